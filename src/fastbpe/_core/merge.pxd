@@ -1,0 +1,15 @@
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+from fastbpe._core.vocabulary cimport Tables
+
+
+cdef struct Ids:
+    # A growing buffer of token ids; also the scratch of whoever fills it.
+    uint32_t* items
+    size_t n
+    size_t capacity
+
+
+cdef int ids_reserve(Ids* ids, size_t n_more) except -1 nogil
+cdef void ids_free(Ids* ids) noexcept nogil
+cdef int encode_piece(const Tables* tables, const uint8_t* piece, size_t n_bytes, Ids* out) except -1 nogil

@@ -1,0 +1,24 @@
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+
+cdef struct Match:
+    size_t start
+    size_t end
+    uint32_t index  # of the special token in the lists the matcher was made of
+    uint32_t id
+
+
+cdef class SpecialMatcher:
+    cdef uint64_t* _edges  # node << 8 | byte, beside its child; open addressing
+    cdef uint32_t* _children
+    cdef uint32_t* _ends_here  # node: index of the special token that ends there, or NONE
+    cdef size_t _mask
+    cdef uint32_t _n_nodes
+    cdef bint[256] _starts
+    cdef uint8_t _only_start
+    cdef int _n_starts
+    cdef uint32_t* _ids
+    cdef readonly list tokens
+    cdef uint32_t _child(self, uint32_t node, uint8_t byte) noexcept nogil
+    cdef int _add(self, bytes token, uint32_t index) except -1
+    cdef bint find(self, const uint8_t* data, size_t n, size_t at, Match* match) noexcept nogil

@@ -1,0 +1,28 @@
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from cpython.buffer cimport Py_buffer
+
+from fastbpe._core.tables cimport PairSlot, PieceSlot
+
+
+cdef struct Tables:
+    # Views of buffers that a Vocabulary owns; nothing here is written after its birth.
+    const uint8_t* token_bytes
+    const uint32_t* token_ends  # token i is token_bytes[token_ends[i - 1]:token_ends[i]]; empty: no token
+    uint32_t n_ids
+    uint32_t n_tokens
+    uint32_t max_token_bytes
+    const PieceSlot* pieces
+    size_t piece_mask
+    const PairSlot* pairs
+    uint32_t pair_shift
+    uint32_t byte_ids[256]
+    bint whole_piece_first
+
+
+cdef class Vocabulary:
+    cdef Tables tables
+    cdef Py_buffer _views[4]
+    cdef int _n_views
+    cdef int _take(self, int i, object source, size_t item_size, size_t* n_items) except -1
+    cdef int _check(self) except -1
+    cdef bytes token(self, uint32_t token_id)
