@@ -18,7 +18,8 @@ What follows, whichever pair the trainer picks each time:
 
 - No two merges learn the same bytes, and no merge is learned twice. When the pair (x, y) is picked, every
   stretch with the bytes xy is cut as x, y, everywhere; after the merge each of them is one token or has lost
-  a border.
+  a border. (tokenizers has a rule for a merge that spells a token it has already, which is to reuse its id;
+  it can only concern special tokens, whose texts tokenizers does not cut out of the training text.)
 - A pair can only come into being in the merge that made its younger token. From then on its count only falls
   and its first occurrence only moves right: a heap with lazy updates is exact.
 - Encoding by the ranks of tokens (`merge_ranks`), with or without looking up the whole piece first, equals
