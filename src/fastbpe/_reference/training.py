@@ -1,0 +1,131 @@
+"""Learn merges: count all pairs, merge the best one everywhere, begin again."""
+
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from typing import Literal, NamedTuple
+
+Pair = tuple[int, int]
+Ties = Literal["pair", "huggingface", "first"]
+
+
+class Merges(NamedTuple):
+    """What training learned."""
+
+    merges: list[tuple[int, int, int]]
+    """(left id, right id, new id), in the order of learning; the new ids are 256, 257, ..."""
+    tokens: list[bytes]
+    """The bytes of every token, by id."""
+
+
+def train(
+    pieces: Mapping[bytes, int] | Iterable[tuple[bytes, int]],
+    *,
+    n_merges: int,
+    ties: Ties = "pair",
+    min_count: int = 1,
+    max_token_bytes: int | None = None,
+) -> Merges:
+    """Learn up to `n_merges` merges from pieces and how often each occurs.
+
+    Every merge joins the adjacent pair with the greatest count. All occurrences count, also those that
+    overlap: `aaa` has two `aa`. Merging goes from left to right, so `aaa` becomes `aa`, `a`. No pair crosses
+    the border of a piece.
+
+    >>> train({b"aaabdaaabac": 1}, n_merges=3).merges
+    [(97, 97, 256), (97, 98, 257), (256, 257, 258)]
+
+    `ties` says who wins among pairs with the greatest count:
+
+    - `"pair"`: the smallest left id, then the smallest right id (rustbpe, bpeasy).
+    - `"huggingface"`: the same, but bytes compare in `STAND_IN_ORDER` (tokenizers).
+    - `"first"`: the pair met first in the text, pieces being given in the order of their first appearance
+      (minbpe).
+
+    >>> words = [(word, 1) for word in b"a refrain from rain in a train".split()]
+    >>> [train(words, n_merges=3, ties=ties).tokens[256:] for ties in ("first", "pair")]
+    [[b'in', b'ra', b'rain'], [b'in', b'ain', b'rain']]
+    >>> [train({b" r": 1, b"lo": 1}, n_merges=1, ties=ties).tokens[256] for ties in ("pair", "huggingface")]
+    [b' r', b'lo']
+
+    A pair that occurs less than `min_count` times is not made, nor one that would be longer than
+    `max_token_bytes`; training ends when no pair is left. The limits of the peers say less than their names:
+    bpeasy's and tokenizers' `max_token_length=n` counts bytes and means `max_token_bytes=max(2, n - 1)`.
+
+    >>> train({b"abab": 3, b"cd": 1}, n_merges=9, min_count=2).tokens[256:]
+    [b'ab', b'abab']
+    >>> train({b"abab": 3, b"cd": 1}, n_merges=9, max_token_bytes=2).tokens[256:]
+    [b'ab', b'cd']
+    """
+    if min_count < 1:
+        raise ValueError(f"min_count must be at least 1, not {min_count}")
+    words: dict[bytes, int] = {}
+    for piece, count in pieces.items() if isinstance(pieces, Mapping) else pieces:
+        words[piece] = words.get(piece, 0) + count
+    cut = [(list(piece), count) for piece, count in words.items()]
+    tokens = [bytes([byte]) for byte in range(256)]
+    merges: list[tuple[int, int, int]] = []
+    while len(merges) < n_merges:
+        counts = _count_pairs(cut, tokens, max_token_bytes)
+        if not counts or max(counts.values()) < min_count:
+            break
+        left, right = pair = _best_pair(counts, ties)
+        new_id = len(tokens)
+        tokens.append(tokens[left] + tokens[right])
+        merges.append((left, right, new_id))
+        cut = [(_merge(ids, pair, new_id), count) for ids, count in cut]
+    return Merges(merges, tokens)
+
+
+def _count_pairs(
+    cut: list[tuple[list[int], int]], tokens: list[bytes], max_token_bytes: int | None
+) -> dict[Pair, int]:
+    """Count every pair that may be made, in the order in which the text shows them."""
+    counts: dict[Pair, int] = {}
+    for ids, count in cut:
+        for left, right in pairwise(ids):
+            if max_token_bytes is None or len(tokens[left]) + len(tokens[right]) <= max_token_bytes:
+                counts[left, right] = counts.get((left, right), 0) + count
+    return counts
+
+
+def _best_pair(counts: dict[Pair, int], ties: Ties) -> Pair:
+    greatest = max(counts.values())
+    best = [pair for pair, count in counts.items() if count == greatest]
+    if ties == "first":
+        return best[0]
+    if ties == "huggingface":
+        return min(best, key=lambda pair: (_stand_in_rank(pair[0]), _stand_in_rank(pair[1])))
+    return min(best)
+
+
+def _merge(ids: list[int], pair: Pair, new_id: int) -> list[int]:
+    """Replace `pair` from left to right: three equal ids hold it twice but become two tokens."""
+    merged: list[int] = []
+    at = 0
+    while at < len(ids):
+        if tuple(ids[at : at + 2]) == pair:
+            merged.append(new_id)
+            at += 2
+        else:
+            merged.append(ids[at])
+            at += 1
+    return merged
+
+
+def _stand_in_order() -> list[int]:
+    """The bytes in the order of the characters that stand for them in GPT-2's vocabulary files.
+
+    Bytes that print in Latin-1 stand for themselves. The others (controls, space, no-break space, soft
+    hyphen) are written with the characters from U+0100 on, and therefore come last. tokenizers numbers its
+    byte alphabet in this order.
+    """
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    return printable + [byte for byte in range(256) if byte not in printable]
+
+
+STAND_IN_ORDER = _stand_in_order()
+"""`STAND_IN_ORDER[n]` is the byte that has the id n in a vocabulary trained by tokenizers."""
+
+
+def _stand_in_rank(token_id: int) -> int:
+    return STAND_IN_ORDER.index(token_id) if token_id < 256 else token_id

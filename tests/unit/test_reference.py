@@ -1,0 +1,135 @@
+"""The slow twin by its worked examples."""
+
+import base64
+import doctest
+import importlib
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import regex
+
+from fastbpe._reference import STAND_IN_ORDER, decode, encode, merge_pairs, merge_ranks, train
+
+DATA = Path(os.environ.get("FASTBPE_DATA", Path(__file__).parents[2] / "../shared/data"))
+BYTES = {bytes([byte]): byte for byte in range(256)}
+
+
+@pytest.mark.parametrize("module", ["encoding", "training"])
+def test_doctests(module: str) -> None:
+    results = doctest.testmod(importlib.import_module(f"fastbpe._reference.{module}"))
+    assert results.attempted > 0
+    assert results.failed == 0
+
+
+def learned(text: str, n_merges: int = 99, **options: Any) -> list[str]:
+    """Train on the words of a text, each with the space before it; give the tokens learned."""
+    pieces = ((word.encode(), 1) for word in regex.findall(r" ?\w+", text))
+    return [token.decode() for token in train(pieces, n_merges=n_merges, **options).tokens[256:]]
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("aaaa", ["aa", "aaaa"]),
+        ("aaaaa", ["aa", "aaa", "aaaaa"]),
+        ("aaa aaa", ["aa", "aaa", " aaa"]),
+        ("abababab", ["ab", "abab", "abababab"]),
+        ("aaaaa aaaa", ["aa", "aaaa", " aaaa", "aaaaa"]),
+    ],
+)
+def test_overlaps(text: str, tokens: list[str]) -> None:
+    assert learned(text) == tokens
+
+
+def test_ties_by_pair() -> None:
+    assert learned("ab cd ef gh", 4) == [" c", " e", " g", "ab"]
+    assert learned("zb ya") == [" y", "zb", " ya"]
+
+
+def test_ties_by_stand_in() -> None:
+    assert learned("ab cd ef gh", 4, ties="huggingface") == ["ab", "cd", "ef", "gh"]
+    assert learned("lo lo r r", 2, ties="pair") == [" r", "lo"]
+    assert learned("lo lo r r", 2, ties="huggingface") == ["lo", " r"]
+
+
+def test_ties_by_first_occurrence() -> None:
+    assert learned("zb ya", ties="first") == ["zb", " y", " ya"]
+
+
+def test_first_occurrence_is_found_anew_at_each_merge() -> None:
+    """`bc` is met before `ca` in the text as it was, after it in the text as it is."""
+    pieces = [(b"abc", 1), (b"ab", 1), (b"ca", 1), (b"bc", 1), (b"ca", 1), (b"ab", 1)]
+    assert train(pieces, n_merges=3, ties="first").tokens[256:] == [b"ab", b"ca", b"abc"]
+
+
+def test_stops() -> None:
+    assert learned("ab abc", 0) == []
+    assert learned("") == []
+    assert learned("a b c") == [" b", " c"]
+    assert learned("ab ab cab", min_count=2) == ["ab"]
+    assert learned("ab ab cab", min_count=4) == []
+    assert learned("abcd", max_token_bytes=1) == []
+    assert learned("abcd", max_token_bytes=3) == ["ab", "cd"]
+    with pytest.raises(ValueError, match="min_count must be at least 1, not 0"):
+        train({}, n_merges=1, min_count=0)
+
+
+def test_huge_counts() -> None:
+    pieces = {b" " * 80 + b"x\n": 30_000_000, b"aa": 3_000_000_000, b"the": 5_000_000_000}
+    assert train(pieces, n_merges=3).tokens[256:] == [b"he", b"the", b"aa"]
+
+
+def test_repeated_pieces_add_up() -> None:
+    assert train([(b"ab", 1), (b"cd", 2), (b"ab", 2)], n_merges=1).tokens[256] == b"ab"
+
+
+def test_stand_in_order() -> None:
+    assert sorted(STAND_IN_ORDER) == list(range(256))
+    assert bytes(STAND_IN_ORDER[:3]) == b'!"#'
+    assert STAND_IN_ORDER[188:] == [*range(33), *range(127, 161), 173]
+
+
+def test_whole_piece_comes_first() -> None:
+    ranks = {**BYTES, b"ab": 256, b"bcd": 257}
+    assert merge_ranks(ranks, b"bcd") == [257]
+    assert merge_ranks(ranks, b"bcde") == [98, 99, 100, 101]
+    assert merge_ranks(ranks, b"") == []
+
+
+def test_leftmost_of_equals() -> None:
+    assert merge_ranks({**BYTES, b"aa": 256}, b"aaa") == [256, 97]
+    assert merge_pairs({(97, 97): (0, 256)}, b"aaa") == [256, 97]
+
+
+def test_unknown_byte() -> None:
+    with pytest.raises(KeyError):
+        merge_ranks({b"a": 0}, b"ab")
+
+
+def test_surrogates() -> None:
+    assert encode("\ud83d\udc4d", BYTES) == list("👍".encode())
+    assert encode("a\ud83d", BYTES) == list("a\ufffd".encode())
+
+
+def test_decode_undoes_encode() -> None:
+    text = "aaabdaaabac 안녕 \0"
+    tokens = train({text.encode(): 1}, n_merges=5).tokens
+    ranks = {token: rank for rank, token in enumerate(tokens)}
+    assert decode(encode(text, ranks), tokens).decode() == text
+
+
+def test_cl100k_example() -> None:
+    """The ids are those of tiktoken 0.14.0."""
+    path = DATA / "vocab" / "cl100k_base.tiktoken"
+    if not path.exists():
+        pytest.skip(f"needs {path}; set FASTBPE_DATA to the folder of the test data")
+    lines = map(str.split, path.read_text().splitlines())
+    ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
+    pattern = regex.compile(
+        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*"
+        r"|\s*[\r\n]|\s+(?!\S)|\s+"
+    )
+    ids = encode("hello123!!!? (안녕하세요!) 😉", ranks, pattern.findall)
+    assert ids == [15339, 4513, 12340, 30, 320, 31495, 230, 75265, 243, 92245, 16715, 57037]
