@@ -1,14 +1,14 @@
 """Sets of Unicode 16.0.0 characters, for the classes of split patterns.
 
-tiktoken and tokenizers classify characters by Unicode 16.0.0. Neither Python's own tables nor those of the `regex`
-package have that version, so none of them is asked here: everything comes from unicode_tables.py.
+tiktoken and tokenizers classify characters by Unicode 16.0.0. Neither Python's own tables nor those of the
+`regex` package have that version, so none of them is asked here: everything comes from unicode_tables.py.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import groupby
 from types import MappingProxyType
 
@@ -20,7 +20,8 @@ FIRST_SURROGATE, LAST_SURROGATE = 0xD800, 0xDFFF
 Range = tuple[int, int]
 
 _CATEGORY_NAMES = {
-    "c": "other", "cc": "control cntrl", "cf": "format", "cn": "unassigned", "co": "privateuse", "cs": "surrogate",
+    "c": "other", "cc": "control cntrl", "cf": "format", "cn": "unassigned", "co": "privateuse",
+    "cs": "surrogate",
     "l": "letter", "lc": "casedletter", "ll": "lowercaseletter", "lm": "modifierletter", "lo": "otherletter",
     "lt": "titlecaseletter", "lu": "uppercaseletter",
     "m": "mark combiningmark", "mc": "spacingmark", "me": "enclosingmark", "mn": "nonspacingmark",
@@ -168,9 +169,9 @@ class CharSet:
         return CharSet, (self.ranges,)
 
     def __repr__(self) -> str:
-        shown = [_show(low) if low == high else f"{_show(low)}-{_show(high)}" for low, high in self.ranges[:8]]
-        more = f" and {len(self.ranges) - 8} ranges more" if len(self.ranges) > 8 else ""
-        return f"CharSet({' '.join(shown)!r}{more})"
+        shown = [_show(low) if low == high else f"{_show(low)}-{_show(high)}" for low, high in self.ranges]
+        more = f" and {len(shown) - 8} ranges more" if len(shown) > 8 else ""
+        return f"CharSet({' '.join(shown[:8])!r}{more})"
 
 
 def _show(code_point: int) -> str:
@@ -180,7 +181,7 @@ def _show(code_point: int) -> str:
 def _without_surrogates(ranges: Iterable[Range]) -> Iterator[Range]:
     for low, high in ranges:
         if low > high or low < 0 or high > MAX_CODE_POINT:
-            raise ValueError(f"({low:#x}, {high:#x}) is no range of code points; give (low, high) within 0..0x10FFFF")
+            raise ValueError(f"({low:#x}, {high:#x}) is no range; give (low, high) within 0..0x10FFFF")
         if low < FIRST_SURROGATE:
             yield low, min(high, FIRST_SURROGATE - 1)
         if high > LAST_SURROGATE:
@@ -216,17 +217,17 @@ def _runs(words: str, name_length: int) -> dict[str, list[Range]]:
     return ranges
 
 
-@lru_cache(maxsize=None)
+@cache
 def _category_runs() -> Mapping[str, list[Range]]:
     return _runs(unicode_tables.CATEGORY_RUNS, 2)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _script_runs() -> Mapping[str, list[Range]]:
     return _runs(unicode_tables.SCRIPT_RUNS, 4)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _decoded(table: str) -> CharSet:
     """Decode a table of `gap.length`."""
     ranges, start = [], 0
@@ -238,7 +239,7 @@ def _decoded(table: str) -> CharSet:
     return CharSet(tuple(ranges))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _category_codes() -> Mapping[str, str]:
     """Every loose name of a category to its code."""
     codes = {code: code for code in _CATEGORY_NAMES}
@@ -250,14 +251,14 @@ def _category_code(loose_name: str) -> str:
     return _category_codes()[loose_name]
 
 
-@lru_cache(maxsize=None)
+@cache
 def _category(code: str) -> CharSet:
     runs = _category_runs()
     members = ("lu", "ll", "lt") if code == "lc" else [name for name in runs if name.startswith(code)]
     return CharSet.from_ranges(run for name in members for run in runs[name])
 
 
-@lru_cache(maxsize=None)
+@cache
 def _script(loose_name: str) -> CharSet:
     code_of: dict[str, str] = {"qaac": "copt", "qaai": "zinh"}
     for pair in unicode_tables.SCRIPT_NAMES.split():
@@ -266,23 +267,23 @@ def _script(loose_name: str) -> CharSet:
     return CharSet.from_ranges(_script_runs()[code_of[loose_name]])
 
 
-@lru_cache(maxsize=None)
+@cache
 def _alphabetic() -> CharSet:
     return _category("l") | _category("nl") | _decoded("OTHER_ALPHABETIC")
 
 
-@lru_cache(maxsize=None)
+@cache
 def _word() -> CharSet:
     joiners = CharSet.of("\u200c\u200d")
     return _alphabetic() | _category("m") | _category("nd") | _category("pc") | joiners
 
 
-@lru_cache(maxsize=None)
+@cache
 def _lowercase() -> CharSet:
     return _category("ll") | _decoded("OTHER_LOWERCASE")
 
 
-@lru_cache(maxsize=None)
+@cache
 def _uppercase() -> CharSet:
     return _category("lu") | _decoded("OTHER_UPPERCASE")
 
@@ -323,7 +324,7 @@ def _named_kind(kind: str, value: str) -> CharSet:
     raise KeyError(kind)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _alike() -> tuple[list[int], list[list[int]]]:
     """The characters that have others alike but for case, sorted, and beside each the others."""
     others: dict[int, list[int]] = {}
