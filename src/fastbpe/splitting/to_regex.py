@@ -40,9 +40,13 @@ from fastbpe.splitting.nodes import (
     Repeat,
     WordBoundary,
     can_match_empty,
+    children,
     referenced_groups,
 )
 from fastbpe.splitting.syntax import parse
+
+# `regex` writes a group out as often as it must repeat and once more; 20,000 more parts take about a second.
+MAX_ADDED_PARTS = 20_000
 
 _BLOCKS_PER_LEVEL = 4
 _FIRST_NON_ASCII = 0x80
@@ -73,6 +77,11 @@ def compile_regex(pattern: str) -> regex.Pattern[str]:
     node = parse(pattern)
     if can_match_empty(node):
         raise _matches_empty(pattern)
+    if _parts(node, unrolled=True) - _parts(node, unrolled=False) > MAX_ADDED_PARTS:
+        raise PatternError(
+            f"the split pattern {_shortened(pattern)!r} repeats groups within repeated groups more than "
+            f"{MAX_ADDED_PARTS:,} times in all; use smaller counts, or fewer + within +"
+        )
     try:
         compiled = regex.compile(to_regex(node), regex.VERSION1)
     except regex.error as error:
@@ -99,6 +108,14 @@ def to_regex(node: Node) -> str:
     '(?:\\x27[Ss\u017f])+?'
     """
     return _print(node, referenced_groups(node))
+
+
+def _parts(node: Node, unrolled: bool) -> int:
+    """How many parts a node has, as written or as `regex` unrolls it; a repeated character is one."""
+    times = 1
+    if unrolled and isinstance(node, Repeat) and not isinstance(node.child, Chars):
+        times = max(1, node.minimum + (node.maximum is None or node.maximum > node.minimum))
+    return 1 + times * sum(_parts(child, unrolled) for child in children(node))
 
 
 def _print(node: Node, kept: frozenset[int]) -> str:
@@ -155,7 +172,11 @@ def _print_set(characters: CharSet) -> str:
     if not characters:
         return r"[^\x00-\U0010FFFF]"
     excluded = ~characters
-    if len(excluded.ranges) < len(characters.ranges) and len(excluded.ranges) <= _BLOCKS_PER_LEVEL:
+    if (
+        excluded
+        and len(excluded.ranges) < len(characters.ranges)
+        and len(excluded.ranges) <= _BLOCKS_PER_LEVEL
+    ):
         return f"[^{''.join(map(_print_range, excluded.ranges))}]"
     ascii_ranges = [(low, min(high, 0x7F)) for low, high in characters.ranges if low < _FIRST_NON_ASCII]
     # Where text is most likely to be: small letters, then the longer ranges.
