@@ -24,7 +24,7 @@ NAMES = [name for name, pattern in PATTERNS.items() if pattern is not None]
 CONTEXTS = ["a", "A", "1", " ", "\n", "'", ".", "é", "漢", "\u0301"]
 CODE_POINTS_AT_ONCE = 50_000
 
-CATEGORIES = (
+CATEGORIES = re.findall("..", "LuLlLtLmLoMnMcMeNdNlNoPcPdPsPePiPfPoSmScSkSoZsZlZpCcCfCoCn")
     ["Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sm", "Sc", "Sk", "So", "Zs", "Zl", "Zp", "Cc", "Cf", "Co", "Cn"]
 )
 NASTY = "'’stmdlvreSTMDLVREſK\u212aaAéǅʰ漢\u0301\u0903 \t\n\r\x0b\x0c\x85\xa0\u1680\u2028\u3000\x1c\x1f1٣½Ⅷ./-_€😀\u200d\u0378"
