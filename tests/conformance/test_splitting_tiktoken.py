@@ -1,13 +1,14 @@
 """Pieces equal those of tiktoken.
 
-tiktoken shows ids, not pieces. So it gets vocabularies in which the pieces are tokens: a piece that is a token
-becomes that one id, whatever the ranks say. FASTBPE_FULL=1 runs what takes minutes: every code point in every
-context, and all strings of up to six characters; without it the ends of every run of equal general category stand
-for all code points (an error in a table shows there), and strings have up to four characters.
+tiktoken shows ids, not pieces. So it gets vocabularies in which the pieces are tokens: a piece that is a
+token becomes that one id, whatever the ranks say. FASTBPE_FULL=1 runs what takes minutes: every code point in
+every context, and all strings of up to six characters. Without it the ends of each run of one general
+category stand for all code points (an error in a table shows there), and strings have up to four characters.
 """
 
 import itertools
 import os
+import re
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from fastbpe.patterns import PATTERNS
 from fastbpe.splitting.charset import ANY, CharSet
 from fastbpe.splitting.to_regex import compile_regex, find_pieces
+from fastbpe.splitting.unicode_tables import SCRIPT_NAMES
 
 tiktoken = pytest.importorskip("tiktoken")
 
@@ -25,9 +27,10 @@ CONTEXTS = ["a", "A", "1", " ", "\n", "'", ".", "é", "漢", "\u0301"]
 CODE_POINTS_AT_ONCE = 50_000
 
 CATEGORIES = re.findall("..", "LuLlLtLmLoMnMcMeNdNlNoPcPdPsPePiPfPoSmScSkSoZsZlZpCcCfCoCn")
-    ["Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sm", "Sc", "Sk", "So", "Zs", "Zl", "Zp", "Cc", "Cf", "Co", "Cn"]
+NASTY = (
+    "'’stmdlvreSTMDLVREſK\u212aaAéǅʰ漢\u0301\u0903"
+    " \t\n\r\x0b\x0c\x85\xa0\u1680\u2028\u3000\x1c\x1f1٣½Ⅷ./-_€😀\u200d\u0378"
 )
-NASTY = "'’stmdlvreSTMDLVREſK\u212aaAéǅʰ漢\u0301\u0903 \t\n\r\x0b\x0c\x85\xa0\u1680\u2028\u3000\x1c\x1f1٣½Ⅷ./-_€😀\u200d\u0378"
 
 
 def vocabulary(tokens):
@@ -47,8 +50,9 @@ def encoding(pattern, ranks):
 def assert_same_pieces(pattern, texts):
     """Compare the pieces of each text, of any length.
 
-    The vocabulary has all of our pieces and all pairs of neighbours. Were a piece of tiktoken's two of ours, it would
-    become the one id of the pair; were it three or more, merging could not stop before some pair is merged.
+    The vocabulary has all of our pieces and all pairs of neighbours. Were a piece of tiktoken's two of ours,
+    it would become the one id of the pair; were it three or more, merging could not stop before some pair is
+    merged.
     """
     compiled = compile_regex(pattern)
     pieces = [find_pieces(compiled, text) for text in texts]
@@ -185,8 +189,6 @@ def test_category_has_the_members_it_has_in_tiktoken(name):
 
 
 def test_scripts_have_the_members_they_have_in_tiktoken():
-    from fastbpe.splitting.unicode_tables import SCRIPT_NAMES
-
     text = "".join(ANY)
     for pair in SCRIPT_NAMES.split():
         for name in pair.split(":"):
