@@ -148,6 +148,7 @@ def every_part(text):
         (r"(?i:\u03c3|ß|ǆ|ᲀ|ΐ|ﬅ|İ)", "σςΣßẞǆǅǄᲀвВΐΐﬅﬆiIİı"),
         ("a(?i)b|c", "aBCc"),
         ("(?:a(?i)b)c", "aBcaBC"),
+        ("((?:(?i)a))b|(?=(?i:c))C|d", "AbaBcCD"),
         ("(?i-i)a|(?s-s:.)", "A\na"),
         ("(?x) a [ ] b | c # d\n | e\\ f", "a bce f"),
         ("a(?#x)b", "ab"),
@@ -215,7 +216,7 @@ def test_case_folding_is_that_of_tiktoken():
 
 @pytest.mark.skipif(not FULL, reason="takes half a minute; set FASTBPE_FULL=1")
 def test_characters_of_one_block_fold_only_as_in_tiktoken():
-    """Within a block, two characters that differ in bit k are told apart by the set of those that have bit k."""
+    """Two characters of a block that differ in bit k are told apart by the set of those that have it."""
     for start in range(0, 0x110000, 0x1000):
         block = CharSet.from_ranges([(start, start + 0xFFF)])
         for bit in range(12):

@@ -4,7 +4,7 @@ Where that differs from Python: `$` is the end of the text only, `\Z` also stand
 `.` leaves out only U+000A, `\h` is a hex digit, `\<` and `\>` are word boundaries, `{,n}` counts from nought.
 What no tokenizer uses is refused rather than guessed: subroutines, conditionals, `\K`, `\G`, `(?U)`, `(?R)`,
 back-references that ignore case, quantifiers on assertions, and quantifiers upon quantifiers (the engine
-reads `a{1}{2}` as `a{1}` and the literal text `{2}`).
+reads `a{1}{2}` as `a{1}` and the literal text `{2}`), and `(?i)` within all but non-capturing groups.
 """
 
 from __future__ import annotations
@@ -168,7 +168,11 @@ class _Parser:
             return self._named_reference(start, ">")
         if kind in "bABzZ<>" and kind:
             cursor.at += 2
-            return self._word_boundary() if kind == "b" else _ASSERTIONS[kind]
+            if kind == "b":
+                return self._word_boundary()
+            if kind == "B" and cursor.sees("{"):
+                cursor.fail(cursor.at, r"a brace after \B", r"write \{ for the character")
+            return _ASSERTIONS[kind]
         if kind in "NOR" and kind:
             cursor.at += 2
             return _ANY_LINE_END if kind == "R" else Chars(ANY if kind == "O" else _NOT_LINE_FEED)
@@ -180,6 +184,8 @@ class _Parser:
             return WordBoundary(BoundaryKind.START)
         if self.cursor.eat("{end}"):
             return WordBoundary(BoundaryKind.END)
+        if self.cursor.sees("{"):
+            self.cursor.fail(self.cursor.at, "expected {start} or {end}", r"write \{ for the character")
         self.cursor.spend(CharSet.word(), self.cursor.at)
         return WordBoundary(BoundaryKind.EITHER)
 
@@ -269,8 +275,12 @@ class _Parser:
             cursor.fail(start, "(*...) is not supported", r"write \( for the character")
         return self._capture(start, None)
 
-    def _inside(self, start: int) -> Node:
-        """What stands up to the closing parenthesis; flags set there end there."""
+    def _inside(self, start: int, flags_end: bool = False) -> Node:
+        """What stands up to the closing parenthesis, where flags set on the way end if `flags_end`.
+
+        tiktoken's engine ends them so for (?:...) and (?i:...) only and lets them out of all other groups,
+        which no other engine does: there they are refused.
+        """
         cursor = self.cursor
         outer = self.flags
         cursor.enter(start)
@@ -278,6 +288,8 @@ class _Parser:
         if not cursor.eat(")"):
             cursor.fail(start, "the group is not closed", "expected ')' after it")
         cursor.leave()
+        if self.flags != outer and not flags_end:
+            cursor.fail(start, "flags set within such a group are read in two ways", "use (?i:...) within it")
         self.flags = outer
         return node
 
@@ -317,7 +329,7 @@ class _Parser:
             self.flags = changed
             return None
         outer, self.flags = self.flags, changed
-        node = self._inside(start)
+        node = self._inside(start, flags_end=True)
         self.flags = outer
         return node
 
