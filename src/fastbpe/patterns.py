@@ -1,0 +1,97 @@
+"""The named split patterns, and how an argument `pattern` is understood."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from fastbpe.errors import PatternError
+
+_CASED_WORDS = (
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+",
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*",
+)
+_CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+_SPACES = r"\s*[\r\n]+|\s+(?!\S)|\s+"
+_SIGNS_THEN_SLASHES = r" ?[^\s\p{L}\p{N}]+[\r\n/]*"
+_SIGNS_THEN_LINES = r" ?[^\s\p{L}\p{N}]+[\r\n]*"
+_WORDS = r"[^\r\n\p{L}\p{N}]?\p{L}+"
+_O200K = "|".join([
+    *(words + _CONTRACTIONS + "?" for words in _CASED_WORDS),
+    r"\p{N}{1,3}",
+    _SIGNS_THEN_SLASHES,
+    _SPACES,
+])  # fmt: skip
+
+#: Name to pattern; "none" stands for no splitting at all.
+PATTERNS: Mapping[str, str | None] = MappingProxyType({
+    # GPT-2 (2019), spelt as tiktoken spells it; also r50k, p50k, whisper, phi-2.
+    "gpt2": r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s",
+    # GPT-3.5 and GPT-4 (2022), spelt as tiktoken spells it.
+    "cl100k": (
+        r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
+        r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
+    ),
+    # GPT-4o and later (2024), gpt-oss: words end where small letters turn into capitals.
+    "o200k": _O200K,
+    # Llama 3 (2024): cl100k as first published, where a run of line ends stays one piece.
+    "llama3": "|".join([_CONTRACTIONS, _WORDS, r"\p{N}{1,3}", _SIGNS_THEN_LINES, _SPACES]),
+    # Llama 4 (2025): o200k, letter for letter.
+    "llama4": _O200K,
+    # Qwen 1 to 3 (2023 on): llama3 with every digit a piece of its own.
+    "qwen2": "|".join([_CONTRACTIONS, _WORDS, r"\p{N}", _SIGNS_THEN_LINES, _SPACES]),
+    # Mistral NeMo and later (2024): o200k without contractions, every digit a piece of its own.
+    "tekken": "|".join([*_CASED_WORDS, r"\p{N}", _SIGNS_THEN_SLASHES, _SPACES]),
+    "none": None,
+})  # fmt: skip
+
+# What others call them; only to say the right name in an error, as one idea has one word here.
+_ALSO_CALLED = {
+    "r50k": "gpt2",
+    "p50k": "gpt2",
+    "gpt3": "gpt2",
+    "gpt35turbo": "cl100k",
+    "gpt4": "cl100k",
+    "gpt4o": "o200k",
+    "gptoss": "o200k",
+    "o200kharmony": "o200k",
+    "qwen": "qwen2",
+    "qwen3": "qwen2",
+}
+
+
+def resolve_pattern(pattern: str | None) -> tuple[str | None, str | None]:
+    r"""Name (or None) and text (or None for no splitting) of a pattern given by name or as a regex.
+
+    A regex that is, letter for letter, a named pattern gets its name. Text of only letters, digits, `_` and
+    `-` is taken for a misspelt name if it has a digit or an underscore, or is near to a known name; write
+    `(?:gpt9)` for a pattern that matches such text.
+
+    >>> resolve_pattern("gpt2")[0], resolve_pattern(r"\w+|\W+"), resolve_pattern(None)
+    ('gpt2', (None, '\\w+|\\W+'), ('none', None))
+
+    Raises PatternError for a misspelt name. Whether a regex can be used is for `compile_regex` to say.
+    """
+    if pattern is None:
+        return "none", None
+    if pattern in PATTERNS:
+        return pattern, PATTERNS[pattern]
+    if (name := _mistaken_name(pattern)) is not None:
+        meant = f", did you mean {name!r}?" if name else ";"
+        known = ", ".join(PATTERNS)
+        raise PatternError(
+            f"there is no split pattern named {pattern!r}{meant} known are {known}; or give a regex"
+        )
+    return next((name for name, text in PATTERNS.items() if text == pattern), None), pattern
+
+
+def _mistaken_name(text: str) -> str | None:
+    """The nearest known name, "" if none is near, None if the text does not look like a name."""
+    if not re.fullmatch(r"[A-Za-z0-9_-]+", text) or not re.search(r"[A-Za-z]", text):
+        return None
+    plain = text.lower().removesuffix("_base").replace("_", "").replace("-", "")
+    close = difflib.get_close_matches(plain, PATTERNS, n=1, cutoff=0.7)
+    near = _ALSO_CALLED.get(plain) or next(iter(close), "")
+    return near if near or re.search(r"[0-9_]", text) else None

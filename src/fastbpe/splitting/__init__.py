@@ -1,0 +1,1 @@
+"""How text is cut into pieces: Unicode character sets, the parser of split patterns, and what runs them."""

@@ -1,0 +1,356 @@
+"""Sets of Unicode 16.0.0 characters, for the classes of split patterns.
+
+tiktoken and tokenizers classify characters by Unicode 16.0.0. Neither Python's own tables nor those of the
+`regex` package have that version, so none of them is asked here: everything comes from unicode_tables.py.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, lru_cache
+from itertools import groupby
+from types import MappingProxyType
+
+from fastbpe.splitting import unicode_tables
+
+MAX_CODE_POINT = 0x10FFFF
+FIRST_SURROGATE, LAST_SURROGATE = 0xD800, 0xDFFF
+
+Range = tuple[int, int]
+
+_CATEGORY_NAMES = {
+    "c": "other", "cc": "control cntrl", "cf": "format", "cn": "unassigned", "co": "privateuse",
+    "cs": "surrogate",
+    "l": "letter", "lc": "casedletter", "ll": "lowercaseletter", "lm": "modifierletter", "lo": "otherletter",
+    "lt": "titlecaseletter", "lu": "uppercaseletter",
+    "m": "mark combiningmark", "mc": "spacingmark", "me": "enclosingmark", "mn": "nonspacingmark",
+    "n": "number", "nd": "decimalnumber digit", "nl": "letternumber", "no": "othernumber",
+    "p": "punctuation punct", "pc": "connectorpunctuation", "pd": "dashpunctuation", "pe": "closepunctuation",
+    "pf": "finalpunctuation", "pi": "initialpunctuation", "po": "otherpunctuation", "ps": "openpunctuation",
+    "s": "symbol", "sc": "currencysymbol", "sk": "modifiersymbol", "sm": "mathsymbol", "so": "othersymbol",
+    "z": "separator", "zl": "lineseparator", "zp": "paragraphseparator", "zs": "spaceseparator",
+}  # fmt: skip
+
+
+class CharSet:
+    """An immutable set of characters (code points without the surrogates) as sorted ranges.
+
+    >>> letters = CharSet.category("L")
+    >>> "é" in letters, "1" in letters
+    (True, False)
+    >>> (letters & CharSet.from_ranges([(0, 127)])).ranges
+    ((65, 90), (97, 122))
+    """
+
+    __slots__ = ("_hash", "ranges")
+
+    #: Sorted, disjoint, not adjacent; both ends belong to the range.
+    ranges: tuple[Range, ...]
+
+    def __init__(self, ranges: tuple[Range, ...]) -> None:
+        """Take ranges that are already in normal form; others go through `from_ranges`."""
+        object.__setattr__(self, "ranges", ranges)
+        object.__setattr__(self, "_hash", hash(ranges))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a CharSet does not change; make a new one with |, &, - or ^")
+
+    @classmethod
+    def from_ranges(cls, ranges: Iterable[Range]) -> CharSet:
+        """The characters of ranges given in any order; surrogates in them are left out.
+
+        >>> CharSet.from_ranges([(98, 99), (97, 97)])
+        CharSet('a-c')
+        """
+        merged: list[Range] = []
+        for low, high in sorted(_without_surrogates(ranges)):
+            if merged and low <= merged[-1][1] + 1:
+                merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+            else:
+                merged.append((low, high))
+        return cls(tuple(merged))
+
+    @classmethod
+    def of(cls, characters: str) -> CharSet:
+        """The characters of a string.
+
+        >>> CharSet.of("cab")
+        CharSet('a-c')
+        """
+        return cls.from_ranges((ord(character), ord(character)) for character in characters)
+
+    @staticmethod
+    def category(name: str) -> CharSet:
+        """A general category by its short or long name: `L`, `Lu`, `Letter`, `uppercase_letter`.
+
+        Raises KeyError for an unknown name.
+        """
+        return _category(_category_code(_loose(name)))
+
+    @staticmethod
+    def property(name: str) -> CharSet:
+        r"""What `\p{name}` stands for: a general category, a script, or one of a few yes-or-no properties.
+
+        Case, spaces, hyphens and underscores do not count. `gc=` and `script=` (`sc=`) may come first.
+        Raises KeyError for an unknown name.
+        """
+        return _property(name)
+
+    @staticmethod
+    def white_space() -> CharSet:
+        r"""The 25 characters of `\s`."""
+        return _decoded("WHITE_SPACE")
+
+    @staticmethod
+    def digit() -> CharSet:
+        r"""The characters of `\d`: category Nd."""
+        return _category("nd")
+
+    @staticmethod
+    def word() -> CharSet:
+        r"""The characters of `\w` as Rust's regex has them: letters, marks, digits, connectors, joiners."""
+        return _word()
+
+    def __or__(self, other: CharSet) -> CharSet:
+        return CharSet.from_ranges((*self.ranges, *other.ranges))
+
+    def __and__(self, other: CharSet) -> CharSet:
+        return CharSet(tuple(_intersection(self.ranges, other.ranges)))
+
+    def __sub__(self, other: CharSet) -> CharSet:
+        return self & ~other
+
+    def __xor__(self, other: CharSet) -> CharSet:
+        return (self | other) - (self & other)
+
+    def __invert__(self) -> CharSet:
+        """Every character that is not in the set; surrogates stay outside of both."""
+        gaps, start = [], 0
+        for low, high in self.ranges:
+            if low > start:
+                gaps.append((start, low - 1))
+            start = high + 1
+        if start <= MAX_CODE_POINT:
+            gaps.append((start, MAX_CODE_POINT))
+        return CharSet(tuple(_without_surrogates(gaps)))
+
+    def case_closure(self) -> CharSet:
+        """The set and every character that differs from one of its own by case only.
+
+        >>> sorted("k" + "K" + "\\u212a") == sorted(CharSet.of("k").case_closure())
+        True
+        """
+        return _case_closure(self)
+
+    def __contains__(self, character: str | int) -> bool:
+        code_point = ord(character) if isinstance(character, str) else character
+        index = bisect_right(self.ranges, (code_point, MAX_CODE_POINT)) - 1
+        return index >= 0 and self.ranges[index][0] <= code_point <= self.ranges[index][1]
+
+    def __iter__(self) -> Iterator[str]:
+        for low, high in self.ranges:
+            yield from map(chr, range(low, high + 1))
+
+    def __len__(self) -> int:
+        return sum(high - low + 1 for low, high in self.ranges)
+
+    def __bool__(self) -> bool:
+        return bool(self.ranges)
+
+    def __eq__(self, other: object) -> bool:
+        return self.ranges == other.ranges if isinstance(other, CharSet) else NotImplemented
+
+    def __hash__(self) -> int:
+        hashed: int = object.__getattribute__(self, "_hash")
+        return hashed
+
+    def __reduce__(self) -> tuple[type[CharSet], tuple[tuple[Range, ...]]]:
+        return CharSet, (self.ranges,)
+
+    def __repr__(self) -> str:
+        shown = [_show(low) if low == high else f"{_show(low)}-{_show(high)}" for low, high in self.ranges]
+        more = f" and {len(shown) - 8} ranges more" if len(shown) > 8 else ""
+        return f"CharSet({' '.join(shown[:8])!r}{more})"
+
+
+def _show(code_point: int) -> str:
+    return chr(code_point) if 0x21 <= code_point <= 0x7E else f"U+{code_point:04X}"
+
+
+def _without_surrogates(ranges: Iterable[Range]) -> Iterator[Range]:
+    for low, high in ranges:
+        if low > high or low < 0 or high > MAX_CODE_POINT:
+            raise ValueError(f"({low:#x}, {high:#x}) is no range; give (low, high) within 0..0x10FFFF")
+        if low < FIRST_SURROGATE:
+            yield low, min(high, FIRST_SURROGATE - 1)
+        if high > LAST_SURROGATE:
+            yield max(low, LAST_SURROGATE + 1), high
+
+
+def _intersection(one: tuple[Range, ...], two: tuple[Range, ...]) -> Iterator[Range]:
+    i = j = 0
+    while i < len(one) and j < len(two):
+        low, high = max(one[i][0], two[j][0]), min(one[i][1], two[j][1])
+        if low <= high:
+            yield low, high
+        if one[i][1] < two[j][1]:
+            i += 1
+        else:
+            j += 1
+
+
+def _loose(name: str) -> str:
+    """A property name as Unicode compares them (UAX 44, loose matching)."""
+    plain = "".join(character for character in name.lower() if character not in " _-\t")
+    return plain[2:] if plain.startswith("is") else plain
+
+
+def _runs(words: str, name_length: int) -> dict[str, list[Range]]:
+    """Decode runs of `<name><length>` into the ranges of each name."""
+    ranges: dict[str, list[Range]] = {}
+    start = 0
+    for word in words.split():
+        length = int(word[name_length:], 36)
+        ranges.setdefault(word[:name_length].lower(), []).append((start, start + length - 1))
+        start += length
+    return ranges
+
+
+@cache
+def _category_runs() -> Mapping[str, list[Range]]:
+    return _runs(unicode_tables.CATEGORY_RUNS, 2)
+
+
+@cache
+def _script_runs() -> Mapping[str, list[Range]]:
+    return _runs(unicode_tables.SCRIPT_RUNS, 4)
+
+
+@cache
+def _decoded(table: str) -> CharSet:
+    """Decode a table of `gap.length`."""
+    ranges, start = [], 0
+    for word in getattr(unicode_tables, table).split():
+        gap, length = (int(number, 36) for number in word.split("."))
+        start += gap
+        ranges.append((start, start + length - 1))
+        start += length
+    return CharSet(tuple(ranges))
+
+
+@cache
+def _category_codes() -> Mapping[str, str]:
+    """Every loose name of a category to its code."""
+    codes = {code: code for code in _CATEGORY_NAMES}
+    codes |= {name: code for code, names in _CATEGORY_NAMES.items() for name in names.split()}
+    return MappingProxyType(codes)
+
+
+def _category_code(loose_name: str) -> str:
+    return _category_codes()[loose_name]
+
+
+@cache
+def _category(code: str) -> CharSet:
+    runs = _category_runs()
+    members = ("lu", "ll", "lt") if code == "lc" else [name for name in runs if name.startswith(code)]
+    return CharSet.from_ranges(run for name in members for run in runs[name])
+
+
+@cache
+def _script(loose_name: str) -> CharSet:
+    code_of: dict[str, str] = {"qaac": "copt", "qaai": "zinh"}
+    for pair in unicode_tables.SCRIPT_NAMES.split():
+        code, name = pair.split(":")
+        code_of[code] = code_of[name] = code
+    return CharSet.from_ranges(_script_runs()[code_of[loose_name]])
+
+
+@cache
+def _alphabetic() -> CharSet:
+    return _category("l") | _category("nl") | _decoded("OTHER_ALPHABETIC")
+
+
+@cache
+def _word() -> CharSet:
+    joiners = CharSet.of("\u200c\u200d")
+    return _alphabetic() | _category("m") | _category("nd") | _category("pc") | joiners
+
+
+@cache
+def _lowercase() -> CharSet:
+    return _category("ll") | _decoded("OTHER_LOWERCASE")
+
+
+@cache
+def _uppercase() -> CharSet:
+    return _category("lu") | _decoded("OTHER_UPPERCASE")
+
+
+ANY = CharSet.from_ranges([(0, MAX_CODE_POINT)])
+
+_YES_OR_NO: Mapping[str, Callable[[], CharSet]] = MappingProxyType({
+    "any": lambda: ANY,
+    "ascii": lambda: CharSet(((0, 0x7F),)),
+    "assigned": lambda: ~_category("cn"),
+    "alphabetic": _alphabetic, "alpha": _alphabetic,
+    "lowercase": _lowercase, "lower": _lowercase,
+    "uppercase": _uppercase, "upper": _uppercase,
+    "whitespace": CharSet.white_space, "wspace": CharSet.white_space, "space": CharSet.white_space,
+})  # fmt: skip
+
+
+@lru_cache(maxsize=1024)
+def _property(name: str) -> CharSet:
+    for separator in ("!=", "=", ":"):
+        kind, found, value = name.partition(separator)
+        if found:
+            members = _named_kind(_loose(kind), _loose(value))
+            return ~members if separator == "!=" else members
+    loose_name = _loose(name)
+    if loose_name in _category_codes():
+        return _category(_category_code(loose_name))
+    if loose_name in _YES_OR_NO:
+        return _YES_OR_NO[loose_name]()
+    return _script(loose_name)
+
+
+def _named_kind(kind: str, value: str) -> CharSet:
+    if kind in ("gc", "generalcategory"):
+        return _category(_category_code(value))
+    if kind in ("sc", "script"):
+        return _script(value)
+    raise KeyError(kind)
+
+
+@cache
+def _alike() -> tuple[list[int], list[list[int]]]:
+    """The characters that have others alike but for case, sorted, and beside each the others."""
+    others: dict[int, list[int]] = {}
+    for word in unicode_tables.CASE_PAIRS.split():
+        first, count, step, distance = (int(number, 36) for number in word.split("."))
+        for code_point in range(first, first + count * step, step):
+            others[code_point] = [code_point + distance]
+            others[code_point + distance] = [code_point]
+    for word in unicode_tables.CASE_CLASSES.split():
+        members = [int(number, 16) for number in word.split("+")]
+        for code_point in members:
+            others[code_point] = [other for other in members if other != code_point]
+    cased = sorted(others)
+    return cased, [others[code_point] for code_point in cased]
+
+
+@lru_cache(maxsize=1024)
+def _case_closure(characters: CharSet) -> CharSet:
+    cased, others = _alike()
+    added = set()
+    for low, high in characters.ranges:
+        for index in range(bisect_right(cased, low - 1), bisect_right(cased, high)):
+            added.update(others[index])
+    # Neighbours first made into ranges: a closure of all letters adds some 1,400 single characters.
+    ranges = []
+    for _, run in groupby(enumerate(sorted(added)), key=lambda item: item[1] - item[0]):
+        block = [code_point for _, code_point in run]
+        ranges.append((block[0], block[-1]))
+    return characters | CharSet(tuple(ranges))

@@ -1,0 +1,161 @@
+"""Reading a pattern from left to right: where we are, escapes, and errors that name the position."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from fastbpe.errors import PatternError
+from fastbpe.splitting.charset import FIRST_SURROGATE, LAST_SURROGATE, MAX_CODE_POINT, CharSet
+
+# tiktoken's engine stops at the same depth; a recursive reader must stop somewhere.
+MAX_NESTING = 63
+MAX_PATTERN_CHARS = 65_536
+# All ranges of all classes of a pattern together. o200k has 12,000; `regex` compiles some 60,000 a second.
+MAX_RANGES = 50_000
+
+HEX_DIGITS = CharSet.of("0123456789abcdefABCDEF")
+
+_CONTROLS = {"a": "\a", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_HEX_LENGTHS = {"x": 2, "u": 4, "U": 8}
+
+
+class Cursor:
+    """A place in a pattern. `at` is the index of the next character."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.depth = 0
+        self.n_ranges = 0
+        if len(text) > MAX_PATTERN_CHARS:
+            raise PatternError(
+                f"the split pattern has {len(text):,} characters, at most {MAX_PATTERN_CHARS:,} are taken; "
+                r"name classes by \p{...} instead of listing their members"
+            )
+        for index, character in enumerate(text):
+            if FIRST_SURROGATE <= ord(character) <= LAST_SURROGATE:
+                self.fail(index, "a lone surrogate is no character", "take it out; no text contains one")
+
+    def fail(self, at: int, problem: str, way_out: str) -> NoReturn:
+        around = self.text[max(0, at - 12) : at + 12]
+        raise PatternError(f"split pattern, position {at} (near {around!r}): {problem}; {way_out}")
+
+    @property
+    def next(self) -> str:
+        """The next character, or "" at the end."""
+        return self.text[self.at : self.at + 1]
+
+    def sees(self, wanted: str) -> bool:
+        return self.text.startswith(wanted, self.at)
+
+    def eat(self, wanted: str) -> bool:
+        """Go past `wanted` if it comes next."""
+        if self.sees(wanted):
+            self.at += len(wanted)
+            return True
+        return False
+
+    def take(self) -> str:
+        character = self.next
+        self.at += 1
+        return character
+
+    def take_until(self, end: str, opened_at: int, what: str) -> str:
+        """The text before `end`, going past both."""
+        stop = self.text.find(end, self.at)
+        if stop < 0:
+            self.fail(opened_at, f"{what} is not closed", f"expected {end!r} after it")
+        taken = self.text[self.at : stop]
+        self.at = stop + len(end)
+        return taken
+
+    def enter(self, at: int) -> None:
+        self.depth += 1
+        if self.depth > MAX_NESTING:
+            self.fail(at, f"nested deeper than {MAX_NESTING} levels", "flatten the groups")
+
+    def leave(self) -> None:
+        self.depth -= 1
+
+    def spend(self, characters: CharSet, at: int) -> CharSet:
+        """Count the ranges of a set against the limit, and hand it back."""
+        self.n_ranges += len(characters.ranges)
+        if self.n_ranges > MAX_RANGES:
+            self.fail(
+                at,
+                f"the classes have more than {MAX_RANGES:,} ranges together",
+                "use fewer or simpler classes",
+            )
+        return characters
+
+    def escape(self, ignore_case: bool) -> str | CharSet:
+        r"""Read an escape that means the same in and outside of brackets: one character, or a set."""
+        start = self.at
+        self.at += 1
+        character = self.take()
+        if not character:
+            self.fail(start, "a backslash with nothing after it", r"write \\ for a backslash")
+        if character in _CONTROLS:
+            return _CONTROLS[character]
+        if character in _HEX_LENGTHS:
+            return self._hex_escape(start, character)
+        if character in "pP":
+            return self.spend(self._property_escape(start, character == "P", ignore_case), start)
+        named = _named_class(character.lower())
+        if named is not None:
+            return self.spend(~named if character.isupper() else named, start)
+        if character.isascii() and character.isalnum():
+            self.fail(
+                start, rf"\{character} is no escape here", f"write {character} for the character itself"
+            )
+        return character
+
+    def _hex_escape(self, start: int, kind: str) -> str:
+        if self.eat("{"):
+            digits = self.take_until("}", start, rf"\{kind}{{")
+        else:
+            digits = self.text[self.at : self.at + _HEX_LENGTHS[kind]]
+            self.at += len(digits)
+            if len(digits) < _HEX_LENGTHS[kind]:
+                digits = ""
+        if not digits or len(digits) > 8 or any(digit not in HEX_DIGITS for digit in digits):
+            self.fail(
+                start,
+                rf"expected {_HEX_LENGTHS[kind]} hex digits after \{kind}, or some in braces",
+                r"as in \x{e9}",
+            )
+        code_point = int(digits, 16)
+        if code_point > MAX_CODE_POINT or FIRST_SURROGATE <= code_point <= LAST_SURROGATE:
+            self.fail(start, f"U+{code_point:04X} is no character", "use 0..D7FF or E000..10FFFF")
+        return chr(code_point)
+
+    def _property_escape(self, start: int, negative: bool, ignore_case: bool) -> CharSet:
+        if self.eat("{"):
+            name = self.take_until("}", start, r"\p{")
+            if name.startswith("^"):
+                name, negative = name[1:], not negative
+        else:
+            name = self.take()
+        try:
+            members = CharSet.property(name)
+        except KeyError:
+            self.fail(
+                start,
+                f"{name!r} is no property known here"
+                if name
+                else r"expected the name of a property after \p",
+                r"general categories such as L or Lu, scripts such as Greek, and Alphabetic are known",
+            )
+        # The engine folds first and negates then: (?i)\P{Lu} has no cased letters at all.
+        members = members.case_closure() if ignore_case else members
+        return ~members if negative else members
+
+
+def _named_class(letter: str) -> CharSet | None:
+    if letter == "d":
+        return CharSet.digit()
+    if letter == "s":
+        return CharSet.white_space()
+    if letter == "w":
+        return CharSet.word()
+    return HEX_DIGITS if letter == "h" else None

@@ -1,0 +1,185 @@
+"""What a split pattern is once it is parsed: a small tree that no other regex library is needed to read.
+
+Case, flags and names of classes are gone: `(?i:s)` is a `Chars` of s, S and ſ; `.` is a `Chars`; `(?m)^` is
+an `Anchor` of its own kind. Non-capturing groups leave no trace but the shape of the tree. The parser allows
+63 groups within one another, so plain recursion over a tree is safe.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from fastbpe.splitting.charset import CharSet
+
+
+class Mode(Enum):
+    """How a repetition chooses its length."""
+
+    GREEDY = "greedy"
+    LAZY = "lazy"
+    POSSESSIVE = "possessive"
+
+
+class AnchorKind(Enum):
+    """A place in the text. Lines end at U+000A only."""
+
+    TEXT_START = "text start"
+    TEXT_END = "text end"
+    #: `\\Z`: only line feeds follow, or nothing.
+    LAST_LINE_END = "last line end"
+    LINE_START = "line start"
+    LINE_END = "line end"
+
+
+class BoundaryKind(Enum):
+    r"""`\b`, `\B`, `\b{start}` and `\b{end}`."""
+
+    EITHER = "either"
+    NEITHER = "neither"
+    START = "start"
+    END = "end"
+
+
+@dataclass(frozen=True)
+class Chars:
+    """One character out of a set; an empty set never matches."""
+
+    characters: CharSet
+
+
+@dataclass(frozen=True)
+class Concat:
+    """The parts one after another; without parts, the empty string."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Alternation:
+    """The first branch, from the left, that leads to a match."""
+
+    branches: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """The child `minimum` to `maximum` times; a `maximum` of None is no limit."""
+
+    child: Node
+    minimum: int
+    maximum: int | None
+    mode: Mode
+
+
+@dataclass(frozen=True)
+class Group:
+    """A capturing group, numbered from 1 by its opening parenthesis."""
+
+    child: Node
+    index: int
+    name: str | None
+
+
+@dataclass(frozen=True)
+class Atomic:
+    """The first match of the child, never taken back."""
+
+    child: Node
+
+
+@dataclass(frozen=True)
+class Look:
+    """The child matches (or must not) right after this place, or right before it; nothing is consumed."""
+
+    child: Node
+    behind: bool
+    negative: bool
+
+
+@dataclass(frozen=True)
+class Anchor:
+    kind: AnchorKind
+
+
+@dataclass(frozen=True)
+class WordBoundary:
+    kind: BoundaryKind
+
+
+@dataclass(frozen=True)
+class Backreference:
+    """The very text that the group matched; fails where the group has not taken part."""
+
+    index: int
+
+
+Node: TypeAlias = (
+    Chars | Concat | Alternation | Repeat | Group | Atomic | Look | Anchor | WordBoundary | Backreference
+)
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """The nodes directly below one."""
+    if isinstance(node, Concat):
+        return node.parts
+    if isinstance(node, Alternation):
+        return node.branches
+    if isinstance(node, Repeat | Group | Atomic | Look):
+        return (node.child,)
+    return ()
+
+
+def referenced_groups(node: Node) -> frozenset[int]:
+    """The numbers of the groups that back-references name."""
+    if isinstance(node, Backreference):
+        return frozenset((node.index,))
+    return frozenset().union(*map(referenced_groups, children(node)))
+
+
+def can_match(node: Node) -> bool:
+    """False if the node certainly never matches, like `[^\\s\\S]`; True if it does, or may."""
+    if isinstance(node, Chars):
+        return bool(node.characters)
+    if isinstance(node, Concat):
+        return all(map(can_match, node.parts))
+    if isinstance(node, Alternation):
+        return any(map(can_match, node.branches))
+    if isinstance(node, Repeat):
+        return node.minimum == 0 or can_match(node.child)
+    if isinstance(node, Look):
+        return not _always_empty_match(node.child) if node.negative else can_match(node.child)
+    return all(map(can_match, children(node)))
+
+
+def can_match_empty(node: Node) -> bool:
+    """Whether the node may match without consuming a character.
+
+    Exact for everything but back-references and zero-width parts that exclude one another, as in
+    `(?=a)(?=b)`: those count as able to.
+    """
+    if isinstance(node, Chars) or not can_match(node):
+        return False
+    if isinstance(node, Concat):
+        return all(map(can_match_empty, node.parts))
+    if isinstance(node, Alternation):
+        return any(map(can_match_empty, node.branches))
+    if isinstance(node, Repeat):
+        return node.minimum == 0 or can_match_empty(node.child)
+    if isinstance(node, Group | Atomic):
+        return can_match_empty(node.child)
+    return True
+
+
+def _always_empty_match(node: Node) -> bool:
+    """Whether the node matches the empty string wherever it is tried, so that `(?!node)` always fails."""
+    if isinstance(node, Concat):
+        return all(map(_always_empty_match, node.parts))
+    if isinstance(node, Alternation):
+        return any(map(_always_empty_match, node.branches))
+    if isinstance(node, Repeat):
+        return node.minimum == 0 or _always_empty_match(node.child)
+    if isinstance(node, Group | Atomic):
+        return _always_empty_match(node.child)
+    return False

@@ -1,0 +1,338 @@
+r"""The parser of split patterns, as tiktoken's engine understands them (fancy-regex 0.19 over Rust's regex).
+
+Where that differs from Python: `$` is the end of the text only, `\Z` also stands before closing line feeds,
+`.` leaves out only U+000A, `\h` is a hex digit, `\<` and `\>` are word boundaries, `{,n}` counts from nought.
+What no tokenizer uses is refused rather than guessed: subroutines, conditionals, `\K`, `\G`, `(?U)`, `(?R)`,
+back-references that ignore case, quantifiers on assertions, and quantifiers upon quantifiers (the engine
+reads `a{1}{2}` as `a{1}` and the literal text `{2}`), and `(?i)` within all but non-capturing groups.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from fastbpe.splitting.charset import ANY, CharSet
+from fastbpe.splitting.classes import parse_class
+from fastbpe.splitting.cursor import MAX_NESTING, MAX_PATTERN_CHARS, MAX_RANGES, Cursor
+from fastbpe.splitting.nodes import (
+    Alternation,
+    Anchor,
+    AnchorKind,
+    Atomic,
+    Backreference,
+    BoundaryKind,
+    Chars,
+    Concat,
+    Group,
+    Look,
+    Mode,
+    Node,
+    Repeat,
+    WordBoundary,
+)
+
+__all__ = ["MAX_NESTING", "MAX_PATTERN_CHARS", "MAX_RANGES", "MAX_REPEAT", "parse"]
+
+MAX_REPEAT = 10_000
+
+_NOT_LINE_FEED = ~CharSet.of("\n")
+_SIGNS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+# {2} {2,} {,3} {2,3}; any other brace is a character.
+_BRACES = re.compile(r"\{(?!\})([0-9]*)(,?)([0-9]*)\}")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_FLAGS = re.compile(r"([imsxu]*)(?:-([imsx]*))?([:)])")
+_LOOKS = (("?=", False, False), ("?!", False, True), ("?<=", True, False), ("?<!", True, True))
+_ASSERTIONS: dict[str, Node] = {
+    "A": Anchor(AnchorKind.TEXT_START),
+    "z": Anchor(AnchorKind.TEXT_END),
+    "Z": Anchor(AnchorKind.LAST_LINE_END),
+    "B": WordBoundary(BoundaryKind.NEITHER),
+    "<": WordBoundary(BoundaryKind.START),
+    ">": WordBoundary(BoundaryKind.END),
+}
+_ANY_LINE_END = Atomic(
+    Alternation(
+        (
+            Concat((Chars(CharSet.of("\r")), Chars(CharSet.of("\n")))),
+            Chars(CharSet.of("\n\v\f\r\x85\u2028\u2029")),
+        )
+    )
+)
+
+
+def parse(pattern: str) -> Node:
+    r"""Read a pattern into a tree.
+
+    >>> parse("(?i:k)")
+    Chars(characters=CharSet('K k U+212A'))
+
+    Raises PatternError, with the position, for what is malformed, not supported, or too large.
+    """
+    parser = _Parser(Cursor(pattern))
+    node = parser.alternation()
+    if parser.cursor.next:
+        parser.cursor.fail(parser.cursor.at, "a ')' without its '('", r"write \) for the character")
+    return node
+
+
+@dataclass(frozen=True)
+class _Flags:
+    """The inline flags in force: `i`, `m`, `s`, `x`."""
+
+    i: bool = False
+    m: bool = False
+    s: bool = False
+    x: bool = False
+
+
+class _Parser:
+    """Recursive descent: alternation > concatenation > quantified atom."""
+
+    def __init__(self, cursor: Cursor) -> None:
+        self.cursor = cursor
+        self.flags = _Flags()
+        self.n_groups = 0
+        self.closed: set[int] = set()
+        self.names: dict[str, int] = {}
+
+    def alternation(self) -> Node:
+        branches = [self._concatenation()]
+        while self.cursor.eat("|"):
+            branches.append(self._concatenation())
+        return branches[0] if len(branches) == 1 else Alternation(tuple(branches))
+
+    def _concatenation(self) -> Node:
+        parts: list[Node] = []
+        while True:
+            self._skip_layout()
+            if self.cursor.next in ("", "|", ")"):
+                return parts[0] if len(parts) == 1 else Concat(tuple(parts))
+            atom = self._atom()
+            if atom is not None:
+                parts.append(self._quantified(atom))
+
+    def _skip_layout(self) -> None:
+        """With the flag x, go past white space and comments."""
+        while self.flags.x and self.cursor.next:
+            if self.cursor.next == "#":
+                end = self.cursor.text.find("\n", self.cursor.at)
+                self.cursor.at = len(self.cursor.text) if end < 0 else end
+            elif self.cursor.next in " \t\r\n":
+                self.cursor.at += 1
+            else:
+                return
+
+    def _atom(self) -> Node | None:
+        """One atom, or None for flags and comments, which match nothing."""
+        cursor = self.cursor
+        start = cursor.at
+        character = cursor.next
+        if character == "(":
+            return self._group()
+        if character == "[":
+            return Chars(parse_class(cursor, self.flags.i))
+        if character == "\\":
+            return self._escape()
+        if character in "*+?" or (character == "{" and _is_count(cursor)):
+            cursor.fail(
+                start,
+                f"there is nothing that {character!r} could repeat",
+                rf"write \{character} for the character",
+            )
+        if character == "{" and self.flags.x:
+            cursor.fail(start, "a brace that counts nothing, with the flag x", r"write \{ for the character")
+        cursor.at += 1
+        if character == ".":
+            return Chars(ANY if self.flags.s else _NOT_LINE_FEED)
+        if character == "^":
+            return Anchor(AnchorKind.LINE_START if self.flags.m else AnchorKind.TEXT_START)
+        if character == "$":
+            return Anchor(AnchorKind.LINE_END if self.flags.m else AnchorKind.TEXT_END)
+        return self._literal(character)
+
+    def _literal(self, character: str) -> Chars:
+        members = CharSet.of(character)
+        return Chars(members.case_closure() if self.flags.i else members)
+
+    def _escape(self) -> Node:
+        cursor = self.cursor
+        start = cursor.at
+        kind = cursor.text[start + 1 : start + 2]
+        if kind.isascii() and kind.isdigit():
+            return self._numbered_reference()
+        if kind == "k":
+            cursor.at += 2
+            if not cursor.eat("<"):
+                cursor.fail(start, r"expected <name> after \k", r"as in \k<name>")
+            return self._named_reference(start, ">")
+        if kind in "bABzZ<>" and kind:
+            cursor.at += 2
+            if kind == "b":
+                return self._word_boundary()
+            if kind == "B" and cursor.sees("{"):
+                cursor.fail(cursor.at, r"a brace after \B", r"write \{ for the character")
+            return _ASSERTIONS[kind]
+        if kind in "NOR" and kind:
+            cursor.at += 2
+            return _ANY_LINE_END if kind == "R" else Chars(ANY if kind == "O" else _NOT_LINE_FEED)
+        read = cursor.escape(self.flags.i)
+        return Chars(read) if isinstance(read, CharSet) else self._literal(read)
+
+    def _word_boundary(self) -> Node:
+        if self.cursor.eat("{start}"):
+            return WordBoundary(BoundaryKind.START)
+        if self.cursor.eat("{end}"):
+            return WordBoundary(BoundaryKind.END)
+        if self.cursor.sees("{"):
+            self.cursor.fail(self.cursor.at, "expected {start} or {end}", r"write \{ for the character")
+        self.cursor.spend(CharSet.word(), self.cursor.at)
+        return WordBoundary(BoundaryKind.EITHER)
+
+    def _numbered_reference(self) -> Node:
+        start = self.cursor.at
+        self.cursor.at += 1
+        digits = ""
+        while self.cursor.next.isascii() and self.cursor.next.isdigit():
+            digits += self.cursor.take()
+        if digits.startswith("0"):
+            self.cursor.fail(start, r"\0 is no escape", r"write \x00 for U+0000")
+        return self._reference(start, int(digits) if len(digits) < 6 else -1, digits)
+
+    def _named_reference(self, start: int, end: str) -> Node:
+        name = self.cursor.take_until(end, start, "the name")
+        return self._reference(start, self.names.get(name, -1), repr(name))
+
+    def _reference(self, start: int, index: int, shown: str) -> Node:
+        if index not in self.closed:
+            self.cursor.fail(
+                start, f"there is no group {shown} that ends before this place", "refer to an earlier group"
+            )
+        if self.flags.i:
+            self.cursor.fail(
+                start, "a back-reference that ignores case is not supported", "put (?-i) before it"
+            )
+        return Backreference(index)
+
+    def _quantified(self, atom: Node) -> Node:
+        self._skip_layout()
+        cursor = self.cursor
+        start = cursor.at
+        bounds = self._bounds()
+        if bounds is None:
+            return atom
+        if isinstance(atom, Look | Anchor | WordBoundary):
+            cursor.fail(
+                start,
+                "what stands before consumes nothing, so it cannot be repeated",
+                "leave the quantifier out",
+            )
+        mode = Mode.POSSESSIVE if cursor.eat("+") else Mode.LAZY if cursor.eat("?") else Mode.GREEDY
+        if (cursor.next and cursor.next in "*+?") or _is_count(cursor):
+            cursor.fail(cursor.at, "a quantifier upon a quantifier", "put the repeated part into (?:...)")
+        return Repeat(atom, *bounds, mode)
+
+    def _bounds(self) -> tuple[int, int | None] | None:
+        """Read a quantifier without its mode, if one comes next."""
+        cursor = self.cursor
+        start = cursor.at
+        if cursor.next and cursor.next in _SIGNS:
+            return _SIGNS[cursor.take()]
+        found = _BRACES.match(cursor.text, start)
+        if found is None:
+            return None
+        cursor.at = found.end()
+        low, comma, high = found.groups()
+        if max(len(low), len(high)) > 9 or max(int(low or 0), int(high or 0)) > MAX_REPEAT:
+            cursor.fail(start, f"a count above {MAX_REPEAT:,}", "use + or * for any number")
+        minimum = int(low or 0)
+        if not comma:
+            return minimum, minimum
+        maximum = int(high) if high else None
+        if maximum is not None and maximum < minimum:
+            cursor.fail(start, f"at least {minimum} but at most {maximum}", "swap the two")
+        return minimum, maximum
+
+    def _group(self) -> Node | None:
+        cursor = self.cursor
+        start = cursor.at
+        cursor.at += 1
+        if cursor.eat("?#"):
+            cursor.take_until(")", start, "the comment")
+            return None
+        for sign, behind, negative in _LOOKS:
+            if cursor.eat(sign):
+                return Look(self._inside(start), behind, negative)
+        if cursor.eat("?>"):
+            return Atomic(self._inside(start))
+        if cursor.eat("?P="):
+            return self._named_reference(start, ")")
+        if cursor.eat("?P<") or cursor.eat("?<"):
+            return self._capture(start, self._new_name(start))
+        if cursor.eat("?"):
+            return self._flagged(start)
+        if cursor.sees("*"):
+            cursor.fail(start, "(*...) is not supported", r"write \( for the character")
+        return self._capture(start, None)
+
+    def _inside(self, start: int, flags_end: bool = False) -> Node:
+        """What stands up to the closing parenthesis, where flags set on the way end if `flags_end`.
+
+        tiktoken's engine ends them so for (?:...) and (?i:...) only and lets them out of all other groups,
+        which no other engine does: there they are refused.
+        """
+        cursor = self.cursor
+        outer = self.flags
+        cursor.enter(start)
+        node = self.alternation()
+        if not cursor.eat(")"):
+            cursor.fail(start, "the group is not closed", "expected ')' after it")
+        cursor.leave()
+        if self.flags != outer and not flags_end:
+            cursor.fail(start, "flags set within such a group are read in two ways", "use (?i:...) within it")
+        self.flags = outer
+        return node
+
+    def _capture(self, start: int, name: str | None) -> Node:
+        self.n_groups += 1
+        index = self.n_groups
+        if name is not None:
+            self.names[name] = index
+        node = Group(self._inside(start), index, name)
+        self.closed.add(index)
+        return node
+
+    def _new_name(self, start: int) -> str:
+        name = self.cursor.take_until(">", start, "the name")
+        if not _NAME.fullmatch(name) or name in self.names:
+            self.cursor.fail(
+                start, f"{name!r} cannot name a group", "use ASCII letters, digits and _, each name once"
+            )
+        return name
+
+    def _flagged(self, start: int) -> Node | None:
+        """`(?i)`, which holds to the end of the group around it, or `(?i:...)`."""
+        cursor = self.cursor
+        found = _FLAGS.match(cursor.text, cursor.at)
+        if found is None or (not found[1] and not found[2] and found[3] == ")"):
+            cursor.fail(
+                start,
+                "no such group is supported",
+                "expected (?:, (?=, (?!, (?<=, (?<!, (?>, (?<name>, or flags out of i, m, s, x as in (?i:",
+            )
+        cursor.at = found.end()
+        changed = replace(
+            self.flags,
+            **{flag: flag not in (found[2] or "") for flag in found[1] + (found[2] or "") if flag != "u"},
+        )
+        if found[3] == ")":
+            self.flags = changed
+            return None
+        outer, self.flags = self.flags, changed
+        node = self._inside(start, flags_end=True)
+        self.flags = outer
+        return node
+
+
+def _is_count(cursor: Cursor) -> bool:
+    return _BRACES.match(cursor.text, cursor.at) is not None

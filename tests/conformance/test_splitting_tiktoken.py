@@ -1,0 +1,226 @@
+"""Pieces equal those of tiktoken.
+
+tiktoken shows ids, not pieces. So it gets vocabularies in which the pieces are tokens: a piece that is a
+token becomes that one id, whatever the ranks say. FASTBPE_FULL=1 runs what takes minutes: every code point in
+every context, and all strings of up to six characters. Without it the ends of each run of one general
+category stand for all code points (an error in a table shows there), and strings have up to four characters.
+"""
+
+import itertools
+import os
+import re
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fastbpe.patterns import PATTERNS
+from fastbpe.splitting.charset import ANY, CharSet
+from fastbpe.splitting.to_regex import compile_regex, find_pieces
+from fastbpe.splitting.unicode_tables import SCRIPT_NAMES
+
+tiktoken = pytest.importorskip("tiktoken")
+
+FULL = os.environ.get("FASTBPE_FULL") == "1"
+NAMES = [name for name, pattern in PATTERNS.items() if pattern is not None]
+CONTEXTS = ["a", "A", "1", " ", "\n", "'", ".", "é", "漢", "\u0301"]
+CODE_POINTS_AT_ONCE = 50_000
+
+CATEGORIES = re.findall("..", "LuLlLtLmLoMnMcMeNdNlNoPcPdPsPePiPfPoSmScSkSoZsZlZpCcCfCoCn")
+NASTY = (
+    "'’stmdlvreSTMDLVREſK\u212aaAéǅʰ漢\u0301\u0903"
+    " \t\n\r\x0b\x0c\x85\xa0\u1680\u2028\u3000\x1c\x1f1٣½Ⅷ./-_€😀\u200d\u0378"
+)
+
+
+def vocabulary(tokens):
+    """Ranks for the single bytes and each token."""
+    ranks = {bytes([byte]): byte for byte in range(256)}
+    for token in tokens:
+        encoded = token.encode()
+        if encoded not in ranks:
+            ranks[encoded] = len(ranks)
+    return ranks
+
+
+def encoding(pattern, ranks):
+    return tiktoken.Encoding("test", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+
+
+def assert_same_pieces(pattern, texts):
+    """Compare the pieces of each text, of any length.
+
+    The vocabulary has all of our pieces and all pairs of neighbours. Were a piece of tiktoken's two of ours,
+    it would become the one id of the pair; were it three or more, merging could not stop before some pair is
+    merged.
+    """
+    compiled = compile_regex(pattern)
+    pieces = [find_pieces(compiled, text) for text in texts]
+    tokens = {piece for found in pieces for piece in found}
+    tokens |= {one + two for found in pieces for one, two in itertools.pairwise(found)}
+    ranks = vocabulary(sorted(tokens))
+    peer = encoding(pattern, ranks)
+    for text, found in zip(texts, pieces, strict=True):
+        assert peer.encode_ordinary(text) == [ranks[piece.encode()] for piece in found], repr(text[:80])
+
+
+def assert_same_pieces_of_short_texts(pattern, texts, tokens):
+    """The same for many short texts; `tokens` must hold each piece that any split of a text could have."""
+    compiled = compile_regex(pattern)
+    ranks = vocabulary(tokens)
+    peer = encoding(pattern, ranks)
+    rank_of = {token: ranks[token.encode()] for token in tokens}
+    for text in texts:
+        ours = [rank_of[piece] for piece in find_pieces(compiled, text)]
+        assert peer.encode_ordinary(text) == ours, repr(text)
+
+
+def code_points():
+    """Every character, or the first and last of each run of one general category."""
+    if FULL:
+        return "".join(ANY)
+    ends = {end for name in CATEGORIES for ends in CharSet.category(name).ranges for end in ends}
+    return "".join(map(chr, sorted(ends)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_code_points_alone(name):
+    characters = code_points()
+    assert_same_pieces_of_short_texts(PATTERNS[name], characters, characters)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_code_points_between_characters_of_each_kind(name):
+    characters = code_points()
+    for start in range(0, len(characters), CODE_POINTS_AT_ONCE):
+        chunk = characters[start : start + CODE_POINTS_AT_ONCE]
+        assert_same_pieces(
+            PATTERNS[name], [f"{context}{context.join(chunk)}{context}" for context in CONTEXTS]
+        )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_all_short_strings(name):
+    alphabet = " \n\ta's1é\u0301/"
+    lengths = range(7 if FULL else 5)
+    texts = ["".join(text) for length in lengths for text in itertools.product(alphabet, repeat=length)]
+    assert_same_pieces_of_short_texts(PATTERNS[name], texts, texts[1:])
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(deadline=None, max_examples=500 if FULL else 25, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    texts=st.lists(
+        st.text(st.sampled_from(NASTY)) | st.text(st.characters(exclude_categories=["Cs"])),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_odd_texts(name, texts):
+    assert_same_pieces(PATTERNS[name], texts)
+
+
+def every_part(text):
+    return {text[start:end] for start in range(len(text)) for end in range(start + 1, len(text) + 1)}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("a{,2}b", "aaab b"),
+        (r"a{1, 2}|a{x}|{", "a{1, 2} a{x} {"),
+        ("a{1,2}+a", "aaa aa"),
+        (r"a{2}+|\p{Lu}{1,2}+", "aaaaa ABC"),
+        ("a+?b?|a??c", "aaab aac"),
+        (r"(?>a|ab)c|\R", "abc ac\r\n\n\r\x85"),
+        (r"a\Z", "aa\n\n"),
+        (r"a$", "a\na\n"),
+        (r"(?m)^a|a$", "a\ra\na\r\na\n"),
+        (r"\<a|b\>", "<ab ab ba"),
+        (r"\ba|é\b", "a éa é \u200ca\u0301"),
+        (r"\Ba|\b{start}c|d\b{end}", "ba a cd"),
+        (r"(?<=^|x)a|(?<!b)c", "a xa bc c"),
+        (r"(a)\1|(?<n>b)\k<n>|(?P<m>c)(?P=m)", "aabbcc"),
+        (r"(?:(a)|b)\1", "aab b"),
+        ("(?i)[a-z--[k]]", "kK\u212ajJ"),
+        ("(?i)[^ſ]|[[:upper:]]", "sSſaA"),
+        (r"(?i:\P{Lu})|\p{Lu}", "aA1Ω"),
+        (r"(?i:\u03c3|ß|ǆ|ᲀ|ΐ|ﬅ|İ)", "σςΣßẞǆǅǄᲀвВΐΐﬅﬆiIİı"),
+        ("a(?i)b|c", "aBCc"),
+        ("(?:a(?i)b)c", "aBcaBC"),
+        ("((?:(?i)a))b|(?=(?i:c))C|d", "AbaBcCD"),
+        ("(?i-i)a|(?s-s:.)", "A\na"),
+        ("(?x) a [ ] b | c # d\n | e\\ f", "a bce f"),
+        ("a(?#x)b", "ab"),
+        ("[]a]|[^]]b|[-x]", "]abc-x"),
+        ("[a-b-d]|[%--]", "a-bcd%"),
+        ("[a&&&b]|[a~~~b]", "a&~b"),
+        ("[a-cx--bx&&ab]|[^a-c&&b]", "abcxd"),
+        ("[a&&b--c~~d]|[a-c--b~~b-e]", "abcde"),
+        (r"[[:^alpha:]\d]|[[:punct:]--.]", "a1. \u0660é-"),
+        (r"[\a\b\e\f\v\h]|[\x41-\x{43}\u0044\U{45}]", "\a\b\x1b\f\v0gABCDEF"),
+        (r"\p{^L}|\P{^Lu}|\pN|\p{ L }|\p{gc!=L}", "aA1-"),
+        (r"\p{Greek}+|\p{sc=Han}|\p{isLatin}", "αβ漢ab1"),
+        (r"[^\s\S]|(?=[^\s\S])a|b", "ab"),
+        (r"\é|\-|\ |\~", "é- ~"),
+        (r".|\N|\O", "\n\r\x85\u2028"),
+    ],
+)
+def test_the_syntax_means_what_it_means_to_tiktoken(pattern, text):
+    assert_same_pieces_of_short_texts(pattern, [text], sorted(every_part(text)))
+
+
+def matched(pattern, text):
+    """The parts of a text that tiktoken's pattern matches; the rest is dropped there."""
+    ranks = vocabulary("")
+    return bytes(encoding(pattern, ranks).encode_ordinary(text)).decode()
+
+
+@pytest.mark.parametrize(
+    "escape", [r"\s", r"\d", r"\w", r"\S", r"\p{Alphabetic}", r"\p{Lowercase}", r"\p{Uppercase}"]
+)
+def test_class_has_the_members_it_has_in_tiktoken(escape):
+    text = "".join(ANY)
+    assert matched(escape, text) == "".join(find_pieces(compile_regex(escape), text))
+
+
+@pytest.mark.parametrize("name", CATEGORIES)
+def test_category_has_the_members_it_has_in_tiktoken(name):
+    assert matched(rf"\p{{{name}}}", "".join(ANY)) == "".join(CharSet.category(name))
+
+
+def test_scripts_have_the_members_they_have_in_tiktoken():
+    text = "".join(ANY)
+    for pair in SCRIPT_NAMES.split():
+        for name in pair.split(":"):
+            assert matched(rf"\p{{Script={name}}}", text) == "".join(CharSet.property(f"sc={name}")), name
+
+
+def as_class(characters):
+    return "[" + "".join(f"\\U{low:08X}-\\U{high:08X}" for low, high in characters.ranges) + "]"
+
+
+def test_case_folding_is_that_of_tiktoken():
+    """Each cased character has the partners it has there, and no block of other characters has any."""
+    everything = "".join(ANY)
+    cased = "".join(c for c in everything if len(CharSet.of(c).case_closure()) > 1)
+    assert matched(f"(?i:{as_class(CharSet.of(cased))})", everything) == cased
+    for character in cased:
+        partners = CharSet.of(character).case_closure()
+        assert matched(f"(?i:{character})", cased) == "".join(partners)
+    for start in range(0, 0x110000, 0x1000):
+        block = CharSet.from_ranges([(start, start + 0xFFF)])
+        if block:
+            assert matched(f"(?i:{as_class(block)})", everything) == "".join(block.case_closure())
+
+
+@pytest.mark.skipif(not FULL, reason="takes half a minute; set FASTBPE_FULL=1")
+def test_characters_of_one_block_fold_only_as_in_tiktoken():
+    """Two characters of a block that differ in bit k are told apart by the set of those that have it."""
+    for start in range(0, 0x110000, 0x1000):
+        block = CharSet.from_ranges([(start, start + 0xFFF)])
+        for bit in range(12):
+            half = CharSet.of("".join(c for c in block if ord(c) >> bit & 1))
+            if half:
+                found = matched(f"(?i:{as_class(half)})", "".join(block))
+                assert found == "".join(half.case_closure() & block)
