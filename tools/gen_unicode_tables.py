@@ -79,9 +79,7 @@ def matching(pattern: str) -> set[int]:
 
 def run_lengths(label: Callable[[int], str]) -> str:
     """Label and length (base 36) of each run over 0..10FFFF, as `Zs1`."""
-    return " ".join(
-        f"{name}{base36(sum(1 for _ in run))}" for name, run in groupby(range(0x110000), key=label)
-    )
+    return " ".join(f"{name}{base36(sum(1 for _ in run))}" for name, run in groupby(range(0x110000), key=label))
 
 
 def gaps_and_lengths(code_points: Iterable[int]) -> str:
@@ -182,9 +180,7 @@ def generate() -> str:
         constant("SCRIPT_RUNS", "Script and length of each run; ---- is no script.", script_runs()),
         constant("SCRIPT_NAMES", "Code and name of each script.", " ".join(f"{c}:{n}" for c, n in scripts)),
         constant("WHITE_SPACE", "White_Space as gap.length.", gaps_and_lengths(WHITE_SPACE)),
-        constant(
-            "OTHER_ALPHABETIC", "Alphabetic without L and Nl, as gap.length.", gaps_and_lengths(alphabetic)
-        ),
+        constant("OTHER_ALPHABETIC", "Alphabetic without L and Nl, as gap.length.", gaps_and_lengths(alphabetic)),
         constant(
             "OTHER_LOWERCASE",
             "Lowercase without Ll, as gap.length.",

@@ -20,18 +20,17 @@ class SpecialTokenError(FastbpeError, ValueError):
 
     @classmethod
     def disallowed(cls, token: str) -> SpecialTokenError:
-        """The error for a special token in text that may not hold it; it names the four ways out.
+        """The error for a special token in text that may not hold it.
 
-        The wording of its first line and the argument names are tiktoken's, which callers match on.
+        To the letter what tiktoken 0.14.0 says, since callers match on it.
         """
         return cls(
             f"Encountered text corresponding to disallowed special token {token!r}.\n"
-            f"To encode it as a special token, pass it in `allowed_special`, e.g. "
-            f"`allowed_special={{{token!r}, ...}}`.\n"
-            f"To encode it as normal text, take it out of the check: "
-            f"`disallowed_special=(enc.special_tokens_set - {{{token!r}}})`.\n"
-            "To check for no special token at all, pass `disallowed_special=()`.\n"
-            "To encode text that is only ever text, use `encode_ordinary`.\n"
+            "If you want this text to be encoded as a special token, "
+            f"pass it to `allowed_special`, e.g. `allowed_special={{{token!r}, ...}}`.\n"
+            f"If you want this text to be encoded as normal text, disable the check for this token "
+            f"by passing `disallowed_special=(enc.special_tokens_set - {{{token!r}}})`.\n"
+            "To disable this check for all special tokens, pass `disallowed_special=()`.\n"
         )
 
 
@@ -48,3 +47,7 @@ class FormatError(FastbpeError, ValueError):
 
 class TrainingError(FastbpeError, ValueError):
     """Training that cannot start or cannot give what was asked for."""
+
+
+class TrainingWarning(UserWarning):
+    """Training that ended before it had learned all that was asked for."""

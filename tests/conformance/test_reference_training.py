@@ -114,9 +114,7 @@ def test_limits_as_the_peers(seed: int) -> None:
         ours = as_bytes(
             train(pieces, n_merges=n_merges, ties="huggingface", min_count=min_count, max_token_bytes=longest)
         )
-        theirs = huggingface_merges(
-            texts, vocab_size, pattern, min_frequency=min_count, max_token_length=length
-        )
+        theirs = huggingface_merges(texts, vocab_size, pattern, min_frequency=min_count, max_token_length=length)
         assert ours == theirs, (name, length, min_count)
 
 

@@ -94,9 +94,7 @@ def test_code_points_between_characters_of_each_kind(name):
     characters = code_points()
     for start in range(0, len(characters), CODE_POINTS_AT_ONCE):
         chunk = characters[start : start + CODE_POINTS_AT_ONCE]
-        assert_same_pieces(
-            PATTERNS[name], [f"{context}{context.join(chunk)}{context}" for context in CONTEXTS]
-        )
+        assert_same_pieces(PATTERNS[name], [f"{context}{context.join(chunk)}{context}" for context in CONTEXTS])
 
 
 @pytest.mark.parametrize("name", NAMES)

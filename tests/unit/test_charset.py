@@ -155,9 +155,7 @@ def test_case_closure_is_closed():
 def test_tables_are_up_to_date():
     unicodedata2 = pytest.importorskip("unicodedata2")
     if unicodedata2.unidata_version != "16.0.0":
-        pytest.skip(
-            f"the tables are made with Unicode 16.0.0, unicodedata2 has {unicodedata2.unidata_version}"
-        )
+        pytest.skip(f"the tables are made with Unicode 16.0.0, unicodedata2 has {unicodedata2.unidata_version}")
     tool = REPOSITORY / "tools" / "gen_unicode_tables.py"
     checked = subprocess.run([sys.executable, tool, "--check"], capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stderr

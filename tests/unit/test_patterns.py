@@ -66,9 +66,7 @@ def test_resolve_regex(regex):
     ],
 )
 def test_misspelt_name_is_refused_with_the_nearest(mistake, meant):
-    with pytest.raises(
-        PatternError, match=rf"named '{mistake}', did you mean '{meant}'\? known are gpt2, cl100k"
-    ):
+    with pytest.raises(PatternError, match=rf"named '{mistake}', did you mean '{meant}'\? known are gpt2, cl100k"):
         resolve_pattern(mistake)
 
 

@@ -27,6 +27,7 @@ cdef class PieceCounter:
     cdef size_t _mask
     cdef Ends _ends
     cdef bint _busy
+    cdef int _enter(self) except -1
     cdef int _count(self, const uint8_t* data, size_t n) except -1 nogil
     cdef int _text(self, const uint8_t* data, size_t n, SpecialMatcher special) except -1 nogil
     cdef int _piece(self, const uint8_t* data, size_t n, int64_t count) except -1 nogil

@@ -60,11 +60,12 @@ cdef class PieceCounter:
         finally:
             self._busy = False
 
-    def _enter(self):
+    cdef int _enter(self) except -1:
         # The table has one owner at a time: a second thread would find it half grown.
         if self._busy:
             raise RuntimeError("another thread is counting with this PieceCounter; give each thread its own")
         self._busy = True
+        return 0
 
     def items(self):
         """(piece, count) pairs in order of first appearance."""

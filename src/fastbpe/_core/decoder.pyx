@@ -139,10 +139,6 @@ cdef class Decoder:
             free(values)
             free(data)
 
-    def token(self, token_id):
-        """The bytes of one id."""
-        return self.decode_bytes((token_id,))
-
     @property
     def n_ids(self):
         """One more than the greatest id."""

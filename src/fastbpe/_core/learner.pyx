@@ -7,7 +7,8 @@ ends one slot before. Four bytes a symbol instead of twelve.
 
 Pairs. Beside each symbol stands the index of the pair it begins, so that counts of the neighbours' pairs
 fall without a look-up. A pair that a merge gives birth to contains the new id, so it is found by an array
-over its other half. Its occurrences never grow after that merge: one slice of an arena holds them.
+over its other half. Its occurrences never grow after that merge: one slice of an arena holds them. No two
+pairs ever make the same bytes (`fastbpe._reference.training` says why), so every merge has an id of its own.
 
 Choice. Counts only fall, so a heap whose entries may promise too much is exact: an entry that no longer
 holds when it comes up goes back with what is true now.
@@ -16,8 +17,8 @@ holds when it comes up goes back with what is true now.
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc, qsort, realloc
-from libc.string cimport memcpy, memset
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memset
 
 from fastbpe._core.counter cimport PieceCounter
 from fastbpe._core.tables cimport NONE
@@ -33,29 +34,26 @@ cdef extern from *:
 cdef const uint32_t N_BASE = 256
 cdef const size_t WORK_PER_STEP = 2_000_000  # occurrences between two looks at signals and progress
 
-TIES = ("pair", "huggingface", "first")
-
 
 cdef struct Pair:
     uint32_t left
     uint32_t right
     int64_t count
-    uint32_t slice  # the first slice of occurrences
-    uint32_t last_slice
-    uint32_t n_pending  # occurrences met in the present merge
-    uint32_t allowed  # not too long to be made
-
-
-cdef struct Slice:
-    uint64_t start  # in the arena of occurrences
-    uint32_t n
-    uint32_t next  # NONE but where a token was made twice from different pairs
+    uint64_t start  # of its occurrences in their arena; meaningless before they are settled
+    uint32_t n  # occurrences, those that are gone by now included
+    uint32_t n_placed  # occurrences that stand in the arena
 
 
 cdef struct Entry:
     int64_t count
     uint64_t key  # of two pairs with equal counts, the one with the smaller key is merged
     uint32_t pair
+
+
+cdef struct Merge:
+    uint32_t left
+    uint32_t right
+    int64_t count
 
 
 cdef struct Pending:
@@ -82,9 +80,9 @@ cdef int _grow(void** items, size_t* capacity, size_t wanted, size_t item_size) 
 cdef class Learner:
     """Learns merges over the pieces of a PieceCounter, which must not change meanwhile.
 
-    max_ids: the ids to end with. ties: "pair" (smallest left id, then right), "huggingface" (the same, base
-    ids in the order of their printable stand-ins, a token made twice keeps its first id) or "first" (the pair
-    met first in the pieces). base_ranks: the place of each byte in that order.
+    max_ids: the ids to end with, 256 or more. Of two pairs that occur equally often, the one met first in
+    the pieces is merged with ties_first, else the one whose left id, then right id, ranks lower; base_ranks
+    (256 numbers) says how bytes rank among themselves, None: by value.
     """
 
     cdef PieceCounter _counter
@@ -98,8 +96,6 @@ cdef class Learner:
     cdef uint32_t* _right_pair
     cdef Pair* _pairs
     cdef size_t _n_pairs, _pairs_capacity
-    cdef Slice* _slices
-    cdef size_t _n_slices, _slices_capacity
     cdef uint32_t* _occurrences
     cdef size_t _n_occurrences, _occurrences_capacity
     cdef Entry* _heap
@@ -109,29 +105,19 @@ cdef class Learner:
     cdef uint32_t _n_ids, _max_ids
     cdef int64_t _min_count
     cdef uint32_t _max_token_bytes
-    cdef bint _ties_first, _reuse_ids
-    cdef dict _id_of  # token bytes to id, where ids are re-used
-    cdef list _token_bytes
-    cdef readonly list merges  # (left id, right id, merged id) in order of learning
-    cdef readonly list counts  # how often each pair occurred when it was merged
+    cdef bint _ties_first
+    cdef Merge* _merges  # by order; merge i makes the id N_BASE + i
 
     def __init__(
-        self, PieceCounter counter not None, *, uint32_t max_ids, str ties not None="pair",
-        int64_t min_count=1, max_token_bytes=None, base_ranks=None,
+        self, PieceCounter counter not None, *, uint32_t max_ids, bint ties_first=False, int64_t min_count=1,
+        max_token_bytes=None, base_ranks=None,
     ):
-        if ties not in TIES:
-            raise ValueError(f"ties={ties!r}: choose one of {', '.join(map(repr, TIES))}")
         self._counter = counter
-        self._max_ids = max_ids
+        self._max_ids = max(max_ids, N_BASE)
         self._n_ids = N_BASE
         self._min_count = max(min_count, 1)
         self._max_token_bytes = NONE if max_token_bytes is None else min(max_token_bytes, NONE)
-        self._ties_first = ties == "first"
-        self._reuse_ids = ties == "huggingface"
-        self._token_bytes = [bytes([byte]) for byte in range(N_BASE)]
-        self._id_of = {token: i for i, token in enumerate(self._token_bytes)}
-        self.merges = []
-        self.counts = []
+        self._ties_first = ties_first
         self._allocate()
         cdef uint32_t i
         for i in range(self._max_ids):
@@ -149,10 +135,10 @@ cdef class Learner:
         free(self._left_pair)
         free(self._right_pair)
         free(self._pairs)
-        free(self._slices)
         free(self._occurrences)
         free(self._heap)
         free(self._pending)
+        free(self._merges)
 
     cdef int _allocate(self) except -1:
         cdef size_t n = self._counter.n_arena + self._counter.n_pieces + 2, n_ids = self._max_ids
@@ -166,9 +152,10 @@ cdef class Learner:
         self._rank = <uint32_t*> malloc(n_ids * sizeof(uint32_t))
         self._left_pair = <uint32_t*> malloc(n_ids * sizeof(uint32_t))
         self._right_pair = <uint32_t*> malloc(n_ids * sizeof(uint32_t))
+        self._merges = <Merge*> malloc(n_ids * sizeof(Merge))
         if (
             self._symbols == NULL or self._pair_at == NULL or self._word_of == NULL or self._length == NULL
-            or self._rank == NULL or self._left_pair == NULL or self._right_pair == NULL
+            or self._rank == NULL or self._left_pair == NULL or self._right_pair == NULL or self._merges == NULL
         ):
             raise MemoryError(f"no memory to learn from {n} bytes of distinct pieces")
         memset(self._left_pair, 0xFF, n_ids * sizeof(uint32_t))
@@ -210,7 +197,7 @@ cdef class Learner:
                 if pair == NONE:
                     pair = index[key] = self._new_pair(self._symbols[slot], self._symbols[slot + 1])
                 self._meet(pair, <uint32_t> slot)
-            self._settle()
+            self._settle(0)
         finally:
             free(index)
         return 0
@@ -225,79 +212,56 @@ cdef class Learner:
         pair.left = left
         pair.right = right
         pair.count = 0
-        pair.slice = pair.last_slice = NONE
-        pair.n_pending = 0
-        pair.allowed = <uint64_t> self._length[left] + self._length[right] <= self._max_token_bytes
+        pair.n = pair.n_placed = 0
         self._n_pairs += 1
         return <uint32_t> (self._n_pairs - 1)
 
     cdef int _meet(self, uint32_t pair, uint32_t slot) except -1 nogil:
-        """Note an occurrence of a pair that the present merge (or the beginning) made."""
+        """Note an occurrence of a pair that the present merge (or the beginning) gives birth to."""
         _grow(<void**> &self._pending, &self._pending_capacity, self._n_pending + 1, sizeof(Pending))
         self._pending[self._n_pending].pair = pair
         self._pending[self._n_pending].at = slot
         self._n_pending += 1
-        self._pairs[pair].n_pending += 1
+        self._pairs[pair].n += 1
         self._pairs[pair].count += self._weight(slot)
         self._pair_at[slot] = pair
         return 0
 
-    cdef int _settle(self) except -1 nogil:
-        """Sort the occurrences just met into one slice a pair, and offer those pairs to the heap."""
-        cdef size_t i, n_met = 0
-        cdef uint32_t index, at
+    cdef int _settle(self, size_t first_new) except -1 nogil:
+        """Sort the occurrences just met into a slice for each new pair, and offer those pairs to the heap."""
+        cdef size_t i
         cdef Pair* pair
-        cdef Slice* last
         _grow(
             <void**> &self._occurrences, &self._occurrences_capacity, self._n_occurrences + self._n_pending,
             sizeof(uint32_t),
         )
+        for i in range(first_new, self._n_pairs):
+            self._pairs[i].start = self._n_occurrences
+            self._n_occurrences += self._pairs[i].n
         for i in range(self._n_pending):
-            index = self._pending[i].pair
-            pair = &self._pairs[index]
-            at = self._pending[i].at
-            if pair.n_pending:
-                self._new_slice(pair)
-                self._pending[n_met].pair = index  # overwrites what was read already
-                n_met += 1
-            last = &self._slices[pair.last_slice]
-            self._occurrences[last.start + last.n] = at
-            last.n += 1
-        for i in range(n_met):
             pair = &self._pairs[self._pending[i].pair]
-            if pair.allowed and pair.count >= self._min_count:
-                self._push(self._pending[i].pair, self._key(self._pending[i].pair))
+            self._occurrences[pair.start + pair.n_placed] = self._pending[i].at
+            pair.n_placed += 1
         self._n_pending = 0
+        for i in range(first_new, self._n_pairs):
+            pair = &self._pairs[i]
+            if pair.count >= self._min_count and self._fits(pair):
+                self._push(<uint32_t> i, self._key(<uint32_t> i))
         return 0
 
-    cdef int _new_slice(self, Pair* pair) except -1 nogil:
-        cdef uint32_t index = <uint32_t> self._n_slices
-        _grow(<void**> &self._slices, &self._slices_capacity, self._n_slices + 1, sizeof(Slice))
-        self._slices[index].start = self._n_occurrences
-        self._slices[index].n = 0
-        self._slices[index].next = NONE
-        self._n_slices += 1
-        self._n_occurrences += pair.n_pending
-        pair.n_pending = 0
-        if pair.slice == NONE:
-            pair.slice = index
-        else:
-            self._slices[pair.last_slice].next = index
-        pair.last_slice = index
-        return 0
+    cdef inline bint _fits(self, const Pair* pair) noexcept nogil:
+        return <uint64_t> self._length[pair.left] + self._length[pair.right] <= self._max_token_bytes
 
     cdef uint64_t _key(self, uint32_t index) noexcept nogil:
         """What decides between equal counts. With ties="first": the slot of the first occurrence left."""
         cdef Pair* pair = &self._pairs[index]
-        cdef Slice* slice_
         if not self._ties_first:
             return (<uint64_t> self._rank[pair.left] << 32) | self._rank[pair.right]
-        slice_ = &self._slices[pair.slice]
         # An occurrence that is gone never comes back, so the slice forgets it for good.
-        while slice_.n and not self._stands(pair, self._occurrences[slice_.start]):
-            slice_.start += 1
-            slice_.n -= 1
-        return self._occurrences[slice_.start] if slice_.n else NONE
+        while pair.n and not self._stands(pair, self._occurrences[pair.start]):
+            pair.start += 1
+            pair.n -= 1
+        return self._occurrences[pair.start] if pair.n else NONE
 
     cdef inline bint _stands(self, const Pair* pair, uint32_t slot) noexcept nogil:
         return (
@@ -345,58 +309,28 @@ cdef class Learner:
         while self._n_heap:
             top = self._pop()
             pair = &self._pairs[top.pair]
-            if pair.count < self._min_count or pair.count > top.count:
-                continue  # merged or rare now; or offered again with its greater count
+            if pair.count < self._min_count:
+                continue  # merged, or rare by now
             key = self._key(top.pair)
             if pair.count == top.count and key == top.key:
                 return top.pair
             self._push(top.pair, key)
         return NONE
 
-    cdef size_t _merge(self, uint32_t index, uint32_t merged, bint is_new) except? 0 nogil:
-        """Merge one pair everywhere; return the occurrences looked at, and one more."""
-        cdef uint32_t slice_ = self._pairs[index].slice, i
-        cdef uint64_t start
-        cdef size_t n_seen = 1
-        if not is_new:
-            self._recall_neighbours(merged)
-        if self._slices[slice_].next != NONE:
-            slice_ = self._join_slices(slice_)
-        start = self._slices[slice_].start
-        for i in range(self._slices[slice_].n):
+    cdef size_t _merge(self, uint32_t index, uint32_t merged) except? 0 nogil:
+        """Merge one pair everywhere, left to right; return the occurrences looked at, and one more."""
+        cdef uint64_t start = self._pairs[index].start
+        cdef uint32_t i, n = self._pairs[index].n
+        cdef size_t first_new = self._n_pairs
+        for i in range(n):
             if self._stands(&self._pairs[index], self._occurrences[start + i]):
                 self._merge_at(index, merged, self._occurrences[start + i])
         self._pairs[index].count = 0
-        self._forget_neighbours(is_new)
-        self._settle()
-        return n_seen + self._slices[slice_].n
-
-    cdef uint32_t _join_slices(self, uint32_t slice_) except? 0xFFFFFFFF nogil:
-        """One slice, in the order of the text, of several: only where an id was re-used."""
-        cdef uint32_t joined = <uint32_t> self._n_slices
-        cdef size_t n = 0
-        cdef uint32_t part = slice_
-        while part != NONE:
-            n += self._slices[part].n
-            part = self._slices[part].next
-        _grow(<void**> &self._slices, &self._slices_capacity, self._n_slices + 1, sizeof(Slice))
-        _grow(
-            <void**> &self._occurrences, &self._occurrences_capacity, self._n_occurrences + n, sizeof(uint32_t)
-        )
-        self._slices[joined].start = self._n_occurrences
-        self._slices[joined].n = <uint32_t> n
-        self._slices[joined].next = NONE
-        self._n_slices += 1
-        part = slice_
-        while part != NONE:
-            memcpy(
-                self._occurrences + self._n_occurrences, self._occurrences + self._slices[part].start,
-                self._slices[part].n * sizeof(uint32_t),
-            )
-            self._n_occurrences += self._slices[part].n
-            part = self._slices[part].next
-        qsort(self._occurrences + self._slices[joined].start, n, sizeof(uint32_t), _by_slot)
-        return joined
+        for i in range(<uint32_t> first_new, <uint32_t> self._n_pairs):
+            self._left_pair[self._pairs[i].left] = NONE
+            self._right_pair[self._pairs[i].right] = NONE
+        self._settle(first_new)
+        return <size_t> n + 1
 
     cdef int _merge_at(self, uint32_t index, uint32_t merged, uint32_t at) except -1 nogil:
         cdef uint32_t right_at = at + self._length[self._pairs[index].left]
@@ -416,67 +350,32 @@ cdef class Learner:
             if self._left_pair[left] == NONE:
                 self._left_pair[left] = self._new_pair(left, merged)
             self._meet(self._left_pair[left], left_at)
-        if right != NONE:
-            if right == merged:
-                if self._left_pair[merged] == NONE:
-                    self._left_pair[merged] = self._new_pair(merged, merged)
-                self._meet(self._left_pair[merged], at)
-            else:
-                if self._right_pair[right] == NONE:
-                    self._right_pair[right] = self._new_pair(merged, right)
-                self._meet(self._right_pair[right], at)
+        if right != NONE:  # never the new id itself: what stands to the right is merged later
+            if self._right_pair[right] == NONE:
+                self._right_pair[right] = self._new_pair(merged, right)
+            self._meet(self._right_pair[right], at)
         return 0
-
-    cdef void _recall_neighbours(self, uint32_t merged) noexcept nogil:
-        """An id that is re-used has pairs already: put them where a new id's would come to stand."""
-        cdef size_t i
-        for i in range(self._n_pairs):
-            if self._pairs[i].right == merged:
-                self._left_pair[self._pairs[i].left] = <uint32_t> i
-            elif self._pairs[i].left == merged:
-                self._right_pair[self._pairs[i].right] = <uint32_t> i
-
-    cdef void _forget_neighbours(self, bint is_new) noexcept nogil:
-        cdef size_t i
-        cdef Pair* pair
-        if not is_new:
-            memset(self._left_pair, 0xFF, <size_t> self._max_ids * sizeof(uint32_t))
-            memset(self._right_pair, 0xFF, <size_t> self._max_ids * sizeof(uint32_t))
-            return
-        for i in range(self._n_pending):
-            pair = &self._pairs[self._pending[i].pair]
-            self._left_pair[pair.left] = NONE
-            self._right_pair[pair.right] = NONE
-
-    cdef uint32_t _record(self, uint32_t index, bint* is_new) except 0xFFFFFFFF with gil:
-        """Note a merge in the result; return the id it makes."""
-        cdef uint32_t left = self._pairs[index].left, right = self._pairs[index].right, merged
-        cdef bytes token = <bytes> self._token_bytes[left] + <bytes> self._token_bytes[right]
-        known = self._id_of.get(token) if self._reuse_ids else None
-        is_new[0] = known is None
-        merged = self._n_ids if known is None else known
-        if known is None:
-            self._id_of[token] = merged
-            self._token_bytes.append(token)
-            self._length[merged] = self._length[left] + self._length[right]
-            self._n_ids += 1
-        self.merges.append((left, right, merged))
-        self.counts.append(self._pairs[index].count)
-        return merged
 
     cdef bint _step(self) except -1 nogil:
         """Learn for a few milliseconds; False when there is nothing left to learn."""
         cdef size_t work = 0
-        cdef uint32_t best, merged
-        cdef bint is_new
+        cdef uint32_t best
+        cdef Pair* pair
+        cdef Merge* merge
         while work < WORK_PER_STEP:
-            if self._n_ids >= self._max_ids:
+            if self._n_ids == self._max_ids:
                 return False
             best = self._best()
             if best == NONE:
                 return False
-            merged = self._record(best, &is_new)
-            work += self._merge(best, merged, is_new) + 256
+            pair = &self._pairs[best]
+            merge = &self._merges[self._n_ids - N_BASE]
+            merge.left = pair.left
+            merge.right = pair.right
+            merge.count = pair.count
+            self._length[self._n_ids] = self._length[pair.left] + self._length[pair.right]
+            self._n_ids += 1
+            work += self._merge(best, self._n_ids - 1)
         return True
 
     def learn(self, progress=None):
@@ -489,16 +388,14 @@ cdef class Learner:
             if progress is not None:
                 progress(self._n_ids)
 
-    @property
-    def tokens(self):
-        """The bytes of each id."""
-        return list(self._token_bytes)
+    def merges(self):
+        """(left id, right id, how often the pair occurred) in order of learning; merge i makes id 256 + i."""
+        cdef uint32_t i
+        return [
+            (self._merges[i].left, self._merges[i].right, self._merges[i].count)
+            for i in range(self._n_ids - N_BASE)
+        ]
 
 
 cdef inline bint _better(const Entry* a, const Entry* b) noexcept nogil:
     return a.count > b.count or (a.count == b.count and a.key < b.key)
-
-
-cdef int _by_slot(const void* a, const void* b) noexcept nogil:
-    cdef uint32_t x = (<const uint32_t*> a)[0], y = (<const uint32_t*> b)[0]
-    return (x > y) - (x < y)

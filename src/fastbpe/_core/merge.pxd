@@ -13,3 +13,6 @@ cdef struct Ids:
 cdef int ids_reserve(Ids* ids, size_t n_more) except -1 nogil
 cdef void ids_free(Ids* ids) noexcept nogil
 cdef int encode_piece(const Tables* tables, const uint8_t* piece, size_t n_bytes, Ids* out) except -1 nogil
+cdef int merge_piece(
+    const Tables* tables, const uint8_t* piece, size_t n_bytes, uint32_t limit, Ids* out
+) except -1 nogil

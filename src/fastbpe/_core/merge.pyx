@@ -9,7 +9,7 @@ from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memmove
 
 from fastbpe._core.tables cimport NONE, PairSlot, find_pair, find_piece
-from fastbpe._core.vocabulary cimport Tables
+from fastbpe._core.vocabulary cimport Tables, Vocabulary
 
 cdef enum:
     SHORT = 64
@@ -55,23 +55,31 @@ cdef void ids_free(Ids* ids) noexcept nogil:
 cdef int encode_piece(const Tables* tables, const uint8_t* piece, size_t n_bytes, Ids* out) except -1 nogil:
     """Append the ids of one piece to out."""
     cdef uint32_t token
-    ids_reserve(out, n_bytes)
     if tables.whole_piece_first and n_bytes <= tables.max_token_bytes:
         token = find_piece(
             tables.pieces, tables.piece_mask, tables.token_bytes, tables.token_ends, piece, n_bytes
         )
         if token != NONE:
+            ids_reserve(out, 1)
             out.items[out.n] = token
             out.n += 1
             return 0
+    return merge_piece(tables, piece, n_bytes, NONE, out)
+
+
+cdef int merge_piece(
+    const Tables* tables, const uint8_t* piece, size_t n_bytes, uint32_t limit, Ids* out
+) except -1 nogil:
+    """Append what pairs of a priority below the limit make of a piece's bytes."""
+    ids_reserve(out, n_bytes)
     if n_bytes <= SHORT:
-        out.n += _merge_short(tables, piece, n_bytes, out.items + out.n)
+        out.n += _merge_short(tables, piece, n_bytes, limit, out.items + out.n)
         return 0
-    return _merge_long(tables, piece, n_bytes, out)
+    return _merge_long(tables, piece, n_bytes, limit, out)
 
 
 cdef size_t _merge_short(
-    const Tables* tables, const uint8_t* piece, size_t n, uint32_t* ids
+    const Tables* tables, const uint8_t* piece, size_t n, uint32_t limit, uint32_t* ids
 ) noexcept nogil:
     """Merge in place in ids, which has room for n; return how many remain."""
     cdef uint32_t priorities[SHORT]
@@ -86,13 +94,13 @@ cdef size_t _merge_short(
         priorities[i] = pair.priority
         merged[i] = pair.id
     while n > 1:
-        best = NONE
+        best = limit
         at = 0
         for i in range(n - 1):
             if priorities[i] < best:
                 best = priorities[i]
                 at = i
-        if best == NONE:
+        if best == limit:
             break
         ids[at] = merged[at]
         n -= 1
@@ -110,7 +118,9 @@ cdef size_t _merge_short(
     return n
 
 
-cdef int _merge_long(const Tables* tables, const uint8_t* piece, size_t n, Ids* out) except -1 nogil:
+cdef int _merge_long(
+    const Tables* tables, const uint8_t* piece, size_t n, uint32_t limit, Ids* out
+) except -1 nogil:
     cdef Heap heap
     cdef Node* nodes = NULL
     cdef bint done = False
@@ -119,7 +129,8 @@ cdef int _merge_long(const Tables* tables, const uint8_t* piece, size_t n, Ids* 
     if n < NONE:
         nodes = <Node*> malloc(n * sizeof(Node))
         if nodes != NULL:
-            done = _link(tables, piece, <uint32_t> n, nodes, &heap) and _merge_linked(tables, nodes, &heap)
+            done = _link(tables, piece, <uint32_t> n, nodes, &heap) and \
+                _merge_linked(tables, nodes, limit, &heap)
     if done:
         _collect(nodes, <uint32_t> n, out)
     free(nodes)
@@ -157,11 +168,13 @@ cdef bint _link(const Tables* tables, const uint8_t* piece, uint32_t n, Node* no
     return True
 
 
-cdef bint _merge_linked(const Tables* tables, Node* nodes, Heap* heap) noexcept nogil:
+cdef bint _merge_linked(const Tables* tables, Node* nodes, uint32_t limit, Heap* heap) noexcept nogil:
     cdef uint64_t top
     cdef uint32_t at, right, after
     while heap.n:
         top = heap.items[0]
+        if top >> 32 >= limit:
+            break
         heap.n -= 1
         if heap.n:
             heap.items[0] = heap.items[heap.n]
@@ -238,3 +251,29 @@ cdef void _collect(const Node* nodes, uint32_t n, Ids* out) noexcept nogil:
         out.items[out.n] = nodes[at].id
         out.n += 1
         at = nodes[at].next
+
+
+def recover_merges(Vocabulary vocabulary not None):
+    """(left id, right id) by merged id: the two tokens that a ranked vocabulary's token was merged from.
+
+    A token is what pairs of lower rank make of its bytes, then one merge; one for which they do not leave
+    exactly two tokens (it can only be met as a whole piece) is left out.
+    """
+    cdef const Tables* tables = &vocabulary.tables
+    cdef uint32_t i, start = 0, length
+    cdef Ids ids
+    cdef dict out = {}
+    ids.items = NULL
+    ids.n = ids.capacity = 0
+    try:
+        for i in range(tables.n_ids):
+            length = tables.token_ends[i] - start
+            if length > 1:
+                ids.n = 0
+                merge_piece(tables, tables.token_bytes + start, length, i, &ids)
+                if ids.n == 2:
+                    out[i] = (ids.items[0], ids.items[1])
+            start = tables.token_ends[i]
+    finally:
+        ids_free(&ids)
+    return out

@@ -9,10 +9,10 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytearray cimport PyByteArray_AS_STRING
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from fastbpe._core.tables cimport (
-    NONE, PairSlot, PieceSlot, find_pair, find_piece, hash_bytes, load64, pair_home, table_bits,
+    NONE, PairSlot, PieceSlot, find_pair, find_piece, hash_bytes, table_bits,
 )
 
 from fastbpe.errors import VocabularyError
@@ -127,6 +127,13 @@ cdef class Vocabulary:
             <const uint8_t*> PyBytes_AS_STRING(token), PyBytes_GET_SIZE(token),
         )
         return None if found == NONE else found
+
+    def has(self, token_id):
+        """Whether the id is a token."""
+        if not 0 <= token_id < self.tables.n_ids:
+            return False
+        cdef uint32_t i = token_id
+        return self.tables.token_ends[i] > (self.tables.token_ends[i - 1] if i else 0)
 
     def tokens(self):
         """The bytes of every id in order; `b""` where an id is no token."""
@@ -281,35 +288,3 @@ cdef bytearray _build_pairs_from_merges(merges, uint32_t n_ids):
             raise VocabularyError(f"merge {priority}: the pair ({left}, {right}) stands twice in the merge list")
         priority += 1
     return table
-
-
-def checksum(data, uint64_t seed=0):
-    """64 bits over a buffer: four lanes, each step a bijection, so that no single changed byte goes unseen.
-
-    About 10 GB/s, so that loading a file costs little more than reading it. Not a signature.
-    """
-    cdef const uint8_t[::1] view = memoryview(data).cast("B")
-    cdef size_t n = <size_t> view.shape[0], i = 0
-    cdef const uint8_t* p = &view[0] if n else NULL
-    cdef uint64_t a = seed ^ 0x9E3779B97F4A7C15ULL, b = seed + n, c = ~seed, d = 0x27D4EB2F165667C5ULL
-    cdef uint64_t tail = 0
-    with nogil:
-        while n - i >= 32:
-            a = (a ^ load64(p + i)) * 0x9FB21C651E98DF25ULL
-            b = (b ^ load64(p + i + 8)) * 0xD6E8FEB86659FD93ULL
-            c = (c ^ load64(p + i + 16)) * 0xC2B2AE3D27D4EB4FULL
-            d = (d ^ load64(p + i + 24)) * 0x9E3779B97F4A7C15ULL
-            a ^= a >> 31
-            b ^= b >> 31
-            c ^= c >> 31
-            d ^= d >> 31
-            i += 32
-        while i < n:
-            tail = (tail ^ p[i]) * 0x100000001B3ULL
-            tail ^= tail >> 29
-            i += 1
-        a = (a ^ b) * 0x9FB21C651E98DF25ULL
-        a = ((a ^ (a >> 32)) ^ c) * 0xD6E8FEB86659FD93ULL
-        a = ((a ^ (a >> 32)) ^ d) * 0xC2B2AE3D27D4EB4FULL
-        a = ((a ^ (a >> 32)) ^ tail) * 0x9FB21C651E98DF25ULL
-    return a ^ (a >> 29)

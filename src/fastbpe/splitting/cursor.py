@@ -105,9 +105,7 @@ class Cursor:
         if named is not None:
             return self.spend(~named if character.isupper() else named, start)
         if character.isascii() and character.isalnum():
-            self.fail(
-                start, rf"\{character} is no escape here", f"write {character} for the character itself"
-            )
+            self.fail(start, rf"\{character} is no escape here", f"write {character} for the character itself")
         return character
 
     def _hex_escape(self, start: int, kind: str) -> str:
@@ -141,9 +139,7 @@ class Cursor:
         except KeyError:
             self.fail(
                 start,
-                f"{name!r} is no property known here"
-                if name
-                else r"expected the name of a property after \p",
+                f"{name!r} is no property known here" if name else r"expected the name of a property after \p",
                 r"general categories such as L or Lu, scripts such as Greek, and Alphabetic are known",
             )
         # The engine folds first and negates then: (?i)\P{Lu} has no cased letters at all.

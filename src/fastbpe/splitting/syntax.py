@@ -209,9 +209,7 @@ class _Parser:
                 start, f"there is no group {shown} that ends before this place", "refer to an earlier group"
             )
         if self.flags.i:
-            self.cursor.fail(
-                start, "a back-reference that ignores case is not supported", "put (?-i) before it"
-            )
+            self.cursor.fail(start, "a back-reference that ignores case is not supported", "put (?-i) before it")
         return Backreference(index)
 
     def _quantified(self, atom: Node) -> Node:

@@ -172,11 +172,7 @@ def _print_set(characters: CharSet) -> str:
     if not characters:
         return r"[^\x00-\U0010FFFF]"
     excluded = ~characters
-    if (
-        excluded
-        and len(excluded.ranges) < len(characters.ranges)
-        and len(excluded.ranges) <= _BLOCKS_PER_LEVEL
-    ):
+    if excluded and len(excluded.ranges) < len(characters.ranges) and len(excluded.ranges) <= _BLOCKS_PER_LEVEL:
         return f"[^{''.join(map(_print_range, excluded.ranges))}]"
     ascii_ranges = [(low, min(high, 0x7F)) for low, high in characters.ranges if low < _FIRST_NON_ASCII]
     # Where text is most likely to be: small letters, then the longer ranges.

@@ -1,0 +1,19 @@
+from collections.abc import Callable, Sequence
+from typing import final
+
+from fastbpe._core.counter import PieceCounter
+
+@final
+class Learner:
+    def __init__(
+        self,
+        counter: PieceCounter,
+        *,
+        max_ids: int,
+        ties_first: bool = False,
+        min_count: int = 1,
+        max_token_bytes: int | None = None,
+        base_ranks: Sequence[int] | None = None,
+    ) -> None: ...
+    def learn(self, progress: Callable[[int], object] | None = None) -> None: ...
+    def merges(self) -> list[tuple[int, int, int]]: ...

@@ -1,0 +1,3 @@
+from fastbpe._core.vocabulary import Vocabulary
+
+def recover_merges(vocabulary: Vocabulary) -> dict[int, tuple[int, int]]: ...

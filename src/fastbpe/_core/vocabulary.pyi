@@ -1,0 +1,36 @@
+from collections.abc import Iterable
+from typing import Final, final
+
+from typing_extensions import Self
+
+from fastbpe.model import Buffer
+
+MAX_IDS: Final[int]
+SECTIONS: Final[tuple[str, ...]]
+
+@final
+class Vocabulary:
+    def __new__(
+        cls,
+        *,
+        token_bytes: Buffer,
+        token_ends: Buffer,
+        pieces: Buffer,
+        pairs: Buffer,
+        whole_piece_first: bool = True,
+    ) -> Self: ...
+    @property
+    def n_ids(self) -> int: ...
+    @property
+    def n_tokens(self) -> int: ...
+    @property
+    def whole_piece_first(self) -> bool: ...
+    def find(self, token: bytes) -> int | None: ...
+    def has(self, token_id: int) -> bool: ...
+    def tokens(self) -> list[bytes]: ...
+    def pair(self, left: int, right: int) -> tuple[int, int] | None: ...
+    def sections(self) -> dict[str, memoryview]: ...
+
+def build_tables(
+    tokens: list[bytes], merges: Iterable[tuple[int, int, int]] | None = None
+) -> dict[str, bytes]: ...

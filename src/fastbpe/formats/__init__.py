@@ -1,0 +1,84 @@
+"""Tokenizer files: one module a format, each a translator between bytes and `Model`."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from fastbpe.errors import FormatError
+from fastbpe.formats import native, tiktoken
+from fastbpe.model import Buffer, Model
+
+FORMATS = ("native", "tiktoken")
+
+
+def read(
+    source: str | os.PathLike[str] | Buffer,
+    *,
+    pattern: str | None = None,
+    special_tokens: Mapping[str, int] | None = None,
+) -> Model:
+    """The model in a file or in a file's bytes, whatever its format; its contents say which it is."""
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        data, where = _frozen(source), "<bytes>"
+    else:
+        data, where = _map(source), os.fspath(source)
+    if bytes(data[: len(native.MAGIC)]) == native.MAGIC:
+        if pattern is not None:
+            raise FormatError(f"{where}: holds its own split pattern; load it without pattern=")
+        model = native.parse(data, where)
+        return model if special_tokens is None else replace(model, special_tokens=special_tokens, fingerprint="")
+    if tiktoken.recognise(data) or Path(where).suffix == ".tiktoken":
+        return tiktoken.parse(data, where, pattern=pattern, special_tokens=special_tokens)
+    raise FormatError(
+        f"{where}: no format that fastbpe reads ({', '.join(FORMATS)}): it begins with {bytes(data[:24])!r}"
+    )
+
+
+def _frozen(source: Buffer) -> Buffer:
+    return source if isinstance(source, bytes) else bytes(source)
+
+
+def _map(path: str | os.PathLike[str]) -> Buffer:
+    """A file's bytes, mapped: pages are read when used and shared between processes."""
+    with open(path, "rb") as file:
+        if os.fstat(file.fileno()).st_size == 0:
+            return b""
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def write(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write a file whole or not at all: beside its place, then renamed, so no half file is ever seen.
+
+    A link keeps pointing where it did; what is neither file nor absent (a device, a pipe) is written into.
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        if target.exists() and not target.is_file():
+            target.write_bytes(data)  # of a folder: IsADirectoryError
+            return
+        _write_beside(target, data)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        # Name the file that was asked for, not the one beside it.
+        raise type(error)(error.errno, error.strerror, os.fspath(path)) from error
+
+
+def _write_beside(target: Path, data: bytes) -> None:
+    beside = target.with_name(f".{secrets.token_hex(8)}.fastbpe")
+    try:
+        with open(beside, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(beside)
+        raise

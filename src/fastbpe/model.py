@@ -1,0 +1,64 @@
+"""What a tokenizer file says, as plain data: the meeting point of `formats` and the facade."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fastbpe.errors import VocabularyError
+
+Buffer = bytes | bytearray | memoryview
+
+_MERGE = struct.Struct("<III")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """A byte-level vocabulary with all that decides ids.
+
+    tokens: the bytes of each ordinary id, b"" where an id is none; None where `tables` holds them.
+    merges_rule: what makes a pair: "ranks" (every split of a token, by the token's id) or "merges" (the list).
+    merges: that list: uint32 triples (left id, right id, merged id), best first, little-endian.
+    tables: the core's ready-made buffers, by name; None where they must be built.
+    pattern: the split pattern; None: no splitting. fingerprint: as the file gives it, "" where it gives none.
+    """
+
+    tokens: list[bytes] | None
+    pattern: str | None
+    special_tokens: Mapping[str, int]
+    merges: Buffer = b""
+    merges_rule: str = "ranks"
+    whole_piece_first: bool = True
+    tables: Mapping[str, Buffer] | None = None
+    name: str | None = None
+    fingerprint: str = ""
+    training: Mapping[str, Any] = field(default_factory=dict)
+
+    def token_list(self) -> list[bytes]:
+        """The bytes of each ordinary id."""
+        if self.tokens is not None:
+            return self.tokens
+        assert self.tables is not None
+        flat, ends = bytes(self.tables["token_bytes"]), memoryview(self.tables["token_ends"])
+        if len(ends) % 4:
+            raise VocabularyError(f"table 'token_ends': {len(ends)} bytes do not hold whole ids")
+        tokens, start = [], 0
+        for end in ends.cast("B").cast("I"):
+            tokens.append(flat[start:end])
+            start = end
+        return tokens
+
+    def merge_list(self) -> list[tuple[int, int, int]] | None:
+        """(left id, right id, merged id), best first; None where ranks decide."""
+        if self.merges_rule == "ranks":
+            return None
+        if len(self.merges) % _MERGE.size:
+            raise VocabularyError(f"table 'merges': {len(self.merges)} bytes do not hold whole merges")
+        return list(_MERGE.iter_unpack(self.merges))
+
+
+def pack_merges(merges: Iterable[tuple[int, int, int]]) -> bytes:
+    """The bytes of a merge list, as Model holds them."""
+    return b"".join([_MERGE.pack(*merge) for merge in merges])

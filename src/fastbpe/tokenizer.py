@@ -1,0 +1,476 @@
+"""Tokenizer: the facade over one vocabulary, one splitter and some special tokens."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import zlib
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fastbpe import formats
+from fastbpe._core.decoder import Decoder
+from fastbpe._core.encoder import Encoder
+from fastbpe._core.merge import recover_merges
+from fastbpe._core.vocabulary import MAX_IDS, Vocabulary, build_tables
+from fastbpe.errors import FormatError, InvalidTokenError, VocabularyError
+from fastbpe.formats import native, tiktoken
+from fastbpe.model import Buffer, Model, pack_merges
+from fastbpe.patterns import resolve_pattern
+from fastbpe.special import SpecialTokens
+from fastbpe.splitting import make_splitter
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+Text = str | bytes
+Special = str | Collection[str]  # "all" or a set of special tokens
+_Result = TypeVar("_Result")
+
+
+class Tokenizer:
+    """Byte-level BPE: text to ids and back. Made by `train`, `load` or `Tokenizer.from_ranks`.
+
+    Immutable, so any thread may use it; picklable, and equal to and hashed like any other tokenizer
+    that gives the same ids to every text.
+
+    >>> ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256, b"abc": 257}
+    >>> tokenizer = Tokenizer.from_ranks(ranks, pattern=None)
+    >>> tokenizer.encode("abcab")
+    [257, 256]
+    >>> tokenizer.decode([257, 256])
+    'abcab'
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._pattern_name, self._pattern = resolve_pattern(model.pattern)
+        tables = model.tables
+        if tables is None or "pairs" not in tables:
+            tables = build_tables(model.token_list(), model.merge_list())
+        self._vocabulary = Vocabulary(**tables, whole_piece_first=model.whole_piece_first)
+        self._model = replace(model, tokens=None, tables=None, pattern=self._pattern)
+        self._special = SpecialTokens(model.special_tokens, self._vocabulary)
+        self._splitter = make_splitter(self._pattern)
+        self._decoder = Decoder(self._vocabulary, self._special.encoded)
+        self._encoder = Encoder(self._vocabulary, self._splitter, self._decoder.n_ids)
+
+    @classmethod
+    def from_ranks(
+        cls,
+        ranks: Mapping[bytes, int],
+        *,
+        pattern: str | None,
+        special_tokens: Mapping[str, int] | None = None,
+        name: str | None = None,
+    ) -> Tokenizer:
+        """A tokenizer from token bytes and their ranks, which are their ids, as tiktoken's Encoding takes them.
+
+        Args:
+            ranks: every single byte and every token, with its rank; gaps are allowed.
+            pattern: a name in `PATTERNS`, any regex, or None for no splitting.
+            special_tokens: text to id; no id may be a rank.
+            name: shown in the repr, saved, and without effect on ids.
+
+        Raises:
+            VocabularyError: a byte is missing, a rank is given twice, is negative or too large.
+            SpecialTokenError: a special token is empty, or clashes with another token.
+        """
+        for token, rank in ranks.items():
+            if not isinstance(token, bytes) or not token:
+                raise VocabularyError(f"token {token!r} must be bytes, and not empty")
+            if not isinstance(rank, int) or not 0 <= rank < MAX_IDS:
+                raise VocabularyError(f"token {token!r} has the rank {rank!r}: not in 0..{MAX_IDS - 1}")
+        tokens = [b""] * (max(ranks.values(), default=-1) + 1)
+        for token, rank in ranks.items():
+            if tokens[rank]:
+                raise VocabularyError(f"tokens {tokens[rank]!r} and {token!r} have the same rank {rank}")
+            tokens[rank] = token
+        return cls(Model(tokens=tokens, pattern=pattern, special_tokens=special_tokens or {}, name=name))
+
+    @classmethod
+    def from_merges(
+        cls,
+        merges: Iterable[tuple[int, int]],
+        *,
+        pattern: str | None,
+        special_tokens: Mapping[str, int] | None = None,
+        name: str | None = None,
+    ) -> Tokenizer:
+        """A tokenizer from a list of merges, as minbpe has them: ids 0–255 are the bytes, merge i makes 256 + i.
+
+        Only the listed pairs are ever merged, in the order of the list; a whole piece is not looked up first.
+
+        Args:
+            merges: pairs of ids.
+            pattern, special_tokens, name: as in `from_ranks`.
+
+        Raises:
+            VocabularyError: a merge names an id that is made later or never, or a pair stands twice.
+        """
+        tokens = [bytes([byte]) for byte in range(256)]
+        triples: list[tuple[int, int, int]] = []
+        for left, right in merges:
+            if not (0 <= left < len(tokens) and 0 <= right < len(tokens)):
+                raise VocabularyError(
+                    f"merge {len(triples)}: ({left}, {right}) names an id that no earlier merge makes"
+                )
+            triples.append((left, right, len(tokens)))
+            tokens.append(tokens[left] + tokens[right])
+        return cls(
+            Model(
+                tokens=tokens,
+                pattern=pattern,
+                special_tokens=special_tokens or {},
+                merges=pack_merges(triples),
+                merges_rule="merges",
+                whole_piece_first=False,
+                name=name,
+            )
+        )
+
+    # Encoding
+
+    def encode(
+        self, text: Text, *, allowed_special: Special = frozenset(), disallowed_special: Special = "all"
+    ) -> list[int]:
+        """The ids of a text, special tokens only where they are allowed.
+
+        Args:
+            text: str, or bytes of UTF-8.
+            allowed_special: special tokens that become their ids: a set, or "all".
+            disallowed_special: special tokens that must not stand in the text: a set, or "all" (those not
+                allowed), or () to take them for text.
+
+        Raises:
+            ValueError: the text holds a disallowed special token, or bytes that are not UTF-8.
+            TypeError: the text is neither str nor bytes.
+        """
+        return self._encoder.encode(text, *self._special.choose(allowed_special, disallowed_special))
+
+    def encode_ordinary(self, text: Text) -> list[int]:
+        """The ids of a text in which special tokens are just text. Never raises because of them."""
+        return self._encoder.encode(text)
+
+    def encode_parts(self, parts: Iterable[tuple[Text, bool]]) -> list[int]:
+        """The ids of (text, trusted) parts: special tokens only inside trusted parts, none across a joint.
+
+        For prompts made of a template of one's own and text of somebody else's:
+
+        >>> ranks = {bytes([i]): i for i in range(256)}
+        >>> tokenizer = Tokenizer.from_ranks(ranks, pattern=None, special_tokens={"<|end|>": 256})
+        >>> tokenizer.encode_parts([("a<|end|>", True), ("<|", False), ("end|>", True)])
+        [97, 256, 60, 124, 101, 110, 100, 124, 62]
+        """
+        return self._encoder.encode_parts(parts, self._special.matcher(self._special.set))
+
+    def encode_batch(
+        self,
+        texts: Iterable[Text],
+        *,
+        num_threads: int | None = None,
+        allowed_special: Special = frozenset(),
+        disallowed_special: Special = "all",
+    ) -> list[list[int]]:
+        """`encode` for each text, in order. num_threads: None or 1 works in the calling thread."""
+        matchers = self._special.choose(allowed_special, disallowed_special)
+        return _in_threads(lambda part: self._encoder.encode_batch(part, *matchers), texts, num_threads)
+
+    def encode_ordinary_batch(self, texts: Iterable[Text], *, num_threads: int | None = None) -> list[list[int]]:
+        """`encode_ordinary` for each text, in order. num_threads: None or 1 works in the calling thread."""
+        return _in_threads(self._encoder.encode_batch, texts, num_threads)
+
+    def encode_to_numpy(
+        self, text: Text, *, allowed_special: Special = frozenset(), disallowed_special: Special = "all"
+    ) -> npt.NDArray[np.uint32]:
+        """`encode` into a new array of shape (n,), dtype uint32. Needs numpy."""
+        numpy = _numpy("encode_to_numpy")
+        matchers = self._special.choose(allowed_special, disallowed_special)
+        buffer, _ = self._encoder.encode_to_buffer((text,), *matchers)
+        return numpy.frombuffer(buffer, dtype=numpy.uint32)  # type: ignore[no-any-return]
+
+    def encode_batch_to_numpy(
+        self,
+        texts: Iterable[Text],
+        *,
+        allowed_special: Special = frozenset(),
+        disallowed_special: Special = "all",
+    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
+        """(ids, offsets): the ids of all texts end to end, uint32, and where each text's begin and the last end.
+
+        ids[offsets[i]:offsets[i + 1]] are the ids of texts[i]; offsets has shape (len(texts) + 1,), dtype int64.
+        """
+        numpy = _numpy("encode_batch_to_numpy")
+        matchers = self._special.choose(allowed_special, disallowed_special)
+        buffer, offsets = self._encoder.encode_to_buffer(_texts(texts), *matchers)
+        return numpy.frombuffer(buffer, dtype=numpy.uint32), numpy.array(offsets, dtype=numpy.int64)
+
+    def count(self, text: Text) -> int:
+        """How many ids `encode_ordinary` would give."""
+        return self._encoder.count(text)
+
+    # Decoding
+
+    def decode(self, ids: Sequence[int] | Buffer, *, errors: str = "replace") -> str:
+        """The text of ids, special tokens included.
+
+        Args:
+            ids: a list, an array or any sequence of integers.
+            errors: what becomes of bytes that are not UTF-8: "replace" (by U+FFFD), "strict" or "ignore".
+
+        Raises:
+            InvalidTokenError: an id is no token (a KeyError).
+            UnicodeDecodeError: with errors="strict", bytes that are not UTF-8.
+        """
+        return self._decoder.decode(ids, errors)
+
+    def decode_bytes(self, ids: Sequence[int] | Buffer) -> bytes:
+        """The bytes of ids; a text's ids give back its UTF-8 exactly. Raises InvalidTokenError (a KeyError)."""
+        return self._decoder.decode_bytes(ids)
+
+    def decode_batch(self, batch: Iterable[Sequence[int] | Buffer], *, errors: str = "replace") -> list[str]:
+        """`decode` for each sequence of ids, in order."""
+        return [self._decoder.decode(ids, errors) for ids in batch]
+
+    def decode_single_token_bytes(self, token_id: int) -> bytes:
+        """The bytes of one id. Raises InvalidTokenError (a KeyError)."""
+        return self._decoder.decode_bytes((token_id,))
+
+    # What it knows
+
+    @property
+    def vocab_size(self) -> int:
+        """How many ids are tokens, special tokens included."""
+        return self._vocabulary.n_tokens + len(self._special.ids)
+
+    @property
+    def n_vocab(self) -> int:
+        """One more than the greatest id: the rows that an embedding needs. Some ids below may be no tokens."""
+        return self._decoder.n_ids
+
+    @property
+    def max_token_value(self) -> int:
+        """The greatest id."""
+        return self._decoder.n_ids - 1
+
+    @property
+    def special_tokens(self) -> dict[str, int]:
+        """Special tokens and their ids, in the order of the ids."""
+        return dict(self._special.ids)
+
+    @property
+    def special_tokens_set(self) -> frozenset[str]:
+        """The special tokens."""
+        return self._special.set
+
+    @property
+    def eot_token(self) -> int:
+        """The id of `<|endoftext|>`. Raises InvalidTokenError (a KeyError) if there is no such token."""
+        try:
+            return self._special.ids["<|endoftext|>"]
+        except KeyError:
+            raise InvalidTokenError("this tokenizer has no special token '<|endoftext|>'") from None
+
+    @property
+    def name(self) -> str | None:
+        """The name it was given or is published under."""
+        return self._model.name
+
+    @property
+    def mode(self) -> str:
+        """What the base symbols are: "byte"."""
+        return "byte"
+
+    @property
+    def pattern(self) -> str | None:
+        """The regex that splits text into pieces; None: no splitting."""
+        return self._pattern
+
+    @property
+    def pattern_name(self) -> str | None:
+        """The name in `PATTERNS` of the split pattern, if it has one."""
+        return self._pattern_name
+
+    @property
+    def training(self) -> dict[str, Any]:
+        """What `train` was asked for and found; empty for a tokenizer that was not trained here."""
+        return dict(self._model.training)
+
+    @cached_property
+    def merges(self) -> list[tuple[int, int]]:
+        """Pairs of ids in the order they are merged, as learned, or else recovered from the ranks.
+
+        A token of a ranked vocabulary that no two tokens make (only a whole piece can be it) has no merge.
+        """
+        listed = self._model.merge_list()
+        if listed is not None:
+            return [(left, right) for left, right, _ in listed]
+        return list(recover_merges(self._vocabulary).values())
+
+    @cached_property
+    def vocab(self) -> list[bytes]:
+        """The bytes of every id below n_vocab; b"" where an id is no token."""
+        tokens = self._vocabulary.tokens()
+        tokens += [b""] * (self.n_vocab - len(tokens))
+        for token_id, token in self._special.encoded:
+            tokens[token_id] = token
+        return tokens
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256, in hexadecimal, of all that decides ids: tokens, merges, pattern, special tokens, rules."""
+        if self._model.fingerprint:
+            return self._model.fingerprint
+        rule = (self._model.merges_rule, self._vocabulary.whole_piece_first, self._pattern)
+        digest = hashlib.sha256(repr(("byte", *rule, list(self._special.ids.items()))).encode())
+        tables = self._vocabulary.sections()
+        for part in (tables["token_ends"], tables["token_bytes"]):
+            digest.update(part)
+        if self._model.merges_rule == "merges":
+            digest.update(self._model.merges)
+        return digest.hexdigest()
+
+    def token_to_id(self, token: bytes | str) -> int | None:
+        """The id of a token, ordinary or special, or None. The lowest id, should several have these bytes."""
+        if isinstance(token, str):
+            special = self._special.ids.get(token)
+            return self._vocabulary.find(token.encode(errors="replace")) if special is None else special
+        if not isinstance(token, bytes):
+            raise TypeError(f"token must be bytes or str, not {type(token).__name__}")
+        found = self._vocabulary.find(token)
+        return self._special.ids.get(token.decode(errors="replace")) if found is None else found
+
+    def id_to_token(self, token_id: int) -> bytes:
+        """The bytes of an id. Raises InvalidTokenError (a KeyError)."""
+        return self.decode_single_token_bytes(token_id)
+
+    def is_special_token(self, token_id: int) -> bool:
+        """Whether an id is a special token's."""
+        return token_id in self._special.names
+
+    # Making others
+
+    def with_special_tokens(self, special_tokens: Mapping[str, int]) -> Tokenizer:
+        """A tokenizer with these special tokens besides its own; this one stays as it is."""
+        for name, token_id in special_tokens.items():
+            if self._special.ids.get(name, token_id) != token_id:
+                raise VocabularyError(f"special token {name!r} has the id {self._special.ids[name]} already")
+        merged = {**self._special.ids, **special_tokens}
+        return type(self)(
+            replace(self._model, tables=self._vocabulary.sections(), special_tokens=merged, fingerprint="")
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the native file, `.fbpe`; `load` reads it. The file appears whole or not at all."""
+        self.export(path, format="native")
+
+    def export(self, path: str | os.PathLike[str], *, format: str) -> None:
+        """Write the vocabulary in a format: "native", or "tiktoken" (neither pattern nor special tokens).
+
+        Raises:
+            FormatError: the format cannot hold this vocabulary; the message names what would be lost.
+        """
+        if format == "native":
+            data = native.dump(self._full_model())
+        elif format == "tiktoken":
+            data = tiktoken.dump(self._vocabulary.tokens(), self._model.merges_rule)
+        else:
+            raise FormatError(f"format={format!r}: choose one of {', '.join(map(repr, formats.FORMATS))}")
+        formats.write(path, data)
+
+    def _full_model(self) -> Model:
+        return replace(
+            self._model,
+            tables=self._vocabulary.sections(),
+            special_tokens=self._special.ids,
+            fingerprint=self.fingerprint,
+        )
+
+    # Being a value
+
+    def __reduce__(self) -> tuple[Callable[[bytes], Tokenizer], tuple[bytes]]:
+        return _unpickle, (zlib.compress(native.dump(self._full_model(), look_ups=False), 6),)
+
+    def __copy__(self) -> Tokenizer:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tokenizer:
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Tokenizer):
+            return NotImplemented
+        return self is other or self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __repr__(self) -> str:
+        name = f"{self.name!r}, " if self.name else ""
+        pattern = self._pattern_name or (f"{self._pattern[:40]!r}" if self._pattern else "none")
+        return (
+            f"<fastbpe.Tokenizer {name}{self.mode} mode, {self.vocab_size} tokens ({len(self._special.ids)} "
+            f"special), pattern {pattern} (split by {self._splitter!r}), {self.fingerprint[:12]}>"
+        )
+
+
+def load(
+    path_or_bytes: str | os.PathLike[str] | Buffer,
+    *,
+    pattern: str | None = None,
+    special_tokens: Mapping[str, int] | None = None,
+) -> Tokenizer:
+    """A tokenizer from a file, or from a file's bytes. The contents say which format it is, not the name.
+
+    Args:
+        path_or_bytes: `.fbpe` or `.tiktoken`.
+        pattern: for files that do not hold their split pattern: a name in `PATTERNS` or any regex.
+            "none" is no splitting.
+        special_tokens: text to id, in place of those that the file holds or is known for.
+
+    Raises:
+        FormatError: not a file that fastbpe reads, or a damaged one; with its place and what to do.
+        OSError: it cannot be opened.
+    """
+    model = formats.read(path_or_bytes, pattern=pattern, special_tokens=special_tokens)
+    try:
+        return Tokenizer(model)
+    except VocabularyError as error:
+        where = "<bytes>" if isinstance(path_or_bytes, (bytes, bytearray, memoryview)) else path_or_bytes
+        raise FormatError(f"{os.fspath(where)}: {error}") from error
+
+
+def _unpickle(state: bytes) -> Tokenizer:
+    return load(zlib.decompress(state))
+
+
+def _texts(texts: Iterable[Text]) -> Iterable[Text]:
+    if isinstance(texts, (str, bytes)):
+        raise TypeError("texts must be a list of texts, not one text; use encode for one")
+    return texts
+
+
+def _in_threads(
+    work: Callable[[Iterable[Text]], list[_Result]], texts: Iterable[Text], num_threads: int | None
+) -> list[_Result]:
+    """work over the texts, shared out to threads where asked; the order is kept."""
+    if num_threads is None or num_threads == 1:
+        return work(_texts(texts))
+    if num_threads < 1:
+        raise ValueError(f"num_threads={num_threads}: give 1 or more, or None")
+    listed = list(_texts(texts))
+    size = -(-len(listed) // num_threads) or 1
+    with ThreadPoolExecutor(num_threads) as pool:
+        parts = pool.map(work, [listed[at : at + size] for at in range(0, len(listed), size)])
+        return [result for part in parts for result in part]
+
+
+def _numpy(method: str) -> Any:
+    try:
+        import numpy
+    except ImportError:
+        raise ImportError(f"{method} needs numpy: pip install 'fastbpe[numpy]'") from None
+    return numpy

@@ -1,0 +1,33 @@
+"""The README's example runs as printed, and its commands are what CI runs."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def code_blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+
+
+def test_the_example_has_eight_lines_and_runs_as_printed(tmp_path: Path) -> None:
+    (example,) = code_blocks("python")
+    assert len([line for line in example.splitlines() if line]) == 8
+    (tmp_path / "README.md").write_text(README, encoding="utf-8")
+    subprocess.run([sys.executable, "-c", example], cwd=tmp_path, check=True, timeout=60)
+    assert (tmp_path / "readme.fbpe").exists()
+
+
+def test_the_first_screen_has_the_two_commands() -> None:
+    first_screen = README.splitlines()[:24]
+    assert "pip install . && fastbpe demo" in first_screen
+    assert 'pip install ".[test]" && pytest' in first_screen
+
+
+def test_contributing_goes_from_clone_to_green_in_four_commands() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (block, *_) = re.findall(r"^```sh\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    assert len(block.splitlines()) == 4

@@ -1,0 +1,70 @@
+"""Build the sdist and, from it, the wheel; look inside; install each in an empty environment and use it.
+
+`python tools/check_packages.py` needs the [dev] extra. Prints what is wrong and exits with 1.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tarfile
+import tempfile
+import venv
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+USE = (
+    "import fastbpe; t = fastbpe.train(['hello hello'], vocab_size=258, progress=False); "
+    "assert t.decode(t.encode('hello')) == 'hello'; print(t)"
+)
+
+
+def run(*command: str | Path) -> None:
+    print("$", *command, flush=True)
+    subprocess.run(command, check=True, cwd=tempfile.gettempdir())
+
+
+def check_contents(wheel: Path, sdist: Path) -> list[str]:
+    """What is in the packages and should not be, or is missing."""
+    problems = []
+    names = zipfile.ZipFile(wheel).namelist()
+    problems += [f"wheel holds {name}" for name in names if name.endswith((".c", ".h", ".pyx", ".pxd"))]
+    problems += [f"wheel lacks {end}" for end in ("py.typed", "_core/merge.pyi") if not _ends(names, end)]
+    with tarfile.open(sdist) as archive:
+        names = archive.getnames()
+    problems += [f"sdist holds {name}" for name in names if name.endswith(".so") or "/build/" in name]
+    problems += [f"sdist holds generated {name}" for name in names if name.endswith(".c") and "/simd/" not in name]
+    wanted = ("_core/merge.pyx", "_core/merge.pxd", "tests/peers.py", "LICENSE", "CHANGELOG.md", "setup.py")
+    return problems + [f"sdist lacks {end}" for end in wanted if not _ends(names, end)]
+
+
+def _ends(names: list[str], end: str) -> bool:
+    return any(name.endswith(end) for name in names)
+
+
+def check_install(package: Path, folder: Path) -> None:
+    """Install a package where nothing else is, and train, encode and call the command there."""
+    venv.create(folder, with_pip=True)
+    bin_ = folder / ("Scripts" if sys.platform == "win32" else "bin")
+    run(bin_ / "pip", "install", "--quiet", package)
+    run(bin_ / "python", "-c", USE)
+    run(bin_ / "fastbpe", "--version")
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        run(sys.executable, "-m", "build", "--outdir", folder / "dist", ROOT)
+        (wheel,) = (folder / "dist").glob("*.whl")
+        (sdist,) = (folder / "dist").glob("*.tar.gz")
+        problems = check_contents(wheel, sdist)
+        for number, package in enumerate((wheel, sdist)):
+            check_install(package, folder / f"env{number}")
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return int(bool(problems))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
