@@ -1,0 +1,8 @@
+"""`python -m fastbpe` is the command `fastbpe`."""
+
+import sys
+
+from fastbpe.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

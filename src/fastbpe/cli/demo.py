@@ -1,0 +1,184 @@
+"""fastbpe demo: train, save, load, encode and decode real text, and check that nothing is lost."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import sys
+import sysconfig
+import tempfile
+import textwrap
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from fastbpe.cli import colours, streams
+from fastbpe.errors import FastbpeError, TrainingError
+from fastbpe.tokenizer import Tokenizer, load
+from fastbpe.training import train
+
+SUMMARY = "see it work on real text: train, save, load, encode, decode, check"
+DETAILS = """
+
+The text is Python's own standard library, which every machine with Python
+has, or a file of yours. Nothing is downloaded."""
+EXAMPLE = r"""
+examples:
+  $ fastbpe demo
+  ...
+  $ printf 'low lower lowest\n%.0s' 1 2 3 4 5 6 7 8 9 > words.txt
+  $ fastbpe demo --text words.txt --vocab-size 262 --output words.fbpe
+  ...
+  $ fastbpe count -m words.fbpe words.txt
+  ...
+"""
+DEFAULT_OUTPUT = "fastbpe-demo.fbpe"
+DEFAULT_VOCAB_SIZE = 8192
+_NOT_SOURCES = frozenset({"__pycache__", "dist-packages", "idle_test", "site-packages", "test", "tests"})
+_SAMPLE_LINES, _SAMPLE_CHARACTERS = 10, 600
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Texts to work on: what they are, in words, and a few lines to show."""
+
+    what: str
+    texts: list[bytes]
+    sample: str
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's flags."""
+    add = parser.add_argument
+    add("--text", metavar="FILE", help="work on this UTF-8 text instead of Python's standard library")
+    add(
+        "--vocab-size",
+        metavar="N",
+        type=int,
+        default=DEFAULT_VOCAB_SIZE,
+        help=f"ids to end with (default: {DEFAULT_VOCAB_SIZE})",
+    )
+    add("--output", "-o", metavar="PATH", help=f"tokenizer file to write (default: {DEFAULT_OUTPUT})")
+
+
+def run(args: argparse.Namespace) -> None:
+    """The demo from text to the lines that use what it made."""
+    output = _choose_output(args.output)
+    corpus = standard_library() if args.text is None else own_text(args.text)
+    n_bytes = sum(map(len, corpus.texts))
+    _tell("text", f"{n_bytes:,} bytes: {corpus.what}")
+
+    trained, seconds = _timed(lambda: train(corpus.texts, vocab_size=args.vocab_size))
+    _tell("trained", f"{trained.vocab_size:,} tokens in {seconds:.2f} s, {_speed(n_bytes, seconds)}")
+    trained.save(output)
+    tokenizer, seconds = _timed(lambda: load(output))
+    _tell("saved", f"{output}, {os.path.getsize(output):,} bytes, loaded back in {1000 * seconds:.1f} ms")
+    _check_round_trip(tokenizer, corpus.texts, n_bytes)
+
+    ids = tokenizer.encode_ordinary(corpus.sample)
+    streams.say(f"\nA few lines of it, token by token ({len(ids)} tokens):\n")
+    tokens = map(tokenizer.decode_single_token_bytes, ids)
+    streams.say(textwrap.indent(colours.show(tokens, colours=colours.wanted(sys.stdout)), "    "))
+    streams.say("\nUse it from Python:\n")
+    streams.say(textwrap.indent(python_lines(output), "    "))
+
+
+def _check_round_trip(tokenizer: Tokenizer, texts: list[bytes], n_bytes: int) -> None:
+    """Encode and decode every text, say how fast, and raise FastbpeError should a byte differ."""
+    encoded, seconds = _timed(lambda: [tokenizer.encode_ordinary(text) for text in texts])
+    n_tokens = sum(map(len, encoded))
+    ratio = n_bytes / n_tokens
+    _tell("encoded", f"{n_tokens:,} tokens, {ratio:.2f} bytes per token, {_speed(n_bytes, seconds)}")
+    decoded, seconds = _timed(lambda: [tokenizer.decode_bytes(ids) for ids in encoded])
+    _tell("decoded", f"{sum(map(len, decoded)):,} bytes, {_speed(n_bytes, seconds)}")
+    for text, back in zip(texts, decoded, strict=True):
+        if text != back:
+            raise FastbpeError(f"a text came back changed; it begins with {text[:60]!r}: please report this")
+    _tell("checked", "nothing was lost: every byte came back")
+
+
+def python_lines(path: str) -> str:
+    """The lines of Python that use a saved tokenizer."""
+    return f"""\
+import fastbpe
+tokenizer = fastbpe.load({path!r})
+print(tokenizer.encode("def hello(name):"))"""
+
+
+def standard_library() -> Corpus:
+    """Python's own sources without its tests, in an order that does not depend on the file system."""
+    root = Path(sysconfig.get_paths()["stdlib"])
+    texts: dict[Path, bytes] = {}
+    for folder, below, names in os.walk(root):
+        below[:] = sorted(set(below) - _NOT_SOURCES)
+        for name in sorted(names):
+            path = Path(folder, name)
+            if path.suffix == ".py" and (text := _utf8_or_none(path)):
+                texts[path] = text
+    if not texts:
+        raise FastbpeError(f"{root} holds no Python sources; give a text of your own with --text FILE")
+    version = platform.python_version()
+    what = f"the {len(texts):,} files of Python {version}'s standard library"
+    # A short function that every version has; should it go one day, whatever comes first.
+    shown = texts.get(root / "posixpath.py", next(iter(texts.values()))).decode()
+    return Corpus(what, list(texts.values()), _first_lines(shown[max(shown.find("def split("), 0) :]))
+
+
+def own_text(name: str) -> Corpus:
+    """A user's file as one text."""
+    text = streams.read(name)
+    where = streams.name_of(name)
+    if not text:
+        raise TrainingError(f"{where}: is empty: there is no text to learn from")
+    try:
+        return Corpus(where, [text], _first_lines(text.decode().lstrip("\r\n")))
+    except UnicodeDecodeError as error:
+        bad = text[error.start]
+        raise ValueError(f"{where}: not UTF-8: invalid byte 0x{bad:02x} at offset {error.start}") from None
+
+
+def _first_lines(text: str) -> str:
+    return "".join(text[:_SAMPLE_CHARACTERS].splitlines(keepends=True)[:_SAMPLE_LINES]).rstrip()
+
+
+def _utf8_or_none(path: Path) -> bytes | None:
+    try:
+        text = path.read_bytes()
+        text.decode()
+    except (OSError, UnicodeDecodeError):  # a few files show off other encodings
+        return None
+    return text
+
+
+def _choose_output(asked: str | None) -> str:
+    """The file to write: as asked, or in the current folder, or, if that cannot be, in a temporary one."""
+    output = asked or DEFAULT_OUTPUT
+    try:
+        streams.check_output(output)
+    except OSError as error:
+        if asked:
+            raise
+        folder = tempfile.mkdtemp(prefix="fastbpe-")
+        output = os.path.join(folder, DEFAULT_OUTPUT)
+        why = f"{DEFAULT_OUTPUT} cannot be written here ({error.strerror})"
+        streams.complain(f"{why}: it goes to {folder}", "warning")
+    return output
+
+
+def _tell(what: str, found: str) -> None:
+    streams.say(f"{what:8} {found}")
+    streams.flush()  # seconds pass until the next line
+
+
+def _timed(work: Callable[[], _Result]) -> tuple[_Result, float]:
+    start = time.perf_counter()
+    result = work()
+    return result, max(time.perf_counter() - start, 1e-9)  # a coarse clock may stand still
+
+
+def _speed(n_bytes: int, seconds: float) -> str:
+    return f"{n_bytes / seconds / 1e6:.1f} MB/s"

@@ -1,0 +1,103 @@
+"""fastbpe info: what a tokenizer file holds."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from fastbpe.cli import streams
+from fastbpe.cli.options import add_model, load_model
+from fastbpe.patterns import resolve_pattern
+from fastbpe.tokenizer import Tokenizer
+
+SUMMARY = "show what a tokenizer file holds"
+DETAILS = ""
+EXAMPLE = r"""
+examples:
+  $ printf 'low lower lowest\n' > words.txt
+  $ fastbpe train words.txt -o words.fbpe --vocab-size 260 --quiet
+  $ fastbpe info words.fbpe
+  ...
+  $ fastbpe info words.fbpe --json
+  ...
+"""
+_N_LONGEST = 5
+_N_SPECIAL = 12  # shown to a person; --json has them all
+_N_SHOWN = 60  # characters of a token
+_SHOWN_ELSEWHERE = ("pattern", "special_tokens")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's flags."""
+    add_model(parser, as_flag=False)
+    parser.add_argument("--json", action="store_true", help="as JSON, for programs")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Load and describe."""
+    facts = _facts(args.model, load_model(args))
+    if args.json:
+        streams.say(json.dumps(facts, indent=2, ensure_ascii=False))
+        return
+    rows = list(_rows(facts))
+    width = max(len(label) for label, _ in rows)
+    for label, value in rows:
+        streams.say(f"{label:{width}}  {value}".rstrip())
+
+
+def _facts(path: str, tokenizer: Tokenizer) -> dict[str, Any]:
+    longest = sorted(enumerate(tokenizer.vocab), key=lambda item: -len(item[1]))
+    return {
+        "file": path,
+        "name": tokenizer.name,
+        "mode": tokenizer.mode,
+        "vocab_size": tokenizer.vocab_size,
+        "n_vocab": tokenizer.n_vocab,
+        "special_tokens": tokenizer.special_tokens,
+        "pattern_name": resolve_pattern(tokenizer.pattern)[0],
+        "pattern": tokenizer.pattern,
+        "n_merges": len(tokenizer.merges),
+        "fingerprint": tokenizer.fingerprint,
+        "longest_tokens": [
+            {"id": token_id, "n_bytes": len(token), "text": token.decode(errors="backslashreplace")}
+            for token_id, token in longest
+            if len(token) > 1 and not tokenizer.is_special_token(token_id)
+        ][:_N_LONGEST],
+        "training": tokenizer.training,
+    }
+
+
+def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """(label, value) lines for a person."""
+    yield "file", facts["file"]
+    if facts["name"]:
+        yield "name", facts["name"]
+    yield "mode", facts["mode"]
+    yield "vocabulary", f"{facts['vocab_size']:,} tokens, ids 0 to {facts['n_vocab'] - 1}"
+    yield "merges", f"{facts['n_merges']:,}"
+    yield "pattern", facts["pattern_name"] or facts["pattern"].replace("\n", r"\n")
+    yield "fingerprint", facts["fingerprint"]
+    special = [f"{token_id} {token!r}" for token, token_id in facts["special_tokens"].items()]
+    if len(special) > _N_SPECIAL:
+        special[_N_SPECIAL:] = [f"… {len(special) - _N_SPECIAL:,} more"]
+    yield from _labelled("special tokens", special or ["none"])
+    yield from _labelled("longest tokens", [_one_token(token) for token in facts["longest_tokens"]])
+    report = {key: value for key, value in facts["training"].items() if key not in _SHOWN_ELSEWHERE}
+    yield from _labelled(
+        "training", [f"{key}: {value}" for key, value in report.items() if value is not None]
+    )
+
+
+def _labelled(label: str, values: list[str]) -> Iterator[tuple[str, str]]:
+    for value in values:
+        yield label, value
+        label = ""
+
+
+def _one_token(token: dict[str, Any]) -> str:
+    shown = repr(token["text"])
+    if len(shown) > _N_SHOWN:
+        shown = shown[:_N_SHOWN] + "…"
+    return f"{token['id']} {shown} ({token['n_bytes']} bytes)"

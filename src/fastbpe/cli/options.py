@@ -1,0 +1,49 @@
+"""Flags that several commands share."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from fastbpe.cli.streams import STDIN
+from fastbpe.tokenizer import Tokenizer, load
+
+
+def add_input(parser: argparse.ArgumentParser) -> None:
+    """The one input of a filter."""
+    parser.add_argument(
+        "file", metavar="FILE", nargs="?", default=STDIN, help="default: standard input; so is -"
+    )
+
+
+def add_model(parser: argparse.ArgumentParser, *, as_flag: bool = True) -> None:
+    """The tokenizer file, and what a file may not hold."""
+    if as_flag:
+        parser.add_argument("-m", "--model", metavar="MODEL", required=True, help=".fbpe or .tiktoken file")
+    else:
+        parser.add_argument("model", metavar="MODEL", help=".fbpe or .tiktoken file")
+    group = parser.add_argument_group("for files that do not hold these (.tiktoken)")
+    group.add_argument(
+        "--pattern", metavar="NAME_OR_REGEX", help="split pattern: gpt2, cl100k, o200k, ..., a regex, or none"
+    )
+    group.add_argument(
+        "--special",
+        metavar="TOKEN=ID",
+        action="append",
+        type=token_and_id,
+        help="a special token and its id (repeatable); in place of all that the file holds or is known for",
+    )
+
+
+def load_model(args: argparse.Namespace) -> Tokenizer:
+    """The tokenizer that `add_model`'s flags ask for."""
+    special = None if args.special is None else dict(args.special)
+    return load(Path(args.model), pattern=args.pattern, special_tokens=special)
+
+
+def token_and_id(text: str) -> tuple[str, int]:
+    """TOKEN=ID; the last `=` counts, since a token may hold others."""
+    token, equals, token_id = text.rpartition("=")
+    if not equals or not token or not token_id.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not TOKEN=ID, for example '<|end|>=50000'")
+    return token, int(token_id)

@@ -1,0 +1,68 @@
+"""fastbpe train: text to a tokenizer file."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from fastbpe.cli import streams
+from fastbpe.config import TIES
+from fastbpe.training import train
+
+SUMMARY = "learn a tokenizer from text"
+DETAILS = """
+
+A file is one document of UTF-8 text; a .jsonl file holds one a line, under
+"text"; either may be .gz. Without a FILE, or for -, standard input is one
+document."""
+EXAMPLE = r"""
+examples:
+  $ printf 'low lower lowest\n' > words.txt
+  $ fastbpe train words.txt -o words.fbpe --vocab-size 260
+  words.fbpe: 260 tokens, learned from 17 bytes
+  $ cat words.txt | fastbpe train -o gpt2like.fbpe --vocab-size 261 --pattern gpt2 --special '<|end|>'
+  gpt2like.fbpe: 261 tokens, learned from 17 bytes
+"""
+_OPTIONS = ("pattern", "ties", "min_count", "max_token_bytes")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's flags."""
+    add = parser.add_argument
+    add("files", metavar="FILE", nargs="*", help="text to learn from")
+    add("-o", "--output", metavar="OUT.fbpe", required=True, help="file to write, whole or not at all")
+    add("--vocab-size", metavar="N", type=int, required=True, help="ids to end with: bytes, merges, specials")
+    add(
+        "--pattern", metavar="NAME_OR_REGEX", help="split pattern: cl100k (default), gpt2, ..., a regex, none"
+    )
+    add(
+        "--special",
+        metavar="TOKEN",
+        action="append",
+        default=[],
+        help="a special token (repeatable); it cuts the text and gets one of the last ids",
+    )
+    add("--ties", choices=TIES, help="which of two equally frequent pairs is merged first (default: pair)")
+    add("--min-count", metavar="N", type=int, help="do not merge a pair that occurs less often (default: 1)")
+    add("--max-token-bytes", metavar="N", type=int, help="make no longer token (default: no limit)")
+    add("--quiet", action="store_true", help="no progress bar and no summary")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Train and save."""
+    streams.check_output(args.output)
+    # Paths, not str: a str that names no file would be taken for a document.
+    sources = [streams.read(name) if name == streams.STDIN else Path(name) for name in args.files]
+    options: dict[str, Any] = {name: getattr(args, name) for name in _OPTIONS}
+    tokenizer = train(
+        sources or [streams.read(streams.STDIN)],
+        vocab_size=args.vocab_size,
+        special_tokens=args.special,
+        progress=False if args.quiet else None,
+        **{name: value for name, value in options.items() if value is not None},
+    )
+    tokenizer.save(args.output)
+    if not args.quiet:
+        n_bytes = tokenizer.training["n_bytes"]
+        streams.say(f"{args.output}: {tokenizer.vocab_size:,} tokens, learned from {n_bytes:,} bytes")

@@ -1,0 +1,393 @@
+"""train, encode, decode, count and info: what they print, and what they say to bad input."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fastbpe
+from fastbpe.cli import app, options, streams
+
+DAMAGED = b"caf\xe9 au lait\n"
+PACKAGE = str(Path(fastbpe.__file__).parents[1])
+
+
+def start(*argv, **more):
+    """The command in a process of its own."""
+    env = {**os.environ, "PYTHONPATH": PACKAGE, **more.pop("env", {})}
+    return subprocess.Popen([sys.executable, "-m", "fastbpe", *map(str, argv)], env=env, **more)
+
+
+class TestTrain:
+    def test_gives_what_the_library_gives(self, run, text, tmp_path):
+        done = run("train", text, "-o", tmp_path / "a.fbpe", "--vocab-size", "270", "--special", "<|end|>")
+        assert (done.status, done.err) == (0, "")
+        assert done.out.decode() == f"{tmp_path / 'a.fbpe'}: 270 tokens, learned from 800 bytes\n"
+        expected = fastbpe.train(text, vocab_size=270, special_tokens=["<|end|>"])
+        assert fastbpe.load(tmp_path / "a.fbpe") == expected
+
+    def test_passes_every_option_on(self, run, text, tmp_path):
+        flags = "--vocab-size 270 --pattern gpt2 --ties first --min-count 3 --max-token-bytes 4 --quiet"
+        done = run("train", text, "-o", tmp_path / "a.fbpe", *flags.split())
+        assert (done.status, done.out, done.err) == (0, b"", "")
+        asked = {"vocab_size": 270, "pattern": "gpt2", "ties": "first", "min_count": 3, "max_token_bytes": 4}
+        made = fastbpe.load(tmp_path / "a.fbpe")
+        assert made == fastbpe.train(text, **asked)
+        assert {name: made.training[name] for name in asked} | {"pattern": "gpt2"} == asked
+
+    @pytest.mark.parametrize("files", [[], ["-"]])
+    def test_reads_stdin(self, files, run, text, tmp_path):
+        done = run("train", *files, "-o", tmp_path / "a.fbpe", "--vocab-size", "270", stdin=text.read_bytes())
+        assert done.status == 0
+        assert fastbpe.load(tmp_path / "a.fbpe") == fastbpe.train(text, vocab_size=270)
+
+    def test_reads_files_and_stdin_together(self, run, text, tmp_path):
+        (tmp_path / "b.jsonl").write_text('{"text": "lower lower"}\n')
+        with gzip.open(tmp_path / "c.txt.gz", "wb") as file:
+            file.write(b"lowest")
+        names = [text, "-", tmp_path / "b.jsonl", tmp_path / "c.txt.gz"]
+        done = run("train", *names, "-o", tmp_path / "a.fbpe", "--vocab-size", "265", stdin=b"new news")
+        assert done.status == 0
+        texts = [text.read_bytes(), b"new news", "lower lower", "lowest"]
+        assert fastbpe.load(tmp_path / "a.fbpe") == fastbpe.train(texts, vocab_size=265)
+
+    def test_overwrites_its_output(self, run, text, tmp_path):
+        (tmp_path / "a.fbpe").write_text("old")
+        assert run("train", text, "-o", tmp_path / "a.fbpe", "--vocab-size", "270").status == 0
+        assert fastbpe.load(tmp_path / "a.fbpe").vocab_size == 270
+        assert os.listdir(tmp_path) == ["a.fbpe"]
+
+    def test_warns_in_one_line(self, run, tmp_path):
+        done = run("train", "-o", tmp_path / "a.fbpe", "--vocab-size", "999", stdin=b"aa")
+        assert done.status == 0
+        assert done.err.startswith(
+            "fastbpe: warning: no pair is left to merge: the vocabulary has 257 entries"
+        )
+        assert done.err.count("\n") == 1
+
+    @pytest.mark.parametrize(
+        ("flags", "message"),
+        [
+            (["--vocab-size", "100"], "vocab_size=100 is too small"),
+            (["--vocab-size", "270", "--pattern", "cl100"], "did you mean 'cl100k'?"),
+            (["--vocab-size", "270", "--pattern", "(a"], "(a"),
+            (["--vocab-size", "270", "--special", ""], "special token"),
+            (["--vocab-size", "270", "--special", "x", "--special", "x"], "'x' is given twice"),
+            (["--vocab-size", "270", "--min-count", "0"], "min_count=0"),
+            (["--vocab-size", "270", "--max-token-bytes", "0"], "max_token_bytes=0"),
+        ],
+    )
+    def test_bad_options(self, flags, message, run, text, tmp_path):
+        assert run("train", text, "-o", tmp_path / "a.fbpe", *flags).failed_with(message)
+        assert os.listdir(tmp_path) == []
+
+    @pytest.mark.parametrize("data", [b"", DAMAGED])
+    def test_text_that_cannot_be_learned_from(self, data, run, tmp_path):
+        message = "offset 3" if data else "no text to learn from"
+        assert run("train", "-o", tmp_path / "a.fbpe", "--vocab-size", "270", stdin=data).failed_with(message)
+        (tmp_path / "in.txt").write_bytes(data)
+        assert run(
+            "train", tmp_path / "in.txt", "-o", tmp_path / "a.fbpe", "--vocab-size", "270"
+        ).failed_with(message)
+        assert os.listdir(tmp_path) == ["in.txt"]
+
+    def test_missing_file(self, run, tmp_path):
+        done = run("train", tmp_path / "no.txt", "-o", tmp_path / "a.fbpe", "--vocab-size", "270")
+        assert done.failed_with(f"{tmp_path / 'no.txt'}: No such file")
+
+    def test_output_is_checked_before_anything_is_read(self, run, text, tmp_path):
+        def train_to(output):
+            return run("train", tmp_path / "no.txt", "-o", output, "--vocab-size", "270")
+
+        assert train_to(tmp_path).failed_with(f"{tmp_path}: Is a directory")
+        assert train_to(tmp_path / "no" / "a.fbpe").failed_with(f"{tmp_path / 'no'}: No such file")
+        assert train_to(text / "a.fbpe").failed_with(f"{text}: Not a directory")
+        assert train_to(os.devnull).failed_with(f"{os.devnull}: not a regular file")
+
+    def test_folder_without_permission(self, run, text, tmp_path, monkeypatch):
+        monkeypatch.setattr(streams.os, "access", lambda path, mode: False)  # root may write anywhere
+        done = run("train", text, "-o", tmp_path / "a.fbpe", "--vocab-size", "270")
+        assert done.failed_with(f"{tmp_path}: Permission denied")
+
+    def test_progress_only_on_a_terminal(self, text, tmp_path):
+        fcntl, pty, termios = map(pytest.importorskip, ("fcntl", "pty", "termios"))
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))  # or it is 0 wide
+        with start("train", text, "-o", tmp_path / "a.fbpe", "--vocab-size", "270", stderr=theirs) as process:
+            assert process.wait(30) == 0
+        os.close(theirs)
+        with open(ours, "rb", buffering=0) as terminal:
+            assert b"learning" in terminal.read(65536)
+
+
+class TestEncode:
+    @pytest.mark.parametrize("from_stdin", [True, False])
+    def test_whole_input_is_one_text(self, from_stdin, run, model, text):
+        data = text.read_bytes()
+        done = run("encode", "-m", model, stdin=data) if from_stdin else run("encode", "-m", model, text)
+        ids = fastbpe.load(model).encode_ordinary(data)
+        assert (done.status, done.out, done.err) == (0, b"%s\n" % " ".join(map(str, ids)).encode(), "")
+        assert run("decode", "-m", model, stdin=done.out).out == data
+
+    def test_nothing_is_a_line_without_ids(self, run, model):
+        assert run("encode", "-m", model).out == b"\n"
+        assert run("encode", "-m", model, "--lines").out == b""
+        assert run("decode", "-m", model).out == b""
+
+    def test_more_ids_than_are_written_at_once(self, run, model):
+        out = run("encode", "-m", model, stdin=b"!\n" * 70_000).out
+        assert out == b"33 10 " * 69_999 + b"33 10\n"
+
+    def test_lines_leave_out_their_ends(self, run, model):
+        done = run("encode", "-m", model, "--lines", stdin="low\r\n\nlow é\rx\nlast\r".encode())
+        tokenizer = fastbpe.load(model)
+        assert [[int(word) for word in line.split()] for line in done.out.splitlines()] == [
+            tokenizer.encode_ordinary(line) for line in ("low", "", "low é\rx", "last\r")
+        ]
+        back = run("decode", "-m", model, "--lines", stdin=done.out)
+        assert back.out == "low\n\nlow é\rx\nlast\r\n".encode()
+
+    def test_special_tokens(self, run, model):
+        def encode(*flags):
+            done = run("encode", "-m", model, *flags, stdin=b"x<|end|>a=b")
+            assert done.status == 0, done
+            return [int(word) for word in done.out.split()]
+
+        tokenizer = fastbpe.load(model)
+        end, other = tokenizer.special_tokens["<|end|>"], tokenizer.special_tokens["a=b"]
+        as_text = [120, *b"<|end|>", *b"a=b"]
+        assert encode() == as_text
+        assert encode("--allow-special", "all") == [120, end, other]
+        assert encode("--allow-special", "<|end|>") == [120, end, *b"a=b"]
+        assert encode("--allow-special", "<|end|>", "--allow-special", "a=b") == [120, end, other]
+        assert encode("--allow-special", "all", "--forbid-special") == [120, end, other]
+
+    def test_forbidden_special_token(self, run, model):
+        done = run("encode", "-m", model, "--forbid-special", "--lines", stdin=b"x\nx<|end|>")
+        assert done.failed_with("<stdin>:2:", "'<|end|>'", "--allow-special", "--forbid-special")
+        assert "disallowed_special=" not in done.err
+        flags = ["--forbid-special", "--allow-special", "<|end|>"]
+        assert run("encode", "-m", model, *flags, stdin=b"<|end|>a=b").failed_with("'a=b'")
+
+    def test_unknown_special_token(self, run, model):
+        done = run("encode", "-m", model, "--allow-special", "<|no|>", stdin=b"x")
+        assert done.failed_with("'<|no|>' is no special token", "'<|end|>', 'a=b'")
+
+    def test_tiktoken_file(self, run, model, ranks, text):
+        expected = run("encode", "-m", model, "--allow-special", "all", text).out
+        flags = ["--pattern", "cl100k", "--special", "<|end|>=278", "--special", "a=b=279"]
+        done = run("encode", "-m", ranks, *flags, "--allow-special", "all", text)
+        assert (done.status, done.out) == (0, expected)
+        assert run("encode", "-m", ranks, text).failed_with("does not hold its split pattern")
+        assert run("encode", "-m", ranks, "--pattern", "o200", text).failed_with("did you mean 'o200k'?")
+        assert run("encode", "-m", ranks, *flags, "--special", "c=5", text).failed_with("'c'", "5")
+
+    def test_invalid_utf8(self, run, model, tmp_path):
+        assert run("encode", "-m", model, stdin=DAMAGED).failed_with("<stdin>: ", "0xe9", "offset 3")
+        assert run("encode", "-m", model, "--lines", stdin=b"a\n" + DAMAGED).failed_with("<stdin>:2: ")
+        (tmp_path / "a.txt").write_bytes(DAMAGED)
+        assert run("encode", "-m", model, tmp_path / "a.txt").failed_with(f"{tmp_path / 'a.txt'}: ", "0xe9")
+
+    def test_reader_that_has_enough(self, model, tmp_path):
+        (tmp_path / "long.txt").write_bytes(b"lower lowest\n" * 100_000)
+        pipe = subprocess.PIPE
+        with start(
+            "encode", "-m", model, "--lines", tmp_path / "long.txt", stdout=pipe, stderr=pipe
+        ) as process:
+            assert process.stdout.readline()
+            process.stdout.close()
+            assert (process.wait(30), process.stderr.read()) == (141, b"")
+
+    @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+    def test_full_disk(self, model, text):
+        with (
+            open("/dev/full", "wb") as full,
+            start("encode", "-m", model, text, stdout=full, stderr=subprocess.PIPE) as process,
+        ):
+            assert process.wait(30) == 1
+            assert process.stderr.read() == b"fastbpe: error: No space left on device\n"
+
+    def test_any_locale(self, model, text):
+        ascii_only = {
+            "LC_ALL": "C",
+            "PYTHONUTF8": "0",
+            "PYTHONIOENCODING": "ascii",
+            "PYTHONCOERCECLOCALE": "0",
+        }
+        pipe = subprocess.PIPE
+        with (
+            start("encode", "-m", model, text, stdout=pipe, env=ascii_only) as encoding,
+            start("decode", "-m", model, stdin=encoding.stdout, stdout=pipe, env=ascii_only) as decoding,
+        ):
+            assert decoding.communicate(timeout=30)[0] == text.read_bytes()
+
+
+class TestDecode:
+    def test_bytes_come_out_exactly(self, run, model, tmp_path):
+        every_byte = " ".join(map(str, range(256)))
+        assert run("decode", "-m", model, stdin=every_byte.encode()).out == bytes(range(256))
+        (tmp_path / "ids").write_text("\n 104\t105\n\n10 \r\n")
+        assert run("decode", "-m", model, tmp_path / "ids").out == b"hi\n"
+
+    @pytest.mark.parametrize("bad", ["abc", "-1", "1.5", "1_0", "+1", "٣", "9" * 5000, "1,"])
+    def test_what_is_not_an_id(self, bad, run, model):
+        done = run("decode", "-m", model, stdin=f"104 {bad} 105".encode())
+        assert done.failed_with("<stdin>: ", f"'{bad[:40]}' at position 1 is no id")
+        assert done.out == b""
+        assert len(done.err) < 200
+
+    @pytest.mark.parametrize("bad", ["280", "99999999999"])
+    def test_id_out_of_range(self, bad, run, model):
+        done = run("decode", "-m", model, "--lines", stdin=f"104\n105 {bad}\n".encode())
+        assert done.failed_with("<stdin>:2: ", f"id {bad} at position 1 is no token", "0..279")
+        assert done.out == b"h\n"
+
+
+class TestCount:
+    def test_files_and_a_total(self, run, model, text, tmp_path):
+        (tmp_path / "é.txt").write_bytes(b"")
+        n = len(fastbpe.load(model).encode_ordinary(text.read_bytes()))
+        assert run("count", "-m", model, text).out.decode() == f"{n} {text}\n"
+        done = run("count", "-m", model, text, tmp_path / "é.txt", "-", stdin=b"low")
+        width = len(str(n + 1))
+        rows = [(n, text), (0, tmp_path / "é.txt"), (1, "-"), (n + 1, "total")]
+        assert done.out.decode() == "".join(f"{count:{width}} {name}\n" for count, name in rows)
+
+    def test_stdin(self, run, model):
+        assert run("count", "-m", model, stdin=b"low<|end|>").out == b"8\n"
+        assert run("count", "-m", model, stdin=DAMAGED).failed_with("<stdin>: ")
+
+    def test_goes_on_after_a_bad_file(self, run, model, text, tmp_path):
+        done = run("count", "-m", model, tmp_path / "no.txt", tmp_path, text)
+        assert done.status == 1
+        assert [line.partition(": ")[2] for line in done.err.splitlines()] == [
+            f"error: {tmp_path / 'no.txt'}: No such file or directory",
+            f"error: {tmp_path}: Is a directory",
+        ]
+        assert [line.split()[-1] for line in done.out.decode().splitlines()] == [str(text), "total"]
+        assert run("count", "-m", model, tmp_path / "no.txt").failed_with("no.txt")
+
+
+class TestInfo:
+    def test_table(self, run, model):
+        tokenizer = fastbpe.load(model)
+        shown = run("info", model).out.decode()
+        for part in (str(model), "280 tokens, ids 0 to 279", "cl100k", tokenizer.fingerprint, "'<|end|>'"):
+            assert part in shown
+        assert "n_bytes: 800" in shown
+
+    def test_json(self, run, model):
+        tokenizer = fastbpe.load(model)
+        told = json.loads(run("info", model, "--json").out)
+        assert told["vocab_size"] == told["n_vocab"] == 280
+        assert told["special_tokens"] == {"<|end|>": 278, "a=b": 279}
+        assert (told["pattern_name"], told["pattern"]) == ("cl100k", fastbpe.PATTERNS["cl100k"])
+        assert told["fingerprint"] == tokenizer.fingerprint
+        assert told["n_merges"] == 22
+        assert told["training"] == json.loads(json.dumps(tokenizer.training))
+        longest = max((token for token in tokenizer.vocab[:278]), key=len)
+        assert told["longest_tokens"][0]["n_bytes"] == len(longest)
+
+    def test_much_is_cut_short_for_a_person(self, run, ranks, tmp_path):
+        tokenizer = fastbpe.train(["-" * 4096], vocab_size=268, pattern="-+\n?")
+        tokenizer.with_special_tokens({f"<{i}>": 300 + i for i in range(40)}).save(tmp_path / "a.fbpe")
+        shown = run("info", tmp_path / "a.fbpe").out.decode()
+        assert "… 28 more" in shown
+        assert max(map(len, shown.splitlines())) < 200
+        assert r"-+\n?" in shown
+        assert len(json.loads(run("info", tmp_path / "a.fbpe", "--json").out)["special_tokens"]) == 40
+
+    def test_tiktoken_file(self, run, ranks):
+        shown = run("info", ranks, "--pattern", "none").out.decode()
+        assert "278 tokens" in shown
+        assert "training" not in shown
+
+
+class TestEveryCommand:
+    @pytest.mark.parametrize("command", ["encode", "decode", "count", "info"])
+    def test_bad_models(self, command, run, folder, tmp_path):
+        def load(path):
+            return run(command, *(["-m"] if command != "info" else []), path)
+
+        assert load(tmp_path / "no.fbpe").failed_with(f"{tmp_path / 'no.fbpe'}: No such file or directory")
+        assert load(tmp_path).failed_with(f"{tmp_path}: Is a directory")
+        (tmp_path / "a.fbpe").write_bytes((folder / "model.fbpe").read_bytes()[:-1])
+        assert load(tmp_path / "a.fbpe").failed_with("a.fbpe: damaged")
+        (tmp_path / "empty").write_bytes(b"")
+        assert load(tmp_path / "empty").failed_with("empty: ")
+        assert load(folder / "text.txt").failed_with("text.txt: no format that fastbpe reads")
+
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "",
+            "nonsense",
+            "train x.txt",
+            "train -o a.fbpe x.txt",
+            "train -o a.fbpe --vocab-size many",
+            "train -o a.fbpe --vocab-size 270 --ties random",
+            "encode",
+            "encode -m",
+            "encode -m a.fbpe one two",
+            "encode -m a.fbpe --special end",
+            "encode -m a.fbpe --special end=x",
+            "encode -m a.fbpe --special =5",
+            "decode -m a.fbpe --nonsense",
+            "info",
+            "count --model a.fbpe --patt gpt2",
+        ],
+    )
+    def test_wrong_usage(self, line, run):
+        done = run(*line.split())
+        assert (done.status, done.out) == (2, b"")
+        assert done.err.startswith("usage: fastbpe")
+        assert "error: " in done.err.splitlines()[-1]
+
+    def test_version(self, run):
+        assert run("--version").out.decode().strip() == f"fastbpe {fastbpe.__version__}"
+
+    def test_interrupt(self, run, model, monkeypatch):
+        def interrupted(*args, **kwargs):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(options, "load", interrupted)
+        done = run("info", model)
+        assert (done.status, done.out, done.err) == (130, b"", "")
+
+    def test_bugs_keep_their_traceback(self, run, model, monkeypatch):
+        def broken(*args, **kwargs):
+            raise AttributeError("a bug")
+
+        monkeypatch.setattr(options, "load", broken)
+        with pytest.raises(AttributeError, match="a bug"):
+            run("info", model)
+
+    @pytest.mark.parametrize(
+        ("error", "line"),
+        [
+            (MemoryError(), "not enough memory"),
+            (ValueError("two\nlines\n"), "two lines"),
+            (ValueError(), "ValueError"),
+            (OSError("odd"), "odd"),
+            (FileNotFoundError(2, "No such file", "a"), "a: No such file"),
+            (FileNotFoundError(2, "No such file", ".a.tmp", None, "a"), "a: No such file"),
+        ],
+    )
+    def test_errors_are_one_line(self, error, line):
+        assert app.describe(error) == line
+
+    def test_closed_streams(self, run, model, text, monkeypatch):
+        monkeypatch.setattr(sys, "stdout", None)
+        assert run("count", "-m", model, text).failed_with("standard output is closed")
+
+    def test_closed_stdin(self, model, monkeypatch, capsys):
+        monkeypatch.setattr(sys, "stdin", None)
+        assert app.main(["count", "-m", str(model)]) == 1
+        assert capsys.readouterr().err == "fastbpe: error: standard input is closed\n"

@@ -1,0 +1,170 @@
+"""The demo, on a small text, on a slice of the standard library, and where it cannot work."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+import fastbpe
+from fastbpe.cli import colours, demo, streams
+
+STDLIB = Path(sysconfig.get_paths()["stdlib"])
+CODE = b"def f(a|b):\n    return '\xe6\x9d\xb1\xe4\xba\xac \xf0\x9f\x99\x82'\n" * 50
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def small_stdlib(tmp_path, monkeypatch):
+    root = tmp_path / "lib"
+    (root / "json").mkdir(parents=True)
+    for name in ("posixpath.py", "bisect.py", "json/decoder.py"):
+        shutil.copy(STDLIB / name, root / name)
+    for left_out in ("test/test_a.py", "site-packages/b.py", "json/tests/c.py", "notes.txt"):
+        (root / left_out).parent.mkdir(exist_ok=True)
+        (root / left_out).write_text("left out")
+    (root / "latin1.py").write_bytes(b"# caf\xe9")
+    (root / "empty.py").write_bytes(b"")
+    monkeypatch.setattr(sysconfig, "get_paths", lambda: {"stdlib": str(root)})
+    return root
+
+
+def lines_of_python(out: bytes) -> str:
+    _, _, lines = out.decode().partition("Use it from Python:\n\n")
+    return "\n".join(line.removeprefix("    ") for line in lines.splitlines())
+
+
+def test_own_text(run, here, capsysbinary):
+    (here / "own.txt").write_bytes(CODE)
+    done = run("demo", "--text", "own.txt", "--vocab-size", "265")
+    assert (done.status, done.err) == (0, "")
+    out = done.out.decode()
+    n_tokens = len(fastbpe.load("fastbpe-demo.fbpe").encode_ordinary(CODE))
+    assert f"text     {len(CODE):,} bytes: own.txt\n" in out
+    assert "trained  265 tokens in " in out
+    assert f"encoded  {n_tokens:,} tokens, {len(CODE) / n_tokens:.2f} bytes per token, " in out
+    assert f"decoded  {len(CODE):,} bytes, " in out
+    assert "nothing was lost" in out
+    assert out.count(" MB/s\n") == 3
+    assert "\x1b" not in out
+
+    three_lines = lines_of_python(done.out)
+    assert three_lines.count("\n") == 2
+    exec(three_lines, {})
+    ids = fastbpe.load("fastbpe-demo.fbpe").encode("def hello(name):")
+    assert capsysbinary.readouterr().out.decode() == f"{ids}\n"
+
+
+def test_standard_library(run, small_stdlib, here):
+    done = run("demo", "--vocab-size", "400", "--output", here / "it's.fbpe")
+    assert (done.status, done.err) == (0, "")
+    names = ("bisect.py", "posixpath.py", "json/decoder.py")
+    n_bytes = sum((small_stdlib / name).stat().st_size for name in names)
+    assert f"{n_bytes:,} bytes: the 3 files of Python 3." in done.out.decode()
+    assert "nothing was lost" in done.out.decode()
+    assert "\n    |   " in done.out.decode()
+    exec(lines_of_python(done.out).replace("print", "len"), {})
+    expected = fastbpe.train([(small_stdlib / name).read_bytes() for name in names], vocab_size=400)
+    assert fastbpe.load(here / "it's.fbpe") == expected
+
+
+def test_the_real_standard_library_is_large_enough():
+    corpus = demo.standard_library()
+    assert 5_000_000 < sum(map(len, corpus.texts)) < 20_000_000
+    assert corpus.sample.startswith("def split(p):\n")
+
+
+def test_no_standard_library(run, here, monkeypatch):
+    monkeypatch.setattr(sysconfig, "get_paths", lambda: {"stdlib": str(here / "python311.zip")})
+    assert run("demo").failed_with("holds no Python sources", "--text FILE")
+
+
+def test_text_too_small_for_the_vocabulary(run, here):
+    (here / "own.txt").write_text("to be or not to be")
+    done = run("demo", "--text", "own.txt")
+    assert done.status == 0
+    assert done.err.startswith("fastbpe: warning: no pair is left to merge")
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("data", "parts"),
+    [(b"", ["own.txt: ", "no text to learn from"]), (b"caf\xe9", ["own.txt: ", "0xe9", "offset 3"])],
+)
+def test_bad_text(data, parts, run, here):
+    (here / "own.txt").write_bytes(data)
+    assert run("demo", "--text", "own.txt").failed_with(*parts)
+    assert not (here / "fastbpe-demo.fbpe").exists()
+
+
+def test_bad_arguments(run, here):
+    (here / "own.txt").write_bytes(CODE)
+    assert run("demo", "--text", "no.txt").failed_with("no.txt: No such file")
+    assert run("demo", "--text", here).failed_with("Is a directory")
+    assert run("demo", "--text", "own.txt", "--vocab-size", "5").failed_with("vocab_size=5 is too small")
+    assert run("demo", "--text", "own.txt", "--output", "no/a.fbpe").failed_with("no: No such file")
+
+
+def test_current_folder_that_cannot_be_written(run, here, monkeypatch):
+    (here / "own.txt").write_bytes(CODE)
+    monkeypatch.setattr(streams.os, "access", lambda path, mode: path != Path())
+    elsewhere = here / "temporary"
+    monkeypatch.setattr(demo.tempfile, "mkdtemp", lambda prefix: elsewhere.mkdir() or str(elsewhere))
+    done = run("demo", "--text", "own.txt", "--vocab-size", "265")
+    assert done.status == 0
+    why = "fastbpe-demo.fbpe cannot be written here (Permission denied)"
+    assert done.err == f"fastbpe: warning: {why}: it goes to {elsewhere}\n"
+    assert f"saved    {elsewhere / 'fastbpe-demo.fbpe'}, " in done.out.decode()
+    exec(lines_of_python(done.out).replace("print", "len"), {})
+
+
+def test_loss_is_not_hidden(run, here, monkeypatch):
+    (here / "own.txt").write_bytes(CODE)
+    monkeypatch.setattr(fastbpe.Tokenizer, "decode_bytes", lambda self, ids: b"?")
+    assert run("demo", "--text", "own.txt", "--vocab-size", "265").failed_with("came back changed")
+
+
+class TestColours:
+    def test_bars(self):
+        assert colours.show([b"a", b" b", b"\n"], colours=False) == "a| b|\n"
+
+    def test_backgrounds_alternate_and_stop_at_line_ends(self):
+        shown = colours.show([b"a", b"b\n c"], colours=True)
+        first, second, third = shown.split("\x1b[0m")[:3]
+        assert first.endswith("ma")
+        assert second.endswith("mb")
+        assert third.startswith("\n\x1b[")
+        assert first[:-1] != second[:-1] == third[1:-2]
+
+    def test_tokens_of_one_character_stay_together(self):
+        assert colours.show([b"\xf0\x9f", b"\x99\x82", b"!"], colours=False) == "🙂|!"
+
+    def test_control_characters_do_not_reach_the_terminal(self):
+        assert colours.show([b"\x1b[31m\r\n\t\x7f\xc2\x9b"], colours=False) == "␛[31m␍\n\t␡\ufffd"
+
+    @pytest.mark.parametrize(
+        ("terminal", "environment", "expected"),
+        [
+            (True, {}, True),
+            (True, {"NO_COLOR": ""}, True),
+            (True, {"NO_COLOR": "1"}, False),
+            (True, {"TERM": "dumb"}, False),
+            (False, {}, False),
+        ],
+    )
+    def test_wanted(self, terminal, environment, expected, monkeypatch):
+        for name in ("NO_COLOR", "TERM"):
+            monkeypatch.delenv(name, raising=False)
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        stream = io.StringIO()
+        stream.isatty = lambda: terminal
+        assert colours.wanted(stream) is expected

@@ -1,0 +1,80 @@
+"""Every command's --help shows examples, and they do what it shows."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fastbpe
+from fastbpe.cli.app import COMMANDS
+
+NAMES = [command.__name__.rpartition(".")[2] for command in COMMANDS]
+ANYTHING = "..."
+BASH = shutil.which("bash")
+
+
+def steps(help_text: str) -> list[tuple[str, str]]:
+    """(command, output) of each `$ ` line under "example"; the output ends where the indentation does."""
+    _, _, examples = help_text.partition("\nexample")
+    found: list[tuple[str, str]] = []
+    for line in examples.splitlines()[1:]:
+        if not line.startswith("  "):
+            break
+        if line.startswith("  $ "):
+            found.append((line.removeprefix("  $ "), ""))
+        else:
+            command, output = found[-1]
+            found[-1] = (command, f"{output}{line.removeprefix('  ')}\n")
+    return found
+
+
+@pytest.mark.skipif(BASH is None, reason="the examples are lines for a Unix shell")
+@pytest.mark.parametrize("argv", [[], *([name] for name in NAMES)], ids=["fastbpe", *NAMES])
+def test_examples_do_what_they_show(argv, run, tmp_path):
+    helped = run(*argv, "--help")
+    assert helped.status == 0
+    assert helped.out.isascii(), "a terminal of any encoding can show it"
+    found = steps(helped.out.decode())
+    assert any(f"fastbpe {argv[0] if argv else ''}" in command for command, _ in found)
+
+    # One shell for all lines, as a reader would have; after each, a mark that no output holds.
+    mark = "\x1e"
+    script = "".join(f"{command}\nprintf '%s' '{mark}'\n" for command, _ in found)
+    work = tmp_path / "work"
+    work.mkdir()
+    done = subprocess.run(
+        [str(BASH), "-c", f"set -e -o pipefail\n{script}"],
+        cwd=work,
+        env=environment_with_command(tmp_path / "bin"),
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    outputs = done.stdout.decode().split(mark)[:-1]
+    assert len(outputs) == len(found)
+    for (command, shown), printed in zip(found, outputs, strict=True):
+        if shown.strip() == ANYTHING:
+            assert printed, command
+        else:
+            assert (command, printed) == (command, shown)
+
+
+def environment_with_command(folder: Path) -> dict[str, str]:
+    """An environment whose `fastbpe` is the one under test, installed or not."""
+    folder.mkdir()
+    command = folder / "fastbpe"
+    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m fastbpe "$@"\n')
+    command.chmod(0o755)
+    package = str(Path(fastbpe.__file__).parents[1])
+    return {
+        **os.environ,
+        "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")])),
+    }
