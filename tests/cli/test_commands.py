@@ -67,9 +67,7 @@ class TestTrain:
     def test_warns_in_one_line(self, run, tmp_path):
         done = run("train", "-o", tmp_path / "a.fbpe", "--vocab-size", "999", stdin=b"aa")
         assert done.status == 0
-        assert done.err.startswith(
-            "fastbpe: warning: no pair is left to merge: the vocabulary has 257 entries"
-        )
+        assert done.err.startswith("fastbpe: warning: no pair is left to merge: the vocabulary has 257 entries")
         assert done.err.count("\n") == 1
 
     @pytest.mark.parametrize(
@@ -93,9 +91,9 @@ class TestTrain:
         message = "offset 3" if data else "no text to learn from"
         assert run("train", "-o", tmp_path / "a.fbpe", "--vocab-size", "270", stdin=data).failed_with(message)
         (tmp_path / "in.txt").write_bytes(data)
-        assert run(
-            "train", tmp_path / "in.txt", "-o", tmp_path / "a.fbpe", "--vocab-size", "270"
-        ).failed_with(message)
+        assert run("train", tmp_path / "in.txt", "-o", tmp_path / "a.fbpe", "--vocab-size", "270").failed_with(
+            message
+        )
         assert os.listdir(tmp_path) == ["in.txt"]
 
     def test_missing_file(self, run, tmp_path):
@@ -198,9 +196,7 @@ class TestEncode:
     def test_reader_that_has_enough(self, model, tmp_path):
         (tmp_path / "long.txt").write_bytes(b"lower lowest\n" * 100_000)
         pipe = subprocess.PIPE
-        with start(
-            "encode", "-m", model, "--lines", tmp_path / "long.txt", stdout=pipe, stderr=pipe
-        ) as process:
+        with start("encode", "-m", model, "--lines", tmp_path / "long.txt", stdout=pipe, stderr=pipe) as process:
             assert process.stdout.readline()
             process.stdout.close()
             assert (process.wait(30), process.stderr.read()) == (141, b"")

@@ -77,9 +77,7 @@ def _choose(tokenizer: Tokenizer, allowed: list[str], forbid: bool) -> Encode:
     names = frozenset(allowed) - {"all"}
     if unknown := sorted(names - tokenizer.special_tokens_set):
         has = ", ".join(map(repr, tokenizer.special_tokens)) or "none"
-        raise SpecialTokenError(
-            f"--allow-special: {unknown[0]!r} is no special token of the model; it has: {has}"
-        )
+        raise SpecialTokenError(f"--allow-special: {unknown[0]!r} is no special token of the model; it has: {has}")
     return partial(
         tokenizer.encode,
         allowed_special="all" if "all" in allowed else names,

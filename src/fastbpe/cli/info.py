@@ -9,7 +9,6 @@ from typing import Any
 
 from fastbpe.cli import streams
 from fastbpe.cli.options import add_model, load_model
-from fastbpe.patterns import resolve_pattern
 from fastbpe.tokenizer import Tokenizer
 
 SUMMARY = "show what a tokenizer file holds"
@@ -56,7 +55,7 @@ def _facts(path: str, tokenizer: Tokenizer) -> dict[str, Any]:
         "vocab_size": tokenizer.vocab_size,
         "n_vocab": tokenizer.n_vocab,
         "special_tokens": tokenizer.special_tokens,
-        "pattern_name": resolve_pattern(tokenizer.pattern)[0],
+        "pattern_name": tokenizer.pattern_name,
         "pattern": tokenizer.pattern,
         "n_merges": len(tokenizer.merges),
         "fingerprint": tokenizer.fingerprint,
@@ -85,9 +84,7 @@ def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield from _labelled("special tokens", special or ["none"])
     yield from _labelled("longest tokens", [_one_token(token) for token in facts["longest_tokens"]])
     report = {key: value for key, value in facts["training"].items() if key not in _SHOWN_ELSEWHERE}
-    yield from _labelled(
-        "training", [f"{key}: {value}" for key, value in report.items() if value is not None]
-    )
+    yield from _labelled("training", [f"{key}: {value}" for key, value in report.items() if value is not None])
 
 
 def _labelled(label: str, values: list[str]) -> Iterator[tuple[str, str]]:

@@ -11,9 +11,7 @@ from fastbpe.tokenizer import Tokenizer, load
 
 def add_input(parser: argparse.ArgumentParser) -> None:
     """The one input of a filter."""
-    parser.add_argument(
-        "file", metavar="FILE", nargs="?", default=STDIN, help="default: standard input; so is -"
-    )
+    parser.add_argument("file", metavar="FILE", nargs="?", default=STDIN, help="default: standard input; so is -")
 
 
 def add_model(parser: argparse.ArgumentParser, *, as_flag: bool = True) -> None:

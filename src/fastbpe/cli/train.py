@@ -33,9 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("files", metavar="FILE", nargs="*", help="text to learn from")
     add("-o", "--output", metavar="OUT.fbpe", required=True, help="file to write, whole or not at all")
     add("--vocab-size", metavar="N", type=int, required=True, help="ids to end with: bytes, merges, specials")
-    add(
-        "--pattern", metavar="NAME_OR_REGEX", help="split pattern: cl100k (default), gpt2, ..., a regex, none"
-    )
+    add("--pattern", metavar="NAME_OR_REGEX", help="split pattern: cl100k (default), gpt2, ..., a regex, none")
     add(
         "--special",
         metavar="TOKEN",
