@@ -12,15 +12,16 @@ CORE = Path("src/fastbpe/_core")
 if sys.platform == "win32":
     compile_args, link_args = ["/O2"], []
 elif os.environ.get("FASTBPE_SANITIZE"):
-    compile_args = ["-std=c11", "-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined"]
+    compile_args = ["-std=gnu11", "-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined"]
     link_args = ["-fsanitize=address,undefined"]
 else:
-    compile_args, link_args = ["-std=c11", "-O3", "-fno-strict-aliasing"], []
+    compile_args, link_args = ["-std=gnu11", "-O3", "-fno-strict-aliasing"], []
 
 extensions = [
     Extension(
         f"fastbpe._core.{source.stem}",
         [source.as_posix()],
+        depends=[header.as_posix() for header in sorted((CORE / "simd").glob("*.h"))],
         extra_compile_args=compile_args,
         extra_link_args=link_args,
     )

@@ -85,13 +85,14 @@ cdef class PieceCounter:
         return self._count(data + at, n - at)
 
     cdef int _count(self, const uint8_t* data, size_t n) except -1 nogil:
-        cdef size_t i, start = 0, end
-        self._ends.n = 0
-        self.splitter.split(data, n, &self._ends)
-        for i in range(self._ends.n):
-            end = self._ends.items[i]
-            self._piece(data + start, end - start, 1)
-            start = end
+        cdef size_t i, start = 0, end, at = 0
+        while at < n:
+            self._ends.n = 0
+            at = self.splitter.split(data, n, at, &self._ends)
+            for i in range(self._ends.n):
+                end = self._ends.items[i]
+                self._piece(data + start, end - start, 1)
+                start = end
         return 0
 
     cdef int _piece(self, const uint8_t* data, size_t n, int64_t count) except -1 nogil:

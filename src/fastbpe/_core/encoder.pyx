@@ -115,13 +115,14 @@ cdef class Encoder:
         return self._ordinary(data + at, n - at, scratch)
 
     cdef int _ordinary(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:
-        cdef size_t i, start = 0, end
-        scratch.ends.n = 0
-        self.splitter.split(data, n, &scratch.ends)
-        for i in range(scratch.ends.n):
-            end = scratch.ends.items[i]
-            encode_piece(&self.vocabulary.tables, data + start, end - start, &scratch.ids)
-            start = end
+        cdef size_t i, start = 0, end, at = 0
+        while at < n:
+            scratch.ends.n = 0
+            at = self.splitter.split(data, n, at, &scratch.ends)
+            for i in range(scratch.ends.n):
+                end = scratch.ends.items[i]
+                encode_piece(&self.vocabulary.tables, data + start, end - start, &scratch.ids)
+                start = end
         return 0
 
     cdef list _to_list(self, const uint32_t* ids, size_t n):

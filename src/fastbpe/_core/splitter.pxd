@@ -8,12 +8,13 @@ cdef struct Ends:
     size_t capacity
 
 
+cdef int ends_reserve(Ends* ends, size_t n_more) except -1 nogil
 cdef int ends_add(Ends* ends, size_t end) except -1 nogil
 cdef void ends_free(Ends* ends) noexcept nogil
 
 
 cdef class Splitter:
-    cdef int split(self, const uint8_t* data, size_t n, Ends* ends) except -1 nogil
+    cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil
 
 
 cdef class RegexSplitter(Splitter):

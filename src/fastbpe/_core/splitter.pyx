@@ -12,17 +12,24 @@ from libc.stdlib cimport free, realloc
 from fastbpe._core.text cimport Utf8, utf8_of, utf8_release
 
 
-cdef int ends_add(Ends* ends, size_t end) except -1 nogil:
-    cdef size_t capacity
+cdef int ends_reserve(Ends* ends, size_t n_more) except -1 nogil:
+    """Make room for n_more ends; the amount doubles, so that appending is linear."""
+    cdef size_t wanted = ends.n + n_more, capacity
     cdef size_t* items
-    if ends.n == ends.capacity:
-        capacity = max(<size_t> 64, 2 * ends.capacity)
-        items = <size_t*> realloc(ends.items, capacity * sizeof(size_t))
-        if items == NULL:
-            with gil:
-                raise MemoryError(f"no memory for the ends of {capacity} pieces")
-        ends.items = items
-        ends.capacity = capacity
+    if wanted <= ends.capacity:
+        return 0
+    capacity = max(wanted, 2 * ends.capacity, <size_t> 64)
+    items = <size_t*> realloc(ends.items, capacity * sizeof(size_t))
+    if items == NULL:
+        with gil:
+            raise MemoryError(f"no memory for the ends of {capacity} pieces")
+    ends.items = items
+    ends.capacity = capacity
+    return 0
+
+
+cdef int ends_add(Ends* ends, size_t end) except -1 nogil:
+    ends_reserve(ends, 1)
     ends.items[ends.n] = end
     ends.n += 1
     return 0
@@ -37,19 +44,26 @@ cdef void ends_free(Ends* ends) noexcept nogil:
 cdef class Splitter:
     """No splitting: the whole text is one piece. Base of the splitters that do."""
 
-    cdef int split(self, const uint8_t* data, size_t n, Ends* ends) except -1 nogil:
-        """Append the end of every piece of data[:n], in bytes, rising, the last being n."""
-        return ends_add(ends, n) if n else 0
+    cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
+        """Append ends of the pieces of data[at:n], as offsets into data, rising; return where the next begins.
+
+        A splitter may stop after any piece, so that its caller works on ends that are still in the cache: it
+        is called again until it returns n. `at` is 0 or what the call before returned, and below n.
+        """
+        ends_add(ends, n)
+        return n
 
     def ends(self, text):
         """The ends of the pieces of a text, as byte offsets into its UTF-8."""
         cdef Utf8 view
         cdef Ends ends
+        cdef size_t at = 0
         ends.items = NULL
         ends.n = ends.capacity = 0
         utf8_of(text, &view)
         try:
-            self.split(view.data, view.n, &ends)
+            while at < view.n:
+                at = self.split(view.data, view.n, at, &ends)
             return [ends.items[i] for i in range(ends.n)]
         finally:
             utf8_release(&view)
@@ -66,9 +80,10 @@ cdef class RegexSplitter(Splitter):
     def __init__(self, pattern):
         self._pattern = pattern
 
-    cdef int split(self, const uint8_t* data, size_t n, Ends* ends) except -1 nogil:
+    cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
         with gil:
-            return self._split(data, n, ends)
+            self._split(data, n, ends)
+        return n
 
     cdef int _split(self, const uint8_t* data, size_t n, Ends* ends) except -1:
         cdef str text = PyUnicode_DecodeUTF8(<const char*> data, n, NULL)

@@ -1,0 +1,245 @@
+/* Piece ends 64 bytes at a time, by bit algebra over masks of character classes. Included once for each
+ * instruction set, with FB_FN(name) naming its functions and FB_ASCII_MASKS reading 64 bytes.
+ *
+ * A block begins where a piece begins. No pattern looks back, so nothing of the text before it matters, and
+ * there is no state to carry: the bits that the block alone decides are taken, up to the last piece start
+ * among them, and the next block begins there (unaligned loads are cheap; about seven bytes of 64 are read
+ * twice). Where a block decides nothing, pieces.h finds one end, character by character.
+ *
+ * In every mask bit i belongs to byte i, and all bytes of a character carry its bits.
+ */
+
+/* Classify the characters outside ASCII, whole ones only, and return how many bytes of the block are known: up
+ * to a character that the algebra does not take, white space outside ASCII or (but for gpt2) numbers. */
+FB_INLINE size_t FB_FN(classify_high)(const uint8_t *p, size_t n, fb_masks * m, int family) {
+    uint64_t rest = m->high;
+    while (rest) {
+        size_t at = (size_t)__builtin_ctzll(rest), n_bytes;
+        if (at + fb_char_bytes(p[at]) > n) return at; /* the character ends in the next block */
+        unsigned cls = fb_class_at(p + at, &n_bytes);
+        uint64_t bits = fb_below(n_bytes) << at;
+        if (cls == FB_SPACE || (cls == FB_NUMBER && family != FB_GPT2)) return at;
+        m->upper |= cls == FB_UPPER ? bits : 0;
+        m->lower |= cls == FB_LOWER ? bits : 0;
+        m->letter |= cls == FB_LETTER ? bits : 0;
+        m->mark |= cls == FB_MARK ? bits : 0;
+        m->number |= cls == FB_NUMBER ? bits : 0;
+        rest &= ~bits;
+    }
+    return n;
+}
+
+/* Contractions at quotes that begin a piece: the letters go with the quote, and what follows is a new piece.
+ * Lowers *known where the block does not show enough. */
+FB_INLINE uint64_t FB_FN(contract)(const uint8_t *p, size_t n, uint64_t starts, uint64_t quotes, size_t *known,
+                                       int at_end, int fold) {
+    for (uint64_t rest = quotes & starts; rest; rest &= rest - 1) {
+        size_t at = (size_t)__builtin_ctzll(rest), found;
+        if (at + 3 > n && !at_end) {
+            *known = at;
+            break;
+        }
+        found = fb_contraction(p, n, at, fold);
+        if (found) {
+            starts &= ~(fb_below(found) << at) | (uint64_t)1 << at;
+            if (at + found < n) starts |= (uint64_t)1 << (at + found);
+        }
+    }
+    return starts;
+}
+
+/* All the bytes of characters of which the first bytes are given. */
+FB_INLINE uint64_t FB_FN(whole)(uint64_t first, uint64_t more) {
+    if (more) {
+        first |= (first << 1) & more;
+        first |= (first << 1) & more;
+        first |= (first << 1) & more;
+    }
+    return first;
+}
+
+FB_INLINE uint64_t FB_FN(starts_gpt2)(const uint8_t *p, size_t n, const fb_masks * m, size_t *known,
+                                          int at_end) {
+    uint64_t valid = fb_below(n), letters = m->upper | m->lower | m->letter;
+    uint64_t solid = valid & ~m->blank, other = solid & ~(letters | m->number);
+    uint64_t runs = (letters & ~(letters << 1)) | (m->number & ~(m->number << 1)) | (other & ~(other << 1));
+    uint64_t starts = (runs & ~(m->space << 1)) | (m->blank & ~(m->blank << 1)) | (m->blank & (solid >> 1));
+    return FB_FN(contract)(p, n, starts | 1, m->quote, known, at_end, 0);
+}
+
+/* Newlines right behind a run of other characters, and for o200k slashes among them, belong to that run. */
+FB_INLINE uint64_t FB_FN(taken)(uint64_t other, const fb_masks * m, int slashes) {
+    uint64_t first = m->newline & (other << 1), run, taken = 0;
+    if (!slashes || !(m->slash & (m->newline << 1))) return m->newline & ~(m->newline + first);
+    run = m->newline | m->slash;
+    while (first) {
+        uint64_t from = run & ~((first & -first) - 1);
+        uint64_t here = from & ~(from + (first & -first));
+        taken |= here;
+        first &= ~here;
+    }
+    return taken;
+}
+
+/* Starts inside white space: behind the last newline of a run, and the last character before a solid one. */
+FB_INLINE uint64_t FB_FN(blank_starts)(uint64_t blank, uint64_t newline, uint64_t solid) {
+    uint64_t plain = blank & ~newline;
+    uint64_t behind = plain & (newline << 1);                  /* runs of plain ones behind a newline … */
+    uint64_t closed = (plain + behind) & ~plain & newline;     /* … that another newline ends: not the last */
+    for (; closed; closed &= closed - 1) {
+        uint64_t before = behind & ((closed & -closed) - 1);
+        behind &= ~((uint64_t)1 << (63 - __builtin_clzll(before)));
+    }
+    return (blank & ~(blank << 1)) | behind | (plain & (solid >> 1));
+}
+
+FB_INLINE uint64_t FB_FN(group_numbers)(uint64_t number, int n_digits) {
+    uint64_t first = number & ~(number << 1), starts = first, whole = number;
+    if (n_digits == 0 || !number) return starts;
+    if (n_digits == 1) return number;
+    for (int k = 1; k < n_digits; k++) whole &= number << k; /* a whole group ends behind this digit */
+    while ((first = (first << n_digits) & number & (whole << 1))) starts |= first;
+    return starts;
+}
+
+/* White space up to the end of the text is one piece: forget the starts inside it. */
+FB_INLINE uint64_t FB_FN(one_end)(uint64_t starts, uint64_t blank, size_t n) {
+    uint64_t before = fb_below(n) & ~blank;
+    size_t first = before ? 64 - (size_t)__builtin_clzll(before) : 0;
+    return first >= 63 ? starts : starts & (((uint64_t)2 << first) - 1);
+}
+
+FB_INLINE uint64_t FB_FN(starts_cl100k)(const uint8_t *p, size_t n, const fb_masks * m, size_t *known,
+                                            int at_end, const fb_pattern *pattern) {
+    uint64_t valid = fb_below(n), letters = m->upper | m->lower | m->letter;
+    uint64_t solid = valid & ~m->blank, other = solid & ~(letters | m->number);
+    uint64_t taken = FB_FN(taken)(other, m, 0);
+    uint64_t blank = m->blank & ~taken, newline = m->newline & ~taken;
+    uint64_t other_start = other & ~(other << 1) & ~(m->space << 1);
+    /* A lone other character, or white space but a newline, goes with the letters behind it. */
+    uint64_t lone = FB_FN(whole)(other_start, m->more);
+    uint64_t starts = FB_FN(blank_starts)(blank, newline, solid) | other_start |
+                      (letters & ~(letters << 1) & ~((lone | (blank & ~newline)) << 1)) |
+                      FB_FN(group_numbers)(m->number, pattern->n_digits) | 1;
+    if (at_end && pattern->end_is_one_piece) starts = FB_FN(one_end)(starts, blank, n);
+    if (!pattern->contractions) return starts;
+    return FB_FN(contract)(p, n, starts, m->quote, known, at_end, 1);
+}
+
+/* Contractions behind a word are its end. One that follows another directly is a piece of its own. */
+FB_INLINE uint64_t FB_FN(suffix)(const uint8_t *p, size_t n, uint64_t starts, uint64_t quotes, size_t *known,
+                                     int at_end) {
+    size_t last_end = 0;
+    for (uint64_t rest = quotes; rest; rest &= rest - 1) {
+        size_t at = (size_t)__builtin_ctzll(rest), found;
+        if (at == last_end) continue;
+        if (at + 3 > n && !at_end) {
+            *known = at;
+            return starts & fb_below(at);
+        }
+        found = fb_contraction(p, n, at, 1);
+        if (found) {
+            last_end = at + found;
+            starts &= ~(fb_below(found) << at);
+            if (last_end < n) starts |= (uint64_t)1 << last_end;
+        }
+    }
+    return starts;
+}
+
+FB_INLINE uint64_t FB_FN(starts_o200k)(const uint8_t *p, size_t n, const fb_masks * m, size_t *known,
+                                           int at_end, const fb_pattern *pattern) {
+    uint64_t valid = fb_below(n), words = m->upper | m->lower | m->letter | m->mark;
+    uint64_t solid = valid & ~m->blank, other = solid & ~(words | m->number);
+    uint64_t taken = FB_FN(taken)(other, m, 1);
+    uint64_t blank = m->blank & ~taken, newline = m->newline & ~taken;
+    other &= ~taken;
+    uint64_t other_start = other & ~(other << 1) & ~(m->space << 1);
+    uint64_t lone = FB_FN(whole)(other_start, m->more);
+    uint64_t starts = FB_FN(blank_starts)(blank, newline, solid) | other_start |
+                      (words & ~(words << 1) & ~((lone | (blank & ~newline)) << 1)) |
+                      (m->upper & (m->lower << 1)) | FB_FN(group_numbers)(m->number, pattern->n_digits) | 1;
+    if (!pattern->contractions) return starts;
+    return FB_FN(suffix)(p, n, starts, m->quote & (words << 1), known, at_end);
+}
+
+/* What the algebra of o200k does not take: a mark behind an other character (is it a word?), and an upper-case
+ * letter behind a caseless one (did a lower-case one come before?). Where the first one stands, or n. */
+FB_INLINE size_t FB_FN(known_o200k)(const fb_masks * m, size_t n) {
+    uint64_t caseless = m->letter | m->mark;
+    uint64_t other = ~(caseless | m->upper | m->lower | m->number | m->blank);
+    uint64_t hard = (m->mark & (other << 1)) | (m->upper & (caseless << 1));
+    hard &= fb_below(n) & ~(uint64_t)1;
+    return hard ? (size_t)__builtin_ctzll(hard) : n;
+}
+
+/* The piece starts of the block of n_left bytes at p, bit 0 among them; *cut is the last one that is certain, and
+ * *done says that the block reaches the end of the text. */
+FB_INLINE uint64_t FB_FN(block)(const uint8_t *p, size_t n_left, const fb_pattern *pattern, int family,
+                                    size_t *cut, int *done) {
+    fb_masks m;
+    size_t n = n_left < 64 ? n_left : 64, known;
+    FB_ASCII_MASKS(p, n, &m);
+    if (m.high) {
+        n = FB_FN(classify_high)(p, n, &m, family);
+        if (family == FB_O200K && (m.letter | m.mark)) n = FB_FN(known_o200k)(&m, n);
+        uint64_t valid = fb_below(n);
+        m.upper &= valid, m.lower &= valid, m.letter &= valid, m.mark &= valid, m.number &= valid;
+        m.blank &= valid, m.newline &= valid, m.space &= valid, m.quote &= valid, m.slash &= valid;
+    }
+    *done = n == n_left;
+    known = n;
+    if (!*done) { /* white space at the block's end: only where it begins is certain */
+        uint64_t solid = fb_below(n) & ~m.blank;
+        known = solid ? 64 - (size_t)__builtin_clzll(solid) : 0;
+    }
+    size_t shown = n;
+    uint64_t starts = family == FB_GPT2     ? FB_FN(starts_gpt2)(p, n, &m, &shown, *done)
+                      : family == FB_CL100K ? FB_FN(starts_cl100k)(p, n, &m, &shown, *done, pattern)
+                                            : FB_FN(starts_o200k)(p, n, &m, &shown, *done, pattern);
+    if (*done) return starts;
+    if (shown < known) known = shown;
+    starts &= known >= 63 ? ~(uint64_t)0 : ((uint64_t)2 << known) - 1;
+    starts &= fb_below(n);
+    *cut = 63 - (size_t)__builtin_clzll(starts | 1);
+    return starts;
+}
+
+/* Append the ends of the pieces from *at on, until the text's end or until there is room for less than FB_ROOM
+ * more. */
+FB_INLINE size_t FB_FN(scan)(const uint8_t *text, size_t n, size_t *at, size_t *ends, size_t room,
+                          const fb_pattern *pattern, int family) {
+    size_t base = *at, n_ends = 0, cut = 0;
+    int done;
+    while (base < n && room - n_ends >= FB_ROOM) {
+        uint64_t starts = FB_FN(block)(text + base, n - base, pattern, family, &cut, &done);
+        if (!done && cut == 0) {
+            base = ends[n_ends++] = fb_piece_end(text, n, base, pattern);
+            continue;
+        }
+        /* Eight at a time, more than there are if need be: the count is not known to the branch predictor. */
+        size_t *out = ends + n_ends;
+        n_ends += (size_t)__builtin_popcountll(starts) - 1;
+        for (uint64_t rest = starts & ~(uint64_t)1; rest; out += 8)
+            for (int k = 0; k < 8; k++, rest &= rest - 1) out[k] = base + (size_t)__builtin_ctzll(rest | FB_TOP);
+        base += cut;
+        if (done) base = ends[n_ends++] = n;
+    }
+    *at = base;
+    return n_ends;
+}
+
+static size_t FB_FN(gpt2)(const uint8_t *text, size_t n, size_t *at, size_t *ends, size_t room,
+                          const fb_pattern *pattern) {
+    return FB_FN(scan)(text, n, at, ends, room, pattern, FB_GPT2);
+}
+
+static size_t FB_FN(cl100k)(const uint8_t *text, size_t n, size_t *at, size_t *ends, size_t room,
+                            const fb_pattern *pattern) {
+    return FB_FN(scan)(text, n, at, ends, room, pattern, FB_CL100K);
+}
+
+static size_t FB_FN(o200k)(const uint8_t *text, size_t n, size_t *at, size_t *ends, size_t room,
+                           const fb_pattern *pattern) {
+    return FB_FN(scan)(text, n, at, ends, room, pattern, FB_O200K);
+}

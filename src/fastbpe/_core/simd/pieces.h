@@ -1,0 +1,118 @@
+/* The end of one piece, character by character: what each family of split patterns means, in plain C.
+ *
+ * Slow beside the block scanners of blocks.h, which hand over to it where a block holds what they do not take
+ * (white space or numbers outside ASCII, a piece longer than a block), and are tested against it.
+ */
+#ifndef FASTBPE_PIECES_H
+#define FASTBPE_PIECES_H
+
+#include "classes.h"
+
+typedef struct {
+    int family;           /* FB_GPT2, FB_CL100K or FB_O200K */
+    int n_digits;         /* numbers go in groups of at most so many; 0: no limit */
+    int contractions;     /* cl100k: pieces of their own; o200k: the end of a word; gpt2: always */
+    int end_is_one_piece; /* white space up to the end of the text is one piece, newlines or not */
+} fb_pattern;
+
+enum { FB_GPT2, FB_CL100K, FB_O200K };
+
+static inline size_t fb_last_char(const uint8_t *text, size_t end) {
+    do end--; while ((text[end] & 0xC0) == 0x80);
+    return end;
+}
+
+/* White space at i: \s*[\r\n]+ (but for gpt2), then all but the last character, then that one. */
+static inline size_t fb_blank_end(const uint8_t *text, size_t n, size_t i, const fb_pattern *pattern) {
+    size_t end = fb_run(text, n, i, FB_BLANKS);
+    if (end == n && (pattern->end_is_one_piece || pattern->family == FB_GPT2)) return n;
+    if (pattern->family != FB_GPT2) {
+        for (size_t k = end; k > i; k--)
+            if (text[k - 1] == '\n' || text[k - 1] == '\r') return k;
+        if (end == n) return n;
+    }
+    size_t last = fb_last_char(text, end);
+    return last > i ? last : end;
+}
+
+static inline size_t fb_numbers_end(const uint8_t *text, size_t n, size_t i, int n_digits) {
+    size_t n_bytes;
+    for (int k = 0; (n_digits == 0 || k < n_digits) && i < n; k++) {
+        if (fb_class_at(text + i, &n_bytes) != FB_NUMBER) break;
+        i += n_bytes;
+    }
+    return i;
+}
+
+static inline size_t fb_gpt2_end(const uint8_t *text, size_t n, size_t i, const fb_pattern *pattern) {
+    size_t n_bytes, at, found;
+    if (text[i] == '\'' && (found = fb_contraction(text, n, i, 0))) return i + found;
+    at = i + (text[i] == ' ');
+    if (at < n) {
+        unsigned cls = fb_class_at(text + at, &n_bytes);
+        if (FB_IS(cls, FB_LETTERS)) return fb_run(text, n, at, FB_LETTERS);
+        if (cls == FB_NUMBER) return fb_run(text, n, at, FB_SET(FB_NUMBER));
+        if (!FB_IS(cls, FB_BLANKS)) return fb_run(text, n, at, FB_SET(FB_OTHER) | FB_SET(FB_MARK));
+    }
+    return fb_blank_end(text, n, i, pattern);
+}
+
+/* What the families cl100k and o200k share: numbers, a run of other characters, white space. */
+static inline size_t fb_rest_end(const uint8_t *text, size_t n, size_t i, const fb_pattern *pattern) {
+    size_t n_bytes, at, end;
+    if (fb_class_at(text + i, &n_bytes) == FB_NUMBER) return fb_numbers_end(text, n, i, pattern->n_digits);
+    at = i + (text[i] == ' ');
+    end = fb_run(text, n, at, FB_SET(FB_OTHER) | FB_SET(FB_MARK));
+    if (end == at) return fb_blank_end(text, n, i, pattern);
+    while (end < n && (text[end] == '\n' || text[end] == '\r' || (text[end] == '/' && pattern->family == FB_O200K)))
+        end++;
+    return end;
+}
+
+static inline size_t fb_cl100k_end(const uint8_t *text, size_t n, size_t i, const fb_pattern *pattern) {
+    size_t n_bytes, found, after;
+    if (pattern->contractions && text[i] == '\'' && (found = fb_contraction(text, n, i, 1))) return i + found;
+    unsigned cls = fb_class_at(text + i, &n_bytes);
+    if (FB_IS(cls, FB_LETTERS)) return fb_run(text, n, i, FB_LETTERS);
+    if (cls != FB_NEWLINE && cls != FB_NUMBER && i + n_bytes < n &&
+        FB_IS(fb_class_at(text + i + n_bytes, &after), FB_LETTERS))
+        return fb_run(text, n, i + n_bytes, FB_LETTERS);
+    return fb_rest_end(text, n, i, pattern);
+}
+
+/* A word of o200k at i: [upper, caseless, mark]* [lower, caseless, mark]+, or, unless lower_needed, the same
+ * with + and *; i itself if there is none. */
+static inline size_t fb_word_end(const uint8_t *text, size_t n, size_t i, int lower_needed) {
+    const unsigned both = FB_SET(FB_LETTER) | FB_SET(FB_MARK);
+    size_t at = i, last_both = 0, n_bytes;
+    unsigned cls = FB_OTHER;
+    while (at < n && FB_IS(cls = fb_class_at(text + at, &n_bytes), both | FB_SET(FB_UPPER))) {
+        at += n_bytes;
+        if (FB_IS(cls, both)) last_both = at;
+    }
+    if (at < n && cls == FB_LOWER) return fb_run(text, n, at, both | FB_SET(FB_LOWER));
+    if (last_both && lower_needed) return last_both; /* upper-case letters after it are given back */
+    return lower_needed ? i : at;
+}
+
+static inline size_t fb_o200k_end(const uint8_t *text, size_t n, size_t i, const fb_pattern *pattern) {
+    size_t n_bytes, end = i;
+    unsigned cls = fb_class_at(text + i, &n_bytes);
+    int prefix = cls != FB_NEWLINE && cls != FB_NUMBER && !FB_IS(cls, FB_LETTERS);
+    size_t after = i + n_bytes;
+    for (int lower_needed = 1; lower_needed >= 0 && end == i; lower_needed--) {
+        if (prefix && (end = fb_word_end(text, n, after, lower_needed)) == after) end = i;
+        if (end == i) end = fb_word_end(text, n, i, lower_needed);
+    }
+    if (end == i) return fb_rest_end(text, n, i, pattern);
+    if (pattern->contractions && end < n && text[end] == '\'') end += fb_contraction(text, n, end, 1);
+    return end;
+}
+
+static inline size_t fb_piece_end(const uint8_t *text, size_t n, size_t i, const fb_pattern *pattern) {
+    if (pattern->family == FB_GPT2) return fb_gpt2_end(text, n, i, pattern);
+    if (pattern->family == FB_CL100K) return fb_cl100k_end(text, n, i, pattern);
+    return fb_o200k_end(text, n, i, pattern);
+}
+
+#endif

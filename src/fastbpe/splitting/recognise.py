@@ -1,0 +1,209 @@
+r"""Recognising the patterns that have a scanner, by what they mean and not by how they are spelt.
+
+A pattern is brought to a form in which spellings that cannot make a difference are alike, and looked up
+among the forms of the known patterns:
+
+- groups leave no trace, `x{1}` is `x`, branches of branches are branches;
+- alternatives that are just strings are a set of strings, so that `'(?:[sdmt]|ll)` is `'s|'d|'m|'t|'ll`;
+- a possessive repetition of a set is greedy where giving back could never help: nothing follows, or only
+  characters outside the set, or the end of the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from typing import Any, Literal, TypeAlias
+
+from fastbpe.errors import PatternError
+from fastbpe.patterns import PATTERNS
+from fastbpe.splitting.charset import CharSet
+from fastbpe.splitting.nodes import Alternation, Anchor, AnchorKind, Chars, Concat, Group, Mode, Node, Repeat
+from fastbpe.splitting.syntax import parse
+
+Form: TypeAlias = tuple[Any, ...]
+
+_MOST_STRINGS = 64  # a set of alternatives that is larger is no contraction
+_MOST_DIGITS = 9
+
+
+@dataclass(frozen=True)
+class ScannerSpec:
+    """The arguments of a `Scanner`."""
+
+    family: Literal["gpt2", "cl100k", "o200k"]
+    n_digits: int
+    contractions: bool = True
+    end_is_one_piece: bool = False
+
+
+_NAMED = {
+    "gpt2": ScannerSpec("gpt2", 0),
+    "cl100k": ScannerSpec("cl100k", 3, end_is_one_piece=True),
+    "o200k": ScannerSpec("o200k", 3),
+    "llama3": ScannerSpec("cl100k", 3),
+    "llama4": ScannerSpec("o200k", 3),
+    "qwen2": ScannerSpec("cl100k", 1),
+    "tekken": ScannerSpec("o200k", 1, contractions=False),
+}
+_SPECS_OF_TEXTS = {PATTERNS[name]: spec for name, spec in _NAMED.items()}
+
+
+@lru_cache(maxsize=64)
+def recognise(pattern: str) -> ScannerSpec | None:
+    r"""The scanner that cuts as the pattern does, if there is one.
+
+    >>> recognise(r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+").family
+    'gpt2'
+    """
+    if pattern in _SPECS_OF_TEXTS:
+        return _SPECS_OF_TEXTS[pattern]
+    try:
+        node = parse(pattern)
+    except PatternError:
+        return None  # for whoever compiles it to explain
+    return _known_forms().get(_form(node))
+
+
+@lru_cache(maxsize=1)
+def _known_forms() -> dict[Form, ScannerSpec]:
+    """The forms of the known patterns, put together branch by branch: many of them share most branches."""
+    branch = lru_cache(maxsize=None)(lambda text: _form(parse(text)))
+    return {sum(map(branch, branches), ()): spec for branches, spec in _spellings()}
+
+
+def _spellings() -> Iterator[tuple[list[str], ScannerSpec]]:
+    """The branches of every known pattern, in all spellings that differ in a way `_form` does see."""
+    last = [r"\s+(?!\S)", r"\s+"], [r"\s+(?!\S)", r"\s"]  # when they come to it, one character is left
+    other, contraction = r" ?[^\s\p{L}\p{N}]+", r"'(?i:[sdmt]|ll|ve|re)"
+    ends: tuple[list[str], ...] = ([], [r"\s+$"])
+    for tail, end in product(last, ends):
+        words = [r"'(?:[sdmt]|ll|ve|re)", r" ?\p{L}+", r" ?\p{N}+"]
+        yield [*words, other, *end, *tail], ScannerSpec("gpt2", 0)
+    # `\s*[\r\n]` takes all line ends of a run as `\s*[\r\n]+` does.
+    for lines, tail, n_digits in product((r"\s*[\r\n]", r"\s*[\r\n]+"), last, range(_MOST_DIGITS + 1)):
+        numbers = rf"\p{{N}}{{1,{n_digits}}}" if n_digits else r"\p{N}+"
+        word = r"[^\r\n\p{L}\p{N}]?\p{L}+"
+        for first, end in product(([contraction], []), ends):
+            yield (
+                [*first, word, numbers, other + r"[\r\n]*", *end, lines, *tail],
+                ScannerSpec("cl100k", n_digits, bool(first), bool(end)),
+            )
+        for suffix in (f"(?:{contraction})?", ""):
+            yield (
+                [*_cased_words(suffix), numbers, other + r"[\r\n/]*", lines, *tail],
+                ScannerSpec("o200k", n_digits, bool(suffix)),
+            )
+
+
+def _cased_words(suffix: str) -> tuple[str, str]:
+    before = r"[^\r\n\p{L}\p{N}]?"
+    upper, lower = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+    return f"{before}{upper}*{lower}+{suffix}", f"{before}{upper}+{lower}*{suffix}"
+
+
+def _form(node: Node) -> Form:
+    """The pattern as branches, each a tuple of parts, consecutive branches of mere strings joined."""
+    out: list[Form] = []
+    for branch in _branches(node):
+        strings = _strings(branch)
+        if strings is None:
+            out.append(_sequence(branch))
+        elif out and out[-1][0] == "strings":
+            # In a set of strings of which none begins another, their order cannot matter.
+            out[-1] = ("strings", out[-1][1] | strings)
+        else:
+            out.append(("strings", strings))
+    return tuple(out)
+
+
+def _branches(node: Node) -> Iterator[Node]:
+    if isinstance(node, Group):
+        yield from _branches(node.child)
+    elif isinstance(node, Alternation):
+        for branch in node.branches:
+            yield from _branches(branch)
+    else:
+        yield node
+
+
+def _parts(node: Node) -> Iterator[Node]:
+    if isinstance(node, Group):
+        yield from _parts(node.child)
+    elif isinstance(node, Concat):
+        for part in node.parts:
+            yield from _parts(part)
+    elif isinstance(node, Repeat) and (node.minimum, node.maximum) == (1, 1):
+        yield from _parts(node.child)
+    else:
+        yield node
+
+
+def _sequence(node: Node) -> Form:
+    parts = list(_parts(node))
+    out: list[Form] = []
+    for number, part in enumerate(parts):
+        if isinstance(part, Repeat):
+            mode = part.mode
+            if mode is Mode.POSSESSIVE and _never_gives_back(part, parts[number + 1 :]):
+                mode = Mode.GREEDY
+            out.append(("repeat", _form(part.child), part.minimum, part.maximum, mode))
+        elif isinstance(part, Alternation):
+            out.append(("branches", _form(part)))
+        else:
+            out.append(("node", part))
+    return ("sequence", *out)
+
+
+def _never_gives_back(repeat: Repeat, rest: list[Node]) -> bool:
+    """Whether a greedy repetition that took all it could would never match more by giving some back."""
+    taken = _set_of(repeat.child)
+    if taken is None:
+        return False
+    for part in rest:
+        if isinstance(part, Anchor) and part.kind is AnchorKind.TEXT_END:
+            return True
+        optional = isinstance(part, Repeat) and part.minimum == 0
+        characters = _set_of(part.child if isinstance(part, Repeat) else part)
+        if characters is None or taken & characters:
+            return False
+        if not optional:
+            return True
+    return True
+
+
+def _set_of(node: Node) -> CharSet | None:
+    (part, *more) = _parts(node)
+    return part.characters if isinstance(part, Chars) and not more else None
+
+
+def _strings(node: Node) -> frozenset[tuple[int, ...]] | None:
+    """The strings that the node matches, if they are few and none begins another; as code points."""
+    found = _all_strings(node)
+    if found is None or any(a != b and b[: len(a)] == a for a in found for b in found):
+        return None
+    return found
+
+
+def _all_strings(node: Node) -> frozenset[tuple[int, ...]] | None:
+    if isinstance(node, Chars):
+        size = sum(high - low + 1 for low, high in node.characters.ranges)
+        if size > _MOST_STRINGS:
+            return None
+        return frozenset((c,) for low, high in node.characters.ranges for c in range(low, high + 1))
+    if isinstance(node, Group):
+        return _all_strings(node.child)
+    if isinstance(node, Concat):
+        strings: frozenset[tuple[int, ...]] = frozenset([()])
+        for part in node.parts:
+            more = _all_strings(part)
+            if more is None or len(strings) * len(more) > _MOST_STRINGS:
+                return None
+            strings = frozenset(a + b for a in strings for b in more)
+        return strings
+    if isinstance(node, Alternation):
+        sets = [_all_strings(branch) for branch in node.branches]
+        return None if None in sets else frozenset().union(*(found for found in sets if found is not None))
+    return None

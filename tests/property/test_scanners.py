@@ -1,0 +1,98 @@
+"""Every scanner path cuts as the `regex` splitter does, which is compared with tiktoken elsewhere."""
+
+from __future__ import annotations
+
+import itertools
+import os
+
+import pytest
+
+import splits
+from fastbpe._core.scanner import Scanner, paths
+
+FULL = bool(os.environ.get("FASTBPE_FULL"))
+CONTEXTS = ["a", "A", "1", " ", "\n", "'", ".", "é", "漢", "\u0301"]
+FEATURES = [
+    "'s", "'RE", "'ſ", "''s", " 's", "a's's", "123456", "1٣2", "  \n  x", "\n\n  ", "\r\n\t", "\u3000x", " \xa0 x",
+    "aB", "AbC", "ABc", "漢Ab", "漢A", "a\u0301B", "!\u0301a", "!/\n/x", "//\n\n//", "…a", " “a”",
+    "😀a", "é", "ǅ", "   ",
+]  # fmt: skip
+FILLERS = ["a", "A", " ", "1", ".", "\n", "é", "漢", "\u0301", "😀", "ab ", "Ab.", "/\n"]
+
+
+@pytest.fixture(params=splits.NAMES)
+def name(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def check(name: str, texts: list[str]) -> None:
+    pattern = splits.pattern_text(name)
+    slow, fast = splits.oracle(pattern), splits.scanners(pattern)
+    for text in texts:
+        wanted = slow.ends(text)
+        for scanner in fast:
+            assert (found := splits.difference(name, wanted, scanner, text)) is None, found
+
+
+def test_this_machine_has_the_scalar_path_at_least() -> None:
+    assert paths()[-1] == "scalar"
+
+
+def test_short_strings_of_hard_characters(name: str) -> None:
+    letters = " \n\ta's1é\u0301/"
+    texts = ("".join(s) for n in range(7 if FULL else 5) for s in itertools.product(letters, repeat=n))
+    check(name, list(texts))
+
+
+def test_random_texts(name: str) -> None:
+    seed = splits.NAMES.index(name)
+    print("seed", seed)
+    check(name, list(itertools.islice(splits.random_texts(seed), 150_000 if FULL else 4_000)))
+
+
+def test_every_code_point_alone_and_between_others(name: str) -> None:
+    characters = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+    contexts = CONTEXTS if FULL else CONTEXTS[splits.NAMES.index(name) :: len(splits.NAMES)]
+    check(name, ["".join(characters), *(context.join(characters) for context in contexts)])
+
+
+def test_features_across_the_border_of_blocks(name: str) -> None:
+    texts = []
+    for filler, feature in itertools.product(FILLERS, FEATURES):
+        for n_before in range(52, 68):
+            before = (filler * 68).encode()[:n_before].decode(errors="ignore")
+            texts.append(before + feature + "ab c")
+    check(name, texts)
+
+
+def test_pieces_longer_than_blocks(name: str) -> None:
+    runs = [character * n for character in " a\n.1é漢\u0301\u3000'/A" for n in (63, 64, 65, 128, 1000)]
+    check(name, [a + b + "x" for a in ["", "a", " ", "."] for b in runs] + runs)
+
+
+def test_every_length_and_every_cut_of_a_text_of_everything(name: str) -> None:
+    text = (
+        "It's   a\r\n\r\n test,\n\n\t12345 of “every” thing: don't\u3000stop! 漢字Kanji 😀 x²  \n y/z//\n  end's  "
+    )
+    check(name, [text[:n] for n in range(len(text) + 1)] + [text[n:] for n in range(len(text))])
+
+
+@pytest.mark.parametrize("n_digits", [0, 1, 2, 4, 9])
+def test_groups_of_any_number_of_digits(n_digits: int) -> None:
+    numbers = rf"\p{{N}}{{1,{n_digits}}}" if n_digits else r"\p{N}+"
+    pattern = splits.pattern_text("llama3").replace(r"\p{N}{1,3}", numbers)
+    slow = splits.oracle(pattern)
+    for text in ["1" * n + "a" + "23" * n for n in range(80)]:
+        for scanner in splits.scanners(pattern):
+            assert scanner.ends(text) == slow.ends(text)
+
+
+def test_a_path_that_this_machine_lacks_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FASTBPE_SIMD", "abacus")
+    with pytest.raises(ValueError, match=r"FASTBPE_SIMD='abacus': this machine has .*scalar"):
+        Scanner("gpt2", n_digits=0)
+
+
+def test_the_environment_forces_a_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FASTBPE_SIMD", "scalar")
+    assert Scanner("gpt2", n_digits=0).path == "scalar"
