@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import SupportsIndex
 
-from fastbpe.errors import TrainingError
+from fastbpe.errors import SpecialTokenError, TrainingError
 from fastbpe.patterns import resolve_pattern
-from fastbpe.special import check_names
 
 N_BYTES = 256
 MAX_VOCAB_SIZE = 1 << 24  # ids index flat arrays
@@ -36,26 +39,58 @@ class ByteConfig:
     max_token_bytes: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "pattern", resolve_pattern(self.pattern)[1])
-        if isinstance(self.special_tokens, str):
-            raise TrainingError(f"special_tokens={self.special_tokens!r}: give a list of them")
-        object.__setattr__(self, "special_tokens", tuple(self.special_tokens))
-        check_names(self.special_tokens)
-        for name, least in (("vocab_size", N_BYTES + len(self.special_tokens)), ("min_count", 1)):
-            value = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool):
-                raise TypeError(f"{name} must be an integer, not {type(value).__name__}")
-            if value < least:
-                raise TrainingError(f"{name}={value} is too small: {_why(name, len(self.special_tokens))}")
+        put = partial(object.__setattr__, self)
+        put("pattern", resolve_pattern(self.pattern)[1])
+        put("special_tokens", _special_tokens(self.special_tokens))
+        for name in ("vocab_size", "min_count", "max_token_bytes"):
+            if name != "max_token_bytes" or self.max_token_bytes is not None:
+                put(name, _integer(name, getattr(self, name)))
+        n_special = len(self.special_tokens)
+        if self.vocab_size < N_BYTES + n_special:
+            raise TrainingError(
+                f"vocab_size={self.vocab_size} is too small: 256 bytes and {n_special} special tokens need "
+                f"{N_BYTES + n_special}"
+            )
         if self.vocab_size > MAX_VOCAB_SIZE:
             raise TrainingError(f"vocab_size={self.vocab_size} is too large: the limit is {MAX_VOCAB_SIZE}")
+        if self.min_count < 1:
+            raise TrainingError(f"min_count={self.min_count} is too small: a pair must occur at least once")
         if self.ties not in TIES:
             raise TrainingError(f"ties={self.ties!r}: choose one of {', '.join(map(repr, TIES))}")
         if self.max_token_bytes is not None and self.max_token_bytes < 1:
             raise TrainingError(f"max_token_bytes={self.max_token_bytes}: give 1 or more, or None")
 
 
-def _why(name: str, n_special: int) -> str:
-    if name == "min_count":
-        return "a pair must occur at least once"
-    return f"256 bytes and {n_special} special tokens need {N_BYTES + n_special}"
+def _integer(name: str, value: object) -> int:
+    if not isinstance(value, SupportsIndex) or isinstance(value, bool):
+        raise TypeError(f"{name} must be an integer, not {type(value).__name__}")
+    return operator.index(value)
+
+
+def _special_tokens(names: object) -> tuple[str, ...]:
+    """Names for training: as for any tokenizer, and none that is a byte, which is a token already."""
+    if isinstance(names, str):
+        raise TrainingError(f"special_tokens={names!r}: give a list of them")
+    if isinstance(names, (bytes, Mapping)) or not isinstance(names, Iterable):
+        raise TypeError(f"special_tokens must be a list of names, not {type(names).__name__}")
+    checked = tuple(names)
+    check_names(checked)
+    for name in checked:
+        if len(name.encode()) == 1:
+            raise SpecialTokenError.is_ordinary(name, ord(name))
+    return checked
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Refuse a special token that no text could hold, and one given twice."""
+    seen = set()
+    for name in names:
+        if not isinstance(name, str):
+            raise SpecialTokenError(f"special token {name!r} is {type(name).__name__}, not str")
+        if not name:
+            raise SpecialTokenError("a special token is empty: it would stand everywhere in every text")
+        if any("\ud800" <= character <= "\udfff" for character in name):
+            raise SpecialTokenError(f"special token {name!r} holds a surrogate, which no UTF-8 text can hold")
+        if name in seen:
+            raise SpecialTokenError(f"special token {name!r} is given twice")
+        seen.add(name)

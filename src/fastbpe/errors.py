@@ -33,6 +33,14 @@ class SpecialTokenError(FastbpeError, ValueError):
             "To disable this check for all special tokens, pass `disallowed_special=()`.\n"
         )
 
+    @classmethod
+    def is_ordinary(cls, token: str, token_id: int) -> SpecialTokenError:
+        """The error for a special token with the bytes of another token."""
+        return cls(
+            f"special token {token!r} is also the ordinary token {token_id}: text could not tell them apart; "
+            "choose another name"
+        )
+
 
 class InvalidTokenError(FastbpeError, KeyError):
     """An id that is no token of the vocabulary."""

@@ -12,6 +12,7 @@ from fastbpe.errors import VocabularyError
 Buffer = bytes | bytearray | memoryview
 
 _MERGE = struct.Struct("<III")
+BYTES_PER_MERGE = _MERGE.size
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +47,8 @@ class Model:
             raise VocabularyError(f"table 'token_ends': {len(ends)} bytes do not hold whole ids")
         tokens, start = [], 0
         for end in ends.cast("B").cast("I"):
+            if not start <= end <= len(flat):
+                raise VocabularyError(f"table 'token_ends': {end} follows {start}, of {len(flat)} bytes")
             tokens.append(flat[start:end])
             start = end
         return tokens
@@ -54,8 +57,6 @@ class Model:
         """(left id, right id, merged id), best first; None where ranks decide."""
         if self.merges_rule == "ranks":
             return None
-        if len(self.merges) % _MERGE.size:
-            raise VocabularyError(f"table 'merges': {len(self.merges)} bytes do not hold whole merges")
         return list(_MERGE.iter_unpack(self.merges))
 
 

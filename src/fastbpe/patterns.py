@@ -76,6 +76,8 @@ def resolve_pattern(pattern: str | None) -> tuple[str | None, str | None]:
     """
     if pattern is None:
         return "none", None
+    if not isinstance(pattern, str):
+        raise TypeError(f"pattern must be a name or a regex (str), or None, not {type(pattern).__name__}")
     if pattern in PATTERNS:
         return pattern, PATTERNS[pattern]
     if (name := _mistaken_name(pattern)) is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import os
 import zlib
@@ -15,8 +16,9 @@ from fastbpe import formats
 from fastbpe._core.decoder import Decoder
 from fastbpe._core.encoder import Encoder
 from fastbpe._core.merge import recover_merges
+from fastbpe._core.text import to_utf8
 from fastbpe._core.vocabulary import MAX_IDS, Vocabulary, build_tables
-from fastbpe.errors import FormatError, InvalidTokenError, VocabularyError
+from fastbpe.errors import FormatError, InvalidTokenError, PatternError, SpecialTokenError, VocabularyError
 from fastbpe.formats import native, tiktoken
 from fastbpe.model import Buffer, Model, pack_merges
 from fastbpe.patterns import resolve_pattern
@@ -49,7 +51,7 @@ class Tokenizer:
     def __init__(self, model: Model) -> None:
         self._pattern_name, self._pattern = resolve_pattern(model.pattern)
         tables = model.tables
-        if tables is None or "pairs" not in tables:
+        if tables is None or not {"pieces", "pairs"} <= tables.keys():
             tables = build_tables(model.token_list(), model.merge_list())
         self._vocabulary = Vocabulary(**tables, whole_piece_first=model.whole_piece_first)
         self._model = replace(model, tokens=None, tables=None, pattern=self._pattern)
@@ -165,7 +167,7 @@ class Tokenizer:
         >>> tokenizer.encode_parts([("a<|end|>", True), ("<|", False), ("end|>", True)])
         [97, 256, 60, 124, 101, 110, 100, 124, 62]
         """
-        return self._encoder.encode_parts(parts, self._special.matcher(self._special.set))
+        return self._encoder.encode_parts(parts, self._special.all)
 
     def encode_batch(
         self,
@@ -225,6 +227,8 @@ class Tokenizer:
             InvalidTokenError: an id is no token (a KeyError).
             UnicodeDecodeError: with errors="strict", bytes that are not UTF-8.
         """
+        if errors not in ("replace", "strict", "ignore"):
+            codecs.lookup_error(errors)  # a LookupError now, and not only where bytes are bad
         return self._decoder.decode(ids, errors)
 
     def decode_bytes(self, ids: Sequence[int] | Buffer) -> bytes:
@@ -233,7 +237,7 @@ class Tokenizer:
 
     def decode_batch(self, batch: Iterable[Sequence[int] | Buffer], *, errors: str = "replace") -> list[str]:
         """`decode` for each sequence of ids, in order."""
-        return [self._decoder.decode(ids, errors) for ids in batch]
+        return [self.decode(ids, errors=errors) for ids in batch]
 
     def decode_single_token_bytes(self, token_id: int) -> bytes:
         """The bytes of one id. Raises InvalidTokenError (a KeyError)."""
@@ -299,20 +303,21 @@ class Tokenizer:
         """What `train` was asked for and found; empty for a tokenizer that was not trained here."""
         return dict(self._model.training)
 
-    @cached_property
+    @property
     def merges(self) -> list[tuple[int, int]]:
-        """Pairs of ids in the order they are merged, as learned, or else recovered from the ranks.
+        """Pairs of ids in the order they are merged, as given, or else recovered from the ranks: a new list.
 
-        A token of a ranked vocabulary that no two tokens make (only a whole piece can be it) has no merge.
+        In a ranked vocabulary that was not made by merging alone, a token has no merge if pairs of lower
+        rank do not leave exactly two tokens of its bytes.
         """
         listed = self._model.merge_list()
         if listed is not None:
             return [(left, right) for left, right, _ in listed]
         return list(recover_merges(self._vocabulary).values())
 
-    @cached_property
+    @property
     def vocab(self) -> list[bytes]:
-        """The bytes of every id below n_vocab; b"" where an id is no token."""
+        """The bytes of every id below n_vocab, b"" where an id is no token: a new list, worth keeping."""
         tokens = self._vocabulary.tokens()
         tokens += [b""] * (self.n_vocab - len(tokens))
         for token_id, token in self._special.encoded:
@@ -335,13 +340,11 @@ class Tokenizer:
 
     def token_to_id(self, token: bytes | str) -> int | None:
         """The id of a token, ordinary or special, or None. The lowest id, should several have these bytes."""
-        if isinstance(token, str):
-            special = self._special.ids.get(token)
-            return self._vocabulary.find(token.encode(errors="replace")) if special is None else special
-        if not isinstance(token, bytes):
+        if not isinstance(token, (str, bytes)):
             raise TypeError(f"token must be bytes or str, not {type(token).__name__}")
-        found = self._vocabulary.find(token)
-        return self._special.ids.get(token.decode(errors="replace")) if found is None else found
+        data = to_utf8(token) if isinstance(token, str) else token
+        found = self._vocabulary.find(data)
+        return self._special.ids_of_bytes.get(data) if found is None else found
 
     def id_to_token(self, token_id: int) -> bytes:
         """The bytes of an id. Raises InvalidTokenError (a KeyError)."""
@@ -438,9 +441,16 @@ def load(
     model = formats.read(path_or_bytes, pattern=pattern, special_tokens=special_tokens)
     try:
         return Tokenizer(model)
-    except VocabularyError as error:
-        where = "<bytes>" if isinstance(path_or_bytes, (bytes, bytearray, memoryview)) else path_or_bytes
-        raise FormatError(f"{os.fspath(where)}: {error}") from error
+    except (VocabularyError, SpecialTokenError, PatternError) as error:
+        # Whatever the file says is the file's fault; what the caller gave is the caller's.
+        if isinstance(error, SpecialTokenError) and special_tokens is not None:
+            raise
+        if isinstance(error, PatternError) and pattern is not None:
+            raise
+        where = (
+            "<bytes>" if isinstance(path_or_bytes, (bytes, bytearray, memoryview)) else os.fspath(path_or_bytes)
+        )
+        raise FormatError(f"{where}: {error}") from error
 
 
 def _unpickle(state: bytes) -> Tokenizer:

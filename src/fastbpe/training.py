@@ -56,6 +56,7 @@ def train(
     for left, right, _ in merges:
         tokens.append(tokens[left] + tokens[right])
     report = asdict(config) | {
+        "special_tokens": list(config.special_tokens),
         "library": __version__,
         "n_bytes": n_read,
         "n_pieces": sum(count for _, count in counter.items()),

@@ -26,6 +26,7 @@ cdef class PieceCounter:
     cdef CountSlot* _slots
     cdef size_t _mask
     cdef Ends _ends
+    cdef uint64_t _seed
     cdef bint _busy
     cdef int _enter(self) except -1
     cdef int _count(self, const uint8_t* data, size_t n) except -1 nogil

@@ -11,6 +11,8 @@ from fastbpe._core.splitter cimport Ends, Splitter, ends_free
 from fastbpe._core.tables cimport NONE, hash_bytes
 from fastbpe._core.text cimport Utf8, utf8_of, utf8_release
 
+import os
+
 
 @cython.final
 cdef class PieceCounter:
@@ -18,6 +20,8 @@ cdef class PieceCounter:
 
     def __cinit__(self, Splitter splitter not None):
         self.splitter = splitter
+        # Text from anywhere is counted: nobody may choose pieces that collide. The order is that of appearance.
+        self._seed = int.from_bytes(os.urandom(8), "little")
         self._mask = 1023
         self._slots = <CountSlot*> malloc((self._mask + 1) * sizeof(CountSlot))
         if self._slots == NULL:
@@ -96,7 +100,7 @@ cdef class PieceCounter:
         return 0
 
     cdef int _piece(self, const uint8_t* data, size_t n, int64_t count) except -1 nogil:
-        cdef uint64_t h = hash_bytes(data, n)
+        cdef uint64_t h = hash_bytes(data, n, self._seed)
         cdef uint32_t tag = <uint32_t> (h >> 32)
         cdef size_t at = <size_t> h & self._mask
         cdef PieceCount* piece
@@ -156,7 +160,7 @@ cdef class PieceCounter:
                 raise MemoryError(f"no memory for a table of {n_slots} pieces")
         memset(slots, 0xFF, n_slots * sizeof(CountSlot))
         for i in range(self.n_pieces):
-            h = hash_bytes(self.arena + self.pieces[i].start, self.pieces[i].n_bytes)
+            h = hash_bytes(self.arena + self.pieces[i].start, self.pieces[i].n_bytes, self._seed)
             at = <size_t> h & (n_slots - 1)
             while slots[at].index != NONE:
                 at = (at + 1) & (n_slots - 1)

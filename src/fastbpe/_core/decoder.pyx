@@ -83,6 +83,8 @@ cdef class Decoder:
             item = items[i]
             if type(item) is not int:
                 item = _as_int(item, i)
+                if len(items) != n[0]:  # its __index__ may do anything
+                    raise ValueError("ids changed while they were read")
             try:
                 value = PyLong_AsLongLong(item)
             except OverflowError:

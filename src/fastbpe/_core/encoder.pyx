@@ -19,6 +19,7 @@ from fastbpe.errors import SpecialTokenError
 cdef enum:
     NOGIL_BYTES = 8192  # below this, handing the GIL over costs more than it gives
     SPARE_IDS = 1 << 20  # a scratch that grew beyond this many ids is not kept between calls
+    KEPT_INTS = 1 << 20  # ids above, which few vocabularies have, are made anew each time
 
 
 @cython.final
@@ -54,7 +55,7 @@ cdef class Encoder:
     def __cinit__(self, Vocabulary vocabulary not None, Splitter splitter not None, uint32_t n_ids):
         self.vocabulary = vocabulary
         self.splitter = splitter
-        self._kept_ints = [None] * n_ids
+        self._kept_ints = [None] * min(n_ids, <uint32_t> KEPT_INTS)
 
     def __dealloc__(self):
         if self._spare != NULL:
@@ -155,10 +156,14 @@ cdef class Encoder:
 
     def encode_parts(self, parts, SpecialMatcher trusted=None):
         """The ids of (text, trusted) parts, each encoded by itself; special tokens only in trusted ones."""
+        if parts is None:
+            raise TypeError("parts must be a list of (text, trusted), not None")
         cdef Scratch* scratch = self._take()
         try:
-            for text, is_trusted in parts:
-                self._append(text, trusted if is_trusted else None, None, scratch)
+            for part in parts:
+                if not isinstance(part, (tuple, list)) or len(part) != 2:
+                    raise TypeError(f"each of parts must be (text, trusted), not {part!r:.80}")
+                self._append(part[0], trusted if part[1] else None, None, scratch)
             return self._to_list(scratch.ids.items, scratch.ids.n)
         finally:
             self._give(scratch)

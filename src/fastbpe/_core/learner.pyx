@@ -16,11 +16,11 @@ holds when it comes up goes back with what is true now.
 
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memset
 
-from fastbpe._core.counter cimport PieceCounter
+from fastbpe._core.counter cimport PieceCount, PieceCounter
 from fastbpe._core.tables cimport NONE
 
 cdef extern from *:
@@ -118,6 +118,7 @@ cdef class Learner:
         self._min_count = max(min_count, 1)
         self._max_token_bytes = NONE if max_token_bytes is None else min(max_token_bytes, NONE)
         self._ties_first = ties_first
+        self._check_counts()
         self._allocate()
         cdef uint32_t i
         for i in range(self._max_ids):
@@ -139,6 +140,18 @@ cdef class Learner:
         free(self._heap)
         free(self._pending)
         free(self._merges)
+
+    cdef int _check_counts(self) except -1:
+        """No pair's count can be more than all symbols together, each as often as its piece."""
+        cdef int64_t left = INT64_MAX
+        cdef size_t w
+        cdef PieceCount* piece
+        for w in range(self._counter.n_pieces):
+            piece = &self._counter.pieces[w]
+            if piece.n_bytes and piece.count > left // piece.n_bytes:
+                raise OverflowError("the counts of the pieces add up to more than 2**63 - 1 symbols")
+            left -= piece.count * piece.n_bytes
+        return 0
 
     cdef int _allocate(self) except -1:
         cdef size_t n = self._counter.n_arena + self._counter.n_pieces + 2, n_ids = self._max_ids

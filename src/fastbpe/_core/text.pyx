@@ -61,7 +61,7 @@ cdef void utf8_release(Utf8* view) noexcept nogil:
     view.owned = NULL
 
 
-cdef int _transcode(str text, Utf8* view) except -1:
+cdef int _transcode(object text, Utf8* view) except -1:
     cdef size_t n = <size_t> PyUnicode_GET_LENGTH(text)
     cdef const void* data = PyUnicode_DATA(text)
     cdef int kind = PyUnicode_KIND(text)

@@ -23,6 +23,10 @@ MAX_IDS = 1 << 24
 SECTIONS = ("token_bytes", "token_ends", "pieces", "pairs")
 
 
+cdef inline bint _is_token(const Tables* t, uint32_t i) noexcept nogil:
+    return i < t.n_ids and t.token_ends[i] > (t.token_ends[i - 1] if i else 0)
+
+
 @cython.final
 cdef class Vocabulary:
     """Tokens, whole pieces and pairs, over four buffers (see `build_tables`)."""
@@ -81,10 +85,10 @@ cdef class Vocabulary:
             sound = sound and start == n_bytes
             for i in range(t.piece_mask + 1):
                 free_pieces += t.pieces[i].id == NONE
-                sound = sound and (t.pieces[i].id == NONE or t.pieces[i].id < t.n_ids)
+                sound = sound and (t.pieces[i].id == NONE or _is_token(t, t.pieces[i].id))
             for i in range(<size_t> 1 << (64 - t.pair_shift)):
                 free_pairs += t.pairs[i].priority == NONE
-                sound = sound and (t.pairs[i].priority == NONE or t.pairs[i].id < t.n_ids)
+                sound = sound and (t.pairs[i].priority == NONE or _is_token(t, t.pairs[i].id))
         if not sound or not free_pieces or not free_pairs:
             raise VocabularyError("the tables of the vocabulary contradict each other")
         t.n_tokens = n_tokens
@@ -130,10 +134,7 @@ cdef class Vocabulary:
 
     def has(self, token_id):
         """Whether the id is a token."""
-        if not 0 <= token_id < self.tables.n_ids:
-            return False
-        cdef uint32_t i = token_id
-        return self.tables.token_ends[i] > (self.tables.token_ends[i - 1] if i else 0)
+        return 0 <= token_id < self.tables.n_ids and bool(_is_token(&self.tables, token_id))
 
     def tokens(self):
         """The bytes of every id in order; `b""` where an id is no token."""
@@ -172,7 +173,7 @@ def build_tables(list tokens not None, merges=None):
         i += 1
     pieces = _build_pieces(flat, ends, len(tokens))
     pairs = _build_pairs_from_ranks(flat, ends, len(tokens), pieces) if merges is None else \
-        _build_pairs_from_merges(merges, len(tokens))
+        _build_pairs_from_merges(merges, tokens)
     return {"token_bytes": flat, "token_ends": bytes(ends_array), "pieces": bytes(pieces), "pairs": bytes(pairs)}
 
 
@@ -194,7 +195,7 @@ cdef bytearray _build_pieces(bytes flat, const uint32_t* ends, uint32_t n_ids):
         for i in range(n_ids):
             length = ends[i] - start
             if length and find_piece(slots, mask, data, ends, data + start, length) == NONE:
-                h = hash_bytes(data + start, length)
+                h = hash_bytes(data + start, length, 0)
                 at = <size_t> h & mask
                 while slots[at].id != NONE:
                     at = (at + 1) & mask
@@ -273,16 +274,21 @@ cdef bint _put_pair(
     return True
 
 
-cdef bytearray _build_pairs_from_merges(merges, uint32_t n_ids):
+cdef bytearray _build_pairs_from_merges(merges, list tokens):
     merges = list(merges)
     cdef int bits = table_bits(len(merges))
     cdef bytearray table = _empty_table((<size_t> 1 << bits) * sizeof(PairSlot))
     cdef PairSlot* pairs = <PairSlot*> PyByteArray_AS_STRING(table)
-    cdef uint32_t priority = 0, left, right, merged
+    cdef uint32_t priority = 0
     for left, right, merged in merges:
-        if left >= n_ids or right >= n_ids or merged >= n_ids:
+        for token_id in (left, right, merged):
+            if not 0 <= token_id < len(tokens) or not tokens[token_id]:
+                raise VocabularyError(
+                    f"merge {priority}: ({left}, {right}) -> {merged} names an id that is no token, {token_id}"
+                )
+        if tokens[left] + tokens[right] != tokens[merged]:
             raise VocabularyError(
-                f"merge {priority}: ({left}, {right}) -> {merged} names an id that is no token (there are {n_ids})"
+                f"merge {priority}: {tokens[left]!r} and {tokens[right]!r} do not make {tokens[merged]!r}"
             )
         if not _put_pair(pairs, 64 - bits, left, right, priority, merged):
             raise VocabularyError(f"merge {priority}: the pair ({left}, {right}) stands twice in the merge list")

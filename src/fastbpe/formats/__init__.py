@@ -27,7 +27,8 @@ def read(
     if isinstance(source, (bytes, bytearray, memoryview)):
         data, where = _frozen(source), "<bytes>"
     else:
-        data, where = _map(source), os.fspath(source)
+        where = os.fspath(source)
+        data = _map(where)
     if bytes(data[: len(native.MAGIC)]) == native.MAGIC:
         if pattern is not None:
             raise FormatError(f"{where}: holds its own split pattern; load it without pattern=")

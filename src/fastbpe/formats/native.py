@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from fastbpe.errors import FormatError
-from fastbpe.model import Buffer, Model
+from fastbpe.model import BYTES_PER_MERGE, Buffer, Model
 
 MAGIC = b"fastbpe tokenizer v"
 VERSION = 1
@@ -76,6 +76,10 @@ def parse(data: Buffer, where: str) -> Model:
     view = memoryview(data)
     header, tables_at = _read_header(view, where)
     sections = _read_sections(header["sections"], view, tables_at, where)
+    if header["merges_rule"] == "ranks" and len(sections["merges"]):
+        raise FormatError(f"{where}: it has merges that its merges_rule 'ranks' does not use")
+    if len(sections["merges"]) % BYTES_PER_MERGE:
+        raise FormatError(f"{where}: its section 'merges' does not hold whole merges")
     return Model(
         tokens=None,
         pattern=header["pattern"],
@@ -147,6 +151,8 @@ def _read_sections(
             case _:
                 raise FormatError(f"{where}: its section {name!r} lies outside the file: {place!r}")
     missing = {*_TOKENS, "merges"} - out.keys()
-    if missing:
-        raise FormatError(f"{where}: it has no section {min(missing)!r}")
+    unknown = out.keys() - {*_TOKENS, *_LOOK_UPS, "merges"}
+    if missing or unknown:
+        problem = f"it has no section {min(missing)!r}" if missing else f"its section {min(unknown)!r} is unknown"
+        raise FormatError(f"{where}: {problem}")
     return out

@@ -1,0 +1,622 @@
+"""The native file: what goes in comes out, and a damaged or forged one is a FormatError and nothing else."""
+
+import json
+import os
+import pickle
+import struct
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastbpe
+from data import BYTES, published
+from fastbpe import FormatError, Tokenizer
+from fastbpe.model import Model
+
+RANKS = {**BYTES, b"ab": 256, b"abc": 257, b"bc": 259}
+SPECIAL = {"<|endoftext|>": 261, "<ü\n>": 260}
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    """260 ids and a few more; one of them is a gap."""
+    return Tokenizer.from_ranks(RANKS, pattern="cl100k", special_tokens=SPECIAL, name="small")
+
+
+def saved(tokenizer: Tokenizer, folder: Path) -> bytes:
+    path = folder / "small.fbpe"
+    tokenizer.save(path)
+    return path.read_bytes()
+
+
+@pytest.fixture
+def data(tokenizer: Tokenizer, tmp_path: Path) -> bytes:
+    return saved(tokenizer, tmp_path)
+
+
+def check_same(again: Tokenizer, tokenizer: Tokenizer) -> None:
+    assert again == tokenizer
+    for fact in (
+        "vocab",
+        "merges",
+        "special_tokens",
+        "pattern",
+        "name",
+        "fingerprint",
+        "n_vocab",
+        "vocab_size",
+    ):
+        assert getattr(again, fact) == getattr(tokenizer, fact), fact
+    text = "abc ab bc <|endoftext|> é日😀\r\n 123"
+    assert again.encode(text, allowed_special="all") == tokenizer.encode(text, allowed_special="all")
+
+
+# Round trips
+
+
+def test_round_trip_by_every_way_in(tokenizer: Tokenizer, data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "small.fbpe"
+    shifted = bytearray(b"x" + data)
+    for source in (path, str(path), data, bytearray(data), memoryview(data), memoryview(shifted)[1:]):
+        check_same(fastbpe.load(source), tokenizer)
+
+
+def test_round_trip_of_what_was_learned(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
+    again = fastbpe.load(saved(code_tokenizer, tmp_path))
+    check_same(again, code_tokenizer)
+    assert again.training == code_tokenizer.training
+
+
+@pytest.mark.parametrize("pattern", [None, "gpt2", r"\w+|é|\W", "日本|."])
+def test_round_trip_of_patterns(pattern: str | None, tmp_path: Path) -> None:
+    tokenizer = Tokenizer.from_ranks(BYTES, pattern=pattern)
+    check_same(fastbpe.load(saved(tokenizer, tmp_path)), tokenizer)
+
+
+@pytest.mark.parametrize("name", [None, "", 'with "quotes" and \n ü', "x" * 1000])
+def test_round_trip_of_names(name: str | None, tmp_path: Path) -> None:
+    tokenizer = Tokenizer.from_ranks(BYTES, pattern=None, name=name)
+    assert fastbpe.load(saved(tokenizer, tmp_path)).name == name
+
+
+def test_round_trip_of_merge_lists(tmp_path: Path) -> None:
+    tokens = [*BYTES, b"ab", b"xyz"]
+    for whole_piece_first in (True, False):
+        tokenizer = Tokenizer(
+            Model(
+                tokens=tokens, pattern=None, special_tokens={}, merges=struct.pack("<III", 97, 98, 256),
+                merges_rule="merges", whole_piece_first=whole_piece_first,
+            )
+        )  # fmt: skip
+        again = fastbpe.load(saved(tokenizer, tmp_path))
+        check_same(again, tokenizer)
+        assert again.merges == [(97, 98)]
+        assert again.encode("xyz") == ([257] if whole_piece_first else [*b"xyz"])
+
+
+@pytest.mark.parametrize("name", ["r50k_base", "o200k_base", "llama3"])
+def test_round_trip_of_published_vocabularies(name: str, tmp_path: Path) -> None:
+    tokenizer = published(name)
+    tokenizer.save(tmp_path / "published.fbpe")
+    check_same(fastbpe.load(tmp_path / "published.fbpe"), tokenizer)
+
+
+def test_saving_twice_gives_equal_bytes(tokenizer: Tokenizer, tmp_path: Path, data: bytes) -> None:
+    assert saved(tokenizer, tmp_path) == data
+    assert saved(fastbpe.load(data), tmp_path) == data
+    same = Tokenizer.from_ranks(
+        dict(reversed(RANKS.items())),
+        pattern="cl100k",
+        special_tokens=dict(reversed(SPECIAL.items())),
+        name="small",
+    )
+    assert saved(same, tmp_path) == data
+
+
+def test_export_writes_the_same_file(tokenizer: Tokenizer, tmp_path: Path, data: bytes) -> None:
+    tokenizer.export(tmp_path / "exported.any", format="native")
+    assert (tmp_path / "exported.any").read_bytes() == data
+
+
+def test_the_header_can_be_read_by_a_person(data: bytes) -> None:
+    assert data.startswith(b"fastbpe tokenizer v1 ")
+    assert data[63:64] == b"\n"
+    header, _ = parts(data)
+    assert header["name"] == "small"
+    assert header["pattern"] == fastbpe.PATTERNS["cl100k"]
+    assert header["special_tokens"] == SPECIAL
+
+
+def test_special_tokens_may_be_replaced_and_a_pattern_may_not(data: bytes) -> None:
+    again = fastbpe.load(data, special_tokens={"<new>": 300})
+    assert again.special_tokens == {"<new>": 300}
+    assert again.encode("<new>", allowed_special="all") == [300]
+    with pytest.raises(FormatError, match="holds its own split pattern; load it without pattern="):
+        fastbpe.load(data, pattern="gpt2")
+
+
+def test_a_loaded_tokenizer_outlives_its_file(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    path = tmp_path / "small.fbpe"
+    tokenizer.save(path)
+    again = fastbpe.load(path)
+    path.unlink()
+    Tokenizer.from_ranks(BYTES, pattern=None).save(path)
+    check_same(again, tokenizer)
+    assert fastbpe.load(path) != tokenizer
+
+
+def test_saving_over_the_file_that_was_loaded(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    path = tmp_path / "small.fbpe"
+    tokenizer.save(path)
+    again = fastbpe.load(path)
+    again.save(path)
+    check_same(fastbpe.load(path), tokenizer)
+
+
+# Damage
+
+
+def test_truncated_at_every_length(data: bytes) -> None:
+    for n_bytes in range(len(data)):
+        with pytest.raises(FormatError):
+            fastbpe.load(data[:n_bytes])
+
+
+def test_truncated_files_are_named_and_the_way_out_is_told(data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "cut.fbpe"
+    for n_bytes in (0, 5, 40, 63, 64, 200, len(data) // 2, len(data) - 1):
+        path.write_bytes(data[:n_bytes])
+        with pytest.raises(FormatError, match=r"cut\.fbpe: "):
+            fastbpe.load(path)
+        if n_bytes >= 40:
+            with pytest.raises(FormatError, match=r"damaged.*get"):
+                fastbpe.load(path)
+
+
+def test_longer_than_it_was(data: bytes) -> None:
+    for more in (b"\0", b"x" * 64, data):
+        with pytest.raises(FormatError, match="damaged"):
+            fastbpe.load(data + more)
+
+
+def test_every_single_byte_altered(data: bytes) -> None:
+    altered = bytearray(data)
+    for at in range(len(data)):
+        for change in (0x01, 0x20, 0x80, 0xFF):
+            altered[at] ^= change
+            with pytest.raises(FormatError):
+                fastbpe.load(altered)
+            altered[at] ^= change
+    assert altered == data
+
+
+def test_every_byte_value_in_the_first_line(data: bytes) -> None:
+    altered = bytearray(data)
+    for at in range(64):
+        for value in range(256):
+            if value != data[at]:
+                altered[at] = value
+                with pytest.raises(FormatError):
+                    fastbpe.load(altered)
+        altered[at] = data[at]
+
+
+def test_bytes_swapped_or_zeroed(data: bytes) -> None:
+    for at in range(0, len(data) - 64, 61):
+        altered = data[:at] + bytes(64) + data[at + 64 :]
+        if altered != data:
+            with pytest.raises(FormatError):
+                fastbpe.load(altered)
+
+
+@pytest.mark.parametrize("version", [2, 3, 10, 12345678901234567890])
+def test_a_newer_version_says_so(data: bytes, version: int) -> None:
+    newer = data.replace(b"tokenizer v1 ", b"tokenizer v%d " % version, 1)
+    with pytest.raises(FormatError, match=f"version {version}.*newer fastbpe.*upgrade"):
+        fastbpe.load(newer)
+    with pytest.raises(FormatError, match="newer fastbpe"):
+        fastbpe.load(newer[:70])
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        b"\0" * 64,
+        b"Fastbpe tokenizer v1",
+        b"PK\x03\x04",
+        b"{}",
+        b"fastbpe tokenizer v0",
+        b"fastbpe tokenizer v ",
+        b"\xef\xbb\xbf",
+    ],
+)
+def test_other_beginnings_are_no_fastbpe_file(data: bytes, start: bytes) -> None:
+    for source in (start, start + data[len(start) :], start + data):
+        with pytest.raises(FormatError):
+            fastbpe.load(source)
+
+
+# Forgery: a checksum that is right over contents that are not
+
+
+def parts(data: bytes) -> tuple[dict[str, Any], bytes]:
+    size = int(data[28:36], 16)
+    return json.loads(data[64 : 64 + size]), data[64 + size :]
+
+
+def sealed(header: Any, tables: bytes, *, raw: bytes | None = None) -> bytes:
+    """A file of this header and these tables, with the checksum it must have."""
+    text = json.dumps(header).encode() if raw is None else raw
+    text = text.ljust(-(-(len(text) + 1) // 64) * 64 - 1) + b"\n"
+    first, rest = b"fastbpe tokenizer v1 header=%08x crc=" % len(text), b" " * 14 + b"\n"
+    crc = zlib.crc32(tables, zlib.crc32(text, zlib.crc32(rest, zlib.crc32(first))))
+    return first + b"%08x" % crc + rest + text + tables
+
+
+def test_sealing_again_changes_nothing(tokenizer: Tokenizer, data: bytes) -> None:
+    check_same(fastbpe.load(sealed(*parts(data))), tokenizer)
+
+
+def refused(forged: bytes, match: str | None = None) -> None:
+    with pytest.raises(FormatError, match=match) as caught:
+        fastbpe.load(forged)
+    assert str(caught.value).startswith("<bytes>: ")
+
+
+def check_safe(tokenizer: Tokenizer) -> None:
+    """Whoever can seal a file can make it any tokenizer, but none that breaks what it promises to callers."""
+    assert len(tokenizer.vocab) == tokenizer.n_vocab
+    assert all(0 <= i < tokenizer.n_vocab for pair in tokenizer.merges for i in pair)
+    ids = tokenizer.encode_ordinary("abc ab bc xyz <|endoftext|> é" * 5 + "abc" * 99)
+    assert max(ids) < tokenizer.n_vocab
+    tokenizer.decode_bytes(ids)
+    assert pickle.loads(pickle.dumps(tokenizer)).vocab == tokenizer.vocab
+
+
+def check_refused_or_safe(forged: bytes) -> None:
+    try:
+        tokenizer = fastbpe.load(forged)
+    except FormatError:
+        return
+    check_safe(tokenizer)
+
+
+@pytest.mark.parametrize("header", [None, [], "text", 5, 1.5, True, {}, [{}]])
+def test_headers_that_are_no_header(data: bytes, header: Any) -> None:
+    refused(sealed(header, parts(data)[1]))
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b"{", b"{'a': 1}", b"\xff", b'{"a": 1}{"b": 2}', b"[" * 100_000, b'{"mode": NaN}']
+)
+def test_headers_that_are_no_json(data: bytes, raw: bytes) -> None:
+    refused(sealed(None, parts(data)[1], raw=raw))
+
+
+KEYS = (
+    "mode",
+    "pattern",
+    "merges_rule",
+    "whole_piece_first",
+    "special_tokens",
+    "name",
+    "fingerprint",
+    "training",
+    "sections",
+)
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_headers_without_a_key(data: bytes, key: str) -> None:
+    header, tables = parts(data)
+    del header[key]
+    refused(sealed(header, tables), key)
+
+
+@pytest.mark.parametrize("key", KEYS)
+@pytest.mark.parametrize("value", [None, 5, 1.5, [], "text", {}, {"a": 1}, True])
+def test_headers_with_a_value_of_the_wrong_type(tokenizer: Tokenizer, data: bytes, key: str, value: Any) -> None:
+    header, tables = parts(data)
+    sound = {
+        "pattern": (str, type(None)), "name": (str, type(None)), "fingerprint": str,
+        "whole_piece_first": bool, "special_tokens": dict, "training": dict,
+    }  # fmt: skip
+    forged = sealed({**header, key: value}, tables)
+    if not isinstance(value, sound.get(key, ())):
+        refused(forged)
+        return
+    check_refused_or_safe(forged)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("mode", "words", "mode 'words' is not known"),
+        ("merges_rule", "luck", "merges_rule 'luck' is not known"),
+        ("pattern", "(", None),
+        ("pattern", "a*", None),
+        ("pattern", "no_such_9", None),
+        ("special_tokens", {"<s>": "260"}, None),
+        ("special_tokens", {"<s>": 260, "<t>": None}, None),
+        ("special_tokens", {"<s>": [260]}, None),
+        ("special_tokens", {"<s>": {}}, None),
+        ("special_tokens", {"<s>": 260.5}, None),
+        ("special_tokens", {"<s>": True}, None),
+        ("special_tokens", {"<s>": 97}, None),
+        ("special_tokens", {"<s>": -1}, None),
+        ("special_tokens", {"<s>": 2**70}, None),
+        ("special_tokens", {"<s>": 300, "<t>": 300}, None),
+        ("special_tokens", {"": 300}, None),
+        ("special_tokens", {"a": 300}, None),
+        ("special_tokens", {"\ud83d": 300}, None),
+    ],
+)
+def test_headers_that_ask_for_what_cannot_be(data: bytes, key: str, value: Any, message: str | None) -> None:
+    header, tables = parts(data)
+    refused(sealed({**header, key: value}, tables), message)
+
+
+SECTIONS = ("token_bytes", "token_ends", "merges", "pieces", "pairs")
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+@pytest.mark.parametrize(
+    "place",
+    [
+        [-1, 4], [-64, 64], [0, -1], [0, 2**31], [2**31, 0], [2**62, 2**62], [2**64, 1], [0, 2**64],
+        [10**30, 10**30],
+        [0], [], [0, 0, 0], None, 5, "0 64", {}, [0, "64"], ["0", 64], [0.0, 64], [None, None],
+    ],
+    ids=str,
+)  # fmt: skip
+def test_sections_that_lie_outside_the_file(data: bytes, name: str, place: Any) -> None:
+    header, tables = parts(data)
+    header["sections"][name] = place
+    refused(sealed(header, tables), name)
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+@pytest.mark.parametrize("move", [1, 2, 4, 8, 12, 60, 64, 128])
+def test_sections_that_begin_or_end_elsewhere(data: bytes, name: str, move: int) -> None:
+    for forward, longer in ((move, 0), (0, move), (0, -move), (-move, 0), (move, -move)):
+        header, tables = parts(data)
+        offset, size = header["sections"][name]
+        header["sections"][name] = [offset + forward, size + longer]
+        check_refused_or_safe(sealed(header, tables))
+
+
+@pytest.mark.parametrize("name", ["token_bytes", "token_ends", "merges"])
+def test_sections_that_are_missing(data: bytes, name: str) -> None:
+    header, tables = parts(data)
+    del header["sections"][name]
+    refused(sealed(header, tables), f"no section '{name}'")
+
+
+@pytest.mark.parametrize("missing", [["pieces"], ["pairs"], ["pieces", "pairs"]])
+def test_look_up_tables_that_are_missing_are_built_or_refused(
+    tokenizer: Tokenizer, data: bytes, missing: list[str]
+) -> None:
+    header, tables = parts(data)
+    for name in missing:
+        del header["sections"][name]
+    forged = sealed(header, tables)
+    if missing == ["pieces", "pairs"]:
+        check_same(fastbpe.load(forged), tokenizer)
+        return
+    check_refused_or_safe(forged)
+
+
+def test_sections_that_nobody_knows(data: bytes) -> None:
+    header, tables = parts(data)
+    header["sections"]["extra"] = [0, 64]
+    check_refused_or_safe(sealed(header, tables))
+
+
+def with_table(data: bytes, name: str, change: Callable[[bytearray], None]) -> bytes:
+    header, tables = parts(data)
+    offset, size = header["sections"][name]
+    table = bytearray(tables[offset : offset + size])
+    change(table)
+    assert len(table) == size
+    return sealed(header, tables[:offset] + table + tables[offset + size :])
+
+
+def fill(value: bytes) -> Callable[[bytearray], None]:
+    def change(table: bytearray) -> None:
+        table[:] = (value * len(table))[: len(table)]
+
+    return change
+
+
+def put(at: int, *numbers: int) -> Callable[[bytearray], None]:
+    def change(table: bytearray) -> None:
+        struct.pack_into(f"<{len(numbers)}I", table, at, *numbers)
+
+    return change
+
+
+NONE = 2**32 - 1
+
+
+@pytest.mark.parametrize("look_ups", [True, False])
+@pytest.mark.parametrize(
+    "change",
+    [
+        put(0, NONE), put(0, 2), put(400, 0), put(400, 50),
+        put(4 * 259, 263 + 4), put(4 * 259, 0), put(4 * 257, NONE - 1),
+        fill(b"\0"), fill(b"\xff"), fill(b"\x01\0\0\0"),
+    ],
+    ids=range(10),
+)  # fmt: skip
+def test_token_ends_that_do_not_rise(data: bytes, change: Callable[[bytearray], None], look_ups: bool) -> None:
+    forged = with_table(data, "token_ends", change)
+    if not look_ups:
+        header, tables = parts(forged)
+        del header["sections"]["pieces"], header["sections"]["pairs"]
+        forged = sealed(header, tables)
+    refused(forged)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [fill(b"\0"), fill(b"\xff"), fill(b"\x01\0\0\0"), put(4, 260), put(4, NONE - 1), put(4, 2**31)],
+    ids=range(6),
+)
+def test_tables_of_pieces_that_lead_astray(data: bytes, change: Callable[[bytearray], None]) -> None:
+    """No empty slot to stop at, or ids that are none."""
+    refused(with_table(data, "pieces", change))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        fill(b"\0"), fill(b"\x01\0\0\0"),
+        put(0, 97, 98, 256, 260), put(0, 97, 98, 256, NONE),
+        put(0, 97, 98, 256, 2**31), put(16, 0, 0, 0, NONE - 1),
+    ],
+    ids=range(6),
+)  # fmt: skip
+def test_tables_of_pairs_that_lead_astray(data: bytes, change: Callable[[bytearray], None]) -> None:
+    refused(with_table(data, "pairs", change))
+
+
+def test_a_table_of_pairs_that_makes_an_id_which_is_no_token(data: bytes) -> None:
+    """258 is a gap: what merges into it could not be decoded."""
+
+    def change(table: bytearray) -> None:
+        for at in range(0, len(table), 16):
+            if struct.unpack_from("<4I", table, at) == (97, 98, 256, 256):
+                struct.pack_into("<4I", table, at, 97, 98, 256, 258)
+                return
+        raise AssertionError("the pair is not in the table")
+
+    refused(with_table(data, "pairs", change))
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+def test_random_tables_neither_crash_nor_hang(data: bytes, name: str) -> None:
+    header, tables = parts(data)
+    offset, size = header["sections"][name]
+    for seed in range(0, size, max(1, size // 150)):
+        at = offset + seed
+        for value in (0, 1, 0xFF):
+            check_refused_or_safe(sealed(header, tables[:at] + bytes([value]) + tables[at + 1 :]))
+
+
+def test_merges_of_broken_length_or_unknown_ids(tmp_path: Path) -> None:
+    tokenizer = Tokenizer(
+        Model(
+            tokens=[*BYTES, b"ab"], pattern=None, special_tokens={},
+            merges=struct.pack("<III", 97, 98, 256), merges_rule="merges",
+        )
+    )  # fmt: skip
+    data = saved(tokenizer, tmp_path)
+    for merges in ((97, 98, 257), (300, 98, 256), (97, 98, NONE)):
+        header, tables = parts(with_table(data, "merges", put(0, *merges)))
+        del header["sections"]["pieces"], header["sections"]["pairs"]
+        refused(sealed(header, tables))
+    header, tables = parts(data)
+    header["sections"]["merges"][1] -= 1
+    refused(sealed(header, tables))
+
+
+# Writing: whole or not at all
+
+
+def listing(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+@pytest.mark.parametrize("method", ["save", "native", "tiktoken"])
+class TestWriting:
+    @staticmethod
+    def write(method: str, tokenizer: Tokenizer, path: Any) -> None:
+        if method == "save":
+            tokenizer.save(path)
+        else:
+            tokenizer.export(path, format=method)
+
+    def test_replaces_an_old_file(self, method: str, tokenizer: Tokenizer, tmp_path: Path) -> None:
+        path = tmp_path / "out"
+        path.write_bytes(b"old")
+        self.write(method, tokenizer, path)
+        assert path.read_bytes() != b"old"
+        assert listing(tmp_path) == ["out"]
+        self.write(method, tokenizer, str(path))
+        assert listing(tmp_path) == ["out"]
+
+    def test_to_a_folder(self, method: str, tokenizer: Tokenizer, tmp_path: Path) -> None:
+        (tmp_path / "folder").mkdir()
+        with pytest.raises(OSError, match="folder"):
+            self.write(method, tokenizer, tmp_path / "folder")
+        assert listing(tmp_path) == ["folder"]
+        assert listing(tmp_path / "folder") == []
+
+    def test_to_a_folder_that_is_missing(self, method: str, tokenizer: Tokenizer, tmp_path: Path) -> None:
+        path = tmp_path / "missing" / "out.fbpe"
+        with pytest.raises(FileNotFoundError) as caught:
+            self.write(method, tokenizer, path)
+        assert str(path) in str(caught.value), "the error names the file that was asked for"
+        assert listing(tmp_path) == []
+
+    def test_to_below_a_file(self, method: str, tokenizer: Tokenizer, tmp_path: Path) -> None:
+        (tmp_path / "file").write_bytes(b"old")
+        path = tmp_path / "file" / "out.fbpe"
+        with pytest.raises(NotADirectoryError) as caught:
+            self.write(method, tokenizer, path)
+        assert str(path) in str(caught.value), "the error names the file that was asked for"
+        assert (tmp_path / "file").read_bytes() == b"old"
+
+    def test_renaming_fails(
+        self, method: str, tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = tmp_path / "out"
+        path.write_bytes(b"old")
+
+        def fail(*_: Any, **__: Any) -> None:
+            raise OSError("the disk is gone")
+
+        monkeypatch.setattr(os, "replace", fail)
+        with pytest.raises(OSError, match="the disk is gone"):
+            self.write(method, tokenizer, path)
+        assert listing(tmp_path) == ["out"]
+        assert path.read_bytes() == b"old"
+
+    @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+    def test_writing_fails(
+        self,
+        method: str,
+        tokenizer: Tokenizer,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        error: BaseException,
+    ) -> None:
+        path = tmp_path / "out"
+        path.write_bytes(b"old")
+
+        def fail(_: int) -> None:
+            raise error
+
+        monkeypatch.setattr(os, "fsync", fail)
+        with pytest.raises(type(error)):
+            self.write(method, tokenizer, path)
+        assert listing(tmp_path) == ["out"]
+        assert path.read_bytes() == b"old"
+
+    @pytest.mark.parametrize("path", [None, 5, b"out"])
+    def test_to_what_is_no_path(
+        self, method: str, tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: Any
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        with pytest.raises(TypeError):
+            self.write(method, tokenizer, path)
+        assert listing(tmp_path) == []
+
+
+def test_formats_that_nobody_knows(tokenizer: Tokenizer, tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="format='zip': choose one of 'native', 'tiktoken'"):
+        tokenizer.export(tmp_path / "out", format="zip")
+    assert listing(tmp_path) == []

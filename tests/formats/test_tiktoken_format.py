@@ -1,0 +1,253 @@
+"""The `.tiktoken` format, in and out, beside tiktoken's own reader."""
+
+import base64
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiktoken.load import load_tiktoken_bpe
+
+import fastbpe
+from data import BYTES, data_file, published, ranks_of
+from fastbpe import FormatError, SpecialTokenError, Tokenizer
+from fastbpe.model import Model
+
+RANKS = {**BYTES, b"ab": 256, b"abc": 257, b"\xff\xfe\x00": 300, " 日".encode(): 299}
+
+
+def lines_of(ranks: dict[bytes, int]) -> list[bytes]:
+    return [base64.b64encode(token) + b" %d" % rank for token, rank in ranks.items()]
+
+
+DATA = b"\n".join(lines_of(RANKS)) + b"\n"
+
+
+class Name:
+    """A path that is neither str nor Path."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+
+def test_round_trip_beside_tiktokens_reader(tmp_path: Path) -> None:
+    path = tmp_path / "small.tiktoken"
+    tokenizer = Tokenizer.from_ranks(RANKS, pattern="cl100k", special_tokens={"<s>": 400})
+    tokenizer.export(path, format="tiktoken")
+    assert load_tiktoken_bpe(str(path)) == RANKS
+    again = fastbpe.load(path, pattern="cl100k", special_tokens={"<s>": 400})
+    assert again == tokenizer
+    assert ranks_of(again) == RANKS
+    again.export(tmp_path / "again.tiktoken", format="tiktoken")
+    assert (tmp_path / "again.tiktoken").read_bytes() == path.read_bytes()
+
+
+def test_lines_are_written_by_rank() -> None:
+    tokenizer = fastbpe.load(b"\n".join(reversed(lines_of(RANKS))), pattern="none")
+    assert tokenizer == Tokenizer.from_ranks(RANKS, pattern=None)
+
+
+def test_what_was_learned_round_trips(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
+    path = tmp_path / "code.tiktoken"
+    code_tokenizer.export(path, format="tiktoken")
+    assert load_tiktoken_bpe(str(path)) == ranks_of(code_tokenizer)
+    again = fastbpe.load(path, pattern=code_tokenizer.pattern, special_tokens=code_tokenizer.special_tokens)
+    assert again == code_tokenizer
+    assert again.merges == code_tokenizer.merges
+
+
+@pytest.mark.parametrize("name", ["r50k_base", "p50k_base", "cl100k_base"])
+def test_published_files_come_out_byte_for_byte(name: str, tmp_path: Path) -> None:
+    published(name).export(tmp_path / "out.tiktoken", format="tiktoken")
+    assert (tmp_path / "out.tiktoken").read_bytes() == data_file("vocab", f"{name}.tiktoken").read_bytes()
+
+
+def test_known_files_need_no_pattern_but_may_be_given_one() -> None:
+    path = data_file("vocab", "r50k_base.tiktoken")
+    assert fastbpe.load(path) == fastbpe.load(path.read_bytes())
+    other = fastbpe.load(path, pattern="cl100k", special_tokens={"<s>": 50300})
+    assert other.pattern == fastbpe.PATTERNS["cl100k"]
+    assert other.special_tokens == {"<s>": 50300}
+    assert fastbpe.load(path, special_tokens={}).special_tokens == {}
+
+
+def test_known_files_are_known_by_their_contents(tmp_path: Path) -> None:
+    copy = tmp_path / "any name at all"
+    copy.write_bytes(data_file("vocab", "r50k_base.tiktoken").read_bytes())
+    assert fastbpe.load(copy).name == "r50k_base"
+    copy.write_bytes(copy.read_bytes().replace(b"\n", b"\r\n"))
+    with pytest.raises(FormatError, match="does not hold its split pattern"):
+        fastbpe.load(copy)
+
+
+def test_every_way_in(tmp_path: Path) -> None:
+    path = tmp_path / "small.tiktoken"
+    path.write_bytes(DATA)
+    for source in (path, str(path), Name(path), DATA, bytearray(DATA), memoryview(DATA)):
+        assert ranks_of(fastbpe.load(source, pattern="gpt2")) == RANKS  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        DATA.rstrip(b"\n"),
+        DATA + b"\n\n\n",
+        b"\n\n" + DATA,
+        DATA.replace(b"\n", b"\n\n"),
+        DATA.replace(b"\n", b"\r\n"),
+        DATA.replace(b"\n", b"\r\n\r\n"),
+        DATA.replace(b"\n", b"\r\n").rstrip(b"\n"),
+    ],
+)
+def test_line_ends_and_blank_lines_do_not_matter(data: bytes, tmp_path: Path) -> None:
+    assert ranks_of(fastbpe.load(data, pattern="none")) == RANKS
+    path = tmp_path / "small.tiktoken"
+    path.write_bytes(data)
+    if b"\r\n\r\n" not in data:
+        assert load_tiktoken_bpe(str(path)) == RANKS
+
+
+def test_pattern_is_needed(tmp_path: Path) -> None:
+    path = tmp_path / "small.tiktoken"
+    path.write_bytes(DATA)
+    with pytest.raises(
+        FormatError, match=r'small\.tiktoken: .*split pattern; give it, e\.g\. load.*pattern="none"'
+    ):
+        fastbpe.load(path)
+    assert fastbpe.load(path, pattern="none").pattern is None
+    assert fastbpe.load(path, pattern=r"\w|\W").pattern == r"\w|\W"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"!!!! 400", r"b'!!!!' is not base64"),
+        (b"YQ 400", "is not base64"),
+        (b"YQ= 400", "is not base64"),
+        (b"YWJ-ZA== 400", "is not base64"),
+        (b"\xff\xff 400", "is not base64"),
+        (b"YWJj\x00 400", "is not base64"),
+        (b"YWJjZA==", "found no rank"),
+        (b"YWJjZA== ", "found no rank"),
+        (b" 400", "found no rank"),
+        (b"   ", "expected a token in base64"),
+        (b"YWJjZA== 400 401", "found 3 fields"),
+        (b"YWJjZA== x", r"rank b'x' is not a number"),
+        (b"YWJjZA== 4x", r"rank b'4x' is not a number"),
+        (b"YWJjZA== -4", r"rank b'-4' is not a number from 0"),
+        (b"YWJjZA== +4", "is not a number"),
+        (b"YWJjZA== 4.0", "is not a number"),
+        (b"YWJjZA== 1e3", "is not a number"),
+        (b"YWJjZA== 4_0", "is not a number"),
+        (b"YWJjZA== \xd9\xa3", "is not a number"),
+        (b"YWJjZA== 16777216", "is not a number from 0 to 16777215"),
+        (b"YWJjZA== 99999999999999999999999999", "is not a number from 0 to 16777215"),
+        (b"YWJjZA== " + b"9" * 10_000, "is not a number from 0 to 16777215"),
+        (b"==== 400", "base64|empty"),
+        (b"YWI= 400", r"token b'ab' stands on line 257 already; re-export"),
+        (b"YWJjZA== 256", r"rank 256 stands on line 257 already; re-export"),
+    ],
+)
+@pytest.mark.parametrize("ending", [b"\n", b"\r\n", b""])
+def test_bad_lines_are_named_by_number(line: bytes, message: str, ending: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "bad.tiktoken"
+    path.write_bytes(DATA + line + ending)
+    with pytest.raises(FormatError, match=rf"bad\.tiktoken:{len(RANKS) + 1}: .*(?:{message})"):
+        fastbpe.load(path, pattern="none")
+    with pytest.raises(FormatError, match=rf"<bytes>:{len(RANKS) + 1}: "):
+        fastbpe.load(DATA + line + ending, pattern="none")
+
+
+def test_blank_lines_count_in_line_numbers() -> None:
+    with pytest.raises(FormatError, match="<bytes>:4: "):
+        fastbpe.load(b"\nYQ== 97\r\n\nYg==\n", pattern="none")
+
+
+@pytest.mark.parametrize("first", [b"YWI=", b"!!!! 1", b"YWJj x", b"", b"YWJj 1 2"])
+def test_a_bad_first_line_of_a_tiktoken_file_is_named_too(first: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "bad.tiktoken"
+    path.write_bytes(first + b" \n" + DATA)
+    with pytest.raises(FormatError, match=r"bad\.tiktoken:1: "):
+        fastbpe.load(path, pattern="none")
+
+
+def test_a_missing_byte_is_named() -> None:
+    for missing in (0x00, 0x61, 0xFF):
+        ranks = {token: rank for token, rank in RANKS.items() if token != bytes([missing])}
+        with pytest.raises(FormatError, match=rf"<bytes>: no token is the single byte 0x{missing:02x}"):
+            fastbpe.load(b"\n".join(lines_of(ranks)), pattern="none")
+    with pytest.raises(FormatError, match="0x00"):
+        fastbpe.load(b"YQ== 0\nYg== 1\n", pattern="none")
+
+
+def test_ranks_may_have_gaps() -> None:
+    tokenizer = fastbpe.load(DATA, pattern="none")
+    assert tokenizer.n_vocab == 301
+    assert tokenizer.vocab_size == 260
+    with pytest.raises(KeyError):
+        tokenizer.decode([270])
+
+
+def test_special_tokens_must_fit() -> None:
+    with pytest.raises(SpecialTokenError, match="'<s>' has the id 256, which the vocabulary gives to another"):
+        fastbpe.load(DATA, pattern="none", special_tokens={"<s>": 256})
+    with pytest.raises(SpecialTokenError, match="'ab' is also the ordinary token 256"):
+        fastbpe.load(DATA, pattern="none", special_tokens={"ab": 500})
+    assert fastbpe.load(DATA, pattern="none", special_tokens={"<s>": 270}).special_tokens == {"<s>": 270}
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"\n\n", b"\r\n \n", b"hello world\n", b"{}", b"\x00" * 100, b"\x80\x04\x95", b"YQ=="]
+)
+def test_what_is_no_tokenizer_file(data: bytes, tmp_path: Path) -> None:
+    for name in ("file.tiktoken", "file.bin"):
+        path = tmp_path / name
+        path.write_bytes(data)
+        with pytest.raises(FormatError, match=name.replace(".", r"\.")):
+            fastbpe.load(path, pattern="none")
+    with pytest.raises(FormatError, match="<bytes>"):
+        fastbpe.load(data, pattern="none")
+
+
+def test_paths_that_are_no_files(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"missing\.tiktoken"):
+        fastbpe.load(tmp_path / "missing.tiktoken")
+    with pytest.raises(IsADirectoryError, match=tmp_path.name):
+        fastbpe.load(tmp_path)
+
+
+@pytest.mark.parametrize("source", [None, 1.5, ["a"], object()])
+def test_sources_that_are_no_path(source: Any) -> None:
+    with pytest.raises(TypeError):
+        fastbpe.load(source)
+
+
+def test_a_file_descriptor_is_no_path() -> None:
+    """open() would take the number, read from it and close it."""
+    reading, writing = os.pipe()
+    os.write(writing, DATA[:1000])
+    os.close(writing)
+    with pytest.raises(TypeError):
+        fastbpe.load(reading, pattern="none")  # type: ignore[arg-type]
+    assert os.read(reading, 4) == DATA[:4]
+    os.close(reading)
+
+
+def test_what_the_format_cannot_hold_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "out.tiktoken"
+    merges = b"".join(i.to_bytes(4, "little") for i in (97, 98, 256))
+    by_list = Tokenizer(
+        Model(tokens=[*BYTES, b"ab"], pattern=None, special_tokens={}, merges=merges, merges_rule="merges")
+    )
+    with pytest.raises(FormatError, match=r"merges by a list of pairs.*export it as native"):
+        by_list.export(path, format="tiktoken")
+    twice = Tokenizer(Model(tokens=[*BYTES, b"ab", b"ab"], pattern=None, special_tokens={}))
+    with pytest.raises(FormatError, match=r"tokens 256 and 257 are both b'ab'.*export it as native"):
+        twice.export(path, format="tiktoken")
+    assert not list(tmp_path.iterdir())
+    twice.export(path, format="native")
+    assert fastbpe.load(path).token_to_id(b"ab") == 256
+    assert fastbpe.load(path).decode([257]) == "ab"

@@ -1,0 +1,24 @@
+"""Running Python in a process of its own: for hash seeds, for spawned workers, for what must not crash."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import fastbpe
+
+
+def run_python(code: str, *arguments: str, **environment: str) -> str:
+    """What a program prints; a crash or an exception fails the test and shows what was said."""
+    package = str(Path(fastbpe.__file__).parents[1])
+    paths = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        env={**os.environ, "PYTHONPATH": paths, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, f"exit status {done.returncode}: {done.stderr}"
+    return done.stdout

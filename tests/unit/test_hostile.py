@@ -1,0 +1,149 @@
+"""Texts on which tokenizers have died, slowed down or miscounted, through every entry point.
+
+Speed is for the benchmarks to say. Here it is enough that a quadratic way would not end: each text is about a
+megabyte.
+"""
+
+import base64
+import random
+from collections.abc import Callable
+
+import pytest
+
+import fastbpe
+from data import BYTES, published, standard_library, tokens_of
+from fastbpe import Tokenizer
+from fastbpe._core.counter import PieceCounter
+from fastbpe._core.learner import Learner
+from fastbpe._core.splitter import Splitter
+
+MEGABYTE = 1_000_000
+
+
+def noise(alphabet: str, n: int) -> str:
+    return "".join(random.Random(5).choices(alphabet, k=n))
+
+
+#: name: (text, tokens with cl100k, tokens with o200k; None where nobody has measured them)
+HOSTILE: dict[str, tuple[Callable[[], str], int | None, int | None]] = {
+    "a": (lambda: "a" * MEGABYTE, None, None),
+    "^": (lambda: "^" * MEGABYTE, None, None),
+    "A": (lambda: "A" * MEGABYTE, None, None),
+    "Aa": (lambda: "Aa" * 300_000, None, None),
+    "ab": (lambda: "ab" * 500_000, None, None),
+    "spaces": (lambda: " " * MEGABYTE, None, 7813),
+    "spaces and x": (lambda: " " * 500_000 + "x", None, 3908),
+    "spaces and lines": (lambda: " \n" * 500_000, None, 250_000),
+    "lines": (lambda: "\n" * MEGABYTE, 31_250, 62_500),
+    "dashes": (lambda: "-" * 1_300_000, None, 20_312),
+    "ones": (lambda: "1" * MEGABYTE, 333_334, 333_334),
+    "emoji": (lambda: "😀" * 500_000, 1_000_000, None),
+    "Han": (lambda: "的" * 300_000, None, 300_000),
+    "letters": (lambda: noise("abcdefghijklmnopqrstuvwxyz", 100_000), None, None),
+    "base64": (lambda: base64.b64encode(random.Random(6).randbytes(750_000)).decode(), None, None),
+    "code on one line": (lambda: standard_library(1_000_000).replace("\n", ";"), None, None),
+    "angles": (lambda: "<" * MEGABYTE, None, None),
+    "nearly special": (lambda: "<|endofte" * 100_000, None, None),
+    "quotes": (lambda: "'" * MEGABYTE, None, None),
+    "combining": (lambda: "\u0301" * 500_000, None, None),
+    "joiners": (lambda: "\u200d" * 350_000, None, None),
+    "no-break spaces": (lambda: "\u00a0" * 500_000, None, None),
+    "noise": (lambda: noise("".join(map(chr, range(0x20, 0x800))), 500_000), None, None),
+}
+
+
+def check(tokenizer: Tokenizer, text: str, n_tokens: int | None) -> None:
+    ids = tokenizer.encode_ordinary(text)
+    assert n_tokens is None or len(ids) == n_tokens
+    assert tokenizer.count(text) == len(ids)
+    assert tokenizer.encode(text, allowed_special="all") == ids
+    assert tokenizer.encode_batch([text, ""]) == [ids, []]
+    assert tokenizer.encode_to_numpy(text).tolist() == ids
+    assert tokenizer.decode(ids, errors="strict") == text
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_without_a_pattern(unsplit_tokenizer: Tokenizer, name: str) -> None:
+    tokenizer = unsplit_tokenizer.with_special_tokens({"<|endoftext|>": 600})
+    check(tokenizer, HOSTILE[name][0](), None)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_with_cl100k(name: str) -> None:
+    make, n_tokens, _ = HOSTILE[name]
+    check(published("cl100k_base"), make(), n_tokens)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_with_o200k(name: str) -> None:
+    make, _, n_tokens = HOSTILE[name]
+    check(published("o200k_base"), make(), n_tokens)
+
+
+@pytest.mark.parametrize("name", ["spaces", "no-break spaces", "a", "quotes"])
+def test_with_r50k(name: str) -> None:
+    check(published("r50k_base"), HOSTILE[name][0](), None)
+
+
+def test_published_vocabularies_without_their_patterns() -> None:
+    """The whole text is one piece of a megabyte, with a hundred thousand tokens to make of it."""
+    for name in ("cl100k_base", "o200k_base"):
+        tokenizer = Tokenizer.from_ranks(
+            {
+                token: i
+                for i, token in enumerate(published(name).vocab)
+                if token and not published(name).is_special_token(i)
+            },
+            pattern=None,
+        )
+        for trap in ("a", "ab", "spaces", "lines", "emoji", "noise"):
+            text = HOSTILE[trap][0]()
+            ids = tokenizer.encode(text)
+            assert tokenizer.decode(ids) == text, (name, trap)
+
+
+def test_ten_megabytes_on_one_line() -> None:
+    tokenizer = published("cl100k_base")
+    text = base64.b64encode(random.Random(7).randbytes(7_500_000)).decode()
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_special_tokens_that_almost_match_everywhere() -> None:
+    text = "a" * MEGABYTE
+    tokenizer = Tokenizer.from_ranks(BYTES, pattern=None, special_tokens={"a" * 100 + "b": 256})
+    assert tokenizer.encode(text) == [97] * MEGABYTE
+    assert tokenizer.encode(text + "b", allowed_special="all") == [97] * (MEGABYTE - 100) + [256]
+
+
+def test_a_sentence_among_very_many_special_tokens() -> None:
+    tokenizer = Tokenizer.from_ranks(
+        BYTES, pattern="cl100k", special_tokens={f"[SPECIAL_{i}]": 256 + i for i in range(400_000)}
+    )
+    sentence = "A sentence, with [SPECIAL_399999] in it and [SPECIAL_400000] not."
+    for _ in range(50):
+        ids = tokenizer.encode(sentence, allowed_special="all")
+    assert ids[17] == 256 + 399_999
+    assert tokenizer.decode(ids) == sentence
+
+
+def one_line(n_bytes: int) -> str:
+    return (standard_library(2_000_000).replace("\n", " ") * (n_bytes // 1_000_000))[:n_bytes]
+
+
+@pytest.mark.parametrize("ties", ["pair", "first"])
+@pytest.mark.parametrize("name", ["a", "ab", "spaces", "emoji", "base64", "one line of code"])
+def test_training_on_one_long_line(ties: str, name: str) -> None:
+    text = one_line(10_000_000) if name == "one line of code" else HOSTILE[name][0]()
+    n_merges = {"a": 19, "spaces": 19, "ab": 19, "emoji": 20}.get(name, 500)
+    tokenizer = fastbpe.train([text], vocab_size=256 + n_merges, pattern=None, ties=ties, progress=False)
+    assert tokenizer.vocab_size == 256 + n_merges
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_training_on_a_run_doubles_the_run() -> None:
+    counter = PieceCounter(Splitter())
+    counter.add_piece(b"a" * (1 << 20), 1)
+    learner = Learner(counter, max_ids=1000)
+    learner.learn()
+    tokens = tokens_of((left, right) for left, right, _ in learner.merges())
+    assert [len(token) for token in tokens] == [1 << n for n in range(1, 21)]

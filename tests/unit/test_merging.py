@@ -1,0 +1,191 @@
+"""Merging one piece, by the short way and by the long one, against the specification."""
+
+import random
+from itertools import product
+
+import pytest
+
+from data import BYTES, ranks_of, vocabulary
+from fastbpe import Tokenizer, VocabularyError
+from fastbpe._core.encoder import Encoder
+from fastbpe._core.merge import recover_merges
+from fastbpe._core.splitter import Splitter
+from fastbpe._core.vocabulary import Vocabulary, build_tables
+from fastbpe._reference import merge_pairs, merge_ranks
+from fastbpe._reference import train as reference_train
+
+#: Up to 64 bytes a piece is merged by searching, above with a heap.
+BORDER = [1, 2, 3, 31, 32, 33, 62, 63, 64, 65, 66, 127, 128, 129]
+
+
+def encode(vocab: Vocabulary, piece: bytes) -> list[int]:
+    return Encoder(vocab, Splitter(), vocab.n_ids).encode(piece)
+
+
+def random_piece(rng: random.Random, letters: bytes, n_bytes: int) -> bytes:
+    if rng.random() < 0.3:  # runs and repeats
+        word = bytes(rng.choices(letters, k=rng.randint(1, 9)))
+        return (word * n_bytes)[:n_bytes]
+    return bytes(rng.choices(letters, k=n_bytes))
+
+
+def lengths(rng: random.Random) -> list[int]:
+    return [*BORDER, *(rng.randint(1, 400) for _ in range(6))]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_learned_ranks_as_the_specification(seed: int) -> None:
+    rng = random.Random(seed)
+    letters = b"abcd"[: 1 + seed % 4]
+    corpus = {random_piece(rng, letters, rng.randint(1, 60)): rng.randint(1, 9) for _ in range(5)}
+    learned = reference_train(corpus, n_merges=rng.choice([1, 5, 30, 200]))
+    ranks = {token: rank for rank, token in enumerate(learned.tokens)}
+    merges = {(left, right): (new_id, new_id) for left, right, new_id in learned.merges}
+    by_ranks, by_merges = vocabulary(ranks), vocabulary(ranks, learned.merges)
+    for n_bytes in lengths(rng):
+        piece = random_piece(rng, letters, n_bytes)
+        expected = merge_ranks(ranks, piece)
+        assert encode(by_ranks, piece) == expected, piece
+        assert encode(by_merges, piece) == merge_pairs(merges, piece) == expected, piece
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_ranks_closed_under_nothing_as_the_specification(seed: int) -> None:
+    """Tokens that no pair makes, that many pairs make, whose parts rank above them."""
+    rng = random.Random(seed)
+    letters = b"abcd"[: 1 + seed % 4]
+    tokens = {
+        random_piece(rng, letters, rng.randint(2, rng.choice([3, 5, 9, 80]))) for _ in range(rng.randint(1, 120))
+    }
+    ids = rng.sample(range(600), len(tokens) + 256)
+    ranks = dict(zip([*BYTES, *sorted(tokens)], ids, strict=True))
+    vocab = vocabulary(ranks)
+    for n_bytes in lengths(rng):
+        piece = random_piece(rng, letters, n_bytes)
+        assert encode(vocab, piece) == merge_ranks(ranks, piece), piece
+    for token in tokens:
+        assert encode(vocab, token) == [ranks[token]]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_merge_lists_as_the_specification(seed: int) -> None:
+    """Lists in any order: pairs that come before the merge that makes their halves, tokens unused."""
+    rng = random.Random(seed)
+    letters = b"abcd"[: 1 + seed % 4]
+    tokens = [*BYTES]
+    listed: list[tuple[int, int, int]] = []
+    usable = list(letters)
+    for _ in range(rng.randint(1, 60)):
+        left, right = rng.choice(usable), rng.choice(usable)
+        token = tokens[left] + tokens[right]
+        if len(token) > 50 or any((left, right) == (a, b) for a, b, _ in listed):
+            continue
+        if token not in tokens:
+            tokens.append(token)
+            usable.append(len(tokens) - 1)
+        listed.append((left, right, tokens.index(token)))
+    rng.shuffle(listed)
+    vocab = Vocabulary(**build_tables(tokens, listed), whole_piece_first=False)
+    merges = {(left, right): (priority, new) for priority, (left, right, new) in enumerate(listed)}
+    for n_bytes in lengths(rng):
+        piece = random_piece(rng, letters, n_bytes)
+        assert encode(vocab, piece) == merge_pairs(merges, piece), piece
+
+
+def test_a_merge_list_may_look_up_whole_pieces_first() -> None:
+    tables = build_tables([*BYTES, b"ab", b"xyz"], [(97, 98, 256)])
+    looked_up = Vocabulary(**tables, whole_piece_first=True)
+    merged = Vocabulary(**tables, whole_piece_first=False)
+    assert encode(looked_up, b"xyz") == [257]
+    assert encode(merged, b"xyz") == [*b"xyz"]
+    assert encode(looked_up, b"xyzab") == encode(merged, b"xyzab") == [*b"xyz", 256]
+    assert looked_up.whole_piece_first
+    assert not merged.whole_piece_first
+
+
+def test_every_short_string_over_two_letters() -> None:
+    ranks = {
+        **BYTES,
+        b"aa": 256,
+        b"ab": 257,
+        b"ba": 258,
+        b"aab": 259,
+        b"abab": 260,
+        b"bba": 261,
+        b"aaaa": 262,
+    }
+    vocab = vocabulary(ranks)
+    for n_bytes in range(1, 13):
+        for letters in product(b"ab", repeat=n_bytes):
+            piece = bytes(letters)
+            assert encode(vocab, piece) == merge_ranks(ranks, piece), piece
+
+
+@pytest.mark.parametrize("n_bytes", [10, 63, 64, 65, 100, 1000, 100_000])
+def test_runs_of_one_letter_merge_from_the_left(n_bytes: int) -> None:
+    vocab = vocabulary({**BYTES, b"aa": 256, b"aaaa": 257, b"aaaaaaaa": 258})
+    expected = [258] * (n_bytes // 8)
+    expected += [257] * (n_bytes % 8 // 4) + [256] * (n_bytes % 4 // 2) + [97] * (n_bytes % 2)
+    assert encode(vocab, b"a" * n_bytes) == expected
+
+
+@pytest.mark.parametrize("n_bytes", [64, 65, 100_000])
+def test_long_pieces_without_any_pair(n_bytes: int) -> None:
+    assert encode(vocabulary({**BYTES, b"ab": 256}), b"a" * n_bytes) == [97] * n_bytes
+
+
+def test_ids_up_to_the_limit() -> None:
+    top = (1 << 24) - 1
+    tokenizer = Tokenizer.from_ranks({**BYTES, b"ab": top, b"abab": top - 1}, pattern=None)
+    assert tokenizer.encode("abab") == [top - 1]
+    assert tokenizer.encode("ababab" * 40) == [top - 1] * 60
+    assert tokenizer.encode_to_numpy("ab").tolist() == [top]
+    assert tokenizer.decode([top]) == "ab"
+    assert tokenizer.n_vocab == 1 << 24
+
+
+def test_merges_recovered_are_those_learned() -> None:
+    rng = random.Random(4)
+    for _ in range(40):
+        corpus = {random_piece(rng, b"abcd", rng.randint(1, 90)): rng.randint(1, 9) for _ in range(6)}
+        learned = reference_train(corpus, n_merges=rng.choice([3, 40, 300]))
+        vocab = vocabulary({token: rank for rank, token in enumerate(learned.tokens)})
+        assert recover_merges(vocab) == {new: (left, right) for left, right, new in learned.merges}
+
+
+def test_merges_recovered_leave_out_what_only_a_whole_piece_can_be() -> None:
+    vocab = vocabulary({**BYTES, b"ab": 256, b"xyz": 257, b"abab": 258, b"abc": 300})
+    assert recover_merges(vocab) == {256: (97, 98), 258: (256, 256), 300: (256, 99)}
+    tokenizer = Tokenizer.from_ranks({**BYTES, b"abab": 256, b"ab": 257}, pattern=None)
+    assert tokenizer.merges == [(97, 98)]
+    assert ranks_of(tokenizer)[b"abab"] == 256
+
+
+def test_pairs_that_a_vocabulary_has() -> None:
+    vocab = vocabulary({**BYTES, b"ab": 256, b"abc": 258, b"bc": 259})
+    assert vocab.pair(97, 98) == (256, 256)
+    assert vocab.pair(256, 99) == vocab.pair(97, 259) == (258, 258)
+    assert vocab.pair(98, 97) is None
+    assert vocab.pair(2**32 - 1, 2**32 - 1) is None
+    assert (vocab.n_ids, vocab.n_tokens) == (260, 259)
+    assert vocab.has(258)
+    assert not vocab.has(257)
+    assert not vocab.has(-1)
+    assert not vocab.has(260)
+
+
+@pytest.mark.parametrize(
+    ("merges", "message"),
+    [
+        ([(97, 98, 257)], "merge 0.*names an id that is no token"),
+        ([(97, 300, 256)], "merge 0.*names an id that is no token"),
+        ([(97, 98, 256), (300, 98, 256)], "merge 1.*names an id that is no token"),
+        ([(97, 98, 256), (97, 98, 256)], "merge 1: the pair .97, 98. stands twice"),
+        ([(97, 98, 258)], "merge 0"),  # an id that is a gap
+        ([(97, 99, 256)], "merge 0"),  # b"a" and b"c" do not make b"ab"
+    ],
+)
+def test_merge_lists_that_cannot_be(merges: list[tuple[int, int, int]], message: str) -> None:
+    tokens = [*BYTES, b"ab"] if merges[0][2] != 258 else [*BYTES, b"ab", b"cd", b"", b"ef"]
+    with pytest.raises(VocabularyError, match=message):
+        Vocabulary(**build_tables(tokens, merges))
