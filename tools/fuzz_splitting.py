@@ -1,0 +1,52 @@
+"""Split random hard texts with every scanner and with the slow splitter, for a time: any difference ends it.
+
+    python tools/fuzz_splitting.py --seconds 60
+
+Prints the seed; --seed runs the same texts again. The texts and the comparison are those of tests/splits.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import time
+from itertools import islice
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
+import splits  # noqa: E402  (a module of the tests)
+
+TEXTS_PER_ROUND = 500
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    arguments = parser.parse_args()
+    print(f"seed {arguments.seed}", flush=True)
+    texts = splits.random_texts(arguments.seed)
+    splitters = [
+        (name, splits.oracle(pattern), splits.scanners(pattern))
+        for name, pattern in ((name, splits.pattern_text(name)) for name in splits.NAMES)
+    ]
+    end, n_texts = time.monotonic() + arguments.seconds, 0
+    while time.monotonic() < end:
+        for text in islice(texts, TEXTS_PER_ROUND):
+            for name, slow, fast in splitters:
+                wanted = slow.ends(text)
+                for scanner in fast:
+                    found = splits.difference(name, wanted, scanner, text)
+                    if found:
+                        print(f"seed {arguments.seed}, text {n_texts}: {found}", file=sys.stderr)
+                        return 1
+            n_texts += 1
+    paths = ", ".join(scanner.path for scanner in splitters[0][2])
+    print(f"{n_texts:,} texts, {len(splitters)} patterns, paths {paths}: no difference")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
