@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-import splits  # noqa: E402  (a module of the tests)
+import splits
 
 TEXTS_PER_ROUND = 500
 
