@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-import fastbpe
-
-PACKAGE = Path(fastbpe.__file__).parent
+# The checkout, not what is installed: an installed package has no .pyx.
+PACKAGE = Path(__file__).resolve().parents[2] / "src" / "fastbpe"
 
 # Low to high; a module may import from lower layers and from its own, but for those that stand apart.
 LAYERS = (
