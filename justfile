@@ -13,6 +13,10 @@ test *args:
 lint:
     ruff check . && ruff format --check . && mypy && python -m mypy.stubtest fastbpe._core --allowlist tools/stubtest-allowlist.txt
 
+# the NEON scanners under emulation, on texts
+neon *files:
+    aarch64-linux-gnu-gcc -std=gnu11 -O2 -static -o build/scan_check tools/scan_check.c && qemu-aarch64 build/scan_check {{files}}
+
 # ids and merges against the peers on real vocabularies and texts (needs FASTBPE_DATA)
 exactness:
     python tools/exactness.py

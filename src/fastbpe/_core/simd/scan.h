@@ -12,7 +12,22 @@
 #define FB_NEON 1
 #endif
 
+#ifdef __GNUC__
 #define FB_INLINE static inline __attribute__((always_inline))
+#else
+#define FB_INLINE static inline
+#endif
+
+/* The functions between the two are compiled for these instruction sets, whatever the rest is compiled for. */
+#define FB_PRAGMA(text) _Pragma(#text)
+#ifdef __clang__
+#define FB_TARGET_BEGIN(sets) FB_PRAGMA(clang attribute push(__attribute__((target(sets))), apply_to = function))
+#define FB_TARGET_END _Pragma("clang attribute pop")
+#else
+#define FB_TARGET_BEGIN(sets) _Pragma("GCC push_options") FB_PRAGMA(GCC target(sets))
+#define FB_TARGET_END _Pragma("GCC pop_options")
+#endif
+
 #define FB_ROOM 72                       /* ends that a block may write, rounded up to a whole group of eight */
 #define FB_TOP ((uint64_t)1 << 63)       /* keeps the count of trailing zeros defined */
 
@@ -41,8 +56,7 @@ static size_t fb_scalar_scan(const uint8_t *text, size_t n, size_t *at, size_t *
 }
 
 #ifdef FB_X86
-#pragma GCC push_options
-#pragma GCC target("avx2,bmi,bmi2,lzcnt,popcnt")
+FB_TARGET_BEGIN("avx2,bmi,bmi2,lzcnt,popcnt")
 
 FB_INLINE uint64_t fb_avx2_below(__m256i v, char low, char count) { /* low <= v < low + count, as bits */
     __m256i from = _mm256_sub_epi8(v, _mm256_set1_epi8(low));
@@ -81,10 +95,9 @@ FB_INLINE void fb_avx2_masks(const uint8_t *p, size_t n, fb_masks *m) {
 #include "blocks.h"
 #undef FB_FN
 #undef FB_ASCII_MASKS
-#pragma GCC pop_options
+FB_TARGET_END
 
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,bmi,bmi2,lzcnt,popcnt")
+FB_TARGET_BEGIN("avx512f,avx512bw,avx512vl,bmi,bmi2,lzcnt,popcnt")
 
 FB_INLINE uint64_t fb_avx512_below(__m512i v, char low, char count) {
     return _mm512_cmplt_epu8_mask(_mm512_sub_epi8(v, _mm512_set1_epi8(low)), _mm512_set1_epi8(count));
@@ -112,7 +125,61 @@ FB_INLINE void fb_avx512_masks(const uint8_t *p, size_t n, fb_masks *m) {
 #include "blocks.h"
 #undef FB_FN
 #undef FB_ASCII_MASKS
-#pragma GCC pop_options
+FB_TARGET_END
+#endif
+
+#ifdef FB_NEON /* compared with pieces.h under emulation (tools/scan_check.c); not timed on a real machine yet */
+typedef struct {
+    uint8x16_t part[4];
+} fb_neon_bytes;
+
+/* One bit for each byte that is all ones. */
+FB_INLINE uint64_t fb_neon_bits(fb_neon_bytes v) {
+    static const uint8_t places[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
+    uint8x16_t place = vld1q_u8(places);
+    uint8x16_t low = vpaddq_u8(vandq_u8(v.part[0], place), vandq_u8(v.part[1], place));
+    uint8x16_t high = vpaddq_u8(vandq_u8(v.part[2], place), vandq_u8(v.part[3], place));
+    low = vpaddq_u8(low, high);
+    return vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(low, low)), 0);
+}
+
+FB_INLINE uint64_t fb_neon_below(fb_neon_bytes v, uint8_t low, uint8_t count) {
+    for (int k = 0; k < 4; k++) v.part[k] = vcltq_u8(vsubq_u8(v.part[k], vdupq_n_u8(low)), vdupq_n_u8(count));
+    return fb_neon_bits(v);
+}
+
+FB_INLINE uint64_t fb_neon_equal(fb_neon_bytes v, uint8_t c) {
+    for (int k = 0; k < 4; k++) v.part[k] = vceqq_u8(v.part[k], vdupq_n_u8(c));
+    return fb_neon_bits(v);
+}
+
+FB_INLINE void fb_neon_masks(const uint8_t *p, size_t n, fb_masks *m) {
+    uint8_t tail[64];
+    fb_neon_bytes v;
+    if (n < 64) {
+        memset(tail, 0, sizeof tail);
+        memcpy(tail, p, n);
+        p = tail;
+    }
+    for (int k = 0; k < 4; k++) v.part[k] = vld1q_u8(p + 16 * k);
+    memset(m, 0, sizeof *m);
+    m->upper = fb_neon_below(v, 'A', 26);
+    m->lower = fb_neon_below(v, 'a', 26);
+    m->number = fb_neon_below(v, '0', 10);
+    m->space = fb_neon_equal(v, ' ');
+    m->blank = m->space | fb_neon_below(v, 9, 5);
+    m->newline = fb_neon_equal(v, '\n') | fb_neon_equal(v, '\r');
+    m->quote = fb_neon_equal(v, '\'');
+    m->slash = fb_neon_equal(v, '/');
+    m->high = fb_neon_below(v, 0x80, 128);
+    if (m->high) m->more = fb_neon_below(v, 0x80, 64);
+}
+
+#define FB_FN(name) fb_neon_##name
+#define FB_ASCII_MASKS fb_neon_masks
+#include "blocks.h"
+#undef FB_FN
+#undef FB_ASCII_MASKS
 #endif
 
 /* The instruction sets, best first; fb_paths[i] goes with fb_path_names[i]. */
@@ -134,6 +201,9 @@ static const fb_path fb_paths[] = {
 #ifdef FB_X86
     {"avx512", {fb_avx512_gpt2, fb_avx512_cl100k, fb_avx512_o200k}, fb_has_avx512},
     {"avx2", {fb_avx2_gpt2, fb_avx2_cl100k, fb_avx2_o200k}, fb_has_avx2},
+#endif
+#ifdef FB_NEON
+    {"neon", {fb_neon_gpt2, fb_neon_cl100k, fb_neon_o200k}, fb_always},
 #endif
     {"scalar", {fb_scalar_scan, fb_scalar_scan, fb_scalar_scan}, fb_always},
 };
