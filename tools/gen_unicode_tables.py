@@ -203,7 +203,7 @@ def generate() -> str:
     return "\n\n".join(parts) + "\n"
 
 
-SCANNER_CLASSES = {"Lu": 1, "Lt": 1, "Ll": 2, "Lm": 3, "Lo": 3, "M": 4, "N": 5}
+SCANNER_CLASSES = {"Lu": 1, "Lt": 1, "Ll": 2, "Lm": 3, "Lo": 3, "M": 4, "N": 5, "P": 8, "S": 8}
 SPACE, NEWLINE = 6, 7
 
 

@@ -12,6 +12,7 @@
 static const fb_pattern patterns[] = {
     {FB_GPT2, 0, 1, 0},   {FB_CL100K, 3, 1, 1}, {FB_CL100K, 3, 1, 0},
     {FB_CL100K, 1, 1, 0}, {FB_O200K, 3, 1, 0},  {FB_O200K, 1, 0, 0},
+    {FB_DEEPSEEK, 3, 0, 0},
 };
 
 static int check(const char *name, const uint8_t *text, size_t n, size_t *ends) {

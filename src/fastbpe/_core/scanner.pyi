@@ -8,7 +8,7 @@ def paths() -> list[str]: ...
 class Scanner(Splitter):
     def __init__(
         self,
-        family: Literal["gpt2", "cl100k", "o200k"],
+        family: Literal["gpt2", "cl100k", "o200k", "deepseek"],
         *,
         n_digits: int,
         contractions: bool = True,

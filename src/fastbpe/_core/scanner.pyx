@@ -17,13 +17,14 @@ cdef extern from "simd/scan.h" nogil:
     int FB_GPT2
     int FB_CL100K
     int FB_O200K
+    int FB_DEEPSEEK
     size_t FB_ROOM
     ctypedef size_t (*fb_scan_fn)(
         const uint8_t* text, size_t n, size_t* at, size_t* ends, size_t room, const fb_pattern* pattern
     ) noexcept
     ctypedef struct fb_path:
         const char* name
-        fb_scan_fn scan[3]
+        fb_scan_fn scan[4]
         int (*present)() noexcept
     size_t FB_N_PATHS
     const fb_path fb_paths[1]
@@ -31,7 +32,7 @@ cdef extern from "simd/scan.h" nogil:
 
 cdef const size_t ENDS_PER_CALL = 4096  # 32 KB: with the text they stand for, within the first-level cache
 
-_FAMILIES = {"gpt2": FB_GPT2, "cl100k": FB_CL100K, "o200k": FB_O200K}
+_FAMILIES = {"gpt2": FB_GPT2, "cl100k": FB_CL100K, "o200k": FB_O200K, "deepseek": FB_DEEPSEEK}
 
 
 def paths():
@@ -41,7 +42,7 @@ def paths():
 
 @cython.final
 cdef class Scanner(Splitter):
-    """Pieces of a pattern family: "gpt2", "cl100k" or "o200k".
+    """Pieces of a pattern family: "gpt2", "cl100k", "o200k" or "deepseek".
 
     n_digits: numbers go in groups of at most so many, up to 9; 0: no limit. contractions: as in
     cl100k pieces of their own, as in o200k the end of a word. end_is_one_piece: white space up to the

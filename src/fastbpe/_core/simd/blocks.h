@@ -10,7 +10,8 @@
  */
 
 /* Classify the characters outside ASCII, whole ones only, and return how many bytes of the block are known: up
- * to a character that the algebra does not take, white space outside ASCII or (but for gpt2) numbers. */
+ * to a character that the algebra does not take: white space outside ASCII, numbers (but for gpt2), and for
+ * deepseek characters of no class. */
 FB_INLINE size_t FB_FN(classify_high)(const uint8_t *p, size_t n, fb_masks * m, int family) {
     uint64_t rest = m->high;
     while (rest) {
@@ -19,6 +20,15 @@ FB_INLINE size_t FB_FN(classify_high)(const uint8_t *p, size_t n, fb_masks * m, 
         unsigned cls = fb_class_at(p + at, &n_bytes);
         uint64_t bits = fb_below(n_bytes) << at;
         if (cls == FB_SPACE || (cls == FB_NUMBER && family != FB_GPT2)) return at;
+        if (family == FB_DEEPSEEK) {
+            if (cls == FB_OTHER) return at;
+            if (fb_is_east_asian(p + at)) {
+                m->east |= bits;
+                rest &= ~bits;
+                continue;
+            }
+            m->graph |= cls == FB_SIGN ? bits : 0;
+        }
         m->upper |= cls == FB_UPPER ? bits : 0;
         m->lower |= cls == FB_LOWER ? bits : 0;
         m->letter |= cls == FB_LETTER ? bits : 0;
@@ -173,6 +183,21 @@ FB_INLINE size_t FB_FN(known_o200k)(const fb_masks * m, size_t n) {
     return hard ? (size_t)__builtin_ctzll(hard) : n;
 }
 
+FB_INLINE uint64_t FB_FN(starts_deepseek)(size_t n, const fb_masks *m, const fb_pattern *pattern) {
+    uint64_t valid = fb_below(n), words = m->upper | m->lower | m->letter | m->mark;
+    uint64_t sign = m->graph & ~(words | m->number);
+    uint64_t taken = FB_FN(taken)(sign, m, 0);
+    uint64_t blank = m->blank & ~taken, newline = m->newline & ~taken;
+    uint64_t sign_start = sign & ~(sign << 1) & ~(m->space << 1);
+    /* A lone sign of ASCII goes with the letters of ASCII behind it, and with no others. */
+    uint64_t plain = (m->upper | m->lower) & ~m->high & valid;
+    uint64_t joined = plain & ((sign_start & ~m->high) << 1);
+    uint64_t rest = (plain + joined) & ~plain & words;
+    return FB_FN(blank_starts)(blank, newline, words | sign) | sign_start | rest |
+           (words & ~(words << 1) & ~joined & ~((blank & ~newline) << 1)) | (m->east & ~(m->east << 1)) |
+           FB_FN(group_numbers)(m->number, pattern->n_digits) | 1;
+}
+
 /* The piece starts of the block of n_left bytes at p, bit 0 among them; *cut is the last one that is certain, and
  * *done says that the block reaches the end of the text. */
 FB_INLINE uint64_t FB_FN(block)(const uint8_t *p, size_t n_left, const fb_pattern *pattern, int family,
@@ -183,9 +208,15 @@ FB_INLINE uint64_t FB_FN(block)(const uint8_t *p, size_t n_left, const fb_patter
     if (m.high) {
         n = FB_FN(classify_high)(p, n, &m, family);
         if (family == FB_O200K && (m.letter | m.mark)) n = FB_FN(known_o200k)(&m, n);
-        uint64_t valid = fb_below(n);
-        m.upper &= valid, m.lower &= valid, m.letter &= valid, m.mark &= valid, m.number &= valid;
-        m.blank &= valid, m.newline &= valid, m.space &= valid, m.quote &= valid, m.slash &= valid;
+        fb_forget(&m, n);
+    }
+    if (family == FB_DEEPSEEK) { /* controls are left to pieces.h */
+        uint64_t known_classes = m.graph | m.blank | m.east | m.upper | m.lower | m.letter | m.mark | m.number;
+        uint64_t controls = fb_below(n) & ~known_classes;
+        if (controls) {
+            n = (size_t)__builtin_ctzll(controls);
+            fb_forget(&m, n);
+        }
     }
     *done = n == n_left;
     known = n;
@@ -196,7 +227,8 @@ FB_INLINE uint64_t FB_FN(block)(const uint8_t *p, size_t n_left, const fb_patter
     size_t shown = n;
     uint64_t starts = family == FB_GPT2     ? FB_FN(starts_gpt2)(p, n, &m, &shown, *done)
                       : family == FB_CL100K ? FB_FN(starts_cl100k)(p, n, &m, &shown, *done, pattern)
-                                            : FB_FN(starts_o200k)(p, n, &m, &shown, *done, pattern);
+                      : family == FB_O200K  ? FB_FN(starts_o200k)(p, n, &m, &shown, *done, pattern)
+                                            : FB_FN(starts_deepseek)(n, &m, pattern);
     if (*done) return starts;
     if (shown < known) known = shown;
     starts &= known >= 63 ? ~(uint64_t)0 : ((uint64_t)2 << known) - 1;
@@ -242,4 +274,9 @@ static size_t FB_FN(cl100k)(const uint8_t *text, size_t n, size_t *at, size_t *e
 static size_t FB_FN(o200k)(const uint8_t *text, size_t n, size_t *at, size_t *ends, size_t room,
                            const fb_pattern *pattern) {
     return FB_FN(scan)(text, n, at, ends, room, pattern, FB_O200K);
+}
+
+static size_t FB_FN(deepseek)(const uint8_t *text, size_t n, size_t *at, size_t *ends, size_t room,
+                              const fb_pattern *pattern) {
+    return FB_FN(scan)(text, n, at, ends, room, pattern, FB_DEEPSEEK);
 }

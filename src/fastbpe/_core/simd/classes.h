@@ -13,19 +13,21 @@
 
 /* The numbers are those that tools/gen_unicode_tables.py writes into the tables. */
 enum {
-    FB_OTHER = 0,  /* neither letter, mark, number nor white space */
+    FB_OTHER = 0,  /* none of the below: controls, unassigned, private use, … */
     FB_UPPER = 1,  /* Lu, Lt */
     FB_LOWER = 2,  /* Ll */
     FB_LETTER = 3, /* Lm, Lo: letters without case */
     FB_MARK = 4,   /* M */
     FB_NUMBER = 5, /* N */
     FB_SPACE = 6,  /* White_Space but for the two below */
-    FB_NEWLINE = 7 /* CR, LF */
+    FB_NEWLINE = 7, /* CR, LF */
+    FB_SIGN = 8    /* P, S */
 };
 
 #define FB_IS(cls, set) (((set) >> (cls)) & 1u)
 #define FB_SET(cls) (1u << (cls))
 #define FB_LETTERS (FB_SET(FB_UPPER) | FB_SET(FB_LOWER) | FB_SET(FB_LETTER))
+#define FB_OTHERS (FB_SET(FB_OTHER) | FB_SET(FB_SIGN))
 #define FB_BLANKS (FB_SET(FB_SPACE) | FB_SET(FB_NEWLINE))
 
 static inline size_t fb_char_bytes(uint8_t lead) {
@@ -54,6 +56,13 @@ static inline unsigned fb_class_at(const uint8_t *p, size_t *n_bytes) {
     }
     *n_bytes = 4;
     return fb_class_of((lead & 0x07) << 18 | (p[1] & 0x3Fu) << 12 | (p[2] & 0x3Fu) << 6 | (p[3] & 0x3Fu));
+}
+
+/* Whether the character at p is kana or Han as DeepSeek's pattern has them: U+3040-30FF, U+4E00-9FA5. */
+static inline int fb_is_east_asian(const uint8_t *p) {
+    if (p[0] < 0xE3 || p[0] > 0xE9) return 0;
+    uint32_t bytes = (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
+    return (bytes >= 0xE38180 && bytes <= 0xE383BF) || (bytes >= 0xE4B880 && bytes <= 0xE9BEA5);
 }
 
 /* The end of the run of characters of these classes that starts at i. */

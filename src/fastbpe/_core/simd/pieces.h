@@ -9,13 +9,13 @@
 #include "classes.h"
 
 typedef struct {
-    int family;           /* FB_GPT2, FB_CL100K or FB_O200K */
+    int family;           /* FB_GPT2, FB_CL100K, FB_O200K or FB_DEEPSEEK */
     int n_digits;         /* numbers go in groups of at most so many; 0: no limit */
     int contractions;     /* cl100k: pieces of their own; o200k: the end of a word; gpt2: always */
     int end_is_one_piece; /* white space up to the end of the text is one piece, newlines or not */
 } fb_pattern;
 
-enum { FB_GPT2, FB_CL100K, FB_O200K };
+enum { FB_GPT2, FB_CL100K, FB_O200K, FB_DEEPSEEK };
 
 static inline size_t fb_last_char(const uint8_t *text, size_t end) {
     do end--; while ((text[end] & 0xC0) == 0x80);
@@ -52,7 +52,7 @@ static inline size_t fb_gpt2_end(const uint8_t *text, size_t n, size_t i, const 
         unsigned cls = fb_class_at(text + at, &n_bytes);
         if (FB_IS(cls, FB_LETTERS)) return fb_run(text, n, at, FB_LETTERS);
         if (cls == FB_NUMBER) return fb_run(text, n, at, FB_SET(FB_NUMBER));
-        if (!FB_IS(cls, FB_BLANKS)) return fb_run(text, n, at, FB_SET(FB_OTHER) | FB_SET(FB_MARK));
+        if (!FB_IS(cls, FB_BLANKS)) return fb_run(text, n, at, FB_OTHERS | FB_SET(FB_MARK));
     }
     return fb_blank_end(text, n, i, pattern);
 }
@@ -62,7 +62,7 @@ static inline size_t fb_rest_end(const uint8_t *text, size_t n, size_t i, const 
     size_t n_bytes, at, end;
     if (fb_class_at(text + i, &n_bytes) == FB_NUMBER) return fb_numbers_end(text, n, i, pattern->n_digits);
     at = i + (text[i] == ' ');
-    end = fb_run(text, n, at, FB_SET(FB_OTHER) | FB_SET(FB_MARK));
+    end = fb_run(text, n, at, FB_OTHERS | FB_SET(FB_MARK));
     if (end == at) return fb_blank_end(text, n, i, pattern);
     while (end < n && (text[end] == '\n' || text[end] == '\r' || (text[end] == '/' && pattern->family == FB_O200K)))
         end++;
@@ -109,10 +109,61 @@ static inline size_t fb_o200k_end(const uint8_t *text, size_t n, size_t i, const
     return end;
 }
 
+/* DeepSeek's three patterns one after another. Numbers and east Asian runs are cut out first, so to the third
+ * pattern the text ends where one begins. */
+enum { FB_EAST_ASIAN = 9 };
+
+static inline unsigned fb_deepseek_class(const uint8_t *p, size_t *n_bytes) {
+    unsigned cls = fb_class_at(p, n_bytes);
+    return fb_is_east_asian(p) ? FB_EAST_ASIAN : cls;
+}
+
+static inline size_t fb_deepseek_run(const uint8_t *text, size_t n, size_t i, unsigned set) {
+    size_t n_bytes;
+    while (i < n && FB_IS(fb_deepseek_class(text + i, &n_bytes), set)) i += n_bytes;
+    return i;
+}
+
+static inline size_t fb_deepseek_end(const uint8_t *text, size_t n, size_t i, const fb_pattern *pattern) {
+    const unsigned words = FB_LETTERS | FB_SET(FB_MARK), ends = FB_SET(FB_NUMBER) | FB_SET(FB_EAST_ASIAN);
+    size_t n_bytes, at, after, last, unused;
+    unsigned cls = fb_deepseek_class(text + i, &n_bytes);
+    if (cls == FB_NUMBER) return fb_numbers_end(text, n, i, pattern->n_digits);
+    if (cls == FB_EAST_ASIAN) return fb_deepseek_run(text, n, i, FB_SET(FB_EAST_ASIAN));
+    if (FB_IS(cls, words)) return fb_deepseek_run(text, n, i, words);
+    if (cls == FB_SIGN && text[i] < 0x80 && i + 1 < n && (uint8_t)((text[i + 1] | 0x20) - 'a') < 26) {
+        for (at = i + 1; at < n && (uint8_t)((text[at] | 0x20) - 'a') < 26;) at++;
+        return at;
+    }
+    if (cls == FB_OTHER || cls == FB_SPACE) { /* one of them goes with the word behind it */
+        at = fb_deepseek_run(text, n, i + n_bytes, words);
+        if (at > i + n_bytes) return at;
+    }
+    at = fb_deepseek_run(text, n, i + (text[i] == ' '), FB_SET(FB_SIGN));
+    if (at > i + (text[i] == ' ')) {
+        while (at < n && (text[at] == '\n' || text[at] == '\r')) at++;
+        return at;
+    }
+    if (cls == FB_OTHER) { /* matched by nothing: up to one that goes with a word, or to another class */
+        for (at = i + n_bytes; at < n && fb_deepseek_class(text + at, &n_bytes) == FB_OTHER; at += n_bytes) {
+            after = at + n_bytes;
+            if (after < n && FB_IS(fb_deepseek_class(text + after, &unused), words)) break;
+        }
+        return at;
+    }
+    after = fb_run(text, n, i, FB_BLANKS);
+    for (at = after; at > i; at--)
+        if (text[at - 1] == '\n' || text[at - 1] == '\r') return at;
+    if (after == n || FB_IS(fb_deepseek_class(text + after, &unused), ends)) return after;
+    last = fb_last_char(text, after);
+    return last > i ? last : after;
+}
+
 static inline size_t fb_piece_end(const uint8_t *text, size_t n, size_t i, const fb_pattern *pattern) {
     if (pattern->family == FB_GPT2) return fb_gpt2_end(text, n, i, pattern);
     if (pattern->family == FB_CL100K) return fb_cl100k_end(text, n, i, pattern);
-    return fb_o200k_end(text, n, i, pattern);
+    if (pattern->family == FB_O200K) return fb_o200k_end(text, n, i, pattern);
+    return fb_deepseek_end(text, n, i, pattern);
 }
 
 #endif

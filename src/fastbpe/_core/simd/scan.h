@@ -38,10 +38,20 @@ typedef struct {
     uint64_t number, blank;  /* N, White_Space */
     uint64_t newline, space; /* CR LF, U+0020 */
     uint64_t quote, slash;   /* U+0027, U+002F */
+    uint64_t graph;          /* ASCII but for controls and the space; for deepseek: P, S */
+    uint64_t east;           /* for deepseek: kana and Han */
     uint64_t high, more;     /* bytes of characters outside ASCII; those that are not their first */
 } fb_masks;
 
 FB_INLINE uint64_t fb_below(size_t n) { return n >= 64 ? ~(uint64_t)0 : ((uint64_t)1 << n) - 1; }
+
+/* Only the first n bytes are known. */
+FB_INLINE void fb_forget(fb_masks *m, size_t n) {
+    uint64_t known = fb_below(n);
+    m->upper &= known, m->lower &= known, m->letter &= known, m->mark &= known, m->number &= known;
+    m->blank &= known, m->newline &= known, m->space &= known, m->quote &= known, m->slash &= known;
+    m->graph &= known, m->east &= known;
+}
 
 typedef size_t (*fb_scan_fn)(const uint8_t *text, size_t n, size_t *at, size_t *ends, size_t room,
                              const fb_pattern *pattern);
@@ -86,6 +96,7 @@ FB_INLINE void fb_avx2_masks(const uint8_t *p, size_t n, fb_masks *m) {
                  (fb_avx2_equal(high, '\n') | fb_avx2_equal(high, '\r')) << 32;
     m->quote = fb_avx2_equal(low, '\'') | fb_avx2_equal(high, '\'') << 32;
     m->slash = fb_avx2_equal(low, '/') | fb_avx2_equal(high, '/') << 32;
+    m->graph = fb_avx2_below(low, '!', 94) | fb_avx2_below(high, '!', 94) << 32;
     m->high = (uint32_t)_mm256_movemask_epi8(low) | (uint64_t)(uint32_t)_mm256_movemask_epi8(high) << 32;
     if (m->high) m->more = fb_avx2_below(low, (char)0x80, 64) | fb_avx2_below(high, (char)0x80, 64) << 32;
 }
@@ -116,6 +127,7 @@ FB_INLINE void fb_avx512_masks(const uint8_t *p, size_t n, fb_masks *m) {
     m->newline = fb_avx512_equal(v, '\n') | fb_avx512_equal(v, '\r');
     m->quote = fb_avx512_equal(v, '\'');
     m->slash = fb_avx512_equal(v, '/');
+    m->graph = fb_avx512_below(v, '!', 94);
     m->high = _mm512_movepi8_mask(v);
     m->more = fb_avx512_below(v, (char)0x80, 64);
 }
@@ -171,6 +183,7 @@ FB_INLINE void fb_neon_masks(const uint8_t *p, size_t n, fb_masks *m) {
     m->newline = fb_neon_equal(v, '\n') | fb_neon_equal(v, '\r');
     m->quote = fb_neon_equal(v, '\'');
     m->slash = fb_neon_equal(v, '/');
+    m->graph = fb_neon_below(v, '!', 94);
     m->high = fb_neon_below(v, 0x80, 128);
     if (m->high) m->more = fb_neon_below(v, 0x80, 64);
 }
@@ -185,7 +198,7 @@ FB_INLINE void fb_neon_masks(const uint8_t *p, size_t n, fb_masks *m) {
 /* The instruction sets, best first; fb_paths[i] goes with fb_path_names[i]. */
 typedef struct {
     const char *name;
-    fb_scan_fn scan[3]; /* by family */
+    fb_scan_fn scan[4]; /* by family */
     int (*present)(void);
 } fb_path;
 
@@ -199,13 +212,13 @@ static int fb_has_avx2(void) { return __builtin_cpu_supports("avx2") && __builti
 
 static const fb_path fb_paths[] = {
 #ifdef FB_X86
-    {"avx512", {fb_avx512_gpt2, fb_avx512_cl100k, fb_avx512_o200k}, fb_has_avx512},
-    {"avx2", {fb_avx2_gpt2, fb_avx2_cl100k, fb_avx2_o200k}, fb_has_avx2},
+    {"avx512", {fb_avx512_gpt2, fb_avx512_cl100k, fb_avx512_o200k, fb_avx512_deepseek}, fb_has_avx512},
+    {"avx2", {fb_avx2_gpt2, fb_avx2_cl100k, fb_avx2_o200k, fb_avx2_deepseek}, fb_has_avx2},
 #endif
 #ifdef FB_NEON
-    {"neon", {fb_neon_gpt2, fb_neon_cl100k, fb_neon_o200k}, fb_always},
+    {"neon", {fb_neon_gpt2, fb_neon_cl100k, fb_neon_o200k, fb_neon_deepseek}, fb_always},
 #endif
-    {"scalar", {fb_scalar_scan, fb_scalar_scan, fb_scalar_scan}, fb_always},
+    {"scalar", {fb_scalar_scan, fb_scalar_scan, fb_scalar_scan, fb_scalar_scan}, fb_always},
 };
 
 #define FB_N_PATHS (sizeof fb_paths / sizeof *fb_paths)
