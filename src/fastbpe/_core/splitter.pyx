@@ -69,6 +69,25 @@ cdef class Splitter:
             utf8_release(&view)
             ends_free(&ends)
 
+    def count(self, text):
+        """How many pieces a text has, without a list of them."""
+        cdef Utf8 view
+        cdef Ends ends
+        cdef size_t at = 0, n_pieces = 0
+        ends.items = NULL
+        ends.n = ends.capacity = 0
+        utf8_of(text, &view)
+        try:
+            with nogil:
+                while at < view.n:
+                    ends.n = 0
+                    at = self.split(view.data, view.n, at, &ends)
+                    n_pieces += ends.n
+            return n_pieces
+        finally:
+            utf8_release(&view)
+            ends_free(&ends)
+
     def __repr__(self):
         return "none"
 

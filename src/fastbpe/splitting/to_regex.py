@@ -75,8 +75,7 @@ def compile_regex(pattern: str) -> regex.Pattern[str]:
     Raises PatternError for what does not parse or can match the empty string.
     """
     node = parse(pattern)
-    if can_match_empty(node):
-        raise _matches_empty(pattern)
+    refuse_empty_matches(pattern, node)
     if _parts(node, unrolled=True) - _parts(node, unrolled=False) > MAX_ADDED_PARTS:
         raise PatternError(
             f"the split pattern {_shortened(pattern)!r} repeats groups within repeated groups more than "
@@ -91,6 +90,12 @@ def compile_regex(pattern: str) -> regex.Pattern[str]:
     if compiled.match("") is not None:
         raise _matches_empty(pattern)
     return compiled
+
+
+def refuse_empty_matches(pattern: str, node: Node) -> None:
+    """Raise PatternError if the pattern, parsed, can match the empty string."""
+    if can_match_empty(node):
+        raise _matches_empty(pattern)
 
 
 def find_pieces(compiled: regex.Pattern[str], text: str) -> list[str]:

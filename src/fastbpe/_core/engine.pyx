@@ -1,0 +1,458 @@
+"""Engine: the splitter of any pattern that compiles to a program, by backtracking, without the GIL.
+
+Leftmost-first, like the engines that tokenizers run on. What is still to be tried lies on a stack of frames:
+the operation that goes on from there, and where. Every operation takes a step, and so do four bytes of a run;
+the steps are bounded, the frames as well, so hostile text ends in an error and not in a hang.
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcmp, memcpy
+
+from fastbpe._core.splitter cimport Ends, Splitter, ends_add
+
+from fastbpe.errors import PatternError
+
+cdef enum:
+    # As in splitting.program.Op.
+    OP_FAIL = 0
+    OP_MATCH = 1
+    OP_BYTE = 2
+    OP_TEXT = 3
+    OP_SET = 4
+    OP_RUN = 5
+    OP_RUN_GREEDY = 6
+    OP_RUN_LAZY = 7
+    OP_CHOICE = 8
+    OP_JUMP = 9
+    OP_SAVE = 10
+    OP_CUT = 11
+    OP_RETURN = 12
+    OP_NOT = 13
+    OP_NOT_END = 14
+    OP_AHEAD = 15
+    OP_BEHIND = 16
+    OP_BACK = 17
+    OP_MARK = 18
+    OP_CHECK = 19
+
+cdef enum:
+    N_REGISTERS = 128  # splitting.program.MAX_DEPTH
+    N_SYMBOLS = 257  # the bytes, and the end of the text
+    N_BLOCKS = 0x1100  # of 256 code points, as in splitting.set_tables
+    FIRST_FRAMES = 64
+    PIECES_PER_CALL = 4096
+    SOME_ARE_MEMBERS = 5
+
+cdef const uint32_t NO_LIMIT = 0xFFFFFFFF
+cdef const size_t NONE = <size_t> -1
+cdef const size_t MAX_FRAMES = 1 << 22  # 96 MB
+# A call of split() may take STEPS + STEPS_PER_BYTE for each byte that is left, about a microsecond a byte,
+# and ends early only if it took less than a quarter of that for the bytes it has done: so all calls
+# together are bounded by a multiple of the text as well. Tokenizer patterns take about 2 steps a byte.
+cdef const int64_t STEPS = 1 << 20
+cdef const int64_t STEPS_PER_BYTE = 256
+
+
+cdef struct Frame:
+    uint32_t pc
+    uint32_t extra
+    size_t at
+    size_t low
+
+
+cdef struct Saved:
+    size_t n_frames
+    size_t at
+
+
+cdef struct Scratch:
+    # What one call of split() works with.
+    Frame* frames
+    size_t n_frames
+    size_t capacity
+    int64_t steps_left
+    Frame first_frames[FIRST_FRAMES]
+    Saved saved[N_REGISTERS]
+    size_t marks[N_REGISTERS]
+
+
+@cython.final
+cdef class Engine(Splitter):
+    """Pieces are the matches of a program and what lies between them.
+
+    pattern: for messages; the rest is what `splitting.program.compile_program` made, and is trusted.
+    """
+
+    cdef const uint32_t* _code
+    cdef const uint32_t* _tables
+    cdef const uint32_t* _lists
+    cdef const uint8_t* _follows
+    cdef const uint8_t* _set_bytes
+    cdef const uint16_t* _set_index
+    cdef const uint32_t* _set_blocks
+    cdef tuple _owners
+    cdef str _pattern
+
+    def __init__(
+        self, str pattern not None, *, code, tables, lists, bytes follows not None, bytes set_bytes not None,
+        set_index, set_blocks,
+    ):
+        cdef bytes words = code.tobytes(), table_words = tables.tobytes(), list_words = lists.tobytes()
+        cdef bytes index = set_index.tobytes(), blocks = set_blocks.tobytes()
+        self._pattern = pattern
+        self._owners = words, table_words, list_words, follows, set_bytes, index, blocks
+        self._code = <const uint32_t*> PyBytes_AS_STRING(words)
+        self._tables = <const uint32_t*> PyBytes_AS_STRING(table_words)
+        self._lists = <const uint32_t*> PyBytes_AS_STRING(list_words)
+        self._follows = <const uint8_t*> PyBytes_AS_STRING(follows)
+        self._set_bytes = <const uint8_t*> PyBytes_AS_STRING(set_bytes)
+        self._set_index = <const uint16_t*> PyBytes_AS_STRING(index)
+        self._set_blocks = <const uint32_t*> PyBytes_AS_STRING(blocks)
+
+    cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
+        cdef Scratch scratch
+        scratch.frames = scratch.first_frames
+        scratch.n_frames = 0
+        scratch.capacity = FIRST_FRAMES
+        scratch.steps_left = STEPS + STEPS_PER_BYTE * <int64_t> (n - at)
+        try:
+            return self._pieces(data, n, at, ends, &scratch)
+        finally:
+            if scratch.frames != scratch.first_frames:
+                free(scratch.frames)
+
+    cdef size_t _pieces(
+        self, const uint8_t* data, size_t n, size_t begin, Ends* ends, Scratch* scratch
+    ) except? 0 nogil:
+        cdef size_t at = begin, start = begin, end, n_before = ends.n
+        cdef int64_t steps = scratch.steps_left
+        while at < n:
+            if not self._follows[data[at]]:
+                at += _char_bytes(data[at])
+                continue
+            end = self._match(data, n, at, scratch)
+            if end == at:
+                at += _char_bytes(data[at])
+                continue
+            if at > start:
+                ends_add(ends, at)
+            ends_add(ends, end)
+            start = at = end
+            if ends.n - n_before >= PIECES_PER_CALL:
+                if steps - scratch.steps_left <= STEPS_PER_BYTE // 4 * <int64_t> (at - begin):
+                    return at
+        if start < n:
+            ends_add(ends, n)
+        return n
+
+    cdef size_t _match(self, const uint8_t* data, size_t n, size_t begin, Scratch* scratch) except? 0 nogil:
+        """The end of the match that begins here; `begin` if there is none."""
+        cdef const uint32_t* code = self._code
+        cdef const uint32_t* words = code + 1
+        cdef size_t at = begin, low
+        cdef uint32_t target
+        scratch.n_frames = 0
+        while True:
+            scratch.steps_left -= 1
+            if words[0] == OP_RUN:
+                at = self._run(words, data, n, at, scratch)
+                if at != NONE:
+                    words += 4
+                    continue
+            elif words[0] == OP_CHOICE:
+                target = self._tables[words[1] * N_SYMBOLS + (data[at] if at < n else N_SYMBOLS - 1)]
+                if self._lists[target]:
+                    if self._lists[target + 1]:
+                        self._push(scratch, words, target + 1, at, 0)
+                    words = code + self._lists[target]
+                    continue
+            elif words[0] == OP_MATCH:
+                return at
+            elif words[0] == OP_BYTE:
+                if at < n and data[at] == words[1]:
+                    at += 1
+                    words += 2
+                    continue
+            elif words[0] == OP_SET:
+                at = self._one(words[1], data, n, at)
+                if at != NONE:
+                    words += 2
+                    continue
+            elif words[0] == OP_AHEAD:
+                if (self._one(words[1], data, n, at) != NONE) != words[2]:
+                    words += 3
+                    continue
+            elif words[0] == OP_BEHIND:
+                low = _back(data, at, 1)
+                if (low != NONE and self._one(words[1], data, n, low) != NONE) != words[2]:
+                    words += 3
+                    continue
+            elif words[0] == OP_RUN_GREEDY:
+                low = self._counted(words[1], data, n, at, words[2])
+                if low != NONE:
+                    at = self._rest(words, data, n, low, scratch)
+                    if at > low:
+                        self._push(scratch, words, 0, at, low)
+                    words += 5
+                    continue
+            elif words[0] == OP_RUN_LAZY:
+                at = self._counted(words[1], data, n, at, words[2])
+                if at != NONE:
+                    if words[3]:
+                        self._push(scratch, words, words[3], at, 0)
+                    words += 5
+                    continue
+            elif words[0] == OP_TEXT:
+                if n - at >= words[1] and memcmp(data + at, words + 2, words[1]) == 0:
+                    at += words[1]
+                    words += 2 + (words[1] + 3) // 4
+                    continue
+            elif words[0] == OP_JUMP:
+                words = code + words[1]
+                continue
+            elif words[0] == OP_SAVE:
+                scratch.saved[words[1]].n_frames = scratch.n_frames
+                scratch.saved[words[1]].at = at
+                words += 2
+                continue
+            elif words[0] == OP_CUT:
+                scratch.n_frames = scratch.saved[words[1]].n_frames
+                words += 2
+                continue
+            elif words[0] == OP_RETURN:
+                scratch.n_frames = scratch.saved[words[1]].n_frames
+                at = scratch.saved[words[1]].at
+                words += 2
+                continue
+            elif words[0] == OP_NOT:
+                scratch.saved[words[1]].n_frames = scratch.n_frames
+                self._push(scratch, words, 0, at, 0)
+                words += 3
+                continue
+            elif words[0] == OP_NOT_END:
+                scratch.n_frames = scratch.saved[words[1]].n_frames
+            elif words[0] == OP_BACK:
+                at = _back(data, at, words[1])
+                if at != NONE:
+                    words += 2
+                    continue
+            elif words[0] == OP_MARK:
+                self._push(scratch, words, 0, scratch.marks[words[1]], 0)
+                scratch.marks[words[1]] = at
+                words += 2
+                continue
+            elif words[0] == OP_CHECK:
+                words = code + words[2] if at == scratch.marks[words[1]] else words + 3
+                continue
+            if scratch.steps_left < 0:
+                self._give_up(begin, "steps")
+            words = self._resume(data, n, &at, scratch)
+            if words == NULL:
+                return begin
+
+    cdef const uint32_t* _resume(
+        self, const uint8_t* data, size_t n, size_t* at, Scratch* scratch
+    ) noexcept nogil:
+        """The operation and place to go on from after a failure; NULL if nothing is left to try."""
+        cdef const uint32_t* words
+        cdef Frame* frame
+        while scratch.n_frames:
+            scratch.steps_left -= 1
+            frame = scratch.frames + scratch.n_frames - 1
+            words = self._code + frame.pc
+            if words[0] == OP_CHOICE:
+                at[0] = frame.at
+                words = self._code + self._lists[frame.extra]
+                frame.extra += 1
+                if not self._lists[frame.extra]:
+                    scratch.n_frames -= 1
+                return words
+            if words[0] == OP_RUN_GREEDY:
+                if self._give_back(words, data, frame, scratch):
+                    at[0] = frame.at
+                    return words + 5
+            elif words[0] == OP_RUN_LAZY:
+                if self._take_more(words, data, n, frame, scratch):
+                    at[0] = frame.at
+                    return words + 5
+            else:
+                scratch.n_frames -= 1
+                if words[0] == OP_NOT:
+                    at[0] = frame.at
+                    return self._code + words[2]
+                scratch.marks[words[1]] = frame.at  # MARK
+        return NULL
+
+    cdef bint _give_back(
+        self, const uint32_t* words, const uint8_t* data, Frame* frame, Scratch* scratch
+    ) noexcept nogil:
+        """Shorten a greedy run by one character, or by more up to one that what follows can begin with."""
+        cdef const uint8_t* follows = self._follows + words[4] * N_SYMBOLS
+        cdef size_t at = frame.at
+        while at > frame.low:
+            at -= 1
+            while data[at] & 0xC0 == 0x80:
+                at -= 1
+            if follows[data[at]]:
+                scratch.steps_left -= (frame.at - at) >> 2
+                frame.at = at
+                if at == frame.low:
+                    scratch.n_frames -= 1
+                return True
+        scratch.steps_left -= (frame.at - at) >> 2
+        scratch.n_frames -= 1
+        return False
+
+    cdef bint _take_more(
+        self, const uint32_t* words, const uint8_t* data, size_t n, Frame* frame, Scratch* scratch
+    ) noexcept nogil:
+        """Lengthen a lazy run by one character, or by more up to one that what follows can begin with."""
+        cdef const uint8_t* follows = self._follows + words[4] * N_SYMBOLS
+        cdef size_t at = frame.at
+        while frame.extra:
+            at = self._one(words[1], data, n, at)
+            if at == NONE:
+                break
+            frame.extra -= frame.extra != NO_LIMIT
+            scratch.steps_left -= 1
+            if follows[data[at] if at < n else N_SYMBOLS - 1]:
+                frame.at = at
+                if frame.extra == 0:
+                    scratch.n_frames -= 1
+                return True
+        scratch.n_frames -= 1
+        return False
+
+    cdef inline size_t _run(
+        self, const uint32_t* words, const uint8_t* data, size_t n, size_t at, Scratch* scratch
+    ) noexcept nogil:
+        """The end of a run of the fewest characters and what more there is; NONE if there are too few."""
+        at = self._counted(words[1], data, n, at, words[2])
+        return at if at == NONE else self._rest(words, data, n, at, scratch)
+
+    cdef inline size_t _counted(
+        self, uint32_t number, const uint8_t* data, size_t n, size_t at, uint32_t n_chars
+    ) noexcept nogil:
+        while n_chars:
+            at = self._one(number, data, n, at)
+            if at == NONE:
+                return NONE
+            n_chars -= 1
+        return at
+
+    cdef inline size_t _rest(
+        self, const uint32_t* words, const uint8_t* data, size_t n, size_t at, Scratch* scratch
+    ) noexcept nogil:
+        """The end of the run of at most words[3] members of the set from here."""
+        cdef const uint8_t* said = self._set_bytes + words[1] * 256
+        cdef size_t begin = at, next_at
+        cdef uint32_t more = words[3]
+        if more == NO_LIMIT:
+            while True:
+                while at < n and said[data[at]] == 1:
+                    at += 1
+                if at >= n or not said[data[at]]:
+                    break
+                next_at = self._one(words[1], data, n, at)
+                if next_at == NONE:
+                    break
+                at = next_at
+        else:
+            while more:
+                next_at = self._one(words[1], data, n, at)
+                if next_at == NONE:
+                    break
+                at = next_at
+                more -= 1
+        scratch.steps_left -= (at - begin) >> 2
+        return at
+
+    cdef inline size_t _one(self, uint32_t number, const uint8_t* data, size_t n, size_t at) noexcept nogil:
+        """The end of the character here if it is a member of the set, else NONE."""
+        cdef uint8_t said
+        if at >= n:
+            return NONE
+        said = self._set_bytes[number * 256 + data[at]]
+        if said == 0:
+            return NONE
+        if said < SOME_ARE_MEMBERS:
+            return at + said
+        return self._looked_up(number, data, at)
+
+    cdef size_t _looked_up(self, uint32_t number, const uint8_t* data, size_t at) noexcept nogil:
+        """`_one` for a character whose first byte does not decide."""
+        cdef uint32_t code_point = data[at], n_bytes, block
+        if code_point < 0xE0:
+            code_point = (code_point & 0x1F) << 6 | (data[at + 1] & 0x3F)
+            n_bytes = 2
+        elif code_point < 0xF0:
+            code_point = (code_point & 0x0F) << 12 | (data[at + 1] & 0x3F) << 6 | (data[at + 2] & 0x3F)
+            n_bytes = 3
+        else:
+            code_point = (code_point & 0x07) << 18 | (data[at + 1] & 0x3F) << 12
+            code_point |= (data[at + 2] & 0x3F) << 6 | (data[at + 3] & 0x3F)
+            n_bytes = 4
+        block = self._set_index[number * N_BLOCKS + (code_point >> 8)]
+        if self._set_blocks[block * 8 + ((code_point >> 5) & 7)] >> (code_point & 31) & 1:
+            return at + n_bytes
+        return NONE
+
+    cdef inline int _push(
+        self, Scratch* scratch, const uint32_t* words, uint32_t extra, size_t at, size_t low
+    ) except -1 nogil:
+        cdef Frame* frame
+        if scratch.n_frames == scratch.capacity:
+            self._grow(scratch, at)
+        frame = scratch.frames + scratch.n_frames
+        frame.pc = <uint32_t> (words - self._code)
+        frame.extra = extra
+        frame.at = at
+        frame.low = low
+        scratch.n_frames += 1
+        return 0
+
+    cdef int _grow(self, Scratch* scratch, size_t at) except -1 nogil:
+        cdef size_t capacity = 4 * scratch.capacity
+        cdef Frame* frames
+        if capacity > MAX_FRAMES:
+            self._give_up(at, "ways back to keep in mind")
+        frames = <Frame*> malloc(capacity * sizeof(Frame))
+        if frames == NULL:
+            with gil:
+                raise MemoryError(f"no memory for {capacity} ways back")
+        memcpy(frames, scratch.frames, scratch.n_frames * sizeof(Frame))
+        if scratch.frames != scratch.first_frames:
+            free(scratch.frames)
+        scratch.frames = frames
+        scratch.capacity = capacity
+        return 0
+
+    cdef int _give_up(self, size_t at, str what) except -1 with gil:
+        shown = self._pattern if len(self._pattern) <= 60 else self._pattern[:57] + "..."
+        raise PatternError(
+            f"the split pattern {shown!r} backtracks too much on this text: at byte {at} there are too many "
+            f"{what}; make repetitions possessive, as a++, and alternatives exclude one another, or give the "
+            "text in shorter parts"
+        )
+
+    def __repr__(self):
+        return "engine"
+
+
+cdef inline size_t _char_bytes(uint8_t lead) noexcept nogil:
+    return 1 if lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+
+
+cdef inline size_t _back(const uint8_t* data, size_t at, uint32_t n_chars) noexcept nogil:
+    """The place so many characters before this one; NONE if the text begins after it."""
+    while n_chars:
+        if at == 0:
+            return NONE
+        at -= 1
+        while data[at] & 0xC0 == 0x80:
+            at -= 1
+        n_chars -= 1
+    return at

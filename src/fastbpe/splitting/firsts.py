@@ -1,0 +1,140 @@
+"""What can come first where a part of a pattern matches: what tells the engine which ways not to try.
+
+All of it is for patterns as `program.simplified` leaves them, and errs on the safe side: a character that is
+left out certainly cannot come next in a match; one that is in it may.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TypeAlias
+
+from fastbpe.splitting.charset import ANY, CharSet, Range
+from fastbpe.splitting.nodes import Alternation, Atomic, Chars, Concat, Look, Node, Repeat, can_match_empty
+
+#: One bit for each byte that can come next, and bit 256 for the end of the text.
+ByteMask: TypeAlias = int
+
+END_BIT = 256
+
+
+@dataclass(frozen=True)
+class First:
+    """The characters that can come next, and whether the text may end here."""
+
+    characters: CharSet
+    end: bool
+
+    def __or__(self, other: First) -> First:
+        if ANY in (self.characters, other.characters):
+            return First(ANY, self.end or other.end)
+        return First(self.characters | other.characters, self.end or other.end)
+
+    def __and__(self, other: First) -> First:
+        if other.characters == ANY:
+            return First(self.characters, self.end and other.end)
+        return First(self.characters & other.characters, self.end and other.end)
+
+    @property
+    def mask(self) -> ByteMask:
+        """The bytes that the characters begin with."""
+        return first_bytes(self.characters) | int(self.end) << END_BIT
+
+
+ANYTHING = First(ANY, True)
+_NOTHING = First(CharSet(()), False)
+
+
+def first(node: Node, follow: First) -> First:
+    r"""What can come next where the node matches and `follow` comes after it.
+
+    >>> from fastbpe.splitting.syntax import parse
+    >>> first(parse("a?b?"), ANYTHING & first(parse("c"), ANYTHING))
+    First(characters=CharSet('a-c'), end=False)
+    """
+    if isinstance(node, Chars):
+        return First(node.characters, False)
+    if isinstance(node, Concat):
+        for part in reversed(node.parts):
+            follow = first(part, follow)
+        return follow
+    if isinstance(node, Alternation):
+        firsts = [first(branch, follow) for branch in node.branches]
+        ranges = [ends for each in firsts for ends in each.characters.ranges]
+        return First(CharSet.from_ranges(ranges), any(each.end for each in firsts))
+    if isinstance(node, Repeat):
+        begun = first_of_round(node, follow)
+        return begun | follow if node.minimum == 0 or can_match_empty(node.child) else begun
+    if isinstance(node, Atomic):
+        return first(node.child, follow)
+    if isinstance(node, Look) and not node.behind:
+        return follow & _first_of_look(node)
+    return follow
+
+
+def first_of_round(repeat: Repeat, follow: First) -> First:
+    """What can come next where one more round of a repetition begins."""
+    # Only a round that may be empty lets through what follows it, which may be a round again.
+    return first(repeat.child, follow if repeat.maximum == 1 else ANYTHING)
+
+
+def always_matches(node: Node) -> bool:
+    """Whether the node matches wherever it is tried; then what stands before it never has to give back."""
+    if isinstance(node, Concat):
+        return all(map(always_matches, node.parts))
+    if isinstance(node, Alternation):
+        return any(map(always_matches, node.branches))
+    if isinstance(node, Repeat):
+        return node.minimum == 0 or always_matches(node.child)
+    return isinstance(node, Atomic) and always_matches(node.child)
+
+
+def width(node: Node) -> int | None:
+    """How many characters the node matches, if it is always the same number."""
+    if isinstance(node, Chars):
+        return 1
+    if isinstance(node, Concat):
+        widths = [width(part) for part in node.parts]
+        return None if None in widths else sum(each for each in widths if each is not None)
+    if isinstance(node, Alternation):
+        (one, *others) = {width(branch) for branch in node.branches}
+        return None if others else one
+    if isinstance(node, Repeat):
+        inner = width(node.child)
+        return None if inner is None or node.minimum != node.maximum else inner * node.minimum
+    return width(node.child) if isinstance(node, Atomic) else 0
+
+
+@lru_cache(maxsize=1024)
+def first_bytes(characters: CharSet) -> ByteMask:
+    """The bytes with which the UTF-8 of the characters begins."""
+    mask = 0
+    for low, high in characters.ranges:
+        mask |= (2 << lead_byte(high)) - (1 << lead_byte(low))
+    return mask
+
+
+def lead_byte(code_point: int) -> int:
+    return chr(code_point).encode()[0]
+
+
+def characters_of_lead(lead: int) -> Range | None:
+    """The code points whose UTF-8 begins with a byte; None if there are none."""
+    if lead < 0x80:
+        return lead, lead
+    if 0xC2 <= lead < 0xE0:
+        return (lead & 0x1F) << 6, (lead & 0x1F) << 6 | 0x3F
+    if 0xE0 <= lead < 0xF0:
+        return max((lead & 0x0F) << 12, 0x800), (lead & 0x0F) << 12 | 0xFFF
+    if 0xF0 <= lead < 0xF5:
+        return max((lead & 0x07) << 18, 0x10000), min((lead & 0x07) << 18 | 0x3FFFF, 0x10FFFF)
+    return None
+
+
+def _first_of_look(node: Look) -> First:
+    """What a look-ahead lets come next."""
+    if not node.negative:
+        return first(node.child, ANYTHING)
+    # Only of a single character is it known that whatever begins it would match.
+    return First(~node.child.characters, True) if isinstance(node.child, Chars) else ANYTHING

@@ -1,0 +1,404 @@
+"""Compiling a parsed pattern to the program that `_core.engine` runs.
+
+A program is an array of words: operations with their operands, the first of which is a failure (a target of 0
+is none) and the second the start. Choices know what may come next (`firsts`): a branch that the next byte
+rules out is never tried, and a repetition gives nothing back where that could not help.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from fastbpe.splitting.charset import CharSet
+from fastbpe.splitting.firsts import (
+    ANYTHING,
+    END_BIT,
+    ByteMask,
+    First,
+    always_matches,
+    first,
+    first_of_round,
+    width,
+)
+from fastbpe.splitting.nodes import (
+    Alternation,
+    Atomic,
+    Chars,
+    Concat,
+    Look,
+    Mode,
+    Node,
+    Repeat,
+    can_match_empty,
+)
+from fastbpe.splitting.set_tables import SetTables
+from fastbpe.splitting.simplify import simplified
+
+MAX_WORDS = 1 << 16
+#: Choices, each with a table of a kilobyte.
+MAX_CHOICES = 1 << 10
+MAX_LIST_WORDS = 1 << 20
+#: Groups within groups that need a register; the engine has room for as many.
+MAX_DEPTH = 128
+MAX_LOOK_BEHIND_CHARS = 255
+
+NO_LIMIT = 0xFFFFFFFF
+_N_SYMBOLS = END_BIT + 1
+
+
+class Op(IntEnum):
+    """The operations; each value is the engine's. Operands in brackets."""
+
+    FAIL = 0
+    MATCH = 1
+    #: [byte]
+    BYTE = 2
+    #: [number of bytes, the bytes in words]
+    TEXT = 3
+    #: [set]
+    SET = 4
+    #: [set, fewest, how many more at most]: takes what it can and never gives back.
+    RUN = 5
+    #: [set, fewest, more, follow]: gives back up to a character that is in `follow`.
+    RUN_GREEDY = 6
+    #: [set, fewest, more, follow]
+    RUN_LAZY = 7
+    #: [table]: the targets that the next byte allows, in order.
+    CHOICE = 8
+    #: [target]
+    JUMP = 9
+    #: [register]: remembers the place, and how many ways back there are.
+    SAVE = 10
+    #: [register]: forgets the ways back since SAVE.
+    CUT = 11
+    #: [register]: CUT, and back to the place of SAVE.
+    RETURN = 12
+    #: [register, target]: SAVE; when all ways from here have failed, goes on at the target from here.
+    NOT = 13
+    #: [register]: CUT with the way to the target of NOT, and fail.
+    NOT_END = 14
+    #: [set, negative]: the next character is (not) in the set.
+    AHEAD = 15
+    #: [set, negative]: so for the character before.
+    BEHIND = 16
+    #: [characters]: that many back, or fail.
+    BACK = 17
+    #: [register]: remembers where a round begins that may be empty.
+    MARK = 18
+    #: [register, target]: leaves for the target if the round was empty.
+    CHECK = 19
+
+
+class UnsupportedError(Exception):
+    """The engine does not take the pattern."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """The arguments of an `Engine`, but for the pattern's text."""
+
+    code: array[int]
+    #: For each CHOICE, 257 indices into `lists`: for every byte, and for the end of the text.
+    tables: array[int]
+    #: Targets, each list ended by a 0.
+    lists: array[int]
+    #: 257 flags for each operand `follow`; the first are those of the whole pattern.
+    follows: bytes
+    set_bytes: bytes
+    set_index: array[int]
+    set_blocks: array[int]
+
+
+def compile_program(node: Node) -> Program | None:
+    r"""The program of a parsed pattern; None if the engine does not take it.
+
+    That is: back-references; look-behind whose alternatives are not each of one width of at most 255
+    characters; what needs more than 65,536 words, 1,024 choices or 256 different sets.
+
+    >>> from fastbpe.splitting.syntax import parse
+    >>> compile_program(parse(r"(a)\1")) is None
+    True
+    """
+    compiler = _Compiler()
+    try:
+        return compiler.program(simplified(node))
+    except UnsupportedError:
+        return None
+
+
+class _Label:
+    """A place in the code that is not known yet."""
+
+    def __init__(self) -> None:
+        self.at = 0
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """The branches of a CHOICE, best first, with the bytes that can begin each."""
+
+    branches: Sequence[tuple[ByteMask, _Label]]
+
+
+class _Compiler:
+    def __init__(self) -> None:
+        self.code: list[int] = [Op.FAIL]
+        self.jumps: list[tuple[int, _Label]] = []
+        self.choices: list[_Choice] = []
+        self.follows: dict[ByteMask, int] = {}
+        self.sets = SetTables()
+        self.depth = 0
+
+    def program(self, node: Node) -> Program:
+        self._follow(first(node, ANYTHING))
+        self.node(node, ANYTHING, sure=True)
+        self._emit(Op.MATCH)
+        for at, label in self.jumps:
+            # A jump to the end is an end: one operation less for each piece.
+            is_end = self.code[at - 1] == Op.JUMP and self.code[label.at] == Op.MATCH
+            self.code[at - 1 if is_end else at] = Op.MATCH if is_end else label.at
+        tables, lists = _tables(self.choices)
+        follows = b"".join(
+            bytes(mask >> symbol & 1 for symbol in range(_N_SYMBOLS)) for mask in self.follows
+        )
+        return Program(
+            array("I", self.code), tables, lists, follows,
+            self.sets.bytes, self.sets.index, self.sets.blocks,
+        )  # fmt: skip
+
+    def node(self, node: Node, follow: First, sure: bool) -> None:
+        """Emit a node that `follow` comes after; `sure` if what comes after it always matches."""
+        if isinstance(node, Chars):
+            self._chars((node,))
+        elif isinstance(node, Concat):
+            self._concat(node.parts, follow, sure)
+        elif isinstance(node, Alternation):
+            self._alternation(node.branches, follow, sure)
+        elif isinstance(node, Repeat) and isinstance(node.child, Chars):
+            self._run(node, node.child.characters, follow, sure)
+        elif isinstance(node, Repeat):
+            self._repeat(node, follow, sure)
+        elif isinstance(node, Atomic):
+            register = self._enter(Op.SAVE)
+            self.node(node.child, follow, sure=True)
+            self._leave(Op.CUT, register)
+        elif isinstance(node, Look):
+            self._look(node)
+        else:
+            raise UnsupportedError("a back-reference")
+
+    def _emit(self, *words: int) -> None:
+        self.code += words
+        if len(self.code) > MAX_WORDS:
+            raise UnsupportedError("the program is too long")
+
+    def _target(self, label: _Label) -> None:
+        self.jumps.append((len(self.code), label))
+        self._emit(0)
+
+    def _place(self, label: _Label) -> None:
+        label.at = len(self.code)
+
+    def _enter(self, op: Op) -> int:
+        """Begin what needs a register; those that stand side by side share one."""
+        if self.depth == MAX_DEPTH:
+            raise UnsupportedError("nested too deep")
+        self._emit(op, self.depth)
+        self.depth += 1
+        return self.depth - 1
+
+    def _leave(self, op: Op, register: int) -> None:
+        self._emit(op, register)
+        self.depth = register
+
+    def _set(self, characters: CharSet) -> int:
+        if not self.sets.has_room():
+            raise UnsupportedError("too many sets")
+        return self.sets.number(characters)
+
+    def _follow(self, follow: First) -> int:
+        if len(self.follows) > MAX_CHOICES:
+            raise UnsupportedError("too many choices")
+        return self.follows.setdefault(follow.mask, len(self.follows))
+
+    def _choice(self, *branches: tuple[ByteMask, _Label]) -> None:
+        if len(self.choices) == MAX_CHOICES:
+            raise UnsupportedError("too many choices")
+        self._emit(Op.CHOICE, len(self.choices))
+        self.choices.append(_Choice(branches))
+
+    def _chars(self, chars: Sequence[Chars]) -> None:
+        """Emit characters one after another, those that are the only one of their set as bytes."""
+        text = b""
+        for each in chars:
+            only = _only_character(each)
+            if only is not None:
+                text += only.encode()
+                continue
+            self._text(text)
+            text = b""
+            self._emit(Op.SET, self._set(each.characters))
+        self._text(text)
+
+    def _text(self, text: bytes) -> None:
+        if len(text) == 1:
+            self._emit(Op.BYTE, text[0])
+        elif text:
+            self._emit(Op.TEXT, len(text), *array("I", text + bytes(-len(text) % 4)))
+
+    def _concat(self, parts: Sequence[Node], follow: First, sure: bool) -> None:
+        after: list[tuple[First, bool]] = []
+        for part in reversed(parts):
+            after.append((follow, sure))
+            follow, sure = first(part, follow), sure and always_matches(part)
+        chars: list[Chars] = []
+        for part, (follow, sure) in zip(parts, reversed(after), strict=True):
+            if isinstance(part, Chars):
+                chars.append(part)
+                continue
+            self._chars(chars)
+            chars = []
+            self.node(part, follow, sure)
+        self._chars(chars)
+
+    def _alternation(self, branches: Sequence[Node], follow: First, sure: bool) -> None:
+        labels = [_Label() for _ in branches]
+        end = _Label()
+        masks = [first(branch, follow).mask for branch in branches]
+        self._choice(*zip(masks, labels, strict=True))
+        for branch, label in zip(branches, labels, strict=True):
+            self._place(label)
+            self.node(branch, follow, sure)
+            if label is not labels[-1]:
+                self._emit(Op.JUMP)
+                self._target(end)
+        self._place(end)
+
+    def _run(self, node: Repeat, characters: CharSet, follow: First, sure: bool) -> None:
+        more = NO_LIMIT if node.maximum is None else node.maximum - node.minimum
+        mode = node.mode
+        if mode is Mode.LAZY and sure:
+            more = 0
+        if mode is Mode.GREEDY and (sure or not characters & follow.characters):
+            # What follows always matches, or begins with no character that could be given back.
+            mode = Mode.POSSESSIVE
+        operands = self._set(characters), node.minimum, more
+        if mode is Mode.POSSESSIVE or more == 0:
+            self._emit(Op.RUN, *operands)
+        else:
+            op = Op.RUN_GREEDY if mode is Mode.GREEDY else Op.RUN_LAZY
+            self._emit(op, *operands, self._follow(follow))
+
+    def _repeat(self, node: Repeat, follow: First, sure: bool) -> None:
+        """Emit a repeated group, written out as often as it must match."""
+        again = first_of_round(node, follow)
+        between = again | follow
+        exit_ = _Label()
+        n_before = node.minimum - (node.maximum is None and node.minimum > 0)
+        for number in range(n_before):
+            is_last = number == n_before - 1 and node.maximum is not None
+            self.node(node.child, between, sure and is_last)
+        if node.maximum is None:
+            self._loop(node, again, follow, sure, exit_)
+        for _ in range((node.maximum or node.minimum) - node.minimum):
+            self._choose_round(node, again, follow, exit_)
+            self._round(node, between, sure, exit_)
+        self._place(exit_)
+
+    def _loop(self, node: Repeat, again: First, follow: First, sure: bool, exit_: _Label) -> None:
+        start = _Label()
+        # Where the rest always matches no finished round is ever taken back: forget its ways back, so that
+        # (?:ab|cd)+ on 10 MB needs no memory at all.
+        register = self._enter(Op.SAVE) if sure else -1
+        self._place(start)
+        if node.minimum == 0:
+            self._choose_round(node, again, follow, exit_)
+        self._round(node, again | follow, sure, exit_)
+        if sure:
+            self._leave(Op.CUT, register)
+        if node.minimum == 0:
+            self._emit(Op.JUMP)
+            self._target(start)
+        else:
+            self._choose_round(node, again, follow, exit_, start)
+
+    def _choose_round(
+        self, node: Repeat, again: First, follow: First, exit_: _Label, start: _Label | None = None
+    ) -> None:
+        """Emit the choice between one more round, at `start` or right after, and the exit."""
+        begin = start or _Label()
+        branches = [(again.mask, begin), (follow.mask, exit_)]
+        self._choice(*(reversed(branches) if node.mode is Mode.LAZY else branches))
+        if start is None:
+            self._place(begin)
+
+    def _round(self, node: Repeat, follow: First, sure: bool, exit_: _Label) -> None:
+        """Emit a round that need not be; an empty one is the last, or it would go on for ever."""
+        may_be_empty = can_match_empty(node.child)
+        register = self._enter(Op.MARK) if may_be_empty else -1
+        self.node(node.child, follow, sure)
+        if may_be_empty:
+            self._leave(Op.CHECK, register)
+            self._target(exit_)
+
+    def _look(self, node: Look) -> None:
+        if isinstance(node.child, Chars):
+            op = Op.BEHIND if node.behind else Op.AHEAD
+            self._emit(op, self._set(node.child.characters), int(node.negative))
+            return
+        after = _Label()
+        register = self._enter(Op.NOT if node.negative else Op.SAVE)
+        if node.negative:
+            self._target(after)
+        if node.behind:
+            self._behind(node.child)
+        else:
+            self.node(node.child, ANYTHING, sure=True)
+        self._leave(Op.NOT_END if node.negative else Op.RETURN, register)
+        self._place(after)
+
+    def _behind(self, child: Node) -> None:
+        """Emit the way back and forth again; alternatives may differ in width."""
+        branches = child.branches if isinstance(child, Alternation) else (child,)
+        labels, end = [_Label() for _ in branches], _Label()
+        self._choice(*((ANYTHING.mask, label) for label in labels))
+        for branch, label in zip(branches, labels, strict=True):
+            n_chars = width(branch)
+            if n_chars is None or n_chars > MAX_LOOK_BEHIND_CHARS:
+                raise UnsupportedError("look-behind of no fixed width")
+            self._place(label)
+            self._emit(Op.BACK, n_chars)
+            self.node(branch, ANYTHING, sure=True)
+            self._emit(Op.JUMP)
+            self._target(end)
+        self._place(end)
+
+
+def _only_character(node: Chars) -> str | None:
+    """The character of a set of one."""
+    ranges = node.characters.ranges
+    return chr(ranges[0][0]) if len(ranges) == 1 and ranges[0][0] == ranges[0][1] else None
+
+
+def _tables(choices: Sequence[_Choice]) -> tuple[array[int], array[int]]:
+    """For each choice and next byte the list of branches that are worth trying."""
+    tables, lists = array("I"), array("I", [0])
+    known: dict[tuple[int, ...], int] = {(): 0}
+    for choice in choices:
+        targets: list[list[int]] = [[] for _ in range(_N_SYMBOLS)]
+        for mask, label in choice.branches:
+            while mask:
+                lowest = mask & -mask
+                targets[lowest.bit_length() - 1].append(label.at)
+                mask ^= lowest
+        for each in map(tuple, targets):
+            if each not in known:
+                known[each] = len(lists)
+                lists.extend((*each, 0))
+                if len(lists) > MAX_LIST_WORDS:
+                    raise UnsupportedError("too many branches for one byte")
+            tables.append(known[each])
+    return tables, lists

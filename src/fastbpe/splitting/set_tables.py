@@ -1,0 +1,80 @@
+"""Sets of characters as the tables that `_core.engine` looks them up in.
+
+For each set: 256 bytes that tell what the first byte of a character decides, and for what it does not decide
+an index of blocks of 256 characters, one bit a character. Blocks are shared by all sets.
+"""
+
+from __future__ import annotations
+
+from array import array
+
+from fastbpe.splitting.charset import MAX_CODE_POINT, CharSet
+from fastbpe.splitting.firsts import characters_of_lead
+
+#: Each takes 9 KB.
+MAX_SETS = 256
+BLOCK_BITS = 8
+N_BLOCKS = (MAX_CODE_POINT >> BLOCK_BITS) + 1
+
+#: What a first byte says: 0, no such character is a member; 1 to 4, all are, and that many bytes long.
+SOME_ARE_MEMBERS = 5
+
+_WORDS_PER_BLOCK = (1 << BLOCK_BITS) // 32
+_FULL = (1 << (1 << BLOCK_BITS)) - 1
+
+
+class SetTables:
+    """The sets of one program, each once.
+
+    >>> tables = SetTables()
+    >>> tables.number(CharSet.of("a")), tables.number(CharSet.of("b")), tables.number(CharSet.of("a"))
+    (0, 1, 0)
+    """
+
+    def __init__(self) -> None:
+        self.bytes = b""
+        self.index = array("H")
+        self.blocks = array("I")
+        self._numbers: dict[CharSet, int] = {}
+        self._block_numbers: dict[int, int] = {}
+
+    def has_room(self) -> bool:
+        """Whether one set more can be numbered, and its blocks as well."""
+        n_blocks = len(self._block_numbers) + N_BLOCKS
+        return len(self._numbers) < MAX_SETS and n_blocks <= 1 << 8 * self.index.itemsize
+
+    def number(self, characters: CharSet) -> int:
+        """The number of a set; a new one is added."""
+        if characters not in self._numbers:
+            self._numbers[characters] = len(self._numbers)
+            self.bytes += bytes(_said_by(lead, characters) for lead in range(256))
+            self.index.extend(map(self._block_number, _blocks(characters)))
+        return self._numbers[characters]
+
+    def _block_number(self, bits: int) -> int:
+        if bits not in self._block_numbers:
+            self._block_numbers[bits] = len(self._block_numbers)
+            self.blocks.extend(bits >> 32 * word & 0xFFFFFFFF for word in range(_WORDS_PER_BLOCK))
+        return self._block_numbers[bits]
+
+
+def _blocks(characters: CharSet) -> list[int]:
+    """Each block of code points as one number."""
+    blocks = [0] * N_BLOCKS
+    for low, high in characters.ranges:
+        for block in range(low >> BLOCK_BITS, (high >> BLOCK_BITS) + 1):
+            start = block << BLOCK_BITS
+            begin, end = max(low - start, 0), min(high - start, (1 << BLOCK_BITS) - 1)
+            blocks[block] |= (_FULL >> ((1 << BLOCK_BITS) - 1 - (end - begin))) << begin
+    return blocks
+
+
+def _said_by(lead: int, characters: CharSet) -> int:
+    span = characters_of_lead(lead)
+    if span is None:
+        return 0
+    possible = CharSet.from_ranges([span])
+    members = possible & characters
+    if not members:
+        return 0
+    return len(chr(span[0]).encode()) if members == possible else SOME_ARE_MEMBERS

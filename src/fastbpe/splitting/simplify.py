@@ -1,0 +1,131 @@
+r"""Bringing a parsed pattern down to six kinds of nodes, and out of the shapes that backtrack for nothing.
+
+What is left is Chars, Concat, Alternation, Repeat, Atomic and Look. Groups leave no trace, anchors and word
+boundaries become look-arounds (`$` is `(?![\s\S])`), possessive groups are atomic ones. Nothing here changes
+what a pattern matches.
+"""
+
+from __future__ import annotations
+
+from typing import TypeGuard
+
+from fastbpe.splitting.charset import ANY, CharSet
+from fastbpe.splitting.nodes import (
+    Alternation,
+    Anchor,
+    AnchorKind,
+    Atomic,
+    BoundaryKind,
+    Chars,
+    Concat,
+    Group,
+    Look,
+    Mode,
+    Node,
+    Repeat,
+    WordBoundary,
+)
+
+_ANY = Chars(ANY)
+_LINE_FEED = Chars(CharSet.of("\n"))
+_NO_LINE_FEED = Chars(~CharSet.of("\n"))
+_AT_END = Look(_ANY, behind=False, negative=True)
+_ANCHORS: dict[AnchorKind, Node] = {
+    AnchorKind.TEXT_START: Look(_ANY, behind=True, negative=True),
+    AnchorKind.TEXT_END: _AT_END,
+    AnchorKind.LAST_LINE_END: Look(
+        Concat((Repeat(_LINE_FEED, 0, None, Mode.POSSESSIVE), _AT_END)), behind=False, negative=False
+    ),
+    AnchorKind.LINE_START: Look(_NO_LINE_FEED, behind=True, negative=True),
+    AnchorKind.LINE_END: Look(_NO_LINE_FEED, behind=False, negative=True),
+}
+EMPTY = Concat(())
+
+
+def simplified(node: Node) -> Node:
+    r"""The same pattern in fewer kinds of nodes.
+
+    >>> from fastbpe.splitting.syntax import parse
+    >>> simplified(parse("((a|b)+)*")) == parse("[ab]*")
+    True
+    """
+    if isinstance(node, Group):
+        return simplified(node.child)
+    if isinstance(node, Concat):
+        return _concat([simplified(part) for part in node.parts])
+    if isinstance(node, Alternation):
+        return _alternation([simplified(branch) for branch in node.branches])
+    if isinstance(node, Repeat):
+        return _repeat(simplified(node.child), node.minimum, node.maximum, node.mode)
+    if isinstance(node, Atomic):
+        return Atomic(simplified(node.child))
+    if isinstance(node, Look):
+        return Look(simplified(node.child), node.behind, node.negative)
+    if isinstance(node, Anchor):
+        return _ANCHORS[node.kind]
+    return _boundary(node.kind) if isinstance(node, WordBoundary) else node
+
+
+def _concat(parts: list[Node]) -> Node:
+    flat: list[Node] = []
+    for part in parts:
+        flat.extend(part.parts if isinstance(part, Concat) else [part])
+    return flat[0] if len(flat) == 1 else Concat(tuple(flat))
+
+
+def _alternation(branches: list[Node]) -> Node:
+    """Neighbours of one character each become one set: whichever comes first, both match the same."""
+    flat: list[Node] = []
+    singles: list[Chars] = []
+    for branch in branches:
+        for inner in branch.branches if isinstance(branch, Alternation) else [branch]:
+            if isinstance(inner, Chars):
+                singles.append(inner)
+                continue
+            _add_singles(flat, singles)
+            flat.append(inner)
+    _add_singles(flat, singles)
+    return flat[0] if len(flat) == 1 else Alternation(tuple(flat))
+
+
+def _add_singles(flat: list[Node], singles: list[Chars]) -> None:
+    if singles:
+        flat.append(Chars(CharSet.from_ranges(ends for each in singles for ends in each.characters.ranges)))
+        singles.clear()
+
+
+def _repeat(child: Node, minimum: int, maximum: int | None, mode: Mode) -> Node:
+    if maximum == 0:
+        return EMPTY
+    if (minimum, maximum) == (1, 1):
+        return Atomic(child) if mode is Mode.POSSESSIVE else child
+    if mode is Mode.GREEDY and maximum is None and minimum <= 1 and _is_greedy_run(child):
+        # (a+)+ tries the lengths that a+ tries, in the same order, but each of them in 2**length ways.
+        return Repeat(child.child, minimum * child.minimum, None, mode)
+    if mode is Mode.POSSESSIVE and not isinstance(child, Chars):
+        return Atomic(_repeat(child, minimum, maximum, Mode.GREEDY))
+    return Repeat(child, minimum, maximum, mode)
+
+
+def _is_greedy_run(node: Node) -> TypeGuard[Repeat]:
+    """Whether the node is `a*` or `a+`, a being one character."""
+    return (
+        isinstance(node, Repeat)
+        and isinstance(node.child, Chars)
+        and node.mode is Mode.GREEDY
+        and node.maximum is None
+        and node.minimum <= 1
+    )
+
+
+def _boundary(kind: BoundaryKind) -> Node:
+    word = Chars(CharSet.word())
+    before, not_before = (Look(word, behind=True, negative=negative) for negative in (False, True))
+    after, not_after = (Look(word, behind=False, negative=negative) for negative in (False, True))
+    if kind is BoundaryKind.START:
+        return Concat((not_before, after))
+    if kind is BoundaryKind.END:
+        return Concat((before, not_after))
+    if kind is BoundaryKind.EITHER:
+        return Alternation((Concat((before, not_after)), Concat((not_before, after))))
+    return Alternation((Concat((before, after)), Concat((not_before, not_after))))
