@@ -183,7 +183,8 @@ class _Compiler:
             self._repeat(node, follow, sure)
         elif isinstance(node, Atomic):
             register = self._enter(Op.SAVE)
-            self.node(node.child, follow, sure=True)
+            # Not `follow`: what comes after must not make the child look for another match.
+            self.node(node.child, ANYTHING, sure=True)
             self._leave(Op.CUT, register)
         elif isinstance(node, Look):
             self._look(node)
