@@ -77,6 +77,7 @@ def test_nothing_printed_depends_on_unicode_of_regex():
         (r"\ba", "a ba \u200ca a", ["a", "a"]),
         (r"\Ba", "a ba", ["a"]),
         (r"\<\w|\w\>", "ab cde", ["a", "b", "c", "e"]),
+        ("[^a]|[^b]", "ab", ["a", "b"]),
         (r"\R", "\r\n\n\r\x85", ["\r\n", "\n", "\r", "\x85"]),
         (r"(?<=a|bc)x", "ax bcx bx", ["x", "x"]),
         (r"(?<!a)x", "ax bx", ["x"]),

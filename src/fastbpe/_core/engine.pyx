@@ -11,7 +11,7 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 
-from fastbpe._core.splitter cimport Ends, Splitter, ends_add
+from fastbpe._core.splitter cimport Ends, Splitter, ends_add, ends_reserve
 
 from fastbpe.errors import PatternError
 
@@ -37,6 +37,8 @@ cdef enum:
     OP_BACK = 17
     OP_MARK = 18
     OP_CHECK = 19
+    OP_SPAN = 20
+    OP_OPTION = 21
 
 cdef enum:
     N_REGISTERS = 128  # splitting.program.MAX_DEPTH
@@ -137,9 +139,13 @@ cdef class Engine(Splitter):
             if end == at:
                 at += _char_bytes(data[at])
                 continue
+            if ends.capacity - ends.n < 2:
+                ends_reserve(ends, 2)
             if at > start:
-                ends_add(ends, at)
-            ends_add(ends, end)
+                ends.items[ends.n] = at
+                ends.n += 1
+            ends.items[ends.n] = end
+            ends.n += 1
             start = at = end
             if ends.n - n_before >= PIECES_PER_CALL:
                 if steps - scratch.steps_left <= STEPS_PER_BYTE // 4 * <int64_t> (at - begin):
@@ -154,14 +160,23 @@ cdef class Engine(Splitter):
         cdef const uint32_t* words = code + 1
         cdef size_t at = begin, low
         cdef uint32_t target
+        cdef int64_t steps = 0
         scratch.n_frames = 0
         while True:
-            scratch.steps_left -= 1
-            if words[0] == OP_RUN:
-                at = self._run(words, data, n, at, scratch)
-                if at != NONE:
-                    words += 4
+            steps += 1
+            if words[0] == OP_SPAN:
+                low = at
+                at = self._span(words[1], data, n, at)
+                scratch.steps_left -= (at - low) >> 2
+                if at - low >= words[2]:
+                    words += 3
                     continue
+            elif words[0] == OP_OPTION:
+                low = self._one(words[1], data, n, at)
+                if low != NONE:
+                    at = low
+                words += 2
+                continue
             elif words[0] == OP_CHOICE:
                 target = self._tables[words[1] * N_SYMBOLS + (data[at] if at < n else N_SYMBOLS - 1)]
                 if self._lists[target]:
@@ -170,6 +185,7 @@ cdef class Engine(Splitter):
                     words = code + self._lists[target]
                     continue
             elif words[0] == OP_MATCH:
+                scratch.steps_left -= steps
                 return at
             elif words[0] == OP_BYTE:
                 if at < n and data[at] == words[1]:
@@ -189,6 +205,12 @@ cdef class Engine(Splitter):
                 low = _back(data, at, 1)
                 if (low != NONE and self._one(words[1], data, n, low) != NONE) != words[2]:
                     words += 3
+                    continue
+            elif words[0] == OP_RUN:
+                at = self._counted(words[1], data, n, at, words[2])
+                if at != NONE:
+                    at = self._rest(words, data, n, at, scratch)
+                    words += 4
                     continue
             elif words[0] == OP_RUN_GREEDY:
                 low = self._counted(words[1], data, n, at, words[2])
@@ -247,6 +269,8 @@ cdef class Engine(Splitter):
             elif words[0] == OP_CHECK:
                 words = code + words[2] if at == scratch.marks[words[1]] else words + 3
                 continue
+            scratch.steps_left -= steps
+            steps = 0
             if scratch.steps_left < 0:
                 self._give_up(begin, "steps")
             words = self._resume(data, n, &at, scratch)
@@ -326,13 +350,6 @@ cdef class Engine(Splitter):
         scratch.n_frames -= 1
         return False
 
-    cdef inline size_t _run(
-        self, const uint32_t* words, const uint8_t* data, size_t n, size_t at, Scratch* scratch
-    ) noexcept nogil:
-        """The end of a run of the fewest characters and what more there is; NONE if there are too few."""
-        at = self._counted(words[1], data, n, at, words[2])
-        return at if at == NONE else self._rest(words, data, n, at, scratch)
-
     cdef inline size_t _counted(
         self, uint32_t number, const uint8_t* data, size_t n, size_t at, uint32_t n_chars
     ) noexcept nogil:
@@ -347,19 +364,10 @@ cdef class Engine(Splitter):
         self, const uint32_t* words, const uint8_t* data, size_t n, size_t at, Scratch* scratch
     ) noexcept nogil:
         """The end of the run of at most words[3] members of the set from here."""
-        cdef const uint8_t* said = self._set_bytes + words[1] * 256
         cdef size_t begin = at, next_at
         cdef uint32_t more = words[3]
         if more == NO_LIMIT:
-            while True:
-                while at < n and said[data[at]] == 1:
-                    at += 1
-                if at >= n or not said[data[at]]:
-                    break
-                next_at = self._one(words[1], data, n, at)
-                if next_at == NONE:
-                    break
-                at = next_at
+            at = self._span(words[1], data, n, at)
         else:
             while more:
                 next_at = self._one(words[1], data, n, at)
@@ -369,6 +377,20 @@ cdef class Engine(Splitter):
                 more -= 1
         scratch.steps_left -= (at - begin) >> 2
         return at
+
+    cdef inline size_t _span(self, uint32_t number, const uint8_t* data, size_t n, size_t at) noexcept nogil:
+        """The end of the run of members of the set from here."""
+        cdef const uint8_t* said = self._set_bytes + number * 256
+        cdef size_t next_at
+        while True:
+            while at < n and said[data[at]] == 1:
+                at += 1
+            if at >= n or not said[data[at]]:
+                return at
+            next_at = self._one(number, data, n, at)
+            if next_at == NONE:
+                return at
+            at = next_at
 
     cdef inline size_t _one(self, uint32_t number, const uint8_t* data, size_t n, size_t at) noexcept nogil:
         """The end of the character here if it is a member of the set, else NONE."""

@@ -90,6 +90,10 @@ class Op(IntEnum):
     MARK = 18
     #: [register, target]: leaves for the target if the round was empty.
     CHECK = 19
+    #: [set, 0 or 1]: RUN of that many or more.
+    SPAN = 20
+    #: [set]: RUN of none or one.
+    OPTION = 21
 
 
 class UnsupportedError(Exception):
@@ -287,7 +291,11 @@ class _Compiler:
             # What follows always matches, or begins with no character that could be given back.
             mode = Mode.POSSESSIVE
         operands = self._set(characters), node.minimum, more
-        if mode is Mode.POSSESSIVE or more == 0:
+        if mode is Mode.POSSESSIVE and more == NO_LIMIT and node.minimum <= 1:
+            self._emit(Op.SPAN, *operands[:2])
+        elif mode is Mode.POSSESSIVE and (node.minimum, more) == (0, 1):
+            self._emit(Op.OPTION, operands[0])
+        elif mode is Mode.POSSESSIVE or more == 0:
             self._emit(Op.RUN, *operands)
         else:
             op = Op.RUN_GREEDY if mode is Mode.GREEDY else Op.RUN_LAZY
