@@ -7,8 +7,8 @@ the steps are bounded, the frames as well, so hostile text ends in an error and 
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
-from libc.stdlib cimport free, malloc
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy
 
 from fastbpe._core.splitter cimport Ends, Splitter, ends_add, ends_reserve
@@ -45,6 +45,8 @@ cdef enum:
     N_SYMBOLS = 257  # the bytes, and the end of the text
     N_BLOCKS = 0x1100  # of 256 code points, as in splitting.set_tables
     FIRST_FRAMES = 64
+    FIRST_SLOTS = 1 << 12
+    MAX_SLOTS = 1 << 20  # 8 MB; more is not remembered
     PIECES_PER_CALL = 4096
     SOME_ARE_MEMBERS = 5
 
@@ -54,8 +56,11 @@ cdef const size_t MAX_FRAMES = 1 << 22  # 96 MB
 # A call of split() may take STEPS + STEPS_PER_BYTE for each byte that is left, about a microsecond a byte,
 # and ends early only if it took less than a quarter of that for the bytes it has done: so all calls
 # together are bounded by a multiple of the text as well. Tokenizer patterns take about 2 steps a byte.
-cdef const int64_t STEPS = 1 << 20
+cdef const int64_t STEPS = 1 << 22
 cdef const int64_t STEPS_PER_BYTE = 256
+# From here on an attempt remembers the states it has been in and enters none twice: (a+|b)+c takes 2**n steps
+# else. Well-meant patterns never get so far, and hashing every state would cost them half of their speed.
+cdef const int64_t STEPS_UNTRACKED = 1 << 12
 
 
 cdef struct Frame:
@@ -76,6 +81,10 @@ cdef struct Scratch:
     size_t n_frames
     size_t capacity
     int64_t steps_left
+    # Hash table of the states that were tried since the last match; NULL while few steps were taken.
+    uint64_t* tried
+    size_t n_tried
+    size_t n_slots
     Frame first_frames[FIRST_FRAMES]
     Saved saved[N_REGISTERS]
     size_t marks[N_REGISTERS]
@@ -120,9 +129,11 @@ cdef class Engine(Splitter):
         scratch.n_frames = 0
         scratch.capacity = FIRST_FRAMES
         scratch.steps_left = STEPS + STEPS_PER_BYTE * <int64_t> (n - at)
+        scratch.tried = NULL
         try:
             return self._pieces(data, n, at, ends, &scratch)
         finally:
+            free(scratch.tried)
             if scratch.frames != scratch.first_frames:
                 free(scratch.frames)
 
@@ -147,6 +158,9 @@ cdef class Engine(Splitter):
             ends.items[ends.n] = end
             ends.n += 1
             start = at = end
+            if scratch.tried != NULL:
+                free(scratch.tried)
+                scratch.tried = NULL
             if ends.n - n_before >= PIECES_PER_CALL:
                 if steps - scratch.steps_left <= STEPS_PER_BYTE // 4 * <int64_t> (at - begin):
                     return at
@@ -160,7 +174,7 @@ cdef class Engine(Splitter):
         cdef const uint32_t* words = code + 1
         cdef size_t at = begin, low
         cdef uint32_t target
-        cdef int64_t steps = 0
+        cdef int64_t steps = 0, steps_before = scratch.steps_left
         scratch.n_frames = 0
         while True:
             steps += 1
@@ -179,7 +193,7 @@ cdef class Engine(Splitter):
                 continue
             elif words[0] == OP_CHOICE:
                 target = self._tables[words[1] * N_SYMBOLS + (data[at] if at < n else N_SYMBOLS - 1)]
-                if self._lists[target]:
+                if self._lists[target] and not _was_tried(scratch, words - code, words[2], at):
                     if self._lists[target + 1]:
                         self._push(scratch, words, target + 1, at, 0)
                     words = code + self._lists[target]
@@ -214,18 +228,19 @@ cdef class Engine(Splitter):
                     continue
             elif words[0] == OP_RUN_GREEDY:
                 low = self._counted(words[1], data, n, at, words[2])
-                if low != NONE:
+                if low != NONE and not _was_tried(scratch, words - code, words[5], at):
                     at = self._rest(words, data, n, low, scratch)
                     if at > low:
                         self._push(scratch, words, 0, at, low)
-                    words += 5
+                    words += 6
                     continue
             elif words[0] == OP_RUN_LAZY:
-                at = self._counted(words[1], data, n, at, words[2])
-                if at != NONE:
+                low = self._counted(words[1], data, n, at, words[2])
+                if low != NONE and not _was_tried(scratch, words - code, words[5], at):
+                    at = low
                     if words[3]:
                         self._push(scratch, words, words[3], at, 0)
-                    words += 5
+                    words += 6
                     continue
             elif words[0] == OP_TEXT:
                 if n - at >= words[1] and memcmp(data + at, words + 2, words[1]) == 0:
@@ -273,6 +288,8 @@ cdef class Engine(Splitter):
             steps = 0
             if scratch.steps_left < 0:
                 self._give_up(begin, "steps")
+            if scratch.tried == NULL and steps_before - scratch.steps_left > STEPS_UNTRACKED:
+                _track(scratch, FIRST_SLOTS)
             words = self._resume(data, n, &at, scratch)
             if words == NULL:
                 return begin
@@ -297,11 +314,11 @@ cdef class Engine(Splitter):
             if words[0] == OP_RUN_GREEDY:
                 if self._give_back(words, data, frame, scratch):
                     at[0] = frame.at
-                    return words + 5
+                    return words + 6
             elif words[0] == OP_RUN_LAZY:
                 if self._take_more(words, data, n, frame, scratch):
                     at[0] = frame.at
-                    return words + 5
+                    return words + 6
             else:
                 scratch.n_frames -= 1
                 if words[0] == OP_NOT:
@@ -462,6 +479,60 @@ cdef class Engine(Splitter):
 
     def __repr__(self):
         return "engine"
+
+
+cdef inline bint _was_tried(Scratch* scratch, size_t pc, uint32_t n_open, size_t at) noexcept nogil:
+    """Whether the engine was at an operation and place before, without success then; remembers that it is.
+
+    n_open: 0 for an operation within an atomic group or a look-around, which may have been left with success;
+    else 1 and the number of rounds around it that may be empty. Whether they are so far is part of the state,
+    and there is nothing else that the future could depend on.
+    """
+    return scratch.tried != NULL and n_open and _find_or_add(scratch, pc, n_open, at)
+
+
+cdef bint _find_or_add(Scratch* scratch, size_t pc, uint32_t n_open, size_t at) noexcept nogil:
+    cdef uint64_t state = (<uint64_t> at << 8 * sizeof(uint16_t)) | pc
+    cdef size_t slot
+    cdef uint32_t i
+    for i in range(n_open - 1):
+        state = state << 1 | (scratch.marks[i] == at)
+    slot = _slot_of(scratch, state)
+    if scratch.tried[slot]:
+        return True
+    if 2 * scratch.n_tried >= scratch.n_slots:
+        if scratch.n_slots >= MAX_SLOTS or not _track(scratch, 4 * scratch.n_slots):
+            return False
+        slot = _slot_of(scratch, state)
+    scratch.tried[slot] = state
+    scratch.n_tried += 1
+    return False
+
+
+cdef inline size_t _slot_of(Scratch* scratch, uint64_t state) noexcept nogil:
+    """Where the state is, or would be; the table is never full."""
+    cdef size_t slot = <size_t> ((state * <uint64_t> 0x9E3779B97F4A7C15) >> 32) & (scratch.n_slots - 1)
+    while scratch.tried[slot] and scratch.tried[slot] != state:
+        slot = (slot + 1) & (scratch.n_slots - 1)
+    return slot
+
+
+cdef bint _track(Scratch* scratch, size_t n_slots) noexcept nogil:
+    """Begin to remember what was tried, or make more room for it; False if there is no memory for that."""
+    cdef uint64_t* old = scratch.tried
+    cdef size_t n_old = scratch.n_slots if old != NULL else 0, i
+    cdef uint64_t* slots = <uint64_t*> calloc(n_slots, sizeof(uint64_t))
+    if slots == NULL:
+        return False
+    scratch.tried = slots
+    scratch.n_slots = n_slots
+    scratch.n_tried = 0
+    for i in range(n_old):
+        if old[i]:
+            slots[_slot_of(scratch, old[i])] = old[i]
+            scratch.n_tried += 1
+    free(old)
+    return True
 
 
 cdef inline size_t _char_bytes(uint8_t lead) noexcept nogil:

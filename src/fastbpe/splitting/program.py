@@ -43,6 +43,8 @@ MAX_CHOICES = 1 << 10
 MAX_LIST_WORDS = 1 << 20
 #: Groups within groups that need a register; the engine has room for as many.
 MAX_DEPTH = 128
+#: Rounds within rounds that may be empty, for what the engine tells apart when it remembers.
+MAX_OPEN = 8
 MAX_LOOK_BEHIND_CHARS = 255
 
 NO_LIMIT = 0xFFFFFFFF
@@ -50,7 +52,10 @@ _N_SYMBOLS = END_BIT + 1
 
 
 class Op(IntEnum):
-    """The operations; each value is the engine's. Operands in brackets."""
+    """The operations; each value is the engine's. Operands in brackets.
+
+    `open` is 0 within atomic groups and look-arounds; else 1 and how many MARKs have no CHECK yet.
+    """
 
     FAIL = 0
     MATCH = 1
@@ -62,11 +67,11 @@ class Op(IntEnum):
     SET = 4
     #: [set, fewest, how many more at most]: takes what it can and never gives back.
     RUN = 5
-    #: [set, fewest, more, follow]: gives back up to a character that is in `follow`.
+    #: [set, fewest, more, follow, open]: gives back up to a character that is in `follow`.
     RUN_GREEDY = 6
-    #: [set, fewest, more, follow]
+    #: [set, fewest, more, follow, open]
     RUN_LAZY = 7
-    #: [table]: the targets that the next byte allows, in order.
+    #: [table, open]: the targets that the next byte allows, in order.
     CHOICE = 8
     #: [target]
     JUMP = 9
@@ -155,6 +160,7 @@ class _Compiler:
         self.follows: dict[ByteMask, int] = {}
         self.sets = SetTables()
         self.depth = 0
+        self.n_cuts = 0
 
     def program(self, node: Node) -> Program:
         self._follow(first(node, ANYTHING))
@@ -213,11 +219,17 @@ class _Compiler:
             raise UnsupportedError("nested too deep")
         self._emit(op, self.depth)
         self.depth += 1
+        self.n_cuts += op != Op.MARK
         return self.depth - 1
 
     def _leave(self, op: Op, register: int) -> None:
         self._emit(op, register)
         self.depth = register
+        self.n_cuts -= op != Op.CHECK
+
+    def _open(self) -> int:
+        # Outside of all cuts every register is one of MARK.
+        return 0 if self.n_cuts or self.depth > MAX_OPEN else 1 + self.depth
 
     def _set(self, characters: CharSet) -> int:
         if not self.sets.has_room():
@@ -232,7 +244,7 @@ class _Compiler:
     def _choice(self, *branches: tuple[ByteMask, _Label]) -> None:
         if len(self.choices) == MAX_CHOICES:
             raise UnsupportedError("too many choices")
-        self._emit(Op.CHOICE, len(self.choices))
+        self._emit(Op.CHOICE, len(self.choices), self._open())
         self.choices.append(_Choice(branches))
 
     def _chars(self, chars: Sequence[Chars]) -> None:
@@ -299,7 +311,7 @@ class _Compiler:
             self._emit(Op.RUN, *operands)
         else:
             op = Op.RUN_GREEDY if mode is Mode.GREEDY else Op.RUN_LAZY
-            self._emit(op, *operands, self._follow(follow))
+            self._emit(op, *operands, self._follow(follow), self._open())
 
     def _repeat(self, node: Repeat, follow: First, sure: bool) -> None:
         """Emit a repeated group, written out as often as it must match."""
