@@ -151,8 +151,10 @@ def test_large_patterns_compile_or_are_refused_within_seconds(pattern: str) -> N
         compile_program(parse(pattern))
 
 
-HOSTILE = ["(a+)+b", "(a|aa)+$", "(.*)*x", "(a|a)+b", "(?:a|b|ab)+c", "(?:a+a+)+b", "(?:(?=a)|a)+b", "a(?=.*x)|a(?!.*a)",
-           "(?:aa?)+?b", "(?:a|(?=.*b)a)+b", "[ab]+[ac]+[ad]+x"]  # fmt: skip
+HOSTILE = [
+    "(a+)+b", "(a|aa)+$", "(.*)*x", "(a|a)+b", "(?:a|b|ab)+c", "(?:a+a+)+b", "(?:(?=a)|a)+b", "a(?=.*x)|a(?!.*a)",
+    "(?:aa?)+?b", "(?:a|(?=.*b)a)+b", "[ab]+[ac]+[ad]+x", "(?=(?:a|aa)+$)b|a", "(?>(?:a|aa)+b)",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("pattern", HOSTILE)

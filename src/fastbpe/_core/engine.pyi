@@ -16,4 +16,5 @@ class Engine(Splitter):
         set_bytes: bytes,
         set_index: array[int],
         set_blocks: array[int],
+        track_after: int = 4096,
     ) -> None: ...

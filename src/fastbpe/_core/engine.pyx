@@ -58,9 +58,6 @@ cdef const size_t MAX_FRAMES = 1 << 22  # 96 MB
 # together are bounded by a multiple of the text as well. Tokenizer patterns take about 2 steps a byte.
 cdef const int64_t STEPS = 1 << 22
 cdef const int64_t STEPS_PER_BYTE = 256
-# From here on an attempt remembers the states it has been in and enters none twice: (a+|b)+c takes 2**n steps
-# else. Well-meant patterns never get so far, and hashing every state would cost them half of their speed.
-cdef const int64_t STEPS_UNTRACKED = 1 << 12
 
 
 cdef struct Frame:
@@ -94,7 +91,9 @@ cdef struct Scratch:
 cdef class Engine(Splitter):
     """Pieces are the matches of a program and what lies between them.
 
-    pattern: for messages; the rest is what `splitting.program.compile_program` made, and is trusted.
+    pattern: for messages. track_after: after so many steps an attempt remembers the states it has been in and
+    enters none twice, without which (a+|b)+c takes 2**n steps; well-meant patterns never get so far. The rest
+    is what `splitting.program.compile_program` made, and is trusted.
     """
 
     cdef const uint32_t* _code
@@ -106,14 +105,16 @@ cdef class Engine(Splitter):
     cdef const uint32_t* _set_blocks
     cdef tuple _owners
     cdef str _pattern
+    cdef int64_t _track_after
 
     def __init__(
         self, str pattern not None, *, code, tables, lists, bytes follows not None, bytes set_bytes not None,
-        set_index, set_blocks,
+        set_index, set_blocks, int64_t track_after=4096,
     ):
         cdef bytes words = code.tobytes(), table_words = tables.tobytes(), list_words = lists.tobytes()
         cdef bytes index = set_index.tobytes(), blocks = set_blocks.tobytes()
         self._pattern = pattern
+        self._track_after = track_after
         self._owners = words, table_words, list_words, follows, set_bytes, index, blocks
         self._code = <const uint32_t*> PyBytes_AS_STRING(words)
         self._tables = <const uint32_t*> PyBytes_AS_STRING(table_words)
@@ -288,7 +289,7 @@ cdef class Engine(Splitter):
             steps = 0
             if scratch.steps_left < 0:
                 self._give_up(begin, "steps")
-            if scratch.tried == NULL and steps_before - scratch.steps_left > STEPS_UNTRACKED:
+            if scratch.tried == NULL and steps_before - scratch.steps_left > self._track_after:
                 _track(scratch, FIRST_SLOTS)
             words = self._resume(data, n, &at, scratch)
             if words == NULL:

@@ -171,9 +171,7 @@ class _Compiler:
             is_end = self.code[at - 1] == Op.JUMP and self.code[label.at] == Op.MATCH
             self.code[at - 1 if is_end else at] = Op.MATCH if is_end else label.at
         tables, lists = _tables(self.choices)
-        follows = b"".join(
-            bytes(mask >> symbol & 1 for symbol in range(_N_SYMBOLS)) for mask in self.follows
-        )
+        follows = b"".join(bytes(mask >> symbol & 1 for symbol in range(_N_SYMBOLS)) for mask in self.follows)
         return Program(
             array("I", self.code), tables, lists, follows,
             self.sets.bytes, self.sets.index, self.sets.blocks,
