@@ -12,7 +12,7 @@ from fastbpe.patterns import PATTERNS
 from fastbpe.splitting.recognise import recognise
 from fastbpe.splitting.to_regex import compile_regex
 
-NAMES = [name for name, text in PATTERNS.items() if text and name != "llama4"]  # llama4 is o200k
+NAMES = [name for name, text in PATTERNS.items() if isinstance(text, str) and name != "llama4"]  # llama4 is o200k
 
 WHITE_SPACE = [*"\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000", *map(chr, range(0x2000, 0x200B))]
 ALPHABETS = [
@@ -32,7 +32,7 @@ ALPHABETS = [
 
 def pattern_text(name: str) -> str:
     text = PATTERNS[name]
-    assert text is not None
+    assert isinstance(text, str)
     return text
 
 

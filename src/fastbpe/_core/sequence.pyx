@@ -1,0 +1,118 @@
+"""Splitters made of splitters: one after another, and pieces put together anew."""
+
+cimport cython
+from libc.stdint cimport uint8_t
+from libc.string cimport memmove
+
+from fastbpe._core.splitter cimport GAP, Ends, Splitter, ends_add
+
+cdef enum:
+    REMOVED
+    MERGED_WITH_PREVIOUS
+    MERGED_WITH_NEXT
+    CONTIGUOUS
+
+_BEHAVIORS = {
+    "removed": REMOVED,
+    "merged_with_previous": MERGED_WITH_PREVIOUS,
+    "merged_with_next": MERGED_WITH_NEXT,
+    "contiguous": CONTIGUOUS,
+}
+
+
+@cython.final
+cdef class Sequence(Splitter):
+    """What `first` cuts, cut again by `second`, which sees each piece as if it were the whole text."""
+
+    cdef readonly Splitter first
+    cdef readonly Splitter second
+
+    def __init__(self, Splitter first not None, Splitter second not None):
+        self.first = first
+        self.second = second
+
+    cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
+        # The second's ends are put behind the first's and then moved to their place: no memory of our own.
+        cdef size_t begin = ends.n, start = at, end, i, middle
+        at = self.first.split(data, n, at, ends)
+        middle = ends.n
+        for i in range(begin, middle):
+            end = ends.items[i] & ~GAP
+            if end == ends.items[i]:
+                self._cut(data + start, end - start, start, ends)
+            else:
+                ends_add(ends, end | GAP)
+            start = end
+        memmove(ends.items + begin, ends.items + middle, (ends.n - middle) * sizeof(size_t))
+        ends.n -= middle - begin
+        return at
+
+    cdef int _cut(self, const uint8_t* piece, size_t n, size_t offset, Ends* ends) except -1 nogil:
+        cdef size_t at = 0, i, begin = ends.n
+        while at < n:
+            at = self.second.split(piece, n, at, ends)
+        for i in range(begin, ends.n):
+            ends.items[i] += offset
+        return 0
+
+    def __repr__(self):
+        return f"{self.first!r}, then {self.second!r}"
+
+
+@cython.final
+cdef class Regrouped(Splitter):
+    """What becomes of a splitter's pieces, the matches of a pattern, and of its gaps.
+
+    behavior, in the words of tokenizers: "removed": the gaps are the pieces, and what matched is left out;
+    "merged_with_previous": a match joins the gap right before it; "merged_with_next": the gap right after it;
+    "contiguous": matches that touch become one piece. But with "removed", gaps are pieces as well. invert: what
+    is a match and what is a gap change places first.
+    """
+
+    cdef readonly Splitter splitter
+    cdef readonly str behavior
+    cdef int _behavior
+    cdef bint _invert
+
+    def __init__(self, Splitter splitter not None, str behavior not None, *, bint invert=False):
+        self._behavior = _BEHAVIORS[behavior]
+        self.splitter = splitter
+        self.behavior = behavior
+        self._invert = invert
+
+    cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
+        cdef size_t begin = ends.n
+        at = self.splitter.split(data, n, at, ends)
+        # What is to be joined must not lie in two calls.
+        while at < n and self._behavior != REMOVED:
+            at = self.splitter.split(data, n, at, ends)
+        self._regroup(ends, begin)
+        return at
+
+    cdef void _regroup(self, Ends* ends, size_t begin) noexcept nogil:
+        cdef size_t i, n_kept = begin, end
+        cdef bint is_gap
+        for i in range(begin, ends.n):
+            end = ends.items[i] & ~GAP
+            is_gap = self._is_gap(ends.items[i])
+            if self._behavior == REMOVED:
+                end |= 0 if is_gap else GAP
+            elif i + 1 < ends.n and self._joined(is_gap, self._is_gap(ends.items[i + 1])):
+                continue
+            ends.items[n_kept] = end
+            n_kept += 1
+        ends.n = n_kept
+
+    cdef inline bint _is_gap(self, size_t end) noexcept nogil:
+        return ((end & GAP) != 0) != self._invert
+
+    cdef inline bint _joined(self, bint is_gap, bint next_is_gap) noexcept nogil:
+        """Whether two neighbours become one piece."""
+        if self._behavior == CONTIGUOUS:
+            return is_gap == next_is_gap
+        if self._behavior == MERGED_WITH_PREVIOUS:
+            return is_gap and not next_is_gap
+        return next_is_gap and not is_gap
+
+    def __repr__(self):
+        return f"{self.splitter!r} {'inverted and ' if self._invert else ''}{self.behavior.replace('_', ' ')}"
