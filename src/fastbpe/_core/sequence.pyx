@@ -1,7 +1,8 @@
-"""Splitters made of splitters: one after another, and pieces put together anew."""
+"""Splitters made of splitters: one after another, pieces put together anew, bytes seen as characters."""
 
 cimport cython
-from libc.stdint cimport uint8_t
+from libc.stdint cimport uint8_t, uint16_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport memmove
 
 from fastbpe._core.splitter cimport GAP, Ends, Splitter, ends_add
@@ -11,6 +12,24 @@ cdef enum:
     MERGED_WITH_PREVIOUS
     MERGED_WITH_NEXT
     CONTIGUOUS
+
+cdef uint16_t[256] _STAND_INS  # of each byte, a character below U+0800: one byte of UTF-8, or two
+
+
+cdef int _fill_stand_ins() except -1:
+    """Printable bytes of Latin-1 stand for themselves; the others follow from U+0100 on, in order."""
+    cdef int byte
+    cdef uint16_t next_one = 0x100
+    for byte in range(256):
+        if 0x21 <= byte <= 0x7E or (byte >= 0xA1 and byte != 0xAD):
+            _STAND_INS[byte] = <uint16_t> byte
+        else:
+            _STAND_INS[byte] = next_one
+            next_one += 1
+    return 0
+
+
+_fill_stand_ins()
 
 _BEHAVIORS = {
     "removed": REMOVED,
@@ -116,3 +135,53 @@ cdef class Regrouped(Splitter):
 
     def __repr__(self):
         return f"{self.splitter!r} {'inverted and ' if self._invert else ''}{self.behavior.replace('_', ' ')}"
+
+
+@cython.final
+cdef class StandIns(Splitter):
+    """Cuts as `splitter` cuts the characters that stand for the bytes in GPT-2's files, one for each byte.
+
+    So a piece may end within a character.
+    """
+
+    cdef readonly Splitter splitter
+
+    def __init__(self, Splitter splitter not None):
+        self.splitter = splitter
+
+    cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
+        cdef uint8_t* shown = <uint8_t*> malloc(2 * n)
+        cdef size_t begin = ends.n, n_shown = 0, at_shown = 0, i
+        cdef uint16_t stand_in
+        if shown == NULL:
+            with gil:
+                raise MemoryError(f"no memory for {n} bytes as characters")
+        try:
+            for i in range(n):
+                stand_in = _STAND_INS[data[i]]
+                if stand_in < 0x80:
+                    shown[n_shown] = <uint8_t> stand_in
+                    n_shown += 1
+                else:
+                    shown[n_shown] = <uint8_t> (0xC0 | stand_in >> 6)
+                    shown[n_shown + 1] = <uint8_t> (0x80 | stand_in & 0x3F)
+                    n_shown += 2
+            while at_shown < n_shown:
+                at_shown = self.splitter.split(shown, n_shown, at_shown, ends)
+        finally:
+            free(shown)
+        self._bring_back(data, ends, begin)
+        return n
+
+    cdef void _bring_back(self, const uint8_t* data, Ends* ends, size_t begin) noexcept nogil:
+        """From offsets into the stand-ins to offsets into data."""
+        cdef size_t i, at = 0, at_shown = 0, end
+        for i in range(begin, ends.n):
+            end = ends.items[i] & ~GAP
+            while at_shown < end:
+                at_shown += 1 if _STAND_INS[data[at]] < 0x80 else 2
+                at += 1
+            ends.items[i] = at | (ends.items[i] & GAP)
+
+    def __repr__(self):
+        return f"{self.splitter!r} over stand-ins of bytes"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal, TypeAlias, get_args
 
-from fastbpe._core.sequence import Regrouped
+from fastbpe._core.sequence import Regrouped, StandIns
 from fastbpe._core.splitter import Splitter
 from fastbpe.errors import PatternError
 from fastbpe.patterns import PATTERNS
@@ -74,9 +74,15 @@ class Punctuation:
     behavior: Behavior = "isolated"
 
 
-@dataclass(frozen=True)
-class ByteLevelWords:
-    """`ByteLevel(add_prefix_space=False, use_regex=True)`: the words of GPT-2."""
+@dataclass(frozen=True, kw_only=True)
+class ByteLevel:
+    """`ByteLevel(add_prefix_space=False, use_regex)`: the words of GPT-2, or just the stand-ins of bytes.
+
+    The steps after it see no longer the text but, for every byte, the character that stands for it in GPT-2's
+    files. Among these are ² and ½, say, so that `Digits` cuts many a character of Asia in two.
+    """
+
+    use_regex: bool = True
 
 
 @dataclass(frozen=True)
@@ -89,7 +95,7 @@ class WhitespaceSplit:
     """`WhitespaceSplit()`: what stands between white space, which is removed."""
 
 
-Step: TypeAlias = Split | Digits | Punctuation | ByteLevelWords | Whitespace | WhitespaceSplit
+Step: TypeAlias = Split | Digits | Punctuation | ByteLevel | Whitespace | WhitespaceSplit
 
 
 def make_sequence(steps: Sequence[Step]) -> Splitter:
@@ -101,7 +107,14 @@ def make_sequence(steps: Sequence[Step]) -> Splitter:
 
     Raises PatternError for a pattern that cannot be used, or read as tokenizers reads it.
     """
-    return chain([_splitter(step) for step in steps])
+    places = [number for number, step in enumerate(steps) if isinstance(step, ByteLevel)]
+    if len(places) > 1:
+        raise PatternError("two ByteLevel steps: the second would show bytes of bytes; leave one out")
+    splitters = [_splitter(step) for step in steps]
+    if places and places[0] + 1 < len(steps):
+        after = places[0] + 1
+        splitters[after:] = [StandIns(chain(splitters[after:]))]
+    return chain(splitters)
 
 
 def _splitter(step: Step) -> Splitter:
@@ -112,8 +125,8 @@ def _splitter(step: Step) -> Splitter:
         return make_splitter(_class(_numeric()) + ("" if step.individual_digits else "+"))
     if isinstance(step, Punctuation):
         return _regrouped(_class(_punctuation()), step.behavior)
-    if isinstance(step, ByteLevelWords):
-        return make_splitter(PATTERNS["gpt2"])
+    if isinstance(step, ByteLevel):
+        return make_splitter(PATTERNS["gpt2"] if step.use_regex else None)
     if isinstance(step, Whitespace):
         return make_splitter(r"\w+|[^\w\s]+", drop_unmatched=True)
     return make_splitter(r"\S+", drop_unmatched=True)
