@@ -255,7 +255,7 @@ def test_resolve_several() -> None:
     for nothing in ([], ["none"]):
         with pytest.raises(PatternError, match="must hold some"):
             resolve_pattern(nothing)
-    with pytest.raises(TypeError, match="must be str, not int"):
+    with pytest.raises(TypeError, match="list of them, or None, not int"):
         resolve_pattern(["a", 1])  # type: ignore[list-item]
     with pytest.raises(PatternError, match="did you mean 'cl100k'"):
         resolve_pattern(["a", "cl100"])
