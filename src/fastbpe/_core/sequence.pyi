@@ -1,10 +1,12 @@
 from typing import Literal, final
 
+from typing_extensions import Self
+
 from fastbpe._core.splitter import Splitter
 
 @final
 class Sequence(Splitter):
-    def __init__(self, first: Splitter, second: Splitter) -> None: ...
+    def __new__(cls, first: Splitter, second: Splitter) -> Self: ...
     @property
     def first(self) -> Splitter: ...
     @property
@@ -12,13 +14,13 @@ class Sequence(Splitter):
 
 @final
 class Regrouped(Splitter):
-    def __init__(
-        self,
+    def __new__(
+        cls,
         splitter: Splitter,
         behavior: Literal["removed", "merged_with_previous", "merged_with_next", "contiguous"],
         *,
         invert: bool = False,
-    ) -> None: ...
+    ) -> Self: ...
     @property
     def splitter(self) -> Splitter: ...
     @property
@@ -26,6 +28,6 @@ class Regrouped(Splitter):
 
 @final
 class StandIns(Splitter):
-    def __init__(self, splitter: Splitter) -> None: ...
+    def __new__(cls, splitter: Splitter) -> Self: ...
     @property
     def splitter(self) -> Splitter: ...

@@ -46,7 +46,7 @@ cdef class Sequence(Splitter):
     cdef readonly Splitter first
     cdef readonly Splitter second
 
-    def __init__(self, Splitter first not None, Splitter second not None):
+    def __cinit__(self, Splitter first not None, Splitter second not None):
         self.first = first
         self.second = second
 
@@ -93,7 +93,7 @@ cdef class Regrouped(Splitter):
     cdef int _behavior
     cdef bint _invert
 
-    def __init__(self, Splitter splitter not None, str behavior not None, *, bint invert=False):
+    def __cinit__(self, Splitter splitter not None, str behavior not None, *, bint invert=False):
         self._behavior = _BEHAVIORS[behavior]
         self.splitter = splitter
         self.behavior = behavior
@@ -146,7 +146,7 @@ cdef class StandIns(Splitter):
 
     cdef readonly Splitter splitter
 
-    def __init__(self, Splitter splitter not None):
+    def __cinit__(self, Splitter splitter not None):
         self.splitter = splitter
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
