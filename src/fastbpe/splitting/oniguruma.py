@@ -60,7 +60,7 @@ class _Translation:
         self.at = 0
         self.out: list[str] = []
         self.ignore_case = [False]  # here and in each group around
-        self.letters = ""  # literals one after another
+        self.letters = ""  # the last two literals, if nothing parts them
 
     def run(self) -> str:
         while self.at < len(self.pattern):
@@ -103,10 +103,10 @@ class _Translation:
                 )
             # What may stand between two letters that match as one; anything else parts them.
             if character not in "*+?":
-                self.letters += character.lower()
+                self.letters = self.letters[-1:] + character.lower()
             if _SEVERAL_LETTERS.search(self.letters):
                 self.refuse(
-                    f"{self.letters[-2:]!r} where case is ignored matches one character too in tokenizers",
+                    f"{self.letters!r} where case is ignored matches one character too in tokenizers",
                     "write both cases out, as in [Ss][Ss]",
                 )
         self.give(character, character)
