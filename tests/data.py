@@ -89,7 +89,7 @@ def peer_of(tokenizer: Tokenizer) -> tiktoken.Encoding:
     """tiktoken with the ranks, the pattern and the special tokens of a tokenizer of ours."""
     return tiktoken.Encoding(
         "peer",
-        pat_str=tokenizer.pattern or r"[\s\S]+",
+        pat_str=tokenizer.pattern if isinstance(tokenizer.pattern, str) else r"[\s\S]+",
         mergeable_ranks=ranks_of(tokenizer),
         special_tokens=tokenizer.special_tokens,
     )

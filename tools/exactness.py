@@ -107,7 +107,7 @@ def compare_encoding(limit: int | None) -> None:
         tokenizer = fastbpe.load(DATA / "vocab" / name, pattern=pattern, special_tokens={})
         peer = tiktoken.Encoding(
             name,
-            pat_str=tokenizer.pattern or "",
+            pat_str=str(tokenizer.pattern),
             mergeable_ranks={token: i for i, token in enumerate(tokenizer.vocab) if token},
             special_tokens={},
         )

@@ -1,4 +1,4 @@
-"""Split random hard texts with every scanner and with the slow splitter, for a time: any difference ends it.
+"""Split random hard texts with every scanner, the engine and the slow splitter, until one differs or time is up.
 
     python tools/fuzz_splitting.py --seconds 60
 
@@ -17,6 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 import splits
+from fastbpe.patterns import PATTERNS
 
 TEXTS_PER_ROUND = 500
 
@@ -29,8 +30,8 @@ def main() -> int:
     print(f"seed {arguments.seed}", flush=True)
     texts = splits.random_texts(arguments.seed)
     splitters = [
-        (name, splits.oracle(pattern), splits.scanners(pattern))
-        for name, pattern in ((name, splits.pattern_text(name)) for name in splits.NAMES)
+        (name, splits.oracle(pattern), [*splits.scanners(pattern), *splits.engines(pattern)])
+        for name, pattern in ((name, PATTERNS[name] or "") for name in splits.NAMES)
     ]
     end, n_texts = time.monotonic() + arguments.seconds, 0
     while time.monotonic() < end:
@@ -43,8 +44,8 @@ def main() -> int:
                         print(f"seed {arguments.seed}, text {n_texts}: {found}", file=sys.stderr)
                         return 1
             n_texts += 1
-    paths = ", ".join(scanner.path for scanner in splitters[0][2])
-    print(f"{n_texts:,} texts, {len(splitters)} patterns, paths {paths}: no difference")
+    kinds = ", ".join(map(repr, splitters[0][2]))
+    print(f"{n_texts:,} texts, {len(splitters)} patterns, {kinds}: no difference")
     return 0
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import SupportsIndex
 
 from fastbpe.errors import SpecialTokenError, TrainingError
-from fastbpe.patterns import resolve_pattern
+from fastbpe.patterns import PatternLike, resolve_pattern
 
 N_BYTES = 256
 MAX_VOCAB_SIZE = 1 << 24  # ids index flat arrays
@@ -22,7 +22,8 @@ class ByteConfig:
 
     Attributes:
         vocab_size: the ids to end with: 256 bytes, the merges, the special tokens.
-        pattern: a name in `PATTERNS`, any regex, or None for no splitting.
+        pattern: a name in `PATTERNS`, any regex, a list of regexes (each cuts the pieces of the one before), or
+            None for no splitting.
         special_tokens: they cut the text before anything is counted, take part in no merge, and come last.
         ties: which of two pairs that occur equally often is merged first. "pair": the one of smaller ids, as
             rustbpe and bpeasy do; "huggingface": as tokenizers' BpeTrainer; "first": the one met first in
@@ -32,7 +33,7 @@ class ByteConfig:
     """
 
     vocab_size: int
-    pattern: str | None = "cl100k"
+    pattern: PatternLike = "cl100k"
     special_tokens: tuple[str, ...] = ()
     ties: str = "pair"
     min_count: int = 1

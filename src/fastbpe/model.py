@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fastbpe.errors import VocabularyError
+from fastbpe.patterns import PatternLike
 
 Buffer = bytes | bytearray | memoryview
 
@@ -23,11 +24,12 @@ class Model:
     merges_rule: what makes a pair: "ranks" (every split of a token, by the token's id) or "merges" (the list).
     merges: that list: uint32 triples (left id, right id, merged id), best first, little-endian.
     tables: the core's ready-made buffers, by name; None where they must be built.
-    pattern: the split pattern; None: no splitting. fingerprint: as the file gives it, "" where it gives none.
+    pattern: the split pattern, or several to apply one after another; None: no splitting.
+    fingerprint: as the file gives it, "" where it gives none.
     """
 
     tokens: list[bytes] | None
-    pattern: str | None
+    pattern: PatternLike
     special_tokens: Mapping[str, int]
     merges: Buffer = b""
     merges_rule: str = "ranks"

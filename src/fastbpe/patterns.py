@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
+from typing import TypeAlias
 
 from fastbpe.errors import PatternError
+
+#: A regex; several, each of which cuts the pieces of the one before; or None for no splitting.
+Pattern: TypeAlias = str | tuple[str, ...] | None
+#: The same as an argument: also a name in `PATTERNS`, and any sequence.
+PatternLike: TypeAlias = str | Sequence[str] | None
 
 _CASED_WORDS = (
     r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+",
@@ -26,7 +32,7 @@ _O200K = "|".join([
 ])  # fmt: skip
 
 #: Name to pattern; "none" stands for no splitting at all.
-PATTERNS: Mapping[str, str | None] = MappingProxyType({
+PATTERNS: Mapping[str, Pattern] = MappingProxyType({
     # GPT-2 (2019), spelt as tiktoken spells it; also r50k, p50k, whisper, phi-2.
     "gpt2": r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s",
     # GPT-3.5 and GPT-4 (2022), spelt as tiktoken spells it.
@@ -44,6 +50,17 @@ PATTERNS: Mapping[str, str | None] = MappingProxyType({
     "qwen2": "|".join([_CONTRACTIONS, _WORDS, r"\p{N}", _SIGNS_THEN_LINES, _SPACES]),
     # Mistral NeMo and later (2024): o200k without contractions, every digit a piece of its own.
     "tekken": "|".join([*_CASED_WORDS, r"\p{N}", _SIGNS_THEN_SLASHES, _SPACES]),
+    # DeepSeek V3 and R1 (2024): numbers, then Chinese and Japanese, then the rest, where a sign may begin a word.
+    "deepseek_v3": (
+        r"\p{N}{1,3}",
+        "[一-龥぀-ゟ゠-ヿ]+",
+        "|".join([
+            r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+",
+            r"[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+",
+            r" ?[\p{P}\p{S}]+[\r\n]*",
+            _SPACES,
+        ]),
+    ),
     "none": None,
 })  # fmt: skip
 
@@ -59,11 +76,15 @@ _ALSO_CALLED = {
     "o200kharmony": "o200k",
     "qwen": "qwen2",
     "qwen3": "qwen2",
+    "deepseek": "deepseek_v3",
+    "deepseekr1": "deepseek_v3",
 }
 
 
-def resolve_pattern(pattern: str | None) -> tuple[str | None, str | None]:
+def resolve_pattern(pattern: PatternLike) -> tuple[str | None, Pattern]:
     r"""Name (or None) and text (or None for no splitting) of a pattern given by name or as a regex.
+
+    Several in a list are applied one after another; a list of one is that one.
 
     A regex that is, letter for letter, a named pattern gets its name. Text of only letters, digits, `_` and
     `-` is taken for a misspelt name if it has a digit or an underscore, or is near to a known name; write
@@ -72,12 +93,15 @@ def resolve_pattern(pattern: str | None) -> tuple[str | None, str | None]:
     >>> resolve_pattern("gpt2")[0], resolve_pattern(r"\w+|\W+"), resolve_pattern(None)
     ('gpt2', (None, '\\w+|\\W+'), ('none', None))
 
+    >>> resolve_pattern([r"\d", "gpt2"]) == (None, (r"\d", PATTERNS["gpt2"]))
+    True
+
     Raises PatternError for a misspelt name. Whether a regex can be used is for `compile_regex` to say.
     """
     if pattern is None:
         return "none", None
     if not isinstance(pattern, str):
-        raise TypeError(f"pattern must be a name or a regex (str), or None, not {type(pattern).__name__}")
+        return _resolve_several(pattern)
     if pattern in PATTERNS:
         return pattern, PATTERNS[pattern]
     if (name := _mistaken_name(pattern)) is not None:
@@ -87,6 +111,28 @@ def resolve_pattern(pattern: str | None) -> tuple[str | None, str | None]:
             f"there is no split pattern named {pattern!r}{meant} known are {known}; or give a regex"
         )
     return next((name for name, text in PATTERNS.items() if text == pattern), None), pattern
+
+
+def shown_pattern(pattern: Pattern, n_characters: int) -> str:
+    """A pattern for a person to read, cut to so many characters."""
+    if pattern is None:
+        return "none"
+    return repr(pattern[:n_characters]) if isinstance(pattern, str) else repr(list(pattern))[:n_characters]
+
+
+def _resolve_several(patterns: Sequence[str]) -> tuple[str | None, Pattern]:
+    texts: list[str] = []
+    for pattern in patterns if isinstance(patterns, (list, tuple)) else (patterns,):
+        if not isinstance(pattern, str):
+            raise TypeError(
+                f"pattern must be a name or a regex (str), a list of them, or None, not {type(pattern).__name__}"
+            )
+        text = resolve_pattern(pattern)[1]
+        texts += (text,) if isinstance(text, str) else text or ()
+    if not texts:
+        raise PatternError('a list of split patterns must hold some; for no splitting give "none"')
+    whole = texts[0] if len(texts) == 1 else tuple(texts)
+    return next((name for name, text in PATTERNS.items() if text == whole), None), whole
 
 
 def _mistaken_name(text: str) -> str | None:

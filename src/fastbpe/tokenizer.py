@@ -21,7 +21,7 @@ from fastbpe._core.vocabulary import MAX_IDS, Vocabulary, build_tables
 from fastbpe.errors import FormatError, InvalidTokenError, PatternError, SpecialTokenError, VocabularyError
 from fastbpe.formats import native, tiktoken
 from fastbpe.model import Buffer, Model, pack_merges
-from fastbpe.patterns import resolve_pattern
+from fastbpe.patterns import Pattern, PatternLike, resolve_pattern, shown_pattern
 from fastbpe.special import SpecialTokens
 from fastbpe.splitting import make_splitter
 
@@ -65,7 +65,7 @@ class Tokenizer:
         cls,
         ranks: Mapping[bytes, int],
         *,
-        pattern: str | None,
+        pattern: PatternLike,
         special_tokens: Mapping[str, int] | None = None,
         name: str | None = None,
     ) -> Tokenizer:
@@ -73,7 +73,8 @@ class Tokenizer:
 
         Args:
             ranks: every single byte and every token, with its rank; gaps are allowed.
-            pattern: a name in `PATTERNS`, any regex, or None for no splitting.
+            pattern: a name in `PATTERNS`, any regex, a list of regexes (each cuts the pieces of the one before),
+                or None for no splitting.
             special_tokens: text to id; no id may be a rank.
             name: shown in the repr, saved, and without effect on ids.
 
@@ -98,7 +99,7 @@ class Tokenizer:
         cls,
         merges: Iterable[tuple[int, int]],
         *,
-        pattern: str | None,
+        pattern: PatternLike,
         special_tokens: Mapping[str, int] | None = None,
         name: str | None = None,
     ) -> Tokenizer:
@@ -289,8 +290,8 @@ class Tokenizer:
         return "byte"
 
     @property
-    def pattern(self) -> str | None:
-        """The regex that splits text into pieces; None: no splitting."""
+    def pattern(self) -> Pattern:
+        """The regex that splits text into pieces, or a tuple of those that do in turn; None: no splitting."""
         return self._pattern
 
     @property
@@ -413,7 +414,7 @@ class Tokenizer:
 
     def __repr__(self) -> str:
         name = f"{self.name!r}, " if self.name else ""
-        pattern = self._pattern_name or (f"{self._pattern[:40]!r}" if self._pattern else "none")
+        pattern = self._pattern_name or shown_pattern(self._pattern, 40)
         return (
             f"<fastbpe.Tokenizer {name}{self.mode} mode, {self.vocab_size} tokens ({len(self._special.ids)} "
             f"special), pattern {pattern} (split by {self._splitter!r}), {self.fingerprint[:12]}>"
@@ -423,15 +424,15 @@ class Tokenizer:
 def load(
     path_or_bytes: str | os.PathLike[str] | Buffer,
     *,
-    pattern: str | None = None,
+    pattern: PatternLike = None,
     special_tokens: Mapping[str, int] | None = None,
 ) -> Tokenizer:
     """A tokenizer from a file, or from a file's bytes. The contents say which format it is, not the name.
 
     Args:
         path_or_bytes: `.fbpe` or `.tiktoken`.
-        pattern: for files that do not hold their split pattern: a name in `PATTERNS` or any regex.
-            "none" is no splitting.
+        pattern: for files that do not hold their split pattern: a name in `PATTERNS`, any regex, or a list of
+            regexes. "none" is no splitting.
         special_tokens: text to id, in place of those that the file holds or is known for.
 
     Raises:

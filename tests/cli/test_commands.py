@@ -291,6 +291,12 @@ class TestInfo:
         longest = max((token for token in tokenizer.vocab[:278]), key=len)
         assert told["longest_tokens"][0]["n_bytes"] == len(longest)
 
+    def test_several_patterns(self, run, tmp_path):
+        ranks = {bytes([byte]): byte for byte in range(256)}
+        fastbpe.Tokenizer.from_ranks(ranks, pattern=["\n", r"\d{1,3}"]).save(tmp_path / "a.fbpe")
+        assert r"\n, then \d{1,3}" in run("info", tmp_path / "a.fbpe").out.decode()
+        assert json.loads(run("info", tmp_path / "a.fbpe", "--json").out)["pattern"] == ["\n", r"\d{1,3}"]
+
     def test_much_is_cut_short_for_a_person(self, run, ranks, tmp_path):
         tokenizer = fastbpe.train(["-" * 4096], vocab_size=268, pattern="-+\n?")
         tokenizer.with_special_tokens({f"<{i}>": 300 + i for i in range(40)}).save(tmp_path / "a.fbpe")

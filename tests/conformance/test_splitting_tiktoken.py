@@ -14,7 +14,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from fastbpe import Tokenizer
+from fastbpe._core.encoder import Encoder
 from fastbpe.patterns import PATTERNS
+from fastbpe.splitting import make_splitter
 from fastbpe.splitting.charset import ANY, CharSet
 from fastbpe.splitting.to_regex import compile_regex, find_pieces
 from fastbpe.splitting.unicode_tables import SCRIPT_NAMES
@@ -22,7 +25,7 @@ from fastbpe.splitting.unicode_tables import SCRIPT_NAMES
 tiktoken = pytest.importorskip("tiktoken")
 
 FULL = os.environ.get("FASTBPE_FULL") == "1"
-NAMES = [name for name, pattern in PATTERNS.items() if pattern is not None]
+NAMES = [name for name, pattern in PATTERNS.items() if isinstance(pattern, str)]
 CONTEXTS = ["a", "A", "1", " ", "\n", "'", ".", "é", "漢", "\u0301"]
 CODE_POINTS_AT_ONCE = 50_000
 
@@ -222,3 +225,22 @@ def test_characters_of_one_block_fold_only_as_in_tiktoken():
             if half:
                 found = matched(f"(?i:{as_class(half)})", "".join(block))
                 assert found == "".join(half.case_closure() & block)
+
+
+@pytest.mark.parametrize("pattern", ["a+", r"\p{L}+", "é|[0-9]{2}", r" ?\p{L}+|\p{N}", "(?<=a)b"])
+@settings(max_examples=100)
+@given(text=st.text(st.sampled_from("aab é漢12 \n")))
+def test_text_that_is_not_matched_is_dropped_as_tiktoken_does(pattern, text):
+    data = text.encode()
+    pieces = [data[start:end] for start, end in make_splitter(pattern, drop_unmatched=True).pieces(text)]
+    ranks = vocabulary({*every_part(text)})
+    assert encoding(pattern, ranks).encode_ordinary(text) == [ranks[piece] for piece in pieces]
+
+
+def test_dropped_text_makes_no_ids():
+    ranks = {**vocabulary(["aa"]), b"aab": 300}
+    text = "aabaa"
+    assert encoding("a+", ranks).encode_ordinary(text) == [256, 256]
+    tables = Tokenizer.from_ranks(ranks, pattern=None)._vocabulary
+    assert Encoder(tables, make_splitter("a+", drop_unmatched=True), 301).encode(text) == [256, 256]
+    assert Tokenizer.from_ranks(ranks, pattern="a+").encode(text) == [256, ord("b"), 256]

@@ -110,19 +110,19 @@ def test_states_are_not_tried_twice(pattern: str) -> None:
         assert fast.ends("a" * n + "da") == ([n + 1, n + 2] if "$" in pattern else [n + 2])
 
 
-@pytest.mark.parametrize("name", splits.NAMES)
+@pytest.mark.parametrize("name", splits.ONE_REGEX)
 def test_named_patterns_on_random_texts(name: str) -> None:
-    seed = 100 + splits.NAMES.index(name)
+    seed = 100 + splits.ONE_REGEX.index(name)
     print("seed", seed)
     texts = itertools.islice(splits.random_texts(seed), 60_000 if FULL else 2_000)
     check(splits.pattern_text(name), list(texts))
 
 
-@pytest.mark.parametrize("name", splits.NAMES)
+@pytest.mark.parametrize("name", splits.ONE_REGEX)
 def test_named_patterns_on_every_code_point(name: str) -> None:
     characters = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
     contexts = ["", "a", " ", "1", "'", "\n", "é", "\u0301"]
-    contexts = contexts if FULL else contexts[splits.NAMES.index(name) :: len(splits.NAMES)]
+    contexts = contexts if FULL else contexts[splits.ONE_REGEX.index(name) :: len(splits.ONE_REGEX)]
     check(splits.pattern_text(name), [context.join(characters) for context in contexts])
 
 

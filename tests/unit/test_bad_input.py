@@ -68,7 +68,7 @@ def test_ranks_that_cannot_be(ranks: Any, message: str) -> None:
         Tokenizer.from_ranks(ranks, pattern=None)
 
 
-@pytest.mark.parametrize("pattern", [5, b"a+", ["a"], 1.5])
+@pytest.mark.parametrize("pattern", [5, b"a+", [5], ["a", None], [["a"]], [], 1.5])
 def test_patterns_that_are_no_text(pattern: Any) -> None:
     with pytest.raises((TypeError, PatternError), match="pattern"):
         Tokenizer.from_ranks(BYTES, pattern=pattern)

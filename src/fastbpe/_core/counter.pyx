@@ -7,7 +7,7 @@ from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
 from fastbpe._core.special cimport Match, SpecialMatcher
-from fastbpe._core.splitter cimport Ends, Splitter, ends_free
+from fastbpe._core.splitter cimport GAP, Ends, Splitter, ends_free
 from fastbpe._core.tables cimport NONE, hash_bytes
 from fastbpe._core.text cimport Utf8, utf8_of, utf8_release
 
@@ -94,8 +94,9 @@ cdef class PieceCounter:
             self._ends.n = 0
             at = self.splitter.split(data, n, at, &self._ends)
             for i in range(self._ends.n):
-                end = self._ends.items[i]
-                self._piece(data + start, end - start, 1)
+                end = self._ends.items[i] & ~GAP
+                if end == self._ends.items[i]:
+                    self._piece(data + start, end - start, 1)
                 start = end
         return 0
 

@@ -10,7 +10,7 @@ from libc.stdlib cimport calloc, free, realloc
 
 from fastbpe._core.merge cimport Ids, encode_piece, ids_free, ids_reserve
 from fastbpe._core.special cimport Match, SpecialMatcher
-from fastbpe._core.splitter cimport Ends, Splitter, ends_free
+from fastbpe._core.splitter cimport GAP, Ends, Splitter, ends_free
 from fastbpe._core.text cimport Utf8, utf8_of, utf8_release
 from fastbpe._core.vocabulary cimport Vocabulary
 
@@ -121,8 +121,9 @@ cdef class Encoder:
             scratch.ends.n = 0
             at = self.splitter.split(data, n, at, &scratch.ends)
             for i in range(scratch.ends.n):
-                end = scratch.ends.items[i]
-                encode_piece(&self.vocabulary.tables, data + start, end - start, &scratch.ids)
+                end = scratch.ends.items[i] & ~GAP
+                if end == scratch.ends.items[i]:
+                    encode_piece(&self.vocabulary.tables, data + start, end - start, &scratch.ids)
                 start = end
         return 0
 

@@ -17,4 +17,5 @@ class Engine(Splitter):
         set_index: array[int],
         set_blocks: array[int],
         track_after: int = 4096,
+        keep_gaps: bool = True,
     ) -> None: ...

@@ -11,7 +11,7 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy
 
-from fastbpe._core.splitter cimport Ends, Splitter, ends_add, ends_reserve
+from fastbpe._core.splitter cimport GAP, Ends, Splitter, ends_add, ends_reserve
 
 from fastbpe.errors import PatternError
 
@@ -89,7 +89,7 @@ cdef struct Scratch:
 
 @cython.final
 cdef class Engine(Splitter):
-    """Pieces are the matches of a program and what lies between them.
+    """Pieces are the matches of a program and what lies between them (keep_gaps=False: that is a gap).
 
     pattern: for messages. track_after: after so many steps an attempt remembers the states it has been in and
     enters none twice, without which (a+|b)+c takes 2**n steps; well-meant patterns never get so far. The rest
@@ -106,15 +106,17 @@ cdef class Engine(Splitter):
     cdef tuple _owners
     cdef str _pattern
     cdef int64_t _track_after
+    cdef size_t _mark
 
     def __init__(
         self, str pattern not None, *, code, tables, lists, bytes follows not None, bytes set_bytes not None,
-        set_index, set_blocks, int64_t track_after=4096,
+        set_index, set_blocks, int64_t track_after=4096, bint keep_gaps=True,
     ):
         cdef bytes words = code.tobytes(), table_words = tables.tobytes(), list_words = lists.tobytes()
         cdef bytes index = set_index.tobytes(), blocks = set_blocks.tobytes()
         self._pattern = pattern
         self._track_after = track_after
+        self._mark = 0 if keep_gaps else GAP
         self._owners = words, table_words, list_words, follows, set_bytes, index, blocks
         self._code = <const uint32_t*> PyBytes_AS_STRING(words)
         self._tables = <const uint32_t*> PyBytes_AS_STRING(table_words)
@@ -154,7 +156,7 @@ cdef class Engine(Splitter):
             if ends.capacity - ends.n < 2:
                 ends_reserve(ends, 2)
             if at > start:
-                ends.items[ends.n] = at
+                ends.items[ends.n] = at | self._mark
                 ends.n += 1
             ends.items[ends.n] = end
             ends.n += 1
@@ -166,7 +168,7 @@ cdef class Engine(Splitter):
                 if steps - scratch.steps_left <= STEPS_PER_BYTE // 4 * <int64_t> (at - begin):
                     return at
         if start < n:
-            ends_add(ends, n)
+            ends_add(ends, n | self._mark)
         return n
 
     cdef size_t _match(self, const uint8_t* data, size_t n, size_t begin, Scratch* scratch) except? 0 nogil:

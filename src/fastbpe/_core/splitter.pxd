@@ -1,8 +1,17 @@
 from libc.stdint cimport uint8_t
 
 
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #define FB_GAP (SIZE_MAX ^ (SIZE_MAX >> 1))
+    """
+    # Set in an end: what ends there is no piece but text to be passed over. No text is so long as to need it.
+    const size_t GAP "FB_GAP"
+
+
 cdef struct Ends:
-    # Where each piece of a text ends, in bytes; the next one starts there.
+    # Where each piece (or gap) of a text ends, in bytes; the next one starts there.
     size_t* items
     size_t n
     size_t capacity
@@ -15,8 +24,10 @@ cdef void ends_free(Ends* ends) noexcept nogil
 
 cdef class Splitter:
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil
+    cdef list _spans(self, text)
 
 
 cdef class RegexSplitter(Splitter):
     cdef object _pattern
+    cdef size_t _mark
     cdef int _split(self, const uint8_t* data, size_t n, Ends* ends) except -1

@@ -1,7 +1,8 @@
 """Splitters: UTF-8 text to the ends of its pieces. One interface for every way of finding them.
 
 Pieces stand end to end and cover the whole text: what a pattern does not match is a piece of its own, so
-that nothing is ever lost.
+that nothing is ever lost. A splitter that is asked to leave such text out marks its end with GAP, and whoever
+works on the pieces passes over it.
 """
 
 cimport cython
@@ -54,26 +55,39 @@ cdef class Splitter:
         return n
 
     def ends(self, text):
-        """The ends of the pieces of a text, as byte offsets into its UTF-8."""
+        """The ends of the pieces of a text and of the gaps between them, as byte offsets into its UTF-8."""
+        return [end for _, end, _ in self._spans(text)]
+
+    def pieces(self, text):
+        """(start, end) of each piece of a text, as byte offsets into its UTF-8; text in gaps is left out."""
+        return [(start, end) for start, end, is_gap in self._spans(text) if not is_gap]
+
+    cdef list _spans(self, text):
+        """(start, end, is_gap) of every stretch of a text."""
         cdef Utf8 view
         cdef Ends ends
-        cdef size_t at = 0
+        cdef size_t at = 0, start = 0, end, i
+        cdef list out = []
         ends.items = NULL
         ends.n = ends.capacity = 0
         utf8_of(text, &view)
         try:
             while at < view.n:
                 at = self.split(view.data, view.n, at, &ends)
-            return [ends.items[i] for i in range(ends.n)]
+            for i in range(ends.n):
+                end = ends.items[i] & ~GAP
+                out.append((start, end, (ends.items[i] & GAP) != 0))
+                start = end
+            return out
         finally:
             utf8_release(&view)
             ends_free(&ends)
 
     def count(self, text):
-        """How many pieces a text has, without a list of them."""
+        """How many pieces a text has, without a list of them; gaps do not count."""
         cdef Utf8 view
         cdef Ends ends
-        cdef size_t at = 0, n_pieces = 0
+        cdef size_t at = 0, n_pieces = 0, i
         ends.items = NULL
         ends.n = ends.capacity = 0
         utf8_of(text, &view)
@@ -82,7 +96,8 @@ cdef class Splitter:
                 while at < view.n:
                     ends.n = 0
                     at = self.split(view.data, view.n, at, &ends)
-                    n_pieces += ends.n
+                    for i in range(ends.n):
+                        n_pieces += ends.items[i] & GAP == 0
             return n_pieces
         finally:
             utf8_release(&view)
@@ -94,10 +109,14 @@ cdef class Splitter:
 
 @cython.final
 cdef class RegexSplitter(Splitter):
-    """Pieces are the matches of a compiled `regex` pattern. Exact for any pattern, but holds the GIL."""
+    """Pieces are the matches of a compiled `regex` pattern. Exact for any pattern, but holds the GIL.
 
-    def __init__(self, pattern):
+    keep_gaps: what lies between two matches is a piece too; False: it is a gap.
+    """
+
+    def __init__(self, pattern, *, bint keep_gaps=True):
         self._pattern = pattern
+        self._mark = 0 if keep_gaps else GAP
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
         with gil:
@@ -115,12 +134,12 @@ cdef class RegexSplitter(Splitter):
                 continue
             if start > at:
                 at_byte = _advance(data, at_byte, start - at)
-                ends_add(ends, at_byte)
+                ends_add(ends, at_byte | self._mark)
             at_byte = _advance(data, at_byte, end - start)
             ends_add(ends, at_byte)
             at = end
         if at_byte < n:
-            ends_add(ends, n)
+            ends_add(ends, n | self._mark)
         return 0
 
     def __repr__(self):

@@ -76,7 +76,7 @@ def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "mode", facts["mode"]
     yield "vocabulary", f"{facts['vocab_size']:,} tokens, ids 0 to {facts['n_vocab'] - 1}"
     yield "merges", f"{facts['n_merges']:,}"
-    yield "pattern", facts["pattern_name"] or facts["pattern"].replace("\n", r"\n")
+    yield "pattern", facts["pattern_name"] or _one_line(facts["pattern"])
     yield "fingerprint", facts["fingerprint"]
     special = [f"{token_id} {token!r}" for token, token_id in facts["special_tokens"].items()]
     if len(special) > _N_SPECIAL:
@@ -85,6 +85,11 @@ def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield from _labelled("longest tokens", [_one_token(token) for token in facts["longest_tokens"]])
     report = {key: value for key, value in facts["training"].items() if key not in _SHOWN_ELSEWHERE}
     yield from _labelled("training", [f"{key}: {value}" for key, value in report.items() if value is not None])
+
+
+def _one_line(pattern: str | tuple[str, ...]) -> str:
+    parts = [pattern] if isinstance(pattern, str) else pattern
+    return ", then ".join(parts).replace("\n", r"\n")
 
 
 def _labelled(label: str, values: list[str]) -> Iterator[tuple[str, str]]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from fastbpe.errors import FormatError
 from fastbpe.formats import native, tiktoken
 from fastbpe.model import Buffer, Model
+from fastbpe.patterns import PatternLike
 
 FORMATS = ("native", "tiktoken")
 
@@ -20,7 +21,7 @@ FORMATS = ("native", "tiktoken")
 def read(
     source: str | os.PathLike[str] | Buffer,
     *,
-    pattern: str | None = None,
+    pattern: PatternLike = None,
     special_tokens: Mapping[str, int] | None = None,
 ) -> Model:
     """The model in a file or in a file's bytes, whatever its format; its contents say which it is."""

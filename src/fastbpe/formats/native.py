@@ -29,7 +29,7 @@ _TOKENS = ("token_bytes", "token_ends")
 _LOOK_UPS = ("pieces", "pairs")
 _REQUIRED: Mapping[str, type | tuple[type, ...]] = {
     "mode": str,
-    "pattern": (str, type(None)),
+    "pattern": (str, list, type(None)),
     "merges_rule": str,
     "whole_piece_first": bool,
     "special_tokens": dict,
@@ -134,6 +134,9 @@ def _check_header(header: Any, where: str) -> None:
     for key, kind in _REQUIRED.items():
         if key not in header or not isinstance(header[key], kind):
             raise FormatError(f"{where}: its header has no valid {key!r}")
+    patterns = header["pattern"]
+    if isinstance(patterns, list) and not (patterns and all(isinstance(part, str) for part in patterns)):
+        raise FormatError(f"{where}: its header has no valid 'pattern': a list must hold regexes, and only them")
     if header["mode"] != "byte":
         raise FormatError(f"{where}: mode {header['mode']!r} is not known to this fastbpe; upgrade it")
     if header["merges_rule"] not in ("ranks", "merges"):

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 
 from fastbpe.errors import FormatError
 from fastbpe.model import Buffer, Model
+from fastbpe.patterns import PatternLike
 
 # sha256 of the file → name of the encoding, name of its pattern, special tokens; all as published by OpenAI.
 _KNOWN: Mapping[str, tuple[str, str, Mapping[str, int]]] = {
@@ -56,7 +57,7 @@ def recognise(data: Buffer) -> bool:
     return False
 
 
-def parse(data: Buffer, where: str, *, pattern: str | None, special_tokens: Mapping[str, int] | None) -> Model:
+def parse(data: Buffer, where: str, *, pattern: PatternLike, special_tokens: Mapping[str, int] | None) -> Model:
     """The model in a file's bytes. pattern: as the caller gave it, None where it was not given."""
     known = _KNOWN.get(hashlib.sha256(data).hexdigest())
     if pattern is None and known is None:

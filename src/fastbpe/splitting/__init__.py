@@ -2,39 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence as SequenceOf
 from dataclasses import asdict
+from functools import reduce
 
 from fastbpe._core.engine import Engine
 from fastbpe._core.scanner import Scanner
+from fastbpe._core.sequence import Sequence
 from fastbpe._core.splitter import RegexSplitter, Splitter
+from fastbpe.errors import PatternError
+from fastbpe.patterns import PatternLike
 from fastbpe.splitting.program import compile_program
 from fastbpe.splitting.recognise import recognise
 from fastbpe.splitting.syntax import parse
 from fastbpe.splitting.to_regex import compile_regex, refuse_empty_matches
 
+MAX_STEPS = 64  # each is one more level of calls
 
-def make_splitter(pattern: str | None) -> Splitter:
-    r"""What cuts text by a pattern; None: nothing is cut. Raises PatternError for a pattern of no use.
 
-    A scanner where the pattern means what a known one does, else the engine, and the `regex` package, with our
-    own classes, for what the engine does not take. Its repr says which.
+def make_splitter(pattern: PatternLike, *, drop_unmatched: bool = False) -> Splitter:
+    r"""What cuts text by a pattern, or by several one after another; None: nothing is cut.
+
+    A scanner where they mean what a known pattern does, else the engine, and the `regex` package, with our own
+    classes, for what the engine does not take. The repr says which.
 
     >>> make_splitter(r"[a-z]+").ends("one 2 three")
     [3, 6, 11]
     >>> make_splitter(r"[a-z]+"), make_splitter(r"([a-z])\1")
     (engine, regex)
+
+    drop_unmatched: what a pattern does not match is no piece, but left out.
+
+    >>> make_splitter(r"[a-z]+", drop_unmatched=True).pieces("one 2 three")
+    [(0, 3), (6, 11)]
+
+    Raises PatternError for a pattern of no use.
     """
     if pattern is None:
         return Splitter()
-    spec = recognise(pattern)
+    spec = recognise(pattern if isinstance(pattern, str) else tuple(pattern), drop_unmatched=drop_unmatched)
     if spec is not None:
         return Scanner(**asdict(spec))
-    return engine_of(pattern) or RegexSplitter(compile_regex(pattern))
+    if not isinstance(pattern, str):
+        return chain([make_splitter(part, drop_unmatched=drop_unmatched) for part in pattern])
+    engine = engine_of(pattern, keep_gaps=not drop_unmatched)
+    return engine or RegexSplitter(compile_regex(pattern), keep_gaps=not drop_unmatched)
 
 
-def engine_of(pattern: str) -> Engine | None:
+def engine_of(pattern: str, *, keep_gaps: bool = True) -> Engine | None:
     """The engine for a pattern; None if it does not take it. Raises PatternError for a pattern of no use."""
     node = parse(pattern)
     refuse_empty_matches(pattern, node)
     program = compile_program(node)
-    return None if program is None else Engine(pattern, **vars(program))
+    return None if program is None else Engine(pattern, **vars(program), keep_gaps=keep_gaps)
+
+
+def chain(splitters: SequenceOf[Splitter]) -> Splitter:
+    """Splitters one after another, each of which cuts the pieces of the one before; without any, no splitting."""
+    if len(splitters) > MAX_STEPS:
+        raise PatternError(f"{len(splitters)} splits one after another; the limit is {MAX_STEPS}")
+    return reduce(Sequence, splitters) if splitters else Splitter()

@@ -33,7 +33,7 @@ _MOST_DIGITS = 9
 class ScannerSpec:
     """The arguments of a `Scanner`."""
 
-    family: Literal["gpt2", "cl100k", "o200k"]
+    family: Literal["gpt2", "cl100k", "o200k", "deepseek"]
     n_digits: int
     contractions: bool = True
     end_is_one_piece: bool = False
@@ -47,24 +47,33 @@ _NAMED = {
     "llama4": ScannerSpec("o200k", 3),
     "qwen2": ScannerSpec("cl100k", 1),
     "tekken": ScannerSpec("o200k", 1, contractions=False),
+    "deepseek_v3": ScannerSpec("deepseek", 3, contractions=False),
 }
 _SPECS_OF_TEXTS = {PATTERNS[name]: spec for name, spec in _NAMED.items()}
+_DEEPSEEK = PATTERNS["deepseek_v3"] or ()
 
 
 @lru_cache(maxsize=64)
-def recognise(pattern: str) -> ScannerSpec | None:
-    r"""The scanner that cuts as the pattern does, if there is one.
+def recognise(pattern: str | tuple[str, ...], *, drop_unmatched: bool = False) -> ScannerSpec | None:
+    r"""The scanner that cuts as the pattern, or the patterns one after another, do; None if there is none.
 
     >>> recognise(r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+").family
     'gpt2'
     """
-    if pattern in _SPECS_OF_TEXTS:
-        return _SPECS_OF_TEXTS[pattern]
-    try:
-        node = parse(pattern)
-    except PatternError:
-        return None  # for whoever compiles it to explain
-    return _known_forms().get(_form(node))
+    spec = _SPECS_OF_TEXTS.get(pattern)
+    if spec is None and isinstance(pattern, str):
+        try:
+            spec = _known_forms().get(_form(parse(pattern)))
+        except PatternError:
+            return None  # for whoever compiles it to explain
+    if spec is None and not isinstance(pattern, str) and len(pattern) == len(_DEEPSEEK):
+        try:
+            same = all(_form(parse(a)) == _form(parse(b)) for a, b in zip(pattern, _DEEPSEEK, strict=True))
+        except PatternError:
+            return None
+        spec = _NAMED["deepseek_v3"] if same else None
+    # All of them match any text whole, but DeepSeek's, which matches no controls.
+    return None if spec is not None and spec.family == "deepseek" and drop_unmatched else spec
 
 
 @lru_cache(maxsize=1)

@@ -11,7 +11,7 @@
 
 /* Classify the characters outside ASCII, whole ones only, and return how many bytes of the block are known: up
  * to a character that the algebra does not take: white space outside ASCII, numbers (but for gpt2), and for
- * deepseek characters of no class. */
+ * deepseek characters of no class, and kana that are no letters. */
 FB_INLINE size_t FB_FN(classify_high)(const uint8_t *p, size_t n, fb_masks * m, int family) {
     uint64_t rest = m->high;
     while (rest) {
@@ -23,6 +23,7 @@ FB_INLINE size_t FB_FN(classify_high)(const uint8_t *p, size_t n, fb_masks * m, 
         if (family == FB_DEEPSEEK) {
             if (cls == FB_OTHER) return at;
             if (fb_is_east_asian(p + at)) {
+                if (cls != FB_LETTER) return at;
                 m->east |= bits;
                 rest &= ~bits;
                 continue;

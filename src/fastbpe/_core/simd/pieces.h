@@ -109,54 +109,58 @@ static inline size_t fb_o200k_end(const uint8_t *text, size_t n, size_t i, const
     return end;
 }
 
-/* DeepSeek's three patterns one after another. Numbers and east Asian runs are cut out first, so to the third
- * pattern the text ends where one begins. */
-enum { FB_EAST_ASIAN = 9 };
-
-static inline unsigned fb_deepseek_class(const uint8_t *p, size_t *n_bytes) {
-    unsigned cls = fb_class_at(p, n_bytes);
-    return fb_is_east_asian(p) ? FB_EAST_ASIAN : cls;
+/* DeepSeek's three patterns one after another. What the first and the second cut out, numbers and stretches of
+ * kana and Han, the third sees as texts of their own: nothing goes from inside such a stretch to outside. */
+static inline size_t fb_same_run(const uint8_t *text, size_t n, size_t i, unsigned set, int east) {
+    size_t n_bytes;
+    while (i < n && FB_IS(fb_class_at(text + i, &n_bytes), set) && fb_is_east_asian(text + i) == east) i += n_bytes;
+    return i;
 }
 
-static inline size_t fb_deepseek_run(const uint8_t *text, size_t n, size_t i, unsigned set) {
+static inline int fb_is_ascii_letter(uint8_t c) { return (uint8_t)((c | 0x20) - 'a') < 26; }
+
+static inline size_t fb_deepseek_blank_end(const uint8_t *text, size_t n, size_t i) {
+    size_t end = fb_run(text, n, i, FB_BLANKS), n_bytes;
+    for (size_t at = end; at > i; at--)
+        if (text[at - 1] == '\n' || text[at - 1] == '\r') return at;
+    if (end == n || fb_is_east_asian(text + end) || fb_class_at(text + end, &n_bytes) == FB_NUMBER) return end;
+    size_t last = fb_last_char(text, end);
+    return last > i ? last : end;
+}
+
+/* Matched by nothing: up to one that goes with the word behind it, or to another class. */
+static inline size_t fb_unmatched_end(const uint8_t *text, size_t n, size_t i, unsigned words, int east) {
     size_t n_bytes;
-    while (i < n && FB_IS(fb_deepseek_class(text + i, &n_bytes), set)) i += n_bytes;
+    do {
+        fb_class_at(text + i, &n_bytes);
+        i += n_bytes;
+        if (i == n || fb_class_at(text + i, &n_bytes) != FB_OTHER || fb_is_east_asian(text + i) != east) return i;
+    } while (fb_same_run(text, n, i + n_bytes, words, east) == i + n_bytes);
     return i;
 }
 
 static inline size_t fb_deepseek_end(const uint8_t *text, size_t n, size_t i, const fb_pattern *pattern) {
-    const unsigned words = FB_LETTERS | FB_SET(FB_MARK), ends = FB_SET(FB_NUMBER) | FB_SET(FB_EAST_ASIAN);
-    size_t n_bytes, at, after, last, unused;
-    unsigned cls = fb_deepseek_class(text + i, &n_bytes);
+    const unsigned words = FB_LETTERS | FB_SET(FB_MARK);
+    size_t n_bytes, at, end;
+    unsigned cls = fb_class_at(text + i, &n_bytes);
+    int east = fb_is_east_asian(text + i);
     if (cls == FB_NUMBER) return fb_numbers_end(text, n, i, pattern->n_digits);
-    if (cls == FB_EAST_ASIAN) return fb_deepseek_run(text, n, i, FB_SET(FB_EAST_ASIAN));
-    if (FB_IS(cls, words)) return fb_deepseek_run(text, n, i, words);
-    if (cls == FB_SIGN && text[i] < 0x80 && i + 1 < n && (uint8_t)((text[i + 1] | 0x20) - 'a') < 26) {
-        for (at = i + 1; at < n && (uint8_t)((text[at] | 0x20) - 'a') < 26;) at++;
+    if (FB_IS(cls, words)) return fb_same_run(text, n, i, words, east);
+    if (cls == FB_SIGN && text[i] < 0x80 && i + 1 < n && fb_is_ascii_letter(text[i + 1])) {
+        for (at = i + 1; at < n && fb_is_ascii_letter(text[at]);) at++;
         return at;
     }
     if (cls == FB_OTHER || cls == FB_SPACE) { /* one of them goes with the word behind it */
-        at = fb_deepseek_run(text, n, i + n_bytes, words);
-        if (at > i + n_bytes) return at;
+        end = fb_same_run(text, n, i + n_bytes, words, east);
+        if (end > i + n_bytes) return end;
     }
-    at = fb_deepseek_run(text, n, i + (text[i] == ' '), FB_SET(FB_SIGN));
-    if (at > i + (text[i] == ' ')) {
-        while (at < n && (text[at] == '\n' || text[at] == '\r')) at++;
-        return at;
+    at = i + (text[i] == ' ');
+    end = fb_same_run(text, n, at, FB_SET(FB_SIGN), east);
+    if (end > at) {
+        while (!east && end < n && (text[end] == '\n' || text[end] == '\r')) end++;
+        return end;
     }
-    if (cls == FB_OTHER) { /* matched by nothing: up to one that goes with a word, or to another class */
-        for (at = i + n_bytes; at < n && fb_deepseek_class(text + at, &n_bytes) == FB_OTHER; at += n_bytes) {
-            after = at + n_bytes;
-            if (after < n && FB_IS(fb_deepseek_class(text + after, &unused), words)) break;
-        }
-        return at;
-    }
-    after = fb_run(text, n, i, FB_BLANKS);
-    for (at = after; at > i; at--)
-        if (text[at - 1] == '\n' || text[at - 1] == '\r') return at;
-    if (after == n || FB_IS(fb_deepseek_class(text + after, &unused), ends)) return after;
-    last = fb_last_char(text, after);
-    return last > i ? last : after;
+    return cls == FB_OTHER ? fb_unmatched_end(text, n, i, words, east) : fb_deepseek_blank_end(text, n, i);
 }
 
 static inline size_t fb_piece_end(const uint8_t *text, size_t n, size_t i, const fb_pattern *pattern) {

@@ -39,7 +39,7 @@ typedef struct {
     uint64_t newline, space; /* CR LF, U+0020 */
     uint64_t quote, slash;   /* U+0027, U+002F */
     uint64_t graph;          /* ASCII but for controls and the space; for deepseek: P, S */
-    uint64_t east;           /* for deepseek: kana and Han */
+    uint64_t east;           /* for deepseek: kana and Han letters */
     uint64_t high, more;     /* bytes of characters outside ASCII; those that are not their first */
 } fb_masks;
 

@@ -1,0 +1,204 @@
+r"""Patterns as tokenizers reads them (Oniguruma, Ruby's syntax), said in ours.
+
+Most of the two syntaxes is one. What is written alike and means another thing is put in our words:
+
+- `^` and `$` are begin and end of a line, not of the text; `^` never holds at the very end;
+- `\Z` is the end or before one last line feed;
+- `\w` (and so `\b`) has not U+200C and U+200D, but outside of brackets has ² ³ ¹ ¼ ½ ¾;
+- the flag that lets `.` match a line feed is m.
+
+What cannot be said in our words, or is not worth it, is refused: `{1,3}+` (in Ruby's syntax a repetition of the
+repetition), `{2}?` (a repetition that may be left out), `[[:alpha:]]`, `--` within brackets, back-references,
+and, where case is ignored, classes of letters and pairs of letters that a ligature or ß stands for.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NoReturn
+
+from fastbpe.errors import PatternError
+from fastbpe.splitting.charset import CharSet
+
+_LINE_START, _LINE_END = r"(?:\A|(?<=\n)(?!\z))", r"(?:(?=\n)|\z)"
+_LAST_LINE_END = r"(?:(?=\n\z)|\z)"
+_WORD_MEMBERS = r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}"
+_IN_BRACKETS = {"w": _WORD_MEMBERS, "W": f"[^{_WORD_MEMBERS}]"}
+_WORD, _NOT_WORD = f"[{_WORD_MEMBERS}²³¹¼½¾]", f"[^{_WORD_MEMBERS}²³¹¼½¾]"
+_ESCAPES = {
+    "w": _WORD,
+    "W": _NOT_WORD,
+    "b": f"(?:(?<={_WORD})(?!{_WORD})|(?<!{_WORD})(?={_WORD}))",
+    "B": f"(?:(?<={_WORD})(?={_WORD})|(?<!{_WORD})(?!{_WORD}))",
+    "Z": _LAST_LINE_END,
+    **{letter: f"\\{letter}" for letter in ("s", "S", "d", "D", "h", "H", "r", "n", "t", "f", "v", "a", "A", "z")},
+}
+_OUTSIDE_BRACKETS_ONLY = "bBZAz"
+_CODE_POINT = re.compile(r"\\(?:x\{([0-9A-Fa-f]{1,8})\}|x([0-7][0-9A-Fa-f])|u([0-9A-Fa-f]{4}))")
+_PROPERTY = re.compile(r"\\[pP]\{\^?([A-Za-z][A-Za-z_ ]*)\}")
+_COUNT = re.compile(r"\{([0-9]*)(,?)([0-9]*)\}(?=([+?]?))")
+_GROUP = re.compile(r"\((?:\?(?:(?::|=|!|<=|<!|>)|<[A-Za-z_][A-Za-z0-9_]*>|([im]*)(?:-([im]*))?([:)])))?")
+_SEVERAL_LETTERS = re.compile("ff|fi|fl|ss|st")
+
+
+@lru_cache(maxsize=64)
+def from_oniguruma(pattern: str) -> str:
+    r"""The pattern that matches with fastbpe what the given one matches with tokenizers.
+
+    >>> from_oniguruma(r"\p{L}+|^\s$")
+    '\\p{L}+|(?:\\A|(?<=\\n)(?!\\z))\\s(?:(?=\\n)|\\z)'
+
+    Raises PatternError for what the two read differently and ours cannot say.
+    """
+    return _Translation(pattern).run()
+
+
+class _Translation:
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self.at = 0
+        self.out: list[str] = []
+        self.ignore_case = [False]  # here and in each group around
+        self.letters = ""  # the last two literals, if nothing parts them
+
+    def run(self) -> str:
+        while self.at < len(self.pattern):
+            character = self.pattern[self.at]
+            if character == "\\":
+                self.escape(in_brackets=False)
+            elif character == "[":
+                self.brackets()
+            elif character == "(":
+                self.group()
+            elif character == "{":
+                self.count()
+            elif character == "^":
+                self.give(character, _LINE_START)
+            elif character == "$":
+                self.give(character, _LINE_END)
+            elif character == ")":
+                self.give(character, character)
+                if len(self.ignore_case) > 1:  # else our parser says what is wrong
+                    self.ignore_case.pop()
+            else:
+                self.literal(character)
+        return "".join(self.out)
+
+    def refuse(self, what: str, way_out: str) -> NoReturn:
+        shown = self.pattern if len(self.pattern) <= 60 else self.pattern[:57] + "..."
+        raise PatternError(f"the split pattern {shown!r} at position {self.at}: {what}; {way_out}")
+
+    def give(self, taken: str, given: str) -> None:
+        """Go past `taken` and write `given`."""
+        self.at += len(taken)
+        self.out.append(given)
+
+    def literal(self, character: str) -> None:
+        if self.ignore_case[-1]:
+            if not character.isascii():
+                self.refuse(
+                    f"{character!r} where case is ignored may match several characters in tokenizers",
+                    "write both cases out",
+                )
+            # What may stand between two letters that match as one; anything else parts them.
+            if character not in "*+?":
+                self.letters = self.letters[-1:] + character.lower()
+            if _SEVERAL_LETTERS.search(self.letters):
+                self.refuse(
+                    f"{self.letters!r} where case is ignored matches one character too in tokenizers",
+                    "write both cases out, as in [Ss][Ss]",
+                )
+        self.give(character, character)
+
+    def escape(self, *, in_brackets: bool) -> None:
+        rest = self.pattern[self.at : self.at + 80]
+        kind = rest[1:2]
+        found = _CODE_POINT.match(rest)
+        if found is not None:
+            self.code_point(found)
+        elif kind and kind in "pP":
+            self.property(rest)
+        elif kind in _ESCAPES and not (in_brackets and kind in _OUTSIDE_BRACKETS_ONLY):
+            if kind in "wW" and self.ignore_case[-1]:
+                self.refuse(rf"\{kind} where case is ignored", "take it out of the (?i:...)")
+            given = _IN_BRACKETS.get(kind) if in_brackets else None
+            self.give(rest[:2], given or _ESCAPES[kind])
+        elif kind and kind.isascii() and not kind.isalnum():
+            self.letters = ""
+            self.give(rest[:2], rest[:2])
+        else:
+            self.refuse(rf"\{kind} is not known here, or not read as in tokenizers", "write it in other words")
+
+    def code_point(self, found: re.Match[str]) -> None:
+        digits = found[1] or found[2] or found[3]
+        if self.ignore_case[-1]:
+            self.refuse(f"{found[0]} where case is ignored", "write the character itself")
+        self.give(found[0], rf"\x{{{digits}}}")
+
+    def property(self, rest: str) -> None:
+        found = _PROPERTY.match(rest)
+        if found is None:
+            self.refuse(r"expected \p{...} with the name of a category or a script", r"as in \p{Lu} or \p{Greek}")
+        if self.ignore_case[-1]:
+            self.refuse(f"{found[0]} where case is ignored", "take it out of the (?i:...)")
+        try:
+            CharSet.property(found[1])
+        except KeyError:
+            self.refuse(f"{found[1]!r} is no property known here", "give a general category or a script")
+        self.give(found[0], found[0])
+
+    def brackets(self) -> None:
+        """Go past a class, brackets within it and all."""
+        depth = 0
+        self.letters = ""
+        while self.at < len(self.pattern):
+            character = self.pattern[self.at]
+            pair = self.pattern[self.at : self.at + 2]
+            if character == "\\":
+                self.escape(in_brackets=True)
+            elif pair == "[:":
+                self.refuse("[:name:] is a class of ASCII here but not in tokenizers", r"write \p{...}")
+            elif character == "[":
+                opening = "[^" if pair == "[^" else "["
+                self.give(opening, opening)
+                depth += 1
+                if self.pattern.startswith("]", self.at):
+                    self.refuse("']' right after '['", r"write \] for the character")
+            elif pair in ("--", "~~"):
+                self.refuse(f"{pair!r} is an operator here but not in tokenizers", r"write \- or \~")
+            elif character == "]":
+                self.give(character, character)
+                depth -= 1
+                if not depth:
+                    return
+            elif self.ignore_case[-1] and not character.isascii():
+                self.refuse(f"{character!r} where case is ignored", "take it out of the (?i:...)")
+            else:
+                self.give(character, character)
+
+    def group(self) -> None:
+        found = _GROUP.match(self.pattern, self.at)
+        assert found is not None  # "(" alone matches
+        opening, on, off, end = found[0], found[1] or "", found[2] or "", found[3]
+        if opening == "(" and self.pattern[self.at + 1 : self.at + 2] in ("?", "*"):
+            self.refuse("no such group is known here, or it is read otherwise than in tokenizers", "use (?:...)")
+        if end == ")":
+            if self.at:
+                self.refuse("flags amid a pattern reach further in tokenizers than here", "use (?i:...)")
+            self.ignore_case[-1] = "i" in on
+        else:
+            ignored = (self.ignore_case[-1] or "i" in on) and "i" not in off
+            self.ignore_case.append(ignored)
+        self.give(opening, opening.replace("m", "s") if end else opening)
+
+    def count(self) -> None:
+        found = _COUNT.match(self.pattern, self.at)
+        if found is None or not (found[1] or found[3]):
+            self.give("{", "{")
+            return
+        if found[4] == "+" or (found[4] == "?" and not found[2]):
+            self.refuse(
+                f"{found[0]}{found[4]} repeats the repetition in tokenizers", f"write (?:...{found[0]}){found[4]}"
+            )
+        self.give(found[0], found[0])

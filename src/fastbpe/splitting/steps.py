@@ -1,0 +1,166 @@
+r"""The pre-tokenizers of Hugging Face's tokenizers that only cut text, and sequences of them.
+
+Compared with tokenizers 0.23 on every code point. A step sees each piece of the step before as if it were the
+whole text: look-ahead, look-behind, `^` and `$` end where the piece ends. Text that a step removes is gone
+for the steps after it and makes no ids.
+
+Left out are those that change text (`Metaspace`, `ByteLevel(add_prefix_space=True)`). A pattern that can match
+the empty string is refused, though tokenizers cuts at its empty matches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, TypeAlias, get_args
+
+from fastbpe._core.sequence import Regrouped, StandIns
+from fastbpe._core.splitter import Splitter
+from fastbpe.errors import PatternError
+from fastbpe.patterns import PATTERNS
+from fastbpe.splitting import chain, make_splitter
+from fastbpe.splitting.charset import CharSet
+from fastbpe.splitting.oniguruma import from_oniguruma
+
+Behavior: TypeAlias = Literal["isolated", "removed", "merged_with_previous", "merged_with_next", "contiguous"]
+
+
+# What \p{P} has won since Unicode 8; it has lost U+166D and U+111C9. The test of every code point tells.
+_LATER = (
+    "61d 9fd a76 c77 c84 1b4e-1b4f 1b7d-1b7f 2e43-2e4f 2e52-2e5d 10d6e 10ead 10f55-10f59 10f86-10f89 113d4-113d5 "
+    "113d7-113d8 1144b-1144f 1145a-1145b 1145d 11660-1166c 116b9 1183b 11944-11946 119e2 11a3f-11a46 11a9a-11a9c "
+    "11a9e-11aa2 11b00-11b09 11be1 11c41-11c45 11c70-11c71 11ef7-11ef8 11f43-11f4f 11fff 12ff1-12ff2 16d6d-16d6f "
+    "16e97-16e9a 16fe2 1e5ff 1e95e-1e95f"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Split:
+    r"""`Split(pattern, behavior, invert)`: cut at the matches of a pattern.
+
+    >>> make_sequence([Split(pattern=r"\d", behavior="merged_with_previous")]).pieces("ab1c23")
+    [(0, 3), (3, 5), (5, 6)]
+
+    Attributes:
+        pattern: a regex, read as tokenizers reads it (see `from_oniguruma`).
+        behavior: what becomes of a match: a piece of its own ("isolated"), nothing ("removed"), a part of the
+            stretch between matches right before it ("merged_with_previous") or right after it
+            ("merged_with_next"), or of one piece with the matches that touch it ("contiguous").
+        invert: the stretches between the matches are what the behavior is about.
+        literal: the pattern is no regex but the very text to find.
+    """
+
+    pattern: str
+    behavior: Behavior = "isolated"
+    invert: bool = False
+    literal: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Digits:
+    r"""`Digits(individual_digits)`: numbers by themselves, each character of them by itself or runs of them.
+
+    A digit is what Rust's `char::is_numeric` says, which has Unicode 17: \p{N} and 13 characters more.
+    """
+
+    individual_digits: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Punctuation:
+    r"""`Punctuation(behavior)`: ASCII's 32 punctuation characters, and \p{P} as Unicode 8 had it."""
+
+    behavior: Behavior = "isolated"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByteLevel:
+    """`ByteLevel(add_prefix_space=False, use_regex)`: the words of GPT-2, or just the stand-ins of bytes.
+
+    The steps after it see no longer the text but, for every byte, the character that stands for it in GPT-2's
+    files. Among these are ² and ½, say, so that `Digits` cuts many a character of Asia in two.
+    """
+
+    use_regex: bool = True
+
+
+@dataclass(frozen=True)
+class Whitespace:
+    r"""`Whitespace()`: words (\w+) and runs of other characters; white space is removed."""
+
+
+@dataclass(frozen=True)
+class WhitespaceSplit:
+    """`WhitespaceSplit()`: what stands between white space, which is removed."""
+
+
+Step: TypeAlias = Split | Digits | Punctuation | ByteLevel | Whitespace | WhitespaceSplit
+
+
+def make_sequence(steps: Sequence[Step]) -> Splitter:
+    r"""What cuts text by the first step, each piece by the next, and so on; without steps, nothing is cut.
+
+    >>> steps = [Split(pattern=" ", literal=True, behavior="removed"), Digits(individual_digits=True)]
+    >>> make_sequence(steps).pieces("no 42")
+    [(0, 2), (3, 4), (4, 5)]
+
+    Raises PatternError for a pattern that cannot be used, or read as tokenizers reads it.
+    """
+    places = [number for number, step in enumerate(steps) if isinstance(step, ByteLevel)]
+    if len(places) > 1:
+        raise PatternError("two ByteLevel steps: the second would show bytes of bytes; leave one out")
+    splitters = [_splitter(step) for step in steps]
+    if places and places[0] + 1 < len(steps):
+        after = places[0] + 1
+        splitters[after:] = [StandIns(chain(splitters[after:]))]
+    return chain(splitters)
+
+
+def _splitter(step: Step) -> Splitter:
+    if isinstance(step, Split):
+        pattern = _escaped(step.pattern) if step.literal else from_oniguruma(step.pattern)
+        return _regrouped(pattern, step.behavior, step.invert)
+    if isinstance(step, Digits):
+        return make_splitter(_class(_numeric()) + ("" if step.individual_digits else "+"))
+    if isinstance(step, Punctuation):
+        return _regrouped(_class(_punctuation()), step.behavior)
+    if isinstance(step, ByteLevel):
+        return make_splitter(PATTERNS["gpt2"] if step.use_regex else None)
+    if isinstance(step, Whitespace):
+        return make_splitter(r"\w+|[^\w\s]+", drop_unmatched=True)
+    return make_splitter(r"\S+", drop_unmatched=True)
+
+
+def _regrouped(pattern: str, behavior: Behavior, invert: bool = False) -> Splitter:
+    if behavior == "isolated":  # either way round
+        return make_splitter(pattern)
+    if behavior not in get_args(Behavior):
+        known = ", ".join(map(repr, get_args(Behavior)))
+        raise PatternError(f"behavior={behavior!r}: choose one of {known}")
+    matches = make_splitter(pattern, drop_unmatched=True)
+    if behavior == "removed" and invert:
+        return matches
+    return Regrouped(matches, behavior, invert=invert)
+
+
+def _escaped(text: str) -> str:
+    """A pattern that matches the very text."""
+    return "".join(rf"\x{{{ord(character):x}}}" for character in text)
+
+
+def _class(characters: CharSet) -> str:
+    return "[" + "".join(rf"\x{{{low:x}}}-\x{{{high:x}}}" for low, high in characters.ranges) + "]"
+
+
+@cache
+def _numeric() -> CharSet:
+    return CharSet.category("N") | CharSet.from_ranges([(0x11DE0, 0x11DE9), (0x16FF4, 0x16FF6)])
+
+
+@cache
+def _punctuation() -> CharSet:
+    later = CharSet.from_ranges(
+        (int(low, 16), int(high or low, 16)) for low, _, high in (word.partition("-") for word in _LATER.split())
+    )
+    return CharSet.category("P") - later | CharSet.of("$+<=>^`|~\u166d\U000111c9")

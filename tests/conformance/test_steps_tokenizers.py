@@ -1,0 +1,304 @@
+"""Pieces equal those of tokenizers' pre-tokenizers: each step, each behavior, sequences, every code point.
+
+FASTBPE_FULL=1 takes more random texts and every code point for every step; without it, the ends of each run of
+one general category stand for all code points where the step has no classes of its own.
+"""
+
+import itertools
+import os
+import random
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+import pytest
+
+import fastbpe
+from data import DATA, corpus, data_file
+from fastbpe import PatternError
+from fastbpe.patterns import PATTERNS
+from fastbpe.splitting import make_splitter
+from fastbpe.splitting.charset import ANY, CharSet
+from fastbpe.splitting.oniguruma import from_oniguruma
+from fastbpe.splitting.steps import (
+    Behavior,
+    ByteLevel,
+    Digits,
+    Punctuation,
+    Split,
+    Step,
+    Whitespace,
+    WhitespaceSplit,
+    make_sequence,
+)
+from fastbpe.splitting.unicode_tables import SCRIPT_NAMES
+from splits import ALPHABETS, random_texts
+
+tokenizers = pytest.importorskip("tokenizers")
+peers = tokenizers.pre_tokenizers
+
+FULL = os.environ.get("FASTBPE_FULL") == "1"
+N_TEXTS = 20_000 if FULL else 300
+SEED = int(os.environ.get("FASTBPE_SEED", "7"))
+
+CATEGORIES = re.findall("..", "LuLlLtLmLoMnMcMeNdNlNoPcPdPsPePiPfPoSmScSkSoZsZlZpCcCfCoCn")
+BEHAVIORS: tuple[Behavior, ...] = (
+    "isolated",
+    "removed",
+    "merged_with_previous",
+    "merged_with_next",
+    "contiguous",
+)
+PATTERNS_TO_SPLIT_BY = [r"\s", r"\p{L}+", "a+", r"(?i:'s|'t|'re)|\d", r"\p{N}{1,3}", r"\w+|[^\w\s]+", r"^.|.$"]
+SPLITS = [
+    Split(pattern=pattern, behavior=behavior, invert=invert)
+    for pattern in PATTERNS_TO_SPLIT_BY
+    for behavior in BEHAVIORS
+    for invert in (False, True)
+]
+SPLITS += [
+    Split(pattern=text, behavior=behavior, literal=True) for text in (" ", "a.", "'s") for behavior in BEHAVIORS
+]
+SPLITS += [Split(pattern=str(PATTERNS[name])) for name in ("o200k", "llama3", "qwen2", "tekken")]
+STEPS: list[Step] = [
+    Digits(),
+    Digits(individual_digits=True),
+    *(Punctuation(behavior=behavior) for behavior in BEHAVIORS),
+    ByteLevel(),
+    ByteLevel(use_regex=False),
+    Whitespace(),
+    WhitespaceSplit(),
+]
+#: Where the published tokenizers of the shared data have them.
+FALCON: list[Step] = [
+    Punctuation(behavior="contiguous"),
+    ByteLevel(),
+    Digits(),
+    Split(pattern="[0-9][0-9][0-9]"),
+]
+DEEPSEEK = [Split(pattern=pattern) for pattern in PATTERNS["deepseek_v3"] or ()]
+
+
+def peer(step: Step):
+    if isinstance(step, Split):
+        pattern = step.pattern if step.literal else tokenizers.Regex(step.pattern)
+        return peers.Split(pattern, step.behavior, step.invert)
+    if isinstance(step, Digits):
+        return peers.Digits(step.individual_digits)
+    if isinstance(step, Punctuation):
+        return peers.Punctuation(step.behavior)
+    if isinstance(step, ByteLevel):
+        return peers.ByteLevel(add_prefix_space=False, use_regex=step.use_regex)
+    return peers.Whitespace() if isinstance(step, Whitespace) else peers.WhitespaceSplit()
+
+
+def stand_ins() -> dict[str, int]:
+    """The character that stands for each byte in GPT-2's files, as ByteLevel puts it."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(256 + i): byte for i, byte in enumerate(others)}
+
+
+BYTE_OF = stand_ins()
+
+
+def to_bytes(shown: str) -> bytes:
+    """The bytes that stand-ins stand for."""
+    return bytes(BYTE_OF[character] for character in shown)
+
+
+def assert_same(steps: Sequence[Step], texts: Iterable[str]) -> None:
+    """The pieces of each text by us and by tokenizers: where they are, or what they hold after ByteLevel.
+
+    (tokenizers tells places in characters, and after ByteLevel a piece may begin within one.)
+    """
+    splitter = make_sequence(steps)
+    theirs = peers.Sequence([peer(step) for step in steps])
+    has_byte_level = any(isinstance(step, ByteLevel) for step in steps)
+    for text in texts:
+        found: list[object] = [*splitter.pieces(text)]
+        expected: list[object]
+        if has_byte_level:
+            data = text.encode()
+            found = [data[start:end] for start, end in splitter.pieces(text)]
+            expected = [to_bytes(piece) for piece, _ in theirs.pre_tokenize_str(text)]
+        else:
+            at = [0, *itertools.accumulate(len(character.encode()) for character in text)]
+            expected = [(at[start], at[end]) for _, (start, end) in theirs.pre_tokenize_str(text)]
+        if found != expected:
+            pairs = itertools.zip_longest(found, expected)
+            first = next(i for i, (ours, wanted) in enumerate(pairs) if ours != wanted)
+            raise AssertionError(
+                f"seed {SEED}, {steps}: piece {first} is {found[first : first + 1]}, with tokenizers "
+                f"{expected[first : first + 1]}; the text is {text[:300]!r}"
+            )
+
+
+def hard_texts() -> Iterator[str]:
+    return itertools.islice(random_texts(SEED), N_TEXTS)
+
+
+def code_points(all_of_them: bool) -> str:
+    if all_of_them or FULL:
+        return "".join(ANY)
+    ends = {end for name in CATEGORIES for ends in CharSet.category(name).ranges for end in ends}
+    return "".join(map(chr, sorted(ends)))
+
+
+@pytest.mark.parametrize("step", [*SPLITS, *STEPS], ids=repr)
+def test_steps_on_hard_texts(step: Step) -> None:
+    assert_same([step], itertools.islice(hard_texts(), N_TEXTS // 3))
+
+
+@pytest.mark.parametrize("step", [*SPLITS, *STEPS], ids=repr)
+def test_steps_on_all_short_texts(step: Step) -> None:
+    texts = ("".join(text) for n in range(6 if FULL else 4) for text in itertools.product("a's1 \n.", repeat=n))
+    assert_same([step], texts)
+
+
+@pytest.mark.parametrize("step", STEPS, ids=repr)
+def test_steps_on_every_code_point(step: Step) -> None:
+    characters = code_points(isinstance(step, (Digits, Punctuation)))
+    for context in ("a", "1", " ", ".") if FULL else ("a", "."):
+        assert_same([step], [context + context.join(characters[at : at + 50_000]) + context
+                             for at in range(0, len(characters), 50_000)])  # fmt: skip
+
+
+def test_sequences_of_steps() -> None:
+    chooser = random.Random(SEED)
+    for _ in range(N_TEXTS):
+        steps = chooser.choices([*SPLITS, *STEPS], k=chooser.randint(2, 4))
+        if sum(isinstance(step, ByteLevel) for step in steps) > 1:
+            continue  # bytes of bytes: tokenizers takes it, and nobody has it
+        texts = random_texts(chooser.randrange(1 << 30))
+        assert_same(steps, list(itertools.islice(texts, 3)))
+
+
+@pytest.mark.parametrize("steps", [DEEPSEEK, FALCON], ids=["deepseek_v3", "falcon"])
+def test_published_sequences_on_hard_texts(steps: Sequence[Step]) -> None:
+    assert_same(steps, hard_texts())
+
+
+@pytest.mark.parametrize("context", ["a", "A", "1", " ", "\n", "'", ".", "é", "漢", "\u0301"])
+def test_deepseek_on_every_code_point(context: str) -> None:
+    characters = code_points(False)
+    assert_same(DEEPSEEK, [context + context.join(characters) + context])
+
+
+def test_deepseek_on_the_corpora() -> None:
+    if not DATA.is_dir():
+        pytest.skip("needs the test data: set FASTBPE_DATA to the folder that holds it")
+    for path in sorted((DATA / "corpus").glob("*.txt")):
+        assert_same(DEEPSEEK, [corpus(path.name, 10_000_000 if FULL else 150_000)])
+
+
+def test_deepseek_by_name_is_the_sequence() -> None:
+    splitter, steps = make_splitter(PATTERNS["deepseek_v3"]), make_sequence(DEEPSEEK)
+    for text in hard_texts():
+        assert splitter.pieces(text) == steps.pieces(text), f"seed {SEED}: {text!r}"
+
+
+# Ids
+
+
+def test_ids_of_deepseek() -> None:
+    """The ranks as a BPE of tokenizers: the merges that make each token out of the tokens before it."""
+    special = {"<｜begin▁of▁sentence｜>": 0, "<｜end▁of▁sentence｜>": 1, "<｜▁pad▁｜>": 2}
+    path = data_file("vocab", "deepseek_v3.tiktoken")
+    ours = fastbpe.load(path, pattern="deepseek_v3", special_tokens={})
+    assert [ours.token_to_id(name) for name in special] == [0, 1, 2]
+    theirs = peer_of_ranks(ours, PATTERNS["deepseek_v3"] or ())
+    texts = [*itertools.islice(random_texts(SEED), N_TEXTS)]
+    texts += [corpus(name, 60_000) for name in ("english.txt", "multilingual.txt", "wagahaiwa_nekodearu.txt")]
+    for text in texts:
+        assert ours.encode_ordinary(text) == theirs.encode(text).ids, f"seed {SEED}: {text[:200]!r}"
+
+
+def peer_of_ranks(ours: fastbpe.Tokenizer, patterns: Sequence[str]):
+    """A byte-level BPE of tokenizers with the merges of a tokenizer of ours."""
+    shown = {byte: character for character, byte in BYTE_OF.items()}
+    names = ["".join(shown[byte] for byte in token) for token in ours.vocab]
+    model = tokenizers.models.BPE(
+        vocab={name: i for i, name in enumerate(names) if name},
+        merges=[(names[left], names[right]) for left, right in ours.merges],
+    )
+    made = tokenizers.Tokenizer(model)
+    splits = [peers.Split(tokenizers.Regex(pattern), "isolated") for pattern in patterns]
+    made.pre_tokenizer = peers.Sequence([*splits, peers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    return made
+
+
+# Patterns as tokenizers reads them
+
+_ATOMS = r"""
+\p{L} \P{L} \p{^Lu} \p{Han} \p{Greek} \p{Letter} \s \S \w \W \d \D \h \H \n \r \v \f \- \/ \x41 \u00e9 \x{1F600}
+^ $ \A \z \Z \b \B . a s t ' é 😀 { } ] - (?=a) (?!\s) (?<=a) (?<!\s) (?>a+) (?:a|b) (a|\s) (?<x>a)
+[a-z] [^a-z] [\w'] [^\s\w] [\W\d] [\w] [^\w] [\W] [[\w]a] [a-z&&[^aeiou]] [^a[b]] [\p{Lu}\p{M}] [\d-z] [-a] [a-]
+(?i:s) (?i:'s) (?i:[sk]) (?i:[^s]) (?i:k) (?i:[a-z]+) (?i:[\s\d]) (?m:.) (?-i:a) (?:\s|$) (?:^|\s)
+"""
+ATOMS = [*_ATOMS.split(), " ", "\n"]
+COUNTS = [
+    "",
+    "",
+    "",
+    "",
+    "+",
+    "*",
+    "?",
+    "++",
+    "*+",
+    "?+",
+    "+?",
+    "*?",
+    "??",
+    "{2}",
+    "{1,3}",
+    "{2,}",
+    "{,2}",
+    "{1,2}?",
+]
+
+
+def test_patterns_match_what_they_match_in_tokenizers() -> None:
+    chooser = random.Random(SEED)
+    characters = [*itertools.chain(*ALPHABETS), *"²¼\u200c\u200d\n\n\n  aabbsst'"]
+    n_compared = 0
+    while n_compared < N_TEXTS:
+        pattern = "|".join(
+            "".join(chooser.choice(ATOMS) + chooser.choice(COUNTS) for _ in range(chooser.randint(1, 3)))
+            for _ in range(chooser.randint(1, 3))
+        )
+        try:
+            ours = make_splitter(from_oniguruma(pattern), drop_unmatched=True)
+        except PatternError:
+            continue
+        try:
+            theirs = peers.Split(tokenizers.Regex(pattern), "removed", True)
+        except Exception as error:
+            if "repeat operator" in str(error):  # of an anchor, which we take
+                continue
+            raise
+        n_compared += 1
+        for _ in range(5):
+            text = "".join(chooser.choices(characters, k=chooser.randrange(30)))
+            data = text.encode()
+            found = [data[start:end].decode() for start, end in ours.pieces(text)]
+            expected = [piece for piece, _ in theirs.pre_tokenize_str(text)]
+            assert found == expected, f"seed {SEED}: {pattern!r} on {text!r}"
+
+
+def test_every_property_has_the_characters_that_tokenizers_has() -> None:
+    """Asked at both ends of each of its ranges, inside and outside."""
+    scripts = [name.split(":")[1] for name in SCRIPT_NAMES.split() if ":" in name]
+    names = (
+        "L Lu Ll Lt Lm Lo LC M Mn Mc Me N Nd Nl No P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm So Z Zl Zp Zs C Cc Cf Co Cn"
+    )
+    for name in [*names.split(), "Alphabetic", "Any", "Uppercase", "Lowercase", "Letter", "Punct", *scripts]:
+        members = CharSet.property(name)
+        if not members:
+            continue
+        edges = {point + d for ends in members.ranges for point in ends for d in (-1, 0, 1)}
+        text = "".join(
+            character for character in map(chr, sorted(edges & set(range(0x110000)))) if character in ANY
+        )
+        theirs = peers.Split(tokenizers.Regex(rf"\p{{{name}}}"), "removed", True).pre_tokenize_str(text)
+        assert [piece for piece, _ in theirs] == [character for character in text if character in members], name
