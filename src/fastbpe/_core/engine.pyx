@@ -4,7 +4,7 @@ Leftmost-first, like the engines that tokenizers run on. What is still to be tri
 the operation that goes on from there, and where. Every operation takes a step, and so do four bytes of a run;
 the steps are bounded, the frames as well, so hostile text ends in an error and not in a hang.
 
-MB/s on English with the cl100k pattern, one thread (benchmarks/engine_and_regex.py; `regex` 14 at the time):
+MB/s on English with the cl100k pattern, one thread (`benchmarks/compare.py split`; `regex` 14 at the time):
 145 with one RUN operation and ends added by a call, 160 with ends written in place and steps counted in a
 register, 168 with SPAN and OPTION apart from RUN. Remembering states (`_was_tried`) costs nothing until it begins.
 """

@@ -1,0 +1,51 @@
+"""Splitters that can be called alone: name, the pattern they cut by (None: any), and text → number of pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+
+from fastbpe.patterns import PATTERNS
+
+Count = Callable[[str], int]
+
+
+def peers(pattern_name: str) -> Iterator[tuple[str, Count | None, str]]:
+    """(name and version, counter, why not) of each peer; without a counter, the reason it is left out."""
+    for package, make in (("regex", _regex), ("tokenizers", _tokenizers), ("gigatoken", _gigatoken)):
+        try:
+            yield f"{package} {version(package)}", make(pattern_name), ""
+        except (ImportError, LookupError) as error:
+            yield package, None, str(error)
+
+
+def _regex(pattern_name: str) -> Count:
+    import regex
+
+    # Its own \p{…}, of a later Unicode: what a user of the package would write.
+    compiled = regex.compile(_text(pattern_name))
+    return lambda text: len(compiled.findall(text))
+
+
+def _tokenizers(pattern_name: str) -> Count:
+    from tokenizers import Regex, pre_tokenizers
+
+    # Oniguruma reads `{1,3}+` as a repeated repetition; the plain form means the same here.
+    pattern = _text(pattern_name).replace("}+", "}")
+    split = pre_tokenizers.Split(Regex(pattern), "isolated")
+    return lambda text: len(split.pre_tokenize_str(text))
+
+
+def _gigatoken(pattern_name: str) -> Count:
+    import gigatoken
+
+    if pattern_name != "gpt2":
+        raise LookupError("its pretokenizer() cuts by the gpt2 pattern only")
+    return lambda text: sum(1 for _ in gigatoken.pretokenizer(text.encode()))
+
+
+def _text(pattern_name: str) -> str:
+    text = PATTERNS[pattern_name]
+    if not isinstance(text, str):
+        raise LookupError(f"{pattern_name} is several patterns")
+    return text
