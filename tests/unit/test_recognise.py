@@ -1,0 +1,107 @@
+"""Known patterns are recognised by what they mean; a pattern that differs in anything that matters is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from fastbpe.patterns import PATTERNS
+from fastbpe.splitting import make_splitter
+from fastbpe.splitting.recognise import ScannerSpec, recognise
+
+CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+LLAMA3 = CONTRACTIONS + (
+    r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+CL100K = PATTERNS["cl100k"]
+O200K = PATTERNS["o200k"]
+DEEPSEEK = PATTERNS["deepseek_v3"]
+assert isinstance(CL100K, str)
+assert isinstance(O200K, str)
+assert isinstance(DEEPSEEK, tuple)
+
+
+@pytest.mark.parametrize("name", [name for name in PATTERNS if name != "none"])
+def test_every_named_pattern_has_a_scanner(name: str) -> None:
+    assert repr(make_splitter(PATTERNS[name])).startswith("scanner, ")
+
+
+@pytest.mark.parametrize(
+    ("spelling", "name"),
+    [
+        (GPT2, "gpt2"),
+        (GPT2.replace("+|", "++|"), "gpt2"),
+        (GPT2.replace("'s|'t|'re|'ve|'m|'ll|'d", "'(?:[sdmt]|ll|ve|re)"), "gpt2"),
+        (GPT2.replace("'s|'t|'re|'ve|'m|'ll|'d", "(?:'re|'s|'d|'m|'t|'ve|'ll)"), "gpt2"),
+        (f"(?:{GPT2})", "gpt2"),
+        (f"({GPT2})", "gpt2"),
+        (GPT2.replace(r"\s+(?!\S)", r"\s++$|\s+(?!\S)"), "gpt2"),
+        (GPT2.replace(r"\s+(?!\S)|\s+", r"\s+(?!\S)|\s"), "gpt2"),
+        (LLAMA3.replace("]?", "]?+").replace("{1,3}", "{1,3}+").replace("[\\r\\n]*", "[\\r\\n]*+"), "llama3"),
+        (LLAMA3.replace(CONTRACTIONS, "'(?i:[sdmt]|ll|ve|re)"), "llama3"),
+        (LLAMA3.replace(CONTRACTIONS, "'(?:[sSdDmMtTſ]|[lL][lL]|[vV][eE]|[rR][eE])"), "llama3"),
+        (LLAMA3.replace(r"\s*[\r\n]+", r"\s*[\r\n]"), "llama3"),
+        (LLAMA3.replace(r"\p{L}", r"\p{Letter}").replace(r"\s", r"\p{White_Space}"), "llama3"),
+        (LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}"), "qwen2"),
+        (LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}{1}"), "qwen2"),
+        (CL100K.replace("++", "+").replace("?+", "?").replace("3}+", "3}").replace("*+", "*"), "cl100k"),
+        (O200K.replace(CONTRACTIONS, "(?:'(?i:[sdmt]|ll|ve|re))"), "o200k"),
+    ],
+)
+def test_spellings_that_mean_the_same(spelling: str, name: str) -> None:
+    assert recognise(spelling) == recognise(PATTERNS[name] or "")
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        GPT2.replace("'s|", ""),
+        GPT2.replace("'s|", "'s|'z|"),
+        GPT2.replace("'ll", "'lll"),
+        GPT2.replace(r" ?\p{L}+", r"\p{L}+"),
+        GPT2.replace(r" ?\p{L}+", r" ?[\p{L}\p{M}]+"),
+        GPT2.replace(r"(?!\S)", r"(?=\S)"),
+        GPT2.replace(r"|\s+(?!\S)", ""),
+        GPT2.replace(r"\s+(?!\S)|\s+", r"\s+|\s+(?!\S)"),
+        LLAMA3.replace("(?i:", "(?:"),
+        LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}{2,3}"),
+        LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}{1,3}?"),
+        LLAMA3.replace(r"\p{N}{1,3}", r"\d{1,3}"),
+        LLAMA3.replace(r"\s*[\r\n]+", r"\s*+[\r\n]+"),
+        LLAMA3.replace(r"\s*[\r\n]+", r"\s*\n+"),
+        LLAMA3.replace(r"[^\r\n\p{L}\p{N}]?", r"[^\n\p{L}\p{N}]?"),
+        LLAMA3.replace(r"[^\r\n\p{L}\p{N}]?\p{L}+", r"[^\r\n\p{L}\p{N}]??\p{L}+"),
+        LLAMA3.replace(r"\s+(?!\S)|\s+", r"\s+$|\s+(?!\S)|\s+"),
+        O200K.replace(r"[\r\n/]*", r"[\r\n]*"),
+        O200K.replace(r"\p{Lt}", ""),
+        O200K.replace("*[", "*+["),
+        r"\p{L}+",
+    ],
+)
+def test_patterns_that_differ_in_what_matters(pattern: str) -> None:
+    assert pattern not in PATTERNS.values()
+    assert recognise(pattern) is None
+
+
+@pytest.mark.parametrize("n_digits", range(1, 10))
+def test_groups_of_digits_are_a_parameter(n_digits: int) -> None:
+    pattern = LLAMA3.replace("{1,3}", f"{{1,{n_digits}}}")
+    assert recognise(pattern) == ScannerSpec("cl100k", n_digits)
+
+
+def test_deepseeks_three_patterns_are_recognised_together_only() -> None:
+    assert recognise(DEEPSEEK) == ScannerSpec("deepseek", 3, contractions=False)
+    assert recognise((DEEPSEEK[0], r"[一-龥\u3040-\u30ff]+", DEEPSEEK[2])) == recognise(DEEPSEEK)
+    assert recognise(DEEPSEEK[:2]) is None
+    assert recognise((DEEPSEEK[1], DEEPSEEK[0], DEEPSEEK[2])) is None
+    assert recognise((DEEPSEEK[0], "[一-龥]+", DEEPSEEK[2])) is None
+
+
+def test_a_scanner_that_leaves_nothing_out_serves_where_gaps_are_dropped() -> None:
+    assert recognise(GPT2, drop_unmatched=True) == recognise(GPT2)
+    assert recognise(DEEPSEEK, drop_unmatched=True) is None  # it matches no controls
+
+
+def test_what_does_not_parse_is_left_to_whoever_compiles_it() -> None:
+    assert recognise("(") is None
+    assert recognise((DEEPSEEK[0], DEEPSEEK[1], "(")) is None
