@@ -1,5 +1,6 @@
 """Many texts at once give what one after another would."""
 
+import sys
 import threading
 from collections.abc import Iterator
 from itertools import chain, pairwise
@@ -167,3 +168,11 @@ def test_numbers_of_threads_that_make_no_sense(code_tokenizer: Tokenizer, num_th
     for call in (code_tokenizer.encode_batch, code_tokenizer.encode_ordinary_batch):
         with pytest.raises(ValueError, match=f"num_threads={num_threads}: give 1 or more, or None"):
             call(["a", "b"], num_threads=num_threads)
+
+
+@pytest.mark.parametrize("method", ["encode_to_numpy", "encode_batch_to_numpy"])
+def test_without_numpy_the_error_says_what_to_install(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    tokenizer = Tokenizer.from_ranks(dict(zip(BYTES, range(256), strict=True)), pattern=None)
+    with pytest.raises(ImportError, match=rf"{method} needs numpy: pip install 'fastbpe\[numpy\]'"):
+        getattr(tokenizer, method)("ab")
