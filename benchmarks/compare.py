@@ -118,6 +118,9 @@ def _texts(files: list[Path] | None) -> dict[str, str]:
     chosen = files or [path for path in (DATA / "english.txt", DATA / "multilingual.txt") if path.exists()]
     texts = {path.name: path.read_bytes()[:MOST_BYTES].decode(errors="ignore") for path in chosen}
     if not files:
+        if "english.txt" in texts:
+            ascii_only = texts["english.txt"].encode("ascii", "ignore").decode()
+            texts = {"english.txt without what is not ASCII": ascii_only, **texts}
         sources = sorted(Path(sysconfig.get_paths()["stdlib"]).glob("**/*.py"))
         code = b"".join(path.read_bytes() for path in sources if "site-packages" not in path.parts)
         texts["the standard library"] = code[:MOST_BYTES].decode(errors="ignore")

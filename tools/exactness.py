@@ -2,7 +2,7 @@
 
 Prints a table: what was compared with whom on which text, how many ids or merges, how many differ; exits with 1
 if any does. Needs the [test] extra, and a folder of vocabularies and texts named by FASTBPE_DATA (default
-../shared/data beside the project): vocab/*.tiktoken and corpus/*.txt. About five minutes; --quick
+../shared/data beside the project): vocab/*.tiktoken and corpus/*.txt. About eight minutes; --quick
 takes the first 2 MB of each text.
 """
 
@@ -29,7 +29,8 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("FASTBPE_DATA", ROOT.parent / "shared" / "data"))
 sys.path.insert(0, str(ROOT / "tests"))
 
-import peers  # noqa: E402  (a module of the tests)
+import peers  # noqa: E402  (modules of the tests)
+import splits  # noqa: E402
 
 VOCABULARIES = {
     "r50k_base.tiktoken": "gpt2",
@@ -124,6 +125,20 @@ def compare_encoding(limit: int | None) -> None:
             report(f"{name} / tiktoken", where, "ids", n_ids, n_different, time.perf_counter() - started)
 
 
+def compare_splitting(limit: int | None) -> None:
+    """Every way of splitting by a named pattern against the `regex` splitter, whole texts at once."""
+    for name in splits.NAMES:
+        pattern = fastbpe.PATTERNS[name] or ""
+        slow, fast = splits.oracle(pattern), [*splits.scanners(pattern), *splits.engines(pattern)]
+        for path in sorted((DATA / "corpus").glob("*.txt")):
+            started = time.perf_counter()
+            text = path.read_bytes()[:limit].decode(errors="ignore")
+            wanted = slow.ends(text)
+            n_different = sum(splitter.ends(text) != wanted for splitter in fast)
+            what = f"split by {name} / regex tier"
+            report(what, path.name, "pieces", len(wanted) * len(fast), n_different, time.perf_counter() - started)
+
+
 def compare_training(limit: int | None) -> None:
     """Learned merges, each tie rule against the library it follows."""
     pattern = peers.WORDS
@@ -169,6 +184,7 @@ def main() -> int:
     print(f"| {'compared':<34} | {'text':<24} | {'how many':<19} | different   | seconds |")
     print(f"|{'-' * 36}|{'-' * 26}|{'-' * 21}|{'-' * 13}|{'-' * 9}|")
     compare_training(limit)
+    compare_splitting(limit)
     compare_encoding(limit)
     return int(summarise() > 0)
 
