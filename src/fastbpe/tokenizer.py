@@ -7,10 +7,9 @@ import hashlib
 import os
 import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from fastbpe import formats
 from fastbpe._core.decoder import Decoder
@@ -31,10 +30,9 @@ if TYPE_CHECKING:
 
 Text = str | bytes
 Special = str | Collection[str]  # "all" or a set of special tokens
-_Result = TypeVar("_Result")
 
 
-class Tokenizer:
+class Tokenizer(Encoder):
     """Byte-level BPE: text to ids and back. Made by `train`, `load` or `Tokenizer.from_ranks`.
 
     Immutable, so any thread may use it; picklable, and equal to and hashed like any other tokenizer
@@ -58,7 +56,7 @@ class Tokenizer:
         self._special = SpecialTokens(model.special_tokens, self._vocabulary)
         self._splitter = make_splitter(self._pattern)
         self._decoder = Decoder(self._vocabulary, self._special.encoded)
-        self._encoder = Encoder(self._vocabulary, self._splitter, self._decoder.n_ids)
+        super().__init__(self._vocabulary, self._splitter, self._decoder.n_ids, special=self._special)
 
     @classmethod
     def from_ranks(
@@ -135,85 +133,43 @@ class Tokenizer:
             )
         )
 
-    # Encoding
+    # Encoding: what is not here is the Encoder's
 
-    def encode(
-        self, text: Text, *, allowed_special: Special = frozenset(), disallowed_special: Special = "all"
-    ) -> list[int]:
-        """The ids of a text, special tokens only where they are allowed.
+    def encode_to_numpy(
+        self,
+        text: Text,
+        *,
+        allowed_special: Special = frozenset(),
+        disallowed_special: Special = "all",
+        num_threads: int | None = None,
+    ) -> npt.NDArray[np.uint32]:
+        """`encode` into a new array of shape (n,), dtype uint32. Needs numpy."""
+        numpy = _numpy("encode_to_numpy")
+        ids, _ = self._encode_to_array((text,), allowed_special, disallowed_special, num_threads)
+        return numpy.frombuffer(ids, dtype=numpy.uint32)  # type: ignore[no-any-return]
 
-        Args:
-            text: str, or bytes of UTF-8.
-            allowed_special: special tokens that become their ids: a set, or "all".
-            disallowed_special: special tokens that must not stand in the text: a set, or "all" (those not
-                allowed), or () to take them for text.
-
-        Raises:
-            ValueError: the text holds a disallowed special token, or bytes that are not UTF-8.
-            TypeError: the text is neither str nor bytes.
-        """
-        return self._encoder.encode(text, *self._special.choose(allowed_special, disallowed_special))
-
-    def encode_ordinary(self, text: Text) -> list[int]:
-        """The ids of a text in which special tokens are just text. Never raises because of them."""
-        return self._encoder.encode(text)
-
-    def encode_parts(self, parts: Iterable[tuple[Text, bool]]) -> list[int]:
-        """The ids of (text, trusted) parts: special tokens only inside trusted parts, none across a joint.
-
-        For prompts made of a template of one's own and text of somebody else's:
-
-        >>> ranks = {bytes([i]): i for i in range(256)}
-        >>> tokenizer = Tokenizer.from_ranks(ranks, pattern=None, special_tokens={"<|end|>": 256})
-        >>> tokenizer.encode_parts([("a<|end|>", True), ("<|", False), ("end|>", True)])
-        [97, 256, 60, 124, 101, 110, 100, 124, 62]
-        """
-        return self._encoder.encode_parts(parts, self._special.all)
-
-    def encode_batch(
+    def encode_batch_to_numpy(
         self,
         texts: Iterable[Text],
         *,
         num_threads: int | None = None,
         allowed_special: Special = frozenset(),
         disallowed_special: Special = "all",
-    ) -> list[list[int]]:
-        """`encode` for each text, in order. num_threads: None or 1 works in the calling thread."""
-        matchers = self._special.choose(allowed_special, disallowed_special)
-        return _in_threads(lambda part: self._encoder.encode_batch(part, *matchers), texts, num_threads)
-
-    def encode_ordinary_batch(self, texts: Iterable[Text], *, num_threads: int | None = None) -> list[list[int]]:
-        """`encode_ordinary` for each text, in order. num_threads: None or 1 works in the calling thread."""
-        return _in_threads(self._encoder.encode_batch, texts, num_threads)
-
-    def encode_to_numpy(
-        self, text: Text, *, allowed_special: Special = frozenset(), disallowed_special: Special = "all"
-    ) -> npt.NDArray[np.uint32]:
-        """`encode` into a new array of shape (n,), dtype uint32. Needs numpy."""
-        numpy = _numpy("encode_to_numpy")
-        matchers = self._special.choose(allowed_special, disallowed_special)
-        buffer, _ = self._encoder.encode_to_buffer((text,), *matchers)
-        return numpy.frombuffer(buffer, dtype=numpy.uint32)  # type: ignore[no-any-return]
-
-    def encode_batch_to_numpy(
-        self,
-        texts: Iterable[Text],
-        *,
-        allowed_special: Special = frozenset(),
-        disallowed_special: Special = "all",
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
         """(ids, offsets): the ids of all texts end to end, uint32, and where each text's begin and the last end.
 
         ids[offsets[i]:offsets[i + 1]] are the ids of texts[i]; offsets has shape (len(texts) + 1,), dtype int64.
+        num_threads: as in `encode_batch`. Needs numpy.
         """
         numpy = _numpy("encode_batch_to_numpy")
-        matchers = self._special.choose(allowed_special, disallowed_special)
-        buffer, offsets = self._encoder.encode_to_buffer(_texts(texts), *matchers)
-        return numpy.frombuffer(buffer, dtype=numpy.uint32), numpy.array(offsets, dtype=numpy.int64)
+        ids, offsets = self._encode_to_array(texts, allowed_special, disallowed_special, num_threads)
+        return numpy.frombuffer(ids, dtype=numpy.uint32), numpy.frombuffer(offsets, dtype=numpy.int64)
 
-    def count(self, text: Text) -> int:
-        """How many ids `encode_ordinary` would give."""
-        return self._encoder.count(text)
+    def count_batch(self, texts: Iterable[Text], *, num_threads: int | None = None) -> npt.NDArray[np.int64]:
+        """`count` for each text: shape (len(texts),), dtype int64. num_threads: as in `encode_batch`. Needs numpy."""
+        numpy = _numpy("count_batch")
+        counts = self._count_to_array(texts, num_threads)
+        return numpy.frombuffer(counts, dtype=numpy.int64)  # type: ignore[no-any-return]
 
     # Decoding
 
@@ -456,27 +412,6 @@ def load(
 
 def _unpickle(state: bytes) -> Tokenizer:
     return load(zlib.decompress(state))
-
-
-def _texts(texts: Iterable[Text]) -> Iterable[Text]:
-    if isinstance(texts, (str, bytes)):
-        raise TypeError("texts must be a list of texts, not one text; use encode for one")
-    return texts
-
-
-def _in_threads(
-    work: Callable[[Iterable[Text]], list[_Result]], texts: Iterable[Text], num_threads: int | None
-) -> list[_Result]:
-    """work over the texts, shared out to threads where asked; the order is kept."""
-    if num_threads is None or num_threads == 1:
-        return work(_texts(texts))
-    if num_threads < 1:
-        raise ValueError(f"num_threads={num_threads}: give 1 or more, or None")
-    listed = list(_texts(texts))
-    size = -(-len(listed) // num_threads) or 1
-    with ThreadPoolExecutor(num_threads) as pool:
-        parts = pool.map(work, [listed[at : at + size] for at in range(0, len(listed), size)])
-        return [result for part in parts for result in part]
 
 
 def _numpy(method: str) -> Any:

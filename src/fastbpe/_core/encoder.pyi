@@ -1,42 +1,56 @@
-from collections.abc import Iterable
-from typing import final
+from collections.abc import Collection, Iterable
+from typing import Protocol
 
-from typing_extensions import Self
-
+from fastbpe._core.output import Array
+from fastbpe._core.pipeline import Pipeline
 from fastbpe._core.special import SpecialMatcher
 from fastbpe._core.splitter import Splitter
 from fastbpe._core.vocabulary import Vocabulary
 
-@final
-class IdBuffer:
-    def __len__(self) -> int: ...
+class _ChoosesSpecial(Protocol):
+    def choose(
+        self, allowed: str | Collection[str], disallowed: str | Collection[str]
+    ) -> tuple[SpecialMatcher | None, SpecialMatcher | None]: ...
 
-@final
 class Encoder:
-    def __new__(cls, vocabulary: Vocabulary, splitter: Splitter, n_ids: int) -> Self: ...
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        splitter: Splitter,
+        n_ids: int,
+        *,
+        special: _ChoosesSpecial | None = None,
+        cache_bytes: int = ...,
+    ) -> None: ...
     @property
-    def vocabulary(self) -> Vocabulary: ...
-    @property
-    def splitter(self) -> Splitter: ...
+    def _pipeline(self) -> Pipeline: ...
     def encode(
         self,
         text: str | bytes,
-        allowed: SpecialMatcher | None = None,
-        disallowed: SpecialMatcher | None = None,
+        *,
+        allowed_special: str | Collection[str] = ...,
+        disallowed_special: str | Collection[str] = "all",
+        num_threads: int | None = None,
     ) -> list[int]: ...
-    def encode_parts(
-        self, parts: Iterable[tuple[str | bytes, bool]], trusted: SpecialMatcher | None = None
-    ) -> list[int]: ...
+    def encode_ordinary(self, text: str | bytes, *, num_threads: int | None = None) -> list[int]: ...
+    def encode_parts(self, parts: Iterable[tuple[str | bytes, bool]]) -> list[int]: ...
     def encode_batch(
         self,
         texts: Iterable[str | bytes],
-        allowed: SpecialMatcher | None = None,
-        disallowed: SpecialMatcher | None = None,
+        *,
+        num_threads: int | None = None,
+        allowed_special: str | Collection[str] = ...,
+        disallowed_special: str | Collection[str] = "all",
     ) -> list[list[int]]: ...
-    def encode_to_buffer(
+    def encode_ordinary_batch(
+        self, texts: Iterable[str | bytes], *, num_threads: int | None = None
+    ) -> list[list[int]]: ...
+    def count(self, text: str | bytes, *, num_threads: int | None = None) -> int: ...
+    def _encode_to_array(
         self,
         texts: Iterable[str | bytes],
-        allowed: SpecialMatcher | None = None,
-        disallowed: SpecialMatcher | None = None,
-    ) -> tuple[IdBuffer, list[int]]: ...
-    def count(self, text: str | bytes) -> int: ...
+        allowed_special: str | Collection[str],
+        disallowed_special: str | Collection[str],
+        num_threads: int | None,
+    ) -> tuple[Array, Array]: ...
+    def _count_to_array(self, texts: Iterable[str | bytes], num_threads: int | None) -> Array: ...

@@ -1,214 +1,317 @@
-"""The life of one encode(): text → UTF-8 → special tokens → pieces → ids → list, buffer or count."""
+"""The encoding half of a Tokenizer's face: arguments, special tokens, threads, and what ids are handed out as."""
 
-cimport cython
 from cpython.exc cimport PyErr_CheckSignals
-from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE, PyList_New, PyList_SET_ITEM
-from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF
-from libc.stdint cimport int64_t, uint8_t, uint32_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy
 
-from fastbpe._core.merge cimport Ids, encode_piece, ids_free, ids_reserve
-from fastbpe._core.special cimport Match, SpecialMatcher
-from fastbpe._core.splitter cimport GAP, Ends, Splitter, ends_free
-from fastbpe._core.text cimport Utf8, utf8_of, utf8_release
+from fastbpe._core.jobs cimport Jobs
+from fastbpe._core.merge cimport Ids, ids_free
+from fastbpe._core.output cimport Array, KeptInts, ids_array, int64_array
+from fastbpe._core.pipeline cimport Pipeline, Scratch
+from fastbpe._core.special cimport SpecialMatcher
+from fastbpe._core.splitter cimport Splitter
+from fastbpe._core.text cimport Text, text_of, text_release
 from fastbpe._core.vocabulary cimport Vocabulary
 
-from fastbpe.errors import SpecialTokenError
+from fastbpe.threads import usable_threads
 
 cdef enum:
-    NOGIL_BYTES = 8192  # below this, handing the GIL over costs more than it gives
-    SPARE_IDS = 1 << 20  # a scratch that grew beyond this many ids is not kept between calls
-    KEPT_INTS = 1 << 20  # ids above, which few vocabularies have, are made anew each time
+    NOGIL_UNITS = 1 << 13  # below this, handing the GIL over costs more than it gives
+    THREADS_UNITS = 1 << 18  # below this, waking threads up costs more than they give
+    WINDOW_UNITS = 1 << 24  # what is encoded before the next texts are asked for: it bounds the memory
+    WINDOW_TEXTS = 1 << 16
+
+cdef object NOTHING = frozenset()
+cdef str ALL = "all"
 
 
-@cython.final
-cdef class IdBuffer:
-    """Token ids in memory of their own, exported by the buffer protocol as uint32: numpy wraps it in place."""
-
-    def __dealloc__(self):
-        free(self._items)
-
-    def __len__(self):
-        return self._n
-
-    def __getbuffer__(self, Py_buffer* view, int flags):
-        self._shape[0] = self._n
-        self._strides[0] = sizeof(uint32_t)
-        view.buf = self._items
-        view.obj = self
-        view.len = self._n * <Py_ssize_t> sizeof(uint32_t)
-        view.itemsize = sizeof(uint32_t)
-        view.readonly = 0
-        view.ndim = 1
-        view.format = b"I"
-        view.shape = self._shape
-        view.strides = self._strides
-        view.suboffsets = NULL
-        view.internal = NULL
-
-
-@cython.final
 cdef class Encoder:
-    """Encodes text with one vocabulary and one splitter. Any thread may call any method."""
+    """Encodes text with one vocabulary, one splitter and the choice of special tokens that `special` makes.
 
-    def __cinit__(self, Vocabulary vocabulary not None, Splitter splitter not None, uint32_t n_ids):
-        self.vocabulary = vocabulary
-        self.splitter = splitter
-        self._kept_ints = [None] * min(n_ids, <uint32_t> KEPT_INTS)
+    special: its choose(allowed, disallowed) gives two matchers; None: there are no special tokens.
+    n_ids: one more than the greatest id. cache_bytes: what its piece caches may take, all threads together.
+    """
 
-    def __dealloc__(self):
-        if self._spare != NULL:
-            ids_free(&self._spare.ids)
-            ends_free(&self._spare.ends)
-            free(self._spare)
+    def __init__(
+        self, Vocabulary vocabulary not None, Splitter splitter not None, size_t n_ids, *, special=None,
+        size_t cache_bytes=64 << 20,
+    ):
+        self._pipeline = Pipeline(vocabulary, splitter, cache_bytes)
+        self._ints = KeptInts(n_ids)
+        self._special = special
 
-    cdef Scratch* _take(self) except NULL:
-        # Under the GIL: whoever finds the spare scratch gone makes another.
-        cdef Scratch* scratch = self._spare
-        self._spare = NULL
-        if scratch == NULL:
-            scratch = <Scratch*> calloc(1, sizeof(Scratch))
-            if scratch == NULL:
-                raise MemoryError("no memory for an encoder's scratch space")
-        scratch.ids.n = scratch.ends.n = 0
-        return scratch
+    cdef Pipeline _ready(self):
+        if self._pipeline is None:
+            raise RuntimeError(f"{type(self).__name__}.__init__ was not called")
+        return self._pipeline
 
-    cdef void _give(self, Scratch* scratch) noexcept:
-        if self._spare == NULL and scratch.ids.capacity <= SPARE_IDS and scratch.ends.capacity <= SPARE_IDS:
-            self._spare = scratch
-            return
-        ids_free(&scratch.ids)
-        ends_free(&scratch.ends)
-        free(scratch)
+    cdef tuple _matchers(self, object allowed, object disallowed):
+        return (None, None) if self._special is None else self._special.choose(allowed, disallowed)
+
+    cdef SpecialMatcher _all(self):
+        """The matcher of all special tokens, which nearly every call forbids."""
+        if not self._has_all_special:
+            self._all_special = self._matchers(NOTHING, ALL)[1]
+            self._has_all_special = True
+        return self._all_special
+
+    # One text
+
+    def encode(self, text, *, allowed_special=NOTHING, disallowed_special=ALL, num_threads=None):
+        """The ids of a text, special tokens only where they are allowed.
+
+        Args:
+            text: str, or bytes of UTF-8.
+            allowed_special: special tokens that become their ids: a set, or "all".
+            disallowed_special: special tokens that must not stand in the text: a set, or "all" (those not
+                allowed), or () to take them for text.
+            num_threads: at most so many work on a long text; None: FASTBPE_NUM_THREADS in the environment, or
+                one for each core.
+
+        Raises:
+            ValueError: the text holds a disallowed special token, or bytes that are not UTF-8.
+            TypeError: the text is neither str nor bytes.
+        """
+        if allowed_special is NOTHING and disallowed_special is ALL:
+            return self._to_list(text, None, self._all(), num_threads)
+        allowed, disallowed = self._matchers(allowed_special, disallowed_special)
+        return self._to_list(text, allowed, disallowed, num_threads)
+
+    def encode_ordinary(self, text, *, num_threads=None):
+        """The ids of a text in which special tokens are just text. Never raises because of them."""
+        return self._to_list(text, None, None, num_threads)
+
+    cdef list _to_list(self, object text, SpecialMatcher allowed, SpecialMatcher disallowed, object num_threads):
+        cdef Pipeline pipeline = self._ready()
+        cdef int n_threads = 1 if num_threads is None else usable_threads(num_threads)
+        cdef Scratch* scratch
+        if isinstance(text, (str, bytes)) and len(text) >= THREADS_UNITS and num_threads != 1:
+            n_threads = self._n_threads(num_threads)
+            if n_threads > 1 and pipeline.may_cut(allowed, disallowed):
+                return Jobs(pipeline, [text], allowed, disallowed, False).to_lists(self._ints, n_threads)[0]
+        scratch = pipeline.take()
+        try:
+            self._append(text, allowed, disallowed, scratch, NULL)
+            return self._ints.to_list(scratch.ids.items, scratch.ids.n)
+        finally:
+            pipeline.give(scratch)
 
     cdef int _append(
-        self, object text, SpecialMatcher allowed, SpecialMatcher disallowed, Scratch* scratch
+        self, object text, SpecialMatcher allowed, SpecialMatcher disallowed, Scratch* scratch, size_t* count
     ) except -1:
-        """Append the ids of a text to the scratch."""
-        cdef Utf8 view
-        cdef Match match
-        utf8_of(text, &view)
+        """Append the ids of a text to the scratch, or add their number to count."""
+        cdef Text view
+        text_of(text, &view)
         try:
-            if disallowed is not None and disallowed.find(view.data, view.n, 0, &match):
-                raise SpecialTokenError.disallowed(disallowed.tokens[match.index].decode())
-            if view.n < NOGIL_BYTES:
-                self._with_special(view.data, view.n, allowed, scratch)
+            if view.n < NOGIL_UNITS:
+                self._pipeline.encode(&view, 0, view.n, allowed, disallowed, scratch, count)
             else:
                 with nogil:
-                    self._with_special(view.data, view.n, allowed, scratch)
+                    self._pipeline.encode(&view, 0, view.n, allowed, disallowed, scratch, count)
         finally:
-            utf8_release(&view)
+            text_release(&view)
         return 0
 
-    cdef int _with_special(
-        self, const uint8_t* data, size_t n, SpecialMatcher allowed, Scratch* scratch
-    ) except -1 nogil:
-        cdef Match match
-        cdef size_t at = 0
-        if allowed is not None:
-            while allowed.find(data, n, at, &match):
-                self._ordinary(data + at, match.start - at, scratch)
-                ids_reserve(&scratch.ids, 1)
-                scratch.ids.items[scratch.ids.n] = match.id
-                scratch.ids.n += 1
-                at = match.end
-        return self._ordinary(data + at, n - at, scratch)
+    cdef int _n_threads(self, object num_threads) except -1:
+        return 1 if self._pipeline.splitter.holds_gil else usable_threads(num_threads)
 
-    cdef int _ordinary(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:
-        cdef size_t i, start = 0, end, at = 0
-        while at < n:
-            scratch.ends.n = 0
-            at = self.splitter.split(data, n, at, &scratch.ends)
-            for i in range(scratch.ends.n):
-                end = scratch.ends.items[i] & ~GAP
-                if end == scratch.ends.items[i]:
-                    encode_piece(&self.vocabulary.tables, data + start, end - start, &scratch.ids)
-                start = end
-        return 0
+    def encode_parts(self, parts):
+        """The ids of (text, trusted) parts: special tokens only inside trusted parts, none across a joint.
 
-    cdef list _to_list(self, const uint32_t* ids, size_t n):
-        """Every id is one Python int, made at its first use and kept: a list is then look up and store."""
-        cdef list out = PyList_New(n)
-        cdef PyObject* kept
-        cdef size_t i, n_kept = PyList_GET_SIZE(self._kept_ints)
-        cdef object value
-        for i in range(n):
-            if ids[i] < n_kept:
-                kept = PyList_GET_ITEM(self._kept_ints, ids[i])
-                if kept == <PyObject*> None:
-                    self._kept_ints[ids[i]] = value = ids[i]
-                else:
-                    value = <object> kept
-            else:
-                value = ids[i]
-            Py_INCREF(value)
-            PyList_SET_ITEM(out, i, value)
-        return out
+        For prompts made of a template of one's own and text of somebody else's:
 
-    def encode(self, text, SpecialMatcher allowed=None, SpecialMatcher disallowed=None):
-        """The ids of a text as a list."""
-        cdef Scratch* scratch = self._take()
-        try:
-            self._append(text, allowed, disallowed, scratch)
-            return self._to_list(scratch.ids.items, scratch.ids.n)
-        finally:
-            self._give(scratch)
-
-    def encode_parts(self, parts, SpecialMatcher trusted=None):
-        """The ids of (text, trusted) parts, each encoded by itself; special tokens only in trusted ones."""
+        >>> from fastbpe import Tokenizer
+        >>> ranks = {bytes([i]): i for i in range(256)}
+        >>> tokenizer = Tokenizer.from_ranks(ranks, pattern=None, special_tokens={"<|end|>": 256})
+        >>> tokenizer.encode_parts([("a<|end|>", True), ("<|", False), ("end|>", True)])
+        [97, 256, 60, 124, 101, 110, 100, 124, 62]
+        """
         if parts is None:
             raise TypeError("parts must be a list of (text, trusted), not None")
-        cdef Scratch* scratch = self._take()
+        cdef Pipeline pipeline = self._ready()
+        cdef Scratch* scratch = pipeline.take()
         try:
             for part in parts:
                 if not isinstance(part, (tuple, list)) or len(part) != 2:
                     raise TypeError(f"each of parts must be (text, trusted), not {part!r:.80}")
-                self._append(part[0], trusted if part[1] else None, None, scratch)
-            return self._to_list(scratch.ids.items, scratch.ids.n)
+                self._append(part[0], self._all() if part[1] else None, None, scratch, NULL)
+            return self._ints.to_list(scratch.ids.items, scratch.ids.n)
         finally:
-            self._give(scratch)
+            pipeline.give(scratch)
 
-    def encode_batch(self, texts, SpecialMatcher allowed=None, SpecialMatcher disallowed=None):
-        """A list of ids for each text."""
-        cdef Scratch* scratch = self._take()
-        cdef list out = []
+    def count(self, text, *, num_threads=None):
+        """How many ids `encode_ordinary` would give. num_threads: as in `encode`."""
+        return (<int64_t*> self._counts((text,), num_threads)._items)[0]
+
+    def _count_to_array(self, texts, num_threads):
+        """How many ids each text has: an int64 array."""
+        return self._counts(texts, num_threads)
+
+    # Many texts
+
+    def encode_batch(self, texts, *, num_threads=None, allowed_special=NOTHING, disallowed_special=ALL):
+        """`encode` for each text, in order: a list of lists.
+
+        num_threads: at most so many work; None: FASTBPE_NUM_THREADS in the environment, or one for each core.
+        """
+        allowed, disallowed = self._matchers(allowed_special, disallowed_special)
+        return self._to_lists(texts, allowed, disallowed, num_threads)
+
+    def encode_ordinary_batch(self, texts, *, num_threads=None):
+        """`encode_ordinary` for each text, in order: a list of lists. num_threads: as in `encode_batch`."""
+        return self._to_lists(texts, None, None, num_threads)
+
+    cdef list _to_lists(self, object texts, SpecialMatcher allowed, SpecialMatcher disallowed, object num_threads):
+        cdef Pipeline pipeline = self._ready()
+        cdef list out = [], window
+        cdef Scratch* scratch
+        cdef int n_threads
+        iterator = _iterate(texts)
+        while window := _window(iterator):
+            n_threads = self._threads_for(window, num_threads)
+            if n_threads > 1:
+                out += Jobs(pipeline, window, allowed, disallowed, False).to_lists(self._ints, n_threads)
+                continue
+            scratch = pipeline.take()
+            try:
+                for text in window:
+                    PyErr_CheckSignals()
+                    scratch.ids.n = 0
+                    self._append(text, allowed, disallowed, scratch, NULL)
+                    out.append(self._ints.to_list(scratch.ids.items, scratch.ids.n))
+            finally:
+                pipeline.give(scratch)
+        return out
+
+    def _encode_to_array(self, texts, allowed_special, disallowed_special, num_threads):
+        """(uint32 array of the ids of all texts end to end, int64 array of where each begins and the last ends)."""
+        cdef Pipeline pipeline = self._ready()
+        cdef SpecialMatcher allowed, disallowed
+        cdef list window, parts = []
+        cdef Ids ids = Ids(NULL, 0, 0)
+        cdef Array counts
+        allowed, disallowed = self._matchers(allowed_special, disallowed_special)
+        iterator = _iterate(texts)
         try:
-            for text in texts:
+            while window := _window(iterator):
+                counts = int64_array(len(window))
+                parts.append(counts)
+                self._append_window(window, allowed, disallowed, &ids, counts, num_threads)
+            return ids_array(&ids), _offsets(parts)
+        finally:
+            ids_free(&ids)
+
+    cdef int _append_window(
+        self, list window, SpecialMatcher allowed, SpecialMatcher disallowed, Ids* ids, Array counts,
+        object num_threads,
+    ) except -1:
+        """Append the ids of all texts to ids, and store how many each has."""
+        cdef int64_t* n_ids = <int64_t*> counts._items
+        cdef int n_threads = self._threads_for(window, num_threads)
+        cdef Scratch* scratch
+        cdef Ids own
+        cdef Jobs jobs
+        cdef size_t before, i = 0
+        if n_threads > 1:
+            jobs = Jobs(self._pipeline, window, allowed, disallowed, False)
+            jobs.run(n_threads)
+            jobs.append_ids(ids, n_threads)
+            jobs.add_counts(n_ids)
+            return 0
+        scratch = self._pipeline.take()
+        own, scratch.ids = scratch.ids, ids[0]  # the ids go where they are to stay
+        try:
+            for text in window:
                 PyErr_CheckSignals()
-                scratch.ids.n = 0
-                self._append(text, allowed, disallowed, scratch)
-                out.append(self._to_list(scratch.ids.items, scratch.ids.n))
-            return out
+                before = scratch.ids.n
+                self._append(text, allowed, disallowed, scratch, NULL)
+                n_ids[i] = scratch.ids.n - before
+                i += 1
         finally:
-            self._give(scratch)
+            ids[0], scratch.ids = scratch.ids, own
+            self._pipeline.give(scratch)
+        return 0
 
-    def encode_to_buffer(self, texts, SpecialMatcher allowed=None, SpecialMatcher disallowed=None):
-        """(IdBuffer of the ids of all texts end to end, list of where each text's ids begin and the end)."""
-        cdef IdBuffer buffer = IdBuffer.__new__(IdBuffer)
-        cdef Scratch* scratch = self._take()
-        cdef list offsets = [0]
-        cdef uint32_t* items
-        try:
-            for text in texts:
-                PyErr_CheckSignals()
-                self._append(text, allowed, disallowed, scratch)
-                offsets.append(scratch.ids.n)
-            buffer._items, buffer._n = scratch.ids.items, scratch.ids.n
-            scratch.ids.items = NULL
-            scratch.ids.n = scratch.ids.capacity = 0
-        finally:
-            self._give(scratch)
-        items = <uint32_t*> realloc(buffer._items, max(buffer._n, 1) * sizeof(uint32_t))
-        if items != NULL:  # shrinking in vain is no error
-            buffer._items = items
-        return buffer, offsets
+    cdef Array _counts(self, object texts, object num_threads):
+        """How many ids each text has: an int64 array."""
+        cdef Pipeline pipeline = self._ready()
+        cdef list window, parts = []
+        cdef Array counts
+        cdef int64_t* n_ids
+        cdef Scratch* scratch
+        cdef Jobs jobs
+        cdef size_t count
+        cdef int n_threads
+        iterator = _iterate(texts)
+        while window := _window(iterator):
+            counts = int64_array(len(window))
+            parts.append(counts)
+            n_ids = <int64_t*> counts._items
+            n_threads = self._threads_for(window, num_threads)
+            if n_threads > 1:
+                jobs = Jobs(pipeline, window, None, None, True)
+                jobs.run(n_threads)
+                jobs.add_counts(n_ids)
+                continue
+            scratch = pipeline.take()
+            try:
+                for text in window:
+                    PyErr_CheckSignals()
+                    count = 0
+                    self._append(text, None, None, scratch, &count)
+                    n_ids[0] = count
+                    n_ids += 1
+            finally:
+                pipeline.give(scratch)
+        return _joined(parts)
 
-    def count(self, text):
-        """How many ids a text has, special tokens being text."""
-        cdef Scratch* scratch = self._take()
-        try:
-            self._append(text, None, None, scratch)
-            return scratch.ids.n
-        finally:
-            self._give(scratch)
+    cdef int _threads_for(self, list window, object num_threads) except -1:
+        """How many threads to encode these texts with."""
+        cdef size_t n_units = 0
+        cdef int n_threads = 1 if num_threads == 1 else self._n_threads(num_threads)
+        if n_threads > 1:
+            for text in window:
+                n_units += len(text) if isinstance(text, (str, bytes)) else 0
+        return n_threads if n_units >= THREADS_UNITS else 1
+
+
+cdef object _iterate(object texts):
+    if isinstance(texts, (str, bytes)):
+        raise TypeError("texts must be a list of texts, not one text; use encode for one")
+    return iter(texts)
+
+
+cdef list _window(object iterator):
+    """The next texts, as many as are encoded before more are asked for; none at the end."""
+    cdef list out = []
+    cdef size_t n_units = 0
+    for text in iterator:
+        out.append(text)
+        n_units += len(text) if isinstance(text, (str, bytes)) else 0
+        if n_units >= WINDOW_UNITS or len(out) >= WINDOW_TEXTS:
+            break
+    return out
+
+
+cdef Array _joined(list parts):
+    """Arrays of int64 end to end."""
+    cdef Array out, part
+    cdef size_t at = 0
+    if len(parts) == 1:
+        return parts[0]
+    out = int64_array(sum(map(len, parts)))
+    for part in parts:
+        memcpy(<int64_t*> out._items + at, part._items, part._n * sizeof(int64_t))
+        at += part._n
+    return out
+
+
+cdef Array _offsets(list counts):
+    """Where each of the things counted begins, and the last one ends: an int64 array."""
+    cdef Array joined = _joined(counts)
+    cdef Array out = int64_array(joined._n + 1)
+    cdef int64_t* offsets = <int64_t*> out._items
+    cdef Py_ssize_t i
+    for i in range(joined._n):
+        offsets[i + 1] = offsets[i] + (<int64_t*> joined._items)[i]
+    return out

@@ -8,6 +8,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memmove
 
+from fastbpe._core.memory cimport use_huge_pages
 from fastbpe._core.tables cimport NONE, PairSlot, find_pair, find_piece
 from fastbpe._core.vocabulary cimport Tables, Vocabulary
 
@@ -41,6 +42,7 @@ cdef int ids_reserve(Ids* ids, size_t n_more) except -1 nogil:
     if items == NULL:
         with gil:
             raise MemoryError(f"no memory for {capacity} token ids")
+    use_huge_pages(items, capacity * sizeof(uint32_t))
     ids.items = items
     ids.capacity = capacity
     return 0

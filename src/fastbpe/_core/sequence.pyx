@@ -49,6 +49,7 @@ cdef class Sequence(Splitter):
     def __cinit__(self, Splitter first not None, Splitter second not None):
         self.first = first
         self.second = second
+        self.holds_gil = first.holds_gil or second.holds_gil
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
         # The second's ends are put behind the first's and then moved to their place: no memory of our own.
@@ -96,6 +97,7 @@ cdef class Regrouped(Splitter):
     def __cinit__(self, Splitter splitter not None, str behavior not None, *, bint invert=False):
         self._behavior = _BEHAVIORS[behavior]
         self.splitter = splitter
+        self.holds_gil = splitter.holds_gil
         self.behavior = behavior
         self._invert = invert
 
@@ -148,6 +150,7 @@ cdef class StandIns(Splitter):
 
     def __cinit__(self, Splitter splitter not None):
         self.splitter = splitter
+        self.holds_gil = splitter.holds_gil
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
         cdef uint8_t* shown = <uint8_t*> malloc(2 * n)

@@ -11,7 +11,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memchr, memset
 
 from fastbpe._core.tables cimport NONE, mix, table_bits
-from fastbpe._core.text cimport Utf8, utf8_of, utf8_release
+from fastbpe._core.text cimport Text, Utf8, text_cut, utf8_of, utf8_release
 
 
 @cython.final
@@ -32,6 +32,7 @@ cdef class SpecialMatcher:
         memset(self._ends_here, 0xFF, (n_bytes + 1) * sizeof(uint32_t))
         self._n_nodes = 1
         self.tokens = tokens
+        self.cuttable = True
         for index, token in enumerate(tokens):
             self._add(token, index)
             self._ids[index] = ids[index]
@@ -49,6 +50,8 @@ cdef class SpecialMatcher:
 
     cdef int _add(self, bytes token, uint32_t index) except -1:
         cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(token)
+        cdef Text text = Text(p, len(token), 1, True, NULL)
+        self.cuttable = self.cuttable and text_cut(&text, 0, 0) == text.n
         cdef uint32_t node = 0, child
         cdef size_t i, at
         for i in range(<size_t> PyBytes_GET_SIZE(token)):

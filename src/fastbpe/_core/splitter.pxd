@@ -23,6 +23,9 @@ cdef void ends_free(Ends* ends) noexcept nogil
 
 
 cdef class Splitter:
+    # Proved: text cut as text_cut does gives the same pieces.
+    cdef readonly bint cuttable
+    cdef readonly bint holds_gil  # so that threads are no use
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil
     cdef list _spans(self, text)
 

@@ -116,6 +116,7 @@ cdef class RegexSplitter(Splitter):
     """
 
     def __init__(self, pattern, *, bint keep_gaps=True):
+        self.holds_gil = True
         self._pattern = pattern
         self._mark = 0 if keep_gaps else GAP
 

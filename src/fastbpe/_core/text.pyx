@@ -20,39 +20,64 @@ cdef extern from "Python.h":
     bint PyUnicode_IS_COMPACT_ASCII(PyObject* text) noexcept
 
 
-cdef int utf8_of(object text, Utf8* view) except -1:
-    """Fill view with the UTF-8 of a str or of bytes. The caller keeps `text` alive and releases the view."""
+cdef int text_of(object text, Text* view) except -1:
+    """Fill view with a str, or with checked UTF-8. The caller keeps `text` alive and releases the view."""
     cdef size_t bad
     view.owned = NULL
     if isinstance(text, str):
-        if PyUnicode_IS_COMPACT_ASCII(<PyObject*> text):
-            view.data = <const uint8_t*> PyUnicode_DATA(text)
-            view.n = <size_t> PyUnicode_GET_LENGTH(text)
-            return 0
-        return _transcode(text, view)
-    if isinstance(text, bytes):
-        view.data = <const uint8_t*> PyBytes_AS_STRING(text)
-        view.n = <size_t> PyBytes_GET_SIZE(text)
-        bad = first_invalid(view.data, view.n)
-        if bad < view.n:
-            raise ValueError(
-                f"text is not UTF-8: invalid byte 0x{view.data[bad]:02x} at offset {bad} "
-                "(decode it first, with errors='replace' if it may be damaged)"
-            )
+        view.data = PyUnicode_DATA(text)
+        view.n = <size_t> PyUnicode_GET_LENGTH(text)
+        view.unit = PyUnicode_KIND(text)
+        view.is_utf8 = PyUnicode_IS_COMPACT_ASCII(<PyObject*> text)
         return 0
     if isinstance(text, (bytearray, memoryview)):
-        return _copy(bytes(text), view)  # another thread may change it while we read
-    raise TypeError(f"text must be str, or bytes of UTF-8, not {type(text).__name__}")
+        text = bytes(text)  # another thread may change it while we read
+        _own(text, view)
+    elif isinstance(text, bytes):
+        view.data = PyBytes_AS_STRING(text)
+        view.n = <size_t> PyBytes_GET_SIZE(text)
+    else:
+        raise TypeError(f"text must be str, or bytes of UTF-8, not {type(text).__name__}")
+    view.unit = 1
+    view.is_utf8 = True
+    bad = first_invalid(<const uint8_t*> view.data, view.n)
+    if bad < view.n:
+        byte = (<const uint8_t*> view.data)[bad]
+        text_release(view)
+        raise ValueError(
+            f"text is not UTF-8: invalid byte 0x{byte:02x} at offset {bad} "
+            "(decode it first, with errors='replace' if it may be damaged)"
+        )
+    return 0
 
 
-cdef int _copy(bytes text, Utf8* view) except -1:
-    cdef uint8_t* owned
-    utf8_of(text, view)
-    owned = <uint8_t*> malloc(view.n + 1)
-    if owned == NULL:
+cdef int _own(bytes text, Text* view) except -1:
+    view.n = <size_t> PyBytes_GET_SIZE(text)
+    view.owned = <uint8_t*> malloc(view.n + 1)
+    if view.owned == NULL:
         raise MemoryError(f"no memory for {view.n} bytes of UTF-8")
-    memcpy(owned, view.data, view.n)
-    view.data = view.owned = owned
+    memcpy(view.owned, PyBytes_AS_STRING(text), view.n)
+    view.data = view.owned
+    return 0
+
+
+cdef void text_release(Text* view) noexcept nogil:
+    free(view.owned)
+    view.owned = NULL
+
+
+cdef int utf8_of(object text, Utf8* view) except -1:
+    """Fill view with the UTF-8 of a str or of bytes. The caller keeps `text` alive and releases the view."""
+    cdef Text units
+    text_of(text, &units)
+    view.data, view.n, view.owned = <const uint8_t*> units.data, units.n, units.owned
+    if not units.is_utf8:
+        view.owned = <uint8_t*> malloc(text_room(&units, units.n))
+        if view.owned == NULL:
+            raise MemoryError(f"no memory for the UTF-8 of {units.n} characters")
+        with nogil:
+            view.n = text_utf8(&units, 0, units.n, view.owned)
+        view.data = view.owned
     return 0
 
 
@@ -61,23 +86,86 @@ cdef void utf8_release(Utf8* view) noexcept nogil:
     view.owned = NULL
 
 
-cdef int _transcode(object text, Utf8* view) except -1:
-    cdef size_t n = <size_t> PyUnicode_GET_LENGTH(text)
-    cdef const void* data = PyUnicode_DATA(text)
-    cdef int kind = PyUnicode_KIND(text)
-    cdef size_t most = n * (2 if kind == PyUnicode_1BYTE_KIND else 3 if kind == PyUnicode_2BYTE_KIND else 4)
-    cdef uint8_t* out = <uint8_t*> malloc(most + 1)
-    if out == NULL:
-        raise MemoryError(f"no memory for {most} bytes of UTF-8")
-    with nogil:
-        if kind == PyUnicode_1BYTE_KIND:
-            view.n = _from_latin1(<const uint8_t*> data, n, out)
-        elif kind == PyUnicode_2BYTE_KIND:
-            view.n = _from_ucs2(<const uint16_t*> data, n, out)
+# From the units of a str to UTF-8
+
+cdef fused Unit:
+    uint8_t
+    uint16_t
+    uint32_t
+
+cdef const size_t BLOCK = 16
+
+
+cdef size_t text_room(const Text* text, size_t n_units) noexcept nogil:
+    """The bytes that text_utf8 may write for so many units."""
+    return n_units * (text.unit + 1 if text.unit < 4 else 4) + 4
+
+
+cdef size_t text_utf8(const Text* text, size_t start, size_t end, uint8_t* out) noexcept nogil:
+    """Write units start to end as UTF-8, and return how many bytes; no surrogate pair lies across start or end."""
+    if text.unit == 1:
+        return _transcode(<const uint8_t*> text.data + start, end - start, out)
+    if text.unit == 2:
+        return _transcode(<const uint16_t*> text.data + start, end - start, out)
+    return _transcode(<const uint32_t*> text.data + start, end - start, out)
+
+
+cdef size_t _transcode(const Unit* data, size_t n, uint8_t* out) noexcept nogil:
+    """Sixteen units at a time: the loops over a block are vectorised, or at least without branches."""
+    cdef uint8_t* to = out
+    cdef size_t i = 0, j
+    cdef uint32_t seen
+    while n - i >= BLOCK:
+        seen = 0
+        for j in range(BLOCK):
+            seen |= data[i + j]
+        if seen < 0x80:
+            for j in range(BLOCK):
+                to[j] = <uint8_t> data[i + j]
+            to += BLOCK
+            i += BLOCK
+        elif seen < 0x10000 and (Unit is uint8_t or not _has_surrogate(data + i)):
+            for j in range(BLOCK):
+                to = _put_up_to_3(to, data[i + j])
+            i += BLOCK
         else:
-            view.n = _from_ucs4(<const uint32_t*> data, n, out)
-    view.data = view.owned = out
-    return 0
+            i = _transcode_slowly(data, i, i + BLOCK, n, &to)
+    _transcode_slowly(data, i, n, n, &to)
+    return to - out
+
+
+cdef inline bint _has_surrogate(const Unit* block) noexcept nogil:
+    cdef uint32_t found = 0
+    cdef size_t j
+    for j in range(BLOCK):
+        found |= block[j] >> 11 == 0x1B
+    return found
+
+
+cdef inline uint8_t* _put_up_to_3(uint8_t* to, uint32_t c) noexcept nogil:
+    """Write a character below U+10000, by arithmetic alone: in mixed text no branch could be foretold."""
+    cdef uint32_t is_2 = c >= 0x80, is_3 = c >= 0x800
+    cdef uint32_t two = 0x80C0 | c >> 6 | (c & 0x3F) << 8
+    cdef uint32_t three = 0x8080E0 | c >> 12 | (c >> 6 & 0x3F) << 8 | (c & 0x3F) << 16
+    cdef uint32_t word = three if is_3 else two if is_2 else c
+    memcpy(to, &word, 4)
+    return to + 1 + is_2 + is_3
+
+
+cdef size_t _transcode_slowly(const Unit* data, size_t i, size_t end, size_t n, uint8_t** out) noexcept nogil:
+    """Any characters from i up to end, or one unit more if a surrogate pair lies there."""
+    cdef uint32_t c
+    while i < end:
+        c = data[i]
+        i += 1
+        if Unit is not uint8_t and c >> 11 == 0x1B:
+            if c < 0xDC00 and i < n and data[i] >> 10 == 0x37:
+                c = 0x10000 + ((c & 0x3FF) << 10) + (data[i] & 0x3FF)
+                i += 1
+            else:
+                c = 0xFFFD
+        out[0] = _put(out[0], c)
+    return i
 
 
 cdef inline uint8_t* _put(uint8_t* out, uint32_t c) noexcept nogil:
@@ -100,46 +188,86 @@ cdef inline uint8_t* _put(uint8_t* out, uint32_t c) noexcept nogil:
     return out + 4
 
 
-cdef size_t _from_latin1(const uint8_t* data, size_t n, uint8_t* out) noexcept nogil:
-    cdef uint8_t* to = out
-    cdef size_t i
-    for i in range(n):
-        to = _put(to, data[i])
-    return to - out
+# Where a long text may be cut
 
 
-cdef size_t _from_ucs2(const uint16_t* data, size_t n, uint8_t* out) noexcept nogil:
-    cdef uint8_t* to = out
-    cdef size_t i = 0
-    cdef uint32_t c
-    while i < n:
-        c = data[i]
+cdef size_t text_cut(const Text* text, size_t start, size_t at) noexcept nogil:
+    """Where to cut a text near `at`, behind start: a splitter that is `cuttable` gives the pieces of the halves.
+
+    The last such place up to `at`, or else the first one behind it, or else the end.
+    """
+    if at >= text.n:
+        return text.n
+    if text.is_utf8:
+        return _cut_utf8(<const uint8_t*> text.data, text.n, start, at)
+    if text.unit == 1:
+        return _cut(<const uint8_t*> text.data, text.n, start, at)
+    if text.unit == 2:
+        return _cut(<const uint16_t*> text.data, text.n, start, at)
+    return _cut(<const uint32_t*> text.data, text.n, start, at)
+
+
+cdef size_t _cut(const Unit* data, size_t n, size_t start, size_t at) noexcept nogil:
+    cdef size_t i = at
+    while i > start + 1:
+        if _is_stop(data[i]) and _is_letter(data[i - 1]):
+            return i
+        i -= 1
+    i = at + 1
+    while i < n and not (_is_stop(data[i]) and _is_letter(data[i - 1])):
         i += 1
-        if c >> 11 == 0x1B:
-            if c < 0xDC00 and i < n and data[i] >> 10 == 0x37:
-                c = 0x10000 + ((c & 0x3FF) << 10) + (data[i] & 0x3FF)
-                i += 1
-            else:
-                c = 0xFFFD
-        to = _put(to, c)
-    return to - out
+    return i
 
 
-cdef size_t _from_ucs4(const uint32_t* data, size_t n, uint8_t* out) noexcept nogil:
-    cdef uint8_t* to = out
-    cdef size_t i = 0
-    cdef uint32_t c
-    while i < n:
-        c = data[i]
+cdef size_t _cut_utf8(const uint8_t* data, size_t n, size_t start, size_t at) noexcept nogil:
+    cdef size_t i = at
+    while i > start + 1:
+        if _is_utf8_cut(data, n, i):
+            return i
+        i -= 1
+    i = at + 1
+    while i < n and not _is_utf8_cut(data, n, i):
         i += 1
-        if c >> 11 == 0x1B:
-            if c < 0xDC00 and i < n and data[i] >> 10 == 0x37:
-                c = 0x10000 + ((c & 0x3FF) << 10) + (data[i] & 0x3FF)
-                i += 1
-            else:
-                c = 0xFFFD
-        to = _put(to, c)
-    return to - out
+    return i
+
+
+cdef inline bint _is_utf8_cut(const uint8_t* data, size_t n, size_t i) noexcept nogil:
+    """Whether _cut would cut valid UTF-8 at byte i, which is not the first."""
+    cdef uint32_t c = data[i]
+    if c == 0xE3 or c == 0xEF:
+        c = (c & 0xF) << 12 | (<uint32_t> data[i + 1] & 0x3F) << 6 | (data[i + 2] & 0x3F)
+    if not _is_stop(c):
+        return False
+    c = data[i - 1]
+    if c < 0x80:
+        return _is_letter(c)
+    if data[i - 2] >= 0xC0:
+        return _is_letter((<uint32_t> data[i - 2] & 0x1F) << 6 | (c & 0x3F))
+    return data[i - 3] >= 0xE0 and _is_letter(
+        (<uint32_t> data[i - 3] & 0xF) << 12 | (<uint32_t> data[i - 2] & 0x3F) << 6 | (c & 0x3F)
+    )
+
+
+cdef inline bint _is_stop(uint32_t c) noexcept nogil:
+    """A space, a newline, an ideographic comma or full stop, or a full-width comma."""
+    return c == 0x20 or c == 0x0A or c == 0x3001 or c == 0x3002 or c == 0xFF0C
+
+
+cdef inline bint _is_letter(uint32_t c) noexcept nogil:
+    """Some of the letters (L in any version of Unicode): enough to find a cut in nearly any text."""
+    if c < 0x80:
+        return <uint32_t> ((c | 0x20) - 0x61) < 26
+    return (
+        0x0410 <= c <= 0x044F  # Cyrillic
+        or 0x05D0 <= c <= 0x05EA  # Hebrew
+        or 0x0627 <= c <= 0x063A or 0x0641 <= c <= 0x064A  # Arabic
+        or 0x03B1 <= c <= 0x03C9  # Greek
+        or 0x00E0 <= c <= 0x00F6 or 0x00F8 <= c <= 0x017F  # Latin
+        or 0x0E01 <= c <= 0x0E30  # Thai
+        or 0x0905 <= c <= 0x0939  # Devanagari
+        or 0x3041 <= c <= 0x3096 or 0x30A1 <= c <= 0x30FA  # kana
+        or 0x4E00 <= c <= 0x9FA5 or 0xAC00 <= c <= 0xD7A3  # Han, Hangul
+    )
 
 
 cdef size_t first_invalid(const uint8_t* data, size_t n) noexcept nogil:

@@ -1,0 +1,58 @@
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+
+from fastbpe._core.merge cimport Ids
+from fastbpe._core.vocabulary cimport Tables
+
+cdef enum:
+    SHORT_BYTES = 15  # pieces of up to so many bytes are keys of the first table
+    INLINE_IDS = 3  # that become at most so many ids
+    GROUP = 128  # pieces looked up together: what is prefetched arrives before it is read
+
+
+cdef struct Entry:
+    # The piece itself, then zeros, the last byte its length: exact, and never 0. Then its ids, stored as one.
+    uint64_t low
+    uint64_t high
+    uint32_t ids[INLINE_IDS]
+    uint32_t n_ids
+
+
+cdef struct LongSlot:
+    uint64_t hash  # 0: empty
+    uint32_t at  # where its bytes lie in the arena, and behind them its ids, in words
+    uint16_t n_bytes
+    uint16_t n_ids
+
+
+cdef struct Probe:
+    # A piece on its way: its key, or a long piece's hash and 0; and the table's line that it must be in.
+    uint64_t low
+    uint64_t high
+    Entry* line
+
+
+cdef struct Cache:
+    uint64_t seed
+    size_t limit  # bytes, all tables together
+    Entry* entries
+    void* entries_block
+    size_t n_entries
+    uint32_t shift  # a hash's top bits, less one, are the number of its line
+    size_t n_used
+    LongSlot* slots
+    size_t n_slots
+    size_t n_long
+    uint32_t* arena
+    size_t arena_n
+    size_t arena_capacity
+    Probe probes[GROUP]
+
+
+cdef void cache_start(Cache* cache, uint64_t seed, size_t limit) noexcept nogil
+cdef void cache_free(Cache* cache) noexcept nogil
+cdef void cache_limit(Cache* cache, size_t limit) noexcept nogil
+cdef size_t cache_bytes(const Cache* cache) noexcept nogil
+cdef int encode_pieces(
+    Cache* cache, const Tables* tables, const uint8_t* data, size_t n, size_t start,
+    const size_t* ends, size_t n_ends, Ids* out,
+) except -1 nogil

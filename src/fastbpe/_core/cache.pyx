@@ -1,0 +1,342 @@
+"""The piece cache: what pieces became before, by their exact bytes, so that most are looked up and not merged.
+
+Two tables. The first holds pieces of up to 15 bytes that became up to 3 ids, nearly all of any text: 32 bytes
+an entry, the piece itself being the key, two entries to a line of the processor's cache, and a piece is in
+its home line or in the one beside it. The second holds the others, whose bytes and ids lie in an arena.
+Pieces are taken in groups: first their keys are made and their lines asked for, then all are looked up.
+
+A cache belongs to one thread at a time. It begins small and grows with what is really distinct, since what
+matters most for speed is how much of it the processor's caches can hold; at its limit new pieces push out
+old ones. Without memory it stays as it is: a cache must not fail.
+
+Not seeded with the vocabulary: a whole-piece look-up costs little more than the entry's birth would, and
+entries that no text asks for would crowd out the others.
+"""
+
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memcmp, memcpy, memset
+
+from fastbpe._core.memory cimport likely, prefetch, zeros
+from fastbpe._core.merge cimport Ids, encode_piece, ids_reserve
+from fastbpe._core.splitter cimport GAP
+from fastbpe._core.tables cimport hash_bytes, load64
+from fastbpe._core.vocabulary cimport Tables
+
+cdef extern from *:
+    """
+    /* Both halves of a product of 64 by 64 bits, folded into one. */
+    #ifdef __SIZEOF_INT128__
+    static inline uint64_t fastbpe_fold(uint64_t a, uint64_t b) {
+        unsigned __int128 product = (unsigned __int128)a * b;
+        return (uint64_t)product ^ (uint64_t)(product >> 64);
+    }
+    #else
+    static inline uint64_t fastbpe_fold(uint64_t a, uint64_t b) {
+        uint64_t low = a * b, cross = (a >> 32) * (b & 0xFFFFFFFF) + (((a & 0xFFFFFFFF) * (b & 0xFFFFFFFF)) >> 32);
+        uint64_t middle = (a & 0xFFFFFFFF) * (b >> 32) + (cross & 0xFFFFFFFF);
+        return low ^ ((a >> 32) * (b >> 32) + (cross >> 32) + (middle >> 32));
+    }
+    #endif
+    """
+    uint64_t fold "fastbpe_fold"(uint64_t a, uint64_t b) noexcept nogil
+
+cdef enum:
+    LEAST_BYTES = 1 << 18
+    FIRST_ENTRIES = 1 << 11  # 64 KB
+    GROWTH = 4
+    LONG_BYTES = 1 << 10  # longer pieces are hardly ever met again, and are merged each time
+    FIRST_SLOTS = 1 << 8
+    FIRST_WORDS = 1 << 12
+
+cdef uint64_t[16][2] _masks
+cdef int _n
+for _n in range(16):
+    memset(&_masks[_n], 0, 16)
+    memset(&_masks[_n], 0xFF, _n)
+
+
+cdef void cache_start(Cache* cache, uint64_t seed, size_t limit) noexcept nogil:
+    """Begin an empty cache; nobody who does not know the seed can make pieces collide."""
+    memset(cache, 0, sizeof(Cache))
+    cache.seed = seed
+    cache.limit = max(limit, <size_t> LEAST_BYTES)
+
+
+cdef void cache_free(Cache* cache) noexcept nogil:
+    free(cache.entries_block)
+    free(cache.slots)
+    free(cache.arena)
+    cache_start(cache, cache.seed, cache.limit)
+
+
+cdef size_t cache_bytes(const Cache* cache) noexcept nogil:
+    return (
+        cache.n_entries * sizeof(Entry) + cache.n_slots * sizeof(LongSlot)
+        + cache.arena_capacity * sizeof(uint32_t)
+    )
+
+
+cdef void cache_limit(Cache* cache, size_t limit) noexcept nogil:
+    """Set a new limit; a cache that is beyond it begins anew."""
+    limit = max(limit, <size_t> LEAST_BYTES)
+    if cache_bytes(cache) > limit:
+        cache_free(cache)
+    cache.limit = limit
+
+
+cdef int encode_pieces(
+    Cache* cache, const Tables* tables, const uint8_t* data, size_t n, size_t start,
+    const size_t* ends, size_t n_ends, Ids* out,
+) except -1 nogil:
+    """Append the ids of the pieces of data[start:n] that end at ends."""
+    cdef size_t n_pieces
+    while n_ends:
+        if cache.n_used * 2 >= cache.n_entries:
+            _grow(cache)
+        n_pieces = min(n_ends, <size_t> GROUP)
+        _aim(cache, data, n, start, ends, n_pieces)
+        _look_up(cache, tables, data, start, ends, n_pieces, out)
+        start = ends[n_pieces - 1] & ~GAP
+        ends += n_pieces
+        n_ends -= n_pieces
+    return 0
+
+
+cdef void _aim(
+    Cache* cache, const uint8_t* data, size_t n, size_t start, const size_t* ends, size_t n_pieces
+) noexcept nogil:
+    """Make the pieces' keys and ask for their lines."""
+    cdef Probe* probe = cache.probes
+    cdef size_t i, length
+    cdef uint8_t padded[16]
+    cdef const uint8_t* piece
+    cdef uint64_t hash
+    for i in range(n_pieces):
+        length = ends[i] - start  # a gap's has its top bit set
+        piece = data + start
+        if likely(length <= SHORT_BYTES):
+            if not likely(start + 16 <= n):  # nothing may be read behind the text
+                memset(padded, 0, 16)
+                memcpy(padded, piece, length)
+                piece = padded
+            probe[i].low = load64(piece) & _masks[length][0]
+            probe[i].high = (load64(piece + 8) & _masks[length][1]) | (<uint64_t> length << 56)
+            hash = _hash(cache, probe[i].low, probe[i].high)
+            probe[i].line = &cache.entries[(hash >> cache.shift) << 1]
+            prefetch(probe[i].line)
+        else:
+            probe[i].line = cache.entries  # to be read, and not to match: no key's length is 255
+            probe[i].high = ~<uint64_t> 0
+            probe[i].low = 0
+            if length <= LONG_BYTES:
+                probe[i].low = hash_bytes(piece, length, cache.seed) | 1
+                if cache.n_slots:
+                    prefetch(&cache.slots[probe[i].low >> 32 & (cache.n_slots - 1)])
+        start = ends[i] & ~GAP
+
+
+cdef inline uint64_t _hash(const Cache* cache, uint64_t low, uint64_t high) noexcept nogil:
+    return fold(low ^ cache.seed, high ^ 0xFFD6E8FEB86659FDULL)
+
+
+cdef int _look_up(
+    Cache* cache, const Tables* tables, const uint8_t* data, size_t start, const size_t* ends,
+    size_t n_pieces, Ids* out,
+) except -1 nogil:
+    cdef Probe* probe = cache.probes
+    cdef Entry* entry
+    cdef uint32_t* to
+    cdef size_t i, room = INLINE_IDS * n_pieces + 1
+    ids_reserve(out, room)
+    to = out.items + out.n
+    for i in range(n_pieces):
+        entry = probe[i].line
+        entry += (entry.low != probe[i].low) | (entry.high != probe[i].high)
+        if likely(entry.low == probe[i].low and entry.high == probe[i].high):
+            memcpy(to, entry.ids, 16)
+            to += entry.n_ids
+        else:
+            out.n = to - out.items
+            if i:
+                start = ends[i - 1] & ~GAP
+            if not ends[i] & GAP:
+                _beside(cache, tables, data + start, ends[i] - start, &probe[i], out)
+                ids_reserve(out, room)
+            to = out.items + out.n
+    out.n = to - out.items
+    return 0
+
+
+cdef int _beside(
+    Cache* cache, const Tables* tables, const uint8_t* piece, size_t length, Probe* probe, Ids* out
+) except -1 nogil:
+    """A piece that is not in its home line: in the line beside it, in the second table, or to be merged."""
+    cdef Entry* entry
+    cdef LongSlot* slot
+    cdef uint64_t hash = probe.low
+    cdef size_t before = out.n
+    cdef int i
+    if length <= SHORT_BYTES:
+        entry = _next_line(cache, probe.line)
+        for i in range(2):
+            if entry[i].low == probe.low and entry[i].high == probe.high:
+                memcpy(out.items + out.n, entry[i].ids, 16)
+                out.n += entry[i].n_ids
+                return 0
+        hash = _hash(cache, probe.low, probe.high) | 1
+    if length <= LONG_BYTES and cache.n_long:
+        slot = _find_long(cache, hash, piece, length)
+        if slot.hash:
+            ids_reserve(out, slot.n_ids)
+            memcpy(
+                out.items + out.n, cache.arena + slot.at + _words(length), slot.n_ids * sizeof(uint32_t)
+            )
+            out.n += slot.n_ids
+            return 0
+    encode_piece(tables, piece, length, out)
+    if length <= SHORT_BYTES and out.n - before <= INLINE_IDS:
+        _keep(cache, probe, out.items + before, <uint32_t> (out.n - before))
+    elif length <= LONG_BYTES:
+        _keep_long(cache, hash, piece, length, out.items + before, out.n - before)
+    return 0
+
+
+# The first table
+
+
+cdef inline Entry* _next_line(Cache* cache, Entry* line) noexcept nogil:
+    return &cache.entries[(line - cache.entries) ^ 2]
+
+
+cdef void _keep(Cache* cache, Probe* probe, const uint32_t* ids, uint32_t n_ids) noexcept nogil:
+    """Put a piece where it is looked for first: the first free place, or else that of another piece."""
+    cdef Entry* home = probe.line
+    cdef Entry* beside = _next_line(cache, home)
+    cdef Entry* entry = home if not home.n_ids else home + 1 if not home[1].n_ids else \
+        beside if not beside.n_ids else beside + 1
+    if entry.n_ids:
+        entry = home + (probe.low >> 7 & 1)
+    else:
+        cache.n_used += 1
+    entry.low = probe.low
+    entry.high = probe.high
+    memcpy(entry.ids, ids, n_ids * sizeof(uint32_t))
+    entry.n_ids = n_ids
+
+
+cdef int _grow(Cache* cache) except -1 nogil:
+    """Make the first table larger, if the limit and the memory allow it; there is always a table afterwards."""
+    cdef size_t n_old = cache.n_entries, n_new = max(GROWTH * n_old, <size_t> FIRST_ENTRIES), most = cache.limit // 2
+    cdef Entry* old = cache.entries
+    cdef void* old_block = cache.entries_block
+    cdef void* block
+    cdef Entry* entries
+    cdef Probe probe
+    cdef size_t i
+    while n_new > 2 * n_old and n_new > FIRST_ENTRIES and n_new * sizeof(Entry) > most:
+        n_new >>= 1
+    if n_old and (n_new <= n_old or n_new * sizeof(Entry) > most):
+        return 0
+    entries = <Entry*> zeros(n_new * sizeof(Entry), &block)
+    if entries == NULL:
+        if n_old:
+            return 0
+        with gil:
+            raise MemoryError(f"no memory for a piece cache of {n_new * sizeof(Entry)} bytes")
+    cache.entries, cache.entries_block, cache.n_entries, cache.n_used = entries, block, n_new, 0
+    cache.shift = 65
+    while n_new:
+        n_new >>= 1
+        cache.shift -= 1
+    cache.shift += 1  # two entries to a line
+    for i in range(n_old):
+        if old[i].n_ids:
+            probe.low, probe.high = old[i].low, old[i].high
+            probe.line = &entries[(_hash(cache, probe.low, probe.high) >> cache.shift) << 1]
+            _keep(cache, &probe, old[i].ids, old[i].n_ids)
+    free(old_block)
+    return 0
+
+
+# The second table
+
+
+cdef inline size_t _words(size_t n_bytes) noexcept nogil:
+    return (n_bytes + sizeof(uint32_t) - 1) // sizeof(uint32_t)
+
+
+cdef inline LongSlot* _slot(const Cache* cache, uint64_t hash) noexcept nogil:
+    return &cache.slots[hash >> 32 & (cache.n_slots - 1)]
+
+
+cdef LongSlot* _find_long(const Cache* cache, uint64_t hash, const uint8_t* piece, size_t length) noexcept nogil:
+    """The piece's slot, or the empty one where it would be."""
+    cdef LongSlot* slot = _slot(cache, hash)
+    while slot.hash and (
+        slot.hash != hash or slot.n_bytes != length or memcmp(cache.arena + slot.at, piece, length)
+    ):
+        slot += 1
+        if slot == cache.slots + cache.n_slots:
+            slot = cache.slots
+    return slot
+
+
+cdef void _keep_long(
+    Cache* cache, uint64_t hash, const uint8_t* piece, size_t length, const uint32_t* ids, size_t n_ids
+) noexcept nogil:
+    cdef size_t n_words = _words(length) + n_ids
+    cdef LongSlot* slot
+    if not _room(cache, n_words):
+        return
+    slot = _find_long(cache, hash, piece, length)
+    slot.hash, slot.at = hash, <uint32_t> cache.arena_n
+    slot.n_bytes, slot.n_ids = <uint16_t> length, <uint16_t> n_ids
+    memcpy(cache.arena + cache.arena_n, piece, length)
+    memcpy(cache.arena + cache.arena_n + _words(length), ids, n_ids * sizeof(uint32_t))
+    cache.arena_n += n_words
+    cache.n_long += 1
+
+
+cdef bint _room(Cache* cache, size_t n_words) noexcept nogil:
+    """Make room for one more piece; at the limit by beginning the second table anew. False without memory."""
+    cdef size_t n_slots = cache.n_slots, capacity = cache.arena_capacity
+    cdef uint32_t* arena
+    if 2 * cache.n_long >= n_slots:
+        n_slots = max(2 * n_slots, <size_t> FIRST_SLOTS)
+    while cache.arena_n + n_words > capacity:
+        capacity = max(2 * capacity, <size_t> FIRST_WORDS)
+    if n_slots * sizeof(LongSlot) > cache.limit // 8 or capacity * sizeof(uint32_t) > cache.limit // 4:
+        if not cache.n_slots or n_words > cache.arena_capacity:
+            return False
+        memset(cache.slots, 0, cache.n_slots * sizeof(LongSlot))
+        cache.n_long = cache.arena_n = 0
+        return True
+    if capacity > cache.arena_capacity:
+        arena = <uint32_t*> realloc(cache.arena, capacity * sizeof(uint32_t))
+        if arena == NULL:
+            return False
+        cache.arena = arena
+        cache.arena_capacity = capacity
+    return n_slots == cache.n_slots or _more_slots(cache, n_slots)
+
+
+cdef bint _more_slots(Cache* cache, size_t n_slots) noexcept nogil:
+    cdef LongSlot* old = cache.slots
+    cdef LongSlot* slot
+    cdef size_t i, n_old = cache.n_slots
+    cdef LongSlot* slots = <LongSlot*> calloc(n_slots, sizeof(LongSlot))
+    if slots == NULL:
+        return False
+    cache.slots = slots
+    cache.n_slots = n_slots
+    for i in range(n_old):
+        if old[i].hash:
+            slot = _slot(cache, old[i].hash)
+            while slot.hash:
+                slot += 1
+                if slot == slots + n_slots:
+                    slot = slots
+            slot[0] = old[i]
+    free(old)
+    return True

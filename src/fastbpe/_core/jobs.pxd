@@ -1,0 +1,53 @@
+from libc.stdint cimport int64_t
+
+from fastbpe._core.merge cimport Ids
+from fastbpe._core.output cimport KeptInts
+from fastbpe._core.pipeline cimport Pipeline, Scratch
+from fastbpe._core.special cimport SpecialMatcher
+from fastbpe._core.text cimport Text
+
+
+cdef struct Job:
+    # Some texts, or a part of one.
+    size_t first
+    size_t n_texts
+    bint is_part
+    size_t start  # of a part, in units
+    size_t end
+    Ids ids
+    size_t n_ids
+    size_t offset  # of its ids among those of all jobs
+    int done
+
+
+cdef class Jobs:
+    cdef Pipeline _pipeline
+    cdef SpecialMatcher _allowed
+    cdef SpecialMatcher _disallowed
+    cdef bint _counting
+    cdef list _owners  # keep the memory of the texts alive
+    cdef Text* _texts
+    cdef size_t _n_texts
+    cdef size_t* _counts  # of ids, for each text that is not in parts
+    cdef Job* _jobs
+    cdef readonly size_t n_jobs
+    cdef size_t _capacity
+    cdef size_t _next
+    cdef int _stopped
+    cdef dict _errors  # by the number of the job
+    cdef Ids* _out
+    cdef size_t _next_copy
+    cdef int _plan(self) except -1
+    cdef int _plan_parts(self, size_t text) except -1
+    cdef Job* _add(self, size_t first, size_t n_texts) except NULL
+    cdef int run(self, int n_threads) except -1
+    cdef list _start(self, object work, int n_threads)
+    cdef int _wait(self, list others) except -1
+    cdef bint _do_jobs(self, Scratch* scratch, size_t n_jobs) except -1
+    cdef int _do(self, Job* job, Scratch* scratch) except -1 nogil
+    cdef int append_ids(self, Ids* out, int n_threads) except -1
+    cdef void add_counts(self, int64_t* counts) noexcept
+    cdef list to_lists(self, KeptInts ints, int n_threads)
+    cdef bint _is_same_text(self, size_t number, size_t other) noexcept
+    cdef int _have_done(self, size_t number, size_t behind, Scratch* scratch) except -1
+    cdef int _add_lists(self, size_t number, size_t behind, KeptInts ints, list out) except -1

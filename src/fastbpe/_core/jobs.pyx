@@ -1,0 +1,286 @@
+"""Many texts, or one long one, on several threads: cut into jobs that whoever is free takes, in order.
+
+Texts are looked at once, with the GIL; then every thread works without it on memory that the texts lend. A
+job is as many small texts as make about JOB units, or a part of a long one, cut where no piece can lie across.
+The calling thread works as well, so that a pool that has no thread to spare makes a call slower, not stuck.
+"""
+
+cimport cython
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport int64_t, uint32_t
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memcpy
+
+from fastbpe._core.merge cimport Ids, ids_free, ids_reserve
+from fastbpe._core.output cimport KeptInts, new_list
+from fastbpe._core.pipeline cimport Pipeline, Scratch
+from fastbpe._core.special cimport SpecialMatcher
+from fastbpe._core.text cimport Text, text_cut, text_of, text_release
+
+from time import sleep
+
+from fastbpe.threads import start_beside
+
+cdef extern from *:
+    """
+    #ifdef _MSC_VER
+    #include <intrin.h>
+    static size_t fastbpe_take(size_t *at) { return (size_t)_InterlockedExchangeAdd64((volatile long long *)at, 1); }
+    static void fastbpe_set(int *flag) { _InterlockedExchange((volatile long *)flag, 1); }
+    static int fastbpe_is_set(int *flag) { return _InterlockedOr((volatile long *)flag, 0); }
+    #else
+    static size_t fastbpe_take(size_t *at) { return __atomic_fetch_add(at, 1, __ATOMIC_RELAXED); }
+    static void fastbpe_set(int *flag) { __atomic_store_n(flag, 1, __ATOMIC_RELEASE); }
+    static int fastbpe_is_set(int *flag) { return __atomic_load_n(flag, __ATOMIC_ACQUIRE); }
+    #endif
+    """
+    size_t take_number "fastbpe_take"(size_t* at) noexcept nogil
+    void set_flag "fastbpe_set"(int* flag) noexcept nogil
+    bint is_set "fastbpe_is_set"(int* flag) noexcept nogil
+
+cdef enum:
+    JOB = 1 << 17  # units
+    COPY_ALONE = 1 << 18  # ids that one thread copies sooner than two would have begun
+
+cdef double WAIT = 5e-5  # seconds between two looks at whether another thread is done
+
+
+@cython.final
+cdef class Jobs:
+    """The jobs of some texts. counting: how many ids, and not the ids."""
+
+    def __cinit__(
+        self, Pipeline pipeline not None, list texts not None, SpecialMatcher allowed, SpecialMatcher disallowed,
+        bint counting,
+    ):
+        self._pipeline = pipeline
+        self._allowed, self._disallowed = allowed, disallowed
+        self._counting = counting
+        self._owners = list(texts)
+        self._errors = {}
+        cdef size_t i, n = len(self._owners)
+        self._texts = <Text*> calloc(n + 1, sizeof(Text))
+        self._counts = <size_t*> calloc(n + 1, sizeof(size_t))
+        if self._texts == NULL or self._counts == NULL:
+            raise MemoryError(f"no memory to encode {n} texts at once")
+        for i in range(n):
+            text_of(self._owners[i], &self._texts[i])
+            self._n_texts += 1
+        self._plan()
+
+    def __dealloc__(self):
+        cdef size_t i
+        for i in range(self.n_jobs):
+            ids_free(&self._jobs[i].ids)
+        for i in range(self._n_texts):
+            text_release(&self._texts[i])
+        free(self._jobs)
+        free(self._texts)
+        free(self._counts)
+
+    cdef int _plan(self) except -1:
+        cdef size_t i = 0, first, n_units
+        cdef bint may_cut = self._pipeline.may_cut(self._allowed, self._disallowed)
+        while i < self._n_texts:
+            if may_cut and self._texts[i].n >= 2 * JOB:
+                self._plan_parts(i)
+                i += 1
+                continue
+            first = i
+            n_units = 0
+            while i < self._n_texts and n_units < JOB and not (may_cut and self._texts[i].n >= 2 * JOB):
+                n_units += self._texts[i].n
+                i += 1
+            self._add(first, i - first)
+        return 0
+
+    cdef int _plan_parts(self, size_t text) except -1:
+        cdef size_t start = 0
+        cdef Job* job
+        while start < self._texts[text].n:
+            job = self._add(text, 1)
+            job.is_part = True
+            job.start = start
+            job.end = start = text_cut(&self._texts[text], start, start + JOB)
+        return 0
+
+    cdef Job* _add(self, size_t first, size_t n_texts) except NULL:
+        cdef size_t capacity
+        cdef Job* jobs
+        if self.n_jobs == self._capacity:
+            capacity = max(2 * self._capacity, <size_t> 16)
+            jobs = <Job*> realloc(self._jobs, capacity * sizeof(Job))
+            if jobs == NULL:
+                raise MemoryError(f"no memory for {capacity} jobs")
+            self._jobs, self._capacity = jobs, capacity
+        self._jobs[self.n_jobs] = Job(first, n_texts, False, 0, 0, Ids(NULL, 0, 0), 0, 0, 0)
+        self.n_jobs += 1
+        return &self._jobs[self.n_jobs - 1]
+
+    # Doing them
+
+    cdef int run(self, int n_threads) except -1:
+        """Do all jobs. An error is that of the first text that has one."""
+        cdef list others = self._start(self._work, n_threads)
+        try:
+            self._work()
+        finally:
+            self._wait(others)
+        if self._errors:
+            raise self._errors[min(self._errors)]
+        return 0
+
+    cdef list _start(self, object work, int n_threads):
+        return start_beside(work, min(<size_t> n_threads, self.n_jobs) - 1)
+
+    cdef int _wait(self, list others) except -1:
+        """No more jobs are begun; wait for those that others have begun."""
+        set_flag(&self._stopped)
+        for future in others:
+            if not future.cancel():
+                future.result()
+        return 0
+
+    def _work(self):
+        """What every thread does: jobs, until there are none."""
+        cdef Scratch* scratch = self._pipeline.take()
+        try:
+            while self._do_jobs(scratch, self.n_jobs):
+                pass
+        finally:
+            self._pipeline.give(scratch)
+
+    cdef bint _do_jobs(self, Scratch* scratch, size_t n_jobs) except -1:
+        """Do so many jobs that nobody has, or fewer; False if there are no more."""
+        cdef size_t number = 0
+        cdef bint more = True
+        try:
+            with nogil:
+                while n_jobs and more:
+                    more = not is_set(&self._stopped)
+                    number = take_number(&self._next) if more else self.n_jobs
+                    more = number < self.n_jobs
+                    if more:
+                        self._do(&self._jobs[number], scratch)
+                        set_flag(&self._jobs[number].done)
+                        n_jobs -= 1
+        except Exception as error:
+            # Jobs begin in order, so all before this one are done or being done: the first error is found.
+            self._errors[number] = error
+            set_flag(&self._stopped)
+            more = False
+        return more
+
+    cdef int _do(self, Job* job, Scratch* scratch) except -1 nogil:
+        cdef size_t text, before, n_units = 0
+        cdef size_t* count = NULL
+        scratch.ids.n = 0
+        for text in range(job.first, job.first + job.n_texts):
+            if self._counting:
+                count = &job.n_ids if job.is_part else &self._counts[text]
+            before = scratch.ids.n
+            self._pipeline.encode(
+                &self._texts[text], job.start, job.end if job.is_part else self._texts[text].n, self._allowed,
+                self._disallowed, scratch, count,
+            )
+            if not self._counting and not job.is_part:
+                self._counts[text] = scratch.ids.n - before
+        if self._counting:
+            return 0
+        job.n_ids = scratch.ids.n
+        ids_reserve(&job.ids, job.n_ids)
+        memcpy(job.ids.items, scratch.ids.items, job.n_ids * sizeof(uint32_t))
+        job.ids.n = job.n_ids
+        return 0
+
+    # What came of them
+
+    cdef int append_ids(self, Ids* out, int n_threads) except -1:
+        """Append the ids of all texts, end to end."""
+        cdef size_t number, total = out.n
+        for number in range(self.n_jobs):
+            self._jobs[number].offset = total
+            total += self._jobs[number].n_ids
+        ids_reserve(out, total - out.n)
+        self._out = out
+        cdef list others = self._start(self._copy, n_threads if total - out.n > COPY_ALONE else 1)
+        try:
+            self._copy()
+        finally:
+            self._wait(others)
+        out.n = total
+        return 0
+
+    def _copy(self):
+        cdef size_t number
+        cdef Job* job
+        with nogil:
+            while True:
+                number = take_number(&self._next_copy)
+                if number >= self.n_jobs:
+                    break
+                job = &self._jobs[number]
+                memcpy(self._out.items + job.offset, job.ids.items, job.n_ids * sizeof(uint32_t))
+
+    cdef void add_counts(self, int64_t* counts) noexcept:
+        """Store how many ids each text has."""
+        cdef size_t number, text
+        for text in range(self._n_texts):
+            counts[text] = self._counts[text]
+        for number in range(self.n_jobs):
+            if self._jobs[number].is_part:
+                counts[self._jobs[number].first] += self._jobs[number].n_ids
+
+    cdef list to_lists(self, KeptInts ints, int n_threads):
+        """Do all jobs, and make a list of each text's ids, beside the other threads."""
+        cdef list out = []
+        cdef list others = self._start(self._work, n_threads)
+        cdef Scratch* scratch = self._pipeline.take()
+        cdef size_t number = 0, behind
+        try:
+            while number < self.n_jobs:
+                behind = number + 1
+                while behind < self.n_jobs and self._is_same_text(number, behind):
+                    behind += 1
+                self._have_done(number, behind, scratch)
+                self._add_lists(number, behind, ints, out)
+                number = behind
+        finally:
+            self._pipeline.give(scratch)
+            self._wait(others)
+        return out
+
+    cdef bint _is_same_text(self, size_t number, size_t other) noexcept:
+        return self._jobs[other].is_part and self._jobs[other].first == self._jobs[number].first
+
+    cdef int _have_done(self, size_t number, size_t behind, Scratch* scratch) except -1:
+        """Wait for these jobs, and do jobs meanwhile."""
+        while number < behind:
+            if is_set(&self._jobs[number].done):
+                number += 1
+            elif not self._do_jobs(scratch, 1):
+                if number in self._errors:
+                    raise self._errors[number]
+                sleep(WAIT)
+            PyErr_CheckSignals()
+        return 0
+
+    cdef int _add_lists(self, size_t number, size_t behind, KeptInts ints, list out) except -1:
+        cdef Job* job = &self._jobs[number]
+        cdef size_t text, at = 0, total = 0, i
+        cdef list made
+        if job.is_part:
+            for i in range(number, behind):
+                total += self._jobs[i].n_ids
+            made = new_list(total)
+            for i in range(number, behind):
+                ints.fill(made, at, self._jobs[i].ids.items, self._jobs[i].n_ids)
+                at += self._jobs[i].n_ids
+            out.append(made)
+        else:
+            for text in range(job.first, job.first + job.n_texts):
+                out.append(ints.to_list(job.ids.items + at, self._counts[text]))
+                at += self._counts[text]
+        for i in range(number, behind):
+            ids_free(&self._jobs[i].ids)
+        return 0

@@ -1,0 +1,27 @@
+from libc.stdint cimport uint32_t
+
+from fastbpe._core.merge cimport Ids
+
+
+cdef class Array:
+    cdef void* _items
+    cdef Py_ssize_t _n
+    cdef Py_ssize_t _item_size
+    cdef const char* _format
+    cdef Py_ssize_t _shape[1]
+    cdef Py_ssize_t _strides[1]
+
+
+cdef Array ids_array(Ids* ids)
+cdef Array int64_array(size_t n)
+
+
+cdef list new_list(size_t n)
+
+
+cdef class KeptInts:
+    cdef list _ints
+    cdef uint32_t _n_kept
+    cdef list to_list(self, const uint32_t* ids, size_t n)
+    cdef int fill(self, list out, size_t at, const uint32_t* ids, size_t n) except -1
+    cdef int _make(self, list out, size_t at, uint32_t token) except -1

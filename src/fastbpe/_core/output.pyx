@@ -1,0 +1,116 @@
+"""What ids are handed out as: an array in memory of its own, or a list of ints that are made once and kept."""
+
+cimport cython
+from cpython.list cimport PyList_New, PyList_SET_ITEM
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from libc.stdint cimport int64_t, uint32_t
+from libc.stdlib cimport calloc, free, realloc
+
+from fastbpe._core.memory cimport likely, prefetch, use_huge_pages
+from fastbpe._core.merge cimport Ids
+
+cdef extern from *:
+    """
+    #define FASTBPE_LIST_ITEMS(list) (((PyListObject *)(list))->ob_item)
+    """
+    PyObject** list_items "FASTBPE_LIST_ITEMS"(list items) noexcept
+
+cdef enum:
+    KEPT_INTS = 1 << 20  # ids above, which few vocabularies have, are made anew each time
+    AHEAD = 16
+
+
+@cython.final
+cdef class Array:
+    """Integers in memory of their own, exported by the buffer protocol: numpy wraps them in place."""
+
+    def __dealloc__(self):
+        free(self._items)
+
+    def __len__(self):
+        return self._n
+
+    def __getbuffer__(self, Py_buffer* view, int flags):
+        self._shape[0] = self._n
+        self._strides[0] = self._item_size
+        view.buf = self._items
+        view.obj = self
+        view.len = self._n * self._item_size
+        view.itemsize = self._item_size
+        view.readonly = 0
+        view.ndim = 1
+        view.format = <char*> self._format
+        view.shape = self._shape
+        view.strides = self._strides
+        view.suboffsets = NULL
+        view.internal = NULL
+
+
+cdef Array ids_array(Ids* ids):
+    """An array of uint32 that takes over the memory of ids, which are empty afterwards."""
+    cdef Array array = Array.__new__(Array)
+    cdef void* items = realloc(ids.items, max(ids.n, <size_t> 1) * sizeof(uint32_t))
+    array._items = ids.items if items == NULL else items  # shrinking in vain is no error
+    array._n, array._item_size, array._format = ids.n, sizeof(uint32_t), b"I"
+    ids.items = NULL
+    ids.n = ids.capacity = 0
+    return array
+
+
+cdef Array int64_array(size_t n):
+    """A new array of n zeros."""
+    cdef Array array = Array.__new__(Array)
+    array._items = calloc(max(n, <size_t> 1), sizeof(int64_t))
+    if array._items == NULL:
+        raise MemoryError(f"no memory for {n} integers")
+    array._n, array._item_size, array._format = n, sizeof(int64_t), b"q"
+    return array
+
+
+@cython.final
+cdef class KeptInts:
+    """One Python int for each id, made at its first use and kept: a list is then look up and store."""
+
+    def __cinit__(self, size_t n_ids):
+        self._n_kept = min(n_ids, <size_t> KEPT_INTS)
+        self._ints = [None] * (self._n_kept + 1)  # the last stands for all ids above, and stays None
+
+    cdef list to_list(self, const uint32_t* ids, size_t n):
+        cdef list out = new_list(n)
+        self.fill(out, 0, ids, n)
+        return out
+
+    cdef int fill(self, list out, size_t at, const uint32_t* ids, size_t n) except -1:
+        """Store ids in a new list from item `at` on."""
+        cdef PyObject** ints = list_items(self._ints)
+        cdef PyObject** items = list_items(out) + at
+        cdef PyObject* value
+        cdef size_t i
+        for i in range(n):
+            if i + 2 * AHEAD < n:
+                prefetch(&ints[min(ids[i + 2 * AHEAD], self._n_kept)])
+                prefetch(ints[min(ids[i + AHEAD], self._n_kept)])
+            value = ints[min(ids[i], self._n_kept)]
+            if likely(value != <PyObject*> None):
+                Py_INCREF(<object> value)
+                items[i] = value
+            else:
+                self._make(out, at + i, ids[i])
+        return 0
+
+    cdef int _make(self, list out, size_t at, uint32_t token) except -1:
+        cdef object value = token
+        if token < self._n_kept:
+            self._ints[token] = value
+        Py_INCREF(value)
+        PyList_SET_ITEM(out, at, value)
+        return 0
+
+
+cdef list new_list(size_t n):
+    """A list of n items, all still to be set."""
+    cdef list out = PyList_New(n)
+    if n:
+        use_huge_pages(list_items(out), n * sizeof(PyObject*))
+    return out

@@ -1,0 +1,40 @@
+from libc.stdint cimport uint8_t, uint64_t
+
+from fastbpe._core.cache cimport Cache
+from fastbpe._core.merge cimport Ids
+from fastbpe._core.special cimport SpecialMatcher
+from fastbpe._core.splitter cimport Ends, Splitter
+from fastbpe._core.text cimport Text
+from fastbpe._core.vocabulary cimport Vocabulary
+
+
+cdef struct Scratch:
+    # What one thread works with: all that grows, kept warm between calls.
+    Ids ids
+    Ends ends
+    Cache cache
+    uint8_t* utf8
+    size_t utf8_capacity
+    double checked  # when signals were last looked at, in seconds
+    Scratch* next
+
+
+cdef class Pipeline:
+    cdef readonly Vocabulary vocabulary
+    cdef readonly Splitter splitter
+    cdef readonly size_t cache_bytes
+    cdef uint64_t _seed
+    cdef Scratch* _spare
+    cdef size_t _n_scratch
+    cdef Scratch* take(self) except NULL
+    cdef void give(self, Scratch* scratch) noexcept
+    cdef bint may_cut(self, SpecialMatcher allowed, SpecialMatcher disallowed) noexcept nogil
+    cdef int encode(
+        self, const Text* text, size_t start, size_t end, SpecialMatcher allowed, SpecialMatcher disallowed,
+        Scratch* scratch, size_t* count,
+    ) except -1 nogil
+    cdef int _stretch(
+        self, const Text* text, size_t start, size_t end, SpecialMatcher allowed, SpecialMatcher disallowed,
+        Scratch* scratch, size_t* count,
+    ) except -1 nogil
+    cdef int _ordinary(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil

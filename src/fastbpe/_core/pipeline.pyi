@@ -1,0 +1,18 @@
+from typing import final
+
+from typing_extensions import Self
+
+from fastbpe._core.splitter import Splitter
+from fastbpe._core.vocabulary import Vocabulary
+
+@final
+class Pipeline:
+    def __new__(cls, vocabulary: Vocabulary, splitter: Splitter, cache_bytes: int) -> Self: ...
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+    @property
+    def splitter(self) -> Splitter: ...
+    @property
+    def cache_bytes(self) -> int: ...
+    @property
+    def used_bytes(self) -> int: ...

@@ -1,0 +1,201 @@
+"""One text on one thread: text → UTF-8 → special tokens → pieces → ids."""
+
+cimport cython
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport uint8_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+
+from fastbpe._core.cache cimport cache_bytes, cache_free, cache_limit, cache_start, encode_pieces
+from fastbpe._core.merge cimport ids_free, ids_reserve
+from fastbpe._core.special cimport Match, SpecialMatcher
+from fastbpe._core.splitter cimport Splitter, ends_free
+from fastbpe._core.text cimport Text, text_cut, text_room, text_utf8
+from fastbpe._core.vocabulary cimport Vocabulary
+
+import os
+
+from fastbpe.errors import SpecialTokenError
+
+cdef extern from *:
+    """
+    #include <time.h>
+    static inline double fastbpe_now(void) {
+        struct timespec now;
+        timespec_get(&now, TIME_UTC);
+        return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    }
+    """
+    double now "fastbpe_now"() noexcept nogil
+
+cdef enum:
+    STRETCH = 1 << 16  # units of a long text taken at once: transcoded, they stay in the second-level cache
+    SPARE_IDS = 1 << 22  # what grew beyond this many items is not kept between calls
+    SPARE_ENDS = 1 << 17
+    SPARE_BYTES = 1 << 20
+    SPARE_SCRATCHES = 64
+
+cdef double SIGNALS_EVERY = 0.1  # seconds; each time costs a wait for the GIL
+
+
+@cython.final
+cdef class Pipeline:
+    """Encodes with one vocabulary and one splitter. Any number of threads, each with a scratch of its own.
+
+    cache_bytes: what the piece caches of all threads together may take.
+    """
+
+    def __cinit__(self, Vocabulary vocabulary not None, Splitter splitter not None, size_t cache_bytes):
+        self.vocabulary = vocabulary
+        self.splitter = splitter
+        self.cache_bytes = cache_bytes
+        self._seed = <uint64_t> int.from_bytes(os.urandom(8), "little")
+
+    def __dealloc__(self):
+        cdef Scratch* scratch = self._spare
+        while scratch != NULL:
+            self._spare = scratch.next
+            _free(scratch)
+            scratch = self._spare
+
+    cdef Scratch* take(self) except NULL:
+        """A scratch, warm if one is spare. Under the GIL, as is give."""
+        cdef Scratch* scratch = self._spare
+        if scratch != NULL:
+            self._spare = scratch.next
+        else:
+            scratch = <Scratch*> calloc(1, sizeof(Scratch))
+            if scratch == NULL:
+                raise MemoryError("no memory for an encoder's scratch space")
+            self._n_scratch += 1
+            cache_start(&scratch.cache, self._seed, 0)
+        cache_limit(&scratch.cache, self.cache_bytes // self._n_scratch)
+        scratch.ids.n = scratch.ends.n = 0
+        scratch.checked = 0
+        return scratch
+
+    cdef void give(self, Scratch* scratch) noexcept:
+        if self._n_scratch > SPARE_SCRATCHES:
+            self._n_scratch -= 1
+            _free(scratch)
+            return
+        if scratch.ids.capacity > SPARE_IDS:
+            ids_free(&scratch.ids)
+        if scratch.ends.capacity > SPARE_ENDS:
+            ends_free(&scratch.ends)
+        if scratch.utf8_capacity > SPARE_BYTES:
+            free(scratch.utf8)
+            scratch.utf8 = NULL
+            scratch.utf8_capacity = 0
+        scratch.next = self._spare
+        self._spare = scratch
+
+    cdef bint may_cut(self, SpecialMatcher allowed, SpecialMatcher disallowed) noexcept nogil:
+        """Whether a text cut by text_cut gives the same ids."""
+        return (
+            self.splitter.cuttable
+            and (allowed is None or allowed.cuttable)
+            and (disallowed is None or disallowed.cuttable)
+        )
+
+    cdef int encode(
+        self, const Text* text, size_t start, size_t end, SpecialMatcher allowed, SpecialMatcher disallowed,
+        Scratch* scratch, size_t* count,
+    ) except -1 nogil:
+        """Append the ids of units start to end, or, if count is not NULL, add how many they are."""
+        cdef size_t cut
+        cdef bint may_cut = end - start > STRETCH and self.may_cut(allowed, disallowed)
+        while start < end:
+            cut = end
+            if may_cut and end - start > STRETCH:
+                cut = min(text_cut(text, start, start + STRETCH), end)
+            self._stretch(text, start, cut, allowed, disallowed, scratch, count)
+            start = cut
+            if start < end:
+                _check_signals(scratch)
+        return 0
+
+    cdef int _stretch(
+        self, const Text* text, size_t start, size_t end, SpecialMatcher allowed, SpecialMatcher disallowed,
+        Scratch* scratch, size_t* count,
+    ) except -1 nogil:
+        cdef const uint8_t* data
+        cdef size_t n = end - start, at = 0
+        cdef Match match
+        if text.is_utf8:
+            data = <const uint8_t*> text.data + start
+        else:
+            _reserve_utf8(scratch, text_room(text, n))
+            n = text_utf8(text, start, end, scratch.utf8)
+            data = scratch.utf8
+        if disallowed is not None and disallowed.find(data, n, 0, &match):
+            with gil:
+                raise SpecialTokenError.disallowed(disallowed.tokens[match.index].decode())
+        if allowed is not None:
+            while allowed.find(data, n, at, &match):
+                self._ordinary(data + at, match.start - at, scratch, count)
+                if count != NULL:
+                    count[0] += 1
+                else:
+                    ids_reserve(&scratch.ids, 1)
+                    scratch.ids.items[scratch.ids.n] = match.id
+                    scratch.ids.n += 1
+                at = match.end
+        return self._ordinary(data + at, n - at, scratch, count)
+
+    cdef int _ordinary(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil:
+        cdef size_t start = 0, at = 0
+        while at < n:
+            scratch.ends.n = 0
+            at = self.splitter.split(data, n, at, &scratch.ends)
+            encode_pieces(
+                &scratch.cache, &self.vocabulary.tables, data, n, start, scratch.ends.items, scratch.ends.n,
+                &scratch.ids,
+            )
+            start = at
+            if count != NULL:  # the same few cache lines are written again and again: it costs nothing
+                count[0] += scratch.ids.n
+                scratch.ids.n = 0
+        return 0
+
+    @property
+    def used_bytes(self):
+        """What the piece caches of threads that are not encoding now take."""
+        cdef Scratch* scratch = self._spare
+        cdef size_t total = 0
+        while scratch != NULL:
+            total += cache_bytes(&scratch.cache)
+            scratch = scratch.next
+        return total
+
+
+cdef void _free(Scratch* scratch) noexcept:
+    ids_free(&scratch.ids)
+    ends_free(&scratch.ends)
+    cache_free(&scratch.cache)
+    free(scratch.utf8)
+    free(scratch)
+
+
+cdef int _reserve_utf8(Scratch* scratch, size_t n) except -1 nogil:
+    if n <= scratch.utf8_capacity:
+        return 0
+    free(scratch.utf8)
+    scratch.utf8_capacity = 0
+    scratch.utf8 = <uint8_t*> malloc(n)
+    if scratch.utf8 == NULL:
+        with gil:
+            raise MemoryError(f"no memory for {n} bytes of UTF-8")
+    scratch.utf8_capacity = n
+    return 0
+
+
+cdef int _check_signals(Scratch* scratch) except -1 nogil:
+    """Let Ctrl-C through, now and then."""
+    cdef double time = now()
+    if time - scratch.checked < SIGNALS_EVERY:
+        return 0
+    if scratch.checked:
+        with gil:
+            PyErr_CheckSignals()
+    scratch.checked = time
+    return 0
