@@ -166,7 +166,10 @@ class Tokenizer(Encoder):
         return numpy.frombuffer(ids, dtype=numpy.uint32), numpy.frombuffer(offsets, dtype=numpy.int64)
 
     def count_batch(self, texts: Iterable[Text], *, num_threads: int | None = None) -> npt.NDArray[np.int64]:
-        """`count` for each text: shape (len(texts),), dtype int64. num_threads: as in `encode_batch`. Needs numpy."""
+        """`count` for each text: shape (len(texts),), dtype int64. num_threads: as in `encode_batch`.
+
+        Needs numpy.
+        """
         numpy = _numpy("count_batch")
         counts = self._count_to_array(texts, num_threads)
         return numpy.frombuffer(counts, dtype=numpy.int64)  # type: ignore[no-any-return]
