@@ -187,8 +187,7 @@ class Tokenizer(Encoder):
             InvalidTokenError: an id is no token (a KeyError).
             UnicodeDecodeError: with errors="strict", bytes that are not UTF-8.
         """
-        if errors not in ("replace", "strict", "ignore"):
-            codecs.lookup_error(errors)  # a LookupError now, and not only where bytes are bad
+        _check_errors(errors)
         return self._decoder.decode(ids, errors)
 
     def decode_bytes(self, ids: Sequence[int] | Buffer) -> bytes:
@@ -197,11 +196,12 @@ class Tokenizer(Encoder):
 
     def decode_batch(self, batch: Iterable[Sequence[int] | Buffer], *, errors: str = "replace") -> list[str]:
         """`decode` for each sequence of ids, in order."""
-        return [self.decode(ids, errors=errors) for ids in batch]
+        _check_errors(errors)
+        return self._decoder.decode_batch(batch, errors)
 
     def decode_single_token_bytes(self, token_id: int) -> bytes:
         """The bytes of one id. Raises InvalidTokenError (a KeyError)."""
-        return self._decoder.decode_bytes((token_id,))
+        return self._decoder.token(token_id)
 
     # What it knows
 
@@ -411,6 +411,11 @@ def load(
             "<bytes>" if isinstance(path_or_bytes, (bytes, bytearray, memoryview)) else os.fspath(path_or_bytes)
         )
         raise FormatError(f"{where}: {error}") from error
+
+
+def _check_errors(errors: str) -> None:
+    if errors not in ("replace", "strict", "ignore"):
+        codecs.lookup_error(errors)  # a LookupError now, and not only where bytes are bad
 
 
 def _unpickle(state: bytes) -> Tokenizer:
