@@ -1,0 +1,198 @@
+"""Decoding against the slow twin: every kind of token, every kind of sequence, every way to treat bad bytes."""
+
+import array
+import random
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from data import BYTES, corpus, published
+from fastbpe import InvalidTokenError, Tokenizer
+from fastbpe._reference import decode
+
+# Around the 14 bytes that a slot holds and the 16 KB of a block; whole, half and no characters of each width.
+LENGTHS = (2, 13, 14, 15, 16, 17, 40, 300, 20_000)
+TEXTS = ("a", "é", "ÿ", "Ā", "日", "😉", "aé", "é日", "日😉a", "a\0")
+BROKEN = (b"\xc3", b"\xe6\x97", b"\xf0\x9f", b"\x97\xa5", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80", b"\xff")
+
+
+def _tokens() -> dict[bytes, int]:
+    tokens = dict(BYTES)
+    made = [(text.encode() * n)[:n] for text in TEXTS for n in LENGTHS]
+    for token in (*made, *(text.encode() for text in TEXTS), *BROKEN):
+        tokens.setdefault(token, len(tokens) * 2 - 256)  # from 256 on every other id is no token
+    return tokens
+
+
+RANKS = _tokens()
+SPECIAL = {"<|end|>": 257, "<|日本語|>": 259, "<|" + "long" * 9 + "é|>": 100_000}
+TOKENS = {i: token for token, i in RANKS.items()} | {i: name.encode() for name, i in SPECIAL.items()}
+DTYPES = ("u1", "i1", "<u2", ">u2", "<i2", ">i2", "<u4", ">u4", "<i4", ">i4", "<u8", ">u8", "<i8", ">i8")
+ERRORS = ("replace", "strict", "ignore", "backslashreplace")
+WAYS: tuple[Callable[[list[int]], Any], ...] = (
+    list,
+    tuple,
+    iter,
+    lambda ids: array.array("Q", ids),
+    lambda ids: memoryview(array.array("i", ids)),
+    lambda ids: [np.int32(i) for i in ids],
+    lambda ids: np.repeat(np.array(ids, dtype="u4"), 3)[::3],
+    lambda ids: np.array(ids[::-1], dtype="i8")[::-1],
+)
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    return Tokenizer.from_ranks(RANKS, pattern=None, special_tokens=SPECIAL)
+
+
+def outcome(make: Callable[[], str]) -> tuple[object, ...]:
+    """A text with its size in memory, which tells its width, or an error with all it says."""
+    try:
+        text = make()
+    except UnicodeDecodeError as error:
+        return type(error), error.start, error.end, error.reason, error.object
+    return text, sys.getsizeof(text), hash(text)
+
+
+
+@settings(max_examples=400)
+@given(st.lists(st.sampled_from(sorted(TOKENS)), max_size=40), st.sampled_from(ERRORS), st.sampled_from(WAYS))
+def test_any_tokens(tokenizer: Tokenizer, ids: list[int], errors: str, way: Callable[[list[int]], Any]) -> None:
+    data = decode(ids, TOKENS)
+    assert tokenizer.decode_bytes(way(ids)) == data
+    assert outcome(lambda: tokenizer.decode(way(ids), errors=errors)) == outcome(lambda: data.decode(errors=errors))
+
+
+@settings(max_examples=200)
+@given(st.lists(st.lists(st.sampled_from(sorted(TOKENS)), max_size=6), max_size=6), st.sampled_from(ERRORS[::2]))
+def test_batches(tokenizer: Tokenizer, batch: list[list[int]], errors: str) -> None:
+    expected = [decode(ids, TOKENS).decode(errors=errors) for ids in batch]
+    assert tokenizer.decode_batch(batch, errors=errors) == expected
+    assert tokenizer.decode_batch([np.array(ids, dtype="u4") for ids in batch], errors=errors) == expected
+    assert tokenizer.decode_batch(iter(batch), errors=errors) == expected
+
+
+@pytest.mark.parametrize("alphabet", ["a", "aé", "a日", "aé日😉", "😉", "日", "é"])
+def test_texts_of_every_width_and_many_blocks(tokenizer: Tokenizer, alphabet: str) -> None:
+    """Spelt in bytes and in longer tokens, so that characters lie across the ends of tokens and blocks."""
+    rng = random.Random(len(alphabet))
+    for n in (0, 1, 7, 8, 9, 100, 2000, 2_600, 5_500, 17_000, 70_000):
+        text = "".join(rng.choices(alphabet, k=n))
+        for ids in (list(text.encode()), tokenizer.encode_ordinary(text)):
+            for errors in ERRORS:
+                assert outcome(lambda: tokenizer.decode(ids, errors=errors)) == outcome(lambda: text)  # noqa: B023
+            assert tokenizer.decode_bytes(ids) == text.encode()
+
+
+def test_bytes_that_are_no_text_anywhere(tokenizer: Tokenizer) -> None:
+    rng = random.Random(3)
+    for n in (5, 3_000, 40_000):
+        for broken in BROKEN:
+            ids = rng.choices([97, *"é日😉".encode()], k=n)
+            ids.insert(rng.randrange(n), RANKS[broken])
+            data = decode(ids, TOKENS)
+            for errors in ERRORS:
+                found = outcome(lambda: tokenizer.decode(ids, errors=errors))  # noqa: B023
+                assert found == outcome(lambda: data.decode(errors=errors))  # noqa: B023
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_arrays(tokenizer: Tokenizer, dtype: str) -> None:
+    greatest = min(np.iinfo(dtype).max, 100_000)
+    known = [i for i in sorted(TOKENS) if i <= greatest]
+    ids = np.array(random.Random(4).choices(known, k=300), dtype=dtype)
+    unaligned = np.frombuffer(b"x" + ids.tobytes(), dtype=np.uint8)[1:].view(dtype)
+    for part in (ids, ids[::7], ids[::-1], ids[5:6], ids[:0], unaligned, np.broadcast_to(ids[3], 20)):
+        assert tokenizer.decode_bytes(part) == decode(part.tolist(), TOKENS)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_bad_id_of_an_array_at_every_position(tokenizer: Tokenizer, dtype: str) -> None:
+    info = np.iinfo(dtype)
+    bad_ids = {int(info.max), int(info.min), 261, -1, 100_001, 2**32, 2**32 + 97} - set(TOKENS)
+    for bad in sorted(i for i in bad_ids if info.min <= i <= info.max):
+        for position in range(20):
+            ids = np.full(20, 97, dtype=dtype)
+            ids[position] = bad
+            with pytest.raises(InvalidTokenError, match=f"^id {bad} at position {position} is no token"):
+                tokenizer.decode(ids)
+
+
+@pytest.mark.parametrize("make", [list, tuple, lambda ids: [np.int64(i) if i < 2**63 else i for i in ids]])
+@pytest.mark.parametrize("bad", [-1, 261, 100_001, 2**24, 2**30, 2**31, 2**32 + 97, 2**60, 2**64 + 97, -(2**70)])
+def test_a_bad_id_at_every_position(
+    tokenizer: Tokenizer, bad: int, make: Callable[[Sequence[int]], Sequence[int]]
+) -> None:
+    for position in range(20):
+        ids = [97] * 20
+        ids[position] = bad
+        if make not in (list, tuple) and not -(2**63) <= bad < 2**63:
+            continue
+        for call in (tokenizer.decode, tokenizer.decode_bytes):
+            with pytest.raises(InvalidTokenError, match=f"^id {bad} at position {position} is no token"):
+                call(make(ids))
+    with pytest.raises(InvalidTokenError, match=f"^id {bad} at position 0 is no token"):
+        tokenizer.decode_single_token_bytes(bad)
+
+
+def test_every_token_alone(tokenizer: Tokenizer) -> None:
+    for token_id, token in TOKENS.items():
+        assert tokenizer.decode_single_token_bytes(token_id) == token
+        assert tokenizer.id_to_token(np.uint32(token_id)) == token  # type: ignore[arg-type]
+        assert tokenizer.decode_bytes([token_id]) == token
+        assert outcome(lambda: tokenizer.decode([token_id])) == outcome(lambda: token.decode(errors="replace"))  # noqa: B023
+    for no_id in (1.0, None, "97", b"a"):
+        with pytest.raises(TypeError, match="ids must be integers"):
+            tokenizer.decode_single_token_bytes(no_id)  # type: ignore[arg-type]
+
+
+def test_whatever_counts_as_an_integer(tokenizer: Tokenizer) -> None:
+    class Index:
+        def __index__(self) -> int:
+            return 98
+
+    class Int(int):
+        pass
+
+    ids: list[Any] = [97, True, Index(), Int(99), np.uint8(100), Index(), 2**30 - 2**30]
+    assert tokenizer.decode_bytes(ids) == b"a\x01bcdb\0"
+
+
+def test_a_list_that_changes_while_other_threads_read_it(tokenizer: Tokenizer) -> None:
+    """What comes out is any mixture of old and new; what must not happen is a crash or a wrong token."""
+    ids: list[Any] = [97] * 30_000
+    done = threading.Event()
+
+    def change() -> None:
+        rng = random.Random(5)
+        while not done.is_set():
+            at = rng.randrange(len(ids) or 1)
+            ids[at:] = [rng.choice([97, 98, 10**40, RANKS["日".encode()]])] * (rng.randrange(30_000))
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        for _ in range(300):
+            try:
+                assert set(tokenizer.decode(ids)) <= set("ab日")
+            except InvalidTokenError as error:
+                assert f"id {10**40} " in str(error)
+    finally:
+        done.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("name", ["cl100k_base", "o200k_base"])
+@pytest.mark.parametrize("text", ["english.txt", "multilingual.txt", "emoji_mixed.txt"])
+def test_published_vocabularies_on_texts(name: str, text: str) -> None:
+    tokenizer, expected = published(name), corpus(text, 400_000)
+    ids = tokenizer.encode_ordinary(expected)
+    for sequence in (ids, np.array(ids, dtype="u4")):
+        assert outcome(lambda: tokenizer.decode(sequence, errors="strict")) == outcome(lambda: expected)  # noqa: B023
