@@ -49,7 +49,7 @@ class Tokenizer(Encoder):
     def __init__(self, model: Model) -> None:
         self._pattern_name, self._pattern = resolve_pattern(model.pattern)
         tables = model.tables
-        if tables is None or not {"pieces", "pairs"} <= tables.keys():
+        if tables is None or "pieces" not in tables or not {"pairs", "ranked_pairs"} & tables.keys():
             tables = build_tables(model.token_list(), model.merge_list())
         self._vocabulary = Vocabulary(**tables, whole_piece_first=model.whole_piece_first)
         self._model = replace(model, tokens=None, tables=None, pattern=self._pattern)

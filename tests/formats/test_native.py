@@ -359,7 +359,7 @@ def test_headers_that_ask_for_what_cannot_be(data: bytes, key: str, value: Any, 
     refused(sealed({**header, key: value}, tables), message)
 
 
-SECTIONS = ("token_bytes", "token_ends", "merges", "pieces", "pairs")
+SECTIONS = ("token_bytes", "token_ends", "merges", "pieces", "ranked_pairs")
 
 
 @pytest.mark.parametrize("name", SECTIONS)
@@ -395,7 +395,7 @@ def test_sections_that_are_missing(data: bytes, name: str) -> None:
     refused(sealed(header, tables), f"no section '{name}'")
 
 
-@pytest.mark.parametrize("missing", [["pieces"], ["pairs"], ["pieces", "pairs"]])
+@pytest.mark.parametrize("missing", [["pieces"], ["ranked_pairs"], ["pieces", "ranked_pairs"]])
 def test_look_up_tables_that_are_missing_are_built_or_refused(
     tokenizer: Tokenizer, data: bytes, missing: list[str]
 ) -> None:
@@ -403,7 +403,7 @@ def test_look_up_tables_that_are_missing_are_built_or_refused(
     for name in missing:
         del header["sections"][name]
     forged = sealed(header, tables)
-    if missing == ["pieces", "pairs"]:
+    if missing == ["pieces", "ranked_pairs"]:
         check_same(fastbpe.load(forged), tokenizer)
         return
     check_refused_or_safe(forged)
@@ -455,7 +455,7 @@ def test_token_ends_that_do_not_rise(data: bytes, change: Callable[[bytearray], 
     forged = with_table(data, "token_ends", change)
     if not look_ups:
         header, tables = parts(forged)
-        del header["sections"]["pieces"], header["sections"]["pairs"]
+        del header["sections"]["pieces"], header["sections"]["ranked_pairs"]
         forged = sealed(header, tables)
     refused(forged)
 
@@ -470,30 +470,87 @@ def test_tables_of_pieces_that_lead_astray(data: bytes, change: Callable[[bytear
     refused(with_table(data, "pieces", change))
 
 
+def ranked(left: int, right: int, merged: int) -> int:
+    return left << 42 | right << 21 | merged
+
+
+def put_word(at: int, word: int) -> Callable[[bytearray], None]:
+    return put(at, word & NONE, word >> 32)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        fill(b"\0"), fill(b"\x01\0\0\0"), fill(b"\x61"),
+        put_word(0, ranked(97, 98, 260)), put_word(8, ranked(97, 98, 258)), put_word(8, ranked(97, 98, 2**21 - 1)),
+        put_word(0, 2**64 - 2), put_word(8, 2**63), put_word(16, 2**63 | ranked(97, 98, 256)),
+    ],
+    ids=range(9),
+)  # fmt: skip
+def test_tables_of_ranked_pairs_that_lead_astray(data: bytes, change: Callable[[bytearray], None]) -> None:
+    """No empty slot, ids that are none (258 is a gap: what merges into it could not be decoded), half-empty slots."""
+    refused(with_table(data, "ranked_pairs", change))
+
+
+def test_a_ranked_pair_that_makes_an_id_which_is_no_token(data: bytes) -> None:
+    def change(table: bytearray) -> None:
+        at = table.index(struct.pack("<Q", ranked(97, 98, 256)))
+        struct.pack_into("<Q", table, at, ranked(97, 98, 258))
+
+    refused(with_table(data, "ranked_pairs", change))
+
+
+@pytest.fixture(scope="module")
+def listed() -> Tokenizer:
+    """By a list of merges, whose pairs have slots of four numbers; 258 is a gap."""
+    return Tokenizer(
+        Model(
+            tokens=[*BYTES, b"ab", b"abc", b"", b"bc"], pattern=None, special_tokens={},
+            merges=struct.pack("<6I", 97, 98, 256, 256, 99, 257), merges_rule="merges",
+        )
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "change",
     [
         fill(b"\0"), fill(b"\x01\0\0\0"),
-        put(0, 97, 98, 256, 260), put(0, 97, 98, 256, NONE),
+        put(0, 97, 98, 256, 260), put(0, 97, 98, 256, NONE), put(0, 97, 98, 256, NONE - 1), put(0, 97, 98, 256, 258),
         put(0, 97, 98, 256, 2**31), put(16, 0, 0, 0, NONE - 1),
     ],
-    ids=range(6),
+    ids=range(8),
 )  # fmt: skip
-def test_tables_of_pairs_that_lead_astray(data: bytes, change: Callable[[bytearray], None]) -> None:
+def test_tables_of_listed_pairs_that_lead_astray(
+    listed: Tokenizer, tmp_path: Path, change: Callable[[bytearray], None]
+) -> None:
+    data = saved(listed, tmp_path)
+    check_same(fastbpe.load(data), listed)
     refused(with_table(data, "pairs", change))
 
 
-def test_a_table_of_pairs_that_makes_an_id_which_is_no_token(data: bytes) -> None:
-    """258 is a gap: what merges into it could not be decoded."""
-
+def test_a_table_of_pairs_that_makes_an_id_which_is_no_token(listed: Tokenizer, tmp_path: Path) -> None:
     def change(table: bytearray) -> None:
-        for at in range(0, len(table), 16):
-            if struct.unpack_from("<4I", table, at) == (97, 98, 256, 256):
-                struct.pack_into("<4I", table, at, 97, 98, 256, 258)
-                return
-        raise AssertionError("the pair is not in the table")
+        at = table.index(struct.pack("<4I", 97, 98, 0, 256))
+        struct.pack_into("<4I", table, at, 97, 98, 0, 258)
 
-    refused(with_table(data, "pairs", change))
+    refused(with_table(saved(listed, tmp_path), "pairs", change))
+
+
+@pytest.mark.parametrize("change", ["wide as ranked", "ranked as wide", "both"])
+def test_pairs_of_one_kind_are_not_taken_for_the_other(
+    tokenizer: Tokenizer, listed: Tokenizer, tmp_path: Path, change: str
+) -> None:
+    header, tables = parts(saved(listed if change == "wide as ranked" else tokenizer, tmp_path))
+    sections = header["sections"]
+    if change == "wide as ranked":
+        sections["ranked_pairs"] = sections.pop("pairs")
+        refused(sealed(header, tables), "'ranked_pairs' that its merges_rule 'merges' does not use")
+    elif change == "both":
+        sections["pairs"] = sections["ranked_pairs"]
+        refused(sealed(header, tables), "one table of pairs")
+    else:
+        sections["pairs"] = sections.pop("ranked_pairs")
+        check_refused_or_safe(sealed(header, tables))
 
 
 @pytest.mark.parametrize("name", SECTIONS)
@@ -502,6 +559,14 @@ def test_random_tables_neither_crash_nor_hang(data: bytes, name: str) -> None:
     offset, size = header["sections"][name]
     for seed in range(0, size, max(1, size // 150)):
         at = offset + seed
+        for value in (0, 1, 0xFF):
+            check_refused_or_safe(sealed(header, tables[:at] + bytes([value]) + tables[at + 1 :]))
+
+
+def test_random_tables_of_listed_pairs_neither_crash_nor_hang(listed: Tokenizer, tmp_path: Path) -> None:
+    header, tables = parts(saved(listed, tmp_path))
+    offset, size = header["sections"]["pairs"]
+    for at in range(offset, offset + size):
         for value in (0, 1, 0xFF):
             check_refused_or_safe(sealed(header, tables[:at] + bytes([value]) + tables[at + 1 :]))
 

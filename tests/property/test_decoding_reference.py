@@ -19,7 +19,16 @@ from fastbpe._reference import decode
 # Around the 14 bytes that a slot holds and the 16 KB of a block; whole, half and no characters of each width.
 LENGTHS = (2, 13, 14, 15, 16, 17, 40, 300, 20_000)
 TEXTS = ("a", "é", "ÿ", "Ā", "日", "😉", "aé", "é日", "日😉a", "a\0")
-BROKEN = (b"\xc3", b"\xe6\x97", b"\xf0\x9f", b"\x97\xa5", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80", b"\xff")
+BROKEN = (
+    b"\xc3",
+    b"\xe6\x97",
+    b"\xf0\x9f",
+    b"\x97\xa5",
+    b"\xed\xa0\x80",
+    b"\xc0\x80",
+    b"\xf4\x90\x80\x80",
+    b"\xff",
+)
 
 
 def _tokens() -> dict[bytes, int]:
@@ -61,13 +70,14 @@ def outcome(make: Callable[[], str]) -> tuple[object, ...]:
     return text, sys.getsizeof(text), hash(text)
 
 
-
 @settings(max_examples=400)
 @given(st.lists(st.sampled_from(sorted(TOKENS)), max_size=40), st.sampled_from(ERRORS), st.sampled_from(WAYS))
 def test_any_tokens(tokenizer: Tokenizer, ids: list[int], errors: str, way: Callable[[list[int]], Any]) -> None:
     data = decode(ids, TOKENS)
     assert tokenizer.decode_bytes(way(ids)) == data
-    assert outcome(lambda: tokenizer.decode(way(ids), errors=errors)) == outcome(lambda: data.decode(errors=errors))
+    assert outcome(lambda: tokenizer.decode(way(ids), errors=errors)) == outcome(
+        lambda: data.decode(errors=errors)
+    )
 
 
 @settings(max_examples=200)

@@ -144,6 +144,23 @@ def test_ids_up_to_the_limit() -> None:
     assert tokenizer.n_vocab == 1 << 24
 
 
+@pytest.mark.parametrize("n_ids", [2**21 - 1, 2**21, 2**21 + 1])
+def test_ids_where_the_slots_of_pairs_grow_wider(n_ids: int) -> None:
+    """The same ranks, all above the bytes moved up, give the same ids moved up."""
+    rng = random.Random(n_ids)
+    words = {random_piece(rng, b"ab", rng.randint(2, 9)) for _ in range(60)}
+    low = {**BYTES, **{word: 256 + i for i, word in enumerate(sorted(words))}}
+    move = n_ids - len(low)
+    high = {token: rank + (move if rank > 255 else 0) for token, rank in low.items()}
+    vocab = vocabulary(high)
+    assert vocab.n_ids == n_ids
+    assert ("ranked_pairs" in vocab.sections()) == (n_ids <= 2**21)
+    for _ in range(60):
+        piece = random_piece(rng, b"abc", rng.randint(1, 100))
+        assert encode(vocab, piece) == merge_ranks(high, piece)
+    assert vocab.pair(n_ids, 97) is None
+
+
 def test_merges_recovered_are_those_learned() -> None:
     rng = random.Random(4)
     for _ in range(40):

@@ -19,9 +19,9 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, u
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memmove
 
+from fastbpe._core.characters cimport put_characters
 from fastbpe._core.memory cimport use_huge_pages
 from fastbpe._core.merge cimport Ids, ids_free, ids_reserve
-from fastbpe._core.text cimport PyUnicode_New, put_characters
 from fastbpe._core.vocabulary cimport Tables, Vocabulary
 
 import operator
@@ -63,6 +63,7 @@ cdef extern from *:
     """
     uint32_t small_int "fastbpe_small_int"(PyObject* item) noexcept
     bint PyLong_CheckExact(PyObject* item) noexcept
+    str PyUnicode_New(Py_ssize_t n_characters, Py_UCS4 greatest)  # to be filled before anybody sees it
     uint32_t swap32 "fastbpe_swap32"(uint32_t value) noexcept nogil
     uint64_t swap64 "fastbpe_swap64"(uint64_t value) noexcept nogil
 

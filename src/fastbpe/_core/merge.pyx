@@ -9,7 +9,7 @@ from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memmove
 
 from fastbpe._core.memory cimport use_huge_pages
-from fastbpe._core.tables cimport NONE, PairSlot, find_pair, find_piece
+from fastbpe._core.tables cimport NONE, Pair, find_pair, find_piece
 from fastbpe._core.vocabulary cimport Tables, Vocabulary
 
 cdef enum:
@@ -86,13 +86,13 @@ cdef size_t _merge_short(
     """Merge in place in ids, which has room for n; return how many remain."""
     cdef uint32_t priorities[SHORT]
     cdef uint32_t merged[SHORT]
-    cdef const PairSlot* pair
+    cdef Pair pair
     cdef size_t i, at
     cdef uint32_t best
     for i in range(n):
         ids[i] = tables.byte_ids[piece[i]]
     for i in range(n - 1 if n else 0):
-        pair = find_pair(tables.pairs, tables.pair_shift, ids[i], ids[i + 1])
+        pair = find_pair(&tables.pairs, ids[i], ids[i + 1])
         priorities[i] = pair.priority
         merged[i] = pair.id
     while n > 1:
@@ -110,11 +110,11 @@ cdef size_t _merge_short(
         if at + 1 < n:
             memmove(priorities + at + 1, priorities + at + 2, (n - at - 2) * sizeof(uint32_t))
             memmove(merged + at + 1, merged + at + 2, (n - at - 2) * sizeof(uint32_t))
-            pair = find_pair(tables.pairs, tables.pair_shift, ids[at], ids[at + 1])
+            pair = find_pair(&tables.pairs, ids[at], ids[at + 1])
             priorities[at] = pair.priority
             merged[at] = pair.id
         if at:
-            pair = find_pair(tables.pairs, tables.pair_shift, ids[at - 1], ids[at])
+            pair = find_pair(&tables.pairs, ids[at - 1], ids[at])
             priorities[at - 1] = pair.priority
             merged[at - 1] = pair.id
     return n
@@ -200,13 +200,13 @@ cdef bint _merge_linked(const Tables* tables, Node* nodes, uint32_t limit, Heap*
 
 cdef inline bint _pair_up(const Tables* tables, Node* nodes, uint32_t at, Heap* heap) noexcept nogil:
     """Look up the pair that starts at a symbol and push it; False without memory."""
-    cdef const PairSlot* pair
+    cdef Pair pair
     cdef size_t capacity
     cdef uint64_t* items
     nodes[at].priority = NONE
     if nodes[at].next == NONE:
         return True
-    pair = find_pair(tables.pairs, tables.pair_shift, nodes[at].id, nodes[nodes[at].next].id)
+    pair = find_pair(&tables.pairs, nodes[at].id, nodes[nodes[at].next].id)
     nodes[at].priority = pair.priority
     nodes[at].merged = pair.id
     if pair.priority == NONE or heap == NULL:

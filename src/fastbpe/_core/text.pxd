@@ -1,8 +1,5 @@
 from libc.stdint cimport uint8_t
 
-cdef extern from "Python.h":
-    str PyUnicode_New(Py_ssize_t n_characters, Py_UCS4 greatest)  # to be filled before anybody sees it
-
 
 cdef struct Text:
     # A view of a str or of UTF-8: n units of `unit` bytes, lent by the object or, when owned, ours.
@@ -28,6 +25,3 @@ cdef size_t text_utf8(const Text* text, size_t start, size_t end, uint8_t* out) 
 cdef int utf8_of(object text, Utf8* view) except -1
 cdef void utf8_release(Utf8* view) noexcept nogil
 cdef size_t first_invalid(const uint8_t* data, size_t n) noexcept nogil
-cdef size_t put_characters(
-    const uint8_t* data, size_t n, void* out, size_t width, size_t* n_written
-) noexcept nogil

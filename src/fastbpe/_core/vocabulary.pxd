@@ -1,7 +1,7 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from cpython.buffer cimport Py_buffer
 
-from fastbpe._core.tables cimport PairSlot, PieceSlot
+from fastbpe._core.tables cimport Pairs, PieceSlot
 
 
 cdef struct Tables:
@@ -13,8 +13,7 @@ cdef struct Tables:
     uint32_t max_token_bytes
     const PieceSlot* pieces
     size_t piece_mask
-    const PairSlot* pairs
-    uint32_t pair_shift
+    Pairs pairs
     uint32_t byte_ids[256]
     bint whole_piece_first
 
@@ -23,6 +22,8 @@ cdef class Vocabulary:
     cdef Tables tables
     cdef Py_buffer _views[4]
     cdef int _n_views
+    cdef bint _ranked
+    cdef str _name(self, int i)
     cdef int _take(self, int i, object source, size_t item_size, size_t* n_items) except -1
     cdef int _check(self) except -1
     cdef bytes token(self, uint32_t token_id)

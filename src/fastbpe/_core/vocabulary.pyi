@@ -16,7 +16,8 @@ class Vocabulary:
         token_bytes: Buffer,
         token_ends: Buffer,
         pieces: Buffer,
-        pairs: Buffer,
+        pairs: Buffer | None = None,
+        ranked_pairs: Buffer | None = None,
         whole_piece_first: bool = True,
     ) -> Self: ...
     @property
@@ -33,4 +34,4 @@ class Vocabulary:
 
 def build_tables(
     tokens: list[bytes], merges: Iterable[tuple[int, int, int]] | None = None
-) -> dict[str, bytes]: ...
+) -> dict[str, Buffer]: ...

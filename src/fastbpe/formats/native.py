@@ -26,7 +26,7 @@ _ALIGNMENT = 64
 _FIRST_LINE = re.compile(rb"fastbpe tokenizer v1 header=([0-9a-f]{8}) crc=([0-9a-f]{8}) {14}\n")
 _CRC_AT = slice(41, 49)
 _TOKENS = ("token_bytes", "token_ends")
-_LOOK_UPS = ("pieces", "pairs")
+_LOOK_UPS = ("pieces", "pairs", "ranked_pairs")  # of pairs, one of the two
 _REQUIRED: Mapping[str, type | tuple[type, ...]] = {
     "mode": str,
     "pattern": (str, list, type(None)),
@@ -46,7 +46,7 @@ def dump(model: Model, *, look_ups: bool = True) -> bytes:
     parts: dict[str, Buffer] = {name: model.tables[name] for name in _TOKENS}
     parts["merges"] = model.merges
     if look_ups:
-        parts |= {name: model.tables[name] for name in _LOOK_UPS}
+        parts |= {name: model.tables[name] for name in _LOOK_UPS if name in model.tables}
     sections, at = {}, 0
     for name, part in parts.items():
         sections[name] = [at, len(part)]
@@ -78,6 +78,8 @@ def parse(data: Buffer, where: str) -> Model:
     sections = _read_sections(header["sections"], view, tables_at, where)
     if header["merges_rule"] == "ranks" and len(sections["merges"]):
         raise FormatError(f"{where}: it has merges that its merges_rule 'ranks' does not use")
+    if header["merges_rule"] == "merges" and "ranked_pairs" in sections:
+        raise FormatError(f"{where}: it has a section 'ranked_pairs' that its merges_rule 'merges' does not use")
     if len(sections["merges"]) % BYTES_PER_MERGE:
         raise FormatError(f"{where}: its section 'merges' does not hold whole merges")
     return Model(
