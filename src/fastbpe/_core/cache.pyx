@@ -1,9 +1,10 @@
 """The piece cache: what pieces became before, by their exact bytes, so that most are looked up and not merged.
 
-Two tables. The first holds pieces of up to 15 bytes that became up to 3 ids, nearly all of any text: 32 bytes
-an entry, the piece itself being the key, two entries to a line of the processor's cache, and a piece is in
-its home line or in the one beside it. The second holds the others, whose bytes and ids lie in an arena.
-Pieces are taken in groups: first their keys are made and their lines asked for, then all are looked up.
+Two tables and an arena. The first table holds pieces of up to 15 bytes, nearly all of any text: 32 bytes an
+entry, the piece itself being the key, two entries to a line of the processor's cache, and a piece is in its
+home line or in the one beside it. Up to 3 ids are in the entry, more are in the arena. The second table is for
+longer pieces, whose bytes and ids lie in the arena. Pieces are taken in groups: first their keys are made and
+their lines asked for, then all are looked up.
 
 A cache belongs to one thread at a time. It begins small and grows with what is really distinct, since what
 matters most for speed is how much of it the processor's caches can hold; at its limit new pieces push out
@@ -14,10 +15,10 @@ entries that no text asks for would crowd out the others.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport free, realloc
 from libc.string cimport memcmp, memcpy, memset
 
-from fastbpe._core.memory cimport likely, prefetch, zeros
+from fastbpe._core.memory cimport likely, prefetch, use_huge_pages, zeros
 from fastbpe._core.merge cimport Ids, encode_piece, ids_reserve
 from fastbpe._core.splitter cimport GAP
 from fastbpe._core.tables cimport hash_bytes, load64
@@ -65,7 +66,7 @@ cdef void cache_start(Cache* cache, uint64_t seed, size_t limit) noexcept nogil:
 
 cdef void cache_free(Cache* cache) noexcept nogil:
     free(cache.entries_block)
-    free(cache.slots)
+    free(cache.slots_block)
     free(cache.arena)
     cache_start(cache, cache.seed, cache.limit)
 
@@ -112,6 +113,8 @@ cdef void _aim(
     cdef uint8_t padded[16]
     cdef const uint8_t* piece
     cdef uint64_t hash
+    cdef LongSlot* slot
+    cdef size_t n_long = 0
     for i in range(n_pieces):
         length = ends[i] - start  # a gap's has its top bit set
         piece = data + start
@@ -129,11 +132,20 @@ cdef void _aim(
             probe[i].line = cache.entries  # to be read, and not to match: no key's length is 255
             probe[i].high = ~<uint64_t> 0
             probe[i].low = 0
-            if length <= LONG_BYTES:
-                probe[i].low = hash_bytes(piece, length, cache.seed) | 1
-                if cache.n_slots:
-                    prefetch(&cache.slots[probe[i].low >> 32 & (cache.n_slots - 1)])
+            if length <= LONG_BYTES and cache.n_long:
+                probe[i].low = _long_hash(cache, piece, length)
+                prefetch(_slot(cache, probe[i].low))
+                cache.long_ones[n_long] = <uint8_t> i
+                n_long += 1
         start = ends[i] & ~GAP
+    for i in range(n_long):
+        slot = _slot(cache, probe[cache.long_ones[i]].low)
+        if slot.hash == probe[cache.long_ones[i]].low:
+            prefetch(cache.arena + slot.at)
+
+
+cdef inline uint64_t _long_hash(const Cache* cache, const uint8_t* piece, size_t length) noexcept nogil:
+    return hash_bytes(piece, length, cache.seed) | 1
 
 
 cdef inline uint64_t _hash(const Cache* cache, uint64_t low, uint64_t high) noexcept nogil:
@@ -147,13 +159,13 @@ cdef int _look_up(
     cdef Probe* probe = cache.probes
     cdef Entry* entry
     cdef uint32_t* to
-    cdef size_t i, room = INLINE_IDS * n_pieces + 1
+    cdef size_t i, room = SHORT_BYTES + INLINE_IDS * n_pieces + 1
     ids_reserve(out, room)
     to = out.items + out.n
     for i in range(n_pieces):
         entry = probe[i].line
         entry += (entry.low != probe[i].low) | (entry.high != probe[i].high)
-        if likely(entry.low == probe[i].low and entry.high == probe[i].high):
+        if likely(entry.low == probe[i].low and entry.high == probe[i].high and entry.n_ids <= INLINE_IDS):
             memcpy(to, entry.ids, 16)
             to += entry.n_ids
         else:
@@ -161,31 +173,48 @@ cdef int _look_up(
             if i:
                 start = ends[i - 1] & ~GAP
             if not ends[i] & GAP:
-                _beside(cache, tables, data + start, ends[i] - start, &probe[i], out)
+                if ends[i] - start > SHORT_BYTES:
+                    _long(cache, tables, data + start, ends[i] - start, out)
+                else:
+                    _short(cache, tables, data + start, ends[i] - start, &probe[i], out)
                 ids_reserve(out, room)
             to = out.items + out.n
     out.n = to - out.items
     return 0
 
 
-cdef int _beside(
+cdef int _short(
     Cache* cache, const Tables* tables, const uint8_t* piece, size_t length, Probe* probe, Ids* out
 ) except -1 nogil:
-    """A piece that is not in its home line: in the line beside it, in the second table, or to be merged."""
+    """A short piece whose ids are not in its home line: in the line beside it, in the arena, or to be found."""
     cdef Entry* entry
-    cdef LongSlot* slot
-    cdef uint64_t hash = probe.low
     cdef size_t before = out.n
     cdef int i
-    if length <= SHORT_BYTES:
-        entry = _next_line(cache, probe.line)
-        for i in range(2):
-            if entry[i].low == probe.low and entry[i].high == probe.high:
-                memcpy(out.items + out.n, entry[i].ids, 16)
-                out.n += entry[i].n_ids
-                return 0
-        hash = _hash(cache, probe.low, probe.high) | 1
-    if length <= LONG_BYTES and cache.n_long:
+    for i in range(4):
+        entry = probe.line + i if i < 2 else _next_line(cache, probe.line) + (i - 2)
+        if entry.low == probe.low and entry.high == probe.high:
+            if entry.n_ids <= INLINE_IDS:
+                memcpy(out.items + out.n, entry.ids, 16)
+            else:
+                memcpy(out.items + out.n, cache.arena + entry.ids[0], SHORT_BYTES * sizeof(uint32_t))
+            out.n += entry.n_ids
+            return 0
+    encode_piece(tables, piece, length, out)
+    _keep(cache, probe, out.items + before, <uint32_t> (out.n - before))
+    return 0
+
+
+cdef int _long(
+    Cache* cache, const Tables* tables, const uint8_t* piece, size_t length, Ids* out
+) except -1 nogil:
+    """A long piece: in the second table, or to be merged."""
+    cdef LongSlot* slot
+    cdef uint64_t hash
+    cdef size_t before = out.n
+    if length > LONG_BYTES:
+        return encode_piece(tables, piece, length, out)
+    hash = _long_hash(cache, piece, length)
+    if cache.n_long:
         slot = _find_long(cache, hash, piece, length)
         if slot.hash:
             ids_reserve(out, slot.n_ids)
@@ -195,10 +224,7 @@ cdef int _beside(
             out.n += slot.n_ids
             return 0
     encode_piece(tables, piece, length, out)
-    if length <= SHORT_BYTES and out.n - before <= INLINE_IDS:
-        _keep(cache, probe, out.items + before, <uint32_t> (out.n - before))
-    elif length <= LONG_BYTES:
-        _keep_long(cache, hash, piece, length, out.items + before, out.n - before)
+    _keep_long(cache, hash, piece, length, out.items + before, out.n - before)
     return 0
 
 
@@ -209,8 +235,22 @@ cdef inline Entry* _next_line(Cache* cache, Entry* line) noexcept nogil:
     return &cache.entries[(line - cache.entries) ^ 2]
 
 
-cdef void _keep(Cache* cache, Probe* probe, const uint32_t* ids, uint32_t n_ids) noexcept nogil:
-    """Put a piece where it is looked for first: the first free place, or else that of another piece."""
+cdef void _keep(Cache* cache, const Probe* probe, const uint32_t* ids, uint32_t n_ids) noexcept nogil:
+    """Remember what a piece became."""
+    cdef uint32_t kept[INLINE_IDS]
+    if n_ids <= INLINE_IDS:
+        memcpy(kept, ids, n_ids * sizeof(uint32_t))
+    else:
+        if not _room(cache, SHORT_BYTES, 0):
+            return
+        kept[0] = <uint32_t> cache.arena_n
+        memcpy(cache.arena + cache.arena_n, ids, n_ids * sizeof(uint32_t))
+        cache.arena_n += n_ids
+    _put(cache, probe, kept, n_ids)
+
+
+cdef void _put(Cache* cache, const Probe* probe, const uint32_t* ids, uint32_t n_ids) noexcept nogil:
+    """Put an entry where it is looked for first: the first free place, or else that of another."""
     cdef Entry* home = probe.line
     cdef Entry* beside = _next_line(cache, home)
     cdef Entry* entry = home if not home.n_ids else home + 1 if not home[1].n_ids else \
@@ -221,7 +261,7 @@ cdef void _keep(Cache* cache, Probe* probe, const uint32_t* ids, uint32_t n_ids)
         cache.n_used += 1
     entry.low = probe.low
     entry.high = probe.high
-    memcpy(entry.ids, ids, n_ids * sizeof(uint32_t))
+    memcpy(entry.ids, ids, sizeof(entry.ids))
     entry.n_ids = n_ids
 
 
@@ -254,7 +294,7 @@ cdef int _grow(Cache* cache) except -1 nogil:
         if old[i].n_ids:
             probe.low, probe.high = old[i].low, old[i].high
             probe.line = &entries[(_hash(cache, probe.low, probe.high) >> cache.shift) << 1]
-            _keep(cache, &probe, old[i].ids, old[i].n_ids)
+            _put(cache, &probe, old[i].ids, old[i].n_ids)
     free(old_block)
     return 0
 
@@ -285,37 +325,39 @@ cdef LongSlot* _find_long(const Cache* cache, uint64_t hash, const uint8_t* piec
 cdef void _keep_long(
     Cache* cache, uint64_t hash, const uint8_t* piece, size_t length, const uint32_t* ids, size_t n_ids
 ) noexcept nogil:
-    cdef size_t n_words = _words(length) + n_ids
     cdef LongSlot* slot
-    if not _room(cache, n_words):
+    if not _room(cache, _words(length) + n_ids, 1):
         return
     slot = _find_long(cache, hash, piece, length)
     slot.hash, slot.at = hash, <uint32_t> cache.arena_n
     slot.n_bytes, slot.n_ids = <uint16_t> length, <uint16_t> n_ids
     memcpy(cache.arena + cache.arena_n, piece, length)
     memcpy(cache.arena + cache.arena_n + _words(length), ids, n_ids * sizeof(uint32_t))
-    cache.arena_n += n_words
+    cache.arena_n += _words(length) + n_ids
     cache.n_long += 1
 
 
-cdef bint _room(Cache* cache, size_t n_words) noexcept nogil:
-    """Make room for one more piece; at the limit by beginning the second table anew. False without memory."""
+cdef bint _room(Cache* cache, size_t n_words, size_t n_slots_more) noexcept nogil:
+    """Make room in the arena and in the second table; at the limit by forgetting all. False without memory."""
     cdef size_t n_slots = cache.n_slots, capacity = cache.arena_capacity
     cdef uint32_t* arena
-    if 2 * cache.n_long >= n_slots:
+    n_words += SHORT_BYTES  # which may be read behind the last ids
+    if 2 * (cache.n_long + n_slots_more) > n_slots:
         n_slots = max(2 * n_slots, <size_t> FIRST_SLOTS)
     while cache.arena_n + n_words > capacity:
         capacity = max(2 * capacity, <size_t> FIRST_WORDS)
-    if n_slots * sizeof(LongSlot) > cache.limit // 8 or capacity * sizeof(uint32_t) > cache.limit // 4:
+    if n_slots * sizeof(LongSlot) > cache.limit // 8 or capacity * sizeof(uint32_t) > cache.limit // 8 * 3:
         if not cache.n_slots or n_words > cache.arena_capacity:
             return False
+        memset(cache.entries, 0, cache.n_entries * sizeof(Entry))
         memset(cache.slots, 0, cache.n_slots * sizeof(LongSlot))
-        cache.n_long = cache.arena_n = 0
+        cache.n_used = cache.n_long = cache.arena_n = 0
         return True
     if capacity > cache.arena_capacity:
         arena = <uint32_t*> realloc(cache.arena, capacity * sizeof(uint32_t))
         if arena == NULL:
             return False
+        use_huge_pages(arena, capacity * sizeof(uint32_t))
         cache.arena = arena
         cache.arena_capacity = capacity
     return n_slots == cache.n_slots or _more_slots(cache, n_slots)
@@ -323,13 +365,14 @@ cdef bint _room(Cache* cache, size_t n_words) noexcept nogil:
 
 cdef bint _more_slots(Cache* cache, size_t n_slots) noexcept nogil:
     cdef LongSlot* old = cache.slots
+    cdef void* old_block = cache.slots_block
     cdef LongSlot* slot
+    cdef void* block
     cdef size_t i, n_old = cache.n_slots
-    cdef LongSlot* slots = <LongSlot*> calloc(n_slots, sizeof(LongSlot))
+    cdef LongSlot* slots = <LongSlot*> zeros(n_slots * sizeof(LongSlot), &block)
     if slots == NULL:
         return False
-    cache.slots = slots
-    cache.n_slots = n_slots
+    cache.slots, cache.slots_block, cache.n_slots = slots, block, n_slots
     for i in range(n_old):
         if old[i].hash:
             slot = _slot(cache, old[i].hash)
@@ -338,5 +381,5 @@ cdef bint _more_slots(Cache* cache, size_t n_slots) noexcept nogil:
                 if slot == slots + n_slots:
                     slot = slots
             slot[0] = old[i]
-    free(old)
+    free(old_block)
     return True

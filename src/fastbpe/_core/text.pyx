@@ -16,11 +16,6 @@ from libc.string cimport memcpy
 from fastbpe._core.tables cimport load64
 
 
-ctypedef fused Unit:
-    uint8_t
-    uint16_t
-    uint32_t
-
 cdef extern from "Python.h":
     bint PyUnicode_IS_COMPACT_ASCII(PyObject* text) noexcept
 
@@ -92,6 +87,11 @@ cdef void utf8_release(Utf8* view) noexcept nogil:
 
 
 # From the units of a str to UTF-8
+
+cdef fused Unit:
+    uint8_t
+    uint16_t
+    uint32_t
 
 cdef const size_t BLOCK = 16
 
