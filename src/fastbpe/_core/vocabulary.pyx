@@ -8,13 +8,13 @@ cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytearray cimport PyByteArray_AS_STRING
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, realloc
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memset
 
 from fastbpe._core.tables cimport (
-    NO_PAIR, NONE, RANKED_BITS, RANKED_MASK, Pair, PairSlot, PieceSlot, find_pair, find_piece, hash_bytes,
-    ranked_slot, table_bits, wide_slot,
+    NO_KEY, NO_PAIR, NONE, RANKED_BITS, RANKED_MASK, Pair, PairSlot, PieceSlot, find_pair, find_piece,
+    hash_bytes, pair_key, ranked_slot, table_bits, wide_slot,
 )
 
 from fastbpe.errors import VocabularyError
@@ -77,6 +77,8 @@ cdef class Vocabulary:
         self.tables.pairs.shift = 64 - (<object> n_pairs).bit_length() + 1
         self.tables.whole_piece_first = whole_piece_first
         self._check()
+        if self._ranked:
+            self._key_bytes()
 
     cdef str _name(self, int i):
         return SECTIONS[4 if i == 3 and self._ranked else i]
@@ -85,6 +87,7 @@ cdef class Vocabulary:
         cdef int i
         for i in range(self._n_views):
             PyBuffer_Release(&self._views[i])
+        free(<void*> self.tables.byte_keys)
 
     cdef int _take(self, int i, object source, size_t item_size, size_t* n_items) except -1:
         PyObject_GetBuffer(source, &self._views[i], PyBUF_SIMPLE)
@@ -119,6 +122,26 @@ cdef class Vocabulary:
                 raise VocabularyError(
                     f"no token is the single byte 0x{i:02x}: a byte-level vocabulary must have all 256"
                 )
+        return 0
+
+    cdef int _key_bytes(self) except -1:
+        """The first step of merging any piece without a search: the pairs of bytes, as the two-byte tokens say."""
+        cdef Tables* t = &self.tables
+        cdef int32_t* keys = <int32_t*> malloc((1 << 16) * sizeof(int32_t))
+        cdef uint32_t i, start = 0
+        cdef const uint8_t* token
+        if keys == NULL:
+            raise MemoryError("no memory for the pairs of bytes")
+        for i in range(1 << 16):
+            keys[i] = NO_KEY
+        for i in range(t.n_ids):
+            if t.token_ends[i] - start == 2:
+                token = t.token_bytes + start
+                keys[token[0] << 8 | token[1]] = pair_key(
+                    &t.pairs, t.byte_ids[token[0]], t.byte_ids[token[1]]
+                )
+            start = t.token_ends[i]
+        t.byte_keys = keys
         return 0
 
     cdef bytes token(self, uint32_t token_id):
