@@ -1,6 +1,7 @@
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 from fastbpe._core.merge cimport Ids
+from fastbpe._core.merging cimport Merging
 from fastbpe._core.vocabulary cimport Tables
 
 cdef enum:
@@ -49,6 +50,8 @@ cdef struct Cache:
     size_t arena_capacity
     Probe probes[GROUP]
     uint8_t long_ones[GROUP]  # the numbers of the group's long pieces
+    size_t n_missed  # pieces of the last group that were not here
+    Merging newcomers[GROUP]
 
 
 cdef void cache_start(Cache* cache, uint64_t seed, size_t limit) noexcept nogil

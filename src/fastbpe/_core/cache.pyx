@@ -20,8 +20,9 @@ from libc.string cimport memcmp, memcpy, memset
 
 from fastbpe._core.memory cimport likely, prefetch, use_huge_pages, zeros
 from fastbpe._core.merge cimport Ids, encode_piece, ids_reserve
+from fastbpe._core.merging cimport MOST_BYTES, Merging, merge_side_by_side
 from fastbpe._core.splitter cimport GAP
-from fastbpe._core.tables cimport hash_bytes, load64
+from fastbpe._core.tables cimport NONE, find_piece, hash_bytes, load64
 from fastbpe._core.vocabulary cimport Tables
 
 cdef extern from *:
@@ -43,6 +44,7 @@ cdef extern from *:
     uint64_t fold "fastbpe_fold"(uint64_t a, uint64_t b) noexcept nogil
 
 cdef enum:
+    MANY_MISSED = 1
     LEAST_BYTES = 1 << 18
     FIRST_ENTRIES = 1 << 11  # 64 KB
     GROWTH = 4
@@ -97,6 +99,10 @@ cdef int encode_pieces(
             _grow(cache)
         n_pieces = min(n_ends, <size_t> GROUP)
         _aim(cache, data, n, start, ends, n_pieces)
+        if cache.n_missed >= MANY_MISSED and tables.byte_keys != NULL:
+            _meet(cache, tables, data, start, ends, n_pieces)
+        else:
+            cache.n_missed = 0
         _look_up(cache, tables, data, start, ends, n_pieces, out)
         start = ends[n_pieces - 1] & ~GAP
         ends += n_pieces
@@ -132,7 +138,7 @@ cdef void _aim(
             probe[i].line = cache.entries  # to be read, and not to match: no key's length is 255
             probe[i].high = ~<uint64_t> 0
             probe[i].low = 0
-            if length <= LONG_BYTES and cache.n_long:
+            if length <= LONG_BYTES and cache.n_slots:
                 probe[i].low = _long_hash(cache, piece, length)
                 prefetch(_slot(cache, probe[i].low))
                 cache.long_ones[n_long] = <uint8_t> i
@@ -150,6 +156,66 @@ cdef inline uint64_t _long_hash(const Cache* cache, const uint8_t* piece, size_t
 
 cdef inline uint64_t _hash(const Cache* cache, uint64_t low, uint64_t high) noexcept nogil:
     return fold(low ^ cache.seed, high ^ 0xFFD6E8FEB86659FDULL)
+
+
+cdef void _meet(
+    Cache* cache, const Tables* tables, const uint8_t* data, size_t start, const size_t* ends, size_t n_pieces
+) noexcept nogil:
+    """Where text is new: merge the group's new pieces side by side and remember them, before all are looked up."""
+    cdef size_t i, length, n = 0, n_left = 0
+    cdef Probe* probe = cache.probes
+    cdef Merging* newcomers = cache.newcomers
+    for i in range(n_pieces):
+        length = ends[i] - start
+        if length <= MOST_BYTES and not _knows(cache, &probe[i], data + start, length):
+            newcomers[n].piece = data + start
+            newcomers[n].n_bytes = <uint32_t> length
+            newcomers[n].number = <uint32_t> i
+            if tables.whole_piece_first:
+                prefetch(&tables.pieces[hash_bytes(data + start, length, 0) & tables.piece_mask])
+            n += 1
+        start = ends[i] & ~GAP
+    cache.n_missed = n
+    for i in range(n):
+        if not _is_token(cache, tables, &newcomers[i]):
+            newcomers[n_left].piece = newcomers[i].piece
+            newcomers[n_left].n_bytes = newcomers[i].n_bytes
+            newcomers[n_left].number = newcomers[i].number
+            n_left += 1
+    merge_side_by_side(tables, newcomers, n_left)
+    for i in range(n_left):
+        _remember(cache, &newcomers[i], newcomers[i].ids, newcomers[i].n_ids)
+
+
+cdef inline bint _knows(const Cache* cache, const Probe* probe, const uint8_t* piece, size_t length) noexcept nogil:
+    if length <= SHORT_BYTES:
+        return _find_short(cache, probe) != NULL
+    return cache.n_long and _find_long(cache, probe.low, piece, length).hash
+
+
+cdef bint _is_token(Cache* cache, const Tables* tables, const Merging* m) noexcept nogil:
+    cdef uint32_t token
+    if not tables.whole_piece_first or m.n_bytes > tables.max_token_bytes:
+        return False
+    token = find_piece(
+        tables.pieces, tables.piece_mask, tables.token_bytes, tables.token_ends, m.piece, m.n_bytes
+    )
+    if token == NONE:
+        return False
+    _remember(cache, m, &token, 1)
+    return True
+
+
+cdef void _remember(Cache* cache, const Merging* m, const uint32_t* ids, uint32_t n_ids) noexcept nogil:
+    """Remember what a newcomer became, if it was not met twice in its group."""
+    cdef uint64_t hash
+    if m.n_bytes <= SHORT_BYTES:
+        if _find_short(cache, &cache.probes[m.number]) == NULL:
+            _keep(cache, &cache.probes[m.number], ids, n_ids)
+        return
+    hash = _long_hash(cache, m.piece, m.n_bytes)
+    if not cache.n_long or not _find_long(cache, hash, m.piece, m.n_bytes).hash:
+        _keep_long(cache, hash, m.piece, m.n_bytes, ids, n_ids)
 
 
 cdef int _look_up(
@@ -187,18 +253,16 @@ cdef int _short(
     Cache* cache, const Tables* tables, const uint8_t* piece, size_t length, Probe* probe, Ids* out
 ) except -1 nogil:
     """A short piece whose ids are not in its home line: in the line beside it, in the arena, or to be found."""
-    cdef Entry* entry
+    cdef Entry* entry = _find_short(cache, probe)
     cdef size_t before = out.n
-    cdef int i
-    for i in range(4):
-        entry = probe.line + i if i < 2 else _next_line(cache, probe.line) + (i - 2)
-        if entry.low == probe.low and entry.high == probe.high:
-            if entry.n_ids <= INLINE_IDS:
-                memcpy(out.items + out.n, entry.ids, 16)
-            else:
-                memcpy(out.items + out.n, cache.arena + entry.ids[0], SHORT_BYTES * sizeof(uint32_t))
-            out.n += entry.n_ids
-            return 0
+    if entry != NULL:
+        if entry.n_ids <= INLINE_IDS:
+            memcpy(out.items + out.n, entry.ids, 16)
+        else:
+            memcpy(out.items + out.n, cache.arena + entry.ids[0], SHORT_BYTES * sizeof(uint32_t))
+        out.n += entry.n_ids
+        return 0
+    cache.n_missed += 1
     encode_piece(tables, piece, length, out)
     _keep(cache, probe, out.items + before, <uint32_t> (out.n - before))
     return 0
@@ -223,6 +287,7 @@ cdef int _long(
             )
             out.n += slot.n_ids
             return 0
+    cache.n_missed += 1
     encode_piece(tables, piece, length, out)
     _keep_long(cache, hash, piece, length, out.items + before, out.n - before)
     return 0
@@ -231,8 +296,20 @@ cdef int _long(
 # The first table
 
 
-cdef inline Entry* _next_line(Cache* cache, Entry* line) noexcept nogil:
+cdef inline Entry* _next_line(const Cache* cache, Entry* line) noexcept nogil:
     return &cache.entries[(line - cache.entries) ^ 2]
+
+
+cdef inline Entry* _find_short(const Cache* cache, const Probe* probe) noexcept nogil:
+    """The piece's entry, or NULL."""
+    cdef Entry* entry = probe.line
+    cdef int i
+    for i in range(4):
+        if i == 2:
+            entry = _next_line(cache, probe.line) - 2
+        if entry[i].low == probe.low and entry[i].high == probe.high:
+            return &entry[i]
+    return NULL
 
 
 cdef void _keep(Cache* cache, const Probe* probe, const uint32_t* ids, uint32_t n_ids) noexcept nogil:
