@@ -16,7 +16,7 @@ from fastbpe._core.decoder import Decoder
 from fastbpe._core.encoder import Encoder
 from fastbpe._core.merge import recover_merges
 from fastbpe._core.text import to_utf8
-from fastbpe._core.vocabulary import MAX_IDS, Vocabulary, build_tables
+from fastbpe._core.vocabulary import MAX_IDS, Vocabulary, build_look_ups, build_tables
 from fastbpe.errors import FormatError, InvalidTokenError, PatternError, SpecialTokenError, VocabularyError
 from fastbpe.formats import native, tiktoken
 from fastbpe.model import Buffer, Model, pack_merges
@@ -49,8 +49,10 @@ class Tokenizer(Encoder):
     def __init__(self, model: Model) -> None:
         self._pattern_name, self._pattern = resolve_pattern(model.pattern)
         tables = model.tables
-        if tables is None or "pieces" not in tables or not {"pairs", "ranked_pairs"} & tables.keys():
-            tables = build_tables(model.token_list(), model.merge_list())
+        if tables is None:
+            tables = build_tables(model.tokens or [], model.merge_list())
+        elif "pieces" not in tables or not {"pairs", "ranked_pairs"} & tables.keys():
+            tables = build_look_ups(tables["token_bytes"], tables["token_ends"], model.merge_list())
         self._vocabulary = Vocabulary(**tables, whole_piece_first=model.whole_piece_first)
         self._model = replace(model, tokens=None, tables=None, pattern=self._pattern)
         self._special = SpecialTokens(model.special_tokens, self._vocabulary)
