@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import hashlib
 import os
 import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -292,6 +291,8 @@ class Tokenizer(Encoder):
         if self._model.fingerprint:
             return self._model.fingerprint
         rule = (self._model.merges_rule, self._vocabulary.whole_piece_first, self._pattern)
+        import hashlib  # here: 2 ms that loading a native file does not need
+
         digest = hashlib.sha256(repr(("byte", *rule, list(self._special.ids.items()))).encode())
         tables = self._vocabulary.sections()
         for part in (tables["token_ends"], tables["token_bytes"]):
@@ -357,7 +358,8 @@ class Tokenizer(Encoder):
     # Being a value
 
     def __reduce__(self) -> tuple[Callable[[bytes], Tokenizer], tuple[bytes]]:
-        return _unpickle, (zlib.compress(native.dump(self._full_model(), look_ups=False), 6),)
+        # Level 1: cl100k takes 15 ms and 549 KB, level 6 takes 63 ms and 522 KB.
+        return _unpickle, (zlib.compress(native.dump(self._full_model(), look_ups=False), 1),)
 
     def __copy__(self) -> Tokenizer:
         return self

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 import re
 from collections.abc import Mapping, Sequence
 
@@ -60,6 +59,8 @@ def recognise(data: Buffer) -> bool:
 
 def parse(data: Buffer, where: str, *, pattern: PatternLike, special_tokens: Mapping[str, int] | None) -> Model:
     """The model in a file's bytes. pattern: as the caller gave it, None where it was not given."""
+    import hashlib  # here: 2 ms that no other format needs
+
     known = _KNOWN.get(hashlib.sha256(data).hexdigest())
     if pattern is None and known is None:
         raise FormatError(
