@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import asdict
-from typing import Any, NoReturn
-
-from tqdm import tqdm
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from fastbpe._core.counter import PieceCounter
 from fastbpe._core.learner import Learner
@@ -18,6 +16,9 @@ from fastbpe.sources import Source, documents, n_bytes
 from fastbpe.special import make_matcher
 from fastbpe.splitting import make_splitter
 from fastbpe.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 
 def train(
@@ -116,6 +117,8 @@ def _learn(counter: PieceCounter, config: ByteConfig, hide: bool | None) -> list
 
 
 def _bar(what: str, total: int | None, hide: bool | None, **options: Any) -> tqdm[NoReturn]:
+    from tqdm import tqdm  # as long to import as all of fastbpe
+
     return tqdm(desc=what, total=total, disable=hide, **options)
 
 
