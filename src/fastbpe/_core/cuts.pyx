@@ -1,13 +1,14 @@
 """Where a text may be cut so that its parts, split each by itself, give the pieces of the whole.
 
-A safe cut lies behind a letter and before a character that is neither letter nor mark nor apostrophe, or behind a
-number and before a character that is none. This holds for every pattern that has a scanner:
+A safe cut lies behind a letter and before a character that is neither letter nor mark nor apostrophe, or behind
+a number and before a character that is none. This holds for every pattern that has a scanner:
 
-- A piece ends there, whatever comes before or behind. All of them match a letter as part of a word, a contraction or a
-  sign with ASCII letters behind it, and a number as part of a run of numbers; a word goes on with letters, marks or (in
-  o200k) an apostrophe only, a run of numbers with numbers only. What DeepSeek's first two patterns cut out only adds ends.
-- What is before the cut is split as if the text ended there: only white space looks at what follows it, and it sees the
-  letter or the number that stands before the cut.
+- A piece ends there, whatever comes before or behind. All of them match a letter as part of a word, of a
+  contraction or of a sign with ASCII letters behind it, and a number as part of a run of numbers; a word goes on
+  with letters, marks or (in o200k) an apostrophe only, a run of numbers with numbers only. What DeepSeek's first two
+  patterns cut out only adds ends.
+- What is before the cut is split as if the text ended there: only white space looks at what follows it, and it sees
+  the letter or the number that stands before the cut.
 - What is behind is split as if the text began there: no pattern looks back.
 
 It says nothing about special tokens, which may hold such a place: look for them first.
@@ -90,7 +91,7 @@ def last_cut(text):
 
 
 def first_cut(text, size_t at=0):
-    """The first safe cut of a text that is not before the byte offset `at`; its bytes of UTF-8 if there is none."""
+    """The first safe cut of a text that is not before the byte offset `at`; where it ends if there is none."""
     cdef Utf8 view
     utf8_of(text, &view)
     try:
