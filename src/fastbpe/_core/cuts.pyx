@@ -4,11 +4,11 @@ A safe cut lies behind a letter and before a character that is neither letter no
 a number and before a character that is none. This holds for every pattern that has a scanner:
 
 - A piece ends there, whatever comes before or behind. All of them match a letter as part of a word, of a
-  contraction or of a sign with ASCII letters behind it, and a number as part of a run of numbers; a word goes on
-  with letters, marks or (in o200k) an apostrophe only, a run of numbers with numbers only. What DeepSeek's first two
-  patterns cut out only adds ends.
-- What is before the cut is split as if the text ended there: only white space looks at what follows it, and it sees
-  the letter or the number that stands before the cut.
+  contraction or of a sign with ASCII letters behind it, and a number as part of a run of numbers; a word goes
+  on with letters, marks or (in o200k) an apostrophe only, a run of numbers with numbers only. What DeepSeek's
+  first two patterns cut out only adds ends.
+- What is before the cut is split as if the text ended there: only white space looks at what follows it, and it
+  sees the letter or the number that stands before the cut.
 - What is behind is split as if the text began there: no pattern looks back.
 
 It says nothing about special tokens, which may hold such a place: look for them first.
