@@ -18,7 +18,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import sys
 from array import array
 from bisect import bisect_right
@@ -92,14 +91,15 @@ class Sink:
         return open(path, "r+b" if path.exists() else "w+b")
 
     def _progress(self, *, afresh: bool) -> dict[str, Any]:
-        noted = self._read("run.json")
+        progress = self._read("progress.json") or {}
+        noted = progress.pop("run", None) or self._read("run.json")
         if noted is not None:
             differing = [name for name, value in self._settings.items() if noted.get(name) != value]
             if not differing:
-                return self._read("progress.json") or {}
+                return progress
             if not afresh:
                 raise Mismatch(self.folder, differing, noted, self._settings)
-            for path in self.folder.iterdir():
+            for path in list(self.folder.iterdir()):
                 if path.name != "lock":
                     path.unlink()
         self._note("run.json", self._settings)
@@ -146,7 +146,8 @@ class Sink:
         if self._header:
             self._ids.seek(0)
             self._ids.write(_npy_header(self._dtype, self.n_ids))
-        self.note({**progress, "finishing": about})
+        # With all that tells whose it is, so that this one file can go last.
+        self.note({**progress, "finishing": about, "run": self._settings})
         self._ids.close()
         self._offsets.close()
         self.settle(about)
@@ -168,7 +169,11 @@ class Sink:
             os.replace(self.folder / "json", out.with_name(out.name + ".json"))
             os.replace(ids, out)
         # From here on a restarted run finds no ids, and only clears up.
-        shutil.rmtree(self.folder)
+        for path in list(self.folder.iterdir()):
+            if path.name != "progress.json":
+                path.unlink()
+        (self.folder / "progress.json").unlink()
+        self.folder.rmdir()
 
 
 class Mismatch(Exception):
