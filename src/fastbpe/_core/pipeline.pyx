@@ -6,10 +6,11 @@ from libc.stdint cimport uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
 from fastbpe._core.cache cimport cache_bytes, cache_free, cache_limit, cache_start, encode_pieces
+from fastbpe._core.cuts cimport text_cut
 from fastbpe._core.merge cimport ids_free, ids_reserve
 from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.splitter cimport Splitter, ends_free
-from fastbpe._core.text cimport Text, text_cut, text_room, text_utf8
+from fastbpe._core.text cimport Text, text_room, text_utf8
 from fastbpe._core.vocabulary cimport Vocabulary
 
 import os
