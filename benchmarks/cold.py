@@ -1,11 +1,11 @@
 """The first pass over a text: every measurement in a process of its own, which has never seen the text.
 
-Importing the library (fastbpe is there already) and loading the tokenizer are timed apart. The text is read, decoded
-and cut before the clock starts; the pass is timed once.
+Importing the library (fastbpe is there already) and loading the tokenizer are timed apart. The text is read,
+decoded and cut before the clock starts; the pass is timed once.
 
-Peak memory: the kernel's record of resident memory (VmHWM) is set back to what is resident when the pass begins and
-read when it ends; from the difference the size of the output is taken: of arrays, their bytes; of lists, 8 bytes an
-entry and 32 for every distinct int. So it is what the library took beside tokenizer, text and ids. Linux only.
+Peak memory: what memory.py says, without the output: of arrays, their bytes; of lists, 8 bytes an entry and 32 for
+every distinct int. So it is what the library took beside tokenizer, text and ids; a little below nothing where it
+found memory that loading had given back.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 import peers
+import processes
+from memory import peak_above, reset_peak
 from peers import Peer, Unsupported
 from report import print_notes, verdict
 from texts import cut
@@ -76,6 +77,7 @@ def compare_cold(
 def _compare_form(
     form: str, names: Sequence[str], vocabulary: Vocabulary, path: Path, n_bytes: int, threads: int, rounds: int
 ) -> dict[str, Any]:
+    options = ["--vocab", vocabulary.argument, "--pattern", vocabulary.pattern_name]
     found: dict[str, Cold] = {}
     notes: dict[str, str] = {}
     for number in range(rounds):
@@ -83,7 +85,7 @@ def _compare_form(
         for name in [*names[turn:], *names[:turn]]:
             if name in notes:
                 continue
-            result = _in_a_process(name, vocabulary, form, path, threads)
+            result = processes.run(["cold-worker", name, form, str(path), *options, "--threads", str(threads)])
             if "note" in result:
                 notes[name] = result["note"]
                 continue
@@ -141,17 +143,6 @@ def _report(
     }
 
 
-def _in_a_process(name: str, vocabulary: Vocabulary, form: str, path: Path, threads: int) -> dict[str, Any]:
-    """What a worker printed, or a note on why it did not."""
-    command = [sys.executable, str(Path(__file__).with_name("compare.py")), "worker", name, form, str(path)]
-    options = ["--vocab", vocabulary.argument, "--pattern", vocabulary.pattern_name, "--threads", str(threads)]
-    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
-    if done.returncode:
-        return {"note": f"failed: {(done.stderr.strip().splitlines() or ['?'])[-1]}"}
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return result
-
-
 def work(name: str, form: str, path: Path, vocabulary: Vocabulary, threads: int) -> None:
     """What a process of its own does: load, encode once, print one line of JSON."""
     text = path.read_text(encoding="utf-8")
@@ -164,32 +155,18 @@ def work(name: str, form: str, path: Path, vocabulary: Vocabulary, threads: int)
         started = time.perf_counter()
         peer = peers.load(name, vocabulary)
         load_seconds = time.perf_counter() - started
-        resident = _reset_peak()
+        resident = reset_peak()
         busy, started = time.process_time(), time.perf_counter()
         output = FORMS[form][3](peer, text, documents, threads)
         seconds, busy = time.perf_counter() - started, time.process_time() - busy
+        peak = peak_above(resident)
     except (ImportError, Unsupported) as reason:
         print(json.dumps({"note": str(reason)}))
         return
-    peak = None if resident is None else _status("VmHWM") - resident - _size(output)
+    if peak is not None:
+        peak -= _size(output)
     result = {"seconds": seconds, "load_seconds": load_seconds, "cores": busy / seconds, "peak_bytes": peak}
     print(json.dumps({**result, "ids": _digest(output)}))
-
-
-def _reset_peak() -> int | None:
-    """Bytes resident now, from which on the peak is recorded anew; None where the system cannot do that."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-        return _status("VmRSS")
-    except OSError:
-        return None
-
-
-def _status(key: str) -> int:
-    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
-        if line.startswith(f"{key}:"):
-            return int(line.split()[1]) * 1024
-    raise OSError(f"/proc/self/status has no {key}")
 
 
 def _size(output: Any) -> int:

@@ -2,12 +2,13 @@
 
     python benchmarks/compare.py encode|decode|short|batch|count [--cold] [--vocab cl100k] [--text english]
         [--peers tiktoken,gigatoken] [--threads N] [--rounds 5] [--json FILE] [--plot FILE]
+    python benchmarks/compare.py train [--vocab-size 32000] [--pattern gpt2] [--text english] …
     python benchmarks/compare.py split [--pattern cl100k] [--text FILE]...
 
 Outputs are compared before anything is timed: a peer whose ids are not tiktoken's is named and not timed. Rounds
 go from peer to peer in turning order; every call gets texts made anew, outside the clock. The median counts.
-"cores" is processor time by time: above 1, a library has used more than one. Peers come from the [bench] extra; one
-that is missing, or has no such workload, is named and left out.
+"cores" is processor time by time: above 1, a library has used more than one. Peers come from the [bench] extra;
+one that is missing, or has no such workload, is named and left out.
 
 --cold: every measurement in a process of its own on a text that it has never seen; see cold.py.
 """
@@ -25,6 +26,7 @@ from typing import Any
 import peers
 import report
 import texts
+from peers.trainers import TRAINERS
 from vocabularies import NAMES as VOCABULARIES
 from vocabularies import Vocabulary
 from workloads import COMMANDS
@@ -46,8 +48,9 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="WORKLOAD")
     for name in COMMANDS:
         command = commands.add_parser(name)
-        _add_shared(command)
-        command.add_argument("--plot", type=Path, metavar="FILE", help="draw a bar chart there (.png, .svg)")
+        _add_vocabulary(command)
+        _add_text(command, rounds=5)
+        command.add_argument("--peers", type=_names, default=list(peers.ENCODERS), help="names, joined by commas")
         if name in COLD_FORMS:
             command.add_argument("--cold", action="store_true", help="first passes, each in a fresh process")
         command.set_defaults(run=_compare, workload=name)
@@ -57,46 +60,86 @@ def _parser() -> argparse.ArgumentParser:
     split.add_argument("--rounds", type=int, default=5)
     split.add_argument("--json", type=Path, help="write the figures there too")
     split.set_defaults(run=_split, threads=1)
-    worker = commands.add_parser("worker")  # one measurement of --cold
-    worker.add_argument("peer")
-    worker.add_argument("form")
-    worker.add_argument("path", type=Path)
-    _add_vocabulary(worker)
-    worker.set_defaults(run=_work)
+    train = commands.add_parser("train", help="learning a vocabulary, every run in a fresh process")
+    train.add_argument("--vocab-size", type=int, default=32_000)
+    train.add_argument(
+        "--pattern", default="gpt2", choices=_single_patterns(), help="the one that all trainers have"
+    )
+    train.add_argument("--peers", type=_trainers, default=list(TRAINERS), help="names, joined by semicolons")
+    _add_text(train, rounds=3)
+    train.set_defaults(run=_train, workload="train")
+    _add_workers(commands)
     return parser
 
 
-def _add_shared(command: argparse.ArgumentParser) -> None:
-    _add_vocabulary(command)
+def _add_workers(commands: Any) -> None:
+    """Hidden commands: one measurement in a process of its own."""
+    cold = commands.add_parser("cold-worker")
+    cold.add_argument("peer")
+    cold.add_argument("form")
+    cold.add_argument("path", type=Path)
+    _add_vocabulary(cold)
+    _add_threads(cold)
+    cold.set_defaults(run=_cold_work)
+    train = commands.add_parser("train-worker")
+    train.add_argument("name")
+    train.add_argument("path", type=Path)
+    train.add_argument("vocab_size", type=int)
+    train.add_argument("pattern")
+    _add_threads(train)
+    train.set_defaults(run=_train_work)
+
+
+def _add_text(command: argparse.ArgumentParser, rounds: int) -> None:
     command.add_argument("--text", default="english", help=f"{', '.join(texts.NAMES)}, or a UTF-8 file")
     command.add_argument("--n-bytes", type=int, help="how much of it")
-    command.add_argument("--peers", type=_names, default=list(peers.ENCODERS), help="names, joined by commas")
-    command.add_argument("--rounds", type=_at_least_one, default=5)
+    command.add_argument("--rounds", type=_at_least_one, default=rounds)
     command.add_argument("--json", type=Path, metavar="FILE", help="write every measurement there")
+    command.add_argument("--plot", type=Path, metavar="FILE", help="draw a bar chart there (.png, .svg)")
+    _add_threads(command)
 
 
 def _add_vocabulary(command: argparse.ArgumentParser) -> None:
     command.add_argument("--vocab", default="cl100k", help=f"{', '.join(VOCABULARIES)}, or a .tiktoken file")
     command.add_argument("--pattern", default="cl100k", help="the split pattern for a .tiktoken file")
+
+
+def _add_threads(command: argparse.ArgumentParser) -> None:
     command.add_argument("--threads", type=_at_least_one, default=os.cpu_count(), help='what "all cores" means')
 
 
 def _compare(chosen: argparse.Namespace) -> int:
+    vocabulary = Vocabulary(chosen.vocab, chosen.pattern)
+    how = _cold if getattr(chosen, "cold", False) else _warm
+    return _reported(chosen, vocabulary.shown(), lambda: how(chosen, vocabulary))
+
+
+def _train(chosen: argparse.Namespace) -> int:
+    from trainings import compare_training
+
+    text = texts.read(chosen.text, chosen.n_bytes)
+    return _reported(
+        chosen,
+        f"{chosen.vocab_size} ids",
+        lambda: compare_training(
+            chosen.peers, text, chosen.vocab_size, chosen.pattern, chosen.threads, chosen.rounds
+        ),
+    )
+
+
+def _reported(chosen: argparse.Namespace, what: str, measure: Callable[[], list[dict[str, Any]]]) -> int:
+    """Print the machine, measure, and write what --json and --plot ask for."""
     if chosen.plot:
         report.need_matplotlib()
-    vocabulary = Vocabulary(chosen.vocab, chosen.pattern)
     facts = report.machine(chosen.threads)
     report.print_machine(facts)
-    cold = getattr(chosen, "cold", False)
-    results = _cold(chosen, vocabulary) if cold else _warm(chosen, vocabulary)
+    print(what)
+    results = measure()
     if chosen.json:
-        facts |= {"vocabulary": vocabulary.name, "text": chosen.text}
+        facts |= {"vocabulary": what, "text": chosen.text}
         chosen.json.write_text(json.dumps({"run": facts, "rows": results}, indent=1), encoding="utf-8")
     if chosen.plot:
-        speeds = [
-            (row["row"], {name: result["mb_per_s"] for name, result in row["results"].items()}) for row in results
-        ]
-        report.plot(chosen.plot, f"{vocabulary.name}, {chosen.text}", speeds)
+        report.plot(chosen.plot, f"{chosen.workload}, {chosen.text}", results)
     return 0
 
 
@@ -108,15 +151,11 @@ def _warm(chosen: argparse.Namespace, vocabulary: Vocabulary) -> list[dict[str, 
     report.print_notes(missing)
     if not loaded:
         raise SystemExit("no peer is left to compare")
-    if "fastbpe" in loaded:
-        print(f"fastbpe: {vocabulary.load()!r}")
     reference = loaded.get("tiktoken") or loaded.get("sentencepiece") or next(iter(loaded.values()))
     text = texts.read(chosen.text, chosen.n_bytes)
     whole = Material(text, reference, chosen.threads)
     small = Material(text[: len(text) // SMALL_SHARE + 1], reference, chosen.threads)
-    print(
-        f"vocabulary {vocabulary.name}, text {chosen.text}: {whole.n_bytes:,} bytes, {chosen.rounds} rounds, warm"
-    )
+    print(f"text {chosen.text}: {whole.n_bytes:,} bytes, {chosen.rounds} rounds, warm")
     results = []
     for row in rows(chosen.workload, chosen.threads):
         outcome = run_row(row, loaded, whole, small, chosen.rounds)
@@ -129,12 +168,19 @@ def _cold(chosen: argparse.Namespace, vocabulary: Vocabulary) -> list[dict[str, 
     from cold import COLD_BYTES, compare_cold
 
     text = texts.read(chosen.text, chosen.n_bytes or COLD_BYTES)
-    print(f"vocabulary {vocabulary.name}, text {chosen.text}, {chosen.rounds} rounds, cold")
+    print(f"text {chosen.text}, {chosen.rounds} rounds, cold")
     forms = COLD_FORMS[chosen.workload]
     return compare_cold(chosen.peers, vocabulary, text, forms, chosen.threads, chosen.rounds)
 
 
-def _work(chosen: argparse.Namespace) -> int:
+def _train_work(chosen: argparse.Namespace) -> int:
+    from trainings import work
+
+    work(chosen.name, chosen.path, chosen.vocab_size, chosen.pattern)
+    return 0
+
+
+def _cold_work(chosen: argparse.Namespace) -> int:
     from cold import work
 
     work(chosen.peer, chosen.form, chosen.path, Vocabulary(chosen.vocab, chosen.pattern), chosen.threads)
@@ -161,6 +207,13 @@ def _names(joined: str) -> list[str]:
     names = joined.split(",")
     if unknown := [name for name in names if name not in peers.ENCODERS]:
         raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(peers.ENCODERS)}")
+    return names if "fastbpe" in names else ["fastbpe", *names]
+
+
+def _trainers(joined: str) -> list[str]:
+    names = joined.split(";")
+    if unknown := [name for name in names if name not in TRAINERS]:
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {'; '.join(TRAINERS)}")
     return names if "fastbpe" in names else ["fastbpe", *names]
 
 

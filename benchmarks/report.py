@@ -100,13 +100,14 @@ def need_matplotlib() -> None:
         raise SystemExit("--plot needs matplotlib: pip install 'fastbpe[bench]'") from None
 
 
-def plot(path: Path, title: str, speeds: Sequence[tuple[str, Mapping[str, float]]]) -> None:
-    """One bar chart a row, MB/s by library, fastbpe in another colour."""
+def plot(path: Path, title: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """One bar chart a row, MB/s by library, fastbpe in another colour. rows: as for JSON."""
     import matplotlib
 
     matplotlib.use("agg")
     from matplotlib import pyplot
 
+    speeds = [(row["row"], {name: found["mb_per_s"] for name, found in row["results"].items()}) for row in rows]
     height = sum(len(by_name) for _, by_name in speeds) * 0.28 + len(speeds) * 0.7 + 0.6
     figure, axes = pyplot.subplots(
         len(speeds),

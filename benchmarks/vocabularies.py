@@ -56,6 +56,13 @@ class Vocabulary:
     def special_tokens(self) -> Mapping[str, int]:
         return self._loaded().special_tokens if self._special is None else self._special
 
+    def shown(self) -> str:
+        """What fastbpe makes of it, its splitter included."""
+        try:
+            return repr(self._loaded())
+        except fastbpe.FastbpeError as error:
+            return f"{self.name}, which fastbpe cannot read: {error}"
+
     def load(self) -> fastbpe.Tokenizer:
         """A tokenizer of ours, read from the file anew."""
         if self._special is None:  # a file that fastbpe knows

@@ -136,7 +136,7 @@ def _all_decoded(peer: Peer, batch: list[Ids], threads: int) -> list[str]:
 
 
 def _plain_ids(ids: Any) -> Ids:
-    return ids if isinstance(ids, list) else ids.tolist()  # type: ignore[no-any-return]
+    return ids if isinstance(ids, list) else ids.tolist()
 
 
 def _plain_flat(output: tuple[Any, Any]) -> list[Any]:

@@ -71,7 +71,7 @@ class Peer:
             return self.count_documents(documents, threads)
         except Unsupported:
             offsets = self.documents_to_flat(documents, threads)[1]
-            return (offsets[1:] - offsets[:-1]).tolist()  # type: ignore[no-any-return]
+            return (offsets[1:] - offsets[:-1]).tolist()
 
     def ids_to_text(self, ids: Ids) -> str:
         raise Unsupported("no decoding")

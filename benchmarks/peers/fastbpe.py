@@ -31,7 +31,7 @@ class Adapter(peers.Peer):
         return self.tokenizer.encode_batch_to_numpy(documents, num_threads=threads, disallowed_special=())
 
     def count_documents(self, documents: list[str], threads: int) -> Sequence[int]:
-        return self.tokenizer.count_batch(documents, num_threads=threads)  # type: ignore[return-value]
+        return self.tokenizer.count_batch(documents, num_threads=threads)
 
     def ids_to_text(self, ids: Ids) -> str:
         return self.tokenizer.decode(ids)

@@ -36,14 +36,14 @@ class Adapter(peers.Peer):
             self.tokenizer = gigatoken.Tokenizer(vocabulary.tokenizer_json())
 
     def text_to_list(self, text: str) -> Ids:
-        return self.tokenizer.encode(text).tolist()  # type: ignore[no-any-return]
+        return self.tokenizer.encode(text).tolist()
 
     def text_to_numpy(self, text: str) -> Any:
         return self.tokenizer.encode(text)
 
     def short_encoder(self) -> Callable[[str], Ids]:
         encode = self.tokenizer.backend.encode
-        return lambda text: encode(text).tolist()  # type: ignore[no-any-return]
+        return lambda text: encode(text).tolist()
 
     def documents_to_lists(self, documents: list[str], threads: int) -> list[Ids]:
         return self.tokenizer.encode_batch_list(documents, parallel=_parallel(threads))

@@ -21,13 +21,13 @@ class Adapter(peers.Peer):
         self.tokenizer = quicktok.get_encoding(_BUNDLED[vocabulary.short_name])
 
     def text_to_list(self, text: str) -> Ids:
-        return self.tokenizer.encode_ordinary(text)  # type: ignore[no-any-return]
+        return self.tokenizer.encode_ordinary(text)
 
     def text_to_numpy(self, text: str) -> Any:
         return self.tokenizer.encode_batch([text], 1)[0]
 
     def short_encoder(self) -> Callable[[str], Ids]:
-        return self.tokenizer.encode_ordinary  # type: ignore[no-any-return]
+        return self.tokenizer.encode_ordinary
 
     def documents_to_lists(self, documents: list[str], threads: int) -> list[Ids]:
         if threads != 1:
@@ -36,15 +36,15 @@ class Adapter(peers.Peer):
         return [encode(document) for document in documents]
 
     def documents_to_flat(self, documents: list[str], threads: int) -> tuple[Any, Any]:
-        return self.tokenizer.encode_batch(documents, threads)  # type: ignore[no-any-return]
+        return self.tokenizer.encode_batch(documents, threads)
 
     def count_documents(self, documents: list[str], threads: int) -> Sequence[int]:
-        return quicktok.count_batch(self.tokenizer, documents, threads)  # type: ignore[no-any-return]
+        return quicktok.count_batch(self.tokenizer, documents, threads)
 
     def ids_to_text(self, ids: Ids) -> str:
-        return self.tokenizer.decode(ids)  # type: ignore[no-any-return]
+        return self.tokenizer.decode(ids)
 
     def lists_to_texts(self, batch: list[Ids], threads: int) -> list[str]:
         if threads != 1:
             raise Unsupported("decodes on one thread")
-        return self.tokenizer.decode_batch(batch)  # type: ignore[no-any-return]
+        return self.tokenizer.decode_batch(batch)

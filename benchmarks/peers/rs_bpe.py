@@ -18,15 +18,15 @@ class Adapter(peers.Peer):
         self.tokenizer = getattr(openai, f"{vocabulary.short_name}_base")()
 
     def text_to_list(self, text: str) -> Ids:
-        return self.tokenizer.encode(text)  # type: ignore[no-any-return]
+        return self.tokenizer.encode(text)
 
     def short_encoder(self) -> Callable[[str], Ids]:
-        return self.tokenizer.encode  # type: ignore[no-any-return]
+        return self.tokenizer.encode
 
     def documents_to_lists(self, documents: list[str], threads: int) -> list[Ids]:
         if threads == 1:
-            return self.tokenizer.encode_batch(documents)[0]  # type: ignore[no-any-return]
-        return self.tokenizer.encode_batch_parallel(documents, _options(threads))[0]  # type: ignore[no-any-return]
+            return self.tokenizer.encode_batch(documents)[0]
+        return self.tokenizer.encode_batch_parallel(documents, _options(threads))[0]
 
     def count_documents(self, documents: list[str], threads: int) -> Sequence[int]:
         if threads != 1:
@@ -35,12 +35,12 @@ class Adapter(peers.Peer):
         return [count(document) for document in documents]
 
     def ids_to_text(self, ids: Ids) -> str:
-        return self.tokenizer.decode(ids)  # type: ignore[no-any-return]
+        return self.tokenizer.decode(ids)
 
     def lists_to_texts(self, batch: list[Ids], threads: int) -> list[str]:
         if threads == 1:
-            return self.tokenizer.decode_batch(batch)  # type: ignore[no-any-return]
-        return self.tokenizer.decode_batch_parallel(batch, _options(threads))  # type: ignore[no-any-return]
+            return self.tokenizer.decode_batch(batch)
+        return self.tokenizer.decode_batch_parallel(batch, _options(threads))
 
 
 def _options(threads: int) -> openai.ParallelOptions:

@@ -34,14 +34,14 @@ def _regex(pattern_name: str) -> Count:
     import regex
 
     # Its own \p{…}, of a later Unicode: what a user of the package would write.
-    compiled = regex.compile(_text(pattern_name))
+    compiled = regex.compile(text_of(pattern_name))
     return lambda text: len(compiled.findall(text))
 
 
 def _tokenizers(pattern_name: str) -> Count:
     from tokenizers import Regex, pre_tokenizers
 
-    split = pre_tokenizers.Split(Regex(for_oniguruma(_text(pattern_name))), "isolated")
+    split = pre_tokenizers.Split(Regex(for_oniguruma(text_of(pattern_name))), "isolated")
     return lambda text: len(split.pre_tokenize_str(text))
 
 
@@ -53,7 +53,7 @@ def _gigatoken(pattern_name: str) -> Count:
     return lambda text: sum(1 for _ in gigatoken.pretokenizer(text.encode()))
 
 
-def _text(pattern_name: str) -> str:
+def text_of(pattern_name: str) -> str:
     text = PATTERNS[pattern_name]
     if not isinstance(text, str):
         raise LookupError(f"{pattern_name} is several patterns")
