@@ -1,6 +1,6 @@
 """fastbpe beside its peers, on one machine in one run, with the bar that fastbpe sets itself for every row.
 
-    python benchmarks/compare.py encode|decode|short|batch|count [--cold] [--vocab cl100k] [--text english]
+    python benchmarks/compare.py encode|decode|short|batch|count|files [--cold] [--vocab cl100k] [--text english]
         [--peers tiktoken,gigatoken] [--threads N] [--rounds 5] [--json FILE] [--plot FILE]
     python benchmarks/compare.py train [--vocab-size 32000] [--pattern gpt2] [--text english] …
     python benchmarks/compare.py split [--pattern cl100k] [--text FILE]...

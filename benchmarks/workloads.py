@@ -135,6 +135,23 @@ def _all_decoded(peer: Peer, batch: list[Ids], threads: int) -> list[str]:
     return peer.lists_to_texts(batch, threads)
 
 
+def _jsonl(material: Material) -> tuple[Path, Path]:
+    return material.jsonl, material.out()
+
+
+def _txt(material: Material) -> tuple[Path, Path]:
+    return material.txt, material.out()
+
+
+def _to_file(peer: Peer, paths: tuple[Path, Path], threads: int) -> Path:
+    peer.files_to_bin(*paths, threads)
+    return paths[1]
+
+
+def _ids_in_file(path: Path) -> Ids:
+    return memoryview(path.read_bytes()).cast("I").tolist()
+
+
 def _plain_ids(ids: Any) -> Ids:
     return ids if isinstance(ids, list) else ids.tolist()
 
@@ -150,6 +167,10 @@ def _flat_of_lists(material: Material) -> list[Any]:
         ids += part
         offsets.append(len(ids))
     return [ids, offsets]
+
+
+def _flat_ids(material: Material) -> Ids:
+    return _flat_of_lists(material)[0]
 
 
 def _lengths_of_lists(material: Material) -> list[int]:
@@ -203,5 +224,7 @@ _ROWS = [
         list,
         lambda m: m.documents,
     ),
+    Row("files", ".jsonl of 2 KB documents → .bin", 1.3, 2, _jsonl, _to_file, _ids_in_file, _flat_ids),
+    Row("files", ".txt, one document → .bin", 1.3, 2, _txt, _to_file, _ids_in_file, lambda m: m.ids),
 ]
 COMMANDS = tuple(dict.fromkeys(row.command for row in _ROWS))

@@ -6,10 +6,12 @@ An adapter gives every workload in the fastest form that its library documents. 
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,8 +82,21 @@ class Peer:
         raise Unsupported("no decoding of several lists")
 
     def files_to_bin(self, source: Path, out: Path, threads: int) -> None:
-        """Ids of a .txt (one document) or .jsonl (one a line, field "text") to a file of uint32, nothing else."""
-        raise Unsupported("no encoding of files")
+        """Ids of a .txt (one document) or .jsonl (one a line, field "text") to a file of uint32, nothing else.
+
+        For libraries that read no files: what one writes around them.
+        """
+        import numpy
+
+        with open(source, encoding="utf-8", newline="") as file:
+            documents = [json.loads(line)["text"] for line in file] if source.suffix == ".jsonl" else [file.read()]
+        try:
+            one = source.suffix == ".txt"
+            ids = self.text_to_numpy(documents[0]) if one else self.documents_to_flat(documents, threads)[0]
+        except Unsupported:
+            lists = self.documents_to_lists(documents, threads)
+            ids = numpy.fromiter(chain.from_iterable(lists), dtype=numpy.uint32)
+        ids.tofile(out)
 
 
 def pool_size() -> int:

@@ -43,7 +43,7 @@ def rows(tmp_path: Path, *arguments: str) -> list[dict[str, dict[str, object]]]:
     return found
 
 
-@pytest.mark.parametrize("workload", ["encode", "batch", "count", "short", "decode"])
+@pytest.mark.parametrize("workload", ["encode", "batch", "count", "short", "decode", "files"])
 def test_warm(files: list[str], tmp_path: Path, workload: str) -> None:
     peers = ["--peers", "tiktoken,tokenizers"] if workload != "encode" else []
     found = rows(tmp_path, workload, *files, *peers, "--rounds", "1", "--threads", "2")
