@@ -116,19 +116,18 @@ cdef void _aim(
     """Make the pieces' keys and ask for their lines."""
     cdef Probe* probe = cache.probes
     cdef size_t i, length
-    cdef uint8_t padded[16]
     cdef const uint8_t* piece
     cdef uint64_t hash
     cdef LongSlot* slot
-    cdef size_t n_long = 0
+    cdef size_t n_long = 0, tail = n
+    if (ends[n_pieces - 1] & ~GAP) + 16 > n:
+        tail = _copy_tail(cache, data, n)
     for i in range(n_pieces):
         length = ends[i] - start  # a gap's has its top bit set
         piece = data + start
         if likely(length <= SHORT_BYTES):
-            if not likely(start + 16 <= n):  # nothing may be read behind the text
-                memset(padded, 0, 16)
-                memcpy(padded, piece, length)
-                piece = padded
+            if start >= tail:
+                piece = cache.tail + (start - tail)
             probe[i].low = load64(piece) & _masks[length][0]
             probe[i].high = (load64(piece + 8) & _masks[length][1]) | (<uint64_t> length << 56)
             hash = _hash(cache, probe[i].low, probe[i].high)
@@ -148,6 +147,17 @@ cdef void _aim(
         slot = _slot(cache, probe[cache.long_ones[i]].low)
         if slot.hash == probe[cache.long_ones[i]].low:
             prefetch(cache.arena + slot.at)
+
+
+cdef inline size_t _copy_tail(Cache* cache, const uint8_t* data, size_t n) noexcept nogil:
+    """Fill cache.tail, and return where in the text it begins."""
+    memset(cache.tail + 16, 0, 16)
+    if n >= 16:
+        memcpy(cache.tail, data + n - 16, 16)
+        return n - 16
+    memset(cache.tail, 0, 16)
+    memcpy(cache.tail, data, n)
+    return 0
 
 
 cdef inline uint64_t _long_hash(const Cache* cache, const uint8_t* piece, size_t length) noexcept nogil:

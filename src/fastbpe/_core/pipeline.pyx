@@ -68,8 +68,10 @@ cdef class Pipeline:
             if scratch == NULL:
                 raise MemoryError("no memory for an encoder's scratch space")
             self._n_scratch += 1
-            cache_start(&scratch.cache, self._seed, 0)
-        cache_limit(&scratch.cache, self.cache_bytes // self._n_scratch)
+            self._limit = self.cache_bytes // self._n_scratch
+            cache_start(&scratch.cache, self._seed, self._limit)
+        if scratch.cache.limit > self._limit:
+            cache_limit(&scratch.cache, self._limit)
         scratch.ids.n = scratch.ends.n = 0
         scratch.checked = 0
         return scratch
@@ -77,6 +79,7 @@ cdef class Pipeline:
     cdef void give(self, Scratch* scratch) noexcept:
         if self._n_scratch > SPARE_SCRATCHES:
             self._n_scratch -= 1
+            self._limit = self.cache_bytes // self._n_scratch
             _free(scratch)
             return
         if scratch.ids.capacity > SPARE_IDS:
