@@ -143,8 +143,20 @@ cdef inline Pair find_pair(const Pairs* pairs, uint32_t left, uint32_t right) no
 
 
 cdef inline int32_t pair_key(const Pairs* pairs, uint32_t left, uint32_t right) noexcept nogil:
-    """For a ranked table: the rank of a pair << 6, NO_KEY if there is no such pair. Six bits are free for a place."""
-    cdef uint64_t word = pairs.ranked[ranked_slot(pairs.ranked, pairs.shift, left, right)]
+    """For a ranked table: the rank of a pair << 6, NO_KEY if there is no such pair. Six bits are free for a place.
+
+    The first slots are all looked at, without a branch: how far to go cannot be foretold.
+    """
+    cdef const uint64_t* slots = pairs.ranked
+    cdef size_t mask = (<size_t> 1 << (64 - pairs.shift)) - 1, i = pair_home(left, right, pairs.shift), k
+    cdef uint64_t key = <uint64_t> left << RANKED_BITS | right, word = NO_PAIR, slot
+    cdef bint is_known = False
+    for k in range(4):
+        slot = slots[(i + k) & mask]
+        word = slot if slot >> RANKED_BITS == key else word
+        is_known |= slot == NO_PAIR
+    if not likely(is_known | (word != NO_PAIR)):
+        word = slots[ranked_slot(slots, pairs.shift, left, right)]
     return <int32_t> ((word & RANKED_MASK) << 6) | (<int32_t> (<int64_t> word >> 63) & NO_KEY)
 
 
