@@ -51,7 +51,6 @@ cdef struct Cache:
     uint8_t tail[32]  # the last 16 bytes of a text, or all of a shorter one, and zeros: nothing is read behind it
     Probe probes[GROUP]
     uint8_t long_ones[GROUP]  # the numbers of the group's long pieces
-    size_t n_missed  # pieces of the last group that were not here
     Merging newcomers[GROUP]
 
 

@@ -44,7 +44,6 @@ cdef extern from *:
     uint64_t fold "fastbpe_fold"(uint64_t a, uint64_t b) noexcept nogil
 
 cdef enum:
-    MANY_MISSED = 1
     LEAST_BYTES = 1 << 18
     FIRST_ENTRIES = 1 << 11  # 64 KB
     GROWTH = 4
@@ -99,10 +98,6 @@ cdef int encode_pieces(
             _grow(cache)
         n_pieces = min(n_ends, <size_t> GROUP)
         _aim(cache, data, n, start, ends, n_pieces)
-        if cache.n_missed >= MANY_MISSED and tables.byte_keys != NULL:
-            _meet(cache, tables, data, start, ends, n_pieces)
-        else:
-            cache.n_missed = 0
         _look_up(cache, tables, data, start, ends, n_pieces, out)
         start = ends[n_pieces - 1] & ~GAP
         ends += n_pieces
@@ -169,13 +164,14 @@ cdef inline uint64_t _hash(const Cache* cache, uint64_t low, uint64_t high) noex
 
 
 cdef void _meet(
-    Cache* cache, const Tables* tables, const uint8_t* data, size_t start, const size_t* ends, size_t n_pieces
+    Cache* cache, const Tables* tables, const uint8_t* data, size_t first, size_t start, const size_t* ends,
+    size_t n_pieces,
 ) noexcept nogil:
-    """Where text is new: merge the group's new pieces side by side and remember them, before all are looked up."""
+    """From the first piece that is not here on: merge the group's new pieces side by side, and remember them."""
     cdef size_t i, length, n = 0, n_left = 0
     cdef Probe* probe = cache.probes
     cdef Merging* newcomers = cache.newcomers
-    for i in range(n_pieces):
+    for i in range(first, n_pieces):
         length = ends[i] - start
         if length <= MOST_BYTES and not _knows(cache, &probe[i], data + start, length):
             newcomers[n].piece = data + start
@@ -185,7 +181,6 @@ cdef void _meet(
                 prefetch(&tables.pieces[hash_bytes(data + start, length, 0) & tables.piece_mask])
             n += 1
         start = ends[i] & ~GAP
-    cache.n_missed = n
     for i in range(n):
         if not _is_token(cache, tables, &newcomers[i]):
             newcomers[n_left].piece = newcomers[i].piece
@@ -199,7 +194,7 @@ cdef void _meet(
 
 cdef inline bint _knows(const Cache* cache, const Probe* probe, const uint8_t* piece, size_t length) noexcept nogil:
     if length <= SHORT_BYTES:
-        return _find_short(cache, probe) != NULL
+        return _is_home(probe) or _find_short(cache, probe) != NULL
     return cache.n_long and _find_long(cache, probe.low, piece, length).hash
 
 
@@ -236,6 +231,7 @@ cdef int _look_up(
     cdef Entry* entry
     cdef uint32_t* to
     cdef size_t i, room = SHORT_BYTES + INLINE_IDS * n_pieces + 1
+    cdef bint met = tables.byte_keys == NULL
     ids_reserve(out, room)
     to = out.items + out.n
     for i in range(n_pieces):
@@ -249,6 +245,9 @@ cdef int _look_up(
             if i:
                 start = ends[i - 1] & ~GAP
             if not ends[i] & GAP:
+                if not met and not _knows(cache, &probe[i], data + start, ends[i] - start):
+                    met = True
+                    _meet(cache, tables, data, i, start, ends, n_pieces)
                 if ends[i] - start > SHORT_BYTES:
                     _long(cache, tables, data + start, ends[i] - start, out)
                 else:
@@ -272,7 +271,6 @@ cdef int _short(
             memcpy(out.items + out.n, cache.arena + entry.ids[0], SHORT_BYTES * sizeof(uint32_t))
         out.n += entry.n_ids
         return 0
-    cache.n_missed += 1
     encode_piece(tables, piece, length, out)
     _keep(cache, probe, out.items + before, <uint32_t> (out.n - before))
     return 0
@@ -297,7 +295,6 @@ cdef int _long(
             )
             out.n += slot.n_ids
             return 0
-    cache.n_missed += 1
     encode_piece(tables, piece, length, out)
     _keep_long(cache, hash, piece, length, out.items + before, out.n - before)
     return 0
@@ -308,6 +305,13 @@ cdef int _long(
 
 cdef inline Entry* _next_line(const Cache* cache, Entry* line) noexcept nogil:
     return &cache.entries[(line - cache.entries) ^ 2]
+
+
+cdef inline bint _is_home(const Probe* probe) noexcept nogil:
+    """Whether the piece is in its home line; without a branch, since either place is likely."""
+    cdef const Entry* line = probe.line
+    cdef uint64_t other = (line[0].low ^ probe.low) | (line[0].high ^ probe.high)
+    return (other == 0) | (((line[1].low ^ probe.low) | (line[1].high ^ probe.high)) == 0)
 
 
 cdef inline Entry* _find_short(const Cache* cache, const Probe* probe) noexcept nogil:
