@@ -151,6 +151,8 @@ def work(name: str, form: str, path: Path, vocabulary: Vocabulary, threads: int)
     _ = vocabulary.special_tokens
     if name in ("tokenizers", "kitoken"):
         vocabulary.tokenizer_json()
+    import numpy  # noqa: F401 - who wants arrays has it: for some libraries it would be part of the first call
+
     try:
         started = time.perf_counter()
         peer = peers.load(name, vocabulary)

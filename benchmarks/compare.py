@@ -37,10 +37,17 @@ SMALL_SHARE = 16  # of the text, for peers that would take long for all of it
 
 def main(arguments: list[str] | None = None) -> int:
     chosen = _parser().parse_args(arguments)
-    # Before any peer starts its threads: libraries with a pool of their own take these, too.
-    os.environ["RAYON_NUM_THREADS"] = os.environ["FASTBPE_NUM_THREADS"] = str(chosen.threads)
+    _limit_threads(chosen.threads)
     run: Callable[[argparse.Namespace], int] = chosen.run
     return run(chosen)
+
+
+def _limit_threads(threads: int) -> None:
+    """For who takes all cores unasked: before any pool is made, so many threads and, on Linux, so many cores."""
+    for variable in ("FASTBPE_NUM_THREADS", "RAYON_NUM_THREADS", "FASTOKENS_BPE_THREADS"):
+        os.environ[variable] = str(threads)
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -105,7 +112,7 @@ def _add_vocabulary(command: argparse.ArgumentParser) -> None:
 
 
 def _add_threads(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--threads", type=_at_least_one, default=os.cpu_count(), help='what "all cores" means')
+    command.add_argument("--threads", type=_at_least_one, default=_n_cores(), help='what "all cores" means')
 
 
 def _compare(chosen: argparse.Namespace) -> int:
@@ -201,6 +208,10 @@ def _single_patterns() -> list[str]:
     from fastbpe import PATTERNS
 
     return [name for name, pattern in PATTERNS.items() if isinstance(pattern, str)]
+
+
+def _n_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _names(joined: str) -> list[str]:

@@ -20,6 +20,7 @@ def machine(threads: int) -> dict[str, Any]:
         "processor": _processor(),
         "cores": os.cpu_count(),
         "threads": threads,
+        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,  # of others: "cores" tells more
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "versions": peers.versions(),
@@ -31,7 +32,7 @@ def print_machine(facts: Mapping[str, Any]) -> None:
         f"fastbpe {fastbpe.__version__}, Python {facts['python']}, {facts['processor']}, {facts['cores']} cores",
         end="",
     )
-    print(f", all cores: {facts['threads']} threads")
+    print(f", all cores: {facts['threads']} threads, load {facts['load']}")
     print(", ".join(f"{package} {version}" for package, version in facts["versions"].items()))
 
 

@@ -15,6 +15,7 @@ from texts import cut, fresh
 
 DOCUMENT_BYTES = 2000
 SHORT_BYTES = 100
+ALL_CORES = ", all cores"
 SHORT_TEXT_BYTES = 4_000_000  # of short strings: what each costs does not depend on how many there are
 
 
@@ -77,13 +78,9 @@ class Row:
 
 
 def rows(command: str, threads: int) -> list[Row]:
-    """The rows of a command, those for one thread only once."""
+    """The rows of a command; with one thread, those for all cores are left out, as they are there already."""
     chosen = [row for row in _ROWS if row.command == command]
-    return [row for row in chosen if not (threads == 1 and row.threads == 1 and _has_twin(row, chosen))]
-
-
-def _has_twin(row: Row, others: list[Row]) -> bool:
-    return any(other.threads == 0 and other.run is row.run and other.inputs is row.inputs for other in others)
+    return [row for row in chosen if threads > 1 or not row.title.endswith(ALL_CORES)]
 
 
 def _text(material: Material) -> str:
@@ -189,7 +186,7 @@ def _bytes_of_short(material: Material) -> int:
 def _many(command: str, title: str, bar: float, dream: float, *how: Any) -> list[Row]:
     """The row twice: on all cores, and on one thread."""
     return [
-        Row(command, f"{title}, all cores", bar, dream, *how),
+        Row(command, title + ALL_CORES, bar, dream, *how),
         Row(command, f"{title}, one thread", bar, dream, *how, threads=1),
     ]
 
