@@ -1,4 +1,4 @@
-from libc.stdint cimport int64_t
+from libc.stdint cimport int64_t, uint32_t
 
 from fastbpe._core.merge cimport Ids
 from fastbpe._core.output cimport KeptInts
@@ -14,7 +14,8 @@ cdef struct Job:
     bint is_part
     size_t start  # of a part, in units
     size_t end
-    Ids ids
+    uint32_t* ids  # in the arena, or if that is full, of its own
+    bint owns_ids
     size_t n_ids
     size_t offset  # of its ids among those of all jobs
     int done
@@ -29,6 +30,9 @@ cdef class Jobs:
     cdef Text* _texts
     cdef size_t _n_texts
     cdef size_t* _counts  # of ids, for each text that is not in parts
+    cdef uint32_t* _arena
+    cdef size_t _arena_n
+    cdef size_t _arena_capacity
     cdef Job* _jobs
     cdef readonly size_t n_jobs
     cdef size_t _capacity
@@ -45,6 +49,7 @@ cdef class Jobs:
     cdef int _wait(self, list others) except -1
     cdef bint _do_jobs(self, Scratch* scratch, size_t n_jobs) except -1
     cdef int _do(self, Job* job, Scratch* scratch) except -1 nogil
+    cdef int _keep(self, Job* job, const uint32_t* ids, size_t n_ids) except -1 nogil
     cdef int append_ids(self, Ids* out, int n_threads) except -1
     cdef void add_counts(self, int64_t* counts) noexcept
     cdef list to_lists(self, KeptInts ints, int n_threads)

@@ -8,11 +8,12 @@ The calling thread works as well, so that a pool that has no thread to spare mak
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint32_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy
 
 from fastbpe._core.cuts cimport text_cut
-from fastbpe._core.merge cimport Ids, ids_free, ids_reserve
+from fastbpe._core.memory cimport use_huge_pages
+from fastbpe._core.merge cimport Ids, ids_reserve
 from fastbpe._core.output cimport KeptInts, new_list
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport SpecialMatcher
@@ -26,16 +27,18 @@ cdef extern from *:
     """
     #ifdef _MSC_VER
     #include <intrin.h>
-    static size_t fastbpe_take(size_t *at) { return (size_t)_InterlockedExchangeAdd64((volatile long long *)at, 1); }
+    static size_t fastbpe_add(size_t *at, size_t n) {
+        return (size_t)_InterlockedExchangeAdd64((volatile long long *)at, (long long)n);
+    }
     static void fastbpe_set(int *flag) { _InterlockedExchange((volatile long *)flag, 1); }
     static int fastbpe_is_set(int *flag) { return _InterlockedOr((volatile long *)flag, 0); }
     #else
-    static size_t fastbpe_take(size_t *at) { return __atomic_fetch_add(at, 1, __ATOMIC_RELAXED); }
+    static size_t fastbpe_add(size_t *at, size_t n) { return __atomic_fetch_add(at, n, __ATOMIC_RELAXED); }
     static void fastbpe_set(int *flag) { __atomic_store_n(flag, 1, __ATOMIC_RELEASE); }
     static int fastbpe_is_set(int *flag) { return __atomic_load_n(flag, __ATOMIC_ACQUIRE); }
     #endif
     """
-    size_t take_number "fastbpe_take"(size_t* at) noexcept nogil
+    size_t add "fastbpe_add"(size_t* at, size_t n) noexcept nogil
     void set_flag "fastbpe_set"(int* flag) noexcept nogil
     bint is_set "fastbpe_is_set"(int* flag) noexcept nogil
 
@@ -59,7 +62,7 @@ cdef class Jobs:
         self._counting = counting
         self._owners = list(texts)
         self._errors = {}
-        cdef size_t i, n = len(self._owners)
+        cdef size_t i, n_units = 0, n = len(self._owners)
         self._texts = <Text*> calloc(n + 1, sizeof(Text))
         self._counts = <size_t*> calloc(n + 1, sizeof(size_t))
         if self._texts == NULL or self._counts == NULL:
@@ -67,12 +70,22 @@ cdef class Jobs:
         for i in range(n):
             text_of(self._owners[i], &self._texts[i])
             self._n_texts += 1
+            n_units += self._texts[i].n
         self._plan()
+        if not counting:
+            # One block for what all threads make: fresh memory is dear, and on huge pages less so. More than is
+            # needed, which costs nothing until it is touched.
+            self._arena = <uint32_t*> malloc(n_units * sizeof(uint32_t))
+            if self._arena != NULL:
+                self._arena_capacity = n_units
+                use_huge_pages(self._arena, n_units * sizeof(uint32_t))
 
     def __dealloc__(self):
         cdef size_t i
         for i in range(self.n_jobs):
-            ids_free(&self._jobs[i].ids)
+            if self._jobs[i].owns_ids:
+                free(self._jobs[i].ids)
+        free(self._arena)
         for i in range(self._n_texts):
             text_release(&self._texts[i])
         free(self._jobs)
@@ -114,7 +127,7 @@ cdef class Jobs:
             if jobs == NULL:
                 raise MemoryError(f"no memory for {capacity} jobs")
             self._jobs, self._capacity = jobs, capacity
-        self._jobs[self.n_jobs] = Job(first, n_texts, False, 0, 0, Ids(NULL, 0, 0), 0, 0, 0)
+        self._jobs[self.n_jobs] = Job(first, n_texts, False, 0, 0, NULL, False, 0, 0, 0)
         self.n_jobs += 1
         return &self._jobs[self.n_jobs - 1]
 
@@ -159,7 +172,7 @@ cdef class Jobs:
             with nogil:
                 while n_jobs and more:
                     more = not is_set(&self._stopped)
-                    number = take_number(&self._next) if more else self.n_jobs
+                    number = add(&self._next, 1) if more else self.n_jobs
                     more = number < self.n_jobs
                     if more:
                         self._do(&self._jobs[number], scratch)
@@ -188,10 +201,20 @@ cdef class Jobs:
                 self._counts[text] = scratch.ids.n - before
         if self._counting:
             return 0
-        job.n_ids = scratch.ids.n
-        ids_reserve(&job.ids, job.n_ids)
-        memcpy(job.ids.items, scratch.ids.items, job.n_ids * sizeof(uint32_t))
-        job.ids.n = job.n_ids
+        return self._keep(job, scratch.ids.items, scratch.ids.n)
+
+    cdef int _keep(self, Job* job, const uint32_t* ids, size_t n_ids) except -1 nogil:
+        cdef size_t at = add(&self._arena_n, n_ids)
+        if at + n_ids <= self._arena_capacity:
+            job.ids = self._arena + at
+        else:
+            job.ids = <uint32_t*> malloc((n_ids + 1) * sizeof(uint32_t))
+            if job.ids == NULL:
+                with gil:
+                    raise MemoryError(f"no memory for {n_ids} token ids")
+            job.owns_ids = True
+        memcpy(job.ids, ids, n_ids * sizeof(uint32_t))
+        job.n_ids = n_ids
         return 0
 
     # What came of them
@@ -217,11 +240,11 @@ cdef class Jobs:
         cdef Job* job
         with nogil:
             while True:
-                number = take_number(&self._next_copy)
+                number = add(&self._next_copy, 1)
                 if number >= self.n_jobs:
                     break
                 job = &self._jobs[number]
-                memcpy(self._out.items + job.offset, job.ids.items, job.n_ids * sizeof(uint32_t))
+                memcpy(self._out.items + job.offset, job.ids, job.n_ids * sizeof(uint32_t))
 
     cdef void add_counts(self, int64_t* counts) noexcept:
         """Store how many ids each text has."""
@@ -275,13 +298,11 @@ cdef class Jobs:
                 total += self._jobs[i].n_ids
             made = new_list(total)
             for i in range(number, behind):
-                ints.fill(made, at, self._jobs[i].ids.items, self._jobs[i].n_ids)
+                ints.fill(made, at, self._jobs[i].ids, self._jobs[i].n_ids)
                 at += self._jobs[i].n_ids
             out.append(made)
         else:
             for text in range(job.first, job.first + job.n_texts):
-                out.append(ints.to_list(job.ids.items + at, self._counts[text]))
+                out.append(ints.to_list(job.ids + at, self._counts[text]))
                 at += self._counts[text]
-        for i in range(number, behind):
-            ids_free(&self._jobs[i].ids)
         return 0

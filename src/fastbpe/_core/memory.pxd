@@ -6,6 +6,7 @@ cdef extern from *:
     """
     #include <stdint.h>
     #include <stdlib.h>
+    #include <string.h>
     #ifdef __linux__
     #include <sys/mman.h>
     #endif
@@ -23,14 +24,15 @@ cdef extern from *:
     #endif
     }
 
-    /* n_bytes of zeros at a multiple of 64 bytes, large ones at one of 2 MB; *block is what to free. */
+    /* n_bytes of zeros at a multiple of 64 bytes; large ones on huge pages of their own. *block is what to free. */
     static inline void *fastbpe_zeros(size_t n_bytes, void **block) {
-        size_t unit = n_bytes >= FASTBPE_HUGE ? FASTBPE_HUGE : 64;
-        char *memory = (char *)(*block = calloc(1, n_bytes + unit));
+        size_t unit = n_bytes > FASTBPE_HUGE / 4 ? FASTBPE_HUGE : 64;
+        n_bytes = (n_bytes + unit - 1) / unit * unit;
+        char *memory = (char *)(*block = malloc(n_bytes + unit));
         if (memory == NULL) return NULL;
         memory += unit - (uintptr_t)memory % unit;
-        fastbpe_use_huge_pages(memory, n_bytes);
-        return memory;
+        fastbpe_use_huge_pages(memory, n_bytes); /* calloc might touch them before */
+        return memset(memory, 0, n_bytes);
     }
 
     #ifdef __GNUC__
