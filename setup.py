@@ -7,7 +7,8 @@ from pathlib import Path
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-CORE = Path("src/fastbpe/_core")
+PACKAGE = Path("src/fastbpe")
+CORE = PACKAGE / "_core"
 
 if sys.platform == "win32":
     compile_args, link_args = ["/O2"], []
@@ -19,13 +20,13 @@ else:
 
 extensions = [
     Extension(
-        f"fastbpe._core.{source.stem}",
+        ".".join(source.relative_to("src").with_suffix("").parts),
         [source.as_posix()],
         depends=[header.as_posix() for header in sorted((CORE / "simd").glob("*.h"))],
         extra_compile_args=compile_args,
         extra_link_args=link_args,
     )
-    for source in sorted(CORE.glob("*.pyx"))
+    for source in sorted(PACKAGE.rglob("*.pyx"))
 ]
 
 setup(

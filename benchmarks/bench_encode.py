@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
+import pytest
+
 import fastbpe
+from fastbpe._core.encoder import Encoder
+from fastbpe._core.scanner import Scanner, paths
+from fastbpe.splitting.recognise import recognise
 
 TEXT_BYTES_OF_A_CALL = 100
 
@@ -13,12 +19,29 @@ def bench_split(benchmark: Any, tokenizer: fastbpe.Tokenizer, text: str) -> None
     benchmark(tokenizer._splitter.ends, text)
 
 
+@pytest.mark.parametrize("path", paths())
+@pytest.mark.parametrize("pattern", ["gpt2", "cl100k", "o200k"])
+def bench_scan(benchmark: Any, text: str, pattern: str, path: str) -> None:
+    """Boundaries only, counted; ASCII, as making UTF-8 of other text costs more than that."""
+    spec = recognise(fastbpe.PATTERNS[pattern])
+    benchmark(Scanner(**asdict(spec), path=path).count, text.encode("ascii", "ignore").decode())
+
+
 def bench_encode_one_text(benchmark: Any, tokenizer: fastbpe.Tokenizer, text: str) -> None:
     benchmark(tokenizer.encode_ordinary, text)
 
 
 def bench_encode_one_text_to_numpy(benchmark: Any, tokenizer: fastbpe.Tokenizer, text: str) -> None:
     benchmark(tokenizer.encode_to_numpy, text)
+
+
+def bench_lists_of_one_text(benchmark: Any, tokenizer: fastbpe.Tokenizer, text: str) -> None:
+    """One thread, as above it may be more: what is above bench_ids_of_one_text is the list."""
+    benchmark(tokenizer.encode_ordinary, text, num_threads=1)
+
+
+def bench_ids_of_one_text(benchmark: Any, tokenizer: fastbpe.Tokenizer, text: str) -> None:
+    benchmark(tokenizer.encode_to_numpy, text, num_threads=1)
 
 
 def bench_count_one_text(benchmark: Any, tokenizer: fastbpe.Tokenizer, text: str) -> None:
@@ -35,6 +58,12 @@ def bench_encode_short_string(benchmark: Any, tokenizer: fastbpe.Tokenizer, text
     benchmark(tokenizer.encode, short)
 
 
+def bench_merge_every_piece(benchmark: Any, tokenizer: fastbpe.Tokenizer, text: str) -> None:
+    """Without a cache that could hold the pieces: every one is merged."""
+    encoder = Encoder(tokenizer._vocabulary, tokenizer._splitter, tokenizer.n_vocab, cache_bytes=0)
+    benchmark(encoder.count, text, num_threads=1)
+
+
 def bench_merge_one_long_piece(benchmark: Any, unsplit: fastbpe.Tokenizer, text: str) -> None:
     benchmark(unsplit.encode_ordinary, text[:500_000])
 
@@ -45,3 +74,12 @@ def bench_merge_a_run_of_one_letter(benchmark: Any, unsplit: fastbpe.Tokenizer) 
 
 def bench_decode(benchmark: Any, tokenizer: fastbpe.Tokenizer, text: str) -> None:
     benchmark(tokenizer.decode, tokenizer.encode_ordinary(text))
+
+
+def bench_decode_array(benchmark: Any, tokenizer: fastbpe.Tokenizer, text: str) -> None:
+    benchmark(tokenizer.decode, tokenizer.encode_to_numpy(text))
+
+
+def bench_decode_batch_of_documents(benchmark: Any, tokenizer: fastbpe.Tokenizer, text: str) -> None:
+    documents = [text[at : at + 2000] for at in range(0, len(text), 2000)]
+    benchmark(tokenizer.decode_batch, tokenizer.encode_ordinary_batch(documents))

@@ -1,9 +1,16 @@
-"""fastbpe beside its peers, on one machine in one run: `python benchmarks/compare.py split`.
+"""fastbpe beside its peers, on one machine in one run, with the bar that fastbpe sets itself for every row.
 
-    python benchmarks/compare.py split [--pattern cl100k] [--text FILE]... [--rounds 5] [--json FILE]
+    python benchmarks/compare.py encode|decode|short|batch|count|files [--cold] [--vocab cl100k] [--text english]
+        [--peers tiktoken,gigatoken] [--threads N] [--rounds 5] [--json FILE] [--plot FILE]
+    python benchmarks/compare.py train [--vocab-size 32000] [--pattern gpt2] [--text english] …
+    python benchmarks/compare.py split [--pattern cl100k] [--text FILE]...
 
-Results are compared before anything is timed; rounds are interleaved, so that a slow moment hits everybody; the
-median counts. Peers come from the [bench] extra; one that is missing is named and left out.
+Outputs are compared before anything is timed: a peer whose ids are not tiktoken's is named and not timed. Rounds
+go from peer to peer in turning order; every call gets texts made anew, outside the clock. The median counts.
+"cores" is processor time by time: above 1, a library has used more than one. Peers come from the [bench] extra;
+one that is missing, or has no such workload, is named and left out.
+
+--cold: every measurement in a process of its own on a text that it has never seen; see cold.py.
 """
 
 from __future__ import annotations
@@ -11,128 +18,209 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
-import statistics
 import sys
-import sysconfig
-import time
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-import fastbpe
-from fastbpe._core.scanner import Scanner, paths
-from fastbpe._core.splitter import RegexSplitter, Splitter
-from fastbpe.splitting import engine_of
-from fastbpe.splitting.recognise import recognise
-from fastbpe.splitting.to_regex import compile_regex
-from peers.splitters import peers
+import peers
+import report
+import texts
+from peers.trainers import TRAINERS
+from vocabularies import NAMES as VOCABULARIES
+from vocabularies import Vocabulary
+from workloads import COMMANDS
 
-DATA = Path(os.environ.get("FASTBPE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "corpus"
-MOST_BYTES = 20_000_000
-SLOW_BYTES = 1_000_000  # what those below 100 MB/s get: their speed does not depend on it
-
-Count = Callable[[str], int]
+COLD_FORMS = {"encode": ("text",), "batch": ("flat", "lists")}
+SMALL_SHARE = 16  # of the text, for peers that would take long for all of it
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
+    chosen = _parser().parse_args(arguments)
+    # Before any peer starts its threads: libraries with a pool of their own take these, too.
+    os.environ["RAYON_NUM_THREADS"] = os.environ["FASTBPE_NUM_THREADS"] = str(chosen.threads)
+    run: Callable[[argparse.Namespace], int] = chosen.run
+    return run(chosen)
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    commands = parser.add_subparsers(required=True)
+    commands = parser.add_subparsers(required=True, metavar="WORKLOAD")
+    for name in COMMANDS:
+        command = commands.add_parser(name)
+        _add_vocabulary(command)
+        _add_text(command, rounds=5)
+        command.add_argument("--peers", type=_names, default=list(peers.ENCODERS), help="names, joined by commas")
+        if name in COLD_FORMS:
+            command.add_argument("--cold", action="store_true", help="first passes, each in a fresh process")
+        command.set_defaults(run=_compare, workload=name)
     split = commands.add_parser("split", help="finding the pieces of a text, one thread, boundaries only")
-    names = [name for name, pattern in fastbpe.PATTERNS.items() if isinstance(pattern, str)]
-    split.add_argument("--pattern", default="cl100k", choices=names)
-    split.add_argument(
-        "--text", action="append", type=Path, help="UTF-8 files; default: english, multilingual, code"
-    )
+    split.add_argument("--pattern", default="cl100k", choices=_single_patterns())
+    split.add_argument("--text", action="append", help="a text or file; default: english, multilingual, code")
     split.add_argument("--rounds", type=int, default=5)
     split.add_argument("--json", type=Path, help="write the figures there too")
-    arguments = parser.parse_args()
-    python = platform.python_version()
-    print(f"fastbpe {fastbpe.__version__}, Python {python}, {_processor()}, {os.cpu_count()} cores")
-    results = {name: compare_split(name, text, arguments) for name, text in _texts(arguments.text).items()}
-    if arguments.json:
-        arguments.json.write_text(json.dumps(results, indent=1), encoding="utf-8")
+    split.set_defaults(run=_split, threads=1)
+    train = commands.add_parser("train", help="learning a vocabulary, every run in a fresh process")
+    train.add_argument("--vocab-size", type=int, default=32_000)
+    train.add_argument(
+        "--pattern", default="gpt2", choices=_single_patterns(), help="the one that all trainers have"
+    )
+    train.add_argument("--peers", type=_trainers, default=list(TRAINERS), help="names, joined by semicolons")
+    _add_text(train, rounds=3)
+    train.set_defaults(run=_train, workload="train")
+    _add_workers(commands)
+    return parser
+
+
+def _add_workers(commands: Any) -> None:
+    """Hidden commands: one measurement in a process of its own."""
+    cold = commands.add_parser("cold-worker")
+    cold.add_argument("peer")
+    cold.add_argument("form")
+    cold.add_argument("path", type=Path)
+    _add_vocabulary(cold)
+    _add_threads(cold)
+    cold.set_defaults(run=_cold_work)
+    train = commands.add_parser("train-worker")
+    train.add_argument("name")
+    train.add_argument("path", type=Path)
+    train.add_argument("vocab_size", type=int)
+    train.add_argument("pattern")
+    _add_threads(train)
+    train.set_defaults(run=_train_work)
+
+
+def _add_text(command: argparse.ArgumentParser, rounds: int) -> None:
+    command.add_argument("--text", default="english", help=f"{', '.join(texts.NAMES)}, or a UTF-8 file")
+    command.add_argument("--n-bytes", type=int, help="how much of it")
+    command.add_argument("--rounds", type=_at_least_one, default=rounds)
+    command.add_argument("--json", type=Path, metavar="FILE", help="write every measurement there")
+    command.add_argument("--plot", type=Path, metavar="FILE", help="draw a bar chart there (.png, .svg)")
+    _add_threads(command)
+
+
+def _add_vocabulary(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--vocab", default="cl100k", help=f"{', '.join(VOCABULARIES)}, or a .tiktoken file")
+    command.add_argument("--pattern", default="cl100k", help="the split pattern for a .tiktoken file")
+
+
+def _add_threads(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--threads", type=_at_least_one, default=os.cpu_count(), help='what "all cores" means')
+
+
+def _compare(chosen: argparse.Namespace) -> int:
+    vocabulary = Vocabulary(chosen.vocab, chosen.pattern)
+    how = _cold if getattr(chosen, "cold", False) else _warm
+    return _reported(chosen, vocabulary.shown(), lambda: how(chosen, vocabulary))
+
+
+def _train(chosen: argparse.Namespace) -> int:
+    from trainings import compare_training
+
+    text = texts.read(chosen.text, chosen.n_bytes)
+    return _reported(
+        chosen,
+        f"{chosen.vocab_size} ids",
+        lambda: compare_training(
+            chosen.peers, text, chosen.vocab_size, chosen.pattern, chosen.threads, chosen.rounds
+        ),
+    )
+
+
+def _reported(chosen: argparse.Namespace, what: str, measure: Callable[[], list[dict[str, Any]]]) -> int:
+    """Print the machine, measure, and write what --json and --plot ask for."""
+    if chosen.plot:
+        report.need_matplotlib()
+    facts = report.machine(chosen.threads)
+    report.print_machine(facts)
+    print(what)
+    results = measure()
+    if chosen.json:
+        facts |= {"vocabulary": what, "text": chosen.text}
+        chosen.json.write_text(json.dumps({"run": facts, "rows": results}, indent=1), encoding="utf-8")
+    if chosen.plot:
+        report.plot(chosen.plot, f"{chosen.workload}, {chosen.text}", results)
     return 0
 
 
-def compare_split(name: str, text: str, arguments: argparse.Namespace) -> dict[str, float]:
-    """MB/s of every splitter on one text, printed as a table and returned by name."""
-    slow = text[: SLOW_BYTES // 2]
-    runs: dict[str, tuple[Count, str]] = {}
-    for splitter, count in _ours(arguments.pattern).items():
-        runs[splitter] = count, text if splitter.startswith("fastbpe scanner") else text[: len(text) // 4]
-    wanted = runs["fastbpe regex tier"][0](slow)
-    runs["fastbpe regex tier"] = runs["fastbpe regex tier"][0], slow
-    for peer, count_of_peer, why_not in peers(arguments.pattern):
-        if count_of_peer is None:
-            print(f"left out: {peer}: {why_not}")
-        else:
-            runs[peer] = count_of_peer, slow
-    for splitter, (count, _) in runs.items():
-        # Peers have another Unicode; the first half megabyte of ordinary text shows no difference.
-        if count(slow) != wanted:
-            print(f"{splitter} finds {count(slow):,} pieces, not {wanted:,}: its speed is no comparison")
-    seconds: dict[str, list[float]] = {splitter: [] for splitter in runs}
-    for _ in range(arguments.rounds):
-        for splitter, (count, part) in runs.items():
-            seconds[splitter].append(_seconds(count, part))
-            if splitter.startswith("fastbpe") and not splitter.endswith("regex tier"):
-                # Boundaries only: without making the text UTF-8, which is all that "no splitting" does.
-                seconds[splitter][-1] -= _seconds(Splitter().count, part)
-    speeds = {
-        splitter: len(runs[splitter][1].encode()) / statistics.median(times) / 1e6
-        for splitter, times in seconds.items()
-    }
-    base = next(speed for splitter, speed in speeds.items() if splitter.startswith("regex "))
-    print(f"\n{name}, {len(text.encode()):,} bytes, pattern {arguments.pattern}\n")
-    print("| splitter | MB/s, median | × regex |\n|---|---:|---:|")
-    for splitter, speed in speeds.items():
-        print(f"| {splitter} | {speed:,.0f} | {speed / base:.1f} |")
-    return speeds
+def _warm(chosen: argparse.Namespace, vocabulary: Vocabulary) -> list[dict[str, Any]]:
+    from rounds import run_row
+    from workloads import Material, rows
+
+    loaded, missing = peers.load_all(chosen.peers, vocabulary)
+    report.print_notes(missing)
+    if not loaded:
+        raise SystemExit("no peer is left to compare")
+    reference = loaded.get("tiktoken") or loaded.get("sentencepiece") or next(iter(loaded.values()))
+    text = texts.read(chosen.text, chosen.n_bytes)
+    whole = Material(text, reference, chosen.threads)
+    small = Material(text[: len(text) // SMALL_SHARE + 1], reference, chosen.threads)
+    print(f"text {chosen.text}: {whole.n_bytes:,} bytes, {chosen.rounds} rounds, warm")
+    results = []
+    for row in rows(chosen.workload, chosen.threads):
+        outcome = run_row(row, loaded, whole, small, chosen.rounds)
+        report.print_outcome(outcome)
+        results.append(report.as_json(outcome))
+    return results
 
 
-def _seconds(count: Count, text: str) -> float:
-    started = time.perf_counter()
-    count(text)
-    return time.perf_counter() - started
+def _cold(chosen: argparse.Namespace, vocabulary: Vocabulary) -> list[dict[str, Any]]:
+    from cold import COLD_BYTES, compare_cold
+
+    text = texts.read(chosen.text, chosen.n_bytes or COLD_BYTES)
+    print(f"text {chosen.text}, {chosen.rounds} rounds, cold")
+    forms = COLD_FORMS[chosen.workload]
+    return compare_cold(chosen.peers, vocabulary, text, forms, chosen.threads, chosen.rounds)
 
 
-def _ours(pattern_name: str) -> dict[str, Count]:
-    """Every tier of our own for a named pattern."""
-    text = fastbpe.PATTERNS[pattern_name]
-    assert isinstance(text, str)
-    spec = recognise(text)
-    assert spec is not None
-    ours: dict[str, Count] = {
-        f"fastbpe scanner, {path}": Scanner(**asdict(spec), path=path).count for path in paths()
-    }
-    engine = engine_of(text)
-    assert engine is not None
-    ours["fastbpe engine"] = engine.count
-    ours["fastbpe regex tier"] = RegexSplitter(compile_regex(text)).count
-    return ours
+def _train_work(chosen: argparse.Namespace) -> int:
+    from trainings import work
+
+    work(chosen.name, chosen.path, chosen.vocab_size, chosen.pattern)
+    return 0
 
 
-def _texts(files: list[Path] | None) -> dict[str, str]:
-    """The texts to split, at most 20 MB each: those given, or corpora and the standard library."""
-    chosen = files or [path for path in (DATA / "english.txt", DATA / "multilingual.txt") if path.exists()]
-    texts = {path.name: path.read_bytes()[:MOST_BYTES].decode(errors="ignore") for path in chosen}
-    if not files:
-        if "english.txt" in texts:
-            ascii_only = texts["english.txt"].encode("ascii", "ignore").decode()
-            texts = {"english.txt without what is not ASCII": ascii_only, **texts}
-        sources = sorted(Path(sysconfig.get_paths()["stdlib"]).glob("**/*.py"))
-        code = b"".join(path.read_bytes() for path in sources if "site-packages" not in path.parts)
-        texts["the standard library"] = code[:MOST_BYTES].decode(errors="ignore")
-    return texts
+def _cold_work(chosen: argparse.Namespace) -> int:
+    from cold import work
+
+    work(chosen.peer, chosen.form, chosen.path, Vocabulary(chosen.vocab, chosen.pattern), chosen.threads)
+    return 0
 
 
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or "unknown processor"
+def _split(chosen: argparse.Namespace) -> int:
+    from splits import compare_split, split_texts
+
+    report.print_machine(report.machine(chosen.threads))
+    results = {name: compare_split(name, text, chosen) for name, text in split_texts(chosen.text).items()}
+    if chosen.json:
+        chosen.json.write_text(json.dumps(results, indent=1), encoding="utf-8")
+    return 0
+
+
+def _single_patterns() -> list[str]:
+    from fastbpe import PATTERNS
+
+    return [name for name, pattern in PATTERNS.items() if isinstance(pattern, str)]
+
+
+def _names(joined: str) -> list[str]:
+    names = joined.split(",")
+    if unknown := [name for name in names if name not in peers.ENCODERS]:
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(peers.ENCODERS)}")
+    return names if "fastbpe" in names else ["fastbpe", *names]
+
+
+def _trainers(joined: str) -> list[str]:
+    names = joined.split(";")
+    if unknown := [name for name in names if name not in TRAINERS]:
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {'; '.join(TRAINERS)}")
+    return names if "fastbpe" in names else ["fastbpe", *names]
+
+
+def _at_least_one(text: str) -> int:
+    if (number := int(text)) < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return number
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 
@@ -19,20 +20,28 @@ def peers(pattern_name: str) -> Iterator[tuple[str, Count | None, str]]:
             yield package, None, str(error)
 
 
+def without_possessives(pattern: str) -> str:
+    """A named pattern without possessive repetition: it means the same, and not every library reads the other."""
+    return re.sub(r"([+*?]|\{\d+,\d*\})\+", r"\1", pattern) if "++" in pattern else pattern
+
+
+def for_oniguruma(pattern: str) -> str:
+    """The same for Oniguruma, to which `{1,3}+` is a repeated repetition and `$` the end of a line."""
+    return without_possessives(pattern).replace(r"\s+$", r"\s+(?![\s\S])")
+
+
 def _regex(pattern_name: str) -> Count:
     import regex
 
     # Its own \p{…}, of a later Unicode: what a user of the package would write.
-    compiled = regex.compile(_text(pattern_name))
+    compiled = regex.compile(text_of(pattern_name))
     return lambda text: len(compiled.findall(text))
 
 
 def _tokenizers(pattern_name: str) -> Count:
     from tokenizers import Regex, pre_tokenizers
 
-    # Oniguruma reads `{1,3}+` as a repeated repetition; the plain form means the same here.
-    pattern = _text(pattern_name).replace("}+", "}")
-    split = pre_tokenizers.Split(Regex(pattern), "isolated")
+    split = pre_tokenizers.Split(Regex(for_oniguruma(text_of(pattern_name))), "isolated")
     return lambda text: len(split.pre_tokenize_str(text))
 
 
@@ -44,7 +53,7 @@ def _gigatoken(pattern_name: str) -> Count:
     return lambda text: sum(1 for _ in gigatoken.pretokenizer(text.encode()))
 
 
-def _text(pattern_name: str) -> str:
+def text_of(pattern_name: str) -> str:
     text = PATTERNS[pattern_name]
     if not isinstance(text, str):
         raise LookupError(f"{pattern_name} is several patterns")

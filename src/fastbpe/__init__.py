@@ -18,6 +18,7 @@ from fastbpe.errors import (
     TrainingWarning,
     VocabularyError,
 )
+from fastbpe.files import FilesSummary
 from fastbpe.patterns import PATTERNS
 from fastbpe.tokenizer import Tokenizer, load
 from fastbpe.training import train
@@ -25,6 +26,7 @@ from fastbpe.training import train
 __all__ = [
     "PATTERNS",
     "FastbpeError",
+    "FilesSummary",
     "FormatError",
     "InvalidTokenError",
     "PatternError",

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fastbpe.errors import VocabularyError
 from fastbpe.patterns import PatternLike
 
 Buffer = bytes | bytearray | memoryview
@@ -23,7 +22,7 @@ class Model:
     tokens: the bytes of each ordinary id, b"" where an id is none; None where `tables` holds them.
     merges_rule: what makes a pair: "ranks" (every split of a token, by the token's id) or "merges" (the list).
     merges: that list: uint32 triples (left id, right id, merged id), best first, little-endian.
-    tables: the core's ready-made buffers, by name; None where they must be built.
+    tables: the core's ready-made buffers, by name: those of the tokens, or all; None where `tokens` is given.
     pattern: the split pattern, or several to apply one after another; None: no splitting.
     fingerprint: as the file gives it, "" where it gives none.
     """
@@ -38,22 +37,6 @@ class Model:
     name: str | None = None
     fingerprint: str = ""
     training: Mapping[str, Any] = field(default_factory=dict)
-
-    def token_list(self) -> list[bytes]:
-        """The bytes of each ordinary id."""
-        if self.tokens is not None:
-            return self.tokens
-        assert self.tables is not None
-        flat, ends = bytes(self.tables["token_bytes"]), memoryview(self.tables["token_ends"])
-        if len(ends) % 4:
-            raise VocabularyError(f"table 'token_ends': {len(ends)} bytes do not hold whole ids")
-        tokens, start = [], 0
-        for end in ends.cast("B").cast("I"):
-            if not start <= end <= len(flat):
-                raise VocabularyError(f"table 'token_ends': {end} follows {start}, of {len(flat)} bytes")
-            tokens.append(flat[start:end])
-            start = end
-        return tokens
 
     def merge_list(self) -> list[tuple[int, int, int]] | None:
         """(left id, right id, merged id), best first; None where ranks decide."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -140,6 +139,8 @@ def _mistaken_name(text: str) -> str | None:
     if not re.fullmatch(r"[A-Za-z0-9_-]+", text) or not re.search(r"[A-Za-z]", text):
         return None
     plain = text.lower().removesuffix("_base").replace("_", "").replace("-", "")
+    import difflib  # here: 5 ms, for an error
+
     close = difflib.get_close_matches(plain, PATTERNS, n=1, cutoff=0.7)
     near = _ALSO_CALLED.get(plain) or next(iter(close), "")
     return near if near or re.search(r"[0-9_]", text) else None

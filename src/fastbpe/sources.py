@@ -1,30 +1,54 @@
-"""Where text comes from: paths of txt and jsonl files, also .gz, or documents as str or bytes."""
+"""Where text comes from: txt, jsonl and parquet files, also .gz or .zst, or documents as str or bytes."""
 
 from __future__ import annotations
 
-import gzip
+import codecs
+import glob
 import json
 import os
-import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, NamedTuple, cast
 
+from fastbpe import unpacking
 from fastbpe.errors import FormatError
 
 Document = str | bytes
 Path_ = str | os.PathLike[str]
 Source = Path_ | Iterable[Path_ | Document]
+#: Given whole characters of UTF-8, the last place where the text may be cut in two, or 0.
+Cut = Callable[[bytes], int]
+
+BLOCK = 1 << 20  # bytes read at a time: enough that a call costs nothing, little enough to hold many
+_ROWS = 256  # of a parquet file at a time; a row may be a whole book
+_KINDS = {".txt": "txt", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+_REFUSED = (".bz2", ".xz", ".zip", ".7z", ".lz4")
 
 
-def documents(source: Source, *, field: str = "text") -> Iterator[Document]:
-    """The documents of a source, one after another.
+class Stretch(NamedTuple):
+    """A document, or a part of one that is too long to hold.
 
-    source: a path; or an iterable of documents (str, bytes) or of paths (os.PathLike; a list or tuple of str
-    that all name files counts as paths). A txt file is one document, a jsonl file one a line, under `field`.
+    ends: the document ends with it. offset: how far into the file it goes, in bytes as unpacked, or in rows of a
+    parquet file. number: how many lines or documents of the file end up to there. n_stored: how many bytes of the
+    file as it is stored were read for it.
+    """
+
+    text: Document
+    ends: bool
+    offset: int
+    number: int
+    n_stored: int
+
+
+def documents(source: Source, *, field: str = "text", cut: Cut | None = None) -> Iterator[Document]:
+    """The documents of a source, one after another; long txt files come in parts, cut at places that `cut` allows.
+
+    source: a path, a folder or a pattern of paths (see `files_of`); or an iterable of documents (str, bytes) or of
+    paths (os.PathLike; a list or tuple of str that all name files counts as paths). A txt file is one document, a
+    jsonl file one a line, a parquet file one a row, under `field`.
     """
     if isinstance(source, (str, os.PathLike)):
-        yield from _read(Path(source), field)
+        yield from _texts_of(source, field, cut)
         return
     if isinstance(source, bytes):
         raise TypeError("source is bytes: give a path, or a list of documents, e.g. [text]")
@@ -33,7 +57,7 @@ def documents(source: Source, *, field: str = "text") -> Iterator[Document]:
     as_paths = _all_name_files(source)
     for number, item in enumerate(source):
         if isinstance(item, os.PathLike) or as_paths:
-            yield from _read(Path(cast(Path_, item)), field)
+            yield from _texts_of(cast(Path_, item), field, cut)
         elif isinstance(item, (str, bytes)):
             yield item
         else:
@@ -51,9 +75,98 @@ def n_bytes(source: Source) -> int | None:
     ):
         return None
     try:
-        return sum(os.path.getsize(cast(Path_, item)) for item in source)
-    except OSError:
+        files = files_of(cast(Iterable[Path_], source))
+        # What gz, zst and parquet files hold, their size does not say.
+        return None if any(_is_packed(path) for path in files) else sum(os.path.getsize(path) for path in files)
+    except (OSError, FormatError):
         return None
+
+
+def files_of(inputs: Path_ | Iterable[Path_]) -> list[Path]:
+    """The files that paths, folders and patterns like "data/*.jsonl" name, in order.
+
+    Of a folder, all files below it that are named .txt, .jsonl (or .ndjson) or .parquet, also with .gz or .zst, by
+    name; of a pattern (`**` is any folders), what matches, by name.
+
+    Raises FileNotFoundError where there is none.
+    """
+    if isinstance(inputs, (str, os.PathLike)):
+        inputs = (inputs,)
+    return [path for item in inputs for path in _files_of(item)]
+
+
+def _files_of(item: Path_) -> list[Path]:
+    path = Path(item)
+    if path.is_dir():
+        found = [
+            below
+            for below in path.rglob("*")
+            if _kind(below)[0] and below.is_file() and not below.name.startswith(".")
+        ]
+        if not found:
+            raise FileNotFoundError(f"{path}: no .txt, .jsonl or .parquet file in this folder")
+    elif not path.exists() and glob.has_magic(os.fspath(item)):
+        found = [path for name in glob.iglob(os.fspath(item), recursive=True) if (path := Path(name)).is_file()]
+        if not found:
+            raise FileNotFoundError(f"{path}: no file matches")
+    else:
+        return [path]
+    return sorted(found, key=lambda path: path.parts)
+
+
+def read(
+    path: Path,
+    *,
+    separator: bytes | None = None,
+    field: str = "text",
+    cut: Cut | None = None,
+    offset: int = 0,
+    number: int = 0,
+) -> Iterator[Stretch]:
+    """The documents of a file, from the offset and number of the stretch that was read last.
+
+    separator: what ends a document of a txt file, and belongs to none; b"\\n" also takes a "\\r" before it; None:
+    the file is one document. field: where a line of jsonl or a row of parquet holds its text. cut: where a
+    document of a txt file may be cut; None: it is held whole.
+
+    Raises FormatError with file and place for what is not UTF-8, not JSON or not there.
+    """
+    kind, packing = _kind(path)
+    if path.suffix.lower() in _REFUSED:
+        raise FormatError(f"{path}: {path.suffix} files are not read; unpack it, or pack it as .gz or .zst")
+    if kind == "parquet":
+        if packing:
+            raise FormatError(f"{path}: a parquet file is compressed inside; unpack it")
+        yield from _read_parquet(path, field, offset)
+        return
+    if kind != "jsonl" and separator is None and number:
+        return  # its one document was read
+    with unpacking.open_unpacked(path, packing) as (file, n_stored):
+        unpacking.skip(file, offset)
+        if kind == "jsonl":
+            # Each line is checked by itself, for an error that names it.
+            lines = _read_text(file, None, b"\n", None, n_stored, offset, number)
+            yield from (line._replace(text=_json_text(line, path, field)) for line in lines if line.text.strip())
+        else:
+            yield from _read_text(file, path, separator, cut, n_stored, offset, number)
+
+
+def _texts_of(item: Path_, field: str, cut: Cut | None) -> Iterator[Document]:
+    for path in _files_of(item):
+        for stretch in read(path, field=field, cut=cut):
+            yield stretch.text
+
+
+def _kind(path: Path) -> tuple[str, str]:
+    """What a file holds ("" if its name does not say) and how it is packed ("" if it is not)."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    packing = suffixes.pop() if suffixes and suffixes[-1] in unpacking.PACKINGS else ""
+    return _KINDS.get(suffixes[-1] if suffixes else "", ""), packing
+
+
+def _is_packed(path: Path) -> bool:
+    kind, packing = _kind(path)
+    return kind == "parquet" or packing != ""
 
 
 def _all_name_files(source: Iterable[object]) -> bool:
@@ -72,42 +185,113 @@ def _is_file(name: str) -> bool:
         return False
 
 
-def _read(path: Path, field: str) -> Iterator[Document]:
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    packed = suffixes[-1:] == [".gz"]
-    kind = suffixes[-2:-1] if packed else suffixes[-1:]
-    if kind and kind[0] in (".parquet", ".zst", ".bz2", ".xz", ".zip"):
-        raise FormatError(f"{path}: {kind[0]} files are not read; unpack it, or give an iterable of documents")
-    with cast("IO[bytes]", gzip.open(path, "rb") if packed else open(path, "rb")) as file:
-        try:
-            if kind == [".jsonl"]:
-                yield from _read_jsonl(file, path, field)
-            else:
-                yield _checked(file.read(), str(path))
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise FormatError(f"{path}: damaged gzip file: {error}; get it again") from None
+def _read_text(
+    file: IO[bytes],
+    path: Path | None,
+    separator: bytes | None,
+    cut: Cut | None,
+    n_stored: Callable[[], int],
+    offset: int,
+    number: int,
+) -> Iterator[Stretch]:
+    """path: named in the error for what is not UTF-8; None: that is not looked at."""
+    data = b""
+    while True:
+        # As much again as there is: a document that cannot be cut is copied and checked twice, not n times.
+        block = file.read(max(BLOCK, len(data)))
+        data += block
+        n_whole = _n_whole(data, path, offset, final=not block)
+        stored = n_stored()
+        if separator is not None:
+            *whole, rest = data.split(separator)
+            for text in whole:
+                offset += len(text) + len(separator)
+                number += 1
+                yield Stretch(
+                    text.removesuffix(b"\r") if separator == b"\n" else text, True, offset, number, stored
+                )
+            n_whole -= len(data) - len(rest)
+            data = rest
+        if not block:
+            if data or separator is None:
+                yield Stretch(data, True, offset + len(data), number + 1, stored)
+            return
+        if cut is not None and len(data) >= BLOCK:
+            at = _cut(data[:n_whole], cut, len(separator or b"."))
+            if at:
+                offset += at
+                yield Stretch(data[:at], False, offset, number, stored)
+                data = data[at:]
 
 
-def _read_jsonl(file: IO[bytes], path: Path, field: str) -> Iterator[str]:
-    for number, line in enumerate(file, 1):
-        if not line.strip():
-            continue
-        try:
-            text = json.loads(line)[field]
-        except (ValueError, RecursionError) as error:
-            raise FormatError(f"{path}:{number}: not a line of JSON: {error}") from None
-        except (KeyError, TypeError, IndexError):
-            raise FormatError(f"{path}:{number}: no object with a field {field!r}") from None
-        if not isinstance(text, str):
-            raise FormatError(f"{path}:{number}: its field {field!r} is {type(text).__name__}, not a string")
-        yield text
+def _cut(data: bytes, cut: Cut, n_separator: int) -> int:
+    """The last cut in front of what may be the beginning of a separator."""
+    at = cut(data)
+    while at > len(data) - n_separator + 1:
+        at = cut(data[:at])
+    return at
 
 
-def _checked(data: bytes, where: str) -> bytes:
+def _n_whole(data: bytes, path: Path | None, offset: int, *, final: bool) -> int:
+    """How many bytes are whole characters: all if it is final, else perhaps all but the last few. Checks them."""
+    if path is None:
+        return len(data)
     try:
-        data.decode()
+        return codecs.utf_8_decode(data, "strict", final)[1]
     except UnicodeDecodeError as error:
         raise FormatError(
-            f"{where}: not UTF-8: invalid byte 0x{data[error.start]:02x} at offset {error.start}; convert it first"
+            f"{path}: not UTF-8: invalid byte 0x{data[error.start]:02x} at offset {offset + error.start}; "
+            "convert it first"
         ) from None
-    return data
+
+
+def _json_text(line: Stretch, path: Path, field: str) -> str:
+    where = f"{path}:{line.number}"
+    try:
+        record = json.loads(line.text)
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"{where}: not a line of JSON: {error}") from None
+    if not isinstance(record, dict) or field not in record:
+        has = f"its fields are {', '.join(map(repr, record))}" if isinstance(record, dict) else "it is no object"
+        raise FormatError(f"{where}: no object with a field {field!r}; {has}")
+    text = record[field]
+    if not isinstance(text, str):
+        raise FormatError(f"{where}: its field {field!r} is {type(text).__name__}, not a string")
+    return text
+
+
+def _read_parquet(path: Path, field: str, first_row: int) -> Iterator[Stretch]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise ImportError(f"{path}: parquet files need pyarrow: pip install 'fastbpe[parquet]'") from None
+    size = os.path.getsize(path)
+    try:
+        # Read as it is used, for a row group may be as large as the file.
+        with pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=BLOCK) as file:
+            schema = file.schema_arrow
+            if field not in schema.names:
+                raise FormatError(
+                    f"{path}: no column {field!r}; its columns are {', '.join(map(repr, schema.names))}"
+                )
+            kind = schema.field(field).type
+            if str(kind) not in ("string", "large_string", "string_view"):
+                raise FormatError(f"{path}: its column {field!r} is {kind}, not string")
+            n_rows = file.metadata.num_rows
+            row, groups = 0, list(range(file.num_row_groups))
+            while groups and row + (n_here := file.metadata.row_group(groups[0]).num_rows) <= first_row:
+                row += n_here
+                groups.pop(0)
+            for batch in file.iter_batches(_ROWS, row_groups=groups, columns=[field]) if groups else ():
+                for text in batch.column(0).to_pylist():
+                    row += 1
+                    if row <= first_row:
+                        continue
+                    if text is None:
+                        raise FormatError(f"{path}: row {row - 1}: its {field!r} is null, not a string")
+                    yield Stretch(text, True, row, row, size * row // n_rows)
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{path}: a text near row {row} is not UTF-8: {error}; convert it first") from None
+    except pyarrow.ArrowException as error:
+        raise FormatError(f"{path}: not a parquet file that can be read: {error}; get it again") from None

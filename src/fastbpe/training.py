@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import asdict
-from typing import Any, NoReturn
-
-from tqdm import tqdm
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from fastbpe._core.counter import PieceCounter
 from fastbpe._core.learner import Learner
@@ -17,7 +15,11 @@ from fastbpe.model import Model
 from fastbpe.sources import Source, documents, n_bytes
 from fastbpe.special import make_matcher
 from fastbpe.splitting import make_splitter
+from fastbpe.splitting.cutting import make_cutter
 from fastbpe.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 
 def train(
@@ -29,8 +31,9 @@ def train(
     documents (but with ties="first", which asks for the order).
 
     Args:
-        source: a path or a list of paths (.txt, .jsonl with a field "text"; also .gz), or an iterable of
-            documents (str, or bytes of UTF-8).
+        source: a path or a list of paths (.txt, .jsonl or .parquet with a field "text"; also .gz or .zst), a
+            folder, a pattern like "data/*.txt", or an iterable of documents (str, or bytes of UTF-8). Files are
+            read as a stream: memory does not grow with them.
         vocab_size: the ids to end with: 256 bytes, merges, special tokens, in that order.
         mode: "byte".
         progress: bars on stderr: True, False, or None for only where stderr is a terminal.
@@ -74,11 +77,12 @@ def train(
 
 def _count(source: Source, config: ByteConfig, hide: bool | None) -> tuple[PieceCounter, int]:
     """The counted pieces of a source, and its bytes."""
-    counter = PieceCounter(make_splitter(config.pattern))
+    splitter = make_splitter(config.pattern)
+    counter = PieceCounter(splitter)
     special = make_matcher(config.special_tokens, {}) if config.special_tokens else None
     n_read = 0
     with _bar("counting", n_bytes(source), hide, unit="B", unit_scale=True) as bar:
-        for document in documents(source):
+        for document in documents(source, cut=make_cutter(splitter, config.special_tokens)):
             n_here = counter.add_text(document, special)
             n_read += n_here
             bar.update(n_here)
@@ -116,6 +120,8 @@ def _learn(counter: PieceCounter, config: ByteConfig, hide: bool | None) -> list
 
 
 def _bar(what: str, total: int | None, hide: bool | None, **options: Any) -> tqdm[NoReturn]:
+    from tqdm import tqdm  # as long to import as all of fastbpe
+
     return tqdm(desc=what, total=total, disable=hide, **options)
 
 

@@ -193,6 +193,21 @@ class TestEncode:
         (tmp_path / "a.txt").write_bytes(DAMAGED)
         assert run("encode", "-m", model, tmp_path / "a.txt").failed_with(f"{tmp_path / 'a.txt'}: ", "0xe9")
 
+    def test_files_of_ids(self, run, model, text, tmp_path):
+        tokenizer, out = fastbpe.load(model), tmp_path / "out.bin"
+        (tmp_path / "b.jsonl").write_text('{"body": "low"}')
+        flags = ["--document-end", "<|end|>", "--text-field", "body", "--dtype", "uint32"]
+        done = run("encode", "-m", model, text, tmp_path / "b.jsonl", "-o", out, "--lines", *flags)
+        lines = text.read_text(encoding="utf-8").splitlines()
+        end = tokenizer.special_tokens["<|end|>"]
+        ids = [token_id for line in [*lines, "low"] for token_id in [*tokenizer.encode_ordinary(line), end]]
+        said = f"{out}: {len(ids):,} ids of {len(lines) + 1} documents\n"
+        assert (done.status, done.out.decode(), done.err) == (0, said, "")
+        assert out.read_bytes() == struct.pack(f"<{len(ids)}I", *ids)
+        assert run("encode", "-m", model, text, "-o", out).failed_with("exists", "overwrite")
+        done = run("encode", "-m", model, text, "-o", out, "--overwrite", "--quiet", "--separator", "\n\n")
+        assert (done.status, done.out, done.err) == (0, b"", "")
+
     def test_reader_that_has_enough(self, model, tmp_path):
         (tmp_path / "long.txt").write_bytes(b"lower lowest\n" * 100_000)
         pipe = subprocess.PIPE
@@ -338,6 +353,12 @@ class TestEveryCommand:
             "encode",
             "encode -m",
             "encode -m a.fbpe one two",
+            "encode -m a.fbpe one --overwrite",
+            "encode -m a.fbpe one --separator x",
+            "encode -m a.fbpe -o a.bin",
+            "encode -m a.fbpe -o a.bin -",
+            "encode -m a.fbpe -o a.bin one --lines --separator x",
+            "encode -m a.fbpe -o a.bin one --allow-special all",
             "encode -m a.fbpe --special end",
             "encode -m a.fbpe --special end=x",
             "encode -m a.fbpe --special =5",

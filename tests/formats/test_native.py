@@ -488,7 +488,7 @@ def put_word(at: int, word: int) -> Callable[[bytearray], None]:
     ids=range(9),
 )  # fmt: skip
 def test_tables_of_ranked_pairs_that_lead_astray(data: bytes, change: Callable[[bytearray], None]) -> None:
-    """No empty slot, ids that are none (258 is a gap: what merges into it could not be decoded), half-empty slots."""
+    """No empty slot, ids that are none (258 is a gap: it could not be decoded), half-empty slots."""
     refused(with_table(data, "ranked_pairs", change))
 
 
@@ -515,7 +515,8 @@ def listed() -> Tokenizer:
     "change",
     [
         fill(b"\0"), fill(b"\x01\0\0\0"),
-        put(0, 97, 98, 256, 260), put(0, 97, 98, 256, NONE), put(0, 97, 98, 256, NONE - 1), put(0, 97, 98, 256, 258),
+        put(0, 97, 98, 256, 260), put(0, 97, 98, 256, 258),
+        put(0, 97, 98, 256, NONE), put(0, 97, 98, 256, NONE - 1),
         put(0, 97, 98, 256, 2**31), put(16, 0, 0, 0, NONE - 1),
     ],
     ids=range(8),

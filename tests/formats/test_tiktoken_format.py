@@ -6,11 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tiktoken.load import load_tiktoken_bpe
 
 import fastbpe
 from data import BYTES, data_file, published, ranks_of
 from fastbpe import FormatError, SpecialTokenError, Tokenizer
+from fastbpe.formats import _ranks
+from fastbpe.formats.tiktoken import list_tokens, parse_ranks
 from fastbpe.model import Model
 
 RANKS = {**BYTES, b"ab": 256, b"abc": 257, b"\xff\xfe\x00": 300, " 日".encode(): 299}
@@ -251,3 +255,84 @@ def test_what_the_format_cannot_hold_is_refused(tmp_path: Path) -> None:
     twice.export(path, format="native")
     assert fastbpe.load(path).token_to_id(b"ab") == 256
     assert fastbpe.load(path).decode([257]) == "ab"
+
+
+# The fast reader of lines beside the slow one
+
+_fields = st.one_of(
+    st.binary(min_size=1, max_size=20).map(base64.b64encode),
+    st.sampled_from(
+        [b"YQ==", b"YWI=", b"YR==", b"YWJ=", b"YQ", b"YQ=", b"Y===", b"====", b"", b"YW=I", b"YQ==YQ==", b"YWJ-"]
+    ),
+)
+_ranks_of_lines = st.one_of(
+    st.integers(0, 40).map(b"%d".__mod__),
+    st.sampled_from([b"", b"007", b"16777216", b"70000", b"-1", b"+1", b"1 2", b"1_0", b"9" * 30]),
+)
+_plain_lines = st.builds(
+    lambda token, rank: base64.b64encode(token) + b" %d\n" % rank,
+    st.binary(min_size=1, max_size=9),
+    st.integers(0, 300),
+)
+_odd_lines = st.builds(
+    lambda *parts: b"".join(parts),
+    _fields,
+    st.sampled_from([b" ", b" ", b"  ", b"\t", b"", b"\r"]),
+    _ranks_of_lines,
+    st.sampled_from([b"\n", b"\r\n", b"", b" \n", b"\n\n", b"\r"]),
+)
+
+
+def check_fast_reader(data: bytes) -> bool:
+    """Whether the fast reader took the data; where it does, the slow one must read the same."""
+    fast = _ranks.parse(data)
+    try:
+        tokens = list_tokens(parse_ranks(data, "file"))
+    except FormatError:
+        assert fast is None
+        return False
+    if fast is None:
+        return False
+    flat, ends = fast
+    assert flat == b"".join(tokens)
+    lengths = [len(token) for token in tokens]
+    assert list(memoryview(ends).cast("I")) == [sum(lengths[: i + 1]) for i in range(len(lengths))]
+    return True
+
+
+@settings(max_examples=500)
+@given(st.lists(_plain_lines, max_size=8), st.lists(_odd_lines, max_size=2))
+def test_fast_reader_reads_as_the_slow_one_or_gives_up(plain: list[bytes], odd: list[bytes]) -> None:
+    check_fast_reader(b"".join(plain))
+    check_fast_reader(b"".join(odd))
+    check_fast_reader(b"".join([*plain, *odd]))
+    check_fast_reader(b"".join([*odd, *plain]).rstrip())
+
+
+def test_fast_reader_takes_what_is_plainly_right() -> None:
+    reversed_lines = b"\r\n".join(reversed(lines_of(RANKS)))
+    for data in (DATA, DATA.rstrip(), DATA.replace(b"\n", b"\r\n"), b"\n\n" + DATA, reversed_lines):
+        assert check_fast_reader(data)
+
+
+def test_fast_reader_with_every_byte_altered() -> None:
+    data = bytearray(b"\n".join(lines_of({b"a": 0, b"ab": 10, b"abc": 7, b"\xff" * 7: 3})) + b"\r\n\n")
+    for at in range(len(data)):
+        old = data[at]
+        for value in range(256):
+            data[at] = value
+            check_fast_reader(bytes(data))
+        data[at] = old
+    for n_bytes in range(len(data)):
+        check_fast_reader(bytes(data[:n_bytes]))
+
+
+@pytest.mark.parametrize("name", ["r50k_base", "p50k_base"])
+def test_fast_reader_on_published_files(name: str) -> None:
+    data = data_file("vocab", f"{name}.tiktoken").read_bytes()
+    fast = _ranks.parse(data)
+    assert fast is not None
+    flat, ends = fast
+    tokens = list_tokens(parse_ranks(data, name))
+    assert flat == b"".join(tokens)
+    assert memoryview(ends).cast("I")[len(tokens) - 1] == len(flat)

@@ -62,12 +62,16 @@ def tokenizer() -> Tokenizer:
 
 
 def outcome(make: Callable[[], str]) -> tuple[object, ...]:
-    """A text with its size in memory, which tells its width, or an error with all it says."""
+    """A text, its width in memory and its hash, or an error with all it says.
+
+    The width is taken from a copy twice as long: a str may keep its UTF-8, which counts too, and CPython shares
+    those of one character with everybody.
+    """
     try:
         text = make()
     except UnicodeDecodeError as error:
         return type(error), error.start, error.end, error.reason, error.object
-    return text, sys.getsizeof(text), hash(text)
+    return text, sys.getsizeof(text + text), hash(text)
 
 
 @settings(max_examples=400)
@@ -178,7 +182,7 @@ def test_whatever_counts_as_an_integer(tokenizer: Tokenizer) -> None:
 def test_a_list_that_changes_while_other_threads_read_it(tokenizer: Tokenizer) -> None:
     """What comes out is any mixture of old and new; what must not happen is a crash or a wrong token."""
     ids: list[Any] = [97] * 30_000
-    done = threading.Event()
+    done, refused = threading.Event(), set()
 
     def change() -> None:
         rng = random.Random(5)
@@ -193,10 +197,11 @@ def test_a_list_that_changes_while_other_threads_read_it(tokenizer: Tokenizer) -
             try:
                 assert set(tokenizer.decode(ids)) <= set("ab日")
             except InvalidTokenError as error:
-                assert f"id {10**40} " in str(error)
+                refused.add(str(error).split()[1])
     finally:
         done.set()
         thread.join()
+    assert refused <= {str(10**40)}
 
 
 @pytest.mark.parametrize("name", ["cl100k_base", "o200k_base"])

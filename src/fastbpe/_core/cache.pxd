@@ -1,6 +1,7 @@
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 from fastbpe._core.merge cimport Ids
+from fastbpe._core.merging cimport Merging
 from fastbpe._core.vocabulary cimport Tables
 
 cdef enum:
@@ -10,11 +11,12 @@ cdef enum:
 
 
 cdef struct Entry:
-    # The piece itself, then zeros, the last byte its length: exact, and never 0. Then its ids, stored as one.
+    # The piece itself, then zeros, the last byte its length: exact, and never 0. Then its ids, stored as one; if
+    # they are more, where they lie in the arena.
     uint64_t low
     uint64_t high
     uint32_t ids[INLINE_IDS]
-    uint32_t n_ids
+    uint32_t n_ids  # 0: an empty entry
 
 
 cdef struct LongSlot:
@@ -40,12 +42,17 @@ cdef struct Cache:
     uint32_t shift  # a hash's top bits, less one, are the number of its line
     size_t n_used
     LongSlot* slots
+    void* slots_block
     size_t n_slots
     size_t n_long
     uint32_t* arena
     size_t arena_n
     size_t arena_capacity
+    uint8_t tail[32]  # the last 16 bytes of a text, or all of a shorter one, and zeros: nothing is read behind it
     Probe probes[GROUP]
+    uint8_t long_ones[GROUP]  # the numbers of the group's long pieces
+    size_t n_missed  # pieces of the last group that were not here
+    Merging newcomers[GROUP]
 
 
 cdef void cache_start(Cache* cache, uint64_t seed, size_t limit) noexcept nogil

@@ -1,9 +1,10 @@
 """The piece cache: what pieces became before, by their exact bytes, so that most are looked up and not merged.
 
-Two tables. The first holds pieces of up to 15 bytes that became up to 3 ids, nearly all of any text: 32 bytes
-an entry, the piece itself being the key, two entries to a line of the processor's cache, and a piece is in
-its home line or in the one beside it. The second holds the others, whose bytes and ids lie in an arena.
-Pieces are taken in groups: first their keys are made and their lines asked for, then all are looked up.
+Two tables and an arena. The first table holds pieces of up to 15 bytes, nearly all of any text: 32 bytes an
+entry, the piece itself being the key, two entries to a line of the processor's cache, and a piece is in its
+home line or in the one beside it. Up to 3 ids are in the entry, more are in the arena. The second table is for
+longer pieces, whose bytes and ids lie in the arena. Pieces are taken in groups: first their keys are made and
+their lines asked for, then all are looked up.
 
 A cache belongs to one thread at a time. It begins small and grows with what is really distinct, since what
 matters most for speed is how much of it the processor's caches can hold; at its limit new pieces push out
@@ -14,13 +15,14 @@ entries that no text asks for would crowd out the others.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport free, realloc
 from libc.string cimport memcmp, memcpy, memset
 
-from fastbpe._core.memory cimport likely, prefetch, zeros
+from fastbpe._core.memory cimport likely, prefetch, use_huge_pages, zeros
 from fastbpe._core.merge cimport Ids, encode_piece, ids_reserve
+from fastbpe._core.merging cimport MOST_BYTES, Merging, merge_side_by_side
 from fastbpe._core.splitter cimport GAP
-from fastbpe._core.tables cimport hash_bytes, load64
+from fastbpe._core.tables cimport NONE, find_piece, hash_bytes, load64
 from fastbpe._core.vocabulary cimport Tables
 
 cdef extern from *:
@@ -42,6 +44,7 @@ cdef extern from *:
     uint64_t fold "fastbpe_fold"(uint64_t a, uint64_t b) noexcept nogil
 
 cdef enum:
+    MANY_MISSED = 1
     LEAST_BYTES = 1 << 18
     FIRST_ENTRIES = 1 << 11  # 64 KB
     GROWTH = 4
@@ -65,7 +68,7 @@ cdef void cache_start(Cache* cache, uint64_t seed, size_t limit) noexcept nogil:
 
 cdef void cache_free(Cache* cache) noexcept nogil:
     free(cache.entries_block)
-    free(cache.slots)
+    free(cache.slots_block)
     free(cache.arena)
     cache_start(cache, cache.seed, cache.limit)
 
@@ -96,6 +99,10 @@ cdef int encode_pieces(
             _grow(cache)
         n_pieces = min(n_ends, <size_t> GROUP)
         _aim(cache, data, n, start, ends, n_pieces)
+        if cache.n_missed >= MANY_MISSED and tables.byte_keys != NULL:
+            _meet(cache, tables, data, start, ends, n_pieces)
+        else:
+            cache.n_missed = 0
         _look_up(cache, tables, data, start, ends, n_pieces, out)
         start = ends[n_pieces - 1] & ~GAP
         ends += n_pieces
@@ -109,17 +116,18 @@ cdef void _aim(
     """Make the pieces' keys and ask for their lines."""
     cdef Probe* probe = cache.probes
     cdef size_t i, length
-    cdef uint8_t padded[16]
     cdef const uint8_t* piece
     cdef uint64_t hash
+    cdef LongSlot* slot
+    cdef size_t n_long = 0, tail = n
+    if (ends[n_pieces - 1] & ~GAP) + 16 > n:
+        tail = _copy_tail(cache, data, n)
     for i in range(n_pieces):
         length = ends[i] - start  # a gap's has its top bit set
         piece = data + start
         if likely(length <= SHORT_BYTES):
-            if not likely(start + 16 <= n):  # nothing may be read behind the text
-                memset(padded, 0, 16)
-                memcpy(padded, piece, length)
-                piece = padded
+            if start >= tail:
+                piece = cache.tail + (start - tail)
             probe[i].low = load64(piece) & _masks[length][0]
             probe[i].high = (load64(piece + 8) & _masks[length][1]) | (<uint64_t> length << 56)
             hash = _hash(cache, probe[i].low, probe[i].high)
@@ -129,15 +137,95 @@ cdef void _aim(
             probe[i].line = cache.entries  # to be read, and not to match: no key's length is 255
             probe[i].high = ~<uint64_t> 0
             probe[i].low = 0
-            if length <= LONG_BYTES:
-                probe[i].low = hash_bytes(piece, length, cache.seed) | 1
-                if cache.n_slots:
-                    prefetch(&cache.slots[probe[i].low >> 32 & (cache.n_slots - 1)])
+            if length <= LONG_BYTES and cache.n_slots:
+                probe[i].low = _long_hash(cache, piece, length)
+                prefetch(_slot(cache, probe[i].low))
+                cache.long_ones[n_long] = <uint8_t> i
+                n_long += 1
         start = ends[i] & ~GAP
+    for i in range(n_long):
+        slot = _slot(cache, probe[cache.long_ones[i]].low)
+        if slot.hash == probe[cache.long_ones[i]].low:
+            prefetch(cache.arena + slot.at)
+
+
+cdef inline size_t _copy_tail(Cache* cache, const uint8_t* data, size_t n) noexcept nogil:
+    """Fill cache.tail, and return where in the text it begins."""
+    memset(cache.tail + 16, 0, 16)
+    if n >= 16:
+        memcpy(cache.tail, data + n - 16, 16)
+        return n - 16
+    memset(cache.tail, 0, 16)
+    memcpy(cache.tail, data, n)
+    return 0
+
+
+cdef inline uint64_t _long_hash(const Cache* cache, const uint8_t* piece, size_t length) noexcept nogil:
+    return hash_bytes(piece, length, cache.seed) | 1
 
 
 cdef inline uint64_t _hash(const Cache* cache, uint64_t low, uint64_t high) noexcept nogil:
     return fold(low ^ cache.seed, high ^ 0xFFD6E8FEB86659FDULL)
+
+
+cdef void _meet(
+    Cache* cache, const Tables* tables, const uint8_t* data, size_t start, const size_t* ends, size_t n_pieces
+) noexcept nogil:
+    """Where text is new: merge the group's new pieces side by side and remember them, before all are looked up."""
+    cdef size_t i, length, n = 0, n_left = 0
+    cdef Probe* probe = cache.probes
+    cdef Merging* newcomers = cache.newcomers
+    for i in range(n_pieces):
+        length = ends[i] - start
+        if length <= MOST_BYTES and not _knows(cache, &probe[i], data + start, length):
+            newcomers[n].piece = data + start
+            newcomers[n].n_bytes = <uint32_t> length
+            newcomers[n].number = <uint32_t> i
+            if tables.whole_piece_first:
+                prefetch(&tables.pieces[hash_bytes(data + start, length, 0) & tables.piece_mask])
+            n += 1
+        start = ends[i] & ~GAP
+    cache.n_missed = n
+    for i in range(n):
+        if not _is_token(cache, tables, &newcomers[i]):
+            newcomers[n_left].piece = newcomers[i].piece
+            newcomers[n_left].n_bytes = newcomers[i].n_bytes
+            newcomers[n_left].number = newcomers[i].number
+            n_left += 1
+    merge_side_by_side(tables, newcomers, n_left)
+    for i in range(n_left):
+        _remember(cache, &newcomers[i], newcomers[i].ids, newcomers[i].n_ids)
+
+
+cdef inline bint _knows(const Cache* cache, const Probe* probe, const uint8_t* piece, size_t length) noexcept nogil:
+    if length <= SHORT_BYTES:
+        return _find_short(cache, probe) != NULL
+    return cache.n_long and _find_long(cache, probe.low, piece, length).hash
+
+
+cdef bint _is_token(Cache* cache, const Tables* tables, const Merging* m) noexcept nogil:
+    cdef uint32_t token
+    if not tables.whole_piece_first or m.n_bytes > tables.max_token_bytes:
+        return False
+    token = find_piece(
+        tables.pieces, tables.piece_mask, tables.token_bytes, tables.token_ends, m.piece, m.n_bytes
+    )
+    if token == NONE:
+        return False
+    _remember(cache, m, &token, 1)
+    return True
+
+
+cdef void _remember(Cache* cache, const Merging* m, const uint32_t* ids, uint32_t n_ids) noexcept nogil:
+    """Remember what a newcomer became, if it was not met twice in its group."""
+    cdef uint64_t hash
+    if m.n_bytes <= SHORT_BYTES:
+        if _find_short(cache, &cache.probes[m.number]) == NULL:
+            _keep(cache, &cache.probes[m.number], ids, n_ids)
+        return
+    hash = _long_hash(cache, m.piece, m.n_bytes)
+    if not cache.n_long or not _find_long(cache, hash, m.piece, m.n_bytes).hash:
+        _keep_long(cache, hash, m.piece, m.n_bytes, ids, n_ids)
 
 
 cdef int _look_up(
@@ -147,13 +235,13 @@ cdef int _look_up(
     cdef Probe* probe = cache.probes
     cdef Entry* entry
     cdef uint32_t* to
-    cdef size_t i, room = INLINE_IDS * n_pieces + 1
+    cdef size_t i, room = SHORT_BYTES + INLINE_IDS * n_pieces + 1
     ids_reserve(out, room)
     to = out.items + out.n
     for i in range(n_pieces):
         entry = probe[i].line
         entry += (entry.low != probe[i].low) | (entry.high != probe[i].high)
-        if likely(entry.low == probe[i].low and entry.high == probe[i].high):
+        if likely(entry.low == probe[i].low and entry.high == probe[i].high and entry.n_ids <= INLINE_IDS):
             memcpy(to, entry.ids, 16)
             to += entry.n_ids
         else:
@@ -161,31 +249,46 @@ cdef int _look_up(
             if i:
                 start = ends[i - 1] & ~GAP
             if not ends[i] & GAP:
-                _beside(cache, tables, data + start, ends[i] - start, &probe[i], out)
+                if ends[i] - start > SHORT_BYTES:
+                    _long(cache, tables, data + start, ends[i] - start, out)
+                else:
+                    _short(cache, tables, data + start, ends[i] - start, &probe[i], out)
                 ids_reserve(out, room)
             to = out.items + out.n
     out.n = to - out.items
     return 0
 
 
-cdef int _beside(
+cdef int _short(
     Cache* cache, const Tables* tables, const uint8_t* piece, size_t length, Probe* probe, Ids* out
 ) except -1 nogil:
-    """A piece that is not in its home line: in the line beside it, in the second table, or to be merged."""
-    cdef Entry* entry
-    cdef LongSlot* slot
-    cdef uint64_t hash = probe.low
+    """A short piece whose ids are not in its home line: in the line beside it, in the arena, or to be found."""
+    cdef Entry* entry = _find_short(cache, probe)
     cdef size_t before = out.n
-    cdef int i
-    if length <= SHORT_BYTES:
-        entry = _next_line(cache, probe.line)
-        for i in range(2):
-            if entry[i].low == probe.low and entry[i].high == probe.high:
-                memcpy(out.items + out.n, entry[i].ids, 16)
-                out.n += entry[i].n_ids
-                return 0
-        hash = _hash(cache, probe.low, probe.high) | 1
-    if length <= LONG_BYTES and cache.n_long:
+    if entry != NULL:
+        if entry.n_ids <= INLINE_IDS:
+            memcpy(out.items + out.n, entry.ids, 16)
+        else:
+            memcpy(out.items + out.n, cache.arena + entry.ids[0], SHORT_BYTES * sizeof(uint32_t))
+        out.n += entry.n_ids
+        return 0
+    cache.n_missed += 1
+    encode_piece(tables, piece, length, out)
+    _keep(cache, probe, out.items + before, <uint32_t> (out.n - before))
+    return 0
+
+
+cdef int _long(
+    Cache* cache, const Tables* tables, const uint8_t* piece, size_t length, Ids* out
+) except -1 nogil:
+    """A long piece: in the second table, or to be merged."""
+    cdef LongSlot* slot
+    cdef uint64_t hash
+    cdef size_t before = out.n
+    if length > LONG_BYTES:
+        return encode_piece(tables, piece, length, out)
+    hash = _long_hash(cache, piece, length)
+    if cache.n_long:
         slot = _find_long(cache, hash, piece, length)
         if slot.hash:
             ids_reserve(out, slot.n_ids)
@@ -194,23 +297,47 @@ cdef int _beside(
             )
             out.n += slot.n_ids
             return 0
+    cache.n_missed += 1
     encode_piece(tables, piece, length, out)
-    if length <= SHORT_BYTES and out.n - before <= INLINE_IDS:
-        _keep(cache, probe, out.items + before, <uint32_t> (out.n - before))
-    elif length <= LONG_BYTES:
-        _keep_long(cache, hash, piece, length, out.items + before, out.n - before)
+    _keep_long(cache, hash, piece, length, out.items + before, out.n - before)
     return 0
 
 
 # The first table
 
 
-cdef inline Entry* _next_line(Cache* cache, Entry* line) noexcept nogil:
+cdef inline Entry* _next_line(const Cache* cache, Entry* line) noexcept nogil:
     return &cache.entries[(line - cache.entries) ^ 2]
 
 
-cdef void _keep(Cache* cache, Probe* probe, const uint32_t* ids, uint32_t n_ids) noexcept nogil:
-    """Put a piece where it is looked for first: the first free place, or else that of another piece."""
+cdef inline Entry* _find_short(const Cache* cache, const Probe* probe) noexcept nogil:
+    """The piece's entry, or NULL."""
+    cdef Entry* entry = probe.line
+    cdef int i
+    for i in range(4):
+        if i == 2:
+            entry = _next_line(cache, probe.line) - 2
+        if entry[i].low == probe.low and entry[i].high == probe.high:
+            return &entry[i]
+    return NULL
+
+
+cdef void _keep(Cache* cache, const Probe* probe, const uint32_t* ids, uint32_t n_ids) noexcept nogil:
+    """Remember what a piece became."""
+    cdef uint32_t kept[INLINE_IDS]
+    if n_ids <= INLINE_IDS:
+        memcpy(kept, ids, n_ids * sizeof(uint32_t))
+    else:
+        if not _room(cache, SHORT_BYTES, 0):
+            return
+        kept[0] = <uint32_t> cache.arena_n
+        memcpy(cache.arena + cache.arena_n, ids, n_ids * sizeof(uint32_t))
+        cache.arena_n += n_ids
+    _put(cache, probe, kept, n_ids)
+
+
+cdef void _put(Cache* cache, const Probe* probe, const uint32_t* ids, uint32_t n_ids) noexcept nogil:
+    """Put an entry where it is looked for first: the first free place, or else that of another."""
     cdef Entry* home = probe.line
     cdef Entry* beside = _next_line(cache, home)
     cdef Entry* entry = home if not home.n_ids else home + 1 if not home[1].n_ids else \
@@ -221,7 +348,7 @@ cdef void _keep(Cache* cache, Probe* probe, const uint32_t* ids, uint32_t n_ids)
         cache.n_used += 1
     entry.low = probe.low
     entry.high = probe.high
-    memcpy(entry.ids, ids, n_ids * sizeof(uint32_t))
+    memcpy(entry.ids, ids, sizeof(entry.ids))
     entry.n_ids = n_ids
 
 
@@ -254,7 +381,7 @@ cdef int _grow(Cache* cache) except -1 nogil:
         if old[i].n_ids:
             probe.low, probe.high = old[i].low, old[i].high
             probe.line = &entries[(_hash(cache, probe.low, probe.high) >> cache.shift) << 1]
-            _keep(cache, &probe, old[i].ids, old[i].n_ids)
+            _put(cache, &probe, old[i].ids, old[i].n_ids)
     free(old_block)
     return 0
 
@@ -285,37 +412,39 @@ cdef LongSlot* _find_long(const Cache* cache, uint64_t hash, const uint8_t* piec
 cdef void _keep_long(
     Cache* cache, uint64_t hash, const uint8_t* piece, size_t length, const uint32_t* ids, size_t n_ids
 ) noexcept nogil:
-    cdef size_t n_words = _words(length) + n_ids
     cdef LongSlot* slot
-    if not _room(cache, n_words):
+    if not _room(cache, _words(length) + n_ids, 1):
         return
     slot = _find_long(cache, hash, piece, length)
     slot.hash, slot.at = hash, <uint32_t> cache.arena_n
     slot.n_bytes, slot.n_ids = <uint16_t> length, <uint16_t> n_ids
     memcpy(cache.arena + cache.arena_n, piece, length)
     memcpy(cache.arena + cache.arena_n + _words(length), ids, n_ids * sizeof(uint32_t))
-    cache.arena_n += n_words
+    cache.arena_n += _words(length) + n_ids
     cache.n_long += 1
 
 
-cdef bint _room(Cache* cache, size_t n_words) noexcept nogil:
-    """Make room for one more piece; at the limit by beginning the second table anew. False without memory."""
+cdef bint _room(Cache* cache, size_t n_words, size_t n_slots_more) noexcept nogil:
+    """Make room in the arena and in the second table; at the limit by forgetting all. False without memory."""
     cdef size_t n_slots = cache.n_slots, capacity = cache.arena_capacity
     cdef uint32_t* arena
-    if 2 * cache.n_long >= n_slots:
+    n_words += SHORT_BYTES  # which may be read behind the last ids
+    if 2 * (cache.n_long + n_slots_more) > n_slots:
         n_slots = max(2 * n_slots, <size_t> FIRST_SLOTS)
     while cache.arena_n + n_words > capacity:
         capacity = max(2 * capacity, <size_t> FIRST_WORDS)
-    if n_slots * sizeof(LongSlot) > cache.limit // 8 or capacity * sizeof(uint32_t) > cache.limit // 4:
+    if n_slots * sizeof(LongSlot) > cache.limit // 8 or capacity * sizeof(uint32_t) > cache.limit // 8 * 3:
         if not cache.n_slots or n_words > cache.arena_capacity:
             return False
+        memset(cache.entries, 0, cache.n_entries * sizeof(Entry))
         memset(cache.slots, 0, cache.n_slots * sizeof(LongSlot))
-        cache.n_long = cache.arena_n = 0
+        cache.n_used = cache.n_long = cache.arena_n = 0
         return True
     if capacity > cache.arena_capacity:
         arena = <uint32_t*> realloc(cache.arena, capacity * sizeof(uint32_t))
         if arena == NULL:
             return False
+        use_huge_pages(arena, capacity * sizeof(uint32_t))
         cache.arena = arena
         cache.arena_capacity = capacity
     return n_slots == cache.n_slots or _more_slots(cache, n_slots)
@@ -323,13 +452,14 @@ cdef bint _room(Cache* cache, size_t n_words) noexcept nogil:
 
 cdef bint _more_slots(Cache* cache, size_t n_slots) noexcept nogil:
     cdef LongSlot* old = cache.slots
+    cdef void* old_block = cache.slots_block
     cdef LongSlot* slot
+    cdef void* block
     cdef size_t i, n_old = cache.n_slots
-    cdef LongSlot* slots = <LongSlot*> calloc(n_slots, sizeof(LongSlot))
+    cdef LongSlot* slots = <LongSlot*> zeros(n_slots * sizeof(LongSlot), &block)
     if slots == NULL:
         return False
-    cache.slots = slots
-    cache.n_slots = n_slots
+    cache.slots, cache.slots_block, cache.n_slots = slots, block, n_slots
     for i in range(n_old):
         if old[i].hash:
             slot = _slot(cache, old[i].hash)
@@ -338,5 +468,5 @@ cdef bint _more_slots(Cache* cache, size_t n_slots) noexcept nogil:
                 if slot == slots + n_slots:
                     slot = slots
             slot[0] = old[i]
-    free(old)
+    free(old_block)
     return True

@@ -1,6 +1,7 @@
 """From UTF-8 to the items of a str: the strict half of what CPython's decoder does, at the speed of copying."""
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
+from libc.string cimport memcpy
 
 from fastbpe._core.tables cimport load64
 
@@ -28,14 +29,16 @@ cdef inline size_t _put_items(const uint8_t* data, size_t n, Character* out, siz
     cdef size_t i = 0, k
     cdef Character* to = out
     cdef uint32_t c, lead
+    cdef uint8_t[16] ascii
     while i < n:
         lead = data[i]
         if lead < 0x80:
-            while n - i >= 8 and not load64(data + i) & 0x8080808080808080ULL:
-                for k in range(8):
-                    to[k] = data[i + k]
-                i += 8
-                to += 8
+            while n - i >= 16 and not (load64(data + i) | load64(data + i + 8)) & 0x8080808080808080ULL:
+                memcpy(ascii, data + i, 16)  # a copy, which `to` cannot overlap: else no vector instructions
+                for k in range(16):
+                    to[k] = ascii[k]
+                i += 16
+                to += 16
             while i < n and data[i] < 0x80:
                 to[0] = data[i]
                 i += 1

@@ -70,7 +70,7 @@ cdef extern from *:
 cdef enum:
     NOGIL_BYTES = 8192  # below this, handing the GIL over costs more than it gives
     BLOCK_BYTES = 16384  # of UTF-8 on its way into a str that is not ASCII
-    IN_SLOT = 14  # bytes of a token that fit into its slot: 94 in 100 tokens of cl100k
+    IN_SLOT = 14  # bytes of a token that fit into its slot: 99 in 100 tokens of cl100k do
 
 # What a slot's tag says besides the number of bytes in the slot; 0: the id is no token.
 cdef enum:
@@ -359,6 +359,7 @@ cdef void _fill(
 
 cdef inline bint _add(const Slot* slots, uint64_t n_ids, uint64_t token_id, Sums* sums) noexcept nogil:
     """Add what an id makes to the sums; False if it is no token."""
+    # Lost: one test for both kinds of tag (3 % slower); prefetching the ints 24 places ahead (no difference).
     cdef const Slot* slot
     cdef const LongToken* token
     if token_id >= n_ids:

@@ -83,9 +83,9 @@ cdef class Encoder:
 
     cdef list _to_list(self, object text, SpecialMatcher allowed, SpecialMatcher disallowed, object num_threads):
         cdef Pipeline pipeline = self._ready()
-        cdef int n_threads = 1 if num_threads is None else usable_threads(num_threads)
         cdef Scratch* scratch
-        if isinstance(text, (str, bytes)) and len(text) >= THREADS_UNITS and num_threads != 1:
+        cdef int n_threads
+        if self._is_long(text, num_threads):
             n_threads = self._n_threads(num_threads)
             if n_threads > 1 and pipeline.may_cut(allowed, disallowed):
                 return Jobs(pipeline, [text], allowed, disallowed, False).to_lists(self._ints, n_threads)[0]
@@ -95,6 +95,12 @@ cdef class Encoder:
             return self._ints.to_list(scratch.ids.items, scratch.ids.n)
         finally:
             pipeline.give(scratch)
+
+    cdef bint _is_long(self, object text, object num_threads) except -1:
+        """Whether threads may pay for one text."""
+        if num_threads is not None:
+            usable_threads(num_threads)  # a ValueError, whatever the text
+        return isinstance(text, (str, bytes)) and len(text) >= THREADS_UNITS
 
     cdef int _append(
         self, object text, SpecialMatcher allowed, SpecialMatcher disallowed, Scratch* scratch, size_t* count
@@ -141,7 +147,17 @@ cdef class Encoder:
 
     def count(self, text, *, num_threads=None):
         """How many ids `encode_ordinary` would give. num_threads: as in `encode`."""
-        return (<int64_t*> self._counts((text,), num_threads)._items)[0]
+        cdef Pipeline pipeline = self._ready()
+        cdef Scratch* scratch
+        cdef size_t count = 0
+        if self._is_long(text, num_threads):
+            return (<int64_t*> self._counts((text,), num_threads)._items)[0]
+        scratch = pipeline.take()
+        try:
+            self._append(text, None, None, scratch, &count)
+        finally:
+            pipeline.give(scratch)
+        return count
 
     def _count_to_array(self, texts, num_threads):
         """How many ids each text has: an int64 array."""

@@ -11,11 +11,12 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy
 
+from fastbpe._core.cuts cimport text_cut
 from fastbpe._core.merge cimport Ids, ids_free, ids_reserve
 from fastbpe._core.output cimport KeptInts, new_list
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport SpecialMatcher
-from fastbpe._core.text cimport Text, text_cut, text_of, text_release
+from fastbpe._core.text cimport Text, text_of, text_release
 
 from time import sleep
 

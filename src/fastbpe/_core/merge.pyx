@@ -1,19 +1,23 @@
 """Merging one piece: the whole piece if it is a token, else the best pair again and again, leftmost on ties.
 
-Two ways with one result. Up to SHORT symbols: arrays on the stack and a linear search for the best pair.
-Above: a doubly linked list and a heap, so that a piece of n bytes costs n log n, whatever it holds.
+Three ways with one result. Up to SHORT symbols: arrays on the stack and a linear search for the best pair; for
+ranked vocabularies, where rank and place fit one word, with a mask of the symbols that are left in place of
+arrays that shrink. Above: a doubly linked list and a heap, so that a piece of n bytes costs n log n, whatever it
+holds.
 """
 
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memmove
 
+from fastbpe._core.bits cimport highest_bit, lowest_bit
 from fastbpe._core.memory cimport use_huge_pages
-from fastbpe._core.tables cimport NONE, Pair, find_pair, find_piece
+from fastbpe._core.tables cimport NO_KEY, NONE, Pair, find_pair, find_piece, pair_key
 from fastbpe._core.vocabulary cimport Tables, Vocabulary
 
 cdef enum:
     SHORT = 64
+    LANES = 8
 
 
 cdef struct Node:
@@ -74,10 +78,49 @@ cdef int merge_piece(
 ) except -1 nogil:
     """Append what pairs of a priority below the limit make of a piece's bytes."""
     ids_reserve(out, n_bytes)
+    if n_bytes <= SHORT and limit == NONE and tables.byte_keys != NULL:
+        out.n += _merge_ranked(tables, piece, n_bytes, out.items + out.n)
+        return 0
     if n_bytes <= SHORT:
         out.n += _merge_short(tables, piece, n_bytes, limit, out.items + out.n)
         return 0
     return _merge_long(tables, piece, n_bytes, limit, out)
+
+
+cdef size_t _merge_ranked(const Tables* tables, const uint8_t* piece, size_t n, uint32_t* out) noexcept nogil:
+    """Merge into out, which has room for n; return how many ids there are."""
+    cdef uint32_t ids[SHORT]
+    cdef int32_t keys[SHORT + LANES]  # rank << 6 | place of the pair that begins there: the least is the best
+    cdef int32_t best
+    cdef size_t i, at, right, n_keys = n + LANES - n % LANES, n_out = 0
+    cdef uint64_t left_of = 0, alive = ~<uint64_t> 0 >> (SHORT - n) if n else 0
+    for i in range(n):
+        ids[i] = tables.byte_ids[piece[i]]
+    for i in range(n_keys):
+        keys[i] = tables.byte_keys[piece[i] << 8 | piece[i + 1]] | <int32_t> i if i + 1 < n else NO_KEY
+    while True:
+        best = NO_KEY
+        for i in range(n_keys):
+            best = min(best, keys[i])
+        if best == NO_KEY:
+            break
+        at = best & (SHORT - 1)
+        ids[at] = best >> 6
+        right = lowest_bit(alive & (~<uint64_t> 1 << at))
+        alive &= ~(<uint64_t> 1 << right)
+        keys[at] = keys[right] = NO_KEY
+        if alive >> right:
+            right = lowest_bit(alive & (~<uint64_t> 0 << right))
+            keys[at] = pair_key(&tables.pairs, ids[at], ids[right]) | <int32_t> at
+        left_of = alive & ~(~<uint64_t> 0 << at)
+        if left_of:
+            i = highest_bit(left_of)
+            keys[i] = pair_key(&tables.pairs, ids[i], ids[at]) | <int32_t> i
+    while alive:
+        out[n_out] = ids[lowest_bit(alive)]
+        n_out += 1
+        alive &= alive - 1
+    return n_out
 
 
 cdef size_t _merge_short(

@@ -26,6 +26,7 @@ cdef class Pipeline:
     cdef uint64_t _seed
     cdef Scratch* _spare
     cdef size_t _n_scratch
+    cdef size_t _limit  # of each cache
     cdef Scratch* take(self) except NULL
     cdef void give(self, Scratch* scratch) noexcept
     cdef bint may_cut(self, SpecialMatcher allowed, SpecialMatcher disallowed) noexcept nogil

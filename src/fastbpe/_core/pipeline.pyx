@@ -6,10 +6,11 @@ from libc.stdint cimport uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
 from fastbpe._core.cache cimport cache_bytes, cache_free, cache_limit, cache_start, encode_pieces
+from fastbpe._core.cuts cimport text_cut
 from fastbpe._core.merge cimport ids_free, ids_reserve
 from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.splitter cimport Splitter, ends_free
-from fastbpe._core.text cimport Text, text_cut, text_room, text_utf8
+from fastbpe._core.text cimport Text, text_room, text_utf8
 from fastbpe._core.vocabulary cimport Vocabulary
 
 import os
@@ -67,8 +68,10 @@ cdef class Pipeline:
             if scratch == NULL:
                 raise MemoryError("no memory for an encoder's scratch space")
             self._n_scratch += 1
-            cache_start(&scratch.cache, self._seed, 0)
-        cache_limit(&scratch.cache, self.cache_bytes // self._n_scratch)
+            self._limit = self.cache_bytes // self._n_scratch
+            cache_start(&scratch.cache, self._seed, self._limit)
+        if scratch.cache.limit > self._limit:
+            cache_limit(&scratch.cache, self._limit)
         scratch.ids.n = scratch.ends.n = 0
         scratch.checked = 0
         return scratch
@@ -76,6 +79,7 @@ cdef class Pipeline:
     cdef void give(self, Scratch* scratch) noexcept:
         if self._n_scratch > SPARE_SCRATCHES:
             self._n_scratch -= 1
+            self._limit = self.cache_bytes // self._n_scratch
             _free(scratch)
             return
         if scratch.ids.capacity > SPARE_IDS:

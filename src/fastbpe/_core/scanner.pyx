@@ -58,9 +58,7 @@ cdef class Scanner(Splitter):
         self, str family not None, *, int n_digits, bint contractions=True, bint end_is_one_piece=False,
         str path=None,
     ):
-        # In every family a piece that has a letter in it ends at the latest before white space or a comma, and no
-        # piece depends on what stands before it.
-        self.cuttable = True
+        self.cuttable = True  # proved in cuts.pyx
         self._pattern.family = _FAMILIES[family]
         self._pattern.n_digits = n_digits
         self._pattern.contractions = contractions

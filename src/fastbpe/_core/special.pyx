@@ -10,8 +10,9 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memchr, memset
 
+from fastbpe._core.cuts cimport text_cut
 from fastbpe._core.tables cimport NONE, mix, table_bits
-from fastbpe._core.text cimport Text, Utf8, text_cut, utf8_of, utf8_release
+from fastbpe._core.text cimport Text, Utf8, utf8_of, utf8_release
 
 
 @cython.final

@@ -23,8 +23,7 @@ cdef void ends_free(Ends* ends) noexcept nogil
 
 
 cdef class Splitter:
-    # Proved: text cut as text_cut does gives the same pieces.
-    cdef readonly bint cuttable
+    cdef readonly bint cuttable  # at the places that cuts.pyx finds, without a change to the pieces
     cdef readonly bint holds_gil  # so that threads are no use
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil
     cdef list _spans(self, text)

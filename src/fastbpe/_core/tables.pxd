@@ -4,7 +4,7 @@ All tables are powers of two, probed linearly and at most two-thirds full, so th
 empty slot. Their bytes are what `.fbpe` files hold: change nothing here without a new file version.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
 from fastbpe._core.memory cimport likely
@@ -35,6 +35,7 @@ cdef struct PairSlot:
 
 cdef enum:
     RANKED_BITS = 21  # of each of the three ids that a word of the ranked table holds
+    NO_KEY = 0x7FFFFFFF
 
 
 cdef struct Pairs:
@@ -139,6 +140,12 @@ cdef inline Pair find_pair(const Pairs* pairs, uint32_t left, uint32_t right) no
         found.id = found.priority = <uint32_t> (word & RANKED_MASK) | <uint32_t> (<int64_t> word >> 63)
         return found
     return find_wide(pairs, left, right)
+
+
+cdef inline int32_t pair_key(const Pairs* pairs, uint32_t left, uint32_t right) noexcept nogil:
+    """For a ranked table: the rank of a pair << 6, NO_KEY if there is no such pair. Six bits are free for a place."""
+    cdef uint64_t word = pairs.ranked[ranked_slot(pairs.ranked, pairs.shift, left, right)]
+    return <int32_t> ((word & RANKED_MASK) << 6) | (<int32_t> (<int64_t> word >> 63) & NO_KEY)
 
 
 cdef inline uint32_t find_piece(

@@ -19,7 +19,6 @@ cdef struct Utf8:
 
 cdef int text_of(object text, Text* view) except -1
 cdef void text_release(Text* view) noexcept nogil
-cdef size_t text_cut(const Text* text, size_t start, size_t at) noexcept nogil
 cdef size_t text_room(const Text* text, size_t n_units) noexcept nogil
 cdef size_t text_utf8(const Text* text, size_t start, size_t end, uint8_t* out) noexcept nogil
 cdef int utf8_of(object text, Utf8* view) except -1

@@ -16,11 +16,6 @@ from libc.string cimport memcpy
 from fastbpe._core.tables cimport load64
 
 
-ctypedef fused Unit:
-    uint8_t
-    uint16_t
-    uint32_t
-
 cdef extern from "Python.h":
     bint PyUnicode_IS_COMPACT_ASCII(PyObject* text) noexcept
 
@@ -92,6 +87,11 @@ cdef void utf8_release(Utf8* view) noexcept nogil:
 
 
 # From the units of a str to UTF-8
+
+cdef fused Unit:
+    uint8_t
+    uint16_t
+    uint32_t
 
 cdef const size_t BLOCK = 16
 
@@ -186,88 +186,6 @@ cdef inline uint8_t* _put(uint8_t* out, uint32_t c) noexcept nogil:
     out[2] = <uint8_t> (0x80 | ((c >> 6) & 0x3F))
     out[3] = <uint8_t> (0x80 | (c & 0x3F))
     return out + 4
-
-
-# Where a long text may be cut
-
-
-cdef size_t text_cut(const Text* text, size_t start, size_t at) noexcept nogil:
-    """Where to cut a text near `at`, behind start: a splitter that is `cuttable` gives the pieces of the halves.
-
-    The last such place up to `at`, or else the first one behind it, or else the end.
-    """
-    if at >= text.n:
-        return text.n
-    if text.is_utf8:
-        return _cut_utf8(<const uint8_t*> text.data, text.n, start, at)
-    if text.unit == 1:
-        return _cut(<const uint8_t*> text.data, text.n, start, at)
-    if text.unit == 2:
-        return _cut(<const uint16_t*> text.data, text.n, start, at)
-    return _cut(<const uint32_t*> text.data, text.n, start, at)
-
-
-cdef size_t _cut(const Unit* data, size_t n, size_t start, size_t at) noexcept nogil:
-    cdef size_t i = at
-    while i > start + 1:
-        if _is_stop(data[i]) and _is_letter(data[i - 1]):
-            return i
-        i -= 1
-    i = at + 1
-    while i < n and not (_is_stop(data[i]) and _is_letter(data[i - 1])):
-        i += 1
-    return i
-
-
-cdef size_t _cut_utf8(const uint8_t* data, size_t n, size_t start, size_t at) noexcept nogil:
-    cdef size_t i = at
-    while i > start + 1:
-        if _is_utf8_cut(data, n, i):
-            return i
-        i -= 1
-    i = at + 1
-    while i < n and not _is_utf8_cut(data, n, i):
-        i += 1
-    return i
-
-
-cdef inline bint _is_utf8_cut(const uint8_t* data, size_t n, size_t i) noexcept nogil:
-    """Whether _cut would cut valid UTF-8 at byte i, which is not the first."""
-    cdef uint32_t c = data[i]
-    if c == 0xE3 or c == 0xEF:
-        c = (c & 0xF) << 12 | (<uint32_t> data[i + 1] & 0x3F) << 6 | (data[i + 2] & 0x3F)
-    if not _is_stop(c):
-        return False
-    c = data[i - 1]
-    if c < 0x80:
-        return _is_letter(c)
-    if data[i - 2] >= 0xC0:
-        return _is_letter((<uint32_t> data[i - 2] & 0x1F) << 6 | (c & 0x3F))
-    return data[i - 3] >= 0xE0 and _is_letter(
-        (<uint32_t> data[i - 3] & 0xF) << 12 | (<uint32_t> data[i - 2] & 0x3F) << 6 | (c & 0x3F)
-    )
-
-
-cdef inline bint _is_stop(uint32_t c) noexcept nogil:
-    """A space, a newline, an ideographic comma or full stop, or a full-width comma."""
-    return c == 0x20 or c == 0x0A or c == 0x3001 or c == 0x3002 or c == 0xFF0C
-
-
-cdef inline bint _is_letter(uint32_t c) noexcept nogil:
-    """Some of the letters (L in any version of Unicode): enough to find a cut in nearly any text."""
-    if c < 0x80:
-        return <uint32_t> ((c | 0x20) - 0x61) < 26
-    return (
-        0x0410 <= c <= 0x044F  # Cyrillic
-        or 0x05D0 <= c <= 0x05EA  # Hebrew
-        or 0x0627 <= c <= 0x063A or 0x0641 <= c <= 0x064A  # Arabic
-        or 0x03B1 <= c <= 0x03C9  # Greek
-        or 0x00E0 <= c <= 0x00F6 or 0x00F8 <= c <= 0x017F  # Latin
-        or 0x0E01 <= c <= 0x0E30  # Thai
-        or 0x0905 <= c <= 0x0939  # Devanagari
-        or 0x3041 <= c <= 0x3096 or 0x30A1 <= c <= 0x30FA  # kana
-        or 0x4E00 <= c <= 0x9FA5 or 0xAC00 <= c <= 0xD7A3  # Han, Hangul
-    )
 
 
 cdef size_t first_invalid(const uint8_t* data, size_t n) noexcept nogil:

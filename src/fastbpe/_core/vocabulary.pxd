@@ -1,4 +1,4 @@
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from cpython.buffer cimport Py_buffer
 
 from fastbpe._core.tables cimport Pairs, PieceSlot
@@ -15,6 +15,7 @@ cdef struct Tables:
     size_t piece_mask
     Pairs pairs
     uint32_t byte_ids[256]
+    const int32_t* byte_keys  # for a ranked vocabulary: what pair_key gives for two bytes, at first << 8 | second
     bint whole_piece_first
 
 
@@ -26,4 +27,5 @@ cdef class Vocabulary:
     cdef str _name(self, int i)
     cdef int _take(self, int i, object source, size_t item_size, size_t* n_items) except -1
     cdef int _check(self) except -1
+    cdef int _key_bytes(self) except -1
     cdef bytes token(self, uint32_t token_id)

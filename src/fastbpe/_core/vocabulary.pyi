@@ -35,3 +35,6 @@ class Vocabulary:
 def build_tables(
     tokens: list[bytes], merges: Iterable[tuple[int, int, int]] | None = None
 ) -> dict[str, Buffer]: ...
+def build_look_ups(
+    token_bytes: Buffer, token_ends: Buffer, merges: Iterable[tuple[int, int, int]] | None = None
+) -> dict[str, Buffer]: ...

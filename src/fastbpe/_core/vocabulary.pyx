@@ -8,13 +8,13 @@ cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytearray cimport PyByteArray_AS_STRING
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, realloc
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memset
 
 from fastbpe._core.tables cimport (
-    NO_PAIR, NONE, RANKED_BITS, RANKED_MASK, Pair, PairSlot, PieceSlot, find_pair, find_piece, hash_bytes,
-    ranked_slot, table_bits, wide_slot,
+    NO_KEY, NO_PAIR, NONE, RANKED_BITS, RANKED_MASK, Pair, PairSlot, PieceSlot, find_pair, find_piece,
+    hash_bytes, pair_key, ranked_slot, table_bits, wide_slot,
 )
 
 from fastbpe.errors import VocabularyError
@@ -77,6 +77,8 @@ cdef class Vocabulary:
         self.tables.pairs.shift = 64 - (<object> n_pairs).bit_length() + 1
         self.tables.whole_piece_first = whole_piece_first
         self._check()
+        if self._ranked:
+            self._key_bytes()
 
     cdef str _name(self, int i):
         return SECTIONS[4 if i == 3 and self._ranked else i]
@@ -85,6 +87,7 @@ cdef class Vocabulary:
         cdef int i
         for i in range(self._n_views):
             PyBuffer_Release(&self._views[i])
+        free(<void*> self.tables.byte_keys)
 
     cdef int _take(self, int i, object source, size_t item_size, size_t* n_items) except -1:
         PyObject_GetBuffer(source, &self._views[i], PyBUF_SIMPLE)
@@ -119,6 +122,26 @@ cdef class Vocabulary:
                 raise VocabularyError(
                     f"no token is the single byte 0x{i:02x}: a byte-level vocabulary must have all 256"
                 )
+        return 0
+
+    cdef int _key_bytes(self) except -1:
+        """The first step of merging any piece without a search: the pairs of bytes, as the two-byte tokens say."""
+        cdef Tables* t = &self.tables
+        cdef int32_t* keys = <int32_t*> malloc((1 << 16) * sizeof(int32_t))
+        cdef uint32_t i, start = 0
+        cdef const uint8_t* token
+        if keys == NULL:
+            raise MemoryError("no memory for the pairs of bytes")
+        for i in range(1 << 16):
+            keys[i] = NO_KEY
+        for i in range(t.n_ids):
+            if t.token_ends[i] - start == 2:
+                token = t.token_bytes + start
+                keys[token[0] << 8 | token[1]] = pair_key(
+                    &t.pairs, t.byte_ids[token[0]], t.byte_ids[token[1]]
+                )
+            start = t.token_ends[i]
+        t.byte_keys = keys
         return 0
 
     cdef bytes token(self, uint32_t token_id):
@@ -173,32 +196,54 @@ cdef class Vocabulary:
 
 
 def build_tables(list tokens not None, merges=None):
-    """The four buffers of a Vocabulary, from tokens and ranks or from tokens and a merge list.
+    """The four buffers of a Vocabulary, from the bytes of each id, None or b"" where an id is no token.
 
-    tokens: the bytes of each id, None or b"" where an id is no token. merges: None, for ranks (every split of
-    a token into two tokens is a pair whose priority is the token's id), or (left id, right id, merged id)
-    in order of priority. Ranks of up to 2**21 ids make "ranked_pairs", the rest "pairs" (see tables.pxd).
+    merges: as in `build_look_ups`.
     """
     cdef bytes flat = b"".join([token for token in tokens if token])
     if len(tokens) > MAX_IDS or PyBytes_GET_SIZE(flat) >= NONE:
         raise VocabularyError(
             f"{len(tokens)} ids with {len(flat)} bytes: the limits are {MAX_IDS} ids and 4 GiB"
         )
-    ends_array = bytearray(4 * len(tokens))
-    cdef uint32_t* ends = <uint32_t*> PyByteArray_AS_STRING(ends_array)
+    cdef bytes ends_array = PyBytes_FromStringAndSize(NULL, 4 * <Py_ssize_t> len(tokens))
+    cdef uint32_t* ends = <uint32_t*> PyBytes_AS_STRING(ends_array)
     cdef uint32_t end = 0
     cdef Py_ssize_t i = 0
     for token in tokens:
         end += <uint32_t> (len(token) if token else 0)
         ends[i] = end
         i += 1
-    tables = {"token_bytes": flat, "token_ends": bytes(ends_array)}
-    tables["pieces"] = pieces = _build_pieces(flat, ends, len(tokens))
+    return build_look_ups(flat, ends_array, merges)
+
+
+def build_look_ups(token_bytes, token_ends, merges=None):
+    """The four buffers of a Vocabulary, from the two that hold its tokens.
+
+    merges: None, for ranks (every split of a token into two tokens is a pair whose priority is the token's
+    id), or (left id, right id, merged id) in order of priority. Ranks of up to 2**21 ids make
+    "ranked_pairs", the rest "pairs" (see tables.pxd).
+    """
+    cdef const uint8_t[::1] data = token_bytes if len(token_bytes) else b"\0"
+    cdef const uint8_t[::1] raw_ends = token_ends if len(token_ends) else b"\0\0\0\0"
+    cdef Tables t
+    cdef uint32_t n_tokens
+    memset(&t, 0, sizeof(t))
+    t.token_bytes = &data[0]
+    t.token_ends = <const uint32_t*> &raw_ends[0]
+    t.n_ids = <uint32_t> min(<size_t> len(token_ends) // 4, <size_t> NONE)
+    if (
+        len(token_ends) % 4 or t.n_ids > MAX_IDS or <size_t> t.token_ends % 4
+        or not _ends_rise(&t, <size_t> len(token_bytes), &n_tokens, &t.max_token_bytes)
+    ):
+        raise VocabularyError(f"table 'token_ends' does not cut {len(token_bytes)} bytes into tokens")
+    tables = {"token_bytes": token_bytes, "token_ends": token_ends}
+    tables["pieces"] = pieces = _build_pieces(&t)
+    t.pieces = <const PieceSlot*> PyByteArray_AS_STRING(pieces)
+    t.piece_mask = <size_t> len(pieces) // sizeof(PieceSlot) - 1
     if merges is not None:
-        tables["pairs"] = _build_pairs_from_merges(merges, tokens)
+        tables["pairs"] = _build_pairs_from_merges(&t, merges)
     else:
-        name = "ranked_pairs" if len(tokens) <= 1 << RANKED_BITS else "pairs"
-        tables[name] = _build_pairs_from_ranks(flat, ends, len(tokens), pieces)
+        tables["ranked_pairs" if t.n_ids <= 1 << RANKED_BITS else "pairs"] = _build_pairs_from_ranks(&t)
     return tables
 
 
@@ -266,78 +311,77 @@ cdef bytearray _empty_table(size_t n_bytes):
     return table
 
 
-cdef bytearray _build_pieces(bytes flat, const uint32_t* ends, uint32_t n_ids):
-    cdef int bits = table_bits(n_ids)
+cdef inline uint32_t _start(const Tables* t, uint32_t i) noexcept nogil:
+    return t.token_ends[i - 1] if i else 0
+
+
+cdef inline uint32_t _find(const Tables* t, uint32_t start, uint32_t end) noexcept nogil:
+    return find_piece(
+        t.pieces, t.piece_mask, t.token_bytes, t.token_ends, t.token_bytes + start, end - start
+    )
+
+
+cdef bytearray _build_pieces(const Tables* t):
+    cdef int bits = table_bits(t.n_ids)
     cdef bytearray table = _empty_table((<size_t> 1 << bits) * sizeof(PieceSlot))
     cdef PieceSlot* slots = <PieceSlot*> PyByteArray_AS_STRING(table)
-    cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(flat)
+    cdef const uint8_t* data = t.token_bytes
     cdef size_t mask = (<size_t> 1 << bits) - 1, at
     cdef uint32_t i, start = 0, length
     cdef uint64_t h
     with nogil:
-        for i in range(n_ids):
-            length = ends[i] - start
-            if length and find_piece(slots, mask, data, ends, data + start, length) == NONE:
+        for i in range(t.n_ids):
+            length = t.token_ends[i] - start
+            if length and find_piece(slots, mask, data, t.token_ends, data + start, length) == NONE:
                 h = hash_bytes(data + start, length, 0)
                 at = <size_t> h & mask
                 while slots[at].id != NONE:
                     at = (at + 1) & mask
                 slots[at].tag = <uint32_t> (h >> 32)
                 slots[at].id = i
-            start = ends[i]
+            start = t.token_ends[i]
     return table
 
 
-cdef bytearray _build_pairs_from_ranks(bytes flat, const uint32_t* ends, uint32_t n_ids, bytearray pieces):
+cdef bytearray _build_pairs_from_ranks(const Tables* t):
     """Every split of every token into two tokens: found in one pass, so that the table has the right size."""
-    cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(flat)
-    cdef const PieceSlot* slots = <const PieceSlot*> PyByteArray_AS_STRING(pieces)
-    cdef size_t mask = <size_t> len(pieces) // sizeof(PieceSlot) - 1
-    cdef uint32_t i, start = 0, longest = 0
-    for i in range(n_ids):
-        longest = max(longest, ends[i] - start)
-        start = ends[i]
     # A split is worth a look only if tokens of both lengths exist: keeps a hostile vocabulary of a few
     # enormous tokens from costing the square of their length.
-    cdef bytearray lengths = bytearray(longest + 1)
-    start = 0
-    for i in range(n_ids):
-        lengths[ends[i] - start] = 1
-        start = ends[i]
-    cdef const uint8_t* has_length = <const uint8_t*> PyByteArray_AS_STRING(lengths)
+    cdef bytearray lengths = bytearray(<size_t> t.max_token_bytes + 1)
+    cdef uint8_t* has_length = <uint8_t*> PyByteArray_AS_STRING(lengths)
     cdef Splits splits = Splits(NULL, 0, 0)
+    cdef uint32_t i
     cdef bint done
+    for i in range(t.n_ids):
+        has_length[t.token_ends[i] - _start(t, i)] = 1
     try:
         with nogil:
-            done = _each_split(data, ends, n_ids, slots, mask, has_length, &splits)
+            done = _each_split(t, has_length, &splits)
         if not done:
-            raise MemoryError(f"no memory for the pairs of {n_ids} tokens")
-        if n_ids <= 1 << RANKED_BITS:
+            raise MemoryError(f"no memory for the pairs of {t.n_ids} tokens")
+        if t.n_ids <= 1 << RANKED_BITS:
             return _ranked_table(&splits)
         return _wide_table(&splits)
     finally:
         free(splits.items)
 
 
-cdef bint _each_split(
-    const uint8_t* data, const uint32_t* ends, uint32_t n_ids, const PieceSlot* slots, size_t mask,
-    const uint8_t* has_length, Splits* out,
-) noexcept nogil:
-    cdef uint32_t i, cut, left, right, length, start = 0
-    for i in range(n_ids):
-        length = ends[i] - start
+cdef bint _each_split(const Tables* t, const uint8_t* has_length, Splits* out) noexcept nogil:
+    cdef uint32_t i, cut, left, right, start = 0, end
+    for i in range(t.n_ids):
+        end = t.token_ends[i]
         # A token that repeats an earlier one's bytes adds nothing: the lowest id stands for them.
-        if length > 1 and find_piece(slots, mask, data, ends, data + start, length) == i:
-            for cut in range(1, length):
-                if not has_length[cut] or not has_length[length - cut]:
+        if end - start > 1 and _find(t, start, end) == i:
+            for cut in range(start + 1, end):
+                if not has_length[cut - start] or not has_length[end - cut]:
                     continue
-                left = find_piece(slots, mask, data, ends, data + start, cut)
+                left = _find(t, start, cut)
                 if left == NONE:
                     continue
-                right = find_piece(slots, mask, data, ends, data + start + cut, length - cut)
+                right = _find(t, cut, end)
                 if right != NONE and not _append(out, left, right, i):
                     return False
-        start = ends[i]
+        start = end
     return True
 
 
@@ -400,7 +444,11 @@ cdef bint _put_pair(
     return True
 
 
-cdef bytearray _build_pairs_from_merges(merges, list tokens):
+cdef bytes _token(const Tables* t, uint32_t i):
+    return (<const char*> t.token_bytes)[_start(t, i):t.token_ends[i]]
+
+
+cdef bytearray _build_pairs_from_merges(const Tables* t, merges):
     merges = list(merges)
     cdef int bits = table_bits(len(merges))
     cdef bytearray table = _empty_table((<size_t> 1 << bits) * sizeof(PairSlot))
@@ -408,13 +456,13 @@ cdef bytearray _build_pairs_from_merges(merges, list tokens):
     cdef uint32_t priority = 0
     for left, right, merged in merges:
         for token_id in (left, right, merged):
-            if not 0 <= token_id < len(tokens) or not tokens[token_id]:
+            if not 0 <= token_id < t.n_ids or not _is_token(t, token_id):
                 raise VocabularyError(
                     f"merge {priority}: ({left}, {right}) -> {merged} names an id that is no token, {token_id}"
                 )
-        if tokens[left] + tokens[right] != tokens[merged]:
+        if _token(t, left) + _token(t, right) != _token(t, merged):
             raise VocabularyError(
-                f"merge {priority}: {tokens[left]!r} and {tokens[right]!r} do not make {tokens[merged]!r}"
+                f"merge {priority}: {_token(t, left)!r} and {_token(t, right)!r} do not make {_token(t, merged)!r}"
             )
         if not _put_pair(pairs, 64 - bits, left, right, priority, merged):
             raise VocabularyError(f"merge {priority}: the pair ({left}, {right}) stands twice in the merge list")

@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Callable
 from functools import partial
 
-from fastbpe.cli import streams
-from fastbpe.cli.options import add_input, add_model, load_model
+from fastbpe.cli import encode_files, streams
+from fastbpe.cli.options import add_model, load_model
 from fastbpe.errors import SpecialTokenError
 from fastbpe.tokenizer import Tokenizer
 
@@ -17,7 +17,11 @@ DETAILS = """
 The whole input is one text, line ends included: `fastbpe decode` gives it back
 byte for byte. The ids come out on one line, separated by spaces. Special tokens
 in the text are text like any other, unless --allow-special or --forbid-special
-says otherwise."""
+says otherwise.
+
+With -o the documents of files (txt, jsonl, parquet; .gz, .zst; folders) become
+one file of ids instead, in memory that does not grow with them. If that is
+stopped, the same command goes on where it was."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest<|end|>\n' > words.txt
@@ -29,6 +33,8 @@ examples:
   $ printf 'low\nlower\n' | fastbpe encode -m words.fbpe --lines
   257
   257 101 114
+  $ fastbpe encode -m words.fbpe words.txt -o words.bin --lines --document-end '<|end|>'
+  words.bin: 14 ids of 1 document
 """
 _IDS_A_WRITE = 1 << 16  # the digits of a large text at once would need ten times its memory
 Encode = Callable[[bytes], list[int]]
@@ -36,7 +42,9 @@ Encode = Callable[[bytes], list[int]]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's flags."""
-    add_input(parser)
+    parser.add_argument(
+        "files", metavar="FILE", nargs="*", help="default: standard input; so is -; several with -o"
+    )
     parser.add_argument(
         "--lines",
         action="store_true",
@@ -54,14 +62,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="fail if the text holds a special token that is not allowed",
     )
+    encode_files.add_arguments(parser)
     add_model(parser)
+    parser.set_defaults(wrong=parser.error)
 
 
 def run(args: argparse.Namespace) -> None:
-    """Encode and print."""
+    """Encode and print, or write files."""
+    if wrong := encode_files.misused(args):
+        args.wrong(wrong)
+    if args.output is not None:
+        encode_files.run(args, load_model(args))
+        return
+    if len(args.files) > 1:
+        args.wrong(f"several files ({args.files[0]}, {args.files[1]}) are encoded with -o OUT only")
+    name = args.files[0] if args.files else streams.STDIN
     encode = _choose(load_model(args), args.allow_special, args.forbid_special)
-    where = streams.name_of(args.file)
-    with streams.open_input(args.file) as file:
+    where = streams.name_of(name)
+    with streams.open_input(name) as file:
         if not args.lines:
             _write(_encode(encode, file.read(), where))
             return

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
-import secrets
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -73,7 +72,7 @@ def write(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def _write_beside(target: Path, data: bytes) -> None:
-    beside = target.with_name(f".{secrets.token_hex(8)}.fastbpe")
+    beside = target.with_name(f".{os.urandom(8).hex()}.fastbpe")
     try:
         with open(beside, "xb") as file:
             file.write(data)

@@ -4,6 +4,7 @@
     header   HHHHHHHH (hexadecimal) bytes of JSON, padded with spaces and a line end to a multiple of 64
     tables   each at a multiple of 64, little-endian; the header's "sections" gives offset and size in bytes
 
+The sections "pieces" and "ranked_pairs", or "pairs" where merges are listed or ids are many, are for looking up.
 The checksum is CRC-32 over the whole file with the checksum's own eight digits left out. A file may come without
 the look-up tables (a pickle does): they are then built from the tokens. No pickle, no protobuf.
 """

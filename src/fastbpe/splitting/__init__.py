@@ -12,10 +12,7 @@ from fastbpe._core.sequence import Sequence
 from fastbpe._core.splitter import RegexSplitter, Splitter
 from fastbpe.errors import PatternError
 from fastbpe.patterns import PatternLike
-from fastbpe.splitting.program import compile_program
-from fastbpe.splitting.recognise import recognise
-from fastbpe.splitting.syntax import parse
-from fastbpe.splitting.to_regex import compile_regex, refuse_empty_matches
+from fastbpe.splitting.named import SPECS_OF_TEXTS, ScannerSpec
 
 MAX_STEPS = 64  # each is one more level of calls
 
@@ -40,17 +37,37 @@ def make_splitter(pattern: PatternLike, *, drop_unmatched: bool = False) -> Spli
     """
     if pattern is None:
         return Splitter()
-    spec = recognise(pattern if isinstance(pattern, str) else tuple(pattern), drop_unmatched=drop_unmatched)
+    spec = _scanner_spec(pattern if isinstance(pattern, str) else tuple(pattern), drop_unmatched)
     if spec is not None:
         return Scanner(**asdict(spec))
     if not isinstance(pattern, str):
         return chain([make_splitter(part, drop_unmatched=drop_unmatched) for part in pattern])
     engine = engine_of(pattern, keep_gaps=not drop_unmatched)
-    return engine or RegexSplitter(compile_regex(pattern), keep_gaps=not drop_unmatched)
+    if engine is not None:
+        return engine
+    from fastbpe.splitting.to_regex import compile_regex
+
+    return RegexSplitter(compile_regex(pattern), keep_gaps=not drop_unmatched)
+
+
+# What parses, compiles and falls back to `regex` is imported where it is used: it takes as long as all the rest
+# of fastbpe, and a named pattern needs none of it.
+
+
+def _scanner_spec(pattern: str | tuple[str, ...], drop_unmatched: bool) -> ScannerSpec | None:
+    if isinstance(pattern, str) and pattern in SPECS_OF_TEXTS:
+        return SPECS_OF_TEXTS[pattern]  # a single pattern that has a scanner matches any text whole
+    from fastbpe.splitting.recognise import recognise
+
+    return recognise(pattern, drop_unmatched=drop_unmatched)
 
 
 def engine_of(pattern: str, *, keep_gaps: bool = True) -> Engine | None:
     """The engine for a pattern; None if it does not take it. Raises PatternError for a pattern of no use."""
+    from fastbpe.splitting.program import compile_program
+    from fastbpe.splitting.syntax import parse
+    from fastbpe.splitting.to_regex import refuse_empty_matches
+
     node = parse(pattern)
     refuse_empty_matches(pattern, node)
     program = compile_program(node)

@@ -12,14 +12,14 @@ among the forms of the known patterns:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 from fastbpe.errors import PatternError
 from fastbpe.patterns import PATTERNS
 from fastbpe.splitting.charset import CharSet
+from fastbpe.splitting.named import NAMED, SPECS_OF_TEXTS, ScannerSpec
 from fastbpe.splitting.nodes import Alternation, Anchor, AnchorKind, Chars, Concat, Group, Mode, Node, Repeat
 from fastbpe.splitting.syntax import parse
 
@@ -27,29 +27,6 @@ Form: TypeAlias = tuple[Any, ...]
 
 _MOST_STRINGS = 64  # a set of alternatives that is larger is no contraction
 _MOST_DIGITS = 9
-
-
-@dataclass(frozen=True)
-class ScannerSpec:
-    """The arguments of a `Scanner`."""
-
-    family: Literal["gpt2", "cl100k", "o200k", "deepseek"]
-    n_digits: int
-    contractions: bool = True
-    end_is_one_piece: bool = False
-
-
-_NAMED = {
-    "gpt2": ScannerSpec("gpt2", 0),
-    "cl100k": ScannerSpec("cl100k", 3, end_is_one_piece=True),
-    "o200k": ScannerSpec("o200k", 3),
-    "llama3": ScannerSpec("cl100k", 3),
-    "llama4": ScannerSpec("o200k", 3),
-    "qwen2": ScannerSpec("cl100k", 1),
-    "tekken": ScannerSpec("o200k", 1, contractions=False),
-    "deepseek_v3": ScannerSpec("deepseek", 3, contractions=False),
-}
-_SPECS_OF_TEXTS = {PATTERNS[name]: spec for name, spec in _NAMED.items()}
 _DEEPSEEK = PATTERNS["deepseek_v3"] or ()
 
 
@@ -60,7 +37,7 @@ def recognise(pattern: str | tuple[str, ...], *, drop_unmatched: bool = False) -
     >>> recognise(r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+").family
     'gpt2'
     """
-    spec = _SPECS_OF_TEXTS.get(pattern)
+    spec = SPECS_OF_TEXTS.get(pattern)
     if spec is None and isinstance(pattern, str):
         try:
             spec = _known_forms().get(_form(parse(pattern)))
@@ -71,7 +48,7 @@ def recognise(pattern: str | tuple[str, ...], *, drop_unmatched: bool = False) -
             same = all(_form(parse(a)) == _form(parse(b)) for a, b in zip(pattern, _DEEPSEEK, strict=True))
         except PatternError:
             return None
-        spec = _NAMED["deepseek_v3"] if same else None
+        spec = NAMED["deepseek_v3"] if same else None
     # All of them match any text whole, but DeepSeek's, which matches no controls.
     return None if spec is not None and spec.family == "deepseek" and drop_unmatched else spec
 

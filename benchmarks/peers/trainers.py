@@ -1,0 +1,109 @@
+"""Trainers: documents and a split pattern → learned tokens in order, the 256 bytes left out.
+
+Each has the name of the rule by which it chooses between pairs that occur equally often, in fastbpe's words:
+trainers of one rule must learn the same. None: another kind of vocabulary, with which nothing here compares.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+from fastbpe._reference import STAND_IN_ORDER
+from peers import Unsupported
+from peers.splitters import for_oniguruma, text_of
+
+Train = Callable[[list[str], int, str], list[bytes]]
+
+SEPARATOR = "\x00"  # between documents, for who reads files only; in no text that anybody trains on
+
+
+def _fastbpe(ties: str) -> Train:
+    def train(documents: list[str], vocab_size: int, pattern_name: str) -> list[bytes]:
+        import fastbpe
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", fastbpe.TrainingWarning)
+            tokenizer = fastbpe.train(
+                documents, vocab_size=vocab_size, pattern=pattern_name, ties=ties, progress=False
+            )
+        return tokenizer.vocab[256:]
+
+    return train
+
+
+def _rustbpe(documents: list[str], vocab_size: int, pattern_name: str) -> list[bytes]:
+    import rustbpe
+
+    tokenizer = rustbpe.Tokenizer()
+    tokenizer.train_from_iterator(iter(documents), vocab_size, pattern=text_of(pattern_name))
+    return [bytes(token) for token, _ in sorted(tokenizer.get_mergeable_ranks(), key=lambda item: item[1])][256:]
+
+
+def _bpeasy(documents: list[str], vocab_size: int, pattern_name: str) -> list[bytes]:
+    import bpeasy
+
+    ranks = bpeasy.train_bpe(iter(documents), text_of(pattern_name), 1 << 20, vocab_size)
+    return sorted(ranks, key=ranks.__getitem__)[256:]
+
+
+def _tokenizers(documents: list[str], vocab_size: int, pattern_name: str) -> list[bytes]:
+    from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
+
+    byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    split = pre_tokenizers.Split(Regex(for_oniguruma(text_of(pattern_name))), "isolated")
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([split, byte_level])
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size, initial_alphabet=alphabet, special_tokens=[], show_progress=False
+    )
+    tokenizer.train_from_iterator(documents, trainer)
+    byte_of = dict(zip(alphabet, STAND_IN_ORDER, strict=True))
+    merges = json.loads(tokenizer.to_str())["model"]["merges"]
+    return [bytes(byte_of[character] for part in pair for character in part) for pair in merges]
+
+
+def _gigatoken(documents: list[str], vocab_size: int, pattern_name: str) -> list[bytes]:
+    import gigatoken
+
+    if pattern_name != "gpt2":
+        raise Unsupported("trains with the gpt2 pattern only")
+    vocab, _ = gigatoken.train_bpe(
+        SEPARATOR.join(documents).encode(), vocab_size, [], "raw_token_ids", SEPARATOR.encode()
+    )
+    return [vocab[token_id] for token_id in sorted(vocab)][256:]
+
+
+def _sentencepiece(documents: list[str], vocab_size: int, pattern_name: str) -> list[bytes]:
+    import io
+
+    import sentencepiece
+
+    model = io.BytesIO()
+    lines = (line for document in documents for line in document.splitlines())
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=lines, model_writer=model, vocab_size=vocab_size, model_type="bpe", minloglevel=2
+    )
+    return [bytes(model.getbuffer())]
+
+
+#: Name → the rule, and what trains.
+TRAINERS: dict[str, tuple[str | None, Train]] = {
+    "fastbpe": ("pair", _fastbpe("pair")),
+    "rustbpe": ("pair", _rustbpe),
+    "bpeasy": ("pair", _bpeasy),
+    "gigatoken": ("pair", _gigatoken),
+    'fastbpe, ties="huggingface"': ("huggingface", _fastbpe("huggingface")),
+    "tokenizers": ("huggingface", _tokenizers),
+    "sentencepiece": (None, _sentencepiece),
+}
+
+
+def documents_of(path: Path, n_bytes: int) -> list[str]:
+    """The text cut into documents of about n_bytes, as every trainer gets it."""
+    from texts import cut
+
+    return cut(path.read_text(encoding="utf-8").replace(SEPARATOR, " "), n_bytes)

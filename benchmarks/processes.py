@@ -1,0 +1,19 @@
+"""Measurements in a process of their own: compare.py runs itself with a hidden command that prints JSON."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def run(arguments: list[str]) -> dict[str, Any]:
+    """The last line that compare.py prints with these arguments, or {"note": what went wrong}."""
+    command = [sys.executable, str(Path(__file__).with_name("compare.py")), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return {"note": f"failed: {(done.stderr.strip().splitlines() or ['?'])[-1]}"}
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result

@@ -1,0 +1,138 @@
+"""What compare.py prints and writes: the machine, tables, JSON, a bar chart."""
+
+from __future__ import annotations
+
+import os
+import platform
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import fastbpe
+import peers
+from rounds import Outcome
+
+
+def machine(threads: int) -> dict[str, Any]:
+    """Everything about this run that a figure depends on."""
+    return {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "threads": threads,
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "versions": peers.versions(),
+    }
+
+
+def print_machine(facts: Mapping[str, Any]) -> None:
+    print(
+        f"fastbpe {fastbpe.__version__}, Python {facts['python']}, {facts['processor']}, {facts['cores']} cores",
+        end="",
+    )
+    print(f", all cores: {facts['threads']} threads")
+    print(", ".join(f"{package} {version}" for package, version in facts["versions"].items()))
+
+
+def print_outcome(outcome: Outcome) -> None:
+    """A row as a table, fastest first, and whether its bar is met."""
+    print(f"\n{outcome.row.title}\n")
+    print("| library | MB/s, median | best | × best peer | cores | MB of text |\n|---|---:|---:|---:|---:|---:|")
+    others = [timing.speed for name, timing in outcome.timings.items() if name != "fastbpe"]
+    base = max(others, default=0)
+    for name, timing in sorted(outcome.timings.items(), key=lambda item: -item[1].speed):
+        by_best = f"{timing.speed / base:.2f}" if base else "–"
+        cores = statistics.median(timing.cores)
+        print(
+            f"| {name} | {timing.speed:,.1f} | {timing.best:,.1f} | {by_best} | {cores:.2f} "
+            f"| {timing.n_bytes / 1e6:.2f} |"
+        )
+    print_notes(outcome.notes)
+    print(verdict(outcome.ratio, outcome.row.bar, outcome.row.dream))
+
+
+def print_notes(notes: Mapping[str, str]) -> None:
+    """Who is left out, a line a reason."""
+    by_note: dict[str, list[str]] = {}
+    for name, note in notes.items():
+        by_note.setdefault(note, []).append(name)
+    for note, names in by_note.items():
+        print(f"left out: {', '.join(names)}: {note}")
+
+
+def verdict(ratio: float | None, bar: float, dream: float) -> str:
+    """One line that says how fastbpe stands to its bar."""
+    if ratio is None:
+        return f"bar {bar:g}×, dream {dream:g}×: nothing to compare"
+    how = "dream met" if ratio >= dream else "bar met" if ratio >= bar else "bar missed"
+    return f"fastbpe is {ratio:.2f}× the best peer; bar {bar:g}×, dream {dream:g}×: {how}" + (
+        "; fastbpe LOSES here" if ratio < 1 else ""
+    )
+
+
+def as_json(outcome: Outcome) -> dict[str, Any]:
+    """The row with every single measurement."""
+    return {
+        "row": outcome.row.title,
+        "bar": outcome.row.bar,
+        "dream": outcome.row.dream,
+        "ratio": outcome.ratio,
+        "notes": outcome.notes,
+        "results": {
+            name: {
+                "mb_per_s": timing.speed,
+                "best_mb_per_s": timing.best,
+                "n_bytes": timing.n_bytes,
+                "seconds": timing.seconds,
+                "cores": timing.cores,
+            }
+            for name, timing in outcome.timings.items()
+        },
+    }
+
+
+def need_matplotlib() -> None:
+    """End with a clear message if charts cannot be drawn: before the measurements, not after."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise SystemExit("--plot needs matplotlib: pip install 'fastbpe[bench]'") from None
+
+
+def plot(path: Path, title: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """One bar chart a row, MB/s by library, fastbpe in another colour. rows: as for JSON."""
+    import matplotlib
+
+    matplotlib.use("agg")
+    from matplotlib import pyplot
+
+    speeds = [(row["row"], {name: found["mb_per_s"] for name, found in row["results"].items()}) for row in rows]
+    height = sum(len(by_name) for _, by_name in speeds) * 0.28 + len(speeds) * 0.7 + 0.6
+    figure, axes = pyplot.subplots(
+        len(speeds),
+        1,
+        figsize=(8, height),
+        squeeze=False,
+        height_ratios=[len(by_name) + 1 for _, by_name in speeds],
+    )
+    for axis, (row, by_name) in zip(axes[:, 0], speeds, strict=True):
+        ordered = sorted(by_name.items(), key=lambda item: item[1])
+        colours = ["tab:orange" if name.startswith("fastbpe") else "tab:gray" for name, _ in ordered]
+        bars = axis.barh([name for name, _ in ordered], [speed for _, speed in ordered], color=colours)
+        axis.bar_label(bars, fmt="{:,.0f}", padding=2, fontsize=8)
+        axis.set_title(row, fontsize=9, loc="left")
+        axis.tick_params(labelsize=8)
+        axis.margins(x=0.12)
+        axis.spines[["top", "right"]].set_visible(False)
+    figure.suptitle(f"{title}: MB of UTF-8 per second", fontsize=10)
+    figure.tight_layout()
+    figure.savefig(path)
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        return next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or "unknown processor"

@@ -1,0 +1,128 @@
+"""Compare outputs, then time: rounds go from peer to peer, so that a slow moment hits everybody."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Any
+
+from peers import Peer, Unsupported
+from workloads import Material, Row
+
+SLOW_SECONDS = 0.6  # a peer that would take longer than that for the text gets a sixteenth of it
+
+
+@dataclass
+class Timing:
+    """The calls of one peer in one row."""
+
+    n_bytes: int
+    seconds: list[float] = field(default_factory=list)
+    cores: list[float] = field(default_factory=list)  # seconds of all threads per second
+
+    @property
+    def speed(self) -> float:
+        """MB of UTF-8 per second, by the median."""
+        return self.n_bytes / statistics.median(self.seconds) / 1e6
+
+    @property
+    def best(self) -> float:
+        return self.n_bytes / min(self.seconds) / 1e6
+
+
+@dataclass
+class Outcome:
+    """A row with all that was found: timings by peer, and why others have none."""
+
+    row: Row
+    timings: dict[str, Timing] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def ratio(self) -> float | None:
+        """Speed of fastbpe by that of the best peer."""
+        others = [timing.speed for name, timing in self.timings.items() if name != "fastbpe"]
+        if "fastbpe" not in self.timings or not others:
+            return None
+        return self.timings["fastbpe"].speed / max(others)
+
+
+def run_row(row: Row, peers: Mapping[str, Peer], text: Material, small: Material, rounds: int) -> Outcome:
+    """Compare every peer's output, then time those that gave the right one.
+
+    text and small: the whole text and a part of it, for the slow.
+    """
+    outcome = Outcome(row)
+    threads = row.threads or text.threads
+    material: dict[str, Material] = {}
+    for name, peer in peers.items():
+        try:
+            difference = _difference(row, peer, small, threads)
+            seconds, _ = _time(row, peer, small, threads)  # a first call would tell of warming up
+            slow = name != "fastbpe" and seconds * row.n_bytes(text) / row.n_bytes(small) > SLOW_SECONDS
+            if not slow and difference is None:
+                difference = _difference(row, peer, text, threads)
+        except Unsupported as reason:
+            outcome.notes[name] = str(reason)
+        except Exception as error:
+            outcome.notes[name] = f"failed: {type(error).__name__}: {error}"
+        else:
+            if difference is not None:
+                outcome.notes[name] = f"ids differ: {difference}"
+            else:
+                material[name] = small if slow else text
+                outcome.timings[name] = Timing(row.n_bytes(material[name]))
+    names = list(material)
+    gc.collect()
+    gc.freeze()
+    for number in range(rounds):
+        turn = number % max(1, len(names))
+        for name in names[turn:] + names[:turn]:
+            seconds, cores = _time(row, peers[name], material[name], threads)
+            outcome.timings[name].seconds.append(seconds)
+            outcome.timings[name].cores.append(cores)
+    return outcome
+
+
+def _difference(row: Row, peer: Peer, material: Material, threads: int) -> str | None:
+    """Where a peer's output differs from the reference's."""
+    output = row.run(peer, row.inputs(material), threads)
+    return first_difference(row.plain(output), row.expected(material))
+
+
+def _time(row: Row, peer: Peer, material: Material, threads: int) -> tuple[float, float]:
+    """Seconds of one call, and how many cores were at work. What it gives is thrown away outside the clock."""
+    inputs = row.inputs(material)
+    gc.collect()
+    gc.disable()  # as timeit does: a collection is nobody's in particular
+    try:
+        busy, started = time.process_time(), time.perf_counter()
+        output = row.run(peer, inputs, threads)
+        seconds, busy = time.perf_counter() - started, time.process_time() - busy
+    finally:
+        gc.enable()
+    del output
+    return seconds, busy / seconds
+
+
+def first_difference(output: Any, expected: Any, where: str = "") -> str | None:
+    """Where two outputs, nested lists or texts, part; None where they are equal."""
+    if output == expected:
+        return None
+    if not isinstance(output, (list, str)) or not isinstance(expected, (list, str)):
+        return f"{output!r} instead of {expected!r} at {where or 'the start'}"
+    for at, (mine, wanted) in enumerate(zip_longest(output, expected)):
+        if mine != wanted:
+            place = f"{where}[{at}]"
+            if isinstance(mine, list) and isinstance(wanted, list):
+                return first_difference(mine, wanted, place)
+            return f"{_shown(mine)} instead of {_shown(wanted)} at {place}"
+    return f"unequal types at {where or 'the start'}"
+
+
+def _shown(value: Any) -> str:
+    return "the end" if value is None else repr(value)[:40]

@@ -1,0 +1,97 @@
+"""Splitting alone: every tier of fastbpe beside what other libraries split with."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+
+import fastbpe
+import texts
+from fastbpe._core.scanner import Scanner, paths
+from fastbpe._core.splitter import RegexSplitter, Splitter
+from fastbpe.splitting import engine_of
+from fastbpe.splitting.recognise import recognise
+from fastbpe.splitting.to_regex import compile_regex
+from peers.splitters import peers
+
+MOST_BYTES = 20_000_000
+SLOW_BYTES = 1_000_000  # what those below 100 MB/s get: their speed does not depend on it
+
+Count = Callable[[str], int]
+
+
+def compare_split(name: str, text: str, arguments: argparse.Namespace) -> dict[str, float]:
+    """MB/s of every splitter on one text, printed as a table and returned by name."""
+    slow = text[: SLOW_BYTES // 2]
+    runs: dict[str, tuple[Count, str]] = {}
+    for splitter, count in _ours(arguments.pattern).items():
+        runs[splitter] = count, text if splitter.startswith("fastbpe scanner") else text[: len(text) // 4]
+    wanted = runs["fastbpe regex tier"][0](slow)
+    runs["fastbpe regex tier"] = runs["fastbpe regex tier"][0], slow
+    for peer, count_of_peer, why_not in peers(arguments.pattern):
+        if count_of_peer is None:
+            print(f"left out: {peer}: {why_not}")
+        else:
+            runs[peer] = count_of_peer, slow
+    for splitter, (count, _) in runs.items():
+        # Peers have another Unicode; the first half megabyte of ordinary text shows no difference.
+        if count(slow) != wanted:
+            print(f"{splitter} finds {count(slow):,} pieces, not {wanted:,}: its speed is no comparison")
+    seconds: dict[str, list[float]] = {splitter: [] for splitter in runs}
+    for _ in range(arguments.rounds):
+        for splitter, (count, part) in runs.items():
+            seconds[splitter].append(_seconds(count, part))
+            if splitter.startswith("fastbpe") and not splitter.endswith("regex tier"):
+                # Boundaries only: without making the text UTF-8, which is all that "no splitting" does.
+                seconds[splitter][-1] -= _seconds(Splitter().count, part)
+    speeds = {
+        splitter: len(runs[splitter][1].encode()) / statistics.median(times) / 1e6
+        for splitter, times in seconds.items()
+    }
+    base = next(speed for splitter, speed in speeds.items() if splitter.startswith("regex "))
+    print(f"\n{name}, {len(text.encode()):,} bytes, pattern {arguments.pattern}\n")
+    print("| splitter | MB/s, median | × regex |\n|---|---:|---:|")
+    for splitter, speed in speeds.items():
+        print(f"| {splitter} | {speed:,.0f} | {speed / base:.1f} |")
+    return speeds
+
+
+def _seconds(count: Count, text: str) -> float:
+    started = time.perf_counter()
+    count(text)
+    return time.perf_counter() - started
+
+
+def _ours(pattern_name: str) -> dict[str, Count]:
+    """Every tier of our own for a named pattern."""
+    text = fastbpe.PATTERNS[pattern_name]
+    assert isinstance(text, str)
+    spec = recognise(text)
+    assert spec is not None
+    ours: dict[str, Count] = {
+        f"fastbpe scanner, {path}": Scanner(**asdict(spec), path=path).count for path in paths()
+    }
+    engine = engine_of(text)
+    assert engine is not None
+    ours["fastbpe engine"] = engine.count
+    ours["fastbpe regex tier"] = RegexSplitter(compile_regex(text)).count
+    return ours
+
+
+def split_texts(names: list[str] | None) -> dict[str, str]:
+    """The texts to split: those given, or corpora, where there are any, and the standard library."""
+    if names:
+        return {name: texts.read(name, MOST_BYTES) for name in names}
+    if not (texts.DATA / "corpus").exists():
+        return {"code": texts.read("code")}
+    english = texts.read("english")
+    ascii_only = english.encode("ascii", "ignore").decode()
+    return {
+        "english without what is not ASCII": ascii_only,
+        "english": english,
+        "multilingual": texts.read("multilingual", MOST_BYTES),
+        "code": texts.read("code"),
+    }

@@ -1,0 +1,46 @@
+"""The texts of the comparisons: corpora in the folder that FASTBPE_DATA names, the standard library, any file."""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+from pathlib import Path
+
+DATA = Path(os.environ.get("FASTBPE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
+
+# Name → file of the corpus, and how much of it is read.
+_CORPORA = {"english": ("english.txt", 20_000_000), "multilingual": ("multilingual.txt", 10_000_000)}
+NAMES = (*_CORPORA, "code")
+
+
+def read(name_or_path: str, n_bytes: int | None = None) -> str:
+    """The first n_bytes of a text by its name (by default 20 MB, multilingual 10 MB), or of a UTF-8 file (all)."""
+    if name_or_path == "code":
+        return standard_library(n_bytes or 20_000_000)
+    file, usual = _CORPORA.get(name_or_path, (None, None))
+    path = DATA / "corpus" / file if file else Path(name_or_path)
+    if not path.exists():
+        raise SystemExit(
+            f"{path}: no such file; --text is one of {', '.join(NAMES)}, found in the folder that FASTBPE_DATA "
+            "names, or the path of a UTF-8 file"
+        )
+    with open(path, "rb") as opened:
+        return opened.read(n_bytes or usual or -1).decode(errors="ignore")
+
+
+def standard_library(n_bytes: int) -> str:
+    """The sources of the Python that runs this."""
+    sources = sorted(Path(sysconfig.get_paths()["stdlib"]).glob("**/*.py"))
+    code = b"".join(path.read_bytes() for path in sources if "site-packages" not in path.parts)
+    return code[:n_bytes].decode(errors="ignore")
+
+
+def fresh(text: str) -> str:
+    """A new str with the same characters: the UTF-8 that a peer made the old one keep is not in it."""
+    return text.encode().decode()
+
+
+def cut(text: str, n_bytes: int) -> list[str]:
+    """Parts of n_bytes of UTF-8 on average, cut between any two characters."""
+    n_characters = max(1, n_bytes * len(text) // max(1, len(text.encode())))
+    return [text[at : at + n_characters] for at in range(0, len(text), n_characters)]

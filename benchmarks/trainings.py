@@ -1,0 +1,130 @@
+"""Training, every run in a process of its own; what is learned is compared where the rule is the same.
+
+Texts are in memory, cut into documents, before the clock starts. Peak memory is what is above that (memory.py).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import processes
+from memory import peak_above, reset_peak
+from peers import Unsupported
+from peers.trainers import TRAINERS, documents_of
+from report import print_notes, verdict
+
+DOCUMENT_BYTES = 10_000
+BAR, DREAM = 4, 8  # times the best peer that trains byte-level vocabularies
+MEMORY_BAR = 150_000_000  # bytes above the text
+
+
+@dataclass
+class Training:
+    """The runs of one trainer."""
+
+    seconds: list[float] = field(default_factory=list)
+    peak_bytes: list[int] = field(default_factory=list)
+    cores: list[float] = field(default_factory=list)
+    tokens: str = ""  # digest of what was learned
+    n_learned: int = 0
+
+
+def compare_training(
+    names: Sequence[str], text: str, vocab_size: int, pattern: str, threads: int, rounds: int
+) -> list[dict[str, Any]]:
+    """Run every trainer rounds times, print the table, return the row for JSON."""
+    found: dict[str, Training] = {}
+    notes: dict[str, str] = {}
+    with tempfile.TemporaryDirectory(prefix="fastbpe-bench-") as folder:
+        path = Path(folder) / "text.txt"
+        path.write_text(text, encoding="utf-8", newline="")
+        n_bytes = path.stat().st_size
+        for number in range(rounds):
+            turn = number % len(names)
+            for name in [*names[turn:], *names[:turn]]:
+                if name not in notes:
+                    _run(name, ["train-worker", name, str(path), str(vocab_size), pattern], threads, found, notes)
+    _compare(found, notes)
+    return [_report(found, notes, n_bytes, f"train, {vocab_size} ids, pattern {pattern}")]
+
+
+def _run(name: str, arguments: list[str], threads: int, found: dict[str, Training], notes: dict[str, str]) -> None:
+    result = processes.run([*arguments, "--threads", str(threads)])
+    if "note" in result:
+        notes[name] = result["note"]
+        return
+    training = found.setdefault(name, Training(tokens=result["tokens"], n_learned=result["n_learned"]))
+    training.seconds.append(result["seconds"])
+    training.cores.append(result["cores"])
+    if result["peak_bytes"] is not None:
+        training.peak_bytes.append(result["peak_bytes"])
+
+
+def _compare(found: dict[str, Training], notes: dict[str, str]) -> None:
+    """Take out who learned other tokens than fastbpe by the same rule."""
+    for name in list(found):
+        rule = TRAINERS[name][0]
+        ours = next((n for n in found if n.startswith("fastbpe") and TRAINERS[n][0] == rule), None)
+        if rule and ours and found[name].tokens != found[ours].tokens:
+            notes[name] = f"learns other tokens than {ours} ({found[name].n_learned:,} of them)"
+            del found[name]
+
+
+def _report(found: dict[str, Training], notes: dict[str, str], n_bytes: int, title: str) -> dict[str, Any]:
+    medians = {name: statistics.median(training.seconds) for name, training in found.items()}
+    rivals = [s for name, s in medians.items() if not name.startswith("fastbpe") and TRAINERS[name][0]]
+    ratio = min(rivals) / medians["fastbpe"] if rivals and "fastbpe" in medians else None
+    print(f"\n{title}, {n_bytes / 1e6:.1f} MB\n")
+    print(
+        "| trainer | seconds, median | best | cores | peak MB above text | tokens |\n|---|---:|---:|---:|---:|---|"
+    )
+    for name, seconds in sorted(medians.items(), key=lambda item: item[1]):
+        training = found[name]
+        peak = f"{statistics.median(training.peak_bytes) / 1e6:,.0f}" if training.peak_bytes else "–"
+        rule = TRAINERS[name][0]
+        print(
+            f"| {name} | {seconds:.2f} | {min(training.seconds):.2f} | {statistics.median(training.cores):.2f} "
+            f"| {peak} | {f'ties: {rule}' if rule else 'another kind'} |"
+        )
+    print_notes(notes)
+    print(verdict(ratio, BAR, DREAM))
+    if "fastbpe" in found and found["fastbpe"].peak_bytes:
+        met = statistics.median(found["fastbpe"].peak_bytes) <= MEMORY_BAR
+        print(f"memory: bar {MEMORY_BAR / 1e6:.0f} MB above the text: {'met' if met else 'missed'}")
+    results = {
+        name: {
+            "mb_per_s": n_bytes / medians[name] / 1e6,
+            "seconds": training.seconds,
+            "peak_bytes": training.peak_bytes,
+            "cores": training.cores,
+        }
+        for name, training in found.items()
+    }
+    return {"row": title, "n_bytes": n_bytes, "bar": BAR, "dream": DREAM, "ratio": ratio, "notes": notes} | {
+        "results": results
+    }
+
+
+def work(name: str, path: Path, vocab_size: int, pattern: str) -> None:
+    """What a process of its own does: train once, print one line of JSON."""
+    documents = documents_of(path, DOCUMENT_BYTES)
+    try:
+        resident = reset_peak()
+        busy, started = time.process_time(), time.perf_counter()
+        tokens = TRAINERS[name][1](documents, vocab_size, pattern)
+        seconds, busy = time.perf_counter() - started, time.process_time() - busy
+        peak = peak_above(resident)
+    except (ImportError, Unsupported) as reason:
+        print(json.dumps({"note": str(reason)}))
+        return
+    digest = hashlib.sha256(b"".join(len(token).to_bytes(4, "little") + token for token in tokens)).hexdigest()
+    result = {"seconds": seconds, "cores": busy / seconds, "peak_bytes": peak}
+    print(json.dumps({**result, "tokens": digest, "n_learned": len(tokens)}))

@@ -1,0 +1,133 @@
+"""The vocabulary of a comparison, in whatever form a peer reads it; nothing is downloaded."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import fastbpe
+from fastbpe._reference import STAND_IN_ORDER
+from fastbpe.patterns import Pattern
+from peers.splitters import for_oniguruma
+from texts import DATA
+
+# Name on the command line → file, name of the pattern, special tokens (None: fastbpe knows the file).
+_PUBLISHED: Mapping[str, tuple[str, str, Mapping[str, int] | None]] = {
+    "r50k": ("r50k_base.tiktoken", "gpt2", None),
+    "p50k": ("p50k_base.tiktoken", "gpt2", None),
+    "cl100k": ("cl100k_base.tiktoken", "cl100k", None),
+    "o200k": ("o200k_base.tiktoken", "o200k", None),
+    "llama3": ("llama3_tokenizer.model", "llama3", {"<|begin_of_text|>": 128000}),
+    "llama4": ("llama4_tokenizer.model", "llama4", {"<|begin_of_text|>": 200000}),
+    "qwen2": ("qwen2.tiktoken", "qwen2", {"<|endoftext|>": 151643}),
+    "llama2": ("llama2_tokenizer.model", "none", {}),
+}
+NAMES = tuple(_PUBLISHED)
+
+
+class Vocabulary:
+    """A published vocabulary by its short name, or a .tiktoken file that is to be split by a named pattern."""
+
+    def __init__(self, name_or_path: str, pattern_name: str = "cl100k") -> None:
+        if name_or_path in _PUBLISHED:
+            file, pattern_name, special = _PUBLISHED[name_or_path]
+            self.short_name, self.path = name_or_path, DATA / "vocab" / file
+        else:
+            special = {}
+            self.short_name, self.path = "", Path(name_or_path)
+        if not self.path.exists():
+            raise SystemExit(
+                f"{self.path}: no such file; --vocab is one of {', '.join(NAMES)}, found in the folder that "
+                "FASTBPE_DATA names, or the path of a .tiktoken file"
+            )
+        self.argument = name_or_path
+        self.name = self.path.stem
+        self.pattern_name = pattern_name
+        self.pattern: Pattern = fastbpe.PATTERNS[pattern_name]
+        self.is_sentencepiece = self.path.read_bytes()[:1] == b"\n"  # protobuf: the field of the first piece
+        self._special = special
+        self._folder = tempfile.TemporaryDirectory(prefix="fastbpe-bench-")
+
+    @property
+    def special_tokens(self) -> Mapping[str, int]:
+        return self._loaded().special_tokens if self._special is None else self._special
+
+    def shown(self) -> str:
+        """What fastbpe makes of it, its splitter included."""
+        try:
+            return repr(self._loaded())
+        except fastbpe.FastbpeError as error:
+            return f"{self.name}, which fastbpe cannot read: {error}"
+
+    def load(self) -> fastbpe.Tokenizer:
+        """A tokenizer of ours, read from the file anew."""
+        if self._special is None:  # a file that fastbpe knows
+            return fastbpe.load(self.path)
+        return fastbpe.load(self.path, pattern=self.pattern_name, special_tokens=self._special)
+
+    @cache  # noqa: B019 - lives as long as the process
+    def tokenizer_json(self) -> Path:
+        """The vocabulary as a tokenizer.json of Hugging Face: merges are recovered from the ranks."""
+        path = Path(self._folder.name) / "tokenizer.json"
+        path.write_text(json.dumps(self._as_huggingface(), ensure_ascii=False), encoding="utf-8")
+        return path
+
+    @cache  # noqa: B019 - lives as long as the process
+    def _loaded(self) -> fastbpe.Tokenizer:
+        return self.load()
+
+    def _as_huggingface(self) -> dict[str, Any]:
+        stand_ins = _stand_ins()
+        tokenizer = self._loaded()
+        shown = [token.decode("latin-1").translate(stand_ins) for token in tokenizer.vocab]
+        patterns = (self.pattern,) if isinstance(self.pattern, str) else self.pattern or ()
+        splits = [
+            {
+                "type": "Split",
+                "pattern": {"Regex": for_oniguruma(pattern)},
+                "behavior": "Isolated",
+                "invert": False,
+            }
+            for pattern in patterns
+        ]
+        byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+        flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+        special = self.special_tokens
+        taken = set(special.values())
+        return {
+            "version": "1.0",
+            "truncation": None,
+            "padding": None,
+            "added_tokens": [{"id": token_id, "content": text, **flags} for text, token_id in special.items()],
+            "normalizer": None,
+            "pre_tokenizer": {"type": "Sequence", "pretokenizers": [*splits, byte_level]},
+            "post_processor": None,
+            "decoder": byte_level,
+            "model": {
+                "type": "BPE",
+                "dropout": None,
+                "unk_token": None,
+                "continuing_subword_prefix": "",
+                "end_of_word_suffix": "",
+                "fuse_unk": False,
+                "byte_fallback": False,
+                "ignore_merges": True,  # a piece that is a token is that token, as in ranked vocabularies
+                "vocab": {token: rank for rank, token in enumerate(shown) if token and rank not in taken},
+                "merges": [[shown[left], shown[right]] for left, right in tokenizer.merges],
+            },
+        }
+
+
+def _stand_ins() -> dict[int, str]:
+    """Byte → the character that stands for it in tokenizer.json: printable for themselves, then U+0100 on."""
+    characters: dict[int, str] = {}
+    n_others = 0
+    for byte in STAND_IN_ORDER:
+        printable = 0x21 <= byte <= 0x7E or 0xA1 <= byte <= 0xAC or byte >= 0xAE
+        characters[byte] = chr(byte) if printable else chr(0x100 + n_others)
+        n_others += not printable
+    return characters

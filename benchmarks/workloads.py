@@ -1,0 +1,230 @@
+"""The rows of compare.py: what is asked of every peer, on what, and the bar that fastbpe sets itself there."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from peers import Ids, Peer
+from texts import cut, fresh
+
+DOCUMENT_BYTES = 2000
+SHORT_BYTES = 100
+SHORT_TEXT_BYTES = 4_000_000  # of short strings: what each costs does not depend on how many there are
+
+
+class Material:
+    """A text, cut in every way that the rows need, with the ids that one peer, the reference, gives it."""
+
+    def __init__(self, text: str, reference: Peer, threads: int) -> None:
+        self.text = text
+        self.n_bytes = len(text.encode())
+        self.documents = cut(text, DOCUMENT_BYTES)
+        self.short = cut(text[:SHORT_TEXT_BYTES], SHORT_BYTES)
+        self.reference = reference
+        self.threads = threads
+        self._folder = tempfile.TemporaryDirectory(prefix="fastbpe-bench-")
+
+    @cached_property
+    def ids(self) -> Ids:
+        return self.reference.text_to_list(self.text)
+
+    @cached_property
+    def lists(self) -> list[Ids]:
+        encode = self.reference.short_encoder()
+        return [encode(document) for document in self.documents]
+
+    @cached_property
+    def txt(self) -> Path:
+        path = Path(self._folder.name) / "text.txt"
+        path.write_text(self.text, encoding="utf-8", newline="")
+        return path
+
+    @cached_property
+    def jsonl(self) -> Path:
+        path = Path(self._folder.name) / "documents.jsonl"
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(json.dumps({"text": document}) + "\n" for document in self.documents)
+        return path
+
+    def out(self) -> Path:
+        return Path(self._folder.name) / "ids.bin"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table.
+
+    inputs makes what is worked on, anew for every call and outside the clock; run is timed; plain brings its
+    output into the one form in which peers are compared; expected is that of the reference.
+    """
+
+    command: str
+    title: str
+    bar: float  # times the best peer
+    dream: float
+    inputs: Callable[[Material], Any]
+    run: Callable[[Peer, Any, int], Any]
+    plain: Callable[[Any], Any]
+    expected: Callable[[Material], Any]
+    threads: int = 0  # 0: as many as compare.py was given
+    n_bytes: Callable[[Material], int] = lambda material: material.n_bytes
+
+
+def rows(command: str, threads: int) -> list[Row]:
+    """The rows of a command, those for one thread only once."""
+    chosen = [row for row in _ROWS if row.command == command]
+    return [row for row in chosen if not (threads == 1 and row.threads == 1 and _has_twin(row, chosen))]
+
+
+def _has_twin(row: Row, others: list[Row]) -> bool:
+    return any(other.threads == 0 and other.run is row.run and other.inputs is row.inputs for other in others)
+
+
+def _text(material: Material) -> str:
+    return fresh(material.text)
+
+
+def _documents(material: Material) -> list[str]:
+    return [fresh(document) for document in material.documents]
+
+
+def _short(material: Material) -> list[str]:
+    return [fresh(string) for string in material.short]
+
+
+def _to_list(peer: Peer, text: str, threads: int) -> Ids:
+    return peer.text_to_list(text)
+
+
+def _to_numpy(peer: Peer, text: str, threads: int) -> Any:
+    return peer.text_to_numpy(text)
+
+
+def _lists(peer: Peer, documents: list[str], threads: int) -> list[Ids]:
+    return peer.documents_to_lists(documents, threads)
+
+
+def _flat(peer: Peer, documents: list[str], threads: int) -> tuple[Any, Any]:
+    return peer.documents_to_flat(documents, threads)
+
+
+def _counts(peer: Peer, documents: list[str], threads: int) -> Any:
+    return peer.count_documents(documents, threads)
+
+
+def _lengths(peer: Peer, documents: list[str], threads: int) -> Any:
+    return peer.lengths(documents, threads)
+
+
+def _one_by_one(peer: Peer, strings: list[str], threads: int) -> list[Ids]:
+    encode = peer.short_encoder()
+    return [encode(string) for string in strings]
+
+
+def _decoded(peer: Peer, ids: Ids, threads: int) -> str:
+    return peer.ids_to_text(ids)
+
+
+def _all_decoded(peer: Peer, batch: list[Ids], threads: int) -> list[str]:
+    return peer.lists_to_texts(batch, threads)
+
+
+def _jsonl(material: Material) -> tuple[Path, Path]:
+    return material.jsonl, material.out()
+
+
+def _txt(material: Material) -> tuple[Path, Path]:
+    return material.txt, material.out()
+
+
+def _to_file(peer: Peer, paths: tuple[Path, Path], threads: int) -> Path:
+    peer.files_to_bin(*paths, threads)
+    return paths[1]
+
+
+def _ids_in_file(path: Path) -> Ids:
+    return memoryview(path.read_bytes()).cast("I").tolist()
+
+
+def _plain_ids(ids: Any) -> Ids:
+    return ids if isinstance(ids, list) else ids.tolist()
+
+
+def _plain_flat(output: tuple[Any, Any]) -> list[Any]:
+    return [output[0].tolist(), output[1].tolist()]
+
+
+def _flat_of_lists(material: Material) -> list[Any]:
+    ids: Ids = []
+    offsets = [0]
+    for part in material.lists:
+        ids += part
+        offsets.append(len(ids))
+    return [ids, offsets]
+
+
+def _flat_ids(material: Material) -> Ids:
+    return _flat_of_lists(material)[0]
+
+
+def _lengths_of_lists(material: Material) -> list[int]:
+    return [len(ids) for ids in material.lists]
+
+
+def _ids_of_short(material: Material) -> list[Ids]:
+    encode = material.reference.short_encoder()
+    return [encode(string) for string in material.short]
+
+
+def _bytes_of_short(material: Material) -> int:
+    return sum(len(string.encode()) for string in material.short)
+
+
+def _many(command: str, title: str, bar: float, dream: float, *how: Any) -> list[Row]:
+    """The row twice: on all cores, and on one thread."""
+    return [
+        Row(command, f"{title}, all cores", bar, dream, *how),
+        Row(command, f"{title}, one thread", bar, dream, *how, threads=1),
+    ]
+
+
+_ROWS = [
+    Row("encode", "one long str → list", 1.5, 2, _text, _to_list, _plain_ids, lambda m: m.ids),
+    Row("encode", "one long str → numpy", 1.5, 2, _text, _to_numpy, _plain_ids, lambda m: m.ids),
+    *_many("batch", "2 KB documents → lists", 1.5, 2, _documents, _lists, list, lambda m: m.lists),
+    *_many("batch", "2 KB documents → flat numpy", 1.3, 2, _documents, _flat, _plain_flat, _flat_of_lists),
+    *_many("count", "count 2 KB documents by what counts", 5, 8, _documents, _counts, list, _lengths_of_lists),
+    *_many("count", "count 2 KB documents by any means", 1.3, 2, _documents, _lengths, list, _lengths_of_lists),
+    Row(
+        "short",
+        "100-byte strings one by one → list",
+        3,
+        5,
+        _short,
+        _one_by_one,
+        list,
+        _ids_of_short,
+        threads=1,
+        n_bytes=_bytes_of_short,
+    ),
+    Row("decode", "one long list → str", 3, 5, lambda m: list(m.ids), _decoded, str, lambda m: m.text, threads=1),
+    *_many(
+        "decode",
+        "2 KB documents' lists → strs",
+        3,
+        5,
+        lambda m: m.lists,
+        _all_decoded,
+        list,
+        lambda m: m.documents,
+    ),
+    Row("files", ".jsonl of 2 KB documents → .bin", 1.3, 2, _jsonl, _to_file, _ids_in_file, _flat_ids),
+    Row("files", ".txt, one document → .bin", 1.3, 2, _txt, _to_file, _ids_in_file, lambda m: m.ids),
+]
+COMMANDS = tuple(dict.fromkeys(row.command for row in _ROWS))

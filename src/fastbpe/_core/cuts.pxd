@@ -1,0 +1,7 @@
+from libc.stdint cimport uint8_t
+
+from fastbpe._core.text cimport Text
+
+
+cdef size_t last_safe_cut(const uint8_t* data, size_t n) noexcept nogil
+cdef size_t text_cut(const Text* text, size_t start, size_t at) noexcept nogil

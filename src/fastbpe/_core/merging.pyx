@@ -1,0 +1,87 @@
+"""Merging many new pieces side by side, for ranked vocabularies.
+
+Merging one piece waits for memory: each merge asks for two pairs, whose slots lie anywhere in megabytes, and
+only then is it known what to merge next. Many pieces take turns instead, each asking for its slots and
+letting the others go on until they have come: about 500 ns a new word one after another, 150 side by side.
+"""
+
+from libc.stdint cimport int32_t, uint8_t, uint32_t
+
+from fastbpe._core.bits cimport highest_bit, lowest_bit
+from fastbpe._core.memory cimport prefetch
+from fastbpe._core.tables cimport NO_KEY, pair_home, pair_key
+from fastbpe._core.vocabulary cimport Tables
+
+cdef enum:
+    LANES = 8
+    ABREAST = 32  # pieces at once: their states stay in the first-level cache
+    NOWHERE = 0xFF  # no symbol
+
+
+cdef void merge_side_by_side(const Tables* tables, Merging* pieces, size_t n) noexcept nogil:
+    """Merge pieces of 1 to MOST_BYTES bytes; then each has n_ids ids. The tables must be ranked."""
+    cdef Merging* active[ABREAST]
+    cdef size_t i, n_active, n_kept, n_begun = 0
+    while n_begun < n:
+        n_active = min(n - n_begun, <size_t> ABREAST)
+        for i in range(n_active):
+            active[i] = &pieces[n_begun + i]
+            _begin(tables, active[i])
+        n_begun += n_active
+        while n_active:
+            n_kept = 0
+            for i in range(n_active):
+                active[n_kept] = active[i]
+                n_kept += _step(tables, active[i])
+            n_active = n_kept
+
+
+cdef inline void _begin(const Tables* tables, Merging* m) noexcept nogil:
+    cdef uint32_t i
+    m.n_keys = (m.n_bytes + LANES - 1) // LANES * LANES
+    m.alive = <uint32_t> 0xFFFFFFFF >> (MOST_BYTES - m.n_bytes)
+    m.at = m.left = m.right = NOWHERE
+    for i in range(m.n_bytes):
+        m.ids[i] = tables.byte_ids[m.piece[i]]
+    for i in range(m.n_bytes - 1):
+        m.keys[i] = tables.byte_keys[m.piece[i] << 8 | m.piece[i + 1]] | <int32_t> i
+    for i in range(m.n_bytes - 1, m.n_keys):
+        m.keys[i] = NO_KEY
+
+
+cdef inline bint _step(const Tables* tables, Merging* m) noexcept nogil:
+    """Take in what was asked for, do the best merge and ask for its pairs; False if there is none to do."""
+    cdef int32_t best = NO_KEY
+    cdef uint32_t i, at, right, below
+    if m.right != NOWHERE:
+        m.keys[m.at] = pair_key(&tables.pairs, m.ids[m.at], m.ids[m.right]) | <int32_t> m.at
+    if m.left != NOWHERE:
+        m.keys[m.left] = pair_key(&tables.pairs, m.ids[m.left], m.ids[m.at]) | <int32_t> m.left
+    for i in range(m.n_keys):
+        best = min(best, m.keys[i])
+    if best == NO_KEY:
+        _collect(m)
+        return False
+    m.at = at = best & 63
+    m.ids[at] = best >> 6
+    right = lowest_bit(m.alive & (~<uint32_t> 1 << at))
+    m.alive ^= <uint32_t> 1 << right
+    m.keys[at] = m.keys[right] = NO_KEY
+    m.right = m.left = NOWHERE
+    if m.alive >> right:
+        m.right = lowest_bit(m.alive & (~<uint32_t> 0 << right))
+        prefetch(&tables.pairs.ranked[pair_home(m.ids[at], m.ids[m.right], tables.pairs.shift)])
+    below = m.alive & ~(~<uint32_t> 0 << at)
+    if below:
+        m.left = highest_bit(below)
+        prefetch(&tables.pairs.ranked[pair_home(m.ids[m.left], m.ids[at], tables.pairs.shift)])
+    return True
+
+
+cdef inline void _collect(Merging* m) noexcept nogil:
+    cdef uint32_t rest = m.alive, n = 0
+    while rest:
+        m.ids[n] = m.ids[lowest_bit(rest)]
+        n += 1
+        rest &= rest - 1
+    m.n_ids = n

@@ -1,0 +1,55 @@
+"""The side of fastbpe encode that writes files: -o."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from fastbpe.cli import streams
+from fastbpe.sinks import DTYPES
+from fastbpe.tokenizer import Tokenizer
+
+_OPTIONS = ("separator", "text_field", "document_start", "document_end", "dtype", "num_threads", "overwrite")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The flags that go with -o, and -o."""
+    group = parser.add_argument_group("for files of ids")
+    add = group.add_argument
+    add("-o", "--output", metavar="OUT", help=".bin, .npy or .parquet file to write, whole or not at all")
+    add("--separator", metavar="TEXT", help="what ends a document within a txt file (lines: --lines)")
+    add("--text-field", metavar="NAME", help="where jsonl and parquet files hold their text (default: text)")
+    add("--document-start", metavar="TOKEN", help="a special token to put before each document")
+    add("--document-end", metavar="TOKEN", help="a special token to put after each document")
+    add("--dtype", choices=DTYPES, help="what an id is (default: the smaller that holds them all)")
+    add("--num-threads", metavar="N", type=int, help="threads that encode (default: one a processor)")
+    add("--overwrite", action="store_true", default=None, help="replace OUT, or what an unfinished run left of it")
+    add("--quiet", action="store_true", default=None, help="no progress bar and no summary")
+
+
+def run(args: argparse.Namespace, tokenizer: Tokenizer) -> None:
+    """Encode files into one."""
+    options: dict[str, Any] = {name: value for name in _OPTIONS if (value := getattr(args, name)) is not None}
+    if args.lines:
+        options["separator"] = "\n"
+    summary = tokenizer.encode_files(
+        args.files, Path(args.output), progress=False if args.quiet else None, **options
+    )
+    if not args.quiet:
+        documents = "document" if summary.n_documents == 1 else "documents"
+        streams.say(f"{args.output}: {summary.n_ids:,} ids of {summary.n_documents:,} {documents}")
+
+
+def misused(args: argparse.Namespace) -> str | None:
+    """What does not go together, in words."""
+    if args.output is None:
+        given = [name for name in (*_OPTIONS, "quiet") if getattr(args, name) is not None]
+        return f"--{given[0].replace('_', '-')} goes with -o OUT only" if given else None
+    if args.allow_special or args.forbid_special:
+        return "with -o, special tokens in the text are text: leave out --allow-special and --forbid-special"
+    if not args.files or streams.STDIN in args.files:
+        return "-o OUT reads files that can be read again, not standard input: name them"
+    if args.lines and args.separator is not None:
+        return "--lines and --separator: give one of them"
+    return None

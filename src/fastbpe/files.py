@@ -1,0 +1,263 @@
+"""Whole files of text to files of ids: read, encode and write at once, in memory that does not grow with them."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fastbpe._core.output import Array
+from fastbpe._core.packing import pack_ids
+from fastbpe._core.text import to_utf8
+from fastbpe.sinks import DTYPES, SUFFIXES, Mismatch, Sink, require_parquet
+from fastbpe.sources import Cut, Path_, files_of, read
+from fastbpe.threads import usable_threads
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from tqdm import tqdm
+
+#: Texts, special tokens to allow and to forbid, and a number of threads to the ids of all texts and where each
+#: text's begin and the last end.
+Encode = Callable[[Sequence[bytes], tuple[str, ...], tuple[str, ...], int | None], tuple[Array, Array]]
+
+NOTED_EVERY = 5.0  # seconds between notes of progress: what a kill can cost, and a wait for the disk each
+_BATCH_BYTES = 8 << 20  # of text at a time; short enough that reading and encoding overlap
+_BATCH_STRETCHES = 1 << 16
+_VERSION = 1  # of the rules by which inputs become outputs: an unfinished run of another is not gone on with
+
+
+@dataclass(frozen=True)
+class FilesSummary:
+    """What `Tokenizer.encode_files` did.
+
+    path: the output. n_documents, n_ids: what it holds. n_bytes: of text in UTF-8 that was encoded, also before a
+    restart. seconds: what this call took.
+    """
+
+    path: Path
+    n_documents: int
+    n_ids: int
+    n_bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What is to be done with the inputs; all of it decides the output's bytes.
+
+    identity: what the output says of the tokenizer. before, after: the ids put around each document's.
+    """
+
+    identity: Mapping[str, Any]
+    dtype: str
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    separator: str | None
+    text_field: str
+
+
+@dataclass
+class _Batch:
+    """Stretches to be encoded together. marks: for each whether a document begins and whether one ends with it."""
+
+    texts: list[bytes] = field(default_factory=list)
+    marks: list[tuple[bool, bool]] = field(default_factory=list)
+    n_bytes: int = 0
+    progress: dict[str, Any] = field(default_factory=dict)
+    n_stored: int = 0
+
+
+def encode_files(
+    inputs: Path_ | Iterable[Path_],
+    out: Path_,
+    job: Job,
+    encode: Encode,
+    cut: Cut | None,
+    *,
+    num_threads: int | None,
+    progress: bool | None,
+    overwrite: bool,
+) -> FilesSummary:
+    """Encode the documents of files into one file; see `Tokenizer.encode_files`."""
+    started = time.perf_counter()
+    path = Path(out)
+    files = _checked_files(inputs, path)
+    sink = Sink(path, job.dtype, _settings(job, files))
+    if not overwrite and not sink.is_finishing():
+        for name in sink.places():
+            if name.exists():
+                raise FileExistsError(f"{name} exists; to replace it, give overwrite=True")
+    usable_threads(num_threads)  # a ValueError now, and not in the midst of it
+    try:
+        with sink.begun(afresh=overwrite) as done:
+            if "finishing" in done:
+                sink.settle(done["finishing"])
+            else:
+                run = _Run(job, sink, encode, num_threads, done)
+                done = run.go(_batches(files, job, cut, done), files, progress)
+                sink.finish(done, _facts(job))
+    except Mismatch as mismatch:
+        raise FileExistsError(_explained(mismatch)) from None
+    return FilesSummary(path, sink.n_documents, sink.n_ids, done["n_bytes"], time.perf_counter() - started)
+
+
+class _Run:
+    """Encoding beside the calling thread, which reads what is next and writes what was before."""
+
+    def __init__(
+        self, job: Job, sink: Sink, encode: Encode, num_threads: int | None, done: Mapping[str, Any]
+    ) -> None:
+        self._sink, self._encode, self._num_threads = sink, encode, num_threads
+        self._n_item_bytes = DTYPES[job.dtype]
+        self._before, self._after = _Marker(job.before, job.dtype), _Marker(job.after, job.dtype)
+        self._done: dict[str, Any] = {"n_bytes": 0, **done}
+        self._noted = time.monotonic()
+
+    def go(self, batches: Iterable[_Batch], files: Sequence[Path], progress: bool | None) -> dict[str, Any]:
+        """Encode and write all batches; returns the progress at the end."""
+        from concurrent.futures import ThreadPoolExecutor  # here and not above: who encodes no files does not wait
+
+        from tqdm import tqdm
+
+        self._sink.note(self._done)
+        waiting: deque[tuple[_Batch, Future[tuple[Array, Array]]]] = deque()
+        total = sum(path.stat().st_size for path in files)
+        hide = None if progress is None else not progress  # tqdm's None: hidden unless stderr is a terminal
+        with (
+            tqdm(desc="encoding", total=total, disable=hide, unit="B", unit_scale=True) as bar,
+            ThreadPoolExecutor(1) as pool,
+        ):
+            try:
+                for batch in batches:
+                    waiting.append((batch, pool.submit(self._encode, batch.texts, (), (), self._num_threads)))
+                    if len(waiting) == 2:
+                        self._write(*waiting.popleft(), bar)
+                while waiting:
+                    self._write(*waiting.popleft(), bar)
+            finally:
+                pool.shutdown(wait=True, cancel_futures=True)
+        return self._done
+
+    def _write(self, batch: _Batch, encoded: Future[tuple[Array, Array]], bar: tqdm[Any]) -> None:
+        ids, offsets = encoded.result()
+        self._write_ids(ids, memoryview(offsets).tolist(), batch.marks)
+        self._done = {**batch.progress, "n_bytes": self._done["n_bytes"] + batch.n_bytes}
+        bar.update(batch.n_stored - bar.n)
+        if time.monotonic() - self._noted >= NOTED_EVERY:
+            self._sink.note(self._done)
+            self._noted = time.monotonic()
+
+    def _write_ids(self, ids: Array, offsets: Sequence[int], marks: Sequence[tuple[bool, bool]]) -> None:
+        packed = pack_ids(ids, self._n_item_bytes)
+        at, before, after = self._sink.n_ids, self._before, self._after
+        if not before.n and not after.n:
+            ends = [at + offset for offset, (_, is_end) in zip(offsets[1:], marks, strict=True) if is_end]
+            self._sink.append([packed], len(ids), ends)
+            return
+        view, size = memoryview(packed), self._n_item_bytes
+        chunks: list[bytes | memoryview] = []
+        ends, begin = [], 0
+        for end, (is_start, is_end) in zip(offsets[1:], marks, strict=True):
+            if is_start:
+                chunks.append(before.data)
+                at += before.n
+            chunks.append(view[begin * size : end * size])
+            at += end - begin
+            if is_end:
+                chunks.append(after.data)
+                at += after.n
+                ends.append(at)
+            begin = end
+        self._sink.append([b"".join(chunks)], at - self._sink.n_ids, ends)
+
+
+class _Marker:
+    """Ids that stand around a document, as bytes."""
+
+    def __init__(self, ids: Sequence[int], dtype: str) -> None:
+        self.n = len(ids)
+        self.data = b"".join(token_id.to_bytes(DTYPES[dtype], "little") for token_id in ids)
+
+
+def _batches(files: Sequence[Path], job: Job, cut: Cut | None, done: Mapping[str, Any]) -> Iterator[_Batch]:
+    """The stretches of all files from where `done` ends, in batches."""
+    first = done.get("file", 0)
+    offset, number, is_start = done.get("offset", 0), done.get("number", 0), not done.get("in_document", False)
+    n_before = [0, *accumulate(path.stat().st_size for path in files)]
+    separator = None if job.separator is None else job.separator.encode()
+    batch = _Batch()
+    for index in range(first, len(files)):
+        stretches = read(
+            files[index], separator=separator, field=job.text_field, cut=cut, offset=offset, number=number
+        )
+        for stretch in stretches:
+            text = stretch.text if isinstance(stretch.text, bytes) else to_utf8(stretch.text)
+            batch.texts.append(text)
+            batch.marks.append((is_start, stretch.ends))
+            batch.n_bytes += len(text)
+            is_start = stretch.ends
+            if batch.n_bytes >= _BATCH_BYTES or len(batch.texts) >= _BATCH_STRETCHES:
+                batch.progress = {
+                    "file": index,
+                    "offset": stretch.offset,
+                    "number": stretch.number,
+                    "in_document": not is_start,
+                }
+                batch.n_stored = n_before[index] + stretch.n_stored
+                yield batch
+                batch = _Batch()
+        offset = number = 0
+    batch.progress, batch.n_stored = {"file": len(files)}, n_before[-1]
+    yield batch
+
+
+def _checked_files(inputs: Path_ | Iterable[Path_], out: Path) -> list[Path]:
+    if out.suffix not in SUFFIXES:
+        raise ValueError(f"{out}: ids are written to {', '.join(SUFFIXES)} files; give it one of these endings")
+    if out.is_dir():
+        raise IsADirectoryError(f"{out} is a folder; give the path of a file")
+    if out.suffix == ".parquet":
+        require_parquet(out)
+    files = files_of(inputs)
+    if not files:
+        raise ValueError("inputs is empty: give a path, a folder, or a list of paths")
+    if (same := next((path for path in files if path.resolve() == out.resolve()), None)) is not None:
+        raise ValueError(f"{same} is the output and one of the inputs; write to another place")
+    return files
+
+
+def _settings(job: Job, files: Sequence[Path]) -> dict[str, Any]:
+    """What a run that is to be gone on with must have alike."""
+    stats = [(path, path.stat()) for path in files]
+    return {
+        "version": _VERSION,
+        **vars(job),
+        "inputs": [[os.path.abspath(path), stat.st_size, stat.st_mtime_ns] for path, stat in stats],
+    }
+
+
+def _facts(job: Job) -> dict[str, Any]:
+    return {"tokenizer": job.identity, "before": job.before, "after": job.after}
+
+
+def _explained(mismatch: Mismatch) -> str:
+    said = []
+    for name, before, now in mismatch.differing:
+        if name == "inputs" and isinstance(before, list) and len(before) == len(now):
+            before, now = next((a, b) for a, b in zip(before, now, strict=True) if a != b)
+            said.append(f"the input (path, size, time of change) {tuple(now)}, which was {tuple(before)}")
+        elif name == "inputs":
+            said.append(f"{len(now)} inputs, which were {len(before or ())}")
+        else:
+            said.append(f"{name} {now!r}, which was {before!r}")
+    return (
+        f"{mismatch.folder}: an unfinished run, not to be gone on with by one that has {'; '.join(said)}. "
+        "Repeat the former, or give overwrite=True to begin anew"
+    )

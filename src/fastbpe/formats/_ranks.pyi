@@ -1,0 +1,3 @@
+from fastbpe.model import Buffer
+
+def parse(data: Buffer) -> tuple[bytes, bytes] | None: ...

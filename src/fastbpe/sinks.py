@@ -1,0 +1,272 @@
+"""Where ids go: .bin, .npy and parquet files that appear whole or not at all, whatever stops the writing.
+
+Ids and document offsets are appended to two files in a folder beside the output, NAME.partial; what has been
+written safely is noted there in a small JSON. At the end they become the output: for .bin and .npy they are
+renamed; for parquet they are copied, row group by row group, since a parquet file cannot be appended to.
+
+What a finished .bin or .npy has beside it:
+
+- NAME.offsets: little-endian int64, one more than there are documents: the ids of document i are those from
+  offsets[i] to offsets[i + 1]. A file of its own, for 100 million of them are 800 MB, which no JSON should be.
+- NAME.json: what the two hold, and by which tokenizer.
+
+A parquet file holds the same JSON as its metadata, under "fastbpe".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+SUFFIXES = (".bin", ".npy", ".parquet")
+DTYPES = {"uint16": 2, "uint32": 4}  # and their bytes
+
+_NPY_HEADER = 128  # bytes, as numpy writes for any shape of one dimension
+_ROW_GROUP_IDS, _ROW_GROUP_ROWS = 1 << 22, 1 << 16
+
+try:
+    import fcntl
+except ImportError:  # Windows: the caller sees to it that there is one writer
+    fcntl = None  # type: ignore[assignment]
+
+
+class Sink:
+    """The unfinished output of one run, and its end.
+
+    A run is known by `settings`: one that finds the output of another is refused by `Mismatch`.
+    """
+
+    def __init__(self, out: Path, dtype: str, settings: Mapping[str, Any]) -> None:
+        self.out = out
+        self.folder = out.with_name(out.name + ".partial")
+        self._dtype = dtype
+        self._header = _NPY_HEADER if out.suffix == ".npy" else 0
+        self._settings = json.loads(json.dumps(settings))  # as it comes back
+        self.n_ids = self.n_documents = 0
+
+    def places(self) -> list[Path]:
+        """The files that it ends in."""
+        beside = () if self.out.suffix == ".parquet" else (".offsets", ".json")
+        return [self.out, *(self.out.with_name(self.out.name + ending) for ending in beside)]
+
+    def is_finishing(self) -> bool:
+        """Whether an earlier run had written everything and was about to put it in its place."""
+        return "finishing" in (self._read("progress.json") or {})
+
+    # Beginning
+
+    @contextlib.contextmanager
+    def begun(self, *, afresh: bool) -> Iterator[dict[str, Any]]:
+        """The files open for appending, and the progress noted last ({} for a new run).
+
+        afresh: throw away what an unfinished run with other settings has left, rather than raise Mismatch.
+        """
+        self.folder.mkdir(exist_ok=True)
+        with _locked(self.folder):
+            progress = self._progress(afresh=afresh)
+            self.n_ids, self.n_documents = progress.get("n_ids", 0), progress.get("n_documents", 0)
+            if "finishing" in progress:
+                yield progress
+                return
+            with self._appendable("ids") as ids, self._appendable("offsets") as offsets:
+                self._ids, self._offsets = ids, offsets
+                ids.truncate(self._header + self.n_ids * DTYPES[self._dtype] if progress else 0)
+                offsets.truncate(8 * (self.n_documents + 1) if progress else 0)
+                ids.seek(0, os.SEEK_END)
+                offsets.seek(0, os.SEEK_END)
+                if not progress:
+                    ids.write(bytes(self._header))
+                    offsets.write(_int64([0]))
+                yield progress
+
+    def _appendable(self, name: str) -> IO[bytes]:
+        path = self.folder / name
+        return open(path, "r+b" if path.exists() else "w+b")
+
+    def _progress(self, *, afresh: bool) -> dict[str, Any]:
+        progress = self._read("progress.json") or {}
+        noted = progress.pop("run", None) or self._read("run.json")
+        if noted is not None:
+            differing = [name for name, value in self._settings.items() if noted.get(name) != value]
+            if not differing:
+                return progress
+            if not afresh:
+                raise Mismatch(self.folder, differing, noted, self._settings)
+            for path in list(self.folder.iterdir()):
+                if path.name != "lock":
+                    path.unlink()
+        self._note("run.json", self._settings)
+        return {}
+
+    # Going on
+
+    def append(self, ids: Sequence[bytes | memoryview | bytearray], n_ids: int, ends: Sequence[int]) -> None:
+        """Append ids, little-endian in the output's dtype, and where documents end in all that was appended."""
+        self._ids.writelines(ids)
+        self._offsets.write(_int64(ends))
+        self.n_ids += n_ids
+        self.n_documents += len(ends)
+
+    def note(self, progress: Mapping[str, Any]) -> None:
+        """Note how far the run has come: it can go on from here, whatever happens to the process or machine."""
+        for file in (self._ids, self._offsets):
+            file.flush()
+            os.fsync(file.fileno())
+        self._note("progress.json", {**progress, "n_ids": self.n_ids, "n_documents": self.n_documents})
+
+    def _note(self, name: str, value: Mapping[str, Any]) -> None:
+        path = self.folder / (name + ".new")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(value, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(path, self.folder / name)
+
+    def _read(self, name: str) -> dict[str, Any] | None:
+        try:
+            return json.loads((self.folder / name).read_bytes())  # type: ignore[no-any-return]
+        except FileNotFoundError:
+            return None
+
+    # The end
+
+    def finish(self, progress: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
+        """Make the output of what was appended. facts: what its JSON says besides.
+
+        It is noted first that this has begun, so that a run that is stopped in between can call `settle`.
+        """
+        about = {"dtype": self._dtype, "count": self.n_ids, "documents": self.n_documents, **facts}
+        if self._header:
+            self._ids.seek(0)
+            self._ids.write(_npy_header(self._dtype, self.n_ids))
+        # With all that tells whose it is, so that this one file can go last.
+        self.note({**progress, "finishing": about, "run": self._settings})
+        self._ids.close()
+        self._offsets.close()
+        self.settle(about)
+
+    def settle(self, about: Mapping[str, Any]) -> None:
+        """Put what is finished in its place. May be called again after any interruption of itself."""
+        ids, offsets, out = self.folder / "ids", self.folder / "offsets", self.out
+        if out.suffix == ".parquet":
+            if ids.exists():
+                _write_parquet(self.folder / "parquet", ids, offsets, about)
+                os.replace(self.folder / "parquet", out)
+                ids.unlink()
+        elif ids.exists():
+            beside = out.with_name(out.name + ".offsets")
+            if offsets.exists():
+                os.replace(offsets, beside)
+            about = {**about, "byte_order": "little", "offsets": beside.name}
+            self._note("json", about)
+            os.replace(self.folder / "json", out.with_name(out.name + ".json"))
+            os.replace(ids, out)
+        # From here on a restarted run finds no ids, and only clears up.
+        for path in list(self.folder.iterdir()):
+            if path.name != "progress.json":
+                path.unlink()
+        (self.folder / "progress.json").unlink()
+        self.folder.rmdir()
+
+
+class Mismatch(Exception):
+    """An unfinished run was made with other settings. differing: their names, with what was and what is."""
+
+    def __init__(
+        self, folder: Path, differing: list[str], before: Mapping[str, Any], now: Mapping[str, Any]
+    ) -> None:
+        super().__init__(folder, differing)
+        self.folder = folder
+        self.differing = [(name, before.get(name), now[name]) for name in differing]
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Let nobody else write here while this process lives."""
+    if fcntl is None:
+        yield
+        return
+    with open(folder / "lock", "wb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise BlockingIOError(error.errno, "another run is writing here; wait for it", str(folder)) from None
+        yield
+
+
+def _int64(numbers: Sequence[int]) -> bytes:
+    values = array("q", numbers)
+    if sys.byteorder == "big":
+        values.byteswap()
+    return values.tobytes()
+
+
+def _npy_header(dtype: str, n: int) -> bytes:
+    """What numpy.save writes before n items; of one length, so that it can be filled in at the end."""
+    said = f"{{'descr': '<u{DTYPES[dtype]}', 'fortran_order': False, 'shape': ({n},), }}"
+    length = _NPY_HEADER - 10
+    return b"\x93NUMPY\x01\x00" + length.to_bytes(2, "little") + said.ljust(length - 1).encode() + b"\n"
+
+
+def choose_dtype(dtype: str | None, n_vocab: int) -> str:
+    """What ids below n_vocab are written as. Raises ValueError for what cannot hold them."""
+    if dtype not in (None, *DTYPES):
+        raise ValueError(f"dtype={dtype!r}: choose one of {', '.join(map(repr, DTYPES))}, or None")
+    if dtype == "uint16" and n_vocab > 1 << 16:
+        raise ValueError(f'dtype="uint16" holds ids up to 65535, not {n_vocab - 1}: choose "uint32"')
+    return dtype or ("uint16" if n_vocab <= 1 << 16 else "uint32")
+
+
+def require_parquet(out: Path) -> Any:
+    """pyarrow, or an error that says what to install."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise ImportError(f"{out}: parquet files need pyarrow: pip install 'fastbpe[parquet]'") from None
+    return pyarrow
+
+
+def _write_parquet(path: Path, ids: Path, offsets: Path, about: Mapping[str, Any]) -> None:
+    """A row a document, with the column input_ids: lists of uint16 or uint32."""
+    arrow = require_parquet(path)
+    item = arrow.field("element", getattr(arrow, str(about["dtype"]))(), nullable=False)
+    schema = arrow.schema([arrow.field("input_ids", arrow.large_list(item), nullable=False)])
+    # In arrow's memory lists may be large; without its schema in the file they are read back as plain ones.
+    with (
+        arrow.parquet.ParquetWriter(path, schema, store_schema=False, compression="zstd") as writer,
+        open(ids, "rb") as id_file,
+    ):
+        for starts in _row_groups(offsets):
+            n_ids = starts[-1] - starts[0]
+            data = arrow.py_buffer(id_file.read(n_ids * DTYPES[about["dtype"]]))
+            values = arrow.Array.from_buffers(item.type, n_ids, [None, data])
+            ends = arrow.py_buffer(array("q", [start - starts[0] for start in starts]))
+            rows = arrow.LargeListArray.from_buffers(
+                schema.field(0).type, len(starts) - 1, [None, ends], children=[values]
+            )
+            writer.write_table(arrow.Table.from_arrays([rows], schema=schema))
+        writer.add_key_value_metadata({"fastbpe": json.dumps(about)})
+
+
+def _row_groups(path: Path) -> Iterator[Sequence[int]]:
+    """Where the documents of each row group begin and its last ends; a document that is too long is one alone."""
+    with open(path, "rb") as file:
+        starts = array("q")
+        while True:
+            block = array("q", file.read(8 * (_ROW_GROUP_ROWS + 1 - len(starts))))
+            if sys.byteorder == "big":
+                block.byteswap()
+            starts += block
+            if len(starts) < 2:
+                return
+            n_rows = max(bisect_right(starts, starts[0] + _ROW_GROUP_IDS) - 1, 1)
+            yield starts[: n_rows + 1]
+            starts = starts[n_rows:]

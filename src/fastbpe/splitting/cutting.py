@@ -1,0 +1,34 @@
+"""Cutting a document that is too long to hold where neither a piece nor a special token goes across."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from fastbpe._core.cuts import last_cut
+from fastbpe._core.splitter import Splitter
+
+_TRIES = 16  # each reads the text again; text of special tokens end to end may wait for a better place
+
+
+def make_cutter(splitter: Splitter, special: Iterable[str] = ()) -> Callable[[bytes], int] | None:
+    """What finds the last place of a text where it may be cut, or 0; None for a splitter without known ones.
+
+    special: tokens that cut the text before it is split: none is cut itself, whatever follows the text.
+    """
+    if not splitter.cuttable:
+        return None
+    tokens = [name.encode() for name in special]
+    longest = max(map(len, tokens), default=1)
+
+    def cut(data: bytes) -> int:
+        at = last_cut(data)
+        for _ in range(_TRIES):
+            inside = len(data) - at < longest - 1 or any(
+                token in data[max(at - len(token) + 1, 0) : at + len(token) - 1] for token in tokens
+            )
+            if not at or not inside:
+                return at
+            at = last_cut(data[:at])
+        return 0
+
+    return cut

@@ -1,0 +1,31 @@
+"""The scanners of the named patterns: known by their text, so that nothing needs to be parsed to load them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from fastbpe.patterns import PATTERNS, Pattern
+
+
+@dataclass(frozen=True)
+class ScannerSpec:
+    """The arguments of a `Scanner`."""
+
+    family: Literal["gpt2", "cl100k", "o200k", "deepseek"]
+    n_digits: int
+    contractions: bool = True
+    end_is_one_piece: bool = False
+
+
+NAMED = {
+    "gpt2": ScannerSpec("gpt2", 0),
+    "cl100k": ScannerSpec("cl100k", 3, end_is_one_piece=True),
+    "o200k": ScannerSpec("o200k", 3),
+    "llama3": ScannerSpec("cl100k", 3),
+    "llama4": ScannerSpec("o200k", 3),
+    "qwen2": ScannerSpec("cl100k", 1),
+    "tekken": ScannerSpec("o200k", 1, contractions=False),
+    "deepseek_v3": ScannerSpec("deepseek", 3, contractions=False),
+}
+SPECS_OF_TEXTS: dict[Pattern, ScannerSpec] = {PATTERNS[name]: spec for name, spec in NAMED.items()}

@@ -1,0 +1,71 @@
+"""benchmarks/compare.py works: every workload, a small vocabulary and text, whatever peers are installed."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fastbpe
+from data import standard_library
+
+COMPARE = Path(__file__).resolve().parents[2] / "benchmarks" / "compare.py"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Arguments that name a vocabulary and a text of some tens of kilobytes."""
+    folder = tmp_path_factory.mktemp("compare")
+    text = standard_library(40_000) + "日本語 naïve"
+    (folder / "text.txt").write_text(text, encoding="utf-8")
+    tokenizer = fastbpe.train([text], vocab_size=600, pattern="cl100k", progress=False)
+    tokenizer.export(folder / "small.tiktoken", format="tiktoken")
+    return ["--text", str(folder / "text.txt"), "--vocab", str(folder / "small.tiktoken")]
+
+
+def compare(*arguments: str) -> str:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, str(COMPARE), *arguments]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def rows(tmp_path: Path, *arguments: str) -> list[dict[str, dict[str, object]]]:
+    """The rows of a run, as --json writes them; in each, fastbpe and a peer have figures, and no ids differ."""
+    compare(*arguments, "--json", str(tmp_path / "out.json"))
+    found = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["rows"]
+    for row in found:
+        assert "fastbpe" in row["results"], row
+        assert not any("differ" in note or "failed" in note for note in row["notes"].values()), row
+    return found
+
+
+@pytest.mark.parametrize("workload", ["encode", "batch", "count", "short", "decode", "files"])
+def test_warm(files: list[str], tmp_path: Path, workload: str) -> None:
+    peers = ["--peers", "tiktoken,tokenizers"] if workload != "encode" else []
+    found = rows(tmp_path, workload, *files, *peers, "--rounds", "1", "--threads", "2")
+    assert any("tiktoken" in row["results"] for row in found) == (workload != "count")
+
+
+def test_cold(files: list[str], tmp_path: Path) -> None:
+    (row,) = rows(tmp_path, "encode", "--cold", *files, "--peers", "tiktoken", "--rounds", "1")
+    assert set(row["results"]) == {"fastbpe", "tiktoken"}
+
+
+def test_train(files: list[str], tmp_path: Path) -> None:
+    names = 'rustbpe;bpeasy;fastbpe, ties="huggingface";tokenizers'
+    sizes = ["--vocab-size", "400", "--rounds", "1", "--peers", names]
+    (row,) = rows(tmp_path, "train", *files[:2], *sizes)
+    assert set(row["results"]) == {"fastbpe", *names.split(";")}
+
+
+def test_split(files: list[str]) -> None:
+    assert "| fastbpe engine |" in compare("split", *files[:2], "--rounds", "1")
+
+
+def test_unknown_peers_are_refused(files: list[str]) -> None:
+    with pytest.raises(AssertionError, match="'nobody' is none of fastbpe, tiktoken"):
+        compare("encode", *files, "--peers", "nobody")

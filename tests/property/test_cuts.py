@@ -1,0 +1,96 @@
+"""A text cut at a safe place gives the pieces that the whole gives, by every pattern that has a scanner."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import splits
+from data import standard_library
+from fastbpe import PATTERNS
+from fastbpe._core.cuts import last_cut, near_cut
+from fastbpe._core.splitter import Splitter
+from fastbpe.splitting import make_splitter
+from texts import sound_texts
+
+SLOW = {name: splits.oracle(PATTERNS[name] or "") for name in splits.NAMES}
+
+
+def cuts(data: bytes) -> list[int]:
+    """All safe cuts of a text: whether a place is one, the character behind it decides."""
+    ends = [end for end in range(len(data) + 1) if end == len(data) or data[end] & 0xC0 != 0x80]
+    return sorted({last_cut(data[:end]) for end in ends} - {0})
+
+
+def check(data: bytes, splitters: dict[str, Splitter] = SLOW) -> None:
+    for name, splitter in splitters.items():
+        whole = splitter.ends(data)
+        for cut in cuts(data):
+            parts = splitter.ends(data[:cut]) + [cut + end for end in splitter.ends(data[cut:])]
+            assert parts == whole, f"{name}: {data!r} cut at {cut}"
+
+
+@given(sound_texts)
+@settings(max_examples=300)
+def test_random_texts(text: str) -> None:
+    check(text.encode())
+
+
+@pytest.mark.parametrize("name", splits.NAMES)
+def test_hard_texts(name: str) -> None:
+    for text in itertools.islice(splits.random_texts(splits.NAMES.index(name)), 400):
+        check(text[:120].encode(), {name: SLOW[name]})
+
+
+def test_short_strings_of_hard_characters() -> None:
+    """Every string of up to four: the places where a letter or a number ends, with all that can stand around."""
+    made = {name: make_splitter(PATTERNS[name]) for name in splits.NAMES}
+    for n in range(2, 5):
+        for letters in itertools.product(" \n'as1é\u0301/か・\x01", repeat=n):
+            check("".join(letters).encode(), made)
+
+
+@given(sound_texts, st.integers(0, 100), st.integers(0, 100))
+def test_near_cuts_are_safe_ones(text: str, start: int, at: int) -> None:
+    """text_cut, in characters of a str of any width and in bytes of UTF-8: the same places, all of them safe."""
+    start, at = sorted((min(start, len(text)), min(at, len(text))))
+    data = text.encode()
+    found = near_cut(text, start, at)
+    n_bytes = [len(text[:n].encode()) for n in (start, at, found)]
+    assert near_cut(data, n_bytes[0], n_bytes[1]) == n_bytes[2] or at == start
+    assert start < found <= len(text) or found == len(text) == start
+    assert found == len(text) or n_bytes[2] in cuts(data)
+    last = max(
+        (cut for cut in range(found + 1, at + 1) if near_cut(text, start, cut) == cut < len(text)), default=0
+    )
+    assert not last, "there is one nearer"
+
+
+@pytest.mark.parametrize("text", ["ab cd", "žb cd", "дb cd", "漢字、漢字", "a😀 b\nc", "ab  cd"])
+def test_near_cuts_of_every_width(text: str) -> None:
+    safe = cuts(text.encode())
+    for at in range(len(text)):
+        cut = near_cut(text, 0, at)
+        assert cut == len(text) or len(text[:cut].encode()) in safe
+    assert near_cut(text, 0, len(text)) == len(text)
+
+
+def test_where_they_are() -> None:
+    assert cuts("one two, it's naïve: 12.5%\n漢字。".encode()) == [3, 7, 13, 20, 24, 26, 34]
+    assert cuts(b"") == cuts(b"a") == cuts(b"...") == cuts("e\u0301 é'".encode()) == []
+
+
+def test_which_patterns_they_hold_for() -> None:
+    named = {name for name, pattern in PATTERNS.items() if make_splitter(pattern).cuttable}
+    assert named == set(PATTERNS) - {"none"}
+    other_spelling = r"'(?:ve|re|ll|[tmsd])| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+    assert make_splitter(other_spelling).cuttable
+    assert not any(make_splitter(pattern).cuttable for pattern in (None, r"\w+ \w+", r"(a)\1"))
+
+
+def test_ordinary_text_is_full_of_them() -> None:
+    text = standard_library(100_000).encode()
+    assert all(last_cut(text[:n]) > n - 100 for n in range(1_000, 100_000, 1_000))

@@ -1,0 +1,444 @@
+"""encode_files: every input into every output, refusals, kills at any moment, and memory that does not grow."""
+
+from __future__ import annotations
+
+import dataclasses
+import gzip
+import json
+import os
+import sys
+from array import array
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+import zstandard
+
+from data import standard_library
+from fastbpe import FilesSummary, FormatError, SpecialTokenError, Tokenizer, files, sources
+from fastbpe._core.packing import pack_ids
+from processes import run_python
+
+TEXTS = ["one two\n", "", "drei vier<|endoftext|>", "пять 👍", *standard_library(4000).split("\n\n")]
+SUFFIXES = (".bin", ".npy", ".parquet")
+
+
+def read_back(out: Path) -> list[list[int]]:
+    """The documents of an output, and that all it says of itself is so."""
+    if out.suffix == ".parquet":
+        table = pyarrow.parquet.read_table(out)
+        documents: list[list[int]] = table.column("input_ids").to_pylist()
+        about = json.loads(pyarrow.parquet.ParquetFile(out).metadata.metadata[b"fastbpe"])
+        assert table.schema.field("input_ids").type.value_type == pyarrow.type_for_alias(about["dtype"])
+        ids = [token_id for document in documents for token_id in document]
+    else:
+        about = json.loads(out.with_name(out.name + ".json").read_bytes())
+        ids = (np.load(out) if out.suffix == ".npy" else np.fromfile(out, about["dtype"])).tolist()
+        starts = np.fromfile(out.with_name(about["offsets"]), "<i8").tolist()
+        documents = [ids[start:end] for start, end in pairwise(starts)]
+        assert [starts[0], starts[-1]] == [0, len(ids)]
+    assert (about["count"], about["documents"]) == (len(ids), len(documents))
+    assert not out.with_name(out.name + ".partial").exists()
+    return documents
+
+
+@pytest.fixture
+def jsonl(tmp_path: Path) -> Path:
+    path = tmp_path / "texts.jsonl"
+    path.write_text("".join(json.dumps({"text": text, "body": text[:3]}) + "\n" for text in TEXTS))
+    return path
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_documents_come_back(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, suffix: str) -> None:
+    out = tmp_path / f"out{suffix}"
+    summary = code_tokenizer.encode_files(jsonl, out)
+    wanted = [code_tokenizer.encode_ordinary(text) for text in TEXTS]
+    assert read_back(out) == wanted
+    n_ids, n_bytes = sum(map(len, wanted)), sum(len(text.encode()) for text in TEXTS)
+    assert dataclasses.replace(summary, seconds=0) == FilesSummary(out, len(TEXTS), n_ids, n_bytes, 0)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("small", [False, True])
+def test_every_input_in_parts_and_threads(
+    code_tokenizer: Tokenizer,
+    jsonl: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    suffix: str,
+    small: bool,
+) -> None:
+    """A list of all kinds, documents of txt in parts, each between two special tokens."""
+    if small:
+        monkeypatch.setattr(sources, "BLOCK", 50)
+        monkeypatch.setattr(files, "_BATCH_BYTES", 200)
+    text = "\n".join(TEXTS)
+    pyarrow.parquet.write_table(pyarrow.table({"text": TEXTS}), tmp_path / "a.parquet")
+    (tmp_path / "b.txt").write_text(text, encoding="utf-8", newline="")
+    (tmp_path / "c.txt.gz").write_bytes(gzip.compress(text.encode()))
+    (tmp_path / "d.txt.zst").write_bytes(zstandard.compress(text.encode()))
+    (tmp_path / "e.txt").touch()
+    start, end = (code_tokenizer.special_tokens[name] for name in ("<|sep|>", "<|endoftext|>"))
+    documents = [*TEXTS, text, text, text, "", *TEXTS]
+    for num_threads in (1, 3):
+        out = tmp_path / f"out{num_threads}{suffix}"
+        summary = code_tokenizer.encode_files(
+            [tmp_path / name for name in ("a.parquet", "b.txt", "c.txt.gz", "d.txt.zst", "e.txt")] + [jsonl],
+            out,
+            document_start="<|sep|>",
+            document_end="<|endoftext|>",
+            num_threads=num_threads,
+            progress=False,
+        )
+        assert read_back(out) == [[start, *code_tokenizer.encode_ordinary(text), end] for text in documents]
+        assert summary.n_bytes == sum(len(text.encode()) for text in documents)
+
+
+def test_by_line_by_separator_and_by_field(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path) -> None:
+    encode, out = code_tokenizer.encode_ordinary, tmp_path / "out.bin"
+    (tmp_path / "a.txt").write_bytes(b"one\r\n\ntwo<|endoftext|>three\n")
+    for separator, documents in [
+        ("\n", ["one", "", "two<|endoftext|>three"]),
+        ("<|endoftext|>", ["one\r\n\ntwo", "three\n"]),
+        (None, ["one\r\n\ntwo<|endoftext|>three\n"]),
+    ]:
+        code_tokenizer.encode_files(str(tmp_path / "a.txt"), str(out), separator=separator, overwrite=True)
+        assert read_back(out) == list(map(encode, documents))
+    code_tokenizer.encode_files(jsonl, out, text_field="body", overwrite=True)
+    assert read_back(out) == [encode(text[:3]) for text in TEXTS]
+
+
+def test_patterns_without_known_cuts_read_documents_whole(
+    unsplit_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "BLOCK", 50)
+    text = standard_library(3000)
+    (tmp_path / "a.txt").write_text(text)
+    unsplit_tokenizer.encode_files(tmp_path / "a.txt", tmp_path / "out.bin")
+    assert read_back(tmp_path / "out.bin") == [unsplit_tokenizer.encode_ordinary(text)]
+
+
+def test_dtypes(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path) -> None:
+    large = code_tokenizer.with_special_tokens({"<large>": 65536})
+    fits = code_tokenizer.with_special_tokens({"<large>": 65535})
+    wanted = [[*code_tokenizer.encode_ordinary(text), 65535] for text in TEXTS]
+    for suffix in SUFFIXES:
+        for tokenizer, dtype, written in [
+            (fits, None, 2),
+            (large, None, 4),
+            (fits, "uint32", 4),
+            (fits, "uint16", 2),
+        ]:
+            out = tmp_path / f"out{suffix}"
+            end = "<large>" if tokenizer is fits else None
+            summary = tokenizer.encode_files(jsonl, out, dtype=dtype, document_end=end, overwrite=True)
+            assert read_back(out) == (wanted if end else [ids[:-1] for ids in wanted])
+            if suffix == ".bin":
+                assert out.stat().st_size == written * summary.n_ids
+    with pytest.raises(ValueError, match="holds ids up to 65535, not 65536"):
+        large.encode_files(jsonl, tmp_path / "no.bin", dtype="uint16")
+    with pytest.raises(ValueError, match="dtype='int8': choose one of 'uint16', 'uint32', or None"):
+        large.encode_files(jsonl, tmp_path / "no.bin", dtype="int8")
+    assert not list(tmp_path.glob("no*"))
+
+
+def test_pack_ids() -> None:
+    ids = array("I", [0, 1, 255, 256, 65535, 65536, 2**32 - 1])
+    assert pack_ids(ids, 4) == b"".join(i.to_bytes(4, "little") for i in ids)
+    assert pack_ids(ids, 2) == b"".join((i & 0xFFFF).to_bytes(2, "little") for i in ids)
+    assert pack_ids(array("I"), 2) == b""
+    with pytest.raises(ValueError, match="2 or 4"):
+        pack_ids(ids, 3)
+
+
+def test_row_groups_of_parquet(
+    code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = [code_tokenizer.encode_ordinary(text) for text in TEXTS]
+    for n_ids, n_rows in [(1, 100), (1000, 2), (60, 5), (10**6, 10**6)]:
+        monkeypatch.setattr("fastbpe.sinks._ROW_GROUP_IDS", n_ids)
+        monkeypatch.setattr("fastbpe.sinks._ROW_GROUP_ROWS", n_rows)
+        code_tokenizer.encode_files(jsonl, tmp_path / "out.parquet", overwrite=True)
+        assert read_back(tmp_path / "out.parquet") == wanted
+
+
+def test_no_documents(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").touch()
+    for suffix in SUFFIXES:
+        summary = code_tokenizer.encode_files(tmp_path / "a.jsonl", tmp_path / f"out{suffix}")
+        assert (summary.n_documents, summary.n_ids) == (0, 0)
+        assert read_back(tmp_path / f"out{suffix}") == []
+
+
+def test_a_bar_where_asked(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, capsys: Any) -> None:
+    code_tokenizer.encode_files(jsonl, tmp_path / "out.bin", progress=True)
+    assert "encoding: 100%" in capsys.readouterr().err
+    code_tokenizer.encode_files(jsonl, tmp_path / "out.bin", overwrite=True)
+    assert capsys.readouterr().err == ""
+
+
+# Refusals
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_nothing_is_overwritten_unless_asked(
+    code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, suffix: str
+) -> None:
+    out = tmp_path / f"out{suffix}"
+    code_tokenizer.encode_files(jsonl, out)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(FileExistsError, match=rf"out\{suffix} exists; to replace it, give overwrite=True"):
+        code_tokenizer.encode_files(jsonl, out, text_field="body")
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+    code_tokenizer.encode_files(jsonl, out, text_field="body", overwrite=True)
+    assert read_back(out) == [code_tokenizer.encode_ordinary(text[:3]) for text in TEXTS]
+    if suffix != ".parquet":
+        out.unlink()
+        with pytest.raises(FileExistsError, match=r"\.offsets exists"):
+            code_tokenizer.encode_files(jsonl, out)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"out": "a.txt"}, r"a\.txt: ids are written to \.bin, \.npy, \.parquet files"),
+        ({"out": "no/a.bin"}, r"no"),
+        ({"out": "folder.bin"}, r"folder\.bin is a folder"),
+        ({"inputs": "missing.txt"}, r"missing\.txt"),
+        ({"inputs": []}, "inputs is empty"),
+        (
+            {"document_end": "<|eot|>"},
+            r"document_end='<\|eot\|>' is no special token .*has: '<\|endoftext\|>', '<\|sep",
+        ),
+        ({"document_start": "one"}, "document_start='one' is no special token"),
+        ({"num_threads": 0}, "num_threads=0"),
+        ({"separator": ""}, "separator"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_anything_is_written(
+    code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    (tmp_path / "folder.bin").mkdir()
+    arguments = {"inputs": jsonl, "out": "out.bin", **change}
+    for name in ("inputs", "out"):
+        if isinstance(arguments[name], str):
+            arguments[name] = tmp_path / arguments[name]
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises((ValueError, OSError), match=message) as caught:
+        code_tokenizer.encode_files(**arguments)
+    assert isinstance(caught.value, SpecialTokenError) == any(name.startswith("document") for name in change)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_the_output_is_no_input(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
+    pyarrow.parquet.write_table(pyarrow.table({"text": TEXTS}), tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=r"a\.parquet is the output and one of the inputs"):
+        code_tokenizer.encode_files(tmp_path, tmp_path / "a.parquet", overwrite=True)
+
+
+@pytest.mark.parametrize(("module", "name"), [("pyarrow", "a.parquet"), ("zstandard", "a.txt.zst")])
+def test_what_is_not_installed_is_named(code_tokenizer: Tokenizer, tmp_path: Path, module: str, name: str) -> None:
+    (tmp_path / name).touch()
+    extra = {"pyarrow": "parquet", "zstandard": "zstd"}[module]
+    with mock.patch.dict(sys.modules, {module: None}):
+        with pytest.raises(ImportError, match=rf"{module}: pip install 'fastbpe\[{extra}\]'"):
+            code_tokenizer.encode_files(tmp_path / name, tmp_path / "out.bin")
+        if module == "pyarrow":
+            with pytest.raises(ImportError, match=r"out\.parquet: .*pip install 'fastbpe\[parquet\]'"):
+                code_tokenizer.encode_files(tmp_path / "a.txt", tmp_path / "out.parquet")
+
+
+def test_numpy_is_not_needed(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path) -> None:
+    with mock.patch.dict(sys.modules, {"numpy": None}):
+        for suffix in (".bin", ".npy"):
+            code_tokenizer.encode_files(jsonl, tmp_path / f"out{suffix}")
+    assert read_back(tmp_path / "out.bin") == read_back(tmp_path / "out.npy")
+
+
+# Stopped and gone on with
+
+
+def stopped(tokenizer: Tokenizer, jsonl: Path, out: Path) -> None:
+    """A run over three inputs that the third stops, with what it did so far noted."""
+    good, bad = jsonl.with_name("good.txt"), jsonl.with_name("bad.txt")
+    good.write_text("good")
+    bad.write_bytes(b"\xff")
+    with (
+        mock.patch.object(files, "NOTED_EVERY", 0),
+        mock.patch.object(files, "_BATCH_BYTES", 1),
+        pytest.raises(FormatError, match=r"bad\.txt: not UTF-8"),
+    ):
+        tokenizer.encode_files([jsonl, good, bad], out)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_an_error_leaves_no_output_and_nothing_is_done_twice(
+    code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, suffix: str
+) -> None:
+    out = tmp_path / f"out{suffix}"
+    stopped(code_tokenizer, jsonl, out)
+    assert not out.exists()
+    (tmp_path / "bad.txt").write_bytes(b"ok")
+    stat = os.stat(tmp_path / "bad.txt")
+    inputs = [tmp_path / name for name in ("texts.jsonl", "good.txt", "bad.txt")]
+    with pytest.raises(
+        FileExistsError, match=r"unfinished run, .*bad\.txt.*, which was .*bad\.txt.* overwrite=True"
+    ):
+        code_tokenizer.encode_files(inputs, out)
+    folder = tmp_path / f"out{suffix}.partial"
+    run = json.loads((folder / "run.json").read_text())
+    run["inputs"][2][1:] = [stat.st_size, stat.st_mtime_ns]  # as if it had been so from the beginning
+    (folder / "run.json").write_text(json.dumps(run))
+    read = mock.Mock(side_effect=sources.read)
+    with mock.patch.object(files, "read", read):
+        code_tokenizer.encode_files(inputs, out)
+    assert [call.args[0] for call in read.call_args_list] == inputs
+    assert read.call_args_list[0].kwargs["offset"] > 100
+    assert read_back(out) == [*map(code_tokenizer.encode_ordinary, [*TEXTS, "good", "ok"])]
+
+
+def test_another_run_is_not_gone_on_with(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.bin"
+    stopped(code_tokenizer, jsonl, out)
+    other = code_tokenizer.with_special_tokens({"<more>": 2000})
+    inputs = [jsonl, tmp_path / "good.txt", tmp_path / "bad.txt"]
+    calls: list[tuple[Callable[[], object], str]] = [
+        (lambda: other.encode_files(inputs, out), "identity"),
+        (lambda: code_tokenizer.encode_files(inputs[:2], out), "2 inputs, which were 3"),
+        (lambda: code_tokenizer.encode_files(inputs, out, separator="\n"), r"separator '\\n', which was None"),
+        (lambda: code_tokenizer.encode_files(inputs, out, dtype="uint32"), "dtype 'uint32', which was 'uint16'"),
+    ]
+    for call, message in calls:
+        with pytest.raises(FileExistsError, match=message):
+            call()
+    code_tokenizer.encode_files(jsonl, out, overwrite=True)
+    assert read_back(out) == [*map(code_tokenizer.encode_ordinary, TEXTS)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs flock")
+def test_one_run_at_a_time(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path) -> None:
+    import fcntl
+
+    folder = tmp_path / "out.bin.partial"
+    folder.mkdir()
+    with open(folder / "lock", "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(BlockingIOError, match="another run is writing here"):
+            code_tokenizer.encode_files(jsonl, tmp_path / "out.bin")
+    code_tokenizer.encode_files(jsonl, tmp_path / "out.bin")
+
+
+# Runs are killed before the n-th thing that they do to a file, or after some time, and begun again until one ends.
+KILLED = """
+import os, random, signal, sys, threading
+from fastbpe import files, load, sources
+model, out, seed, *inputs = sys.argv[1:]
+tokenizer, generator, n_killed = load(model), random.Random(int(seed)), 0
+files.NOTED_EVERY, files._BATCH_BYTES, sources.BLOCK = 0, 4000, 1000
+import concurrent.futures.thread, pyarrow.parquet, tqdm  # here: an import in the child opens files too
+pyarrow.set_cpu_count(1), pyarrow.set_io_thread_count(1)
+EVENTS = {"open", "os.rename", "os.remove", "os.truncate", "os.rmdir", "os.mkdir"}
+while True:
+    n_left, seconds = generator.randrange(1, 40), generator.random() / 50
+    child = os.fork()
+    if not child:
+        def count(event, arguments):
+            global n_left
+            if event in EVENTS:
+                n_left -= 1
+                if not n_left:
+                    os.kill(os.getpid(), signal.SIGKILL)
+        if generator.random() < 0.7:
+            sys.addaudithook(count)
+        else:
+            threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGKILL)).start()
+        try:
+            tokenizer.encode_files(inputs, out, document_end="<|endoftext|>", num_threads=2, progress=False)
+        except FileExistsError as error:
+            # Killed after all was cleared up but for the folder itself.
+            assert "to replace it" in str(error) and not os.listdir(out + ".partial"), error
+        except BaseException:
+            import traceback
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    if os.WIFSIGNALED(status):
+        n_killed += 1
+    else:
+        sys.exit(status and 1) if status else print(n_killed)
+        break
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_killed_at_any_moment_it_ends_with_the_same_bytes(
+    code_tokenizer: Tokenizer, tmp_path: Path, suffix: str
+) -> None:
+    text = standard_library(80_000)
+    (tmp_path / "a.txt").write_text(text)
+    (tmp_path / "b.jsonl").write_text("".join(json.dumps({"text": part}) + "\n" for part in text.split("\n\n")))
+    (tmp_path / "c.txt.gz").write_bytes(gzip.compress(text.encode()))
+    pyarrow.parquet.write_table(
+        pyarrow.table({"text": text.split("\n")}), tmp_path / "d.parquet", row_group_size=99
+    )
+    inputs = [tmp_path / name for name in ("a.txt", "b.jsonl", "c.txt.gz", "d.parquet")]
+    code_tokenizer.save(tmp_path / "model.fbpe")
+    (tmp_path / "once").mkdir()
+    code_tokenizer.encode_files(inputs, tmp_path / "once" / f"out{suffix}", document_end="<|endoftext|>")
+    wanted = {path.name: path.read_bytes() for path in (tmp_path / "once").iterdir()}
+    n_killed = 0
+    for seed in range(3):
+        folder = tmp_path / f"killed{seed}"
+        folder.mkdir()
+        said = run_python(
+            KILLED, str(tmp_path / "model.fbpe"), str(folder / f"out{suffix}"), str(seed), *map(str, inputs)
+        )
+        n_killed += int(said)
+        found = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+        assert found == wanted, f"seed {seed}"
+    assert n_killed > 5
+
+
+MEMORY = """
+import resource, sys
+import pyarrow.parquet, zstandard
+import fastbpe
+tokenizer = fastbpe.load(sys.argv[1])
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+tokenizer.encode_files(sys.argv[2], sys.argv[3], num_threads=2, overwrite=True)  # whatever is loaded once
+before = peak()
+tokenizer.encode_files(sys.argv[4:], sys.argv[3], num_threads=2, overwrite=True)
+print(peak() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read as Linux counts it")
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_memory_does_not_grow_with_the_files(code_tokenizer: Tokenizer, tmp_path: Path, suffix: str) -> None:
+    text = standard_library(1_000_000)
+    line = json.dumps({"text": text[:3000]}) + "\n"
+    (tmp_path / "warm.txt").write_text(text)
+    if suffix == ".parquet":  # which takes a document at a time
+        (tmp_path / "a.jsonl.zst").write_bytes(zstandard.compress(line.encode() * 20_000))
+        column = pyarrow.array([text[:3000]] * 20_000)
+        pyarrow.parquet.write_table(pyarrow.table({"text": column}), tmp_path / "b.parquet", use_dictionary=False)
+        inputs = ["a.jsonl.zst", "b.parquet"]
+    else:
+        with open(tmp_path / "a.txt", "w") as file:
+            for _ in range(100):
+                file.write(text)
+        inputs = ["a.txt"]
+    code_tokenizer.save(tmp_path / "model.fbpe")
+    arguments = [tmp_path / name for name in ("model.fbpe", "warm.txt", f"out{suffix}", *inputs)]
+    grown = int(run_python(MEMORY, *map(str, arguments)))
+    assert grown < 80, f"{grown} MB for 120 MB of text"

@@ -1,0 +1,30 @@
+"""What `import fastbpe` and loading a native file do not import: each would cost every command its start."""
+
+from pathlib import Path
+
+import pytest
+
+from data import BYTES
+from fastbpe import Tokenizer
+from processes import run_python
+
+HEAVY = {
+    *("regex", "tqdm", "numpy", "difflib", "hashlib", "secrets", "concurrent.futures"),
+    *("fastbpe.cli", "fastbpe.splitting.charset", "fastbpe.splitting.syntax", "fastbpe.splitting.program"),
+}
+
+
+@pytest.mark.parametrize("pattern", [None, "gpt2", "cl100k", "o200k", "llama3", "qwen2", "tekken"])
+def test_a_named_pattern_needs_nothing_heavy(pattern: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "small.fbpe"
+    Tokenizer.from_ranks(BYTES, pattern=pattern).save(path)
+    printed = run_python(
+        f"""
+import sys
+import fastbpe
+tokenizer = fastbpe.load({str(path)!r})
+assert tokenizer.decode(tokenizer.encode("a b")) == "a b"
+print(sorted({HEAVY!r} & set(sys.modules)))
+"""
+    )
+    assert printed == "[]\n"
