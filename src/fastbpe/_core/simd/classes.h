@@ -54,14 +54,22 @@ static inline const uint64_t *fb_row_of(uint32_t word, size_t n_bytes) {
 /* The last six bits of a character. */
 static inline unsigned fb_last_bits(uint32_t word, size_t n_bytes) { return word >> (8 * n_bytes - 8) & 0x3F; }
 
+static inline unsigned fb_class_in(const uint64_t *row, unsigned i) {
+    return (row[0] >> i & 1) | (row[1] >> i & 1) << 1 | (row[2] >> i & 1) << 2;
+}
+
+static inline unsigned fb_class_of(uint32_t code_point) {
+    if (code_point < 0x80) return fb_ascii_classes[code_point];
+    size_t row = fb_row_index[code_point >> 6] + (code_point >= 0x10000) * FB_BMP_ROWS;
+    return fb_class_in(fb_rows[row], code_point & 0x3F);
+}
+
 /* The class of the character that starts at p; its length in bytes goes to *n_bytes. */
 static inline unsigned fb_class_at(const uint8_t *p, size_t *n_bytes) {
     *n_bytes = fb_char_bytes(p[0]);
     if (*n_bytes == 1) return fb_ascii_classes[p[0]];
     uint32_t word = fb_word_at(p, *n_bytes);
-    const uint64_t *row = fb_row_of(word, *n_bytes);
-    unsigned i = fb_last_bits(word, *n_bytes);
-    return (row[0] >> i & 1) | (row[1] >> i & 1) << 1 | (row[2] >> i & 1) << 2;
+    return fb_class_in(fb_row_of(word, *n_bytes), fb_last_bits(word, *n_bytes));
 }
 
 /* Whether the character at p is kana or Han as DeepSeek's pattern has them: U+3040-30FF, U+4E00-9FA5. */
