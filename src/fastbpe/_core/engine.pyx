@@ -17,7 +17,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 
 from fastbpe._core.charsets cimport NONE, CharSets, char_bytes, chars_back, members_end, one_member
-from fastbpe._core.splitter cimport GAP, Ends, Splitter, ends_add, ends_reserve
+from fastbpe._core.splitter cimport GAP, Ends, Splitter, ends_add, ends_reserve, place_in_text
 from fastbpe._core.tried cimport TRIED_FIRST_SLOTS, Tried, tried_free, tried_or_added, tried_resize
 
 from fastbpe.errors import PatternError
@@ -80,6 +80,8 @@ cdef struct Scratch:
     size_t n_frames
     size_t capacity
     int64_t steps_left
+    const Ends* ends
+    const uint8_t* begin  # of the match that is tried
     Tried tried
     Frame first_frames[FIRST_FRAMES]
     Saved saved[N_REGISTERS]
@@ -129,6 +131,7 @@ cdef class Engine(Splitter):
         scratch.n_frames = 0
         scratch.capacity = FIRST_FRAMES
         scratch.steps_left = STEPS + STEPS_PER_BYTE * <int64_t> (n - at)
+        scratch.ends = ends
         scratch.tried.slots = NULL
         try:
             return self._pieces(data, n, at, ends, &scratch)
@@ -175,6 +178,7 @@ cdef class Engine(Splitter):
         cdef uint32_t target
         cdef int64_t steps = 0, steps_before = scratch.steps_left
         scratch.n_frames = 0
+        scratch.begin = data + begin
         while True:
             steps += 1
             if words[0] == OP_SPAN:
@@ -286,7 +290,7 @@ cdef class Engine(Splitter):
             scratch.steps_left -= steps
             steps = 0
             if scratch.steps_left < 0:
-                self._give_up(begin, "steps")
+                self._give_up(scratch, "steps")
             if scratch.tried.slots == NULL and steps_before - scratch.steps_left > self._track_after:
                 tried_resize(&scratch.tried, TRIED_FIRST_SLOTS)
             words = self._resume(data, n, &at, scratch)
@@ -399,7 +403,7 @@ cdef class Engine(Splitter):
     ) except -1 nogil:
         cdef Frame* frame
         if scratch.n_frames == scratch.capacity:
-            self._grow(scratch, at)
+            self._grow(scratch)
         frame = scratch.frames + scratch.n_frames
         frame.pc = <uint32_t> (words - self._code)
         frame.extra = extra
@@ -408,11 +412,11 @@ cdef class Engine(Splitter):
         scratch.n_frames += 1
         return 0
 
-    cdef int _grow(self, Scratch* scratch, size_t at) except -1 nogil:
+    cdef int _grow(self, Scratch* scratch) except -1 nogil:
         cdef size_t capacity = 4 * scratch.capacity
         cdef Frame* frames
         if capacity > MAX_FRAMES:
-            self._give_up(at, "ways back to keep in mind")
+            self._give_up(scratch, "ways back to keep in mind")
         frames = <Frame*> malloc(capacity * sizeof(Frame))
         if frames == NULL:
             with gil:
@@ -424,7 +428,8 @@ cdef class Engine(Splitter):
         scratch.capacity = capacity
         return 0
 
-    cdef int _give_up(self, size_t at, str what) except -1 with gil:
+    cdef int _give_up(self, Scratch* scratch, str what) except -1 with gil:
+        cdef size_t at = place_in_text(scratch.ends, scratch.begin)
         shown = self._pattern if len(self._pattern) <= 60 else self._pattern[:57] + "..."
         raise PatternError(
             f"the split pattern {shown!r} backtracks too much on this text: at byte {at} there are too many "
