@@ -195,7 +195,11 @@ def test_the_place_counts_from_the_beginning_of_the_text() -> None:
     with pytest.raises(PatternError, match=at):
         tokenizer.count(text)
     splitter, words = make_splitter(pattern), make_splitter("é|<[^>]+>|x+")
-    steps = [Sequence(Sequence(words, Splitter()), splitter), StandIns(splitter), StandIns(Sequence(words, splitter))]
+    steps = [
+        Sequence(Sequence(words, Splitter()), splitter),
+        StandIns(splitter),
+        StandIns(Sequence(words, splitter)),
+    ]
     for step in [splitter, *steps, Sequence(words, StandIns(splitter))]:
         with pytest.raises(PatternError, match=at):
             step.ends(text)

@@ -1,4 +1,4 @@
-"""Sets of characters as `splitting.set_tables` lays them out, and the characters of valid UTF-8 that belong to them."""
+"""Sets of characters as `splitting.set_tables` lays them out, and which characters of a text belong to them."""
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 

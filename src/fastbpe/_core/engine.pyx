@@ -6,8 +6,8 @@ the steps are bounded, the frames as well, so hostile text ends in an error and 
 
 MB/s on English with the cl100k pattern, one thread (`benchmarks/compare.py split`; `regex` 14 at the time):
 145 with one RUN operation and ends added by a call, 160 with ends written in place and steps counted in a
-register, 168 with SPAN and OPTION apart from RUN, 186 (multilingual text: 221, was 187) with one loop for characters
-of all lengths in `members_end`. Remembering states (`_was_tried`) costs nothing until it begins.
+register, 168 with SPAN and OPTION apart from RUN. Multilingual text: 187, 212 with one loop for characters of all
+lengths in `members_end`. Remembering states (`_was_tried`) costs nothing until it begins.
 """
 
 cimport cython

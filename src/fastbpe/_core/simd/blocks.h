@@ -43,7 +43,8 @@ FB_INLINE uint64_t FB_FN(east_asian)(FB_FN(bytes) v) {
 
 /* First bytes of letters without case that two bytes tell: U+4000-9FFF but for 4DC0-4DFF, U+AC00-D77F. */
 FB_INLINE uint64_t FB_FN(han_hangul)(FB_FN(bytes) v) {
-    return FB_FN(below)(v, 0xE5, 5) | FB_FN(below)(v, 0xEB, 2) | (FB_FN(equal)(v, 0xE4) & ~(FB_FN(equal)(v, 0xB7) >> 1)) |
+    return FB_FN(below)(v, 0xE5, 5) | FB_FN(below)(v, 0xEB, 2) |
+           (FB_FN(equal)(v, 0xE4) & ~(FB_FN(equal)(v, 0xB7) >> 1)) |
            (FB_FN(equal)(v, 0xEA) & FB_FN(below)(v, 0xB0, 16) >> 1) |
            (FB_FN(equal)(v, 0xED) & FB_FN(below)(v, 0x80, 30) >> 1);
 }
@@ -86,17 +87,21 @@ FB_INLINE uint64_t FB_FN(look_up_rows)(const uint8_t *p, uint64_t first, int n_r
  * to a character that the algebra does not take: white space outside ASCII, numbers (but for gpt2), and for
  * deepseek characters of no class, and kana that are no letters.
  *
- * MB/s with the cl100k pattern, avx512, on multilingual, Arabic, Thai, Chinese, French-like, Vietnamese text: a branchy
- * look-up for each character 755, 654, 457, 534, 1353, 1380; each alone without branches 943, 722, 770, 698, 1255, 1217;
- * by rows alone 1057, 1018, 972, 800, 1154, 1020; rows where more than eight are left, at most four 1095, 1013, 987,
- * 922, 1180, 1028. Classes stored as bytes and read back as a vector, look-ups unrolled, masks for Cyrillic: lost. */
+ * MB/s, cl100k, avx512:                multilingual Arabic  Thai Chinese French & al. Vietnamese
+ *   a branchy look-up for each character         755    654   457     534        1353       1380
+ *   each alone, without branches                 943    722   770     698        1255       1217
+ *   by rows alone                               1057   1018   972     800        1154       1020
+ *   this, at most four rows                     1095   1013   987     922        1180       1028
+ * Lost as well: classes stored as bytes and read back as a vector; look-ups unrolled; masks for Cyrillic; this
+ * function out of line. */
 FB_INLINE size_t FB_FN(classify_high)(const uint8_t *p, size_t n_left, size_t n, FB_FN(bytes) v, fb_masks *m,
                                           int family) {
     uint8_t tail[68];
     FB_FN(bits_of_classes) found = {{0, 0, 0}};
     uint64_t more = m->more, letter = 0;
+    /* First bytes of what ends in the next block. */
     uint64_t cut = (uint64_t)1 << 63 | ((uint64_t)1 << 62 & FB_FN(below)(v, 0xE0, 32)) |
-                   ((uint64_t)1 << 61 & FB_FN(below)(v, 0xF0, 16)); /* first bytes of what ends in the next block */
+                   ((uint64_t)1 << 61 & FB_FN(below)(v, 0xF0, 16));
     uint64_t first = m->high & ~more, cut_first = first & cut;
     first &= ~cut;
     if (FB_FN(below)(v, 0xE4, 10)) letter = FB_FN(han_hangul)(v) & first;

@@ -43,8 +43,8 @@ static inline uint32_t fb_word_at(const uint8_t *p, size_t n_bytes) {
     return word;
 }
 
-/* The row of a character, given at least its UTF-8: the classes of the 64 that differ from it in the last byte only.
- * Bit i of number k is bit k of the class of the one whose last byte is 0x80 + i. No branches. */
+/* The row of a character, given at least its UTF-8: the classes of the 64 that differ from it in the last byte at
+ * most. Bit i of number k is bit k of the class of the one whose last byte is 0x80 + i. No branches. */
 static inline const uint64_t *fb_row_of(uint32_t word, size_t n_bytes) {
     size_t three = (word & 0x0F) << 6 | (word >> 8 & 0x3F), four = three << 6 | (word >> 16 & 0x3F);
     size_t row = n_bytes == 2 ? word & 0x1F : n_bytes == 3 ? three : four;

@@ -139,7 +139,8 @@ FB_INLINE __m512i fb_avx512_load(const uint8_t *p, size_t n) {
 }
 
 FB_INLINE uint64_t fb_avx512_below(__m512i v, uint8_t first, uint8_t count) {
-    return _mm512_cmplt_epu8_mask(_mm512_sub_epi8(v, _mm512_set1_epi8((char)first)), _mm512_set1_epi8((char)count));
+    __m512i from = _mm512_sub_epi8(v, _mm512_set1_epi8((char)first));
+    return _mm512_cmplt_epu8_mask(from, _mm512_set1_epi8((char)count));
 }
 
 FB_INLINE uint64_t fb_avx512_equal(__m512i v, uint8_t c) {
