@@ -10,7 +10,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from fastbpe import PATTERNS
+from fastbpe import PATTERNS, Tokenizer
+from fastbpe._core.counter import PieceCounter
+from fastbpe._core.sequence import Sequence, StandIns
+from fastbpe._core.special import SpecialMatcher
+from fastbpe._core.splitter import Splitter
 from fastbpe.errors import PatternError
 from fastbpe.splitting import engine_of, make_splitter
 from fastbpe.splitting.charset import ANY, CharSet
@@ -177,6 +181,34 @@ def test_error_names_the_pattern_the_place_and_the_way_out() -> None:
     assert splitter.ends("xxxaa") == [3, 5]
 
 
+def test_the_place_counts_from_the_beginning_of_the_text() -> None:
+    """Whatever cuts the text first: special tokens, another pattern, bytes seen as characters."""
+    pattern = r"x+|(?=(?:a|aa)+$)a+"
+    ranks = {bytes([i]): i for i in range(256)}
+    tokenizer = Tokenizer.from_ranks(ranks, pattern=pattern, special_tokens={"<|s|>": 256, "<|t|>": 257})
+    text = "é<|s|>漢x<|t|>xx" + "a" * 100 + "!"
+    at = rf"at byte {len('é<|s|>漢x<|t|>xx'.encode())} "
+    with pytest.raises(PatternError, match=at):
+        tokenizer.encode(text, allowed_special="all")
+    with pytest.raises(PatternError, match=at):
+        tokenizer.encode(text, allowed_special={"<|t|>"}, disallowed_special=())
+    with pytest.raises(PatternError, match=at):
+        tokenizer.count(text)
+    splitter, words = make_splitter(pattern), make_splitter("é|<[^>]+>|x+")
+    steps = [
+        Sequence(Sequence(words, Splitter()), splitter),
+        StandIns(splitter),
+        StandIns(Sequence(words, splitter)),
+    ]
+    for step in [splitter, *steps, Sequence(words, StandIns(splitter))]:
+        with pytest.raises(PatternError, match=at):
+            step.ends(text)
+        with pytest.raises(PatternError, match=at):
+            step.count(text)
+    with pytest.raises(PatternError, match=at):
+        PieceCounter(splitter).add_text(text, SpecialMatcher([b"<|s|>"], [256]))
+
+
 @pytest.mark.parametrize("pattern", ["a+", "(?:a|b)+", "(?:aa|ab)+", "(?:a(?:a|b))+a?", "a+(?:ab)?$", "a|b"])
 def test_ten_megabytes_of_one_letter(pattern: str) -> None:
     splitter = engine_of(pattern)
@@ -191,8 +223,8 @@ def test_ways_back_are_bounded() -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     splitter = engine_of("(?:ab|ac)+x|a")
     assert splitter is not None
-    with pytest.raises(PatternError, match="too many ways back"):
-        splitter.count("ab" * 10_000_000)
+    with pytest.raises(PatternError, match="at byte 1 there are too many ways back"):
+        splitter.count("x" + "ab" * 10_000_000)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # KB
 
 

@@ -82,6 +82,7 @@ cdef class PieceCounter:
     cdef int _text(self, const uint8_t* data, size_t n, SpecialMatcher special) except -1 nogil:
         cdef Match match
         cdef size_t at = 0
+        self._ends.text = data
         if special is not None:
             while special.find(data, n, at, &match):
                 self._count(data + at, match.start - at)

@@ -6,7 +6,8 @@ the steps are bounded, the frames as well, so hostile text ends in an error and 
 
 MB/s on English with the cl100k pattern, one thread (`benchmarks/compare.py split`; `regex` 14 at the time):
 145 with one RUN operation and ends added by a call, 160 with ends written in place and steps counted in a
-register, 168 with SPAN and OPTION apart from RUN. Remembering states (`_was_tried`) costs nothing until it begins.
+register, 168 with SPAN and OPTION apart from RUN. Multilingual text: 187, 212 with one loop for characters of all
+lengths in `members_end`. Remembering states (`_was_tried`) costs nothing until it begins.
 """
 
 cimport cython
@@ -15,7 +16,8 @@ from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 
-from fastbpe._core.splitter cimport GAP, Ends, Splitter, ends_add, ends_reserve
+from fastbpe._core.charsets cimport NONE, CharSets, char_bytes, chars_back, members_end, one_member
+from fastbpe._core.splitter cimport GAP, Ends, Splitter, ends_add, ends_reserve, place_in_text
 from fastbpe._core.tried cimport TRIED_FIRST_SLOTS, Tried, tried_free, tried_or_added, tried_resize
 
 from fastbpe.errors import PatternError
@@ -48,13 +50,10 @@ cdef enum:
 cdef enum:
     N_REGISTERS = 128  # splitting.program.MAX_DEPTH
     N_SYMBOLS = 257  # the bytes, and the end of the text
-    N_BLOCKS = 0x1100  # of 256 code points, as in splitting.set_tables
     FIRST_FRAMES = 64
     PIECES_PER_CALL = 4096
-    SOME_ARE_MEMBERS = 5
 
 cdef const uint32_t NO_LIMIT = 0xFFFFFFFF
-cdef const size_t NONE = <size_t> -1
 cdef const size_t MAX_FRAMES = 1 << 22  # 96 MB
 # A call of split() may take STEPS + STEPS_PER_BYTE for each byte that is left, about a microsecond a byte,
 # and ends early only if it took less than a quarter of that for the bytes it has done: so all calls
@@ -81,6 +80,8 @@ cdef struct Scratch:
     size_t n_frames
     size_t capacity
     int64_t steps_left
+    const Ends* ends
+    const uint8_t* begin  # of the match that is tried
     Tried tried
     Frame first_frames[FIRST_FRAMES]
     Saved saved[N_REGISTERS]
@@ -100,9 +101,7 @@ cdef class Engine(Splitter):
     cdef const uint32_t* _tables
     cdef const uint32_t* _lists
     cdef const uint8_t* _follows
-    cdef const uint8_t* _set_bytes
-    cdef const uint16_t* _set_index
-    cdef const uint32_t* _set_blocks
+    cdef CharSets _sets
     cdef tuple _owners
     cdef str _pattern
     cdef int64_t _track_after
@@ -122,9 +121,9 @@ cdef class Engine(Splitter):
         self._tables = <const uint32_t*> PyBytes_AS_STRING(table_words)
         self._lists = <const uint32_t*> PyBytes_AS_STRING(list_words)
         self._follows = <const uint8_t*> PyBytes_AS_STRING(follows)
-        self._set_bytes = <const uint8_t*> PyBytes_AS_STRING(set_bytes)
-        self._set_index = <const uint16_t*> PyBytes_AS_STRING(index)
-        self._set_blocks = <const uint32_t*> PyBytes_AS_STRING(blocks)
+        self._sets.bytes = <const uint8_t*> PyBytes_AS_STRING(set_bytes)
+        self._sets.index = <const uint16_t*> PyBytes_AS_STRING(index)
+        self._sets.blocks = <const uint64_t*> PyBytes_AS_STRING(blocks)
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
         cdef Scratch scratch
@@ -132,6 +131,7 @@ cdef class Engine(Splitter):
         scratch.n_frames = 0
         scratch.capacity = FIRST_FRAMES
         scratch.steps_left = STEPS + STEPS_PER_BYTE * <int64_t> (n - at)
+        scratch.ends = ends
         scratch.tried.slots = NULL
         try:
             return self._pieces(data, n, at, ends, &scratch)
@@ -147,11 +147,11 @@ cdef class Engine(Splitter):
         cdef int64_t steps = scratch.steps_left
         while at < n:
             if not self._follows[data[at]]:
-                at += _char_bytes(data[at])
+                at += char_bytes(data[at])
                 continue
             end = self._match(data, n, at, scratch)
             if end == at:
-                at += _char_bytes(data[at])
+                at += char_bytes(data[at])
                 continue
             if ends.capacity - ends.n < 2:
                 ends_reserve(ends, 2)
@@ -178,17 +178,18 @@ cdef class Engine(Splitter):
         cdef uint32_t target
         cdef int64_t steps = 0, steps_before = scratch.steps_left
         scratch.n_frames = 0
+        scratch.begin = data + begin
         while True:
             steps += 1
             if words[0] == OP_SPAN:
                 low = at
-                at = self._span(words[1], data, n, at)
+                at = members_end(&self._sets, words[1], data, n, at)
                 scratch.steps_left -= (at - low) >> 2
                 if at - low >= words[2]:
                     words += 3
                     continue
             elif words[0] == OP_OPTION:
-                low = self._one(words[1], data, n, at)
+                low = one_member(&self._sets, words[1], data, n, at)
                 if low != NONE:
                     at = low
                 words += 2
@@ -209,17 +210,17 @@ cdef class Engine(Splitter):
                     words += 2
                     continue
             elif words[0] == OP_SET:
-                at = self._one(words[1], data, n, at)
+                at = one_member(&self._sets, words[1], data, n, at)
                 if at != NONE:
                     words += 2
                     continue
             elif words[0] == OP_AHEAD:
-                if (self._one(words[1], data, n, at) != NONE) != words[2]:
+                if (one_member(&self._sets, words[1], data, n, at) != NONE) != words[2]:
                     words += 3
                     continue
             elif words[0] == OP_BEHIND:
-                low = _back(data, at, 1)
-                if (low != NONE and self._one(words[1], data, n, low) != NONE) != words[2]:
+                low = chars_back(data, at, 1)
+                if (low != NONE and one_member(&self._sets, words[1], data, n, low) != NONE) != words[2]:
                     words += 3
                     continue
             elif words[0] == OP_RUN:
@@ -274,7 +275,7 @@ cdef class Engine(Splitter):
             elif words[0] == OP_NOT_END:
                 scratch.n_frames = scratch.saved[words[1]].n_frames
             elif words[0] == OP_BACK:
-                at = _back(data, at, words[1])
+                at = chars_back(data, at, words[1])
                 if at != NONE:
                     words += 2
                     continue
@@ -289,7 +290,7 @@ cdef class Engine(Splitter):
             scratch.steps_left -= steps
             steps = 0
             if scratch.steps_left < 0:
-                self._give_up(begin, "steps")
+                self._give_up(scratch, "steps")
             if scratch.tried.slots == NULL and steps_before - scratch.steps_left > self._track_after:
                 tried_resize(&scratch.tried, TRIED_FIRST_SLOTS)
             words = self._resume(data, n, &at, scratch)
@@ -356,7 +357,7 @@ cdef class Engine(Splitter):
         cdef const uint8_t* follows = self._follows + words[4] * N_SYMBOLS
         cdef size_t at = frame.at
         while frame.extra:
-            at = self._one(words[1], data, n, at)
+            at = one_member(&self._sets, words[1], data, n, at)
             if at == NONE:
                 break
             frame.extra -= frame.extra != NO_LIMIT
@@ -373,7 +374,7 @@ cdef class Engine(Splitter):
         self, uint32_t number, const uint8_t* data, size_t n, size_t at, uint32_t n_chars
     ) noexcept nogil:
         while n_chars:
-            at = self._one(number, data, n, at)
+            at = one_member(&self._sets, number, data, n, at)
             if at == NONE:
                 return NONE
             n_chars -= 1
@@ -386,10 +387,10 @@ cdef class Engine(Splitter):
         cdef size_t begin = at, next_at
         cdef uint32_t more = words[3]
         if more == NO_LIMIT:
-            at = self._span(words[1], data, n, at)
+            at = members_end(&self._sets, words[1], data, n, at)
         else:
             while more:
-                next_at = self._one(words[1], data, n, at)
+                next_at = one_member(&self._sets, words[1], data, n, at)
                 if next_at == NONE:
                     break
                 at = next_at
@@ -397,56 +398,12 @@ cdef class Engine(Splitter):
         scratch.steps_left -= (at - begin) >> 2
         return at
 
-    cdef inline size_t _span(self, uint32_t number, const uint8_t* data, size_t n, size_t at) noexcept nogil:
-        """The end of the run of members of the set from here."""
-        cdef const uint8_t* said = self._set_bytes + number * 256
-        cdef size_t next_at
-        while True:
-            while at < n and said[data[at]] == 1:
-                at += 1
-            if at >= n or not said[data[at]]:
-                return at
-            next_at = self._one(number, data, n, at)
-            if next_at == NONE:
-                return at
-            at = next_at
-
-    cdef inline size_t _one(self, uint32_t number, const uint8_t* data, size_t n, size_t at) noexcept nogil:
-        """The end of the character here if it is a member of the set, else NONE."""
-        cdef uint8_t said
-        if at >= n:
-            return NONE
-        said = self._set_bytes[number * 256 + data[at]]
-        if said == 0:
-            return NONE
-        if said < SOME_ARE_MEMBERS:
-            return at + said
-        return self._looked_up(number, data, at)
-
-    cdef size_t _looked_up(self, uint32_t number, const uint8_t* data, size_t at) noexcept nogil:
-        """`_one` for a character whose first byte does not decide."""
-        cdef uint32_t code_point = data[at], n_bytes, block
-        if code_point < 0xE0:
-            code_point = (code_point & 0x1F) << 6 | (data[at + 1] & 0x3F)
-            n_bytes = 2
-        elif code_point < 0xF0:
-            code_point = (code_point & 0x0F) << 12 | (data[at + 1] & 0x3F) << 6 | (data[at + 2] & 0x3F)
-            n_bytes = 3
-        else:
-            code_point = (code_point & 0x07) << 18 | (data[at + 1] & 0x3F) << 12
-            code_point |= (data[at + 2] & 0x3F) << 6 | (data[at + 3] & 0x3F)
-            n_bytes = 4
-        block = self._set_index[number * N_BLOCKS + (code_point >> 8)]
-        if self._set_blocks[block * 8 + ((code_point >> 5) & 7)] >> (code_point & 31) & 1:
-            return at + n_bytes
-        return NONE
-
     cdef inline int _push(
         self, Scratch* scratch, const uint32_t* words, uint32_t extra, size_t at, size_t low
     ) except -1 nogil:
         cdef Frame* frame
         if scratch.n_frames == scratch.capacity:
-            self._grow(scratch, at)
+            self._grow(scratch)
         frame = scratch.frames + scratch.n_frames
         frame.pc = <uint32_t> (words - self._code)
         frame.extra = extra
@@ -455,11 +412,11 @@ cdef class Engine(Splitter):
         scratch.n_frames += 1
         return 0
 
-    cdef int _grow(self, Scratch* scratch, size_t at) except -1 nogil:
+    cdef int _grow(self, Scratch* scratch) except -1 nogil:
         cdef size_t capacity = 4 * scratch.capacity
         cdef Frame* frames
         if capacity > MAX_FRAMES:
-            self._give_up(at, "ways back to keep in mind")
+            self._give_up(scratch, "ways back to keep in mind")
         frames = <Frame*> malloc(capacity * sizeof(Frame))
         if frames == NULL:
             with gil:
@@ -471,7 +428,8 @@ cdef class Engine(Splitter):
         scratch.capacity = capacity
         return 0
 
-    cdef int _give_up(self, size_t at, str what) except -1 with gil:
+    cdef int _give_up(self, Scratch* scratch, str what) except -1 with gil:
+        cdef size_t at = place_in_text(scratch.ends, scratch.begin)
         shown = self._pattern if len(self._pattern) <= 60 else self._pattern[:57] + "..."
         raise PatternError(
             f"the split pattern {shown!r} backtracks too much on this text: at byte {at} there are too many "
@@ -498,19 +456,3 @@ cdef inline bint _was_tried(Scratch* scratch, size_t pc, uint32_t n_open, size_t
     for i in range(n_open - 1):
         state = state << 1 | (scratch.marks[i] == at)
     return tried_or_added(&scratch.tried, state)
-
-
-cdef inline size_t _char_bytes(uint8_t lead) noexcept nogil:
-    return 1 if lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
-
-
-cdef inline size_t _back(const uint8_t* data, size_t at, uint32_t n_chars) noexcept nogil:
-    """The place so many characters before this one; NONE if the text begins after it."""
-    while n_chars:
-        if at == 0:
-            return NONE
-        at -= 1
-        while data[at] & 0xC0 == 0x80:
-            at -= 1
-        n_chars -= 1
-    return at

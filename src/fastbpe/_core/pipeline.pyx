@@ -131,6 +131,7 @@ cdef class Pipeline:
             _reserve_utf8(scratch, text_room(text, n))
             n = text_utf8(text, start, end, scratch.utf8)
             data = scratch.utf8
+        scratch.ends.text = data  # only splitters that are never given a part of a text say where they are
         if disallowed is not None and disallowed.find(data, n, 0, &match):
             with gil:
                 raise SpecialTokenError.disallowed(disallowed.tokens[match.index].decode())

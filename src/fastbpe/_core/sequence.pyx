@@ -169,9 +169,12 @@ cdef class StandIns(Splitter):
                     shown[n_shown] = <uint8_t> (0xC0 | stand_in >> 6)
                     shown[n_shown + 1] = <uint8_t> (0x80 | stand_in & 0x3F)
                     n_shown += 2
+            ends.stand_ins_at = data - ends.text
+            ends.stand_ins = shown
             while at_shown < n_shown:
                 at_shown = self.splitter.split(shown, n_shown, at_shown, ends)
         finally:
+            ends.stand_ins = NULL
             free(shown)
         self._bring_back(data, ends, begin)
         return n

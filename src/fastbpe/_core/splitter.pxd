@@ -15,10 +15,16 @@ cdef struct Ends:
     size_t* items
     size_t n
     size_t capacity
+    # For messages: where the whole text begins, and if what is split are stand-ins of bytes, a character for each,
+    # where they begin and of which byte of the text the first one is.
+    const uint8_t* text
+    const uint8_t* stand_ins
+    size_t stand_ins_at
 
 
 cdef int ends_reserve(Ends* ends, size_t n_more) except -1 nogil
 cdef int ends_add(Ends* ends, size_t end) except -1 nogil
+cdef size_t place_in_text(const Ends* ends, const uint8_t* at) noexcept nogil
 cdef void ends_free(Ends* ends) noexcept nogil
 
 

@@ -36,6 +36,18 @@ cdef int ends_add(Ends* ends, size_t end) except -1 nogil:
     return 0
 
 
+cdef size_t place_in_text(const Ends* ends, const uint8_t* at) noexcept nogil:
+    """Which byte of the whole text a byte that is split is, or stands for."""
+    cdef size_t place = ends.stand_ins_at
+    cdef const uint8_t* byte = ends.stand_ins
+    if byte == NULL:
+        return at - ends.text
+    while byte < at:
+        place += byte[0] & 0xC0 != 0x80
+        byte += 1
+    return place
+
+
 cdef void ends_free(Ends* ends) noexcept nogil:
     free(ends.items)
     ends.items = NULL
@@ -65,12 +77,11 @@ cdef class Splitter:
     cdef list _spans(self, text):
         """(start, end, is_gap) of every stretch of a text."""
         cdef Utf8 view
-        cdef Ends ends
+        cdef Ends ends = Ends(NULL, 0, 0, NULL, NULL, 0)
         cdef size_t at = 0, start = 0, end, i
         cdef list out = []
-        ends.items = NULL
-        ends.n = ends.capacity = 0
         utf8_of(text, &view)
+        ends.text = view.data
         try:
             while at < view.n:
                 at = self.split(view.data, view.n, at, &ends)
@@ -86,11 +97,10 @@ cdef class Splitter:
     def count(self, text):
         """How many pieces a text has, without a list of them; gaps do not count."""
         cdef Utf8 view
-        cdef Ends ends
+        cdef Ends ends = Ends(NULL, 0, 0, NULL, NULL, 0)
         cdef size_t at = 0, n_pieces = 0, i
-        ends.items = NULL
-        ends.n = ends.capacity = 0
         utf8_of(text, &view)
+        ends.text = view.data
         try:
             with nogil:
                 while at < view.n:

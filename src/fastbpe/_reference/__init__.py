@@ -1,7 +1,8 @@
 """The slow twin: byte-level BPE in plain Python, the specification of the fast engine.
 
-Read `training` first, then `encoding`. Nothing here is fast and nothing else in fastbpe imports it; tests use
-it as an oracle. Base symbols are the 256 bytes, ids 0 to 255; the n-th merge learned makes the token 256 + n.
+Read `training` first, then `encoding`; `splitting` stands on its own. Nothing here is fast and nothing else in
+fastbpe imports it; tests use it as an oracle. Base symbols are the 256 bytes, ids 0
+to 255; the n-th merge learned makes the token 256 + n.
 
 One fact makes the whole family of rules agree, so it stands here and both modules use it.
 
@@ -31,6 +32,18 @@ elsewhere (tokens added by hand, two vocabularies joined) promise nothing.
 """
 
 from fastbpe._reference.encoding import decode, encode, merge_pairs, merge_ranks
+from fastbpe._reference.splitting import split, stretches
 from fastbpe._reference.training import STAND_IN_ORDER, Merges, Ties, train
 
-__all__ = ["STAND_IN_ORDER", "Merges", "Ties", "decode", "encode", "merge_pairs", "merge_ranks", "train"]
+__all__ = [
+    "STAND_IN_ORDER",
+    "Merges",
+    "Ties",
+    "decode",
+    "encode",
+    "merge_pairs",
+    "merge_ranks",
+    "split",
+    "stretches",
+    "train",
+]

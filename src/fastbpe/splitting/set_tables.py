@@ -19,7 +19,7 @@ N_BLOCKS = (MAX_CODE_POINT >> BLOCK_BITS) + 1
 #: What a first byte says: 0, no such character is a member; 1 to 4, all are, and that many bytes long.
 SOME_ARE_MEMBERS = 5
 
-_WORDS_PER_BLOCK = (1 << BLOCK_BITS) // 32
+_WORDS_PER_BLOCK = (1 << BLOCK_BITS) // 64
 _FULL = (1 << (1 << BLOCK_BITS)) - 1
 
 
@@ -34,7 +34,7 @@ class SetTables:
     def __init__(self) -> None:
         self.bytes = b""
         self.index = array("H")
-        self.blocks = array("I")
+        self.blocks = array("Q")
         self._numbers: dict[CharSet, int] = {}
         self._block_numbers: dict[int, int] = {}
 
@@ -54,7 +54,7 @@ class SetTables:
     def _block_number(self, bits: int) -> int:
         if bits not in self._block_numbers:
             self._block_numbers[bits] = len(self._block_numbers)
-            self.blocks.extend(bits >> 32 * word & 0xFFFFFFFF for word in range(_WORDS_PER_BLOCK))
+            self.blocks.extend(bits >> 64 * word & 0xFFFFFFFFFFFFFFFF for word in range(_WORDS_PER_BLOCK))
         return self._block_numbers[bits]
 
 

@@ -11,7 +11,8 @@
 
 #include "unicode_tables.h"
 
-/* The numbers are those that tools/gen_unicode_tables.py writes into the tables. */
+/* The numbers are those that tools/gen_unicode_tables.py writes into the tables. But for the newlines,
+ * which are ASCII, three bits. */
 enum {
     FB_OTHER = 0,  /* none of the below: controls, unassigned, private use, … */
     FB_UPPER = 1,  /* Lu, Lt */
@@ -19,9 +20,9 @@ enum {
     FB_LETTER = 3, /* Lm, Lo: letters without case */
     FB_MARK = 4,   /* M */
     FB_NUMBER = 5, /* N */
-    FB_SPACE = 6,  /* White_Space but for the two below */
-    FB_NEWLINE = 7, /* CR, LF */
-    FB_SIGN = 8    /* P, S */
+    FB_SPACE = 6,  /* White_Space but for newlines */
+    FB_SIGN = 7,   /* P, S */
+    FB_NEWLINE = 8 /* CR, LF */
 };
 
 #define FB_IS(cls, set) (((set) >> (cls)) & 1u)
@@ -34,28 +35,41 @@ static inline size_t fb_char_bytes(uint8_t lead) {
     return lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
 }
 
+/* The UTF-8 of a character outside ASCII, n_bytes > 1, first byte lowest. */
+static inline uint32_t fb_word_at(const uint8_t *p, size_t n_bytes) {
+    uint32_t word = p[0] | (uint32_t)p[1] << 8;
+    if (n_bytes > 2) word |= (uint32_t)p[2] << 16;
+    if (n_bytes > 3) word |= (uint32_t)p[3] << 24;
+    return word;
+}
+
+/* The row of a character, given at least its UTF-8: the classes of the 64 that differ from it in the last byte at
+ * most. Bit i of number k is bit k of the class of the one whose last byte is 0x80 + i. No branches. */
+static inline const uint64_t *fb_row_of(uint32_t word, size_t n_bytes) {
+    size_t three = (word & 0x0F) << 6 | (word >> 8 & 0x3F), four = three << 6 | (word >> 16 & 0x3F);
+    size_t row = n_bytes == 2 ? word & 0x1F : n_bytes == 3 ? three : four;
+    return fb_rows[fb_row_index[row] + (n_bytes == 4) * FB_BMP_ROWS];
+}
+
+/* The last six bits of a character. */
+static inline unsigned fb_last_bits(uint32_t word, size_t n_bytes) { return word >> (8 * n_bytes - 8) & 0x3F; }
+
+static inline unsigned fb_class_in(const uint64_t *row, unsigned i) {
+    return (row[0] >> i & 1) | (row[1] >> i & 1) << 1 | (row[2] >> i & 1) << 2;
+}
+
 static inline unsigned fb_class_of(uint32_t code_point) {
-    return fb_class_blocks[((size_t)fb_class_index[code_point >> FB_BLOCK_BITS] << FB_BLOCK_BITS) |
-                           (code_point & ((1u << FB_BLOCK_BITS) - 1))];
+    if (code_point < 0x80) return fb_ascii_classes[code_point];
+    size_t row = fb_row_index[code_point >> 6] + (code_point >= 0x10000) * FB_BMP_ROWS;
+    return fb_class_in(fb_rows[row], code_point & 0x3F);
 }
 
 /* The class of the character that starts at p; its length in bytes goes to *n_bytes. */
 static inline unsigned fb_class_at(const uint8_t *p, size_t *n_bytes) {
-    uint32_t lead = p[0];
-    if (lead < 0x80) {
-        *n_bytes = 1;
-        return fb_class_of(lead);
-    }
-    if (lead < 0xE0) {
-        *n_bytes = 2;
-        return fb_class_of((lead & 0x1F) << 6 | (p[1] & 0x3Fu));
-    }
-    if (lead < 0xF0) {
-        *n_bytes = 3;
-        return fb_class_of((lead & 0x0F) << 12 | (p[1] & 0x3Fu) << 6 | (p[2] & 0x3Fu));
-    }
-    *n_bytes = 4;
-    return fb_class_of((lead & 0x07) << 18 | (p[1] & 0x3Fu) << 12 | (p[2] & 0x3Fu) << 6 | (p[3] & 0x3Fu));
+    *n_bytes = fb_char_bytes(p[0]);
+    if (*n_bytes == 1) return fb_ascii_classes[p[0]];
+    uint32_t word = fb_word_at(p, *n_bytes);
+    return fb_class_in(fb_row_of(word, *n_bytes), fb_last_bits(word, *n_bytes));
 }
 
 /* Whether the character at p is kana or Han as DeepSeek's pattern has them: U+3040-30FF, U+4E00-9FA5. */

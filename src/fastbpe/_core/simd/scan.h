@@ -29,6 +29,7 @@
 #endif
 
 #define FB_ROOM 72                       /* ends that a block may write, rounded up to a whole group of eight */
+#define FB_EIGHT_BITS ((uint64_t)0x8040201008040201) /* byte i is bit i */
 #define FB_TOP ((uint64_t)1 << 63)       /* keeps the count of trailing zeros defined */
 
 /* What a block of 64 bytes holds: bit i for byte i, all bytes of a character alike. */
@@ -68,75 +69,105 @@ static size_t fb_scalar_scan(const uint8_t *text, size_t n, size_t *at, size_t *
 #ifdef FB_X86
 FB_TARGET_BEGIN("avx2,bmi,bmi2,lzcnt,popcnt")
 
-FB_INLINE uint64_t fb_avx2_below(__m256i v, char low, char count) { /* low <= v < low + count, as bits */
-    __m256i from = _mm256_sub_epi8(v, _mm256_set1_epi8(low));
-    __m256i most = _mm256_set1_epi8((char)(count - 1));
-    return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_min_epu8(from, most), from));
-}
+typedef struct {
+    __m256i low, high;
+} fb_avx2_bytes;
 
-FB_INLINE uint64_t fb_avx2_equal(__m256i v, char c) {
-    return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(v, _mm256_set1_epi8(c)));
-}
-
-FB_INLINE void fb_avx2_masks(const uint8_t *p, size_t n, fb_masks *m) {
+FB_INLINE fb_avx2_bytes fb_avx2_load(const uint8_t *p, size_t n) {
     uint8_t tail[64];
+    fb_avx2_bytes v;
     if (n < 64) {
         memset(tail, 0, sizeof tail);
         memcpy(tail, p, n);
         p = tail;
     }
-    __m256i low = _mm256_loadu_si256((const __m256i *)p), high = _mm256_loadu_si256((const __m256i *)(p + 32));
-    memset(m, 0, sizeof *m);
-    m->upper = fb_avx2_below(low, 'A', 26) | fb_avx2_below(high, 'A', 26) << 32;
-    m->lower = fb_avx2_below(low, 'a', 26) | fb_avx2_below(high, 'a', 26) << 32;
-    m->number = fb_avx2_below(low, '0', 10) | fb_avx2_below(high, '0', 10) << 32;
-    m->space = fb_avx2_equal(low, ' ') | fb_avx2_equal(high, ' ') << 32;
-    m->blank = m->space | fb_avx2_below(low, 9, 5) | fb_avx2_below(high, 9, 5) << 32;
-    m->newline = fb_avx2_equal(low, '\n') | fb_avx2_equal(low, '\r') |
-                 (fb_avx2_equal(high, '\n') | fb_avx2_equal(high, '\r')) << 32;
-    m->quote = fb_avx2_equal(low, '\'') | fb_avx2_equal(high, '\'') << 32;
-    m->slash = fb_avx2_equal(low, '/') | fb_avx2_equal(high, '/') << 32;
-    m->graph = fb_avx2_below(low, '!', 94) | fb_avx2_below(high, '!', 94) << 32;
-    m->high = (uint32_t)_mm256_movemask_epi8(low) | (uint64_t)(uint32_t)_mm256_movemask_epi8(high) << 32;
-    if (m->high) m->more = fb_avx2_below(low, (char)0x80, 64) | fb_avx2_below(high, (char)0x80, 64) << 32;
+    v.low = _mm256_loadu_si256((const __m256i *)p), v.high = _mm256_loadu_si256((const __m256i *)(p + 32));
+    return v;
+}
+
+FB_INLINE uint64_t fb_avx2_bits(__m256i low, __m256i high) {
+    return (uint32_t)_mm256_movemask_epi8(low) | (uint64_t)(uint32_t)_mm256_movemask_epi8(high) << 32;
+}
+
+FB_INLINE uint64_t fb_avx2_below(fb_avx2_bytes v, uint8_t first, uint8_t count) {
+    __m256i by = _mm256_set1_epi8((char)first), most = _mm256_set1_epi8((char)(count - 1));
+    __m256i low = _mm256_sub_epi8(v.low, by), high = _mm256_sub_epi8(v.high, by);
+    return fb_avx2_bits(_mm256_cmpeq_epi8(_mm256_min_epu8(low, most), low),
+                        _mm256_cmpeq_epi8(_mm256_min_epu8(high, most), high));
+}
+
+FB_INLINE uint64_t fb_avx2_equal(fb_avx2_bytes v, uint8_t c) {
+    __m256i to = _mm256_set1_epi8((char)c);
+    return fb_avx2_bits(_mm256_cmpeq_epi8(v.low, to), _mm256_cmpeq_epi8(v.high, to));
+}
+
+FB_INLINE uint64_t fb_avx2_high(fb_avx2_bytes v) { return fb_avx2_bits(v.low, v.high); }
+
+/* The low six bits of each byte: three as a row's byte, three as a bit of it. */
+typedef struct {
+    fb_avx2_bytes place, bit;
+} fb_avx2_sixes;
+
+FB_INLINE fb_avx2_sixes fb_avx2_low_six_bits(fb_avx2_bytes v) {
+    const __m256i seven = _mm256_set1_epi8(7), bits = _mm256_set1_epi64x((int64_t)FB_EIGHT_BITS);
+    fb_avx2_sixes six;
+    six.place.low = _mm256_and_si256(_mm256_srli_epi16(v.low, 3), seven);
+    six.place.high = _mm256_and_si256(_mm256_srli_epi16(v.high, 3), seven);
+    six.bit.low = _mm256_shuffle_epi8(bits, _mm256_and_si256(v.low, seven));
+    six.bit.high = _mm256_shuffle_epi8(bits, _mm256_and_si256(v.high, seven));
+    return six;
+}
+
+FB_INLINE uint64_t fb_avx2_members(uint64_t row, fb_avx2_sixes six) {
+    __m256i bytes = _mm256_set1_epi64x((int64_t)row);
+    __m256i low = _mm256_and_si256(_mm256_shuffle_epi8(bytes, six.place.low), six.bit.low);
+    __m256i high = _mm256_and_si256(_mm256_shuffle_epi8(bytes, six.place.high), six.bit.high);
+    return fb_avx2_bits(_mm256_cmpeq_epi8(low, six.bit.low), _mm256_cmpeq_epi8(high, six.bit.high));
 }
 
 #define FB_FN(name) fb_avx2_##name
-#define FB_ASCII_MASKS fb_avx2_masks
 #include "blocks.h"
 #undef FB_FN
-#undef FB_ASCII_MASKS
 FB_TARGET_END
 
 FB_TARGET_BEGIN("avx512f,avx512bw,avx512vl,bmi,bmi2,lzcnt,popcnt")
 
-FB_INLINE uint64_t fb_avx512_below(__m512i v, char low, char count) {
-    return _mm512_cmplt_epu8_mask(_mm512_sub_epi8(v, _mm512_set1_epi8(low)), _mm512_set1_epi8(count));
+typedef __m512i fb_avx512_bytes;
+
+FB_INLINE __m512i fb_avx512_load(const uint8_t *p, size_t n) {
+    return n < 64 ? _mm512_maskz_loadu_epi8(fb_below(n), p) : _mm512_loadu_si512(p);
 }
 
-FB_INLINE uint64_t fb_avx512_equal(__m512i v, char c) { return _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8(c)); }
+FB_INLINE uint64_t fb_avx512_below(__m512i v, uint8_t first, uint8_t count) {
+    __m512i from = _mm512_sub_epi8(v, _mm512_set1_epi8((char)first));
+    return _mm512_cmplt_epu8_mask(from, _mm512_set1_epi8((char)count));
+}
 
-FB_INLINE void fb_avx512_masks(const uint8_t *p, size_t n, fb_masks *m) {
-    __m512i v = n < 64 ? _mm512_maskz_loadu_epi8(fb_below(n), p) : _mm512_loadu_si512(p);
-    memset(m, 0, sizeof *m);
-    m->upper = fb_avx512_below(v, 'A', 26);
-    m->lower = fb_avx512_below(v, 'a', 26);
-    m->number = fb_avx512_below(v, '0', 10);
-    m->space = fb_avx512_equal(v, ' ');
-    m->blank = m->space | fb_avx512_below(v, 9, 5);
-    m->newline = fb_avx512_equal(v, '\n') | fb_avx512_equal(v, '\r');
-    m->quote = fb_avx512_equal(v, '\'');
-    m->slash = fb_avx512_equal(v, '/');
-    m->graph = fb_avx512_below(v, '!', 94);
-    m->high = _mm512_movepi8_mask(v);
-    m->more = fb_avx512_below(v, (char)0x80, 64);
+FB_INLINE uint64_t fb_avx512_equal(__m512i v, uint8_t c) {
+    return _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8((char)c));
+}
+
+FB_INLINE uint64_t fb_avx512_high(__m512i v) { return _mm512_movepi8_mask(v); }
+
+typedef struct {
+    __m512i place, bit;
+} fb_avx512_sixes;
+
+FB_INLINE fb_avx512_sixes fb_avx512_low_six_bits(__m512i v) {
+    const __m512i seven = _mm512_set1_epi8(7), bits = _mm512_set1_epi64((int64_t)FB_EIGHT_BITS);
+    fb_avx512_sixes six;
+    six.place = _mm512_and_si512(_mm512_srli_epi16(v, 3), seven);
+    six.bit = _mm512_shuffle_epi8(bits, _mm512_and_si512(v, seven));
+    return six;
+}
+
+FB_INLINE uint64_t fb_avx512_members(uint64_t row, fb_avx512_sixes six) {
+    return _mm512_test_epi8_mask(_mm512_shuffle_epi8(_mm512_set1_epi64((int64_t)row), six.place), six.bit);
 }
 
 #define FB_FN(name) fb_avx512_##name
-#define FB_ASCII_MASKS fb_avx512_masks
 #include "blocks.h"
 #undef FB_FN
-#undef FB_ASCII_MASKS
 FB_TARGET_END
 #endif
 
@@ -155,17 +186,7 @@ FB_INLINE uint64_t fb_neon_bits(fb_neon_bytes v) {
     return vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(low, low)), 0);
 }
 
-FB_INLINE uint64_t fb_neon_below(fb_neon_bytes v, uint8_t low, uint8_t count) {
-    for (int k = 0; k < 4; k++) v.part[k] = vcltq_u8(vsubq_u8(v.part[k], vdupq_n_u8(low)), vdupq_n_u8(count));
-    return fb_neon_bits(v);
-}
-
-FB_INLINE uint64_t fb_neon_equal(fb_neon_bytes v, uint8_t c) {
-    for (int k = 0; k < 4; k++) v.part[k] = vceqq_u8(v.part[k], vdupq_n_u8(c));
-    return fb_neon_bits(v);
-}
-
-FB_INLINE void fb_neon_masks(const uint8_t *p, size_t n, fb_masks *m) {
+FB_INLINE fb_neon_bytes fb_neon_load(const uint8_t *p, size_t n) {
     uint8_t tail[64];
     fb_neon_bytes v;
     if (n < 64) {
@@ -174,25 +195,46 @@ FB_INLINE void fb_neon_masks(const uint8_t *p, size_t n, fb_masks *m) {
         p = tail;
     }
     for (int k = 0; k < 4; k++) v.part[k] = vld1q_u8(p + 16 * k);
-    memset(m, 0, sizeof *m);
-    m->upper = fb_neon_below(v, 'A', 26);
-    m->lower = fb_neon_below(v, 'a', 26);
-    m->number = fb_neon_below(v, '0', 10);
-    m->space = fb_neon_equal(v, ' ');
-    m->blank = m->space | fb_neon_below(v, 9, 5);
-    m->newline = fb_neon_equal(v, '\n') | fb_neon_equal(v, '\r');
-    m->quote = fb_neon_equal(v, '\'');
-    m->slash = fb_neon_equal(v, '/');
-    m->graph = fb_neon_below(v, '!', 94);
-    m->high = fb_neon_below(v, 0x80, 128);
-    if (m->high) m->more = fb_neon_below(v, 0x80, 64);
+    return v;
+}
+
+FB_INLINE uint64_t fb_neon_below(fb_neon_bytes v, uint8_t first, uint8_t count) {
+    for (int k = 0; k < 4; k++) v.part[k] = vcltq_u8(vsubq_u8(v.part[k], vdupq_n_u8(first)), vdupq_n_u8(count));
+    return fb_neon_bits(v);
+}
+
+FB_INLINE uint64_t fb_neon_equal(fb_neon_bytes v, uint8_t c) {
+    for (int k = 0; k < 4; k++) v.part[k] = vceqq_u8(v.part[k], vdupq_n_u8(c));
+    return fb_neon_bits(v);
+}
+
+FB_INLINE uint64_t fb_neon_high(fb_neon_bytes v) { return fb_neon_below(v, 0x80, 128); }
+
+typedef struct {
+    fb_neon_bytes place, bit;
+} fb_neon_sixes;
+
+FB_INLINE fb_neon_sixes fb_neon_low_six_bits(fb_neon_bytes v) {
+    const uint8x16_t bits = vreinterpretq_u8_u64(vdupq_n_u64(FB_EIGHT_BITS)), seven = vdupq_n_u8(7);
+    fb_neon_sixes six;
+    for (int k = 0; k < 4; k++) {
+        six.place.part[k] = vandq_u8(vshrq_n_u8(v.part[k], 3), seven);
+        six.bit.part[k] = vqtbl1q_u8(bits, vandq_u8(v.part[k], seven));
+    }
+    return six;
+}
+
+FB_INLINE uint64_t fb_neon_members(uint64_t row, fb_neon_sixes six) {
+    const uint8x16_t bytes = vreinterpretq_u8_u64(vdupq_n_u64(row));
+    fb_neon_bytes found;
+    for (int k = 0; k < 4; k++)
+        found.part[k] = vtstq_u8(vqtbl1q_u8(bytes, six.place.part[k]), six.bit.part[k]);
+    return fb_neon_bits(found);
 }
 
 #define FB_FN(name) fb_neon_##name
-#define FB_ASCII_MASKS fb_neon_masks
 #include "blocks.h"
 #undef FB_FN
-#undef FB_ASCII_MASKS
 #endif
 
 /* The instruction sets, best first; fb_paths[i] goes with fb_path_names[i]. */
