@@ -157,8 +157,7 @@ cdef class Jobs:
         try:
             scratch = self._pipeline.take()
             try:
-                while self._do_jobs(scratch, self.n_jobs):
-                    pass
+                self._do_jobs(scratch, self.n_jobs + 1)
             finally:
                 self._pipeline.give(scratch)
         finally:
