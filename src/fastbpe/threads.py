@@ -34,7 +34,10 @@ def _usable_cores() -> int:
 
 
 def start_beside(work: Callable[[], None], n_threads: int) -> list[Future[None]]:
-    """Run work in so many threads beside the calling one, or in fewer: it must be right with none at all."""
+    """Run work in so many threads beside the calling one, or in fewer: it must be right with none at all.
+
+    Work whose thread did not start may be run later: it must see then that there is nothing left to do.
+    """
     global _pool
     if n_threads < 1:
         return []
@@ -42,10 +45,13 @@ def start_beside(work: Callable[[], None], n_threads: int) -> list[Future[None]]
         from concurrent.futures import ThreadPoolExecutor
 
         _pool = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="fastbpe")
+    started: list[Future[None]] = []
     try:
-        return [_pool.submit(work) for _ in range(min(n_threads, _MOST_THREADS))]
-    except RuntimeError:  # the interpreter is shutting down, or may start no more threads
-        return []
+        while len(started) < min(n_threads, _MOST_THREADS):
+            started.append(_pool.submit(work))
+    except (RuntimeError, MemoryError):  # the interpreter is shutting down, or may start no more threads
+        pass
+    return started
 
 
 def _forget() -> None:

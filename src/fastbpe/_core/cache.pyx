@@ -438,10 +438,11 @@ cdef bint _room(Cache* cache, size_t n_words, size_t n_slots_more) noexcept nogi
     while cache.arena_n + n_words > capacity:
         capacity = max(2 * capacity, <size_t> FIRST_WORDS)
     if n_slots * sizeof(LongSlot) > cache.limit // 8 or capacity * sizeof(uint32_t) > cache.limit // 8 * 3:
-        if not cache.n_slots or n_words > cache.arena_capacity:
+        if n_words > cache.arena_capacity or 2 * n_slots_more > cache.n_slots:
             return False
         memset(cache.entries, 0, cache.n_entries * sizeof(Entry))
-        memset(cache.slots, 0, cache.n_slots * sizeof(LongSlot))
+        if cache.n_slots:
+            memset(cache.slots, 0, cache.n_slots * sizeof(LongSlot))
         cache.n_used = cache.n_long = cache.arena_n = 0
         return True
     if capacity > cache.arena_capacity:

@@ -1,6 +1,8 @@
 from collections.abc import Collection, Iterable
 from typing import Protocol
 
+from typing_extensions import disjoint_base
+
 from fastbpe._core.output import Array
 from fastbpe._core.pipeline import Pipeline
 from fastbpe._core.special import SpecialMatcher
@@ -12,6 +14,7 @@ class _ChoosesSpecial(Protocol):
         self, allowed: str | Collection[str], disallowed: str | Collection[str]
     ) -> tuple[SpecialMatcher | None, SpecialMatcher | None]: ...
 
+@disjoint_base
 class Encoder:
     def __init__(
         self,

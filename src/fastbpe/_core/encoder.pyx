@@ -17,6 +17,8 @@ from fastbpe.threads import usable_threads
 
 cdef enum:
     NOGIL_UNITS = 1 << 13  # below this, handing the GIL over costs more than it gives
+    HELD_UNITS = 1 << 16  # of short texts, then other threads may have the GIL: half a millisecond
+    CALL_UNITS = 1 << 6  # what a text costs besides its units
     THREADS_UNITS = 1 << 18  # below this, waking threads up costs more than they give
     WINDOW_UNITS = 1 << 24  # what is encoded before the next texts are asked for: it bounds the memory
     WINDOW_TEXTS = 1 << 16
@@ -109,9 +111,15 @@ cdef class Encoder:
         cdef Text view
         text_of(text, &view)
         try:
+            scratch.n_held += view.n + CALL_UNITS
             if view.n < NOGIL_UNITS:
+                if scratch.n_held >= HELD_UNITS:
+                    scratch.n_held = 0
+                    with nogil:
+                        pass
                 self._pipeline.encode(&view, 0, view.n, allowed, disallowed, scratch, count)
             else:
+                scratch.n_held = 0
                 with nogil:
                     self._pipeline.encode(&view, 0, view.n, allowed, disallowed, scratch, count)
         finally:
@@ -138,6 +146,7 @@ cdef class Encoder:
         cdef Scratch* scratch = pipeline.take()
         try:
             for part in parts:
+                PyErr_CheckSignals()
                 if not isinstance(part, (tuple, list)) or len(part) != 2:
                     raise TypeError(f"each of parts must be (text, trusted), not {part!r:.80}")
                 self._append(part[0], self._all() if part[1] else None, None, scratch, NULL)
@@ -287,7 +296,7 @@ cdef class Encoder:
         cdef int n_threads = 1 if num_threads == 1 else self._n_threads(num_threads)
         if n_threads > 1:
             for text in window:
-                n_units += len(text) if isinstance(text, (str, bytes)) else 0
+                n_units += _units(text)
         return n_threads if n_units >= THREADS_UNITS else 1
 
 
@@ -303,10 +312,16 @@ cdef list _window(object iterator):
     cdef size_t n_units = 0
     for text in iterator:
         out.append(text)
-        n_units += len(text) if isinstance(text, (str, bytes)) else 0
+        n_units += _units(text)
         if n_units >= WINDOW_UNITS or len(out) >= WINDOW_TEXTS:
             break
     return out
+
+
+cdef size_t _units(object text) except? 0:
+    if isinstance(text, (str, bytes, bytearray)):
+        return len(text)
+    return text.nbytes if isinstance(text, memoryview) else 0
 
 
 cdef Array _joined(list parts):

@@ -38,7 +38,11 @@ cdef class Jobs:
     cdef size_t _capacity
     cdef size_t _next
     cdef int _stopped
-    cdef dict _errors  # by the number of the job
+    cdef int _abandoned  # nobody waits for the jobs any more
+    cdef size_t _n_working  # threads; under the GIL
+    cdef object _error  # of the first job that has one
+    cdef size_t _error_number
+    cdef object _bad_text  # why the text behind the last one is none
     cdef Ids* _out
     cdef size_t _next_copy
     cdef int _plan(self) except -1

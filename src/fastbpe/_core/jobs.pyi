@@ -1,17 +1,19 @@
 from typing import final
 
+from typing_extensions import Self
+
 from fastbpe._core.pipeline import Pipeline
 from fastbpe._core.special import SpecialMatcher
 
 @final
 class Jobs:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         pipeline: Pipeline,
         texts: list[str | bytes],
         allowed: SpecialMatcher | None,
         disallowed: SpecialMatcher | None,
         counting: bool,
-    ) -> None: ...
+    ) -> Self: ...
     @property
     def n_jobs(self) -> int: ...

@@ -12,35 +12,17 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy
 
 from fastbpe._core.cuts cimport text_cut
+from fastbpe._core.flags cimport add, is_set, set_flag
 from fastbpe._core.memory cimport use_huge_pages
 from fastbpe._core.merge cimport Ids, ids_reserve
 from fastbpe._core.output cimport KeptInts, new_list
-from fastbpe._core.pipeline cimport Pipeline, Scratch
+from fastbpe._core.pipeline cimport Pipeline, Scratch, check_signals
 from fastbpe._core.special cimport SpecialMatcher
 from fastbpe._core.text cimport Text, text_of, text_release
 
 from time import sleep
 
 from fastbpe.threads import start_beside
-
-cdef extern from *:
-    """
-    #ifdef _MSC_VER
-    #include <intrin.h>
-    static size_t fastbpe_add(size_t *at, size_t n) {
-        return (size_t)_InterlockedExchangeAdd64((volatile long long *)at, (long long)n);
-    }
-    static void fastbpe_set(int *flag) { _InterlockedExchange((volatile long *)flag, 1); }
-    static int fastbpe_is_set(int *flag) { return _InterlockedOr((volatile long *)flag, 0); }
-    #else
-    static size_t fastbpe_add(size_t *at, size_t n) { return __atomic_fetch_add(at, n, __ATOMIC_RELAXED); }
-    static void fastbpe_set(int *flag) { __atomic_store_n(flag, 1, __ATOMIC_RELEASE); }
-    static int fastbpe_is_set(int *flag) { return __atomic_load_n(flag, __ATOMIC_ACQUIRE); }
-    #endif
-    """
-    size_t add "fastbpe_add"(size_t* at, size_t n) noexcept nogil
-    void set_flag "fastbpe_set"(int* flag) noexcept nogil
-    bint is_set "fastbpe_is_set"(int* flag) noexcept nogil
 
 cdef enum:
     JOB = 1 << 17  # units
@@ -61,16 +43,18 @@ cdef class Jobs:
         self._allowed, self._disallowed = allowed, disallowed
         self._counting = counting
         self._owners = list(texts)
-        self._errors = {}
         cdef size_t i, n_units = 0, n = len(self._owners)
         self._texts = <Text*> calloc(n + 1, sizeof(Text))
         self._counts = <size_t*> calloc(n + 1, sizeof(size_t))
         if self._texts == NULL or self._counts == NULL:
             raise MemoryError(f"no memory to encode {n} texts at once")
-        for i in range(n):
-            text_of(self._owners[i], &self._texts[i])
-            self._n_texts += 1
-            n_units += self._texts[i].n
+        try:
+            for i in range(n):
+                text_of(self._owners[i], &self._texts[i])
+                self._n_texts += 1
+                n_units += self._texts[i].n
+        except Exception as error:  # raised when the texts before are done: the first text's error comes first
+            self._bad_text = error
         self._plan()
         if not counting:
             # One block for what all threads make: fresh memory is dear, and on huge pages less so. More than is
@@ -135,39 +119,66 @@ cdef class Jobs:
 
     cdef int run(self, int n_threads) except -1:
         """Do all jobs. An error is that of the first text that has one."""
-        cdef list others = self._start(self._work, n_threads)
+        cdef list others = []
         try:
+            others = self._start(self._work, n_threads)
             self._work()
+        except BaseException:
+            set_flag(&self._abandoned)
+            raise
         finally:
             self._wait(others)
-        if self._errors:
-            raise self._errors[min(self._errors)]
+        if self._error is not None:
+            raise self._error
+        if self._bad_text is not None:
+            raise self._bad_text
         return 0
 
     cdef list _start(self, object work, int n_threads):
-        return start_beside(work, min(<size_t> n_threads, self.n_jobs) - 1)
+        return start_beside(work, <int> min(<size_t> n_threads, self.n_jobs) - 1)
 
     cdef int _wait(self, list others) except -1:
-        """No more jobs are begun; wait for those that others have begun."""
+        """No more jobs are begun; wait for those that others have begun, whatever signals come."""
+        cdef object interrupt = None
         set_flag(&self._stopped)
         for future in others:
-            if not future.cancel():
-                future.result()
+            while not future.done():
+                try:
+                    future.cancel() or future.exception()
+                except BaseException as error:
+                    interrupt = error
+                    set_flag(&self._abandoned)
+        while self._n_working:  # begun by a start that a signal broke off: nobody holds their futures
+            try:
+                sleep(WAIT)
+            except BaseException as error:
+                interrupt = error
+                set_flag(&self._abandoned)
+        self._out = NULL
+        if interrupt is not None:
+            raise interrupt
         return 0
 
     def _work(self):
-        """What every thread does: jobs, until there are none."""
-        cdef Scratch* scratch = self._pipeline.take()
+        """What every thread does: jobs, until there are none. One that cannot begin leaves them to the others."""
+        cdef Scratch* scratch
+        if is_set(&self._stopped):
+            return
+        self._n_working += 1
         try:
-            while self._do_jobs(scratch, self.n_jobs):
-                pass
+            scratch = self._pipeline.take()
+            try:
+                self._do_jobs(scratch, self.n_jobs + 1)
+            finally:
+                self._pipeline.give(scratch)
         finally:
-            self._pipeline.give(scratch)
+            self._n_working -= 1
 
     cdef bint _do_jobs(self, Scratch* scratch, size_t n_jobs) except -1:
         """Do so many jobs that nobody has, or fewer; False if there are no more."""
         cdef size_t number = 0
         cdef bint more = True
+        scratch.abandoned = &self._abandoned
         try:
             with nogil:
                 while n_jobs and more:
@@ -178,16 +189,20 @@ cdef class Jobs:
                         self._do(&self._jobs[number], scratch)
                         set_flag(&self._jobs[number].done)
                         n_jobs -= 1
-        except Exception as error:
+        except BaseException as error:
             # Jobs begin in order, so all before this one are done or being done: the first error is found.
-            self._errors[number] = error
+            if self._error is None or number < self._error_number:
+                self._error, self._error_number = error, number
             set_flag(&self._stopped)
             more = False
+            if not isinstance(error, Exception):
+                raise
         return more
 
     cdef int _do(self, Job* job, Scratch* scratch) except -1 nogil:
         cdef size_t text, before, n_units = 0
         cdef size_t* count = NULL
+        check_signals(scratch)
         scratch.ids.n = 0
         for text in range(job.first, job.first + job.n_texts):
             if self._counting:
@@ -213,7 +228,8 @@ cdef class Jobs:
                 with gil:
                     raise MemoryError(f"no memory for {n_ids} token ids")
             job.owns_ids = True
-        memcpy(job.ids, ids, n_ids * sizeof(uint32_t))
+        if n_ids:
+            memcpy(job.ids, ids, n_ids * sizeof(uint32_t))
         job.n_ids = n_ids
         return 0
 
@@ -227,8 +243,9 @@ cdef class Jobs:
             total += self._jobs[number].n_ids
         ids_reserve(out, total - out.n)
         self._out = out
-        cdef list others = self._start(self._copy, n_threads if total - out.n > COPY_ALONE else 1)
+        cdef list others = []
         try:
+            others = self._start(self._copy, n_threads if total - out.n > COPY_ALONE else 1)
             self._copy()
         finally:
             self._wait(others)
@@ -238,13 +255,18 @@ cdef class Jobs:
     def _copy(self):
         cdef size_t number
         cdef Job* job
+        if self._out == NULL:  # begun too late
+            return
+        self._n_working += 1
         with nogil:
             while True:
                 number = add(&self._next_copy, 1)
                 if number >= self.n_jobs:
                     break
                 job = &self._jobs[number]
-                memcpy(self._out.items + job.offset, job.ids, job.n_ids * sizeof(uint32_t))
+                if job.n_ids:
+                    memcpy(self._out.items + job.offset, job.ids, job.n_ids * sizeof(uint32_t))
+        self._n_working -= 1
 
     cdef void add_counts(self, int64_t* counts) noexcept:
         """Store how many ids each text has."""
@@ -258,10 +280,11 @@ cdef class Jobs:
     cdef list to_lists(self, KeptInts ints, int n_threads):
         """Do all jobs, and make a list of each text's ids, beside the other threads."""
         cdef list out = []
-        cdef list others = self._start(self._work, n_threads)
+        cdef list others = []
         cdef Scratch* scratch = self._pipeline.take()
         cdef size_t number = 0, behind
         try:
+            others = self._start(self._work, n_threads)
             while number < self.n_jobs:
                 behind = number + 1
                 while behind < self.n_jobs and self._is_same_text(number, behind):
@@ -269,9 +292,14 @@ cdef class Jobs:
                 self._have_done(number, behind, scratch)
                 self._add_lists(number, behind, ints, out)
                 number = behind
+        except BaseException:
+            set_flag(&self._abandoned)
+            raise
         finally:
             self._pipeline.give(scratch)
             self._wait(others)
+        if self._bad_text is not None:
+            raise self._bad_text
         return out
 
     cdef bint _is_same_text(self, size_t number, size_t other) noexcept:
@@ -283,8 +311,8 @@ cdef class Jobs:
             if is_set(&self._jobs[number].done):
                 number += 1
             elif not self._do_jobs(scratch, 1):
-                if number in self._errors:
-                    raise self._errors[number]
+                if self._error is not None and self._error_number == number:
+                    raise self._error
                 sleep(WAIT)
             PyErr_CheckSignals()
         return 0

@@ -6,6 +6,7 @@ arrays that shrink. Above: a doubly linked list and a heap, so that a piece of n
 holds.
 """
 
+from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memmove
@@ -17,6 +18,7 @@ from fastbpe._core.vocabulary cimport Tables, Vocabulary
 
 cdef enum:
     SHORT = 64
+    SIGNALS_EVERY = 1 << 18  # pairs: a quarter of a second at the worst
     LANES = 8
 
 
@@ -171,15 +173,17 @@ cdef int _merge_long(
     cdef bint done = False
     heap.items = NULL
     heap.n = heap.capacity = 0
-    if n < NONE:
-        nodes = <Node*> malloc(n * sizeof(Node))
-        if nodes != NULL:
-            done = _link(tables, piece, <uint32_t> n, nodes, &heap) and \
-                _merge_linked(tables, nodes, limit, &heap)
-    if done:
-        _collect(nodes, <uint32_t> n, out)
-    free(nodes)
-    free(heap.items)
+    try:
+        if n < NONE:
+            nodes = <Node*> malloc(n * sizeof(Node))
+            if nodes != NULL:
+                done = _link(tables, piece, <uint32_t> n, nodes, &heap) and \
+                    _merge_linked(tables, nodes, limit, &heap)
+        if done:
+            _collect(nodes, <uint32_t> n, out)
+    finally:
+        free(nodes)
+        free(heap.items)
     if not done:
         with gil:
             raise MemoryError(f"no memory to merge a piece of {n} bytes (a split pattern makes pieces shorter)")
@@ -213,10 +217,16 @@ cdef bint _link(const Tables* tables, const uint8_t* piece, uint32_t n, Node* no
     return True
 
 
-cdef bint _merge_linked(const Tables* tables, Node* nodes, uint32_t limit, Heap* heap) noexcept nogil:
+cdef bint _merge_linked(const Tables* tables, Node* nodes, uint32_t limit, Heap* heap) except -1 nogil:
+    """Merge what pairs the heap has, and those that come of it; False without memory."""
     cdef uint64_t top
     cdef uint32_t at, right, after
+    cdef size_t n_taken = 0
     while heap.n:
+        n_taken += 1
+        if n_taken % SIGNALS_EVERY == 0:
+            with gil:
+                PyErr_CheckSignals()
         top = heap.items[0]
         if top >> 32 >= limit:
             break

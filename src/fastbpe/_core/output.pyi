@@ -1,5 +1,7 @@
 from typing import final
 
+from typing_extensions import Self
+
 @final
 class Array:
     def __len__(self) -> int: ...
@@ -7,4 +9,4 @@ class Array:
 
 @final
 class KeptInts:
-    def __init__(self, n_ids: int) -> None: ...
+    def __new__(cls, n_ids: int) -> Self: ...

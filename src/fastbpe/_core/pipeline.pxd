@@ -16,6 +16,8 @@ cdef struct Scratch:
     uint8_t* utf8
     size_t utf8_capacity
     double checked  # when signals were last looked at, in seconds
+    size_t n_held  # units encoded under the GIL since it was last given up
+    int* abandoned  # set by another thread: nobody wants the ids any more; or NULL
     Scratch* next
 
 
@@ -39,3 +41,6 @@ cdef class Pipeline:
         Scratch* scratch, size_t* count,
     ) except -1 nogil
     cdef int _ordinary(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil
+
+
+cdef int check_signals(Scratch* scratch) except -1 nogil

@@ -7,6 +7,7 @@ from libc.stdlib cimport calloc, free, malloc
 
 from fastbpe._core.cache cimport cache_bytes, cache_free, cache_limit, cache_start, encode_pieces
 from fastbpe._core.cuts cimport text_cut
+from fastbpe._core.flags cimport is_set
 from fastbpe._core.merge cimport ids_free, ids_reserve
 from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.splitter cimport Splitter, ends_free
@@ -74,6 +75,7 @@ cdef class Pipeline:
             cache_limit(&scratch.cache, self._limit)
         scratch.ids.n = scratch.ends.n = 0
         scratch.checked = 0
+        scratch.abandoned = NULL
         return scratch
 
     cdef void give(self, Scratch* scratch) noexcept:
@@ -115,7 +117,7 @@ cdef class Pipeline:
             self._stretch(text, start, cut, allowed, disallowed, scratch, count)
             start = cut
             if start < end:
-                _check_signals(scratch)
+                check_signals(scratch)
         return 0
 
     cdef int _stretch(
@@ -160,6 +162,8 @@ cdef class Pipeline:
             if count != NULL:  # the same few cache lines are written again and again: it costs nothing
                 count[0] += scratch.ids.n
                 scratch.ids.n = 0
+            if at < n:
+                check_signals(scratch)
         return 0
 
     @property
@@ -194,13 +198,15 @@ cdef int _reserve_utf8(Scratch* scratch, size_t n) except -1 nogil:
     return 0
 
 
-cdef int _check_signals(Scratch* scratch) except -1 nogil:
-    """Let Ctrl-C through, now and then."""
+cdef int check_signals(Scratch* scratch) except -1 nogil:
+    """Let Ctrl-C through, now and then, and end what was abandoned."""
     cdef double time = now()
-    if time - scratch.checked < SIGNALS_EVERY:
+    if 0 <= time - scratch.checked < SIGNALS_EVERY:
         return 0
     if scratch.checked:
         with gil:
             PyErr_CheckSignals()
+            if scratch.abandoned != NULL and is_set(scratch.abandoned):
+                raise RuntimeError("abandoned: the call that this was done for has ended")
     scratch.checked = time
     return 0

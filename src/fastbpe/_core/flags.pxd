@@ -1,0 +1,25 @@
+"""What threads tell each other without the GIL: flags that are set once, and shares of a number that only one of them gets."""
+
+cdef extern from *:
+    """
+    #ifndef FASTBPE_FLAGS
+    #define FASTBPE_FLAGS
+    #ifdef _MSC_VER
+    #include <intrin.h>
+    static inline size_t fastbpe_add(size_t *at, size_t n) {
+        return (size_t)_InterlockedExchangeAdd64((volatile long long *)at, (long long)n);
+    }
+    static inline void fastbpe_set(int *flag) { _InterlockedExchange((volatile long *)flag, 1); }
+    static inline int fastbpe_is_set(int *flag) { return _InterlockedOr((volatile long *)flag, 0); }
+    #else
+    static inline size_t fastbpe_add(size_t *at, size_t n) {
+        return __atomic_fetch_add(at, n, __ATOMIC_RELAXED);
+    }
+    static inline void fastbpe_set(int *flag) { __atomic_store_n(flag, 1, __ATOMIC_RELEASE); }
+    static inline int fastbpe_is_set(int *flag) { return __atomic_load_n(flag, __ATOMIC_ACQUIRE); }
+    #endif
+    #endif
+    """
+    size_t add "fastbpe_add"(size_t* at, size_t n) noexcept nogil
+    void set_flag "fastbpe_set"(int* flag) noexcept nogil
+    bint is_set "fastbpe_is_set"(int* flag) noexcept nogil

@@ -1,0 +1,162 @@
+"""Forks, workers of every start method, and Ctrl-C: each in a process of its own, with an alarm."""
+
+import multiprocessing
+
+import pytest
+
+from processes import run_python
+
+#: 22 MB in 200 long texts, and as many short ones; `expected` by one thread.
+BEGIN = """
+import multiprocessing, os, signal, sys, threading, time
+import fastbpe
+tokenizer = fastbpe.Tokenizer.from_ranks(
+    {**{bytes([i]): i for i in range(256)}, b" t": 256, b"th": 257, b"the": 258, b"er": 259}, pattern="cl100k"
+)
+long = "the other three threads " * 20_000
+short = ["the other three threads %d" % i for i in range(30_000)]
+expected = tokenizer.encode(long, num_threads=1)
+def check(t=tokenizer, n=2):
+    assert t.encode(long, num_threads=n) == expected
+    assert t.encode_batch([long, "", long], num_threads=n) == [expected, [], expected]
+    assert t.count_batch([long, long], num_threads=n).tolist() == [len(expected)] * 2
+def in_child(work):
+    child = os.fork()
+    if not child:
+        try:
+            signal.alarm(60)
+            work()
+        except BaseException:
+            import traceback
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+"""
+
+forking = pytest.mark.skipif(
+    "fork" not in multiprocessing.get_all_start_methods(), reason="there is no fork on this system"
+)
+
+
+@forking
+def test_fork_after_a_batch() -> None:
+    code = """
+check()
+for _ in range(5):
+    in_child(check)
+in_child(lambda: in_child(check))
+in_child(lambda: None)  # leaves without using it
+check()
+print("done")
+"""
+    assert run_python(BEGIN + code) == "done\n"
+
+
+@forking
+def test_fork_while_another_thread_is_inside_a_batch() -> None:
+    code = """
+check()  # or the fork may come while a module is being imported, and the child waits for that for ever
+done = threading.Event()
+def work():
+    while not done.is_set():
+        check(n=3)
+workers = [threading.Thread(target=work) for _ in range(2)]
+for worker in workers:
+    worker.start()
+time.sleep(0.1)
+try:
+    for turn in range(12):
+        in_child(check)
+        time.sleep(0.003 * turn)
+finally:
+    done.set()
+for worker in workers:
+    worker.join()
+check()
+print("done")
+"""
+    assert run_python(BEGIN + code) == "done\n"
+
+
+@pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
+def test_workers_of_every_start_method(method: str, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    code = """
+def in_worker(tokenizer):
+    check(tokenizer)
+    return tokenizer.encode_batch(["the other", long])[0]
+if __name__ == "__main__":
+    check()  # with threads, before there are processes
+    context = multiprocessing.get_context(sys.argv[1])
+    with context.Pool(2) as pool:
+        assert pool.map(in_worker, [tokenizer] * 4) == [tokenizer.encode("the other")] * 4
+    check()
+    print("done")
+"""
+    script = tmp_path / "workers.py"  # spawned workers read it again
+    script.write_text(BEGIN + code)
+    assert run_python("import runpy, sys; sys.argv = sys.argv[1:]; "
+                      "import multiprocessing; sys.modules['__main__'].__file__ = sys.argv[0]; "
+                      "code = compile(open(sys.argv[0]).read(), sys.argv[0], 'exec'); "
+                      "exec(code, sys.modules['__main__'].__dict__)",
+                      str(script), method) == "done\n"  # fmt: skip
+
+
+CALLS = {
+    "encode": "tokenizer.encode(long * 400, num_threads={n})",
+    "uncut": "tokenizer.encode('x1.' * 40_000_000, num_threads={n})",
+    "one piece": "unsplit.encode('the' * 4_000_000, num_threads={n})",
+    "encode_batch": "tokenizer.encode_batch(short * 100, num_threads={n})",
+    "uncut texts": "tokenizer.encode_batch(['x1.' * 10_000_000] * 4, num_threads={n})",
+    "encode_batch_to_numpy": "tokenizer.encode_batch_to_numpy(short * 100, num_threads={n})",
+    "count_batch": "tokenizer.count_batch(short * 200, num_threads={n})",
+    "encode_parts": "tokenizer.encode_parts([('the other', True)] * 20_000_000)",
+}
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+@pytest.mark.parametrize("name", CALLS)
+def test_ctrl_c_ends_a_long_call(name: str, n: int) -> None:
+    """It ends long before its time, nobody works on, and the tokenizer goes on. (How soon: tools/faults.py.)"""
+    code = """
+unsplit = fastbpe.Tokenizer.from_ranks({token: i for i, token in enumerate(tokenizer.vocab)}, pattern=None)
+check()
+signal.alarm(100)
+threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    CALL
+except KeyboardInterrupt:
+    before = time.process_time()
+    time.sleep(0.2)
+    assert time.process_time() - before < 0.1, "somebody is still at work"
+    check()
+    print("interrupted")
+""".replace("CALL", CALLS[name].format(n=n))
+    assert run_python(BEGIN + code) == "interrupted\n"
+
+
+def test_ctrl_c_at_any_moment() -> None:
+    """A hundred times: in the pool, in jobs, while waiting, while ids are copied."""
+    code = """
+signal.alarm(100)
+texts = [long] * 4 + short[:3000]
+wanted = tokenizer.encode_batch_to_numpy(texts, num_threads=1)[0].tobytes()
+lists = tokenizer.encode_batch(texts, num_threads=1)
+n_interrupted = turn = 0
+while turn < 100:
+    turn += 1
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.0004 * (turn % 50 + 1))
+        while True:
+            if turn % 2:
+                assert tokenizer.encode_batch_to_numpy(texts, num_threads=3)[0].tobytes() == wanted
+            else:
+                assert tokenizer.encode_batch(texts, num_threads=3) == lists
+    except KeyboardInterrupt:
+        n_interrupted += 1
+check(n=3)
+print(n_interrupted)
+"""
+    assert run_python(BEGIN + code) == "100\n"

@@ -1,0 +1,272 @@
+"""Threads inside a call and around it: the same ids, the first error, no thread that nobody asked for."""
+
+import random
+import threading
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from data import BYTES, standard_library
+from fastbpe import SpecialTokenError, Tokenizer, threads
+from processes import run_python
+
+THREADS = (1, 2, 3, 8)
+LONG = 700_000  # characters: above what one thread does alone, and cut into several jobs
+
+
+def ids_of_batch(tokenizer: Tokenizer, texts: list[Any], **options: Any) -> list[list[int]]:
+    ids, offsets = tokenizer.encode_batch_to_numpy(texts, **options)
+    return [ids[start:end].tolist() for start, end in pairwise(offsets)]
+
+
+#: Special tokens on the places where long texts are cut: holding one, or beginning or ending at one.
+STRADDLING = ["a b", "x\n", " <b>", "<e> ", "wo", "e\n\ndef", "あ、い", "。", "、う", "<|plain|>"]
+PARTS = [
+    "a b ",
+    "x\n",
+    "word <b> ",
+    "<e> word ",
+    "w ",
+    "some text\n\ndef f",
+    "あ、い、う。え",
+    "plain, ",
+    "<|plain|>",
+]
+
+
+@pytest.mark.parametrize(
+    "names", [STRADDLING, STRADDLING[2:5], ["<|plain|>"], ["あ、い"], ["。"], ["a b"], ["x\n"]]
+)
+@pytest.mark.parametrize("parts", [PARTS, [part for part in PARTS if part.isascii()]])
+def test_special_tokens_where_long_texts_are_cut(names: list[str], parts: list[str]) -> None:
+    tokenizer = Tokenizer.from_ranks(
+        {**BYTES, b"or": 256, b"ord": 257, b" t": 258},
+        pattern="o200k",
+        special_tokens={name: 300 + i for i, name in enumerate(names)},
+    )
+    text = "".join(random.Random(1).choices(parts, k=LONG // 8))
+    expected = by_parts(tokenizer, text, names)
+    for num_threads in THREADS:
+        assert tokenizer.encode(text, allowed_special="all", num_threads=num_threads) == expected
+        options = {"allowed_special": "all", "num_threads": num_threads}
+        assert tokenizer.encode_batch([text, "a b", text], **options) == [
+            expected, tokenizer.encode("a b", allowed_special="all"), expected
+        ]  # fmt: skip
+        assert ids_of_batch(tokenizer, [text, "wo"], **options)[0] == expected
+        if any(name in text for name in names):
+            with pytest.raises(SpecialTokenError):
+                tokenizer.encode(text, num_threads=num_threads)
+
+
+def by_parts(tokenizer: Tokenizer, text: str, names: list[str]) -> list[int]:
+    """Cut at special tokens by Python, leftmost and longest, and encode what is between."""
+    import regex
+
+    ids: list[int] = []
+    start = 0
+    for match in regex.finditer("|".join(map(regex.escape, sorted(names, key=len, reverse=True))), text):
+        ids += tokenizer.encode_ordinary(text[start : match.start()], num_threads=1)
+        ids.append(tokenizer.special_tokens[match[0]])
+        start = match.end()
+    return ids + tokenizer.encode_ordinary(text[start:], num_threads=1)
+
+
+@pytest.mark.parametrize("num_threads", THREADS)
+def test_the_error_is_that_of_the_first_text(code_tokenizer: Tokenizer, num_threads: int) -> None:
+    wrong: dict[Any, type[Exception]] = {b"bad \xff": ValueError, 5: TypeError, "a<|sep|>": SpecialTokenError}
+    good = [standard_library(10_000)] * 60
+    for first, error in wrong.items():
+        for second in wrong:
+            for at in (0, 30, 60):
+                texts: list[Any] = [*good]
+                texts[at:at] = [first]
+                texts += [second]
+                for call in (code_tokenizer.encode_batch, code_tokenizer.encode_batch_to_numpy):
+                    with pytest.raises(error) as caught:
+                        call(texts, num_threads=num_threads)
+                    assert type(caught.value) is error, (first, second, at)
+
+
+@pytest.mark.parametrize("num_threads", THREADS)
+def test_the_error_in_a_long_text_is_the_first(code_tokenizer: Tokenizer, num_threads: int) -> None:
+    text = standard_library(LONG)
+    for first, second in (("<|sep|>", "<|endoftext|>"), ("<|endoftext|>", "<|sep|>")):
+        with pytest.raises(SpecialTokenError, match=first.replace("|", r"\|")):
+            code_tokenizer.encode(text + first + text + second, num_threads=num_threads)
+
+
+@pytest.mark.parametrize("num_threads", THREADS)
+def test_generators_that_fail_or_encode_themselves(code_tokenizer: Tokenizer, num_threads: int) -> None:
+    text = standard_library(400_000)
+    expected = code_tokenizer.encode_ordinary(text, num_threads=1)
+
+    def texts(fail: bool) -> Iterator[str]:
+        for _ in range(50):  # more than one window
+            yield text
+            assert code_tokenizer.encode_batch(["a", "b"], num_threads=num_threads) == [[97], [98]]
+        if fail:
+            raise OSError("the disk is gone")
+
+    assert all(ids == expected for ids in code_tokenizer.encode_batch(texts(False), num_threads=num_threads))
+    for call in (code_tokenizer.encode_batch, code_tokenizer.encode_batch_to_numpy):
+        with pytest.raises(OSError, match="the disk is gone"):
+            call(texts(True), num_threads=num_threads)
+
+
+@pytest.mark.parametrize("num_threads", THREADS)
+def test_one_huge_text_among_very_many_tiny_ones(code_tokenizer: Tokenizer, num_threads: int) -> None:
+    huge = standard_library(LONG)
+    expected = [[120], code_tokenizer.encode_ordinary(huge, num_threads=1), *[[121]] * 100_000, []]
+    texts = ["x", huge, *["y"] * 100_000, ""]
+    assert code_tokenizer.encode_batch(texts, num_threads=num_threads) == expected
+    assert ids_of_batch(code_tokenizer, texts, num_threads=num_threads) == expected
+    counts = code_tokenizer.count_batch(texts, num_threads=num_threads).tolist()
+    assert counts == [len(ids) for ids in expected]
+
+
+def test_a_million_empty_texts(code_tokenizer: Tokenizer) -> None:
+    texts = [""] * 1_000_000
+    assert not any(code_tokenizer.encode_batch(texts))
+    assert not code_tokenizer.count_batch(texts).any()
+
+
+def test_eight_threads_with_different_texts(code_tokenizer: Tokenizer) -> None:
+    """For three seconds; tools/faults.py does it for thirty."""
+    text = standard_library(300_000)
+    parts = [[text[at : at + 40 * (number + 1) ** 4] for at in range(0, 300_000, 7000)] for number in range(8)]
+    expected = [[code_tokenizer.encode_ordinary(part, num_threads=1) for part in of_one] for of_one in parts]
+    wrong: list[int] = []
+    until = time.monotonic() + 3
+
+    def work(number: int) -> None:
+        while time.monotonic() < until and not wrong:
+            if code_tokenizer.encode_ordinary_batch(parts[number], num_threads=number % 3 + 1) != expected[number]:
+                wrong.append(number)
+            if code_tokenizer.count(text) != code_tokenizer.count(text, num_threads=1):
+                wrong.append(number)
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+
+
+@pytest.mark.parametrize("what", ["long text", "short texts", "short texts as arrays"])
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_other_python_threads_keep_running(code_tokenizer: Tokenizer, what: str, num_threads: int) -> None:
+    calls = {
+        "long text": lambda: code_tokenizer.count(text * 4, num_threads=num_threads),
+        "short texts": lambda: code_tokenizer.encode_batch(lines, num_threads=num_threads),
+        "short texts as arrays": lambda: code_tokenizer.encode_batch_to_numpy(lines, num_threads=num_threads),
+    }
+    text = standard_library(LONG)
+    lines = [line for line in text.splitlines() for _ in range(5)]
+    n_turns, done = 0, threading.Event()
+
+    def turn() -> None:
+        nonlocal n_turns
+        while not done.is_set():
+            n_turns += 1
+            time.sleep(0.001)
+
+    other = threading.Thread(target=turn)
+    other.start()
+    try:
+        while not n_turns:
+            time.sleep(0.001)
+        before = n_turns
+        calls[what]()
+        during = n_turns - before
+    finally:
+        done.set()
+        other.join()
+    assert during >= 3
+
+
+@pytest.mark.parametrize("kind", [bytearray, memoryview])
+def test_bytes_that_another_thread_changes(code_tokenizer: Tokenizer, kind: type) -> None:
+    """Either what it was at some moment, or an error; the memory that was read belongs to nobody else."""
+    shared, done = bytearray(b"import os\n" * 1000), threading.Event()
+
+    def resize() -> None:
+        while not done.is_set():
+            try:
+                shared[:] = b"import os\n" * random.randint(1, 60_000)
+            except BufferError:  # a view of it is being read
+                time.sleep(0)
+
+    other = threading.Thread(target=resize)
+    other.start()
+    ten = code_tokenizer.encode_ordinary("import os\n")
+    try:
+        for _ in range(60):
+            for ids in code_tokenizer.encode_ordinary_batch([kind(shared) for _ in range(3)]):  # type: ignore[misc]
+                assert ids[: len(ten)] == ten
+                assert len(code_tokenizer.decode(ids)) % 10 == 0
+    finally:
+        done.set()
+        other.join()
+
+
+STARTS_NONE = """
+import threading
+import fastbpe
+tokenizer = fastbpe.Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern="cl100k")
+text = "some words " * 30_000
+started = []
+start = threading.Thread.start
+threading.Thread.start = lambda thread: (started.append(thread), start(thread))
+def check(num_threads):
+    tokenizer.encode(text, num_threads=num_threads)
+    tokenizer.encode_ordinary(text, num_threads=num_threads)
+    tokenizer.encode_to_numpy(text, num_threads=num_threads)
+    tokenizer.count(text, num_threads=num_threads)
+    for call in (tokenizer.encode_batch, tokenizer.encode_ordinary_batch, tokenizer.encode_batch_to_numpy,
+                 tokenizer.count_batch):
+        call([text, text], num_threads=num_threads)
+check(1)
+assert not started and threading.active_count() == 1
+tokenizer.encode_batch(["short"] * 1000, num_threads=8)
+assert not started, "too little text for two"
+for _ in range(10):
+    check(3)
+assert 2 <= len(started) < 10, "they are kept, but for one that is a moment late"
+print("done")
+"""
+
+
+def test_one_thread_starts_none_and_more_are_kept() -> None:
+    assert run_python(STARTS_NONE, FASTBPE_NUM_THREADS="8") == "done\n"
+    assert run_python(STARTS_NONE.replace("check(1)", "check(None)"), FASTBPE_NUM_THREADS="1") == "done\n"
+
+
+def test_threads_that_cannot_be_started(code_tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = standard_library(LONG)
+    expected = code_tokenizer.encode_ordinary(text, num_threads=1)
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threads, "_pool", None)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert code_tokenizer.encode_ordinary(text, num_threads=4) == expected
+    assert ids_of_batch(code_tokenizer, [text, text], num_threads=4) == [expected, expected]
+    monkeypatch.undo()
+    monkeypatch.setattr(threads, "_pool", None)
+    start, started = threading.Thread.start, []
+
+    def start_one(thread: threading.Thread) -> None:
+        if started:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_one)
+    for _ in range(5):
+        assert code_tokenizer.encode_ordinary(text, num_threads=4) == expected
+        assert ids_of_batch(code_tokenizer, [text, text], num_threads=4) == [expected, expected]

@@ -1,0 +1,128 @@
+"""The piece cache against merging each piece by itself: small, full, and forgetting all the time."""
+
+import random
+from functools import cache
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given, settings
+
+from data import random_texts, vocabulary
+from fastbpe._core.encoder import Encoder
+from fastbpe._core.splitter import Splitter
+from fastbpe._core.vocabulary import Vocabulary
+from fastbpe._reference import train
+from fastbpe.splitting import make_splitter
+
+#: Lengths about which the cache thinks differently: its two tables, merging side by side, not kept at all.
+LENGTHS = [1, 2, 3, 7, 8, 9, 14, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 1023, 1024, 1025, 2000]
+LETTERS = "ab\0é"
+
+LEARNED = train(
+    {text.encode(): 1 for seed in range(30) for text in random_texts(random.Random(seed)) if text}, n_merges=300
+)
+RANKS = {token: rank for rank, token in enumerate(LEARNED.tokens)}
+
+#: Vocabularies that are ranked, of ids of 21 bits, of more (other tables), and of merges alone.
+KINDS: dict[str, Vocabulary] = {
+    "ranks": vocabulary(RANKS),
+    "high ranks": vocabulary({token: rank + (rank > 255) * ((1 << 21) - 700) for token, rank in RANKS.items()}),
+    "wide ranks": vocabulary({token: rank + (rank > 255) * (1 << 21) for token, rank in RANKS.items()}),
+    "merges": vocabulary(RANKS, LEARNED.merges),
+}
+
+
+@cache
+def slow(kind: str, piece: str) -> list[int]:
+    """What a piece becomes in an encoder that has met no other (test_merging has that and the specification)."""
+    return Encoder(KINDS[kind], Splitter(), 1).encode(piece)
+
+
+def encoder(kind: str, splitter: Splitter | None = None, cache_bytes: int = 0) -> Encoder:
+    return Encoder(KINDS[kind], splitter or make_splitter(r"[^|]+|\|"), 1000, cache_bytes=cache_bytes)
+
+
+def expected(kind: str, pieces: list[str]) -> list[int]:
+    return [i for piece in pieces for i in [*slow(kind, piece), ord("|")]]
+
+
+def a_piece(rng: random.Random, letters: str = "abcd") -> str:
+    n = rng.choice(LENGTHS) if rng.random() < 0.2 else rng.randint(1, 40)
+    return "".join(rng.choices(letters, k=n))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pieces_of_every_length_at_the_ends_of_texts(kind: str) -> None:
+    rng = random.Random(1)
+    fast = encoder(kind)
+    for n in LENGTHS:
+        for letters in ("a", "ab", "abcd", "\0", "a\0"):
+            piece = "".join(rng.choices(letters, k=n))
+            for pieces in ([piece], [piece, piece], [piece, "a", piece], ["a" * 100, piece]):
+                for _ in range(2):  # new, then known
+                    assert fast.encode("|".join(pieces)) == expected(kind, pieces)[:-1], (n, letters)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_cache_that_is_full_all_the_time(kind: str) -> None:
+    """Thirty times more than it holds: entries push out each other, the arena is forgotten within groups."""
+    rng = random.Random(2)
+    fast = encoder(kind)
+    known = [a_piece(rng) for _ in range(300)]
+    for _ in range(20):
+        pieces = [rng.choice(known) if rng.random() < 0.5 else a_piece(rng) for _ in range(1500)]
+        assert fast.encode("".join(piece + "|" for piece in pieces)) == expected(kind, pieces)
+        assert fast._pipeline.used_bytes <= 1 << 18  # the least it takes
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_short_pieces_of_many_ids(kind: str) -> None:
+    """The arena fills up, and there is no table of long pieces to be forgotten with it."""
+    rng = random.Random(3)
+    fast = encoder(kind)
+    for _ in range(8):
+        pieces = ["".join(rng.choices("uvwxyz", k=rng.randint(5, 15))) for _ in range(2000)]
+        assert fast.encode("".join(piece + "|" for piece in pieces)) == expected(kind, pieces)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pieces_that_differ_at_their_ends_alone(kind: str) -> None:
+    fast = encoder(kind, cache_bytes=1 << 20)
+    for n in LENGTHS:
+        pieces = ["a" * (n - 1) + last for last in "abcd\0"] * 3
+        pieces += [first + "a" * (n - 1) for first in "bcd\0"] * 2
+        pieces += ["a" * k for k in (n, n + 1, max(n - 1, 1))]  # the same zeros behind, another length
+        assert fast.encode("".join(piece + "|" for piece in pieces)) == expected(kind, pieces), n
+
+
+@settings(max_examples=150)
+@given(
+    st.lists(
+        st.tuples(
+            st.text(LETTERS, min_size=1, max_size=4), st.integers(1, 12), st.sampled_from(["", "a", "b", "\0"])
+        ),
+        min_size=1,
+        max_size=300,
+    ),
+    st.sampled_from(sorted(KINDS)),
+)
+def test_any_pieces(parts: list[tuple[str, int, str]], kind: str) -> None:
+    pieces = [word * n + end for word, n, end in parts]
+    fast = shared(kind)  # one for all examples: it knows some of the pieces
+    text = "".join(piece + "|" for piece in pieces)
+    assert fast.encode(text) == fast.encode(text) == expected(kind, pieces)
+
+
+@cache
+def shared(kind: str) -> Encoder:
+    return encoder(kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_text_in_gaps_is_no_piece(kind: str) -> None:
+    rng = random.Random(4)
+    fast = encoder(kind, make_splitter(r"[^|]+", drop_unmatched=True))
+    for _ in range(20):
+        pieces = [a_piece(rng) for _ in range(300)]
+        text = "".join("|" * rng.randint(1, 2000 if rng.random() < 0.05 else 3) + piece for piece in pieces)
+        assert fast.encode(text + "|||") == [i for piece in pieces for i in slow(kind, piece)]
