@@ -24,10 +24,22 @@ def ids_of_batch(tokenizer: Tokenizer, texts: list[Any], **options: Any) -> list
 
 #: Special tokens on the places where long texts are cut: holding one, or beginning or ending at one.
 STRADDLING = ["a b", "x\n", " <b>", "<e> ", "wo", "e\n\ndef", "あ、い", "。", "、う", "<|plain|>"]
-PARTS = ["a b ", "x\n", "word <b> ", "<e> word ", "w ", "some text\n\ndef f", "あ、い、う。え", "plain, ", "<|plain|>"]
+PARTS = [
+    "a b ",
+    "x\n",
+    "word <b> ",
+    "<e> word ",
+    "w ",
+    "some text\n\ndef f",
+    "あ、い、う。え",
+    "plain, ",
+    "<|plain|>",
+]
 
 
-@pytest.mark.parametrize("names", [STRADDLING, STRADDLING[2:5], ["<|plain|>"], ["あ、い"], ["。"], ["a b"], ["x\n"]])
+@pytest.mark.parametrize(
+    "names", [STRADDLING, STRADDLING[2:5], ["<|plain|>"], ["あ、い"], ["。"], ["a b"], ["x\n"]]
+)
 @pytest.mark.parametrize("parts", [PARTS, [part for part in PARTS if part.isascii()]])
 def test_special_tokens_where_long_texts_are_cut(names: list[str], parts: list[str]) -> None:
     tokenizer = Tokenizer.from_ranks(
@@ -153,7 +165,7 @@ def test_other_python_threads_keep_running(code_tokenizer: Tokenizer, what: str,
         "short texts as arrays": lambda: code_tokenizer.encode_batch_to_numpy(lines, num_threads=num_threads),
     }
     text = standard_library(LONG)
-    lines = [line for line in text.splitlines() for _ in range(5)]
+    lines = [line for line in text.splitlines() for _ in range(15)]
     n_turns, done = 0, threading.Event()
 
     def turn() -> None:
@@ -173,7 +185,7 @@ def test_other_python_threads_keep_running(code_tokenizer: Tokenizer, what: str,
     finally:
         done.set()
         other.join()
-    assert during >= 3
+    assert during >= 2
 
 
 @pytest.mark.parametrize("kind", [bytearray, memoryview])

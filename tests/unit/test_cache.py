@@ -1,7 +1,7 @@
 """The piece cache against merging each piece by itself: small, full, and forgetting all the time."""
 
 import random
-from functools import lru_cache
+from functools import cache
 
 import hypothesis.strategies as st
 import pytest
@@ -32,7 +32,7 @@ KINDS: dict[str, Vocabulary] = {
 }
 
 
-@lru_cache(maxsize=None)
+@cache
 def slow(kind: str, piece: str) -> list[int]:
     """What a piece becomes in an encoder that has met no other (test_merging has that and the specification)."""
     return Encoder(KINDS[kind], Splitter(), 1).encode(piece)
@@ -113,7 +113,7 @@ def test_any_pieces(parts: list[tuple[str, int, str]], kind: str) -> None:
     assert fast.encode(text) == fast.encode(text) == expected(kind, pieces)
 
 
-@lru_cache(maxsize=None)
+@cache
 def shared(kind: str) -> Encoder:
     return encoder(kind)
 
