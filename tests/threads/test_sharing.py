@@ -165,7 +165,7 @@ def test_other_python_threads_keep_running(code_tokenizer: Tokenizer, what: str,
         "short texts as arrays": lambda: code_tokenizer.encode_batch_to_numpy(lines, num_threads=num_threads),
     }
     text = standard_library(LONG)
-    lines = [line for line in text.splitlines() for _ in range(5)]
+    lines = [line for line in text.splitlines() for _ in range(15)]
     n_turns, done = 0, threading.Event()
 
     def turn() -> None:
@@ -185,7 +185,7 @@ def test_other_python_threads_keep_running(code_tokenizer: Tokenizer, what: str,
     finally:
         done.set()
         other.join()
-    assert during >= 3
+    assert during >= 2
 
 
 @pytest.mark.parametrize("kind", [bytearray, memoryview])
@@ -235,7 +235,7 @@ tokenizer.encode_batch(["short"] * 1000, num_threads=8)
 assert not started, "too little text for two"
 for _ in range(10):
     check(3)
-assert 2 <= len(started) < 10, "they are kept, but for one that is a moment late"
+assert 2 <= len(started) < 40, "160 are asked for: they are kept, but for those that are a moment late"
 print("done")
 """
 

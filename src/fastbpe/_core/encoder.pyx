@@ -48,12 +48,17 @@ cdef class Encoder:
         return self._pipeline
 
     cdef tuple _matchers(self, object allowed, object disallowed):
-        return (None, None) if self._special is None else self._special.choose(allowed, disallowed)
+        if self._special is None:
+            return None, None
+        if allowed is NOTHING and disallowed is ALL:
+            return None, self._all()
+        return self._special.choose(allowed, disallowed)
 
     cdef SpecialMatcher _all(self):
         """The matcher of all special tokens, which nearly every call forbids."""
         if not self._has_all_special:
-            self._all_special = self._matchers(NOTHING, ALL)[1]
+            if self._special is not None:
+                self._all_special = self._special.choose(NOTHING, ALL)[1]
             self._has_all_special = True
         return self._all_special
 
@@ -293,11 +298,11 @@ cdef class Encoder:
     cdef int _threads_for(self, list window, object num_threads) except -1:
         """How many threads to encode these texts with."""
         cdef size_t n_units = 0
-        cdef int n_threads = 1 if num_threads == 1 else self._n_threads(num_threads)
-        if n_threads > 1:
-            for text in window:
-                n_units += _units(text)
-        return n_threads if n_units >= THREADS_UNITS else 1
+        if num_threads is not None and usable_threads(num_threads) == 1:
+            return 1
+        for text in window:
+            n_units += _units(text)
+        return self._n_threads(num_threads) if n_units >= THREADS_UNITS else 1
 
 
 cdef object _iterate(object texts):

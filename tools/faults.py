@@ -1,0 +1,240 @@
+"""What tests do not assert because it is a matter of seconds: `python tools/faults.py`.
+
+Prints a line for each check and exits with 1 if any fails:
+
+- linear: a hostile text of twice the size takes less than 2.5 times as long, through every entry point
+- batches: a batch is no slower than the loop by more than a tenth, whatever its texts
+- interrupts: Ctrl-C ends a long call within a second
+- memory: resident memory is flat over ten million different words
+- threads: eight threads on one tokenizer give the ids of one for thirty seconds
+
+Needs FASTBPE_DATA (default ../shared/data beside the project). About four minutes; name the checks to do
+only some.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import fastbpe
+from fastbpe import Tokenizer
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = Path(os.environ.get("FASTBPE_DATA", ROOT.parent / "shared" / "data"))
+LONGEST_GROWTH, LONGEST_INTERRUPT, SLOWEST_BATCH, MOST_GROWN = 2.5, 1.0, 1.1, 40 << 20
+
+#: Texts of n characters (the regression cases of tests/unit/test_hostile.py).
+HOSTILE: dict[str, Callable[[int], str]] = {
+    **{repr(unit): (lambda n, unit=unit: unit * (n // len(unit))) for unit in (  # type: ignore[misc]
+        "a", "^", "A", "Aa", " ", " \n", "\n", "-", "1", "😀", "的", "<", "<|endofte", "'", "\u0301", "\u200d",
+        "\u00a0", "a b", "x1.",
+    )},
+    "spaces and x": lambda n: " " * (n - 1) + "x",
+    "letters": lambda n: noise("abcdefghijklmnopqrstuvwxyz", n),
+    "base64": lambda n: noise("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+/", n),
+    "characters": lambda n: noise("".join(map(chr, range(0x20, 0x800))), n),
+}  # fmt: skip
+
+
+def noise(alphabet: str, n: int) -> str:
+    return "".join(random.Random(5).choices(alphabet, k=n))
+
+
+def seconds(call: Callable[..., Any], *arguments: Any) -> float:
+    start = time.perf_counter()
+    call(*arguments)
+    return time.perf_counter() - start
+
+
+def linear(tokenizers: dict[str, Tokenizer]) -> list[str]:
+    """Twice the text, less than 2.5 times the time; the least of three each, as they alternate."""
+    calls: dict[str, Callable[[Tokenizer, str], Any]] = {
+        "encode": lambda t, text: t.encode(text, allowed_special="all"),
+        "encode_batch": lambda t, text: t.encode_batch([text, text], num_threads=2),
+        "count": lambda t, text: t.count(text),
+        "encode_batch_to_numpy": lambda t, text: t.encode_batch_to_numpy([text], disallowed_special=()),
+    }
+    failed = []
+    worst = 0.0
+    for (kind, t), (name, make), (entry, call) in product(tokenizers.items(), HOSTILE.items(), calls.items()):
+        once, twice = make(500_000), make(1_000_000)
+        growth = 99.0
+        for _ in range(3):  # on a busy machine any one comparison may go wrong
+            short = min(seconds(call, t, once) for _ in range(3))
+            long = min(seconds(call, t, twice) for _ in range(3))
+            growth = min(growth, long / short)
+            if growth < LONGEST_GROWTH:
+                break
+        worst = max(worst, growth)
+        if growth >= LONGEST_GROWTH:
+            failed.append(f"{kind}, {entry} of {name}: {growth:.2f} times as long for twice the text")
+    print(f"linear: {len(tokenizers) * len(HOSTILE) * len(calls)} calls, at worst {worst:.2f} times for twice")
+    return failed
+
+
+def batches(tokenizers: dict[str, Tokenizer]) -> list[str]:
+    t = tokenizers["cl100k"]
+    long = "Some words of a long text, again and again. " * 20_000
+    shapes = {
+        "one short text": ["Some words."],
+        "one long text": [long],
+        "a million empty texts": [""] * 1_000_000,
+        "one huge and 100,000 tiny": [long * 5, *["tiny"] * 100_000],
+        "100,000 tiny": ["tiny text"] * 100_000,
+        "1,000 of 1 KB": [long[:1000]] * 1000,
+        "20 of 100 KB": [long[:100_000]] * 20,
+    }
+    failed = []
+    for name, texts in shapes.items():
+        repeats = 2000 if name == "one short text" else 1
+        for num_threads in (None, 1):
+            ratio = 99.0
+            for _ in range(3):  # on a busy machine any one comparison may go wrong
+                ratio = min(ratio, batch_to_loop(t, texts, num_threads, repeats))
+                if ratio <= SLOWEST_BATCH:
+                    break
+            print(f"batches: {name}, num_threads={num_threads}: {ratio:.2f} of the loop's time")
+            if ratio > SLOWEST_BATCH:
+                failed.append(
+                    f"a batch of {name} with num_threads={num_threads}: {ratio:.2f} times the loop's time"
+                )
+    return failed
+
+
+def batch_to_loop(t: Tokenizer, texts: list[str], num_threads: int | None, repeats: int) -> float:
+    """The time of a batch in those of the loop: the median of seven that alternate."""
+    return median(
+        seconds(in_batches, t, texts, num_threads, repeats) / seconds(in_a_loop, t, texts, num_threads, repeats)
+        for _ in range(7)
+    )
+
+
+def in_batches(t: Tokenizer, texts: list[str], num_threads: int | None, repeats: int) -> None:
+    for _ in range(repeats):
+        t.encode_batch(texts, num_threads=num_threads)
+
+
+def in_a_loop(t: Tokenizer, texts: list[str], num_threads: int | None, repeats: int) -> None:
+    for _ in range(repeats):
+        _ = [t.encode(text, num_threads=num_threads) for text in texts]
+
+
+def interrupts(tokenizers: dict[str, Tokenizer]) -> list[str]:
+    t, unsplit = tokenizers["cl100k"], tokenizers["unsplit"]
+    lines = [noise("abcdefgh   ", 100) for _ in range(20_000)] * 40
+    ids = [t.encode(line) for line in lines[:1000]] * 1000
+    uncut = "x1." * 20_000_000
+    calls: dict[str, Callable[[int], Any]] = {
+        "encode": lambda n: t.encode("some words " * 10_000_000, num_threads=n),
+        "encode without a cut": lambda n: t.encode(uncut, num_threads=n),
+        "encode of one piece": lambda n: unsplit.encode("ab" * 4_000_000, num_threads=n),
+        "encode_batch": lambda n: t.encode_batch(lines, num_threads=n),
+        "encode_batch of texts without a cut": lambda n: t.encode_batch([uncut, uncut], num_threads=n),
+        "encode_batch_to_numpy": lambda n: t.encode_batch_to_numpy(lines, num_threads=n),
+        "count_batch": lambda n: t.count_batch(lines, num_threads=n),
+        "decode_batch": lambda n: t.decode_batch(ids * 4),
+    }
+    failed = []
+    worst = 0.0
+    for (name, call), n in product(calls.items(), (1, 2, 4)):
+        sent: list[float] = []
+
+        def interrupt(sent: list[float] = sent) -> None:
+            sent.append(time.perf_counter())
+            os.kill(os.getpid(), signal.SIGINT)
+
+        timer = threading.Timer(0.15, interrupt)
+        timer.start()
+        try:
+            call(n)
+            timer.cancel()
+            timer.join()
+            time.sleep(0.01)  # for one that came at the last moment
+            print(f"interrupts: {name}, num_threads={n}: was done before")
+        except KeyboardInterrupt:
+            late = time.perf_counter() - sent[0]
+            worst = max(worst, late)
+            if late > LONGEST_INTERRUPT:
+                failed.append(f"{name} with num_threads={n} went on for {late:.2f} s after Ctrl-C")
+    print(f"interrupts: at worst {worst:.2f} s")
+    return failed
+
+
+def memory(tokenizers: dict[str, Tokenizer]) -> list[str]:
+    t = tokenizers["cl100k"]
+    at: list[int] = []
+    for first in range(0, 10_000_000, 100_000):
+        words = [f"w{i * 2654435761 % 4294967291:x}" for i in range(first, first + 100_000)]
+        t.encode_batch([" ".join(words[i::8]) for i in range(8)], num_threads=2)
+        t.encode(" ".join(words))
+        at.append(resident())
+    grown = at[-1] - at[len(at) // 4]
+    print(
+        f"memory: {at[-1] >> 20} MB after ten million words, {grown / (1 << 20):+.1f} MB since a quarter of them"
+    )
+    return [f"{grown >> 20} MB more after ten million different words"] if grown > MOST_GROWN else []
+
+
+def resident() -> int:
+    pages = Path("/proc/self/statm").read_text().split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+def threads(tokenizers: dict[str, Tokenizer]) -> list[str]:
+    t = tokenizers["cl100k"]
+    texts = [noise("abcdefghi   \n.,é", 2000 << number) for number in range(8)]
+    expected = [t.encode_ordinary(text, num_threads=1) for text in texts]
+    wrong: list[str] = []
+    turns = [0] * 8
+    until = time.monotonic() + 30
+
+    def work(number: int) -> None:
+        text, ids = texts[number], expected[number]
+        while time.monotonic() < until and not wrong:
+            turns[number] += 1
+            if t.encode_batch([text, "", text], num_threads=number % 4 + 1) != [ids, [], ids]:
+                wrong.append(f"thread {number}, turn {turns[number]}: other ids than in one thread")
+            if t.count(text) != len(ids) or t.decode(ids) != text:
+                wrong.append(f"thread {number}, turn {turns[number]}: another count or text")
+
+    workers = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    print(f"threads: {sum(turns)} turns in eight threads")
+    return wrong
+
+
+CHECKS = {check.__name__: check for check in (linear, batches, interrupts, memory, threads)}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("checks", nargs="*", help=f"of {', '.join(CHECKS)}; default: all")
+    chosen = parser.parse_args().checks or list(CHECKS)
+    unknown = set(chosen) - set(CHECKS)
+    if unknown:
+        parser.error(f"no such check: {', '.join(sorted(unknown))}")
+    cl100k = fastbpe.load(DATA / "vocab" / "cl100k_base.tiktoken")
+    ranks = {token: i for i, token in enumerate(cl100k.vocab) if token and not cl100k.is_special_token(i)}
+    tokenizers = {"cl100k": cl100k, "unsplit": Tokenizer.from_ranks(ranks, pattern=None)}
+    failed = [line for name in chosen for line in CHECKS[name](tokenizers)]
+    for line in failed:
+        print(f"FAILED: {line}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
