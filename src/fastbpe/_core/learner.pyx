@@ -112,6 +112,7 @@ cdef class Learner:
         self, PieceCounter counter not None, *, uint32_t max_ids, bint ties_first=False, int64_t min_count=1,
         max_token_bytes=None, base_ranks=None,
     ):
+        counter.settle()
         self._counter = counter
         self._max_ids = max(max_ids, N_BASE)
         self._n_ids = N_BASE
