@@ -4,7 +4,6 @@ from fastbpe._core.pieces cimport GROUP, Entry, PieceCount, PieceTable
 from fastbpe._core.special cimport SpecialMatcher
 from fastbpe._core.splitter cimport Ends, Splitter
 from fastbpe._core.text cimport Text
-from fastbpe._core.watch cimport Watch
 
 
 cdef struct Probe:
@@ -17,15 +16,13 @@ cdef struct Probe:
 
 cdef class PieceCounter(PieceTable):
     cdef readonly Splitter splitter
-    cdef int _abandoned
-    cdef Watch _watch
     cdef Ends _ends
     cdef uint8_t* _utf8
     cdef size_t _utf8_capacity
     cdef uint8_t[32] _tail
     cdef Probe[GROUP] _probes
     cdef uint8_t[GROUP] _long_ones
-    cdef int _add_views(self, Text* views, size_t n, size_t first, SpecialMatcher special) except -1 nogil
+    cdef int _add_views(self, Text* views, size_t n, SpecialMatcher special) except -1 nogil
     cdef int _units(self, const Text* text, size_t start, size_t end, SpecialMatcher special) except -1 nogil
     cdef int _stretch(self, const uint8_t* data, size_t n, SpecialMatcher special) except -1 nogil
     cdef int _count(self, const uint8_t* data, size_t n) except -1 nogil

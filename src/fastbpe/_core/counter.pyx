@@ -7,7 +7,6 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
 from fastbpe._core.cuts cimport text_cut
-from fastbpe._core.flags cimport set_flag
 from fastbpe._core.keys cimport SHORT_BYTES, copy_tail, key_hash, key_masks
 from fastbpe._core.memory cimport likely, prefetch
 from fastbpe._core.pieces cimport GROUP, Entry, LongSlot, PieceTable
@@ -15,7 +14,7 @@ from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.splitter cimport GAP, Ends, Splitter, ends_free
 from fastbpe._core.tables cimport NONE, hash_bytes, load64
 from fastbpe._core.text cimport (
-    Text, first_invalid, not_utf8, text_of, text_release, text_room, text_utf8, text_view,
+    Text, first_invalid, not_utf8, text_release, text_room, text_utf8, text_view,
 )
 from fastbpe._core.watch cimport check_signals
 
@@ -24,13 +23,16 @@ cdef enum:
     BATCH_BITS = 40  # of a place in the order that tell places within a batch apart
 
 
+class Invalid(Exception):
+    """Which of some texts is not UTF-8, its byte, and where."""
+
+
 @cython.final
 cdef class PieceCounter(PieceTable):
     """The pieces of texts, as a splitter makes them, in order of first appearance. One thread at a time."""
 
     def __cinit__(self, Splitter splitter not None, *, spill=None, size_t limit=0):
         self.splitter = splitter
-        self._watch.abandoned = &self._abandoned
 
     def __dealloc__(self):
         free(self._utf8)
@@ -42,11 +44,11 @@ cdef class PieceCounter(PieceTable):
         self.add_batch([text], special)
         return self.n_bytes - before
 
-    def add_batch(self, list texts not None, SpecialMatcher special=None, *, number=None, size_t first=0):
+    def add_batch(self, list texts not None, SpecialMatcher special=None, *, number=None, first=None):
         """Count the pieces of some texts.
 
         number: of the batch, where several counters share the batches of a source: it says where its pieces stand in
-        the order. first: the number of the first text, for errors.
+        the order. first: the number of the first text in its source, for errors.
         """
         cdef size_t n = len(texts), n_views = 0, i
         cdef Text* views = <Text*> calloc(n + 1, sizeof(Text))
@@ -61,7 +63,10 @@ cdef class PieceCounter(PieceTable):
                 if number is not None:
                     self._position = <uint64_t> number << BATCH_BITS
                 with nogil:
-                    self._add_views(views, n, first, special)
+                    self._add_views(views, n, special)
+            except Invalid as error:
+                what = "text is" if first is None else f"document {first + error.args[0]} of the source is"
+                raise not_utf8(what, error.args[1], error.args[2]) from None
             finally:
                 self._busy = False
         finally:
@@ -82,13 +87,9 @@ cdef class PieceCounter(PieceTable):
             self._busy = False
             text_release(&view)
 
-    def abandon(self):
-        """Make a thread that is counting stop soon, with an error: nobody wants the counts."""
-        set_flag(&self._abandoned)
-
     # Counting text
 
-    cdef int _add_views(self, Text* views, size_t n, size_t first, SpecialMatcher special) except -1 nogil:
+    cdef int _add_views(self, Text* views, size_t n, SpecialMatcher special) except -1 nogil:
         cdef size_t i, bad
         cdef const uint8_t* data
         for i in range(n):
@@ -97,8 +98,7 @@ cdef class PieceCounter(PieceTable):
                 bad = first_invalid(data, views[i].n)
                 if bad < views[i].n:
                     with gil:
-                        what = f"document {first + i} of the source is" if n > 1 or first else "text is"
-                        raise not_utf8(what, data[bad], bad)
+                        raise Invalid(i, data[bad], bad)
             self._units(&views[i], 0, views[i].n, special)
         return 0
 
@@ -209,18 +209,24 @@ cdef class PieceCounter(PieceTable):
         return 0
 
 
-def parts(text, size_t size):
+def parts(text, size_t size, str what not None="text"):
     """(start, end) of the parts of a long text, about so many units each, cut where no piece lies across.
 
-    Only for splitters and special tokens that are cuttable. Bytes are checked.
+    Only for splitters and special tokens that are cuttable. Bytes are checked; what: they are called in the error.
     """
     cdef Text view
-    cdef size_t start = 0, end
+    cdef size_t start = 0, end, bad
     cdef list out = []
-    text_of(text, &view)
+    text_view(text, &view)
     try:
+        if view.is_utf8:
+            with nogil:
+                bad = first_invalid(<const uint8_t*> view.data, view.n)
+            if bad < view.n:
+                raise not_utf8(f"{what} is", (<const uint8_t*> view.data)[bad], bad)
         while start < view.n:
-            end = text_cut(&view, start, start + size)
+            with nogil:
+                end = text_cut(&view, start, start + size)
             out.append((start, end))
             start = end
         return out

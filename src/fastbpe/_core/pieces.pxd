@@ -1,5 +1,7 @@
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
+from fastbpe._core.watch cimport Watch
+
 cdef enum:
     GROUP = 128  # pieces looked up together: what is prefetched arrives before it is read
 
@@ -47,6 +49,8 @@ cdef class PieceTable:
     cdef bint _busy
     cdef bint _is_settled
     cdef bint _is_sorted
+    cdef int _abandoned
+    cdef Watch _watch
     cdef int _enter(self) except -1
     cdef int _add(self, const uint8_t* data, size_t n, uint64_t first, int64_t count) except -1 nogil
     cdef int _add_short(

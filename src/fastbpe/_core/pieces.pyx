@@ -12,9 +12,11 @@ from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
+from fastbpe._core.flags cimport set_flag
 from fastbpe._core.keys cimport SHORT_BYTES, key_hash
 from fastbpe._core.memory cimport zeros
 from fastbpe._core.tables cimport NONE, hash_bytes
+from fastbpe._core.watch cimport check_signals
 
 import os
 
@@ -38,6 +40,7 @@ cdef class PieceTable:
         self._seed = int.from_bytes(os.urandom(8), "little")
         self._spill, self._limit = spill, limit if spill is not None else 0
         self._is_settled = self._is_sorted = True
+        self._watch.abandoned = &self._abandoned
 
     def __dealloc__(self):
         self._free_tables()
@@ -76,6 +79,7 @@ cdef class PieceTable:
                 for i in range(other.n_pieces):
                     if i % GROUP == 0:
                         self._make_room()
+                        check_signals(&self._watch)
                     piece = &other.pieces[i]
                     self._add(other.arena + piece.start, piece.n_bytes, piece.first + shift, piece.count)
             self._position = max(self._position, other._position + shift)
@@ -89,6 +93,10 @@ cdef class PieceTable:
             raise RuntimeError("another thread is adding to these pieces; give each thread its own")
         self._busy = True
         return 0
+
+    def abandon(self):
+        """Make a thread that is adding to it stop soon, with an error: nobody wants the counts."""
+        set_flag(&self._abandoned)
 
     # What was counted
 
@@ -458,6 +466,27 @@ cdef class PieceTable:
             to += piece.n_bytes
             length[i], count[i] = piece.n_bytes, piece.count
         return pieces, lengths, counts
+
+    def add_tables(self, const uint8_t[::1] pieces not None, lengths not None, counts not None):
+        """Add pieces as `tables` gives them, each of them new; says what is wrong with them, or None."""
+        cdef const uint8_t[::1] length_bytes = lengths, count_bytes = counts
+        cdef size_t n = pieces.shape[0], n_pieces = length_bytes.shape[0] // 4, at = 0, i
+        cdef const uint8_t* data = &pieces[0] if n else NULL
+        cdef uint32_t length
+        cdef int64_t count
+        for i in range(n_pieces):
+            memcpy(&length, &length_bytes[4 * i], 4)
+            memcpy(&count, &count_bytes[8 * i], 8)
+            if count < 1 or not length or length > n - at:
+                return f"its piece {i} has {length} bytes of {n - at} and the count {count}"
+            if i % GROUP == 0:
+                self._make_room()
+            self._add(data + at, length, self._position + i, count)
+            if self.n_pieces != i + 1:
+                return f"its piece {i} stands in it twice"
+            at += length
+        self._position += n_pieces
+        return None if at == n else f"{n - at} bytes of its pieces belong to none"
 
     def count_of(self, bytes piece not None):
         """How often a piece was met; 0 if it was not."""
