@@ -11,10 +11,10 @@ PACKAGE = Path(__file__).resolve().parents[2] / "src" / "fastbpe"
 
 # Low to high; a module may import from lower layers and from its own, but for those that stand apart.
 LAYERS = (
-    {"_version", "errors", "config", "model", "patterns", "sources", "sinks", "threads", "unpacking"},
+    {"_version", "errors", "config", "model", "patterns", "progress", "sources", "sinks", "threads", "unpacking"},
     {"_core", "formats"},
     {"special", "splitting"},
-    {"tokenizer", "training", "files"},
+    {"tokenizer", "training", "extending", "files"},
     {"tiktoken", "sentencepiece", "minbpe", "cli", "__init__", "__main__"},
 )
 APART = ("_core", "formats")

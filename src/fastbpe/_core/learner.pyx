@@ -136,6 +136,7 @@ cdef class Learner:
     """
 
     cdef State _state
+    cdef int64_t _n_pieces
     cdef size_t _n_cells, _pairs_capacity, _pending_capacity
     cdef uint32_t* _rank  # of each id, for ties
     cdef Block* _blocks  # of occurrences; the first is being filled
@@ -237,6 +238,7 @@ cdef class Learner:
                 cell += 1
                 piece = &counter.pieces[w]
                 self._state.weights[w] = piece.count
+                self._n_pieces += piece.count
                 p = counter.arena + piece.start
                 if base == NULL:
                     for i in range(piece.n_bytes):
@@ -515,6 +517,11 @@ cdef class Learner:
             self._progress = None
         self._is_learning = False
 
+    @property
+    def n_pieces(self):
+        """How many pieces there are, each as often as it was counted."""
+        return self._n_pieces
+
     def merges(self):
         """(left id, right id, how often the pair occurred) in order of learning; merge i makes id n_base + i."""
         cdef uint32_t i
@@ -531,9 +538,9 @@ cdef int _check_counts(PieceCounter counter) except -1:
     cdef PieceCount* piece
     for w in range(counter.n_pieces):
         piece = &counter.pieces[w]
-        if piece.n_bytes and piece.count > left // piece.n_bytes:
+        if piece.count > left // max(piece.n_bytes, 1):
             raise OverflowError("the counts of the pieces add up to more than 2**63 - 1 symbols")
-        left -= piece.count * piece.n_bytes
+        left -= piece.count * max(piece.n_bytes, 1)
     return 0
 
 
