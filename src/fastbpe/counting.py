@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _BATCH = 1 << 18  # units of text that are counted at once; fewer and the threads would talk more than work
 _BATCH_TEXTS = 1 << 14
 _LONG = 1 << 21  # units of a text that is counted in parts
+_LEAST = 1 << 18  # bytes of memory for each thread, or it would do nothing but spill
 _AHEAD = 2  # batches for each thread that are read before they can be counted
 _WAIT = 1e-3  # seconds between two looks at whether a thread has ended
 
@@ -42,8 +43,8 @@ def count(
     num_threads: int | None = None,
     max_memory_bytes: int | None = None,
     report: Callable[[int], object] = lambda n_bytes: None,
-) -> PieceCounter:
-    """The pieces of all documents, the same for any number of threads, in order of first appearance.
+) -> tuple[PieceCounter, int]:
+    """The pieces of all documents, the same for any number of threads, in order of first appearance; and the bytes.
 
     max_memory_bytes: what the tables may take; what is more goes to temporary files. report: told now and then how
     many bytes are counted.
@@ -51,7 +52,7 @@ def count(
     n_threads = 1 if splitter.holds_gil else usable_threads(num_threads)
     may_cut = splitter.cuttable and (special is None or special.cuttable)
     spill = Spill() if max_memory_bytes is not None else None
-    limit = 0 if max_memory_bytes is None else max(max_memory_bytes // n_threads, 1)
+    limit = 0 if max_memory_bytes is None else max(max_memory_bytes // n_threads, _LEAST)
     crew = _Crew(lambda: PieceCounter(splitter, spill=spill, limit=limit), special)
     try:
         crew.count(_batches(documents, may_cut=may_cut), n_threads - 1, report)
@@ -67,7 +68,7 @@ def count(
                 if counter is not total:
                     total.add_table(counter, behind=False)
         total.finish()
-        return total
+        return total, crew.n_bytes
     finally:
         if spill is not None:
             spill.close()

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import IO, Any, Literal, SupportsIndex
+from dataclasses import dataclass, fields
+from typing import IO, Any, SupportsIndex
 
 from fastbpe import formats
 from fastbpe._core.counter import PieceCounter
 from fastbpe._core.splitter import Splitter
 from fastbpe._core.text import to_utf8
-from fastbpe.bars import bar
 from fastbpe.config import check_special_tokens
 from fastbpe.counting import count
 from fastbpe.errors import FormatError, TrainingError
 from fastbpe.formats import piece_counts
 from fastbpe.patterns import Pattern, PatternLike, resolve_pattern, shown_pattern
+from fastbpe.progress import Progress, Reporter
 from fastbpe.sinks import require_parquet
 from fastbpe.sources import Source, documents, n_bytes
 from fastbpe.special import make_matcher
 from fastbpe.splitting import make_splitter
 from fastbpe.splitting.cutting import make_cutter
+from fastbpe.threads import usable_threads
 
 _ROWS = 1 << 16  # of a parquet file, written at a time
 
@@ -170,6 +172,18 @@ class PieceCounts(Mapping[bytes, int]):
 
         formats.write_with(path, fill)
 
+    def check_made_by(self, pattern: PatternLike, special_tokens: Iterable[str]) -> None:
+        """Raise TrainingError unless this pattern and these special tokens, in any order, made the pieces."""
+        for name, mine, other in (
+            ("split pattern", self._pattern, pattern),
+            ("special tokens", sorted(self._special_tokens), sorted(special_tokens)),
+        ):
+            if mine != other:
+                raise TrainingError(
+                    f"the pieces were counted with the {name} {mine!r}, which do not go with {other!r}: count them "
+                    "anew, or leave the other out"
+                )
+
     def _plain(self) -> piece_counts.Counted:
         return piece_counts.Counted(self._pattern, self._special_tokens, self._n_bytes, *self._table.tables())
 
@@ -182,10 +196,10 @@ def count_pieces(
     special_tokens: Iterable[str] = (),
     num_threads: int | None = None,
     max_memory_bytes: int | None = None,
-    progress: bool | None = None,
+    progress: Progress = None,
     text_field: str = "text",
-    on_error: Literal["raise", "skip"] = "raise",
-    errors: Literal["strict", "replace"] = "strict",
+    on_error: str = "raise",
+    errors: str = "strict",
 ) -> PieceCounts:
     """Count the pieces of a source: the first half of `train`.
 
@@ -199,7 +213,7 @@ def count_pieces(
         max_memory_bytes: what the tables that count may take, in all threads together; beyond it counts go to
             temporary files (in TMPDIR) and are added up at the end. The distinct pieces themselves, with 32 bytes
             each, are held in any case. None: no limit.
-        progress: a bar on stderr: True, False, or None for only where stderr is a terminal.
+        progress: as for `train`, of the phase "counting".
         text_field: where a line of jsonl or a row of parquet holds its text.
         on_error: "skip": lines of jsonl and rows of parquet that hold no text are left out, and n_skipped says how
             many; "raise": they are a FormatError.
@@ -215,30 +229,64 @@ def count_pieces(
     """
     if mode != "byte":
         raise TrainingError(f'mode={mode!r}: this version counts mode="byte"')
-    _choose("on_error", on_error, "raise", "skip")
-    _choose("errors", errors, "strict", "replace")
-    if max_memory_bytes is not None and _integer("max_memory_bytes", max_memory_bytes) < 1:
-        raise ValueError(f"max_memory_bytes={max_memory_bytes}: give 1 or more, or None")
+    reading = Reading(
+        num_threads=num_threads,
+        max_memory_bytes=max_memory_bytes,
+        text_field=text_field,
+        on_error=on_error,
+        errors=errors,
+    )
     names = check_special_tokens(special_tokens)
-    text = resolve_pattern(pattern)[1]
-    splitter = make_splitter(text)
+    return counted(source, resolve_pattern(pattern)[1], names, reading, Reporter(progress))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How a source is read and counted; see `count_pieces`."""
+
+    num_threads: int | None = None
+    max_memory_bytes: int | None = None
+    text_field: str = "text"
+    on_error: str = "raise"
+    errors: str = "strict"
+
+    def __post_init__(self) -> None:
+        usable_threads(self.num_threads)
+        if self.max_memory_bytes is not None and _integer("max_memory_bytes", self.max_memory_bytes) < 1:
+            raise ValueError(f"max_memory_bytes={self.max_memory_bytes}: give 1 or more, or None")
+        for name, choices in (("on_error", ("raise", "skip")), ("errors", ("strict", "replace"))):
+            if getattr(self, name) not in choices:
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r}: choose one of {', '.join(map(repr, choices))}"
+                )
+
+    def named(self) -> str:
+        """The options that are not as they are if nobody gives them."""
+        return ", ".join(field.name for field in fields(self) if getattr(self, field.name) != field.default)
+
+
+def counted(
+    source: Source, pattern: PatternLike, special_tokens: tuple[str, ...], reading: Reading, reporter: Reporter
+) -> PieceCounts:
+    """The counted pieces of a source; pattern and special tokens are checked."""
+    splitter = make_splitter(pattern)
     skipped: list[FormatError] = []
-    with bar("counting", n_bytes(source), progress, unit="B", unit_scale=True) as shown:
-        table = count(
+    with reporter.phase("counting", n_bytes(source), unit="B", unit_scale=True) as phase:
+        table, n_read = count(
             documents(
                 source,
-                field=text_field,
-                cut=make_cutter(splitter, names),
-                skip=skipped.append if on_error == "skip" else None,
-                errors=errors,
+                field=reading.text_field,
+                cut=make_cutter(splitter, special_tokens),
+                skip=skipped.append if reading.on_error == "skip" else None,
+                errors=reading.errors,
             ),
             splitter,
-            make_matcher(names, {}) if names else None,
-            num_threads=num_threads,
-            max_memory_bytes=max_memory_bytes,
-            report=lambda n: shown.update(n - shown.n),
+            make_matcher(special_tokens, {}) if special_tokens else None,
+            num_threads=reading.num_threads,
+            max_memory_bytes=reading.max_memory_bytes,
+            report=lambda n: phase.update(n - phase.n),
         )
-    return PieceCounts._of(table, text, names, table.n_bytes, len(skipped))
+    return PieceCounts._of(table, resolve_pattern(pattern)[1], special_tokens, n_read, len(skipped))
 
 
 def add(counts: Iterable[PieceCounts]) -> PieceCounts:
@@ -248,14 +296,7 @@ def add(counts: Iterable[PieceCounts]) -> PieceCounts:
     table.add_table(first._table)
     n_bytes, n_skipped = first._n_bytes, first._n_skipped
     for other in others:
-        for name, mine, its in (
-            ("split patterns", first._pattern, other._pattern),
-            ("special tokens", {*first._special_tokens}, {*other._special_tokens}),
-        ):
-            if mine != its:
-                raise TrainingError(
-                    f"counts of different {name} do not add up: {mine!r} and {its!r}; count both with the same"
-                )
+        other.check_made_by(first._pattern, first._special_tokens)
         table.add_table(other._table)
         n_bytes, n_skipped = n_bytes + other._n_bytes, n_skipped + other._n_skipped
     table.finish()
@@ -280,11 +321,6 @@ def _integer(name: str, value: object) -> int:
     if not isinstance(value, SupportsIndex) or isinstance(value, bool):
         raise TypeError(f"{name} must be an integer, not {type(value).__name__}")
     return value.__index__()
-
-
-def _choose(name: str, value: object, *choices: str) -> None:
-    if value not in choices:
-        raise ValueError(f"{name}={value!r}: choose one of {', '.join(map(repr, choices))}")
 
 
 def _parse(data: Any, where: str) -> PieceCounts:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, NamedTuple, cast
 
 from fastbpe import unpacking
+from fastbpe._core.text import valid_bytes
 from fastbpe.errors import FormatError
 
 Document = str | bytes
@@ -237,7 +238,7 @@ def _read_text(
                 yield Stretch(data, True, offset + len(data), number + 1, stored)
             return
         if cut is not None and len(data) >= BLOCK:
-            at = _cut(data[:n_whole], cut, len(separator or b"."))
+            at = _cut(data if n_whole == len(data) else data[:n_whole], cut, len(separator or b"."))
             if at:
                 offset += at
                 yield Stretch(data[:at], False, offset, number, stored)
@@ -256,13 +257,16 @@ def _n_whole(data: bytes, path: Path | None, offset: int, *, final: bool) -> int
     """How many bytes are whole characters: all if it is final, else perhaps all but the last few. Checks them."""
     if path is None:
         return len(data)
+    n = valid_bytes(data)
+    if n == len(data):
+        return n
     try:
-        return codecs.utf_8_decode(data, "strict", final)[1]
-    except UnicodeDecodeError as error:
+        codecs.utf_8_decode(data[n:], "strict", final)  # which takes nothing of a character that goes on
+    except UnicodeDecodeError:
         raise FormatError(
-            f"{path}: not UTF-8: invalid byte 0x{data[error.start]:02x} at offset {offset + error.start}; "
-            "convert it first"
+            f"{path}: not UTF-8: invalid byte 0x{data[n]:02x} at offset {offset + n}; convert it first"
         ) from None
+    return n
 
 
 class _Mended:

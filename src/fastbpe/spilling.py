@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from threading import Lock
 from typing import IO
 
@@ -61,6 +60,8 @@ class Spill:
         return bool(self._files)
 
     def _write(self, part: int, records: bytes) -> None:
+        import tempfile  # here: 5 ms, for few
+
         try:
             if part not in self._files:
                 self._files[part] = tempfile.TemporaryFile(prefix="fastbpe-")

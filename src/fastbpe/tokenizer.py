@@ -350,7 +350,7 @@ class Tokenizer(Encoder):
         return self._pattern_name
 
     @property
-    def training(self) -> dict[str, Any]:
+    def training_report(self) -> dict[str, Any]:
         """What `train` was asked for and found; empty for a tokenizer that was not trained here."""
         return dict(self._model.training)
 

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, NoReturn
+from dataclasses import asdict, replace
+from typing import Any
 
 from fastbpe._core.counter import PieceCounter
 from fastbpe._core.learner import Learner
 from fastbpe._version import __version__
 from fastbpe.config import N_BYTES, ByteConfig
+from fastbpe.counts import PieceCounts, Reading, counted
 from fastbpe.errors import TrainingError, TrainingWarning
-from fastbpe.model import Model
-from fastbpe.sources import Source, documents, n_bytes
-from fastbpe.special import make_matcher
-from fastbpe.splitting import make_splitter
-from fastbpe.splitting.cutting import make_cutter
+from fastbpe.extending import Beginning, from_base, from_bytes, options_of_base
+from fastbpe.progress import Phase, Progress, Reporter
+from fastbpe.sources import Source
 from fastbpe.tokenizer import Tokenizer
-
-if TYPE_CHECKING:
-    from tqdm import tqdm
 
 
 def train(
-    source: Source, *, vocab_size: int, mode: str = "byte", progress: bool | None = None, **options: Any
+    source: Source | PieceCounts,
+    *,
+    vocab_size: int,
+    mode: str = "byte",
+    base: Tokenizer | None = None,
+    base_special: str | None = None,
+    progress: Progress = None,
+    num_threads: int | None = None,
+    max_memory_bytes: int | None = None,
+    text_field: str = "text",
+    on_error: str = "raise",
+    errors: str = "strict",
+    **options: Any,
 ) -> Tokenizer:
     """Learn a tokenizer from text.
 
@@ -33,14 +41,25 @@ def train(
     Args:
         source: a path or a list of paths (.txt, .jsonl or .parquet with a field "text"; also .gz or .zst), a
             folder, a pattern like "data/*.txt", or an iterable of documents (str, or bytes of UTF-8). Files are
-            read as a stream: memory does not grow with them.
+            read as a stream: memory does not grow with them. Or `PieceCounts`, which say by themselves which
+            pattern and special tokens made them.
         vocab_size: the ids to end with: 256 bytes, merges, special tokens, in that order.
         mode: "byte".
-        progress: bars on stderr: True, False, or None for only where stderr is a terminal.
+        base: a tokenizer to extend. Every id that it has stays what it is, text is cut into pieces by its pattern
+            and into tokens by its merges, and more merges are learned after them. vocab_size counts its tokens
+            too; special_tokens are those to add.
+        base_special: where the special tokens of the base go. "keep" (the default): they keep their ids, and
+            merges follow; "end": merges follow the ordinary tokens, and the special tokens get new ids behind.
+        progress: bars and a summary on stderr: True, False, or None for only where stderr is a terminal. Or a
+            function that is called as progress(phase, done, total): "counting" (done: bytes; total: None where
+            the source does not say), then "learning" (merges).
+        num_threads, max_memory_bytes, text_field, on_error, errors: how the source is read and counted; see
+            `count_pieces`.
         **options: see `ByteConfig`: pattern, special_tokens, ties, min_count, max_token_bytes.
 
     Raises:
         TrainingError: an option that cannot be met, or no text to learn from.
+        SpecialTokenError: a special token that no text could hold, or that is a token already.
 
     Warns:
         TrainingWarning: no pair is left before vocab_size is reached.
@@ -48,81 +67,107 @@ def train(
     >>> tokenizer = train(["aaabdaaabac"], vocab_size=259, pattern=None)
     >>> tokenizer.encode("aaabdaaabac")
     [258, 100, 258, 97, 99]
+    >>> extended = train(["acac"], vocab_size=260, base=tokenizer)
+    >>> extended.encode("acac"), extended.vocab[:259] == tokenizer.vocab
+    ([259, 259], True)
     """
     if mode != "byte":
         raise TrainingError(f'mode={mode!r}: this version trains mode="byte"')
-    config = ByteConfig(vocab_size=vocab_size, **options)
-    hide = None if progress is None else not progress  # tqdm's None: hidden unless stderr is a terminal
-    counter, n_read = _count(source, config, hide)
-    merges = _learn(counter, config, hide)
-    tokens = [bytes([byte]) for byte in range(N_BYTES)]
-    for left, right, _ in merges:
-        tokens.append(tokens[left] + tokens[right])
+    if isinstance(source, PieceCounts):
+        known = () if base is None else base.special_tokens
+        told = {"pattern": source.pattern, "special_tokens": [t for t in source.special_tokens if t not in known]}
+        options = told | options
+    if base is None:
+        if base_special is not None:
+            raise TrainingError(
+                f"base_special={base_special!r} says what becomes of the special tokens of base=; give one"
+            )
+        config = ByteConfig(vocab_size=vocab_size, **options)
+        beginning = from_bytes(config)
+    else:
+        config = ByteConfig(vocab_size=vocab_size, **options_of_base(base, options))
+        base_special = base_special or "keep"
+        beginning = from_base(base, base_special, config)
+    reading = Reading(
+        num_threads=num_threads,
+        max_memory_bytes=max_memory_bytes,
+        text_field=text_field,
+        on_error=on_error,
+        errors=errors,
+    )
+    reporter = Reporter(progress)
+    cutting = replace(config, special_tokens=(*beginning.special_tokens, *beginning.last))
+    counts = _counted(source, cutting, reporter, reading)
+    learner = _learn(counts._table, beginning, config, reporter)
+    merges = learner.merges()
     report = asdict(config) | {
         "special_tokens": list(config.special_tokens),
         "library": __version__,
-        "n_bytes": n_read,
-        "n_pieces": sum(count for _, count in counter.items()),
-        "n_distinct_pieces": len(counter),
+        "n_bytes": counts.n_bytes,
+        "n_pieces": learner.n_pieces,
+        "n_distinct_pieces": len(counts),
+        "n_skipped": counts.n_skipped,
+        "n_merges": len(merges),
     }
-    return Tokenizer(
-        Model(
-            tokens=tokens,
-            pattern=config.pattern,
-            special_tokens={name: len(tokens) + i for i, name in enumerate(config.special_tokens)},
-            training=report,
-        )
+    if base is not None:
+        report |= {"base": base.fingerprint, "base_special": base_special}
+    reporter.summarise(
+        {
+            "counting": f"{counts.n_bytes:,} bytes, {learner.n_pieces:,} pieces, {len(counts):,} distinct"
+            + (f", {counts.n_skipped:,} documents skipped" if counts.n_skipped else ""),
+            "learning": f"{len(merges):,} merges",
+        }
     )
+    return Tokenizer(beginning.extended(merges, config, report))
 
 
-def _count(source: Source, config: ByteConfig, hide: bool | None) -> tuple[PieceCounter, int]:
-    """The counted pieces of a source, and its bytes."""
-    splitter = make_splitter(config.pattern)
-    counter = PieceCounter(splitter)
-    special = make_matcher(config.special_tokens, {}) if config.special_tokens else None
-    n_read = 0
-    with _bar("counting", n_bytes(source), hide, unit="B", unit_scale=True) as bar:
-        for document in documents(source, cut=make_cutter(splitter, config.special_tokens)):
-            n_here = counter.add_text(document, special)
-            n_read += n_here
-            bar.update(n_here)
-    if not len(counter):
+def _counted(source: Source | PieceCounts, config: ByteConfig, reporter: Reporter, reading: Reading) -> PieceCounts:
+    """The pieces of a source, or those that were counted before, if that was done as config says."""
+    if isinstance(source, PieceCounts):
+        source.check_made_by(config.pattern, config.special_tokens)
+        if reading != Reading():
+            raise TrainingError(f"the source is counted already: leave out {reading.named()}")
+        counts = source
+        with reporter.phase("counting", 0):
+            pass
+    else:
+        counts = counted(source, config.pattern, config.special_tokens, reading, reporter)
+    if not len(counts):
         raise TrainingError(
             "there is no text to learn from: the source holds "
-            + ("nothing but special tokens" if n_read else "no document, or only empty ones")
+            + ("nothing but special tokens" if counts.n_bytes else "no document, or only empty ones")
         )
-    return counter, n_read
+    return counts
 
 
-def _learn(counter: PieceCounter, config: ByteConfig, hide: bool | None) -> list[tuple[int, int, int]]:
-    """The merges, (left id, right id, count), in order of learning."""
-    n_merges = config.vocab_size - N_BYTES - len(config.special_tokens)
-    learner = Learner(
-        counter,
-        max_ids=N_BYTES + n_merges,
-        ties_first=config.ties == "first",
-        min_count=config.min_count,
-        max_token_bytes=config.max_token_bytes,
-        base_ranks=_stand_in_ranks() if config.ties == "huggingface" else None,
-    )
-    with _bar("learning", n_merges, hide, unit=" merges") as bar:
-        learner.learn(lambda n_ids: bar.update(n_ids - N_BYTES - bar.n))
-    merges = learner.merges()
-    if len(merges) < n_merges:
-        reached = config.vocab_size - n_merges + len(merges)
+def _learn(counter: PieceCounter, beginning: Beginning, config: ByteConfig, reporter: Reporter) -> Learner:
+    """What has learned the merges."""
+    n_merges = config.vocab_size - beginning.n_known
+    n_base = len(beginning.tokens)
+    with _bar("learning", n_merges, reporter, unit=" merges") as bar:
+        learner = Learner(
+            counter,
+            max_ids=n_base + n_merges,
+            ties_first=config.ties == "first",
+            min_count=config.min_count,
+            max_token_bytes=config.max_token_bytes,
+            base_ranks=_stand_in_ranks() if config.ties == "huggingface" else None,
+            base=beginning.vocabulary,
+            n_base=n_base,
+        )
+        learner.learn(lambda n_ids: bar.update(n_ids - n_base - bar.n))
+    if bar.n < n_merges:
         warnings.warn(
-            f"no pair is left to merge: the vocabulary has {reached} entries, not the {config.vocab_size} asked "
-            "for; give more text, or ask for fewer",
+            f"no pair is left to merge: the vocabulary has {beginning.n_known + bar.n} entries, not the "
+            f"{config.vocab_size} asked for; give more text, or ask for fewer",
             TrainingWarning,
             stacklevel=3,
         )
-    return merges
+    return learner
 
 
-def _bar(what: str, total: int | None, hide: bool | None, **options: Any) -> tqdm[NoReturn]:
-    from tqdm import tqdm  # as long to import as all of fastbpe
-
-    return tqdm(desc=what, total=total, disable=hide, **options)
+def _bar(what: str, total: int | None, reporter: Reporter, **options: Any) -> Phase:
+    return reporter.phase(what, total, **options)
 
 
 def _stand_in_ranks() -> list[int]:

@@ -40,7 +40,7 @@ class TestTrain:
         asked = {"vocab_size": 270, "pattern": "gpt2", "ties": "first", "min_count": 3, "max_token_bytes": 4}
         made = fastbpe.load(tmp_path / "a.fbpe")
         assert made == fastbpe.train(text, **asked)
-        assert {name: made.training[name] for name in asked} | {"pattern": "gpt2"} == asked
+        assert {name: made.training_report[name] for name in asked} | {"pattern": "gpt2"} == asked
 
     @pytest.mark.parametrize("files", [[], ["-"]])
     def test_reads_stdin(self, files, run, text, tmp_path):
@@ -302,7 +302,7 @@ class TestInfo:
         assert (told["pattern_name"], told["pattern"]) == ("cl100k", fastbpe.PATTERNS["cl100k"])
         assert told["fingerprint"] == tokenizer.fingerprint
         assert told["n_merges"] == 22
-        assert told["training"] == json.loads(json.dumps(tokenizer.training))
+        assert told["training"] == json.loads(json.dumps(tokenizer.training_report))
         longest = max((token for token in tokenizer.vocab[:278]), key=len)
         assert told["longest_tokens"][0]["n_bytes"] == len(longest)
 

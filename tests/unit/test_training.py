@@ -303,7 +303,7 @@ TEXT = "".join(LINES)
 def same(source: Any, documents: Any) -> bool:
     """Whether a source trains what these documents train; with ties="first" the order counts."""
     one, other = train(source, ties="first"), train(documents, ties="first")
-    return one == other and one.training["n_bytes"] == other.training["n_bytes"]
+    return one == other and one.training_report["n_bytes"] == other.training_report["n_bytes"]
 
 
 def test_a_text_file_is_one_document_as_it_stands(tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ def test_a_text_file_is_one_document_as_it_stands(tmp_path: Path) -> None:
     path.write_bytes(TEXT.encode())
     assert same(path, [TEXT])
     assert same(str(path), [TEXT])
-    assert train(path).training["n_bytes"] == len(TEXT.encode())
+    assert train(path).training_report["n_bytes"] == len(TEXT.encode())
 
 
 def test_a_byte_order_mark_and_crlf_stay_in_the_text(tmp_path: Path) -> None:
@@ -537,8 +537,8 @@ def test_what_was_asked_and_found_is_told() -> None:
         "vocab_size": 259, "pattern": WORDS, "ties": "pair", "min_count": 1, "max_token_bytes": None,
         "library": fastbpe.__version__, "n_bytes": 7, "n_pieces": 3, "n_distinct_pieces": 3,
     }  # fmt: skip
-    assert {key: tokenizer.training[key] for key in expected} == expected
-    assert list(tokenizer.training["special_tokens"]) == ["<s>"]
+    assert {key: tokenizer.training_report[key] for key in expected} == expected
+    assert list(tokenizer.training_report["special_tokens"]) == ["<s>"]
 
 
 def test_the_largest_vocabulary_costs_no_more_than_its_arrays() -> None:

@@ -45,7 +45,16 @@ def test_pickles_to_an_equal_value(tokenizer: Tokenizer, protocol: int) -> None:
     assert repr(again) == repr(tokenizer)
     assert again.fingerprint == tokenizer.fingerprint
     assert again.encode("abc ab<s>", allowed_special="all") == [257, 32, 256, 300]
-    for fact in ("vocab", "merges", "special_tokens", "name", "pattern", "n_vocab", "vocab_size", "training"):
+    for fact in (
+        "vocab",
+        "merges",
+        "special_tokens",
+        "name",
+        "pattern",
+        "n_vocab",
+        "vocab_size",
+        "training_report",
+    ):
         assert getattr(again, fact) == getattr(tokenizer, fact), fact
 
 
@@ -72,8 +81,8 @@ def test_published_vocabulary_pickles_smaller_than_its_file() -> None:
 
 
 def test_what_was_learned_stays_known_after_pickling(code_tokenizer: Tokenizer) -> None:
-    assert code_tokenizer.training["vocab_size"] == 1000
-    assert pickle.loads(pickle.dumps(code_tokenizer)).training == code_tokenizer.training
+    assert code_tokenizer.training_report["vocab_size"] == 1000
+    assert pickle.loads(pickle.dumps(code_tokenizer)).training_report == code_tokenizer.training_report
 
 
 def test_travels_to_spawned_processes(tokenizer: Tokenizer) -> None:
@@ -153,7 +162,7 @@ def test_training_options_that_decide_no_ids_leave_the_fingerprint() -> None:
     one = fastbpe.train(["aaabdaaabac" * 9], **options)
     other = fastbpe.train(["aaabdaaabac" * 8, "aaabdaaabac"], min_count=2, **options)
     assert one == other
-    assert one.training != other.training
+    assert one.training_report != other.training_report
 
 
 def test_fingerprint_is_a_sha256_and_the_same_in_every_process(tokenizer: Tokenizer) -> None:
@@ -200,7 +209,7 @@ def test_what_is_asked_for_has_no_setter(tokenizer: Tokenizer) -> None:
             setattr(tokenizer, name, None)
 
 
-@pytest.mark.parametrize("listed", ["vocab", "merges", "special_tokens", "training"])
+@pytest.mark.parametrize("listed", ["vocab", "merges", "special_tokens", "training_report"])
 def test_changing_what_was_handed_out_changes_nothing(listed: str) -> None:
     tokenizer = fastbpe.train(
         ["aaabdaaabac"], vocab_size=260, pattern=None, special_tokens=["<s>"], progress=False

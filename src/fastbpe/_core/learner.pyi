@@ -2,6 +2,7 @@ from collections.abc import Callable, Sequence
 from typing import final
 
 from fastbpe._core.counter import PieceCounter
+from fastbpe._core.vocabulary import Vocabulary
 
 @final
 class Learner:
@@ -14,6 +15,10 @@ class Learner:
         min_count: int = 1,
         max_token_bytes: int | None = None,
         base_ranks: Sequence[int] | None = None,
+        base: Vocabulary | None = None,
+        n_base: int = 256,
     ) -> None: ...
+    @property
+    def n_pieces(self) -> int: ...
     def learn(self, progress: Callable[[int], object] | None = None) -> None: ...
     def merges(self) -> list[tuple[int, int, int]]: ...

@@ -1,17 +1,22 @@
 """Learning merges from counted pieces: exact greedy BPE in time near-linear in the distinct pieces.
 
-Symbols. All distinct pieces lie in one array, a NONE before and after each. A symbol is the slot its first
-byte has: it holds the symbol's id; the slot of its last byte, if another, holds the id with TAIL set. So the
-array is a doubly linked list without links: the right neighbour starts `length[id]` slots on, the left one
-ends one slot before. Four bytes a symbol instead of twelve.
+Symbols. All distinct pieces lie in one array of cells, a NONE before and after each. A symbol is the cell its
+first byte has: it holds the symbol's id; the cell of its last byte, if another, holds the id with TAIL set. So
+the array is a doubly linked list without links: the right neighbour starts `length[id]` cells on, the left one
+ends one cell before.
 
 Pairs. Beside each symbol stands the index of the pair it begins, so that counts of the neighbours' pairs
 fall without a look-up. A pair that a merge gives birth to contains the new id, so it is found by an array
 over its other half. Its occurrences never grow after that merge: one slice of an arena holds them. No two
-pairs ever make the same bytes (`fastbpe._reference.training` says why), so every merge has an id of its own.
+pairs of bytes ever make the same bytes (`fastbpe._reference.training` says why), so every merge has an id of its
+own; where a base vocabulary comes first, which may be of any making, a pair whose bytes are a token is passed over.
 
-Choice. Counts only fall, so a heap whose entries may promise too much is exact: an entry that no longer
-holds when it comes up goes back with what is true now.
+Choice. Counts only fall, so whoever waits may promise too much: a pair that no longer has the count it waits
+with goes back with what is true now. Counts below N_BUCKETS wait in a list each, and only those of the count that
+is being merged lie in the heap, which so stays small; larger ones all do.
+
+What costs is memory: a merge touches cells, counts and weights at random. So the occurrences ahead are asked for
+early, counts lie apart from what else a pair has, and the arrays are on huge pages.
 """
 
 cimport cython
@@ -21,7 +26,10 @@ from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memset
 
 from fastbpe._core.counter cimport PieceCount, PieceCounter
-from fastbpe._core.tables cimport NONE
+from fastbpe._core.memory cimport prefetch, use_huge_pages
+from fastbpe._core.merge cimport Ids, encode_piece, ids_free
+from fastbpe._core.tables cimport NONE, mix
+from fastbpe._core.vocabulary cimport Tables, Vocabulary
 
 cdef extern from *:
     """
@@ -29,19 +37,40 @@ cdef extern from *:
     #define FASTBPE_DEAD (UINT32_MAX - 1)
     """
     const uint32_t TAIL "FASTBPE_TAIL"
-    const uint32_t DEAD "FASTBPE_DEAD"  # a slot inside a symbol; no id, since ids stay below TAIL
+    const uint32_t DEAD "FASTBPE_DEAD"  # a cell inside a symbol; no id, since ids stay below TAIL
 
-cdef const uint32_t N_BASE = 256
-cdef const size_t WORK_PER_STEP = 2_000_000  # occurrences between two looks at signals and progress
+cdef enum:
+    N_BYTES = 256
+    N_BUCKETS = 4096
+    FAR = 24  # occurrences ahead whose cells are asked for
+    NEAR = 12  # and the counts of whose neighbours, once the cells are there
+    BLOCK = 1 << 19  # occurrences: the arena grows by 4 MB
+
+cdef const size_t WORK_PER_LOOK = 2_000_000  # occurrences between two looks at signals and progress
+
+
+cdef struct Cell:
+    uint32_t symbol
+    uint32_t pair  # that the symbol begins, if another follows
+
+
+cdef struct Occurrence:
+    uint32_t at
+    uint32_t piece
 
 
 cdef struct Pair:
     uint32_t left
     uint32_t right
-    int64_t count
-    uint64_t start  # of its occurrences in their arena; meaningless before they are settled
+    Occurrence* occurrences  # NULL before they are settled
     uint32_t n  # occurrences, those that are gone by now included
     uint32_t n_placed  # occurrences that stand in the arena
+    uint32_t next  # in the bucket
+
+
+cdef struct Pending:
+    uint32_t pair
+    Occurrence occurrence
 
 
 cdef struct Entry:
@@ -56,23 +85,41 @@ cdef struct Merge:
     int64_t count
 
 
-cdef struct Pending:
-    uint32_t pair
-    uint32_t at
+cdef struct Block:
+    Block* next
+    Occurrence items[1]
 
 
-cdef int _grow(void** items, size_t* capacity, size_t wanted, size_t item_size) except -1 nogil:
-    cdef size_t n
-    cdef void* grown
-    if wanted <= capacity[0]:
-        return 0
-    n = max(wanted, capacity[0] + capacity[0] // 2, <size_t> 1024)
-    grown = realloc(items[0], n * item_size)
+cdef struct State:
+    # What a merge works on; a struct, so that the inner loops can hold it in registers.
+    Cell* cells
+    int64_t* weights  # how often each piece occurs
+    uint32_t* length  # of each id, in cells
+    int64_t* counts  # of each pair
+    Pair* pairs
+    uint32_t n_pairs
+    uint32_t* left_pair  # id L: pair (L, new id) of the present merge; NONE: not met yet
+    uint32_t* right_pair
+    Pending* pending  # occurrences of the pairs just born
+    size_t n_pending
+
+
+cdef void* _allocated(size_t n_items, size_t item_size) except NULL nogil:
+    cdef void* memory = malloc(max(n_items, <size_t> 1) * item_size)
+    if memory == NULL:
+        with gil:
+            raise MemoryError(f"no memory for {n_items * item_size} bytes of training state")
+    use_huge_pages(memory, n_items * item_size)
+    return memory
+
+
+cdef int _grow(void** items, size_t capacity, size_t item_size) except -1 nogil:
+    cdef void* grown = realloc(items[0], capacity * item_size)
     if grown == NULL:
         with gil:
-            raise MemoryError(f"no memory for {n * item_size} bytes of training state")
+            raise MemoryError(f"no memory for {capacity * item_size} bytes of training state")
+    use_huge_pages(grown, capacity * item_size)
     items[0] = grown
-    capacity[0] = n
     return 0
 
 
@@ -80,214 +127,262 @@ cdef int _grow(void** items, size_t* capacity, size_t wanted, size_t item_size) 
 cdef class Learner:
     """Learns merges over the pieces of a PieceCounter, which must not change meanwhile.
 
-    max_ids: the ids to end with, 256 or more. Of two pairs that occur equally often, the one met first in
-    the pieces is merged with ties_first, else the one whose left id, then right id, ranks lower; base_ranks
-    (256 numbers) says how bytes rank among themselves, None: by value.
+    max_ids: the ids to end with; less than there are before any merge means none. Of two pairs that occur equally
+    often, the one met first in the pieces is merged with ties_first, else the one whose left id, then right id,
+    ranks lower; base_ranks (256 numbers) says how bytes rank among themselves, None: by value.
+
+    base: pieces are made of the tokens of this vocabulary, as it encodes them, and not of bytes; n_base: the first
+    id that a merge may have, above all of the base's.
     """
 
-    cdef PieceCounter _counter
-    cdef uint32_t* _symbols
-    cdef uint32_t* _pair_at
-    cdef uint32_t* _word_of
-    cdef size_t _n_slots
-    cdef uint32_t* _length  # of each id, in slots
+    cdef State _state
+    cdef int64_t _n_pieces
+    cdef size_t _n_cells, _pairs_capacity, _pending_capacity
     cdef uint32_t* _rank  # of each id, for ties
-    cdef uint32_t* _left_pair  # id L: pair (L, new id) of the present merge; NONE: not met yet
-    cdef uint32_t* _right_pair
-    cdef Pair* _pairs
-    cdef size_t _n_pairs, _pairs_capacity
-    cdef uint32_t* _occurrences
-    cdef size_t _n_occurrences, _occurrences_capacity
+    cdef Block* _blocks  # of occurrences; the first is being filled
+    cdef size_t _n_free  # occurrences left in it
+    cdef Occurrence* _free
     cdef Entry* _heap
     cdef size_t _n_heap, _heap_capacity
-    cdef Pending* _pending
-    cdef size_t _n_pending, _pending_capacity
-    cdef uint32_t _n_ids, _max_ids
+    cdef uint32_t _buckets[N_BUCKETS]  # first pair of each count
+    cdef uint32_t _level  # the heap holds the pairs of this count and more
+    cdef uint32_t _n_base, _n_ids, _max_ids
     cdef int64_t _min_count
     cdef uint32_t _max_token_bytes
-    cdef bint _ties_first
-    cdef Merge* _merges  # by order; merge i makes the id N_BASE + i
+    cdef bint _ties_first, _is_learning
+    cdef list _tokens  # with a base: the bytes of every id
+    cdef set _known  # the same
+    cdef Merge* _merges  # by order; merge i makes the id n_base + i
+    cdef size_t _work
+    cdef object _progress
 
     def __init__(
         self, PieceCounter counter not None, *, uint32_t max_ids, bint ties_first=False, int64_t min_count=1,
-        max_token_bytes=None, base_ranks=None,
+        max_token_bytes=None, base_ranks=None, Vocabulary base=None, uint32_t n_base=N_BYTES,
     ):
+        if self._state.cells != NULL:
+            raise RuntimeError("a Learner is made once")
+        self._n_ids = self._n_base = n_base
         counter.settle()
-        self._counter = counter
-        self._max_ids = max(max_ids, N_BASE)
-        self._n_ids = N_BASE
         self._min_count = max(min_count, 1)
         self._max_token_bytes = NONE if max_token_bytes is None else min(max_token_bytes, NONE)
         self._ties_first = ties_first
-        self._check_counts()
-        self._allocate()
+        self._level = N_BUCKETS
+        memset(self._buckets, 0xFF, sizeof(self._buckets))
+        if base is not None:
+            self._tokens = base.tokens()
+            self._tokens += [b""] * (n_base - len(self._tokens))
+            self._known = set(self._tokens)
+        _check_counts(counter)
+        self._allocate(counter, max_ids)
         cdef uint32_t i
+        for i in range(n_base):
+            self._state.length[i] = 1 if base is None else len(self._tokens[i])
         for i in range(self._max_ids):
-            self._rank[i] = base_ranks[i] if base_ranks is not None and i < N_BASE else i
+            self._rank[i] = base_ranks[i] if base_ranks is not None and i < N_BYTES else i
+        cdef const Tables* tables = NULL if base is None else &base.tables
         with nogil:
-            self._lay_out()
-            self._first_pairs()
+            self._lay_out(counter, tables)
+            self._first_pairs(counter)
 
     def __dealloc__(self):
-        free(self._symbols)
-        free(self._pair_at)
-        free(self._word_of)
-        free(self._length)
+        cdef Block* block
+        free(self._state.cells)
+        free(self._state.weights)
+        free(self._state.length)
+        free(self._state.counts)
+        free(self._state.pairs)
+        free(self._state.left_pair)
+        free(self._state.right_pair)
+        free(self._state.pending)
         free(self._rank)
-        free(self._left_pair)
-        free(self._right_pair)
-        free(self._pairs)
-        free(self._occurrences)
         free(self._heap)
-        free(self._pending)
         free(self._merges)
+        while self._blocks != NULL:
+            block = self._blocks
+            self._blocks = block.next
+            free(block)
 
-    cdef int _check_counts(self) except -1:
-        """No pair's count can be more than all symbols together, each as often as its piece."""
-        cdef int64_t left = INT64_MAX
-        cdef size_t w
+    cdef int _allocate(self, PieceCounter counter, uint32_t max_ids) except -1:
+        cdef size_t n_cells = counter.n_arena + counter.n_pieces + 2, n_ids
+        if n_cells >= DEAD:
+            raise MemoryError(f"{n_cells} bytes of distinct pieces: more than 4 GiB cannot be learned from")
+        # Every merge takes a symbol away at least, so that no array need be larger than the text, whatever is asked.
+        n_ids = min(<size_t> max(max_ids, self._n_base), self._n_base + counter.n_arena)
+        self._max_ids = <uint32_t> n_ids
+        self._n_cells = n_cells
+        self._state.cells = <Cell*> _allocated(n_cells, sizeof(Cell))
+        self._state.weights = <int64_t*> _allocated(counter.n_pieces, sizeof(int64_t))
+        self._state.length = <uint32_t*> _allocated(n_ids, sizeof(uint32_t))
+        self._state.left_pair = <uint32_t*> _allocated(n_ids, sizeof(uint32_t))
+        self._state.right_pair = <uint32_t*> _allocated(n_ids, sizeof(uint32_t))
+        self._rank = <uint32_t*> _allocated(n_ids, sizeof(uint32_t))
+        self._merges = <Merge*> _allocated(n_ids - self._n_base, sizeof(Merge))
+        memset(self._state.left_pair, 0xFF, n_ids * sizeof(uint32_t))
+        memset(self._state.right_pair, 0xFF, n_ids * sizeof(uint32_t))
+        return 0
+
+    # Laying out
+
+    cdef int _lay_out(self, PieceCounter counter, const Tables* base) except -1 nogil:
+        """Write every piece as symbols: its bytes, or what the base vocabulary makes of them."""
+        cdef Cell* cells = self._state.cells
+        cdef Cell* cell = cells
         cdef PieceCount* piece
-        for w in range(self._counter.n_pieces):
-            piece = &self._counter.pieces[w]
-            if piece.n_bytes and piece.count > left // piece.n_bytes:
-                raise OverflowError("the counts of the pieces add up to more than 2**63 - 1 symbols")
-            left -= piece.count * piece.n_bytes
-        return 0
-
-    cdef int _allocate(self) except -1:
-        cdef size_t n = self._counter.n_arena + self._counter.n_pieces + 2, n_ids = self._max_ids
-        if n >= DEAD:
-            raise MemoryError(f"{n} bytes of distinct pieces: more than 4 GiB cannot be learned from")
-        self._n_slots = n
-        self._symbols = <uint32_t*> malloc(n * sizeof(uint32_t))
-        self._pair_at = <uint32_t*> malloc(n * sizeof(uint32_t))
-        self._word_of = <uint32_t*> malloc(n * sizeof(uint32_t))
-        self._length = <uint32_t*> malloc(n_ids * sizeof(uint32_t))
-        self._rank = <uint32_t*> malloc(n_ids * sizeof(uint32_t))
-        self._left_pair = <uint32_t*> malloc(n_ids * sizeof(uint32_t))
-        self._right_pair = <uint32_t*> malloc(n_ids * sizeof(uint32_t))
-        self._merges = <Merge*> malloc(n_ids * sizeof(Merge))
-        if (
-            self._symbols == NULL or self._pair_at == NULL or self._word_of == NULL or self._length == NULL
-            or self._rank == NULL or self._left_pair == NULL or self._right_pair == NULL or self._merges == NULL
-        ):
-            raise MemoryError(f"no memory to learn from {n} bytes of distinct pieces")
-        memset(self._left_pair, 0xFF, n_ids * sizeof(uint32_t))
-        memset(self._right_pair, 0xFF, n_ids * sizeof(uint32_t))
-        return 0
-
-    cdef void _lay_out(self) noexcept nogil:
-        """Write every piece's bytes as symbols; byte i of piece w is slot start(w) + i + w + 1."""
-        cdef size_t w, i, slot = 0
-        cdef uint8_t* p
-        for i in range(N_BASE):
-            self._length[i] = 1
-        for w in range(self._counter.n_pieces):
-            self._symbols[slot] = NONE
-            slot += 1
-            p = self._counter.arena + self._counter.pieces[w].start
-            for i in range(self._counter.pieces[w].n_bytes):
-                self._symbols[slot] = p[i]
-                self._word_of[slot] = <uint32_t> w
-                slot += 1
-        self._symbols[slot] = NONE
-        self._n_slots = slot + 1
-
-    cdef int _first_pairs(self) except -1 nogil:
-        """Find every pair of bytes; a table over both bytes serves as the look-up."""
-        cdef uint32_t* index = <uint32_t*> malloc(N_BASE * N_BASE * sizeof(uint32_t))
-        cdef size_t slot, key
-        cdef uint32_t pair
-        if index == NULL:
-            with gil:
-                raise MemoryError("no memory for the table of byte pairs")
-        memset(index, 0xFF, N_BASE * N_BASE * sizeof(uint32_t))
+        cdef const uint8_t* p
+        cdef size_t w, i
+        cdef Ids ids
+        memset(&ids, 0, sizeof(ids))
         try:
-            for slot in range(1, self._n_slots - 1):
-                if self._symbols[slot] == NONE or self._symbols[slot + 1] == NONE:
-                    continue
-                key = self._symbols[slot] * N_BASE + self._symbols[slot + 1]
-                pair = index[key]
-                if pair == NONE:
-                    pair = index[key] = self._new_pair(self._symbols[slot], self._symbols[slot + 1])
-                self._meet(pair, <uint32_t> slot)
-            self._settle(0)
+            for w in range(counter.n_pieces):
+                cell.symbol = NONE
+                cell += 1
+                piece = &counter.pieces[w]
+                self._state.weights[w] = piece.count
+                self._n_pieces += piece.count
+                p = counter.arena + piece.start
+                if base == NULL:
+                    for i in range(piece.n_bytes):
+                        cell[i].symbol = p[i]
+                else:
+                    ids.n = 0
+                    encode_piece(base, p, piece.n_bytes, &ids)
+                    self._write(cell, &ids)
+                cell += piece.n_bytes
+                self._worked(piece.n_bytes + 1)
         finally:
-            free(index)
+            ids_free(&ids)
+        cell.symbol = NONE
+        self._n_cells = cell - cells + 1
         return 0
 
-    cdef int64_t _weight(self, size_t slot) noexcept nogil:
-        return self._counter.pieces[self._word_of[slot]].count
+    cdef void _write(self, Cell* cell, const Ids* ids) noexcept nogil:
+        cdef size_t i, k, length
+        for i in range(ids.n):
+            length = self._state.length[ids.items[i]]
+            for k in range(length):
+                cell[k].symbol = DEAD
+            cell[length - 1].symbol = ids.items[i] | TAIL
+            cell[0].symbol = ids.items[i]
+            cell += length
 
-    cdef uint32_t _new_pair(self, uint32_t left, uint32_t right) except? 0xFFFFFFFF nogil:
-        cdef Pair* pair
-        _grow(<void**> &self._pairs, &self._pairs_capacity, self._n_pairs + 1, sizeof(Pair))
-        pair = &self._pairs[self._n_pairs]
-        pair.left = left
-        pair.right = right
-        pair.count = 0
-        pair.n = pair.n_placed = 0
-        self._n_pairs += 1
-        return <uint32_t> (self._n_pairs - 1)
-
-    cdef int _meet(self, uint32_t pair, uint32_t slot) except -1 nogil:
-        """Note an occurrence of a pair that the present merge (or the beginning) gives birth to."""
-        _grow(<void**> &self._pending, &self._pending_capacity, self._n_pending + 1, sizeof(Pending))
-        self._pending[self._n_pending].pair = pair
-        self._pending[self._n_pending].at = slot
-        self._n_pending += 1
-        self._pairs[pair].n += 1
-        self._pairs[pair].count += self._weight(slot)
-        self._pair_at[slot] = pair
+    cdef int _first_pairs(self, PieceCounter counter) except -1 nogil:
+        """Find every pair, count its occurrences, then put them into their slices."""
+        cdef PairIndex index
+        cdef Cell* cells = self._state.cells
+        cdef uint32_t pair, at, left, right
+        cdef size_t start = 1, w
+        index.slots = NULL
+        try:
+            _index_grow(&index, 1 << 14, NULL)
+            for w in range(counter.n_pieces):
+                at = <uint32_t> start
+                while cells[at].symbol != NONE:
+                    left = cells[at].symbol
+                    right = cells[at + self._state.length[left]].symbol
+                    if right == NONE:
+                        break
+                    pair = _index_find(&index, left, right)
+                    if pair == NONE:
+                        self._reserve_pairs(1)
+                        if 2 * <size_t> self._state.n_pairs > index.mask:
+                            _index_grow(&index, 2 * (index.mask + 1), &self._state)
+                        pair = _new_pair(&self._state, left, right)
+                        _index_add(&index, left, right, pair)
+                    self._state.pairs[pair].n += 1
+                    self._state.counts[pair] += self._state.weights[w]
+                    cells[at].pair = pair
+                    at += self._state.length[left]
+                start += counter.pieces[w].n_bytes + 1
+                self._worked(counter.pieces[w].n_bytes)
+            self._settle(0)
+            start = 1
+            for w in range(counter.n_pieces):
+                at = <uint32_t> start
+                while cells[at].symbol != NONE:
+                    right = at + self._state.length[cells[at].symbol]
+                    if cells[right].symbol == NONE:
+                        break
+                    _place(&self._state, cells[at].pair, at, <uint32_t> w)
+                    at = right
+                start += counter.pieces[w].n_bytes + 1
+                self._worked(counter.pieces[w].n_bytes)
+            self._offer_from(0)
+        finally:
+            free(index.slots)
         return 0
 
-    cdef int _settle(self, size_t first_new) except -1 nogil:
-        """Sort the occurrences just met into a slice for each new pair, and offer those pairs to the heap."""
-        cdef size_t i
-        cdef Pair* pair
-        _grow(
-            <void**> &self._occurrences, &self._occurrences_capacity, self._n_occurrences + self._n_pending,
-            sizeof(uint32_t),
-        )
-        for i in range(first_new, self._n_pairs):
-            self._pairs[i].start = self._n_occurrences
-            self._n_occurrences += self._pairs[i].n
-        for i in range(self._n_pending):
-            pair = &self._pairs[self._pending[i].pair]
-            self._occurrences[pair.start + pair.n_placed] = self._pending[i].at
-            pair.n_placed += 1
-        self._n_pending = 0
-        for i in range(first_new, self._n_pairs):
-            pair = &self._pairs[i]
-            if pair.count >= self._min_count and self._fits(pair):
-                self._push(<uint32_t> i, self._key(<uint32_t> i))
+    cdef int _reserve_pairs(self, size_t n_more) except -1 nogil:
+        cdef size_t wanted = self._state.n_pairs + n_more
+        if wanted <= self._pairs_capacity:
+            return 0
+        if wanted >= NONE:
+            with gil:
+                raise MemoryError("more than 2**32 pairs: too much to learn from")
+        wanted = max(wanted, self._pairs_capacity + self._pairs_capacity // 2, <size_t> 4096)
+        _grow(<void**> &self._state.pairs, wanted, sizeof(Pair))
+        _grow(<void**> &self._state.counts, wanted, sizeof(int64_t))
+        self._pairs_capacity = wanted
         return 0
 
-    cdef inline bint _fits(self, const Pair* pair) noexcept nogil:
-        return <uint64_t> self._length[pair.left] + self._length[pair.right] <= self._max_token_bytes
+    cdef int _settle(self, uint32_t first) except -1 nogil:
+        """Give every pair from the first on a slice of the arena for its occurrences."""
+        cdef uint32_t i, n
+        cdef Block* block
+        for i in range(first, self._state.n_pairs):
+            n = self._state.pairs[i].n
+            if n > self._n_free:
+                self._n_free = max(<size_t> n, <size_t> BLOCK)
+                block = <Block*> _allocated(1, sizeof(Block) + self._n_free * sizeof(Occurrence))
+                block.next = self._blocks
+                self._blocks = block
+                self._free = block.items
+            self._state.pairs[i].occurrences = self._free
+            self._free += n
+            self._n_free -= n
+        return 0
+
+    # Choosing
 
     cdef uint64_t _key(self, uint32_t index) noexcept nogil:
-        """What decides between equal counts. With ties="first": the slot of the first occurrence left."""
-        cdef Pair* pair = &self._pairs[index]
+        """What decides between equal counts. With ties="first": the cell of the first occurrence left."""
+        cdef Pair* pair = &self._state.pairs[index]
         if not self._ties_first:
             return (<uint64_t> self._rank[pair.left] << 32) | self._rank[pair.right]
         # An occurrence that is gone never comes back, so the slice forgets it for good.
-        while pair.n and not self._stands(pair, self._occurrences[pair.start]):
-            pair.start += 1
+        while pair.n and not _stands(&self._state, pair, pair.occurrences[0].at):
+            pair.occurrences += 1
             pair.n -= 1
-        return self._occurrences[pair.start] if pair.n else NONE
+        return pair.occurrences[0].at if pair.n else NONE
 
-    cdef inline bint _stands(self, const Pair* pair, uint32_t slot) noexcept nogil:
-        return (
-            self._symbols[slot] == pair.left and self._symbols[slot + self._length[pair.left]] == pair.right
-        )
+    cdef int _offer_from(self, uint32_t first) except -1 nogil:
+        """Offer the pairs from the first on, but for those that would make too long a token."""
+        cdef uint32_t i
+        cdef const Pair* pair
+        for i in range(first, self._state.n_pairs):
+            pair = &self._state.pairs[i]
+            if <uint64_t> self._state.length[pair.left] + self._state.length[pair.right] <= self._max_token_bytes:
+                self._offer(i)
+        return 0
 
-    cdef int _push(self, uint32_t pair, uint64_t key) except -1 nogil:
+    cdef int _offer(self, uint32_t pair) except -1 nogil:
+        """Let a pair wait with the count it has now."""
+        cdef int64_t count = self._state.counts[pair]
+        if count >= self._level:
+            return self._push(pair)
+        if count >= self._min_count:
+            self._state.pairs[pair].next = self._buckets[count]
+            self._buckets[count] = pair
+        return 0
+
+    cdef int _push(self, uint32_t pair) except -1 nogil:
         cdef Entry entry
         cdef size_t at = self._n_heap, parent
-        _grow(<void**> &self._heap, &self._heap_capacity, self._n_heap + 1, sizeof(Entry))
-        entry.count = self._pairs[pair].count
-        entry.key = key
+        if self._n_heap == self._heap_capacity:
+            self._heap_capacity = max(2 * self._heap_capacity, <size_t> 1024)
+            _grow(<void**> &self._heap, self._heap_capacity, sizeof(Entry))
+        entry.count = self._state.counts[pair]
+        entry.key = self._key(pair)
         entry.pair = pair
         while at:
             parent = (at - 1) >> 1
@@ -316,100 +411,273 @@ cdef class Learner:
         return top
 
     cdef uint32_t _best(self) except? 0xFFFFFFFF nogil:
-        """Take the best pair off the heap; NONE when none is left."""
+        """Take the best pair; NONE when none is left."""
         cdef Entry top
-        cdef Pair* pair
-        cdef uint64_t key
-        while self._n_heap:
-            top = self._pop()
-            pair = &self._pairs[top.pair]
-            if pair.count < self._min_count:
-                continue  # merged, or rare by now
-            key = self._key(top.pair)
-            if pair.count == top.count and key == top.key:
-                return top.pair
-            self._push(top.pair, key)
-        return NONE
+        cdef uint32_t pair, following
+        while True:
+            while self._n_heap:
+                top = self._pop()
+                if self._state.counts[top.pair] != top.count or (
+                    self._ties_first and self._key(top.pair) != top.key
+                ):
+                    self._offer(top.pair)
+                elif self._tokens is None or self._is_new(top.pair):
+                    return top.pair
+            if self._level <= self._min_count:
+                return NONE
+            self._level -= 1
+            pair = self._buckets[self._level]
+            while pair != NONE:
+                following = self._state.pairs[pair].next
+                self._offer(pair)
+                pair = following
 
-    cdef size_t _merge(self, uint32_t index, uint32_t merged) except? 0 nogil:
-        """Merge one pair everywhere, left to right; return the occurrences looked at, and one more."""
-        cdef uint64_t start = self._pairs[index].start
-        cdef uint32_t i, n = self._pairs[index].n
-        cdef size_t first_new = self._n_pairs
-        for i in range(n):
-            if self._stands(&self._pairs[index], self._occurrences[start + i]):
-                self._merge_at(index, merged, self._occurrences[start + i])
-        self._pairs[index].count = 0
-        for i in range(<uint32_t> first_new, <uint32_t> self._n_pairs):
-            self._left_pair[self._pairs[i].left] = NONE
-            self._right_pair[self._pairs[i].right] = NONE
+    cdef bint _is_new(self, uint32_t pair) except -1 nogil:
+        """Whether no token, of the base or learned, has the bytes that a pair would make."""
+        cdef Pair* it = &self._state.pairs[pair]
+        with gil:
+            token = <bytes> self._tokens[it.left] + <bytes> self._tokens[it.right]
+            if token in self._known:
+                return False
+            self._known.add(token)
+            self._tokens.append(token)
+        return True
+
+    # Merging
+
+    cdef int _merge(self, uint32_t index, uint32_t merged) except -1 nogil:
+        """Merge one pair everywhere, left to right."""
+        cdef Pair pair = self._state.pairs[index]
+        cdef uint32_t first_new = self._state.n_pairs, i = 0, to
+        cdef size_t k
+        cdef Pending* pending
+        self._reserve_pairs(min(2 * <size_t> pair.n, 2 * <size_t> self._n_ids))
+        if 2 * <size_t> pair.n > self._pending_capacity:
+            self._pending_capacity = 2 * <size_t> pair.n
+            _grow(<void**> &self._state.pending, self._pending_capacity, sizeof(Pending))
+        self._state.n_pending = 0
+        while i < pair.n:
+            to = <uint32_t> min(<size_t> pair.n, i + WORK_PER_LOOK)
+            _merge_some(&self._state, &pair, merged, i, to)
+            self._worked(to - i)
+            i = to
+        self._state.counts[index] = 0
+        for i in range(first_new, self._state.n_pairs):
+            self._state.left_pair[self._state.pairs[i].left] = NONE
+            self._state.right_pair[self._state.pairs[i].right] = NONE
         self._settle(first_new)
-        return <size_t> n + 1
-
-    cdef int _merge_at(self, uint32_t index, uint32_t merged, uint32_t at) except -1 nogil:
-        cdef uint32_t right_at = at + self._length[self._pairs[index].left]
-        cdef uint32_t after = right_at + self._length[self._pairs[index].right]
-        cdef uint32_t left = self._symbols[at - 1], right = self._symbols[after], left_at = 0
-        cdef int64_t weight = self._weight(at)
-        if left != NONE:
-            left &= ~TAIL
-            left_at = at - self._length[left]
-            self._pairs[self._pair_at[left_at]].count -= weight
-        if right != NONE:
-            self._pairs[self._pair_at[right_at]].count -= weight
-        self._symbols[right_at] = DEAD
-        self._symbols[at] = merged
-        self._symbols[after - 1] = merged | TAIL
-        if left != NONE:
-            if self._left_pair[left] == NONE:
-                self._left_pair[left] = self._new_pair(left, merged)
-            self._meet(self._left_pair[left], left_at)
-        if right != NONE:  # never the new id itself: what stands to the right is merged later
-            if self._right_pair[right] == NONE:
-                self._right_pair[right] = self._new_pair(merged, right)
-            self._meet(self._right_pair[right], at)
+        for k in range(self._state.n_pending):
+            pending = &self._state.pending[k]
+            _place(&self._state, pending.pair, pending.occurrence.at, pending.occurrence.piece)
+        self._offer_from(first_new)
         return 0
 
-    cdef bint _step(self) except -1 nogil:
-        """Learn for a few milliseconds; False when there is nothing left to learn."""
-        cdef size_t work = 0
+    cdef int _learn(self) except -1 nogil:
         cdef uint32_t best
         cdef Pair* pair
         cdef Merge* merge
-        while work < WORK_PER_STEP:
-            if self._n_ids == self._max_ids:
-                return False
+        while self._n_ids < self._max_ids:
             best = self._best()
             if best == NONE:
-                return False
-            pair = &self._pairs[best]
-            merge = &self._merges[self._n_ids - N_BASE]
+                break
+            pair = &self._state.pairs[best]
+            merge = &self._merges[self._n_ids - self._n_base]
             merge.left = pair.left
             merge.right = pair.right
-            merge.count = pair.count
-            self._length[self._n_ids] = self._length[pair.left] + self._length[pair.right]
+            merge.count = self._state.counts[best]
+            self._state.length[self._n_ids] = self._state.length[pair.left] + self._state.length[pair.right]
             self._n_ids += 1
-            work += self._merge(best, self._n_ids - 1)
-        return True
+            self._merge(best, self._n_ids - 1)
+            self._worked(1)
+        return 0
+
+    cdef int _worked(self, size_t n) except -1 nogil:
+        """Look at signals and tell of progress, now and then."""
+        self._work += n
+        if self._work < WORK_PER_LOOK:
+            return 0
+        self._work = 0
+        with gil:
+            PyErr_CheckSignals()
+            if self._progress is not None:
+                self._progress(self._n_ids)
+        return 0
 
     def learn(self, progress=None):
-        """Learn until max_ids are reached or no pair is left. progress(n_ids) is called now and then."""
-        cdef bint more = True
-        while more:
+        """Learn until max_ids are reached or no pair is left. progress(n_ids) is called now and then, and at the end."""
+        if self._is_learning:
+            raise RuntimeError("this Learner is learning, or was interrupted while it did; make another one")
+        self._is_learning = True
+        self._progress = progress
+        try:
             with nogil:
-                more = self._step()
-            PyErr_CheckSignals()
+                self._learn()
             if progress is not None:
                 progress(self._n_ids)
+        finally:
+            self._progress = None
+        self._is_learning = False
+
+    @property
+    def n_pieces(self):
+        """How many pieces there are, each as often as it was counted."""
+        return self._n_pieces
 
     def merges(self):
-        """(left id, right id, how often the pair occurred) in order of learning; merge i makes id 256 + i."""
+        """(left id, right id, how often the pair occurred) in order of learning; merge i makes id n_base + i."""
         cdef uint32_t i
         return [
             (self._merges[i].left, self._merges[i].right, self._merges[i].count)
-            for i in range(self._n_ids - N_BASE)
+            for i in range(self._n_ids - self._n_base)
         ]
+
+
+cdef int _check_counts(PieceCounter counter) except -1:
+    """No pair's count can be more than all symbols together, each as often as its piece."""
+    cdef int64_t left = INT64_MAX
+    cdef size_t w
+    cdef PieceCount* piece
+    for w in range(counter.n_pieces):
+        piece = &counter.pieces[w]
+        if piece.count > left // max(piece.n_bytes, 1):
+            raise OverflowError("the counts of the pieces add up to more than 2**63 - 1 symbols")
+        left -= piece.count * max(piece.n_bytes, 1)
+    return 0
 
 
 cdef inline bint _better(const Entry* a, const Entry* b) noexcept nogil:
     return a.count > b.count or (a.count == b.count and a.key < b.key)
+
+
+cdef inline bint _stands(const State* s, const Pair* pair, uint32_t at) noexcept nogil:
+    return s.cells[at].symbol == pair.left and s.cells[at + s.length[pair.left]].symbol == pair.right
+
+
+cdef inline uint32_t _new_pair(State* s, uint32_t left, uint32_t right) noexcept nogil:
+    """A pair without occurrences; there must be room for it."""
+    cdef uint32_t index = s.n_pairs
+    cdef Pair* pair = &s.pairs[index]
+    pair.left = left
+    pair.right = right
+    pair.occurrences = NULL
+    pair.n = pair.n_placed = 0
+    s.counts[index] = 0
+    s.n_pairs += 1
+    return index
+
+
+cdef inline void _place(State* s, uint32_t index, uint32_t at, uint32_t piece) noexcept nogil:
+    cdef Pair* pair = &s.pairs[index]
+    pair.occurrences[pair.n_placed].at = at
+    pair.occurrences[pair.n_placed].piece = piece
+    pair.n_placed += 1
+
+
+cdef inline void _meet(State* s, uint32_t pair, uint32_t at, uint32_t piece, int64_t weight) noexcept nogil:
+    """Note an occurrence of a pair that the present merge gives birth to."""
+    cdef Pending* pending = &s.pending[s.n_pending]
+    pending.pair = pair
+    pending.occurrence.at = at
+    pending.occurrence.piece = piece
+    s.n_pending += 1
+    s.pairs[pair].n += 1
+    s.counts[pair] += weight
+    s.cells[at].pair = pair
+
+
+cdef inline void _ask_for(const State* s, const Pair* pair, uint32_t at) noexcept nogil:
+    """Ask for the counts that a merge at this place will lower."""
+    cdef uint32_t left
+    if _stands(s, pair, at):
+        prefetch(&s.counts[s.cells[at + s.length[pair.left]].pair])
+        left = s.cells[at - 1].symbol
+        if left != NONE:
+            prefetch(&s.counts[s.cells[at - s.length[left & ~TAIL]].pair])
+
+
+cdef void _merge_some(State* s, const Pair* pair, uint32_t merged, uint32_t from_, uint32_t to) noexcept nogil:
+    """Merge a pair where its occurrences from_ to `to` still stand."""
+    cdef Cell* cells = s.cells
+    cdef const uint32_t* length = s.length
+    cdef const Occurrence* occurrences = pair.occurrences
+    cdef uint32_t i, at, right_at, after, left, right, left_at = 0
+    cdef uint32_t n_left = length[pair.left], n_both = n_left + length[pair.right]
+    cdef int64_t weight
+    for i in range(from_, to):
+        if i + FAR < to:
+            prefetch(&cells[occurrences[i + FAR].at])
+            prefetch(&s.weights[occurrences[i + FAR].piece])
+        if i + NEAR < to:
+            _ask_for(s, pair, occurrences[i + NEAR].at)
+        at = occurrences[i].at
+        right_at = at + n_left
+        if cells[at].symbol != pair.left or cells[right_at].symbol != pair.right:
+            continue
+        after = at + n_both
+        weight = s.weights[occurrences[i].piece]
+        left = cells[at - 1].symbol
+        right = cells[after].symbol
+        if left != NONE:
+            left &= ~TAIL
+            left_at = at - length[left]
+            s.counts[cells[left_at].pair] -= weight
+        if right != NONE:
+            s.counts[cells[right_at].pair] -= weight
+        cells[right_at].symbol = DEAD
+        cells[at].symbol = merged
+        cells[after - 1].symbol = merged | TAIL
+        if left != NONE:
+            if s.left_pair[left] == NONE:
+                s.left_pair[left] = _new_pair(s, left, merged)
+            _meet(s, s.left_pair[left], left_at, occurrences[i].piece, weight)
+        if right != NONE:  # never the new id itself: what stands to the right is merged later
+            if s.right_pair[right] == NONE:
+                s.right_pair[right] = _new_pair(s, merged, right)
+            _meet(s, s.right_pair[right], at, occurrences[i].piece, weight)
+
+
+# The pairs that there are before any merge, by their ids; open addressing. Later ones need no look-up.
+
+cdef struct PairSlot:
+    uint32_t left
+    uint32_t right
+    uint32_t pair  # NONE: empty
+
+
+cdef struct PairIndex:
+    PairSlot* slots
+    size_t mask
+
+
+cdef inline size_t _index_home(const PairIndex* index, uint32_t left, uint32_t right) noexcept nogil:
+    return <size_t> mix((<uint64_t> left << 32) | right) & index.mask
+
+
+cdef inline uint32_t _index_find(const PairIndex* index, uint32_t left, uint32_t right) noexcept nogil:
+    cdef size_t i = _index_home(index, left, right)
+    while index.slots[i].pair != NONE and (index.slots[i].left != left or index.slots[i].right != right):
+        i = (i + 1) & index.mask
+    return index.slots[i].pair
+
+
+cdef void _index_add(PairIndex* index, uint32_t left, uint32_t right, uint32_t pair) noexcept nogil:
+    cdef size_t i = _index_home(index, left, right)
+    while index.slots[i].pair != NONE:
+        i = (i + 1) & index.mask
+    index.slots[i].left = left
+    index.slots[i].right = right
+    index.slots[i].pair = pair
+
+
+cdef int _index_grow(PairIndex* index, size_t n_slots, const State* state) except -1 nogil:
+    """Make the table anew with n_slots, a power of two, for the pairs of the state."""
+    cdef uint32_t i
+    free(index.slots)
+    index.slots = NULL
+    index.slots = <PairSlot*> _allocated(n_slots, sizeof(PairSlot))
+    index.mask = n_slots - 1
+    memset(index.slots, 0xFF, n_slots * sizeof(PairSlot))
+    if state != NULL:
+        for i in range(state.n_pairs):
+            _index_add(index, state.pairs[i].left, state.pairs[i].right, i)
+    return 0

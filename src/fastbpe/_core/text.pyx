@@ -243,3 +243,12 @@ def to_utf8(text):
         return (<const char*> view.data)[:view.n]
     finally:
         utf8_release(&view)
+
+
+def valid_bytes(const uint8_t[::1] data not None):
+    """How many bytes at the beginning are well-formed UTF-8."""
+    cdef size_t n = data.shape[0]
+    if n:
+        with nogil:
+            n = first_invalid(&data[0], n)
+    return n

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
+from fastbpe._reference.encoding import merge_ranks
+
 Pair = tuple[int, int]
 Ties = Literal["pair", "huggingface", "first"]
 
@@ -12,9 +14,9 @@ class Merges(NamedTuple):
     """What training learned."""
 
     merges: list[tuple[int, int, int]]
-    """(left id, right id, new id), in the order of learning; the new ids are 256, 257, ..."""
+    """(left id, right id, new id), in the order of learning; new ids are 256, 257, ..., or follow the base's."""
     tokens: list[bytes]
-    """The bytes of every token, by id."""
+    """The bytes of every token, by id; empty for an id below the base's greatest that is none."""
 
 
 def train(
@@ -24,6 +26,7 @@ def train(
     ties: Ties = "pair",
     min_count: int = 1,
     max_token_bytes: int | None = None,
+    base: Mapping[bytes, int] | None = None,
 ) -> Merges:
     """Learn up to `n_merges` merges from pieces and how often each occurs.
 
@@ -55,22 +58,36 @@ def train(
     [b'ab', b'abab']
     >>> train({b"abab": 3, b"cd": 1}, n_merges=9, max_token_bytes=2).tokens[256:]
     [b'ab', b'cd']
+
+    `base` gives tokens and their ranks that there are already. Pieces are made of those, as `merge_ranks` encodes
+    them, and the new ids follow the greatest rank. A pair whose bytes are a token is then not made: only a base
+    that was not learned by merging has such pairs.
+
+    >>> ranks = {bytes([byte]): byte for byte in range(256)} | {b"ab": 256, b"abc": 260}
+    >>> train({b"abcd": 2, b"abd": 1}, n_merges=9, base=ranks).merges
+    [(260, 100, 261), (256, 100, 262)]
     """
     if min_count < 1:
         raise ValueError(f"min_count must be at least 1, not {min_count}")
     words: dict[bytes, int] = {}
     for piece, count in pieces.items() if isinstance(pieces, Mapping) else pieces:
         words[piece] = words.get(piece, 0) + count
-    cut = [(list(piece), count) for piece, count in words.items()]
-    tokens = [bytes([byte]) for byte in range(256)]
+    ranks = {bytes([byte]): byte for byte in range(256)} if base is None else base
+    cut = [(merge_ranks(ranks, piece), count) for piece, count in words.items()]
+    tokens = [b""] * (max(ranks.values()) + 1)
+    for token, rank in ranks.items():
+        tokens[rank] = token
+    known = set(tokens)
     merges: list[tuple[int, int, int]] = []
     while len(merges) < n_merges:
         counts = _count_pairs(cut, tokens, max_token_bytes)
+        counts = {(a, b): count for (a, b), count in counts.items() if tokens[a] + tokens[b] not in known}
         if not counts or max(counts.values()) < min_count:
             break
         left, right = pair = _best_pair(counts, ties)
         new_id = len(tokens)
         tokens.append(tokens[left] + tokens[right])
+        known.add(tokens[-1])
         merges.append((left, right, new_id))
         cut = [(_merge(ids, pair, new_id), count) for ids, count in cut]
     return Merges(merges, tokens)

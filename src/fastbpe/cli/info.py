@@ -64,7 +64,7 @@ def _facts(path: str, tokenizer: Tokenizer) -> dict[str, Any]:
             for token_id, token in longest
             if len(token) > 1 and not tokenizer.is_special_token(token_id)
         ][:_N_LONGEST],
-        "training": tokenizer.training,
+        "training": tokenizer.training_report,
     }
 
 

@@ -62,5 +62,5 @@ def run(args: argparse.Namespace) -> None:
     )
     tokenizer.save(args.output)
     if not args.quiet:
-        n_bytes = tokenizer.training["n_bytes"]
+        n_bytes = tokenizer.training_report["n_bytes"]
         streams.say(f"{args.output}: {tokenizer.vocab_size:,} tokens, learned from {n_bytes:,} bytes")
