@@ -56,8 +56,8 @@ def count(
     crew = _Crew(lambda: PieceCounter(splitter, spill=spill, limit=limit), special)
     try:
         crew.count(_batches(documents, may_cut=may_cut), n_threads - 1, report)
-        report(crew.n_bytes)
-        counters = crew.counters
+        n_bytes, counters = crew.n_bytes, crew.counters
+        report(n_bytes)
         if spill is not None and spill.is_used():
             for counter in counters:
                 spill(counter)
@@ -68,7 +68,7 @@ def count(
                 if counter is not total:
                     total.add_table(counter, behind=False)
         total.finish()
-        return total, crew.n_bytes
+        return total, n_bytes
     finally:
         if spill is not None:
             spill.close()

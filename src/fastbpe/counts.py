@@ -70,7 +70,12 @@ class PieceCounts(Mapping[bytes, int]):
 
     @classmethod
     def _of(
-        cls, table: PieceCounter, pattern: Pattern, special_tokens: tuple[str, ...], n_bytes: int, n_skipped: int = 0
+        cls,
+        table: PieceCounter,
+        pattern: Pattern,
+        special_tokens: tuple[str, ...],
+        n_bytes: int,
+        n_skipped: int = 0,
     ) -> PieceCounts:
         made = cls.__new__(cls)
         made._set(table, pattern, special_tokens, n_bytes, n_skipped)
@@ -256,9 +261,7 @@ class Reading:
             raise ValueError(f"max_memory_bytes={self.max_memory_bytes}: give 1 or more, or None")
         for name, choices in (("on_error", ("raise", "skip")), ("errors", ("strict", "replace"))):
             if getattr(self, name) not in choices:
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r}: choose one of {', '.join(map(repr, choices))}"
-                )
+                raise ValueError(f"{name}={getattr(self, name)!r}: choose one of {', '.join(map(repr, choices))}")
 
     def named(self) -> str:
         """The options that are not as they are if nobody gives them."""

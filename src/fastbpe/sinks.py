@@ -230,7 +230,9 @@ def require_parquet(out: str | os.PathLike[str]) -> Any:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise ImportError(f"{os.fspath(out)}: parquet files need pyarrow: pip install 'fastbpe[parquet]'") from None
+        raise ImportError(
+            f"{os.fspath(out)}: parquet files need pyarrow: pip install 'fastbpe[parquet]'"
+        ) from None
     return pyarrow
 
 

@@ -43,7 +43,12 @@ class Stretch(NamedTuple):
 
 
 def documents(
-    source: Source, *, field: str = "text", cut: Cut | None = None, skip: Skip | None = None, errors: str = "strict"
+    source: Source,
+    *,
+    field: str = "text",
+    cut: Cut | None = None,
+    skip: Skip | None = None,
+    errors: str = "strict",
 ) -> Iterator[Document]:
     """The documents of a source, one after another; long txt files come in parts, cut at places that `cut` allows.
 

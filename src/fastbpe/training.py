@@ -121,7 +121,9 @@ def train(
     return Tokenizer(beginning.extended(merges, config, report))
 
 
-def _counted(source: Source | PieceCounts, config: ByteConfig, reporter: Reporter, reading: Reading) -> PieceCounts:
+def _counted(
+    source: Source | PieceCounts, config: ByteConfig, reporter: Reporter, reading: Reading
+) -> PieceCounts:
     """The pieces of a source, or those that were counted before, if that was done as config says."""
     if isinstance(source, PieceCounts):
         source.check_made_by(config.pattern, config.special_tokens)

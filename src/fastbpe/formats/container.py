@@ -78,7 +78,9 @@ def unpack(
     return header, _read_sections(header["sections"], view, tables_at, where)
 
 
-def check_sections(sections: Mapping[str, object], needed: set[str], where: str, also: set[str] = frozenset()) -> None:  # type: ignore[assignment]
+def check_sections(
+    sections: Mapping[str, object], needed: set[str], where: str, also: set[str] = frozenset()
+) -> None:  # type: ignore[assignment]
     """Refuse a file that has not all the sections needed, or others than those and `also`."""
     missing, unknown = needed - sections.keys(), sections.keys() - needed - also
     if missing or unknown:
