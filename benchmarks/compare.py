@@ -3,6 +3,7 @@
     python benchmarks/compare.py encode|decode|short|batch|count|files [--cold] [--vocab cl100k] [--text english]
         [--peers tiktoken,gigatoken] [--threads N] [--rounds 5] [--json FILE] [--plot FILE]
     python benchmarks/compare.py train [--vocab-size 32000] [--pattern gpt2] [--text english] …
+    python benchmarks/compare.py grown [--text FILE] [--n-bytes 1000000000] [--vocab-size 32000]
     python benchmarks/compare.py split [--pattern cl100k] [--text FILE]...
 
 Outputs are compared before anything is timed: a peer whose ids are not tiktoken's is named and not timed. Rounds
@@ -19,6 +20,7 @@ import argparse
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -68,13 +70,20 @@ def _parser() -> argparse.ArgumentParser:
     split.add_argument("--json", type=Path, help="write the figures there too")
     split.set_defaults(run=_split, threads=1)
     train = commands.add_parser("train", help="learning a vocabulary, every run in a fresh process")
-    train.add_argument("--vocab-size", type=int, default=32_000)
+    train.add_argument("--vocab-size", type=int, help="default: the rows with a bar, each with its text and size")
     train.add_argument(
         "--pattern", default="gpt2", choices=_single_patterns(), help="the one that all trainers have"
     )
     train.add_argument("--peers", type=_trainers, default=list(TRAINERS), help="names, joined by semicolons")
     _add_text(train, rounds=3)
     train.set_defaults(run=_train, workload="train")
+    grown = commands.add_parser(
+        "grown", help="learning from a large file, grown from a corpus, and from a tenth of it"
+    )
+    grown.add_argument("--vocab-size", type=int, default=32_000)
+    grown.add_argument("--pattern", default="gpt2", choices=_single_patterns())
+    _add_text(grown, rounds=3)
+    grown.set_defaults(run=_grown, workload="grown")
     _add_workers(commands)
     return parser
 
@@ -93,6 +102,7 @@ def _add_workers(commands: Any) -> None:
     train.add_argument("path", type=Path)
     train.add_argument("vocab_size", type=int)
     train.add_argument("pattern")
+    train.add_argument("--from-file", action="store_true")
     _add_threads(train)
     train.set_defaults(run=_train_work)
 
@@ -124,14 +134,37 @@ def _compare(chosen: argparse.Namespace) -> int:
 def _train(chosen: argparse.Namespace) -> int:
     from trainings import compare_training
 
-    text = texts.read(chosen.text, chosen.n_bytes)
-    return _reported(
-        chosen,
-        f"{chosen.vocab_size} ids",
-        lambda: compare_training(
-            chosen.peers, text, chosen.vocab_size, chosen.pattern, chosen.threads, chosen.rounds
-        ),
-    )
+    rows = [("english", 30_000_000, 32_000), ("english+multilingual", texts.ALL, 100_000)]
+    if chosen.vocab_size is not None or chosen.text != "english" or chosen.n_bytes is not None:
+        rows = [(chosen.text, chosen.n_bytes, chosen.vocab_size or 32_000)]
+
+    def measure() -> list[dict[str, Any]]:
+        results = []
+        for name, n_bytes, vocab_size in rows:
+            text = texts.read(name, n_bytes)
+            print(f"\n{name}:")
+            results += compare_training(
+                chosen.peers, text, vocab_size, chosen.pattern, chosen.threads, chosen.rounds
+            )
+        return results
+
+    return _reported(chosen, f"{', '.join(str(row[2]) for row in rows)} ids", measure)
+
+
+def _grown(chosen: argparse.Namespace) -> int:
+    from grow import grow
+    from trainings import compare_growth
+
+    def measure() -> list[dict[str, Any]]:
+        with tempfile.TemporaryDirectory(prefix="fastbpe-bench-") as folder:
+            path = Path(chosen.text)
+            if chosen.text in texts.NAMES:
+                path = Path(folder) / "grown.txt"
+                with path.open("wb") as file:
+                    file.writelines(grow(texts.read(chosen.text, texts.ALL), chosen.n_bytes or 1_000_000_000))
+            return compare_growth(path, chosen.vocab_size, chosen.pattern, chosen.threads, chosen.rounds)
+
+    return _reported(chosen, f"{chosen.vocab_size} ids", measure)
 
 
 def _reported(chosen: argparse.Namespace, what: str, measure: Callable[[], list[dict[str, Any]]]) -> int:
@@ -183,7 +216,7 @@ def _cold(chosen: argparse.Namespace, vocabulary: Vocabulary) -> list[dict[str, 
 def _train_work(chosen: argparse.Namespace) -> int:
     from trainings import work
 
-    work(chosen.name, chosen.path, chosen.vocab_size, chosen.pattern)
+    work(chosen.name, chosen.path, chosen.vocab_size, chosen.pattern, from_file=chosen.from_file)
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import sysconfig
 from pathlib import Path
 
@@ -11,10 +12,16 @@ DATA = Path(os.environ.get("FASTBPE_DATA", Path(__file__).resolve().parents[2] /
 # Name → file of the corpus, and how much of it is read.
 _CORPORA = {"english": ("english.txt", 20_000_000), "multilingual": ("multilingual.txt", 10_000_000)}
 NAMES = (*_CORPORA, "code")
+ALL = sys.maxsize
 
 
 def read(name_or_path: str, n_bytes: int | None = None) -> str:
-    """The first n_bytes of a text by its name (by default 20 MB, multilingual 10 MB), or of a UTF-8 file (all)."""
+    """The first n_bytes of a text by its name (by default 20 MB, multilingual 10 MB), or of a UTF-8 file (all).
+
+    Several joined by "+" are one after another, n_bytes of each.
+    """
+    if "+" in name_or_path and not Path(name_or_path).exists():
+        return "".join(read(name, n_bytes) for name in name_or_path.split("+"))
     if name_or_path == "code":
         return standard_library(n_bytes or 20_000_000)
     file, usual = _CORPORA.get(name_or_path, (None, None))
@@ -25,7 +32,7 @@ def read(name_or_path: str, n_bytes: int | None = None) -> str:
             "names, or the path of a UTF-8 file"
         )
     with open(path, "rb") as opened:
-        return opened.read(n_bytes or usual or -1).decode(errors="ignore")
+        return opened.read(min(n_bytes or usual or ALL, path.stat().st_size)).decode(errors="ignore")
 
 
 def standard_library(n_bytes: int) -> str:

@@ -1,6 +1,7 @@
 """Training, every run in a process of its own; what is learned is compared where the rule is the same.
 
-Texts are in memory, cut into documents, before the clock starts. Peak memory is what is above that (memory.py).
+Texts are in memory, cut into documents, before the clock starts; `compare_growth` has them read from their file
+meanwhile. Peak memory is what is above what was there before (memory.py).
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from report import print_notes, verdict
 DOCUMENT_BYTES = 10_000
 BAR, DREAM = 4, 8  # times the best peer that trains byte-level vocabularies
 MEMORY_BAR = 150_000_000  # bytes above the text
+GROWTH_BAR = 8  # times rustbpe, on a tenth of a grown text
+GROWTH_MEMORY_BAR = 2_000_000_000
 
 
 @dataclass
@@ -33,6 +36,7 @@ class Training:
     seconds: list[float] = field(default_factory=list)
     peak_bytes: list[int] = field(default_factory=list)
     cores: list[float] = field(default_factory=list)
+    phases: dict[str, list[float]] = field(default_factory=dict)  # seconds, of who tells
     tokens: str = ""  # digest of what was learned
     n_learned: int = 0
 
@@ -64,6 +68,8 @@ def _run(name: str, arguments: list[str], threads: int, found: dict[str, Trainin
     training = found.setdefault(name, Training(tokens=result["tokens"], n_learned=result["n_learned"]))
     training.seconds.append(result["seconds"])
     training.cores.append(result["cores"])
+    for phase, seconds in result["phases"].items():
+        training.phases.setdefault(phase, []).append(seconds)
     if result["peak_bytes"] is not None:
         training.peak_bytes.append(result["peak_bytes"])
 
@@ -78,7 +84,9 @@ def _compare(found: dict[str, Training], notes: dict[str, str]) -> None:
             del found[name]
 
 
-def _report(found: dict[str, Training], notes: dict[str, str], n_bytes: int, title: str) -> dict[str, Any]:
+def _report(
+    found: dict[str, Training], notes: dict[str, str], n_bytes: int, title: str, bar: int = BAR, dream: int = DREAM
+) -> dict[str, Any]:
     medians = {name: statistics.median(training.seconds) for name, training in found.items()}
     rivals = [s for name, s in medians.items() if not name.startswith("fastbpe") and TRAINERS[name][0]]
     ratio = min(rivals) / medians["fastbpe"] if rivals and "fastbpe" in medians else None
@@ -95,8 +103,12 @@ def _report(found: dict[str, Training], notes: dict[str, str], n_bytes: int, tit
             f"| {peak} | {f'ties: {rule}' if rule else 'another kind'} |"
         )
     print_notes(notes)
-    print(verdict(ratio, BAR, DREAM))
-    if "fastbpe" in found and found["fastbpe"].peak_bytes:
+    print(verdict(ratio, bar, dream))
+    for name in found:
+        if found[name].phases:
+            phases = {phase: statistics.median(runs) for phase, runs in found[name].phases.items()}
+            print(f"{name}: " + ", ".join(f"{phase} {seconds:.3f} s" for phase, seconds in phases.items()))
+    if bar == BAR and "fastbpe" in found and found["fastbpe"].peak_bytes:
         met = statistics.median(found["fastbpe"].peak_bytes) <= MEMORY_BAR
         print(f"memory: bar {MEMORY_BAR / 1e6:.0f} MB above the text: {'met' if met else 'missed'}")
     results = {
@@ -105,26 +117,58 @@ def _report(found: dict[str, Training], notes: dict[str, str], n_bytes: int, tit
             "seconds": training.seconds,
             "peak_bytes": training.peak_bytes,
             "cores": training.cores,
+            "phases": training.phases,
         }
         for name, training in found.items()
     }
-    return {"row": title, "n_bytes": n_bytes, "bar": BAR, "dream": DREAM, "ratio": ratio, "notes": notes} | {
+    return {"row": title, "n_bytes": n_bytes, "bar": bar, "dream": dream, "ratio": ratio, "notes": notes} | {
         "results": results
     }
 
 
-def work(name: str, path: Path, vocab_size: int, pattern: str) -> None:
+def compare_growth(path: Path, vocab_size: int, pattern: str, threads: int, rounds: int) -> list[dict[str, Any]]:
+    """Train on a large file and on a tenth of it, rustbpe on the tenth alone; print time and memory of each."""
+    notes: dict[str, str] = {}
+    n_bytes = path.stat().st_size
+    found: dict[str, dict[str, Training]] = {"whole": {}, "tenth": {}}
+    with tempfile.TemporaryDirectory(prefix="fastbpe-bench-") as folder:
+        part = Path(folder) / "tenth.txt"
+        with path.open("rb") as whole:
+            part.write_bytes(whole.read(n_bytes // 10).decode(errors="ignore").encode())
+        runs = [("tenth", "fastbpe", part), ("tenth", "rustbpe", part), ("whole", "fastbpe", path)]
+        for number in range(rounds):
+            for what, name, file in runs[number % 3 :] + runs[: number % 3]:
+                arguments = ["train-worker", name, str(file), str(vocab_size), pattern, "--from-file"]
+                _run(name, arguments, threads, found[what], notes)
+    _compare(found["tenth"], notes)
+    results = [
+        _report(
+            found["tenth"], notes, n_bytes // 10, "a tenth of the text, from its file", GROWTH_BAR, GROWTH_BAR
+        ),
+        _report(found["whole"], {}, n_bytes, "the whole text, from its file", GROWTH_BAR, GROWTH_BAR),
+    ]
+    if all("fastbpe" in trainings for trainings in found.values()):
+        whole, tenth = (found[what]["fastbpe"] for what in ("whole", "tenth"))
+        ratio = statistics.median(whole.seconds) / statistics.median(tenth.seconds) / 10
+        print(f"time per byte, whole by tenth: {ratio:.2f} (bar 1: {'met' if ratio <= 1 else 'missed'})")
+        if whole.peak_bytes:
+            met = statistics.median(whole.peak_bytes) < GROWTH_MEMORY_BAR
+            print(f"memory, whole: bar {GROWTH_MEMORY_BAR / 1e6:,.0f} MB: {'met' if met else 'missed'}")
+    return results
+
+
+def work(name: str, path: Path, vocab_size: int, pattern: str, *, from_file: bool) -> None:
     """What a process of its own does: train once, print one line of JSON."""
-    documents = documents_of(path, DOCUMENT_BYTES)
+    documents = path if from_file else documents_of(path, DOCUMENT_BYTES)
     try:
         resident = reset_peak()
         busy, started = time.process_time(), time.perf_counter()
-        tokens = TRAINERS[name][1](documents, vocab_size, pattern)
+        tokens, phases = TRAINERS[name][1](documents, vocab_size, pattern)
         seconds, busy = time.perf_counter() - started, time.process_time() - busy
         peak = peak_above(resident)
     except (ImportError, Unsupported) as reason:
         print(json.dumps({"note": str(reason)}))
         return
     digest = hashlib.sha256(b"".join(len(token).to_bytes(4, "little") + token for token in tokens)).hexdigest()
-    result = {"seconds": seconds, "cores": busy / seconds, "peak_bytes": peak}
+    result = {"seconds": seconds, "cores": busy / seconds, "peak_bytes": peak, "phases": phases}
     print(json.dumps({**result, "tokens": digest, "n_learned": len(tokens)}))

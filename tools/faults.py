@@ -29,6 +29,9 @@ from typing import Any
 
 import fastbpe
 from fastbpe import Tokenizer
+from fastbpe._core.counter import PieceCounter
+from fastbpe._core.learner import Learner
+from fastbpe._core.splitter import Splitter
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("FASTBPE_DATA", ROOT.parent / "shared" / "data"))
@@ -135,7 +138,13 @@ def interrupts(tokenizers: dict[str, Tokenizer]) -> list[str]:
     lines = [noise("abcdefgh   ", 100) for _ in range(20_000)] * 40
     ids = [t.encode(line) for line in lines[:1000]] * 1000
     uncut = "x1." * 20_000_000
+    counter = PieceCounter(Splitter())
+    for _ in range(1_000_000):
+        counter.add_piece(random.randbytes(20), 1)
+    learners = {n: Learner(counter, max_ids=1_000_000) for n in (1, 2, 4)}
     calls: dict[str, Callable[[int], Any]] = {
+        "Learner": lambda n: Learner(counter, max_ids=1_000_000),
+        "Learner.learn": lambda n: learners[n].learn(),
         "encode": lambda n: t.encode("some words " * 10_000_000, num_threads=n),
         "encode without a cut": lambda n: t.encode(uncut, num_threads=n),
         "encode of one piece": lambda n: unsplit.encode("ab" * 4_000_000, num_threads=n),

@@ -1,4 +1,4 @@
-"""Trainers: documents and a split pattern → learned tokens in order, the 256 bytes left out.
+"""Trainers: documents and a split pattern → learned tokens in order, the 256 bytes left out; seconds a phase.
 
 Each has the name of the rule by which it chooses between pairs that occur equally often, in fastbpe's words:
 trainers of one rule must learn the same. None: another kind of vocabulary, with which nothing here compares.
@@ -7,49 +7,80 @@ trainers of one rule must learn the same. None: another kind of vocabulary, with
 from __future__ import annotations
 
 import json
+import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from fastbpe._reference import STAND_IN_ORDER
 from peers import Unsupported
 from peers.splitters import for_oniguruma, text_of
 
-Train = Callable[[list[str], int, str], list[bytes]]
+
+class Learned(NamedTuple):
+    """Tokens in order, and how long each phase took, for a trainer that tells."""
+
+    tokens: list[bytes]
+    phases: dict[str, float]
+
+
+#: Documents, or a file that is one, and the size of the vocabulary, and the name of the pattern.
+Train = Callable[["list[str] | Path", int, str], Learned]
 
 SEPARATOR = "\x00"  # between documents, for who reads files only; in no text that anybody trains on
 
 
 def _fastbpe(ties: str) -> Train:
-    def train(documents: list[str], vocab_size: int, pattern_name: str) -> list[bytes]:
+    def train(documents: list[str] | Path, vocab_size: int, pattern_name: str) -> Learned:
         import fastbpe
 
+        began: dict[str, float] = {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", fastbpe.TrainingWarning)
             tokenizer = fastbpe.train(
-                documents, vocab_size=vocab_size, pattern=pattern_name, ties=ties, progress=False
+                documents,
+                vocab_size=vocab_size,
+                pattern=pattern_name,
+                ties=ties,
+                progress=lambda phase, done, total: began.setdefault(phase, time.perf_counter()),
             )
-        return tokenizer.vocab[256:]
+        began["end"] = time.perf_counter()
+        phases = {
+            name: end - start for (name, start), end in zip(began.items(), [*began.values()][1:], strict=False)
+        }
+        return Learned(tokenizer.vocab[256:], phases)
 
     return train
 
 
-def _rustbpe(documents: list[str], vocab_size: int, pattern_name: str) -> list[bytes]:
+def _rustbpe(documents: list[str] | Path, vocab_size: int, pattern_name: str) -> Learned:
     import rustbpe
 
     tokenizer = rustbpe.Tokenizer()
-    tokenizer.train_from_iterator(iter(documents), vocab_size, pattern=text_of(pattern_name))
-    return [bytes(token) for token, _ in sorted(tokenizer.get_mergeable_ranks(), key=lambda item: item[1])][256:]
+    tokenizer.train_from_iterator(_parts(documents), vocab_size, pattern=text_of(pattern_name))
+    ranked = sorted(tokenizer.get_mergeable_ranks(), key=lambda item: item[1])
+    return Learned([bytes(token) for token, _ in ranked][256:], {})
 
 
-def _bpeasy(documents: list[str], vocab_size: int, pattern_name: str) -> list[bytes]:
+def _parts(documents: list[str] | Path) -> Iterator[str]:
+    """Documents, or those of a file, a megabyte at a time."""
+    if not isinstance(documents, Path):
+        yield from documents
+        return
+    with documents.open(encoding="utf-8", newline="") as file:
+        while part := file.read(1 << 20):
+            yield part
+
+
+def _bpeasy(documents: list[str] | Path, vocab_size: int, pattern_name: str) -> Learned:
     import bpeasy
 
-    ranks = bpeasy.train_bpe(iter(documents), text_of(pattern_name), 1 << 20, vocab_size)
-    return sorted(ranks, key=ranks.__getitem__)[256:]
+    ranks = bpeasy.train_bpe(_parts(documents), text_of(pattern_name), 1 << 20, vocab_size)
+    return Learned(sorted(ranks, key=ranks.__getitem__)[256:], {})
 
 
-def _tokenizers(documents: list[str], vocab_size: int, pattern_name: str) -> list[bytes]:
+def _tokenizers(documents: list[str] | Path, vocab_size: int, pattern_name: str) -> Learned:
     from tokenizers import Regex, Tokenizer, models, pre_tokenizers, trainers
 
     byte_level = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
@@ -60,34 +91,34 @@ def _tokenizers(documents: list[str], vocab_size: int, pattern_name: str) -> lis
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size, initial_alphabet=alphabet, special_tokens=[], show_progress=False
     )
-    tokenizer.train_from_iterator(documents, trainer)
+    tokenizer.train_from_iterator(_parts(documents), trainer)
     byte_of = dict(zip(alphabet, STAND_IN_ORDER, strict=True))
     merges = json.loads(tokenizer.to_str())["model"]["merges"]
-    return [bytes(byte_of[character] for part in pair for character in part) for pair in merges]
+    return Learned([bytes(byte_of[character] for part in pair for character in part) for pair in merges], {})
 
 
-def _gigatoken(documents: list[str], vocab_size: int, pattern_name: str) -> list[bytes]:
+def _gigatoken(documents: list[str] | Path, vocab_size: int, pattern_name: str) -> Learned:
     import gigatoken
 
     if pattern_name != "gpt2":
         raise Unsupported("trains with the gpt2 pattern only")
     vocab, _ = gigatoken.train_bpe(
-        SEPARATOR.join(documents).encode(), vocab_size, [], "raw_token_ids", SEPARATOR.encode()
+        SEPARATOR.join(_parts(documents)).encode(), vocab_size, [], "raw_token_ids", SEPARATOR.encode()
     )
-    return [vocab[token_id] for token_id in sorted(vocab)][256:]
+    return Learned([vocab[token_id] for token_id in sorted(vocab)][256:], {})
 
 
-def _sentencepiece(documents: list[str], vocab_size: int, pattern_name: str) -> list[bytes]:
+def _sentencepiece(documents: list[str] | Path, vocab_size: int, pattern_name: str) -> Learned:
     import io
 
     import sentencepiece
 
     model = io.BytesIO()
-    lines = (line for document in documents for line in document.splitlines())
+    lines = (line for document in _parts(documents) for line in document.splitlines())
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=lines, model_writer=model, vocab_size=vocab_size, model_type="bpe", minloglevel=2
     )
-    return [bytes(model.getbuffer())]
+    return Learned([bytes(model.getbuffer())], {})
 
 
 #: Name → the rule, and what trains.

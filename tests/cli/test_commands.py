@@ -64,6 +64,23 @@ class TestTrain:
         assert fastbpe.load(tmp_path / "a.fbpe").vocab_size == 270
         assert os.listdir(tmp_path) == ["a.fbpe"]
 
+    def test_learns_more_after_another(self, run, text, tmp_path):
+        base = fastbpe.train(text, vocab_size=265, special_tokens=["<|end|>"], pattern="gpt2")
+        base.save(tmp_path / "base.fbpe")
+        flags = ["--vocab-size", "270", "--base", tmp_path / "base.fbpe", "--base-special", "end"]
+        done = run("train", "-o", tmp_path / "a.fbpe", *flags, stdin=b"new news newest")
+        assert (done.status, done.err) == (0, "")
+        made = fastbpe.load(tmp_path / "a.fbpe")
+        assert made == fastbpe.train(["new news newest"], vocab_size=270, base=base, base_special="end")
+        assert made.special_tokens == {"<|end|>": 269}
+
+    def test_learns_more_after_a_tiktoken_file(self, run, text, tmp_path):
+        base = fastbpe.train(text, vocab_size=265, pattern="gpt2")
+        base.export(tmp_path / "base.tiktoken", format="tiktoken")
+        flags = ["--vocab-size", "270", "--base", tmp_path / "base.tiktoken", "--pattern", "gpt2"]
+        assert run("train", text, "-o", tmp_path / "a.fbpe", *flags).status == 0
+        assert fastbpe.load(tmp_path / "a.fbpe") == fastbpe.train(text, vocab_size=270, pattern="gpt2")
+
     def test_warns_in_one_line(self, run, tmp_path):
         done = run("train", "-o", tmp_path / "a.fbpe", "--vocab-size", "999", stdin=b"aa")
         assert done.status == 0

@@ -141,6 +141,34 @@ check()
     assert run_python(BEGIN + code, str(n)) == "interrupted\n" * 8
 
 
+def test_ctrl_c_ends_training_in_every_phase() -> None:
+    """Laying out and merging. (How soon: tools/faults.py.)"""
+    code = """
+import random
+from fastbpe._core.counter import PieceCounter
+from fastbpe._core.learner import Learner
+from fastbpe._core.splitter import Splitter
+signal.alarm(100)
+counter = PieceCounter(Splitter())
+words = random.Random(0).randbytes(20_000_000)
+for at in range(0, len(words), 10):
+    counter.add_piece(words[at : at + 10], 1)
+run = "ab" * 10_000_000
+for call in (
+    lambda: Learner(counter, max_ids=1_000_000),
+    lambda: Learner(counter, max_ids=1_000_000).learn(),
+    lambda: fastbpe.train([run] * 20, vocab_size=300, pattern=None, progress=False),
+):
+    threading.Timer(0.01, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    try:
+        while True:
+            call()
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+    assert run_python(BEGIN + code) == "interrupted\n" * 3
+
+
 def test_ctrl_c_at_any_moment() -> None:
     """A hundred times: in the pool, in jobs, while waiting, while ids are copied."""
     code = """

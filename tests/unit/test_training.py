@@ -3,6 +3,8 @@
 import gzip
 import json
 import random
+import re
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -265,7 +267,61 @@ def test_progress_bars_are_shown_on_request_only(capsys: pytest.CaptureFixture[s
     assert "learning" in err
 
 
+def test_a_function_is_told_of_progress() -> None:
+    seen: list[tuple[str, int, int | None]] = []
+    text = standard_library(100_000)
+    fastbpe.train([text], vocab_size=300, progress=lambda *told: seen.append(told))
+    phases = list(dict.fromkeys(phase for phase, _, _ in seen))
+    assert phases == ["counting", "learning"]
+    for phase, end in (("counting", len(text.encode())), ("learning", 44)):
+        done = [n for name, n, _ in seen if name == phase]
+        assert (done[0], done[-1]) == (0, end)
+        assert done == sorted(done)
+    assert {total for name, _, total in seen if name == "learning"} == {44}
+
+
+@pytest.mark.parametrize("when", ["counting", "learning"])
+def test_an_error_of_the_function_ends_training(when: str) -> None:
+    def tell(phase: str, done: int, total: int | None) -> None:
+        if phase == when:
+            raise LookupError(phase)
+
+    with pytest.raises(LookupError, match=when):
+        fastbpe.train(["abc"], vocab_size=258, progress=tell)
+
+
+def test_progress_that_is_none() -> None:
+    with pytest.raises(TypeError, match="progress must be True, False, None or a function, not int"):
+        fastbpe.train(["abc"], vocab_size=258, progress=1)  # type: ignore[arg-type]
+
+
+def test_a_summary_is_shown_with_the_bars(capsys: pytest.CaptureFixture[str]) -> None:
+    fastbpe.train(["abc abc"], vocab_size=258, progress=True)
+    lines = capsys.readouterr().err.splitlines()
+    assert any(re.fullmatch(r"counting: 7 bytes, 2 pieces, 2 distinct, \d+\.\d\d s", line) for line in lines)
+    assert any(re.fullmatch(r"learning: 2 merges, \d+\.\d\d s", line) for line in lines)
+    assert any(re.fullmatch(r"peak memory: [\d,]+ MB", line) for line in lines) or sys.platform == "win32"
+
+
+def test_an_interrupted_learner_is_not_used_again() -> None:
+    learner = Learner(counted({b"abcd": 1}), max_ids=300)
+
+    def interrupt(n_ids: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        learner.learn(interrupt)
+    with pytest.raises(RuntimeError, match="make another"):
+        learner.learn()
+
+
 # Determinism
+
+
+def test_the_same_training_twice_gives_the_same_file(tmp_path: Path) -> None:
+    for name in ("a.fbpe", "b.fbpe"):
+        fastbpe.train([standard_library(20_000)], vocab_size=300, progress=name == "b.fbpe").save(tmp_path / name)
+    assert (tmp_path / "a.fbpe").read_bytes() == (tmp_path / "b.fbpe").read_bytes()
 
 
 @pytest.mark.parametrize("ties", ["pair", "huggingface"])
@@ -541,5 +597,8 @@ def test_what_was_asked_and_found_is_told() -> None:
     assert list(tokenizer.training_report["special_tokens"]) == ["<s>"]
 
 
-def test_the_largest_vocabulary_costs_no_more_than_its_arrays() -> None:
+def test_ten_million_ids_of_a_small_text_cost_what_the_text_does() -> None:
     assert learned({b"abc": 1}, (1 << 24) - 256) == [(97, 98), (256, 99)]
+    with pytest.warns(TrainingWarning, match="the vocabulary has 258 entries, not the 10000000 asked for"):
+        tokenizer = fastbpe.train(["abc"], vocab_size=10_000_000, progress=False)
+    assert tokenizer.n_vocab == 258

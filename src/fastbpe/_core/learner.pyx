@@ -46,7 +46,7 @@ cdef enum:
     NEAR = 12  # and the counts of whose neighbours, once the cells are there
     BLOCK = 1 << 19  # occurrences: the arena grows by 4 MB
 
-cdef const size_t WORK_PER_LOOK = 2_000_000  # occurrences between two looks at signals and progress
+cdef const size_t WORK_PER_LOOK = 500_000  # occurrences and pairs between two looks at signals and progress
 
 
 cdef struct Cell:
@@ -416,6 +416,7 @@ cdef class Learner:
         cdef uint32_t pair, following
         while True:
             while self._n_heap:
+                self._worked(1)
                 top = self._pop()
                 if self._state.counts[top.pair] != top.count or (
                     self._ties_first and self._key(top.pair) != top.key
@@ -431,6 +432,7 @@ cdef class Learner:
                 following = self._state.pairs[pair].next
                 self._offer(pair)
                 pair = following
+                self._worked(1)
 
     cdef bint _is_new(self, uint32_t pair) except -1 nogil:
         """Whether no token, of the base or learned, has the bytes that a pair would make."""
@@ -469,7 +471,9 @@ cdef class Learner:
         for k in range(self._state.n_pending):
             pending = &self._state.pending[k]
             _place(&self._state, pending.pair, pending.occurrence.at, pending.occurrence.piece)
+            self._worked(1)
         self._offer_from(first_new)
+        self._worked(self._state.n_pairs - first_new + 1)
         return 0
 
     cdef int _learn(self) except -1 nogil:
@@ -488,14 +492,14 @@ cdef class Learner:
             self._state.length[self._n_ids] = self._state.length[pair.left] + self._state.length[pair.right]
             self._n_ids += 1
             self._merge(best, self._n_ids - 1)
-            self._worked(1)
         return 0
 
-    cdef int _worked(self, size_t n) except -1 nogil:
+    cdef inline int _worked(self, size_t n) except -1 nogil:
         """Look at signals and tell of progress, now and then."""
         self._work += n
-        if self._work < WORK_PER_LOOK:
-            return 0
+        return self._look() if self._work >= WORK_PER_LOOK else 0
+
+    cdef int _look(self) except -1 nogil:
         self._work = 0
         with gil:
             PyErr_CheckSignals()

@@ -25,7 +25,7 @@ examples:
 _N_LONGEST = 5
 _N_SPECIAL = 12  # shown to a person; --json has them all
 _N_SHOWN = 60  # characters of a token
-_SHOWN_ELSEWHERE = ("pattern", "special_tokens")
+_SHOWN_ELSEWHERE = ("pattern", "special_tokens", "n_merges")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 from fastbpe.cli import streams
 from fastbpe.config import TIES
+from fastbpe.extending import BASE_SPECIAL
+from fastbpe.tokenizer import load
 from fastbpe.training import train
 
 SUMMARY = "learn a tokenizer from text"
@@ -23,8 +25,10 @@ examples:
   words.fbpe: 260 tokens, learned from 17 bytes
   $ cat words.txt | fastbpe train -o gpt2like.fbpe --vocab-size 261 --pattern gpt2 --special '<|end|>'
   gpt2like.fbpe: 261 tokens, learned from 17 bytes
+  $ printf 'slow slower\n' | fastbpe train -o more.fbpe --vocab-size 262 --base words.fbpe
+  more.fbpe: 262 tokens, learned from 12 bytes
 """
-_OPTIONS = ("pattern", "ties", "min_count", "max_token_bytes")
+_OPTIONS = ("pattern", "ties", "min_count", "max_token_bytes", "base_special")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,6 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--ties", choices=TIES, help="which of two equally frequent pairs is merged first (default: pair)")
     add("--min-count", metavar="N", type=int, help="do not merge a pair that occurs less often (default: 1)")
     add("--max-token-bytes", metavar="N", type=int, help="make no longer token (default: no limit)")
+    add("--base", metavar="MODEL", help="learn more merges after this tokenizer's, which keep their ids")
+    add("--base-special", choices=BASE_SPECIAL, help="where its special tokens go (default: keep)")
     add("--quiet", action="store_true", help="no progress bar and no summary")
 
 
@@ -53,6 +59,8 @@ def run(args: argparse.Namespace) -> None:
     # Paths, not str: a str that names no file would be taken for a document.
     sources = [streams.read(name) if name == streams.STDIN else Path(name) for name in args.files]
     options: dict[str, Any] = {name: getattr(args, name) for name in _OPTIONS}
+    if args.base is not None:  # a .tiktoken file does not hold its pattern
+        options["base"] = load(Path(args.base), pattern=options.pop("pattern"))
     tokenizer = train(
         sources or [streams.read(streams.STDIN)],
         vocab_size=args.vocab_size,
