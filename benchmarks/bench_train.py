@@ -7,12 +7,28 @@ from typing import Any
 import pytest
 
 import fastbpe
+from data import data_file
 from fastbpe._core.counter import PieceCounter
 from fastbpe._core.learner import Learner
 
 
 def bench_count_pieces(benchmark: Any, tokenizer: fastbpe.Tokenizer, text: str) -> None:
+    """Counting alone, in one thread, from nothing."""
+    n_bytes = PieceCounter(tokenizer._splitter).add_text(text)
     benchmark(lambda: PieceCounter(tokenizer._splitter).add_text(text))
+    benchmark.extra_info["MB/s"] = round(n_bytes / benchmark.stats.stats.min / 1e6)
+
+
+@pytest.mark.parametrize("max_memory_bytes", [None, 1 << 22], ids=["in memory", "spilled"])
+@pytest.mark.parametrize("num_threads", [1, 2])
+@pytest.mark.parametrize("kind", ["english.txt", "multilingual.txt", "english.jsonl"])
+def bench_count_file(benchmark: Any, kind: str, num_threads: int, max_memory_bytes: int | None) -> None:
+    """Reading and counting a file of the shared data; MB/s is for all threads together."""
+    path = data_file("corpus", kind)
+    options: dict[str, Any] = {"num_threads": num_threads, "max_memory_bytes": max_memory_bytes, "progress": False}
+    n_bytes = fastbpe.count_pieces(path, **options).n_bytes
+    benchmark.pedantic(lambda: fastbpe.count_pieces(path, **options), rounds=5, warmup_rounds=1)
+    benchmark.extra_info["MB/s"] = round(n_bytes / benchmark.stats.stats.min / 1e6)
 
 
 @pytest.mark.parametrize("ties_first", [False, True], ids=["pair", "first"])

@@ -44,7 +44,7 @@ def count(
     max_memory_bytes: int | None = None,
     report: Callable[[int], object] = lambda n_bytes: None,
 ) -> tuple[PieceCounter, int]:
-    """The pieces of all documents, the same for any number of threads, in order of first appearance; and the bytes.
+    """The pieces of all documents, in the same order of first appearance for any number of threads; and the bytes.
 
     max_memory_bytes: what the tables may take; what is more goes to temporary files. report: told now and then how
     many bytes are counted.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import IO, Any, SupportsIndex
 
 from fastbpe import formats
 from fastbpe._core.counter import PieceCounter
+from fastbpe._core.records import add_tables, tables_of
 from fastbpe._core.splitter import Splitter
 from fastbpe._core.text import to_utf8
 from fastbpe.config import check_special_tokens
@@ -30,9 +31,9 @@ _ROWS = 1 << 16  # of a parquet file, written at a time
 class PieceCounts(Mapping[bytes, int]):
     """Distinct pieces of text and how often each occurs: a mapping from bytes to int that never changes.
 
-    Made by `count_pieces`, or from pieces that were counted elsewhere. Counts of the same pattern and special tokens
-    add up: `a + b` holds what text a and text b hold together, and `sum(shards)` works. Pieces come in order of
-    first appearance, which `ties="first"` asks for; equality does not look at the order.
+    Made by `count_pieces`, or from pieces that were counted elsewhere. Counts of the same pattern and special
+    tokens add up: `a + b` holds what text a and text b hold together, and `sum(shards)` works. Pieces come in
+    order of first appearance, which `ties="first"` asks for; equality does not look at the order.
 
     Args:
         counts: piece (bytes, or str as UTF-8) to count, or pairs of them; a piece given twice is counted twice.
@@ -60,13 +61,11 @@ class PieceCounts(Mapping[bytes, int]):
         for piece, number in items:
             _add(table, piece, number)
         table.finish()
-        self._set(table, resolve_pattern(pattern)[1], check_special_tokens(special_tokens), table.total()[1], 0)
-
-    def _set(
-        self, table: PieceCounter, pattern: Pattern, special_tokens: tuple[str, ...], n_bytes: int, n_skipped: int
-    ) -> None:
-        self._table, self._pattern, self._special_tokens = table, pattern, special_tokens
-        self._n_bytes, self._n_skipped = n_bytes, n_skipped
+        self._table = table
+        self._pattern = resolve_pattern(pattern)[1]
+        self._special_tokens = check_special_tokens(special_tokens)
+        self._n_bytes = table.total()[1]
+        self._n_skipped = self._n_pruned = 0
 
     @classmethod
     def _of(
@@ -76,9 +75,11 @@ class PieceCounts(Mapping[bytes, int]):
         special_tokens: tuple[str, ...],
         n_bytes: int,
         n_skipped: int = 0,
+        n_pruned: int = 0,
     ) -> PieceCounts:
         made = cls.__new__(cls)
-        made._set(table, pattern, special_tokens, n_bytes, n_skipped)
+        made._table, made._pattern, made._special_tokens = table, pattern, special_tokens
+        made._n_bytes, made._n_skipped, made._n_pruned = n_bytes, n_skipped, n_pruned
         return made
 
     @property
@@ -105,6 +106,11 @@ class PieceCounts(Mapping[bytes, int]):
     def n_skipped(self) -> int:
         """The documents that could not be read and were left out, as on_error="skip" asks for."""
         return self._n_skipped
+
+    @property
+    def n_pruned(self) -> int:
+        """The pieces, each as often as it occurred, that `pruned` has left out."""
+        return self._n_pruned
 
     def __len__(self) -> int:
         return len(self._table)
@@ -148,6 +154,29 @@ class PieceCounts(Mapping[bytes, int]):
         pattern = shown_pattern(self._pattern, 40)
         return f"<fastbpe.PieceCounts of {len(self):,} distinct pieces, pattern {pattern}>"
 
+    def pruned(self, min_count: int) -> PieceCounts:
+        """The pieces that occur so often or more; learning from them takes less memory, and is no longer exact.
+
+        Add up first: what is rare in each of many shards may be common in all.
+
+        >>> counts = PieceCounts({"low": 5, "lwo": 1}).pruned(2)
+        >>> dict(counts), counts.n_pruned
+        ({b'low': 5}, 1)
+        """
+        if _integer("min_count", min_count) < 1:
+            raise ValueError(f"min_count={min_count}: give 1 or more")
+        table = PieceCounter(Splitter())
+        n_dropped = 0
+        for piece, number in self._table.items():
+            if number >= min_count:
+                table.add_piece(piece, number)
+            else:
+                n_dropped += number
+        table.finish()
+        return PieceCounts._of(
+            table, self._pattern, self._special_tokens, self._n_bytes, self._n_skipped, self._n_pruned + n_dropped
+        )
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything into one file, whole or not at all; `PieceCounts.load` reads it."""
         formats.write(path, piece_counts.dump(self._plain()))
@@ -185,12 +214,19 @@ class PieceCounts(Mapping[bytes, int]):
         ):
             if mine != other:
                 raise TrainingError(
-                    f"the pieces were counted with the {name} {mine!r}, which do not go with {other!r}: count them "
-                    "anew, or leave the other out"
+                    f"the pieces were counted with the {name} {mine!r}, which do not go with {other!r}: count "
+                    "them anew, or leave the other out"
                 )
 
     def _plain(self) -> piece_counts.Counted:
-        return piece_counts.Counted(self._pattern, self._special_tokens, self._n_bytes, *self._table.tables())
+        return piece_counts.Counted(
+            self._pattern,
+            self._special_tokens,
+            self._n_bytes,
+            self._n_skipped,
+            self._n_pruned,
+            *tables_of(self._table),
+        )
 
 
 def count_pieces(
@@ -292,18 +328,23 @@ def counted(
     return PieceCounts._of(table, resolve_pattern(pattern)[1], special_tokens, n_read, len(skipped))
 
 
-def add(counts: Iterable[PieceCounts]) -> PieceCounts:
+def add(counts: Sequence[PieceCounts]) -> PieceCounts:
     """One after another."""
     first, *others = counts
     table = PieceCounter(Splitter())
     table.add_table(first._table)
-    n_bytes, n_skipped = first._n_bytes, first._n_skipped
     for other in others:
         other.check_made_by(first._pattern, first._special_tokens)
         table.add_table(other._table)
-        n_bytes, n_skipped = n_bytes + other._n_bytes, n_skipped + other._n_skipped
     table.finish()
-    return PieceCounts._of(table, first._pattern, first._special_tokens, n_bytes, n_skipped)
+    return PieceCounts._of(
+        table,
+        first._pattern,
+        first._special_tokens,
+        sum(each._n_bytes for each in counts),
+        sum(each._n_skipped for each in counts),
+        sum(each._n_pruned for each in counts),
+    )
 
 
 def _add(table: PieceCounter, piece: object, number: object) -> None:
@@ -329,11 +370,11 @@ def _integer(name: str, value: object) -> int:
 def _parse(data: Any, where: str) -> PieceCounts:
     counted = piece_counts.parse(data, where)
     table = PieceCounter(Splitter())
-    problem = table.add_tables(counted.pieces, counted.lengths, counted.counts)
+    problem = add_tables(table, counted.pieces, counted.lengths, counted.counts)
     if problem:
         raise FormatError(f"{where}: {problem}; get it again")
     table.finish()
-    return PieceCounts._of(table, counted.pattern, tuple(counted.special_tokens), counted.n_bytes)
+    return PieceCounts._of(table, counted.pattern, tuple(counted.special_tokens), *counted[2:5])
 
 
 def _unpickle(data: bytes) -> PieceCounts:

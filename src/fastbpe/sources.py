@@ -56,8 +56,9 @@ def documents(
     paths (os.PathLike; a list or tuple of str that all name files counts as paths). A txt file is one document, a
     jsonl file one a line, a parquet file one a row, under `field`.
 
-    skip: told of a line or row that holds no text, which is passed over; None: the error is raised. errors: "replace":
-    bytes that are not UTF-8 become U+FFFD; "strict": in files they are an error, given as bytes nobody looks at them.
+    skip: told of a line or row that holds no text, which is passed over; None: the error is raised. errors:
+    "replace": bytes that are not UTF-8 become U+FFFD; "strict": in files they are an error, and documents that
+    are bytes are not looked at.
     """
 
     def texts_of(item: Path_) -> Iterator[Document]:
@@ -147,8 +148,8 @@ def read(
 
     separator: what ends a document of a txt file, and belongs to none; b"\\n" also takes a "\\r" before it; None:
     the file is one document. field: where a line of jsonl or a row of parquet holds its text. cut: where a
-    document of a txt file may be cut; None: it is held whole. skip, errors: as for `documents`; offset is then that in
-    what errors="replace" makes of the file.
+    document of a txt file may be cut; None: it is held whole. skip, errors: as for `documents`; with
+    errors="replace", offsets are those in what is made of the file.
 
     Raises FormatError with file and place for what is not UTF-8, not JSON or not there.
     """

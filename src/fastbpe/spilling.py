@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from threading import Lock
 from typing import IO
 
 from fastbpe._core.counter import PieceCounter
 from fastbpe._core.pieces import PieceTable
+from fastbpe._core.records import add_records, write_parts
 from fastbpe._core.splitter import Splitter
 
 # Parts by the hash of a piece, not sorted runs: a part is added up in a table of its own, as fast as text is
@@ -30,7 +32,7 @@ class Spill:
     def __call__(self, table: PieceTable) -> None:
         """Put aside all that a table holds, and empty it."""
         with self._lock:
-            table.write_parts(_BITS, self._seed, self._write)
+            write_parts(table, _BITS, self._seed, self._write)
         table.clear()
 
     def total(self) -> PieceCounter:
@@ -42,7 +44,7 @@ class Spill:
                 rest = b""
                 while block := file.read(max(_BLOCK, len(rest))):
                     rest += block
-                    rest = rest[part.add_records(rest) :]
+                    rest = rest[add_records(part, rest) :]
             total.append(part)
             part.clear()
         return total
@@ -50,10 +52,8 @@ class Spill:
     def close(self) -> None:
         """Remove the files."""
         while self._files:
-            try:
+            with contextlib.suppress(OSError):  # what was still to be written found no room: nobody needs it
                 self._files.popitem()[1].close()
-            except OSError:  # what was still to be written found no room: nobody needs it
-                pass
 
     def is_used(self) -> bool:
         """Whether anything was put aside."""
@@ -64,12 +64,12 @@ class Spill:
 
         try:
             if part not in self._files:
-                self._files[part] = tempfile.TemporaryFile(prefix="fastbpe-")
+                self._files[part] = tempfile.TemporaryFile(prefix="fastbpe-")  # noqa: SIM115
             self._files[part].write(records)
             self._files[part].flush()
         except OSError as error:
             raise OSError(
                 error.errno,
-                f"{error.strerror}: no room for counts in {tempfile.gettempdir()}; set TMPDIR to a folder that has "
-                "some, or give more max_memory_bytes",
+                f"{error.strerror}: no room for counts in {tempfile.gettempdir()}; set TMPDIR to a folder that "
+                "has some, or give more max_memory_bytes",
             ) from error

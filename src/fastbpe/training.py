@@ -107,6 +107,7 @@ def train(
         "n_pieces": learner.n_pieces,
         "n_distinct_pieces": len(counts),
         "n_skipped": counts.n_skipped,
+        "n_pruned": counts.n_pruned,
         "n_merges": len(merges),
     }
     if base is not None:
@@ -114,7 +115,8 @@ def train(
     reporter.summarise(
         {
             "counting": f"{counts.n_bytes:,} bytes, {learner.n_pieces:,} pieces, {len(counts):,} distinct"
-            + (f", {counts.n_skipped:,} documents skipped" if counts.n_skipped else ""),
+            + (f", {counts.n_skipped:,} documents skipped" if counts.n_skipped else "")
+            + (f", {counts.n_pruned:,} pieces pruned" if counts.n_pruned else ""),
             "learning": f"{len(merges):,} merges",
         }
     )

@@ -341,6 +341,18 @@ def test_addition() -> None:
         assert a != other
 
 
+def test_pruning() -> None:
+    counts = PieceCounts({"low": 5, "lower": 1, "lowest": 2, "new": 1})
+    pruned = counts.pruned(2)
+    assert (dict(pruned), pruned.n_pruned, pruned.n_bytes) == ({b"low": 5, b"lowest": 2}, 2, counts.n_bytes)
+    assert counts.pruned(1) == counts
+    assert (pruned + pruned).pruned(5).n_pruned == 8
+    tokenizer = fastbpe.train(pruned, vocab_size=258, progress=False)
+    assert tokenizer.training_report["n_pruned"] == 2
+    with pytest.raises(ValueError, match="min_count=0"):
+        counts.pruned(0)
+
+
 def test_training_from_counts() -> None:
     text = standard_library(50_000)
     shards = [count([text[start : start + 10_000]]) for start in range(0, 50_000, 10_000)]
@@ -387,6 +399,8 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
     loaded = PieceCounts.load(path)
     assert loaded == counts == pickle.loads(pickle.dumps(counts))
     assert list(loaded.items()) == list(counts.items())
+    assert PieceCounts({"a": 1, "b": 2}).pruned(2)._plain()[2:5] == (3, 0, 1)
+    assert loaded._plain() == counts._plain()
     assert (loaded.n_bytes, loaded.special_tokens) == (counts.n_bytes, counts.special_tokens)
     assert loaded + counts == counts + counts
     PieceCounts().save(path)
@@ -413,8 +427,8 @@ def test_damaged_files(tmp_path: Path) -> None:
     path.write_bytes(data.replace(b"pieces v1", b"pieces v2"))
     with pytest.raises(FormatError, match="newer fastbpe"):
         PieceCounts.load(path)
+    path.write_bytes(data)
     with pytest.raises(FormatError, match="no format that fastbpe reads"):
-        path.write_bytes(data)
         fastbpe.load(path)
 
 

@@ -7,9 +7,9 @@ added; settling copies them to where the pieces are.
 """
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
 from fastbpe._core.flags cimport set_flag
@@ -24,7 +24,6 @@ cdef enum:
     FIRST_ENTRIES = 1 << 11  # 64 KB
     FAST_ENTRIES = 1 << 18  # up to so many the table grows fourfold
     FIRST_SLOTS = 1 << 9
-    RECORD = 20  # bytes of a record before its piece: n_bytes, count, first
     DIGIT = 11  # bits by which a pass sorts
     N_DIGITS = 6
 
@@ -374,69 +373,6 @@ cdef class PieceTable:
         self._is_sorted = True
         return 0
 
-    # As bytes
-
-    def write_parts(self, int bits, uint64_t seed, write):
-        """Hand over all pieces as records, those with the same first bits of a hash together: write(part, records)."""
-        cdef size_t n_parts = <size_t> 1 << bits, i, at = 0, size
-        cdef uint32_t shift = 64 - bits
-        cdef list starts = []
-        cdef PieceCount* piece
-        cdef uint32_t* order = <uint32_t*> malloc((self.n_pieces + 1) * sizeof(uint32_t))
-        cdef size_t* ends = <size_t*> calloc(n_parts + 1, sizeof(size_t))
-        cdef uint8_t* to
-        self._settle()
-        try:
-            if order == NULL or ends == NULL:
-                raise MemoryError(f"no memory to spill {self.n_pieces} pieces")
-            with nogil:
-                for i in range(self.n_pieces):
-                    ends[_hash(self, i, seed) >> shift] += 1
-                for i in range(n_parts):
-                    at += ends[i]
-                    ends[i] = at - ends[i]
-                for i in range(self.n_pieces):
-                    at = _hash(self, i, seed) >> shift
-                    order[ends[at]] = <uint32_t> i
-                    ends[at] += 1
-            at = 0
-            for part in range(n_parts):
-                size = 0
-                for i in range(at, ends[part]):
-                    size += RECORD + self.pieces[order[i]].n_bytes
-                records = PyBytes_FromStringAndSize(NULL, size)
-                to = <uint8_t*> PyBytes_AS_STRING(records)
-                for i in range(at, ends[part]):
-                    piece = &self.pieces[order[i]]
-                    memcpy(to, &piece.n_bytes, 4)
-                    memcpy(to + 4, &piece.count, 8)
-                    memcpy(to + 12, &piece.first, 8)
-                    memcpy(to + RECORD, self.arena + piece.start, piece.n_bytes)
-                    to += RECORD + piece.n_bytes
-                at = ends[part]
-                if size:
-                    write(part, records)
-        finally:
-            free(order)
-            free(ends)
-
-    def add_records(self, const uint8_t[::1] data not None):
-        """Add the pieces of whole records; returns the bytes of them."""
-        cdef size_t at = 0, n = data.shape[0], i = 0
-        cdef uint32_t n_bytes
-        cdef int64_t count
-        cdef uint64_t first
-        while n - at >= RECORD:
-            memcpy(&n_bytes, &data[at], 4)
-            if n - at - RECORD < n_bytes:
-                break
-            memcpy(&count, &data[at + 4], 8)
-            memcpy(&first, &data[at + 12], 8)
-            self._make_room()
-            self._add(&data[at] + RECORD, n_bytes, first, count)
-            at += RECORD + n_bytes
-        return at
-
     def append(self, PieceTable other not None):
         """Put the pieces of another one behind these, none of which is among them."""
         cdef size_t i
@@ -448,45 +384,6 @@ cdef class PieceTable:
             for i in range(other.n_pieces):
                 piece = &other.pieces[i]
                 self._append(other.arena + piece.start, piece.n_bytes, piece.first, piece.count)
-
-    def tables(self):
-        """The bytes of all pieces end to end, their lengths (uint32) and their counts (int64)."""
-        cdef size_t i
-        cdef PieceCount* piece
-        self.settle()
-        pieces = PyBytes_FromStringAndSize(NULL, self.n_arena)
-        lengths = PyBytes_FromStringAndSize(NULL, self.n_pieces * 4)
-        counts = PyBytes_FromStringAndSize(NULL, self.n_pieces * 8)
-        cdef uint8_t* to = <uint8_t*> PyBytes_AS_STRING(pieces)
-        cdef uint32_t* length = <uint32_t*> PyBytes_AS_STRING(lengths)
-        cdef int64_t* count = <int64_t*> PyBytes_AS_STRING(counts)
-        for i in range(self.n_pieces):
-            piece = &self.pieces[i]
-            memcpy(to, self.arena + piece.start, piece.n_bytes)
-            to += piece.n_bytes
-            length[i], count[i] = piece.n_bytes, piece.count
-        return pieces, lengths, counts
-
-    def add_tables(self, const uint8_t[::1] pieces not None, lengths not None, counts not None):
-        """Add pieces as `tables` gives them, each of them new; says what is wrong with them, or None."""
-        cdef const uint8_t[::1] length_bytes = lengths, count_bytes = counts
-        cdef size_t n = pieces.shape[0], n_pieces = length_bytes.shape[0] // 4, at = 0, i
-        cdef const uint8_t* data = &pieces[0] if n else NULL
-        cdef uint32_t length
-        cdef int64_t count
-        for i in range(n_pieces):
-            memcpy(&length, &length_bytes[4 * i], 4)
-            memcpy(&count, &count_bytes[8 * i], 8)
-            if count < 1 or not length or length > n - at:
-                return f"its piece {i} has {length} bytes of {n - at} and the count {count}"
-            if i % GROUP == 0:
-                self._make_room()
-            self._add(data + at, length, self._position + i, count)
-            if self.n_pieces != i + 1:
-                return f"its piece {i} stands in it twice"
-            at += length
-        self._position += n_pieces
-        return None if at == n else f"{n - at} bytes of its pieces belong to none"
 
     def count_of(self, bytes piece not None):
         """How often a piece was met; 0 if it was not."""
@@ -523,10 +420,6 @@ cdef inline size_t _used(PieceTable self) noexcept nogil:
         self._n_entries * sizeof(Entry) + self._n_slots * sizeof(LongSlot) + self.n_arena
         + self.n_pieces * sizeof(PieceCount)
     )
-
-
-cdef inline uint64_t _hash(PieceTable self, size_t i, uint64_t seed) noexcept nogil:
-    return hash_bytes(self.arena + self.pieces[i].start, self.pieces[i].n_bytes, seed)
 
 
 cdef inline int _raise_count(int64_t* at, int64_t count) except -1 nogil:

@@ -13,7 +13,7 @@ import json
 import re
 import sys
 import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from fastbpe.errors import FormatError
@@ -79,10 +79,10 @@ def unpack(
 
 
 def check_sections(
-    sections: Mapping[str, object], needed: set[str], where: str, also: set[str] = frozenset()
-) -> None:  # type: ignore[assignment]
+    sections: Mapping[str, object], needed: set[str], where: str, also: Collection[str] = ()
+) -> None:
     """Refuse a file that has not all the sections needed, or others than those and `also`."""
-    missing, unknown = needed - sections.keys(), sections.keys() - needed - also
+    missing, unknown = needed - sections.keys(), sections.keys() - needed - {*also}
     if missing or unknown:
         problem = f"it has no section {min(missing)!r}" if missing else f"its section {min(unknown)!r} is unknown"
         raise FormatError(f"{where}: {problem}")

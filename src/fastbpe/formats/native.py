@@ -1,4 +1,4 @@
-"""The native file, `.fbpe`: a container (see container.py) of the core's own tables, to be mapped and used as they lie.
+"""The native file, `.fbpe`: a container (see container.py) of the core's own tables, mapped and used as they lie.
 
 The sections "pieces" and "ranked_pairs", or "pairs" where merges are listed or ids are many, are for looking up. A
 file may come without them (a pickle does): they are then built from the tokens.
@@ -53,7 +53,7 @@ def parse(data: Buffer, where: str) -> Model:
     header, sections = unpack(KIND, data, where, _REQUIRED)
     if header["merges_rule"] not in ("ranks", "merges"):
         raise FormatError(f"{where}: merges_rule {header['merges_rule']!r} is not known to this fastbpe")
-    check_sections(sections, {*_TOKENS, "merges"}, where, {*_LOOK_UPS})
+    check_sections(sections, {*_TOKENS, "merges"}, where, _LOOK_UPS)
     if header["merges_rule"] == "ranks" and len(sections["merges"]):
         raise FormatError(f"{where}: it has merges that its merges_rule 'ranks' does not use")
     if header["merges_rule"] == "merges" and "ranked_pairs" in sections:

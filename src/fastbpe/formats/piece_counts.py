@@ -1,8 +1,8 @@
 """Files of counted pieces (`PieceCounts.save`): a container (see container.py) with three sections.
 
-"pieces": the bytes of all pieces, end to end. "lengths": of each, uint32. "counts": of each, int64, 1 or more. No
-piece stands twice; they come in order of first appearance, which ties="first" asks for. The header says what decided
-the pieces, and how many bytes of text they were counted in.
+"pieces": the bytes of all pieces, end to end. "lengths": of each, uint32. "counts": of each, int64, 1 or more.
+No piece stands twice; they come in order of first appearance, which ties="first" asks for. The header says what
+decided the pieces, how many bytes of text they were counted in, and what was left out.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ _REQUIRED: Mapping[str, type | tuple[type, ...]] = {
     "pattern": (str, list, type(None)),
     "special_tokens": list,
     "n_bytes": int,
+    "n_skipped": int,
+    "n_pruned": int,
     "library": str,
 }
 
@@ -33,6 +35,8 @@ class Counted(NamedTuple):
     pattern: Pattern
     special_tokens: Sequence[str]
     n_bytes: int
+    n_skipped: int
+    n_pruned: int
     pieces: Buffer
     lengths: Buffer
     counts: Buffer
@@ -45,6 +49,8 @@ def dump(counted: Counted) -> list[Buffer]:
         "pattern": counted.pattern,
         "special_tokens": list(counted.special_tokens),
         "n_bytes": counted.n_bytes,
+        "n_skipped": counted.n_skipped,
+        "n_pruned": counted.n_pruned,
         "library": __version__,
     }
     return pack(KIND, header, {name: getattr(counted, name) for name in _SECTIONS})
@@ -61,4 +67,5 @@ def parse(data: Buffer, where: str) -> Counted:
         raise FormatError(f"{where}: its sections 'lengths' and 'counts' do not fit each other")
     pattern = header["pattern"]
     pattern = tuple(pattern) if isinstance(pattern, list) else pattern
-    return Counted(pattern, header["special_tokens"], header["n_bytes"], **sections)
+    numbers = header["n_bytes"], header["n_skipped"], header["n_pruned"]
+    return Counted(pattern, header["special_tokens"], *numbers, **sections)

@@ -36,7 +36,7 @@ def make_cutter(splitter: Splitter, special: Iterable[str] = ()) -> Callable[[by
 
 
 def _last_cut(data: bytes) -> int:
-    """last_cut, which reads all of a text, but looked for at its end first: it depends on what is beside it alone."""
+    """last_cut, but looked for at the end first, for that reads all: a cut depends on what is beside it alone."""
     start = max(len(data) - _TAIL, 0)
     while start < len(data) and data[start] & 0xC0 == 0x80:
         start += 1

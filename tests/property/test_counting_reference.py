@@ -1,0 +1,77 @@
+"""Counting and training in threads, with spilling and in shards, against the slow twin, on many small corpora."""
+
+from __future__ import annotations
+
+import os
+import random
+import warnings
+from collections import Counter
+
+import pytest
+
+import fastbpe
+import splits
+from data import random_texts
+from fastbpe import PieceCounts, TrainingWarning, count_pieces, counting
+from fastbpe._reference import split
+from fastbpe._reference import train as reference_train
+from fastbpe.patterns import PATTERNS
+from fastbpe.splitting.charset import CharSet
+from fastbpe.splitting.syntax import parse
+
+SEED = int(os.environ.get("FASTBPE_SEED", "0"))
+N_CORPORA = 5000 if os.environ.get("FASTBPE_FULL") else 240
+PARTS = 4
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of a few characters, so that every thread has some; tables that spill whenever they may."""
+    monkeypatch.setattr(counting, "_BATCH", 20)
+    monkeypatch.setattr(counting, "_LONG", 40)
+    monkeypatch.setattr(counting, "_LEAST", 1)
+
+
+def counted_in_every_way(texts: list[str], pattern: str | None, rng: random.Random) -> list[PieceCounts]:
+    """Whole with 1 and 2 threads, with and without spilling; in shards, one of them through a dict."""
+    found = [
+        count_pieces(texts, pattern=pattern, num_threads=num_threads, max_memory_bytes=max_memory_bytes)
+        for num_threads in (1, 2)
+        for max_memory_bytes in (None, 1)
+    ]
+    cut = rng.randint(0, len(texts))
+    shards = [count_pieces(part, pattern=pattern, num_threads=2) for part in (texts[:cut], texts[cut:])]
+    found.append(shards[0] + shards[1])
+    found.append(sum([PieceCounts(dict(shard), pattern=pattern) for shard in shards]))
+    return found
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_merges_of_small_corpora(part: int) -> None:
+    for number in range(part, N_CORPORA, PARTS):
+        rng = random.Random(f"{SEED} counting {number}")
+        texts = [text for _ in range(rng.choice([1, 1, 3])) for text in random_texts(rng)]
+        pattern = rng.choice([None, " ?[a-z]+", "[abc]|d+"])
+        ties = rng.choice(["pair", "huggingface", "first"])
+        case = (SEED, number, pattern, ties, texts)
+        pieces = [
+            piece for text in texts for piece in (split(text, parse(pattern)) if pattern else [text]) if piece
+        ]
+        expected = list(Counter(piece.encode() for piece in pieces).items())
+        tokens = reference_train(expected, n_merges=12, ties=ties).tokens  # type: ignore[arg-type]
+        for counts in counted_in_every_way(texts, pattern, rng):
+            assert list(counts.items()) == expected, case
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", TrainingWarning)
+                tokenizer = fastbpe.train(counts, vocab_size=268, ties=ties, progress=False)
+            assert tokenizer.vocab == tokens, case
+
+
+@pytest.mark.parametrize("name", ["gpt2", "cl100k", "o200k", "deepseek_v3"])
+def test_pieces_of_hard_texts(name: str) -> None:
+    texts = [text[-150:] for text, _ in zip(splits.random_texts(SEED + 7), range(60), strict=False)]
+    text = PATTERNS[name]
+    patterns = [parse(part) for part in ((text,) if isinstance(text, str) else text or ())]
+    expected = [piece.encode() for text in texts for piece in split(text, *patterns, word=CharSet.word())]
+    for counts in counted_in_every_way(texts, name, random.Random(SEED)):
+        assert list(counts.items()) == list(Counter(expected).items()), (SEED, name)
