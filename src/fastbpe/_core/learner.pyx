@@ -367,11 +367,12 @@ cdef class Learner:
     cdef int _offer(self, uint32_t pair) except -1 nogil:
         """Let a pair wait with the count it has now."""
         cdef int64_t count = self._state.counts[pair]
+        if count < self._min_count:
+            return 0
         if count >= self._level:
             return self._push(pair)
-        if count >= self._min_count:
-            self._state.pairs[pair].next = self._buckets[count]
-            self._buckets[count] = pair
+        self._state.pairs[pair].next = self._buckets[count]
+        self._buckets[count] = pair
         return 0
 
     cdef int _push(self, uint32_t pair) except -1 nogil:
