@@ -8,6 +8,7 @@ except ImportError as error:  # the sources without their compiled half
     ) from error
 
 from fastbpe._version import __version__
+from fastbpe.counts import PieceCounts, count_pieces
 from fastbpe.errors import (
     FastbpeError,
     FormatError,
@@ -30,12 +31,14 @@ __all__ = [
     "FormatError",
     "InvalidTokenError",
     "PatternError",
+    "PieceCounts",
     "SpecialTokenError",
     "Tokenizer",
     "TrainingError",
     "TrainingWarning",
     "VocabularyError",
     "__version__",
+    "count_pieces",
     "load",
     "train",
 ]

@@ -42,7 +42,7 @@ class ByteConfig:
     def __post_init__(self) -> None:
         put = partial(object.__setattr__, self)
         put("pattern", resolve_pattern(self.pattern)[1])
-        put("special_tokens", _special_tokens(self.special_tokens))
+        put("special_tokens", check_special_tokens(self.special_tokens))
         for name in ("vocab_size", "min_count", "max_token_bytes"):
             if name != "max_token_bytes" or self.max_token_bytes is not None:
                 put(name, _integer(name, getattr(self, name)))
@@ -68,7 +68,7 @@ def _integer(name: str, value: object) -> int:
     return operator.index(value)
 
 
-def _special_tokens(names: object) -> tuple[str, ...]:
+def check_special_tokens(names: object) -> tuple[str, ...]:
     """Names for training: as for any tokenizer, and none that is a byte, which is a token already."""
     if isinstance(names, str):
         raise TrainingError(f"special_tokens={names!r}: give a list of them")

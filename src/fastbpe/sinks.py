@@ -224,13 +224,15 @@ def choose_dtype(dtype: str | None, n_vocab: int) -> str:
     return dtype or ("uint16" if n_vocab <= 1 << 16 else "uint32")
 
 
-def require_parquet(out: Path) -> Any:
+def require_parquet(out: str | os.PathLike[str]) -> Any:
     """pyarrow, or an error that says what to install."""
     try:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise ImportError(f"{out}: parquet files need pyarrow: pip install 'fastbpe[parquet]'") from None
+        raise ImportError(
+            f"{os.fspath(out)}: parquet files need pyarrow: pip install 'fastbpe[parquet]'"
+        ) from None
     return pyarrow
 
 

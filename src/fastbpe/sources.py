@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, NamedTuple, cast
 
 from fastbpe import unpacking
+from fastbpe._core.text import valid_bytes
 from fastbpe.errors import FormatError
 
 Document = str | bytes
@@ -18,6 +19,7 @@ Path_ = str | os.PathLike[str]
 Source = Path_ | Iterable[Path_ | Document]
 #: Given whole characters of UTF-8, the last place where the text may be cut in two, or 0.
 Cut = Callable[[bytes], int]
+Skip = Callable[[FormatError], object]
 
 BLOCK = 1 << 20  # bytes read at a time: enough that a call costs nothing, little enough to hold many
 _ROWS = 256  # of a parquet file at a time; a row may be a whole book
@@ -40,15 +42,31 @@ class Stretch(NamedTuple):
     n_stored: int
 
 
-def documents(source: Source, *, field: str = "text", cut: Cut | None = None) -> Iterator[Document]:
+def documents(
+    source: Source,
+    *,
+    field: str = "text",
+    cut: Cut | None = None,
+    skip: Skip | None = None,
+    errors: str = "strict",
+) -> Iterator[Document]:
     """The documents of a source, one after another; long txt files come in parts, cut at places that `cut` allows.
 
     source: a path, a folder or a pattern of paths (see `files_of`); or an iterable of documents (str, bytes) or of
     paths (os.PathLike; a list or tuple of str that all name files counts as paths). A txt file is one document, a
     jsonl file one a line, a parquet file one a row, under `field`.
+
+    skip: told of a line or row that holds no text, which is passed over; None: the error is raised. errors: "replace":
+    bytes that are not UTF-8 become U+FFFD; "strict": in files they are an error, given as bytes nobody looks at them.
     """
+
+    def texts_of(item: Path_) -> Iterator[Document]:
+        for path in _files_of(item):
+            for stretch in read(path, field=field, cut=cut, skip=skip, errors=errors):
+                yield stretch.text
+
     if isinstance(source, (str, os.PathLike)):
-        yield from _texts_of(source, field, cut)
+        yield from texts_of(source)
         return
     if isinstance(source, bytes):
         raise TypeError("source is bytes: give a path, or a list of documents, e.g. [text]")
@@ -57,9 +75,9 @@ def documents(source: Source, *, field: str = "text", cut: Cut | None = None) ->
     as_paths = _all_name_files(source)
     for number, item in enumerate(source):
         if isinstance(item, os.PathLike) or as_paths:
-            yield from _texts_of(cast(Path_, item), field, cut)
+            yield from texts_of(cast(Path_, item))
         elif isinstance(item, (str, bytes)):
-            yield item
+            yield item.decode(errors=errors) if errors != "strict" and isinstance(item, bytes) else item
         else:
             raise TypeError(f"document {number} of the source is {type(item).__name__}, not str or bytes")
 
@@ -122,12 +140,15 @@ def read(
     cut: Cut | None = None,
     offset: int = 0,
     number: int = 0,
+    skip: Skip | None = None,
+    errors: str = "strict",
 ) -> Iterator[Stretch]:
     """The documents of a file, from the offset and number of the stretch that was read last.
 
     separator: what ends a document of a txt file, and belongs to none; b"\\n" also takes a "\\r" before it; None:
     the file is one document. field: where a line of jsonl or a row of parquet holds its text. cut: where a
-    document of a txt file may be cut; None: it is held whole.
+    document of a txt file may be cut; None: it is held whole. skip, errors: as for `documents`; offset is then that in
+    what errors="replace" makes of the file.
 
     Raises FormatError with file and place for what is not UTF-8, not JSON or not there.
     """
@@ -137,7 +158,7 @@ def read(
     if kind == "parquet":
         if packing:
             raise FormatError(f"{path}: a parquet file is compressed inside; unpack it")
-        yield from _read_parquet(path, field, offset)
+        yield from _read_parquet(path, field, offset, skip)
         return
     if kind != "jsonl" and separator is None and number:
         return  # its one document was read
@@ -146,15 +167,20 @@ def read(
         if kind == "jsonl":
             # Each line is checked by itself, for an error that names it.
             lines = _read_text(file, None, b"\n", None, n_stored, offset, number)
-            yield from (line._replace(text=_json_text(line, path, field)) for line in lines if line.text.strip())
+            for line in lines:
+                if line.text.strip():
+                    try:
+                        text = _json_text(line, path, field, errors)
+                    except FormatError as error:
+                        if skip is None:
+                            raise
+                        skip(error)
+                    else:
+                        yield line._replace(text=text)
         else:
+            if errors != "strict":
+                file = cast("IO[bytes]", _Mended(file, errors))
             yield from _read_text(file, path, separator, cut, n_stored, offset, number)
-
-
-def _texts_of(item: Path_, field: str, cut: Cut | None) -> Iterator[Document]:
-    for path in _files_of(item):
-        for stretch in read(path, field=field, cut=cut):
-            yield stretch.text
 
 
 def _kind(path: Path) -> tuple[str, str]:
@@ -217,7 +243,7 @@ def _read_text(
                 yield Stretch(data, True, offset + len(data), number + 1, stored)
             return
         if cut is not None and len(data) >= BLOCK:
-            at = _cut(data[:n_whole], cut, len(separator or b"."))
+            at = _cut(data if n_whole == len(data) else data[:n_whole], cut, len(separator or b"."))
             if at:
                 offset += at
                 yield Stretch(data[:at], False, offset, number, stored)
@@ -236,19 +262,43 @@ def _n_whole(data: bytes, path: Path | None, offset: int, *, final: bool) -> int
     """How many bytes are whole characters: all if it is final, else perhaps all but the last few. Checks them."""
     if path is None:
         return len(data)
+    n = valid_bytes(data)
+    if n == len(data):
+        return n
     try:
-        return codecs.utf_8_decode(data, "strict", final)[1]
-    except UnicodeDecodeError as error:
+        codecs.utf_8_decode(data[n:], "strict", final)  # which takes nothing of a character that goes on
+    except UnicodeDecodeError:
         raise FormatError(
-            f"{path}: not UTF-8: invalid byte 0x{data[error.start]:02x} at offset {offset + error.start}; "
-            "convert it first"
+            f"{path}: not UTF-8: invalid byte 0x{data[n]:02x} at offset {offset + n}; convert it first"
         ) from None
+    return n
 
 
-def _json_text(line: Stretch, path: Path, field: str) -> str:
+class _Mended:
+    """A stream whose bytes are UTF-8, whatever those of the other one are."""
+
+    def __init__(self, file: IO[bytes], errors: str) -> None:
+        self._file, self._errors = file, errors
+        self._rest = b""  # a character that goes on in the next block
+
+    def read(self, n: int) -> bytes:
+        """At least one byte, but at the end."""
+        mended = ""
+        while not mended:
+            block = self._file.read(n)
+            data = self._rest + block
+            mended, n_used = codecs.utf_8_decode(data, self._errors, not block)
+            self._rest = data[n_used:]
+            if not block:
+                break
+        return mended.encode()
+
+
+def _json_text(line: Stretch, path: Path, field: str, errors: str) -> str:
     where = f"{path}:{line.number}"
     try:
-        record = json.loads(line.text)
+        text = line.text
+        record = json.loads(text.decode(errors=errors) if errors != "strict" and isinstance(text, bytes) else text)
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{where}: not a line of JSON: {error}") from None
     if not isinstance(record, dict) or field not in record:
@@ -260,7 +310,7 @@ def _json_text(line: Stretch, path: Path, field: str) -> str:
     return text
 
 
-def _read_parquet(path: Path, field: str, first_row: int) -> Iterator[Stretch]:
+def _read_parquet(path: Path, field: str, first_row: int, skip: Skip | None) -> Iterator[Stretch]:
     try:
         import pyarrow
         import pyarrow.parquet
@@ -289,7 +339,11 @@ def _read_parquet(path: Path, field: str, first_row: int) -> Iterator[Stretch]:
                     if row <= first_row:
                         continue
                     if text is None:
-                        raise FormatError(f"{path}: row {row - 1}: its {field!r} is null, not a string")
+                        null = FormatError(f"{path}: row {row - 1}: its {field!r} is null, not a string")
+                        if skip is None:
+                            raise null
+                        skip(null)
+                        continue
                     yield Stretch(text, True, row, row, size * row // n_rows)
     except UnicodeDecodeError as error:
         raise FormatError(f"{path}: a text near row {row} is not UTF-8: {error}; convert it first") from None

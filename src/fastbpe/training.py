@@ -10,24 +10,27 @@ from fastbpe._core.counter import PieceCounter
 from fastbpe._core.learner import Learner
 from fastbpe._version import __version__
 from fastbpe.config import N_BYTES, ByteConfig
+from fastbpe.counts import PieceCounts, Reading, counted
 from fastbpe.errors import TrainingError, TrainingWarning
 from fastbpe.extending import Beginning, from_base, from_bytes, options_of_base
 from fastbpe.progress import Phase, Progress, Reporter
-from fastbpe.sources import Source, documents, n_bytes
-from fastbpe.special import make_matcher
-from fastbpe.splitting import make_splitter
-from fastbpe.splitting.cutting import make_cutter
+from fastbpe.sources import Source
 from fastbpe.tokenizer import Tokenizer
 
 
 def train(
-    source: Source,
+    source: Source | PieceCounts,
     *,
     vocab_size: int,
     mode: str = "byte",
     base: Tokenizer | None = None,
     base_special: str | None = None,
     progress: Progress = None,
+    num_threads: int | None = None,
+    max_memory_bytes: int | None = None,
+    text_field: str = "text",
+    on_error: str = "raise",
+    errors: str = "strict",
     **options: Any,
 ) -> Tokenizer:
     """Learn a tokenizer from text.
@@ -38,7 +41,8 @@ def train(
     Args:
         source: a path or a list of paths (.txt, .jsonl or .parquet with a field "text"; also .gz or .zst), a
             folder, a pattern like "data/*.txt", or an iterable of documents (str, or bytes of UTF-8). Files are
-            read as a stream: memory does not grow with them.
+            read as a stream: memory does not grow with them. Or `PieceCounts`, which say by themselves which
+            pattern and special tokens made them.
         vocab_size: the ids to end with: 256 bytes, merges, special tokens, in that order.
         mode: "byte".
         base: a tokenizer to extend. Every id that it has stays what it is, text is cut into pieces by its pattern
@@ -49,6 +53,8 @@ def train(
         progress: bars and a summary on stderr: True, False, or None for only where stderr is a terminal. Or a
             function that is called as progress(phase, done, total): "counting" (done: bytes; total: None where
             the source does not say), then "learning" (merges).
+        num_threads, max_memory_bytes, text_field, on_error, errors: how the source is read and counted; see
+            `count_pieces`.
         **options: see `ByteConfig`: pattern, special_tokens, ties, min_count, max_token_bytes.
 
     Raises:
@@ -67,6 +73,10 @@ def train(
     """
     if mode != "byte":
         raise TrainingError(f'mode={mode!r}: this version trains mode="byte"')
+    if isinstance(source, PieceCounts):
+        known = () if base is None else base.special_tokens
+        told = {"pattern": source.pattern, "special_tokens": [t for t in source.special_tokens if t not in known]}
+        options = told | options
     if base is None:
         if base_special is not None:
             raise TrainingError(
@@ -78,47 +88,58 @@ def train(
         config = ByteConfig(vocab_size=vocab_size, **options_of_base(base, options))
         base_special = base_special or "keep"
         beginning = from_base(base, base_special, config)
+    reading = Reading(
+        num_threads=num_threads,
+        max_memory_bytes=max_memory_bytes,
+        text_field=text_field,
+        on_error=on_error,
+        errors=errors,
+    )
     reporter = Reporter(progress)
     cutting = replace(config, special_tokens=(*beginning.special_tokens, *beginning.last))
-    counter, n_read = _count(source, cutting, reporter)
-    learner = _learn(counter, beginning, config, reporter)
+    counts = _counted(source, cutting, reporter, reading)
+    learner = _learn(counts._table, beginning, config, reporter)
     merges = learner.merges()
     report = asdict(config) | {
         "special_tokens": list(config.special_tokens),
         "library": __version__,
-        "n_bytes": n_read,
+        "n_bytes": counts.n_bytes,
         "n_pieces": learner.n_pieces,
-        "n_distinct_pieces": len(counter),
+        "n_distinct_pieces": len(counts),
+        "n_skipped": counts.n_skipped,
         "n_merges": len(merges),
     }
     if base is not None:
         report |= {"base": base.fingerprint, "base_special": base_special}
     reporter.summarise(
         {
-            "counting": f"{n_read:,} bytes, {learner.n_pieces:,} pieces, {len(counter):,} distinct",
+            "counting": f"{counts.n_bytes:,} bytes, {learner.n_pieces:,} pieces, {len(counts):,} distinct"
+            + (f", {counts.n_skipped:,} documents skipped" if counts.n_skipped else ""),
             "learning": f"{len(merges):,} merges",
         }
     )
     return Tokenizer(beginning.extended(merges, config, report))
 
 
-def _count(source: Source, config: ByteConfig, hide: Reporter) -> tuple[PieceCounter, int]:
-    """The counted pieces of a source, and its bytes."""
-    splitter = make_splitter(config.pattern)
-    counter = PieceCounter(splitter)
-    special = make_matcher(config.special_tokens, {}) if config.special_tokens else None
-    n_read = 0
-    with _bar("counting", n_bytes(source), hide, unit="B", unit_scale=True) as bar:
-        for document in documents(source, cut=make_cutter(splitter, config.special_tokens)):
-            n_here = counter.add_text(document, special)
-            n_read += n_here
-            bar.update(n_here)
-    if not len(counter):
+def _counted(
+    source: Source | PieceCounts, config: ByteConfig, reporter: Reporter, reading: Reading
+) -> PieceCounts:
+    """The pieces of a source, or those that were counted before, if that was done as config says."""
+    if isinstance(source, PieceCounts):
+        source.check_made_by(config.pattern, config.special_tokens)
+        if reading != Reading():
+            raise TrainingError(f"the source is counted already: leave out {reading.named()}")
+        counts = source
+        with reporter.phase("counting", 0):
+            pass
+    else:
+        counts = counted(source, config.pattern, config.special_tokens, reading, reporter)
+    if not len(counts):
         raise TrainingError(
             "there is no text to learn from: the source holds "
-            + ("nothing but special tokens" if n_read else "no document, or only empty ones")
+            + ("nothing but special tokens" if counts.n_bytes else "no document, or only empty ones")
         )
-    return counter, n_read
+    return counts
 
 
 def _learn(counter: PieceCounter, beginning: Beginning, config: ByteConfig, reporter: Reporter) -> Learner:

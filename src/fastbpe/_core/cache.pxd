@@ -5,7 +5,6 @@ from fastbpe._core.merging cimport Merging
 from fastbpe._core.vocabulary cimport Tables
 
 cdef enum:
-    SHORT_BYTES = 15  # pieces of up to so many bytes are keys of the first table
     INLINE_IDS = 3  # that become at most so many ids
     GROUP = 128  # pieces looked up together: what is prefetched arrives before it is read
 

@@ -18,30 +18,13 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcmp, memcpy, memset
 
+from fastbpe._core.keys cimport SHORT_BYTES, copy_tail, key_hash, key_masks
 from fastbpe._core.memory cimport likely, prefetch, use_huge_pages, zeros
 from fastbpe._core.merge cimport Ids, encode_piece, ids_reserve
 from fastbpe._core.merging cimport MOST_BYTES, Merging, merge_side_by_side
 from fastbpe._core.splitter cimport GAP
 from fastbpe._core.tables cimport NONE, find_piece, hash_bytes, load64
 from fastbpe._core.vocabulary cimport Tables
-
-cdef extern from *:
-    """
-    /* Both halves of a product of 64 by 64 bits, folded into one. */
-    #ifdef __SIZEOF_INT128__
-    static inline uint64_t fastbpe_fold(uint64_t a, uint64_t b) {
-        unsigned __int128 product = (unsigned __int128)a * b;
-        return (uint64_t)product ^ (uint64_t)(product >> 64);
-    }
-    #else
-    static inline uint64_t fastbpe_fold(uint64_t a, uint64_t b) {
-        uint64_t low = a * b, cross = (a >> 32) * (b & 0xFFFFFFFF) + (((a & 0xFFFFFFFF) * (b & 0xFFFFFFFF)) >> 32);
-        uint64_t middle = (a & 0xFFFFFFFF) * (b >> 32) + (cross & 0xFFFFFFFF);
-        return low ^ ((a >> 32) * (b >> 32) + (cross >> 32) + (middle >> 32));
-    }
-    #endif
-    """
-    uint64_t fold "fastbpe_fold"(uint64_t a, uint64_t b) noexcept nogil
 
 cdef enum:
     LEAST_BYTES = 1 << 18
@@ -50,12 +33,6 @@ cdef enum:
     LONG_BYTES = 1 << 10  # longer pieces are hardly ever met again, and are merged each time
     FIRST_SLOTS = 1 << 8
     FIRST_WORDS = 1 << 12
-
-cdef uint64_t[16][2] _masks
-cdef int _n
-for _n in range(16):
-    memset(&_masks[_n], 0, 16)
-    memset(&_masks[_n], 0xFF, _n)
 
 
 cdef void cache_start(Cache* cache, uint64_t seed, size_t limit) noexcept nogil:
@@ -116,16 +93,16 @@ cdef void _aim(
     cdef LongSlot* slot
     cdef size_t n_long = 0, tail = n
     if (ends[n_pieces - 1] & ~GAP) + 16 > n:
-        tail = _copy_tail(cache, data, n)
+        tail = copy_tail(cache.tail, data, n)
     for i in range(n_pieces):
         length = ends[i] - start  # a gap's has its top bit set
         piece = data + start
         if likely(length <= SHORT_BYTES):
             if start >= tail:
                 piece = cache.tail + (start - tail)
-            probe[i].low = load64(piece) & _masks[length][0]
-            probe[i].high = (load64(piece + 8) & _masks[length][1]) | (<uint64_t> length << 56)
-            hash = _hash(cache, probe[i].low, probe[i].high)
+            probe[i].low = load64(piece) & key_masks[length][0]
+            probe[i].high = (load64(piece + 8) & key_masks[length][1]) | (<uint64_t> length << 56)
+            hash = key_hash(probe[i].low, probe[i].high, cache.seed)
             probe[i].line = &cache.entries[(hash >> cache.shift) << 1]
             prefetch(probe[i].line)
         else:
@@ -144,23 +121,8 @@ cdef void _aim(
             prefetch(cache.arena + slot.at)
 
 
-cdef inline size_t _copy_tail(Cache* cache, const uint8_t* data, size_t n) noexcept nogil:
-    """Fill cache.tail, and return where in the text it begins."""
-    memset(cache.tail + 16, 0, 16)
-    if n >= 16:
-        memcpy(cache.tail, data + n - 16, 16)
-        return n - 16
-    memset(cache.tail, 0, 16)
-    memcpy(cache.tail, data, n)
-    return 0
-
-
 cdef inline uint64_t _long_hash(const Cache* cache, const uint8_t* piece, size_t length) noexcept nogil:
     return hash_bytes(piece, length, cache.seed) | 1
-
-
-cdef inline uint64_t _hash(const Cache* cache, uint64_t low, uint64_t high) noexcept nogil:
-    return fold(low ^ cache.seed, high ^ 0xFFD6E8FEB86659FDULL)
 
 
 cdef void _meet(
@@ -384,7 +346,7 @@ cdef int _grow(Cache* cache) except -1 nogil:
     for i in range(n_old):
         if old[i].n_ids:
             probe.low, probe.high = old[i].low, old[i].high
-            probe.line = &entries[(_hash(cache, probe.low, probe.high) >> cache.shift) << 1]
+            probe.line = &entries[(key_hash(probe.low, probe.high, cache.seed) >> cache.shift) << 1]
             _put(cache, &probe, old[i].ids, old[i].n_ids)
     free(old_block)
     return 0

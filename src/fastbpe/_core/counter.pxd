@@ -1,36 +1,30 @@
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint64_t
 
+from fastbpe._core.pieces cimport GROUP, Entry, PieceCount, PieceTable
 from fastbpe._core.special cimport SpecialMatcher
 from fastbpe._core.splitter cimport Ends, Splitter
+from fastbpe._core.text cimport Text
 
 
-cdef struct PieceCount:
-    int64_t count
-    uint64_t start  # of the piece in the arena
-    uint32_t n_bytes
+cdef struct Probe:
+    # A piece on its way: its key and the line of the table that it should be in; of a long one the hash, and a
+    # key that is in no entry.
+    uint64_t low
+    uint64_t high
+    Entry* line
 
 
-cdef struct CountSlot:
-    uint32_t tag
-    uint32_t index  # into the pieces; NONE: empty
-
-
-cdef class PieceCounter:
+cdef class PieceCounter(PieceTable):
     cdef readonly Splitter splitter
-    cdef uint8_t* arena
-    cdef size_t n_arena
-    cdef size_t _arena_capacity
-    cdef PieceCount* pieces
-    cdef size_t n_pieces
-    cdef size_t _pieces_capacity
-    cdef CountSlot* _slots
-    cdef size_t _mask
     cdef Ends _ends
-    cdef uint64_t _seed
-    cdef bint _busy
-    cdef int _enter(self) except -1
+    cdef uint8_t* _utf8
+    cdef size_t _utf8_capacity
+    cdef uint8_t[32] _tail
+    cdef Probe[GROUP] _probes
+    cdef uint8_t[GROUP] _long_ones
+    cdef int _add_views(self, Text* views, size_t n, SpecialMatcher special) except -1 nogil
+    cdef int _units(self, const Text* text, size_t start, size_t end, SpecialMatcher special) except -1 nogil
+    cdef int _stretch(self, const uint8_t* data, size_t n, SpecialMatcher special) except -1 nogil
     cdef int _count(self, const uint8_t* data, size_t n) except -1 nogil
-    cdef int _text(self, const uint8_t* data, size_t n, SpecialMatcher special) except -1 nogil
-    cdef int _piece(self, const uint8_t* data, size_t n, int64_t count) except -1 nogil
-    cdef int _grow(self) except -1 nogil
-    cdef int _new_piece(self, const uint8_t* data, size_t n, int64_t count) except -1 nogil
+    cdef void _aim(self, const uint8_t* data, size_t n, size_t start, const size_t* ends, size_t n_ends) noexcept nogil
+    cdef int _group(self, const uint8_t* data, size_t n, size_t start, const size_t* ends, size_t n_ends) except -1 nogil

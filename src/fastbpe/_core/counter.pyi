@@ -1,16 +1,32 @@
+from collections.abc import Callable, Sequence
 from typing import final
 
 from typing_extensions import Self
 
+from fastbpe._core.pieces import PieceTable
 from fastbpe._core.special import SpecialMatcher
 from fastbpe._core.splitter import Splitter
 
+class Invalid(Exception): ...
+
 @final
-class PieceCounter:
-    def __new__(cls, splitter: Splitter) -> Self: ...
-    def __len__(self) -> int: ...
+class PieceCounter(PieceTable):
+    def __new__(
+        cls, splitter: Splitter, *, spill: Callable[[PieceTable], object] | None = None, limit: int = 0
+    ) -> Self: ...
     @property
     def splitter(self) -> Splitter: ...
     def add_text(self, text: str | bytes, special: SpecialMatcher | None = None) -> int: ...
-    def add_piece(self, piece: bytes, count: int) -> None: ...
-    def items(self) -> list[tuple[bytes, int]]: ...
+    def add_batch(
+        self,
+        texts: list[str | bytes],
+        special: SpecialMatcher | None = None,
+        *,
+        number: int | None = None,
+        first: int | None = None,
+    ) -> None: ...
+    def add_part(
+        self, text: str | bytes, start: int, end: int, special: SpecialMatcher | None = None, *, number: int
+    ) -> None: ...
+
+def parts(text: str | bytes, size: int, what: str = "text") -> list[tuple[int, int]]: ...

@@ -1,174 +1,234 @@
-"""Counting the pieces of a text: exact keys in one arena, 64-bit counts, in order of first appearance."""
+"""Counting the pieces of texts, in groups: first their keys are made and their lines of the table asked for, then all
+are counted.
+"""
 
 cimport cython
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcmp, memcpy, memset
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
 
+from fastbpe._core.cuts cimport text_cut
+from fastbpe._core.keys cimport SHORT_BYTES, copy_tail, key_hash, key_masks
+from fastbpe._core.memory cimport likely, prefetch
+from fastbpe._core.pieces cimport GROUP, Entry, LongSlot, PieceTable
 from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.splitter cimport GAP, Ends, Splitter, ends_free
-from fastbpe._core.tables cimport NONE, hash_bytes
-from fastbpe._core.text cimport Utf8, utf8_of, utf8_release
+from fastbpe._core.tables cimport NONE, hash_bytes, load64
+from fastbpe._core.text cimport (
+    Text, first_invalid, not_utf8, text_release, text_room, text_utf8, text_view,
+)
+from fastbpe._core.watch cimport check_signals
 
-import os
+cdef enum:
+    STRETCH = 1 << 16  # units of a long text taken at once: transcoded, they stay in the second-level cache
+    BATCH_BITS = 40  # of a place in the order that tell places within a batch apart
+
+
+class Invalid(Exception):
+    """Which of some texts is not UTF-8, its byte, and where."""
 
 
 @cython.final
-cdef class PieceCounter:
-    """Distinct pieces and how often each was met."""
+cdef class PieceCounter(PieceTable):
+    """The pieces of texts, as a splitter makes them, in order of first appearance. One thread at a time."""
 
-    def __cinit__(self, Splitter splitter not None):
+    def __cinit__(self, Splitter splitter not None, *, spill=None, size_t limit=0):
         self.splitter = splitter
-        # Text from anywhere is counted: nobody may choose pieces that collide. The order is that of appearance.
-        self._seed = int.from_bytes(os.urandom(8), "little")
-        self._mask = 1023
-        self._slots = <CountSlot*> malloc((self._mask + 1) * sizeof(CountSlot))
-        if self._slots == NULL:
-            raise MemoryError("no memory for a table of pieces")
-        memset(self._slots, 0xFF, (self._mask + 1) * sizeof(CountSlot))
 
     def __dealloc__(self):
-        free(self.arena)
-        free(self.pieces)
-        free(self._slots)
+        free(self._utf8)
         ends_free(&self._ends)
-
-    def __len__(self):
-        return self.n_pieces
 
     def add_text(self, text, SpecialMatcher special=None):
         """Count the pieces of one text; special tokens cut it and are not counted. Returns its bytes."""
-        cdef Utf8 view
+        cdef size_t before = self.n_bytes
+        self.add_batch([text], special)
+        return self.n_bytes - before
+
+    def add_batch(self, list texts not None, SpecialMatcher special=None, *, number=None, first=None):
+        """Count the pieces of some texts.
+
+        number: of the batch, where several counters share the batches of a source: it says where its pieces stand in
+        the order. first: the number of the first text in its source, for errors.
+        """
+        cdef size_t n = len(texts), n_views = 0, i
+        cdef Text* views = <Text*> calloc(n + 1, sizeof(Text))
+        if views == NULL:
+            raise MemoryError(f"no memory to count {n} texts at once")
+        try:
+            for i in range(n):
+                text_view(texts[i], &views[i])
+                n_views += 1
+            self._enter()
+            try:
+                if number is not None:
+                    self._position = <uint64_t> number << BATCH_BITS
+                with nogil:
+                    self._add_views(views, n, special)
+            except Invalid as error:
+                what = "text is" if first is None else f"document {first + error.args[0]} of the source is"
+                raise not_utf8(what, error.args[1], error.args[2]) from None
+            finally:
+                self._busy = False
+        finally:
+            for i in range(n_views):
+                text_release(&views[i])
+            free(views)
+
+    def add_part(self, text, size_t start, size_t end, SpecialMatcher special=None, *, number):
+        """Count a part of a text that is UTF-8, as `parts` gives them, as a batch by itself."""
+        cdef Text view
+        text_view(text, &view)
         self._enter()
         try:
-            utf8_of(text, &view)
-        except BaseException:
-            self._busy = False
-            raise
-        try:
+            self._position = <uint64_t> number << BATCH_BITS
             with nogil:
-                self._text(view.data, view.n, special)
+                self._units(&view, start, end, special)
         finally:
             self._busy = False
-            utf8_release(&view)
-        return view.n
+            text_release(&view)
 
-    def add_piece(self, bytes piece not None, int64_t count):
-        """Count one piece `count` times more."""
-        if count < 0:
-            raise ValueError(f"count of {piece!r} is {count}: it must not be negative")
-        self._enter()
-        try:
-            self._piece(<const uint8_t*> PyBytes_AS_STRING(piece), PyBytes_GET_SIZE(piece), count)
-        finally:
-            self._busy = False
+    # Counting text
 
-    cdef int _enter(self) except -1:
-        # The table has one owner at a time: a second thread would find it half grown.
-        if self._busy:
-            raise RuntimeError("another thread is counting with this PieceCounter; give each thread its own")
-        self._busy = True
+    cdef int _add_views(self, Text* views, size_t n, SpecialMatcher special) except -1 nogil:
+        cdef size_t i, bad
+        cdef const uint8_t* data
+        for i in range(n):
+            if views[i].is_utf8:
+                data = <const uint8_t*> views[i].data
+                bad = first_invalid(data, views[i].n)
+                if bad < views[i].n:
+                    with gil:
+                        raise Invalid(i, data[bad], bad)
+            self._units(&views[i], 0, views[i].n, special)
         return 0
 
-    def items(self):
-        """(piece, count) pairs in order of first appearance."""
-        cdef size_t i
-        return [
-            ((<const char*> self.arena + self.pieces[i].start)[:self.pieces[i].n_bytes], self.pieces[i].count)
-            for i in range(self.n_pieces)
-        ]
+    cdef int _units(self, const Text* text, size_t start, size_t end, SpecialMatcher special) except -1 nogil:
+        """Count units start to end; where they are no UTF-8, stretch by stretch if the text may be cut."""
+        cdef size_t cut, room
+        cdef bint may_cut = self.splitter.cuttable and (special is None or special.cuttable)
+        if text.is_utf8:
+            return self._stretch(<const uint8_t*> text.data + start, end - start, special)
+        while start < end:
+            cut = end
+            if may_cut and end - start > STRETCH:
+                cut = min(text_cut(text, start, start + STRETCH), end)
+            room = text_room(text, cut - start)
+            if room > self._utf8_capacity:
+                free(self._utf8)
+                self._utf8_capacity = 0
+                self._utf8 = <uint8_t*> malloc(room)
+                if self._utf8 == NULL:
+                    with gil:
+                        raise MemoryError(f"no memory for {room} bytes of UTF-8")
+                self._utf8_capacity = room
+            self._stretch(self._utf8, text_utf8(text, start, cut, self._utf8), special)
+            start = cut
+        return 0
 
-    cdef int _text(self, const uint8_t* data, size_t n, SpecialMatcher special) except -1 nogil:
+    cdef int _stretch(self, const uint8_t* data, size_t n, SpecialMatcher special) except -1 nogil:
         cdef Match match
         cdef size_t at = 0
         self._ends.text = data
         if special is not None:
             while special.find(data, n, at, &match):
                 self._count(data + at, match.start - at)
+                self._position += match.end - match.start
                 at = match.end
-        return self._count(data + at, n - at)
+        self._count(data + at, n - at)
+        self.n_bytes += n
+        return 0
 
     cdef int _count(self, const uint8_t* data, size_t n) except -1 nogil:
-        cdef size_t i, start = 0, end, at = 0
+        cdef size_t start = 0, at = 0, done, n_ends
         while at < n:
-            self._ends.n = 0
+            self._ends.n = done = 0
             at = self.splitter.split(data, n, at, &self._ends)
-            for i in range(self._ends.n):
-                end = self._ends.items[i] & ~GAP
-                if end == self._ends.items[i]:
-                    self._piece(data + start, end - start, 1)
-                start = end
+            while done < self._ends.n:
+                n_ends = min(self._ends.n - done, <size_t> GROUP)
+                self._make_room()
+                self._group(data, n, start, self._ends.items + done, n_ends)
+                done += n_ends
+                start = self._ends.items[done - 1] & ~GAP
+            check_signals(&self._watch)
+        self._position += n
         return 0
 
-    cdef int _piece(self, const uint8_t* data, size_t n, int64_t count) except -1 nogil:
-        cdef uint64_t h = hash_bytes(data, n, self._seed)
-        cdef uint32_t tag = <uint32_t> (h >> 32)
-        cdef size_t at = <size_t> h & self._mask
-        cdef PieceCount* piece
-        while self._slots[at].index != NONE:
-            if self._slots[at].tag == tag:
-                piece = &self.pieces[self._slots[at].index]
-                if piece.n_bytes == n and memcmp(self.arena + piece.start, data, n) == 0:
-                    if piece.count > INT64_MAX - count:
-                        with gil:
-                            raise OverflowError("a piece occurs more than 2**63 - 1 times")
-                    piece.count += count
-                    return 0
-            at = (at + 1) & self._mask
-        self._new_piece(data, n, count)
-        self._slots[at].tag = tag
-        self._slots[at].index = <uint32_t> (self.n_pieces - 1)
-        if self.n_pieces * 3 > self._mask * 2:
-            self._grow()
+    cdef void _aim(self, const uint8_t* data, size_t n, size_t start, const size_t* ends, size_t n_ends) noexcept nogil:
+        """Make the pieces' keys and ask for their lines."""
+        cdef Probe* probe = self._probes
+        cdef size_t i, length, n_long = 0, tail = n
+        cdef const uint8_t* piece
+        cdef LongSlot* slot
+        if (ends[n_ends - 1] & ~GAP) + 16 > n:
+            tail = copy_tail(self._tail, data, n)
+        for i in range(n_ends):
+            length = ends[i] - start  # a gap's has its top bit set
+            piece = data + start
+            if likely(length <= SHORT_BYTES):
+                if start >= tail:
+                    piece = self._tail + (start - tail)
+                probe[i].low = load64(piece) & key_masks[length][0]
+                probe[i].high = (load64(piece + 8) & key_masks[length][1]) | (<uint64_t> length << 56)
+                probe[i].line = self._entries + (key_hash(probe[i].low, probe[i].high, self._seed) >> self._shift << 1)
+                prefetch(probe[i].line)
+            else:
+                probe[i].line = self._entries  # to be read, and not to match: no key's length is 255
+                probe[i].high = ~<uint64_t> 0
+                probe[i].low = 0
+                if not length & GAP:
+                    probe[i].low = hash_bytes(piece, length, self._seed)
+                    prefetch(&self._slots[probe[i].low & (self._n_slots - 1)])
+                    self._long_ones[n_long] = <uint8_t> i
+                    n_long += 1
+            start = ends[i] & ~GAP
+        for i in range(n_long):
+            slot = &self._slots[probe[self._long_ones[i]].low & (self._n_slots - 1)]
+            if slot.tag == probe[self._long_ones[i]].low >> 32 and slot.index != NONE:
+                prefetch(&self.pieces[slot.index])
+
+    cdef int _group(self, const uint8_t* data, size_t n, size_t start, const size_t* ends, size_t n_ends) except -1 nogil:
+        """Count up to GROUP pieces."""
+        cdef Probe* probe = self._probes
+        cdef Entry* entry
+        cdef size_t i, length
+        self._aim(data, n, start, ends, n_ends)
+        self._is_settled = False
+        for i in range(n_ends):
+            entry = probe[i].line
+            entry += (entry.low != probe[i].low) | (entry.high != probe[i].high)
+            if likely(entry.low == probe[i].low and entry.high == probe[i].high):
+                entry.count += 1
+            elif not ends[i] & GAP:
+                if i:
+                    start = ends[i - 1] & ~GAP
+                length = ends[i] - start
+                if length <= SHORT_BYTES:
+                    self._add_short(data + start, length, probe[i].low, probe[i].high, self._position + start, 1)
+                else:
+                    self._add_long(data + start, length, probe[i].low, self._position + start, 1)
         return 0
 
-    cdef int _new_piece(self, const uint8_t* data, size_t n, int64_t count) except -1 nogil:
-        cdef size_t capacity
-        cdef void* grown
-        if n >= NONE or self.n_pieces >= NONE - 1:
-            with gil:
-                raise MemoryError(f"a piece of {n} bytes, or more than 2**32 distinct pieces: too much to count")
-        if self.n_arena + n > self._arena_capacity:
-            capacity = max(self.n_arena + n, 2 * self._arena_capacity, <size_t> 65536)
-            grown = realloc(self.arena, capacity)
-            if grown == NULL:
-                with gil:
-                    raise MemoryError(f"no memory for {capacity} bytes of pieces")
-            self.arena = <uint8_t*> grown
-            self._arena_capacity = capacity
-        if self.n_pieces == self._pieces_capacity:
-            capacity = max(<size_t> 1024, 2 * self._pieces_capacity)
-            grown = realloc(self.pieces, capacity * sizeof(PieceCount))
-            if grown == NULL:
-                with gil:
-                    raise MemoryError(f"no memory for {capacity} distinct pieces")
-            self.pieces = <PieceCount*> grown
-            self._pieces_capacity = capacity
-        memcpy(self.arena + self.n_arena, data, n)
-        self.pieces[self.n_pieces].start = self.n_arena
-        self.pieces[self.n_pieces].n_bytes = <uint32_t> n
-        self.pieces[self.n_pieces].count = count
-        self.n_arena += n
-        self.n_pieces += 1
-        return 0
 
-    cdef int _grow(self) except -1 nogil:
-        cdef size_t n_slots = 2 * (self._mask + 1), i, at
-        cdef CountSlot* slots = <CountSlot*> malloc(n_slots * sizeof(CountSlot))
-        cdef uint64_t h
-        if slots == NULL:
-            with gil:
-                raise MemoryError(f"no memory for a table of {n_slots} pieces")
-        memset(slots, 0xFF, n_slots * sizeof(CountSlot))
-        for i in range(self.n_pieces):
-            h = hash_bytes(self.arena + self.pieces[i].start, self.pieces[i].n_bytes, self._seed)
-            at = <size_t> h & (n_slots - 1)
-            while slots[at].index != NONE:
-                at = (at + 1) & (n_slots - 1)
-            slots[at].tag = <uint32_t> (h >> 32)
-            slots[at].index = <uint32_t> i
-        free(self._slots)
-        self._slots = slots
-        self._mask = n_slots - 1
-        return 0
+def parts(text, size_t size, str what not None="text"):
+    """(start, end) of the parts of a long text, about so many units each, cut where no piece lies across.
+
+    Only for splitters and special tokens that are cuttable. Bytes are checked; what: they are called in the error.
+    """
+    cdef Text view
+    cdef size_t start = 0, end, bad
+    cdef list out = []
+    text_view(text, &view)
+    try:
+        if view.is_utf8:
+            with nogil:
+                bad = first_invalid(<const uint8_t*> view.data, view.n)
+            if bad < view.n:
+                raise not_utf8(f"{what} is", (<const uint8_t*> view.data)[bad], bad)
+        while start < view.n:
+            with nogil:
+                end = text_cut(&view, start, start + size)
+            out.append((start, end))
+            start = end
+        return out
+    finally:
+        text_release(&view)

@@ -16,9 +16,10 @@ from fastbpe._core.flags cimport add, is_set, set_flag
 from fastbpe._core.memory cimport use_huge_pages
 from fastbpe._core.merge cimport Ids, ids_reserve
 from fastbpe._core.output cimport KeptInts, new_list
-from fastbpe._core.pipeline cimport Pipeline, Scratch, check_signals
+from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport SpecialMatcher
 from fastbpe._core.text cimport Text, text_of, text_release
+from fastbpe._core.watch cimport check_signals
 
 from time import sleep
 
@@ -178,7 +179,7 @@ cdef class Jobs:
         """Do so many jobs that nobody has, or fewer; False if there are no more."""
         cdef size_t number = 0
         cdef bint more = True
-        scratch.abandoned = &self._abandoned
+        scratch.watch.abandoned = &self._abandoned
         try:
             with nogil:
                 while n_jobs and more:
@@ -202,7 +203,7 @@ cdef class Jobs:
     cdef int _do(self, Job* job, Scratch* scratch) except -1 nogil:
         cdef size_t text, before, n_units = 0
         cdef size_t* count = NULL
-        check_signals(scratch)
+        check_signals(&scratch.watch)
         scratch.ids.n = 0
         for text in range(job.first, job.first + job.n_texts):
             if self._counting:

@@ -163,6 +163,7 @@ cdef class Learner:
         if self._state.cells != NULL:
             raise RuntimeError("a Learner is made once")
         self._n_ids = self._n_base = n_base
+        counter.settle()
         self._min_count = max(min_count, 1)
         self._max_token_bytes = NONE if max_token_bytes is None else min(max_token_bytes, NONE)
         self._ties_first = ties_first

@@ -6,6 +6,7 @@ from fastbpe._core.special cimport SpecialMatcher
 from fastbpe._core.splitter cimport Ends, Splitter
 from fastbpe._core.text cimport Text
 from fastbpe._core.vocabulary cimport Vocabulary
+from fastbpe._core.watch cimport Watch
 
 
 cdef struct Scratch:
@@ -15,9 +16,8 @@ cdef struct Scratch:
     Cache cache
     uint8_t* utf8
     size_t utf8_capacity
-    double checked  # when signals were last looked at, in seconds
+    Watch watch
     size_t n_held  # units encoded under the GIL since it was last given up
-    int* abandoned  # set by another thread: nobody wants the ids any more; or NULL
     Scratch* next
 
 
@@ -41,6 +41,3 @@ cdef class Pipeline:
         Scratch* scratch, size_t* count,
     ) except -1 nogil
     cdef int _ordinary(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil
-
-
-cdef int check_signals(Scratch* scratch) except -1 nogil

@@ -1,33 +1,21 @@
 """One text on one thread: text → UTF-8 → special tokens → pieces → ids."""
 
 cimport cython
-from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
 from fastbpe._core.cache cimport cache_bytes, cache_free, cache_limit, cache_start, encode_pieces
 from fastbpe._core.cuts cimport text_cut
-from fastbpe._core.flags cimport is_set
 from fastbpe._core.merge cimport ids_free, ids_reserve
 from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.splitter cimport Splitter, ends_free
 from fastbpe._core.text cimport Text, text_room, text_utf8
 from fastbpe._core.vocabulary cimport Vocabulary
+from fastbpe._core.watch cimport check_signals
 
 import os
 
 from fastbpe.errors import SpecialTokenError
-
-cdef extern from *:
-    """
-    #include <time.h>
-    static inline double fastbpe_now(void) {
-        struct timespec now;
-        timespec_get(&now, TIME_UTC);
-        return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-    }
-    """
-    double now "fastbpe_now"() noexcept nogil
 
 cdef enum:
     STRETCH = 1 << 16  # units of a long text taken at once: transcoded, they stay in the second-level cache
@@ -35,8 +23,6 @@ cdef enum:
     SPARE_ENDS = 1 << 17
     SPARE_BYTES = 1 << 20
     SPARE_SCRATCHES = 64
-
-cdef double SIGNALS_EVERY = 0.1  # seconds; each time costs a wait for the GIL
 
 
 @cython.final
@@ -74,8 +60,8 @@ cdef class Pipeline:
         if scratch.cache.limit > self._limit:
             cache_limit(&scratch.cache, self._limit)
         scratch.ids.n = scratch.ends.n = 0
-        scratch.checked = 0
-        scratch.abandoned = NULL
+        scratch.watch.checked = 0
+        scratch.watch.abandoned = NULL
         return scratch
 
     cdef void give(self, Scratch* scratch) noexcept:
@@ -117,7 +103,7 @@ cdef class Pipeline:
             self._stretch(text, start, cut, allowed, disallowed, scratch, count)
             start = cut
             if start < end:
-                check_signals(scratch)
+                check_signals(&scratch.watch)
         return 0
 
     cdef int _stretch(
@@ -163,7 +149,7 @@ cdef class Pipeline:
                 count[0] += scratch.ids.n
                 scratch.ids.n = 0
             if at < n:
-                check_signals(scratch)
+                check_signals(&scratch.watch)
         return 0
 
     @property
@@ -195,18 +181,4 @@ cdef int _reserve_utf8(Scratch* scratch, size_t n) except -1 nogil:
         with gil:
             raise MemoryError(f"no memory for {n} bytes of UTF-8")
     scratch.utf8_capacity = n
-    return 0
-
-
-cdef int check_signals(Scratch* scratch) except -1 nogil:
-    """Let Ctrl-C through, now and then, and end what was abandoned."""
-    cdef double time = now()
-    if 0 <= time - scratch.checked < SIGNALS_EVERY:
-        return 0
-    if scratch.checked:
-        with gil:
-            PyErr_CheckSignals()
-            if scratch.abandoned != NULL and is_set(scratch.abandoned):
-                raise RuntimeError("abandoned: the call that this was done for has ended")
-    scratch.checked = time
     return 0

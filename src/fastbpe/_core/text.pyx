@@ -23,6 +23,26 @@ cdef extern from "Python.h":
 cdef int text_of(object text, Text* view) except -1:
     """Fill view with a str, or with checked UTF-8. The caller keeps `text` alive and releases the view."""
     cdef size_t bad
+    text_view(text, view)
+    if not isinstance(text, str):
+        bad = first_invalid(<const uint8_t*> view.data, view.n)
+        if bad < view.n:
+            byte = (<const uint8_t*> view.data)[bad]
+            text_release(view)
+            raise not_utf8("text is", byte, bad)
+    return 0
+
+
+cdef object not_utf8(str what, uint8_t byte, size_t at):
+    """The error for bytes that are no text; what: "text is", for example."""
+    return ValueError(
+        f"{what} not UTF-8: invalid byte 0x{byte:02x} at offset {at} "
+        "(decode it first, with errors='replace' if it may be damaged)"
+    )
+
+
+cdef int text_view(object text, Text* view) except -1:
+    """Fill view with a str, or with bytes that are not checked."""
     view.owned = NULL
     if isinstance(text, str):
         view.data = PyUnicode_DATA(text)
@@ -40,14 +60,6 @@ cdef int text_of(object text, Text* view) except -1:
         raise TypeError(f"text must be str, or bytes of UTF-8, not {type(text).__name__}")
     view.unit = 1
     view.is_utf8 = True
-    bad = first_invalid(<const uint8_t*> view.data, view.n)
-    if bad < view.n:
-        byte = (<const uint8_t*> view.data)[bad]
-        text_release(view)
-        raise ValueError(
-            f"text is not UTF-8: invalid byte 0x{byte:02x} at offset {bad} "
-            "(decode it first, with errors='replace' if it may be damaged)"
-        )
     return 0
 
 
@@ -231,3 +243,12 @@ def to_utf8(text):
         return (<const char*> view.data)[:view.n]
     finally:
         utf8_release(&view)
+
+
+def valid_bytes(const uint8_t[::1] data not None):
+    """How many bytes at the beginning are well-formed UTF-8."""
+    cdef size_t n = data.shape[0]
+    if n:
+        with nogil:
+            n = first_invalid(&data[0], n)
+    return n

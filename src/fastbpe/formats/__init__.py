@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import IO
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import native, tiktoken
@@ -28,7 +29,7 @@ def read(
         data, where = _frozen(source), "<bytes>"
     else:
         where = os.fspath(source)
-        data = _map(where)
+        data = map_file(where)
     if bytes(data[: len(native.MAGIC)]) == native.MAGIC:
         if pattern is not None:
             raise FormatError(f"{where}: holds its own split pattern; load it without pattern=")
@@ -45,7 +46,7 @@ def _frozen(source: Buffer) -> Buffer:
     return source if isinstance(source, bytes) else bytes(source)
 
 
-def _map(path: str | os.PathLike[str]) -> Buffer:
+def map_file(path: str | os.PathLike[str]) -> Buffer:
     """A file's bytes, mapped: pages are read when used and shared between processes."""
     with open(path, "rb") as file:
         if os.fstat(file.fileno()).st_size == 0:
@@ -53,7 +54,12 @@ def _map(path: str | os.PathLike[str]) -> Buffer:
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
-def write(path: str | os.PathLike[str], data: bytes) -> None:
+def write(path: str | os.PathLike[str], data: bytes | Sequence[Buffer]) -> None:
+    """Write a file whole or not at all; see `write_with`. data: its bytes, or parts of them, one after another."""
+    write_with(path, lambda file: file.writelines([data] if isinstance(data, bytes) else data))
+
+
+def write_with(path: str | os.PathLike[str], fill: Callable[[IO[bytes]], object]) -> None:
     """Write a file whole or not at all: beside its place, then renamed, so no half file is ever seen.
 
     A link keeps pointing where it did; what is neither file nor absent (a device, a pipe) is written into.
@@ -61,9 +67,10 @@ def write(path: str | os.PathLike[str], data: bytes) -> None:
     target = Path(os.path.realpath(path))
     try:
         if target.exists() and not target.is_file():
-            target.write_bytes(data)  # of a folder: IsADirectoryError
+            with open(target, "wb") as file:  # of a folder: IsADirectoryError
+                fill(file)
             return
-        _write_beside(target, data)
+        _write_beside(target, fill)
     except OSError as error:
         if error.errno is None:
             raise
@@ -71,11 +78,11 @@ def write(path: str | os.PathLike[str], data: bytes) -> None:
         raise type(error)(error.errno, error.strerror, os.fspath(path)) from error
 
 
-def _write_beside(target: Path, data: bytes) -> None:
+def _write_beside(target: Path, fill: Callable[[IO[bytes]], object]) -> None:
     beside = target.with_name(f".{os.urandom(8).hex()}.fastbpe")
     try:
         with open(beside, "xb") as file:
-            file.write(data)
+            fill(file)
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, target)

@@ -1,0 +1,198 @@
+"""Counting the pieces of a source, in several threads: the calling one reads it, and counts as the others do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from queue import Empty, SimpleQueue
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple
+
+from fastbpe._core.counter import PieceCounter, parts
+from fastbpe._core.special import SpecialMatcher
+from fastbpe._core.splitter import Splitter
+from fastbpe.sources import Document
+from fastbpe.spilling import Spill
+from fastbpe.threads import start_beside, usable_threads
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+_BATCH = 1 << 18  # units of text that are counted at once; fewer and the threads would talk more than work
+_BATCH_TEXTS = 1 << 14
+_LONG = 1 << 21  # units of a text that is counted in parts
+_LEAST = 1 << 18  # bytes of memory for each thread, or it would do nothing but spill
+_AHEAD = 2  # batches for each thread that are read before they can be counted
+_WAIT = 1e-3  # seconds between two looks at whether a thread has ended
+
+
+class _Batch(NamedTuple):
+    """Some texts, or a part of one."""
+
+    number: int
+    texts: list[Document]
+    first: int  # the number of the first text in the source
+    part: tuple[int, int] | None
+
+
+def count(
+    documents: Iterable[Document],
+    splitter: Splitter,
+    special: SpecialMatcher | None,
+    *,
+    num_threads: int | None = None,
+    max_memory_bytes: int | None = None,
+    report: Callable[[int], object] = lambda n_bytes: None,
+) -> tuple[PieceCounter, int]:
+    """The pieces of all documents, the same for any number of threads, in order of first appearance; and the bytes.
+
+    max_memory_bytes: what the tables may take; what is more goes to temporary files. report: told now and then how
+    many bytes are counted.
+    """
+    n_threads = 1 if splitter.holds_gil else usable_threads(num_threads)
+    may_cut = splitter.cuttable and (special is None or special.cuttable)
+    spill = Spill() if max_memory_bytes is not None else None
+    limit = 0 if max_memory_bytes is None else max(max_memory_bytes // n_threads, _LEAST)
+    crew = _Crew(lambda: PieceCounter(splitter, spill=spill, limit=limit), special)
+    try:
+        crew.count(_batches(documents, may_cut=may_cut), n_threads - 1, report)
+        n_bytes, counters = crew.n_bytes, crew.counters
+        report(n_bytes)
+        if spill is not None and spill.is_used():
+            for counter in counters:
+                spill(counter)
+            total = spill.total()
+        else:
+            total = max(counters, key=len)
+            for counter in counters:
+                if counter is not total:
+                    total.add_table(counter, behind=False)
+        total.finish()
+        return total, n_bytes
+    finally:
+        if spill is not None:
+            spill.close()
+
+
+def _batches(documents: Iterable[Document], *, may_cut: bool) -> Iterator[_Batch]:
+    number, first, n_units = 0, 0, 0
+    texts: list[Document] = []
+    for index, document in enumerate(documents):
+        is_long = may_cut and len(document) >= _LONG
+        if texts and (is_long or n_units >= _BATCH or len(texts) == _BATCH_TEXTS):
+            yield _Batch(number, texts, first, None)
+            number, texts, n_units = number + 1, [], 0
+        if is_long:
+            for part in parts(document, _BATCH, f"document {index} of the source"):
+                yield _Batch(number, [document], index, part)
+                number += 1
+        else:
+            first = first if texts else index
+            texts.append(document)
+            n_units += len(document)
+    if texts:
+        yield _Batch(number, texts, first, None)
+
+
+class _Crew:
+    """Threads that count batches, each with a counter of its own."""
+
+    def __init__(self, make_counter: Callable[[], PieceCounter], special: SpecialMatcher | None) -> None:
+        self._make_counter, self._special = make_counter, special
+        self.counters: list[PieceCounter] = []
+        self._waiting: SimpleQueue[_Batch | None] = SimpleQueue()  # None: there will be no more
+        self._working: list[None] = []  # as long as there are threads at work
+        self._error: tuple[int, Exception] | None = None  # of the first batch that has one
+        self._lock = Lock()
+        self._abandoned = False
+
+    @property
+    def n_bytes(self) -> int:
+        """The bytes of text that are counted."""
+        return sum(counter.n_bytes for counter in self.counters)
+
+    def count(self, batches: Iterable[_Batch], n_beside: int, report: Callable[[int], object]) -> None:
+        """Count all batches. An error is that of the first batch that has one, or of the batches themselves."""
+        own = self._new_counter()
+        others: list[Future[None]] = []
+        try:
+            for batch in batches:
+                if batch.number == 1:  # one batch is soon counted
+                    others = start_beside(self._work, n_beside)
+                self._waiting.put(batch)
+                if self._waiting.qsize() > _AHEAD * len(others):
+                    self._count_one(own)
+                if self._error is not None:
+                    break
+                report(self.n_bytes)
+            while self._count_one(own):
+                report(self.n_bytes)
+        except BaseException:
+            self._abandon()
+            raise
+        finally:
+            self._wait(others)
+        if self._error is not None:
+            raise self._error[1]
+
+    def _new_counter(self) -> PieceCounter:
+        counter = self._make_counter()
+        with self._lock:
+            self.counters.append(counter)
+        return counter
+
+    def _count_one(self, counter: PieceCounter) -> bool:
+        """Count the batch that waits longest, so that a counter meets batches in order; False if there is none."""
+        try:
+            batch = self._waiting.get_nowait()
+        except Empty:
+            return False
+        assert batch is not None
+        self._count(counter, batch)
+        return True
+
+    def _work(self) -> None:
+        """What the other threads do."""
+        self._working.append(None)
+        try:
+            counter: PieceCounter | None = None
+            while (batch := self._waiting.get()) is not None:
+                counter = counter or self._new_counter()
+                self._count(counter, batch)
+            self._waiting.put(None)  # for the next thread
+        finally:
+            self._working.pop()
+
+    def _count(self, counter: PieceCounter, batch: _Batch) -> None:
+        # Batches are begun in order, so all before one that fails are counted or being counted: the first error is
+        # found.
+        if self._abandoned or self._error is not None:
+            return
+        try:
+            if batch.part is None:
+                counter.add_batch(batch.texts, self._special, number=batch.number, first=batch.first)
+            else:
+                counter.add_part(batch.texts[0], *batch.part, self._special, number=batch.number)
+        except Exception as error:
+            with self._lock:
+                if self._error is None or batch.number < self._error[0]:
+                    self._error = batch.number, error
+
+    def _abandon(self) -> None:
+        self._abandoned = True
+        for counter in list(self.counters):
+            counter.abandon()
+
+    def _wait(self, others: list[Future[None]]) -> None:
+        """Let the other threads end, whatever signals come."""
+        interrupt: BaseException | None = None
+        self._waiting.put(None)
+        # Those whose start a signal broke off are in no list of futures.
+        while self._working or not all(future.cancel() or future.done() for future in others):
+            try:
+                time.sleep(_WAIT)
+            except BaseException as error:
+                interrupt = error
+                self._abandon()
+        if interrupt is not None:
+            raise interrupt

@@ -1,0 +1,340 @@
+"""Counted pieces: what training learns from, to be counted on many machines, added up and kept."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import IO, Any, SupportsIndex
+
+from fastbpe import formats
+from fastbpe._core.counter import PieceCounter
+from fastbpe._core.splitter import Splitter
+from fastbpe._core.text import to_utf8
+from fastbpe.config import check_special_tokens
+from fastbpe.counting import count
+from fastbpe.errors import FormatError, TrainingError
+from fastbpe.formats import piece_counts
+from fastbpe.patterns import Pattern, PatternLike, resolve_pattern, shown_pattern
+from fastbpe.progress import Progress, Reporter
+from fastbpe.sinks import require_parquet
+from fastbpe.sources import Source, documents, n_bytes
+from fastbpe.special import make_matcher
+from fastbpe.splitting import make_splitter
+from fastbpe.splitting.cutting import make_cutter
+from fastbpe.threads import usable_threads
+
+_ROWS = 1 << 16  # of a parquet file, written at a time
+
+
+class PieceCounts(Mapping[bytes, int]):
+    """Distinct pieces of text and how often each occurs: a mapping from bytes to int that never changes.
+
+    Made by `count_pieces`, or from pieces that were counted elsewhere. Counts of the same pattern and special tokens
+    add up: `a + b` holds what text a and text b hold together, and `sum(shards)` works. Pieces come in order of
+    first appearance, which `ties="first"` asks for; equality does not look at the order.
+
+    Args:
+        counts: piece (bytes, or str as UTF-8) to count, or pairs of them; a piece given twice is counted twice.
+        pattern: what made the pieces, as for `train`: the tokenizer that is learned from them splits text by it.
+        special_tokens: those that cut the text before it was split.
+
+    Raises:
+        TypeError, ValueError: a piece or a count that is none.
+        OverflowError: a count above 2**63 - 1.
+
+    >>> counts = PieceCounts({"low": 5, " lower": 2}) + PieceCounts({"low": 1})
+    >>> counts[b"low"], len(counts), counts.n_pieces, counts.n_bytes
+    (6, 2, 8, 30)
+    """
+
+    def __init__(
+        self,
+        counts: Mapping[bytes | str, int] | Iterable[tuple[bytes | str, int]] = (),
+        *,
+        pattern: PatternLike = None,
+        special_tokens: Iterable[str] = (),
+    ) -> None:
+        table = PieceCounter(Splitter())
+        items = counts.items() if isinstance(counts, Mapping) else counts
+        for piece, number in items:
+            _add(table, piece, number)
+        table.finish()
+        self._set(table, resolve_pattern(pattern)[1], check_special_tokens(special_tokens), table.total()[1], 0)
+
+    def _set(
+        self, table: PieceCounter, pattern: Pattern, special_tokens: tuple[str, ...], n_bytes: int, n_skipped: int
+    ) -> None:
+        self._table, self._pattern, self._special_tokens = table, pattern, special_tokens
+        self._n_bytes, self._n_skipped = n_bytes, n_skipped
+
+    @classmethod
+    def _of(
+        cls,
+        table: PieceCounter,
+        pattern: Pattern,
+        special_tokens: tuple[str, ...],
+        n_bytes: int,
+        n_skipped: int = 0,
+    ) -> PieceCounts:
+        made = cls.__new__(cls)
+        made._set(table, pattern, special_tokens, n_bytes, n_skipped)
+        return made
+
+    @property
+    def pattern(self) -> Pattern:
+        """The split pattern that made the pieces; None: no splitting."""
+        return self._pattern
+
+    @property
+    def special_tokens(self) -> tuple[str, ...]:
+        """The special tokens that cut the text."""
+        return self._special_tokens
+
+    @property
+    def n_pieces(self) -> int:
+        """The pieces of the text, each as often as it occurs."""
+        return self._table.total()[0]
+
+    @property
+    def n_bytes(self) -> int:
+        """The bytes of text that were counted, special tokens among them."""
+        return self._n_bytes
+
+    @property
+    def n_skipped(self) -> int:
+        """The documents that could not be read and were left out, as on_error="skip" asks for."""
+        return self._n_skipped
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter([piece for piece, _ in self._table.items()])
+
+    def __getitem__(self, piece: bytes | str) -> int:
+        number = self._table.count_of(to_utf8(piece) if isinstance(piece, str) else bytes(piece))
+        if not number:
+            raise KeyError(piece)
+        return number
+
+    def items(self) -> Any:
+        """Pairs of piece and count, in order of first appearance."""
+        return dict(self._table.items()).items()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PieceCounts):
+            return NotImplemented
+        return (
+            self._pattern == other._pattern
+            and set(self._special_tokens) == set(other._special_tokens)
+            and self._table.equals(other._table)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __add__(self, other: PieceCounts) -> PieceCounts:
+        if not isinstance(other, PieceCounts):
+            return NotImplemented
+        return add([self, other])
+
+    def __radd__(self, other: object) -> PieceCounts:
+        return self if other == 0 else NotImplemented  # sum() begins with 0
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _unpickle, (b"".join(piece_counts.dump(self._plain())),)
+
+    def __repr__(self) -> str:
+        pattern = shown_pattern(self._pattern, 40)
+        return f"<fastbpe.PieceCounts of {len(self):,} distinct pieces, pattern {pattern}>"
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything into one file, whole or not at all; `PieceCounts.load` reads it."""
+        formats.write(path, piece_counts.dump(self._plain()))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> PieceCounts:
+        """Read a file that `save` wrote.
+
+        Raises FormatError for a file that is none, was altered or cut off, or is of a newer version.
+        """
+        return _parse(formats.map_file(path), os.fspath(path))
+
+    def to_parquet(self, path: str | os.PathLike[str]) -> None:
+        """Write a parquet file with the columns piece (binary) and count (int64); needs pyarrow."""
+        arrow = require_parquet(path)
+        schema = arrow.schema(
+            [arrow.field("piece", arrow.binary(), False), arrow.field("count", arrow.int64(), False)]
+        )
+
+        def fill(file: IO[bytes]) -> None:
+            items = self._table.items()
+            with arrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+                for at in range(0, len(items), _ROWS):
+                    rows = items[at : at + _ROWS]
+                    columns = [[piece for piece, _ in rows], [number for _, number in rows]]
+                    writer.write_table(arrow.table(columns, schema=schema))
+
+        formats.write_with(path, fill)
+
+    def check_made_by(self, pattern: PatternLike, special_tokens: Iterable[str]) -> None:
+        """Raise TrainingError unless this pattern and these special tokens, in any order, made the pieces."""
+        for name, mine, other in (
+            ("split pattern", self._pattern, pattern),
+            ("special tokens", sorted(self._special_tokens), sorted(special_tokens)),
+        ):
+            if mine != other:
+                raise TrainingError(
+                    f"the pieces were counted with the {name} {mine!r}, which do not go with {other!r}: count them "
+                    "anew, or leave the other out"
+                )
+
+    def _plain(self) -> piece_counts.Counted:
+        return piece_counts.Counted(self._pattern, self._special_tokens, self._n_bytes, *self._table.tables())
+
+
+def count_pieces(
+    source: Source,
+    *,
+    mode: str = "byte",
+    pattern: PatternLike = "cl100k",
+    special_tokens: Iterable[str] = (),
+    num_threads: int | None = None,
+    max_memory_bytes: int | None = None,
+    progress: Progress = None,
+    text_field: str = "text",
+    on_error: str = "raise",
+    errors: str = "strict",
+) -> PieceCounts:
+    """Count the pieces of a source: the first half of `train`.
+
+    Exact, and the same for any number of threads. Files are read as a stream, and never held whole.
+
+    Args:
+        source: as for `train`.
+        mode: "byte".
+        pattern, special_tokens: what makes the pieces, as for `train`.
+        num_threads: None: FASTBPE_NUM_THREADS, or one for each usable core.
+        max_memory_bytes: what the tables that count may take, in all threads together; beyond it counts go to
+            temporary files (in TMPDIR) and are added up at the end. The distinct pieces themselves, with 32 bytes
+            each, are held in any case. None: no limit.
+        progress: as for `train`, of the phase "counting".
+        text_field: where a line of jsonl or a row of parquet holds its text.
+        on_error: "skip": lines of jsonl and rows of parquet that hold no text are left out, and n_skipped says how
+            many; "raise": they are a FormatError.
+        errors: "replace": bytes that are not UTF-8 become U+FFFD; "strict": they are an error.
+
+    Raises:
+        FormatError: a file that cannot be read, with line or place.
+        ValueError: bytes that are not UTF-8, with document and offset.
+        OSError: no room for temporary files.
+
+    >>> count_pieces(["low lower low"], pattern=r" ?[a-z]+")[b" low"]
+    1
+    """
+    if mode != "byte":
+        raise TrainingError(f'mode={mode!r}: this version counts mode="byte"')
+    reading = Reading(
+        num_threads=num_threads,
+        max_memory_bytes=max_memory_bytes,
+        text_field=text_field,
+        on_error=on_error,
+        errors=errors,
+    )
+    names = check_special_tokens(special_tokens)
+    return counted(source, resolve_pattern(pattern)[1], names, reading, Reporter(progress))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """How a source is read and counted; see `count_pieces`."""
+
+    num_threads: int | None = None
+    max_memory_bytes: int | None = None
+    text_field: str = "text"
+    on_error: str = "raise"
+    errors: str = "strict"
+
+    def __post_init__(self) -> None:
+        usable_threads(self.num_threads)
+        if self.max_memory_bytes is not None and _integer("max_memory_bytes", self.max_memory_bytes) < 1:
+            raise ValueError(f"max_memory_bytes={self.max_memory_bytes}: give 1 or more, or None")
+        for name, choices in (("on_error", ("raise", "skip")), ("errors", ("strict", "replace"))):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name}={getattr(self, name)!r}: choose one of {', '.join(map(repr, choices))}")
+
+    def named(self) -> str:
+        """The options that are not as they are if nobody gives them."""
+        return ", ".join(field.name for field in fields(self) if getattr(self, field.name) != field.default)
+
+
+def counted(
+    source: Source, pattern: PatternLike, special_tokens: tuple[str, ...], reading: Reading, reporter: Reporter
+) -> PieceCounts:
+    """The counted pieces of a source; pattern and special tokens are checked."""
+    splitter = make_splitter(pattern)
+    skipped: list[FormatError] = []
+    with reporter.phase("counting", n_bytes(source), unit="B", unit_scale=True) as phase:
+        table, n_read = count(
+            documents(
+                source,
+                field=reading.text_field,
+                cut=make_cutter(splitter, special_tokens),
+                skip=skipped.append if reading.on_error == "skip" else None,
+                errors=reading.errors,
+            ),
+            splitter,
+            make_matcher(special_tokens, {}) if special_tokens else None,
+            num_threads=reading.num_threads,
+            max_memory_bytes=reading.max_memory_bytes,
+            report=lambda n: phase.update(n - phase.n),
+        )
+    return PieceCounts._of(table, resolve_pattern(pattern)[1], special_tokens, n_read, len(skipped))
+
+
+def add(counts: Iterable[PieceCounts]) -> PieceCounts:
+    """One after another."""
+    first, *others = counts
+    table = PieceCounter(Splitter())
+    table.add_table(first._table)
+    n_bytes, n_skipped = first._n_bytes, first._n_skipped
+    for other in others:
+        other.check_made_by(first._pattern, first._special_tokens)
+        table.add_table(other._table)
+        n_bytes, n_skipped = n_bytes + other._n_bytes, n_skipped + other._n_skipped
+    table.finish()
+    return PieceCounts._of(table, first._pattern, first._special_tokens, n_bytes, n_skipped)
+
+
+def _add(table: PieceCounter, piece: object, number: object) -> None:
+    if isinstance(piece, str):
+        piece = to_utf8(piece)
+    if not isinstance(piece, bytes):
+        raise TypeError(f"piece {piece!r} is {type(piece).__name__}, not bytes or str")
+    checked = _integer(f"count of {piece!r}", number)
+    if checked < 0:
+        raise ValueError(f"count of {piece!r} is {checked}: it must not be negative")
+    if checked >= 1 << 63:
+        raise OverflowError(f"count of {piece!r} is {checked}: more than 2**63 - 1")
+    if checked and piece:
+        table.add_piece(piece, checked)
+
+
+def _integer(name: str, value: object) -> int:
+    if not isinstance(value, SupportsIndex) or isinstance(value, bool):
+        raise TypeError(f"{name} must be an integer, not {type(value).__name__}")
+    return value.__index__()
+
+
+def _parse(data: Any, where: str) -> PieceCounts:
+    counted = piece_counts.parse(data, where)
+    table = PieceCounter(Splitter())
+    problem = table.add_tables(counted.pieces, counted.lengths, counted.counts)
+    if problem:
+        raise FormatError(f"{where}: {problem}; get it again")
+    table.finish()
+    return PieceCounts._of(table, counted.pattern, tuple(counted.special_tokens), counted.n_bytes)
+
+
+def _unpickle(data: bytes) -> PieceCounts:
+    return _parse(data, "<pickle>")

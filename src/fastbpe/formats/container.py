@@ -1,0 +1,134 @@
+"""What fastbpe's own files are: a line that says what, a header that a person can read, then tables.
+
+    line 1   "fastbpe KIND v1 header=HHHHHHHH crc=CCCCCCCC", padded to 64 bytes with spaces and a line end
+    header   HHHHHHHH (hexadecimal) bytes of JSON, padded with spaces and a line end to a multiple of 64
+    tables   each at a multiple of 64, little-endian; the header's "sections" gives offset and size in bytes
+
+The checksum is CRC-32 over the whole file with the checksum's own eight digits left out. No pickle, no protobuf.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import zlib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from fastbpe.errors import FormatError
+from fastbpe.model import Buffer
+
+_ALIGNMENT = 64
+_DIGITS = 8
+
+
+class Kind(NamedTuple):
+    """A kind of file: its name in line 1, the version that is written, and how an error calls such a file."""
+
+    name: str
+    version: int
+    called: str
+
+    @property
+    def magic(self) -> bytes:
+        """How such files begin."""
+        return b"fastbpe %s v" % self.name.encode()
+
+
+def pack(kind: Kind, header: Mapping[str, Any], parts: Mapping[str, Buffer]) -> list[Buffer]:
+    """The file, in pieces to be written one after another. header: without "sections"."""
+    sections, at = {}, 0
+    for name, part in parts.items():
+        sections[name] = [at, memoryview(part).nbytes]
+        at += _padded(memoryview(part).nbytes)
+    text = json.dumps({**header, "sections": sections}, indent=1).encode()
+    text = text.ljust(_padded(len(text) + 1) - 1) + b"\n"
+    body: list[Buffer] = [text]
+    for part in parts.values():
+        size = memoryview(part).nbytes
+        body += [part, b"\0" * (_padded(size) - size)]
+    first = b"%s%d header=%08x crc=" % (kind.magic, kind.version, len(text))
+    rest = b"\n".rjust(_ALIGNMENT - len(first) - _DIGITS)
+    crc = zlib.crc32(rest, zlib.crc32(first))
+    for part in body:
+        crc = zlib.crc32(part, crc)
+    return [first, b"%08x" % crc, rest, *body]
+
+
+def unpack(
+    kind: Kind, data: Buffer, where: str, required: Mapping[str, type | tuple[type, ...]]
+) -> tuple[dict[str, Any], dict[str, memoryview]]:
+    """The header and the tables, which are views of the data. where: what errors call the file.
+
+    required: the header's keys and what their values must be.
+    """
+    view = memoryview(data)
+    header, tables_at = _read_header(kind, view, where)
+    if not isinstance(header, dict):
+        raise FormatError(f"{where}: its header is {type(header).__name__}, not an object")
+    for key, type_ in {**required, "sections": dict}.items():
+        if key not in header or not isinstance(header[key], type_):
+            raise FormatError(f"{where}: its header has no valid {key!r}")
+    patterns = header["pattern"]
+    if isinstance(patterns, list) and not (patterns and all(isinstance(part, str) for part in patterns)):
+        raise FormatError(f"{where}: its header has no valid 'pattern': a list must hold regexes, and only them")
+    if header["mode"] != "byte":
+        raise FormatError(f"{where}: mode {header['mode']!r} is not known to this fastbpe; upgrade it")
+    return header, _read_sections(header["sections"], view, tables_at, where)
+
+
+def check_sections(
+    sections: Mapping[str, object], needed: set[str], where: str, also: set[str] = frozenset()
+) -> None:  # type: ignore[assignment]
+    """Refuse a file that has not all the sections needed, or others than those and `also`."""
+    missing, unknown = needed - sections.keys(), sections.keys() - needed - also
+    if missing or unknown:
+        problem = f"it has no section {min(missing)!r}" if missing else f"its section {min(unknown)!r} is unknown"
+        raise FormatError(f"{where}: {problem}")
+
+
+def _padded(size: int) -> int:
+    return -(-size // _ALIGNMENT) * _ALIGNMENT
+
+
+def _read_header(kind: Kind, view: memoryview, where: str) -> tuple[Any, int]:
+    start = bytes(view[:_ALIGNMENT])
+    if not start.startswith(kind.magic):
+        raise FormatError(f"{where}: not {kind.called}: it does not begin with {kind.magic.decode()!r}")
+    version = re.match(rb"[0-9]+", start[len(kind.magic) :])
+    if version and int(version.group()) > kind.version:
+        raise FormatError(
+            f"{where}: file version {version.group().decode()}, written by a newer fastbpe; this one reads up to "
+            f"version {kind.version}: upgrade with `pip install -U fastbpe`"
+        )
+    shape = rb"%s%d header=([0-9a-f]{8}) crc=([0-9a-f]{8}) *\n" % (re.escape(kind.magic), kind.version)
+    line = re.fullmatch(shape, start)
+    if not line:
+        problem = "truncated" if len(start) < _ALIGNMENT else "its first line was altered"
+        raise FormatError(f"{where}: damaged: {problem}; get the file again")
+    size = int(line.group(1), 16)
+    if len(view) < _ALIGNMENT + size:
+        raise FormatError(f"{where}: damaged: truncated within its header, at {len(view)} bytes; get it again")
+    crc = zlib.crc32(view[line.end(2) :], zlib.crc32(view[: line.start(2)]))
+    if crc != int(line.group(2), 16):
+        raise FormatError(f"{where}: damaged: truncated or altered (its checksum does not match); get it again")
+    if sys.byteorder != "little":
+        raise FormatError(f"{where}: {kind.called} is for little-endian machines; read it on one")
+    try:
+        return json.loads(bytes(view[_ALIGNMENT : _ALIGNMENT + size])), _ALIGNMENT + size
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"{where}: its header is not JSON: {error}") from None
+
+
+def _read_sections(
+    sections: Mapping[str, Any], view: memoryview, tables_at: int, where: str
+) -> dict[str, memoryview]:
+    out = {}
+    for name, place in sections.items():
+        match place:
+            case [int(offset), int(size)] if offset >= 0 and 0 <= size <= len(view) - tables_at - offset:
+                out[name] = view[tables_at + offset : tables_at + offset + size]
+            case _:
+                raise FormatError(f"{where}: its section {name!r} lies outside the file: {place!r}")
+    return out

@@ -1,0 +1,64 @@
+"""Files of counted pieces (`PieceCounts.save`): a container (see container.py) with three sections.
+
+"pieces": the bytes of all pieces, end to end. "lengths": of each, uint32. "counts": of each, int64, 1 or more. No
+piece stands twice; they come in order of first appearance, which ties="first" asks for. The header says what decided
+the pieces, and how many bytes of text they were counted in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from fastbpe._version import __version__
+from fastbpe.errors import FormatError
+from fastbpe.formats.container import Kind, check_sections, pack, unpack
+from fastbpe.model import Buffer
+from fastbpe.patterns import Pattern
+
+KIND = Kind("pieces", 1, "a file of counted pieces")
+_SECTIONS = ("pieces", "lengths", "counts")
+_REQUIRED: Mapping[str, type | tuple[type, ...]] = {
+    "mode": str,
+    "pattern": (str, list, type(None)),
+    "special_tokens": list,
+    "n_bytes": int,
+    "library": str,
+}
+
+
+class Counted(NamedTuple):
+    """Counted pieces as plain data; the tables are those of the sections."""
+
+    pattern: Pattern
+    special_tokens: Sequence[str]
+    n_bytes: int
+    pieces: Buffer
+    lengths: Buffer
+    counts: Buffer
+
+
+def dump(counted: Counted) -> list[Buffer]:
+    """The file, in pieces to be written one after another."""
+    header = {
+        "mode": "byte",
+        "pattern": counted.pattern,
+        "special_tokens": list(counted.special_tokens),
+        "n_bytes": counted.n_bytes,
+        "library": __version__,
+    }
+    return pack(KIND, header, {name: getattr(counted, name) for name in _SECTIONS})
+
+
+def parse(data: Buffer, where: str) -> Counted:
+    """What a file holds, its tables being views of the data. where: what errors call the file."""
+    header, sections = unpack(KIND, data, where, _REQUIRED)
+    check_sections(sections, {*_SECTIONS}, where)
+    if not all(isinstance(name, str) for name in header["special_tokens"]):
+        raise FormatError(f"{where}: its header has no valid 'special_tokens'")
+    n_lengths, n_counts = len(sections["lengths"]), len(sections["counts"])
+    if n_lengths % 4 or n_counts != 2 * n_lengths:
+        raise FormatError(f"{where}: its sections 'lengths' and 'counts' do not fit each other")
+    pattern = header["pattern"]
+    pattern = tuple(pattern) if isinstance(pattern, list) else pattern
+    return Counted(pattern, header["special_tokens"], header["n_bytes"], **sections)
