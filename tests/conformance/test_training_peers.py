@@ -1,5 +1,9 @@
-"""The fast trainer against rustbpe, bpeasy, tokenizers and minbpe's rule, on real text."""
+"""The fast trainer against rustbpe, bpeasy, tokenizers and minbpe's rule, on real text.
 
+FASTBPE_FULL=1: whole corpora, to 32,000 entries.
+"""
+
+import os
 import warnings
 from collections import Counter
 
@@ -10,6 +14,9 @@ import fastbpe
 from data import corpus, standard_library
 from fastbpe import TrainingWarning
 from peers import WORDS, BytePair, bpeasy_merges, huggingface_merges, minbpe_merges, rustbpe_merges
+
+FULL = os.environ.get("FASTBPE_FULL") == "1"
+N_BYTES, SIZES = (1 << 30, (1000, 8000, 32_000)) if FULL else (2_000_000, (1000, 8000))
 
 
 def our_merges(texts: list[str], vocab_size: int, ties: str) -> list[BytePair]:
@@ -40,15 +47,19 @@ def test_standard_library_as_minbpe() -> None:
     assert our_merges([text], 1000, "first") == minbpe_merges(pieces_in_order(text), 744)
 
 
+@pytest.mark.parametrize("vocab_size", SIZES)
 @pytest.mark.parametrize("name", ["english.txt", "multilingual.txt"])
-def test_corpora_as_the_peers(name: str) -> None:
-    check_pair_and_huggingface(corpus(name, 3_000_000), 4096)
+def test_corpora_as_the_peers(name: str, vocab_size: int) -> None:
+    check_pair_and_huggingface(corpus(name, N_BYTES), vocab_size)
 
 
 @pytest.mark.parametrize("name", ["english.txt", "multilingual.txt"])
 def test_corpora_as_minbpe(name: str) -> None:
-    text = corpus(name, 3_000_000)
-    assert our_merges([text], 4096, "first") == minbpe_merges(pieces_in_order(text), 3840)
+    """Its rule is greedy: the first merges of many are those of few."""
+    text = corpus(name, N_BYTES)
+    expected = minbpe_merges(pieces_in_order(text), SIZES[-1] - 256)
+    for vocab_size in SIZES:
+        assert our_merges([text], vocab_size, "first") == expected[: vocab_size - 256]
 
 
 def test_many_documents_are_one_text_to_all() -> None:

@@ -14,7 +14,7 @@ from fastbpe._reference import train as reference_train
 
 SEED = int(os.environ.get("FASTBPE_SEED", "0"))
 BYTES = {bytes([byte]): byte for byte in range(256)}
-N_CORPORA = 1000
+N_CORPORA = 5000 if os.environ.get("FASTBPE_FULL") == "1" else 800
 
 
 def extend(source: object, base: Tokenizer, n_merges: int, **options: object) -> Tokenizer:

@@ -270,11 +270,11 @@ cdef class Learner:
         """Find every pair, count its occurrences, then put them into their slices."""
         cdef PairIndex index
         cdef Cell* cells = self._state.cells
-        cdef uint32_t pair, at, left, right
-        cdef size_t start = 1, w
+        cdef uint32_t pair, at, left, right, last = <uint32_t> (self._n_cells - 1)
+        cdef size_t start = 1, w, slot
         index.slots = NULL
         try:
-            _index_grow(&index, 1 << 14, NULL)
+            _index_grow(&index, &self._state, 1 << 14)
             for w in range(counter.n_pieces):
                 at = <uint32_t> start
                 while cells[at].symbol != NONE:
@@ -282,13 +282,13 @@ cdef class Learner:
                     right = cells[at + self._state.length[left]].symbol
                     if right == NONE:
                         break
-                    pair = _index_find(&index, left, right)
+                    slot = _index_slot(&index, &self._state, left, right)
+                    pair = index.slots[slot]
                     if pair == NONE:
                         self._reserve_pairs(1)
-                        if 2 * <size_t> self._state.n_pairs > index.mask:
-                            _index_grow(&index, 2 * (index.mask + 1), &self._state)
-                        pair = _new_pair(&self._state, left, right)
-                        _index_add(&index, left, right, pair)
+                        pair = index.slots[slot] = _new_pair(&self._state, left, right)
+                        if 4 * <size_t> self._state.n_pairs > index.mask:
+                            _index_grow(&index, &self._state, 2 * (index.mask + 1))
                     self._state.pairs[pair].n += 1
                     self._state.counts[pair] += self._state.weights[w]
                     cells[at].pair = pair
@@ -303,6 +303,7 @@ cdef class Learner:
                     right = at + self._state.length[cells[at].symbol]
                     if cells[right].symbol == NONE:
                         break
+                    prefetch(&self._state.pairs[cells[min(at + FAR, last)].pair])
                     _place(&self._state, cells[at].pair, at, <uint32_t> w)
                     at = right
                 start += counter.pieces[w].n_bytes + 1
@@ -368,11 +369,12 @@ cdef class Learner:
     cdef int _offer(self, uint32_t pair) except -1 nogil:
         """Let a pair wait with the count it has now."""
         cdef int64_t count = self._state.counts[pair]
+        if count < self._min_count:
+            return 0
         if count >= self._level:
             return self._push(pair)
-        if count >= self._min_count:
-            self._state.pairs[pair].next = self._buckets[count]
-            self._buckets[count] = pair
+        self._state.pairs[pair].next = self._buckets[count]
+        self._buckets[count] = pair
         return 0
 
     cdef int _push(self, uint32_t pair) except -1 nogil:
@@ -640,48 +642,32 @@ cdef void _merge_some(State* s, const Pair* pair, uint32_t merged, uint32_t from
             _meet(s, s.right_pair[right], at, occurrences[i].piece, weight)
 
 
-# The pairs that there are before any merge, by their ids; open addressing. Later ones need no look-up.
-
-cdef struct PairSlot:
-    uint32_t left
-    uint32_t right
-    uint32_t pair  # NONE: empty
-
+# The pairs that there are before any merge, by their ids; open addressing, at most a quarter full. Later ones need
+# no look-up. A slot has no key of its own: who finds a pair touches it anyway.
 
 cdef struct PairIndex:
-    PairSlot* slots
+    uint32_t* slots  # NONE: empty
     size_t mask
 
 
-cdef inline size_t _index_home(const PairIndex* index, uint32_t left, uint32_t right) noexcept nogil:
-    return <size_t> mix((<uint64_t> left << 32) | right) & index.mask
-
-
-cdef inline uint32_t _index_find(const PairIndex* index, uint32_t left, uint32_t right) noexcept nogil:
-    cdef size_t i = _index_home(index, left, right)
-    while index.slots[i].pair != NONE and (index.slots[i].left != left or index.slots[i].right != right):
+cdef inline size_t _index_slot(const PairIndex* index, const State* s, uint32_t left, uint32_t right) noexcept nogil:
+    """Where a pair stands, or would."""
+    cdef size_t i = <size_t> mix((<uint64_t> left << 32) | right) & index.mask
+    cdef uint32_t pair = index.slots[i]
+    while pair != NONE and (s.pairs[pair].left != left or s.pairs[pair].right != right):
         i = (i + 1) & index.mask
-    return index.slots[i].pair
+        pair = index.slots[i]
+    return i
 
 
-cdef void _index_add(PairIndex* index, uint32_t left, uint32_t right, uint32_t pair) noexcept nogil:
-    cdef size_t i = _index_home(index, left, right)
-    while index.slots[i].pair != NONE:
-        i = (i + 1) & index.mask
-    index.slots[i].left = left
-    index.slots[i].right = right
-    index.slots[i].pair = pair
-
-
-cdef int _index_grow(PairIndex* index, size_t n_slots, const State* state) except -1 nogil:
-    """Make the table anew with n_slots, a power of two, for the pairs of the state."""
+cdef int _index_grow(PairIndex* index, const State* s, size_t n_slots) except -1 nogil:
+    """Make the table anew with n_slots, a power of two, for the pairs that there are."""
     cdef uint32_t i
     free(index.slots)
     index.slots = NULL
-    index.slots = <PairSlot*> _allocated(n_slots, sizeof(PairSlot))
+    index.slots = <uint32_t*> _allocated(n_slots, sizeof(uint32_t))
     index.mask = n_slots - 1
-    memset(index.slots, 0xFF, n_slots * sizeof(PairSlot))
-    if state != NULL:
-        for i in range(state.n_pairs):
-            _index_add(index, state.pairs[i].left, state.pairs[i].right, i)
+    memset(index.slots, 0xFF, n_slots * sizeof(uint32_t))
+    for i in range(s.n_pairs):
+        index.slots[_index_slot(index, s, s.pairs[i].left, s.pairs[i].right)] = i
     return 0
