@@ -53,6 +53,7 @@ cdef class PieceTable:
     cdef Watch _watch
     cdef int _enter(self) except -1
     cdef int _add(self, const uint8_t* data, size_t n, uint64_t first, int64_t count) except -1 nogil
+    cdef int _add_group(self, PieceTable other, size_t start, size_t n, uint64_t shift) except -1 nogil
     cdef int _add_short(
         self, const uint8_t* data, size_t n, uint64_t low, uint64_t high, uint64_t first, int64_t count
     ) except -1 nogil

@@ -14,7 +14,7 @@ from libc.string cimport memcmp, memcpy, memset
 
 from fastbpe._core.flags cimport set_flag
 from fastbpe._core.keys cimport SHORT_BYTES, key_hash
-from fastbpe._core.memory cimport zeros
+from fastbpe._core.memory cimport prefetch, zeros
 from fastbpe._core.tables cimport NONE, hash_bytes
 from fastbpe._core.watch cimport check_signals
 
@@ -68,19 +68,18 @@ cdef class PieceTable:
 
         behind: its pieces were met after all of these; else both counted batches of one source.
         """
-        cdef size_t i
-        cdef PieceCount* piece
+        cdef size_t at = 0
         cdef uint64_t shift = self._position if behind else 0
         other.settle()
         self._enter()
         try:
+            self._is_settled = False
             with nogil:
-                for i in range(other.n_pieces):
-                    if i % GROUP == 0:
-                        self._make_room()
-                        check_signals(&self._watch)
-                    piece = &other.pieces[i]
-                    self._add(other.arena + piece.start, piece.n_bytes, piece.first + shift, piece.count)
+                while at < other.n_pieces:
+                    self._make_room()
+                    self._add_group(other, at, min(other.n_pieces - at, <size_t> GROUP), shift)
+                    check_signals(&self._watch)
+                    at += GROUP
             self._position = max(self._position, other._position + shift)
             self.n_bytes += other.n_bytes
         finally:
@@ -164,6 +163,44 @@ cdef class PieceTable:
         key[0] = key[1] = 0
         memcpy(key, data, n)
         return self._add_short(data, n, key[0], key[1] | <uint64_t> n << 56, first, count)
+
+    cdef int _add_group(self, PieceTable other, size_t start, size_t n, uint64_t shift) except -1 nogil:
+        """Add up to GROUP pieces of another one: all that is to be read is asked for before."""
+        cdef uint64_t[GROUP][2] keys  # of a long piece its hash, and 0
+        cdef PieceCount* pieces = other.pieces + start
+        cdef Entry* entry
+        cdef LongSlot* slot
+        cdef size_t i
+        for i in range(n):
+            keys[i][0] = keys[i][1] = 0
+            if pieces[i].n_bytes and pieces[i].n_bytes <= SHORT_BYTES:
+                memcpy(keys[i], other.arena + pieces[i].start, pieces[i].n_bytes)
+                keys[i][1] |= <uint64_t> pieces[i].n_bytes << 56
+                prefetch(self._entries + (key_hash(keys[i][0], keys[i][1], self._seed) >> self._shift << 1))
+            else:
+                keys[i][0] = hash_bytes(other.arena + pieces[i].start, pieces[i].n_bytes, self._seed)
+                prefetch(&self._slots[keys[i][0] & (self._n_slots - 1)])
+        for i in range(n):
+            if keys[i][1]:
+                entry = self._find_short(keys[i][0], keys[i][1])
+                if entry.high:
+                    prefetch(&self.pieces[entry.index])
+            else:
+                slot = &self._slots[keys[i][0] & (self._n_slots - 1)]
+                if slot.index != NONE:
+                    prefetch(&self.pieces[slot.index])
+        for i in range(n):
+            if keys[i][1]:
+                self._add_short(
+                    other.arena + pieces[i].start, pieces[i].n_bytes, keys[i][0], keys[i][1],
+                    pieces[i].first + shift, pieces[i].count,
+                )
+            else:
+                self._add_long(
+                    other.arena + pieces[i].start, pieces[i].n_bytes, keys[i][0], pieces[i].first + shift,
+                    pieces[i].count,
+                )
+        return 0
 
     cdef int _add_short(
         self, const uint8_t* data, size_t n, uint64_t low, uint64_t high, uint64_t first, int64_t count

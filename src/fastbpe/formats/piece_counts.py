@@ -68,4 +68,4 @@ def parse(data: Buffer, where: str) -> Counted:
     pattern = header["pattern"]
     pattern = tuple(pattern) if isinstance(pattern, list) else pattern
     numbers = header["n_bytes"], header["n_skipped"], header["n_pruned"]
-    return Counted(pattern, header["special_tokens"], *numbers, **sections)
+    return Counted(pattern, header["special_tokens"], *numbers, *(sections[name] for name in _SECTIONS))
