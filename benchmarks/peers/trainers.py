@@ -7,6 +7,7 @@ trainers of one rule must learn the same. None: another kind of vocabulary, with
 from __future__ import annotations
 
 import json
+import re
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -29,6 +30,8 @@ class Learned(NamedTuple):
 Train = Callable[["list[str] | Path", int, str], Learned]
 
 SEPARATOR = "\x00"  # between documents, for who reads files only; in no text that anybody trains on
+
+_BEFORE_WORD = re.compile(r"(?<=[a-z])(?= [a-z])")
 
 
 def _fastbpe(ties: str) -> Train:
@@ -64,13 +67,21 @@ def _rustbpe(documents: list[str] | Path, vocab_size: int, pattern_name: str) ->
 
 
 def _parts(documents: list[str] | Path) -> Iterator[str]:
-    """Documents, or those of a file, a megabyte at a time."""
+    """Documents, or those of a file, a megabyte at a time, cut before a word, where every pattern cuts."""
     if not isinstance(documents, Path):
         yield from documents
         return
+    rest = ""
     with documents.open(encoding="utf-8", newline="") as file:
         while part := file.read(1 << 20):
-            yield part
+            part = rest + part
+            cut = max(
+                (match.start() for match in _BEFORE_WORD.finditer(part, max(0, len(part) - 4096))),
+                default=len(part),
+            )
+            rest = part[cut:]
+            yield part[:cut]
+    yield rest
 
 
 def _bpeasy(documents: list[str] | Path, vocab_size: int, pattern_name: str) -> Learned:
