@@ -16,7 +16,7 @@ with goes back with what is true now. Counts below N_BUCKETS wait in a list each
 is being merged lie in the heap, which so stays small; larger ones all do.
 
 What costs is memory: a merge touches cells, counts and weights at random. So the occurrences ahead are asked for
-early, counts lie apart from what else a pair has, and the arrays are on huge pages.
+early, and counts lie apart from what else a pair has. Huge pages cost more to lay out than they bring.
 """
 
 cimport cython
@@ -26,7 +26,7 @@ from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memset
 
 from fastbpe._core.counter cimport PieceCount, PieceCounter
-from fastbpe._core.memory cimport prefetch, use_huge_pages
+from fastbpe._core.memory cimport prefetch
 from fastbpe._core.merge cimport Ids, encode_piece, ids_free
 from fastbpe._core.tables cimport NONE, mix
 from fastbpe._core.vocabulary cimport Tables, Vocabulary
@@ -44,7 +44,7 @@ cdef enum:
     N_BUCKETS = 4096
     FAR = 24  # occurrences ahead whose cells are asked for
     NEAR = 12  # and the counts of whose neighbours, once the cells are there
-    BLOCK = 1 << 19  # occurrences: the arena grows by 4 MB; blocks by the size of the text were no faster
+    BLOCK = 1 << 19  # occurrences: the arena grows by 4 MB
 
 cdef const size_t WORK_PER_LOOK = 500_000  # occurrences and pairs between two looks at signals and progress
 
@@ -109,7 +109,6 @@ cdef void* _allocated(size_t n_items, size_t item_size) except NULL nogil:
     if memory == NULL:
         with gil:
             raise MemoryError(f"no memory for {n_items * item_size} bytes of training state")
-    use_huge_pages(memory, n_items * item_size)
     return memory
 
 
@@ -118,7 +117,6 @@ cdef int _grow(void** items, size_t capacity, size_t item_size) except -1 nogil:
     if grown == NULL:
         with gil:
             raise MemoryError(f"no memory for {capacity * item_size} bytes of training state")
-    use_huge_pages(grown, capacity * item_size)
     items[0] = grown
     return 0
 
