@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, NamedTuple, cast
 
 from fastbpe import unpacking
+from fastbpe._core.text import n_valid
 from fastbpe.errors import FormatError
 
 Document = str | bytes
@@ -146,7 +147,10 @@ def read(
         if kind == "jsonl":
             # Each line is checked by itself, for an error that names it.
             lines = _read_text(file, None, b"\n", None, n_stored, offset, number)
-            yield from (line._replace(text=_json_text(line, path, field)) for line in lines if line.text.strip())
+            parse = _json_parser()
+            for line in lines:
+                if line.text.strip():
+                    yield line._replace(text=_json_text(line, path, field, parse))
         else:
             yield from _read_text(file, path, separator, cut, n_stored, offset, number)
 
@@ -236,28 +240,45 @@ def _n_whole(data: bytes, path: Path | None, offset: int, *, final: bool) -> int
     """How many bytes are whole characters: all if it is final, else perhaps all but the last few. Checks them."""
     if path is None:
         return len(data)
+    at = n_valid(data)
     try:
-        return codecs.utf_8_decode(data, "strict", final)[1]
-    except UnicodeDecodeError as error:
+        codecs.utf_8_decode(data[at : at + 4], "strict", final)  # whether more bytes would make it a character
+    except UnicodeDecodeError:
         raise FormatError(
-            f"{path}: not UTF-8: invalid byte 0x{data[error.start]:02x} at offset {offset + error.start}; "
-            "convert it first"
+            f"{path}: not UTF-8: invalid byte 0x{data[at]:02x} at offset {offset + at}; convert it first"
         ) from None
+    return at
 
 
-def _json_text(line: Stretch, path: Path, field: str) -> str:
-    where = f"{path}:{line.number}"
+def _json_parser() -> Callable[[Document], object]:
+    """json.loads, by way of orjson where that is installed: three times as fast, and stricter, so json decides."""
     try:
-        record = json.loads(line.text)
+        import orjson
+    except ImportError:
+        return json.loads
+
+    def parse(text: Document) -> object:
+        try:
+            return orjson.loads(text)
+        except orjson.JSONDecodeError:
+            return json.loads(text)
+
+    return parse
+
+
+def _json_text(line: Stretch, path: Path, field: str, parse: Callable[[Document], object]) -> str:
+    try:
+        record = parse(line.text)
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"{where}: not a line of JSON: {error}") from None
+        raise FormatError(f"{path}:{line.number}: not a line of JSON: {error}") from None
+    text = record.get(field) if isinstance(record, dict) else None
+    if isinstance(text, str):
+        return text
+    where = f"{path}:{line.number}"
     if not isinstance(record, dict) or field not in record:
         has = f"its fields are {', '.join(map(repr, record))}" if isinstance(record, dict) else "it is no object"
         raise FormatError(f"{where}: no object with a field {field!r}; {has}")
-    text = record[field]
-    if not isinstance(text, str):
-        raise FormatError(f"{where}: its field {field!r} is {type(text).__name__}, not a string")
-    return text
+    raise FormatError(f"{where}: its field {field!r} is {type(record[field]).__name__}, not a string")
 
 
 def _read_parquet(path: Path, field: str, first_row: int) -> Iterator[Stretch]:

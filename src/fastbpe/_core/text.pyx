@@ -190,37 +190,44 @@ cdef inline uint8_t* _put(uint8_t* out, uint32_t c) noexcept nogil:
 
 cdef size_t first_invalid(const uint8_t* data, size_t n) noexcept nogil:
     """The offset of the first byte that does not belong to well-formed UTF-8; n if there is none."""
-    cdef size_t i = 0, more, k
-    cdef uint8_t lead, low, high
+    cdef size_t i = 0, n_bytes
     while i < n:
-        while n - i >= 8 and not load64(data + i) & 0x8080808080808080ULL:
-            i += 8
-        if i == n:
-            break
-        lead = data[i]
-        if lead < 0x80:
+        if n - i >= 32 and not (
+            load64(data + i) | load64(data + i + 8) | load64(data + i + 16) | load64(data + i + 24)
+        ) & 0x8080808080808080ULL:
+            i += 32
+        elif data[i] < 0x80:
             i += 1
-            continue
-        low, high = 0x80, 0xBF  # bounds of the second byte: no overlong form, no surrogate, nothing above
-        if 0xC2 <= lead <= 0xDF:
-            more = 1
-        elif 0xE0 <= lead <= 0xEF:
-            more = 2
-            low = 0xA0 if lead == 0xE0 else 0x80
-            high = 0x9F if lead == 0xED else 0xBF
-        elif 0xF0 <= lead <= 0xF4:
-            more = 3
-            low = 0x90 if lead == 0xF0 else 0x80
-            high = 0x8F if lead == 0xF4 else 0xBF
         else:
-            return i
-        if i + more >= n or not low <= data[i + 1] <= high:
-            return i
-        for k in range(2, more + 1):
-            if data[i + k] & 0xC0 != 0x80:
+            n_bytes = _character(data + i, n - i)
+            if not n_bytes:
                 return i
-        i += more + 1
+            i += n_bytes
     return n
+
+
+cdef size_t _character(const uint8_t* p, size_t n) noexcept nogil:
+    """The bytes of the well-formed character outside ASCII that p[:n] begins with; 0 if it does not."""
+    cdef size_t more, k
+    cdef uint8_t lead = p[0], low = 0x80, high = 0xBF  # bounds of the second byte: nothing overlong, no surrogate
+    if 0xC2 <= lead <= 0xDF:
+        more = 1
+    elif 0xE0 <= lead <= 0xEF:
+        more = 2
+        low = 0xA0 if lead == 0xE0 else 0x80
+        high = 0x9F if lead == 0xED else 0xBF
+    elif 0xF0 <= lead <= 0xF4:
+        more = 3
+        low = 0x90 if lead == 0xF0 else 0x80
+        high = 0x8F if lead == 0xF4 else 0xBF
+    else:
+        return 0
+    if more >= n or not low <= p[1] <= high:
+        return 0
+    for k in range(2, more + 1):
+        if p[k] & 0xC0 != 0x80:
+            return 0
+    return more + 1
 
 
 def to_utf8(text):
@@ -231,3 +238,37 @@ def to_utf8(text):
         return (<const char*> view.data)[:view.n]
     finally:
         utf8_release(&view)
+
+
+def utf8_size(str text not None):
+    """How many bytes `to_utf8` gives, without making them."""
+    cdef Text view
+    text_of(text, &view)
+    if view.is_utf8:
+        return view.n
+    if view.unit == 1:
+        return _size(<const uint8_t*> view.data, view.n)
+    if view.unit == 2:
+        return _size(<const uint16_t*> view.data, view.n)
+    return _size(<const uint32_t*> view.data, view.n)
+
+
+cdef size_t _size(const Unit* data, size_t n) noexcept nogil:
+    cdef size_t i, size = n, n_pairs = 0
+    cdef uint32_t c
+    for i in range(n):
+        c = data[i]
+        size += (c >= 0x80) + (c >= 0x800) + (c >= 0x10000)
+    if Unit is not uint8_t:
+        for i in range(1, n):
+            n_pairs += (data[i] >> 10 == 0x37) & (data[i - 1] >> 10 == 0x36)
+    return size - 2 * n_pairs  # two of three bytes were counted
+
+
+def n_valid(bytes data not None):
+    """How many bytes of data are UTF-8 before the first that is not, or that begins a character cut off."""
+    cdef size_t n = <size_t> PyBytes_GET_SIZE(data), at
+    cdef const uint8_t* start = <const uint8_t*> PyBytes_AS_STRING(data)
+    with nogil:
+        at = first_invalid(start, n)
+    return at

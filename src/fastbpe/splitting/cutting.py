@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from fastbpe._core.cuts import last_cut
 from fastbpe._core.splitter import Splitter
 
+_TAIL = 1 << 12  # bytes
 _TRIES = 16  # each reads the text again; text of special tokens end to end may wait for a better place
 
 
@@ -21,14 +22,23 @@ def make_cutter(splitter: Splitter, special: Iterable[str] = ()) -> Callable[[by
     longest = max(map(len, tokens), default=1)
 
     def cut(data: bytes) -> int:
-        at = last_cut(data)
+        at = _last_cut(data)
         for _ in range(_TRIES):
             inside = len(data) - at < longest - 1 or any(
                 token in data[max(at - len(token) + 1, 0) : at + len(token) - 1] for token in tokens
             )
             if not at or not inside:
                 return at
-            at = last_cut(data[:at])
+            at = _last_cut(data[:at])
         return 0
 
     return cut
+
+
+def _last_cut(data: bytes) -> int:
+    """What last_cut gives, from the end of the text alone where that is enough: nearly always."""
+    start = max(len(data) - _TAIL, 0)
+    while start < len(data) and data[start] & 0xC0 == 0x80:
+        start += 1
+    at = last_cut(data[start:])
+    return start + at if at else last_cut(data)
