@@ -150,7 +150,7 @@ def read(
             parse = _json_parser()
             for line in lines:
                 if line.text.strip():
-                    yield line._replace(text=_json_text(line, path, field, parse))
+                    yield Stretch(_json_text(line, path, field, parse), True, *line[2:])
         else:
             yield from _read_text(file, path, separator, cut, n_stored, offset, number)
 

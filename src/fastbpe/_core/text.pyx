@@ -15,9 +15,18 @@ from libc.string cimport memcpy
 
 from fastbpe._core.tables cimport load64
 
+import os
+
 
 cdef extern from "Python.h":
     bint PyUnicode_IS_COMPACT_ASCII(PyObject* text) noexcept
+
+
+cdef extern from "simd/transcode.h" nogil:
+    bint fb_can_transcode()
+    size_t fb_transcode_blocks(const void* data, size_t* at, size_t n, int unit, uint8_t* out)
+
+cdef bint _has_vectors = fb_can_transcode() and os.environ.get("FASTBPE_SIMD", "") in ("", "avx512")
 
 
 cdef int text_of(object text, Text* view) except -1:
@@ -98,7 +107,7 @@ cdef const size_t BLOCK = 16
 
 cdef size_t text_room(const Text* text, size_t n_units) noexcept nogil:
     """The bytes that text_utf8 may write for so many units."""
-    return n_units * (text.unit + 1 if text.unit < 4 else 4) + 4
+    return n_units * (text.unit + 1 if text.unit < 4 else 4) + 64  # stores of whole vectors go beyond the end
 
 
 cdef size_t text_utf8(const Text* text, size_t start, size_t end, uint8_t* out) noexcept nogil:
@@ -116,6 +125,11 @@ cdef size_t _transcode(const Unit* data, size_t n, uint8_t* out) noexcept nogil:
     cdef size_t i = 0, j
     cdef uint32_t seen
     while n - i >= BLOCK:
+        if _has_vectors:
+            to += fb_transcode_blocks(data, &i, n, sizeof(Unit), to)
+            if n - i >= BLOCK:
+                i = _transcode_slowly(data, i, i + BLOCK, n, &to)
+            continue
         seen = 0
         for j in range(BLOCK):
             seen |= data[i + j]
