@@ -13,7 +13,6 @@ from fastbpe._core.records import add_tables, tables_of
 from fastbpe._core.splitter import Splitter
 from fastbpe._core.text import to_utf8
 from fastbpe.config import check_special_tokens
-from fastbpe.counting import count
 from fastbpe.errors import FormatError, TrainingError
 from fastbpe.formats import piece_counts
 from fastbpe.patterns import Pattern, PatternLike, resolve_pattern, shown_pattern
@@ -308,6 +307,8 @@ def counted(
     source: Source, pattern: PatternLike, special_tokens: tuple[str, ...], reading: Reading, reporter: Reporter
 ) -> PieceCounts:
     """The counted pieces of a source; pattern and special tokens are checked."""
+    from fastbpe.counting import count  # here: with queues and threads, which who only encodes does not need
+
     splitter = make_splitter(pattern)
     skipped: list[FormatError] = []
     with reporter.phase("counting", n_bytes(source), unit="B", unit_scale=True) as phase:

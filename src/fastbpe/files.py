@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -13,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from fastbpe._core.output import Array
 from fastbpe._core.packing import pack_ids
-from fastbpe._core.text import to_utf8
+from fastbpe._core.text import utf8_size
 from fastbpe.sinks import DTYPES, SUFFIXES, Mismatch, Sink, require_parquet
-from fastbpe.sources import Cut, Path_, files_of, read
+from fastbpe.sources import Cut, Document, Path_, files_of, read
 from fastbpe.threads import usable_threads
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 #: Texts, special tokens to allow and to forbid, and a number of threads to the ids of all texts and where each
 #: text's begin and the last end.
-Encode = Callable[[Sequence[bytes], tuple[str, ...], tuple[str, ...], int | None], tuple[Array, Array]]
+Encode = Callable[[Sequence[Document], tuple[str, ...], tuple[str, ...], int | None], tuple[Array, Array]]
 
 NOTED_EVERY = 5.0  # seconds between notes of progress: what a kill can cost, and a wait for the disk each
 _BATCH_BYTES = 8 << 20  # of text at a time; short enough that reading and encoding overlap
@@ -67,7 +68,7 @@ class Job:
 class _Batch:
     """Stretches to be encoded together. marks: for each whether a document begins and whether one ends with it."""
 
-    texts: list[bytes] = field(default_factory=list)
+    texts: list[Document] = field(default_factory=list)
     marks: list[tuple[bool, bool]] = field(default_factory=list)
     n_bytes: int = 0
     progress: dict[str, Any] = field(default_factory=dict)
@@ -116,6 +117,7 @@ class _Run:
     ) -> None:
         self._sink, self._encode, self._num_threads = sink, encode, num_threads
         self._n_item_bytes = DTYPES[job.dtype]
+        self._must_pack = job.dtype != "uint32" or sys.byteorder != "little"
         self._before, self._after = _Marker(job.before, job.dtype), _Marker(job.after, job.dtype)
         self._done: dict[str, Any] = {"n_bytes": 0, **done}
         self._noted = time.monotonic()
@@ -126,7 +128,6 @@ class _Run:
 
         from tqdm import tqdm
 
-        self._sink.note(self._done)
         waiting: deque[tuple[_Batch, Future[tuple[Array, Array]]]] = deque()
         total = sum(path.stat().st_size for path in files)
         hide = None if progress is None else not progress  # tqdm's None: hidden unless stderr is a terminal
@@ -155,7 +156,7 @@ class _Run:
             self._noted = time.monotonic()
 
     def _write_ids(self, ids: Array, offsets: Sequence[int], marks: Sequence[tuple[bool, bool]]) -> None:
-        packed = pack_ids(ids, self._n_item_bytes)
+        packed = pack_ids(ids, self._n_item_bytes) if self._must_pack else memoryview(ids).cast("B")
         at, before, after = self._sink.n_ids, self._before, self._after
         if not before.n and not after.n:
             ends = [at + offset for offset, (_, is_end) in zip(offsets[1:], marks, strict=True) if is_end]
@@ -198,10 +199,10 @@ def _batches(files: Sequence[Path], job: Job, cut: Cut | None, done: Mapping[str
             files[index], separator=separator, field=job.text_field, cut=cut, offset=offset, number=number
         )
         for stretch in stretches:
-            text = stretch.text if isinstance(stretch.text, bytes) else to_utf8(stretch.text)
+            text = stretch.text
             batch.texts.append(text)
             batch.marks.append((is_start, stretch.ends))
-            batch.n_bytes += len(text)
+            batch.n_bytes += len(text) if isinstance(text, bytes) else utf8_size(text)
             is_start = stretch.ends
             if batch.n_bytes >= _BATCH_BYTES or len(batch.texts) >= _BATCH_STRETCHES:
                 batch.progress = {

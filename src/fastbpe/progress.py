@@ -6,9 +6,10 @@ import sys
 import time
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from typing_extensions import Self
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 Tell = Callable[[str, int, "int | None"], object]  # phase, done, total (None: not known)
 Progress = bool | None | Tell

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, NamedTuple, cast
 
 from fastbpe import unpacking
-from fastbpe._core.text import valid_bytes
+from fastbpe._core.text import n_valid
 from fastbpe.errors import FormatError
 
 Document = str | bytes
@@ -168,16 +168,17 @@ def read(
         if kind == "jsonl":
             # Each line is checked by itself, for an error that names it.
             lines = _read_text(file, None, b"\n", None, n_stored, offset, number)
+            parse = _json_parser()
             for line in lines:
                 if line.text.strip():
                     try:
-                        text = _json_text(line, path, field, errors)
+                        text = _json_text(line, path, field, parse, errors)
                     except FormatError as error:
                         if skip is None:
                             raise
                         skip(error)
                     else:
-                        yield line._replace(text=text)
+                        yield Stretch(text, True, *line[2:])
         else:
             if errors != "strict":
                 file = cast("IO[bytes]", _Mended(file, errors))
@@ -263,16 +264,14 @@ def _n_whole(data: bytes, path: Path | None, offset: int, *, final: bool) -> int
     """How many bytes are whole characters: all if it is final, else perhaps all but the last few. Checks them."""
     if path is None:
         return len(data)
-    n = valid_bytes(data)
-    if n == len(data):
-        return n
+    at = n_valid(data)
     try:
-        codecs.utf_8_decode(data[n:], "strict", final)  # which takes nothing of a character that goes on
+        codecs.utf_8_decode(data[at : at + 4], "strict", final)  # whether more bytes would make it a character
     except UnicodeDecodeError:
         raise FormatError(
-            f"{path}: not UTF-8: invalid byte 0x{data[n]:02x} at offset {offset + n}; convert it first"
+            f"{path}: not UTF-8: invalid byte 0x{data[at]:02x} at offset {offset + at}; convert it first"
         ) from None
-    return n
+    return at
 
 
 class _Mended:
@@ -295,20 +294,36 @@ class _Mended:
         return mended.encode()
 
 
-def _json_text(line: Stretch, path: Path, field: str, errors: str) -> str:
-    where = f"{path}:{line.number}"
+def _json_parser() -> Callable[[Document], object]:
+    """json.loads, by way of orjson where that is installed: three times as fast, and stricter, so json decides."""
     try:
-        text = line.text
-        record = json.loads(text.decode(errors=errors) if errors != "strict" and isinstance(text, bytes) else text)
+        import orjson
+    except ImportError:
+        return json.loads
+
+    def parse(text: Document) -> object:
+        try:
+            return orjson.loads(text)
+        except orjson.JSONDecodeError:
+            return json.loads(text)
+
+    return parse
+
+
+def _json_text(line: Stretch, path: Path, field: str, parse: Callable[[Document], object], errors: str) -> str:
+    try:
+        data = line.text
+        record = parse(data.decode(errors=errors) if errors != "strict" and isinstance(data, bytes) else data)
     except (ValueError, RecursionError) as error:
-        raise FormatError(f"{where}: not a line of JSON: {error}") from None
+        raise FormatError(f"{path}:{line.number}: not a line of JSON: {error}") from None
+    text = record.get(field) if isinstance(record, dict) else None
+    if isinstance(text, str):
+        return text
+    where = f"{path}:{line.number}"
     if not isinstance(record, dict) or field not in record:
         has = f"its fields are {', '.join(map(repr, record))}" if isinstance(record, dict) else "it is no object"
         raise FormatError(f"{where}: no object with a field {field!r}; {has}")
-    text = record[field]
-    if not isinstance(text, str):
-        raise FormatError(f"{where}: its field {field!r} is {type(text).__name__}, not a string")
-    return text
+    raise FormatError(f"{where}: its field {field!r} is {type(record[field]).__name__}, not a string")
 
 
 def _read_parquet(path: Path, field: str, first_row: int, skip: Skip | None) -> Iterator[Stretch]:

@@ -1,5 +1,6 @@
 """Many texts at once give what one after another would."""
 
+import gc
 import sys
 import threading
 from collections.abc import Iterator
@@ -151,6 +152,30 @@ def test_an_error_of_the_generator_comes_through(code_tokenizer: Tokenizer) -> N
     for call in (code_tokenizer.encode_batch, code_tokenizer.encode_batch_to_numpy):
         with pytest.raises(OSError, match="the disk is gone"):
             call(texts())
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+@pytest.mark.parametrize("collecting", [True, False])
+def test_the_garbage_collector_is_left_as_it_was(
+    code_tokenizer: Tokenizer, texts: list[str], collecting: bool, num_threads: int
+) -> None:
+    def collects_while_iterating() -> Iterator[str]:
+        for text in texts:
+            seen.add(gc.isenabled())
+            yield text
+
+    seen: set[bool] = set()
+    was_on = gc.isenabled()
+    (gc.enable if collecting else gc.disable)()
+    try:
+        code_tokenizer.encode_ordinary_batch(collects_while_iterating(), num_threads=num_threads)
+        assert gc.isenabled() is collecting
+        with pytest.raises(SpecialTokenError):
+            code_tokenizer.encode_batch([*texts, "<|sep|>"], num_threads=num_threads)
+        assert gc.isenabled() is collecting
+        assert seen == {collecting}
+    finally:
+        (gc.enable if was_on else gc.disable)()
 
 
 @pytest.mark.parametrize("method", ["encode_batch", "encode_ordinary_batch", "encode_batch_to_numpy"])

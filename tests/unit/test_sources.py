@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -78,6 +79,41 @@ def test_ends_of_text(tmp_path: Path) -> None:
         path.write_bytes(data)
         assert texts(read(path)) == whole
         assert texts(read(path, separator=b"\n")) == lines
+
+
+JSON_LINES = [
+    r'{"text": "a\\u00e9\\ud83d\\ude00", "n": 1e400}',
+    r'{"text": "lone \\ud83d"}',
+    '{"text": "first", "text": "last"}',
+    '{"n": NaN, "text": "\u2028"}',
+    '{"n": 123456789012345678901234567890, "text": ""}',
+    '\ufeff{"text": "after a mark"}',
+    '{"text": "a\tb"}',
+    '{"text": "a",}',
+    '{"text": null}',
+    '{"n": 1}',
+    "[" * 2000 + "]" * 2000,
+    "[" * 200_000,
+    "12",
+    "nonsense",
+]
+
+
+@pytest.mark.parametrize("line", JSON_LINES)
+def test_jsonl_is_what_json_says_with_orjson_and_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    def outcome() -> str:
+        try:
+            return repr(list(read(path)))
+        except FormatError as error:
+            return str(error)
+
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(line.encode() + b"\n")
+    with_orjson = outcome()
+    monkeypatch.setitem(sys.modules, "orjson", None)
+    assert with_orjson == outcome()
 
 
 @pytest.mark.parametrize("packing", PACK)

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 
 from data import BYTES, peer_of
 from fastbpe import Tokenizer
-from fastbpe._core.text import to_utf8
+from fastbpe._core.text import to_utf8, utf8_size
+from processes import run_python
 from texts import as_utf8, texts
 
 BYTE_TOKENIZER = Tokenizer.from_ranks(BYTES, pattern=None, special_tokens={"<s>": 256})
@@ -112,6 +113,7 @@ def test_what_is_no_text_by_every_entry_point(name: str, wrong: object) -> None:
 @given(texts)
 def test_text_becomes_the_utf8_that_utf16_would_become(text: str) -> None:
     assert to_utf8(text) == as_utf8(text)
+    assert utf8_size(text) == len(as_utf8(text))
 
 
 def test_every_code_point_becomes_its_utf8() -> None:
@@ -128,6 +130,26 @@ def test_every_storage_width_of_str(widest: str) -> None:
         text = ("ab" * n)[:n] + widest
         assert to_utf8(text) == text.encode()
         assert to_utf8(widest * n) == (widest * n).encode()
+        assert utf8_size(widest * n) == len((widest * n).encode())
+
+
+# Blocks of sixteen of every width, each kind of character at each place among the others.
+TRANSCODE = r"""
+import hashlib, random
+from fastbpe._core.text import to_utf8
+rng, seen = random.Random(7), hashlib.sha256()
+kinds = ["ab z", "a\xe9\xff\x80\x7f", "a\u07ff\u0400 ", "\u0800\uffffa\xe9", "\U00010000\U0010ffff\uffff\xe9a"]
+for kind in [*kinds, "a\ud83d\ude00\ud800\uffff", "".join(kinds)]:
+    for length in range(200):
+        text = "".join(rng.choices(kind, k=length))
+        assert "\ud83d" in kind or to_utf8(text) == text.encode(), text
+        seen.update(to_utf8(text) + b"|")
+print(seen.hexdigest())
+"""
+
+
+def test_transcoding_with_vectors_and_without() -> None:
+    assert run_python(TRANSCODE) == run_python(TRANSCODE, FASTBPE_SIMD="scalar")
 
 
 def verdict(text: bytes) -> int | None:
@@ -164,7 +186,7 @@ def test_verdict_on_sequences_of_bytes_where_the_rules_turn() -> None:
             assert our_verdict(bytes(sequence)) == verdict(bytes(sequence)), sequence
 
 
-def test_verdict_at_every_distance_from_the_blocks_of_eight() -> None:
+def test_verdict_at_every_distance_from_the_blocks() -> None:
     troubles = [
         b"\x80",
         b"\xc3",
@@ -175,7 +197,7 @@ def test_verdict_at_every_distance_from_the_blocks_of_eight() -> None:
         b"\xf4\x90\x80\x80",
         b"\xf0\x9f\x98\x80",
     ]
-    for trouble, before, after in product(troubles, range(20), range(20)):
+    for trouble, before, after in product(troubles, range(36), range(36)):
         text = b"a" * before + trouble + b"b" * after
         assert our_verdict(text) == verdict(text), text
         assert our_verdict(text * 2) == verdict(text * 2), text * 2

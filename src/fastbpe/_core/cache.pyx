@@ -282,6 +282,8 @@ cdef inline Entry* _find_short(const Cache* cache, const Probe* probe) noexcept 
     cdef int i
     for i in range(4):
         if i == 2:
+            if not entry[1].n_ids:
+                return NULL
             entry = _next_line(cache, probe.line) - 2
         if entry[i].low == probe.low and entry[i].high == probe.high:
             return &entry[i]

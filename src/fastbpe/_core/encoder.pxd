@@ -19,6 +19,7 @@ cdef class Encoder:
         self, object text, SpecialMatcher allowed, SpecialMatcher disallowed, Scratch* scratch, size_t* count
     ) except -1
     cdef list _to_lists(self, object texts, SpecialMatcher allowed, SpecialMatcher disallowed, object num_threads)
+    cdef int _add_lists(self, list window, SpecialMatcher allowed, SpecialMatcher disallowed, list out) except -1
     cdef int _append_window(
         self, list window, SpecialMatcher allowed, SpecialMatcher disallowed, Ids* ids, Array counts,
         object num_threads,

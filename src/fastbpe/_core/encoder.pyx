@@ -5,8 +5,8 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from fastbpe._core.jobs cimport Jobs
-from fastbpe._core.merge cimport Ids, ids_free
-from fastbpe._core.output cimport Array, KeptInts, ids_array, int64_array
+from fastbpe._core.merge cimport Ids, ids_expect, ids_free
+from fastbpe._core.output cimport Array, KeptInts, collect_again, ids_array, int64_array, stop_collecting
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport SpecialMatcher
 from fastbpe._core.splitter cimport Splitter
@@ -125,6 +125,8 @@ cdef class Encoder:
                 self._pipeline.encode(&view, 0, view.n, allowed, disallowed, scratch, count)
             else:
                 scratch.n_held = 0
+                if count == NULL:
+                    ids_expect(&scratch.ids, view.n // 4)
                 with nogil:
                     self._pipeline.encode(&view, 0, view.n, allowed, disallowed, scratch, count)
         finally:
@@ -194,24 +196,32 @@ cdef class Encoder:
     cdef list _to_lists(self, object texts, SpecialMatcher allowed, SpecialMatcher disallowed, object num_threads):
         cdef Pipeline pipeline = self._ready()
         cdef list out = [], window
-        cdef Scratch* scratch
         cdef int n_threads
+        cdef bint was_on
         iterator = _iterate(texts)
         while window := _window(iterator):
             n_threads = self._threads_for(window, num_threads)
-            if n_threads > 1:
-                out += Jobs(pipeline, window, allowed, disallowed, False).to_lists(self._ints, n_threads)
-                continue
-            scratch = pipeline.take()
+            was_on = stop_collecting()
             try:
-                for text in window:
-                    PyErr_CheckSignals()
-                    scratch.ids.n = 0
-                    self._append(text, allowed, disallowed, scratch, NULL)
-                    out.append(self._ints.to_list(scratch.ids.items, scratch.ids.n))
+                if n_threads > 1:
+                    out += Jobs(pipeline, window, allowed, disallowed, False).to_lists(self._ints, n_threads)
+                else:
+                    self._add_lists(window, allowed, disallowed, out)
             finally:
-                pipeline.give(scratch)
+                collect_again(was_on)
         return out
+
+    cdef int _add_lists(self, list window, SpecialMatcher allowed, SpecialMatcher disallowed, list out) except -1:
+        cdef Scratch* scratch = self._pipeline.take()
+        try:
+            for text in window:
+                PyErr_CheckSignals()
+                scratch.ids.n = 0
+                self._append(text, allowed, disallowed, scratch, NULL)
+                out.append(self._ints.to_list(scratch.ids.items, scratch.ids.n))
+        finally:
+            self._pipeline.give(scratch)
+        return 0
 
     def _encode_to_array(self, texts, allowed_special, disallowed_special, num_threads):
         """(uint32 array of the ids of all texts end to end, int64 array of where each begins and the last ends)."""
@@ -241,13 +251,17 @@ cdef class Encoder:
         cdef Scratch* scratch
         cdef Ids own
         cdef Jobs jobs
-        cdef size_t before, i = 0
+        cdef size_t before, n_units, i = 0
         if n_threads > 1:
             jobs = Jobs(self._pipeline, window, allowed, disallowed, False)
             jobs.run(n_threads)
             jobs.append_ids(ids, n_threads)
             jobs.add_counts(n_ids)
             return 0
+        n_units = 0
+        for text in window:
+            n_units += _units(text)
+        ids_expect(ids, n_units)
         scratch = self._pipeline.take()
         own, scratch.ids = scratch.ids, ids[0]  # the ids go where they are to stay
         try:

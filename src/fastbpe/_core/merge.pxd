@@ -11,6 +11,7 @@ cdef struct Ids:
 
 
 cdef int ids_reserve(Ids* ids, size_t n_more) except -1 nogil
+cdef void ids_expect(Ids* ids, size_t n_more) noexcept nogil
 cdef void ids_free(Ids* ids) noexcept nogil
 cdef int encode_piece(const Tables* tables, const uint8_t* piece, size_t n_bytes, Ids* out) except -1 nogil
 cdef int merge_piece(

@@ -20,6 +20,7 @@ cdef enum:
     SHORT = 64
     SIGNALS_EVERY = 1 << 18  # pairs: a quarter of a second at the worst
     LANES = 8
+    EXPECT_BYTES = 1 << 20
 
 
 cdef struct Node:
@@ -52,6 +53,18 @@ cdef int ids_reserve(Ids* ids, size_t n_more) except -1 nogil:
     ids.items = items
     ids.capacity = capacity
     return 0
+
+
+cdef void ids_expect(Ids* ids, size_t n_more) noexcept nogil:
+    """Ask for room at once, before anything is written: fresh memory that grows is copied, and on small pages."""
+    cdef uint32_t* items
+    if ids.n + n_more <= ids.capacity or (ids.n + n_more) * sizeof(uint32_t) < EXPECT_BYTES:
+        return
+    items = <uint32_t*> realloc(ids.items, (ids.n + n_more) * sizeof(uint32_t))
+    if items != NULL:  # without, they grow
+        use_huge_pages(items, (ids.n + n_more) * sizeof(uint32_t))
+        ids.items = items
+        ids.capacity = ids.n + n_more
 
 
 cdef void ids_free(Ids* ids) noexcept nogil:

@@ -17,6 +17,8 @@ cdef struct Merging:
     uint32_t at  # the symbol that was made last, and whose pairs were asked for
     uint32_t left
     uint32_t right
+    uint32_t has_left
+    uint32_t has_right
     uint32_t ids[MOST_BYTES]
     int32_t keys[MOST_BYTES]
 

@@ -15,7 +15,6 @@ from fastbpe._core.vocabulary cimport Tables
 cdef enum:
     LANES = 8
     ABREAST = 32  # pieces at once: their states stay in the first-level cache
-    NOWHERE = 0xFF  # no symbol
 
 
 cdef void merge_side_by_side(const Tables* tables, Merging* pieces, size_t n) noexcept nogil:
@@ -40,7 +39,7 @@ cdef inline void _begin(const Tables* tables, Merging* m) noexcept nogil:
     cdef uint32_t i
     m.n_keys = (m.n_bytes + LANES - 1) // LANES * LANES
     m.alive = <uint32_t> 0xFFFFFFFF >> (MOST_BYTES - m.n_bytes)
-    m.at = m.left = m.right = NOWHERE
+    m.at = m.left = m.right = m.has_left = m.has_right = 0
     for i in range(m.n_bytes):
         m.ids[i] = tables.byte_ids[m.piece[i]]
     for i in range(m.n_bytes - 1):
@@ -51,14 +50,17 @@ cdef inline void _begin(const Tables* tables, Merging* m) noexcept nogil:
 
 cdef inline bint _step(const Tables* tables, Merging* m) noexcept nogil:
     """Take in what was asked for, do the best merge and ask for its pairs; False if there is none to do."""
-    cdef int32_t best = NO_KEY
-    cdef uint32_t i, at, right, below
-    if m.right != NOWHERE:
-        m.keys[m.at] = pair_key(&tables.pairs, m.ids[m.at], m.ids[m.right]) | <int32_t> m.at
-    if m.left != NOWHERE:
-        m.keys[m.left] = pair_key(&tables.pairs, m.ids[m.left], m.ids[m.at]) | <int32_t> m.left
+    cdef int32_t best = NO_KEY, left_key, right_key
+    cdef uint32_t i, at = m.at, left = m.left, right, above, below
     for i in range(m.n_keys):
         best = min(best, m.keys[i])
+    right_key = pair_key(&tables.pairs, m.ids[at], m.ids[m.right]) | <int32_t> at
+    left_key = pair_key(&tables.pairs, m.ids[left], m.ids[at]) | <int32_t> left
+    right_key = right_key if m.has_right else NO_KEY
+    left_key = left_key if m.has_left else NO_KEY
+    m.keys[at] = right_key if m.has_right else m.keys[at]
+    m.keys[left] = left_key if m.has_left else m.keys[left]
+    best = min(best, min(left_key, right_key))
     if best == NO_KEY:
         _collect(m)
         return False
@@ -67,14 +69,14 @@ cdef inline bint _step(const Tables* tables, Merging* m) noexcept nogil:
     right = lowest_bit(m.alive & (~<uint32_t> 1 << at))
     m.alive ^= <uint32_t> 1 << right
     m.keys[at] = m.keys[right] = NO_KEY
-    m.right = m.left = NOWHERE
-    if m.alive >> right:
-        m.right = lowest_bit(m.alive & (~<uint32_t> 0 << right))
-        prefetch(&tables.pairs.ranked[pair_home(m.ids[at], m.ids[m.right], tables.pairs.shift)])
+    above = m.alive & (~<uint32_t> 0 << right)
     below = m.alive & ~(~<uint32_t> 0 << at)
-    if below:
-        m.left = highest_bit(below)
-        prefetch(&tables.pairs.ranked[pair_home(m.ids[m.left], m.ids[at], tables.pairs.shift)])
+    m.has_right, m.has_left = above != 0, below != 0
+    m.right = lowest_bit(above) if above else at
+    m.left = highest_bit(below) if below else at
+    m.keys[m.left] = NO_KEY
+    prefetch(&tables.pairs.ranked[pair_home(m.ids[at], m.ids[m.right], tables.pairs.shift)])
+    prefetch(&tables.pairs.ranked[pair_home(m.ids[m.left], m.ids[at], tables.pairs.shift)])
     return True
 
 

@@ -17,6 +17,8 @@ cdef Array int64_array(size_t n)
 
 
 cdef list new_list(size_t n)
+cdef bint stop_collecting() noexcept
+cdef void collect_again(bint was_on) noexcept
 
 
 cdef class KeptInts:

@@ -15,9 +15,18 @@ from libc.string cimport memcpy
 
 from fastbpe._core.tables cimport load64
 
+import os
+
 
 cdef extern from "Python.h":
     bint PyUnicode_IS_COMPACT_ASCII(PyObject* text) noexcept
+
+
+cdef extern from "simd/transcode.h" nogil:
+    bint fb_can_transcode()
+    size_t fb_transcode_blocks(const void* data, size_t* at, size_t n, int unit, uint8_t* out)
+
+cdef bint _has_vectors = fb_can_transcode() and os.environ.get("FASTBPE_SIMD", "") in ("", "avx512")
 
 
 cdef int text_of(object text, Text* view) except -1:
@@ -110,7 +119,7 @@ cdef const size_t BLOCK = 16
 
 cdef size_t text_room(const Text* text, size_t n_units) noexcept nogil:
     """The bytes that text_utf8 may write for so many units."""
-    return n_units * (text.unit + 1 if text.unit < 4 else 4) + 4
+    return n_units * (text.unit + 1 if text.unit < 4 else 4) + 64  # stores of whole vectors go beyond the end
 
 
 cdef size_t text_utf8(const Text* text, size_t start, size_t end, uint8_t* out) noexcept nogil:
@@ -128,6 +137,11 @@ cdef size_t _transcode(const Unit* data, size_t n, uint8_t* out) noexcept nogil:
     cdef size_t i = 0, j
     cdef uint32_t seen
     while n - i >= BLOCK:
+        if _has_vectors:
+            to += fb_transcode_blocks(data, &i, n, sizeof(Unit), to)
+            if n - i >= BLOCK:
+                i = _transcode_slowly(data, i, i + BLOCK, n, &to)
+            continue
         seen = 0
         for j in range(BLOCK):
             seen |= data[i + j]
@@ -202,37 +216,44 @@ cdef inline uint8_t* _put(uint8_t* out, uint32_t c) noexcept nogil:
 
 cdef size_t first_invalid(const uint8_t* data, size_t n) noexcept nogil:
     """The offset of the first byte that does not belong to well-formed UTF-8; n if there is none."""
-    cdef size_t i = 0, more, k
-    cdef uint8_t lead, low, high
+    cdef size_t i = 0, n_bytes
     while i < n:
-        while n - i >= 8 and not load64(data + i) & 0x8080808080808080ULL:
-            i += 8
-        if i == n:
-            break
-        lead = data[i]
-        if lead < 0x80:
+        if n - i >= 32 and not (
+            load64(data + i) | load64(data + i + 8) | load64(data + i + 16) | load64(data + i + 24)
+        ) & 0x8080808080808080ULL:
+            i += 32
+        elif data[i] < 0x80:
             i += 1
-            continue
-        low, high = 0x80, 0xBF  # bounds of the second byte: no overlong form, no surrogate, nothing above
-        if 0xC2 <= lead <= 0xDF:
-            more = 1
-        elif 0xE0 <= lead <= 0xEF:
-            more = 2
-            low = 0xA0 if lead == 0xE0 else 0x80
-            high = 0x9F if lead == 0xED else 0xBF
-        elif 0xF0 <= lead <= 0xF4:
-            more = 3
-            low = 0x90 if lead == 0xF0 else 0x80
-            high = 0x8F if lead == 0xF4 else 0xBF
         else:
-            return i
-        if i + more >= n or not low <= data[i + 1] <= high:
-            return i
-        for k in range(2, more + 1):
-            if data[i + k] & 0xC0 != 0x80:
+            n_bytes = _character(data + i, n - i)
+            if not n_bytes:
                 return i
-        i += more + 1
+            i += n_bytes
     return n
+
+
+cdef size_t _character(const uint8_t* p, size_t n) noexcept nogil:
+    """The bytes of the well-formed character outside ASCII that p[:n] begins with; 0 if it does not."""
+    cdef size_t more, k
+    cdef uint8_t lead = p[0], low = 0x80, high = 0xBF  # bounds of the second byte: nothing overlong, no surrogate
+    if 0xC2 <= lead <= 0xDF:
+        more = 1
+    elif 0xE0 <= lead <= 0xEF:
+        more = 2
+        low = 0xA0 if lead == 0xE0 else 0x80
+        high = 0x9F if lead == 0xED else 0xBF
+    elif 0xF0 <= lead <= 0xF4:
+        more = 3
+        low = 0x90 if lead == 0xF0 else 0x80
+        high = 0x8F if lead == 0xF4 else 0xBF
+    else:
+        return 0
+    if more >= n or not low <= p[1] <= high:
+        return 0
+    for k in range(2, more + 1):
+        if p[k] & 0xC0 != 0x80:
+            return 0
+    return more + 1
 
 
 def to_utf8(text):
@@ -245,10 +266,35 @@ def to_utf8(text):
         utf8_release(&view)
 
 
-def valid_bytes(const uint8_t[::1] data not None):
-    """How many bytes at the beginning are well-formed UTF-8."""
-    cdef size_t n = data.shape[0]
-    if n:
-        with nogil:
-            n = first_invalid(&data[0], n)
-    return n
+def utf8_size(str text not None):
+    """How many bytes `to_utf8` gives, without making them."""
+    cdef Text view
+    text_of(text, &view)
+    if view.is_utf8:
+        return view.n
+    if view.unit == 1:
+        return _size(<const uint8_t*> view.data, view.n)
+    if view.unit == 2:
+        return _size(<const uint16_t*> view.data, view.n)
+    return _size(<const uint32_t*> view.data, view.n)
+
+
+cdef size_t _size(const Unit* data, size_t n) noexcept nogil:
+    cdef size_t i, size = n, n_pairs = 0
+    cdef uint32_t c
+    for i in range(n):
+        c = data[i]
+        size += (c >= 0x80) + (c >= 0x800) + (c >= 0x10000)
+    if Unit is not uint8_t:
+        for i in range(1, n):
+            n_pairs += (data[i] >> 10 == 0x37) & (data[i - 1] >> 10 == 0x36)
+    return size - 2 * n_pairs  # two of three bytes were counted
+
+
+def n_valid(bytes data not None):
+    """How many bytes of data are UTF-8 before the first that is not, or that begins a character cut off."""
+    cdef size_t n = <size_t> PyBytes_GET_SIZE(data), at
+    cdef const uint8_t* start = <const uint8_t*> PyBytes_AS_STRING(data)
+    with nogil:
+        at = first_invalid(start, n)
+    return at

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from fastbpe._core.cuts import last_cut
 from fastbpe._core.splitter import Splitter
 
-_TAIL = 1 << 12  # bytes that hold a cut as good as always
+_TAIL = 1 << 12  # bytes
 _TRIES = 16  # each reads the text again; text of special tokens end to end may wait for a better place
 
 
@@ -36,7 +36,7 @@ def make_cutter(splitter: Splitter, special: Iterable[str] = ()) -> Callable[[by
 
 
 def _last_cut(data: bytes) -> int:
-    """last_cut, but looked for at the end first, for that reads all: a cut depends on what is beside it alone."""
+    """What last_cut gives, from the end of the text alone where that is enough: nearly always."""
     start = max(len(data) - _TAIL, 0)
     while start < len(data) and data[start] & 0xC0 == 0x80:
         start += 1
