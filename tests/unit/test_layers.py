@@ -11,10 +11,11 @@ PACKAGE = Path(__file__).resolve().parents[2] / "src" / "fastbpe"
 
 # Low to high; a module may import from lower layers and from its own, but for those that stand apart.
 LAYERS = (
-    {"_version", "errors", "config", "model", "patterns", "sources", "sinks", "threads", "unpacking"},
+    {"_version", "errors", "config", "model", "patterns", "extras", "sinks", "threads", "unpacking"},
     {"_core", "formats"},
+    {"sources"},
     {"special", "splitting"},
-    {"tokenizer", "training", "files"},
+    {"tokenizer", "loading", "training", "files"},
     {"tiktoken", "sentencepiece", "minbpe", "cli", "__init__", "__main__"},
 )
 APART = ("_core", "formats")

@@ -14,7 +14,7 @@ from fastbpe._core.vocabulary import Vocabulary, build_tables
 from fastbpe._reference import merge_pairs, merge_ranks
 from fastbpe._reference import train as reference_train
 
-#: Up to 64 bytes a piece is merged by searching, above with a heap, from 32 K on with buckets if ids are below 2**21.
+#: Up to 64 bytes a piece is merged by searching, above with a heap.
 BORDER = [1, 2, 3, 31, 32, 33, 62, 63, 64, 65, 66, 127, 128, 129]
 
 
