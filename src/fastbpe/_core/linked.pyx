@@ -2,7 +2,8 @@
 
 The queue is a heap for pieces of up to FEW bytes. For longer ones of ranked vocabularies pairs wait in a bucket for
 each rank, and only those of the rank at hand, or of a better one that has come up meanwhile, are in the heap: a text
-without pieces costs what it is long, not n log n with a miss of the processor's caches for each step of a heap.
+without pieces costs what it is long, not n log n with a miss of the processor's caches for each step of a heap. And a
+bucket tells what comes next, so that its symbols and the slots of their new pairs can be asked for ahead.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -10,13 +11,15 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memset
 
-from fastbpe._core.memory cimport use_huge_pages
-from fastbpe._core.tables cimport NONE, Pair, find_pair
+from fastbpe._core.memory cimport prefetch, use_huge_pages
+from fastbpe._core.tables cimport NONE, Pair, find_pair, pair_home
 from fastbpe._core.vocabulary cimport Tables
 
 cdef enum:
     FEW = 1 << 15  # bytes; below, clearing the buckets would cost as much as the heap
-    MANY = 1 << 29  # bytes; above, numbers of entries might not fit
+    PER_CHUNK = 14
+    SYMBOLS_AHEAD = 8
+    PAIRS_AHEAD = 3
     UNSORTED = 1 << 31  # in a bucket's tail
     SIGNALS_EVERY = 1 << 18  # pairs: a quarter of a second at the worst
 
@@ -35,13 +38,15 @@ cdef struct Heap:
     size_t capacity
 
 
-cdef struct Entry:
-    uint32_t at
+cdef struct Chunk:
+    # Some of the positions in a bucket: a line of the processor's cache.
     uint32_t next  # in its bucket, or among those that are free
+    uint32_t n
+    uint32_t at[PER_CHUNK]
 
 
 cdef struct Bucket:
-    uint32_t head  # NONE: empty
+    uint32_t head  # the number of a chunk; NONE: empty
     uint32_t tail
 
 
@@ -50,12 +55,13 @@ cdef struct Queue:
     Heap heap  # pairs of the priority at hand or a better one
     Heap ranks  # priorities whose buckets hold something
     Bucket* buckets  # by priority; NULL: all is in the heap
-    Entry* entries
-    uint32_t n_entries
+    Chunk* chunks
+    uint32_t n_chunks
     uint32_t capacity
     uint32_t free
     uint32_t rank  # at hand, plus 1: NONE if all is in the heap
-    uint32_t sweep  # the entries at hand, from left to right
+    uint32_t sweep  # the chunk at hand, and the next of its positions
+    uint32_t next
 
 
 cdef int merge_linked(
@@ -80,7 +86,7 @@ cdef int merge_linked(
         free(queue.heap.items)
         free(queue.ranks.items)
         free(queue.buckets)
-        free(queue.entries)
+        free(queue.chunks)
     if not done:
         with gil:
             raise MemoryError(f"no memory to merge a piece of {n} bytes (a split pattern makes pieces shorter)")
@@ -105,7 +111,7 @@ cdef bint _merge(const Tables* tables, Node* nodes, Queue* queue) except -1 nogi
     cdef uint64_t best
     cdef uint32_t at, right, after
     cdef size_t n_taken = 0
-    while _take(queue, &best):
+    while _take(queue, tables, nodes, &best):
         n_taken += 1
         if n_taken % SIGNALS_EVERY == 0:
             with gil:
@@ -159,64 +165,99 @@ cdef bint _open(Queue* queue, const Tables* tables, size_t n, uint32_t limit) no
     queue.sweep = queue.free = queue.rank = NONE
     if not _reserve(&queue.heap, 64):
         return False
-    if n < FEW or n > MANY or tables.pairs.ranked == NULL:
+    if n < FEW or tables.pairs.ranked == NULL:
         return True
     queue.rank = 0
-    queue.capacity = <uint32_t> n
     queue.buckets = <Bucket*> malloc(n_ranks * sizeof(Bucket))
-    queue.entries = <Entry*> malloc(n * sizeof(Entry))
-    if queue.buckets == NULL or queue.entries == NULL:
+    if queue.buckets == NULL or not _more_chunks(queue, <uint32_t> (n // 8)):
         return False
-    use_huge_pages(queue.entries, n * sizeof(Entry))
     memset(queue.buckets, 0xFF, n_ranks * sizeof(Bucket))
+    return True
+
+
+cdef bint _more_chunks(Queue* queue, uint32_t capacity) noexcept nogil:
+    cdef Chunk* chunks
+    if capacity >= <uint32_t> UNSORTED:
+        return False
+    chunks = <Chunk*> realloc(queue.chunks, capacity * sizeof(Chunk))
+    if chunks == NULL:
+        return False
+    use_huge_pages(chunks, capacity * sizeof(Chunk))
+    queue.chunks = chunks
+    queue.capacity = capacity
     return True
 
 
 cdef inline bint _put(Queue* queue, uint32_t rank, uint32_t at) noexcept nogil:
     if rank < queue.rank:
         return _push(&queue.heap, <uint64_t> rank << 32 | at)
-    return _put_in_bucket(queue, rank, at)
+    return _put_in_bucket(queue, &queue.buckets[rank], rank, at)
 
 
-cdef bint _put_in_bucket(Queue* queue, uint32_t rank, uint32_t at) noexcept nogil:
-    cdef Bucket* bucket = &queue.buckets[rank]
-    cdef uint32_t number = queue.free, tail
-    cdef Entry* entries
-    if number != NONE:
-        queue.free = queue.entries[number].next
-    else:
-        if queue.n_entries == queue.capacity:
-            entries = <Entry*> realloc(queue.entries, 2 * <size_t> queue.capacity * sizeof(Entry))
-            if entries == NULL:
-                return False
-            queue.entries = entries
-            queue.capacity *= 2
-        number = queue.n_entries
-        queue.n_entries += 1
-    queue.entries[number].at = at
-    queue.entries[number].next = NONE
+cdef inline bint _put_in_bucket(Queue* queue, Bucket* bucket, uint32_t rank, uint32_t at) noexcept nogil:
+    cdef uint32_t number, last, unsorted
+    cdef Chunk* chunk
     if bucket.head == NONE:
+        number = _new_chunk(queue)
+        if number == NONE or not _push(&queue.ranks, rank):
+            return False
         bucket.head = bucket.tail = number
-        return _push(&queue.ranks, rank)
-    tail = bucket.tail & ~<uint32_t> UNSORTED
-    queue.entries[tail].next = number
-    if queue.entries[tail].at > at or bucket.tail & UNSORTED:
-        number |= UNSORTED
-    bucket.tail = number
+        chunk = &queue.chunks[number]
+    else:
+        last = bucket.tail & ~<uint32_t> UNSORTED
+        unsorted = bucket.tail & UNSORTED
+        chunk = &queue.chunks[last]
+        if chunk.at[chunk.n - 1] > at:
+            unsorted = UNSORTED
+        if chunk.n == PER_CHUNK:
+            number = _new_chunk(queue)
+            if number == NONE:
+                return False
+            queue.chunks[last].next = number
+            last = number
+            chunk = &queue.chunks[number]
+        bucket.tail = last | unsorted
+    chunk.at[chunk.n] = at
+    chunk.n += 1
     return True
 
 
-cdef bint _take(Queue* queue, uint64_t* best) noexcept nogil:
+cdef inline uint32_t _new_chunk(Queue* queue) noexcept nogil:
+    """The number of an empty chunk; NONE without memory."""
+    cdef uint32_t number = queue.free
+    if number != NONE:
+        queue.free = queue.chunks[number].next
+    else:
+        if queue.n_chunks == queue.capacity and not _more_chunks(queue, 2 * queue.capacity):
+            return NONE
+        number = queue.n_chunks
+        queue.n_chunks += 1
+    queue.chunks[number].next = NONE
+    queue.chunks[number].n = 0
+    return number
+
+
+cdef inline uint32_t _free_chunk(Queue* queue, uint32_t number) noexcept nogil:
+    """The number of the next chunk of the bucket."""
+    cdef uint32_t next_number = queue.chunks[number].next
+    queue.chunks[number].next = queue.free
+    queue.free = number
+    return next_number
+
+
+cdef inline bint _take(Queue* queue, const Tables* tables, const Node* nodes, uint64_t* best) noexcept nogil:
     """The best pair; False if there is none, or, with heap.items NULL, no memory."""
-    cdef uint32_t number
+    cdef const Chunk* chunk
     while True:
         if queue.sweep != NONE:
-            number = queue.sweep
-            best[0] = <uint64_t> (queue.rank - 1) << 32 | queue.entries[number].at
+            chunk = &queue.chunks[queue.sweep]
+            best[0] = <uint64_t> (queue.rank - 1) << 32 | chunk.at[queue.next]
             if not queue.heap.n or best[0] < queue.heap.items[0]:
-                queue.sweep = queue.entries[number].next
-                queue.entries[number].next = queue.free
-                queue.free = number
+                _ask_ahead(queue, tables, nodes, chunk)
+                queue.next += 1
+                if queue.next == chunk.n:
+                    queue.sweep = _free_chunk(queue, queue.sweep)
+                    queue.next = 0
                 return True
         if queue.heap.n:
             best[0] = _pop(&queue.heap)
@@ -229,23 +270,47 @@ cdef bint _take(Queue* queue, uint64_t* best) noexcept nogil:
             return False
 
 
+cdef inline void _ask_ahead(
+    const Queue* queue, const Tables* tables, const Node* nodes, const Chunk* chunk
+) noexcept nogil:
+    """Ask for the symbols that come soon, and for the slots of the pairs that the next ones will make."""
+    cdef uint32_t i = queue.next, at, right, behind, rank = queue.rank - 1
+    cdef const Chunk* follower
+    if i + SYMBOLS_AHEAD < chunk.n:
+        prefetch(&nodes[chunk.at[i + SYMBOLS_AHEAD]])
+    elif chunk.next != NONE:
+        follower = &queue.chunks[chunk.next]
+        if i + SYMBOLS_AHEAD == chunk.n:
+            prefetch(follower)
+        elif i + SYMBOLS_AHEAD - chunk.n < follower.n:
+            prefetch(&nodes[follower.at[i + SYMBOLS_AHEAD - chunk.n]])
+    if i + PAIRS_AHEAD < chunk.n:
+        at = chunk.at[i + PAIRS_AHEAD]
+        right = nodes[at].next
+        if nodes[at].id == NONE or right == NONE:
+            return
+        behind = nodes[right].next
+        if behind != NONE:
+            prefetch(&tables.pairs.ranked[pair_home(rank, nodes[behind].id, tables.pairs.shift)])
+        if nodes[at].previous != NONE:
+            prefetch(&tables.pairs.ranked[pair_home(nodes[nodes[at].previous].id, rank, tables.pairs.shift)])
+
+
 cdef bint _turn_to(Queue* queue, uint32_t rank) noexcept nogil:
     """Take a bucket's pairs in hand: as they are, or, if they are not from left to right, in the heap."""
     cdef Bucket* bucket = &queue.buckets[rank]
-    cdef uint32_t number = bucket.head, next_number
+    cdef uint32_t number = bucket.head, i
     cdef bint is_sorted = not bucket.tail & UNSORTED
     bucket.head = NONE
     queue.rank = rank + 1
     if is_sorted:
-        queue.sweep = number
+        queue.sweep, queue.next = number, 0
         return True
     while number != NONE:
-        if not _push(&queue.heap, <uint64_t> rank << 32 | queue.entries[number].at):
-            return False
-        next_number = queue.entries[number].next
-        queue.entries[number].next = queue.free
-        queue.free = number
-        number = next_number
+        for i in range(queue.chunks[number].n):
+            if not _push(&queue.heap, <uint64_t> rank << 32 | queue.chunks[number].at[i]):
+                return False
+        number = _free_chunk(queue, number)
     return True
 
 
