@@ -20,8 +20,9 @@ from fastbpe.errors import (
     VocabularyError,
 )
 from fastbpe.files import FilesSummary
+from fastbpe.loading import load
 from fastbpe.patterns import PATTERNS
-from fastbpe.tokenizer import Tokenizer, load
+from fastbpe.tokenizer import Tokenizer
 from fastbpe.training import train
 
 __all__ = [

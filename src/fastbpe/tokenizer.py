@@ -16,7 +16,8 @@ from fastbpe._core.encoder import Encoder
 from fastbpe._core.merge import recover_merges
 from fastbpe._core.text import to_utf8
 from fastbpe._core.vocabulary import MAX_IDS, Vocabulary, build_look_ups, build_tables
-from fastbpe.errors import FormatError, InvalidTokenError, PatternError, SpecialTokenError, VocabularyError
+from fastbpe.errors import FormatError, InvalidTokenError, SpecialTokenError, VocabularyError
+from fastbpe.extras import require_numpy
 from fastbpe.files import FilesSummary, Job, encode_files
 from fastbpe.formats import native, tiktoken
 from fastbpe.model import Buffer, Model, pack_merges
@@ -30,6 +31,8 @@ from fastbpe.splitting.cutting import make_cutter
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+CACHE_BYTES = 64 << 20  # by default
 
 Text = str | bytes
 Special = str | Collection[str]  # "all" or a set of special tokens
@@ -49,7 +52,9 @@ class Tokenizer(Encoder):
     'abcab'
     """
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, *, cache_bytes: int = CACHE_BYTES) -> None:
+        if not isinstance(cache_bytes, int) or cache_bytes < 0:
+            raise ValueError(f"cache_bytes={cache_bytes!r}: give the bytes that piece caches may take")
         self._pattern_name, self._pattern = resolve_pattern(model.pattern)
         tables = model.tables
         if tables is None:
@@ -61,7 +66,14 @@ class Tokenizer(Encoder):
         self._special = SpecialTokens(model.special_tokens, self._vocabulary)
         self._splitter = make_splitter(self._pattern)
         self._decoder = Decoder(self._vocabulary, self._special.encoded)
-        super().__init__(self._vocabulary, self._splitter, self._decoder.n_ids, special=self._special)
+        self._cache_bytes = cache_bytes
+        super().__init__(
+            self._vocabulary,
+            self._splitter,
+            self._decoder.n_ids,
+            special=self._special,
+            cache_bytes=cache_bytes,
+        )
 
     @classmethod
     def from_ranks(
@@ -71,6 +83,7 @@ class Tokenizer(Encoder):
         pattern: PatternLike,
         special_tokens: Mapping[str, int] | None = None,
         name: str | None = None,
+        cache_bytes: int = CACHE_BYTES,
     ) -> Tokenizer:
         """A tokenizer from token bytes and their ranks, which are their ids, as tiktoken's Encoding takes them.
 
@@ -80,6 +93,7 @@ class Tokenizer(Encoder):
                 or None for no splitting.
             special_tokens: text to id; no id may be a rank.
             name: shown in the repr, saved, and without effect on ids.
+            cache_bytes: what its piece caches may take, those of all threads together; without effect on ids.
 
         Raises:
             VocabularyError: a byte is missing, a rank is given twice, is negative or too large.
@@ -95,7 +109,8 @@ class Tokenizer(Encoder):
             if tokens[rank]:
                 raise VocabularyError(f"tokens {tokens[rank]!r} and {token!r} have the same rank {rank}")
             tokens[rank] = token
-        return cls(Model(tokens=tokens, pattern=pattern, special_tokens=special_tokens or {}, name=name))
+        model = Model(tokens=tokens, pattern=pattern, special_tokens=special_tokens or {}, name=name)
+        return cls(model, cache_bytes=cache_bytes)
 
     @classmethod
     def from_merges(
@@ -105,6 +120,7 @@ class Tokenizer(Encoder):
         pattern: PatternLike,
         special_tokens: Mapping[str, int] | None = None,
         name: str | None = None,
+        cache_bytes: int = CACHE_BYTES,
     ) -> Tokenizer:
         """A tokenizer from a list of merges, as minbpe has them: ids 0–255 are the bytes, merge i makes 256 + i.
 
@@ -112,7 +128,7 @@ class Tokenizer(Encoder):
 
         Args:
             merges: pairs of ids.
-            pattern, special_tokens, name: as in `from_ranks`.
+            pattern, special_tokens, name, cache_bytes: as in `from_ranks`.
 
         Raises:
             VocabularyError: a merge names an id that is made later or never, or a pair stands twice.
@@ -126,17 +142,16 @@ class Tokenizer(Encoder):
                 )
             triples.append((left, right, len(tokens)))
             tokens.append(tokens[left] + tokens[right])
-        return cls(
-            Model(
-                tokens=tokens,
-                pattern=pattern,
-                special_tokens=special_tokens or {},
-                merges=pack_merges(triples),
-                merges_rule="merges",
-                whole_piece_first=False,
-                name=name,
-            )
+        model = Model(
+            tokens=tokens,
+            pattern=pattern,
+            special_tokens=special_tokens or {},
+            merges=pack_merges(triples),
+            merges_rule="merges",
+            whole_piece_first=False,
+            name=name,
         )
+        return cls(model, cache_bytes=cache_bytes)
 
     # Encoding: what is not here is the Encoder's
 
@@ -149,7 +164,7 @@ class Tokenizer(Encoder):
         num_threads: int | None = None,
     ) -> npt.NDArray[np.uint32]:
         """`encode` into a new array of shape (n,), dtype uint32. Needs numpy."""
-        numpy = _numpy("encode_to_numpy")
+        numpy = require_numpy("encode_to_numpy")
         ids, _ = self._encode_to_array((text,), allowed_special, disallowed_special, num_threads)
         return numpy.frombuffer(ids, dtype=numpy.uint32)  # type: ignore[no-any-return]
 
@@ -166,7 +181,7 @@ class Tokenizer(Encoder):
         ids[offsets[i]:offsets[i + 1]] are the ids of texts[i]; offsets has shape (len(texts) + 1,), dtype int64.
         num_threads: as in `encode_batch`. Needs numpy.
         """
-        numpy = _numpy("encode_batch_to_numpy")
+        numpy = require_numpy("encode_batch_to_numpy")
         ids, offsets = self._encode_to_array(texts, allowed_special, disallowed_special, num_threads)
         return numpy.frombuffer(ids, dtype=numpy.uint32), numpy.frombuffer(offsets, dtype=numpy.int64)
 
@@ -175,7 +190,7 @@ class Tokenizer(Encoder):
 
         Needs numpy.
         """
-        numpy = _numpy("count_batch")
+        numpy = require_numpy("count_batch")
         counts = self._count_to_array(texts, num_threads)
         return numpy.frombuffer(counts, dtype=numpy.int64)  # type: ignore[no-any-return]
 
@@ -416,7 +431,8 @@ class Tokenizer(Encoder):
                 raise VocabularyError(f"special token {name!r} has the id {self._special.ids[name]} already")
         merged = {**self._special.ids, **special_tokens}
         return type(self)(
-            replace(self._model, tables=self._vocabulary.sections(), special_tokens=merged, fingerprint="")
+            replace(self._model, tables=self._vocabulary.sections(), special_tokens=merged, fingerprint=""),
+            cache_bytes=self._cache_bytes,
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -474,51 +490,10 @@ class Tokenizer(Encoder):
         )
 
 
-def load(
-    path_or_bytes: str | os.PathLike[str] | Buffer,
-    *,
-    pattern: PatternLike = None,
-    special_tokens: Mapping[str, int] | None = None,
-) -> Tokenizer:
-    """A tokenizer from a file, or from a file's bytes. The contents say which format it is, not the name.
-
-    Args:
-        path_or_bytes: `.fbpe` or `.tiktoken`.
-        pattern: for files that do not hold their split pattern: a name in `PATTERNS`, any regex, or a list of
-            regexes. "none" is no splitting.
-        special_tokens: text to id, in place of those that the file holds or is known for.
-
-    Raises:
-        FormatError: not a file that fastbpe reads, or a damaged one; with its place and what to do.
-        OSError: it cannot be opened.
-    """
-    model = formats.read(path_or_bytes, pattern=pattern, special_tokens=special_tokens)
-    try:
-        return Tokenizer(model)
-    except (VocabularyError, SpecialTokenError, PatternError) as error:
-        # Whatever the file says is the file's fault; what the caller gave is the caller's.
-        if isinstance(error, SpecialTokenError) and special_tokens is not None:
-            raise
-        if isinstance(error, PatternError) and pattern is not None:
-            raise
-        where = (
-            "<bytes>" if isinstance(path_or_bytes, (bytes, bytearray, memoryview)) else os.fspath(path_or_bytes)
-        )
-        raise FormatError(f"{where}: {error}") from error
-
-
 def _check_errors(errors: str) -> None:
     if errors not in ("replace", "strict", "ignore"):
         codecs.lookup_error(errors)  # a LookupError now, and not only where bytes are bad
 
 
 def _unpickle(state: bytes) -> Tokenizer:
-    return load(zlib.decompress(state))
-
-
-def _numpy(method: str) -> Any:
-    try:
-        import numpy
-    except ImportError:
-        raise ImportError(f"{method} needs numpy: pip install 'fastbpe[numpy]'") from None
-    return numpy
+    return Tokenizer(formats.read(zlib.decompress(state)))

@@ -1,13 +1,17 @@
 """The piece cache against merging each piece by itself: small, full, and forgetting all the time."""
 
+import base64
 import random
 from functools import cache
+from itertools import product
+from typing import Any
 
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from data import random_texts, vocabulary
+from data import BYTES, random_texts, vocabulary
+from fastbpe import Tokenizer, load
 from fastbpe._core.encoder import Encoder
 from fastbpe._core.splitter import Splitter
 from fastbpe._core.vocabulary import Vocabulary
@@ -126,3 +130,26 @@ def test_text_in_gaps_is_no_piece(kind: str) -> None:
         pieces = [a_piece(rng) for _ in range(300)]
         text = "".join("|" * rng.randint(1, 2000 if rng.random() < 0.05 else 3) + piece for piece in pieces)
         assert fast.encode(text + "|||") == [i for piece in pieces for i in slow(kind, piece)]
+
+
+def test_a_tokenizer_takes_no_more_for_its_caches_than_it_is_given() -> None:
+    ranks = {**BYTES, b"ab": 256}
+    lines = [base64.b64encode(token) + b" %d\n" % rank for token, rank in ranks.items()]
+    text = "".join(" " + "".join(letters) for letters in product("abcdefghijklmno", repeat=4))
+    made = [
+        Tokenizer.from_ranks(ranks, pattern="cl100k", cache_bytes=1 << 20),
+        load(b"".join(lines), pattern="cl100k", cache_bytes=1 << 20),
+        Tokenizer.from_merges([(97, 98)], pattern="cl100k", cache_bytes=1 << 20),
+    ]
+    for tokenizer in [*made, *(tokenizer.with_special_tokens({"<s>": 300}) for tokenizer in made)]:
+        tokenizer.encode_ordinary(text, num_threads=1)
+        assert tokenizer._pipeline.used_bytes <= 1 << 20
+    freely = Tokenizer.from_ranks(ranks, pattern="cl100k")
+    freely.encode_ordinary(text, num_threads=1)
+    assert freely._pipeline.used_bytes > 1 << 20
+
+
+@pytest.mark.parametrize("wrong", [-1, 1.5, None, "64 MiB"])
+def test_sizes_of_caches_that_make_no_sense(wrong: Any) -> None:
+    with pytest.raises(ValueError, match=r"cache_bytes=.*: give the bytes that piece caches may take"):
+        Tokenizer.from_ranks(BYTES, pattern=None, cache_bytes=wrong)

@@ -11,11 +11,11 @@ PACKAGE = Path(__file__).resolve().parents[2] / "src" / "fastbpe"
 
 # Low to high; a module may import from lower layers and from its own, but for those that stand apart.
 LAYERS = (
-    {"_version", "errors", "config", "model", "patterns", "progress", "sinks", "threads", "unpacking"},
+    {"_version", "errors", "config", "model", "patterns", "extras", "progress", "sinks", "threads", "unpacking"},
     {"_core", "formats"},
     {"sources"},
     {"special", "splitting"},
-    {"tokenizer", "training", "counting", "counts", "extending", "files", "spilling"},
+    {"tokenizer", "loading", "training", "counting", "counts", "extending", "files", "spilling"},
     {"tiktoken", "sentencepiece", "minbpe", "cli", "__init__", "__main__"},
 )
 APART = ("_core", "formats")

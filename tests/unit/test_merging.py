@@ -134,6 +134,21 @@ def test_long_pieces_without_any_pair(n_bytes: int) -> None:
     assert encode(vocabulary({**BYTES, b"ab": 256}), b"a" * n_bytes) == [97] * n_bytes
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_buckets_as_the_heap(seed: int) -> None:
+    """Ranks in any order, so that better pairs come up behind; the same ranks moved beyond 2**21 take the heap."""
+    rng = random.Random(seed)
+    letters = b"abcd"[: 1 + seed % 4]
+    tokens = {random_piece(rng, letters, rng.randint(2, rng.choice([3, 5, 9, 80]))) for _ in range(120)}
+    ids = rng.sample(range(600), len(tokens) + 256) if seed % 2 else range(len(tokens) + 256)
+    ranks = dict(zip([*BYTES, *sorted(tokens, key=len)], ids, strict=True))
+    buckets = Tokenizer.from_ranks(ranks, pattern=None)
+    heap = Tokenizer.from_ranks({token: rank + 2**21 for token, rank in ranks.items()}, pattern=None)
+    for _ in range(2):
+        piece = random_piece(rng, letters, rng.randint(1 << 15, 1 << 16))
+        assert buckets.encode(piece) == [token - 2**21 for token in heap.encode(piece)], seed
+
+
 def test_ids_up_to_the_limit() -> None:
     top = (1 << 24) - 1
     tokenizer = Tokenizer.from_ranks({**BYTES, b"ab": top, b"abab": top - 1}, pattern=None)

@@ -2,40 +2,24 @@
 
 Three ways with one result. Up to SHORT symbols: arrays on the stack and a linear search for the best pair; for
 ranked vocabularies, where rank and place fit one word, with a mask of the symbols that are left in place of
-arrays that shrink. Above: a doubly linked list and a heap, so that a piece of n bytes costs n log n, whatever it
-holds.
+arrays that shrink. Above: a doubly linked list and a queue (linked.pyx), so that no piece costs the square of its
+length, whatever it holds.
 """
 
-from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free, realloc
 from libc.string cimport memmove
 
 from fastbpe._core.bits cimport highest_bit, lowest_bit
+from fastbpe._core.linked cimport merge_linked
 from fastbpe._core.memory cimport use_huge_pages
 from fastbpe._core.tables cimport NO_KEY, NONE, Pair, find_pair, find_piece, pair_key
 from fastbpe._core.vocabulary cimport Tables, Vocabulary
 
 cdef enum:
     SHORT = 64
-    SIGNALS_EVERY = 1 << 18  # pairs: a quarter of a second at the worst
     LANES = 8
     EXPECT_BYTES = 1 << 20
-
-
-cdef struct Node:
-    # One symbol of a long piece. Symbols are the byte positions they start at.
-    uint32_t id  # NONE once the symbol was merged into its left neighbour
-    uint32_t previous
-    uint32_t next
-    uint32_t priority  # of the pair (this symbol, the next one); NONE: no such pair
-    uint32_t merged  # the id that pair makes
-
-
-cdef struct Heap:
-    uint64_t* items  # priority << 32 | position: the least is the best pair, leftmost on ties
-    size_t n
-    size_t capacity
 
 
 cdef int ids_reserve(Ids* ids, size_t n_more) except -1 nogil:
@@ -99,7 +83,7 @@ cdef int merge_piece(
     if n_bytes <= SHORT:
         out.n += _merge_short(tables, piece, n_bytes, limit, out.items + out.n)
         return 0
-    return _merge_long(tables, piece, n_bytes, limit, out)
+    return merge_linked(tables, piece, n_bytes, limit, out)
 
 
 cdef size_t _merge_ranked(const Tables* tables, const uint8_t* piece, size_t n, uint32_t* out) noexcept nogil:
@@ -176,149 +160,6 @@ cdef size_t _merge_short(
             priorities[at - 1] = pair.priority
             merged[at - 1] = pair.id
     return n
-
-
-cdef int _merge_long(
-    const Tables* tables, const uint8_t* piece, size_t n, uint32_t limit, Ids* out
-) except -1 nogil:
-    cdef Heap heap
-    cdef Node* nodes = NULL
-    cdef bint done = False
-    heap.items = NULL
-    heap.n = heap.capacity = 0
-    try:
-        if n < NONE:
-            nodes = <Node*> malloc(n * sizeof(Node))
-            if nodes != NULL:
-                done = _link(tables, piece, <uint32_t> n, nodes, &heap) and \
-                    _merge_linked(tables, nodes, limit, &heap)
-        if done:
-            _collect(nodes, <uint32_t> n, out)
-    finally:
-        free(nodes)
-        free(heap.items)
-    if not done:
-        with gil:
-            raise MemoryError(f"no memory to merge a piece of {n} bytes (a split pattern makes pieces shorter)")
-    return 0
-
-
-cdef bint _link(const Tables* tables, const uint8_t* piece, uint32_t n, Node* nodes, Heap* heap) noexcept nogil:
-    """Make the list and the heap of its first pairs; False without memory."""
-    cdef uint32_t i
-    for i in range(n):
-        nodes[i].id = tables.byte_ids[piece[i]]
-        nodes[i].previous = i - 1  # of the first: NONE
-        nodes[i].next = i + 1 if i + 1 < n else NONE
-    for i in range(n):
-        if not _pair_up(tables, nodes, i, NULL):
-            return False
-        heap.n += nodes[i].priority != NONE
-    heap.capacity = heap.n + 64
-    heap.items = <uint64_t*> malloc(heap.capacity * sizeof(uint64_t))
-    if heap.items == NULL:
-        return False
-    heap.n = 0
-    for i in range(n):
-        if nodes[i].priority != NONE:
-            heap.items[heap.n] = (<uint64_t> nodes[i].priority << 32) | i
-            heap.n += 1
-    cdef size_t half = heap.n // 2
-    while half:
-        half -= 1
-        _sift_down(heap.items, heap.n, half)
-    return True
-
-
-cdef bint _merge_linked(const Tables* tables, Node* nodes, uint32_t limit, Heap* heap) except -1 nogil:
-    """Merge what pairs the heap has, and those that come of it; False without memory."""
-    cdef uint64_t top
-    cdef uint32_t at, right, after
-    cdef size_t n_taken = 0
-    while heap.n:
-        n_taken += 1
-        if n_taken % SIGNALS_EVERY == 0:
-            with gil:
-                PyErr_CheckSignals()
-        top = heap.items[0]
-        if top >> 32 >= limit:
-            break
-        heap.n -= 1
-        if heap.n:
-            heap.items[0] = heap.items[heap.n]
-            _sift_down(heap.items, heap.n, 0)
-        at = <uint32_t> top
-        if nodes[at].id == NONE or nodes[at].priority != <uint32_t> (top >> 32):
-            continue  # the pair that was pushed is no longer there
-        right = nodes[at].next
-        after = nodes[right].next
-        nodes[at].id = nodes[at].merged
-        nodes[right].id = NONE
-        nodes[at].next = after
-        if after != NONE:
-            nodes[after].previous = at
-        if not _pair_up(tables, nodes, at, heap):
-            return False
-        if nodes[at].previous != NONE and not _pair_up(tables, nodes, nodes[at].previous, heap):
-            return False
-    return True
-
-
-cdef inline bint _pair_up(const Tables* tables, Node* nodes, uint32_t at, Heap* heap) noexcept nogil:
-    """Look up the pair that starts at a symbol and push it; False without memory."""
-    cdef Pair pair
-    cdef size_t capacity
-    cdef uint64_t* items
-    nodes[at].priority = NONE
-    if nodes[at].next == NONE:
-        return True
-    pair = find_pair(&tables.pairs, nodes[at].id, nodes[nodes[at].next].id)
-    nodes[at].priority = pair.priority
-    nodes[at].merged = pair.id
-    if pair.priority == NONE or heap == NULL:
-        return True
-    if heap.n == heap.capacity:
-        capacity = 2 * heap.capacity
-        items = <uint64_t*> realloc(heap.items, capacity * sizeof(uint64_t))
-        if items == NULL:
-            return False
-        heap.items = items
-        heap.capacity = capacity
-    _sift_up(heap.items, heap.n, (<uint64_t> pair.priority << 32) | at)
-    heap.n += 1
-    return True
-
-
-cdef inline void _sift_up(uint64_t* items, size_t at, uint64_t item) noexcept nogil:
-    cdef size_t parent
-    while at:
-        parent = (at - 1) >> 1
-        if items[parent] <= item:
-            break
-        items[at] = items[parent]
-        at = parent
-    items[at] = item
-
-
-cdef inline void _sift_down(uint64_t* items, size_t n, size_t at) noexcept nogil:
-    cdef uint64_t item = items[at]
-    cdef size_t child = 2 * at + 1
-    while child < n:
-        child += child + 1 < n and items[child + 1] < items[child]
-        if items[child] >= item:
-            break
-        items[at] = items[child]
-        at = child
-        child = 2 * at + 1
-    items[at] = item
-
-
-cdef void _collect(const Node* nodes, uint32_t n, Ids* out) noexcept nogil:
-    cdef uint32_t at = 0 if n else NONE
-    while at != NONE:
-        out.items[out.n] = nodes[at].id
-        out.n += 1
-        at = nodes[at].next
 
 
 def recover_merges(Vocabulary vocabulary not None):

@@ -17,7 +17,8 @@ from typing import TypeVar
 
 from fastbpe.cli import colours, streams
 from fastbpe.errors import FastbpeError, TrainingError
-from fastbpe.tokenizer import Tokenizer, load
+from fastbpe.loading import load
+from fastbpe.tokenizer import Tokenizer
 from fastbpe.training import train
 
 SUMMARY = "see it work on real text: train, save, load, encode, decode, check"

@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 
 from fastbpe.cli.streams import STDIN
-from fastbpe.tokenizer import Tokenizer, load
+from fastbpe.loading import load
+from fastbpe.tokenizer import Tokenizer
 
 
 def add_input(parser: argparse.ArgumentParser) -> None:

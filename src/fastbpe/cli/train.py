@@ -9,7 +9,7 @@ from typing import Any
 from fastbpe.cli import streams
 from fastbpe.config import TIES
 from fastbpe.extending import BASE_SPECIAL
-from fastbpe.tokenizer import load
+from fastbpe.loading import load
 from fastbpe.training import train
 
 SUMMARY = "learn a tokenizer from text"
