@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "src" / "fastbpe"
 LAYERS = (
     {"_version", "errors", "config", "model", "patterns", "sources", "sinks", "threads", "unpacking"},
     {"_core", "formats"},
-    {"special", "splitting"},
+    {"normalization", "normalization_tables", "special", "splitting"},
     {"tokenizer", "training", "files"},
     {"tiktoken", "sentencepiece", "minbpe", "cli", "__init__", "__main__"},
 )
