@@ -23,3 +23,4 @@ cdef class SpecialMatcher:
     cdef uint32_t _child(self, uint32_t node, uint8_t byte) noexcept nogil
     cdef int _add(self, bytes token, uint32_t index) except -1
     cdef bint find(self, const uint8_t* data, size_t n, size_t at, Match* match) noexcept nogil
+    cdef bint find_here(self, const uint8_t* data, size_t n, size_t at, Match* match) noexcept nogil

@@ -12,7 +12,7 @@ from libc.string cimport memchr, memset
 
 from fastbpe._core.cuts cimport text_cut
 from fastbpe._core.tables cimport NONE, mix, table_bits
-from fastbpe._core.text cimport Text, Utf8, utf8_of, utf8_release
+from fastbpe._core.text cimport Text, Utf8, first_invalid, utf8_of, utf8_release
 
 
 @cython.final
@@ -52,7 +52,7 @@ cdef class SpecialMatcher:
     cdef int _add(self, bytes token, uint32_t index) except -1:
         cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(token)
         cdef Text text = Text(p, len(token), 1, True, NULL)
-        self.cuttable = self.cuttable and text_cut(&text, 0, 0) == text.n
+        self.cuttable = self.cuttable and first_invalid(p, text.n) == text.n and text_cut(&text, 0, 0) == text.n
         cdef uint32_t node = 0, child
         cdef size_t i, at
         for i in range(<size_t> PyBytes_GET_SIZE(token)):
@@ -81,8 +81,6 @@ cdef class SpecialMatcher:
     cdef bint find(self, const uint8_t* data, size_t n, size_t at, Match* match) noexcept nogil:
         """The first special token in data[at:n]; False if there is none."""
         cdef const uint8_t* hit
-        cdef uint32_t node
-        cdef size_t to
         while at < n and self._n_starts:
             if self._n_starts == 1:
                 hit = <const uint8_t*> memchr(data + at, self._only_start, n - at)
@@ -92,23 +90,28 @@ cdef class SpecialMatcher:
             elif not self._starts[data[at]]:
                 at += 1
                 continue
-            match.index = NONE
-            node = 0
-            to = at
-            while to < n:
-                node = self._child(node, data[to])
-                if node == NONE:
-                    break
-                to += 1
-                if self._ends_here[node] != NONE:
-                    match.index = self._ends_here[node]
-                    match.end = to
-            if match.index != NONE:
-                match.start = at
-                match.id = self._ids[match.index]
+            if self.find_here(data, n, at, match):
                 return True
             at += 1
         return False
+
+    cdef bint find_here(self, const uint8_t* data, size_t n, size_t at, Match* match) noexcept nogil:
+        """The longest special token that begins at data[at]; False if none does."""
+        cdef uint32_t node = 0
+        match.start = at
+        match.index = NONE
+        while at < n:
+            node = self._child(node, data[at])
+            if node == NONE:
+                break
+            at += 1
+            if self._ends_here[node] != NONE:
+                match.index = self._ends_here[node]
+                match.end = at
+        if match.index == NONE:
+            return False
+        match.id = self._ids[match.index]
+        return True
 
     def search(self, text):
         """(start, end, id) of the first special token, in bytes of the text's UTF-8, or None."""

@@ -1,0 +1,18 @@
+from typing import final
+
+from typing_extensions import Self
+
+@final
+class Normalizer:
+    def __new__(
+        cls,
+        charsmap: bytes,
+        *,
+        add_dummy_prefix: bool,
+        remove_extra_whitespaces: bool,
+        escape_whitespaces: bool,
+        treat_whitespace_as_suffix: bool = False,
+        symbols: list[bytes] = [],
+    ) -> Self: ...
+    def normalize(self, text: bytes) -> bytes: ...
+    def normalize_with_offsets(self, text: bytes) -> tuple[bytes, list[int]]: ...

@@ -1,0 +1,167 @@
+"""The `.model` format of sentencepiece: one protobuf message with pieces, scores and options.
+
+Only models of type BPE are read. What nobody here knows is kept and written again.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import struct
+from collections.abc import Iterator
+
+from fastbpe.errors import FormatError
+from fastbpe.formats import _pieces, protobuf
+from fastbpe.formats import sentencepiece_specs as specs
+from fastbpe.formats.protobuf import BYTES, FIXED32, VARINT
+from fastbpe.model import Buffer, CodePointModel, PieceType
+
+_PIECES, _TRAINER, _NORMALIZER, _SELF_TEST, _DENORMALIZER = range(1, 6)
+_TEXT, _SCORE, _TYPE = range(1, 4)  # of a piece
+_TYPES = frozenset(PieceType)
+_MAX_PIECE_BYTES = 7999  # of sentencepiece
+_BYTE_NAMES = frozenset(b"<0x%02X>" % byte for byte in range(256))
+
+
+def parse(data: Buffer, where: str) -> CodePointModel:
+    """The model in a file's bytes; FormatError with the place where it is none, or none of type BPE."""
+    data = bytes(data)
+    try:
+        model = _read(data, where)
+    except protobuf.Damaged as damaged:
+        raise FormatError(
+            f"{where}: no sentencepiece model: byte {damaged.at}: {damaged.reason}; fetch the file again"
+        ) from None
+    _check(model, where)
+    return model
+
+
+def _read(data: bytes, where: str) -> CodePointModel:
+    columns = [(b"", b"", b"", b"")]  # text, ends, scores, types
+    n_bytes = n_pieces = 0
+    extras: dict[int, bytes] = {}
+    messages: dict[int, list[bytes]] = {}  # of a field that should stand once, its parts: protobuf joins them
+    unknown = []
+    at = 0
+    while at < len(data):
+        at, *plain = _pieces.read(data, at, n_bytes)
+        n_bytes += len(plain[0])
+        n_pieces += len(plain[3])
+        columns.append((plain[0], plain[1], plain[2], plain[3]))
+        field = next(protobuf.fields(data, at, len(data)), None)
+        if field is None:
+            break
+        if field.wire != BYTES or not _PIECES <= field.number <= _DENORMALIZER:
+            unknown.append(data[field.at : field.end])
+        elif field.number == _PIECES:
+            text, score, type_, extra = _piece(data, field.start, field.end)
+            _check_piece(text, n_pieces, where)
+            if extra:
+                extras[n_pieces] = extra
+            n_bytes += len(text)
+            n_pieces += 1
+            columns.append((text, struct.pack("=I", n_bytes), score, bytes([type_])))
+        else:
+            messages.setdefault(field.number, []).append(data[field.start : field.end])
+        at = field.end
+    piece_bytes, piece_ends, scores, types = map(b"".join, zip(*columns, strict=True))
+    joined = {number: b"".join(parts) for number, parts in messages.items()}
+    denormalizer = joined.get(_DENORMALIZER)
+    return CodePointModel(
+        piece_bytes=piece_bytes,
+        piece_ends=piece_ends,
+        scores=scores,
+        types=types,
+        trainer=specs.read(specs.TRAINER, joined.get(_TRAINER, b"")),
+        normalizer=specs.read(specs.NORMALIZER, joined.get(_NORMALIZER, b"")),
+        denormalizer=None if denormalizer is None else specs.read(specs.NORMALIZER, denormalizer),
+        self_test_data=joined.get(_SELF_TEST),
+        unknown=b"".join(unknown),
+        piece_extras=extras,
+        serialized=data,
+    )
+
+
+def _piece(data: bytes, start: int, end: int) -> tuple[bytes, bytes, int, bytes]:
+    """A piece's text, score, type, and the fields that have no name here."""
+    text, score, type_, extra = b"", bytes(4), int(PieceType.NORMAL), []
+    for field in protobuf.fields(data, start, end):
+        if (field.number, field.wire) == (_TEXT, BYTES):
+            text = data[field.start : field.end]
+        elif (field.number, field.wire) == (_SCORE, FIXED32):
+            score = data[field.start : field.end]
+        elif (field.number, field.wire) == (_TYPE, VARINT) and field.value in _TYPES:
+            type_ = field.value
+        else:
+            extra.append(data[field.at : field.end])
+    return text, score, type_, b"".join(extra)
+
+
+def _check_piece(text: bytes, i: int, where: str) -> None:
+    if not text:
+        raise FormatError(f"{where}: piece {i} is empty; a piece has text")
+    if 0 in text:
+        raise FormatError(f"{where}: piece {i}, {text[:40]!r}, holds a NUL; no piece may")
+    if len(text) > _MAX_PIECE_BYTES:
+        raise FormatError(f"{where}: piece {i} has {len(text)} bytes; {_MAX_PIECE_BYTES} are the most")
+
+
+def _check(model: CodePointModel, where: str) -> None:
+    """Raise FormatError for what sentencepiece would not load either, and for models of other types."""
+    if not model.n_pieces:
+        raise FormatError(f"{where}: no sentencepiece model: it holds no pieces")
+    model_type = model.trainer["model_type"]
+    if model_type != "bpe":
+        raise FormatError(f"{where}: not a BPE model, but one of type {model_type}, which fastbpe does not run")
+    if b"\0" in model.piece_bytes:
+        for i, piece in enumerate(model.pieces):
+            _check_piece(piece, i, where)
+    repeated = _pieces.first_repeated(model.piece_bytes, model.piece_ends, secrets.randbits(64))
+    if repeated:
+        first, second = repeated
+        raise FormatError(f"{where}: pieces {first} and {second} are both {model.piece(first)!r}")
+    _check_types(model, where)
+
+
+def _check_types(model: CodePointModel, where: str) -> None:
+    n_unknown = model.types.count(PieceType.UNKNOWN)
+    byte_pieces = {model.piece(i) for i in _ids_of(model, PieceType.BYTE)}
+    has_fallback = model.trainer["byte_fallback"]
+    if n_unknown > 1:
+        first, second, *_ = _ids_of(model, PieceType.UNKNOWN)
+        raise FormatError(f"{where}: pieces {first} and {second} are both of type UNKNOWN; one may be")
+    if not n_unknown and not has_fallback:
+        raise FormatError(f"{where}: no piece is of type UNKNOWN, which a model without byte_fallback needs")
+    if byte_pieces and not has_fallback:
+        raise FormatError(f"{where}: {min(byte_pieces)!r} is of type BYTE, but byte_fallback is false")
+    if byte_pieces - _BYTE_NAMES:
+        name = min(byte_pieces - _BYTE_NAMES)
+        raise FormatError(f"{where}: {name!r} is of type BYTE, but no name of a byte, <0x00> to <0xFF>")
+    if has_fallback and len(byte_pieces) < 256:
+        raise FormatError(f"{where}: byte_fallback needs 256 pieces of type BYTE, {len(byte_pieces)} are there")
+
+
+def _ids_of(model: CodePointModel, piece_type: PieceType) -> list[int]:
+    return [match.start() for match in re.finditer(re.escape(bytes([piece_type])), model.types)]
+
+
+def dump(model: CodePointModel) -> bytes:
+    """The file's bytes: of a model that was read, with nothing changed, those that were read."""
+    return model.serialized or b"".join(_messages(model)) + model.unknown
+
+
+def _messages(model: CodePointModel) -> Iterator[bytes]:
+    for i, piece in enumerate(model.pieces):
+        yield protobuf.bytes_field(
+            _PIECES,
+            protobuf.bytes_field(_TEXT, piece)
+            + protobuf.fixed32_field(_SCORE, model.scores[4 * i : 4 * i + 4])
+            + (b"" if model.types[i] == PieceType.NORMAL else protobuf.varint_field(_TYPE, model.types[i]))
+            + model.piece_extras.get(i, b""),
+        )
+    yield protobuf.bytes_field(_TRAINER, specs.write(specs.TRAINER, model.trainer))
+    yield protobuf.bytes_field(_NORMALIZER, specs.write(specs.NORMALIZER, model.normalizer))
+    if model.self_test_data is not None:
+        yield protobuf.bytes_field(_SELF_TEST, model.self_test_data)
+    if model.denormalizer is not None:
+        yield protobuf.bytes_field(_DENORMALIZER, specs.write(specs.NORMALIZER, model.denormalizer))

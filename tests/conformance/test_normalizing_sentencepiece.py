@@ -1,0 +1,147 @@
+"""The normaliser and its slow twin beside sentencepiece's own."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sentencepiece
+
+from codepoints import FULL, RULE_NAMES, hard_text, model_of, peer_charsmap, peer_rules, published_model
+from codepoints import published_processor as processor
+from data import corpus
+from fastbpe import normalization
+from fastbpe._core.normalizer import Normalizer
+from fastbpe._reference import normalization as reference
+from fastbpe.formats import sentencepiece_specs
+from fastbpe.model import CodePointModel, PieceType
+
+FLAGS = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
+N_BYTES = 3_000_000 if FULL else 150_000
+CORPORA = (
+    "botchan.txt",
+    "wagahaiwa_nekodearu.txt",
+    "emoji_mixed.txt",
+    "french_entre_nous.txt",
+    "multilingual.txt",
+)
+
+
+def normalizer_of(model: CodePointModel) -> Normalizer:
+    return Normalizer(
+        model.normalizer["precompiled_charsmap"],
+        **{name: model.normalizer[name] for name in FLAGS},
+        treat_whitespace_as_suffix=model.trainer["treat_whitespace_as_suffix"],
+        symbols=[p for p, t in zip(model.pieces, model.types, strict=True) if t == PieceType.USER_DEFINED],
+    )
+
+
+@pytest.mark.parametrize("rule_name", RULE_NAMES)
+def test_rules_of_the_twin(rule_name: str) -> None:
+    assert reference.rules_of(peer_charsmap(rule_name)) == peer_rules(rule_name)
+
+
+@pytest.mark.parametrize("rule_name", RULE_NAMES)
+def test_hard_texts(rule_name: str) -> None:
+    """All flags, user-defined symbols of every kind, white space before and behind."""
+    rng = random.Random(rule_name)
+    keys = list(peer_rules(rule_name)) or [b"x"]
+    for _ in range(400 if FULL else 40):
+        symbols = {hard_text(rng, keys, 4) for _ in range(rng.choice([0, 0, 1, 3]))} - {b"", b"<unk>"}
+        symbols = {symbol for symbol in symbols if 0 not in symbol}
+        flags: dict[str, Any] = {name: rng.random() < 0.7 for name in FLAGS}
+        suffix = rng.random() < 0.3
+        model = model_of(
+            [(b"<unk>", 0, PieceType.UNKNOWN), *((symbol, 0, PieceType.USER_DEFINED) for symbol in symbols)],
+            {"treat_whitespace_as_suffix": suffix},
+            {"precompiled_charsmap": peer_charsmap(rule_name), **flags},
+        )
+        peer = sentencepiece.SentencePieceProcessor(model_proto=model)
+        ours = Normalizer(
+            peer_charsmap(rule_name), **flags, treat_whitespace_as_suffix=suffix, symbols=list(symbols)
+        )
+        twin = reference.Normalizer(
+            peer_rules(rule_name), **flags, treat_whitespace_as_suffix=suffix, symbols=symbols
+        )
+        for _ in range(50):
+            text = hard_text(rng, rng.choice([keys, list(symbols)]))
+            expected = peer.normalize(text, with_offsets=True)
+            assert ours.normalize_with_offsets(text) == expected, (model, text)
+            assert ours.normalize(text) == expected[0]
+            assert twin.normalize(text) == expected
+
+
+@pytest.mark.parametrize("file", CORPORA)
+@pytest.mark.parametrize("rule_name", RULE_NAMES)
+def test_lines(rule_name: str, file: str) -> None:
+    flags = dict.fromkeys(FLAGS, True)
+    peer = sentencepiece.SentencePieceNormalizer(rule_name=rule_name, **flags)
+    ours = Normalizer(peer_charsmap(rule_name), **flags)
+    text = corpus(file, N_BYTES).encode()
+    for line in [*text.split(b"\n"), text]:
+        assert ours.normalize_with_offsets(line) == peer.normalize(line, with_offsets=True)
+
+
+@pytest.mark.parametrize("name", ["llama2", "mistral_v3", "bpemb", "chinese"])
+def test_published_models(name: str) -> None:
+    rng = random.Random(name)
+    ours, peer = normalizer_of(published_model(name)), processor(name)
+    lines = [*corpus("emoji_mixed.txt", 100_000).encode().split(b"\n"), *(hard_text(rng) for _ in range(1000))]
+    for line in lines:
+        assert ours.normalize_with_offsets(line) == peer.normalize(line, with_offsets=True)
+
+
+def test_rules_of_their_own() -> None:
+    """Rules that give spaces, many, or nothing; that nest; and for ASCII."""
+    rules = {
+        "a": "  ",
+        "ab": " x ",
+        "abc": "",
+        "日": " ",
+        "x": "xxxxxxxxxxxxxxxxxxxxxxx",
+        " ": "",
+        "\t": " \t",
+        "~": "é",
+    }
+    flags = dict.fromkeys(FLAGS, True)
+    peer = sentencepiece.SentencePieceNormalizer(norm_map=list(rules.items()), **flags)
+    spec = sentencepiece_specs.read(sentencepiece_specs.NORMALIZER, peer.serialized_normalizer_spec())
+    ours = Normalizer(spec["precompiled_charsmap"], **flags)
+    rng = random.Random(1)
+    for _ in range(5000 if FULL else 1000):
+        text = hard_text(rng, [key.encode() for key in rules])
+        assert ours.normalize_with_offsets(text) == peer.normalize(text, with_offsets=True)
+
+
+def peer_compiled(rules: dict[str, str]) -> bytes:
+    spec = sentencepiece.SentencePieceNormalizer(norm_map=list(rules.items())).serialized_normalizer_spec()
+    charsmap: bytes = sentencepiece_specs.read(sentencepiece_specs.NORMALIZER, spec)["precompiled_charsmap"]
+    return charsmap
+
+
+@pytest.mark.parametrize("rule_name", RULE_NAMES)
+def test_standard_charsmaps_to_the_byte(rule_name: str) -> None:
+    assert normalization.charsmap(rule_name) == peer_charsmap(rule_name)
+
+
+def test_compiled_rules_to_the_byte() -> None:
+    """From one rule to tables of many blocks: sparse, dense, with common endings, with all bytes."""
+    rng = random.Random(1)
+    for i in range(300 if FULL else 60):
+        letters = rng.choice([range(97, 100), range(0x21, 0x7F), range(0xA0, 0x3000), range(0x3000, 0xD000)])
+        n_rules = rng.choice([1, 5, 50, 500, 5000]) if i % 10 == 0 else rng.choice([1, 5, 50, 300])
+        sources = {"".join(map(chr, rng.choices(letters, k=rng.randint(1, 5)))) for _ in range(n_rules)}
+        targets = [
+            "".join(map(chr, rng.choices(letters, k=rng.randrange(3)))) for _ in range(rng.choice([1, 3, 500]))
+        ]
+        rules = {source: rng.choice(targets) for source in sources}
+        rules = {source: target for source, target in rules.items() if source != target}  # refused by both
+        assert not rules or normalization.compile_rules(rules) == peer_compiled(rules), rules
+
+
+def test_files_of_rules(tmp_path: Path) -> None:
+    data = b"61\t62\nU+63 0x64\t65 66\textra\n67\n61\t1F600\r\n"
+    path = tmp_path / "rules.tsv"
+    path.write_bytes(data)
+    peer = dict(sentencepiece.SentencePieceNormalizer(rule_tsv=str(path)).decompile())
+    assert normalization.parse_rules(data, "rules.tsv") == peer

@@ -1,0 +1,247 @@
+"""The `.model` format: round trips, sentencepiece reading what we write, and every kind of damage."""
+
+import random
+import struct
+import tracemalloc
+from dataclasses import replace
+
+import pytest
+import sentencepiece
+
+from codepoints import PUBLISHED, model_of, piece_field, published_bytes, trained
+from data import data_file
+from fastbpe.errors import FormatError
+from fastbpe.formats import protobuf
+from fastbpe.formats import sentencepiece as sentencepiece_format
+from fastbpe.formats.protobuf import bytes_field, fixed32_field, varint, varint_field
+from fastbpe.model import PieceType
+
+UNK = piece_field(b"<unk>", fixed32_field(2, bytes(4)), varint_field(3, PieceType.UNKNOWN))
+A = piece_field(b"a", fixed32_field(2, bytes(4)))
+BPE = bytes_field(2, varint_field(3, 2))
+ALL_BYTES = b"".join(
+    piece_field(b"<0x%02X>" % byte, fixed32_field(2, bytes(4)), varint_field(3, PieceType.BYTE))
+    for byte in range(256)
+)
+FALLBACK = bytes_field(2, varint_field(3, 2) + varint_field(35, 1))
+
+GOOD = {
+    "plain": UNK + A + BPE,
+    "spec before pieces": BPE + UNK + A,
+    "spec in two parts": UNK + A + BPE + bytes_field(2, varint_field(35, 0)),
+    "no score": UNK + piece_field(b"a") + BPE,
+    "type before score": UNK + piece_field(b"a", varint_field(3, 3), fixed32_field(2, bytes(4))) + BPE,
+    "a type from the future": UNK + piece_field(b"a", varint_field(3, 7)) + BPE,
+    "type of another wire": UNK + piece_field(b"a", fixed32_field(3, bytes(4))) + BPE,
+    "an extra of a piece": UNK + piece_field(b"a", bytes_field(9, b"extra")) + BPE,
+    "text twice": UNK + piece_field(b"b", bytes_field(1, b"a")) + BPE,
+    "a long piece": UNK + piece_field(b"a" * 7999, fixed32_field(2, bytes(4))) + BPE,
+    "no UTF-8": UNK + piece_field(b"\xff\xfe") + BPE,
+    "not a number": UNK + piece_field(b"a", fixed32_field(2, struct.pack("<f", float("nan")))) + BPE,
+    "pieces as a number": UNK + A + varint_field(1, 5) + BPE,
+    "unknown fields": UNK + A + BPE + varint_field(300, 5) + bytes_field(301, b"x") + fixed32_field(7, b"1234"),
+    "a group": UNK + A + BPE + varint(10 << 3 | 3) + varint_field(1, 1) + varint(10 << 3 | 4),
+    "overlong numbers": UNK + A + BPE + b"\xd0\x80\x80\x80\x00\x01" + b"\x50" + b"\xff" * 9 + b"\x7f",
+    "self-test data": UNK + A + BPE + bytes_field(4, b"\xff\xff"),
+    "bytes": UNK + ALL_BYTES + FALLBACK,
+    "bytes and no unknown": ALL_BYTES + FALLBACK,
+    "a denormalizer": UNK + A + BPE + bytes_field(5, varint_field(3, 0)),
+}
+BAD = {
+    "nothing": (b"\x00", "no field number"),
+    "no pieces": (BPE, "holds no pieces"),
+    "no unknown": (A + BPE, "no piece is of type UNKNOWN"),
+    "two unknowns": (UNK + piece_field(b"u", varint_field(3, 2)) + BPE, "both of type UNKNOWN"),
+    "a piece twice": (UNK + A + A + BPE, "pieces 1 and 2 are both b'a'"),
+    "a control twice": (UNK + A + piece_field(b"a", varint_field(3, 3)) + BPE, "both b'a'"),
+    "an empty piece": (UNK + piece_field(b"", fixed32_field(2, bytes(4))) + BPE, "piece 1 is empty"),
+    "a NUL": (UNK + piece_field(b"a\0b", fixed32_field(2, bytes(4))) + BPE, "piece 1, .* holds a NUL"),
+    "bytes without fallback": (UNK + ALL_BYTES + BPE, "byte_fallback is false"),
+    "fallback without bytes": (UNK + A + FALLBACK, "needs 256 pieces"),
+    "no name of a byte": (UNK + ALL_BYTES + piece_field(b"<0xaa>", varint_field(3, 6)) + FALLBACK, "<0xaa>"),
+    "a piece too long": (UNK + piece_field(b"a" * 8000) + BPE, "piece 1 has 8000 bytes"),
+    "field 0": (UNK + A + BPE + b"\x02\x00", "no field number"),
+    "a tag of six bytes": (UNK + A + BPE + b"\xd0\x80\x80\x80\x80\x00\x01", "more than 5 bytes"),
+    "a wire type of none": (UNK + A + BPE + b"\x56\x01", "no wire type"),
+    "a group without end": (UNK + A + BPE + b"\x53", "does not end"),
+    "an end without group": (UNK + A + BPE + b"\x54", "did not begin"),
+    "a deep group": (UNK + A + BPE + b"\x53" * 5000 + b"\x54" * 5000, "groups within groups"),
+    "2**31 as a length": (UNK + A + BPE + b"\x52" + varint(1 << 31), "beyond the end"),
+    "2**63 as a length": (UNK + A + BPE + b"\x0a" + varint(1 << 63), "more than 5 bytes"),
+    "2**31 within": (bytes_field(1, b"\x0a" + varint(1 << 31)) + BPE, "beyond the end"),
+    "a number of eleven bytes": (UNK + A + BPE + b"\x50" + b"\xff" * 10 + b"\x01", "more than 10 bytes"),
+    "unigram": (UNK + A, "not a BPE model, but one of type unigram"),
+    "word": (UNK + A + bytes_field(2, varint_field(3, 3)), "of type word"),
+    "char": (UNK + A + bytes_field(2, varint_field(3, 4)), "of type char"),
+}
+
+
+def small_model() -> bytes:
+    return model_of(
+        [
+            (b"<unk>", 0, PieceType.UNKNOWN),
+            (b"<s>", 0, PieceType.CONTROL),
+            *((text, -i, PieceType.NORMAL) for i, text in enumerate([b"ab", "▁ab".encode(), b"a", b"b"])),
+        ],
+        {"vocab_size": 6, "pad_id": -1, "character_coverage": 0.5, "user_defined_symbols": ["x", "y"]},
+        {"name": "identity", "add_dummy_prefix": True},
+    )
+
+
+def loads(data: bytes) -> bool:
+    try:
+        sentencepiece_format.parse(data, "file")
+    except FormatError as error:
+        assert str(error).startswith("file: ")  # noqa: PT017
+        return False
+    return True
+
+
+def peer_loads(data: bytes) -> bool:
+    try:
+        return bool(sentencepiece.SentencePieceProcessor().LoadFromSerializedProto(data))
+    except RuntimeError:
+        return False
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_published_models(name: str) -> None:
+    data = published_bytes(name)
+    model = sentencepiece_format.parse(memoryview(data), name)
+    assert sentencepiece_format.dump(model) == data
+    peer = sentencepiece.SentencePieceProcessor(model_proto=data)
+    assert [piece.decode() for piece in model.pieces] == peer.id_to_piece(list(range(len(peer))))
+    assert list(memoryview(model.scores).cast("f")) == peer.get_score(list(range(len(peer))))
+    assert model.piece(5) == model.pieces[5]
+    assert model.n_pieces == len(peer)
+
+
+@pytest.mark.parametrize("name", ["llama2", "mistral_v1", "chinese"])
+def test_written_anew_as_sentencepiece_writes(name: str) -> None:
+    data = published_bytes(name)
+    assert sentencepiece_format.dump(replace(sentencepiece_format.parse(data, name), serialized=b"")) == data
+
+
+def test_options_as_trained() -> None:
+    data = trained(["ab ab abc", "abcd ab"], vocab_size=30, user_defined_symbols=["XY"], unk_surface=" ? ")
+    model = sentencepiece_format.parse(data, "trained")
+    assert sentencepiece_format.dump(replace(model, serialized=b"")) == data
+    assert model.trainer.values == {
+        "model_type": "bpe",
+        "vocab_size": 17,
+        "user_defined_symbols": ["XY"],
+        "hard_vocab_limit": False,
+        "unk_surface": " ? ",
+    }
+    assert model.trainer["character_coverage"] == 0.9995
+    assert model.normalizer["name"] == "nmt_nfkc"
+    assert model.denormalizer is None
+
+
+def test_every_kind_of_option_is_kept() -> None:
+    model = sentencepiece_format.parse(small_model(), "small")
+    values = dict(model.trainer.values)
+    assert values.pop("character_coverage") == 0.5
+    assert values == {"model_type": "bpe", "vocab_size": 6, "pad_id": -1, "user_defined_symbols": ["x", "y"]}
+    assert model.normalizer.values == {"name": "identity", "add_dummy_prefix": True}
+
+
+@pytest.mark.parametrize("name", [k for k in GOOD if k != "bytes and no unknown"])
+def test_good(name: str) -> None:
+    model = sentencepiece_format.parse(GOOD[name], name)
+    assert sentencepiece_format.dump(model) == GOOD[name]
+    assert peer_loads(GOOD[name])
+    again = sentencepiece_format.parse(sentencepiece_format.dump(replace(model, serialized=b"")), name)
+    for column in ("pieces", "types", "scores", "unknown", "piece_extras", "self_test_data"):
+        assert getattr(again, column) == getattr(model, column)
+    assert (again.trainer, again.normalizer, again.denormalizer) == (
+        model.trainer,
+        model.normalizer,
+        model.denormalizer,
+    )
+
+
+def test_bytes_need_no_unknown_piece() -> None:
+    assert sentencepiece_format.parse(GOOD["bytes and no unknown"], "file").n_pieces == 256
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad(name: str) -> None:
+    data, reason = BAD[name]
+    with pytest.raises(FormatError, match=f"^file: .*({reason})"):
+        sentencepiece_format.parse(data, "file")
+    if "of type" not in reason or "UNKNOWN" in reason:
+        assert not peer_loads(data)
+
+
+@pytest.mark.parametrize("file", ["sp_test_model.model", "sp_test_ja_model.model"])
+def test_unigram_models(file: str) -> None:
+    with pytest.raises(FormatError, match="not a BPE model"):
+        sentencepiece_format.parse(data_file("vocab", file).read_bytes(), file)
+
+
+def test_no_model_at_all() -> None:
+    for data in (b"", b"IQ== 0\n", b"{}", bytes(1000), b"\xff" * 1000):
+        assert not loads(data)
+
+
+def test_truncated_at_every_length() -> None:
+    data = small_model()
+    for n_bytes in range(1, len(data)):
+        assert loads(data[:n_bytes]) <= peer_loads(data[:n_bytes])
+
+
+def test_published_truncated() -> None:
+    data = published_bytes("llama2")
+    rng = random.Random(1)
+    for n_bytes in [*range(1000), *rng.sample(range(len(data)), 200), *range(len(data) - 300, len(data))]:
+        if loads(data[:n_bytes]):
+            assert peer_loads(data[:n_bytes])
+
+
+def test_every_byte_changed() -> None:
+    """Whatever sentencepiece loads we load, and nothing else, but for models of other types."""
+    data = bytearray(small_model())
+    rng = random.Random(2)
+    for at in range(len(data)):
+        was = data[at]
+        for byte in {was ^ 1, was ^ 0x80, was ^ 0xFF, 0, rng.randrange(256)} - {was}:
+            data[at] = byte
+            try:
+                sentencepiece_format.parse(data, "file")
+                is_loaded = True
+            except FormatError as error:
+                if "not a BPE" in str(error):
+                    continue
+                is_loaded = False
+            assert is_loaded == peer_loads(bytes(data)), (at, byte)
+        data[at] = was
+
+
+def test_first_kilobyte_changed() -> None:
+    data = bytearray(published_bytes("llama2"))
+    rng = random.Random(3)
+    for at in range(1024):
+        was = data[at]
+        data[at] = rng.randrange(256)
+        loads(bytes(data))
+        data[at] = was
+
+
+def test_memory_is_bounded() -> None:
+    lengths = [b"\x0a" + varint(length) for length in (1 << 28, (1 << 31) - 1, 1 << 31, (1 << 32) - 1)]
+    tracemalloc.start()
+    try:
+        for length in lengths:
+            assert not loads(UNK + A + BPE + length + b"abc")
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_fields_of_a_message() -> None:
+    message = varint_field(1, -1) + bytes_field(2, b"ab") + fixed32_field(3, b"abcd") + b"\x21" + bytes(8)
+    fields = list(protobuf.fields(message, 0, len(message)))
+    assert [(field.number, field.wire) for field in fields] == [(1, 0), (2, 2), (3, 5), (4, 1)]
+    assert fields[0].value == (1 << 64) - 1
+    assert message[fields[1].start : fields[1].end] == b"ab"
