@@ -28,55 +28,19 @@ from libc.string cimport memset
 from fastbpe._core.counter cimport PieceCount, PieceCounter
 from fastbpe._core.memory cimport prefetch
 from fastbpe._core.merge cimport Ids, encode_piece, ids_free
-from fastbpe._core.tables cimport NONE, mix
+from fastbpe._core.symbols cimport (
+    DEAD, FAR, TAIL, Cell, Entry, Occurrence, Pair, PairIndex, Pending, State, better, index_slot, merge_some,
+    new_pair, place, stands,
+)
+from fastbpe._core.tables cimport NONE
 from fastbpe._core.vocabulary cimport Tables, Vocabulary
-
-cdef extern from *:
-    """
-    #define FASTBPE_TAIL UINT32_C(0x80000000)
-    #define FASTBPE_DEAD (UINT32_MAX - 1)
-    """
-    const uint32_t TAIL "FASTBPE_TAIL"
-    const uint32_t DEAD "FASTBPE_DEAD"  # a cell inside a symbol; no id, since ids stay below TAIL
 
 cdef enum:
     N_BYTES = 256
     N_BUCKETS = 4096
-    FAR = 24  # occurrences ahead whose cells are asked for
-    NEAR = 12  # and the counts of whose neighbours, once the cells are there
     BLOCK = 1 << 19  # occurrences: the arena grows by 4 MB
 
 cdef const size_t WORK_PER_LOOK = 500_000  # occurrences and pairs between two looks at signals and progress
-
-
-cdef struct Cell:
-    uint32_t symbol
-    uint32_t pair  # that the symbol begins, if another follows
-
-
-cdef struct Occurrence:
-    uint32_t at
-    uint32_t piece
-
-
-cdef struct Pair:
-    uint32_t left
-    uint32_t right
-    Occurrence* occurrences  # NULL before they are settled
-    uint32_t n  # occurrences, those that are gone by now included
-    uint32_t n_placed  # occurrences that stand in the arena
-    uint32_t next  # in the bucket
-
-
-cdef struct Pending:
-    uint32_t pair
-    Occurrence occurrence
-
-
-cdef struct Entry:
-    int64_t count
-    uint64_t key  # of two pairs with equal counts, the one with the smaller key is merged
-    uint32_t pair
 
 
 cdef struct Merge:
@@ -88,20 +52,6 @@ cdef struct Merge:
 cdef struct Block:
     Block* next
     Occurrence items[1]
-
-
-cdef struct State:
-    # What a merge works on; a struct, so that the inner loops can hold it in registers.
-    Cell* cells
-    int64_t* weights  # how often each piece occurs
-    uint32_t* length  # of each id, in cells
-    int64_t* counts  # of each pair
-    Pair* pairs
-    uint32_t n_pairs
-    uint32_t* left_pair  # id L: pair (L, new id) of the present merge; NONE: not met yet
-    uint32_t* right_pair
-    Pending* pending  # occurrences of the pairs just born
-    size_t n_pending
 
 
 cdef void* _allocated(size_t n_items, size_t item_size) except NULL nogil:
@@ -280,11 +230,11 @@ cdef class Learner:
                     right = cells[at + self._state.length[left]].symbol
                     if right == NONE:
                         break
-                    slot = _index_slot(&index, &self._state, left, right)
+                    slot = index_slot(&index, &self._state, left, right)
                     pair = index.slots[slot]
                     if pair == NONE:
                         self._reserve_pairs(1)
-                        pair = index.slots[slot] = _new_pair(&self._state, left, right)
+                        pair = index.slots[slot] = new_pair(&self._state, left, right)
                         if 4 * <size_t> self._state.n_pairs > index.mask:
                             _index_grow(&index, &self._state, 2 * (index.mask + 1))
                     self._state.pairs[pair].n += 1
@@ -302,7 +252,7 @@ cdef class Learner:
                     if cells[right].symbol == NONE:
                         break
                     prefetch(&self._state.pairs[cells[min(at + FAR, last)].pair])
-                    _place(&self._state, cells[at].pair, at, <uint32_t> w)
+                    place(&self._state, cells[at].pair, at, <uint32_t> w)
                     at = right
                 start += counter.pieces[w].n_bytes + 1
                 self._worked(counter.pieces[w].n_bytes)
@@ -349,7 +299,7 @@ cdef class Learner:
         if not self._ties_first:
             return (<uint64_t> self._rank[pair.left] << 32) | self._rank[pair.right]
         # An occurrence that is gone never comes back, so the slice forgets it for good.
-        while pair.n and not _stands(&self._state, pair, pair.occurrences[0].at):
+        while pair.n and not stands(&self._state, pair, pair.occurrences[0].at):
             pair.occurrences += 1
             pair.n -= 1
         return pair.occurrences[0].at if pair.n else NONE
@@ -386,7 +336,7 @@ cdef class Learner:
         entry.pair = pair
         while at:
             parent = (at - 1) >> 1
-            if not _better(&entry, &self._heap[parent]):
+            if not better(&entry, &self._heap[parent]):
                 break
             self._heap[at] = self._heap[parent]
             at = parent
@@ -400,9 +350,9 @@ cdef class Learner:
         self._n_heap -= 1
         entry = self._heap[self._n_heap]
         while child < self._n_heap:
-            if child + 1 < self._n_heap and _better(&self._heap[child + 1], &self._heap[child]):
+            if child + 1 < self._n_heap and better(&self._heap[child + 1], &self._heap[child]):
                 child += 1
-            if not _better(&self._heap[child], &entry):
+            if not better(&self._heap[child], &entry):
                 break
             self._heap[at] = self._heap[child]
             at = child
@@ -460,7 +410,7 @@ cdef class Learner:
         self._state.n_pending = 0
         while i < pair.n:
             to = <uint32_t> min(<size_t> pair.n, i + WORK_PER_LOOK)
-            _merge_some(&self._state, &pair, merged, i, to)
+            merge_some(&self._state, &pair, merged, i, to)
             self._worked(to - i)
             i = to
         self._state.counts[index] = 0
@@ -470,7 +420,7 @@ cdef class Learner:
         self._settle(first_new)
         for k in range(self._state.n_pending):
             pending = &self._state.pending[k]
-            _place(&self._state, pending.pair, pending.occurrence.at, pending.occurrence.piece)
+            place(&self._state, pending.pair, pending.occurrence.at, pending.occurrence.piece)
             self._worked(1)
         self._offer_from(first_new)
         self._worked(self._state.n_pairs - first_new + 1)
@@ -549,115 +499,6 @@ cdef int _check_counts(PieceCounter counter) except -1:
     return 0
 
 
-cdef inline bint _better(const Entry* a, const Entry* b) noexcept nogil:
-    return a.count > b.count or (a.count == b.count and a.key < b.key)
-
-
-cdef inline bint _stands(const State* s, const Pair* pair, uint32_t at) noexcept nogil:
-    return s.cells[at].symbol == pair.left and s.cells[at + s.length[pair.left]].symbol == pair.right
-
-
-cdef inline uint32_t _new_pair(State* s, uint32_t left, uint32_t right) noexcept nogil:
-    """A pair without occurrences; there must be room for it."""
-    cdef uint32_t index = s.n_pairs
-    cdef Pair* pair = &s.pairs[index]
-    pair.left = left
-    pair.right = right
-    pair.occurrences = NULL
-    pair.n = pair.n_placed = 0
-    s.counts[index] = 0
-    s.n_pairs += 1
-    return index
-
-
-cdef inline void _place(State* s, uint32_t index, uint32_t at, uint32_t piece) noexcept nogil:
-    cdef Pair* pair = &s.pairs[index]
-    pair.occurrences[pair.n_placed].at = at
-    pair.occurrences[pair.n_placed].piece = piece
-    pair.n_placed += 1
-
-
-cdef inline void _meet(State* s, uint32_t pair, uint32_t at, uint32_t piece, int64_t weight) noexcept nogil:
-    """Note an occurrence of a pair that the present merge gives birth to."""
-    cdef Pending* pending = &s.pending[s.n_pending]
-    pending.pair = pair
-    pending.occurrence.at = at
-    pending.occurrence.piece = piece
-    s.n_pending += 1
-    s.pairs[pair].n += 1
-    s.counts[pair] += weight
-    s.cells[at].pair = pair
-
-
-cdef inline void _ask_for(const State* s, const Pair* pair, uint32_t at) noexcept nogil:
-    """Ask for the counts that a merge at this place will lower."""
-    cdef uint32_t left
-    if _stands(s, pair, at):
-        prefetch(&s.counts[s.cells[at + s.length[pair.left]].pair])
-        left = s.cells[at - 1].symbol
-        if left != NONE:
-            prefetch(&s.counts[s.cells[at - s.length[left & ~TAIL]].pair])
-
-
-cdef void _merge_some(State* s, const Pair* pair, uint32_t merged, uint32_t from_, uint32_t to) noexcept nogil:
-    """Merge a pair where its occurrences from_ to `to` still stand."""
-    cdef Cell* cells = s.cells
-    cdef const uint32_t* length = s.length
-    cdef const Occurrence* occurrences = pair.occurrences
-    cdef uint32_t i, at, right_at, after, left, right, left_at = 0
-    cdef uint32_t n_left = length[pair.left], n_both = n_left + length[pair.right]
-    cdef int64_t weight
-    for i in range(from_, to):
-        if i + FAR < to:
-            prefetch(&cells[occurrences[i + FAR].at])
-            prefetch(&s.weights[occurrences[i + FAR].piece])
-        if i + NEAR < to:
-            _ask_for(s, pair, occurrences[i + NEAR].at)
-        at = occurrences[i].at
-        right_at = at + n_left
-        if cells[at].symbol != pair.left or cells[right_at].symbol != pair.right:
-            continue
-        after = at + n_both
-        weight = s.weights[occurrences[i].piece]
-        left = cells[at - 1].symbol
-        right = cells[after].symbol
-        if left != NONE:
-            left &= ~TAIL
-            left_at = at - length[left]
-            s.counts[cells[left_at].pair] -= weight
-        if right != NONE:
-            s.counts[cells[right_at].pair] -= weight
-        cells[right_at].symbol = DEAD
-        cells[at].symbol = merged
-        cells[after - 1].symbol = merged | TAIL
-        if left != NONE:
-            if s.left_pair[left] == NONE:
-                s.left_pair[left] = _new_pair(s, left, merged)
-            _meet(s, s.left_pair[left], left_at, occurrences[i].piece, weight)
-        if right != NONE:  # never the new id itself: what stands to the right is merged later
-            if s.right_pair[right] == NONE:
-                s.right_pair[right] = _new_pair(s, merged, right)
-            _meet(s, s.right_pair[right], at, occurrences[i].piece, weight)
-
-
-# The pairs that there are before any merge, by their ids; open addressing, at most a quarter full. Later ones need
-# no look-up. A slot has no key of its own: who finds a pair touches it anyway.
-
-cdef struct PairIndex:
-    uint32_t* slots  # NONE: empty
-    size_t mask
-
-
-cdef inline size_t _index_slot(const PairIndex* index, const State* s, uint32_t left, uint32_t right) noexcept nogil:
-    """Where a pair stands, or would."""
-    cdef size_t i = <size_t> mix((<uint64_t> left << 32) | right) & index.mask
-    cdef uint32_t pair = index.slots[i]
-    while pair != NONE and (s.pairs[pair].left != left or s.pairs[pair].right != right):
-        i = (i + 1) & index.mask
-        pair = index.slots[i]
-    return i
-
-
 cdef int _index_grow(PairIndex* index, const State* s, size_t n_slots) except -1 nogil:
     """Make the table anew with n_slots, a power of two, for the pairs that there are."""
     cdef uint32_t i
@@ -667,5 +508,5 @@ cdef int _index_grow(PairIndex* index, const State* s, size_t n_slots) except -1
     index.mask = n_slots - 1
     memset(index.slots, 0xFF, n_slots * sizeof(uint32_t))
     for i in range(s.n_pairs):
-        index.slots[_index_slot(index, s, s.pairs[i].left, s.pairs[i].right)] = i
+        index.slots[index_slot(index, s, s.pairs[i].left, s.pairs[i].right)] = i
     return 0
