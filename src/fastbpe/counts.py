@@ -24,6 +24,9 @@ from fastbpe.splitting import make_splitter
 from fastbpe.splitting.cutting import make_cutter
 from fastbpe.threads import usable_threads
 
+ON_ERROR = ("raise", "skip")
+ERRORS = ("strict", "replace")
+
 _ROWS = 1 << 16  # of a parquet file, written at a time
 
 
@@ -294,7 +297,7 @@ class Reading:
         usable_threads(self.num_threads)
         if self.max_memory_bytes is not None and _integer("max_memory_bytes", self.max_memory_bytes) < 1:
             raise ValueError(f"max_memory_bytes={self.max_memory_bytes}: give 1 or more, or None")
-        for name, choices in (("on_error", ("raise", "skip")), ("errors", ("strict", "replace"))):
+        for name, choices in (("on_error", ON_ERROR), ("errors", ERRORS)):
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name}={getattr(self, name)!r}: choose one of {', '.join(map(repr, choices))}")
 

@@ -64,6 +64,20 @@ class TestTrain:
         assert fastbpe.load(tmp_path / "a.fbpe").vocab_size == 270
         assert os.listdir(tmp_path) == ["a.fbpe"]
 
+    def test_how_the_source_is_read(self, run, tmp_path):
+        lines = [{"body": "low lower lowest"}, {"text": 1}, {"body": "slow"}]
+        (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
+        flags = ["--vocab-size", "262", "--text-field", "body", "--on-error", "skip", "--num-threads", "2"]
+        flags += ["--max-memory-bytes", "1000000", "--errors", "replace", "--quiet"]
+        assert run("train", tmp_path / "a.jsonl", "-o", tmp_path / "a.fbpe", *flags).status == 0
+        made = fastbpe.load(tmp_path / "a.fbpe")
+        assert made == fastbpe.train(["low lower lowest", "slow"], vocab_size=262)
+        assert made.training_report["n_skipped"] == 1
+        del flags[4:6]
+        done = run("train", tmp_path / "a.jsonl", "-o", tmp_path / "b.fbpe", *flags)
+        assert done.status == 1
+        assert f"{tmp_path / 'a.jsonl'}:2: no object with a field 'body'" in done.err
+
     def test_learns_more_after_another(self, run, text, tmp_path):
         base = fastbpe.train(text, vocab_size=265, special_tokens=["<|end|>"], pattern="gpt2")
         base.save(tmp_path / "base.fbpe")

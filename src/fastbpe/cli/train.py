@@ -8,6 +8,7 @@ from typing import Any
 
 from fastbpe.cli import streams
 from fastbpe.config import TIES
+from fastbpe.counts import ERRORS, ON_ERROR
 from fastbpe.extending import BASE_SPECIAL
 from fastbpe.loading import load
 from fastbpe.training import train
@@ -15,9 +16,9 @@ from fastbpe.training import train
 SUMMARY = "learn a tokenizer from text"
 DETAILS = """
 
-A file is one document of UTF-8 text; a .jsonl file holds one a line, under
-"text"; either may be .gz. Without a FILE, or for -, standard input is one
-document."""
+A file is one document of UTF-8 text; a .jsonl file holds one a line, a .parquet
+file one a row, under "text"; the first two may be .gz or .zst. Without a FILE,
+or for -, standard input is one document."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -29,6 +30,7 @@ examples:
   more.fbpe: 262 tokens, learned from 12 bytes
 """
 _OPTIONS = ("pattern", "ties", "min_count", "max_token_bytes", "base_special")
+_READING = ("num_threads", "max_memory_bytes", "text_field", "on_error", "errors")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,6 +52,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--max-token-bytes", metavar="N", type=int, help="make no longer token (default: no limit)")
     add("--base", metavar="MODEL", help="learn more merges after this tokenizer's, which keep their ids")
     add("--base-special", choices=BASE_SPECIAL, help="where its special tokens go (default: keep)")
+    add("--num-threads", metavar="N", type=int, help="threads that count (default: one a processor)")
+    add(
+        "--max-memory-bytes", metavar="N", type=int, help="counts beyond go to temporary files (default: no limit)"
+    )
+    add("--text-field", metavar="NAME", help="where jsonl and parquet files hold their text (default: text)")
+    add("--on-error", choices=ON_ERROR, help="for documents that cannot be read (default: raise)")
+    add("--errors", choices=ERRORS, help="for bytes that are not UTF-8 (default: strict)")
     add("--quiet", action="store_true", help="no progress bar and no summary")
 
 
@@ -58,7 +67,7 @@ def run(args: argparse.Namespace) -> None:
     streams.check_output(args.output)
     # Paths, not str: a str that names no file would be taken for a document.
     sources = [streams.read(name) if name == streams.STDIN else Path(name) for name in args.files]
-    options: dict[str, Any] = {name: getattr(args, name) for name in _OPTIONS}
+    options: dict[str, Any] = {name: getattr(args, name) for name in (*_OPTIONS, *_READING)}
     if args.base is not None:  # a .tiktoken file does not hold its pattern
         options["base"] = load(Path(args.base), pattern=options.pop("pattern"))
     tokenizer = train(
