@@ -10,7 +10,14 @@ from processes import run_python
 
 HEAVY = {
     *("regex", "tqdm", "numpy", "difflib", "hashlib", "secrets", "concurrent.futures"),
-    *("fastbpe.cli", "fastbpe.splitting.charset", "fastbpe.splitting.syntax", "fastbpe.splitting.program"),
+    *(
+        "fastbpe.cli",
+        "fastbpe.training",
+        "fastbpe.counts",
+        "fastbpe.splitting.charset",
+        "fastbpe.splitting.syntax",
+        "fastbpe.splitting.program",
+    ),
 }
 
 
@@ -28,3 +35,19 @@ print(sorted({HEAVY!r} & set(sys.modules)))
 """
     )
     assert printed == "[]\n"
+
+
+def test_what_is_imported_later_is_there_for_all_ways_to_ask() -> None:
+    printed = run_python(
+        """
+import fastbpe
+assert {"train", "count_pieces", "PieceCounts"} <= set(dir(fastbpe)) & set(fastbpe.__all__)
+from fastbpe import *
+assert train is fastbpe.train and count_pieces(["a"], pattern=None) == PieceCounts({"a": 1})
+try:
+    fastbpe.trian
+except AttributeError as error:
+    print(error)
+"""
+    )
+    assert printed == "module 'fastbpe' has no attribute 'trian'\n"
