@@ -30,9 +30,7 @@ cdef class Jobs:
     cdef Text* _texts
     cdef size_t _n_texts
     cdef size_t* _counts  # of ids, for each text that is not in parts
-    cdef uint32_t* _arena
-    cdef size_t _arena_n
-    cdef size_t _arena_capacity
+    cdef Ids _arena
     cdef Job* _jobs
     cdef readonly size_t n_jobs
     cdef size_t _capacity

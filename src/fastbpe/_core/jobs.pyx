@@ -13,7 +13,6 @@ from libc.string cimport memcpy
 
 from fastbpe._core.cuts cimport text_cut
 from fastbpe._core.flags cimport add, is_set, set_flag
-from fastbpe._core.memory cimport use_huge_pages
 from fastbpe._core.merge cimport Ids, ids_reserve
 from fastbpe._core.output cimport KeptInts, new_list
 from fastbpe._core.pipeline cimport Pipeline, Scratch
@@ -60,17 +59,17 @@ cdef class Jobs:
         if not counting:
             # One block for what all threads make: fresh memory is dear, and on huge pages less so. More than is
             # needed, which costs nothing until it is touched.
-            self._arena = <uint32_t*> malloc(n_units * sizeof(uint32_t))
-            if self._arena != NULL:
-                self._arena_capacity = n_units
-                use_huge_pages(self._arena, n_units * sizeof(uint32_t))
+            self._arena = pipeline.take_arena(n_units)
 
     def __dealloc__(self):
         cdef size_t i
         for i in range(self.n_jobs):
             if self._jobs[i].owns_ids:
                 free(self._jobs[i].ids)
-        free(self._arena)
+        if self._pipeline is not None:
+            self._pipeline.give_arena(self._arena)
+        else:  # nothing was taken, or the collector was here before
+            free(self._arena.items)
         for i in range(self._n_texts):
             text_release(&self._texts[i])
         free(self._jobs)
@@ -220,9 +219,9 @@ cdef class Jobs:
         return self._keep(job, scratch.ids.items, scratch.ids.n)
 
     cdef int _keep(self, Job* job, const uint32_t* ids, size_t n_ids) except -1 nogil:
-        cdef size_t at = add(&self._arena_n, n_ids)
-        if at + n_ids <= self._arena_capacity:
-            job.ids = self._arena + at
+        cdef size_t at = add(&self._arena.n, n_ids)
+        if at + n_ids <= self._arena.capacity:
+            job.ids = self._arena.items + at
         else:
             job.ids = <uint32_t*> malloc((n_ids + 1) * sizeof(uint32_t))
             if job.ids == NULL:

@@ -27,10 +27,13 @@ cdef class Pipeline:
     cdef readonly size_t cache_bytes
     cdef uint64_t _seed
     cdef Scratch* _spare
+    cdef Ids _spare_arena
     cdef size_t _n_scratch
     cdef size_t _limit  # of each cache
     cdef Scratch* take(self) except NULL
     cdef void give(self, Scratch* scratch) noexcept
+    cdef Ids take_arena(self, size_t capacity) noexcept
+    cdef void give_arena(self, Ids arena) noexcept
     cdef bint may_cut(self, SpecialMatcher allowed, SpecialMatcher disallowed) noexcept nogil
     cdef int encode(
         self, const Text* text, size_t start, size_t end, SpecialMatcher allowed, SpecialMatcher disallowed,
