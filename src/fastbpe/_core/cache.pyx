@@ -30,6 +30,7 @@ cdef enum:
     LEAST_BYTES = 1 << 18
     FIRST_ENTRIES = 1 << 11  # 64 KB
     GROWTH = 4
+    FAST_ENTRIES = 1 << 17  # from here on the table grows twofold: fresh memory is dear
     LONG_BYTES = 1 << 10  # longer pieces are hardly ever met again, and are merged each time
     FIRST_SLOTS = 1 << 8
     FIRST_WORDS = 1 << 12
@@ -322,7 +323,7 @@ cdef void _put(Cache* cache, const Probe* probe, const uint32_t* ids, uint32_t n
 
 cdef int _grow(Cache* cache) except -1 nogil:
     """Make the first table larger, if the limit and the memory allow it; there is always a table afterwards."""
-    cdef size_t n_old = cache.n_entries, n_new = max(GROWTH * n_old, <size_t> FIRST_ENTRIES), most = cache.limit // 2
+    cdef size_t n_old = cache.n_entries, n_new = max((GROWTH if n_old < FAST_ENTRIES else 2) * n_old, <size_t> FIRST_ENTRIES), most = cache.limit // 2
     cdef Entry* old = cache.entries
     cdef void* old_block = cache.entries_block
     cdef void* block
