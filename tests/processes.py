@@ -1,6 +1,7 @@
 """Running Python in a process of its own: for hash seeds, for spawned workers, for what must not crash."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,12 @@ def run_python(code: str, *arguments: str, **environment: str) -> str:
         text=True,
         timeout=300,
         check=False,
+        # What a shell starts in the background ignores Ctrl-C, and so would what it starts.
+        preexec_fn=_heed_interrupts if os.name == "posix" else None,
     )
     assert done.returncode == 0, f"exit status {done.returncode}: {done.stderr}"
     return done.stdout
+
+
+def _heed_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)

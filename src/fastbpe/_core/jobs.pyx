@@ -140,17 +140,15 @@ cdef class Jobs:
     cdef int _wait(self, list others) except -1:
         """No more jobs are begun; wait for those that others have begun, whatever signals come."""
         cdef object interrupt = None
+        cdef bint done = False
         set_flag(&self._stopped)
-        for future in others:
-            while not future.done():
-                try:
-                    future.cancel() or future.exception()
-                except BaseException as error:
-                    interrupt = error
-                    set_flag(&self._abandoned)
-        while self._n_working:  # begun by a start that a signal broke off: nobody holds their futures
+        while not done:
             try:
-                sleep(WAIT)
+                # Asking, not waiting: a signal within a future's wait can come out as a RuntimeError of its lock. And
+                # those whose start a signal broke off are in no list of futures.
+                done = all([future.cancel() or future.done() for future in others]) and not self._n_working
+                if not done:
+                    sleep(WAIT)
             except BaseException as error:
                 interrupt = error
                 set_flag(&self._abandoned)
