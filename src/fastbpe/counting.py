@@ -131,7 +131,7 @@ class _Crew:
             self._abandon()
             raise
         finally:
-            self._wait(others)
+            self._wait()
         if self._error is not None:
             raise self._error[1]
 
@@ -183,12 +183,13 @@ class _Crew:
         for counter in list(self.counters):
             counter.abandon()
 
-    def _wait(self, others: list[Future[None]]) -> None:
+    def _wait(self) -> None:
         """Let the other threads end, whatever signals come."""
         interrupt: BaseException | None = None
         self._waiting.put(None)
-        # Those whose start a signal broke off are in no list of futures.
-        while self._working or not all(future.cancel() or future.done() for future in others):
+        # Who is at work says so; who comes later finds the None. Futures are not asked: a signal within one may
+        # leave its lock taken for ever.
+        while self._working:
             try:
                 time.sleep(_WAIT)
             except BaseException as error:

@@ -47,8 +47,8 @@ cdef class Jobs:
     cdef int _plan_parts(self, size_t text) except -1
     cdef Job* _add(self, size_t first, size_t n_texts) except NULL
     cdef int run(self, int n_threads) except -1
-    cdef list _start(self, object work, int n_threads)
-    cdef int _wait(self, list others) except -1
+    cdef int _start(self, object work, int n_threads) except -1
+    cdef int _wait(self) except -1
     cdef bint _do_jobs(self, Scratch* scratch, size_t n_jobs) except -1
     cdef int _do(self, Job* job, Scratch* scratch) except -1 nogil
     cdef int _keep(self, Job* job, const uint32_t* ids, size_t n_ids) except -1 nogil

@@ -119,36 +119,35 @@ cdef class Jobs:
 
     cdef int run(self, int n_threads) except -1:
         """Do all jobs. An error is that of the first text that has one."""
-        cdef list others = []
         try:
-            others = self._start(self._work, n_threads)
+            self._start(self._work, n_threads)
             self._work()
         except BaseException:
             set_flag(&self._abandoned)
             raise
         finally:
-            self._wait(others)
+            self._wait()
         if self._error is not None:
             raise self._error
         if self._bad_text is not None:
             raise self._bad_text
         return 0
 
-    cdef list _start(self, object work, int n_threads):
-        return start_beside(work, <int> min(<size_t> n_threads, self.n_jobs) - 1)
+    cdef int _start(self, object work, int n_threads) except -1:
+        start_beside(work, <int> min(<size_t> n_threads, self.n_jobs) - 1)
+        return 0
 
-    cdef int _wait(self, list others) except -1:
-        """No more jobs are begun; wait for those that others have begun, whatever signals come."""
+    cdef int _wait(self) except -1:
+        """No more jobs are begun; wait for those that others have begun, whatever signals come.
+
+        Who is at work says so itself, and who comes later finds that there is nothing to do. Futures are not asked: a
+        signal within one may leave its lock taken for ever, and its thread waiting.
+        """
         cdef object interrupt = None
-        cdef bint done = False
         set_flag(&self._stopped)
-        while not done:
+        while self._n_working:
             try:
-                # Asking, not waiting: a signal within a future's wait can come out as a RuntimeError of its lock. And
-                # those whose start a signal broke off are in no list of futures.
-                done = all([future.cancel() or future.done() for future in others]) and not self._n_working
-                if not done:
-                    sleep(WAIT)
+                sleep(WAIT)
             except BaseException as error:
                 interrupt = error
                 set_flag(&self._abandoned)
@@ -241,12 +240,11 @@ cdef class Jobs:
             total += self._jobs[number].n_ids
         ids_reserve(out, total - out.n)
         self._out = out
-        cdef list others = []
         try:
-            others = self._start(self._copy, n_threads if total - out.n > COPY_ALONE else 1)
+            self._start(self._copy, n_threads if total - out.n > COPY_ALONE else 1)
             self._copy()
         finally:
-            self._wait(others)
+            self._wait()
         out.n = total
         return 0
 
@@ -278,11 +276,10 @@ cdef class Jobs:
     cdef list to_lists(self, KeptInts ints, int n_threads):
         """Do all jobs, and make a list of each text's ids, beside the other threads."""
         cdef list out = []
-        cdef list others = []
         cdef Scratch* scratch = self._pipeline.take()
         cdef size_t number = 0, behind
         try:
-            others = self._start(self._work, n_threads)
+            self._start(self._work, n_threads)
             while number < self.n_jobs:
                 behind = number + 1
                 while behind < self.n_jobs and self._is_same_text(number, behind):
@@ -295,7 +292,7 @@ cdef class Jobs:
             raise
         finally:
             self._pipeline.give(scratch)
-            self._wait(others)
+            self._wait()
         if self._bad_text is not None:
             raise self._bad_text
         return out
