@@ -61,7 +61,7 @@ class Tokenizer(Encoder):
             tables = build_tables(model.tokens or [], model.merge_list())
         elif "pieces" not in tables or not {"pairs", "ranked_pairs"} & tables.keys():
             tables = build_look_ups(tables["token_bytes"], tables["token_ends"], model.merge_list())
-        self._vocabulary = Vocabulary(**tables, whole_piece_first=model.whole_piece_first)
+        self._vocabulary = Vocabulary(**tables, whole_piece_first=model.whole_piece_first, code_points=None)
         self._model = replace(model, tokens=None, tables=None, pattern=self._pattern)
         self._special = SpecialTokens(model.special_tokens, self._vocabulary)
         self._splitter = make_splitter(self._pattern)

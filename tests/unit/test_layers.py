@@ -14,7 +14,7 @@ LAYERS = (
     {"_version", "errors", "config", "model", "patterns", "extras", "progress", "sinks", "threads", "unpacking"},
     {"_core", "formats"},
     {"sources"},
-    {"normalization", "normalization_tables", "special", "splitting"},
+    {"codepoints", "normalization", "normalization_tables", "special", "splitting"},
     {"tokenizer", "loading", "training", "counting", "counts", "extending", "files", "spilling"},
     {"tiktoken", "sentencepiece", "minbpe", "cli", "__init__", "__main__"},
 )

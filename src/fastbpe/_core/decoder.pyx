@@ -103,7 +103,12 @@ cdef struct Sums:
 
 @cython.final
 cdef class Decoder:
-    """The bytes of each id. special_tokens: list of (id, bytes), which no ordinary token's id repeats."""
+    """The bytes of each id. special_tokens: list of (id, bytes), which no ordinary token's id repeats; of these some
+    may be empty.
+
+    leading: for code points, whether every token that is nothing but a space is left out at the beginning of a text,
+    and not only the first token's space; None: nothing is. whole: tokens that keep their space there.
+    """
 
     cdef Vocabulary _vocabulary
     cdef dict _special
@@ -112,8 +117,18 @@ cdef class Decoder:
     cdef LongToken* _long
     cdef size_t _longest  # token, in bytes
 
-    def __cinit__(self, Vocabulary vocabulary not None, list special_tokens not None):
+    cdef bint _strips
+    cdef bint _strips_all
+    cdef frozenset _whole
+
+    def __cinit__(
+        self, Vocabulary vocabulary not None, list special_tokens not None, *, leading=None,
+        frozenset whole not None=frozenset(),
+    ):
         self._vocabulary = vocabulary
+        self._strips = leading is not None
+        self._strips_all = bool(leading)
+        self._whole = whole
         self._special = dict(special_tokens)
         self._n_ids = max(vocabulary.tables.n_ids, max(self._special, default=-1) + 1)
 
@@ -139,7 +154,8 @@ cdef class Decoder:
         n_long = 0
         for i in range(t.n_ids):
             start = t.token_ends[i - 1] if i else 0
-            _fill(&slots[i], t.token_bytes + start, t.token_ends[i] - start, self._long, &n_long)
+            if t.token_ends[i] > start:
+                _fill(&slots[i], t.token_bytes + start, t.token_ends[i] - start, self._long, &n_long)
         for i, token in self._special.items():
             _fill(&slots[i], <const uint8_t*> PyBytes_AS_STRING(token), <uint32_t> len(token), self._long, &n_long)
         self._slots = slots
@@ -258,13 +274,33 @@ cdef class Decoder:
         free(block)
         return text if sound else PyUnicode_DecodeUTF8(self._bytes(ids, sums), <Py_ssize_t> sums.n_bytes, errors)
 
+    cdef str _stripped(self, const Ids* ids, str text):
+        return text[self._n_leading(ids):] if self._strips else text
+
+    cdef size_t _n_leading(self, const Ids* ids) except? 0:
+        """How many spaces at the beginning are left out."""
+        cdef size_t i, n = 0
+        cdef bytes token
+        if not self._strips:
+            return 0
+        for i in range(ids.n):
+            token = self.token(ids.items[i])
+            if not token:
+                continue
+            if token[0] != 0x20 or ids.items[i] in self._whole:
+                break
+            n += 1
+            if len(token) > 1 or not self._strips_all:
+                break
+        return n
+
     def decode_bytes(self, ids):
         """The bytes of all ids end to end."""
         cdef Ids values = Ids(NULL, 0, 0)
         cdef Sums sums
         try:
             self._read(ids, &values, &sums)
-            return self._bytes(&values, &sums)
+            return self._bytes(&values, &sums)[self._n_leading(&values):]
         finally:
             ids_free(&values)
 
@@ -275,7 +311,7 @@ cdef class Decoder:
         cdef bytes handler = errors.encode()
         try:
             self._read(ids, &values, &sums)
-            return self._text(&values, &sums, handler)
+            return self._stripped(&values, self._text(&values, &sums, handler))
         finally:
             ids_free(&values)
 
@@ -289,7 +325,7 @@ cdef class Decoder:
             for ids in batch:
                 PyErr_CheckSignals()
                 self._read(ids, &values, &sums)
-                out.append(self._text(&values, &sums, handler))
+                out.append(self._stripped(&values, self._text(&values, &sums, handler)))
             return out
         finally:
             ids_free(&values)
@@ -343,7 +379,7 @@ cdef void _fill(
             tag |= NOT_LATIN1
         if token[i] >= 0xF0:
             tag |= NOT_UCS2
-    if n_bytes <= IN_SLOT:
+    if 0 < n_bytes <= IN_SLOT:  # one without bytes would be no token
         memcpy(slot.data, token, n_bytes)
         slot.n_characters = <uint8_t> n_characters
         slot.tag = tag | <uint8_t> n_bytes
