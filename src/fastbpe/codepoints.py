@@ -150,7 +150,7 @@ def _decoding(
 
 
 class _Expansions:
-    """The ids of symbols without one: of unused pieces those of their parts, of characters those of their bytes."""
+    """The ids of symbols without one: of unused pieces their parts, of characters the bytes."""
 
     def __init__(
         self,
