@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from fastbpe import formats
 from fastbpe.errors import FormatError, PatternError, SpecialTokenError, VocabularyError
-from fastbpe.model import Buffer
+from fastbpe.model import Buffer, CodePointModel
 from fastbpe.patterns import PatternLike
 from fastbpe.tokenizer import CACHE_BYTES, Tokenizer
 
@@ -22,7 +22,7 @@ def load(
     """A tokenizer from a file, or from a file's bytes. The contents say which format it is, not the name.
 
     Args:
-        path_or_bytes: `.fbpe` or `.tiktoken`.
+        path_or_bytes: `.fbpe`, `.tiktoken`, or sentencepiece's `.model` of type BPE.
         pattern: for files that do not hold their split pattern: a name in `PATTERNS`, any regex, or a list of
             regexes. "none" is no splitting.
         special_tokens: text to id, in place of those that the file holds or is known for.
@@ -34,6 +34,10 @@ def load(
     """
     model = formats.read(path_or_bytes, pattern=pattern, special_tokens=special_tokens)
     try:
+        if isinstance(model, CodePointModel):
+            from fastbpe.codepoint_tokenizer import CodePointTokenizer  # here: what byte level does not need
+
+            return CodePointTokenizer(model, cache_bytes=cache_bytes)
         return Tokenizer(model, cache_bytes=cache_bytes)
     except (VocabularyError, SpecialTokenError, PatternError) as error:
         # Whatever the file says is the file's fault; what the caller gave is the caller's.

@@ -266,11 +266,15 @@ class Tokenizer(Encoder):
             out,
             job,
             self._encode_to_array,
-            make_cutter(self._splitter),
+            self._make_cutter(),
             num_threads=num_threads,
             progress=progress,
             overwrite=overwrite,
         )
+
+    def _make_cutter(self) -> Callable[[bytes], int] | None:
+        """Where a document may be cut so that its parts give the ids of the whole; None: nowhere."""
+        return make_cutter(self._splitter)
 
     def _marker(self, argument: str, name: str | None) -> tuple[int, ...]:
         if name is None:
@@ -496,4 +500,6 @@ def _check_errors(errors: str) -> None:
 
 
 def _unpickle(state: bytes) -> Tokenizer:
-    return Tokenizer(formats.read(zlib.decompress(state)))
+    model = formats.read(zlib.decompress(state))
+    assert isinstance(model, Model)
+    return Tokenizer(model)

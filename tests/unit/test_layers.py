@@ -15,7 +15,17 @@ LAYERS = (
     {"_core", "formats"},
     {"sources"},
     {"codepoints", "normalization", "normalization_tables", "special", "splitting"},
-    {"tokenizer", "loading", "training", "counting", "counts", "extending", "files", "spilling"},
+    {
+        "tokenizer",
+        "codepoint_tokenizer",
+        "loading",
+        "training",
+        "counting",
+        "counts",
+        "extending",
+        "files",
+        "spilling",
+    },
     {"tiktoken", "sentencepiece", "minbpe", "cli", "__init__", "__main__"},
 )
 APART = ("_core", "formats")

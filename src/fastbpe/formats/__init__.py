@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import IO
 
 from fastbpe.errors import FormatError
-from fastbpe.formats import native, tiktoken
-from fastbpe.model import Buffer, Model
+from fastbpe.formats import native, sentencepiece, tiktoken
+from fastbpe.model import Buffer, CodePointModel, Model
 from fastbpe.patterns import PatternLike
 
-FORMATS = ("native", "tiktoken")
+FORMATS = ("native", "tiktoken", "sentencepiece")
 
 
 def read(
@@ -23,7 +23,7 @@ def read(
     *,
     pattern: PatternLike = None,
     special_tokens: Mapping[str, int] | None = None,
-) -> Model:
+) -> Model | CodePointModel:
     """The model in a file or in a file's bytes, whatever its format; its contents say which it is."""
     if isinstance(source, (bytes, bytearray, memoryview)):
         data, where = _frozen(source), "<bytes>"
@@ -32,14 +32,28 @@ def read(
         data = map_file(where)
     if bytes(data[: len(native.MAGIC)]) == native.MAGIC:
         if pattern is not None:
-            raise FormatError(f"{where}: holds its own split pattern; load it without pattern=")
+            raise _holds(where, "split pattern", "pattern")
         model = native.parse(data, where)
-        return model if special_tokens is None else replace(model, special_tokens=special_tokens, fingerprint="")
+        if special_tokens is None:
+            return model
+        if isinstance(model, CodePointModel):
+            raise _holds(where, "special tokens", "special_tokens")
+        return replace(model, special_tokens=special_tokens, fingerprint="")
     if tiktoken.recognise(data) or Path(where).suffix == ".tiktoken":
         return tiktoken.parse(data, where, pattern=pattern, special_tokens=special_tokens)
+    if sentencepiece.recognise(data) or Path(where).suffix == ".model":
+        if pattern is not None:
+            raise FormatError(f"{where}: code points need no split pattern; load it without pattern=")
+        if special_tokens is not None:
+            raise _holds(where, "special tokens", "special_tokens")
+        return sentencepiece.parse(data, where)
     raise FormatError(
         f"{where}: no format that fastbpe reads ({', '.join(FORMATS)}): it begins with {bytes(data[:24])!r}"
     )
+
+
+def _holds(where: str, what: str, argument: str) -> FormatError:
+    return FormatError(f"{where}: holds its own {what}; load it without {argument}=")
 
 
 def _frozen(source: Buffer) -> Buffer:
