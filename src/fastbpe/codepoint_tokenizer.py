@@ -31,9 +31,9 @@ _NORMALIZER_OPTIONS = (
 class CodePointTokenizer(Tokenizer):
     """Code-point BPE: text to ids and back as sentencepiece does it. Made by `train` and `load`.
 
-    Special tokens are the control symbols of the model, `<s>` and the like. sentencepiece never finds them in text;
-    here they are what special tokens are in byte mode: ids where they are allowed, else forbidden or text. What lies
-    between two of them is encoded as a text of its own. Decoding leaves them out.
+    Special tokens are the control symbols of the model, `<s>` and the like. sentencepiece never finds them in
+    text; here they are what special tokens are in byte mode: ids where they are allowed, else forbidden or text.
+    What lies between two of them is encoded as a text of its own. Decoding leaves them out.
 
     Everything else is as in `Tokenizer`.
     """

@@ -81,7 +81,7 @@ cdef int merge_piece(
     if n_bytes <= SHORT and limit == NONE and tables.byte_keys != NULL:
         out.n += _merge_ranked(tables, piece, n_bytes, out.items + out.n)
         return 0
-    if n_bytes <= SHORT:
+    if n_bytes <= SHORT and tables.characters == NULL:
         out.n += _merge_short(tables, piece, n_bytes, limit, out.items + out.n)
         return 0
     return merge_linked(tables, piece, n_bytes, limit, out)
@@ -181,7 +181,7 @@ def recover_merges(Vocabulary vocabulary not None):
     exactly two tokens (it can only be met as a whole piece) is left out.
     """
     cdef const Tables* tables = &vocabulary.tables
-    cdef uint32_t i, start = 0, length
+    cdef uint32_t i, start = 0, length, limit
     cdef Ids ids
     cdef dict out = {}
     ids.items = NULL
@@ -191,7 +191,8 @@ def recover_merges(Vocabulary vocabulary not None):
             length = tables.token_ends[i] - start
             if length > 1:
                 ids.n = 0
-                merge_piece(tables, tables.token_bytes + start, length, i, &ids)
+                limit = i if tables.characters == NULL else tables.characters.ties[i]
+                merge_piece(tables, tables.token_bytes + start, length, limit, &ids)
                 if ids.n == 2:
                     out[i] = (ids.items[0], ids.items[1])
             start = tables.token_ends[i]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from fastbpe.errors import FormatError
-from fastbpe.formats import native, sentencepiece, tiktoken
+from fastbpe.formats import native, tiktoken
 from fastbpe.model import Buffer, CodePointModel, Model
 from fastbpe.patterns import PatternLike
 
@@ -41,7 +41,9 @@ def read(
         return replace(model, special_tokens=special_tokens, fingerprint="")
     if tiktoken.recognise(data) or Path(where).suffix == ".tiktoken":
         return tiktoken.parse(data, where, pattern=pattern, special_tokens=special_tokens)
-    if sentencepiece.recognise(data) or Path(where).suffix == ".model":
+    if _is_sentencepiece(data) or Path(where).suffix == ".model":
+        from fastbpe.formats import sentencepiece  # here: what it imports takes as long as loading does
+
         if pattern is not None:
             raise FormatError(f"{where}: code points need no split pattern; load it without pattern=")
         if special_tokens is not None:
@@ -50,6 +52,12 @@ def read(
     raise FormatError(
         f"{where}: no format that fastbpe reads ({', '.join(FORMATS)}): it begins with {bytes(data[:24])!r}"
     )
+
+
+def _is_sentencepiece(data: Buffer) -> bool:
+    """Whether it begins as sentencepiece's models do: with a message that begins with a piece's text."""
+    start = bytes(data[:4])
+    return len(start) == 4 and start[0] == start[2] == 0x0A
 
 
 def _holds(where: str, what: str, argument: str) -> FormatError:

@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from fastbpe.errors import FormatError
-from fastbpe.formats import sentencepiece
 from fastbpe.formats.container import Kind, check_sections, pack, unpack
 from fastbpe.model import BYTES_PER_MERGE, Buffer, CodePointModel, Model
 
@@ -54,6 +53,8 @@ def dump(model: Model, *, look_ups: bool = True) -> bytes:
 
 def dump_code_points(model: CodePointModel) -> bytes:
     """The file's bytes of a code-point vocabulary."""
+    from fastbpe.formats import sentencepiece  # here: what it imports takes as long as loading does
+
     header = {"mode": "codepoint", "name": model.name, "training": dict(model.training)}
     return b"".join(pack(KIND, header, {"model": sentencepiece.dump(model)}))
 
@@ -62,6 +63,8 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
     """The model in a file's bytes, its tables being views of them. where: what errors call the file."""
     header, sections = unpack(KIND, data, where, {"byte": _BYTE, "codepoint": _CODEPOINT})
     if header["mode"] == "codepoint":
+        from fastbpe.formats import sentencepiece
+
         check_sections(sections, {"model"}, where)
         model = sentencepiece.parse(sections["model"], where)
         return replace(model, name=header["name"], training=header["training"])

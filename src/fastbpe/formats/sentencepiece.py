@@ -23,12 +23,6 @@ _MAX_PIECE_BYTES = 7999  # of sentencepiece
 _BYTE_NAMES = frozenset(b"<0x%02X>" % byte for byte in range(256))
 
 
-def recognise(data: Buffer) -> bool:
-    """Whether it begins as such files do: with a message that begins with a piece's text."""
-    start = bytes(data[:4])
-    return len(start) == 4 and start[0] == _PIECES << 3 | BYTES and start[2] == _TEXT << 3 | BYTES
-
-
 def parse(data: Buffer, where: str) -> CodePointModel:
     """The model in a file's bytes; FormatError with the place where it is none, or none of type BPE."""
     data = bytes(data)
