@@ -10,16 +10,16 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from fastbpe import formats
 from fastbpe._core.decoder import Decoder
 from fastbpe._core.encoder import Encoder
 from fastbpe._core.merge import recover_merges
 from fastbpe._core.text import to_utf8
 from fastbpe._core.vocabulary import MAX_IDS, Vocabulary, build_look_ups, build_tables
-from fastbpe.errors import FormatError, InvalidTokenError, SpecialTokenError, VocabularyError
+from fastbpe.errors import InvalidTokenError, SpecialTokenError, VocabularyError
+from fastbpe.exporting import export
 from fastbpe.extras import require_numpy
 from fastbpe.files import FilesSummary, Job, encode_files
-from fastbpe.formats import native, tiktoken
+from fastbpe.formats import native
 from fastbpe.model import Buffer, Model, pack_merges
 from fastbpe.patterns import Pattern, PatternLike, resolve_pattern, shown_pattern
 from fastbpe.sinks import choose_dtype
@@ -440,18 +440,17 @@ class Tokenizer(Encoder):
         self.export(path, format="native")
 
     def export(self, path: str | os.PathLike[str], *, format: str) -> None:
-        """Write the vocabulary in a format: "native", or "tiktoken" (neither pattern nor special tokens).
+        """Write the vocabulary in a format; `load` reads them all.
+
+        Args:
+            path: a file; for "gpt2" a folder, which is made if it is not there.
+            format: "native" (all there is), "tiktoken" (neither pattern nor special tokens), "gpt2" (vocab.json
+                and merges.txt, without the pattern) or "minbpe".
 
         Raises:
             FormatError: the format cannot hold this vocabulary; the message names what would be lost.
         """
-        if format == "native":
-            data = native.dump(self._full_model())
-        elif format == "tiktoken":
-            data = tiktoken.dump(self._vocabulary.tokens(), self._model.merges_rule)
-        else:
-            raise FormatError(f"format={format!r}: choose one of {', '.join(map(repr, formats.FORMATS))}")
-        formats.write(path, data)
+        export(path, self._full_model(), self._vocabulary, format)
 
     def _full_model(self) -> Model:
         return replace(
@@ -496,4 +495,4 @@ def _check_errors(errors: str) -> None:
 
 
 def _unpickle(state: bytes) -> Tokenizer:
-    return Tokenizer(formats.read(zlib.decompress(state)))
+    return Tokenizer(native.parse(zlib.decompress(state), "<pickle>"))

@@ -15,7 +15,18 @@ LAYERS = (
     {"_core", "formats"},
     {"sources"},
     {"normalization", "normalization_tables", "special", "splitting"},
-    {"tokenizer", "loading", "training", "counting", "counts", "extending", "files", "spilling"},
+    {
+        "tokenizer",
+        "loading",
+        "training",
+        "counting",
+        "counts",
+        "extending",
+        "files",
+        "spilling",
+        "ranking",
+        "exporting",
+    },
     {"tiktoken", "sentencepiece", "minbpe", "cli", "__init__", "__main__"},
 )
 APART = ("_core", "formats")

@@ -9,6 +9,8 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 
+from fastbpe.formats._hash cimport hash_bytes
+
 cdef enum:
     NORMAL = 1
     LAST_TYPE = 6
@@ -101,7 +103,7 @@ def first_repeated(bytes text not None, bytes ends not None, uint64_t seed):
     try:
         for i in range(n):
             n_bytes = end_of[i] - start
-            at = <size_t> _hash(p + start, n_bytes, seed) & mask
+            at = <size_t> hash_bytes(p + start, n_bytes, seed) & mask
             while seen[at]:
                 other = seen[at] - 1
                 if (end_of[other] - (end_of[other - 1] if other else 0) == n_bytes
@@ -113,17 +115,3 @@ def first_repeated(bytes text not None, bytes ends not None, uint64_t seed):
         return None
     finally:
         free(seen)
-
-
-cdef inline uint64_t _hash(const uint8_t* data, size_t n, uint64_t seed) noexcept nogil:
-    cdef uint64_t word, h = n ^ seed
-    while n:
-        word = 0
-        memcpy(&word, data, 8 if n > 8 else n)
-        h = (h ^ word) * 0x9E3779B97F4A7C15ULL
-        h ^= h >> 29
-        if n <= 8:
-            break
-        data += 8
-        n -= 8
-    return h ^ (h >> 32)
