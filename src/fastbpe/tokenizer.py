@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fastbpe._core.decoder import Decoder
-from fastbpe._core.encoder import Encoder
 from fastbpe._core.merge import recover_merges
 from fastbpe._core.text import to_utf8
 from fastbpe._core.vocabulary import MAX_IDS, Vocabulary, build_look_ups, build_tables
@@ -20,6 +19,7 @@ from fastbpe.exporting import export
 from fastbpe.extras import require_numpy
 from fastbpe.files import FilesSummary, Job, encode_files
 from fastbpe.formats import native
+from fastbpe.measuring import MeasuringEncoder
 from fastbpe.model import Buffer, Model, pack_merges
 from fastbpe.patterns import Pattern, PatternLike, resolve_pattern, shown_pattern
 from fastbpe.sinks import choose_dtype
@@ -27,6 +27,7 @@ from fastbpe.sources import Path_
 from fastbpe.special import SpecialTokens
 from fastbpe.splitting import make_splitter
 from fastbpe.splitting.cutting import make_cutter
+from fastbpe.streaming import StreamDecoder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +39,7 @@ Text = str | bytes
 Special = str | Collection[str]  # "all" or a set of special tokens
 
 
-class Tokenizer(Encoder):
+class Tokenizer(MeasuringEncoder):
     """Byte-level BPE: text to ids and back. Made by `train`, `load` or `Tokenizer.from_ranks`.
 
     Immutable, so any thread may use it; picklable, and equal to and hashed like any other tokenizer
@@ -153,7 +154,7 @@ class Tokenizer(Encoder):
         )
         return cls(model, cache_bytes=cache_bytes)
 
-    # Encoding: what is not here is the Encoder's
+    # Encoding: what is not here is the MeasuringEncoder's and the Encoder's
 
     def encode_to_numpy(
         self,
@@ -281,6 +282,14 @@ class Tokenizer(Encoder):
         return (self._special.ids[name],)
 
     # Decoding
+
+    def decoder(self, *, errors: str = "replace") -> StreamDecoder:
+        """What decodes ids as they come: its `push` gives text, never half a character, its `finish` what is left.
+
+        errors: as in `decode`.
+        """
+        _check_errors(errors)
+        return StreamDecoder(self._decoder, errors)
 
     def decode(self, ids: Sequence[int] | Buffer, *, errors: str = "replace") -> str:
         """The text of ids, special tokens included.

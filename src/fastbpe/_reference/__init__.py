@@ -1,8 +1,8 @@
 """The slow twin: byte-level BPE in plain Python, the specification of the fast engine.
 
-Read `training` first, then `encoding`; `splitting` stands on its own. Nothing here is fast and nothing else in
-fastbpe imports it; tests use it as an oracle. Base symbols are the 256 bytes, ids 0
-to 255; the n-th merge learned makes the token 256 + n.
+Read `training` first, then `encoding`; `splitting` and `measuring` stand on their own. Nothing here is fast and
+nothing else in fastbpe imports it; tests use it as an oracle. Base symbols are the 256 bytes, ids 0 to 255; the
+n-th merge learned makes the token 256 + n.
 
 One fact makes the whole family of rules agree, so it stands here and both modules use it.
 
@@ -42,6 +42,7 @@ fact no such stretch has a border inside. So the ranks have just the pair left t
 """
 
 from fastbpe._reference.encoding import decode, encode, merge_pairs, merge_ranks
+from fastbpe._reference.measuring import longest_prefix, longest_suffix, offsets
 from fastbpe._reference.splitting import split, stretches
 from fastbpe._reference.training import STAND_IN_ORDER, Merges, Ties, train
 
@@ -51,8 +52,11 @@ __all__ = [
     "Ties",
     "decode",
     "encode",
+    "longest_prefix",
+    "longest_suffix",
     "merge_pairs",
     "merge_ranks",
+    "offsets",
     "split",
     "stretches",
     "train",
