@@ -9,6 +9,8 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy
 
+from fastbpe.formats._hash cimport hash_bytes
+
 cdef enum:
     NORMAL = 1
     LAST_TYPE = 6
@@ -112,7 +114,7 @@ def first_repeated(bytes text not None, bytes ends not None, uint64_t seed):
     try:
         for i in range(n):
             n_bytes = end_of[i] - start
-            hash = _hash(p + start, n_bytes, seed)
+            hash = hash_bytes(p + start, n_bytes, seed)
             at = <size_t> hash & mask
             while seen[at]:
                 other = <uint32_t> seen[at] - 1
@@ -126,27 +128,3 @@ def first_repeated(bytes text not None, bytes ends not None, uint64_t seed):
         return None
     finally:
         free(seen)
-
-
-cdef inline uint64_t _hash(const uint8_t* data, size_t n, uint64_t seed) noexcept nogil:
-    cdef uint64_t word, h = n ^ seed
-    while n > 8:
-        memcpy(&word, data, 8)
-        h = (h ^ word) * 0x9E3779B97F4A7C15ULL
-        h ^= h >> 29
-        data += 8
-        n -= 8
-    h = (h ^ _up_to_eight(data, n)) * 0x9E3779B97F4A7C15ULL
-    return h ^ (h >> 29)
-
-
-cdef inline uint64_t _up_to_eight(const uint8_t* data, size_t n) noexcept nogil:
-    """A word of up to eight bytes: loads that overlap, none of what is not theirs."""
-    cdef uint32_t low, high
-    if n >= 4:
-        memcpy(&low, data, 4)
-        memcpy(&high, data + n - 4, 4)
-        return <uint64_t> high << 32 | low
-    if n == 0:
-        return 0
-    return <uint64_t> data[0] << 16 | <uint64_t> data[n >> 1] << 8 | data[n - 1]
