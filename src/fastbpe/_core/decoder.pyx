@@ -22,6 +22,7 @@ from libc.string cimport memcpy, memmove
 from fastbpe._core.characters cimport put_characters
 from fastbpe._core.memory cimport use_huge_pages
 from fastbpe._core.merge cimport Ids, ids_free, ids_reserve
+from fastbpe._core.text cimport character_starts
 from fastbpe._core.vocabulary cimport Tables, Vocabulary
 
 import operator
@@ -294,6 +295,52 @@ cdef class Decoder:
         finally:
             ids_free(&values)
 
+    def tokens(self, ids):
+        """The bytes of each id."""
+        cdef Ids values = Ids(NULL, 0, 0)
+        cdef Sums sums
+        cdef size_t i, n
+        cdef const uint8_t* token
+        try:
+            self._read(ids, &values, &sums)
+            out = []
+            for i in range(values.n):
+                token = _token(&self._slots[values.items[i]], &n)
+                out.append(PyBytes_FromStringAndSize(<const char*> token, <Py_ssize_t> n))
+            return out
+        finally:
+            ids_free(&values)
+
+    def decode_with_offsets(self, ids, str errors not None="replace"):
+        """(text, for each id the place in it of the first character that the id has a part in).
+
+        errors: "replace" or "strict".
+        """
+        cdef Ids values = Ids(NULL, 0, 0)
+        cdef Sums sums
+        cdef bytes data, begins
+        cdef list offsets
+        cdef size_t i, n
+        cdef Py_ssize_t n_begun = 0
+        cdef uint8_t* begins_here
+        try:
+            self._read(ids, &values, &sums)
+            data = self._bytes(&values, &sums)
+            text = data.decode("utf-8", errors)
+            begins = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> sums.n_bytes)
+            begins_here = <uint8_t*> PyBytes_AS_STRING(begins)
+            character_starts(<const uint8_t*> PyBytes_AS_STRING(data), sums.n_bytes, begins_here)
+            offsets = []
+            for i in range(values.n):
+                offsets.append(n_begun - (not begins_here[0]))
+                _token(&self._slots[values.items[i]], &n)
+                for _ in range(n):
+                    n_begun += begins_here[0]
+                    begins_here += 1
+            return text, offsets
+        finally:
+            ids_free(&values)
+
     def token(self, token_id):
         """The bytes of one id."""
         cdef bytes special
@@ -355,6 +402,17 @@ cdef void _fill(
     long_token.n_characters = n_characters
     memcpy(slot.data, &long_token, sizeof(long_token))
     slot.tag = tag | LONG
+
+
+cdef inline const uint8_t* _token(const Slot* slot, size_t* n) noexcept nogil:
+    """The bytes of an id that is a token's."""
+    cdef const LongToken* token
+    if slot.tag & LONG:
+        memcpy(&token, slot.data, sizeof(token))
+        n[0] = token.n_bytes
+        return token.data
+    n[0] = slot.tag & LENGTH
+    return slot.data
 
 
 cdef inline bint _add(const Slot* slots, uint64_t n_ids, uint64_t token_id, Sums* sums) noexcept nogil:
