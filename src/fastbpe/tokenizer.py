@@ -322,6 +322,21 @@ class Tokenizer(MeasuringEncoder):
         """The bytes of one id. Raises InvalidTokenError (a KeyError)."""
         return self._decoder.token(token_id)
 
+    def decode_tokens_bytes(self, ids: Sequence[int] | Buffer) -> list[bytes]:
+        """The bytes of each id, in order. Raises InvalidTokenError (a KeyError)."""
+        return self._decoder.tokens(ids)
+
+    def decode_with_offsets(self, ids: Sequence[int] | Buffer) -> tuple[str, list[int]]:
+        """(text, offsets): `decode`, and for each id the place in it of the first character that it has a part in.
+
+        Bytes that are not UTF-8 become U+FFFD. Raises InvalidTokenError (a KeyError).
+
+        >>> tokenizer = Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern=None)
+        >>> tokenizer.decode_with_offsets([0x61, 0xC3, 0xA9, 0x62])
+        ('aéb', [0, 1, 1, 2])
+        """
+        return self._decoder.decode_with_offsets(ids)
+
     # What it knows
 
     @property
