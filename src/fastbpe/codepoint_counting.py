@@ -43,7 +43,7 @@ class Counted:
 
 
 @lru_cache
-def _scripts() -> bytes:
+def scripts() -> bytes:
     """The script of each code point: 0 Common, 1 Inherited, 2 and more others."""
     runs = (run.split(".") for run in SCRIPT_RUNS.split())
     return b"".join(bytes([int(script, 36)]) * int(n, 36) for script, n in runs).ljust(_N_CODE_POINTS, b"\0")
@@ -55,7 +55,7 @@ def character_classes(options: CodePointOptions) -> bytes:
     numbers = [_FIRST_SCRIPT, _INHERITED, *range(_FIRST_SCRIPT + 1, 258)]
     if not trainer["split_by_unicode_script"]:
         numbers = [_INHERITED] * 256
-    classes = bytearray(_scripts().translate(bytes(numbers[:252]) + bytes(4)))
+    classes = bytearray(scripts().translate(bytes(numbers[:252]) + bytes(4)))
     for code_point in _DIGITS:
         if trainer["split_digits"]:
             classes[code_point] = _ALONE

@@ -210,15 +210,15 @@ def _character_counts(counted: Counted) -> dict[int, int]:
 
 
 def _alphabet(counts: Mapping[int, int], trainer: Spec) -> tuple[list[str], dict[str, int]]:
-    """The characters that become pieces, in order; and those that do not, with how often each occurs."""
+    """The characters that become pieces, most frequent first; and the others, with how often each occurs."""
     required = {ord(character) for character in trainer["required_chars"]} - {0}
     order = sorted({*counts, *required}, key=lambda c: (c not in required, -counts.get(c, 0), c))
     total, covered, n = sum(counts.values()), 0, 0
     while n < len(order) and _float32(covered / total) < trainer["character_coverage"]:
         covered += counts.get(order[n], 0)
         n += 1
-    alphabet = [chr(c) for c in order[:n] if c != _BOUNDARY]
-    return alphabet, {chr(c): counts[c] for c in order[n:] if c != _BOUNDARY}
+    taken = sorted(order[:n], key=lambda c: (-counts.get(c, 0), c))
+    return [chr(c) for c in taken if c != _BOUNDARY], {chr(c): counts[c] for c in order[n:] if c != _BOUNDARY}
 
 
 def _float32(number: float) -> float:

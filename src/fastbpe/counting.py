@@ -83,8 +83,9 @@ def count(
     crew = Crew(lambda: PieceCounter(splitter, spill=spill, limit=limit), add)
     try:
         crew.count(batches(documents, parts_of), n_threads - 1, report)
-        report(crew.n_bytes)
-        return added_up(crew.counters, spill), crew.n_bytes
+        n_bytes = crew.n_bytes
+        report(n_bytes)
+        return added_up(crew.counters, spill), n_bytes
     finally:
         if spill is not None:
             spill.close()

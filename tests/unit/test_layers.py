@@ -14,8 +14,9 @@ LAYERS = (
     {"_version", "errors", "config", "model", "patterns", "extras", "progress", "sinks", "threads", "unpacking"},
     {"_core", "formats"},
     {"sources"},
-    {"normalization", "normalization_tables", "special", "splitting"},
-    {"tokenizer", "loading", "training", "counting", "counts", "extending", "files", "spilling"},
+    {"normalization", "normalization_tables", "script_table", "special", "splitting"},
+    {"tokenizer", "loading", "training", "counting", "counts", "extending", "files", "spilling"}
+    | {"codepoint_counting", "codepoint_options", "codepoint_training"},
     {"tiktoken", "sentencepiece", "minbpe", "cli", "__init__", "__main__"},
 )
 APART = ("_core", "formats")

@@ -79,7 +79,7 @@ class Trainer:
         return prepared.replace(self.pretokenization_delimiter or BOUNDARY, BOUNDARY)
 
     def alphabet(self, counts: Mapping[str, int]) -> list[str]:
-        """Characters, the most frequent first, until they cover what is asked for; required ones in any case."""
+        """The most frequent characters, until they cover what is asked for, after those that are required."""
         characters = Counter[str]()
         for text, count in counts.items():
             for character in text:
@@ -98,7 +98,7 @@ class Trainer:
             if character != BOUNDARY:
                 alphabet.append(character)
         self.left_out.update((c, characters[c]) for c in order if c not in {*alphabet, BOUNDARY})
-        return alphabet
+        return sorted(alphabet, key=lambda c: (-characters[c], c))
 
     def words(self, text: str) -> list[str]:
         """What no merge crosses: words, with the mark before or behind them."""
