@@ -88,8 +88,7 @@ class CodePointOptions:
         if denormalizer is not None:
             flags = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
             denormalizer = specs.make(specs.NORMALIZER, denormalizer | dict.fromkeys(flags, False))
-        if normalizer is None:
-            normalizer = _normalizer(rules)
+        normalizer = _normalizer(rules) if normalizer is None else _completed(normalizer)
         if not normalizer["escape_whitespaces"]:
             raise SpecError(
                 "escape_whitespaces=False: pieces are learned from text in which spaces are marks; leave it out",
@@ -266,6 +265,13 @@ def _normalizer(rules: dict[str, Any]) -> Spec:
         )
     values = rules | {"name": name, "precompiled_charsmap": normalization.charsmap(name)}
     return specs.make(specs.NORMALIZER, values)
+
+
+def _completed(normalizer: Spec) -> Spec:
+    """A spec that has its rules, by its name if it does not hold them."""
+    if not normalizer["precompiled_charsmap"]:
+        return _normalizer(dict(normalizer.values))
+    return specs.make(specs.NORMALIZER, {"name": DEFAULT_RULES, **normalizer.values}, normalizer.unknown)
 
 
 def _rules_of_file(path: str, values: dict[str, Any]) -> dict[str, Any]:

@@ -218,7 +218,8 @@ def _alphabet(counts: Mapping[int, int], trainer: Spec) -> tuple[list[str], dict
         covered += counts.get(order[n], 0)
         n += 1
     taken = sorted(order[:n], key=lambda c: (-counts.get(c, 0), c))
-    return [chr(c) for c in taken if c != _BOUNDARY], {chr(c): counts[c] for c in order[n:] if c != _BOUNDARY}
+    left_out = {chr(c): counts[c] for c in order[n:] if c != _BOUNDARY and c in counts}
+    return [chr(c) for c in taken if c != _BOUNDARY], left_out
 
 
 def _float32(number: float) -> float:

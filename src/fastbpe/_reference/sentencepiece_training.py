@@ -97,7 +97,7 @@ class Trainer:
             covered += characters[character]
             if character != BOUNDARY:
                 alphabet.append(character)
-        self.left_out.update((c, characters[c]) for c in order if c not in {*alphabet, BOUNDARY})
+        self.left_out.update((c, characters[c]) for c in characters if c not in {*alphabet, BOUNDARY})
         return sorted(alphabet, key=lambda c: (-characters[c], c))
 
     def words(self, text: str) -> list[str]:
