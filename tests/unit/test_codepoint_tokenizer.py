@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from itertools import pairwise
 from pathlib import Path
 
 import numpy
@@ -73,7 +74,7 @@ def test_every_way_of_encoding_gives_the_same(fallback: bool, trims: bool) -> No
     assert tokenizer.encode_batch(TEXTS, disallowed_special=(), num_threads=2) == expected
     assert [tokenizer.encode_to_numpy(text, disallowed_special=()).tolist() for text in TEXTS] == expected
     ids, offsets = tokenizer.encode_batch_to_numpy(TEXTS, disallowed_special=())
-    assert [ids[a:b].tolist() for a, b in zip(offsets, offsets[1:], strict=False)] == expected
+    assert [ids[a:b].tolist() for a, b in pairwise(offsets.tolist())] == expected
     assert tokenizer.count_batch(TEXTS).tolist() == [len(ids) for ids in expected]
     assert [tokenizer.count(text) for text in TEXTS] == [len(ids) for ids in expected]
     assert [tokenizer.encode_ordinary(text.encode()) for text in TEXTS] == expected
