@@ -5,22 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
 from fastbpe._core.decoder import Decoder
 from fastbpe._core.output import Array
 from fastbpe._core.text import n_valid, to_utf8
 from fastbpe._core.vocabulary import Vocabulary, build_tables
 from fastbpe.errors import CheckError, InvalidTokenError, SpecialTokenError
-from fastbpe.extras import require_numpy
 from fastbpe.special import SpecialTokens
 from fastbpe.splitting import make_splitter
 from fastbpe.tiktoken._methods import Methods, tokens_by_rank
 from fastbpe.tiktoken._unstable import Completions, last_piece
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
 
 Allowed = Literal["all"] | Collection[str]
 Disallowed = Literal["all"] | Iterable[str] | None
@@ -83,14 +78,6 @@ class Encoding(Methods):
         return f"<Encoding {self.name!r}>"
 
     # Encoding: what is not here is in Methods
-
-    def encode_to_numpy(
-        self, text: str | bytes, *, allowed_special: Allowed = frozenset(), disallowed_special: Disallowed = "all"
-    ) -> npt.NDArray[np.uint32]:
-        """`encode` into a new array of shape (n,), dtype uint32. Needs numpy."""
-        numpy = require_numpy("encode_to_numpy")
-        ids = self._encode_to_buffer(text, allowed_special, disallowed_special)
-        return numpy.frombuffer(ids, dtype=numpy.uint32)  # type: ignore[no-any-return]
 
     def encode_with_unstable(
         self, text: str, *, allowed_special: Allowed = frozenset(), disallowed_special: Disallowed = "all"
