@@ -25,6 +25,10 @@ LAYERS = (
         "extending",
         "files",
         "spilling",
+        "measuring",
+        "ranking",
+        "streaming",
+        "exporting",
     },
     {"tiktoken", "sentencepiece", "minbpe", "cli", "__init__", "__main__"},
 )

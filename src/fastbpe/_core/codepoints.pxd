@@ -42,11 +42,9 @@ cdef class CodePoints:
     cdef uint8_t* _has_before
     cdef uint64_t* _pairs
     cdef uint64_t[128][2] _ascii_pairs
-    cdef size_t _n_wide_pairs
 
     cdef int _sort(self, Pieces* pieces, const uint32_t* scores, const uint8_t* types, size_t n) except -1
-    cdef int _look(self, Pieces* pieces) except -1
-    cdef int _note_pairs(self, const Pieces* pieces) except -1
+    cdef int _look(self, Pieces* pieces, uint64_t* wide) except -1
     cdef int _lay_out(self, const Pieces* pieces) except -1
     cdef list _others(self)
     cdef int _set_ids(self, const Pieces* pieces, const uint32_t* scores, const uint8_t* types) except -1

@@ -10,7 +10,7 @@ A space stands for U+2581 where the model writes it for spaces: a byte for three
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, qsort
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from fastbpe._core.bits cimport lowest_bit
@@ -38,20 +38,25 @@ cdef struct Scored:
     uint32_t id
 
 
-cdef int _compare(const void* left, const void* right) noexcept nogil:
-    """By score, the highest first, then by id."""
-    cdef const Scored* a = <const Scored*> left
-    cdef const Scored* b = <const Scored*> right
-    if a.score != b.score:
-        return -1 if a.score > b.score else 1
-    return -1 if a.id < b.id else 1 if a.id > b.id else 0
-
-
 cdef inline uint32_t _sortable(uint32_t bits) noexcept nogil:
     """A float's bits as a number of the same order; both zeros alike."""
     if bits == 0x80000000u:
         bits = 0
     return ~bits if bits >> 31 else bits | 0x80000000u
+
+
+cdef void _sort_by(const Scored* items, Scored* out, size_t n, int shift) noexcept nogil:
+    """Sort by eleven bits of the scores, and by what the items are sorted by already."""
+    cdef size_t[2049] starts
+    cdef size_t i
+    memset(starts, 0, sizeof(starts))
+    for i in range(n):
+        starts[(items[i].score >> shift & 2047) + 1] += 1
+    for i in range(2048):
+        starts[i + 1] += starts[i]
+    for i in range(n):
+        out[starts[items[i].score >> shift & 2047]] = items[i]
+        starts[items[i].score >> shift & 2047] += 1
 
 
 cdef inline void _set(uint8_t* bits, uint32_t c) noexcept nogil:
@@ -75,6 +80,7 @@ cdef class CodePoints:
         bint escapes, uint32_t unknown_id, list byte_ids,
     ):
         cdef Pieces pieces
+        cdef uint64_t* wide
         cdef size_t i, n = len(types)
         if len(piece_ends) != 4 * n or len(scores) != 4 * n:
             raise VocabularyError(f"{n} types do not go with {len(piece_ends)} and {len(scores)} bytes")
@@ -87,11 +93,12 @@ cdef class CodePoints:
         pieces.data = <const uint8_t*> PyBytes_AS_STRING(piece_bytes)
         pieces.ends = <const uint32_t*> PyBytes_AS_STRING(piece_ends)
         pieces.order = <uint32_t*> malloc((n + 1) * sizeof(uint32_t))
+        wide = <uint64_t*> malloc((<size_t> len(piece_bytes) + 1) * sizeof(uint64_t))
         self._is_piece = <uint8_t*> calloc(N_CHARACTERS // 8, 1)
         self._has_behind = <uint8_t*> calloc(N_CHARACTERS // 8, 1)
         self._has_before = <uint8_t*> calloc(N_CHARACTERS // 8, 1)
         try:
-            if not (pieces.order != NULL and self._is_piece != NULL and self._has_behind != NULL
+            if not (pieces.order != NULL and wide != NULL and self._is_piece != NULL and self._has_behind != NULL
                     and self._has_before != NULL):
                 raise MemoryError(f"no memory for {n} pieces")
             self._sort(
@@ -100,8 +107,7 @@ cdef class CodePoints:
             pieces.marks_spaces = self.marks_spaces = self.characters.marks_spaces = escapes and _has_mark(
                 &pieces, <const uint8_t*> PyBytes_AS_STRING(types)
             )
-            self._look(&pieces)
-            self._note_pairs(&pieces)
+            self._look(&pieces, wide)
             self._lay_out(&pieces)
             self._set_ids(
                 &pieces, <const uint32_t*> PyBytes_AS_STRING(scores), <const uint8_t*> PyBytes_AS_STRING(types)
@@ -109,6 +115,7 @@ cdef class CodePoints:
             self._set_words()
         finally:
             free(pieces.order)
+            free(wide)
 
     def __dealloc__(self):
         free(self._is_piece)
@@ -118,7 +125,8 @@ cdef class CodePoints:
 
     cdef int _sort(self, Pieces* pieces, const uint32_t* scores, const uint8_t* types, size_t n) except -1:
         """Put the pieces that text is merged to in order."""
-        cdef Scored* sorted_ = NULL
+        cdef Scored* one
+        cdef Scored* other
         cdef uint32_t last = NONE, score
         cdef bint in_order = True
         cdef size_t i
@@ -131,73 +139,68 @@ cdef class CodePoints:
                 pieces.n += 1
         if in_order:
             return 0
-        sorted_ = <Scored*> malloc(pieces.n * sizeof(Scored))
-        if sorted_ == NULL:
+        one = <Scored*> malloc((pieces.n + 1) * sizeof(Scored))
+        other = <Scored*> malloc((pieces.n + 1) * sizeof(Scored))
+        if one == NULL or other == NULL:
+            free(one)
+            free(other)
             raise MemoryError(f"no memory to sort {pieces.n} pieces")
         for i in range(pieces.n):
-            sorted_[i] = Scored(_sortable(scores[pieces.order[i]]), pieces.order[i])
-        qsort(sorted_, pieces.n, sizeof(Scored), _compare)
+            one[i] = Scored(~_sortable(scores[pieces.order[i]]), pieces.order[i])
+        _sort_by(one, other, pieces.n, 0)
+        _sort_by(other, one, pieces.n, 11)
+        _sort_by(one, other, pieces.n, 22)
         for i in range(pieces.n):
-            pieces.order[i] = sorted_[i].id
-        free(sorted_)
+            pieces.order[i] = other[i].id
+        free(one)
+        free(other)
         return 0
 
-    cdef int _look(self, Pieces* pieces) except -1:
-        """Leave out pieces that no text becomes, and note what the others are made of."""
-        cdef size_t i, at, end, n_bytes, n = 0
-        cdef uint32_t c = 0, last
-        for i in range(pieces.n):
-            if not _is_possible(pieces, i):
-                continue
-            at = _begin(pieces, i)
-            end = pieces.ends[pieces.order[i]]
-            last = N_CHARACTERS
-            while at < end:
-                at += _next(pieces, at, end, &c)
-                if last < N_CHARACTERS:
-                    _set(self._has_behind, last)
-                    _set(self._has_before, c)
-                    self._n_wide_pairs += last | c >= 0x800
-                    if last | c < 0x80:
-                        self._ascii_pairs[last][c >> 6] |= <uint64_t> 1 << (c & 63)
-                elif at == end:
-                    _set(self._is_piece, c)
-                last = c
-            pieces.order[n] = pieces.order[i]
-            n += 1
-        pieces.n = n
-        return 0
+    cdef int _look(self, Pieces* pieces, uint64_t* wide) except -1:
+        """Leave out pieces that no text becomes, and note what the others are made of.
 
-    cdef int _note_pairs(self, const Pieces* pieces) except -1:
-        """A bit for each two characters that stand side by side in a piece, at most one of sixteen taken."""
-        cdef size_t n_bits = 1 << 10, i, at, end
+        wide: room for as many pairs of characters as there are bytes; it gets those that are not ASCII.
+        """
+        cdef size_t i, at, end, n = 0, n_wide = 0, n_bits = 1 << 10
         cdef uint32_t c = 0, last
         cdef uint64_t bit
-        cdef bint spaces_only = True
-        while n_bits < 16 * self._n_wide_pairs:
+        self.by_words = True
+        for i in range(pieces.n):
+            at = _begin(pieces, i)
+            end = pieces.ends[pieces.order[i]]
+            if not _is_possible(pieces, at, end):
+                continue
+            pieces.order[n] = pieces.order[i]
+            n += 1
+            at += _next(pieces, at, end, &last)
+            if at == end:
+                _set(self._is_piece, last)
+            while at < end:
+                at += _next(pieces, at, end, &c)
+                _set(self._has_behind, last)
+                _set(self._has_before, c)
+                if last | c < 0x80:
+                    self._ascii_pairs[last][c >> 6] |= <uint64_t> 1 << (c & 63)
+                elif last | c >= 0x800:
+                    wide[n_wide] = <uint64_t> last << 21 | c
+                    n_wide += 1
+                self.by_words = self.by_words and (c != SPACE or last == SPACE)
+                last = c
+        pieces.n = n
+        while n_bits < 16 * n_wide:  # a bit for each pair: hardly any two share one
             n_bits *= 2
         self._pairs = <uint64_t*> calloc(n_bits // 64, 8)
         if self._pairs == NULL:
             raise MemoryError(f"no memory for {n_bits // 8} bytes of pairs")
         self.words.pair_shift = <uint32_t> (65 - (<object> n_bits).bit_length())
-        for i in range(pieces.n):
-            at = _begin(pieces, i)
-            end = pieces.ends[pieces.order[i]]
-            last = N_CHARACTERS
-            while at < end:
-                at += _next(pieces, at, end, &c)
-                if last < N_CHARACTERS:
-                    spaces_only &= c != SPACE or last == SPACE
-                    if last | c >= 0x800:
-                        bit = fb_pair_bit(last, c, self.words.pair_shift)
-                        self._pairs[bit >> 6] |= <uint64_t> 1 << (bit & 63)
-                last = c
-        self.by_words = spaces_only
+        for i in range(n_wide):
+            bit = fb_pair_bit(<uint32_t> (wide[i] >> 21), <uint32_t> wide[i] & 0x1FFFFF, self.words.pair_shift)
+            self._pairs[bit >> 6] |= <uint64_t> 1 << (bit & 63)
         return 0
 
     cdef int _lay_out(self, const Pieces* pieces) except -1:
         """The tokens of a Vocabulary: the pieces, then the characters in them that are none."""
-        cdef size_t n_bytes = 0, n_symbols = pieces.n, i, at, end, n
+        cdef size_t n_bytes = 0, n_symbols = pieces.n, i, at, end
         cdef uint32_t c = 0
         cdef list others = self._others()
         cdef bytes added = "".join(map(chr, others)).encode()
@@ -214,14 +217,13 @@ cdef class CodePoints:
             at = _begin(pieces, i)
             end = pieces.ends[pieces.order[i]]
             while at < end:
-                n = _next(pieces, at, end, &c)
-                if c == SPACE:
+                if pieces.marks_spaces and pieces.data[at] == 0xE2 and _next(pieces, at, end, &c) and c == SPACE:
                     to[n_bytes] = SPACE
-                    n_bytes += 1
+                    at += 3
                 else:
-                    memcpy(&to[n_bytes], pieces.data + at, n)
-                    n_bytes += n
-                at += n
+                    to[n_bytes] = pieces.data[at]
+                    at += 1
+                n_bytes += 1
             to_ends[i] = <uint32_t> n_bytes
         self.token_bytes = bytes(buffer[:n_bytes]) + added
         for c in others:
@@ -367,13 +369,20 @@ cdef inline size_t _next(const Pieces* pieces, size_t at, size_t end, uint32_t* 
     return n_bytes
 
 
-cdef bint _is_possible(const Pieces* pieces, size_t i) noexcept nogil:
+cdef bint _is_possible(const Pieces* pieces, size_t at, size_t end) noexcept nogil:
     """Whether a text may hold a piece: it is UTF-8, and has no space where U+2581 stands for spaces."""
-    cdef size_t at = _begin(pieces, i), end = pieces.ends[pieces.order[i]], n_bytes
+    cdef uint8_t high = 0
+    cdef bint has_space = False
+    cdef size_t i, n_bytes
     cdef uint32_t c
-    while at < end:
+    for i in range(at, end):
+        high |= pieces.data[i]
+        has_space |= pieces.data[i] == SPACE
+    if has_space and pieces.marks_spaces:
+        return False
+    while high > 0x7F and at < end:
         n_bytes = _character(pieces, at, end, &c)
-        if n_bytes == 0 or (c == SPACE and pieces.marks_spaces):
+        if n_bytes == 0:
             return False
         at += n_bytes
     return True

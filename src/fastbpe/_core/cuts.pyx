@@ -149,6 +149,35 @@ cdef inline bint _is_utf8_cut(const uint8_t* data, size_t i) noexcept nogil:
     return FB_IS(fb_class_at(data + i, &n_bytes), FB_LETTERS)
 
 
+cdef size_t safe_cut(const Text* text, size_t start, size_t at, size_t end) noexcept nogil:
+    """The last safe cut of a str behind start and up to `at`, or else the next before end, or else end."""
+    if text.unit == 1:
+        return _safe_cut(<const uint8_t*> text.data, start, at, end)
+    if text.unit == 2:
+        return _safe_cut(<const uint16_t*> text.data, start, at, end)
+    return _safe_cut(<const uint32_t*> text.data, start, at, end)
+
+
+cdef size_t _safe_cut(const Unit* data, size_t start, size_t at, size_t end) noexcept nogil:
+    cdef size_t i = min(at, end)
+    while i > start:
+        if i < end and _is_safe_at(data, i):
+            return i
+        i -= 1
+    i = at + 1
+    while i < end and not _is_safe_at(data, i):
+        i += 1
+    return min(i, end)
+
+
+cdef inline bint _is_safe_at(const Unit* data, size_t i) noexcept nogil:
+    """Whether a safe cut lies before unit i, which is not the first. A surrogate may be half of anything."""
+    cdef uint32_t before = data[i - 1], behind = data[i]
+    if before >> 11 == 0x1B or behind >> 11 == 0x1B or before > 0x10FFFF or behind > 0x10FFFF:
+        return False
+    return _is_safe(fb_class_of(before), fb_class_of(behind), 0x27 if behind == 0x27 else 0)
+
+
 cdef inline bint _is_stop(uint32_t c) noexcept nogil:
     return c == 0x20 or c == 0x0A or c == 0x3001 or c == 0x3002 or c == 0xFF0C
 

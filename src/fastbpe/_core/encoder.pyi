@@ -50,7 +50,14 @@ class Encoder:
     def encode_ordinary_batch(
         self, texts: Iterable[str | bytes], *, num_threads: int | None = None
     ) -> list[list[int]]: ...
-    def count(self, text: str | bytes, *, num_threads: int | None = None) -> int: ...
+    def encode_with_offsets(
+        self,
+        text: str | bytes,
+        *,
+        allowed_special: str | Collection[str] = ...,
+        disallowed_special: str | Collection[str] = "all",
+    ) -> tuple[list[int], list[tuple[int, int]]]: ...
+    def count(self, text: str | bytes, *, limit: int | None = None, num_threads: int | None = None) -> int: ...
     def _encode_to_array(
         self,
         texts: Iterable[str | bytes],

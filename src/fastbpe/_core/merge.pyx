@@ -8,7 +8,7 @@ length, whatever it holds.
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
-from libc.string cimport memmove
+from libc.string cimport memcpy, memmove
 
 from fastbpe._core.bits cimport highest_bit, lowest_bit
 from fastbpe._core.linked cimport merge_linked
@@ -199,3 +199,38 @@ def recover_merges(Vocabulary vocabulary not None):
     finally:
         ids_free(&ids)
     return out
+
+
+def merges_follow_ranks(Vocabulary vocabulary not None, const uint8_t[::1] merges not None):
+    """Whether a list of merges gives every text the ids that the ranks of its tokens give.
+
+    merges: uint32 triples (left id, right id, merged id), best first. True where each token of several bytes is made
+    by one merge, they are in the order of the ids, and pairs of lower rank leave just the two tokens of its merge:
+    `_reference/__init__.py` has the proof.
+    """
+    cdef const Tables* tables = &vocabulary.tables
+    cdef size_t n_merges = <size_t> merges.shape[0] // 12, done = 0
+    cdef uint32_t i, start = 0, length
+    cdef uint32_t triple[3]
+    cdef Ids ids = Ids(NULL, 0, 0)
+    cdef bint same = True
+    try:
+        with nogil:
+            for i in range(tables.n_ids):
+                length = tables.token_ends[i] - start
+                if length > 1:
+                    same = done < n_merges
+                    if same:
+                        memcpy(triple, &merges[12 * done], 12)
+                        done += 1
+                        same = triple[2] == i
+                    if same:
+                        ids.n = 0
+                        merge_piece(tables, tables.token_bytes + start, length, i, &ids)
+                        same = ids.n == 2 and ids.items[0] == triple[0] and ids.items[1] == triple[1]
+                    if not same:
+                        break
+                start = tables.token_ends[i]
+    finally:
+        ids_free(&ids)
+    return bool(same and done == n_merges)
