@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from fastbpe._core.codepoints import CodePoints, surfaces
 from fastbpe._core.decoder import Decoder
+from fastbpe._core.encoder import Encoder
 from fastbpe._core.front import Front
 from fastbpe._core.normalizer import Normalizer
 from fastbpe._core.scanner import WordScanner
 from fastbpe._core.special import SpecialMatcher
+from fastbpe._core.tokens import TokenEncoder, marks_spaces
 from fastbpe._core.vocabulary import Vocabulary, build_look_ups
 from fastbpe.model import CodePointModel, PieceType
 
@@ -116,6 +118,11 @@ def make_normalizer(model: CodePointModel, *, marks_to_spaces: bool = False) -> 
         symbols=[model.piece(i) for i in ids_of(model, PieceType.USER_DEFINED)],
         marks_to_spaces=marks_to_spaces,
     )
+
+
+def token_encoder(model: CodePointModel, encoder: Encoder) -> TokenEncoder:
+    """What encodes with an encoder of this model, and tells the piece and the place of each id."""
+    return TokenEncoder(encoder, make_normalizer(model, marks_to_spaces=marks_spaces(encoder)))
 
 
 def _decoding(

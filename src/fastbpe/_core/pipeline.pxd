@@ -18,6 +18,7 @@ cdef struct Scratch:
     Cache cache
     Normalized normalized
     bint after_fused  # the last id is one of which there are never two in a row
+    bint keeps_runs  # such ids are not made one until the scratch is given back
     uint8_t* utf8
     size_t utf8_capacity
     Watch watch
@@ -55,6 +56,7 @@ cdef class Pipeline:
     cdef int _normalized(
         self, const uint8_t* data, size_t n, bint is_first, bint is_last, Scratch* scratch, size_t* count
     ) except -1 nogil
+    cdef int encode_normalized(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil
     cdef int _symbols(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil
     cdef int _add(self, uint32_t token, Scratch* scratch, size_t* count) except -1 nogil
     cdef int _ordinary(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil

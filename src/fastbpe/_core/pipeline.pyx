@@ -73,6 +73,7 @@ cdef class Pipeline:
         scratch.ids.n = scratch.ends.n = 0
         scratch.watch.checked = 0
         scratch.watch.abandoned = NULL
+        scratch.keeps_runs = False
         return scratch
 
     cdef void give(self, Scratch* scratch) noexcept:
@@ -212,6 +213,11 @@ cdef class Pipeline:
             _no_memory(n)
         return self._symbols(out.data, out.n, scratch, count)
 
+    cdef int encode_normalized(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:
+        """In code-point mode: append the ids of a normalized text, one for each unknown character of several."""
+        scratch.keeps_runs = True
+        return self._symbols(data, n, scratch, NULL)
+
     cdef int _symbols(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil:
         """Normalized text: cut at user-defined symbols."""
         cdef size_t at = 0
@@ -244,7 +250,7 @@ cdef class Pipeline:
                 &scratch.ids,
             )
             start = at
-            if self.front is not None and self.front.fused != NONE:
+            if self.front is not None and self.front.fused != NONE and not scratch.keeps_runs:
                 _fuse(scratch, before, self.front.fused)
             if count != NULL:  # the same few cache lines are written again and again: it costs nothing
                 count[0] += scratch.ids.n
