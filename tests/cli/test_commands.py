@@ -135,7 +135,7 @@ class TestTrain:
         def train_to(output):
             return run("train", tmp_path / "no.txt", "-o", output, "--vocab-size", "270")
 
-        assert train_to(tmp_path).failed_with(f"{tmp_path}: Is a directory")
+        assert train_to(tmp_path).failed_with(f"{tmp_path}: no tokenizer in this folder")
         assert train_to(tmp_path / "no" / "a.fbpe").failed_with(f"{tmp_path / 'no'}: No such file")
         assert train_to(text / "a.fbpe").failed_with(f"{text}: Not a directory")
         assert train_to(os.devnull).failed_with(f"{os.devnull}: not a regular file")
@@ -365,7 +365,7 @@ class TestEveryCommand:
             return run(command, *(["-m"] if command != "info" else []), path)
 
         assert load(tmp_path / "no.fbpe").failed_with(f"{tmp_path / 'no.fbpe'}: No such file or directory")
-        assert load(tmp_path).failed_with(f"{tmp_path}: Is a directory")
+        assert load(tmp_path).failed_with(f"{tmp_path}: no tokenizer in this folder")
         (tmp_path / "a.fbpe").write_bytes((folder / "model.fbpe").read_bytes()[:-1])
         assert load(tmp_path / "a.fbpe").failed_with("a.fbpe: damaged")
         (tmp_path / "empty").write_bytes(b"")
