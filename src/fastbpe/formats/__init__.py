@@ -15,8 +15,6 @@ from fastbpe.formats import native, tiktoken
 from fastbpe.model import Buffer, CodePointModel, Model
 from fastbpe.patterns import PatternLike
 
-FORMATS = ("native", "tiktoken", "gpt2", "minbpe", "sentencepiece")
-
 _READABLE = ".fbpe, .tiktoken, vocab.json with merges.txt, sentencepiece's and minbpe's .model"
 
 
@@ -47,9 +45,16 @@ def _read_folder(
         return gpt2.parse(
             *data, found.paths, pattern=pattern, special_tokens=special_tokens, also_special=found.special_tokens
         )
-    if special_tokens is None:
-        special_tokens = {name: i for name, i in found.special_tokens.items() if i is not None} or None
-    return _parse(map_file(found.paths[0]), found.paths[0], pattern, special_tokens)
+    known = {name: token_id for name, token_id in found.special_tokens.items() if token_id is not None}
+    given = known or None if special_tokens is None else special_tokens
+    model = _parse(map_file(found.paths[0]), found.paths[0], pattern, given)
+    if special_tokens is None and isinstance(model, Model):
+        for name in found.special_tokens.keys() - model.special_tokens.keys():
+            raise FormatError(
+                f"{where}: special token {name!r} is named without its id; give it: "
+                f"load(path, special_tokens={{{name!r}: ..., ...}})"
+            )
+    return model
 
 
 def _parse(
