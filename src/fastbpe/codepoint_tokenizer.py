@@ -57,7 +57,7 @@ class CodePointTokenizer(Tokenizer):
             model.n_pieces,
             special=self._special,
             cache_bytes=cache_bytes,
-            front=parts.front,
+            normalizing=parts.normalizing,
         )
 
     def _make_cutter(self) -> Callable[[bytes], int] | None:

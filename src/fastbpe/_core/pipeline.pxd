@@ -1,7 +1,7 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from fastbpe._core.cache cimport Cache
-from fastbpe._core.front cimport Front
+from fastbpe._core.normalizing cimport Normalizing
 from fastbpe._core.merge cimport Ids
 from fastbpe._core.normalizer cimport Normalized
 from fastbpe._core.special cimport SpecialMatcher
@@ -29,7 +29,7 @@ cdef struct Scratch:
 cdef class Pipeline:
     cdef readonly Vocabulary vocabulary
     cdef readonly Splitter splitter
-    cdef readonly Front front
+    cdef readonly Normalizing normalizing
     cdef readonly size_t cache_bytes
     cdef uint64_t _seed
     cdef Scratch* _spare

@@ -7,7 +7,7 @@ from libc.string cimport memcpy, memset
 
 from fastbpe._core.cache cimport cache_bytes, cache_free, cache_limit, cache_start, encode_pieces
 from fastbpe._core.cuts cimport text_cut, word_cut
-from fastbpe._core.front cimport Front
+from fastbpe._core.normalizing cimport Normalizing
 from fastbpe._core.memory cimport use_huge_pages
 from fastbpe._core.merge cimport Ids, ids_free, ids_reserve
 from fastbpe._core.normalizer cimport Normalized, normalized_free, normalized_room
@@ -35,16 +35,16 @@ cdef enum:
 cdef class Pipeline:
     """Encodes with one vocabulary and one splitter. Any number of threads, each with a scratch of its own.
 
-    cache_bytes: what the piece caches of all threads together may take. front: in code-point mode, what is done to
+    cache_bytes: what the piece caches of all threads together may take. normalizing: in code-point mode, what is done to
     texts first.
     """
 
     def __cinit__(
-        self, Vocabulary vocabulary not None, Splitter splitter not None, size_t cache_bytes, Front front=None
+        self, Vocabulary vocabulary not None, Splitter splitter not None, size_t cache_bytes, Normalizing normalizing=None
     ):
         self.vocabulary = vocabulary
         self.splitter = splitter
-        self.front = front
+        self.normalizing = normalizing
         self.cache_bytes = cache_bytes
         self._seed = <uint64_t> int.from_bytes(os.urandom(8), "little")
 
@@ -123,15 +123,15 @@ cdef class Pipeline:
         """Whether a text cut by text_cut gives the same ids."""
         return (
             self.splitter.cuttable
-            and (allowed is None or allowed.cuttable and not (self.front is not None and allowed.ends_in_letter))
+            and (allowed is None or allowed.cuttable and not (self.normalizing is not None and allowed.ends_in_letter))
             and (disallowed is None or disallowed.cuttable)
         )
 
     cdef size_t cut(self, const Text* text, size_t start, size_t at) noexcept nogil:
         """Where to cut a text near `at`, behind start: the last such place up to it, or else the next, or the end."""
-        if self.front is None:
+        if self.normalizing is None:
             return text_cut(text, start, at)
-        return word_cut(text, start, at, self.front.ascii_only)
+        return word_cut(text, start, at, self.normalizing.ascii_only)
 
     cdef int encode(
         self, const Text* text, size_t start, size_t end, SpecialMatcher allowed, SpecialMatcher disallowed,
@@ -178,15 +178,15 @@ cdef class Pipeline:
         self, const uint8_t* data, size_t n, bint is_first, bint is_last, Scratch* scratch, size_t* count
     ) except -1 nogil:
         """Text between special tokens, or a part of it: whether it begins and whether it ends there."""
-        if self.front is None:
+        if self.normalizing is None:
             return self._ordinary(data, n, scratch, count)
         if is_first:
             scratch.after_fused = False
         if n == 0:
             return 0
-        if self.front.normalizer is not None:
+        if self.normalizing.normalizer is not None:
             return self._normalized(data, n, is_first, is_last, scratch, count)
-        if is_first and self.front.dummy_prefix:
+        if is_first and self.normalizing.dummy_prefix:
             scratch.normalized.n = 0
             if normalized_room(&scratch.normalized, n + 1) != 0:
                 _no_memory(n)
@@ -202,14 +202,14 @@ cdef class Pipeline:
         cdef Normalized* out = &scratch.normalized
         cdef int failed
         if is_first:
-            failed = self.front.normalizer.begin(data, n, out)
+            failed = self.normalizing.normalizer.begin(data, n, out)
             if failed == 0 and out.at == n:
                 return 0  # nothing but spaces that are left out
         else:
-            failed = self.front.normalizer.go_on(out)
-        if failed != 0 or self.front.normalizer.advance(data, n, n, out) != 0:
+            failed = self.normalizing.normalizer.go_on(out)
+        if failed != 0 or self.normalizing.normalizer.advance(data, n, n, out) != 0:
             _no_memory(n)
-        if is_last and self.front.normalizer.finish(out) != 0:
+        if is_last and self.normalizing.normalizer.finish(out) != 0:
             _no_memory(n)
         return self._symbols(out.data, out.n, scratch, count)
 
@@ -222,8 +222,8 @@ cdef class Pipeline:
         """Normalized text: cut at user-defined symbols."""
         cdef size_t at = 0
         cdef Match match
-        if self.front.symbols is not None:
-            while self.front.symbols.find(data, n, at, &match):
+        if self.normalizing.symbols is not None:
+            while self.normalizing.symbols.find(data, n, at, &match):
                 self._ordinary(data + at, match.start - at, scratch, count)
                 self._add(match.id, scratch, count)
                 scratch.after_fused = False
@@ -250,8 +250,8 @@ cdef class Pipeline:
                 &scratch.ids,
             )
             start = at
-            if self.front is not None and self.front.fused != NONE and not scratch.keeps_runs:
-                _fuse(scratch, before, self.front.fused)
+            if self.normalizing is not None and self.normalizing.fused != NONE and not scratch.keeps_runs:
+                _fuse(scratch, before, self.normalizing.fused)
             if count != NULL:  # the same few cache lines are written again and again: it costs nothing
                 count[0] += scratch.ids.n
                 scratch.ids.n = 0

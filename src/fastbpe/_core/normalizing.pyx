@@ -8,7 +8,7 @@ from fastbpe._core.tables cimport NONE
 
 
 @cython.final
-cdef class Front:
+cdef class Normalizing:
     """normalizer: it leaves no U+2581 where the vocabulary has spaces in its place; None where a text, and with
     dummy_prefix a space before it, is what a normalizer would make of it.
 

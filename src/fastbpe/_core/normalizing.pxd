@@ -4,7 +4,7 @@ from fastbpe._core.normalizer cimport Normalizer
 from fastbpe._core.special cimport SpecialMatcher
 
 
-cdef class Front:
+cdef class Normalizing:
     cdef readonly Normalizer normalizer  # None: text is worked on as it is
     cdef readonly bint dummy_prefix  # without a normalizer: a space is put before any text
     cdef readonly SpecialMatcher symbols  # None: there are none

@@ -6,7 +6,7 @@ from fastbpe._core.normalizer import Normalizer
 from fastbpe._core.special import SpecialMatcher
 
 @final
-class Front:
+class Normalizing:
     def __new__(
         cls,
         normalizer: Normalizer | None,
