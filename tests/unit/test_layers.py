@@ -14,8 +14,8 @@ LAYERS = (
     {"_version", "errors", "config", "model", "patterns", "extras", "progress", "sinks", "threads", "unpacking"},
     {"_core", "formats"},
     {"sources"},
-    {"normalization", "normalization_tables", "special", "splitting"},
-    {"tokenizer", "loading", "training", "counting", "counts", "extending", "files", "spilling"},
+    {"normalization", "normalization_tables", "normalizers", "normalizers_tables", "special", "splitting"},
+    {"assembly", "tokenizer", "loading", "training", "counting", "counts", "extending", "files", "spilling"},
     {"tiktoken", "sentencepiece", "minbpe", "cli", "__init__", "__main__"},
 )
 APART = ("_core", "formats")

@@ -30,15 +30,17 @@ cdef str ALL = "all"
 cdef class Encoder:
     """Encodes text with one vocabulary, one splitter and the choice of special tokens that `special` makes.
 
-    special: its choose(allowed, disallowed) gives two matchers; None: there are no special tokens.
+    special: its choose(allowed, disallowed) gives two matchers, and its `always` what is found in any text; None:
+    there are no special tokens. front: what becomes of text before it is split; None: nothing.
     n_ids: one more than the greatest id. cache_bytes: what its piece caches may take, all threads together.
     """
 
     def __init__(
         self, Vocabulary vocabulary not None, Splitter splitter not None, size_t n_ids, *, special=None,
-        size_t cache_bytes=64 << 20,
+        front=None, size_t cache_bytes=64 << 20,
     ):
-        self._pipeline = Pipeline(vocabulary, splitter, cache_bytes)
+        always = None if special is None else special.always
+        self._pipeline = Pipeline(vocabulary, splitter, cache_bytes, front=front, always=always)
         self._ints = KeptInts(n_ids)
         self._special = special
 

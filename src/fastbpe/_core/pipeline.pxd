@@ -1,6 +1,8 @@
 from libc.stdint cimport uint8_t, uint64_t
 
+from fastbpe._core.buffer cimport Buffer
 from fastbpe._core.cache cimport Cache
+from fastbpe._core.front cimport Front
 from fastbpe._core.merge cimport Ids
 from fastbpe._core.special cimport SpecialMatcher
 from fastbpe._core.splitter cimport Ends, Splitter
@@ -16,6 +18,9 @@ cdef struct Scratch:
     Cache cache
     uint8_t* utf8
     size_t utf8_capacity
+    Buffer changed  # text that something has become of before it is split
+    Buffer prefixed
+    Buffer kept  # of pieces, what is left without bytes that are no tokens
     Watch watch
     size_t n_held  # units encoded under the GIL since it was last given up
     Scratch* next
@@ -25,6 +30,8 @@ cdef class Pipeline:
     cdef readonly Vocabulary vocabulary
     cdef readonly Splitter splitter
     cdef readonly size_t cache_bytes
+    cdef readonly Front front
+    cdef readonly SpecialMatcher always
     cdef uint64_t _seed
     cdef Scratch* _spare
     cdef Ids _spare_arena
@@ -35,6 +42,8 @@ cdef class Pipeline:
     cdef Ids take_arena(self, size_t capacity) noexcept
     cdef void give_arena(self, Ids arena) noexcept
     cdef bint may_cut(self, SpecialMatcher allowed, SpecialMatcher disallowed) noexcept nogil
+    cdef bint _may_cut_finding(self, SpecialMatcher tokens) noexcept nogil
+    cdef size_t cut(self, const Text* text, size_t start, size_t at) noexcept nogil
     cdef int encode(
         self, const Text* text, size_t start, size_t end, SpecialMatcher allowed, SpecialMatcher disallowed,
         Scratch* scratch, size_t* count,
@@ -43,4 +52,12 @@ cdef class Pipeline:
         self, const Text* text, size_t start, size_t end, SpecialMatcher allowed, SpecialMatcher disallowed,
         Scratch* scratch, size_t* count,
     ) except -1 nogil
+    cdef int _find_tokens(
+        self, const uint8_t* data, size_t n, SpecialMatcher tokens, Scratch* scratch, size_t* count
+    ) except -1 nogil
+    cdef int _change(
+        self, const uint8_t* data, size_t n, SpecialMatcher then, Scratch* scratch, size_t* count
+    ) except -1 nogil
+    cdef int _prefix(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil
+    cdef bint _drop(self, const uint8_t* data, size_t start, size_t end, Scratch* scratch) except -1 nogil
     cdef int _ordinary(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil

@@ -4,12 +4,15 @@ cimport cython
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 
+from fastbpe._core.buffer cimport Buffer, buffer_add, buffer_free
 from fastbpe._core.cache cimport cache_bytes, cache_free, cache_limit, cache_start, encode_pieces
 from fastbpe._core.cuts cimport text_cut
+from fastbpe._core.front cimport Front
 from fastbpe._core.memory cimport use_huge_pages
 from fastbpe._core.merge cimport Ids, ids_free, ids_reserve
 from fastbpe._core.special cimport Match, SpecialMatcher
-from fastbpe._core.splitter cimport Splitter, ends_free
+from fastbpe._core.splitter cimport GAP, Splitter, ends_free
+from fastbpe._core.tables cimport NONE
 from fastbpe._core.text cimport Text, text_room, text_utf8
 from fastbpe._core.vocabulary cimport Vocabulary
 from fastbpe._core.watch cimport check_signals
@@ -32,11 +35,18 @@ cdef class Pipeline:
     """Encodes with one vocabulary and one splitter. Any number of threads, each with a scratch of its own.
 
     cache_bytes: what the piece caches of all threads together may take.
+    front: what becomes of text before it is split; None: nothing. always: what is found in text, special tokens
+    apart; None: nothing.
     """
 
-    def __cinit__(self, Vocabulary vocabulary not None, Splitter splitter not None, size_t cache_bytes):
+    def __cinit__(
+        self, Vocabulary vocabulary not None, Splitter splitter not None, size_t cache_bytes, *, Front front=None,
+        SpecialMatcher always=None,
+    ):
         self.vocabulary = vocabulary
         self.splitter = splitter
+        self.front = front
+        self.always = always
         self.cache_bytes = cache_bytes
         self._seed = <uint64_t> int.from_bytes(os.urandom(8), "little")
 
@@ -81,6 +91,10 @@ cdef class Pipeline:
             free(scratch.utf8)
             scratch.utf8 = NULL
             scratch.utf8_capacity = 0
+        if scratch.changed.capacity + scratch.prefixed.capacity + scratch.kept.capacity > SPARE_BYTES:
+            buffer_free(&scratch.changed)
+            buffer_free(&scratch.kept)
+            buffer_free(&scratch.prefixed)
         scratch.next = self._spare
         self._spare = scratch
 
@@ -108,12 +122,27 @@ cdef class Pipeline:
         self._spare_arena = arena
 
     cdef bint may_cut(self, SpecialMatcher allowed, SpecialMatcher disallowed) noexcept nogil:
-        """Whether a text cut by text_cut gives the same ids."""
-        return (
-            self.splitter.cuttable
-            and (allowed is None or allowed.cuttable)
-            and (disallowed is None or disallowed.cuttable)
-        )
+        """Whether a text cut by `cut` gives the same ids."""
+        if not self.splitter.cuttable or not (disallowed is None or disallowed.cuttable):
+            return False
+        if allowed is None:
+            return self._may_cut_finding(self.always)
+        return self._may_cut_finding(allowed)
+
+    cdef bint _may_cut_finding(self, SpecialMatcher tokens) noexcept nogil:
+        if self.front is not None and (self.front.change is not None or self.front.prefix_space):
+            return False
+        if tokens is None:
+            return True
+        return tokens.cuttable and (self.front is None or tokens.then is None)
+
+    cdef size_t cut(self, const Text* text, size_t start, size_t at) noexcept nogil:
+        """As text_cut, but only where what stands before stays as it is."""
+        cdef size_t place = text_cut(text, start, at)
+        if self.front is not None and self.front.form is not None:
+            while place < text.n and not self.front.form.keeps_before(text, place):
+                place = text_cut(text, place, place + 1)
+        return place
 
     cdef int encode(
         self, const Text* text, size_t start, size_t end, SpecialMatcher allowed, SpecialMatcher disallowed,
@@ -125,7 +154,7 @@ cdef class Pipeline:
         while start < end:
             cut = end
             if may_cut and end - start > STRETCH:
-                cut = min(text_cut(text, start, start + STRETCH), end)
+                cut = min(self.cut(text, start, start + STRETCH), end)
             self._stretch(text, start, cut, allowed, disallowed, scratch, count)
             start = cut
             if start < end:
@@ -137,7 +166,7 @@ cdef class Pipeline:
         Scratch* scratch, size_t* count,
     ) except -1 nogil:
         cdef const uint8_t* data
-        cdef size_t n = end - start, at = 0
+        cdef size_t n = end - start
         cdef Match match
         if text.is_utf8:
             data = <const uint8_t*> text.data + start
@@ -149,27 +178,67 @@ cdef class Pipeline:
         if disallowed is not None and disallowed.find(data, n, 0, &match):
             with gil:
                 raise SpecialTokenError.disallowed(disallowed.tokens[match.index].decode())
-        if allowed is not None:
-            while allowed.find(data, n, at, &match):
-                self._ordinary(data + at, match.start - at, scratch, count)
-                if count != NULL:
-                    count[0] += 1
-                else:
-                    ids_reserve(&scratch.ids, 1)
-                    scratch.ids.items[scratch.ids.n] = match.id
-                    scratch.ids.n += 1
+        if allowed is None:
+            return self._find_tokens(data, n, self.always, scratch, count)
+        return self._find_tokens(data, n, allowed, scratch, count)
+
+    cdef int _find_tokens(
+        self, const uint8_t* data, size_t n, SpecialMatcher tokens, Scratch* scratch, size_t* count
+    ) except -1 nogil:
+        cdef size_t at = 0
+        cdef Match match
+        if tokens is None:
+            return self._change(data, n, None, scratch, count)
+        match.end = match.resume = 0
+        while tokens.next(data, n, &match):
+            if at < match.start:
+                self._change(data + at, match.start - at, tokens.then, scratch, count)
+            _add_id(match.id, scratch, count)
+            at = match.end
+        return self._change(data + at, n - at, tokens.then, scratch, count)
+
+    cdef int _change(
+        self, const uint8_t* data, size_t n, SpecialMatcher then, Scratch* scratch, size_t* count
+    ) except -1 nogil:
+        """What no token was found in yet: make of it what is to be split, and look for normalized tokens."""
+        cdef size_t at = 0
+        cdef Match match
+        if self.front is not None and self.front.apply(data, n, &scratch.changed):
+            data, n = scratch.changed.items, scratch.changed.n
+            scratch.ends.text = data
+        if then is not None:
+            match.end = match.resume = 0
+            while then.next(data, n, &match):
+                if at < match.start:
+                    self._prefix(data + at, match.start - at, scratch, count)
+                _add_id(match.id, scratch, count)
                 at = match.end
-        return self._ordinary(data + at, n - at, scratch, count)
+        return self._prefix(data + at, n - at, scratch, count)
+
+    cdef int _prefix(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil:
+        if n and self.front is not None and self.front.prefix_space and data[0] != 0x20:
+            scratch.prefixed.n = 0
+            buffer_add(&scratch.prefixed, b" ", 1)
+            buffer_add(&scratch.prefixed, data, n)
+            data, n = scratch.prefixed.items, scratch.prefixed.n
+            scratch.ends.text = data
+        return self._ordinary(data, n, scratch, count)
 
     cdef int _ordinary(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil:
         cdef size_t start = 0, at = 0
         while at < n:
             scratch.ends.n = 0
             at = self.splitter.split(data, n, at, &scratch.ends)
-            encode_pieces(
-                &scratch.cache, &self.vocabulary.tables, data, n, start, scratch.ends.items, scratch.ends.n,
-                &scratch.ids,
-            )
+            if self.vocabulary.drops_bytes and self._drop(data, start, at, scratch):
+                encode_pieces(
+                    &scratch.cache, &self.vocabulary.tables, scratch.kept.items, scratch.kept.n, 0,
+                    scratch.ends.items, scratch.ends.n, &scratch.ids,
+                )
+            else:
+                encode_pieces(
+                    &scratch.cache, &self.vocabulary.tables, data, n, start, scratch.ends.items, scratch.ends.n,
+                    &scratch.ids,
+                )
             start = at
             if count != NULL:  # the same few cache lines are written again and again: it costs nothing
                 count[0] += scratch.ids.n
@@ -177,6 +246,30 @@ cdef class Pipeline:
             if at < n:
                 check_signals(&scratch.watch)
         return 0
+
+    cdef bint _drop(self, const uint8_t* data, size_t start, size_t end, Scratch* scratch) except -1 nogil:
+        """Whether bytes that are no tokens stand in the pieces, which end at `end`; if so, pieces without them."""
+        cdef const uint32_t* ids = self.vocabulary.tables.byte_ids
+        cdef size_t i, at, n_kept = 0, before
+        at = start
+        while at < end and ids[data[at]] != NONE:
+            at += 1
+        if at == end:
+            return False
+        scratch.kept.n = 0
+        at = start
+        for i in range(scratch.ends.n):
+            before = scratch.kept.n
+            end = scratch.ends.items[i] & ~GAP
+            while at < end:
+                if ids[data[at]] != NONE:
+                    buffer_add(&scratch.kept, data + at, 1)
+                at += 1
+            if scratch.kept.n > before:
+                scratch.ends.items[n_kept] = scratch.kept.n | (scratch.ends.items[i] & GAP)
+                n_kept += 1
+        scratch.ends.n = n_kept
+        return True
 
     @property
     def used_bytes(self):
@@ -189,7 +282,20 @@ cdef class Pipeline:
         return total
 
 
+cdef inline int _add_id(uint32_t token_id, Scratch* scratch, size_t* count) except -1 nogil:
+    if count != NULL:
+        count[0] += 1
+        return 0
+    ids_reserve(&scratch.ids, 1)
+    scratch.ids.items[scratch.ids.n] = token_id
+    scratch.ids.n += 1
+    return 0
+
+
 cdef void _free(Scratch* scratch) noexcept:
+    buffer_free(&scratch.changed)
+    buffer_free(&scratch.prefixed)
+    buffer_free(&scratch.kept)
     ids_free(&scratch.ids)
     ends_free(&scratch.ends)
     cache_free(&scratch.cache)

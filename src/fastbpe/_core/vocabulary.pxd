@@ -20,12 +20,13 @@ cdef struct Tables:
 
 
 cdef class Vocabulary:
+    cdef readonly bint drops_bytes  # some byte is no token
     cdef Tables tables
     cdef Py_buffer _views[4]
     cdef int _n_views
     cdef bint _ranked
     cdef str _name(self, int i)
     cdef int _take(self, int i, object source, size_t item_size, size_t* n_items) except -1
-    cdef int _check(self) except -1
+    cdef int _check(self, bint drops_bytes) except -1
     cdef int _key_bytes(self) except -1
     cdef bytes token(self, uint32_t token_id)

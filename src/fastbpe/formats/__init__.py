@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import IO
 
 from fastbpe.errors import FormatError
-from fastbpe.formats import native, tiktoken
+from fastbpe.formats import huggingface, native, tiktoken
 from fastbpe.model import Buffer, Model
 from fastbpe.patterns import PatternLike
 
-FORMATS = ("native", "tiktoken")
+FORMATS = ("native", "tiktoken", "huggingface")
 
 
 def read(
@@ -35,6 +35,10 @@ def read(
             raise FormatError(f"{where}: holds its own split pattern; load it without pattern=")
         model = native.parse(data, where)
         return model if special_tokens is None else replace(model, special_tokens=special_tokens, fingerprint="")
+    if huggingface.recognise(data):
+        if pattern is not None:
+            raise FormatError(f"{where}: holds what splits text; load it without pattern=")
+        return huggingface.parse(data, where, special_tokens=special_tokens)
     if tiktoken.recognise(data) or Path(where).suffix == ".tiktoken":
         return tiktoken.parse(data, where, pattern=pattern, special_tokens=special_tokens)
     raise FormatError(
