@@ -22,6 +22,7 @@ from pathlib import Path
 
 import regex
 import sentencepiece
+
 from gen_unicode_tables import SCRIPTS, base36
 
 PATH = Path(__file__).resolve().parents[1] / "src" / "fastbpe" / "script_table.py"

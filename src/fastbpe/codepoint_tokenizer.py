@@ -60,7 +60,7 @@ class CodePointTokenizer(Tokenizer):
             normalizing=parts.normalizing,
         )
 
-    def _make_cutter(self) -> Callable[[bytes], int] | None:
+    def _cutter(self) -> Callable[[bytes], int] | None:
         return None  # what a document begins and ends with is not what a part of it does
 
     # Decoding

@@ -47,7 +47,7 @@ def build(model: CodePointModel) -> Parts:
         byte_ids=byte_ids,
     )
     tables = build_look_ups(code_points.token_bytes, code_points.token_ends)
-    vocabulary = Vocabulary(**tables, whole_piece_first=False, code_points=code_points)
+    vocabulary = Vocabulary(**tables, whole_piece_first=False, code_points=code_points, drops_bytes=False)
     if code_points.expanded:
         code_points.expand(_Expansions(model, vocabulary, code_points, unknown, byte_ids).of(code_points.expanded))
     decoder, surface = _decoding(model, code_points, unknown, byte_ids)

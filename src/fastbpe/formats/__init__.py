@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import IO
 
 from fastbpe.errors import FormatError
-from fastbpe.formats import native, tiktoken
+from fastbpe.formats import huggingface, native, tiktoken
 from fastbpe.model import Buffer, CodePointModel, Model
 from fastbpe.patterns import PatternLike
 
-_READABLE = ".fbpe, .tiktoken, vocab.json with merges.txt, sentencepiece's and minbpe's .model"
+_READABLE = ".fbpe, .tiktoken, tokenizer.json, vocab.json with merges.txt, sentencepiece's and minbpe's .model"
 
 
 def read(
@@ -68,6 +68,10 @@ def _parse(
         if isinstance(model, CodePointModel):
             raise _holds(where, "special tokens", "special_tokens")
         return replace(model, special_tokens=special_tokens, fingerprint="")
+    if huggingface.recognise(data):
+        if pattern is not None:
+            raise FormatError(f"{where}: holds what splits text; load it without pattern=")
+        return huggingface.parse(data, where, special_tokens=special_tokens)
     if tiktoken.recognise(data) or Path(where).suffix == ".tiktoken":
         return tiktoken.parse(data, where, pattern=pattern, special_tokens=special_tokens)
     # What nobody needs who uses the formats above is imported when it is met.

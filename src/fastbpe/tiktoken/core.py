@@ -68,7 +68,9 @@ class Encoding(Methods):
         if explicit_n_vocab:
             _check_size(explicit_n_vocab, len(mergeable_ranks) + len(special_tokens), self.max_token_value)
         self._special_token_values = set(special_tokens.values())
-        self._vocabulary = Vocabulary(**build_tables(tokens), whole_piece_first=True, code_points=None)
+        self._vocabulary = Vocabulary(
+            **build_tables(tokens), whole_piece_first=True, code_points=None, drops_bytes=False
+        )
         self._splitter = make_splitter(pat_str, drop_unmatched=True)
         self._special_matchers = SpecialTokens(special_tokens, self._vocabulary, may_share=True)
         decoder = Decoder(self._vocabulary, self._special_matchers.encoded)
