@@ -92,6 +92,7 @@ class CodePointModel:
     denormalizer: None where the file has none.
     self_test_data, unknown, piece_extras: what nothing here reads, kept for writing; the last by id.
     serialized: the file; b"" where the model comes from none.
+    name, training: what a native file says besides.
     """
 
     piece_bytes: bytes
@@ -105,6 +106,8 @@ class CodePointModel:
     unknown: bytes = b""
     piece_extras: Mapping[int, bytes] = field(default_factory=dict)
     serialized: bytes = b""
+    name: str | None = None
+    training: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def n_pieces(self) -> int:

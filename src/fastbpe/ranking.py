@@ -26,7 +26,7 @@ def by_ranks(model: Model) -> Model:
             tables = build_tables(model.tokens or [])
         else:
             tables = build_look_ups(model.tables["token_bytes"], model.tables["token_ends"])
-        vocabulary = Vocabulary(**tables, whole_piece_first=True)
+        vocabulary = Vocabulary(**tables, whole_piece_first=True, code_points=None)
     except VocabularyError:  # whoever makes a tokenizer of it will say so
         return model
     if not merges_follow_ranks(vocabulary, model.merges):

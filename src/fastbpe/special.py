@@ -14,16 +14,21 @@ _KEPT_MATCHERS = 32  # sets of special tokens that callers used last
 
 
 class SpecialTokens:
-    """The special tokens of one tokenizer, name to id, checked against its vocabulary."""
+    """The special tokens of one tokenizer, name to id, checked against its vocabulary.
 
-    def __init__(self, tokens: Mapping[str, int], vocabulary: Vocabulary) -> None:
+    may_share: several may have the same id, which then means the first of them.
+    """
+
+    def __init__(self, tokens: Mapping[str, int], vocabulary: Vocabulary, *, may_share: bool = False) -> None:
         check_names(tokens)
-        _check_ids(tokens, vocabulary)
+        _check_ids(tokens, vocabulary, may_share)
         self.ids = dict(sorted(tokens.items(), key=lambda item: item[1]))
-        self.names = {token_id: name for name, token_id in self.ids.items()}
+        self.names: dict[int, str] = {}
+        for name, token_id in self.ids.items():
+            self.names.setdefault(token_id, name)
         self.set = frozenset(self.ids)
-        self.encoded = [(token_id, name.encode()) for name, token_id in self.ids.items()]
-        self.ids_of_bytes = {name: token_id for token_id, name in self.encoded}
+        self.encoded = [(token_id, name.encode()) for token_id, name in self.names.items()]
+        self.ids_of_bytes = {name.encode(): token_id for name, token_id in self.ids.items()}
         self._matchers: dict[frozenset[str], SpecialMatcher | None] = {}
 
     def choose(
@@ -78,14 +83,14 @@ def make_matcher(names: Iterable[str], ids: Mapping[str, int]) -> SpecialMatcher
     return SpecialMatcher([name.encode() for name in ordered], [ids.get(name, 0) for name in ordered])
 
 
-def _check_ids(tokens: Mapping[str, int], vocabulary: Vocabulary) -> None:
+def _check_ids(tokens: Mapping[str, int], vocabulary: Vocabulary, may_share: bool) -> None:
     taken: dict[int, str] = {}
     for name, token_id in tokens.items():
         if not isinstance(token_id, int) or isinstance(token_id, bool):
             raise SpecialTokenError(f"special token {name!r} has the id {token_id!r}: ids are integers")
         if not 0 <= token_id < MAX_IDS:
             raise SpecialTokenError(f"special token {name!r} has the id {token_id}: not in 0..{MAX_IDS - 1}")
-        if token_id in taken:
+        if token_id in taken and not may_share:
             raise SpecialTokenError(f"special tokens {taken[token_id]!r} and {name!r} have the same id {token_id}")
         taken[token_id] = name
         if vocabulary.has(token_id):

@@ -62,7 +62,7 @@ class Tokenizer(MeasuringEncoder):
             tables = build_tables(model.tokens or [], model.merge_list())
         elif "pieces" not in tables or not {"pairs", "ranked_pairs"} & tables.keys():
             tables = build_look_ups(tables["token_bytes"], tables["token_ends"], model.merge_list())
-        self._vocabulary = Vocabulary(**tables, whole_piece_first=model.whole_piece_first)
+        self._vocabulary = Vocabulary(**tables, whole_piece_first=model.whole_piece_first, code_points=None)
         self._model = replace(model, tokens=None, tables=None, pattern=self._pattern)
         self._special = SpecialTokens(model.special_tokens, self._vocabulary)
         self._splitter = make_splitter(self._pattern)
@@ -267,11 +267,15 @@ class Tokenizer(MeasuringEncoder):
             out,
             job,
             self._encode_to_array,
-            make_cutter(self._splitter),
+            self._make_cutter(),
             num_threads=num_threads,
             progress=progress,
             overwrite=overwrite,
         )
+
+    def _make_cutter(self) -> Callable[[bytes], int] | None:
+        """Where a document may be cut so that its parts give the ids of the whole; None: nowhere."""
+        return make_cutter(self._splitter)
 
     def _marker(self, argument: str, name: str | None) -> tuple[int, ...]:
         if name is None:
@@ -317,6 +321,21 @@ class Tokenizer(MeasuringEncoder):
     def decode_single_token_bytes(self, token_id: int) -> bytes:
         """The bytes of one id. Raises InvalidTokenError (a KeyError)."""
         return self._decoder.token(token_id)
+
+    def decode_tokens_bytes(self, ids: Sequence[int] | Buffer) -> list[bytes]:
+        """The bytes of each id, in order. Raises InvalidTokenError (a KeyError)."""
+        return self._decoder.tokens(ids)
+
+    def decode_with_offsets(self, ids: Sequence[int] | Buffer) -> tuple[str, list[int]]:
+        """(text, offsets): `decode`, and for each id the place in it of the first character that it has a part in.
+
+        Bytes that are not UTF-8 become U+FFFD. Raises InvalidTokenError (a KeyError).
+
+        >>> tokenizer = Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern=None)
+        >>> tokenizer.decode_with_offsets([0x61, 0xC3, 0xA9, 0x62])
+        ('aéb', [0, 1, 1, 2])
+        """
+        return self._decoder.decode_with_offsets(ids)
 
     # What it knows
 
@@ -504,4 +523,6 @@ def _check_errors(errors: str) -> None:
 
 
 def _unpickle(state: bytes) -> Tokenizer:
-    return Tokenizer(native.parse(zlib.decompress(state), "<pickle>"))
+    model = native.parse(zlib.decompress(state), "<pickle>")
+    assert isinstance(model, Model)
+    return Tokenizer(model)

@@ -70,6 +70,47 @@ cdef size_t text_cut(const Text* text, size_t start, size_t at) noexcept nogil:
     return _cut(<const uint32_t*> text.data, text.n, start, at)
 
 
+cdef size_t word_cut(const Text* text, size_t start, size_t at, bint ascii_only) noexcept nogil:
+    """As text_cut for words of a code-point vocabulary: behind a letter and before a space. ascii_only: a to z, A to Z.
+
+    No token goes on behind a word there, and what is before the cut is no part of what a rule of normalization is for.
+    """
+    cdef size_t i
+    if at >= text.n:
+        return text.n
+    i = at
+    while i > start + 1:
+        if _is_word_cut(text, i, ascii_only):
+            return i
+        i -= 1
+    i = at + 1
+    while i < text.n and not _is_word_cut(text, i, ascii_only):
+        i += 1
+    return i
+
+
+cdef inline uint32_t _unit(const Text* text, size_t i) noexcept nogil:
+    if text.unit == 1:
+        return (<const uint8_t*> text.data)[i]
+    return (<const uint16_t*> text.data)[i] if text.unit == 2 else (<const uint32_t*> text.data)[i]
+
+
+cdef inline bint _is_word_cut(const Text* text, size_t i, bint ascii_only) noexcept nogil:
+    cdef uint32_t last
+    cdef size_t n_bytes
+    if _unit(text, i) != 0x20:
+        return False
+    last = _unit(text, i - 1)
+    if ascii_only:
+        return <uint32_t> ((last | 0x20) - 0x61) < 26
+    if not text.is_utf8:
+        return _is_letter(last)
+    i -= 1
+    while (<const uint8_t*> text.data)[i] & 0xC0 == 0x80:
+        i -= 1
+    return FB_IS(fb_class_at(<const uint8_t*> text.data + i, &n_bytes), FB_LETTERS)
+
+
 cdef size_t _cut(const Unit* data, size_t n, size_t start, size_t at) noexcept nogil:
     cdef size_t i = at
     while i > start + 1:

@@ -3,6 +3,7 @@ from typing import Protocol
 
 from typing_extensions import disjoint_base
 
+from fastbpe._core.normalizing import Normalizing
 from fastbpe._core.output import Array
 from fastbpe._core.pipeline import Pipeline
 from fastbpe._core.special import SpecialMatcher
@@ -24,6 +25,7 @@ class Encoder:
         *,
         special: _ChoosesSpecial | None = None,
         cache_bytes: int = ...,
+        normalizing: Normalizing | None = None,
     ) -> None: ...
     @property
     def _pipeline(self) -> Pipeline: ...

@@ -4,6 +4,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
+from fastbpe._core.normalizing cimport Normalizing
 from fastbpe._core.jobs cimport Jobs
 from fastbpe._core.merge cimport Ids, ids_expect, ids_free
 from fastbpe._core.output cimport Array, KeptInts, collect_again, ids_array, int64_array, stop_collecting
@@ -34,13 +35,14 @@ cdef class Encoder:
 
     special: its choose(allowed, disallowed) gives two matchers; None: there are no special tokens.
     n_ids: one more than the greatest id. cache_bytes: what its piece caches may take, all threads together.
+    normalizing: in code-point mode, what is done to texts first.
     """
 
     def __init__(
         self, Vocabulary vocabulary not None, Splitter splitter not None, size_t n_ids, *, special=None,
-        size_t cache_bytes=64 << 20,
+        size_t cache_bytes=64 << 20, Normalizing normalizing=None,
     ):
-        self._pipeline = Pipeline(vocabulary, splitter, cache_bytes)
+        self._pipeline = Pipeline(vocabulary, splitter, cache_bytes, normalizing)
         self._ints = KeptInts(n_ids)
         self._special = special
 

@@ -13,6 +13,7 @@ from libc.string cimport memcpy, memmove
 from fastbpe._core.bits cimport highest_bit, lowest_bit
 from fastbpe._core.linked cimport merge_linked
 from fastbpe._core.memory cimport use_huge_pages
+from fastbpe._core.spelling cimport begin_characters, is_ascii, leftmost, spell
 from fastbpe._core.tables cimport NO_KEY, NONE, Pair, find_pair, find_piece, pair_key
 from fastbpe._core.vocabulary cimport Tables, Vocabulary
 
@@ -80,7 +81,7 @@ cdef int merge_piece(
     if n_bytes <= SHORT and limit == NONE and tables.byte_keys != NULL:
         out.n += _merge_ranked(tables, piece, n_bytes, out.items + out.n)
         return 0
-    if n_bytes <= SHORT:
+    if n_bytes <= SHORT and tables.characters == NULL:
         out.n += _merge_short(tables, piece, n_bytes, limit, out.items + out.n)
         return 0
     return merge_linked(tables, piece, n_bytes, limit, out)
@@ -93,16 +94,23 @@ cdef size_t _merge_ranked(const Tables* tables, const uint8_t* piece, size_t n, 
     cdef int32_t best
     cdef size_t i, at, right, n_keys = n + LANES - n % LANES, n_out = 0
     cdef uint64_t left_of = 0, alive = ~<uint64_t> 0 >> (SHORT - n) if n else 0
-    for i in range(n):
-        ids[i] = tables.byte_ids[piece[i]]
-    for i in range(n_keys):
-        keys[i] = tables.byte_keys[piece[i] << 8 | piece[i + 1]] | <int32_t> i if i + 1 < n else NO_KEY
+    if tables.characters != NULL and not is_ascii(piece, n):
+        for i in range(n_keys):
+            keys[i] = NO_KEY
+        alive = begin_characters(tables, piece, n, ids, keys)
+    else:
+        for i in range(n):
+            ids[i] = tables.byte_ids[piece[i]]
+        for i in range(n_keys):
+            keys[i] = tables.byte_keys[piece[i] << 8 | piece[i + 1]] | <int32_t> i if i + 1 < n else NO_KEY
     while True:
         best = NO_KEY
         for i in range(n_keys):
             best = min(best, keys[i])
         if best == NO_KEY:
             break
+        if best >= tables.tied_key:
+            best = leftmost(tables, keys, n, best)
         at = best & (SHORT - 1)
         ids[at] = best >> 6
         right = lowest_bit(alive & (~<uint64_t> 1 << at))
@@ -116,9 +124,13 @@ cdef size_t _merge_ranked(const Tables* tables, const uint8_t* piece, size_t n, 
             i = highest_bit(left_of)
             keys[i] = pair_key(&tables.pairs, ids[i], ids[at]) | <int32_t> i
     while alive:
-        out[n_out] = ids[lowest_bit(alive)]
-        n_out += 1
+        at = lowest_bit(alive)
         alive &= alive - 1
+        if tables.characters != NULL:
+            n_out += spell(tables, ids[at], piece + at, (lowest_bit(alive) if alive else n) - at, out + n_out)
+        else:
+            out[n_out] = ids[at]
+            n_out += 1
     return n_out
 
 
@@ -169,7 +181,7 @@ def recover_merges(Vocabulary vocabulary not None):
     exactly two tokens (it can only be met as a whole piece) is left out.
     """
     cdef const Tables* tables = &vocabulary.tables
-    cdef uint32_t i, start = 0, length
+    cdef uint32_t i, start = 0, length, limit
     cdef Ids ids
     cdef dict out = {}
     ids.items = NULL
@@ -179,7 +191,8 @@ def recover_merges(Vocabulary vocabulary not None):
             length = tables.token_ends[i] - start
             if length > 1:
                 ids.n = 0
-                merge_piece(tables, tables.token_bytes + start, length, i, &ids)
+                limit = i if tables.characters == NULL else tables.characters.ties[i]
+                merge_piece(tables, tables.token_bytes + start, length, limit, &ids)
                 if ids.n == 2:
                     out[i] = (ids.items[0], ids.items[1])
             start = tables.token_ends[i]

@@ -2,16 +2,21 @@ from typing import final
 
 from typing_extensions import Self
 
+from fastbpe._core.normalizing import Normalizing
 from fastbpe._core.splitter import Splitter
 from fastbpe._core.vocabulary import Vocabulary
 
 @final
 class Pipeline:
-    def __new__(cls, vocabulary: Vocabulary, splitter: Splitter, cache_bytes: int) -> Self: ...
+    def __new__(
+        cls, vocabulary: Vocabulary, splitter: Splitter, cache_bytes: int, normalizing: Normalizing | None = None
+    ) -> Self: ...
     @property
     def vocabulary(self) -> Vocabulary: ...
     @property
     def splitter(self) -> Splitter: ...
+    @property
+    def normalizing(self) -> Normalizing | None: ...
     @property
     def cache_bytes(self) -> int: ...
     @property

@@ -3,13 +3,17 @@
 cimport cython
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy, memset
 
 from fastbpe._core.cache cimport cache_bytes, cache_free, cache_limit, cache_start, encode_pieces
-from fastbpe._core.cuts cimport text_cut
+from fastbpe._core.cuts cimport text_cut, word_cut
+from fastbpe._core.normalizing cimport Normalizing
 from fastbpe._core.memory cimport use_huge_pages
 from fastbpe._core.merge cimport Ids, ids_free, ids_reserve
+from fastbpe._core.normalizer cimport Normalized, normalized_free, normalized_room
 from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.splitter cimport Splitter, ends_free
+from fastbpe._core.tables cimport NONE
 from fastbpe._core.text cimport Text, text_room, text_utf8
 from fastbpe._core.vocabulary cimport Vocabulary
 from fastbpe._core.watch cimport check_signals
@@ -31,12 +35,16 @@ cdef enum:
 cdef class Pipeline:
     """Encodes with one vocabulary and one splitter. Any number of threads, each with a scratch of its own.
 
-    cache_bytes: what the piece caches of all threads together may take.
+    cache_bytes: what the piece caches of all threads together may take. normalizing: in code-point mode, what is done to
+    texts first.
     """
 
-    def __cinit__(self, Vocabulary vocabulary not None, Splitter splitter not None, size_t cache_bytes):
+    def __cinit__(
+        self, Vocabulary vocabulary not None, Splitter splitter not None, size_t cache_bytes, Normalizing normalizing=None
+    ):
         self.vocabulary = vocabulary
         self.splitter = splitter
+        self.normalizing = normalizing
         self.cache_bytes = cache_bytes
         self._seed = <uint64_t> int.from_bytes(os.urandom(8), "little")
 
@@ -65,6 +73,7 @@ cdef class Pipeline:
         scratch.ids.n = scratch.ends.n = 0
         scratch.watch.checked = 0
         scratch.watch.abandoned = NULL
+        scratch.keeps_runs = False
         return scratch
 
     cdef void give(self, Scratch* scratch) noexcept:
@@ -77,6 +86,9 @@ cdef class Pipeline:
             ids_free(&scratch.ids)
         if scratch.ends.capacity > SPARE_ENDS:
             ends_free(&scratch.ends)
+        if scratch.normalized.room > SPARE_BYTES:
+            normalized_free(&scratch.normalized)
+            memset(&scratch.normalized, 0, sizeof(Normalized))
         if scratch.utf8_capacity > SPARE_BYTES:
             free(scratch.utf8)
             scratch.utf8 = NULL
@@ -111,9 +123,15 @@ cdef class Pipeline:
         """Whether a text cut by text_cut gives the same ids."""
         return (
             self.splitter.cuttable
-            and (allowed is None or allowed.cuttable)
+            and (allowed is None or allowed.cuttable and not (self.normalizing is not None and allowed.ends_in_letter))
             and (disallowed is None or disallowed.cuttable)
         )
+
+    cdef size_t cut(self, const Text* text, size_t start, size_t at) noexcept nogil:
+        """Where to cut a text near `at`, behind start: the last such place up to it, or else the next, or the end."""
+        if self.normalizing is None:
+            return text_cut(text, start, at)
+        return word_cut(text, start, at, self.normalizing.ascii_only)
 
     cdef int encode(
         self, const Text* text, size_t start, size_t end, SpecialMatcher allowed, SpecialMatcher disallowed,
@@ -125,7 +143,7 @@ cdef class Pipeline:
         while start < end:
             cut = end
             if may_cut and end - start > STRETCH:
-                cut = min(text_cut(text, start, start + STRETCH), end)
+                cut = min(self.cut(text, start, start + STRETCH), end)
             self._stretch(text, start, cut, allowed, disallowed, scratch, count)
             start = cut
             if start < end:
@@ -151,26 +169,89 @@ cdef class Pipeline:
                 raise SpecialTokenError.disallowed(disallowed.tokens[match.index].decode())
         if allowed is not None:
             while allowed.find(data, n, at, &match):
+                self._between(data + at, match.start - at, at > 0 or start == 0, True, scratch, count)
+                self._add(match.id, scratch, count)
+                at = match.end
+        return self._between(data + at, n - at, at > 0 or start == 0, end == text.n, scratch, count)
+
+    cdef int _between(
+        self, const uint8_t* data, size_t n, bint is_first, bint is_last, Scratch* scratch, size_t* count
+    ) except -1 nogil:
+        """Text between special tokens, or a part of it: whether it begins and whether it ends there."""
+        if self.normalizing is None:
+            return self._ordinary(data, n, scratch, count)
+        if is_first:
+            scratch.after_fused = False
+        if n == 0:
+            return 0
+        if self.normalizing.normalizer is not None:
+            return self._normalized(data, n, is_first, is_last, scratch, count)
+        if is_first and self.normalizing.dummy_prefix:
+            scratch.normalized.n = 0
+            if normalized_room(&scratch.normalized, n + 1) != 0:
+                _no_memory(n)
+            scratch.normalized.data[0] = 0x20
+            memcpy(scratch.normalized.data + 1, data, n)
+            data = scratch.normalized.data
+            n += 1
+        return self._symbols(data, n, scratch, count)
+
+    cdef int _normalized(
+        self, const uint8_t* data, size_t n, bint is_first, bint is_last, Scratch* scratch, size_t* count
+    ) except -1 nogil:
+        cdef Normalized* out = &scratch.normalized
+        cdef int failed
+        if is_first:
+            failed = self.normalizing.normalizer.begin(data, n, out)
+            if failed == 0 and out.at == n:
+                return 0  # nothing but spaces that are left out
+        else:
+            failed = self.normalizing.normalizer.go_on(out)
+        if failed != 0 or self.normalizing.normalizer.advance(data, n, n, out) != 0:
+            _no_memory(n)
+        if is_last and self.normalizing.normalizer.finish(out) != 0:
+            _no_memory(n)
+        return self._symbols(out.data, out.n, scratch, count)
+
+    cdef int encode_normalized(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:
+        """In code-point mode: append the ids of a normalized text, one for each unknown character of several."""
+        scratch.keeps_runs = True
+        return self._symbols(data, n, scratch, NULL)
+
+    cdef int _symbols(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil:
+        """Normalized text: cut at user-defined symbols."""
+        cdef size_t at = 0
+        cdef Match match
+        if self.normalizing.symbols is not None:
+            while self.normalizing.symbols.find(data, n, at, &match):
                 self._ordinary(data + at, match.start - at, scratch, count)
-                if count != NULL:
-                    count[0] += 1
-                else:
-                    ids_reserve(&scratch.ids, 1)
-                    scratch.ids.items[scratch.ids.n] = match.id
-                    scratch.ids.n += 1
+                self._add(match.id, scratch, count)
+                scratch.after_fused = False
                 at = match.end
         return self._ordinary(data + at, n - at, scratch, count)
 
+    cdef int _add(self, uint32_t token, Scratch* scratch, size_t* count) except -1 nogil:
+        if count != NULL:
+            count[0] += 1
+            return 0
+        ids_reserve(&scratch.ids, 1)
+        scratch.ids.items[scratch.ids.n] = token
+        scratch.ids.n += 1
+        return 0
+
     cdef int _ordinary(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil:
-        cdef size_t start = 0, at = 0
+        cdef size_t start = 0, at = 0, before
         while at < n:
             scratch.ends.n = 0
+            before = scratch.ids.n
             at = self.splitter.split(data, n, at, &scratch.ends)
             encode_pieces(
                 &scratch.cache, &self.vocabulary.tables, data, n, start, scratch.ends.items, scratch.ends.n,
                 &scratch.ids,
             )
             start = at
+            if self.normalizing is not None and self.normalizing.fused != NONE and not scratch.keeps_runs:
+                _fuse(scratch, before, self.normalizing.fused)
             if count != NULL:  # the same few cache lines are written again and again: it costs nothing
                 count[0] += scratch.ids.n
                 scratch.ids.n = 0
@@ -189,7 +270,27 @@ cdef class Pipeline:
         return total
 
 
+cdef void _fuse(Scratch* scratch, size_t start, uint32_t fused) noexcept nogil:
+    """Leave out ids that follow their like, from a place on."""
+    cdef uint32_t* ids = scratch.ids.items
+    cdef size_t i, n = start
+    cdef bint is_fused, after = scratch.after_fused
+    for i in range(start, scratch.ids.n):
+        is_fused = ids[i] == fused
+        ids[n] = ids[i]
+        n += not (is_fused and after)
+        after = is_fused
+    scratch.after_fused = after
+    scratch.ids.n = n
+
+
+cdef int _no_memory(size_t n) except -1 nogil:
+    with gil:
+        raise MemoryError(f"no memory to normalise {n} bytes of text")
+
+
 cdef void _free(Scratch* scratch) noexcept:
+    normalized_free(&scratch.normalized)
     ids_free(&scratch.ids)
     ends_free(&scratch.ends)
     cache_free(&scratch.cache)

@@ -20,6 +20,7 @@ cdef class SpecialMatcher:
     cdef uint32_t* _ids
     cdef readonly list tokens
     cdef readonly bint cuttable  # text_cut cuts none of them
+    cdef readonly bint ends_in_letter  # one of them ends in what may be a letter
     cdef uint32_t _child(self, uint32_t node, uint8_t byte) noexcept nogil
     cdef int _add(self, bytes token, uint32_t index) except -1
     cdef bint find(self, const uint8_t* data, size_t n, size_t at, Match* match) noexcept nogil

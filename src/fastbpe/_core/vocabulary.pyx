@@ -12,6 +12,7 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memset
 
+from fastbpe._core.codepoints cimport CodePoints
 from fastbpe._core.tables cimport (
     NO_KEY, NO_PAIR, NONE, RANKED_BITS, RANKED_MASK, Pair, PairSlot, PieceSlot, find_pair, find_piece,
     hash_bytes, pair_key, ranked_slot, table_bits, wide_slot,
@@ -47,7 +48,8 @@ cdef class Vocabulary:
     """Tokens, whole pieces and pairs, over four buffers (see `build_tables`)."""
 
     def __cinit__(
-        self, *, token_bytes, token_ends, pieces, pairs=None, ranked_pairs=None, bint whole_piece_first=True
+        self, *, token_bytes, token_ends, pieces, pairs=None, ranked_pairs=None, bint whole_piece_first=True,
+        CodePoints code_points=None,
     ):
         cdef size_t n_bytes, n_ids, n_pieces, n_pairs
         self._ranked = ranked_pairs is not None
@@ -76,6 +78,12 @@ cdef class Vocabulary:
             self.tables.pairs.wide = <const PairSlot*> self._views[3].buf
         self.tables.pairs.shift = 64 - (<object> n_pairs).bit_length() + 1
         self.tables.whole_piece_first = whole_piece_first
+        self.tables.tied_key = NO_KEY
+        if code_points is not None:
+            self._code_points = code_points
+            self.tables.characters = &code_points.characters
+            if code_points.characters.tied_from != NONE:
+                self.tables.tied_key = <int32_t> (code_points.characters.tied_from << 6)
         self._check()
         if self._ranked:
             self._key_bytes()
@@ -118,6 +126,8 @@ cdef class Vocabulary:
         for i in range(256):
             byte = <uint8_t> i
             t.byte_ids[i] = find_piece(t.pieces, t.piece_mask, t.token_bytes, t.token_ends, &byte, 1)
+            if t.byte_ids[i] == NONE and t.characters != NULL:
+                t.byte_ids[i] = t.n_ids  # a character that no token has; of the others only their bytes are known
             if t.byte_ids[i] == NONE:
                 raise VocabularyError(
                     f"no token is the single byte 0x{i:02x}: a byte-level vocabulary must have all 256"

@@ -63,7 +63,11 @@ def _parse(
     if bytes(data[: len(native.MAGIC)]) == native.MAGIC:
         _check_no_pattern(pattern, where)
         model = native.parse(data, where)
-        return model if special_tokens is None else replace(model, special_tokens=special_tokens, fingerprint="")
+        if special_tokens is None:
+            return model
+        if isinstance(model, CodePointModel):
+            raise _holds(where, "special tokens", "special_tokens")
+        return replace(model, special_tokens=special_tokens, fingerprint="")
     if tiktoken.recognise(data) or Path(where).suffix == ".tiktoken":
         return tiktoken.parse(data, where, pattern=pattern, special_tokens=special_tokens)
     # What nobody needs who uses the formats above is imported when it is met.
@@ -72,8 +76,10 @@ def _parse(
     if minbpe.recognise(data):
         _check_no_pattern(pattern, where)
         return minbpe.parse(data, where, special_tokens=special_tokens)
-    if sentencepiece.recognise(data):
+    if sentencepiece.recognise(data) or Path(where).suffix == ".model":
         _check_no_pattern(pattern, where)
+        if special_tokens is not None:
+            raise _holds(where, "special tokens", "special_tokens")
         return sentencepiece.parse(data, where)
     is_vocab = gpt2.recognise_vocab(data)
     if is_vocab or gpt2.recognise_merges(data):
@@ -93,7 +99,11 @@ def _parse(
 
 def _check_no_pattern(pattern: PatternLike, where: str) -> None:
     if pattern is not None:
-        raise FormatError(f"{where}: holds its own split pattern; load it without pattern=")
+        raise _holds(where, "split pattern", "pattern")
+
+
+def _holds(where: str, what: str, argument: str) -> FormatError:
+    return FormatError(f"{where}: holds its own {what}; load it without {argument}=")
 
 
 def _frozen(source: Buffer) -> Buffer:
