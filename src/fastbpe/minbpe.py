@@ -70,7 +70,7 @@ class _Engine:
         self, tokens: list[bytes], merges: Mapping[Pair, int], pattern: str, special_tokens: Mapping[str, int]
     ) -> None:
         triples = sorted(((left, right, merged) for (left, right), merged in merges.items()), key=itemgetter(2))
-        vocabulary = Vocabulary(**build_tables(tokens, triples), whole_piece_first=False)
+        vocabulary = Vocabulary(**build_tables(tokens, triples), whole_piece_first=False, code_points=None)
         special = SpecialTokens(special_tokens, vocabulary, may_share=True)
         decoder = Decoder(vocabulary, special.encoded)
         splitter = _splitter(pattern)
