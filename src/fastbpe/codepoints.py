@@ -199,17 +199,23 @@ class _Expansions:
         return text.replace(b" ", MARK) if self._marks_spaces else text
 
     def _halves(self, text: bytes) -> list[bytes] | None:
-        """The last two symbols that merging this text alone comes to; None for one character."""
+        """The last two symbols that merging this text alone comes to; None for one character, or if it ends before.
+
+        What merging the text alone does not come to, no text around it does.
+        """
         symbols = [c.encode() for c in text.decode()]
         find, priority = self._vocabulary.find, self._priority
         while len(symbols) > 2:
-            _, at = min(
+            pairs = [
                 (priority(pair[0]), i)
                 for i in range(len(symbols) - 1)
                 if (left := find(symbols[i])) is not None
                 and (right := find(symbols[i + 1])) is not None
                 and (pair := self._vocabulary.pair(left, right)) is not None
-            )
+            ]
+            if not pairs:
+                return None
+            _, at = min(pairs)
             symbols[at : at + 2] = [symbols[at] + symbols[at + 1]]
         return symbols if len(symbols) == 2 else None
 
