@@ -144,6 +144,8 @@ def _decoding(
     whole = {unknown} if PieceType.UNKNOWN in model.types else set()
     if byte_ids:
         whole.add(byte_ids[0x20])
+    if b" " in model.piece_bytes:  # spaces of their own, which stand for no U+2581
+        whole.update(i for i, piece in enumerate(model.pieces) if piece[:1] == b" ")
     silent = ids_of(model, PieceType.CONTROL)
     if not model.trainer["unk_surface"]:
         silent += ids_of(model, PieceType.UNKNOWN)
@@ -199,7 +201,7 @@ class _Expansions:
         return text.replace(b" ", MARK) if self._marks_spaces else text
 
     def _halves(self, text: bytes) -> list[bytes] | None:
-        """The last two symbols that merging this text alone comes to; None for one character, or if it ends before.
+        """The last two symbols that merging this text alone comes to; None for a character, or if it ends before.
 
         What merging the text alone does not come to, no text around it does.
         """
