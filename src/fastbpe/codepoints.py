@@ -144,6 +144,8 @@ def _decoding(
     whole = {unknown} if PieceType.UNKNOWN in model.types else set()
     if byte_ids:
         whole.add(byte_ids[0x20])
+    if b" " in model.piece_bytes:  # spaces of their own, which stand for no U+2581
+        whole.update(i for i, piece in enumerate(model.pieces) if piece[:1] == b" ")
     silent = ids_of(model, PieceType.CONTROL)
     if not model.trainer["unk_surface"]:
         silent += ids_of(model, PieceType.UNKNOWN)
@@ -199,17 +201,23 @@ class _Expansions:
         return text.replace(b" ", MARK) if self._marks_spaces else text
 
     def _halves(self, text: bytes) -> list[bytes] | None:
-        """The last two symbols that merging this text alone comes to; None for one character."""
+        """The last two symbols that merging this text alone comes to; None for a character, or if it ends before.
+
+        What merging the text alone does not come to, no text around it does.
+        """
         symbols = [c.encode() for c in text.decode()]
         find, priority = self._vocabulary.find, self._priority
         while len(symbols) > 2:
-            _, at = min(
+            pairs = [
                 (priority(pair[0]), i)
                 for i in range(len(symbols) - 1)
                 if (left := find(symbols[i])) is not None
                 and (right := find(symbols[i + 1])) is not None
                 and (pair := self._vocabulary.pair(left, right)) is not None
-            )
+            ]
+            if not pairs:
+                return None
+            _, at = min(pairs)
             symbols[at : at + 2] = [symbols[at] + symbols[at + 1]]
         return symbols if len(symbols) == 2 else None
 
