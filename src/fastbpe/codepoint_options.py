@@ -315,8 +315,8 @@ def _meta_pieces(trainer: Spec) -> Metas:
             continue
         if i >= trainer["vocab_size"] or i in metas or (kind != "unk" and name == unknown):
             raise SpecError(
-                f"{kind}_id={i}, {kind}_piece={name!r}: the id is beyond vocab_size={trainer['vocab_size']}, or id "
-                "or name are those of another piece",
+                f"{kind}_id={i}, {kind}_piece={name!r}: the id is beyond vocab_size={trainer['vocab_size']}, or "
+                "id or name are those of another piece",
                 f"[insert_id(trainer_spec_.{kind}_id(), trainer_spec_.{kind}_piece())] ",
             )
         metas[i] = name, PieceType.UNKNOWN if kind == "unk" else PieceType.CONTROL
