@@ -60,19 +60,20 @@ class CodePointOptions:
         """
         trainer: dict[str, Any] = {}
         rules: dict[str, Any] = {}
-        denormalizer = None
+        denormalizing: dict[str, Any] = {}
         for given, value in options.items():
             name = "name" if given == "normalization_rule_name" else given
             if name == "denormalization_rule_tsv":
                 path = _parsed(given, specs.NORMALIZER["normalization_rule_tsv"], value)
-                denormalizer = _rules_of_file(path, {}) if path else None
+                denormalizing = _rules_of_file(path, {}) if path else {}
             elif name in specs.TRAINER:
                 trainer[name] = _parsed(name, specs.TRAINER[name], value)
             elif name in specs.NORMALIZER and name != "precompiled_charsmap":
                 if normalizer is not None:
                     raise SpecError(
                         f"{given}={value!r}: a normalizer is given, which says that itself; leave one of them out",
-                        f"Cannot specify both _serialized_normalizer_spec and normalizer-specific argument: {given}",
+                        "Cannot specify both _serialized_normalizer_spec and normalizer-specific argument: "
+                        + given,
                         "INVALID_ARGUMENT",
                     )
                 rules[name] = _parsed(given, specs.NORMALIZER[name], value)
@@ -85,16 +86,20 @@ class CodePointOptions:
         trainer = {"model_type": "bpe"} | {name: value for name, value in trainer.items() if value != []}
         spec = specs.make(specs.TRAINER, trainer)
         _check(spec)
-        if denormalizer is not None:
-            flags = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
-            denormalizer = specs.make(specs.NORMALIZER, denormalizer | dict.fromkeys(flags, False))
+        flags = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
+        denormalizer = specs.make(specs.NORMALIZER, denormalizing | dict.fromkeys(flags, False))
         normalizer = _normalizer(rules) if normalizer is None else _completed(normalizer)
         if not normalizer["escape_whitespaces"]:
             raise SpecError(
                 "escape_whitespaces=False: pieces are learned from text in which spaces are marks; leave it out",
                 "[normalizer_spec_.escape_whitespaces()] ",
             )
-        return cls(trainer=spec, normalizer=normalizer, denormalizer=denormalizer, metas=_meta_pieces(spec))
+        return cls(
+            trainer=spec,
+            normalizer=normalizer,
+            denormalizer=denormalizer if denormalizing else None,
+            metas=_meta_pieces(spec),
+        )
 
 
 def _parsed(name: str, option: Option, value: Any) -> Any:
@@ -110,8 +115,8 @@ def _parsed(name: str, option: Option, value: Any) -> Any:
         if kind == "float" and isinstance(value, (int, float)) and not isinstance(value, bool):
             return _float32(value)
         if kind == "strings" and isinstance(value, (list, tuple)):
-            return [_from_text("string", item) for item in value]
-    except (ValueError, TypeError):
+            return [_name(item) for item in value]
+    except ValueError:
         pass
     expected = {"strings": "a list of names", "string": "text", "bool": "True or False", "float": "a number"}
     if kind == "model_type":
@@ -151,6 +156,13 @@ def _from_text(kind: str, text: str) -> Any:
     if not re.fullmatch(r"[+-]?[0-9]+", text):
         raise ValueError
     return _in_range(kind, int(text))
+
+
+def _name(item: object) -> str:
+    if not isinstance(item, str):
+        raise ValueError
+    item.encode()
+    return item
 
 
 def _fields(text: str) -> list[str]:
@@ -303,8 +315,8 @@ def _meta_pieces(trainer: Spec) -> Metas:
             continue
         if i >= trainer["vocab_size"] or i in metas or (kind != "unk" and name == unknown):
             raise SpecError(
-                f"{kind}_id={i}, {kind}_piece={name!r}: the id is beyond vocab_size={trainer['vocab_size']}, or id or "
-                "name are those of another piece",
+                f"{kind}_id={i}, {kind}_piece={name!r}: the id is beyond vocab_size={trainer['vocab_size']}, or "
+                "id or name are those of another piece",
                 f"[insert_id(trainer_spec_.{kind}_id(), trainer_spec_.{kind}_piece())] ",
             )
         metas[i] = name, PieceType.UNKNOWN if kind == "unk" else PieceType.CONTROL

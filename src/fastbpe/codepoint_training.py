@@ -166,8 +166,8 @@ def learn_model(
     vocab_size = n_single if only_characters else options.trainer["vocab_size"]
     if n_single > vocab_size:
         raise SpecError(
-            f"vocab_size={vocab_size} is too small: {len(options.metas)} symbols and {len(alphabet)} characters need "
-            f"{n_single}; or lower character_coverage",
+            f"vocab_size={vocab_size} is too small: {len(options.metas)} symbols and {len(alphabet)} characters "
+            f"need {n_single}; or lower character_coverage",
             f"Vocabulary size is smaller than required_chars. {vocab_size} vs {n_single}. Increase vocab_size or "
             "decrease character_coverage with --character_coverage option.",
         )
@@ -281,9 +281,10 @@ def _model(learned: list[str], options: CodePointOptions, vocab_size: int, *, is
             types.append(PieceType.NORMAL)
             rank += 1
         else:
+            _check_distinct(pieces)
             beyond = min(meta for meta in options.metas if meta > i)
             raise SpecError(
-                f"{options.metas[beyond][0]!r} is to have the id {beyond}, but there are pieces for {n_ids} ids only",
+                f"{options.metas[beyond][0]!r} is to have the id {beyond}, but there are only {n_ids} pieces",
                 "[(model_proto->pieces_size() - 1) == (it->first)] ",
             )
     _check_distinct(pieces)

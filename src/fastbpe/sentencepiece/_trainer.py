@@ -41,8 +41,8 @@ class SentencePieceTrainer:
         r"""Train a model of type BPE; write `.model` and `.vocab` files, or hand the model to a writer.
 
         Args:
-            arg: all options in one string, "--input=botchan.txt --model_prefix=m --vocab_size=1000"; then no others
-                are looked at, and True is returned.
+            arg: all options in one string, "--input=botchan.txt --model_prefix=m --model_type=bpe"; then no
+                others are looked at, and True is returned.
             logstream: where to write what happened to the text: lines and characters that were left out.
             **kwargs: options by name; lists where there may be several values. And
 
@@ -95,7 +95,7 @@ def _train(
         raise SpecError("minloglevel is no integer", "[absl::SimpleAtoi(value, &v)] ")
     if iterator is not None and not isinstance(iterator, Iterator):
         raise TypeError(
-            f"Object of type '{type(iterator).__name__}' is not an instance of 'iterator': give iter(sentences)"
+            f"give iter(sentences): Object of type '{type(iterator).__name__}' is not an instance of 'iterator'"
         )
     used = {name: value for name, value in options.items() if name not in (*_DEPRECATED, "minloglevel")}
     checked = CodePointOptions.of({"model_type": "unigram"} | used, normalizer)
@@ -127,7 +127,7 @@ def _train(
 
 
 def _flags(text: str) -> dict[str, str]:
-    """The options of a string: words between single spaces, each --name=value or --name; the first of a name holds."""
+    """The options of a string: words between single spaces, --name=value or --name; the first of a name holds."""
     flags: dict[str, str] = {}
     for word in text.split(" ") if text else []:
         name, _, value = word.removeprefix("--").partition("=")
@@ -224,6 +224,7 @@ def _as_sentencepiece_raises() -> Iterator[None]:
 
 def _told(report: CodePointReport) -> list[str]:
     return [
-        f"{report.n_sentences:,} sentences, {report.n_distinct_words:,} distinct words, {report.n_merges:,} merges",
+        f"{report.n_sentences:,} sentences, {report.n_distinct_words:,} distinct words, "
+        f"{report.n_merges:,} merges",
         *report.notes(),
     ]
