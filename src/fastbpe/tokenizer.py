@@ -19,7 +19,7 @@ from fastbpe._core.vocabulary import MAX_IDS, Vocabulary, build_look_ups, build_
 from fastbpe.errors import FormatError, InvalidTokenError, SpecialTokenError, VocabularyError
 from fastbpe.extras import require_numpy
 from fastbpe.files import FilesSummary, Job, encode_files
-from fastbpe.formats import native, tiktoken
+from fastbpe.formats import huggingface_dump, native, tiktoken
 from fastbpe.model import AddedToken, Buffer, Model, pack_merges
 from fastbpe.patterns import Pattern, PatternLike, shown_pattern
 from fastbpe.sinks import choose_dtype
@@ -479,7 +479,10 @@ class Tokenizer(Encoder):
         self.export(path, format="native")
 
     def export(self, path: str | os.PathLike[str], *, format: str) -> None:
-        """Write the vocabulary in a format: "native", or "tiktoken" (neither pattern nor special tokens).
+        """Write the vocabulary in a format.
+
+        "native" holds all; "tiktoken" neither pattern nor special tokens; "huggingface" is a tokenizer.json, with
+        which tokenizers gives the same ids (to all text that `allowed_special="all"` encodes).
 
         Raises:
             FormatError: the format cannot hold this vocabulary; the message names what would be lost.
@@ -487,7 +490,12 @@ class Tokenizer(Encoder):
         if format == "native":
             data = native.dump(self._full_model())
         elif format == "tiktoken":
-            data = tiktoken.dump(self._vocabulary.tokens(), self._model.merges_rule)
+            assembly.check_plain(self._model, "a .tiktoken file")
+            ranked = assembly.merges_by_rank(self._vocabulary, self._model)
+            data = tiktoken.dump(self._vocabulary.tokens(), "ranks" if ranked else "merges")
+        elif format == "huggingface":
+            steps = assembly.described_splitting(self._model)
+            data = huggingface_dump.dump(self._full_model(), self._vocabulary.tokens(), self.merges, steps)
         else:
             raise FormatError(f"format={format!r}: choose one of {', '.join(map(repr, formats.FORMATS))}")
         formats.write(path, data)
