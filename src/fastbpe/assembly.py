@@ -91,9 +91,8 @@ def merges_by_rank(vocabulary: Vocabulary, model: Model) -> bool:
     if model.merges_rule == "ranks":
         return True
     tables = vocabulary.sections()
-    ranked = Vocabulary(
-        **build_look_ups(tables["token_bytes"], tables["token_ends"]), drops_bytes=model.drops_bytes
-    )
+    look_ups = build_look_ups(tables["token_bytes"], tables["token_ends"])
+    ranked = Vocabulary(**look_ups, whole_piece_first=True, drops_bytes=model.drops_bytes)
     listed = model.merge_list() or []
     recovered = recover_merges(ranked)
     in_order = all(before[2] < behind[2] for before, behind in pairwise(listed))

@@ -59,8 +59,8 @@ def _vocabulary(tokens: Sequence[bytes]) -> dict[str, int]:
     for token_id, token in enumerate(tokens):
         if token and vocabulary.setdefault(show(token), token_id) != token_id:
             raise FormatError(
-                f"tokens {vocabulary[show(token)]} and {token_id} are both {token!r}; a tokenizer.json can hold it "
-                "once only: export it as native"
+                f"tokens {vocabulary[show(token)]} and {token_id} are both {token!r}; a tokenizer.json can hold "
+                "it once only: export it as native"
             )
     return vocabulary
 
@@ -76,7 +76,7 @@ def _added_tokens(model: Model) -> list[AddedToken]:
 
 
 def _number(vocabulary: dict[str, int], added: Sequence[AddedToken], empty_token: int | None) -> None:
-    """Put added tokens into the vocabulary where tokenizers would not give them their ids else, and check the rest.
+    """Put added tokens into the vocabulary where tokenizers would not give them their ids else; check the rest.
 
     It numbers those that the vocabulary does not have from its size on.
     """
