@@ -109,7 +109,7 @@ def read_added_tokens(top: Part, vocabulary: Mapping[str, int], n_tokens: int) -
         greatest = max(greatest, token_id)
         flags = {key: part.get(key, bool) for key in ("special", "normalized", "lstrip", "rstrip", "single_word")}
         tokens[content] = AddedToken(content=content, id=token_id, **flags)
-    return list(tokens.values())
+    return sorted(tokens.values(), key=lambda token: token.id)
 
 
 def lay_out(
