@@ -6,7 +6,6 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +20,7 @@ from fastbpe.codepoints import EACH_BYTE, MARK, build, make_normalizer
 from fastbpe.errors import FormatError, SpecialTokenError
 from fastbpe.formats import native, sentencepiece
 from fastbpe.measuring import inside
-from fastbpe.model import Buffer, CodePointModel, PieceType, pack_pieces
+from fastbpe.model import Buffer, CodePointModel
 from fastbpe.special import SpecialTokens
 from fastbpe.streaming import CodePointStreamDecoder, StreamDecoder
 from fastbpe.tokenizer import CACHE_BYTES, Special, Tokenizer
@@ -267,15 +266,7 @@ class CodePointTokenizer(Tokenizer):
         for _, name in added:
             if name.encode() in self._ids:
                 raise SpecialTokenError.is_ordinary(name, self._ids[name.encode()])
-        piece_bytes, piece_ends = pack_pieces([*model.pieces, *(name.encode() for _, name in added)])
-        extended = replace(
-            model,
-            piece_bytes=piece_bytes,
-            piece_ends=piece_ends,
-            scores=model.scores + bytes(4 * len(added)),
-            types=model.types + bytes([PieceType.CONTROL]) * len(added),
-            serialized=b"",
-        )
+        extended = sentencepiece.with_control_symbols(model, special_tokens, "special_tokens")
         return type(self)(extended, cache_bytes=self._cache_bytes)
 
     def export(self, path: str | os.PathLike[str], *, format: str) -> None:

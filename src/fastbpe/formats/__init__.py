@@ -47,7 +47,14 @@ def _read_folder(
         )
     known = {name: token_id for name, token_id in found.special_tokens.items() if token_id is not None}
     given = known or None if special_tokens is None else special_tokens
-    model = _parse(map_file(found.paths[0]), found.paths[0], pattern, given)
+    only = map_file(found.paths[0])
+    if special_tokens is None and _is_sentencepiece(only):
+        from fastbpe.formats import sentencepiece
+
+        model = _parse(only, found.paths[0], pattern, None)
+        assert isinstance(model, CodePointModel)
+        return sentencepiece.with_control_symbols(model, found.special_tokens, where)
+    model = _parse(only, found.paths[0], pattern, given)
     if special_tokens is None and isinstance(model, Model):
         for name in found.special_tokens.keys() - model.special_tokens.keys():
             raise FormatError(
@@ -80,7 +87,7 @@ def _parse(
     if minbpe.recognise(data):
         _check_no_pattern(pattern, where)
         return minbpe.parse(data, where, special_tokens=special_tokens)
-    if sentencepiece.recognise(data) or Path(where).suffix == ".model":
+    if _is_sentencepiece(data) or Path(where).suffix == ".model":
         _check_no_pattern(pattern, where)
         if special_tokens is not None:
             raise _holds(where, "special tokens", "special_tokens")
@@ -99,6 +106,12 @@ def _parse(
             special_tokens=special_tokens,
         )
     raise FormatError(f"{where}: no format that fastbpe reads ({_READABLE}): it begins with {bytes(data[:24])!r}")
+
+
+def _is_sentencepiece(data: Buffer) -> bool:
+    """Whether it begins as such models do: with a message that begins with a piece's text."""
+    start = bytes(data[:4])
+    return len(start) == 4 and start[0] == start[2] == 0x0A
 
 
 def _check_no_pattern(pattern: PatternLike, where: str) -> None:

@@ -8,25 +8,20 @@ from __future__ import annotations
 import os
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import _pieces, protobuf
 from fastbpe.formats import sentencepiece_specs as specs
 from fastbpe.formats.protobuf import BYTES, FIXED32, VARINT
-from fastbpe.model import Buffer, CodePointModel, PieceType
+from fastbpe.model import Buffer, CodePointModel, PieceType, pack_pieces
 
 _PIECES, _TRAINER, _NORMALIZER, _SELF_TEST, _DENORMALIZER = range(1, 6)
 _TEXT, _SCORE, _TYPE = range(1, 4)  # of a piece
 _TYPES = frozenset(PieceType)
 _MAX_PIECE_BYTES = 7999  # of sentencepiece
 _BYTE_NAMES = frozenset(b"<0x%02X>" % byte for byte in range(256))
-
-
-def recognise(data: Buffer) -> bool:
-    """Whether a file begins with a piece, as all models do: a field 1 with a field 1 inside."""
-    start = bytes(data[:4])
-    return re.match(rb"\n(?:[\x02-\x7f]|[\x80-\xff][\x01-\x7f])\n", start, re.DOTALL) is not None
 
 
 def parse(data: Buffer, where: str) -> CodePointModel:
@@ -149,6 +144,33 @@ def _check_types(model: CodePointModel, where: str) -> None:
 
 def _ids_of(model: CodePointModel, piece_type: PieceType) -> list[int]:
     return [match.start() for match in re.finditer(re.escape(bytes([piece_type])), model.types)]
+
+
+def with_control_symbols(model: CodePointModel, names: Mapping[str, int | None], where: str) -> CodePointModel:
+    """The model with these control symbols behind its pieces, but for those that are pieces already.
+
+    names: with their ids, or None for the next one. FormatError: an id is another piece's, or would leave a gap.
+    """
+    ids = {piece: i for i, piece in enumerate(model.pieces)}
+    added: list[bytes] = []
+    for name, token_id in sorted(names.items(), key=lambda item: (item[1] is None, item[1])):
+        has = ids.get(name.encode())
+        expected = model.n_pieces + len(added) if has is None else has
+        if token_id not in (None, expected):
+            raise FormatError(f"{where}: special token {name!r} has the id {token_id}, but here it is {expected}")
+        if has is None:
+            added.append(name.encode())
+    if not added:
+        return model
+    piece_bytes, piece_ends = pack_pieces([*model.pieces, *added])
+    return replace(
+        model,
+        piece_bytes=piece_bytes,
+        piece_ends=piece_ends,
+        scores=model.scores + bytes(4 * len(added)),
+        types=model.types + bytes([PieceType.CONTROL]) * len(added),
+        serialized=b"",
+    )
 
 
 def dump(model: CodePointModel) -> bytes:
