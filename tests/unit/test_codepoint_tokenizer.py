@@ -125,7 +125,7 @@ def test_more_special_tokens() -> None:
     more = tokenizer.with_special_tokens({"<x>": 10, "<s>": 1})
     assert more.encode("ab<x>", allowed_special={"<x>"}) == [4, 10]
     assert more.decode([4, 10]) == "ab"
-    with pytest.raises(SpecialTokenError, match="special token"):
+    with pytest.raises(SpecialTokenError, match="give them 10 and those that follow"):
         tokenizer.with_special_tokens({"<x>": 12})
     with pytest.raises(SpecialTokenError, match="has the id 1 already"):
         tokenizer.with_special_tokens({"<s>": 10})
