@@ -57,10 +57,10 @@ class CodePointTokenizer(Tokenizer):
             model.n_pieces,
             special=self._special,
             cache_bytes=cache_bytes,
-            front=parts.front,
+            normalizing=parts.normalizing,
         )
 
-    def _make_cutter(self) -> Callable[[bytes], int] | None:
+    def _cutter(self) -> Callable[[bytes], int] | None:
         return None  # what a document begins and ends with is not what a part of it does
 
     # Decoding

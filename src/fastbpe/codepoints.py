@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from fastbpe._core.codepoints import CodePoints, surfaces
 from fastbpe._core.decoder import Decoder
 from fastbpe._core.encoder import Encoder
-from fastbpe._core.front import Front
 from fastbpe._core.normalizer import Normalizer
+from fastbpe._core.normalizing import Normalizing
 from fastbpe._core.scanner import WordScanner
 from fastbpe._core.special import SpecialMatcher
 from fastbpe._core.tokens import TokenEncoder, marks_spaces
@@ -28,7 +28,7 @@ class Parts:
 
     vocabulary: Vocabulary
     splitter: WordScanner
-    front: Front
+    normalizing: Normalizing
     surfaces: Vocabulary
     decoder: Decoder
     control: dict[str, int]
@@ -47,14 +47,14 @@ def build(model: CodePointModel) -> Parts:
         byte_ids=byte_ids,
     )
     tables = build_look_ups(code_points.token_bytes, code_points.token_ends)
-    vocabulary = Vocabulary(**tables, whole_piece_first=False, code_points=code_points)
+    vocabulary = Vocabulary(**tables, whole_piece_first=False, code_points=code_points, drops_bytes=False)
     if code_points.expanded:
         code_points.expand(_Expansions(model, vocabulary, code_points, unknown, byte_ids).of(code_points.expanded))
     decoder, surface = _decoding(model, code_points, unknown, byte_ids)
     return Parts(
         vocabulary,
         WordScanner(code_points),
-        _front(model, code_points, None if byte_ids else unknown),
+        _normalizing(model, code_points, None if byte_ids else unknown),
         surface,
         decoder,
         {model.piece(i).decode(): i for i in ids_of(model, PieceType.CONTROL)},
@@ -79,7 +79,7 @@ def _meta(model: CodePointModel) -> tuple[int, list[int] | None]:
     return unknowns[0] if unknowns else 0, [by_name[b"<0x%02X>" % byte] for byte in range(256)]
 
 
-def _front(model: CodePointModel, code_points: CodePoints, fused: int | None) -> Front:
+def _normalizing(model: CodePointModel, code_points: CodePoints, fused: int | None) -> Normalizing:
     spec = model.normalizer
     user_ids = ids_of(model, PieceType.USER_DEFINED)
     symbols = [model.piece(i) for i in user_ids]
@@ -97,7 +97,7 @@ def _front(model: CodePointModel, code_points: CodePoints, fused: int | None) ->
     # A symbol with a space is never found: spaces have become U+2581 by then.
     found = [(s.replace(MARK, b" ") if marks else s, i) for s, i in zip(symbols, user_ids, strict=True)]
     found = [(s, i) for (s, i), symbol in zip(found, symbols, strict=True) if not (marks and b" " in symbol)]
-    return Front(
+    return Normalizing(
         normalizer,
         dummy_prefix=spec["add_dummy_prefix"] and is_plain,
         symbols=SpecialMatcher([s for s, _ in found], [i for _, i in found]) if found else None,

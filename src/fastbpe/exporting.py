@@ -12,7 +12,7 @@ from fastbpe._core.vocabulary import Vocabulary
 from fastbpe.errors import FormatError
 from fastbpe.formats import native, tiktoken
 from fastbpe.model import Model
-from fastbpe.patterns import resolve_pattern
+from fastbpe.patterns import Pattern, resolve_pattern
 
 #: Bytes of a file, or of the files of a folder by their names.
 Files = bytes | dict[str, bytes]
@@ -24,7 +24,7 @@ def export(path: str | os.PathLike[str], model: Model, vocabulary: Vocabulary, f
     Raises FormatError: the format is unknown, or cannot hold this vocabulary; then nothing is written.
     """
     if format not in _EXPORTERS:
-        raise FormatError(f"format={format!r}: choose one of {', '.join(map(repr, _EXPORTERS))}")
+        raise FormatError(f"format={format!r}: choose one of {', '.join(map(repr, FORMATS))}")
     files = _EXPORTERS[format](model, vocabulary)
     if not isinstance(files, dict):
         formats.write(path, files)
@@ -35,14 +35,17 @@ def export(path: str | os.PathLike[str], model: Model, vocabulary: Vocabulary, f
         formats.write(folder / name, data)
 
 
-def left_out(model: Model, format: str) -> str:
-    """What a format has no place for, as arguments that whoever loads the file must give; "" for none."""
+def left_out(format: str, pattern: Pattern, special_tokens: Mapping[str, int]) -> str:
+    """What a format has no place for, as the arguments that `load` then needs; "" for nothing.
+
+    >>> left_out("tiktoken", None, {"<s>": 256}), left_out("gpt2", None, {"<s>": 256})
+    ("pattern='none', special_tokens={'<s>': 256}", "pattern='none'")
+    """
     arguments = []
     if format in ("tiktoken", "gpt2"):
-        name = resolve_pattern(model.pattern)[0]
-        arguments.append(f"pattern={name or model.pattern!r}")
-    if format == "tiktoken" and model.special_tokens:
-        arguments.append(f"special_tokens={dict(model.special_tokens)!r}")
+        arguments.append(f"pattern={(resolve_pattern(pattern)[0] or pattern)!r}")
+    if format == "tiktoken" and special_tokens:
+        arguments.append(f"special_tokens={dict(special_tokens)!r}")
     return ", ".join(arguments)
 
 
@@ -73,6 +76,10 @@ _EXPORTERS: Mapping[str, Callable[[Model, Vocabulary], Files]] = {
     "gpt2": _gpt2,
     "minbpe": _minbpe,
 }
+
+
+#: What can be written.
+FORMATS = tuple(_EXPORTERS)
 
 
 def listed_merges(model: Model, vocabulary: Vocabulary) -> list[tuple[int, int, int]]:

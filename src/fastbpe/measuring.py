@@ -13,7 +13,7 @@ from fastbpe._core.encoder import Encoder
 from fastbpe._core.spans import pieces, window
 from fastbpe._core.text import to_utf8
 
-TRIED = 256  # characters without a safe cut of which every place is tried
+TRIED = 64  # characters without a safe cut of which every place is tried
 _MOST = 1 << 60  # ids: no text has so many
 _SPARE_IDS = 8  # behind the place: what is cut off may change the ids just before it
 
@@ -39,7 +39,7 @@ class MeasuringEncoder(Encoder):
         """The longest part of a text that has at most max_tokens ids, from its beginning on.
 
         It is cut between characters, and encoded by itself it has no more ids than that. It is the longest there
-        is; but in text that goes on for more than 256 characters without the end of a word or a number, or with a
+        is; but in text that goes on for more than 64 characters without the end of a word or a number, or with a
         pattern that has no scanner, it may be a few characters shorter. The time grows with what is kept, not with
         the text.
 

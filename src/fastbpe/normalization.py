@@ -6,6 +6,7 @@ A rule says what a sequence of characters becomes; wherever several apply, the l
 from __future__ import annotations
 
 import base64
+import pkgutil
 import re
 import struct
 import zlib
@@ -26,18 +27,45 @@ _CODE_POINT = re.compile(r"(?:U\+)?(?:0[xX])?([0-9A-Fa-f]+)")
 def charsmap(rule_name: str) -> bytes:
     """The precompiled charsmap of a standard set of rules; b"" for "identity".
 
-    The bytes are those that sentencepiece 0.2.3 puts into its models.
+    The bytes are those that sentencepiece 0.2.3 puts into its models, and what `compile_rules` makes of
+    `standard_rules`; since that takes longer than training on a book, they are kept in files.
 
     >>> len(charsmap("nmt_nfkc"))
     240007
     """
-    return _compiled(rule_name)
+    return _kept(_known(rule_name))
 
 
 @lru_cache
-def _compiled(rule_name: str) -> bytes:
-    rules = standard_rules(rule_name)
-    return compile_rules(rules) if rules else b""
+def _kept(rule_name: str) -> bytes:
+    if rule_name == "identity":
+        return b""
+    packed = pkgutil.get_data("fastbpe", f"charsmaps/{rule_name}.bin")
+    assert packed is not None
+    return unpack_charsmap(packed)
+
+
+def pack_charsmap(charsmap: bytes) -> bytes:
+    """A charsmap made small: the first bytes of all units of its trie, the second ones, and so on, deflated."""
+    (n,) = struct.unpack_from("<I", charsmap)
+    trie = charsmap[4 : 4 + n]
+    return zlib.compress(charsmap[:4] + b"".join(trie[i::4] for i in range(4)) + charsmap[4 + n :], 9)
+
+
+def unpack_charsmap(packed: bytes) -> bytes:
+    """What `pack_charsmap` was given."""
+    charsmap = bytearray(zlib.decompress(packed))
+    (n,) = struct.unpack_from("<I", charsmap)
+    trie = bytes(charsmap[4 : 4 + n])
+    for i in range(4):
+        charsmap[4 + i : 4 + n : 4] = trie[i * n // 4 : (i + 1) * n // 4]
+    return bytes(charsmap)
+
+
+def _known(rule_name: str) -> str:
+    if rule_name not in RULE_NAMES:
+        raise ValueError(f"no normalization rules are called {rule_name!r}; choose one of {', '.join(RULE_NAMES)}")
+    return rule_name
 
 
 def standard_rules(rule_name: str) -> dict[str, str]:
@@ -46,9 +74,7 @@ def standard_rules(rule_name: str) -> dict[str, str]:
     >>> standard_rules("nmt_nfkc")["\u3000"]
     ' '
     """
-    if rule_name not in RULE_NAMES:
-        raise ValueError(f"no normalization rules are called {rule_name!r}; choose one of {', '.join(RULE_NAMES)}")
-    if rule_name == "identity":
+    if _known(rule_name) == "identity":
         return {}
     rules = _nfkc_rules()
     if rule_name.startswith("nmt_"):

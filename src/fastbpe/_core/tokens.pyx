@@ -161,7 +161,7 @@ cdef class TokenEncoder:
         self._ints = encoder._ints
         self._normalizer = normalizer
         tables = &self._pipeline.vocabulary.tables
-        if tables.characters == NULL or self._pipeline.front is None:
+        if tables.characters == NULL or self._pipeline.normalizing is None:
             raise ValueError("an encoder in code-point mode is needed")
         self._marks_spaces = tables.characters.marks_spaces
         self._set_widths(tables)
@@ -171,7 +171,7 @@ cdef class TokenEncoder:
 
     cdef int _set_widths(self, const Tables* tables) except -1:
         cdef const Characters* characters = tables.characters
-        cdef SpecialMatcher symbols = self._pipeline.front.symbols
+        cdef SpecialMatcher symbols = self._pipeline.normalizing.symbols
         cdef size_t n_symbols = 0 if symbols is None else len(symbols.tokens), i
         cdef size_t n_bytes = 256 if characters.has_bytes else 0
         cdef uint32_t token, start = 0
@@ -248,8 +248,8 @@ cdef class TokenEncoder:
         memset(&dropout, 0, sizeof(dropout))
         dropout.rate, dropout.state = rate, seed
         try:
-            if self._pipeline.front.symbols is not None:
-                while self._pipeline.front.symbols.find(data, n, at, &match):
+            if self._pipeline.normalizing.symbols is not None:
+                while self._pipeline.normalizing.symbols.find(data, n, at, &match):
                     self._drop_between(data + at, match.start - at, &dropout, scratch)
                     ids_reserve(&scratch.ids, 1)
                     scratch.ids.items[scratch.ids.n] = match.id

@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import IO
 
 from fastbpe.errors import FormatError
-from fastbpe.formats import native, tiktoken
+from fastbpe.formats import huggingface, native, tiktoken
 from fastbpe.model import Buffer, CodePointModel, Model
 from fastbpe.patterns import PatternLike
 
-FORMATS = ("native", "tiktoken", "gpt2", "minbpe", "sentencepiece")
-
-_READABLE = ".fbpe, .tiktoken, vocab.json with merges.txt, sentencepiece's and minbpe's .model"
+_READABLE = ".fbpe, .tiktoken, tokenizer.json, vocab.json with merges.txt, sentencepiece's and minbpe's .model"
 
 
 def read(
@@ -47,9 +45,16 @@ def _read_folder(
         return gpt2.parse(
             *data, found.paths, pattern=pattern, special_tokens=special_tokens, also_special=found.special_tokens
         )
-    if special_tokens is None:
-        special_tokens = {name: i for name, i in found.special_tokens.items() if i is not None} or None
-    return _parse(map_file(found.paths[0]), found.paths[0], pattern, special_tokens)
+    known = {name: token_id for name, token_id in found.special_tokens.items() if token_id is not None}
+    given = known or None if special_tokens is None else special_tokens
+    model = _parse(map_file(found.paths[0]), found.paths[0], pattern, given)
+    if special_tokens is None and isinstance(model, Model):
+        for name in found.special_tokens.keys() - model.special_tokens.keys():
+            raise FormatError(
+                f"{where}: special token {name!r} is named without its id; give it: "
+                f"load(path, special_tokens={{{name!r}: ..., ...}})"
+            )
+    return model
 
 
 def _parse(
@@ -63,6 +68,10 @@ def _parse(
         if isinstance(model, CodePointModel):
             raise _holds(where, "special tokens", "special_tokens")
         return replace(model, special_tokens=special_tokens, fingerprint="")
+    if huggingface.recognise(data):
+        if pattern is not None:
+            raise FormatError(f"{where}: holds what splits text; load it without pattern=")
+        return huggingface.parse(data, where, special_tokens=special_tokens)
     if tiktoken.recognise(data) or Path(where).suffix == ".tiktoken":
         return tiktoken.parse(data, where, pattern=pattern, special_tokens=special_tokens)
     # What nobody needs who uses the formats above is imported when it is met.

@@ -18,6 +18,7 @@ from fastbpe.sentencepiece._normalizer import SentencePieceNormalizer
 from fastbpe.sentencepiece._processor import SentencePieceProcessor
 from fastbpe.sentencepiece._random import SetRandomGeneratorSeed, set_random_generator_seed
 from fastbpe.sentencepiece._threads import ThreadPool
+from fastbpe.sentencepiece._trainer import SentencePieceTrainer
 
 __version__ = "0.2.3"  # of the interface
 
@@ -25,6 +26,7 @@ __all__ = [
     "ConvertToFlatbuffer",
     "SentencePieceNormalizer",
     "SentencePieceProcessor",
+    "SentencePieceTrainer",
     "SetDataDir",
     "SetMinLogLevel",
     "SetNBestTimeout",

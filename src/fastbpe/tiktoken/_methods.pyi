@@ -1,6 +1,8 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, Protocol
 
+import numpy as np
+import numpy.typing as npt
 from typing_extensions import disjoint_base
 
 from fastbpe._core.decoder import Decoder
@@ -32,6 +34,13 @@ class Methods(Encoder):
         allowed_special: Literal["all"] | Collection[str] = ...,
         disallowed_special: Literal["all"] | Iterable[str] | None = "all",
     ) -> list[int]: ...
+    def encode_to_numpy(
+        self,
+        text: str | bytes,
+        *,
+        allowed_special: Literal["all"] | Collection[str] = ...,
+        disallowed_special: Literal["all"] | Iterable[str] | None = "all",
+    ) -> npt.NDArray[np.uint32]: ...
     def _encode_to_buffer(
         self,
         text: str | bytes,

@@ -13,9 +13,10 @@ import operator
 from fastbpe._core.text import to_utf8
 from fastbpe._core.vocabulary import MAX_IDS as _MAX_IDS
 from fastbpe.errors import InvalidTokenError, VocabularyError
+from fastbpe.extras import require_numpy
 from fastbpe.threads import usable_cores, usable_threads
 
-cdef object NOTHING = frozenset()
+cdef object NOTHING = Encoder.encode.__kwdefaults__["allowed_special"]  # that very one is recognised at once
 cdef str ALL = "all"
 cdef int DEFAULT_THREADS = 8
 cdef bint DEFAULT_IS_ALL_CORES = usable_cores() <= DEFAULT_THREADS
@@ -64,6 +65,12 @@ cdef class Methods(Encoder):
         Encoder.__init__(self, vocabulary, splitter, decoder.n_ids, special=special)
         self._decoder = decoder
 
+    cdef tuple _chosen(self, object allowed, object disallowed):
+        """The matchers of what a call allows and of what it forbids."""
+        if allowed is NOTHING and disallowed is ALL:
+            return None, self._all()
+        return self._matchers(allowed, _forbidden(allowed, disallowed))
+
     # Encoding
 
     def encode_ordinary(self, text):
@@ -84,13 +91,21 @@ cdef class Methods(Encoder):
         """
         if allowed_special is NOTHING and disallowed_special is ALL:
             return self._to_list(text, None, self._all(), None)
-        allowed, disallowed = self._matchers(allowed_special, _forbidden(allowed_special, disallowed_special))
+        allowed, disallowed = self._chosen(allowed_special, disallowed_special)
         return self._to_list(text, allowed, disallowed, None)
+
+    def encode_to_numpy(self, text, *, allowed_special=NOTHING, disallowed_special=ALL):
+        """`encode` into a new array of shape (n,), dtype uint32. Needs numpy."""
+        numpy = require_numpy("encode_to_numpy")
+        return numpy.frombuffer(
+            self._encode_to_buffer(text, allowed_special, disallowed_special), dtype=numpy.uint32
+        )
 
     def _encode_to_buffer(self, text, allowed_special, disallowed_special):
         """`encode` into an array of uint32 with the buffer protocol."""
-        disallowed = _forbidden(allowed_special, disallowed_special)
-        return self._encode_to_array((text,), allowed_special, disallowed, None)[0]
+        if disallowed_special is not ALL:
+            disallowed_special = _forbidden(allowed_special, disallowed_special)
+        return self._encode_to_array((text,), allowed_special, disallowed_special, None)[0]
 
     def encode_ordinary_batch(self, text, *, num_threads=8):
         """`encode_ordinary` for each text, in order: a list of lists. num_threads: at most so many work."""
@@ -98,7 +113,7 @@ cdef class Methods(Encoder):
 
     def encode_batch(self, text, *, num_threads=8, allowed_special=NOTHING, disallowed_special=ALL):
         """`encode` for each text, in order: a list of lists. num_threads: at most so many work."""
-        allowed, disallowed = self._matchers(allowed_special, _forbidden(allowed_special, disallowed_special))
+        allowed, disallowed = self._chosen(allowed_special, disallowed_special)
         return self._to_lists(_listed(text), allowed, disallowed, _threads(num_threads))
 
     def _encode_single_piece(self, text_or_bytes):

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
 from fastbpe._core.decoder import Decoder
 from fastbpe._core.output import Array
 from fastbpe._core.text import n_valid, to_utf8
-from fastbpe._core.vocabulary import Vocabulary, build_tables
+from fastbpe._core.vocabulary import Vocabulary, build_look_ups, build_tables
 from fastbpe.errors import CheckError, InvalidTokenError, SpecialTokenError
-from fastbpe.extras import require_numpy
+from fastbpe.model import Buffer, Model
 from fastbpe.special import SpecialTokens
 from fastbpe.splitting import make_splitter
-from fastbpe.tiktoken._methods import Methods, tokens_by_rank
+from fastbpe.tiktoken._methods import Methods, ranks_of_tables, tokens_by_rank
 from fastbpe.tiktoken._unstable import Completions, last_piece
-
-if TYPE_CHECKING:
-    import numpy as np
-    import numpy.typing as npt
 
 Allowed = Literal["all"] | Collection[str]
 Disallowed = Literal["all"] | Iterable[str] | None
@@ -64,33 +60,46 @@ class Encoding(Methods):
     ) -> None:
         if not isinstance(pat_str, str):
             raise TypeError(f"pat_str must be a regex, not {type(pat_str).__name__}")
-        self.name = name
-        self._pat_str = pat_str
+        tables = build_tables(tokens_by_rank(mergeable_ranks))
         self._mergeable_ranks = mergeable_ranks
-        self._special_tokens = special_tokens
-        tokens = tokens_by_rank(mergeable_ranks)
-        self.max_token_value = max(len(tokens) - 1, max(special_tokens.values(), default=0))
+        self._set_up(name, pat_str, tables, special_tokens)
         if explicit_n_vocab:
             _check_size(explicit_n_vocab, len(mergeable_ranks) + len(special_tokens), self.max_token_value)
+
+    @classmethod
+    def _of_model(cls, model: Model) -> Encoding:
+        """The encoding of a ranked model with a name, one pattern and ready-made tables."""
+        assert model.tables is not None
+        assert isinstance(model.name, str)
+        assert isinstance(model.pattern, str)
+        self = cls.__new__(cls)
+        tables = build_look_ups(model.tables["token_bytes"], model.tables["token_ends"])
+        self._set_up(model.name, model.pattern, tables, dict(model.special_tokens))
+        return self
+
+    def _set_up(
+        self, name: str, pat_str: str, tables: Mapping[str, Buffer], special_tokens: dict[str, int]
+    ) -> None:
+        self.name = name
+        self._pat_str = pat_str
+        self._special_tokens = special_tokens
         self._special_token_values = set(special_tokens.values())
-        self._vocabulary = Vocabulary(**build_tables(tokens), whole_piece_first=True)
+        self._vocabulary = Vocabulary(**tables, whole_piece_first=True, code_points=None, drops_bytes=False)
+        self.max_token_value = max(self._vocabulary.n_ids - 1, max(special_tokens.values(), default=0))
         self._splitter = make_splitter(pat_str, drop_unmatched=True)
         self._special_matchers = SpecialTokens(special_tokens, self._vocabulary, may_share=True)
         decoder = Decoder(self._vocabulary, self._special_matchers.encoded)
         super().__init__(self._vocabulary, self._splitter, decoder, self._special_matchers)
 
+    @cached_property
+    def _mergeable_ranks(self) -> dict[bytes, int]:
+        tables = self._vocabulary.sections()
+        return ranks_of_tables(bytes(tables["token_bytes"]), bytes(tables["token_ends"]))
+
     def __repr__(self) -> str:
         return f"<Encoding {self.name!r}>"
 
     # Encoding: what is not here is in Methods
-
-    def encode_to_numpy(
-        self, text: str | bytes, *, allowed_special: Allowed = frozenset(), disallowed_special: Disallowed = "all"
-    ) -> npt.NDArray[np.uint32]:
-        """`encode` into a new array of shape (n,), dtype uint32. Needs numpy."""
-        numpy = require_numpy("encode_to_numpy")
-        ids = self._encode_to_buffer(text, allowed_special, disallowed_special)
-        return numpy.frombuffer(ids, dtype=numpy.uint32)  # type: ignore[no-any-return]
 
     def encode_with_unstable(
         self, text: str, *, allowed_special: Allowed = frozenset(), disallowed_special: Disallowed = "all"

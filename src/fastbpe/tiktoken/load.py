@@ -14,7 +14,7 @@ from typing import Any
 from fastbpe import formats
 from fastbpe.config import N_BYTES
 from fastbpe.errors import CheckError, DownloadError, FormatError
-from fastbpe.formats import _ranks, tiktoken
+from fastbpe.formats import _ranks, gpt2, tiktoken
 from fastbpe.tiktoken._methods import ranks_of_tables
 
 _TIMEOUT_SECONDS = 60  # without a byte
@@ -162,25 +162,17 @@ def data_gym_to_mergeable_bpe_ranks(
         ValueError: a file is not of its format.
         AssertionError: the files contradict each other.
     """
-    byte_of = {character: byte for byte, character in _stand_ins().items()}
-
-    def token_bytes(text: str) -> bytes:
-        try:
-            return bytes(byte_of[character] for character in text)
-        except KeyError as error:
-            raise FormatError(f"{text!r} holds {error}, which stands for no byte in GPT-2's files") from None
-
     lines = read_file_cached(vocab_bpe_file, vocab_bpe_hash).decode().split("\n")[1:-1]
     ids: dict[str, int] = json.loads(read_file_cached(encoder_json_file, encoder_json_hash))
     expected = {
-        token_bytes(text): i for text, i in ids.items() if text not in ("<|endoftext|>", "<|startoftext|>")
+        _token_bytes(text): i for text, i in ids.items() if text not in ("<|endoftext|>", "<|startoftext|>")
     }
-    ranks = {bytes([byte]): i for i, byte in enumerate(_stand_ins())}
+    ranks = {gpt2.token_of(text) or b"": i for i, text in enumerate(sorted(gpt2.STAND_INS))}
     for number, line in enumerate(lines, 2):
         parts = line.split()
         if len(parts) != 2:
             raise FormatError(f"{vocab_bpe_file}:{number}: expected the two halves of a merge, found {line!r}")
-        ranks[b"".join(map(token_bytes, parts))] = N_BYTES + number - 2
+        ranks[b"".join(map(_token_bytes, parts))] = N_BYTES + number - 2
     if clobber_one_byte_tokens:
         ranks |= {token: i for token, i in expected.items() if len(token) == 1}
     if ranks != expected:
@@ -189,11 +181,11 @@ def data_gym_to_mergeable_bpe_ranks(
     return ranks
 
 
-def _stand_ins() -> dict[int, str]:
-    """The character that stands for each byte in GPT-2's files, in the order of the characters' ids."""
-    shown = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    hidden = [byte for byte in range(N_BYTES) if byte not in shown]
-    return {byte: chr(byte) for byte in shown} | {byte: chr(N_BYTES + i) for i, byte in enumerate(hidden)}
+def _token_bytes(text: str) -> bytes:
+    token = gpt2.token_of(text)
+    if token is None:
+        raise FormatError(f"{text!r} holds a character that stands for no byte in GPT-2's files")
+    return token
 
 
 def _blobfile(url: str) -> Any:

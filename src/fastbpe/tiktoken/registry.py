@@ -52,9 +52,15 @@ def get_encoding(encoding_name: str) -> Encoding:
                     f"Unknown encoding {encoding_name}; known are {', '.join(constructors)}; "
                     f"plug-ins found: {', '.join(_available_plugin_modules()) or 'none'}"
                 )
-            with _known_as_tiktoken():
-                ENCODINGS[encoding_name] = Encoding(**constructors[encoding_name]())
+            ENCODINGS[encoding_name] = _made(constructors[encoding_name])
         return ENCODINGS[encoding_name]
+
+
+def _made(constructor: Constructor) -> Encoding:
+    if isinstance(constructor, published.Published):
+        return Encoding._of_model(constructor.model())
+    with _known_as_tiktoken():
+        return Encoding(**constructor())
 
 
 def list_encoding_names() -> list[str]:
@@ -70,7 +76,7 @@ def list_encoding_names() -> list[str]:
 def _find_constructors() -> dict[str, Constructor]:
     global ENCODING_CONSTRUCTORS
     if ENCODING_CONSTRUCTORS is None:
-        found = dict(published.ENCODING_CONSTRUCTORS)
+        found: dict[str, Constructor] = {**published.ENCODING_CONSTRUCTORS}
         with _known_as_tiktoken():
             for name in _available_plugin_modules():
                 _add(name, found)
