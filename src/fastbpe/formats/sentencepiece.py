@@ -156,7 +156,8 @@ def _messages(model: CodePointModel) -> Iterator[bytes]:
     piece_key, text_key = (protobuf.bytes_field(number, b"")[:-1] for number in (_PIECES, _TEXT))
     score_key = protobuf.fixed32_field(_SCORE, b"")
     length = lru_cache(maxsize=None)(protobuf.varint)
-    types = {type_: protobuf.varint_field(_TYPE, type_) for type_ in PieceType} | {PieceType.NORMAL: b""}
+    types: dict[int, bytes] = {type_: protobuf.varint_field(_TYPE, type_) for type_ in PieceType}
+    types[PieceType.NORMAL] = b""
     for i, (piece, type_) in enumerate(zip(model.pieces, model.types, strict=True)):
         field = text_key + length(len(piece)) + piece + score_key + model.scores[4 * i : 4 * i + 4] + types[type_]
         if i in model.piece_extras:
