@@ -20,7 +20,7 @@ from fastbpe.threads import usable_threads
 
 _N_CODE_POINTS = 0x110000
 _DIGITS = (*range(0x30, 0x3A), *range(0xFF10, 0xFF1A))
-_INHERITED, _MARK, _ALONE, _ANY, _FIRST_SCRIPT = range(5)  # as _core/codepoints.pxd has them
+_INHERITED, _MARK, _ALONE, _ANY, _FIRST_SCRIPT = range(5)  # as _core/character_classes.pxd has them
 _IN_NO_PIECE = (0x00, 0x1F, 0x20, 0x2585)
 _MARK_CODE_POINT = 0x2581
 _RESERVED = "▅".encode()

@@ -49,8 +49,16 @@ class InvalidTokenError(FastbpeError, KeyError):
     __str__ = Exception.__str__
 
 
+class CheckError(FastbpeError, AssertionError):
+    """What the library that a drop-in stands in for asserts."""
+
+
 class FormatError(FastbpeError, ValueError):
     """A file that is not what its format says it must be."""
+
+
+class DownloadError(FastbpeError, OSError):
+    """A file that is not here, and could not or must not be downloaded."""
 
 
 class TrainingError(FastbpeError, ValueError):

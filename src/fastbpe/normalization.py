@@ -20,6 +20,7 @@ from fastbpe.errors import FormatError
 
 RULE_NAMES = ("identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf")
 
+_LABEL, _HAS_VALUE, _WIDE, _VALUE = 0x800000FF, 0x100, 0x200, 0x7FFFFFFF  # in the units of a charsmap
 _CODE_POINT = re.compile(r"(?:U\+)?(?:0[xX])?([0-9A-Fa-f]+)")
 
 
@@ -174,3 +175,31 @@ def compile_rules(rules: Mapping[str, str]) -> bytes:
         raise ValueError("normalization rules: each is for one character or more, and none of them a NUL")
     trie = build_trie(sources, [places[rules[source]] for source in sources])
     return struct.pack("<I", len(trie)) + trie + "\0".join([*targets, ""]).encode()
+
+
+def decompile_rules(charsmap: bytes) -> dict[str, str]:
+    """The rules of a precompiled charsmap; one that is not sound, which the core's Normalizer refuses, may fail.
+
+    >>> decompile_rules(compile_rules({"a": "b", "ab": ""}))
+    {'a': 'b', 'ab': ''}
+    """
+    n_bytes = struct.unpack_from("<I", charsmap)[0]
+    units = struct.unpack_from(f"<{n_bytes // 4}I", charsmap, 4)
+    targets = charsmap[4 + n_bytes :]
+    children: dict[int, list[int]] = {}  # by the place that a unit points to
+    for at, unit in enumerate(units):
+        label = unit & _LABEL
+        if 0 < label < 256:
+            children.setdefault(at ^ label, []).append(at)
+    rules: dict[str, str] = {}
+    todo = [(0, b"")]
+    while todo:
+        at, source = todo.pop()
+        unit = units[at]
+        place = at ^ (unit >> 10 << (8 if unit & _WIDE else 0))
+        if source and unit & _HAS_VALUE:
+            start = units[place] & _VALUE
+            target = targets[start : targets.index(b"\0", start)]
+            rules[source.decode("utf-8", "replace")] = target.decode("utf-8", "replace")
+        todo += [(child, source + bytes([units[child] & 0xFF])) for child in children.get(place, ())]
+    return rules

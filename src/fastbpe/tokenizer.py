@@ -10,23 +10,24 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from fastbpe import formats
+from fastbpe import assembly
 from fastbpe._core.decoder import Decoder
-from fastbpe._core.encoder import Encoder
 from fastbpe._core.merge import recover_merges
 from fastbpe._core.text import to_utf8
 from fastbpe._core.vocabulary import MAX_IDS, Vocabulary, build_look_ups, build_tables
-from fastbpe.errors import FormatError, InvalidTokenError, SpecialTokenError, VocabularyError
+from fastbpe.errors import InvalidTokenError, SpecialTokenError, VocabularyError
+from fastbpe.exporting import export
 from fastbpe.extras import require_numpy
 from fastbpe.files import FilesSummary, Job, encode_files
-from fastbpe.formats import native, tiktoken
-from fastbpe.model import Buffer, Model, pack_merges
-from fastbpe.patterns import Pattern, PatternLike, resolve_pattern, shown_pattern
+from fastbpe.formats import native
+from fastbpe.measuring import MeasuringEncoder
+from fastbpe.model import AddedToken, Buffer, Model, pack_merges
+from fastbpe.patterns import Pattern, PatternLike, shown_pattern
 from fastbpe.sinks import choose_dtype
 from fastbpe.sources import Path_
 from fastbpe.special import SpecialTokens
-from fastbpe.splitting import make_splitter
 from fastbpe.splitting.cutting import make_cutter
+from fastbpe.streaming import StreamDecoder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +39,7 @@ Text = str | bytes
 Special = str | Collection[str]  # "all" or a set of special tokens
 
 
-class Tokenizer(Encoder):
+class Tokenizer(MeasuringEncoder):
     """Byte-level BPE: text to ids and back. Made by `train`, `load` or `Tokenizer.from_ranks`.
 
     Immutable, so any thread may use it; picklable, and equal to and hashed like any other tokenizer
@@ -55,23 +56,27 @@ class Tokenizer(Encoder):
     def __init__(self, model: Model, *, cache_bytes: int = CACHE_BYTES) -> None:
         if not isinstance(cache_bytes, int) or cache_bytes < 0:
             raise ValueError(f"cache_bytes={cache_bytes!r}: give the bytes that piece caches may take")
-        self._pattern_name, self._pattern = resolve_pattern(model.pattern)
+        model, self._pattern_name, self._pattern, self._splitter = assembly.splitting(model)
         tables = model.tables
+        merges = model.merges if model.merges_rule == "merges" else None
         if tables is None:
-            tables = build_tables(model.tokens or [], model.merge_list())
+            tables = build_tables(model.tokens or [], merges)
         elif "pieces" not in tables or not {"pairs", "ranked_pairs"} & tables.keys():
-            tables = build_look_ups(tables["token_bytes"], tables["token_ends"], model.merge_list())
-        self._vocabulary = Vocabulary(**tables, whole_piece_first=model.whole_piece_first)
-        self._model = replace(model, tokens=None, tables=None, pattern=self._pattern)
-        self._special = SpecialTokens(model.special_tokens, self._vocabulary)
-        self._splitter = make_splitter(self._pattern)
-        self._decoder = Decoder(self._vocabulary, self._special.encoded)
+            tables = build_look_ups(tables["token_bytes"], tables["token_ends"], merges)
+        self._vocabulary = Vocabulary(
+            **tables, whole_piece_first=model.whole_piece_first, drops_bytes=model.drops_bytes, code_points=None
+        )
+        self._model = replace(model, tokens=None, tables=None)
+        front, normalize = assembly.front(model)
+        self._special = SpecialTokens(model.special_tokens, self._vocabulary, model.added_tokens, normalize)
+        self._decoder = Decoder(self._vocabulary, [*self._special.decoded.items()])
         self._cache_bytes = cache_bytes
         super().__init__(
             self._vocabulary,
             self._splitter,
             self._decoder.n_ids,
             special=self._special,
+            front=front,
             cache_bytes=cache_bytes,
         )
 
@@ -153,7 +158,7 @@ class Tokenizer(Encoder):
         )
         return cls(model, cache_bytes=cache_bytes)
 
-    # Encoding: what is not here is the Encoder's
+    # Encoding: what is not here is the MeasuringEncoder's and the Encoder's
 
     def encode_to_numpy(
         self,
@@ -266,11 +271,18 @@ class Tokenizer(Encoder):
             out,
             job,
             self._encode_to_array,
-            make_cutter(self._splitter),
+            self._cutter(),
             num_threads=num_threads,
             progress=progress,
             overwrite=overwrite,
         )
+
+    def _cutter(self) -> Callable[[bytes], int] | None:
+        """What finds where a long document may be cut, or None."""
+        finder = self._special.always
+        if self._pipeline.front is not None or (finder is not None and not finder.cuttable):
+            return None
+        return make_cutter(self._splitter, [token.content for token in self._special.added if not token.special])
 
     def _marker(self, argument: str, name: str | None) -> tuple[int, ...]:
         if name is None:
@@ -281,6 +293,14 @@ class Tokenizer(Encoder):
         return (self._special.ids[name],)
 
     # Decoding
+
+    def decoder(self, *, errors: str = "replace") -> StreamDecoder:
+        """What decodes ids as they come: its `push` gives text, never half a character, its `finish` what is left.
+
+        errors: as in `decode`.
+        """
+        _check_errors(errors)
+        return StreamDecoder(self._decoder, errors)
 
     def decode(self, ids: Sequence[int] | Buffer, *, errors: str = "replace") -> str:
         """The text of ids, special tokens included.
@@ -309,12 +329,27 @@ class Tokenizer(Encoder):
         """The bytes of one id. Raises InvalidTokenError (a KeyError)."""
         return self._decoder.token(token_id)
 
+    def decode_tokens_bytes(self, ids: Sequence[int] | Buffer) -> list[bytes]:
+        """The bytes of each id, in order. Raises InvalidTokenError (a KeyError)."""
+        return self._decoder.tokens(ids)
+
+    def decode_with_offsets(self, ids: Sequence[int] | Buffer) -> tuple[str, list[int]]:
+        """(text, offsets): `decode`, and for each id the place in it of the first character that it has a part in.
+
+        Bytes that are not UTF-8 become U+FFFD. Raises InvalidTokenError (a KeyError).
+
+        >>> tokenizer = Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern=None)
+        >>> tokenizer.decode_with_offsets([0x61, 0xC3, 0xA9, 0x62])
+        ('aéb', [0, 1, 1, 2])
+        """
+        return self._decoder.decode_with_offsets(ids)
+
     # What it knows
 
     @property
     def vocab_size(self) -> int:
         """How many ids are tokens, special tokens included."""
-        return self._vocabulary.n_tokens + len(self._special.ids)
+        return self._vocabulary.n_tokens + len(self._special.encoded)
 
     @property
     def n_vocab(self) -> int:
@@ -356,13 +391,40 @@ class Tokenizer(Encoder):
 
     @property
     def pattern(self) -> Pattern:
-        """The regex that splits text into pieces, or a tuple of those that do in turn; None: no splitting."""
+        """The regex that splits text into pieces, or a tuple of those that do in turn; None: no splitting.
+
+        None too where `pre_tokenizers` says how text is split, which no regex can.
+        """
         return self._pattern
 
     @property
     def pattern_name(self) -> str | None:
         """The name in `PATTERNS` of the split pattern, if it has one."""
         return self._pattern_name
+
+    @property
+    def pre_tokenizers(self) -> list[dict[str, Any]]:
+        """The steps that split text where no `pattern` can say them, as a tokenizer.json describes them."""
+        return [dict(step) for step in self._model.pre_tokenizers]
+
+    @property
+    def normalizers(self) -> list[dict[str, Any]]:
+        """What becomes of text before it is split, as a tokenizer.json describes it; []: nothing."""
+        return [dict(step) for step in self._model.normalizers]
+
+    @property
+    def added_tokens(self) -> list[AddedToken]:
+        """The special tokens with rules of their own, and tokens found in any text though they are not special."""
+        return list(self._special.added)
+
+    @property
+    def template(self) -> tuple[list[int], list[int]]:
+        """The ids that the tokenizer.json puts before a text and behind it, such as those of `<s>` and `</s>`.
+
+        No method adds them by itself: `before + tokenizer.encode(text) + behind`.
+        """
+        before, behind = self._model.template
+        return list(before), list(behind)
 
     @property
     def training_report(self) -> dict[str, Any]:
@@ -398,7 +460,9 @@ class Tokenizer(Encoder):
         rule = (self._model.merges_rule, self._vocabulary.whole_piece_first, self._pattern)
         import hashlib  # here: 2 ms that loading a native file does not need
 
-        digest = hashlib.sha256(repr(("byte", *rule, list(self._special.ids.items()))).encode())
+        digest = hashlib.sha256(
+            repr(("byte", *rule, list(self._special.ids.items()), *assembly.extras(self._model))).encode()
+        )
         tables = self._vocabulary.sections()
         for part in (tables["token_ends"], tables["token_bytes"]):
             digest.update(part)
@@ -440,18 +504,18 @@ class Tokenizer(Encoder):
         self.export(path, format="native")
 
     def export(self, path: str | os.PathLike[str], *, format: str) -> None:
-        """Write the vocabulary in a format: "native", or "tiktoken" (neither pattern nor special tokens).
+        """Write the vocabulary in a format; `load` reads them all.
+
+        Args:
+            path: a file; for "gpt2" a folder, which is made if it is not there.
+            format: "native" (all there is), "tiktoken" (neither pattern nor special tokens), "gpt2" (vocab.json
+                and merges.txt, without the pattern), "minbpe", or "huggingface" (a tokenizer.json, with which
+                tokenizers gives the ids that allowed_special="all" gives).
 
         Raises:
             FormatError: the format cannot hold this vocabulary; the message names what would be lost.
         """
-        if format == "native":
-            data = native.dump(self._full_model())
-        elif format == "tiktoken":
-            data = tiktoken.dump(self._vocabulary.tokens(), self._model.merges_rule)
-        else:
-            raise FormatError(f"format={format!r}: choose one of {', '.join(map(repr, formats.FORMATS))}")
-        formats.write(path, data)
+        export(path, self._full_model(), self._vocabulary, format)
 
     def _full_model(self) -> Model:
         return replace(
@@ -483,10 +547,12 @@ class Tokenizer(Encoder):
 
     def __repr__(self) -> str:
         name = f"{self.name!r}, " if self.name else ""
-        pattern = self._pattern_name or shown_pattern(self._pattern, 40)
+        pattern = f"pattern {self._pattern_name or shown_pattern(self._pattern, 40)}"
+        if self._model.pre_tokenizers:
+            pattern = f"{len(self._model.pre_tokenizers)} pre-tokenizers"
         return (
             f"<fastbpe.Tokenizer {name}{self.mode} mode, {self.vocab_size} tokens ({len(self._special.ids)} "
-            f"special), pattern {pattern} (split by {self._splitter!r}), {self.fingerprint[:12]}>"
+            f"special), {pattern} (split by {self._splitter!r}), {self.fingerprint[:12]}>"
         )
 
 
@@ -496,4 +562,6 @@ def _check_errors(errors: str) -> None:
 
 
 def _unpickle(state: bytes) -> Tokenizer:
-    return Tokenizer(formats.read(zlib.decompress(state)))
+    model = native.parse(zlib.decompress(state), "<pickle>")
+    assert isinstance(model, Model)
+    return Tokenizer(model)

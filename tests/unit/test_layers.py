@@ -14,9 +14,27 @@ LAYERS = (
     {"_version", "errors", "config", "model", "patterns", "extras", "progress", "sinks", "threads", "unpacking"},
     {"_core", "formats"},
     {"sources"},
-    {"normalization", "normalization_tables", "script_table", "special", "splitting"},
-    {"tokenizer", "loading", "training", "counting", "counts", "extending", "files", "spilling"}
-    | {"codepoint_counting", "codepoint_options", "codepoint_training"},
+    {"codepoints", "normalization", "normalization_tables", "normalizers", "normalizers_tables"}
+    | {"script_table", "special", "splitting"},
+    {
+        "assembly",
+        "tokenizer",
+        "codepoint_tokenizer",
+        "codepoint_counting",
+        "codepoint_options",
+        "codepoint_training",
+        "loading",
+        "training",
+        "counting",
+        "counts",
+        "extending",
+        "files",
+        "spilling",
+        "measuring",
+        "ranking",
+        "streaming",
+        "exporting",
+    },
     {"tiktoken", "sentencepiece", "minbpe", "cli", "__init__", "__main__"},
 )
 APART = ("_core", "formats")

@@ -15,7 +15,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memset
 
-from fastbpe._core.codepoints cimport (
+from fastbpe._core.character_classes cimport (
     ALONE, ANY, FIRST_SCRIPT, INHERITED, MARK, N_CODE_POINTS, next_code_point,
 )
 from fastbpe._core.learning cimport MergeLearner, allocated, grow
@@ -39,7 +39,7 @@ cdef struct Shape:
 cdef class CodePointLearner(MergeLearner):
     """Learns pieces over the words of a table, which must not change meanwhile.
 
-    alphabet: code points, ascending. classes: of each code point a byte, as codepoints.pxd has them. n_merges: how many
+    alphabet: code points, ascending. classes: of each code point a byte, as character_classes.pxd has them. n_merges: how many
     pieces to learn. max_length: of a piece, in characters. splits, suffix, runs: as for a WordCounter.
     """
 

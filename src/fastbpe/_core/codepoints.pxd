@@ -1,30 +1,51 @@
-"""Characters of UTF-8, one after another, and what they are to words of code-point mode."""
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from libc.stdint cimport uint8_t, uint32_t
-
-cdef enum:
-    # Classes of characters. Scripts begin at FIRST_SCRIPT: characters of two of them, side by side, are in no piece.
-    INHERITED = 0  # has the script of what is before it
-    MARK = 1  # U+2581, for a space
-    ALONE = 2  # in no piece of more than itself
-    ANY = 3  # goes with every script
-    FIRST_SCRIPT = 4
-
-cdef enum:
-    N_CODE_POINTS = 0x110000
+from fastbpe._core.vocabulary cimport Characters
 
 
-cdef inline uint32_t next_code_point(const uint8_t* text, size_t n, size_t* at) noexcept nogil:
-    """The character at text[at], and `at` beyond it. Of what is no UTF-8, which no rules should make, some number
-    below N_CODE_POINTS."""
-    cdef uint32_t c = text[at[0]], n_more
-    at[0] += 1
-    if c < 0x80:
-        return c
-    n_more = 1 if c < 0xE0 else 2 if c < 0xF0 else 3
-    c &= 0x3F >> n_more
-    while n_more and at[0] < n:
-        c = c << 6 | (text[at[0]] & 0x3F)
-        at[0] += 1
-        n_more -= 1
-    return c if c < N_CODE_POINTS else 0
+cdef extern from "simd/word_facts.h" nogil:
+    ctypedef struct fb_words:
+        uint64_t within[128][2]
+        const uint8_t* has_behind
+        const uint8_t* has_before
+        const uint64_t* pairs
+        uint32_t pair_shift
+        uint32_t space_too
+        int by_words
+        uint8_t before[16]
+        uint8_t behind[16]
+    uint64_t fb_pair_bit(uint32_t c, uint32_t next, uint32_t shift)
+
+
+cdef struct Pieces:
+    # Those that text is merged to, in order of priority, and what they are made of.
+    const uint8_t* data
+    const uint32_t* ends
+    size_t n
+    uint32_t* order  # their ids
+    bint marks_spaces
+
+
+cdef class CodePoints:
+    cdef Characters characters
+    cdef fb_words words
+    cdef readonly bint marks_spaces  # U+2581 is a space wherever text is worked on
+    cdef readonly bint by_words  # no piece goes on behind a word
+    cdef readonly bytes token_bytes
+    cdef readonly bytes token_ends
+    cdef readonly list expanded  # symbols whose ids are still to be said: their bytes by symbol
+    cdef bytes _ids
+    cdef bytes _ties
+    cdef bytes _expansions
+    cdef uint8_t* _is_piece
+    cdef uint8_t* _has_behind
+    cdef uint8_t* _has_before
+    cdef uint64_t* _pairs
+    cdef uint64_t[128][2] _ascii_pairs
+
+    cdef int _sort(self, Pieces* pieces, const uint32_t* scores, const uint8_t* types, size_t n) except -1
+    cdef int _look(self, Pieces* pieces, uint64_t* wide) except -1
+    cdef int _lay_out(self, const Pieces* pieces) except -1
+    cdef list _others(self)
+    cdef int _set_ids(self, const Pieces* pieces, const uint32_t* scores, const uint8_t* types) except -1
+    cdef void _set_words(self) noexcept

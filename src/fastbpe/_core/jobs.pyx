@@ -11,7 +11,6 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy
 
-from fastbpe._core.cuts cimport text_cut
 from fastbpe._core.flags cimport add, is_set, set_flag
 from fastbpe._core.merge cimport Ids, ids_reserve
 from fastbpe._core.output cimport KeptInts, new_list
@@ -99,7 +98,7 @@ cdef class Jobs:
             job = self._add(text, 1)
             job.is_part = True
             job.start = start
-            job.end = start = text_cut(&self._texts[text], start, start + JOB)
+            job.end = start = self._pipeline.cut(&self._texts[text], start, start + JOB)
         return 0
 
     cdef Job* _add(self, size_t first, size_t n_texts) except NULL:

@@ -3,6 +3,7 @@ from typing import Final, final
 
 from typing_extensions import Self
 
+from fastbpe._core.codepoints import CodePoints
 from fastbpe.model import Buffer
 
 MAX_IDS: Final[int]
@@ -19,11 +20,15 @@ class Vocabulary:
         pairs: Buffer | None = None,
         ranked_pairs: Buffer | None = None,
         whole_piece_first: bool = True,
+        code_points: CodePoints | None = None,
+        drops_bytes: bool = False,
     ) -> Self: ...
     @property
     def n_ids(self) -> int: ...
     @property
     def n_tokens(self) -> int: ...
+    @property
+    def drops_bytes(self) -> bool: ...
     @property
     def whole_piece_first(self) -> bool: ...
     def find(self, token: bytes) -> int | None: ...
@@ -33,8 +38,8 @@ class Vocabulary:
     def sections(self) -> dict[str, memoryview]: ...
 
 def build_tables(
-    tokens: list[bytes], merges: Iterable[tuple[int, int, int]] | None = None
+    tokens: list[bytes], merges: Iterable[tuple[int, int, int]] | Buffer | None = None
 ) -> dict[str, Buffer]: ...
 def build_look_ups(
-    token_bytes: Buffer, token_ends: Buffer, merges: Iterable[tuple[int, int, int]] | None = None
+    token_bytes: Buffer, token_ends: Buffer, merges: Iterable[tuple[int, int, int]] | Buffer | None = None
 ) -> dict[str, Buffer]: ...

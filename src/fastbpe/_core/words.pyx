@@ -12,7 +12,7 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memchr, memcmp, memcpy
 
 from fastbpe._core.bits cimport lowest_bit
-from fastbpe._core.codepoints cimport ALONE, FIRST_SCRIPT, MARK, N_CODE_POINTS, next_code_point
+from fastbpe._core.character_classes cimport ALONE, FIRST_SCRIPT, MARK, N_CODE_POINTS, next_code_point
 from fastbpe._core.counter cimport PieceCounter
 from fastbpe._core.flags cimport set_flag
 from fastbpe._core.normalizer cimport Normalizer, normalized_free
@@ -45,7 +45,7 @@ cdef enum:
 cdef class WordCounter:
     """The words of sentences. One thread at a time.
 
-    classes: of each code point a byte, as codepoints.pxd has them. symbols, delimiter: where one stands in a normalised
+    classes: of each code point a byte, as character_classes.pxd has them. symbols, delimiter: where one stands in a normalised
     sentence, there is a boundary that no piece crosses. max_bytes: longer sentences are left out. splits, suffix, runs:
     whether words end at spaces, whether these belong to the word before, whether several stay together. has_counts:
     each line says after a tab how often it occurs. is_checked: text must be UTF-8.

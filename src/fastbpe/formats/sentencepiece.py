@@ -5,8 +5,8 @@ Only models of type BPE are read. What nobody here knows is kept and written aga
 
 from __future__ import annotations
 
+import os
 import re
-import secrets
 import struct
 from collections.abc import Iterator
 from functools import lru_cache
@@ -22,6 +22,12 @@ _TEXT, _SCORE, _TYPE = range(1, 4)  # of a piece
 _TYPES = frozenset(PieceType)
 _MAX_PIECE_BYTES = 7999  # of sentencepiece
 _BYTE_NAMES = frozenset(b"<0x%02X>" % byte for byte in range(256))
+
+
+def recognise(data: Buffer) -> bool:
+    """Whether a file begins with a piece, as all models do: a field 1 with a field 1 inside."""
+    start = bytes(data[:4])
+    return re.match(rb"\n(?:[\x02-\x7f]|[\x80-\xff][\x01-\x7f])\n", start, re.DOTALL) is not None
 
 
 def parse(data: Buffer, where: str) -> CodePointModel:
@@ -117,7 +123,7 @@ def _check(model: CodePointModel, where: str) -> None:
     if b"\0" in model.piece_bytes:
         for i, piece in enumerate(model.pieces):
             _check_piece(piece, i, where)
-    repeated = _pieces.first_repeated(model.piece_bytes, model.piece_ends, secrets.randbits(64))
+    repeated = _pieces.first_repeated(model.piece_bytes, model.piece_ends, int.from_bytes(os.urandom(8), "little"))
     if repeated:
         first, second = repeated
         raise FormatError(f"{where}: pieces {first} and {second} are both {model.piece(first)!r}")

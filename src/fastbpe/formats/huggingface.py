@@ -1,0 +1,119 @@
+"""Hugging Face's `tokenizer.json`, as tokenizers 0.23 reads and writes it.
+
+Read are byte-level BPE vocabularies: merges in the order of the list, tokens in GPT-2's stand-ins of bytes. What
+decides ids goes into the Model; the rest of the file is kept for writing it again.
+
+Two things of a file are not applied: truncation and padding, which are settings of a program, not of a vocabulary.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from fastbpe.errors import FormatError
+from fastbpe.extras import find_orjson
+from fastbpe.formats import huggingface_parts as parts
+from fastbpe.formats import huggingface_vocabulary as vocabulary_
+from fastbpe.formats.huggingface_parts import Part
+from fastbpe.model import AddedToken, Buffer, Model
+
+_KEPT = ("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder")
+_MAX_ENTRIES = 4 * vocabulary_.MAX_TOKENS  # of all objects; more is not worth reading to refuse it
+_OFF: Mapping[str, tuple[Any, ...]] = {
+    "dropout": (None, 0, 0.0),
+    "continuing_subword_prefix": (None, ""),
+    "end_of_word_suffix": (None, ""),
+}
+
+
+def recognise(data: Buffer) -> bool:
+    """Whether it looks like a JSON object with a model in it."""
+    head = bytes(data[:64]).lstrip(b"\xef\xbb\xbf \t\r\n")
+    return head[:1] == b"{" and re.search(rb'"model"\s*:\s*\{', data) is not None
+
+
+def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None = None) -> Model:
+    """The model in a file's bytes. where: what errors call the file. special_tokens: in place of the file's."""
+    top = Part(_json(bytes(data), where), where, "")
+    if top.get("version", str, "1.0") != "1.0":
+        top.fail(f"version {top.value['version']!r} is not known to this fastbpe; upgrade it")
+    model = top.part("model")
+    if model is None:
+        top.fail("it has no 'model'")
+    _check_model(model)
+    steps, prefix_space = parts.pre_tokenizers(top.part("pre_tokenizer"))
+    if not any(step["type"] == "ByteLevel" for step in steps):
+        top.fail("no ByteLevel pre-tokenizer: only byte-level vocabularies are supported", "pre_tokenizer")
+    parts.check_byte_decoder(top.part("decoder"))
+    whole_piece_first = model.get("ignore_merges", bool, False)
+    vocabulary = vocabulary_.check_vocabulary(model)
+    merges = vocabulary_.read_merges(model, vocabulary)
+    added = vocabulary_.read_added_tokens(top, vocabulary, len(vocabulary))
+    tokens, packed = vocabulary_.lay_out(model, vocabulary, merges, added, whole_piece_first)
+    special, others = _plain_special(added, tokens)
+    if special_tokens is not None:
+        special, others = dict(special_tokens), [token for token in others if not token.special]
+    return Model(
+        tokens=tokens,
+        pattern=None,
+        special_tokens=special,
+        merges=packed,
+        merges_rule="merges",
+        whole_piece_first=whole_piece_first,
+        drops_bytes=True,
+        pre_tokenizers=steps,
+        normalizers=parts.normalizers(top.part("normalizer")),
+        prefix_space=prefix_space,
+        added_tokens=others,
+        template=parts.template(top.part("post_processor")),
+        huggingface=_kept(top, vocabulary),
+    )
+
+
+def _kept(top: Part, vocabulary: Mapping[str, int]) -> dict[str, Any]:
+    kept = {key: top.value[key] for key in _KEPT if top.value.get(key) is not None}
+    return kept | ({"empty_token": vocabulary[""]} if "" in vocabulary else {})
+
+
+def _json(data: bytes, where: str) -> Any:
+    if data.count(b":") > _MAX_ENTRIES:
+        raise FormatError(
+            f"{where}: more than {_MAX_ENTRIES} entries: no vocabulary that fastbpe takes is so large"
+        )
+    orjson = find_orjson()
+    try:
+        return json.loads(data) if orjson is None else orjson.loads(data)
+    except RecursionError:
+        raise FormatError(f"{where}: not a tokenizer.json: its JSON is nested too deep") from None
+    except ValueError as error:
+        raise FormatError(f"{where}: not JSON: {error}") from None
+
+
+def _check_model(model: Part) -> None:
+    kind = model.get("type", str, "BPE" if "merges" in model.value else "without a type")
+    if kind != "BPE":
+        model.fail(f"{kind!r} is not supported: fastbpe reads BPE models only", "type")
+    for key, off in _OFF.items():
+        if model.value.get(key) not in off:
+            model.fail(f"{model.value[key]!r:.60} is not supported; it must be null", key)
+    # They say nothing of a byte-level vocabulary, where no more than bytes can be unknown.
+    for key in ("fuse_unk", "byte_fallback"):
+        model.get(key, bool, False)
+
+
+def _plain_special(added: list[AddedToken], tokens: list[bytes]) -> tuple[dict[str, int], list[AddedToken]]:
+    """The special tokens by name, and those of the added tokens that more must be known of."""
+    ordinary = set(tokens)
+    special, others = {}, []
+    for token in added:
+        if token.special:
+            special[token.content] = token.id
+        plain = token == AddedToken(content=token.content, id=token.id, special=True)
+        data = token.content.encode()
+        is_ordinary = data in ordinary or (token.id < len(tokens) and tokens[token.id] != b"")
+        if not plain or is_ordinary or vocabulary_.decoded(token.content) != data:
+            others.append(token)
+    return special, others
