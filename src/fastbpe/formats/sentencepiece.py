@@ -10,6 +10,7 @@ import re
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import _pieces, protobuf
@@ -179,14 +180,17 @@ def dump(model: CodePointModel) -> bytes:
 
 
 def _messages(model: CodePointModel) -> Iterator[bytes]:
-    for i, piece in enumerate(model.pieces):
-        yield protobuf.bytes_field(
-            _PIECES,
-            protobuf.bytes_field(_TEXT, piece)
-            + protobuf.fixed32_field(_SCORE, model.scores[4 * i : 4 * i + 4])
-            + (b"" if model.types[i] == PieceType.NORMAL else protobuf.varint_field(_TYPE, model.types[i]))
-            + model.piece_extras.get(i, b""),
-        )
+    # What stands before each part is the same for nearly all pieces, of which there are many.
+    piece_key, text_key = (protobuf.bytes_field(number, b"")[:-1] for number in (_PIECES, _TEXT))
+    score_key = protobuf.fixed32_field(_SCORE, b"")
+    length = lru_cache(maxsize=None)(protobuf.varint)
+    types: dict[int, bytes] = {type_: protobuf.varint_field(_TYPE, type_) for type_ in PieceType}
+    types[PieceType.NORMAL] = b""
+    for i, (piece, type_) in enumerate(zip(model.pieces, model.types, strict=True)):
+        field = text_key + length(len(piece)) + piece + score_key + model.scores[4 * i : 4 * i + 4] + types[type_]
+        if i in model.piece_extras:
+            field += model.piece_extras[i]
+        yield piece_key + length(len(field)) + field
     yield protobuf.bytes_field(_TRAINER, specs.write(specs.TRAINER, model.trainer))
     yield protobuf.bytes_field(_NORMALIZER, specs.write(specs.NORMALIZER, model.normalizer))
     if model.self_test_data is not None:
