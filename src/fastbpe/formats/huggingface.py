@@ -45,9 +45,7 @@ def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None 
     """The model in a file's bytes. where: what errors call the file. special_tokens: in place of the file's."""
     raw = bytes(data)
     if raw.count(b":") > _MAX_ENTRIES:
-        raise FormatError(
-            f"{where}: more than {_MAX_ENTRIES} entries: no vocabulary that fastbpe takes is so large"
-        )
+        raise FormatError(f"{where}: more than {_MAX_ENTRIES} entries: fastbpe takes no vocabulary so large")
     entries = _vocab_json.read(raw)
     model = None
     if entries is not None:
@@ -117,9 +115,7 @@ def _kept(top: Part, vocabulary: _Vocabulary) -> dict[str, Any]:
 
 def _json(data: bytes, where: str) -> Any:
     if data.count(b":") > _MAX_ENTRIES:
-        raise FormatError(
-            f"{where}: more than {_MAX_ENTRIES} entries: no vocabulary that fastbpe takes is so large"
-        )
+        raise FormatError(f"{where}: more than {_MAX_ENTRIES} entries: fastbpe takes no vocabulary so large")
     orjson = find_orjson()
     try:
         return json.loads(data) if orjson is None else orjson.loads(data)

@@ -107,7 +107,7 @@ def read_added_tokens(top: Part, vocabulary: dict[str, int] | Entries) -> list[A
                 "put it into model.vocab with its id, or renumber it"
             )
         greatest = max(greatest, token_id)
-        flags = {key: part.value.get(key) for key in _FLAGS}
+        flags: dict[str, Any] = {key: part.value.get(key) for key in _FLAGS}
         if not all(value is True or value is False for value in flags.values()):
             flags = {key: part.get(key, bool) for key in _FLAGS}
         tokens[content] = AddedToken(content=content, id=token_id, **flags)
