@@ -76,6 +76,8 @@ cdef class Encoder:
     def encode(self, text, *, allowed_special=NOTHING, disallowed_special=ALL, num_threads=None):
         """The ids of a text, special tokens only where they are allowed.
 
+        The list is as any other, but that the garbage collector does not look through it: see docs/performance.md.
+
         Args:
             text: str, or bytes of UTF-8.
             allowed_special: special tokens that become their ids: a set, or "all".
