@@ -124,6 +124,9 @@ class CodePointModel:
     denormalizer: None where the file has none.
     self_test_data, unknown, piece_extras: what nothing here reads, kept for writing; the last by id.
     serialized: the file; b"" where the model comes from none.
+    merges: what is merged where scores cannot say it: as in Model; b"": scores say it.
+    added_tokens, template: of a tokenizer.json, as in Model; sentencepiece has neither. What is between added
+        tokens is normalized by itself.
     """
 
     piece_bytes: bytes
@@ -137,6 +140,9 @@ class CodePointModel:
     unknown: bytes = b""
     piece_extras: Mapping[int, bytes] = field(default_factory=dict)
     serialized: bytes = b""
+    merges: Buffer = b""
+    added_tokens: Sequence[AddedToken] = ()
+    template: tuple[Sequence[int], Sequence[int]] = ((), ())
 
     @property
     def n_pieces(self) -> int:
