@@ -50,9 +50,9 @@ def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None 
     model = None
     if entries is not None:
         with contextlib.suppress(ValueError):  # what is wrong is for the slow way to say
-            model = _model(Part(_json(entries.rest, where), where, ""), entries)
+            model = _model(Part(read_json(entries.rest, where), where, ""), entries)
     if model is None:
-        model = _model(Part(_json(raw, where), where, ""))
+        model = _model(Part(read_json(raw, where), where, ""))
         assert model is not None
     if special_tokens is None:
         return model
@@ -67,7 +67,7 @@ def _model(top: Part, entries: _vocab_json.Entries | None = None) -> Model | Non
     model = top.part("model")
     if model is None:
         top.fail("it has no 'model'")
-    _check_model(model)
+    check_model(model)
     steps, prefix_space = parts.pre_tokenizers(top.part("pre_tokenizer"))
     if not any(step["type"] == "ByteLevel" for step in steps):
         top.fail("no ByteLevel pre-tokenizer: only byte-level vocabularies are supported", "pre_tokenizer")
@@ -113,7 +113,8 @@ def _kept(top: Part, vocabulary: _Vocabulary) -> dict[str, Any]:
     return kept | ({"empty_token": vocabulary.get("", 0)} if "" in vocabulary else {})
 
 
-def _json(data: bytes, where: str) -> Any:
+def read_json(data: bytes, where: str) -> Any:
+    """The value that JSON holds, by way of orjson where that is installed."""
     if data.count(b":") > _MAX_ENTRIES:
         raise FormatError(f"{where}: more than {_MAX_ENTRIES} entries: fastbpe takes no vocabulary so large")
     orjson = find_orjson()
@@ -125,7 +126,8 @@ def _json(data: bytes, where: str) -> Any:
         raise FormatError(f"{where}: not JSON: {error}") from None
 
 
-def _check_model(model: Part) -> None:
+def check_model(model: Part) -> None:
+    """Refuse models of other types than BPE, and options of BPE that nothing here does."""
     kind = model.get("type", str, "BPE" if "merges" in model.value else "without a type")
     if kind != "BPE":
         model.fail(f"{kind!r} is not supported: fastbpe reads BPE models only", "type")
