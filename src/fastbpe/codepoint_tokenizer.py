@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -13,11 +14,14 @@ from fastbpe import formats
 from fastbpe._core.encoder import Encoder
 from fastbpe._core.merge import recover_merges
 from fastbpe._core.normalizer import Normalizer
-from fastbpe.codepoints import EACH_BYTE, MARK, build
+from fastbpe._core.tokens import TokenEncoder
+from fastbpe.codepoint_places import encode_with_places
+from fastbpe.codepoints import EACH_BYTE, MARK, build, ids_of, token_encoder
 from fastbpe.errors import FormatError, SpecialTokenError
 from fastbpe.formats import native, sentencepiece
 from fastbpe.model import Buffer, CodePointModel, PieceType, pack_pieces
 from fastbpe.special import SpecialTokens
+from fastbpe.streaming import CodePointStreamDecoder, StreamDecoder
 from fastbpe.tokenizer import CACHE_BYTES, Tokenizer
 
 _NORMALIZER_OPTIONS = (
@@ -63,7 +67,43 @@ class CodePointTokenizer(Tokenizer):
     def _cutter(self) -> Callable[[bytes], int] | None:
         return None  # what a document begins and ends with is not what a part of it does
 
+    def encode_with_offsets(
+        self,
+        text: str | bytes,
+        *,
+        allowed_special: str | Collection[str] = frozenset(),
+        disallowed_special: str | Collection[str] = "all",
+    ) -> tuple[list[int], list[tuple[int, int]]]:
+        """As `Tokenizer.encode_with_offsets`. A space that was put before the text has an empty span."""
+        self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)  # for its errors
+        names = self.special_tokens
+        if allowed_special != "all":
+            names = {name: token_id for name, token_id in names.items() if name in allowed_special}
+        return encode_with_places(self._token_encoder, text, names, self._byte_ids)
+
+    @cached_property
+    def _token_encoder(self) -> TokenEncoder:
+        return token_encoder(self._source, self)
+
+    @cached_property
+    def _byte_ids(self) -> frozenset[int]:
+        return frozenset(ids_of(self._source, PieceType.BYTE))
+
+    def pieces(self, text: str | bytes) -> list[tuple[int, int]]:
+        """A ValueError: there is no split pattern."""
+        raise ValueError("code-point mode has no split pattern, and a text no pieces before it is normalized")
+
     # Decoding
+
+    def decoder(self, *, errors: str = "replace") -> StreamDecoder:
+        """As `Tokenizer.decoder`; of a model with denormalization rules, `finish` gives all of the text."""
+        codecs.lookup_error(errors)  # a LookupError now, and not only where bytes are bad
+        return CodePointStreamDecoder(
+            self._decoder,
+            EACH_BYTE if errors == "replace" else errors,
+            trims=bool(self._source.normalizer["remove_extra_whitespaces"]),
+            change=None if self._denormalizer is None else self._denormalized,
+        )
 
     def decode(self, ids: Sequence[int] | Buffer, *, errors: str = "replace") -> str:
         """The text of ids, control symbols left out; errors= as in `Tokenizer.decode`.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, SupportsIndex
 
 from fastbpe.model import Buffer
@@ -35,13 +35,61 @@ class StreamDecoder:
         Raises InvalidTokenError (a KeyError) for an id that is no token; the stream is then as it was before.
         """
         try:
-            token = operator.index(ids)  # type: ignore[arg-type]
+            tokens = [self._decoder.token(operator.index(ids))]  # type: ignore[arg-type]
         except TypeError:
-            return self._pending.decode(self._decoder.decode_bytes(ids))  # type: ignore[arg-type]
-        return self._pending.decode(self._decoder.token(token))
+            tokens = self._decoder.tokens(ids)  # type: ignore[arg-type]
+        return self._text(tokens)
+
+    def _text(self, tokens: list[bytes]) -> str:
+        if all(tokens):
+            return self._pending.decode(b"".join(tokens))
+        # Bytes on both sides of a token that is no text make no character together.
+        return "".join([self._pending.decode(token, final=not token) for token in tokens])
 
     def finish(self) -> str:
         """The text of bytes kept back, which now never become a character; the next `push` begins anew."""
         text = self._pending.decode(b"", final=True)
         self._pending.reset()
         return text
+
+
+class CodePointStreamDecoder(StreamDecoder):
+    """The same for code points, where the beginning of a text loses the space that encoding put there.
+
+    trims: whether it loses all spaces. change: what is done to a whole text; with it, `finish` gives all.
+    """
+
+    def __init__(self, decoder: Decoder, errors: str, *, trims: bool, change: Callable[[str], str] | None) -> None:
+        super().__init__(decoder, errors)
+        self._trims = trims
+        self._change = change
+        self._kept: list[str] = []
+        self._at_start = True
+
+    def push(self, ids: SupportsIndex | Sequence[int] | Buffer) -> str:
+        """As `StreamDecoder.push`."""
+        try:
+            listed = [operator.index(ids)]  # type: ignore[arg-type]
+        except TypeError:
+            listed = ids if isinstance(ids, (str, bytes)) else list(ids)  # type: ignore[arg-type, assignment]
+        tokens = self._decoder.tokens(listed)
+        for i, token in enumerate(tokens):
+            if not self._at_start:
+                break
+            tokens[i] = self._decoder.decode_bytes(listed[i : i + 1])
+            self._at_start = not tokens[i] and (self._trims or not token)
+        return self._given(self._text(tokens))
+
+    def finish(self) -> str:
+        """As `StreamDecoder.finish`."""
+        text = self._given(super().finish())
+        if self._change is not None:
+            text = self._change("".join(self._kept))
+        self._kept, self._at_start = [], True
+        return text
+
+    def _given(self, text: str) -> str:
+        if self._change is None:
+            return text
+        self._kept.append(text)
+        return ""

@@ -188,3 +188,13 @@ def test_models_of_sentencepiece_are_recognised() -> None:
         assert fastbpe.load(data_file("vocab", name)).mode == "codepoint"
     with pytest.raises(FormatError, match="not a BPE model, but one of type unigram"):
         fastbpe.load(data_file("vocab", "sp_test_model.model"))
+
+
+def test_a_folder_with_a_model_of_sentencepiece(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.model").symlink_to(data_file("vocab", "llama2_tokenizer.model").resolve())
+    decoder = {"0": {"content": "<unk>"}, "1": {"content": "<s>"}, "2": {"content": "</s>"}}
+    fill(tmp_path, tokenizer_config={"bos_token": "<s>", "pad_token": None, "added_tokens_decoder": decoder})
+    assert fastbpe.load(tmp_path) == fastbpe.load(tmp_path / "tokenizer.model")
+    fill(tmp_path, added_tokens={"[PAD]": 32000})
+    with pytest.raises(FormatError, match=r"does not have the special token '\[PAD\]' \(32000\)"):
+        fastbpe.load(tmp_path)

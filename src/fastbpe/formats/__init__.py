@@ -36,25 +36,45 @@ def read(
 def _read_folder(
     where: str, pattern: PatternLike, special_tokens: Mapping[str, int] | None
 ) -> Model | CodePointModel:
-    from fastbpe.formats import folder, gpt2
+    from fastbpe.formats import folder, gpt2, sentencepiece
 
     found = folder.find(where)
     pattern = found.pattern if pattern is None else pattern
     if len(found.paths) == 2:
-        data = map_file(found.paths[0]), map_file(found.paths[1])
+        vocab, merges = found.paths
         return gpt2.parse(
-            *data, found.paths, pattern=pattern, special_tokens=special_tokens, also_special=found.special_tokens
+            map_file(vocab),
+            map_file(merges),
+            (vocab, merges),
+            pattern=pattern,
+            special_tokens=special_tokens,
+            also_special=found.special_tokens,
         )
     known = {name: token_id for name, token_id in found.special_tokens.items() if token_id is not None}
-    given = known or None if special_tokens is None else special_tokens
-    model = _parse(map_file(found.paths[0]), found.paths[0], pattern, given)
-    if special_tokens is None and isinstance(model, Model):
+    data, path = map_file(found.paths[0]), found.paths[0]
+    if special_tokens is not None or sentencepiece.recognise(data):
+        model = _parse(data, path, pattern, special_tokens)
+    else:
+        model = _parse(data, path, pattern, known or None)
+    if isinstance(model, CodePointModel):
+        _check_control(model, known, path)
+    elif special_tokens is None:
         for name in found.special_tokens.keys() - model.special_tokens.keys():
             raise FormatError(
                 f"{where}: special token {name!r} is named without its id; give it: "
                 f"load(path, special_tokens={{{name!r}: ..., ...}})"
             )
     return model
+
+
+def _check_control(model: CodePointModel, known: Mapping[str, int], where: str) -> None:
+    """Raise FormatError if the files beside a sentencepiece model name tokens that it does not have."""
+    for name, token_id in known.items():
+        if not 0 <= token_id < model.n_pieces or model.piece(token_id) != name.encode():
+            raise FormatError(
+                f"{where}: it does not have the special token {name!r} ({token_id}) that stands beside it; load "
+                "this file by its path, and add what it lacks by with_special_tokens"
+            )
 
 
 def _parse(
