@@ -24,7 +24,10 @@ _NO_PIECES = b"\xff" * 32  # a table of pieces, or of pairs, without any
 
 @dataclass(frozen=True)
 class Parts:
-    """vocabulary: of symbols. surfaces: what each id adds to a decoded text. control: name to id."""
+    """vocabulary: of symbols. surfaces: what each id adds to a decoded text. control: name to id.
+
+    marks_spaces: symbols have a space in place of U+2581. leading, whole: as of the decoder.
+    """
 
     vocabulary: Vocabulary
     splitter: WordScanner
@@ -32,6 +35,9 @@ class Parts:
     surfaces: Vocabulary
     decoder: Decoder
     control: dict[str, int]
+    marks_spaces: bool
+    leading: bool | None
+    whole: frozenset[int]
 
 
 def build(model: CodePointModel) -> Parts:
@@ -50,14 +56,21 @@ def build(model: CodePointModel) -> Parts:
     vocabulary = Vocabulary(**tables, whole_piece_first=False, code_points=code_points, drops_bytes=False)
     if code_points.expanded:
         code_points.expand(_Expansions(model, vocabulary, code_points, unknown, byte_ids).of(code_points.expanded))
-    decoder, surface = _decoding(model, code_points, unknown, byte_ids)
+    surface = _surfaces(model, code_points)
+    leading, whole = _leading(model, unknown, byte_ids)
+    silent = ids_of(model, PieceType.CONTROL)
+    if not model.trainer["unk_surface"]:
+        silent += ids_of(model, PieceType.UNKNOWN)
     return Parts(
-        vocabulary,
-        WordScanner(code_points),
-        _normalizing(model, code_points, None if byte_ids else unknown),
-        surface,
-        decoder,
-        {model.piece(i).decode(): i for i in ids_of(model, PieceType.CONTROL)},
+        vocabulary=vocabulary,
+        splitter=WordScanner(code_points),
+        normalizing=_normalizing(model, code_points, None if byte_ids else unknown),
+        surfaces=surface,
+        decoder=Decoder(surface, [(i, b"") for i in silent], leading=leading, whole=whole),
+        control={model.piece(i).decode(): i for i in ids_of(model, PieceType.CONTROL)},
+        marks_spaces=code_points.marks_spaces,
+        leading=leading,
+        whole=whole,
     )
 
 
@@ -125,13 +138,12 @@ def token_encoder(model: CodePointModel, encoder: Encoder) -> TokenEncoder:
     return TokenEncoder(encoder, make_normalizer(model, marks_to_spaces=marks_spaces(encoder)))
 
 
-def _decoding(
-    model: CodePointModel, code_points: CodePoints, unknown: int, byte_ids: list[int] | None
-) -> tuple[Decoder, Vocabulary]:
+def _surfaces(model: CodePointModel, code_points: CodePoints) -> Vocabulary:
+    """What each id adds to a decoded text."""
     surface_bytes, surface_ends = surfaces(
         model.piece_bytes, model.piece_ends, model.types, model.trainer["unk_surface"].encode()
     )
-    vocabulary = Vocabulary(
+    return Vocabulary(
         token_bytes=surface_bytes,
         token_ends=surface_ends,
         pieces=_NO_PIECES,
@@ -139,6 +151,12 @@ def _decoding(
         whole_piece_first=False,
         code_points=code_points,
     )
+
+
+def _leading(
+    model: CodePointModel, unknown: int, byte_ids: list[int] | None
+) -> tuple[bool | None, frozenset[int]]:
+    """What a Decoder is to know of the beginnings of texts: `leading` and `whole`."""
     spec = model.normalizer
     trims = spec["remove_extra_whitespaces"]
     whole = {unknown} if PieceType.UNKNOWN in model.types else set()
@@ -146,16 +164,7 @@ def _decoding(
         whole.add(byte_ids[0x20])
     if b" " in model.piece_bytes:  # spaces of their own, which stand for no U+2581
         whole.update(i for i, piece in enumerate(model.pieces) if piece[:1] == b" ")
-    silent = ids_of(model, PieceType.CONTROL)
-    if not model.trainer["unk_surface"]:
-        silent += ids_of(model, PieceType.UNKNOWN)
-    decoder = Decoder(
-        vocabulary,
-        [(i, b"") for i in silent],
-        leading=bool(trims) if trims or spec["add_dummy_prefix"] else None,
-        whole=frozenset(whole),
-    )
-    return decoder, vocabulary
+    return (bool(trims) if trims or spec["add_dummy_prefix"] else None), frozenset(whole)
 
 
 class _Expansions:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from fastbpe import assembly, formats
@@ -14,7 +13,7 @@ from fastbpe.errors import FormatError
 from fastbpe.formats import native, tiktoken
 from fastbpe.model import Model
 from fastbpe.patterns import Pattern, resolve_pattern
-from fastbpe.ranking import by_ranks
+from fastbpe.ranking import merges_by_rank
 
 #: Bytes of a file, or of the files of a folder by their names.
 Files = bytes | dict[str, bytes]
@@ -57,8 +56,7 @@ def _native(model: Model, vocabulary: Vocabulary) -> Files:
 
 def _tiktoken(model: Model, vocabulary: Vocabulary) -> Files:
     assembly.check_plain(model, "a .tiktoken file")
-    tokens = vocabulary.tokens()
-    return tiktoken.dump(tokens, by_ranks(replace(model, tokens=tokens, tables=None)).merges_rule)
+    return tiktoken.dump(vocabulary.tokens(), "ranks" if merges_by_rank(vocabulary, model) else "merges")
 
 
 def _gpt2(model: Model, vocabulary: Vocabulary) -> Files:

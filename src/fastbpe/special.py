@@ -48,7 +48,8 @@ class SpecialTokens:
         #: What ids decode to, also some that the vocabulary has.
         self.decoded = known | {token.id: self._decoded(token) for token in added}
         self.encoded = [(i, token) for i, token in sorted(self.decoded.items()) if not vocabulary.has(i)]
-        self.ids_of_bytes = {name.encode(): token_id for name, token_id in self.ids.items()}
+        self.ids_of_bytes = {token: token_id for token_id, token in self.encoded}
+        self.ids_of_bytes |= {name.encode(): token_id for name, token_id in self.ids.items()}
         self._matchers: dict[frozenset[str], SpecialMatcher | None] = {}
         self._found: dict[frozenset[str], SpecialMatcher | None] = {}
 

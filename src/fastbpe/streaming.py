@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, SupportsIndex
 
 from fastbpe.model import Buffer
@@ -38,9 +38,6 @@ class StreamDecoder:
             tokens = [self._decoder.token(operator.index(ids))]  # type: ignore[arg-type]
         except TypeError:
             tokens = self._decoder.tokens(ids)  # type: ignore[arg-type]
-        return self._text(tokens)
-
-    def _text(self, tokens: list[bytes]) -> str:
         if all(tokens):
             return self._pending.decode(b"".join(tokens))
         # Bytes on both sides of a token that is no text make no character together.
@@ -54,42 +51,36 @@ class StreamDecoder:
 
 
 class CodePointStreamDecoder(StreamDecoder):
-    """The same for code points, where the beginning of a text loses the space that encoding put there.
+    """The same for code points: the spaces that a text does not begin with, and control symbols, are left out.
 
-    trims: whether it loses all spaces. change: what is done to a whole text; with it, `finish` gives all.
+    leading, whole: as of a Decoder.
     """
 
-    def __init__(self, decoder: Decoder, errors: str, *, trims: bool, change: Callable[[str], str] | None) -> None:
+    def __init__(self, decoder: Decoder, errors: str, *, leading: bool | None, whole: frozenset[int]) -> None:
         super().__init__(decoder, errors)
-        self._trims = trims
-        self._change = change
-        self._kept: list[str] = []
-        self._at_start = True
+        self._leading = leading
+        self._whole = whole
+        self._is_start = leading is not None
 
     def push(self, ids: SupportsIndex | Sequence[int] | Buffer) -> str:
         """As `StreamDecoder.push`."""
         try:
             listed = [operator.index(ids)]  # type: ignore[arg-type]
         except TypeError:
-            listed = ids if isinstance(ids, (str, bytes)) else list(ids)  # type: ignore[arg-type, assignment]
-        tokens = self._decoder.tokens(listed)
-        for i, token in enumerate(tokens):
-            if not self._at_start:
-                break
-            tokens[i] = self._decoder.decode_bytes(listed[i : i + 1])
-            self._at_start = not tokens[i] and (self._trims or not token)
-        return self._given(self._text(tokens))
+            listed = list(ids)  # type: ignore[arg-type]
+        tokens = [self._decoder.token(token_id) for token_id in listed]
+        return "".join([self._add(*item) for item in zip(listed, tokens, strict=True)])
 
     def finish(self) -> str:
         """As `StreamDecoder.finish`."""
-        text = self._given(super().finish())
-        if self._change is not None:
-            text = self._change("".join(self._kept))
-        self._kept, self._at_start = [], True
-        return text
+        self._is_start = self._leading is not None
+        return super().finish()
 
-    def _given(self, text: str) -> str:
-        if self._change is None:
-            return text
-        self._kept.append(text)
-        return ""
+    def _add(self, token_id: int, token: bytes) -> str:
+        if not token:  # a control symbol: bytes before and behind it make no character together
+            return super().finish()
+        if self._is_start:
+            has_space = token.startswith(b" ") and token_id not in self._whole
+            token = token[1:] if has_space else token
+            self._is_start = bool(self._leading) and has_space and not token
+        return self._pending.decode(token)

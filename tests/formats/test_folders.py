@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 import fastbpe
+from codepoints import model_of
 from data import BYTES, data_file, published
 from fastbpe import FormatError, Tokenizer
+from fastbpe.model import PieceType
 
 RANKS = {**BYTES, b"ab": 256, b"abc": 257}
 PLAIN = Tokenizer.from_ranks(RANKS, pattern="gpt2")
@@ -183,18 +185,20 @@ def test_what_is_no_tokenizer(data: bytes, tmp_path: Path) -> None:
             fastbpe.load(source, pattern="gpt2")
 
 
+def test_special_tokens_beside_a_sentencepiece_model(tmp_path: Path) -> None:
+    pieces = [(b"<unk>", 0.0, PieceType.UNKNOWN), (b"<s>", 0.0, PieceType.CONTROL), (b"a", -1.0, PieceType.NORMAL)]
+    (tmp_path / "tokenizer.model").write_bytes(model_of(pieces))
+    fill(tmp_path, special_tokens_map={"bos_token": "<s>", "unk_token": "<unk>", "pad_token": "<pad>"})
+    assert fastbpe.load(tmp_path).special_tokens == {"<s>": 1, "<pad>": 3}
+    fill(tmp_path, added_tokens={"<x>": 3, "<y>": 4})
+    assert fastbpe.load(tmp_path).special_tokens == {"<s>": 1, "<x>": 3, "<y>": 4, "<pad>": 5}
+    fill(tmp_path, added_tokens={"<x>": 7})
+    with pytest.raises(FormatError, match="special token '<x>' has the id 7, but here it is 3"):
+        fastbpe.load(tmp_path)
+
+
 def test_models_of_sentencepiece_are_recognised() -> None:
     for name in ("llama2_tokenizer.model", "mistral_v3_tokenizer.model", "bpemb_en_wiki_vs100000.model"):
         assert fastbpe.load(data_file("vocab", name)).mode == "codepoint"
     with pytest.raises(FormatError, match="not a BPE model, but one of type unigram"):
         fastbpe.load(data_file("vocab", "sp_test_model.model"))
-
-
-def test_a_folder_with_a_model_of_sentencepiece(tmp_path: Path) -> None:
-    (tmp_path / "tokenizer.model").symlink_to(data_file("vocab", "llama2_tokenizer.model").resolve())
-    decoder = {"0": {"content": "<unk>"}, "1": {"content": "<s>"}, "2": {"content": "</s>"}}
-    fill(tmp_path, tokenizer_config={"bos_token": "<s>", "pad_token": None, "added_tokens_decoder": decoder})
-    assert fastbpe.load(tmp_path) == fastbpe.load(tmp_path / "tokenizer.model")
-    fill(tmp_path, added_tokens={"[PAD]": 32000})
-    with pytest.raises(FormatError, match=r"does not have the special token '\[PAD\]' \(32000\)"):
-        fastbpe.load(tmp_path)

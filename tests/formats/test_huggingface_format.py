@@ -6,7 +6,8 @@ import json
 import pickle
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ import pytest
 
 import fastbpe
 from data import BYTES, PUBLISHED, corpus, published
-from fastbpe import FormatError, Tokenizer, TrainingError
+from fastbpe import FormatError, Tokenizer, TrainingError, formats
+from fastbpe._core.vocabulary import build_tables
+from fastbpe.formats import _vocab_json
 from tokenizer_json import (
     BYTE_LEVEL,
     GPT2,
@@ -306,8 +309,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a missing left token": (model(merges=["q! b"]), r"model\.merges\[0\]: 'q!' and 'b': 'q!' is no token"),
     "a missing merged token": (model(merges=["a b", "x y"]), r"model\.merges\[1\]: 'x' and 'y': 'xy' is no token"),
     "a merge with nothing": (
-        changed(lambda made: (made["model"]["vocab"].update({"": 262}), made["model"].update(merges=[["", "a"]]))),
-        r"model\.merges\[0\]: '' and 'a'",
+        changed(lambda made: (made["model"].update(merges=[["", "a"]]), made["model"]["vocab"].update({"": 263}))),
+        r"model",
     ),
     "merges of no list": (model(merges={"a": "b"}), r"model\.merges: must be a list"),
     "no vocabulary": (changed(lambda made: made["model"].pop("vocab")), "it has no 'vocab'"),
@@ -513,6 +516,74 @@ def test_hostile_files_are_refused_at_once(kind: str) -> None:
     with pytest.raises(FormatError):
         fastbpe.load(data)
     assert time.perf_counter() - start < 20  # a second where nothing else runs
+
+
+# The fast reader of vocabularies beside the slow one
+
+
+def both_ways(data: bytes, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The models that the fast twin and the slow one make of a file, or their errors."""
+    out: list[Any] = []
+    for fast in (True, False):
+        with monkeypatch.context() as patch:
+            if not fast:
+                patch.setattr(_vocab_json, "read", lambda data: None)
+            try:
+                model = formats.read(data)
+                tables = build_tables(model.tokens, model.merges) if model.tokens else dict(model.tables or {})
+                kept = (bytes(tables["token_bytes"]), bytes(tables["token_ends"]))
+                out.append((*kept, replace(model, tokens=None, tables=None)))
+            except FormatError as error:
+                out.append(str(error))
+    return out
+
+
+def variants(made: dict[str, Any], rng: random.Random) -> Iterator[bytes]:
+    """Spellings of one file."""
+    yield json.dumps(made).encode()
+    yield json.dumps(made, ensure_ascii=False, indent=rng.choice([1, 4])).encode()
+    yield json.dumps({**made, "model": dict(reversed(made["model"].items()))}, separators=(",", ":")).encode()
+    as_pairs = [merge.split(" ") for merge in made["model"]["merges"]]
+    yield json.dumps({**made, "model": {**made["model"], "merges": as_pairs}}, ensure_ascii=False).encode()
+    shuffled = [*made["model"]["vocab"].items()]
+    rng.shuffle(shuffled)
+    yield json.dumps({**made, "model": {**made["model"], "vocab": dict(shuffled)}}).encode()
+
+
+def test_both_readers_of_random_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(100):
+        rng = random.Random(f"twins {seed}")
+        made = random_document(rng)
+        vocab = made["model"]["vocab"]
+        if rng.random() < 0.5:
+            vocab.update(
+                {token: len(vocab) for token in rng.sample(["漢", "<s>", '"', "\\", "zz\u00e9", "\U0001f600"], 1)}
+            )
+            made["added_tokens"] = [token for token in made["added_tokens"] if token["id"] < 262]
+        for data in variants(made, rng):
+            fast, slow = both_ways(data, monkeypatch)
+            assert fast == slow, f"seed {seed}: {data[:300]!r}"
+
+
+def test_both_readers_of_damaged_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = small([added(262, "<s>", special=True)])
+    rng = random.Random(3)
+    for data in variants(made, rng):
+        for _ in range(150):
+            damaged = bytearray(data)
+            for _ in range(rng.choice([1, 1, 2, 5])):
+                at = rng.randrange(len(damaged))
+                damaged[at : at + rng.choice([0, 1, 1, 3])] = rng.choice(
+                    [b"", b'"', b",", b"\\", b"{", b"]", b"7", b" ", b"\xc4", b"\x00", b"a"]
+                )
+            fast, slow = both_ways(bytes(damaged), monkeypatch)
+            assert fast == slow, bytes(damaged)
+
+
+def test_the_fast_reader_is_used() -> None:
+    for name in ("falcon", "phi2", "whisper_large_v3"):
+        assert _vocab_json.read(file_of(name)) is not None
+    assert _vocab_json.read(dumped(small())) is not None
 
 
 def test_many_added_tokens() -> None:

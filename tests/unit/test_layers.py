@@ -22,7 +22,6 @@ LAYERS = (
         "codepoint_tokenizer",
         "codepoint_counting",
         "codepoint_options",
-        "codepoint_places",
         "codepoint_training",
         "loading",
         "training",

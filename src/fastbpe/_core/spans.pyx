@@ -196,20 +196,14 @@ cdef inline void _measure(const Unit* data, size_t n, Cursor* cursor) noexcept n
 
 
 cdef void _to_characters(const Unit* data, size_t n, Spans* spans) noexcept nogil:
-    """Spans of bytes as spans of the characters that they lie in; they rise. An empty one has the character behind.
-
-    That is what tokenizers gives for a space that was put before a text.
-    """
+    """Spans of bytes as spans of the characters that they lie in; they rise."""
     cdef Cursor cursor = Cursor(0, 0, 0, 0)
-    cdef size_t i, start, end
-    cdef bint is_empty
+    cdef size_t i, start
     for i in range(spans.n):
         _advance(data, n, &cursor, spans.items[i].start)
         start = cursor.at
-        end = spans.items[i].end
-        is_empty = spans.items[i].start == end
-        _advance(data, n, &cursor, end)
-        spans.items[i].end = cursor.at + (cursor.n_units if cursor.at < n and (is_empty or cursor.byte < end) else 0)
+        _advance(data, n, &cursor, spans.items[i].end)
+        spans.items[i].end = cursor.at + (cursor.n_units if cursor.byte < spans.items[i].end else 0)
         spans.items[i].start = start
 
 
@@ -235,7 +229,7 @@ cdef void _utf8_to_characters(const uint8_t* data, size_t n, Spans* spans) noexc
         while byte < end:
             n_begun += data[byte] & 0xC0 != 0x80
             byte += 1
-        spans.items[i].end = n_begun + (start == end and end < n)
+        spans.items[i].end = n_begun
 
 
 cdef void to_characters(const Text* text, Spans* spans) noexcept nogil:
@@ -248,6 +242,33 @@ cdef void to_characters(const Text* text, Spans* spans) noexcept nogil:
         _to_characters(<const uint16_t*> text.data, text.n, spans)
     else:
         _to_characters(<const uint32_t*> text.data, text.n, spans)
+
+
+cdef void give_to_first(const Text* text, Spans* spans) noexcept nogil:
+    """Let a space that was put before a text have the character behind it, as tokenizers has it: it lies nowhere."""
+    cdef size_t i, at
+    cdef const uint16_t* units = <const uint16_t*> text.data
+    for i in range(spans.n):
+        at = spans.items[i].start
+        if spans.items[i].end == at and at < text.n:
+            spans.items[i].end += 1
+            if text.unit == 2 and units[at] >> 10 == 0x36 and at + 1 < text.n and units[at + 1] >> 10 == 0x37:
+                spans.items[i].end += 1
+
+
+def in_characters(text, list spans not None):
+    """Spans of the UTF-8 of a text, (start, end) in bytes, which rise, as spans of its characters."""
+    cdef Text view
+    cdef Spans made = Spans(NULL, 0, 0)
+    text_of(text, &view)
+    try:
+        for start, end in spans:
+            _add(&made, start, end)
+        to_characters(&view, &made)
+        return spans_list(&made)
+    finally:
+        text_release(&view)
+        spans_free(&made)
 
 
 cdef list spans_list(const Spans* spans):

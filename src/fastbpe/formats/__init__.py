@@ -36,45 +36,32 @@ def read(
 def _read_folder(
     where: str, pattern: PatternLike, special_tokens: Mapping[str, int] | None
 ) -> Model | CodePointModel:
-    from fastbpe.formats import folder, gpt2, sentencepiece
+    from fastbpe.formats import folder, gpt2
 
     found = folder.find(where)
     pattern = found.pattern if pattern is None else pattern
     if len(found.paths) == 2:
-        vocab, merges = found.paths
+        data = map_file(found.paths[0]), map_file(found.paths[1])
         return gpt2.parse(
-            map_file(vocab),
-            map_file(merges),
-            (vocab, merges),
-            pattern=pattern,
-            special_tokens=special_tokens,
-            also_special=found.special_tokens,
+            *data, found.paths, pattern=pattern, special_tokens=special_tokens, also_special=found.special_tokens
         )
     known = {name: token_id for name, token_id in found.special_tokens.items() if token_id is not None}
-    data, path = map_file(found.paths[0]), found.paths[0]
-    if special_tokens is not None or sentencepiece.recognise(data):
-        model = _parse(data, path, pattern, special_tokens)
-    else:
-        model = _parse(data, path, pattern, known or None)
-    if isinstance(model, CodePointModel):
-        _check_control(model, known, path)
-    elif special_tokens is None:
+    given = known or None if special_tokens is None else special_tokens
+    only = map_file(found.paths[0])
+    if special_tokens is None and _is_sentencepiece(only):
+        from fastbpe.formats import sentencepiece
+
+        model = _parse(only, found.paths[0], pattern, None)
+        assert isinstance(model, CodePointModel)
+        return sentencepiece.with_control_symbols(model, found.special_tokens, where)
+    model = _parse(only, found.paths[0], pattern, given)
+    if special_tokens is None and isinstance(model, Model):
         for name in found.special_tokens.keys() - model.special_tokens.keys():
             raise FormatError(
                 f"{where}: special token {name!r} is named without its id; give it: "
                 f"load(path, special_tokens={{{name!r}: ..., ...}})"
             )
     return model
-
-
-def _check_control(model: CodePointModel, known: Mapping[str, int], where: str) -> None:
-    """Raise FormatError if the files beside a sentencepiece model name tokens that it does not have."""
-    for name, token_id in known.items():
-        if not 0 <= token_id < model.n_pieces or model.piece(token_id) != name.encode():
-            raise FormatError(
-                f"{where}: it does not have the special token {name!r} ({token_id}) that stands beside it; load "
-                "this file by its path, and add what it lacks by with_special_tokens"
-            )
 
 
 def _parse(
@@ -100,7 +87,7 @@ def _parse(
     if minbpe.recognise(data):
         _check_no_pattern(pattern, where)
         return minbpe.parse(data, where, special_tokens=special_tokens)
-    if sentencepiece.recognise(data) or Path(where).suffix == ".model":
+    if _is_sentencepiece(data) or Path(where).suffix == ".model":
         _check_no_pattern(pattern, where)
         if special_tokens is not None:
             raise _holds(where, "special tokens", "special_tokens")
@@ -119,6 +106,12 @@ def _parse(
             special_tokens=special_tokens,
         )
     raise FormatError(f"{where}: no format that fastbpe reads ({_READABLE}): it begins with {bytes(data[:24])!r}")
+
+
+def _is_sentencepiece(data: Buffer) -> bool:
+    """Whether it begins as such models do: with a message that begins with a piece's text."""
+    start = bytes(data[:4])
+    return len(start) == 4 and start[0] == start[2] == 0x0A
 
 
 def _check_no_pattern(pattern: PatternLike, where: str) -> None:

@@ -29,15 +29,41 @@ def dump(
     added = _added_tokens(model)
     _number(vocabulary, added, model.huggingface.get("empty_token"))
     shown = [show(token) for token in tokens]
+    return write_document(
+        truncation=model.huggingface.get("truncation"),
+        padding=model.huggingface.get("padding"),
+        added_tokens=added,
+        normalizer=model.huggingface.get("normalizer"),
+        pre_tokenizer=model.huggingface.get("pre_tokenizer") or _sequence(pre_tokenizers),
+        post_processor=model.huggingface.get("post_processor"),
+        decoder=model.huggingface.get("decoder") or _BYTE_LEVEL,
+        ignore_merges=model.whole_piece_first,
+        vocab=dict(sorted(vocabulary.items(), key=lambda item: item[1])),
+        merges=[f"{shown[left]} {shown[right]}" for left, right in merges],
+    )
+
+
+def write_document(
+    *,
+    added_tokens: Iterable[AddedToken],
+    normalizer: Any,
+    pre_tokenizer: Any,
+    post_processor: Any,
+    decoder: Any,
+    truncation: Any = None,
+    padding: Any = None,
+    **model: Any,
+) -> bytes:
+    """A file of these parts, those of the model among them."""
     document = {
         "version": "1.0",
-        "truncation": model.huggingface.get("truncation"),
-        "padding": model.huggingface.get("padding"),
-        "added_tokens": [_entry(token) for token in added],
-        "normalizer": model.huggingface.get("normalizer"),
-        "pre_tokenizer": model.huggingface.get("pre_tokenizer") or _sequence(pre_tokenizers),
-        "post_processor": model.huggingface.get("post_processor"),
-        "decoder": model.huggingface.get("decoder") or _BYTE_LEVEL,
+        "truncation": truncation,
+        "padding": padding,
+        "added_tokens": [_entry(token) for token in added_tokens],
+        "normalizer": normalizer,
+        "pre_tokenizer": pre_tokenizer,
+        "post_processor": post_processor,
+        "decoder": decoder,
         "model": {
             "type": "BPE",
             "dropout": None,
@@ -46,9 +72,8 @@ def dump(
             "end_of_word_suffix": None,
             "fuse_unk": False,
             "byte_fallback": False,
-            "ignore_merges": model.whole_piece_first,
-            "vocab": dict(sorted(vocabulary.items(), key=lambda item: item[1])),
-            "merges": [f"{shown[left]} {shown[right]}" for left, right in merges],
+            "ignore_merges": False,
+            **model,
         },
     }
     return json.dumps(document, ensure_ascii=False, indent=2).encode()

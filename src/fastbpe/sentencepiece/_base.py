@@ -68,7 +68,9 @@ class Base:
     @classmethod
     def _without_model(cls, kwargs: Mapping[str, Any], name: str) -> Self:
         if "model_file" in kwargs or "model_proto" in kwargs:
-            raise ArgumentError(f"{name} takes the model as its first argument, not as model_file or model_proto")
+            raise ArgumentError(
+                f"model_file and model_proto cannot be passed to {name} by name: it takes the model first"
+            )
         return cls(**kwargs)
 
     def load(self, model_file: str | bytes | os.PathLike[str] | None = None, model_proto: Any = None) -> bool:

@@ -11,7 +11,7 @@ from fastbpe.sentencepiece._errors import ArgumentError, out_of_range
 from fastbpe.sentencepiece._model import checked_ids
 from fastbpe.sentencepiece._threads import ThreadPool
 
-_RETURN_TYPES = (str, bytes, "serialized_proto", "proto", "offset_mapping")
+_RETURN_TYPES = (str, bytes, "serialized_proto", "offset_mapping")
 
 
 class Decodes(Base):
@@ -43,8 +43,10 @@ class Decodes(Base):
         if return_bytes is not None and return_type != "offset_mapping":
             raise ArgumentError("return_bytes is only supported when return_type='offset_mapping'")
         self._threads(num_threads)
-        if return_type not in _RETURN_TYPES:
-            raise ArgumentError(f"unknown return_type={return_type} or input type")
+        if return_type == "proto":
+            serialized = self.decode(input, return_type="serialized_proto")
+            is_batch = isinstance(serialized, list)
+            return list(map(_texts.parse, serialized)) if is_batch else _texts.parse(serialized)
         if input is None or (isinstance(input, (str, bytes)) and not input):
             input = []
         if not _is_sequence(input):
@@ -52,10 +54,12 @@ class Decodes(Base):
         is_batch = input.ndim > 1 if hasattr(input, "ndim") else len(input) > 0 and _is_sequence(input[0])
         if not is_batch:
             are_pieces = _are_pieces(input)
+            _check_return_type(return_type)
             as_bytes = bool(return_bytes) or (are_pieces and isinstance(input[0], bytes))
             return self._decode_one(input, are_pieces, return_type, as_bytes)
         first: Any = next((item for item in input if _is_sequence(item) and len(item)), ())
         are_pieces = _are_pieces(first)
+        _check_return_type(return_type)
         if not are_pieces and return_type is str and self._model is not None:
             return self._model.texts([checked_ids(ids) for ids in input])
         as_bytes = bool(return_bytes) or (are_pieces and isinstance(first[0], bytes))
@@ -81,8 +85,7 @@ class Decodes(Base):
         text, found = model.decoded(pieces)
         if return_type == "offset_mapping":
             return _mapping(text, found, as_bytes)
-        serialized = _texts.serialize(text, found)
-        return serialized if return_type == "serialized_proto" else _texts.parse(serialized)
+        return _texts.serialize(text, found)
 
     def decode_pieces(self, input: Any, return_type: Any = None, **kwargs: Any) -> Any:
         """`decode`."""
@@ -105,6 +108,11 @@ class Decodes(Base):
     DecodeIds = decode_ids
     DecodePiecesAsProto = decode_pieces_as_proto
     DecodeIdsAsProto = decode_ids_as_proto
+
+
+def _check_return_type(return_type: Any) -> None:
+    if return_type not in _RETURN_TYPES:
+        raise ArgumentError(f"unknown return_type={return_type} or input type")
 
 
 def _is_sequence(value: Any) -> bool:

@@ -82,7 +82,8 @@ class Encodes(Base):
             view = model.array(text, threads) if sampled is None else memoryview(sampled).cast("B").cast("i")
             return frame.around_array(view)
         if return_type is str or return_type is bytes:
-            return frame.around_pieces(model.pieces(model.tokens(text, sampling), return_type is bytes), model)
+            as_bytes = return_type is bytes
+            return frame.around_pieces(model.pieces(model.tokens(text, sampling), as_bytes), model, as_bytes)
         tokens = model.tokens(text, sampling, offsets=True)
         if return_type == "offset_mapping":
             return model.offset_mapping(tokens, return_bytes)
@@ -346,12 +347,11 @@ class _Frame:
         bos, eos = self._ends()
         return numpy.concatenate([bos, array[::-1] if self._reverse else array, eos]).astype(numpy.int32)
 
-    def around_pieces(self, pieces: list[Any], model: LoadedModel) -> list[Any]:
+    def around_pieces(self, pieces: list[Any], model: LoadedModel, as_bytes: bool) -> list[Any]:
         """Pieces with those of the ids around them; each that the model does not know as its unknown one."""
         if not (self._bos or self._eos or self._reverse or self._emit_unk):
             return pieces
         bos, eos = self._ends()
-        as_bytes = isinstance(pieces[0], bytes) if pieces else False
         names: Sequence[Any] = model.model.pieces if as_bytes else model.names
         if self._emit_unk:
             pieces = self._known(pieces, names, model)

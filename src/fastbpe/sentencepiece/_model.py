@@ -93,14 +93,20 @@ class LoadedModel:
         }
 
     def serialized(self, text: Text, tokens: Tokens) -> bytes:
+        """A SentencePieceText; of a character's bytes only the last piece has a surface."""
         data = to_bytes(text)
-        pieces = zip(
-            tokens.byte_pieces(self.model.pieces),
-            tokens.ids(),
-            tokens.offsets(in_characters=False),
-            strict=True,
-        )
-        return serialize(data, [Piece(piece, i, data[begin:end], begin, end) for piece, i, (begin, end) in pieces])
+        out = []
+        n_more = 0  # bytes of the same character
+        offsets = tokens.offsets(in_characters=False)
+        pieces = zip(tokens.byte_pieces(self.model.pieces), tokens.ids(), offsets, strict=True)
+        for piece, token_id, (begin, end) in pieces:
+            if n_more:
+                n_more -= 1
+            elif self.model.types[token_id] == PieceType.BYTE:
+                lead = int(piece[3:5], 16)
+                n_more = (lead >= 0xC0) + (lead >= 0xE0) + (lead >= 0xF0)
+            out.append(Piece(piece, token_id, None if n_more else data[begin:end], begin, end))
+        return serialize(data, out)
 
     # Decoding
 

@@ -53,12 +53,11 @@ class SentencePieceNormalizer:
         escape_whitespaces: bool | None = None,
         remove_extra_whitespaces: bool | None = None,
     ) -> None:
-        self._before = self._behind = b""  # the other fields of a model
         spec: Mapping[str, Any] = {}
         if model_file:
-            message = self._spec_of_model(*read_model(model_file))
+            message = _spec_of_model(*read_model(model_file))
         elif model_proto:
-            message = self._spec_of_model(proto_bytes(model_proto), "<bytes>")
+            message = _spec_of_model(proto_bytes(model_proto), "<bytes>")
         elif normalizer_spec:
             message = proto_bytes(normalizer_spec)
         else:
@@ -69,22 +68,6 @@ class SentencePieceNormalizer:
         given = {name: _flag(name, value) for name, value in flags if value is not None}
         self._spec = replace(read, values={**read.values, **spec, **given})
         self._normalizer = self._make()
-
-    def _spec_of_model(self, data: bytes, where: str) -> bytes:
-        """The spec in a model, whose other fields are kept for `serialized_model_proto`."""
-        spec: list[bytes] = []
-        before: list[bytes] = []
-        behind: list[bytes] = []
-        try:
-            for field in protobuf.fields(data, 0, len(data)):
-                if (field.number, field.wire) == (_NORMALIZER_SPEC, protobuf.BYTES):
-                    spec.append(data[field.start : field.end])
-                else:
-                    (before if field.number < _NORMALIZER_SPEC else behind).append(data[field.at : field.end])
-        except protobuf.Damaged as damaged:
-            raise ModelError(f"INTERNAL: {where}: no model: byte {damaged.at}: {damaged.reason}") from None
-        self._before, self._behind = b"".join(before), b"".join(behind)
-        return b"".join(spec)
 
     def _make(self) -> Normalizer:
         try:
@@ -111,19 +94,30 @@ class SentencePieceNormalizer:
         return sentencepiece_specs.write(sentencepiece_specs.NORMALIZER, self._spec)
 
     def serialized_model_proto(self) -> bytes:
-        """The bytes of the model, or of one with nothing but these rules."""
-        spec = protobuf.bytes_field(_NORMALIZER_SPEC, self.serialized_normalizer_spec())
-        return self._before + spec + self._behind
+        """The bytes of a model with nothing but these rules."""
+        return protobuf.bytes_field(_NORMALIZER_SPEC, self.serialized_normalizer_spec())
 
     def __getstate__(self) -> bytes:
         return self.serialized_model_proto()
 
     def __setstate__(self, serialized_model_proto: bytes) -> None:
-        self._spec = _spec(self._spec_of_model(serialized_model_proto, "<pickle>"))
+        self._spec = _spec(_spec_of_model(serialized_model_proto, "<pickle>"))
         self._normalizer = self._make()
 
     Normalize = normalize
     Decompile = decompile
+
+
+def _spec_of_model(data: bytes, where: str) -> bytes:
+    try:
+        found = [
+            data[field.start : field.end]
+            for field in protobuf.fields(data, 0, len(data))
+            if (field.number, field.wire) == (_NORMALIZER_SPEC, protobuf.BYTES)
+        ]
+    except protobuf.Damaged as damaged:
+        raise ModelError(f"INTERNAL: {where}: no model: byte {damaged.at}: {damaged.reason}") from None
+    return b"".join(found)
 
 
 def _spec(message: bytes) -> Spec:

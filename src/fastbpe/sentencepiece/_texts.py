@@ -13,11 +13,11 @@ _PIECE, _ID, _SURFACE, _BEGIN, _END = range(1, 6)
 
 
 class Piece(NamedTuple):
-    """A piece of a text: its surface is what it stands for there, text[begin:end] in bytes."""
+    """A piece of a text: its surface is what it stands for there, text[begin:end] in bytes; None: not said."""
 
     piece: bytes
     id: int
-    surface: bytes
+    surface: bytes | None
     begin: int
     end: int
 
@@ -35,7 +35,7 @@ def _message(piece: Piece) -> bytes:
     return (
         bytes_field(_PIECE, piece.piece)
         + varint_field(_ID, piece.id & 0xFFFFFFFF)
-        + bytes_field(_SURFACE, piece.surface)
+        + (b"" if piece.surface is None else bytes_field(_SURFACE, piece.surface))
         + varint_field(_BEGIN, piece.begin)
         + varint_field(_END, piece.end)
     )
