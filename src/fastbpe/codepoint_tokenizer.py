@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,13 +13,19 @@ from fastbpe import formats
 from fastbpe._core.encoder import Encoder
 from fastbpe._core.merge import recover_merges
 from fastbpe._core.normalizer import Normalizer
-from fastbpe.codepoints import EACH_BYTE, MARK, build
+from fastbpe._core.spans import in_characters
+from fastbpe._core.text import to_utf8
+from fastbpe._core.tokens import TokenEncoder
+from fastbpe.codepoints import EACH_BYTE, MARK, build, make_normalizer
 from fastbpe.errors import FormatError, SpecialTokenError
 from fastbpe.formats import native, sentencepiece
-from fastbpe.model import Buffer, CodePointModel, PieceType, pack_pieces
+from fastbpe.measuring import inside
+from fastbpe.model import Buffer, CodePointModel
 from fastbpe.special import SpecialTokens
-from fastbpe.tokenizer import CACHE_BYTES, Tokenizer
+from fastbpe.streaming import CodePointStreamDecoder, StreamDecoder
+from fastbpe.tokenizer import CACHE_BYTES, Special, Tokenizer
 
+_TRIED = 16  # characters that are tried beyond those that some ids stand for: with more, it may be no more ids
 _NORMALIZER_OPTIONS = (
     "precompiled_charsmap",
     "add_dummy_prefix",
@@ -41,7 +47,7 @@ class CodePointTokenizer(Tokenizer):
     def __init__(self, model: CodePointModel, *, cache_bytes: int = CACHE_BYTES) -> None:
         if not isinstance(cache_bytes, int) or cache_bytes < 0:
             raise ValueError(f"cache_bytes={cache_bytes!r}: give the bytes that piece caches may take")
-        parts = build(model)
+        parts = self._parts = build(model)
         self._pattern_name, self._pattern = None, None
         self._source = model
         self._vocabulary = parts.surfaces
@@ -57,13 +63,109 @@ class CodePointTokenizer(Tokenizer):
             model.n_pieces,
             special=self._special,
             cache_bytes=cache_bytes,
-            front=parts.front,
+            normalizing=parts.normalizing,
         )
 
-    def _make_cutter(self) -> Callable[[bytes], int] | None:
+    def _cutter(self) -> Callable[[bytes], int] | None:
         return None  # what a document begins and ends with is not what a part of it does
 
+    # Encoding
+
+    def encode_with_offsets(
+        self,
+        text: str | bytes,
+        *,
+        allowed_special: Special = frozenset(),
+        disallowed_special: Special = "all",
+    ) -> tuple[list[int], list[tuple[int, int]]]:
+        """(ids, offsets): what `encode` gives, and (start, end) of each id in characters of the text.
+
+        As sentencepiece has it: the space that is put before a text has an empty span, and of the ids of a
+        character's bytes all but the last have one.
+        """
+        data = to_utf8(text) if isinstance(text, str) else bytes(text)
+        allowed, disallowed = self._special.choose(allowed_special, disallowed_special)
+        self.count(data)  # a ValueError for bytes that are not UTF-8
+        if disallowed is not None and (found := disallowed.search(data)):
+            raise SpecialTokenError.disallowed(data[found[0] : found[1]].decode())
+        ids: list[int] = []
+        spans: list[tuple[int, int]] = []
+        for start, end, token_id in _segments(data, allowed.tokens if allowed else [], self._special.ids_of_bytes):
+            if token_id is None:
+                tokens = self._token_encoder.encode(data[start:end], offsets=True)
+                ids += tokens.ids()
+                spans += [(start + a, start + b) for a, b in tokens.offsets(in_characters=False)]
+            else:
+                ids.append(token_id)
+                spans.append((start, end))
+        return ids, in_characters(text if isinstance(text, str) else data, spans)
+
+    @cached_property
+    def _token_encoder(self) -> TokenEncoder:
+        marks = self._parts.marks_spaces
+        return TokenEncoder(self, make_normalizer(self._source, marks_to_spaces=marks))
+
+    def pieces(self, text: str | bytes) -> list[tuple[int, int]]:
+        """(start, end) in characters: the whole text, which no split pattern cuts; nothing for an empty one."""
+        n = len(text) if isinstance(text, str) else len(bytes(text).decode())
+        return [(0, n)] if n else []
+
+    def _prefix_end(self, text: str, start: int, end: int, n_ids: int) -> int:
+        if not n_ids:
+            return start
+        part, offsets = self._sample(text[start:end], n_ids, 1)
+        if len(offsets) <= n_ids:
+            return end
+        kept = n_ids
+        while kept and self.count(part[: offsets[kept - 1][1]], limit=n_ids) > n_ids:
+            kept = kept * 7 // 8
+        place = offsets[kept - 1][1] if kept else 0
+        longer = place
+        while longer < min(place + _TRIED, len(part)):
+            longer += 1
+            if not inside(part, longer) and self.count(part[:longer], limit=n_ids) <= n_ids:
+                place = longer
+        return start + place
+
+    def _suffix_start(self, text: str, start: int, end: int, n_ids: int) -> int:
+        if not n_ids:
+            return end
+        part, offsets = self._sample(text[start:end], n_ids, -1)
+        if len(offsets) <= n_ids:
+            return start
+        kept = n_ids
+        while kept and self.count(part[offsets[-kept][0] :], limit=n_ids) > n_ids:
+            kept = kept * 7 // 8
+        place = offsets[-kept][0] if kept else len(part)
+        earlier = place
+        while earlier > max(place - _TRIED, 0):
+            earlier -= 1
+            if not inside(part, earlier) and self.count(part[earlier:], limit=n_ids) <= n_ids:
+                place = earlier
+        return end - len(part) + place
+
+    def _sample(self, text: str, n_ids: int, side: int) -> tuple[str, list[tuple[int, int]]]:
+        """The beginning of a text, or with side -1 its end, that has more ids than that, or all of it."""
+        size = n_ids + _TRIED
+        while True:
+            part = text[:size] if side > 0 else text[max(len(text) - size, 0) :]
+            _, offsets = self.encode_with_offsets(part, disallowed_special=())
+            if len(part) == len(text) or len(offsets) > n_ids + _TRIED:
+                return part, offsets
+            size *= 2
+
     # Decoding
+
+    def decoder(self, *, errors: str = "replace") -> StreamDecoder:
+        """As `Tokenizer.decoder`. A model with rules for decoded text has none: they need the whole text."""
+        if self._denormalizer is not None:
+            raise ValueError("this model changes decoded text by rules, which need all of it: use decode")
+        return CodePointStreamDecoder(
+            self._decoder,
+            EACH_BYTE if errors == "replace" else errors,
+            leading=self._parts.leading,
+            whole=self._parts.whole,
+        )
 
     def decode(self, ids: Sequence[int] | Buffer, *, errors: str = "replace") -> str:
         """The text of ids, control symbols left out; errors= as in `Tokenizer.decode`.
@@ -164,15 +266,7 @@ class CodePointTokenizer(Tokenizer):
         for _, name in added:
             if name.encode() in self._ids:
                 raise SpecialTokenError.is_ordinary(name, self._ids[name.encode()])
-        piece_bytes, piece_ends = pack_pieces([*model.pieces, *(name.encode() for _, name in added)])
-        extended = replace(
-            model,
-            piece_bytes=piece_bytes,
-            piece_ends=piece_ends,
-            scores=model.scores + bytes(4 * len(added)),
-            types=model.types + bytes([PieceType.CONTROL]) * len(added),
-            serialized=b"",
-        )
+        extended = sentencepiece.with_control_symbols(model, special_tokens, "special_tokens")
         return type(self)(extended, cache_bytes=self._cache_bytes)
 
     def export(self, path: str | os.PathLike[str], *, format: str) -> None:
@@ -200,6 +294,18 @@ class CodePointTokenizer(Tokenizer):
             f"<fastbpe.CodePointTokenizer {name}{self.mode} mode, {self.vocab_size} tokens "
             f"({len(self._special.ids)} special), split by {self._splitter!r}, {self.fingerprint[:12]}>"
         )
+
+
+def _segments(data: bytes, tokens: list[bytes], ids: Mapping[bytes, int]) -> Iterator[tuple[int, int, int | None]]:
+    """(start, end, id) of the special tokens in a text, the longest where several begin, and what lies between."""
+    at = 0
+    if tokens:
+        longest_first = sorted(tokens, key=len, reverse=True)
+        for match in re.finditer(b"|".join(map(re.escape, longest_first)), data):
+            yield at, match.start(), None
+            yield match.start(), match.end(), ids[match[0]]
+            at = match.end()
+    yield at, len(data), None
 
 
 def _unpickle(state: bytes) -> CodePointTokenizer:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from fastbpe._core.codepoints import CodePoints, surfaces
 from fastbpe._core.decoder import Decoder
-from fastbpe._core.front import Front
+from fastbpe._core.encoder import Encoder
 from fastbpe._core.normalizer import Normalizer
+from fastbpe._core.normalizing import Normalizing
 from fastbpe._core.scanner import WordScanner
 from fastbpe._core.special import SpecialMatcher
+from fastbpe._core.tokens import TokenEncoder, marks_spaces
 from fastbpe._core.vocabulary import Vocabulary, build_look_ups
 from fastbpe.model import CodePointModel, PieceType
 
@@ -22,14 +24,20 @@ _NO_PIECES = b"\xff" * 32  # a table of pieces, or of pairs, without any
 
 @dataclass(frozen=True)
 class Parts:
-    """vocabulary: of symbols. surfaces: what each id adds to a decoded text. control: name to id."""
+    """vocabulary: of symbols. surfaces: what each id adds to a decoded text. control: name to id.
+
+    marks_spaces: symbols have a space in place of U+2581. leading, whole: as of the decoder.
+    """
 
     vocabulary: Vocabulary
     splitter: WordScanner
-    front: Front
+    normalizing: Normalizing
     surfaces: Vocabulary
     decoder: Decoder
     control: dict[str, int]
+    marks_spaces: bool
+    leading: bool | None
+    whole: frozenset[int]
 
 
 def build(model: CodePointModel) -> Parts:
@@ -45,17 +53,24 @@ def build(model: CodePointModel) -> Parts:
         byte_ids=byte_ids,
     )
     tables = build_look_ups(code_points.token_bytes, code_points.token_ends)
-    vocabulary = Vocabulary(**tables, whole_piece_first=False, code_points=code_points)
+    vocabulary = Vocabulary(**tables, whole_piece_first=False, code_points=code_points, drops_bytes=False)
     if code_points.expanded:
         code_points.expand(_Expansions(model, vocabulary, code_points, unknown, byte_ids).of(code_points.expanded))
-    decoder, surface = _decoding(model, code_points, unknown, byte_ids)
+    surface = _surfaces(model, code_points)
+    leading, whole = _leading(model, unknown, byte_ids)
+    silent = ids_of(model, PieceType.CONTROL)
+    if not model.trainer["unk_surface"]:
+        silent += ids_of(model, PieceType.UNKNOWN)
     return Parts(
-        vocabulary,
-        WordScanner(code_points),
-        _front(model, code_points, None if byte_ids else unknown),
-        surface,
-        decoder,
-        {model.piece(i).decode(): i for i in ids_of(model, PieceType.CONTROL)},
+        vocabulary=vocabulary,
+        splitter=WordScanner(code_points),
+        normalizing=_normalizing(model, code_points, None if byte_ids else unknown),
+        surfaces=surface,
+        decoder=Decoder(surface, [(i, b"") for i in silent], leading=leading, whole=whole),
+        control={model.piece(i).decode(): i for i in ids_of(model, PieceType.CONTROL)},
+        marks_spaces=code_points.marks_spaces,
+        leading=leading,
+        whole=whole,
     )
 
 
@@ -77,7 +92,7 @@ def _meta(model: CodePointModel) -> tuple[int, list[int] | None]:
     return unknowns[0] if unknowns else 0, [by_name[b"<0x%02X>" % byte] for byte in range(256)]
 
 
-def _front(model: CodePointModel, code_points: CodePoints, fused: int | None) -> Front:
+def _normalizing(model: CodePointModel, code_points: CodePoints, fused: int | None) -> Normalizing:
     spec = model.normalizer
     user_ids = ids_of(model, PieceType.USER_DEFINED)
     symbols = [model.piece(i) for i in user_ids]
@@ -95,7 +110,7 @@ def _front(model: CodePointModel, code_points: CodePoints, fused: int | None) ->
     # A symbol with a space is never found: spaces have become U+2581 by then.
     found = [(s.replace(MARK, b" ") if marks else s, i) for s, i in zip(symbols, user_ids, strict=True)]
     found = [(s, i) for (s, i), symbol in zip(found, symbols, strict=True) if not (marks and b" " in symbol)]
-    return Front(
+    return Normalizing(
         normalizer,
         dummy_prefix=spec["add_dummy_prefix"] and is_plain,
         symbols=SpecialMatcher([s for s, _ in found], [i for _, i in found]) if found else None,
@@ -118,13 +133,17 @@ def make_normalizer(model: CodePointModel, *, marks_to_spaces: bool = False) -> 
     )
 
 
-def _decoding(
-    model: CodePointModel, code_points: CodePoints, unknown: int, byte_ids: list[int] | None
-) -> tuple[Decoder, Vocabulary]:
+def token_encoder(model: CodePointModel, encoder: Encoder) -> TokenEncoder:
+    """What encodes with an encoder of this model, and tells the piece and the place of each id."""
+    return TokenEncoder(encoder, make_normalizer(model, marks_to_spaces=marks_spaces(encoder)))
+
+
+def _surfaces(model: CodePointModel, code_points: CodePoints) -> Vocabulary:
+    """What each id adds to a decoded text."""
     surface_bytes, surface_ends = surfaces(
         model.piece_bytes, model.piece_ends, model.types, model.trainer["unk_surface"].encode()
     )
-    vocabulary = Vocabulary(
+    return Vocabulary(
         token_bytes=surface_bytes,
         token_ends=surface_ends,
         pieces=_NO_PIECES,
@@ -132,21 +151,20 @@ def _decoding(
         whole_piece_first=False,
         code_points=code_points,
     )
+
+
+def _leading(
+    model: CodePointModel, unknown: int, byte_ids: list[int] | None
+) -> tuple[bool | None, frozenset[int]]:
+    """What a Decoder is to know of the beginnings of texts: `leading` and `whole`."""
     spec = model.normalizer
     trims = spec["remove_extra_whitespaces"]
     whole = {unknown} if PieceType.UNKNOWN in model.types else set()
     if byte_ids:
         whole.add(byte_ids[0x20])
-    silent = ids_of(model, PieceType.CONTROL)
-    if not model.trainer["unk_surface"]:
-        silent += ids_of(model, PieceType.UNKNOWN)
-    decoder = Decoder(
-        vocabulary,
-        [(i, b"") for i in silent],
-        leading=bool(trims) if trims or spec["add_dummy_prefix"] else None,
-        whole=frozenset(whole),
-    )
-    return decoder, vocabulary
+    if b" " in model.piece_bytes:  # spaces of their own, which stand for no U+2581
+        whole.update(i for i, piece in enumerate(model.pieces) if piece[:1] == b" ")
+    return (bool(trims) if trims or spec["add_dummy_prefix"] else None), frozenset(whole)
 
 
 class _Expansions:
@@ -192,17 +210,23 @@ class _Expansions:
         return text.replace(b" ", MARK) if self._marks_spaces else text
 
     def _halves(self, text: bytes) -> list[bytes] | None:
-        """The last two symbols that merging this text alone comes to; None for one character."""
+        """The last two symbols that merging this text alone comes to; None for a character, or if it ends before.
+
+        What merging the text alone does not come to, no text around it does.
+        """
         symbols = [c.encode() for c in text.decode()]
         find, priority = self._vocabulary.find, self._priority
         while len(symbols) > 2:
-            _, at = min(
+            pairs = [
                 (priority(pair[0]), i)
                 for i in range(len(symbols) - 1)
                 if (left := find(symbols[i])) is not None
                 and (right := find(symbols[i + 1])) is not None
                 and (pair := self._vocabulary.pair(left, right)) is not None
-            )
+            ]
+            if not pairs:
+                return None
+            _, at = min(pairs)
             symbols[at : at + 2] = [symbols[at] + symbols[at + 1]]
         return symbols if len(symbols) == 2 else None
 

@@ -65,5 +65,16 @@ class TrainingError(FastbpeError, ValueError):
     """Training that cannot start or cannot give what was asked for."""
 
 
+class SpecError(TrainingError):
+    """An option or a text that sentencepiece would not train with.
+
+    detail: the end of what sentencepiece 0.2.3 says; code: the kind of error that it is there.
+    """
+
+    def __init__(self, message: str, detail: str, code: str = "INTERNAL") -> None:
+        super().__init__(message)
+        self.detail, self.code = detail, code
+
+
 class TrainingWarning(UserWarning):
     """Training that ended before it had learned all that was asked for."""

@@ -12,3 +12,12 @@ def require_numpy(method: str) -> Any:
     except ImportError:
         raise ImportError(f"{method} needs numpy: pip install 'fastbpe[numpy]'") from None
     return numpy
+
+
+def find_orjson() -> Any:
+    """orjson, or None."""
+    try:
+        import orjson
+    except ImportError:
+        return None
+    return orjson

@@ -24,9 +24,10 @@ def load(
 
     Args:
         path_or_bytes: `.fbpe`, `.tiktoken`, one of GPT-2's two files (`vocab.json` and `merges.txt`, or
-            `encoder.json` and `vocab.bpe`; the other is found beside it), or minbpe's or sentencepiece's `.model`. Of a folder: the
-            first that it has of tokenizer.json, tokenizer.model, GPT-2's two, *.tiktoken, *.fbpe, with the special
-            tokens that tokenizer_config.json, added_tokens.json and special_tokens_map.json name.
+            `encoder.json` and `vocab.bpe`; the other is found beside it), or sentencepiece's (of type BPE) or
+            minbpe's `.model`. Of a folder: the first that it has of tokenizer.json, tokenizer.model, GPT-2's two,
+            *.tiktoken, *.fbpe, with the special tokens that tokenizer_config.json, added_tokens.json and
+            special_tokens_map.json name.
         pattern: for files that do not hold their split pattern: a name in `PATTERNS`, any regex, or a list of
             regexes. "none" is no splitting.
         special_tokens: text to id, in place of those that the file holds or is known for.

@@ -13,7 +13,7 @@ from fastbpe._core.encoder import Encoder
 from fastbpe._core.spans import pieces, window
 from fastbpe._core.text import to_utf8
 
-TRIED = 256  # characters without a safe cut of which every place is tried
+TRIED = 64  # characters without a safe cut of which every place is tried
 _MOST = 1 << 60  # ids: no text has so many
 _SPARE_IDS = 8  # behind the place: what is cut off may change the ids just before it
 
@@ -39,7 +39,7 @@ class MeasuringEncoder(Encoder):
         """The longest part of a text that has at most max_tokens ids, from its beginning on.
 
         It is cut between characters, and encoded by itself it has no more ids than that. It is the longest there
-        is; but in text that goes on for more than 256 characters without the end of a word or a number, or with a
+        is; but in text that goes on for more than 64 characters without the end of a word or a number, or with a
         pattern that has no scanner, it may be a few characters shorter. The time grows with what is kept, not with
         the text.
 
@@ -61,8 +61,8 @@ class MeasuringEncoder(Encoder):
         text = _as_str(text)
         n_ids = min(max_tokens, _MOST)
         if side == "right":
-            return text[: _prefix_end(self, text, 0, len(text), n_ids)]
-        return text[_suffix_start(self, text, 0, len(text), n_ids) :]
+            return text[: self._prefix_end(text, 0, len(text), n_ids)]
+        return text[self._suffix_start(text, 0, len(text), n_ids) :]
 
     def chunk(self, text: str | bytes, max_tokens: int, *, overlap: int = 0) -> Iterator[str]:
         """Cut a text into parts of at most max_tokens ids each, as `truncate` would, one after another.
@@ -85,6 +85,14 @@ class MeasuringEncoder(Encoder):
             raise ValueError(f"overlap={overlap}: give 0 or more, and less than max_tokens, {max_tokens}")
         return _chunks(self, _as_str(text), min(max_tokens, _MOST), min(overlap, _MOST - 1))
 
+    def _prefix_end(self, text: str, start: int, end: int, n_ids: int) -> int:
+        """Where the longest text[start:place] with at most n_ids ids ends, no later than `end`."""
+        return _prefix_end(self, text, start, end, n_ids)
+
+    def _suffix_start(self, text: str, start: int, end: int, n_ids: int) -> int:
+        """Where the longest text[place:end] with at most n_ids ids begins, no earlier than `start`."""
+        return _suffix_start(self, text, start, end, n_ids)
+
 
 def _prefix_end(encoder: Encoder, text: str, start: int, end: int, n_ids: int) -> int:
     """Where the longest text[start:place] with at most n_ids ids ends, no later than `end`.
@@ -98,7 +106,7 @@ def _prefix_end(encoder: Encoder, text: str, start: int, end: int, n_ids: int) -
     if far - near > TRIED:
         return near + _tokens_before(encoder, text, near, far, room)
     for place in range(far, near, -1):
-        if not _inside(text, place) and encoder.count(text[near:place], limit=room) <= room:
+        if not inside(text, place) and encoder.count(text[near:place], limit=room) <= room:
             return place
     return near
 
@@ -112,12 +120,12 @@ def _suffix_start(encoder: Encoder, text: str, start: int, end: int, n_ids: int)
     if near - far > TRIED:
         return near - _tokens_behind(encoder, text, far, near, room)
     for place in range(far, near):
-        if not _inside(text, place) and encoder.count(text[place:near], limit=room) <= room:
+        if not inside(text, place) and encoder.count(text[place:near], limit=room) <= room:
             return place
     return near
 
 
-def _chunks(encoder: Encoder, text: str, max_tokens: int, overlap: int) -> Iterator[str]:
+def _chunks(encoder: MeasuringEncoder, text: str, max_tokens: int, overlap: int) -> Iterator[str]:
     """Parts of at most max_tokens ids, each beginning with the end of the one before, of at most overlap ids."""
     start = end = 0
     while end < len(text):
@@ -126,12 +134,12 @@ def _chunks(encoder: Encoder, text: str, max_tokens: int, overlap: int) -> Itera
 
 
 def _next_chunk(
-    encoder: Encoder, text: str, start: int, end: int, max_tokens: int, overlap: int
+    encoder: MeasuringEncoder, text: str, start: int, end: int, max_tokens: int, overlap: int
 ) -> tuple[int, int]:
     """What follows text[start:end]. It shares less where all of the overlap leaves no room for anything new."""
     while True:
-        new_start = _suffix_start(encoder, text, start, end, overlap)
-        new_end = _prefix_end(encoder, text, new_start, len(text), max_tokens)
+        new_start = encoder._suffix_start(text, start, end, overlap)
+        new_end = encoder._prefix_end(text, new_start, len(text), max_tokens)
         if new_end > end:
             return new_start, new_end
         if not overlap:
@@ -145,7 +153,7 @@ def _as_str(text: str | bytes) -> str:
     return text if isinstance(text, str) else to_utf8(text).decode()
 
 
-def _inside(text: str, place: int) -> bool:
+def inside(text: str, place: int) -> bool:
     """Whether a place lies between the two halves of a character."""
     return (
         0 < place < len(text) and "\udc00" <= text[place] <= "\udfff" and "\ud800" <= text[place - 1] <= "\udbff"

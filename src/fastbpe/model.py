@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
@@ -20,14 +20,39 @@ BYTES_PER_MERGE = _MERGE.size
 
 
 @dataclass(frozen=True, kw_only=True)
+class AddedToken:
+    """A token that is found in text before anything else is, as tokenizers' files describe it.
+
+    special: found only where the caller allows it; False: wherever it stands.
+    normalized: looked for in normalized text, in what the others leave; False: in the text as it is.
+    lstrip, rstrip: takes the white space before it, or behind it, along. single_word: no letter may touch it.
+    """
+
+    content: str
+    id: int
+    special: bool = False
+    normalized: bool = False
+    lstrip: bool = False
+    rstrip: bool = False
+    single_word: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class Model:
     """A byte-level vocabulary with all that decides ids.
 
     tokens: the bytes of each ordinary id, b"" where an id is none; None where `tables` holds them.
     merges_rule: what makes a pair: "ranks" (every split of a token, by the token's id) or "merges" (the list).
     merges: that list: uint32 triples (left id, right id, merged id), best first, little-endian.
+    drops_bytes: bytes that are no tokens are left out of text; False: every byte is a token.
     tables: the core's ready-made buffers, by name: those of the tokens, or all; None where `tokens` is given.
     pattern: the split pattern, or several to apply one after another; None: no splitting.
+    pre_tokenizers: what splits in place of a pattern: steps as a tokenizer.json describes them.
+    normalizers: what becomes of text before it is split, likewise.
+    prefix_space: a space is put before text that has none there.
+    added_tokens: special tokens that are not plain, and tokens found in text though they are not special.
+    template: the ids that go before a text and behind it where the caller asks for them.
+    huggingface: parts of a tokenizer.json that decide no ids, kept for writing one.
     fingerprint: as the file gives it, "" where it gives none.
     """
 
@@ -37,8 +62,15 @@ class Model:
     merges: Buffer = b""
     merges_rule: str = "ranks"
     whole_piece_first: bool = True
+    drops_bytes: bool = False
     tables: Mapping[str, Buffer] | None = None
     name: str | None = None
+    pre_tokenizers: Sequence[Mapping[str, Any]] = ()
+    normalizers: Sequence[Mapping[str, Any]] = ()
+    prefix_space: bool = False
+    added_tokens: Sequence[AddedToken] = ()
+    template: tuple[Sequence[int], Sequence[int]] = ((), ())
+    huggingface: Mapping[str, Any] = field(default_factory=dict)
     fingerprint: str = ""
     training: Mapping[str, Any] = field(default_factory=dict)
 
@@ -93,6 +125,9 @@ class CodePointModel:
     self_test_data, unknown, piece_extras: what nothing here reads, kept for writing; the last by id.
     serialized: the file; b"" where the model comes from none.
     name, training: what a native file says besides.
+    merges: what is merged where scores cannot say it: as in Model; b"": scores say it.
+    added_tokens, template: of a tokenizer.json, as in Model; sentencepiece has neither. What is between added
+        tokens is normalized by itself.
     """
 
     piece_bytes: bytes
@@ -108,6 +143,9 @@ class CodePointModel:
     serialized: bytes = b""
     name: str | None = None
     training: Mapping[str, Any] = field(default_factory=dict)
+    merges: Buffer = b""
+    added_tokens: Sequence[AddedToken] = ()
+    template: tuple[Sequence[int], Sequence[int]] = ((), ())
 
     @property
     def n_pieces(self) -> int:

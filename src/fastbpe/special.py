@@ -2,53 +2,90 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from functools import cached_property
+from array import array
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache, cached_property
+from itertools import chain
 
 from fastbpe._core.special import SpecialMatcher
 from fastbpe._core.vocabulary import MAX_IDS, Vocabulary
 from fastbpe.config import check_names
 from fastbpe.errors import SpecialTokenError
+from fastbpe.formats.huggingface_vocabulary import decoded
+from fastbpe.model import AddedToken
 
 _KEPT_MATCHERS = 32  # sets of special tokens that callers used last
+_MOST_TO_COMPARE = 1 << 16  # characters of added tokens; more are looked for in two steps without asking
 
 
 class SpecialTokens:
-    """The special tokens of one tokenizer, name to id, checked against its vocabulary.
+    """The special tokens of one tokenizer, name to id, checked against its vocabulary, and its added tokens.
 
-    may_share: several may have the same id, which then means the first of them.
+    added: those of the special tokens that are not plain, and tokens that are found in text though they are not
+    special. normalize: what becomes of text before normalized ones are looked for in it; None: nothing. may_share:
+    several special tokens may have the same id, which then means the first of them.
     """
 
-    def __init__(self, tokens: Mapping[str, int], vocabulary: Vocabulary, *, may_share: bool = False) -> None:
+    def __init__(
+        self,
+        tokens: Mapping[str, int],
+        vocabulary: Vocabulary,
+        added: Sequence[AddedToken] = (),
+        normalize: Callable[[str], str] | None = None,
+        *,
+        may_share: bool = False,
+    ) -> None:
         check_names(tokens)
-        _check_ids(tokens, vocabulary, may_share)
+        self.added = tuple(added)
+        _check_ids(tokens, vocabulary, {token.content for token in added}, may_share)
         self.ids = dict(sorted(tokens.items(), key=lambda item: item[1]))
         self.names: dict[int, str] = {}
         for name, token_id in self.ids.items():
             self.names.setdefault(token_id, name)
         self.set = frozenset(self.ids)
-        self.encoded = [(token_id, name.encode()) for token_id, name in self.names.items()]
-        self.ids_of_bytes = {name.encode(): token_id for name, token_id in self.ids.items()}
+        self._normalize = normalize
+        known = {token_id: name.encode() for token_id, name in self.names.items()}
+        #: What ids decode to, also some that the vocabulary has.
+        self.decoded = known | {token.id: self._decoded(token) for token in added}
+        self.encoded = [(i, token) for i, token in sorted(self.decoded.items()) if not vocabulary.has(i)]
+        self.ids_of_bytes = {token: token_id for token_id, token in self.encoded}
+        self.ids_of_bytes |= {name.encode(): token_id for name, token_id in self.ids.items()}
         self._matchers: dict[frozenset[str], SpecialMatcher | None] = {}
+        self._found: dict[frozenset[str], SpecialMatcher | None] = {}
+
+    def _decoded(self, token: AddedToken) -> bytes:
+        """What tokenizers makes of an added token's id: of the normalized text where that is what was found."""
+        text = self._normalize(token.content) if token.normalized and self._normalize else token.content
+        if not text:
+            raise SpecialTokenError(
+                f"nothing is left of the added token {token.content!r} when it is normalized: "
+                "it would stand everywhere"
+            )
+        return decoded(text)
 
     def choose(
         self, allowed: str | Collection[str], disallowed: str | Collection[str]
     ) -> tuple[SpecialMatcher | None, SpecialMatcher | None]:
-        """The matchers of the special tokens that a call allows and of those it forbids (tiktoken's rules)."""
+        """The matchers of what a call is to find and of the special tokens that it forbids (tiktoken's rules)."""
         # What nearly every call asks for costs nothing, however many special tokens there are.
         if isinstance(disallowed, str) and disallowed == "all":
             if isinstance(allowed, str) and allowed == "all":
-                return self.all, None
+                return self._finder(self.set), None
             if not allowed and isinstance(allowed, Collection):
-                return None, self.all
+                return self.always, self.all
         allow = self._set(allowed, "allowed_special")
         forbid = self.set - allow if disallowed == "all" else self._set(disallowed, "disallowed_special")
-        return self._matcher(allow & self.set), self._matcher(forbid)
+        return self._finder(allow & self.set), self._matcher(forbid)
 
     @cached_property
     def all(self) -> SpecialMatcher | None:
         """The matcher of all special tokens; None if there are none."""
         return self._matcher(self.set)
+
+    @cached_property
+    def always(self) -> SpecialMatcher | None:
+        """What is found in text where no special token is allowed; None: nothing."""
+        return self._finder(frozenset())
 
     def _set(self, names: str | Collection[str], argument: str) -> frozenset[str]:
         if isinstance(names, str):
@@ -65,15 +102,49 @@ class SpecialTokens:
         """A matcher for these names, special tokens or not; None for no names."""
         if not names:
             return None
-        try:
-            return self._matchers[names]
-        except KeyError:
-            pass
-        made = make_matcher(names, self.ids)
-        if len(self._matchers) >= _KEPT_MATCHERS:
-            self._matchers.pop(next(iter(self._matchers)), None)
-        self._matchers[names] = made
-        return made
+        return _kept(self._matchers, names, lambda: make_matcher(names, self.ids))
+
+    def _finder(self, allowed: frozenset[str]) -> SpecialMatcher | None:
+        """What finds these special tokens, all of which the tokenizer has, and all that is not special."""
+        if not self.added:
+            return self._matcher(allowed)
+        if not allowed and all(token.special for token in self.added):
+            return None
+        return _kept(self._found, allowed, lambda: self._make_finder(allowed))
+
+    def _make_finder(self, allowed: frozenset[str]) -> SpecialMatcher:
+        """One that finds all tokens, and passes over special ones that are not allowed, as tokenizers does."""
+        listed = {token.content for token in self.added}
+        plain = [
+            AddedToken(content=name, id=i, special=True) for name, i in self.ids.items() if name not in listed
+        ]
+        raw = [token for token in (*plain, *self.added) if not token.normalized]
+        normalized = [token for token in self.added if token.normalized]
+        if normalized and self._normalize is None and not _may_touch(raw, normalized):
+            raw, normalized = raw + normalized, []
+        then = None
+        if normalized:
+            normalize = self._normalize or str
+            texts: dict[str, AddedToken] = {}
+            # Of several that become one, a special one; tokenizers takes any of those.
+            for token in sorted(normalized, key=lambda token: (not token.special, token.id)):
+                texts.setdefault(normalize(token.content), token)
+            then = _finder_of(list(texts), list(texts.values()), allowed)
+        return _finder_of([token.content for token in raw], raw, allowed, then)
+
+
+def _kept(
+    kept: dict[frozenset[str], SpecialMatcher | None], names: frozenset[str], make: Callable[[], SpecialMatcher]
+) -> SpecialMatcher | None:
+    try:
+        return kept[names]
+    except KeyError:
+        pass
+    made = make()
+    if len(kept) >= _KEPT_MATCHERS:
+        kept.pop(next(iter(kept)), None)
+    kept[names] = made
+    return made
 
 
 def make_matcher(names: Iterable[str], ids: Mapping[str, int]) -> SpecialMatcher:
@@ -83,7 +154,61 @@ def make_matcher(names: Iterable[str], ids: Mapping[str, int]) -> SpecialMatcher
     return SpecialMatcher([name.encode() for name in ordered], [ids.get(name, 0) for name in ordered])
 
 
-def _check_ids(tokens: Mapping[str, int], vocabulary: Vocabulary, may_share: bool) -> None:
+def _finder_of(
+    texts: Sequence[str],
+    tokens: Sequence[AddedToken],
+    allowed: Collection[str],
+    then: SpecialMatcher | None = None,
+) -> SpecialMatcher:
+    """A matcher of added tokens. texts: what each is found as."""
+    flags = bytes(
+        token.lstrip
+        | token.rstrip << 1
+        | token.single_word << 2
+        | (token.special and token.content not in allowed) << 3
+        for token in tokens
+    )
+    words = _words() if any(token.single_word for token in tokens) else b""
+    return SpecialMatcher([text.encode() for text in texts], [token.id for token in tokens], flags, then, words)
+
+
+@cache
+def _words() -> bytes:
+    r"""The first and the last of each range of the characters of \w."""
+    from fastbpe.splitting.charset import CharSet
+
+    return array("I", chain.from_iterable(CharSet.word().ranges)).tobytes()
+
+
+def _may_touch(some: Sequence[AddedToken], others: Sequence[AddedToken]) -> bool:
+    """Whether one of some and one of others may share characters of a text; True where that is not known.
+
+    If none do, all can be looked for at once.
+    """
+    if any(token.lstrip or token.rstrip or token.single_word for token in (*some, *others)):
+        return True
+    if sum(len(token.content) for token in (*some, *others)) > _MOST_TO_COMPARE:
+        return True
+    return _reaches(some, others) or _reaches(others, some)
+
+
+def _reaches(some: Sequence[AddedToken], others: Sequence[AddedToken]) -> bool:
+    """Whether one of others may begin within one of some."""
+    begins = {token.content[:n] for token in others for n in range(1, len(token.content) + 1)}
+    whole = {token.content for token in others}
+    for content in (token.content for token in some):
+        for start in range(len(content)):
+            if content[start] not in begins:
+                continue
+            if content[start:] in begins:
+                return True
+            if any(content[start:end] in whole for end in range(start + 1, len(content) + 1)):
+                return True
+    return False
+
+
+def _check_ids(tokens: Mapping[str, int], vocabulary: Vocabulary, added: Collection[str], may_share: bool) -> None:
+    """added: those that may share their id or their bytes with an ordinary token."""
     taken: dict[int, str] = {}
     for name, token_id in tokens.items():
         if not isinstance(token_id, int) or isinstance(token_id, bool):
@@ -93,6 +218,8 @@ def _check_ids(tokens: Mapping[str, int], vocabulary: Vocabulary, may_share: boo
         if token_id in taken and not may_share:
             raise SpecialTokenError(f"special tokens {taken[token_id]!r} and {name!r} have the same id {token_id}")
         taken[token_id] = name
+        if name in added:
+            continue
         if vocabulary.has(token_id):
             raise SpecialTokenError(
                 f"special token {name!r} has the id {token_id}, which the vocabulary gives to another "

@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from fastbpe import assembly
 from fastbpe._core.decoder import Decoder
 from fastbpe._core.merge import recover_merges
 from fastbpe._core.text import to_utf8
@@ -20,12 +21,11 @@ from fastbpe.extras import require_numpy
 from fastbpe.files import FilesSummary, Job, encode_files
 from fastbpe.formats import native
 from fastbpe.measuring import MeasuringEncoder
-from fastbpe.model import Buffer, Model, pack_merges
-from fastbpe.patterns import Pattern, PatternLike, resolve_pattern, shown_pattern
+from fastbpe.model import AddedToken, Buffer, Model, pack_merges
+from fastbpe.patterns import Pattern, PatternLike, shown_pattern
 from fastbpe.sinks import choose_dtype
 from fastbpe.sources import Path_
 from fastbpe.special import SpecialTokens
-from fastbpe.splitting import make_splitter
 from fastbpe.splitting.cutting import make_cutter
 from fastbpe.streaming import StreamDecoder
 
@@ -56,23 +56,27 @@ class Tokenizer(MeasuringEncoder):
     def __init__(self, model: Model, *, cache_bytes: int = CACHE_BYTES) -> None:
         if not isinstance(cache_bytes, int) or cache_bytes < 0:
             raise ValueError(f"cache_bytes={cache_bytes!r}: give the bytes that piece caches may take")
-        self._pattern_name, self._pattern = resolve_pattern(model.pattern)
+        model, self._pattern_name, self._pattern, self._splitter = assembly.splitting(model)
         tables = model.tables
+        merges = model.merges if model.merges_rule == "merges" else None
         if tables is None:
-            tables = build_tables(model.tokens or [], model.merge_list())
+            tables = build_tables(model.tokens or [], merges)
         elif "pieces" not in tables or not {"pairs", "ranked_pairs"} & tables.keys():
-            tables = build_look_ups(tables["token_bytes"], tables["token_ends"], model.merge_list())
-        self._vocabulary = Vocabulary(**tables, whole_piece_first=model.whole_piece_first, code_points=None)
-        self._model = replace(model, tokens=None, tables=None, pattern=self._pattern)
-        self._special = SpecialTokens(model.special_tokens, self._vocabulary)
-        self._splitter = make_splitter(self._pattern)
-        self._decoder = Decoder(self._vocabulary, self._special.encoded)
+            tables = build_look_ups(tables["token_bytes"], tables["token_ends"], merges)
+        self._vocabulary = Vocabulary(
+            **tables, whole_piece_first=model.whole_piece_first, drops_bytes=model.drops_bytes, code_points=None
+        )
+        self._model = replace(model, tokens=None, tables=None)
+        front, normalize = assembly.front(model)
+        self._special = SpecialTokens(model.special_tokens, self._vocabulary, model.added_tokens, normalize)
+        self._decoder = Decoder(self._vocabulary, [*self._special.decoded.items()])
         self._cache_bytes = cache_bytes
         super().__init__(
             self._vocabulary,
             self._splitter,
             self._decoder.n_ids,
             special=self._special,
+            front=front,
             cache_bytes=cache_bytes,
         )
 
@@ -267,15 +271,18 @@ class Tokenizer(MeasuringEncoder):
             out,
             job,
             self._encode_to_array,
-            self._make_cutter(),
+            self._cutter(),
             num_threads=num_threads,
             progress=progress,
             overwrite=overwrite,
         )
 
-    def _make_cutter(self) -> Callable[[bytes], int] | None:
-        """Where a document may be cut so that its parts give the ids of the whole; None: nowhere."""
-        return make_cutter(self._splitter)
+    def _cutter(self) -> Callable[[bytes], int] | None:
+        """What finds where a long document may be cut, or None."""
+        finder = self._special.always
+        if self._pipeline.front is not None or (finder is not None and not finder.cuttable):
+            return None
+        return make_cutter(self._splitter, [token.content for token in self._special.added if not token.special])
 
     def _marker(self, argument: str, name: str | None) -> tuple[int, ...]:
         if name is None:
@@ -342,7 +349,7 @@ class Tokenizer(MeasuringEncoder):
     @property
     def vocab_size(self) -> int:
         """How many ids are tokens, special tokens included."""
-        return self._vocabulary.n_tokens + len(self._special.ids)
+        return self._vocabulary.n_tokens + len(self._special.encoded)
 
     @property
     def n_vocab(self) -> int:
@@ -384,13 +391,40 @@ class Tokenizer(MeasuringEncoder):
 
     @property
     def pattern(self) -> Pattern:
-        """The regex that splits text into pieces, or a tuple of those that do in turn; None: no splitting."""
+        """The regex that splits text into pieces, or a tuple of those that do in turn; None: no splitting.
+
+        None too where `pre_tokenizers` says how text is split, which no regex can.
+        """
         return self._pattern
 
     @property
     def pattern_name(self) -> str | None:
         """The name in `PATTERNS` of the split pattern, if it has one."""
         return self._pattern_name
+
+    @property
+    def pre_tokenizers(self) -> list[dict[str, Any]]:
+        """The steps that split text where no `pattern` can say them, as a tokenizer.json describes them."""
+        return [dict(step) for step in self._model.pre_tokenizers]
+
+    @property
+    def normalizers(self) -> list[dict[str, Any]]:
+        """What becomes of text before it is split, as a tokenizer.json describes it; []: nothing."""
+        return [dict(step) for step in self._model.normalizers]
+
+    @property
+    def added_tokens(self) -> list[AddedToken]:
+        """The special tokens with rules of their own, and tokens found in any text though they are not special."""
+        return list(self._special.added)
+
+    @property
+    def template(self) -> tuple[list[int], list[int]]:
+        """The ids that the tokenizer.json puts before a text and behind it, such as those of `<s>` and `</s>`.
+
+        No method adds them by itself: `before + tokenizer.encode(text) + behind`.
+        """
+        before, behind = self._model.template
+        return list(before), list(behind)
 
     @property
     def training_report(self) -> dict[str, Any]:
@@ -426,7 +460,9 @@ class Tokenizer(MeasuringEncoder):
         rule = (self._model.merges_rule, self._vocabulary.whole_piece_first, self._pattern)
         import hashlib  # here: 2 ms that loading a native file does not need
 
-        digest = hashlib.sha256(repr(("byte", *rule, list(self._special.ids.items()))).encode())
+        digest = hashlib.sha256(
+            repr(("byte", *rule, list(self._special.ids.items()), *assembly.extras(self._model))).encode()
+        )
         tables = self._vocabulary.sections()
         for part in (tables["token_ends"], tables["token_bytes"]):
             digest.update(part)
@@ -473,7 +509,8 @@ class Tokenizer(MeasuringEncoder):
         Args:
             path: a file; for "gpt2" a folder, which is made if it is not there.
             format: "native" (all there is), "tiktoken" (neither pattern nor special tokens), "gpt2" (vocab.json
-                and merges.txt, without the pattern) or "minbpe".
+                and merges.txt, without the pattern), "minbpe", or "huggingface" (a tokenizer.json, with which
+                tokenizers gives the ids that allowed_special="all" gives).
 
         Raises:
             FormatError: the format cannot hold this vocabulary; the message names what would be lost.
@@ -510,10 +547,12 @@ class Tokenizer(MeasuringEncoder):
 
     def __repr__(self) -> str:
         name = f"{self.name!r}, " if self.name else ""
-        pattern = self._pattern_name or shown_pattern(self._pattern, 40)
+        pattern = f"pattern {self._pattern_name or shown_pattern(self._pattern, 40)}"
+        if self._model.pre_tokenizers:
+            pattern = f"{len(self._model.pre_tokenizers)} pre-tokenizers"
         return (
             f"<fastbpe.Tokenizer {name}{self.mode} mode, {self.vocab_size} tokens ({len(self._special.ids)} "
-            f"special), pattern {pattern} (split by {self._splitter!r}), {self.fingerprint[:12]}>"
+            f"special), {pattern} (split by {self._splitter!r}), {self.fingerprint[:12]}>"
         )
 
 

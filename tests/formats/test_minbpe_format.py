@@ -4,6 +4,7 @@ import unicodedata
 from pathlib import Path
 
 import pytest
+import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -81,6 +82,9 @@ def test_what_was_learned_round_trips(tmp_path: Path) -> None:
     assert (tmp_path / "a.model").read_text() == written(r"\w+|\W", {}, tokenizer.merges)
     pattern, special, merges = read((tmp_path / "a.model").read_text())
     assert (pattern, special, list(merges)) == (r"\w+|\W", {}, tokenizer.merges)
+    listed = {pair: (merged, merged) for pair, merged in merges.items()}
+    pieces = [piece.encode() for piece in regex.findall(pattern, text[:20_000])]
+    assert again.encode(text[:20_000]) == [i for piece in pieces for i in merge_pairs(listed, piece)]
 
 
 @given(

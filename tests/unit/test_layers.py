@@ -14,10 +14,15 @@ LAYERS = (
     {"_version", "errors", "config", "model", "patterns", "extras", "progress", "sinks", "threads", "unpacking"},
     {"_core", "formats"},
     {"sources"},
-    {"codepoints", "normalization", "normalization_tables", "special", "splitting"},
+    {"codepoints", "normalization", "normalization_tables", "normalizers", "normalizers_tables"}
+    | {"script_table", "special", "splitting"},
     {
+        "assembly",
         "tokenizer",
         "codepoint_tokenizer",
+        "codepoint_counting",
+        "codepoint_options",
+        "codepoint_training",
         "loading",
         "training",
         "counting",

@@ -39,9 +39,7 @@ cdef struct Scored:
 
 
 cdef inline uint32_t _sortable(uint32_t bits) noexcept nogil:
-    """A float's bits as a number of the same order; both zeros alike."""
-    if bits == 0x80000000u:
-        bits = 0
+    """A float's bits as a number of the same order; of the zeros the negative one is less, as in sentencepiece."""
     return ~bits if bits >> 31 else bits | 0x80000000u
 
 

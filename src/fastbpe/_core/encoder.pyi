@@ -4,6 +4,7 @@ from typing import Protocol
 from typing_extensions import disjoint_base
 
 from fastbpe._core.front import Front
+from fastbpe._core.normalizing import Normalizing
 from fastbpe._core.output import Array
 from fastbpe._core.pipeline import Pipeline
 from fastbpe._core.special import SpecialMatcher
@@ -11,6 +12,8 @@ from fastbpe._core.splitter import Splitter
 from fastbpe._core.vocabulary import Vocabulary
 
 class _ChoosesSpecial(Protocol):
+    @property
+    def always(self) -> SpecialMatcher | None: ...
     def choose(
         self, allowed: str | Collection[str], disallowed: str | Collection[str]
     ) -> tuple[SpecialMatcher | None, SpecialMatcher | None]: ...
@@ -24,8 +27,9 @@ class Encoder:
         n_ids: int,
         *,
         special: _ChoosesSpecial | None = None,
-        cache_bytes: int = ...,
         front: Front | None = None,
+        cache_bytes: int = ...,
+        normalizing: Normalizing | None = None,
     ) -> None: ...
     @property
     def _pipeline(self) -> Pipeline: ...

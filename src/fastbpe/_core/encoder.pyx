@@ -4,6 +4,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
+from fastbpe._core.normalizing cimport Normalizing
 from fastbpe._core.front cimport Front
 from fastbpe._core.jobs cimport Jobs
 from fastbpe._core.merge cimport Ids, ids_expect, ids_free
@@ -33,16 +34,20 @@ cdef str ALL = "all"
 cdef class Encoder:
     """Encodes text with one vocabulary, one splitter and the choice of special tokens that `special` makes.
 
-    special: its choose(allowed, disallowed) gives two matchers; None: there are no special tokens.
+    special: its choose(allowed, disallowed) gives two matchers, and its `always` what is found in any text; None:
+    there are no special tokens. front: what becomes of text before it is split; None: nothing.
     n_ids: one more than the greatest id. cache_bytes: what its piece caches may take, all threads together.
-    front: in code-point mode, what is done to texts first.
+    normalizing: in code-point mode, what is done to texts first.
     """
 
     def __init__(
         self, Vocabulary vocabulary not None, Splitter splitter not None, size_t n_ids, *, special=None,
-        size_t cache_bytes=64 << 20, Front front=None,
+        Front front=None, size_t cache_bytes=64 << 20, Normalizing normalizing=None,
     ):
-        self._pipeline = Pipeline(vocabulary, splitter, cache_bytes, front)
+        always = None if special is None else special.always
+        self._pipeline = Pipeline(
+            vocabulary, splitter, cache_bytes, front=front, always=always, normalizing=normalizing
+        )
         self._ints = KeptInts(n_ids)
         self._special = special
 
@@ -70,6 +75,8 @@ cdef class Encoder:
 
     def encode(self, text, *, allowed_special=NOTHING, disallowed_special=ALL, num_threads=None):
         """The ids of a text, special tokens only where they are allowed.
+
+        The list is as any other, but that the garbage collector does not look through it: see docs/performance.md.
 
         Args:
             text: str, or bytes of UTF-8.

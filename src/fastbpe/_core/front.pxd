@@ -1,12 +1,24 @@
-from libc.stdint cimport uint32_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
-from fastbpe._core.normalizer cimport Normalizer
-from fastbpe._core.special cimport SpecialMatcher
+from fastbpe._core.buffer cimport Buffer
+from fastbpe._core.text cimport Text
+
+
+cdef class Form:
+    cdef readonly str name
+    cdef uint16_t* _pages  # of 256 characters each; the first is for all that have none
+    cdef uint8_t[0x1100] _page_of
+    cdef inline uint16_t _class(self, uint32_t character) noexcept nogil
+    cdef bint _next(self, const uint8_t* data, size_t n, size_t at, size_t* start, size_t* end) noexcept nogil
+    cdef size_t _segment_end(self, const uint8_t* data, size_t n, size_t at) noexcept nogil
+    cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out) except -1 nogil
+    cdef int _add_normal(self, const uint8_t* data, size_t n, Buffer* out) except -1
+    cdef bint keeps_before(self, const Text* text, size_t at) noexcept nogil
 
 
 cdef class Front:
-    cdef readonly Normalizer normalizer  # None: text is worked on as it is
-    cdef readonly bint dummy_prefix  # without a normalizer: a space is put before any text
-    cdef readonly SpecialMatcher symbols  # None: there are none
-    cdef readonly bint ascii_only  # text is cut behind ASCII letters alone
-    cdef uint32_t fused  # of this id there are never two in a row; NONE: of any there may be
+    cdef readonly Form form
+    cdef readonly object change
+    cdef readonly bint prefix_space
+    cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out) except -1 nogil
+    cdef int _change(self, const uint8_t* data, size_t n, Buffer* out) except -1

@@ -1,26 +1,27 @@
+from collections.abc import Callable, Iterable
 from typing import final
 
 from typing_extensions import Self
 
-from fastbpe._core.normalizer import Normalizer
-from fastbpe._core.special import SpecialMatcher
+@final
+class Form:
+    def __new__(cls, name: str, characters: Iterable[tuple[int, int, int]]) -> Self: ...
+    @property
+    def name(self) -> str: ...
+    def normalize(self, text: str | bytes) -> bytes: ...
 
 @final
 class Front:
     def __new__(
         cls,
-        normalizer: Normalizer | None,
         *,
-        dummy_prefix: bool,
-        symbols: SpecialMatcher | None,
-        ascii_only: bool,
-        fused: int | None,
+        form: Form | None = None,
+        change: Callable[[bytes], bytes] | None = None,
+        prefix_space: bool = False,
     ) -> Self: ...
     @property
-    def normalizer(self) -> Normalizer | None: ...
+    def form(self) -> Form | None: ...
     @property
-    def dummy_prefix(self) -> bool: ...
+    def change(self) -> Callable[[bytes], bytes] | None: ...
     @property
-    def symbols(self) -> SpecialMatcher | None: ...
-    @property
-    def ascii_only(self) -> bool: ...
+    def prefix_space(self) -> bool: ...

@@ -1,6 +1,8 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
+from fastbpe._core.buffer cimport Buffer
 from fastbpe._core.cache cimport Cache
+from fastbpe._core.normalizing cimport Normalizing
 from fastbpe._core.front cimport Front
 from fastbpe._core.merge cimport Ids
 from fastbpe._core.normalizer cimport Normalized
@@ -18,8 +20,12 @@ cdef struct Scratch:
     Cache cache
     Normalized normalized
     bint after_fused  # the last id is one of which there are never two in a row
+    bint keeps_runs  # such ids are not made one until the scratch is given back
     uint8_t* utf8
     size_t utf8_capacity
+    Buffer changed  # text that something has become of before it is split
+    Buffer prefixed
+    Buffer kept  # of pieces, what is left without bytes that are no tokens
     Watch watch
     size_t n_held  # units encoded under the GIL since it was last given up
     Scratch* next
@@ -28,8 +34,10 @@ cdef struct Scratch:
 cdef class Pipeline:
     cdef readonly Vocabulary vocabulary
     cdef readonly Splitter splitter
-    cdef readonly Front front
+    cdef readonly Normalizing normalizing
     cdef readonly size_t cache_bytes
+    cdef readonly Front front
+    cdef readonly SpecialMatcher always
     cdef uint64_t _seed
     cdef Scratch* _spare
     cdef Ids _spare_arena
@@ -40,6 +48,7 @@ cdef class Pipeline:
     cdef Ids take_arena(self, size_t capacity) noexcept
     cdef void give_arena(self, Ids arena) noexcept
     cdef bint may_cut(self, SpecialMatcher allowed, SpecialMatcher disallowed) noexcept nogil
+    cdef bint _may_cut_finding(self, SpecialMatcher tokens) noexcept nogil
     cdef size_t cut(self, const Text* text, size_t start, size_t at) noexcept nogil
     cdef int encode(
         self, const Text* text, size_t start, size_t end, SpecialMatcher allowed, SpecialMatcher disallowed,
@@ -49,12 +58,22 @@ cdef class Pipeline:
         self, const Text* text, size_t start, size_t end, SpecialMatcher allowed, SpecialMatcher disallowed,
         Scratch* scratch, size_t* count,
     ) except -1 nogil
-    cdef int _between(
+    cdef int _find_tokens(
+        self, const uint8_t* data, size_t n, SpecialMatcher tokens, bint is_first, bint is_last, Scratch* scratch,
+        size_t* count,
+    ) except -1 nogil
+    cdef int _change(
+        self, const uint8_t* data, size_t n, SpecialMatcher then, bint is_first, bint is_last, Scratch* scratch,
+        size_t* count,
+    ) except -1 nogil
+    cdef int _prefix(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil
+    cdef int _normalize(
         self, const uint8_t* data, size_t n, bint is_first, bint is_last, Scratch* scratch, size_t* count
     ) except -1 nogil
-    cdef int _normalized(
-        self, const uint8_t* data, size_t n, bint is_first, bint is_last, Scratch* scratch, size_t* count
+    cdef int _with_dummy_prefix(
+        self, const uint8_t* data, size_t n, bint is_first, Scratch* scratch, size_t* count
     ) except -1 nogil
-    cdef int _symbols(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil
-    cdef int _add(self, uint32_t token, Scratch* scratch, size_t* count) except -1 nogil
+    cdef int encode_normalized(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil
+    cdef int _find_symbols(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil
+    cdef bint _drop(self, const uint8_t* data, size_t start, size_t end, Scratch* scratch) except -1 nogil
     cdef int _ordinary(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil

@@ -3,21 +3,34 @@ from typing import final
 from typing_extensions import Self
 
 from fastbpe._core.front import Front
+from fastbpe._core.normalizing import Normalizing
+from fastbpe._core.special import SpecialMatcher
 from fastbpe._core.splitter import Splitter
 from fastbpe._core.vocabulary import Vocabulary
 
 @final
 class Pipeline:
     def __new__(
-        cls, vocabulary: Vocabulary, splitter: Splitter, cache_bytes: int, front: Front | None = None
+        cls,
+        vocabulary: Vocabulary,
+        splitter: Splitter,
+        cache_bytes: int,
+        *,
+        front: Front | None = None,
+        always: SpecialMatcher | None = None,
+        normalizing: Normalizing | None = None,
     ) -> Self: ...
     @property
     def vocabulary(self) -> Vocabulary: ...
     @property
     def splitter(self) -> Splitter: ...
     @property
-    def front(self) -> Front | None: ...
+    def normalizing(self) -> Normalizing | None: ...
     @property
     def cache_bytes(self) -> int: ...
+    @property
+    def front(self) -> Front | None: ...
+    @property
+    def always(self) -> SpecialMatcher | None: ...
     @property
     def used_bytes(self) -> int: ...

@@ -3,16 +3,18 @@
 cimport cython
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
+from fastbpe._core.buffer cimport Buffer, buffer_add, buffer_free
 from fastbpe._core.cache cimport cache_bytes, cache_free, cache_limit, cache_start, encode_pieces
 from fastbpe._core.cuts cimport text_cut, word_cut
 from fastbpe._core.front cimport Front
 from fastbpe._core.memory cimport use_huge_pages
 from fastbpe._core.merge cimport Ids, ids_free, ids_reserve
-from fastbpe._core.normalizer cimport Normalized, normalized_free, normalized_room
+from fastbpe._core.normalizer cimport Normalized, normalized_free
 from fastbpe._core.special cimport Match, SpecialMatcher
-from fastbpe._core.splitter cimport Splitter, ends_free
+from fastbpe._core.normalizing cimport Normalizing
+from fastbpe._core.splitter cimport GAP, Splitter, ends_free
 from fastbpe._core.tables cimport NONE
 from fastbpe._core.text cimport Text, text_room, text_utf8
 from fastbpe._core.vocabulary cimport Vocabulary
@@ -35,16 +37,20 @@ cdef enum:
 cdef class Pipeline:
     """Encodes with one vocabulary and one splitter. Any number of threads, each with a scratch of its own.
 
-    cache_bytes: what the piece caches of all threads together may take. front: in code-point mode, what is done to
-    texts first.
+    cache_bytes: what the piece caches of all threads together may take.
+    front: what becomes of text before it is split; None: nothing. always: what is found in text, special tokens
+    apart; None: nothing. normalizing: in code-point mode, what is done to text in place of that.
     """
 
     def __cinit__(
-        self, Vocabulary vocabulary not None, Splitter splitter not None, size_t cache_bytes, Front front=None
+        self, Vocabulary vocabulary not None, Splitter splitter not None, size_t cache_bytes, *, Front front=None,
+        SpecialMatcher always=None, Normalizing normalizing=None,
     ):
         self.vocabulary = vocabulary
         self.splitter = splitter
         self.front = front
+        self.always = always
+        self.normalizing = normalizing
         self.cache_bytes = cache_bytes
         self._seed = <uint64_t> int.from_bytes(os.urandom(8), "little")
 
@@ -73,6 +79,7 @@ cdef class Pipeline:
         scratch.ids.n = scratch.ends.n = 0
         scratch.watch.checked = 0
         scratch.watch.abandoned = NULL
+        scratch.keeps_runs = False
         return scratch
 
     cdef void give(self, Scratch* scratch) noexcept:
@@ -92,6 +99,10 @@ cdef class Pipeline:
             free(scratch.utf8)
             scratch.utf8 = NULL
             scratch.utf8_capacity = 0
+        if scratch.changed.capacity + scratch.prefixed.capacity + scratch.kept.capacity > SPARE_BYTES:
+            buffer_free(&scratch.changed)
+            buffer_free(&scratch.kept)
+            buffer_free(&scratch.prefixed)
         scratch.next = self._spare
         self._spare = scratch
 
@@ -119,18 +130,35 @@ cdef class Pipeline:
         self._spare_arena = arena
 
     cdef bint may_cut(self, SpecialMatcher allowed, SpecialMatcher disallowed) noexcept nogil:
-        """Whether a text cut by text_cut gives the same ids."""
-        return (
-            self.splitter.cuttable
-            and (allowed is None or allowed.cuttable and not (self.front is not None and allowed.ends_in_letter))
-            and (disallowed is None or disallowed.cuttable)
-        )
+        """Whether a text cut by `cut` gives the same ids."""
+        if not self.splitter.cuttable or not (disallowed is None or disallowed.cuttable):
+            return False
+        if allowed is None:
+            return self._may_cut_finding(self.always)
+        return self._may_cut_finding(allowed)
+
+    cdef bint _may_cut_finding(self, SpecialMatcher tokens) noexcept nogil:
+        if self.front is not None and (self.front.change is not None or self.front.prefix_space):
+            return False
+        if tokens is None:
+            return True
+        if self.normalizing is not None and tokens.ends_in_letter:
+            return False  # what is behind such a token begins anew, and would not where it is cut off
+        return tokens.cuttable and (self.front is None or tokens.then is None)
 
     cdef size_t cut(self, const Text* text, size_t start, size_t at) noexcept nogil:
-        """Where to cut a text near `at`, behind start: the last such place up to it, or else the next, or the end."""
-        if self.front is None:
-            return text_cut(text, start, at)
-        return word_cut(text, start, at, self.front.ascii_only)
+        """Where to cut a text near `at`, behind start: the last such place up to it, or else the next, or the end.
+
+        Only where what stands before stays as it is.
+        """
+        cdef size_t place
+        if self.normalizing is not None:
+            return word_cut(text, start, at, self.normalizing.ascii_only)
+        place = text_cut(text, start, at)
+        if self.front is not None and self.front.form is not None:
+            while place < text.n and not self.front.form.keeps_before(text, place):
+                place = text_cut(text, place, place + 1)
+        return place
 
     cdef int encode(
         self, const Text* text, size_t start, size_t end, SpecialMatcher allowed, SpecialMatcher disallowed,
@@ -154,7 +182,7 @@ cdef class Pipeline:
         Scratch* scratch, size_t* count,
     ) except -1 nogil:
         cdef const uint8_t* data
-        cdef size_t n = end - start, at = 0
+        cdef size_t n = end - start
         cdef Match match
         if text.is_utf8:
             data = <const uint8_t*> text.data + start
@@ -166,72 +194,111 @@ cdef class Pipeline:
         if disallowed is not None and disallowed.find(data, n, 0, &match):
             with gil:
                 raise SpecialTokenError.disallowed(disallowed.tokens[match.index].decode())
-        if allowed is not None:
-            while allowed.find(data, n, at, &match):
-                self._between(data + at, match.start - at, at > 0 or start == 0, True, scratch, count)
-                self._add(match.id, scratch, count)
-                at = match.end
-        return self._between(data + at, n - at, at > 0 or start == 0, end == text.n, scratch, count)
+        if allowed is None:
+            return self._find_tokens(data, n, self.always, start == 0, end == text.n, scratch, count)
+        return self._find_tokens(data, n, allowed, start == 0, end == text.n, scratch, count)
 
-    cdef int _between(
-        self, const uint8_t* data, size_t n, bint is_first, bint is_last, Scratch* scratch, size_t* count
+    cdef int _find_tokens(
+        self, const uint8_t* data, size_t n, SpecialMatcher tokens, bint is_first, bint is_last, Scratch* scratch,
+        size_t* count,
     ) except -1 nogil:
-        """Text between special tokens, or a part of it: whether it begins and whether it ends there."""
-        if self.front is None:
-            return self._ordinary(data, n, scratch, count)
-        if is_first:
-            scratch.after_fused = False
-        if n == 0:
-            return 0
-        if self.front.normalizer is not None:
-            return self._normalized(data, n, is_first, is_last, scratch, count)
-        if is_first and self.front.dummy_prefix:
-            scratch.normalized.n = 0
-            if normalized_room(&scratch.normalized, n + 1) != 0:
-                _no_memory(n)
-            scratch.normalized.data[0] = 0x20
-            memcpy(scratch.normalized.data + 1, data, n)
-            data = scratch.normalized.data
-            n += 1
-        return self._symbols(data, n, scratch, count)
+        cdef size_t at = 0
+        cdef Match match
+        if tokens is None:
+            return self._change(data, n, None, is_first, is_last, scratch, count)
+        match.end = match.resume = 0
+        while tokens.next(data, n, &match):
+            if at < match.start:
+                self._change(data + at, match.start - at, tokens.then, is_first, True, scratch, count)
+            _add_id(match.id, scratch, count)
+            at = match.end
+            is_first = True
+        return self._change(data + at, n - at, tokens.then, is_first, is_last, scratch, count)
 
-    cdef int _normalized(
+    cdef int _change(
+        self, const uint8_t* data, size_t n, SpecialMatcher then, bint is_first, bint is_last, Scratch* scratch,
+        size_t* count,
+    ) except -1 nogil:
+        """What no token was found in yet: make of it what is to be split, and look for normalized tokens.
+
+        is_first, is_last: whether it begins, and whether it ends, where a text does or at a token.
+        """
+        cdef size_t at = 0
+        cdef Match match
+        if self.normalizing is not None:
+            return self._normalize(data, n, is_first, is_last, scratch, count)
+        if self.front is not None and self.front.apply(data, n, &scratch.changed):
+            data, n = scratch.changed.items, scratch.changed.n
+            scratch.ends.text = data
+        if then is not None:
+            match.end = match.resume = 0
+            while then.next(data, n, &match):
+                if at < match.start:
+                    self._prefix(data + at, match.start - at, scratch, count)
+                _add_id(match.id, scratch, count)
+                at = match.end
+        return self._prefix(data + at, n - at, scratch, count)
+
+    cdef int _prefix(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil:
+        if n and self.front is not None and self.front.prefix_space and data[0] != 0x20:
+            scratch.prefixed.n = 0
+            buffer_add(&scratch.prefixed, b" ", 1)
+            buffer_add(&scratch.prefixed, data, n)
+            data, n = scratch.prefixed.items, scratch.prefixed.n
+            scratch.ends.text = data
+        return self._ordinary(data, n, scratch, count)
+
+    # Code points
+
+    cdef int _normalize(
         self, const uint8_t* data, size_t n, bint is_first, bint is_last, Scratch* scratch, size_t* count
     ) except -1 nogil:
         cdef Normalized* out = &scratch.normalized
         cdef int failed
         if is_first:
-            failed = self.front.normalizer.begin(data, n, out)
+            scratch.after_fused = False
+        if n == 0:
+            return 0
+        if self.normalizing.normalizer is None:
+            return self._with_dummy_prefix(data, n, is_first, scratch, count)
+        if is_first:
+            failed = self.normalizing.normalizer.begin(data, n, out)
             if failed == 0 and out.at == n:
                 return 0  # nothing but spaces that are left out
         else:
-            failed = self.front.normalizer.go_on(out)
-        if failed != 0 or self.front.normalizer.advance(data, n, n, out) != 0:
+            failed = self.normalizing.normalizer.go_on(out)
+        if failed != 0 or self.normalizing.normalizer.advance(data, n, n, out) != 0:
             _no_memory(n)
-        if is_last and self.front.normalizer.finish(out) != 0:
+        if is_last and self.normalizing.normalizer.finish(out) != 0:
             _no_memory(n)
-        return self._symbols(out.data, out.n, scratch, count)
+        return self._find_symbols(out.data, out.n, scratch, count)
 
-    cdef int _symbols(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil:
+    cdef int _with_dummy_prefix(
+        self, const uint8_t* data, size_t n, bint is_first, Scratch* scratch, size_t* count
+    ) except -1 nogil:
+        if is_first and self.normalizing.dummy_prefix:
+            scratch.prefixed.n = 0
+            buffer_add(&scratch.prefixed, b" ", 1)
+            buffer_add(&scratch.prefixed, data, n)
+            data, n = scratch.prefixed.items, scratch.prefixed.n
+        return self._find_symbols(data, n, scratch, count)
+
+    cdef int encode_normalized(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:
+        """In code-point mode: append the ids of a normalized text, one for each unknown character of several."""
+        scratch.keeps_runs = True
+        return self._find_symbols(data, n, scratch, NULL)
+
+    cdef int _find_symbols(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil:
         """Normalized text: cut at user-defined symbols."""
         cdef size_t at = 0
         cdef Match match
-        if self.front.symbols is not None:
-            while self.front.symbols.find(data, n, at, &match):
+        if self.normalizing.symbols is not None:
+            while self.normalizing.symbols.find(data, n, at, &match):
                 self._ordinary(data + at, match.start - at, scratch, count)
-                self._add(match.id, scratch, count)
+                _add_id(match.id, scratch, count)
                 scratch.after_fused = False
                 at = match.end
         return self._ordinary(data + at, n - at, scratch, count)
-
-    cdef int _add(self, uint32_t token, Scratch* scratch, size_t* count) except -1 nogil:
-        if count != NULL:
-            count[0] += 1
-            return 0
-        ids_reserve(&scratch.ids, 1)
-        scratch.ids.items[scratch.ids.n] = token
-        scratch.ids.n += 1
-        return 0
 
     cdef int _ordinary(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil:
         cdef size_t start = 0, at = 0, before
@@ -239,19 +306,49 @@ cdef class Pipeline:
             scratch.ends.n = 0
             before = scratch.ids.n
             at = self.splitter.split(data, n, at, &scratch.ends)
-            encode_pieces(
-                &scratch.cache, &self.vocabulary.tables, data, n, start, scratch.ends.items, scratch.ends.n,
-                &scratch.ids,
-            )
+            if self.vocabulary.drops_bytes and self._drop(data, start, at, scratch):
+                encode_pieces(
+                    &scratch.cache, &self.vocabulary.tables, scratch.kept.items, scratch.kept.n, 0,
+                    scratch.ends.items, scratch.ends.n, &scratch.ids,
+                )
+            else:
+                encode_pieces(
+                    &scratch.cache, &self.vocabulary.tables, data, n, start, scratch.ends.items, scratch.ends.n,
+                    &scratch.ids,
+                )
             start = at
-            if self.front is not None and self.front.fused != NONE:
-                _fuse(scratch, before, self.front.fused)
+            if self.normalizing is not None and self.normalizing.fused != NONE and not scratch.keeps_runs:
+                _fuse(scratch, before, self.normalizing.fused)
             if count != NULL:  # the same few cache lines are written again and again: it costs nothing
                 count[0] += scratch.ids.n
                 scratch.ids.n = 0
             if at < n:
                 check_signals(&scratch.watch)
         return 0
+
+    cdef bint _drop(self, const uint8_t* data, size_t start, size_t end, Scratch* scratch) except -1 nogil:
+        """Whether bytes that are no tokens stand in the pieces, which end at `end`; if so, pieces without them."""
+        cdef const uint32_t* ids = self.vocabulary.tables.byte_ids
+        cdef size_t i, at, n_kept = 0, before
+        at = start
+        while at < end and ids[data[at]] != NONE:
+            at += 1
+        if at == end:
+            return False
+        scratch.kept.n = 0
+        at = start
+        for i in range(scratch.ends.n):
+            before = scratch.kept.n
+            end = scratch.ends.items[i] & ~GAP
+            while at < end:
+                if ids[data[at]] != NONE:
+                    buffer_add(&scratch.kept, data + at, 1)
+                at += 1
+            if scratch.kept.n > before:
+                scratch.ends.items[n_kept] = scratch.kept.n | (scratch.ends.items[i] & GAP)
+                n_kept += 1
+        scratch.ends.n = n_kept
+        return True
 
     @property
     def used_bytes(self):
@@ -262,6 +359,16 @@ cdef class Pipeline:
             total += cache_bytes(&scratch.cache)
             scratch = scratch.next
         return total
+
+
+cdef inline int _add_id(uint32_t token_id, Scratch* scratch, size_t* count) except -1 nogil:
+    if count != NULL:
+        count[0] += 1
+        return 0
+    ids_reserve(&scratch.ids, 1)
+    scratch.ids.items[scratch.ids.n] = token_id
+    scratch.ids.n += 1
+    return 0
 
 
 cdef void _fuse(Scratch* scratch, size_t start, uint32_t fused) noexcept nogil:
@@ -285,6 +392,9 @@ cdef int _no_memory(size_t n) except -1 nogil:
 
 cdef void _free(Scratch* scratch) noexcept:
     normalized_free(&scratch.normalized)
+    buffer_free(&scratch.changed)
+    buffer_free(&scratch.prefixed)
+    buffer_free(&scratch.kept)
     ids_free(&scratch.ids)
     ends_free(&scratch.ends)
     cache_free(&scratch.cache)

@@ -184,6 +184,21 @@ cdef void to_characters(const Text* text, Spans* spans) noexcept nogil:
         _to_characters(<const uint32_t*> text.data, text.n, spans)
 
 
+def in_characters(text, list spans not None):
+    """Spans of the UTF-8 of a text, (start, end) in bytes, which rise, as spans of its characters."""
+    cdef Text view
+    cdef Spans made = Spans(NULL, 0, 0)
+    text_of(text, &view)
+    try:
+        for start, end in spans:
+            _add(&made, start, end)
+        to_characters(&view, &made)
+        return spans_list(&made)
+    finally:
+        text_release(&view)
+        spans_free(&made)
+
+
 cdef list spans_list(const Spans* spans):
     """(start, end) of each; where one begins that the one before ends, they share the int."""
     cdef list out = []

@@ -4,9 +4,18 @@ from typing_extensions import Self
 
 @final
 class SpecialMatcher:
-    def __new__(cls, tokens: list[bytes], ids: list[int]) -> Self: ...
+    def __new__(
+        cls,
+        tokens: list[bytes],
+        ids: list[int],
+        flags: bytes = b"",
+        then: SpecialMatcher | None = None,
+        words: bytes = b"",
+    ) -> Self: ...
     @property
     def tokens(self) -> list[bytes]: ...
+    @property
+    def then(self) -> SpecialMatcher | None: ...
     @property
     def cuttable(self) -> bool: ...
     @property

@@ -1,5 +1,7 @@
 """Finding special tokens in text: the leftmost, and of those that start there the longest.
 
+Added tokens of Hugging Face's files are found likewise, with conditions and white space that they take along.
+
 A trie in one hash table of edges. A search costs at most the text's length times the longest special token's;
 text without a first byte of one is skipped by memchr or one look per byte.
 """
@@ -8,18 +10,37 @@ cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memchr, memset
+from libc.string cimport memchr, memcpy, memset
 
 from fastbpe._core.cuts cimport text_cut
 from fastbpe._core.tables cimport NONE, mix, table_bits
 from fastbpe._core.text cimport Text, Utf8, first_invalid, utf8_of, utf8_release
 
+cdef enum:
+    LSTRIP = 1
+    RSTRIP = 2
+    SINGLE_WORD = 4
+    PASSED_OVER = 8
+
+cdef extern from "simd/classes.h" nogil:
+    unsigned FB_BLANKS
+    unsigned fb_class_at(const uint8_t* p, size_t* n_bytes)
+    bint FB_IS(unsigned cls, unsigned set)
+
 
 @cython.final
 cdef class SpecialMatcher:
-    """A matcher for special tokens (their UTF-8) and their ids; no two are equal and none is empty."""
+    """A matcher for special tokens (their UTF-8) and their ids; no two are equal and none is empty.
 
-    def __cinit__(self, list tokens not None, list ids not None):
+    flags: of each token, a byte: 1, it takes the white space before it along; 2, the white space behind it; 4, no
+    character of a word may touch it; 8, it is passed over, so that others that begin within it are not found.
+    then: finds tokens in what this one leaves, once it is normalized.
+    words: first and last of each range of characters of words, uint32; needed for the flag 4.
+    """
+
+    def __cinit__(
+        self, list tokens not None, list ids not None, bytes flags=b"", SpecialMatcher then=None, bytes words=b""
+    ):
         cdef size_t n_bytes = sum([len(token) for token in tokens])
         cdef int bits = table_bits(n_bytes + 1)
         self._mask = (<size_t> 1 << bits) - 1
@@ -33,7 +54,9 @@ cdef class SpecialMatcher:
         memset(self._ends_here, 0xFF, (n_bytes + 1) * sizeof(uint32_t))
         self._n_nodes = 1
         self.tokens = tokens
-        self.cuttable = True
+        self.then = then
+        self._keep_flags(flags, words)
+        self.cuttable = self.cuttable and (then is None or then.cuttable)
         for index, token in enumerate(tokens):
             self._add(token, index)
             self._ids[index] = ids[index]
@@ -48,6 +71,25 @@ cdef class SpecialMatcher:
         free(self._children)
         free(self._ends_here)
         free(self._ids)
+        free(self._flags)
+        free(self._words)
+
+    cdef int _keep_flags(self, bytes flags, bytes words) except -1:
+        cdef size_t n = len(flags)
+        # What looks at its neighbours must see them.
+        self.cuttable = not any([flag & (RSTRIP | SINGLE_WORD) for flag in flags])
+        if not any(flags):
+            return 0
+        if n != <size_t> len(self.tokens):
+            raise ValueError(f"{n} flags for {len(self.tokens)} tokens")
+        self._n_words = <size_t> len(words) // 8
+        self._flags = <uint8_t*> malloc(n)
+        self._words = <uint32_t*> malloc(8 * self._n_words + 8)
+        if self._flags == NULL or self._words == NULL:
+            raise MemoryError(f"no memory for the flags of {n} tokens")
+        memcpy(self._flags, PyBytes_AS_STRING(flags), n)
+        memcpy(self._words, PyBytes_AS_STRING(words), 8 * self._n_words)
+        return 0
 
     cdef int _add(self, bytes token, uint32_t index) except -1:
         cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(token)
@@ -96,6 +138,50 @@ cdef class SpecialMatcher:
             at += 1
         return False
 
+    cdef bint next(self, const uint8_t* data, size_t n, Match* match) noexcept nogil:
+        """The next token that is to be found; match as the call before left it, all 0 at first.
+
+        What it takes along goes into match.start and match.end, and the search goes on at match.resume, as in
+        tokenizers: a match may begin before the end of the one before.
+        """
+        cdef size_t floor = match.end, at = match.resume
+        cdef uint8_t flags
+        while self.find(data, n, at, match):
+            match.resume = at = match.end
+            if self._flags == NULL:
+                return True
+            flags = self._flags[match.index]
+            if flags & PASSED_OVER or flags & SINGLE_WORD and self._is_within_word(data, n, match):
+                continue
+            if flags & LSTRIP:
+                match.start = max(_blanks_begin(data, match.start), floor)
+            if flags & RSTRIP:
+                match.end = _blanks_end(data, n, match.end)
+            if match.start < match.end:  # else it stands in what the one before has taken along
+                return True
+        return False
+
+    cdef bint _is_within_word(self, const uint8_t* data, size_t n, const Match* match) noexcept nogil:
+        cdef size_t before = match.start
+        if match.end < n and self._is_of_word(_character(data + match.end)):
+            return True
+        if not before:
+            return False
+        before -= 1
+        while data[before] & 0xC0 == 0x80:
+            before -= 1
+        return self._is_of_word(_character(data + before))
+
+    cdef bint _is_of_word(self, uint32_t character) noexcept nogil:
+        cdef size_t low = 0, high = self._n_words, middle
+        while low < high:
+            middle = (low + high) // 2
+            if self._words[2 * middle + 1] < character:
+                low = middle + 1
+            else:
+                high = middle
+        return low < self._n_words and self._words[2 * low] <= character
+
     cdef bint find_here(self, const uint8_t* data, size_t n, size_t at, Match* match) noexcept nogil:
         """The longest special token that begins at data[at]; False if none does."""
         cdef uint32_t node = 0
@@ -125,3 +211,34 @@ cdef class SpecialMatcher:
             return None
         finally:
             utf8_release(&view)
+
+
+cdef uint32_t _character(const uint8_t* p) noexcept nogil:
+    if p[0] < 0x80:
+        return p[0]
+    if p[0] < 0xE0:
+        return (p[0] & 0x1F) << 6 | (p[1] & 0x3F)
+    if p[0] < 0xF0:
+        return (p[0] & 0x0F) << 12 | (p[1] & 0x3F) << 6 | (p[2] & 0x3F)
+    return (p[0] & 0x07) << 18 | (p[1] & 0x3F) << 12 | (p[2] & 0x3F) << 6 | (p[3] & 0x3F)
+
+
+cdef size_t _blanks_begin(const uint8_t* data, size_t at) noexcept nogil:
+    """Where the white space that ends at `at` begins."""
+    cdef size_t before, n_bytes
+    while at:
+        before = at - 1
+        while data[before] & 0xC0 == 0x80:
+            before -= 1
+        if not FB_IS(fb_class_at(data + before, &n_bytes), FB_BLANKS):
+            break
+        at = before
+    return at
+
+
+cdef size_t _blanks_end(const uint8_t* data, size_t n, size_t at) noexcept nogil:
+    """Where the white space that begins at `at` ends."""
+    cdef size_t n_bytes
+    while at < n and FB_IS(fb_class_at(data + at, &n_bytes), FB_BLANKS):
+        at += n_bytes
+    return at

@@ -316,3 +316,22 @@ def n_valid(bytes data not None):
     with nogil:
         at = first_invalid(start, n)
     return at
+
+
+def has_surrogates(str text not None):
+    """Whether a text holds surrogates, in pairs or alone: no UTF-8 says that."""
+    cdef Text view
+    text_of(text, &view)
+    if view.unit == 1:
+        return False
+    if view.unit == 2:
+        return _any_surrogate(<const uint16_t*> view.data, view.n)
+    return _any_surrogate(<const uint32_t*> view.data, view.n)
+
+
+cdef bint _any_surrogate(const Unit* data, size_t n) noexcept nogil:
+    cdef size_t i
+    cdef uint32_t found = 0
+    for i in range(n):
+        found |= data[i] >> 11 == 0x1B
+    return found != 0

@@ -41,6 +41,7 @@ cdef struct Tables:
 
 
 cdef class Vocabulary:
+    cdef readonly bint drops_bytes  # some byte is no token
     cdef Tables tables
     cdef Py_buffer _views[4]
     cdef int _n_views
@@ -48,6 +49,6 @@ cdef class Vocabulary:
     cdef object _code_points  # owns what tables.characters points to
     cdef str _name(self, int i)
     cdef int _take(self, int i, object source, size_t item_size, size_t* n_items) except -1
-    cdef int _check(self) except -1
+    cdef int _check(self, bint drops_bytes) except -1
     cdef int _key_bytes(self) except -1
     cdef bytes token(self, uint32_t token_id)

@@ -10,7 +10,7 @@ from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndS
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memset
+from libc.string cimport memcmp, memset
 
 from fastbpe._core.codepoints cimport CodePoints
 from fastbpe._core.memory cimport prefetch, use_huge_pages
@@ -18,6 +18,8 @@ from fastbpe._core.tables cimport (
     NO_KEY, NO_PAIR, NONE, RANKED_BITS, RANKED_MASK, Pair, PairSlot, PieceSlot, find_pair, find_piece,
     hash_bytes, pair_home, pair_key, ranked_slot, table_bits, wide_slot,
 )
+
+from array import array
 
 from fastbpe.errors import VocabularyError
 
@@ -52,11 +54,14 @@ cdef inline bint _is_token(const Tables* t, uint32_t i) noexcept nogil:
 
 @cython.final
 cdef class Vocabulary:
-    """Tokens, whole pieces and pairs, over four buffers (see `build_tables`)."""
+    """Tokens, whole pieces and pairs, over four buffers (see `build_tables`).
+
+    drops_bytes: not every byte need be a token; such bytes must be taken out of a piece before it is merged.
+    """
 
     def __cinit__(
         self, *, token_bytes, token_ends, pieces, pairs=None, ranked_pairs=None, bint whole_piece_first=True,
-        CodePoints code_points=None,
+        CodePoints code_points=None, bint drops_bytes=False,
     ):
         cdef size_t n_bytes, n_ids, n_pieces, n_pairs
         self._ranked = ranked_pairs is not None
@@ -91,7 +96,7 @@ cdef class Vocabulary:
             self.tables.characters = &code_points.characters
             if code_points.characters.tied_from != NONE:
                 self.tables.tied_key = <int32_t> (code_points.characters.tied_from << 6)
-        self._check()
+        self._check(drops_bytes)
         if self._ranked:
             self._key_bytes()
 
@@ -115,7 +120,7 @@ cdef class Vocabulary:
         n_items[0] = <size_t> self._views[i].len // item_size
         return 0
 
-    cdef int _check(self) except -1:
+    cdef int _check(self, bint drops_bytes) except -1:
         """Whatever the buffers hold, no look-up may read outside them or run for ever."""
         cdef Tables* t = &self.tables
         cdef uint32_t n_tokens = 0, longest = 0
@@ -135,7 +140,8 @@ cdef class Vocabulary:
             t.byte_ids[i] = find_piece(t.pieces, t.piece_mask, t.token_bytes, t.token_ends, &byte, 1)
             if t.byte_ids[i] == NONE and t.characters != NULL:
                 t.byte_ids[i] = t.n_ids  # a character that no token has; of the others only their bytes are known
-            if t.byte_ids[i] == NONE:
+            self.drops_bytes = self.drops_bytes or t.byte_ids[i] == NONE
+            if t.byte_ids[i] == NONE and not drops_bytes:
                 raise VocabularyError(
                     f"no token is the single byte 0x{i:02x}: a byte-level vocabulary must have all 256"
                 )
@@ -154,9 +160,10 @@ cdef class Vocabulary:
         for i in range(t.n_ids):
             if t.token_ends[i] - start == 2:
                 token = t.token_bytes + start
-                keys[token[0] << 8 | token[1]] = pair_key(
-                    &t.pairs, t.byte_ids[token[0]], t.byte_ids[token[1]]
-                )
+                if t.byte_ids[token[0]] != NONE and t.byte_ids[token[1]] != NONE:
+                    keys[token[0] << 8 | token[1]] = pair_key(
+                        &t.pairs, t.byte_ids[token[0]], t.byte_ids[token[1]]
+                    )
             start = t.token_ends[i]
         t.byte_keys = keys
         return 0
@@ -237,7 +244,7 @@ def build_look_ups(token_bytes, token_ends, merges=None):
     """The four buffers of a Vocabulary, from the two that hold its tokens.
 
     merges: None, for ranks (every split of a token into two tokens is a pair whose priority is the token's
-    id), or (left id, right id, merged id) in order of priority. Ranks of up to 2**21 ids make
+    id), or (left id, right id, merged id) in order of priority, as tuples or as packed uint32. Ranks of up to 2**21 ids make
     "ranked_pairs", the rest "pairs" (see tables.pxd).
     """
     cdef const uint8_t[::1] data = token_bytes if len(token_bytes) else b"\0"
@@ -258,10 +265,29 @@ def build_look_ups(token_bytes, token_ends, merges=None):
     t.pieces = <const PieceSlot*> PyByteArray_AS_STRING(pieces)
     t.piece_mask = <size_t> len(pieces) // sizeof(PieceSlot) - 1
     if merges is not None:
-        tables["pairs"] = _build_pairs_from_merges(&t, merges)
+        tables["pairs"] = _build_pairs_from_merges(&t, _triples(merges))
     else:
         tables["ranked_pairs" if t.n_ids <= 1 << RANKED_BITS else "pairs"] = _build_pairs_from_ranks(&t)
     return tables
+
+
+cdef const uint32_t[::1] _triples(merges):
+    """A merge list as triples of uint32, end to end."""
+    if isinstance(merges, (bytes, bytearray, memoryview)):
+        if memoryview(merges).nbytes % 12:
+            raise VocabularyError(f"{memoryview(merges).nbytes} bytes do not hold whole merges")
+        if not len(merges):
+            return array("I", b"\0\0\0\0")
+        return memoryview(merges).cast("B").cast("I")
+    listed = list(merges)
+    for left, right, merged in listed:
+        for token_id in (left, right, merged):
+            if not 0 <= token_id < NONE:
+                raise VocabularyError(
+                    f"merge {listed.index((left, right, merged))}: ({left}, {right}) -> {merged} names an id that "
+                    f"is no token, {token_id}"
+                )
+    return array("I", [token_id for merge in listed for token_id in merge] or [0])
 
 
 cdef bint _ends_rise(const Tables* t, size_t n_bytes, uint32_t* n_tokens, uint32_t* longest) noexcept nogil:
@@ -487,23 +513,47 @@ cdef bytes _token(const Tables* t, uint32_t i):
     return (<const char*> t.token_bytes)[_start(t, i):t.token_ends[i]]
 
 
-cdef bytearray _build_pairs_from_merges(const Tables* t, merges):
-    merges = list(merges)
-    cdef int bits = table_bits(len(merges))
+cdef bytearray _build_pairs_from_merges(const Tables* t, const uint32_t[::1] merges):
+    cdef size_t n = <size_t> merges.shape[0] // 3, i
+    cdef int bits = table_bits(n)
     cdef bytearray table = _empty_table((<size_t> 1 << bits) * sizeof(PairSlot))
     cdef PairSlot* pairs = <PairSlot*> PyByteArray_AS_STRING(table)
-    cdef uint32_t priority = 0
-    for left, right, merged in merges:
-        for token_id in (left, right, merged):
-            if not 0 <= token_id < t.n_ids or not _is_token(t, token_id):
-                raise VocabularyError(
-                    f"merge {priority}: ({left}, {right}) -> {merged} names an id that is no token, {token_id}"
-                )
-        if _token(t, left) + _token(t, right) != _token(t, merged):
+    cdef const uint32_t* merge
+    for i in range(n):
+        merge = &merges[3 * i]
+        if not _is_sound(t, merge):
+            raise _unsound(t, i, merge[0], merge[1], merge[2])
+        if not _put_pair(pairs, 64 - bits, merge[0], merge[1], <uint32_t> i, merge[2]):
             raise VocabularyError(
-                f"merge {priority}: {_token(t, left)!r} and {_token(t, right)!r} do not make {_token(t, merged)!r}"
+                f"merge {i}: the pair ({merge[0]}, {merge[1]}) stands twice in the merge list"
             )
-        if not _put_pair(pairs, 64 - bits, left, right, priority, merged):
-            raise VocabularyError(f"merge {priority}: the pair ({left}, {right}) stands twice in the merge list")
-        priority += 1
     return table
+
+
+cdef bint _is_sound(const Tables* t, const uint32_t* merge) noexcept nogil:
+    """Whether (left id, right id, merged id) are tokens of which two make the third."""
+    cdef uint32_t left, right, merged
+    if not (_is_token(t, merge[0]) and _is_token(t, merge[1]) and _is_token(t, merge[2])):
+        return False
+    left, right = _length(t, merge[0]), _length(t, merge[1])
+    merged = _start(t, merge[2])
+    return (
+        left + right == _length(t, merge[2])
+        and memcmp(t.token_bytes + merged, t.token_bytes + _start(t, merge[0]), left) == 0
+        and memcmp(t.token_bytes + merged + left, t.token_bytes + _start(t, merge[1]), right) == 0
+    )
+
+
+cdef inline uint32_t _length(const Tables* t, uint32_t i) noexcept nogil:
+    return t.token_ends[i] - _start(t, i)
+
+
+cdef object _unsound(const Tables* t, size_t number, uint32_t left, uint32_t right, uint32_t merged):
+    for token_id in (left, right, merged):
+        if not _is_token(t, token_id):
+            return VocabularyError(
+                f"merge {number}: ({left}, {right}) -> {merged} names an id that is no token, {token_id}"
+            )
+    return VocabularyError(
+        f"merge {number}: {_token(t, left)!r} and {_token(t, right)!r} do not make {_token(t, merged)!r}"
+    )

@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import IO
 
 from fastbpe.errors import FormatError
-from fastbpe.formats import native, tiktoken
+from fastbpe.formats import huggingface, native, tiktoken
 from fastbpe.model import Buffer, CodePointModel, Model
 from fastbpe.patterns import PatternLike
 
-FORMATS = ("native", "tiktoken", "gpt2", "minbpe", "sentencepiece")
-
-_READABLE = ".fbpe, .tiktoken, vocab.json with merges.txt, sentencepiece's and minbpe's .model"
+_READABLE = ".fbpe, .tiktoken, tokenizer.json, vocab.json with merges.txt, sentencepiece's and minbpe's .model"
 
 
 def read(
@@ -47,9 +45,23 @@ def _read_folder(
         return gpt2.parse(
             *data, found.paths, pattern=pattern, special_tokens=special_tokens, also_special=found.special_tokens
         )
-    if special_tokens is None:
-        special_tokens = {name: i for name, i in found.special_tokens.items() if i is not None} or None
-    return _parse(map_file(found.paths[0]), found.paths[0], pattern, special_tokens)
+    known = {name: token_id for name, token_id in found.special_tokens.items() if token_id is not None}
+    given = known or None if special_tokens is None else special_tokens
+    only = map_file(found.paths[0])
+    if special_tokens is None and _is_sentencepiece(only):
+        from fastbpe.formats import sentencepiece
+
+        model = _parse(only, found.paths[0], pattern, None)
+        assert isinstance(model, CodePointModel)
+        return sentencepiece.with_control_symbols(model, found.special_tokens, where)
+    model = _parse(only, found.paths[0], pattern, given)
+    if special_tokens is None and isinstance(model, Model):
+        for name in found.special_tokens.keys() - model.special_tokens.keys():
+            raise FormatError(
+                f"{where}: special token {name!r} is named without its id; give it: "
+                f"load(path, special_tokens={{{name!r}: ..., ...}})"
+            )
+    return model
 
 
 def _parse(
@@ -63,6 +75,10 @@ def _parse(
         if isinstance(model, CodePointModel):
             raise _holds(where, "special tokens", "special_tokens")
         return replace(model, special_tokens=special_tokens, fingerprint="")
+    if huggingface.recognise(data):
+        if pattern is not None:
+            raise FormatError(f"{where}: holds what splits text; load it without pattern=")
+        return huggingface.parse(data, where, special_tokens=special_tokens)
     if tiktoken.recognise(data) or Path(where).suffix == ".tiktoken":
         return tiktoken.parse(data, where, pattern=pattern, special_tokens=special_tokens)
     # What nobody needs who uses the formats above is imported when it is met.
@@ -71,7 +87,7 @@ def _parse(
     if minbpe.recognise(data):
         _check_no_pattern(pattern, where)
         return minbpe.parse(data, where, special_tokens=special_tokens)
-    if sentencepiece.recognise(data) or Path(where).suffix == ".model":
+    if _is_sentencepiece(data) or Path(where).suffix == ".model":
         _check_no_pattern(pattern, where)
         if special_tokens is not None:
             raise _holds(where, "special tokens", "special_tokens")
@@ -90,6 +106,12 @@ def _parse(
             special_tokens=special_tokens,
         )
     raise FormatError(f"{where}: no format that fastbpe reads ({_READABLE}): it begins with {bytes(data[:24])!r}")
+
+
+def _is_sentencepiece(data: Buffer) -> bool:
+    """Whether it begins as such models do: with a message that begins with a piece's text."""
+    start = bytes(data[:4])
+    return len(start) == 4 and start[0] == start[2] == 0x0A
 
 
 def _check_no_pattern(pattern: PatternLike, where: str) -> None:

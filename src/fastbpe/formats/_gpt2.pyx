@@ -300,7 +300,9 @@ cdef bint _merge(Files* files, const uint8_t* at, const uint8_t* end) noexcept n
         return False
     left = files.seen[_place(files, files.line, n_left)]
     right = files.seen[_place(files, files.line + n_left, n - n_left)]
-    merged = files.seen[_place(files, files.line, n)]
+    merged = _expected(files, n)
+    if not merged:
+        merged = files.seen[_place(files, files.line, n)]
     if not left or not right or not merged or files.made[files.tokens[merged - 1].id]:
         return False
     files.merges[3 * files.n_merges] = files.tokens[left - 1].id
@@ -309,6 +311,18 @@ cdef bint _merge(Files* files, const uint8_t* at, const uint8_t* end) noexcept n
     files.made[files.tokens[merged - 1].id] = 1
     files.n_merges += 1
     return True
+
+
+cdef inline uint32_t _expected(const Files* files, size_t n) noexcept nogil:
+    """The token of the line, if its id is the one after that of the line before, as it nearly always is; else 0."""
+    cdef uint32_t token_id, at
+    if not files.n_merges:
+        return 0
+    token_id = files.merges[3 * files.n_merges - 1] + 1
+    at = files.by_id[token_id] if token_id <= files.max_id else 0
+    if not at or files.tokens[at - 1].is_name or files.tokens[at - 1].n_bytes != n:
+        return 0
+    return at if memcmp(files.tokens[at - 1].data, files.line, n) == 0 else 0
 
 
 cdef tuple _results(const Files* files):

@@ -32,7 +32,7 @@ _ENTRY = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)+"\s*:\s*[0-9]+\s*[,}]')
 _LINE = re.compile(r"[!-~¡-¬®-ÿĀ-Ń]+ [!-~¡-¬®-ÿĀ-Ń]+\r?")
 # Of the tokens that no merge makes, those that look like special tokens. The others, made up to fill a vocabulary
 # or cut off from their merges, are tokens that no text becomes.
-_SPECIAL = re.compile(r"<[^<>]+>|\[[A-Z_]+[0-9]*\]")
+_SPECIAL = re.compile(rb"<[!-;=?-~]+>|\[[A-Z_]+[0-9]*\]")
 
 
 def _stand_ins() -> str:
@@ -167,14 +167,14 @@ def parse(
 
 def _special_tokens(contents: Contents, also: Mapping[str, int | None], where: str) -> dict[str, int]:
     found = dict(contents.names)
-    by_text: dict[str, int] = {}
+    wanted = {text.encode() for text, token_id in also.items() if token_id is None}
+    ends = memoryview(contents.token_ends).cast("I")
     for token_id in contents.unmade:
-        token = contents.token(token_id)
-        if token.isascii():
-            by_text[token.decode()] = token_id
-    found |= {text: token_id for text, token_id in by_text.items() if _SPECIAL.fullmatch(text)}
+        token = contents.token_bytes[ends[token_id - 1] if token_id else 0 : ends[token_id]]
+        if token in wanted or _SPECIAL.fullmatch(token):
+            found[token.decode()] = token_id
     for text, given in also.items():
-        known = found.get(text, by_text.get(text)) if given is None else given
+        known = found.get(text) if given is None else given
         if known is None:
             raise FormatError(
                 f"{where}: special token {text!r} has no id here; give it, e.g. special_tokens={{{text!r}: 50257}}"

@@ -9,11 +9,12 @@ file may come without them (a pickle does): they are then built from the tokens.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
+from typing import Any
 
 from fastbpe.errors import FormatError
 from fastbpe.formats.container import Kind, check_sections, pack, unpack
-from fastbpe.model import BYTES_PER_MERGE, Buffer, CodePointModel, Model
+from fastbpe.model import BYTES_PER_MERGE, AddedToken, Buffer, CodePointModel, Model
 
 KIND = Kind("tokenizer", 1, "a fastbpe file")
 MAGIC = KIND.magic
@@ -47,8 +48,32 @@ def dump(model: Model, *, look_ups: bool = True) -> bytes:
         "whole_piece_first": model.whole_piece_first,
         "special_tokens": dict(model.special_tokens),
         "training": dict(model.training),
+        **_extras(model),
     }
     return b"".join(pack(KIND, header, parts))
+
+
+def _extras(model: Model) -> dict[str, Any]:
+    """What a tokenizer.json says beyond that, under one key; nothing for most vocabularies."""
+    extras = {
+        "drops_bytes": model.drops_bytes,
+        "pre_tokenizers": [*model.pre_tokenizers],
+        "normalizers": [*model.normalizers],
+        "prefix_space": model.prefix_space,
+        "added_tokens": [asdict(token) for token in model.added_tokens],
+        "template": [[*side] for side in model.template] if any(model.template) else [],
+        "huggingface": dict(model.huggingface),
+    }
+    return {"extras": extras} if any(extras.values()) else {}
+
+
+def _read_extras(extras: Any, where: str) -> dict[str, Any]:
+    try:
+        tokens = [AddedToken(**token) for token in extras["added_tokens"]]
+        before, behind = extras["template"] or ((), ())
+        return {**extras, "added_tokens": tokens, "template": (before, behind)}
+    except (TypeError, KeyError, ValueError) as error:
+        raise FormatError(f"{where}: its header has no valid 'extras': {error!r}") from None
 
 
 def dump_code_points(model: CodePointModel) -> bytes:
@@ -88,4 +113,5 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
         name=header["name"],
         fingerprint=header["fingerprint"],
         training=header["training"],
+        **(_read_extras(header["extras"], where) if "extras" in header else {}),
     )

@@ -139,7 +139,7 @@ class Tokenizer(Methods):
         triples = [(left, right, merged) for (left, right), merged in self.merges.items()]
         triples.sort(key=itemgetter(2))  # the least id is merged first, whatever the order of the dict
         tables = build_tables(self._tokens(), triples)
-        vocabulary = Vocabulary(**tables, whole_piece_first=False, code_points=None)
+        vocabulary = Vocabulary(**tables, whole_piece_first=False, code_points=None, drops_bytes=False)
         special = SpecialTokens(self.special_tokens, vocabulary, may_share=True)
         decoder = Decoder(vocabulary, special.encoded)
         encoder = Encoder(vocabulary, _splitter(self._splitting()), decoder.n_ids, special=special)

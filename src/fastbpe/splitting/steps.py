@@ -10,15 +10,15 @@ the empty string is refused, though tokenizers cuts at its empty matches.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from fastbpe._core.sequence import Regrouped, StandIns
 from fastbpe._core.splitter import Splitter
 from fastbpe.errors import PatternError
-from fastbpe.patterns import PATTERNS
+from fastbpe.patterns import PATTERNS, Pattern
 from fastbpe.splitting import chain, make_splitter
 from fastbpe.splitting.charset import CharSet
 from fastbpe.splitting.oniguruma import from_oniguruma
@@ -96,6 +96,65 @@ class WhitespaceSplit:
 
 
 Step: TypeAlias = Split | Digits | Punctuation | ByteLevel | Whitespace | WhitespaceSplit
+
+_BEHAVIORS: Mapping[str, Behavior] = {
+    "Isolated": "isolated",
+    "Removed": "removed",
+    "MergedWithPrevious": "merged_with_previous",
+    "MergedWithNext": "merged_with_next",
+    "Contiguous": "contiguous",
+}
+
+
+def step_of(described: Mapping[str, Any]) -> Step:
+    """A step from its description in a tokenizer.json, which is complete.
+
+    >>> step_of({"type": "Digits", "individual_digits": True})
+    Digits(individual_digits=True)
+    """
+    match described:
+        case {"type": "Split", "pattern": pattern, "behavior": behavior, "invert": invert}:
+            return Split(
+                pattern=next(iter(pattern.values())),
+                behavior=_BEHAVIORS[behavior],
+                invert=invert,
+                literal="String" in pattern,
+            )
+        case {"type": "CharDelimiterSplit", "delimiter": delimiter}:
+            return Split(pattern=delimiter, behavior="removed", literal=True)
+        case {"type": "Digits", "individual_digits": individual_digits}:
+            return Digits(individual_digits=individual_digits)
+        case {"type": "Punctuation", "behavior": behavior}:
+            return Punctuation(behavior=_BEHAVIORS[behavior])
+        case {"type": "ByteLevel", "use_regex": use_regex}:
+            return ByteLevel(use_regex=use_regex)
+        case {"type": "Whitespace"}:
+            return Whitespace()
+        case {"type": "WhitespaceSplit"}:
+            return WhitespaceSplit()
+    raise PatternError(f"the pre-tokenizer {described!r:.80} is not known to this fastbpe; upgrade it")
+
+
+def as_pattern(steps: Sequence[Step]) -> tuple[bool, Pattern]:
+    r"""Whether regexes, one after another, cut as the steps do, and which; None is no splitting.
+
+    >>> as_pattern([Split(pattern=r"\d"), ByteLevel(use_regex=False)])
+    (True, '\\d')
+    >>> as_pattern([ByteLevel(use_regex=False), Digits()])
+    (False, None)
+    """
+    steps = list(steps)
+    if steps and steps[-1] == ByteLevel(use_regex=False):
+        steps.pop()
+    texts: list[str] = []
+    for number, step in enumerate(steps):
+        if isinstance(step, Split) and step.behavior == "isolated":
+            texts.append(_escaped(step.pattern) if step.literal else from_oniguruma(step.pattern))
+        elif isinstance(step, ByteLevel) and step.use_regex and number == len(steps) - 1:
+            texts += [text for text in [PATTERNS["gpt2"]] if isinstance(text, str)]
+        else:
+            return False, None
+    return True, (texts[0] if len(texts) == 1 else tuple(texts) or None)
 
 
 def make_sequence(steps: Sequence[Step]) -> Splitter:

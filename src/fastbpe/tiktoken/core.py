@@ -84,7 +84,7 @@ class Encoding(Methods):
         self._pat_str = pat_str
         self._special_tokens = special_tokens
         self._special_token_values = set(special_tokens.values())
-        self._vocabulary = Vocabulary(**tables, whole_piece_first=True, code_points=None)
+        self._vocabulary = Vocabulary(**tables, whole_piece_first=True, code_points=None, drops_bytes=False)
         self.max_token_value = max(self._vocabulary.n_ids - 1, max(special_tokens.values(), default=0))
         self._splitter = make_splitter(pat_str, drop_unmatched=True)
         self._special_matchers = SpecialTokens(special_tokens, self._vocabulary, may_share=True)

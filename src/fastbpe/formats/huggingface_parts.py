@@ -1,0 +1,184 @@
+"""The small parts of a tokenizer.json: normalizers, pre-tokenizers, post-processors, decoders, as plain data.
+
+Each is checked against a list of what is known; what is not is refused by its name and place, never guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NoReturn
+
+from fastbpe.errors import FormatError
+
+_MISSING = object()
+_NAMES = {str: "text", bool: "true or false", int: "an integer", dict: "an object", list: "a list"}
+_BEHAVIORS = ("Isolated", "Removed", "MergedWithPrevious", "MergedWithNext", "Contiguous")
+_NORMALIZERS: Mapping[str, Mapping[str, type]] = {
+    "NFC": {},
+    "NFD": {},
+    "NFKC": {},
+    "NFKD": {},
+    "Lowercase": {},
+    "StripAccents": {},
+    "Strip": {"strip_left": bool, "strip_right": bool},
+    "Prepend": {"prepend": str},
+    "Replace": {"pattern": dict, "content": str},
+}
+_PRE_TOKENIZERS: Mapping[str, Mapping[str, type]] = {
+    "ByteLevel": {"add_prefix_space": bool},
+    "Split": {"pattern": dict, "behavior": str, "invert": bool},
+    "Digits": {"individual_digits": bool},
+    "Punctuation": {},
+    "Whitespace": {},
+    "WhitespaceSplit": {},
+    "CharDelimiterSplit": {"delimiter": str},
+}
+_NO_POST_PROCESSOR = ((), ())
+
+
+class Part:
+    """An object of a file with its place there, for errors."""
+
+    def __init__(self, value: Any, where: str, place: str) -> None:
+        self.where = where
+        self.place = place
+        if not isinstance(value, dict):
+            self.fail(f"must be an object, not {value!r:.60}")
+        self.value: dict[str, Any] = value
+
+    def fail(self, problem: str, key: str = "") -> NoReturn:
+        """Raise a FormatError that names the place."""
+        place = ".".join(filter(None, (self.place, key)))
+        raise FormatError(f"{self.where}: {place}: {problem}" if place else f"{self.where}: {problem}")
+
+    def get(self, key: str, kind: type, default: Any = _MISSING) -> Any:
+        """A value of one type; null and nothing give the default."""
+        value = self.value.get(key)
+        if value is None:
+            if default is _MISSING:
+                self.fail(f"it has no {key!r}")
+            return default
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            self.fail(f"must be {_NAMES[kind]}, not {value!r:.60}", key)
+        return value
+
+    def parts(self, key: str) -> Iterator[Part]:
+        """The objects of a list."""
+        for number, value in enumerate(self.get(key, list)):
+            yield Part(value, self.where, f"{self.place}.{key}[{number}]" if self.place else f"{key}[{number}]")
+
+    def part(self, key: str) -> Part | None:
+        """An object within this one; None where there is none."""
+        value = self.value.get(key)
+        return None if value is None else Part(value, self.where, f"{self.place}.{key}" if self.place else key)
+
+    def pattern(self) -> dict[str, str]:
+        """`{"String": text}` or `{"Regex": text}`."""
+        value = self.get("pattern", dict)
+        kinds, texts = list(value), list(value.values())
+        if kinds not in (["String"], ["Regex"]) or not isinstance(texts[0], str):
+            self.fail(f'must be {{"String": text}} or {{"Regex": text}}, not {value!r:.60}', "pattern")
+        return dict(value)
+
+
+def normalizers(part: Part | None) -> list[dict[str, Any]]:
+    """The normalizers in the order they work, sequences taken apart."""
+    return [_checked(step, _NORMALIZERS, "normalizer") for step in _flat(part, "normalizers")]
+
+
+def pre_tokenizers(part: Part | None) -> tuple[list[dict[str, Any]], bool]:
+    """The pre-tokenizers in the order they work, and whether the first puts a space before text without one."""
+    steps = list(_flat(part, "pretokenizers"))
+    out = [_checked(step, _PRE_TOKENIZERS, "pre-tokenizer") for step in steps]
+    prefix_space = False
+    for number, (step, made) in enumerate(zip(steps, out, strict=True)):
+        if made["type"] == "ByteLevel":
+            if made.pop("add_prefix_space"):
+                if number:
+                    step.fail("a space before every piece is not supported", "add_prefix_space")
+                prefix_space = True
+            made["use_regex"] = step.get("use_regex", bool, True)
+        elif made["type"] in ("Split", "Punctuation"):
+            made["behavior"] = step.get("behavior", str, "Isolated")
+            if made["behavior"] not in _BEHAVIORS:
+                step.fail(f"{made['behavior']!r} is not one of {', '.join(_BEHAVIORS)}", "behavior")
+    return out, prefix_space
+
+
+def _flat(part: Part | None, key: str, depth: int = 0) -> Iterator[Part]:
+    if part is None:
+        return
+    if part.value.get("type") != "Sequence":
+        yield part
+        return
+    if depth > 16:
+        part.fail("sequences within sequences, 16 deep and more")
+    for inner in part.parts(key):
+        yield from _flat(inner, key, depth + 1)
+
+
+def _checked(step: Part, known: Mapping[str, Mapping[str, type]], what: str) -> dict[str, Any]:
+    kind = step.get("type", str)
+    if kind not in known:
+        step.fail(f"the {what} {kind!r} is not supported; it knows {', '.join(known)} and Sequence")
+    out: dict[str, Any] = {"type": kind}
+    for key, type_ in known[kind].items():
+        out[key] = step.pattern() if key == "pattern" else step.get(key, type_)
+    return out
+
+
+def template(part: Part | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The ids that post-processing puts before a text and behind it."""
+    before: tuple[int, ...] = ()
+    after: tuple[int, ...] = ()
+    for step in _flat(part, "processors"):
+        kind = step.get("type", str)
+        if kind == "TemplateProcessing":
+            first, last = _single(step)
+        elif kind in ("RobertaProcessing", "BertProcessing"):
+            first, last = (_pair_id(step, "cls"),), (_pair_id(step, "sep"),)
+        elif kind == "ByteLevel":  # only about offsets
+            first, last = _NO_POST_PROCESSOR
+        else:
+            step.fail(
+                f"the post-processor {kind!r} is not supported; it knows TemplateProcessing, RobertaProcessing, "
+                "BertProcessing, ByteLevel and Sequence"
+            )
+        before, after = first + before, after + last
+    return before, after
+
+
+def _single(step: Part) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """What a template for one text says."""
+    special = step.part("special_tokens")
+    sides: list[list[int]] = [[]]
+    for item in step.parts("single"):
+        if "Sequence" in item.value:
+            sides.append([])
+            continue
+        name = Part(item.value.get("SpecialToken"), item.where, f"{item.place}.SpecialToken").get("id", str)
+        token = special.part(name) if special is not None else None
+        if token is None:
+            item.fail(f"{name!r} is not among the template's special_tokens")
+        ids = token.get("ids", list)
+        if not all(isinstance(i, int) and i >= 0 for i in ids):
+            token.fail(f"must hold ids, not {ids!r:.60}", "ids")
+        sides[-1] += ids
+    if len(sides) != 2:
+        step.fail(f"it must hold the text once, not {len(sides) - 1} times", "single")
+    return tuple(sides[0]), tuple(sides[1])
+
+
+def _pair_id(step: Part, key: str) -> int:
+    value = step.get(key, list)
+    if len(value) != 2 or not isinstance(value[1], int) or value[1] < 0:
+        step.fail(f"must be a token and its id, not {value!r:.60}", key)
+    return int(value[1])
+
+
+def check_byte_decoder(part: Part | None) -> None:
+    """Refuse a decoder that gives anything but the bytes of the tokens."""
+    for step in _flat(part, "decoders"):
+        kind = step.get("type", str)
+        if kind not in ("ByteLevel", "Fuse"):
+            step.fail(f"the decoder {kind!r} is not supported beside ByteLevel")

@@ -1,0 +1,178 @@
+"""tokenizer.json files give the ids and the text that tokenizers gives: published ones, and random ones.
+
+FASTBPE_FULL=1 takes every line of every corpus, and more random files.
+"""
+
+import itertools
+import json
+import os
+import random
+from collections.abc import Iterator
+
+import pytest
+
+import fastbpe
+from data import DATA, corpus, data_file
+from fastbpe import Tokenizer
+from fastbpe.normalizers import make_change
+from tokenizer_json import MADE, PUBLISHED, dumped, file_of, random_document, random_text
+
+tokenizers = pytest.importorskip("tokenizers")
+
+FULL = os.environ.get("FASTBPE_FULL") == "1"
+SEED = int(os.environ.get("FASTBPE_SEED", "7"))
+CORPORA = (
+    "english.txt",
+    "multilingual.txt",
+    "json_yaml.txt",
+    "emoji_mixed.txt",
+    "taylorswift.txt",
+    "botchan.txt",
+    "wagahaiwa_nekodearu.txt",
+    "tinyshakespeare.txt",
+    "french_entre_nous.txt",
+)
+
+
+def peer_of(data: bytes) -> "tokenizers.Tokenizer":
+    peer = tokenizers.Tokenizer.from_str(data.decode())
+    peer.no_truncation()
+    peer.no_padding()
+    return peer
+
+
+def batches(name: str) -> Iterator[list[str]]:
+    """The lines of a corpus, some thousands at a time; in CI the first ones."""
+    if not FULL:
+        yield corpus(name, 60_000).split("\n")
+        return
+    with open(data_file("corpus", name), encoding="utf-8", newline="") as file:
+        while lines := list(itertools.islice(file, 20_000)):
+            yield lines
+
+
+def with_special(lines: list[str], tokenizer: Tokenizer, rng: random.Random) -> list[str]:
+    """The lines with special and added tokens put in anywhere."""
+    names = [*tokenizer.special_tokens, *(token.content for token in tokenizer.added_tokens)]
+    out = []
+    for line in lines:
+        at = rng.randint(0, len(line))
+        out.append(line[:at] + rng.choice(["", " ", "  "]) + rng.choice(names) + rng.choice(["", " "]) + line[at:])
+    return out
+
+
+def assert_same(tokenizer: Tokenizer, peer: "tokenizers.Tokenizer", lines: list[str], where: str = "") -> None:
+    expected = [encoding.ids for encoding in peer.encode_batch(lines, add_special_tokens=False)]
+    found = tokenizer.encode_batch(lines, allowed_special="all")
+    for line, ids, theirs in zip(lines, found, expected, strict=True):
+        assert ids == theirs, f"{where}{line!r}"
+    texts = peer.decode_batch(expected, skip_special_tokens=False)
+    assert tokenizer.decode_batch(found) == texts, where
+    peer.encode_special_tokens = True
+    ordinary = [encoding.ids for encoding in peer.encode_batch(lines, add_special_tokens=False)]
+    peer.encode_special_tokens = False
+    for line, ids, theirs in zip(lines, tokenizer.encode_ordinary_batch(lines), ordinary, strict=True):
+        assert ids == theirs, f"{where}{line!r} without special tokens"
+
+
+@pytest.mark.parametrize("name", [*PUBLISHED, *MADE])
+def test_published_on_the_corpora(name: str) -> None:
+    data = file_of(name)
+    tokenizer, peer = fastbpe.load(data), peer_of(data)
+    rng = random.Random(SEED)
+    for text in CORPORA:
+        for lines in batches(text):
+            assert_same(tokenizer, peer, lines, f"{text}: ")
+            some = lines if FULL else lines[:200]
+            assert_same(tokenizer, peer, with_special(some, tokenizer, rng), f"{text}, seed {SEED}: ")
+
+
+@pytest.mark.parametrize("name", [*PUBLISHED, *MADE])
+def test_whole_texts(name: str) -> None:
+    data = file_of(name)
+    tokenizer, peer = fastbpe.load(data), peer_of(data)
+    for text in ("multilingual.txt", "emoji_mixed.txt"):
+        whole = corpus(text, 400_000)
+        ids = peer.encode(whole, add_special_tokens=False).ids
+        assert tokenizer.encode(whole, allowed_special="all") == ids
+        assert tokenizer.encode(whole, allowed_special="all", num_threads=1) == ids
+        assert tokenizer.decode(ids) == peer.decode(ids, skip_special_tokens=False)
+
+
+def test_the_template_is_what_tokenizers_puts_around() -> None:
+    for name in ("llama3", "whisper_large_v3", "phi2"):
+        data = file_of(name)
+        tokenizer, peer = fastbpe.load(data), peer_of(data)
+        before, behind = tokenizer.template
+        ids = before + tokenizer.encode("hello world", allowed_special="all") + behind
+        assert ids == peer.encode("hello world").ids, name
+
+
+def theirs_of(peer: "tokenizers.Tokenizer", text: str) -> list[int] | None:
+    """tokenizers panics where what tokens take along overlaps in some ways."""
+    try:
+        return list(peer.encode(text, add_special_tokens=False).ids)
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        return None
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_random_files(part: int, capfd: pytest.CaptureFixture[str]) -> None:
+    n_files, n_texts = (4_000, 40) if FULL else (40, 25)
+    for number in range(n_files):
+        seed = f"{SEED}-{part}-{number}"
+        rng = random.Random(seed)
+        made = random_document(rng)
+        peer = peer_of(dumped(made))
+        texts = normalized_tokens(made)
+        if "" in texts:
+            with pytest.raises(fastbpe.FormatError, match="nothing is left of the added token"):
+                fastbpe.load(dumped(made))
+            continue
+        if len({*texts}) < len(texts):  # tokens become one: tokenizers takes any of them, by chance
+            continue
+        tokenizer = fastbpe.load(dumped(made))
+        for text in [random_text(rng) for _ in range(n_texts)]:
+            context = f"seed {seed!r}: {text!r} by {json.dumps({**made, 'model': 0})}"
+            expected = theirs_of(peer, text)
+            if expected is None:
+                continue
+            ids = tokenizer.encode(text, allowed_special="all")
+            assert ids == expected, context
+            assert tokenizer.count(text) == len(tokenizer.encode_ordinary(text)), context
+            assert tokenizer.decode(ids) == peer.decode(ids, skip_special_tokens=False), context
+            peer.encode_special_tokens = True
+            expected = theirs_of(peer, text)
+            peer.encode_special_tokens = False
+            if expected is not None and not reached_whole(made):
+                assert tokenizer.encode_ordinary(text) == expected, f"{context} without special tokens"
+
+
+def normalized_tokens(made: dict) -> list[str]:
+    """What becomes of the normalized ones of the added tokens."""
+    described = made["normalizer"]
+    steps = described.get("normalizers", [described]) if described else []
+    change = make_change(steps) or str
+    return [change(token["content"]) for token in made["added_tokens"] if token["normalized"]]
+
+
+def reached_whole(made: dict) -> bool:
+    """Whether a special token is an entry of the vocabulary that tokenizers finds as a whole piece."""
+    vocab = made["model"]["vocab"]
+    return made["model"]["ignore_merges"] and any(
+        token["special"] and token["content"] in vocab for token in made["added_tokens"]
+    )
+
+
+@pytest.mark.skipif(not DATA.exists(), reason="needs the test data")
+def test_trained_by_tokenizers() -> None:
+    lines = corpus("multilingual.txt", 200_000).split("\n")
+    peer = tokenizers.Tokenizer(tokenizers.models.BPE())
+    peer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
+    peer.decoder = tokenizers.decoders.ByteLevel()
+    trainer = tokenizers.trainers.BpeTrainer(vocab_size=3000, special_tokens=["<s>", "</s>"], show_progress=False)
+    peer.train_from_iterator(lines, trainer)  # without the alphabet: most bytes are unknown
+    tokenizer = fastbpe.load(peer.to_str().encode())
+    assert_same(tokenizer, peer, corpus("emoji_mixed.txt", 60_000).split("\n"))

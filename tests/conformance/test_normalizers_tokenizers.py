@@ -1,0 +1,84 @@
+"""Normalizers give the text that tokenizers' give: for every code point, and for random text of hard characters.
+
+FASTBPE_FULL=1 takes more random texts.
+"""
+
+import os
+import random
+from typing import Any
+
+import pytest
+
+from fastbpe import normalizers_tables
+from fastbpe.normalizers import FORMS, _characters, accents, form, make_change, make_front
+from texts import SPACES
+
+peers = pytest.importorskip("tokenizers").normalizers
+
+FULL = os.environ.get("FASTBPE_FULL") == "1"
+SEED = int(os.environ.get("FASTBPE_SEED", "7"))
+N_TEXTS = 200_000 if FULL else 5_000
+CODE_POINTS = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000 and c != 0x0A]
+MARKS = [chr(c) for word in normalizers_tables.ORDERS.split() for c in _characters(word.partition(":")[0])]
+FORWARD = [chr(c) for c in _characters(normalizers_tables.FORWARD)]
+MAYBE = [chr(c) for c in _characters(normalizers_tables.MAYBE)]
+#: Characters that Unicode has known since, which tokenizers' forms leave alone.
+LATER = ["\U00011935", "\U00011930", "\U00011938", "\u08d3", "\u0c3c", "\ua7f2", "\u32ff", "\U0001e4ec"]
+HANGUL = ["\u1100", "\u1161", "\u11a8", "\uac00", "\uac01", "\u1112", "\u1175", "\u11c2"]
+
+
+def change(*described: dict[str, Any]):
+    made = make_change(described)
+    assert made is not None
+    return made
+
+
+PLAIN: dict[str, tuple[dict[str, Any], Any]] = {
+    **{name: ({"type": name}, getattr(peers, name)()) for name in (*FORMS, "Lowercase", "StripAccents")},
+    "Strip": ({"type": "Strip", "strip_left": True, "strip_right": True}, peers.Strip()),
+    "Strip left": ({"type": "Strip", "strip_left": True, "strip_right": False}, peers.Strip(True, False)),
+    "Prepend": ({"type": "Prepend", "prepend": "ab"}, peers.Prepend("ab")),
+    "Replace": ({"type": "Replace", "pattern": {"String": "aa"}, "content": "b"}, peers.Replace("aa", "b")),
+}
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_every_code_point(name: str) -> None:
+    described, peer = PLAIN[name]
+    ours = change(described)
+    if name in (*FORMS, "Lowercase", "StripAccents"):  # one call each: what is between takes no part
+        text = "\n".join(CODE_POINTS)
+        assert ours(text) == peer.normalize_str(text)
+        return
+    for character in [*SPACES, "\x1c", "\u180e", "\u200b", "a", "aa", ""]:
+        for text in (character, f"{character}x{character}", f" {character} ", f"aaa{character}aa"):
+            assert ours(text) == peer.normalize_str(text), repr(text)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_forms_of_random_texts(name: str) -> None:
+    peer = PLAIN[name][1]
+    normal = form(name)
+    rng = random.Random(SEED)
+    pools = [MARKS, FORWARD, MAYBE, LATER, HANGUL, list("ab< 1\n"), ["é", "ﬁ", "ﷺ", "Å", "\u0344", "漢", "क़"]]
+    for number in range(N_TEXTS):
+        some = [rng.choice(pool) for pool in pools for _ in range(2)]
+        text = "".join(rng.choices(some, k=rng.randint(1, 10)))
+        expected = peer.normalize_str(text)
+        assert normal.normalize(text) == expected.encode(), f"seed {SEED}, text {number}: {text!a}"
+
+
+def test_a_form_leaves_text_that_is_in_it() -> None:
+    normal = form("NFC")
+    assert normal.normalize("plain") == b"plain"
+    assert normal.normalize("e\u0301" * 1000 + "z") == ("é" * 1000 + "z").encode()
+    assert normal.normalize("") == b""
+
+
+def test_what_is_nothing_to_do() -> None:
+    assert make_front([]) is None
+    assert make_change([]) is None
+    front = make_front([{"type": "NFC"}])
+    assert front is not None
+    assert front.form is form("NFC")
+    assert len(accents()) > 1000
