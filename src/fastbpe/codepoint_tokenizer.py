@@ -7,26 +7,31 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 from fastbpe import formats
+from fastbpe._core.decoder import Decoder
 from fastbpe._core.encoder import Encoder
 from fastbpe._core.merge import recover_merges
 from fastbpe._core.normalizer import Normalizer
 from fastbpe._core.spans import in_characters
 from fastbpe._core.special import SpecialMatcher
+from fastbpe._core.splitter import Splitter
 from fastbpe._core.text import to_utf8
 from fastbpe._core.tokens import TokenEncoder
-from fastbpe.codepoints import EACH_BYTE, MARK, build, make_normalizer
+from fastbpe._core.vocabulary import Vocabulary
+from fastbpe.codepoints import EACH_BYTE, MARK, Parts, build, ids_of, make_normalizer
 from fastbpe.errors import FormatError, SpecialTokenError
 from fastbpe.formats import huggingface_codepoints, native, sentencepiece
 from fastbpe.measuring import inside
-from fastbpe.model import Buffer, CodePointModel
+from fastbpe.model import Buffer, CodePointModel, PieceType
 from fastbpe.special import SpecialTokens
 from fastbpe.streaming import CodePointStreamDecoder, StreamDecoder
 from fastbpe.tokenizer import CACHE_BYTES, Special, Tokenizer
 
 _TRIED = 16  # characters that are tried beyond those that some ids stand for: with more, it may be no more ids
+_MAX_CHECKED = 1 << 20  # pieces: fewer are no more symbols than there may be
 _NORMALIZER_OPTIONS = (
     "precompiled_charsmap",
     "add_dummy_prefix",
@@ -48,25 +53,53 @@ class CodePointTokenizer(Tokenizer):
     def __init__(self, model: CodePointModel, *, cache_bytes: int = CACHE_BYTES) -> None:
         if not isinstance(cache_bytes, int) or cache_bytes < 0:
             raise ValueError(f"cache_bytes={cache_bytes!r}: give the bytes that piece caches may take")
-        parts = self._parts = build(model)
         self._pattern_name, self._pattern = None, None
         self._source = model
-        self._vocabulary = parts.surfaces
-        self._symbols = parts.vocabulary
-        named = {token.content: token.id for token in model.added_tokens if token.special}
-        self._special = SpecialTokens(parts.control | named, parts.surfaces, model.added_tokens, self._normalized)
-        self._splitter = parts.splitter
-        self._decoder = parts.decoder
         self._cache_bytes = cache_bytes
-        Encoder.__init__(
-            self,
-            parts.vocabulary,
-            parts.splitter,
-            model.n_pieces,
-            special=self._special,
-            cache_bytes=cache_bytes,
-            normalizing=parts.normalizing,
-        )
+        self._lock = Lock()
+        special = {model.piece(i).decode(): i for i in ids_of(model, PieceType.CONTROL)}
+        special |= {token.content: token.id for token in model.added_tokens if token.special}
+        self._special = SpecialTokens(special, _NoTokens(), model.added_tokens, self._normalized)
+        # What may be wrong with a model is found now; what takes most of the time waits until there is need of it.
+        if model.normalizer["precompiled_charsmap"]:
+            make_normalizer(model)
+        if model.merges or model.n_pieces > _MAX_CHECKED:
+            self._prepare()
+
+    def _prepare(self) -> None:
+        parts = self._parts
+        with self._lock:
+            if self._pipeline is None:
+                Encoder.__init__(
+                    self,
+                    parts.vocabulary,
+                    parts.splitter,
+                    self._source.n_pieces,
+                    special=self._special,
+                    cache_bytes=self._cache_bytes,
+                    normalizing=parts.normalizing,
+                )
+
+    @property
+    def _parts(self) -> Parts:
+        with self._lock:
+            if self._built is None:
+                self._built = build(self._source)
+            return self._built
+
+    _built: Parts | None = None
+
+    @property
+    def _vocabulary(self) -> Vocabulary:  # type: ignore[override]
+        return self._parts.surfaces
+
+    @property
+    def _splitter(self) -> Splitter:  # type: ignore[override]
+        return self._parts.splitter
+
+    @property
+    def _decoder(self) -> Decoder:  # type: ignore[override]
+        return self._parts.decoder
 
     def _normalized(self, name: str) -> str:
         """What a name is in normalized text, as the pipeline has it."""
@@ -213,6 +246,16 @@ class CodePointTokenizer(Tokenizer):
         return self._source.n_pieces
 
     @property
+    def n_vocab(self) -> int:
+        """One more than the greatest id."""
+        return self._source.n_pieces
+
+    @property
+    def max_token_value(self) -> int:
+        """The greatest id."""
+        return self._source.n_pieces - 1
+
+    @property
     def name(self) -> str | None:
         """The name it was given."""
         return self._source.name
@@ -236,7 +279,7 @@ class CodePointTokenizer(Tokenizer):
     @property
     def merges(self) -> list[tuple[int, int]]:
         """For each piece that merging makes, best first, the ids that it is made of: a new list."""
-        return list(recover_merges(self._symbols).values())
+        return list(recover_merges(self._parts.vocabulary).values())
 
     @property
     def vocab(self) -> list[bytes]:
@@ -317,6 +360,18 @@ class CodePointTokenizer(Tokenizer):
             f"<fastbpe.CodePointTokenizer {name}{self.mode} mode, {self.vocab_size} tokens "
             f"({len(self._special.ids)} special), split by {self._splitter!r}, {self.fingerprint[:12]}>"
         )
+
+
+class _NoTokens:
+    """No ordinary tokens: control symbols are pieces of the model, and clash with none."""
+
+    n_ids = 0
+
+    def has(self, token_id: int) -> bool:
+        return False
+
+    def find(self, token: bytes) -> int | None:
+        return None
 
 
 def _segments(data: bytes, matcher: SpecialMatcher | None) -> Iterator[tuple[int, int, int | None]]:

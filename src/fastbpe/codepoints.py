@@ -26,7 +26,7 @@ _NO_PIECES = b"\xff" * 32  # a table of pieces, or of pairs, without any
 
 @dataclass(frozen=True)
 class Parts:
-    """vocabulary: of symbols. surfaces: what each id adds to a decoded text. control: name to id.
+    """vocabulary: of symbols. surfaces: what each id adds to a decoded text.
 
     marks_spaces: symbols have a space in place of U+2581. leading, whole: as of the decoder.
     """
@@ -36,7 +36,6 @@ class Parts:
     normalizing: Normalizing
     surfaces: Vocabulary
     decoder: Decoder
-    control: dict[str, int]
     marks_spaces: bool
     leading: bool | None
     whole: frozenset[int]
@@ -69,7 +68,6 @@ def build(model: CodePointModel) -> Parts:
         normalizing=_normalizing(model, code_points, None if byte_ids else unknown),
         surfaces=surface,
         decoder=Decoder(surface, [(i, b"") for i in silent], leading=leading, whole=whole),
-        control={model.piece(i).decode(): i for i in ids_of(model, PieceType.CONTROL)},
         marks_spaces=code_points.marks_spaces,
         leading=leading,
         whole=whole,

@@ -6,16 +6,25 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import chain
+from typing import Protocol
 
 from fastbpe._core.special import SpecialMatcher
-from fastbpe._core.vocabulary import MAX_IDS, Vocabulary
+from fastbpe._core.vocabulary import MAX_IDS
 from fastbpe.config import check_names
 from fastbpe.errors import SpecialTokenError
-from fastbpe.formats.huggingface_vocabulary import decoded
 from fastbpe.model import AddedToken
 
 _KEPT_MATCHERS = 32  # sets of special tokens that callers used last
 _MOST_TO_COMPARE = 1 << 16  # characters of added tokens; more are looked for in two steps without asking
+
+
+class Ordinary(Protocol):
+    """A vocabulary, as far as special tokens may clash with it."""
+
+    @property
+    def n_ids(self) -> int: ...
+    def has(self, token_id: int) -> bool: ...
+    def find(self, token: bytes) -> int | None: ...
 
 
 class SpecialTokens:
@@ -29,7 +38,7 @@ class SpecialTokens:
     def __init__(
         self,
         tokens: Mapping[str, int],
-        vocabulary: Vocabulary,
+        vocabulary: Ordinary,
         added: Sequence[AddedToken] = (),
         normalize: Callable[[str], str] | None = None,
         *,
@@ -61,6 +70,8 @@ class SpecialTokens:
                 f"nothing is left of the added token {token.content!r} when it is normalized: "
                 "it would stand everywhere"
             )
+        from fastbpe.formats.huggingface_vocabulary import decoded  # here: few tokenizers have such tokens
+
         return decoded(text)
 
     def choose(
@@ -207,7 +218,7 @@ def _reaches(some: Sequence[AddedToken], others: Sequence[AddedToken]) -> bool:
     return False
 
 
-def _check_ids(tokens: Mapping[str, int], vocabulary: Vocabulary, added: Collection[str], may_share: bool) -> None:
+def _check_ids(tokens: Mapping[str, int], vocabulary: Ordinary, added: Collection[str], may_share: bool) -> None:
     """added: those that may share their id or their bytes with an ordinary token."""
     taken: dict[int, str] = {}
     for name, token_id in tokens.items():

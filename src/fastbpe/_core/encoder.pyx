@@ -47,18 +47,24 @@ cdef class Encoder:
         Front front=None, size_t cache_bytes=64 << 20, Normalizing normalizing=None,
     ):
         always = None if special is None else special.always
+        self._ints = KeptInts(n_ids)
+        self._special = special
+        # Last: other threads may look whether it is there.
         self._pipeline = Pipeline(
             vocabulary, splitter, cache_bytes, front=front, always=always, normalizing=normalizing
         )
-        self._ints = KeptInts(n_ids)
-        self._special = special
 
     cdef Pipeline _ready(self):
         if self._pipeline is None:
-            raise RuntimeError(f"{type(self).__name__}.__init__ was not called")
+            self._prepare()
         return self._pipeline
 
+    def _prepare(self):
+        """Called where there is need of what __init__ makes; a class may leave it until then."""
+        raise RuntimeError(f"{type(self).__name__}.__init__ was not called")
+
     cdef tuple _matchers(self, object allowed, object disallowed):
+        self._ready()
         if self._special is None:
             return None, None
         if allowed is NOTHING and disallowed is ALL:
@@ -68,6 +74,7 @@ cdef class Encoder:
     cdef SpecialMatcher _all(self):
         """The matcher of all special tokens, which nearly every call forbids."""
         if not self._has_all_special:
+            self._ready()
             if self._special is not None:
                 self._all_special = self._special.choose(NOTHING, ALL)[1]
             self._has_all_special = True

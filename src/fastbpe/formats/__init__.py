@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from fastbpe.errors import FormatError
-from fastbpe.formats import huggingface, native, tiktoken
+from fastbpe.formats import native, tiktoken
 from fastbpe.model import Buffer, CodePointModel, Model
 from fastbpe.patterns import PatternLike
 
@@ -76,16 +76,8 @@ def _parse(
         if isinstance(model, CodePointModel):
             raise _holds(where, "special tokens", "special_tokens")
         return replace(model, special_tokens=special_tokens, fingerprint="")
-    if huggingface.recognise(data):
-        if pattern is not None:
-            raise FormatError(f"{where}: holds what splits text; load it without pattern=")
-        if _is_llama_kind(data):
-            from fastbpe.formats import huggingface_codepoints
-
-            if special_tokens is not None:
-                raise _holds(where, "special tokens", "special_tokens")
-            return huggingface_codepoints.parse(data, where)
-        return huggingface.parse(data, where, special_tokens=special_tokens)
+    if _is_object(data) and (read := _read_huggingface(data, where, pattern, special_tokens)):
+        return read
     if tiktoken.recognise(data) or Path(where).suffix == ".tiktoken":
         return tiktoken.parse(data, where, pattern=pattern, special_tokens=special_tokens)
     # What nobody needs who uses the formats above is imported when it is met.
@@ -113,6 +105,28 @@ def _parse(
             special_tokens=special_tokens,
         )
     raise FormatError(f"{where}: no format that fastbpe reads ({_READABLE}): it begins with {bytes(data[:24])!r}")
+
+
+def _is_object(data: Buffer) -> bool:
+    """Whether it may be a JSON object."""
+    return bytes(data[:64]).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{"
+
+
+def _read_huggingface(
+    data: Buffer, where: str, pattern: PatternLike, special_tokens: Mapping[str, int] | None
+) -> Model | CodePointModel | None:
+    """The model of a tokenizer.json; None if it is none."""
+    from fastbpe.formats import huggingface, huggingface_codepoints  # here: half of what importing takes
+
+    if not huggingface.recognise(data):
+        return None
+    if pattern is not None:
+        raise FormatError(f"{where}: holds what splits text; load it without pattern=")
+    if not _is_llama_kind(data):
+        return huggingface.parse(data, where, special_tokens=special_tokens)
+    if special_tokens is not None:
+        raise _holds(where, "special tokens", "special_tokens")
+    return huggingface_codepoints.parse(data, where)
 
 
 def _is_llama_kind(data: Buffer) -> bool:
