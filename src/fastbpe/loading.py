@@ -9,7 +9,6 @@ from fastbpe import formats
 from fastbpe.errors import FormatError, PatternError, SpecialTokenError, VocabularyError
 from fastbpe.model import Buffer, CodePointModel
 from fastbpe.patterns import PatternLike
-from fastbpe.ranking import by_ranks
 from fastbpe.tokenizer import CACHE_BYTES, Tokenizer
 
 
@@ -44,7 +43,11 @@ def load(
             from fastbpe.codepoint_tokenizer import CodePointTokenizer  # here: what byte level does not need
 
             return CodePointTokenizer(model, cache_bytes=cache_bytes)
-        return Tokenizer(by_ranks(model), cache_bytes=cache_bytes)
+        if model.merges_rule != "ranks":
+            from fastbpe.ranking import by_ranks  # here: what files of ranks do not need
+
+            model = by_ranks(model)
+        return Tokenizer(model, cache_bytes=cache_bytes)
     except (VocabularyError, SpecialTokenError, PatternError) as error:
         # Whatever the file says is the file's fault; what the caller gave is the caller's.
         if isinstance(error, SpecialTokenError) and special_tokens is not None:

@@ -16,7 +16,6 @@ from fastbpe._core.merge import recover_merges
 from fastbpe._core.text import to_utf8
 from fastbpe._core.vocabulary import MAX_IDS, Vocabulary, build_look_ups, build_tables
 from fastbpe.errors import InvalidTokenError, SpecialTokenError, VocabularyError
-from fastbpe.exporting import export
 from fastbpe.extras import require_numpy
 from fastbpe.files import FilesSummary, Job, encode_files
 from fastbpe.formats import native
@@ -27,11 +26,12 @@ from fastbpe.sinks import choose_dtype
 from fastbpe.sources import Path_
 from fastbpe.special import SpecialTokens
 from fastbpe.splitting.cutting import make_cutter
-from fastbpe.streaming import StreamDecoder
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
+
+    from fastbpe.streaming import StreamDecoder
 
 CACHE_BYTES = 64 << 20  # by default
 
@@ -299,6 +299,8 @@ class Tokenizer(MeasuringEncoder):
 
         errors: as in `decode`.
         """
+        from fastbpe.streaming import StreamDecoder
+
         _check_errors(errors)
         return StreamDecoder(self._decoder, errors)
 
@@ -515,6 +517,8 @@ class Tokenizer(MeasuringEncoder):
         Raises:
             FormatError: the format cannot hold this vocabulary; the message names what would be lost.
         """
+        from fastbpe.exporting import export  # here: it knows all formats
+
         export(path, self._full_model(), self._vocabulary, format)
 
     def _full_model(self) -> Model:
