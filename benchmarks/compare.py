@@ -216,7 +216,7 @@ def _warm(chosen: argparse.Namespace, vocabulary: Vocabulary) -> list[dict[str, 
     small = Material(text[: len(text) // SMALL_SHARE + 1], reference, chosen.threads)
     print(f"text {chosen.text}: {whole.n_bytes:,} bytes, {chosen.rounds} rounds, warm")
     results = []
-    for row in rows(chosen.workload, chosen.threads):
+    for row in rows(chosen.workload, chosen.threads, is_sentencepiece=vocabulary.is_sentencepiece):
         outcome = run_row(row, loaded, whole, small, chosen.rounds)
         report.print_outcome(outcome)
         results.append(report.as_json(outcome))

@@ -11,7 +11,7 @@ from typing import Any
 
 import fastbpe
 import peers
-from rounds import Outcome
+from rounds import Outcome, times
 
 
 def machine(threads: int) -> dict[str, Any]:
@@ -50,7 +50,12 @@ def print_outcome(outcome: Outcome) -> None:
             f"| {timing.n_bytes / 1e6:.2f} |"
         )
     print_notes(outcome.notes)
-    print(verdict(outcome.ratio, outcome.row.bar, outcome.row.dream))
+    for peer, bar in outcome.row.against.items():
+        ratio = times(outcome, peer)
+        if ratio is not None:
+            print(f"fastbpe is {ratio:.1f}× {peer}; bar {bar:g}×: {'met' if ratio >= bar else 'missed'}")
+    if not outcome.row.against:
+        print(verdict(outcome.ratio, outcome.row.bar, outcome.row.dream))
 
 
 def print_notes(notes: Mapping[str, str]) -> None:
@@ -77,6 +82,7 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
     return {
         "row": outcome.row.title,
         "bar": outcome.row.bar,
+        "against": dict(outcome.row.against),
         "dream": outcome.row.dream,
         "ratio": outcome.ratio,
         "notes": outcome.notes,

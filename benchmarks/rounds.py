@@ -51,6 +51,12 @@ class Outcome:
         return self.timings["fastbpe"].speed / max(others)
 
 
+def times(outcome: Outcome, peer: str) -> float | None:
+    """Speed of fastbpe by that of a peer."""
+    timings = outcome.timings
+    return timings["fastbpe"].speed / timings[peer].speed if {"fastbpe", peer} <= timings.keys() else None
+
+
 def run_row(row: Row, peers: Mapping[str, Peer], text: Material, small: Material, rounds: int) -> Outcome:
     """Compare every peer's output, then time those that gave the right one.
 

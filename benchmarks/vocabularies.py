@@ -11,6 +11,8 @@ from typing import Any
 
 import fastbpe
 from fastbpe._reference import STAND_IN_ORDER
+from fastbpe.formats import sentencepiece
+from fastbpe.model import PieceType
 from fastbpe.patterns import Pattern
 from peers.splitters import for_oniguruma
 from texts import DATA
@@ -27,6 +29,7 @@ _PUBLISHED: Mapping[str, tuple[str, str, Mapping[str, int] | None]] = {
     "llama2": ("llama2_tokenizer.model", "none", {}),
 }
 NAMES = tuple(_PUBLISHED)
+MARK = "\u2581"
 
 
 class Vocabulary:
@@ -81,6 +84,45 @@ class Vocabulary:
         return self.load()
 
     def _as_huggingface(self) -> dict[str, Any]:
+        return self._model_as_huggingface() if self.is_sentencepiece else self._ranks_as_huggingface()
+
+    def _model_as_huggingface(self) -> dict[str, Any]:
+        """As Llama 2's converted file has it: every two pieces that make a third are a merge, the best first."""
+        model = sentencepiece.parse(self.path.read_bytes(), str(self.path))
+        pieces = [piece.decode() for piece in model.pieces]
+        scores = dict(zip(pieces, memoryview(model.scores).cast("f"), strict=True))
+        known = {piece for piece, kind in zip(pieces, model.types, strict=True) if kind == PieceType.NORMAL}
+        merges = [
+            [piece[:cut], piece[cut:]]
+            for piece in sorted(known, key=lambda piece: -scores[piece])
+            for cut in range(1, len(piece))
+            if piece[:cut] in known and piece[cut:] in known
+        ]
+        replaced = {"type": "Replace", "pattern": {"String": " "}, "content": MARK}
+        return {
+            "version": "1.0",
+            "normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": MARK}, replaced]},
+            "decoder": {
+                "type": "Sequence",
+                "decoders": [
+                    {"type": "Replace", "pattern": {"String": MARK}, "content": " "},
+                    {"type": "ByteFallback"},
+                    {"type": "Fuse"},
+                    {"type": "Strip", "content": " ", "start": 1, "stop": 0},
+                ],
+            },
+            "model": {
+                "type": "BPE",
+                "unk_token": "<unk>",
+                "fuse_unk": True,
+                "byte_fallback": model.trainer["byte_fallback"],
+                "ignore_merges": False,
+                "vocab": {piece: i for i, piece in enumerate(pieces)},
+                "merges": merges,
+            },
+        }
+
+    def _ranks_as_huggingface(self) -> dict[str, Any]:
         stand_ins = _stand_ins()
         tokenizer = self._loaded()
         shown = [token.decode("latin-1").translate(stand_ins) for token in tokenizer.vocab]

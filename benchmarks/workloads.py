@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -74,12 +74,18 @@ class Row:
     plain: Callable[[Any], Any]
     expected: Callable[[Material], Any]
     threads: int = 0  # 0: as many as compare.py was given
+    against: Mapping[str, float] = field(default_factory=dict)  # times a peer by name: bars in place of the other
     n_bytes: Callable[[Material], int] = lambda material: material.n_bytes
 
 
-def rows(command: str, threads: int) -> list[Row]:
-    """The rows of a command; with one thread, those for all cores are left out, as they are there already."""
+def rows(command: str, threads: int, *, is_sentencepiece: bool = False) -> list[Row]:
+    """The rows of a command; with one thread, those for all cores are left out, as they are there already.
+
+    is_sentencepiece: with the bars for models of sentencepiece.
+    """
     chosen = [row for row in _ROWS if row.command == command]
+    if is_sentencepiece:
+        chosen = [replace(row, against=_AGAINST.get(row.title, {})) for row in chosen]
     return [row for row in chosen if threads > 1 or not row.title.endswith(ALL_CORES)]
 
 
@@ -224,4 +230,13 @@ _ROWS = [
     Row("files", ".jsonl of 2 KB documents → .bin", 1.3, 2, _jsonl, _to_file, _ids_in_file, _flat_ids),
     Row("files", ".txt, one document → .bin", 1.3, 2, _txt, _to_file, _ids_in_file, lambda m: m.ids),
 ]
+# For models of sentencepiece: how many times the speed of each of these.
+_AGAINST: Mapping[str, Mapping[str, float]] = {
+    "one long str → list": {"sentencepiece": 100, "gigatoken": 4},
+    "one long str → numpy": {"gigatoken": 2.5},
+    "2 KB documents → flat numpy" + ALL_CORES: {"gigatoken": 5},
+    "2 KB documents → lists" + ALL_CORES: {"sentencepiece": 25},
+    "100-byte strings one by one → list": {"sentencepiece": 20, "gigatoken": 4, "kitoken": 4, "tokenizers": 4},
+    "one long list → str": {"sentencepiece": 10},
+}
 COMMANDS = tuple(dict.fromkeys(row.command for row in _ROWS))

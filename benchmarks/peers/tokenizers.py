@@ -1,4 +1,4 @@
-"""tokenizers of Hugging Face, from a tokenizer.json made of the ranks. Its encodings hold lists of ids."""
+"""tokenizers of Hugging Face, from a tokenizer.json made of ranks or a model. Its encodings hold lists of ids."""
 
 from __future__ import annotations
 

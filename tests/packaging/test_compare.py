@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import fastbpe
+from codepoints import trained
 from data import standard_library
 
 COMPARE = Path(__file__).resolve().parents[2] / "benchmarks" / "compare.py"
@@ -48,6 +49,17 @@ def test_warm(files: list[str], tmp_path: Path, workload: str) -> None:
     peers = ["--peers", "tiktoken,tokenizers"] if workload != "encode" else []
     found = rows(tmp_path, workload, *files, *peers, "--rounds", "1", "--threads", "2")
     assert any("tiktoken" in row["results"] for row in found) == (workload != "count")
+
+
+@pytest.mark.parametrize("workload", ["encode", "batch", "count", "short", "decode"])
+def test_models_of_sentencepiece(tmp_path: Path, workload: str) -> None:
+    as_it_is = {"normalization_rule_name": "identity", "remove_extra_whitespaces": False}
+    model = trained(["some words of text, some of code, and"] * 9, vocab_size=60, **as_it_is)
+    (tmp_path / "small.model").write_bytes(model)
+    (tmp_path / "text.txt").write_text("some words of code, and some text " * 900, encoding="utf-8")
+    files = ["--text", str(tmp_path / "text.txt"), "--vocab", str(tmp_path / "small.model")]
+    found = rows(tmp_path, workload, *files, "--peers", "sentencepiece", "--rounds", "1", "--threads", "2")
+    assert any("sentencepiece" in row["results"] for row in found) == (workload != "count")
 
 
 def test_cold(files: list[str], tmp_path: Path) -> None:

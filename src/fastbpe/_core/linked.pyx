@@ -26,7 +26,7 @@ cdef enum:
 
 
 cdef struct Node:
-    # One symbol of a long piece. Symbols are the byte positions they start at.
+    # One symbol of a long piece. Symbols are the numbers of the bytes, or characters, that they begin with.
     uint32_t id  # NONE once the symbol was merged into its left neighbour
     uint32_t previous
     uint32_t next
@@ -72,16 +72,19 @@ cdef int merge_linked(
     cdef Queue queue
     cdef Node* nodes = NULL
     cdef bint done = False
+    cdef size_t n_symbols = n if tables.characters == NULL else _n_characters(piece, n)
     memset(&queue, 0, sizeof(queue))
     try:
         if n < NONE:
-            nodes = <Node*> malloc(n * sizeof(Node))
+            nodes = <Node*> malloc(n_symbols * sizeof(Node))
             if nodes != NULL:
-                use_huge_pages(nodes, n * sizeof(Node))
-                done = _open(&queue, tables, n, limit) and _link(tables, piece, <uint32_t> n, nodes, &queue) \
-                    and _merge(tables, nodes, &queue)
-        if done:
-            _collect(tables, piece, n, nodes, out)
+                use_huge_pages(nodes, n_symbols * sizeof(Node))
+                done = _open(&queue, tables, n_symbols, limit) \
+                    and _link(tables, piece, <uint32_t> n_symbols, nodes, &queue) and _merge(tables, nodes, &queue)
+        if done and tables.characters != NULL:
+            _spell_all(tables, piece, n, n_symbols, nodes, out)
+        elif done:
+            _collect(n, nodes, out)
     finally:
         free(nodes)
         free(queue.heap.items)
@@ -112,15 +115,21 @@ cdef bint _link(const Tables* tables, const uint8_t* piece, uint32_t n, Node* no
     return True
 
 
+cdef size_t _n_characters(const uint8_t* piece, size_t n) noexcept nogil:
+    cdef size_t i, n_within = 0
+    for i in range(n):
+        n_within += piece[i] >> 6 == 2
+    return n - n_within
+
+
 cdef void _link_characters(const Tables* tables, const uint8_t* piece, uint32_t n, Node* nodes) noexcept nogil:
-    cdef uint32_t at = 0, last = NONE
-    cdef size_t n_bytes
-    while at < n:
-        nodes[at].id = symbol_at(tables, piece + at, &n_bytes)
-        nodes[at].previous = last
-        nodes[at].next = at + <uint32_t> n_bytes if at + n_bytes < n else NONE
-        last = at
-        at += <uint32_t> n_bytes
+    cdef uint32_t i
+    cdef size_t at = 0, n_bytes
+    for i in range(n):
+        nodes[i].id = symbol_at(tables, piece + at, &n_bytes)
+        nodes[i].previous = i - 1  # of the first: NONE
+        nodes[i].next = i + 1 if i + 1 < n else NONE
+        at += n_bytes
 
 
 cdef bint _merge(const Tables* tables, Node* nodes, Queue* queue) except -1 nogil:
@@ -166,16 +175,30 @@ cdef inline bint _pair_up(const Tables* tables, Node* nodes, uint32_t at, Queue*
     return pair.priority >= queue.limit or _put(queue, pair.priority, at)
 
 
-cdef void _collect(const Tables* tables, const uint8_t* piece, size_t n, const Node* nodes, Ids* out) noexcept nogil:
-    cdef size_t at = 0, behind
+cdef void _collect(size_t n, const Node* nodes, Ids* out) noexcept nogil:
+    cdef size_t at = 0
     while at != n:
-        behind = nodes[at].next if nodes[at].next != NONE else n
-        if tables.characters != NULL:
-            out.n += spell(tables, nodes[at].id, piece + at, behind - at, out.items + out.n)
-        else:
-            out.items[out.n] = nodes[at].id
-            out.n += 1
-        at = behind
+        out.items[out.n] = nodes[at].id
+        out.n += 1
+        at = nodes[at].next if nodes[at].next != NONE else n
+
+
+cdef void _spell_all(
+    const Tables* tables, const uint8_t* piece, size_t n_bytes, size_t n, const Node* nodes, Ids* out
+) noexcept nogil:
+    cdef size_t i = 0, at = 0, behind, end
+    cdef uint32_t symbol
+    while i != n:
+        symbol = nodes[i].id
+        behind = nodes[i].next if nodes[i].next != NONE else n
+        end = at
+        while i != behind:
+            end += 1
+            while end != n_bytes and piece[end] >> 6 == 2:
+                end += 1
+            i += 1
+        out.n += spell(tables, symbol, piece + at, end - at, out.items + out.n)
+        at = end
 
 
 # The queue
