@@ -95,6 +95,12 @@ def train_model(
     >>> model, report = train_model(["ab ab abc\\nabcd ab"], vocab_size=12, hard_vocab_limit=False)
     >>> b" ".join(model.pieces).decode()
     '<unk> <s> </s> ab ▁ab ▁abc ▁abcd a b ▁ c d'
+
+    The plain tokenizer of characters:
+
+    >>> model, report = train_model(["ab ab abc\\nabcd ab"], vocab_size="characters")
+    >>> b" ".join(model.pieces).decode()
+    '<unk> <s> </s> a b ▁ c d'
     """
     reading = Reading(
         num_threads=num_threads,

@@ -13,6 +13,7 @@ import sentencepiece
 import fastbpe.sentencepiece
 from codepoints import FULL
 from data import corpus, data_file
+from fastbpe.codepoint_training import train_model, vocabulary_text
 from random_training import difference
 
 Trainer = Callable[..., Any]
@@ -88,6 +89,19 @@ def test_options(name: str, tmp_path: Path) -> None:
 )
 def test_books(file: str, vocab_size: int, tmp_path: Path) -> None:
     assert_same_files(tmp_path, input=str(data_file("corpus", file)), vocab_size=vocab_size)
+
+
+def test_vocabulary_of_characters(tmp_path: Path) -> None:
+    """All characters of a text, with spaces as U+2581 and without line ends, and three symbols: no merges."""
+    path = data_file("corpus", "tinyshakespeare.txt")
+    options = {"normalization_rule_name": "identity", "character_coverage": 1.0}
+    model, report = train_model(path, vocab_size="characters", progress=False, **options)
+    assert {piece.decode() for piece in model.pieces[3:]} == set(path.read_text(encoding="utf-8")) - set(" \n") | {
+        "▁"
+    }
+    assert (report.n_merges, report.left_out, model.n_pieces) == (0, {}, 67)
+    files_of_peer = files(PEERS[0], tmp_path, input=str(path), vocab_size=67, **options)
+    assert vocabulary_text(model) == files_of_peer[1]
 
 
 @pytest.mark.parametrize("vocab_size", [6000, 8000])
