@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from fastbpe._core.counter import PieceCounter
 from fastbpe._core.normalizer import Normalizer
@@ -13,6 +14,7 @@ from fastbpe._core.special import SpecialMatcher
 from fastbpe._core.words import WordCounter
 from fastbpe.codepoint_options import CodePointOptions
 from fastbpe.counting import BATCH, LEAST, LONG, Batch, Crew, added_up, batches
+from fastbpe.errors import SpecError
 from fastbpe.script_table import SCRIPT_RUNS
 from fastbpe.sources import Document
 from fastbpe.spilling import Spill
@@ -40,6 +42,16 @@ class Counted:
     n_empty: int
     n_too_long: int
     n_reserved: int
+
+
+class Pretokenizer(NamedTuple):
+    """A function that cuts normalised sentences into parts that no piece crosses.
+
+    is_checked: the parts of a sentence must be all of it.
+    """
+
+    cut: Callable[[str], Sequence[str]]
+    is_checked: bool = True
 
 
 @lru_cache
@@ -74,14 +86,15 @@ def count_words(
     *,
     are_sentences: bool,
     is_checked: bool,
+    pretokenizer: Pretokenizer | None = None,
     num_threads: int | None = None,
     max_memory_bytes: int | None = None,
     report: Callable[[int], object] = lambda n_bytes: None,
 ) -> Counted:
     """Count the words of documents, whose lines are the sentences, or of sentences.
 
-    is_checked: bytes that are not UTF-8 are an error; else each becomes U+FFFD. num_threads, max_memory_bytes,
-    report: as for `counting.count`.
+    is_checked: bytes that are not UTF-8 are an error; else each becomes U+FFFD. pretokenizer: cuts sentences
+    first, in one thread. num_threads, max_memory_bytes, report: as for `counting.count`.
     """
     n_threads = usable_threads(num_threads)
     spill = Spill() if max_memory_bytes is not None else None
@@ -92,7 +105,11 @@ def count_words(
     make_counter = _counter_maker(options, classes, is_checked=is_checked, spill=spill, limit=limit)
     crew = Crew(make_counter, _add_sentences if are_sentences else _add_lines)
     try:
-        crew.count(batches(texts, lambda *_: None if are_sentences else _parts(*_)), n_threads - 1, report)
+        if pretokenizer is not None:
+            crew.counters.append(make_counter())
+            _pretokenized(crew.counters[0], texts if are_sentences else _lines(texts), pretokenizer)
+        else:
+            crew.count(batches(texts, lambda *_: None if are_sentences else _parts(*_)), n_threads - 1, report)
         report(crew.n_bytes)
         return Counted(
             words=added_up([counter.words for counter in crew.counters], spill),
@@ -132,6 +149,29 @@ def _counter_maker(
         spill=spill,
         limit=limit,
     )
+
+
+def _pretokenized(counter: WordCounter, sentences: Iterable[Document], pretokenizer: Pretokenizer) -> None:
+    """Count sentences, with a boundary between the parts that a function cuts each into."""
+    prepared = filter(None, (counter.prepare(_utf8(sentence)) for sentence in sentences))
+    for number, (text, count) in enumerate(prepared):
+        parts = pretokenizer.cut(text.decode())
+        joined = "".join(parts)
+        if pretokenizer.is_checked and joined.encode() != text:
+            detail = (
+                f"Pretokenized output mismatch at sample {number}: joined='{joined}', original='{text.decode()}'."
+            )
+            raise SpecError(
+                f"the pretokenizer makes {joined!r} of {text.decode()!r}: it may only cut, or "
+                "allow_inconsistent_pretokenization=True must say that it does more",
+                f"{detail} Set allow_inconsistent_pretokenization=true in TrainerComponents to bypass.",
+                "INVALID_ARGUMENT",
+            )
+        counter.add_prepared("\x1f".join(parts).encode(), count)
+
+
+def _utf8(sentence: Document) -> bytes:
+    return sentence.encode() if isinstance(sentence, str) else sentence
 
 
 def _add_sentences(counter: WordCounter, batch: Batch) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from fastbpe._core.codepoint_learner import CodePointLearner
 from fastbpe._core.words import characters
-from fastbpe.codepoint_counting import Counted, character_classes, count_words
+from fastbpe.codepoint_counting import Counted, Pretokenizer, character_classes, count_words
 from fastbpe.codepoint_options import CodePointOptions
 from fastbpe.counts import Reading
 from fastbpe.errors import SpecError
@@ -95,6 +95,12 @@ def train_model(
     >>> model, report = train_model(["ab ab abc\\nabcd ab"], vocab_size=12, hard_vocab_limit=False)
     >>> b" ".join(model.pieces).decode()
     '<unk> <s> </s> ab ▁ab ▁abc ▁abcd a b ▁ c d'
+
+    The plain tokenizer of characters:
+
+    >>> model, report = train_model(["ab ab abc\\nabcd ab"], vocab_size="characters")
+    >>> b" ".join(model.pieces).decode()
+    '<unk> <s> </s> a b ▁ c d'
     """
     reading = Reading(
         num_threads=num_threads,
@@ -143,6 +149,7 @@ def learn_model(
     are_sentences: bool = False,
     only_characters: bool = False,
     is_checked: bool = False,
+    pretokenizer: Pretokenizer | None = None,
     num_threads: int | None = None,
     max_memory_bytes: int | None = None,
     reporter: Reporter,
@@ -156,6 +163,7 @@ def learn_model(
             classes,
             are_sentences=are_sentences,
             is_checked=is_checked,
+            pretokenizer=pretokenizer,
             num_threads=num_threads,
             max_memory_bytes=max_memory_bytes,
             report=lambda n: phase.update(n - phase.n),

@@ -13,6 +13,7 @@ import sentencepiece
 import fastbpe.sentencepiece
 from codepoints import FULL
 from data import corpus, data_file
+from fastbpe.codepoint_training import train_model, vocabulary_text
 from random_training import difference
 
 Trainer = Callable[..., Any]
@@ -88,6 +89,19 @@ def test_options(name: str, tmp_path: Path) -> None:
 )
 def test_books(file: str, vocab_size: int, tmp_path: Path) -> None:
     assert_same_files(tmp_path, input=str(data_file("corpus", file)), vocab_size=vocab_size)
+
+
+def test_vocabulary_of_characters(tmp_path: Path) -> None:
+    """All characters of a text, with spaces as U+2581 and without line ends, and three symbols: no merges."""
+    path = data_file("corpus", "tinyshakespeare.txt")
+    options = {"normalization_rule_name": "identity", "character_coverage": 1.0}
+    model, report = train_model(path, vocab_size="characters", progress=False, **options)
+    assert {piece.decode() for piece in model.pieces[3:]} == set(path.read_text(encoding="utf-8")) - set(" \n") | {
+        "▁"
+    }
+    assert (report.n_merges, report.left_out, model.n_pieces) == (0, {}, 67)
+    files_of_peer = files(PEERS[0], tmp_path, input=str(path), vocab_size=67, **options)
+    assert vocabulary_text(model) == files_of_peer[1]
 
 
 @pytest.mark.parametrize("vocab_size", [6000, 8000])
@@ -325,9 +339,38 @@ def test_what_happened_goes_to_the_logstream(tmp_path: Path) -> None:
         assert "1 lines left out" in log.read()
 
 
-def test_pretokenizers_are_refused() -> None:
-    with pytest.raises(NotImplementedError, match="pretokenization_delimiter"):
-        PEERS[1](sentence_iterator=iter(SENTENCES), model_writer=io.BytesIO(), pretokenizer=list, **QUIET)
+CUTS: dict[str, Callable[[str], Any]] = {
+    "whole": lambda text: [text],
+    "two": lambda text: [text[:3], text[3:]],
+    "characters": list,
+    "empty parts": lambda text: ["", text, ""],
+    "bytes": lambda text: [text.encode()],
+    "other text": lambda text: [text.upper(), "xyz"],
+    "nothing": lambda text: [],
+    "no list": lambda text: None,
+    "no text": lambda text: [1],
+    "failing": lambda text: [][1],
+}
+
+
+@pytest.mark.parametrize("name", CUTS)
+@pytest.mark.parametrize("allow", [False, True])
+def test_pretokenizers(name: str, allow: bool) -> None:
+    sentences = ["ab ab abc", "abcd ab<s>", "", "  ", "▅", "qab", *["ab abcab"] * 20]
+    options: dict[str, Any] = {"pretokenizer": CUTS[name], "allow_inconsistent_pretokenization": allow}
+    options |= {"vocab_size": 60, "character_coverage": 0.98}
+    make = {"make": lambda: {"sentence_iterator": iter(sentences)}}
+    if name in ("no list", "no text", "failing"):
+        found = outcome(PEERS[1], **make["make"](), **options)
+        assert found[0] is outcome(PEERS[0], **make["make"](), **options)[0] is RuntimeError
+        assert found[1].startswith("Pretokenizer failed: ")
+    else:
+        assert_same_outcome(**make, **options)
+
+
+def test_a_pretokenizer_and_a_delimiter() -> None:
+    make = {"make": lambda: {"sentence_iterator": iter(SENTENCES)}}
+    assert_same_outcome(**make, pretokenizer=list, pretokenization_delimiter="x")
 
 
 def test_models_run_in_sentencepiece() -> None:

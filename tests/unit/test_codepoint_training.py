@@ -1,18 +1,22 @@
 """Code-point training: what it learns, what it says about the text, what it refuses."""
 
+import doctest
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-from fastbpe import TrainingError, codepoint_counting, counting
+from fastbpe import TrainingError, codepoint_counting, codepoint_options, codepoint_training, counting
+from fastbpe._reference import sentencepiece_training
 from fastbpe.codepoint_options import CodePointOptions
 from fastbpe.codepoint_training import CodePointReport, train_model, vocabulary_text
 from fastbpe.errors import SpecError
 from fastbpe.formats import sentencepiece as sentencepiece_format
 from fastbpe.model import CodePointModel
+from fastbpe.sentencepiece import _trainer
 
 
 def learned(source: Any, vocab_size: int | str = 1000, **options: Any) -> tuple[CodePointModel, CodePointReport]:
@@ -23,6 +27,13 @@ def learned(source: Any, vocab_size: int | str = 1000, **options: Any) -> tuple[
 def pieces(source: Any, vocab_size: int | str = 1000, **options: Any) -> str:
     """What is behind the three symbols."""
     return " ".join(piece.decode() for piece in learned(source, vocab_size, **options)[0].pieces[3:])
+
+
+@pytest.mark.parametrize(
+    "module", [codepoint_training, codepoint_options, codepoint_counting, sentencepiece_training, _trainer]
+)
+def test_doctests(module: ModuleType) -> None:
+    assert doctest.testmod(module).failed == 0
 
 
 # Learning

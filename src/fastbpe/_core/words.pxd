@@ -34,6 +34,7 @@ cdef class WordCounter:
     cdef int _read(self, const Text* text, size_t start, size_t end, bint has_lines) except -1 nogil
     cdef int _lines(self, const uint8_t* data, size_t n) except -1 nogil
     cdef int _sentence(self, const uint8_t* data, size_t n) except -1 nogil
+    cdef int64_t _normalised(self, const uint8_t* data, size_t n) except -1 nogil
     cdef int64_t _count_of_line(self, const uint8_t* data, size_t* n) except -1 nogil
     cdef int _add(self, int64_t count) except -1 nogil
     cdef size_t _replaced(self, const uint8_t* data, size_t n, uint8_t* out) noexcept nogil

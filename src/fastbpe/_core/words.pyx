@@ -106,6 +106,38 @@ cdef class WordCounter:
             self._busy = False
             text_release(&view)
 
+    def prepare(self, bytes sentence not None):
+        """A sentence normalised, with boundaries, and how often it occurs; None if it is left out."""
+        cdef size_t n
+        cdef int64_t count
+        cdef const char* text
+        self._enter()
+        try:
+            count = self._normalised(<const uint8_t*> PyBytes_AS_STRING(sentence), PyBytes_GET_SIZE(sentence))
+            if not count:
+                return None
+            self.n_bytes += PyBytes_GET_SIZE(sentence)
+            self._make_room(self._line.n)
+            n = self._replaced(self._line.data, self._line.n, self._block + self._n_block)
+            text = <const char*> self._block + self._n_block
+            return text[:n], count
+        finally:
+            self._busy = False
+
+    def add_prepared(self, bytes text not None, int64_t count):
+        """Count the words of a sentence that is normalised and has its boundaries."""
+        cdef size_t n = <size_t> PyBytes_GET_SIZE(text), start
+        self._enter()
+        try:
+            self._make_room(n)
+            start = self._n_block
+            memcpy(self._block + start, PyBytes_AS_STRING(text), n)
+            self._n_block += n
+            self._cut(start)
+            self._flush(count)
+        finally:
+            self._busy = False
+
     def _add_texts(self, list texts, size_t first, bint has_lines):
         cdef size_t n = len(texts), n_views = 0, i = 0
         cdef Text* views = <Text*> calloc(n + 1, sizeof(Text))
@@ -176,6 +208,13 @@ cdef class WordCounter:
         return 0
 
     cdef int _sentence(self, const uint8_t* data, size_t n) except -1 nogil:
+        cdef int64_t count = self._normalised(data, n)
+        if count and not self._line.is_empty:
+            self._add(count)
+        return 0
+
+    cdef int64_t _normalised(self, const uint8_t* data, size_t n) except -1 nogil:
+        """Normalise a sentence; how often it occurs, 0 if it is left out."""
         cdef int64_t count = 1
         if self._has_counts:
             count = self._count_of_line(data, &n)
@@ -190,8 +229,7 @@ cdef class WordCounter:
             if self._normalizer.run(data, n, &self._line) != 0:
                 with gil:
                     raise MemoryError(f"no memory to normalise a sentence of {n} bytes")
-            if not self._line.is_empty:
-                self._add(count)
+            return count
         return 0
 
     cdef int64_t _count_of_line(self, const uint8_t* data, size_t* n) except -1 nogil:

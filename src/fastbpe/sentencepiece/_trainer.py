@@ -5,10 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
 
+from fastbpe.codepoint_counting import Pretokenizer
 from fastbpe.codepoint_options import CodePointOptions
 from fastbpe.codepoint_training import CodePointReport, learn_model, vocabulary_text
 from fastbpe.errors import SpecError
@@ -49,10 +50,11 @@ class SentencePieceTrainer:
                 sentence_iterator: an iterator of sentences, str or bytes, in place of `input`.
                 model_writer: what has a method write(bytes), in place of `model_prefix`.
                 normalizer: a SentencePieceNormalizer, in place of options about normalising.
+                pretokenizer: a function that cuts a normalised sentence into parts, which no piece crosses; with
+                    allow_inconsistent_pretokenization=True they may be other text.
 
         Raises:
             RuntimeError, ValueError: as sentencepiece does, with the ends of its messages.
-            NotImplementedError: pretokenizer=, which is not supported.
 
         >>> import io
         >>> model = io.BytesIO()
@@ -71,13 +73,17 @@ class SentencePieceTrainer:
                 iterator = given.pop("sentence_reader")
             writer = given.pop("model_writer", None)
             normalizer = given.pop("normalizer", None)
-            if given.pop("pretokenizer", None) is not None:
-                raise NotImplementedError(
-                    "pretokenizer= is not supported: cut the sentences before, or give pretokenization_delimiter="
-                )
-            given.pop("allow_inconsistent_pretokenization", None)  # says something about a pretokenizer only
+            cut = given.pop("pretokenizer", None)
+            is_checked = not given.pop("allow_inconsistent_pretokenization", False)
             options = {name: _text(value) for name, value in given.items()}
-            _train(options, logstream, iterator=iterator, writer=writer, normalizer=_spec_of(normalizer))
+            _train(
+                options,
+                logstream,
+                iterator=iterator,
+                writer=writer,
+                normalizer=_spec_of(normalizer),
+                pretokenizer=None if cut is None else Pretokenizer(_cutting(cut), is_checked),
+            )
         return None
 
     train = Train
@@ -90,6 +96,7 @@ def _train(
     iterator: Any = None,
     writer: Any = None,
     normalizer: Spec | None = None,
+    pretokenizer: Pretokenizer | None = None,
 ) -> None:
     if not re.fullmatch(r"\s*[+-]?[0-9]+\s*", options.get("minloglevel", "0")):
         raise SpecError("minloglevel is no integer", "[absl::SimpleAtoi(value, &v)] ")
@@ -110,10 +117,16 @@ def _train(
             "say where the model goes either by model_prefix or by model_writer",
             "ModelProto and trainer_spec.model_prefix() must be exclusive.",
         )
+    if pretokenizer is not None and trainer["pretokenization_delimiter"]:
+        raise SpecError(
+            "give either a pretokenizer or a pretokenization_delimiter",
+            "pretokenizer callback and pretokenization_delimiter cannot be set simultaneously.",
+        )
     model, report = learn_model(
         _documents(trainer["input"]) if iterator is None else _sentences(iterator),
         checked,
         are_sentences=iterator is not None,
+        pretokenizer=pretokenizer,
         num_threads=min(trainer["num_threads"], usable_threads(None)),
         reporter=Reporter(False),
     )
@@ -124,6 +137,17 @@ def _train(
         _write(f"{trainer['model_prefix']}.vocab", vocabulary_text(model))
     if logstream is not None:
         logstream.write("".join(f"{line}\n" for line in _told(report)))
+
+
+def _cutting(pretokenizer: Callable[[str], Sequence[str | bytes]]) -> Callable[[str], list[str]]:
+    def cut(text: str) -> list[str]:
+        try:
+            parts = pretokenizer(text)
+            return [part.decode() if isinstance(part, bytes) else part + "" for part in parts]
+        except Exception as error:
+            raise RuntimeError(f"Pretokenizer failed: {type(error).__name__}: {error}") from error
+
+    return cut
 
 
 def _flags(text: str) -> dict[str, str]:
