@@ -28,7 +28,7 @@ from typing import Any
 import peers
 import report
 import texts
-from peers.trainers import TRAINERS
+from peers.trainers import TRAINERS, trainers_of
 from vocabularies import NAMES as VOCABULARIES
 from vocabularies import Vocabulary
 from workloads import COMMANDS
@@ -74,7 +74,8 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument(
         "--pattern", default="gpt2", choices=_single_patterns(), help="the one that all trainers have"
     )
-    train.add_argument("--peers", type=_trainers, default=list(TRAINERS), help="names, joined by semicolons")
+    train.add_argument("--mode", choices=["byte", "codepoint"], default="byte")
+    train.add_argument("--peers", type=_trainers, help="names, joined by semicolons; default: all of the mode")
     _add_text(train, rounds=3)
     train.set_defaults(run=_train, workload="train")
     grown = commands.add_parser(
@@ -134,7 +135,13 @@ def _compare(chosen: argparse.Namespace) -> int:
 def _train(chosen: argparse.Namespace) -> int:
     from trainings import compare_training
 
+    ours, pattern = "fastbpe", chosen.pattern
     rows = [("english", 30_000_000, 32_000), ("english+multilingual", texts.ALL, 100_000)]
+    if chosen.mode == "codepoint":
+        ours, pattern = "fastbpe, mode=codepoint", None
+        rows = rows[:1]
+    names = chosen.peers or trainers_of(chosen.mode)
+    names = names if ours in names else [ours, *names]
     if chosen.vocab_size is not None or chosen.text != "english" or chosen.n_bytes is not None:
         rows = [(chosen.text, chosen.n_bytes, chosen.vocab_size or 32_000)]
 
@@ -143,9 +150,7 @@ def _train(chosen: argparse.Namespace) -> int:
         for name, n_bytes, vocab_size in rows:
             text = texts.read(name, n_bytes)
             print(f"\n{name}:")
-            results += compare_training(
-                chosen.peers, text, vocab_size, chosen.pattern, chosen.threads, chosen.rounds
-            )
+            results += compare_training(names, text, vocab_size, pattern, chosen.threads, chosen.rounds)
         return results
 
     return _reported(chosen, f"{', '.join(str(row[2]) for row in rows)} ids", measure)
@@ -258,7 +263,7 @@ def _trainers(joined: str) -> list[str]:
     names = joined.split(";")
     if unknown := [name for name in names if name not in TRAINERS]:
         raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {'; '.join(TRAINERS)}")
-    return names if "fastbpe" in names else ["fastbpe", *names]
+    return names
 
 
 def _at_least_one(text: str) -> int:

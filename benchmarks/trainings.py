@@ -19,11 +19,11 @@ from typing import Any
 import processes
 from memory import peak_above, reset_peak
 from peers import Unsupported
-from peers.trainers import TRAINERS, documents_of
+from peers.trainers import CODE_POINTS, TRAINERS, documents_of
 from report import print_notes, verdict
 
 DOCUMENT_BYTES = 10_000
-BAR, DREAM = 4, 8  # times the best peer that trains byte-level vocabularies
+BAR, DREAM = 4, 8  # times the best peer that trains vocabularies of the same kind
 MEMORY_BAR = 150_000_000  # bytes above the text
 GROWTH_BAR = 8  # times rustbpe, on a tenth of a grown text
 GROWTH_MEMORY_BAR = 2_000_000_000
@@ -42,9 +42,12 @@ class Training:
 
 
 def compare_training(
-    names: Sequence[str], text: str, vocab_size: int, pattern: str, threads: int, rounds: int
+    names: Sequence[str], text: str, vocab_size: int, pattern: str | None, threads: int, rounds: int
 ) -> list[dict[str, Any]]:
-    """Run every trainer rounds times, print the table, return the row for JSON."""
+    """Run every trainer rounds times, print the table, return the row for JSON.
+
+    pattern: None for code points; then everyone reads the text from its file, as the peer does fastest.
+    """
     found: dict[str, Training] = {}
     notes: dict[str, str] = {}
     with tempfile.TemporaryDirectory(prefix="fastbpe-bench-") as folder:
@@ -55,9 +58,12 @@ def compare_training(
             turn = number % len(names)
             for name in [*names[turn:], *names[:turn]]:
                 if name not in notes:
-                    _run(name, ["train-worker", name, str(path), str(vocab_size), pattern], threads, found, notes)
+                    arguments = ["train-worker", name, str(path), str(vocab_size), pattern or "none"]
+                    arguments += [] if pattern else ["--from-file"]
+                    _run(name, arguments, threads, found, notes)
     _compare(found, notes)
-    return [_report(found, notes, n_bytes, f"train, {vocab_size} ids, pattern {pattern}")]
+    what = f"pattern {pattern}" if pattern else "code points, from the file"
+    return [_report(found, notes, n_bytes, f"train, {vocab_size} ids, {what}")]
 
 
 def _run(name: str, arguments: list[str], threads: int, found: dict[str, Training], notes: dict[str, str]) -> None:
@@ -79,7 +85,7 @@ def _compare(found: dict[str, Training], notes: dict[str, str]) -> None:
     for name in list(found):
         rule = TRAINERS[name][0]
         ours = next((n for n in found if n.startswith("fastbpe") and TRAINERS[n][0] == rule), None)
-        if rule and ours and found[name].tokens != found[ours].tokens:
+        if ours and found[name].tokens != found[ours].tokens:
             notes[name] = f"learns other tokens than {ours} ({found[name].n_learned:,} of them)"
             del found[name]
 
@@ -88,8 +94,11 @@ def _report(
     found: dict[str, Training], notes: dict[str, str], n_bytes: int, title: str, bar: int = BAR, dream: int = DREAM
 ) -> dict[str, Any]:
     medians = {name: statistics.median(training.seconds) for name, training in found.items()}
-    rivals = [s for name, s in medians.items() if not name.startswith("fastbpe") and TRAINERS[name][0]]
-    ratio = min(rivals) / medians["fastbpe"] if rivals and "fastbpe" in medians else None
+    ours = next((name for name in ("fastbpe", "fastbpe, mode=codepoint") if name in medians), None)
+    rivals = [
+        s for name, s in medians.items() if ours and not name.startswith("fastbpe") and _same_kind(name, ours)
+    ]
+    ratio = min(rivals) / medians[ours] if rivals and ours else None
     print(f"\n{title}, {n_bytes / 1e6:.1f} MB\n")
     print(
         "| trainer | seconds, median | best | cores | peak MB above text | tokens |\n|---|---:|---:|---:|---:|---|"
@@ -97,10 +106,10 @@ def _report(
     for name, seconds in sorted(medians.items(), key=lambda item: item[1]):
         training = found[name]
         peak = f"{statistics.median(training.peak_bytes) / 1e6:,.0f}" if training.peak_bytes else "–"
-        rule = TRAINERS[name][0]
+        tokens = f"ties: {TRAINERS[name][0]}" if ours and _same_kind(name, ours) else "another kind"
         print(
             f"| {name} | {seconds:.2f} | {min(training.seconds):.2f} | {statistics.median(training.cores):.2f} "
-            f"| {peak} | {f'ties: {rule}' if rule else 'another kind'} |"
+            f"| {peak} | {tokens} |"
         )
     print_notes(notes)
     print(verdict(ratio, bar, dream))
@@ -108,8 +117,8 @@ def _report(
         if found[name].phases:
             phases = {phase: statistics.median(runs) for phase, runs in found[name].phases.items()}
             print(f"{name}: " + ", ".join(f"{phase} {seconds:.3f} s" for phase, seconds in phases.items()))
-    if bar == BAR and "fastbpe" in found and found["fastbpe"].peak_bytes:
-        met = statistics.median(found["fastbpe"].peak_bytes) <= MEMORY_BAR
+    if bar == BAR and ours and found[ours].peak_bytes:
+        met = statistics.median(found[ours].peak_bytes) <= MEMORY_BAR
         print(f"memory: bar {MEMORY_BAR / 1e6:.0f} MB above the text: {'met' if met else 'missed'}")
     results = {
         name: {
@@ -124,6 +133,10 @@ def _report(
     return {"row": title, "n_bytes": n_bytes, "bar": bar, "dream": dream, "ratio": ratio, "notes": notes} | {
         "results": results
     }
+
+
+def _same_kind(name: str, other: str) -> bool:
+    return (TRAINERS[name][0] == CODE_POINTS) == (TRAINERS[other][0] == CODE_POINTS)
 
 
 def compare_growth(path: Path, vocab_size: int, pattern: str, threads: int, rounds: int) -> list[dict[str, Any]]:

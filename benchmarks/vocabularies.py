@@ -65,7 +65,7 @@ class Vocabulary:
 
     def load(self) -> fastbpe.Tokenizer:
         """A tokenizer of ours, read from the file anew."""
-        if self._special is None:  # a file that fastbpe knows
+        if self._special is None or self.is_sentencepiece:  # a file that says it all
             return fastbpe.load(self.path)
         return fastbpe.load(self.path, pattern=self.pattern_name, special_tokens=self._special)
 

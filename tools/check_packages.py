@@ -30,7 +30,9 @@ def check_contents(wheel: Path, sdist: Path) -> list[str]:
     problems = []
     names = zipfile.ZipFile(wheel).namelist()
     problems += [f"wheel holds {name}" for name in names if name.endswith((".c", ".h", ".pyx", ".pxd"))]
-    problems += [f"wheel lacks {end}" for end in ("py.typed", "_core/merge.pyi") if not _ends(names, end)]
+    problems += [
+        f"wheel lacks {end}" for end in ("py.typed", "_core/merge.pyi", "nmt_nfkc.bin") if not _ends(names, end)
+    ]
     with tarfile.open(sdist) as archive:
         names = archive.getnames()
     problems += [f"sdist holds {name}" for name in names if name.endswith(".so") or "/build/" in name]

@@ -67,6 +67,15 @@ def linear(tokenizers: dict[str, Tokenizer]) -> list[str]:
         "encode_batch": lambda t, text: t.encode_batch([text, text], num_threads=2),
         "count": lambda t, text: t.count(text),
         "encode_batch_to_numpy": lambda t, text: t.encode_batch_to_numpy([text], disallowed_special=()),
+        # What makes an object for each id or chunk gets an eighth of the text.
+        "encode_with_offsets": lambda t, text: t.encode_with_offsets(
+            text[: len(text) // 8], disallowed_special=()
+        ),
+        "pieces": lambda t, text: t.pieces(text[: len(text) // 8]),
+        "fits": lambda t, text: t.fits(text, len(text) // 20),
+        "truncate": lambda t, text: t.truncate(text, len(text) // 20),
+        "truncate left": lambda t, text: t.truncate(text, len(text) // 20, side="left"),
+        "chunk": lambda t, text: list(t.chunk(text[: len(text) // 8], 500, overlap=50)),
     }
     failed = []
     worst = 0.0

@@ -5,7 +5,8 @@
 
 The rules are facts about code points that sentencepiece 0.2.3 is asked for, rule by rule. What follows from others
 is left out: Hangul, sequences whose characters are written otherwise, and the targets of the _cf rules, which are
-those of the others with case folded. Whether all rules come back, and the compiled form to the byte, is checked.
+those of the others with case folded. Their compiled form, equal to sentencepiece's to the byte, is kept in files
+beside them. Whether all rules and all bytes come back is checked.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 import sentencepiece
 
 PATH = Path(__file__).resolve().parents[1] / "src" / "fastbpe" / "normalization_tables.py"
+CHARSMAPS = PATH.parent / "charsmaps"
 VERSION = "0.2.3"
 
 
@@ -78,6 +80,16 @@ def generate() -> str:
     )
 
 
+def write_charsmaps() -> None:
+    """Write the compiled form of the rules that the package has now."""
+    from fastbpe import normalization
+
+    CHARSMAPS.mkdir(exist_ok=True)
+    for name in normalization.RULE_NAMES[1:]:
+        charsmap = normalization.compile_rules(normalization.standard_rules(name))
+        (CHARSMAPS / f"{name}.bin").write_bytes(normalization.pack_charsmap(charsmap))
+
+
 def wrong_names() -> list[str]:
     """The standard names whose rules do not come back from the package."""
     from fastbpe import normalization
@@ -86,7 +98,7 @@ def wrong_names() -> list[str]:
         name
         for name in normalization.RULE_NAMES[1:]
         if normalization.standard_rules(name) != rules_of(name)
-        or normalization.charsmap(name) != charsmap_of(name)
+        or not normalization.charsmap(name) == charsmap_of(name) == normalization.compile_rules(rules_of(name))
     ]
 
 
@@ -100,6 +112,7 @@ def main() -> int:
     sentencepiece.set_min_log_level(2)
     if not arguments.check:
         PATH.write_text(generate(), encoding="ascii", newline="\n")
+        write_charsmaps()
     wrong = wrong_names()  # not the text: another zlib may pack it otherwise
     if wrong:
         print(f"gen_normalization_tables: the package gives other rules for {', '.join(wrong)}", file=sys.stderr)

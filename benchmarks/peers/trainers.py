@@ -1,18 +1,19 @@
 """Trainers: documents and a split pattern → learned tokens in order, the 256 bytes left out; seconds a phase.
 
 Each has the name of the rule by which it chooses between pairs that occur equally often, in fastbpe's words:
-trainers of one rule must learn the same. None: another kind of vocabulary, with which nothing here compares.
+trainers of one rule must learn the same. Those of code points give the lines of a `.vocab` file.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fastbpe._reference import STAND_IN_ORDER
 from peers import Unsupported
@@ -119,28 +120,51 @@ def _gigatoken(documents: list[str] | Path, vocab_size: int, pattern_name: str) 
     return Learned([vocab[token_id] for token_id in sorted(vocab)][256:], {})
 
 
-def _sentencepiece(documents: list[str] | Path, vocab_size: int, pattern_name: str) -> Learned:
-    import io
+def _fastbpe_code_points(documents: list[str] | Path, vocab_size: int, pattern_name: str) -> Learned:
+    from fastbpe.codepoint_training import train_model, vocabulary_text
+    from fastbpe.formats import sentencepiece
 
+    began: dict[str, float] = {}
+    model, _ = train_model(
+        documents,
+        vocab_size=vocab_size,
+        progress=lambda phase, done, total: began.setdefault(phase, time.perf_counter()),
+    )
+    sentencepiece.dump(model)
+    vocabulary = vocabulary_text(model).splitlines()
+    phases = {
+        "counting": began["learning"] - began["counting"],
+        "learning": time.perf_counter() - began["learning"],
+    }
+    return Learned(vocabulary, phases)
+
+
+def _sentencepiece(documents: list[str] | Path, vocab_size: int, pattern_name: str) -> Learned:
     import sentencepiece
 
-    model = io.BytesIO()
-    lines = (line for document in _parts(documents) for line in document.splitlines())
-    sentencepiece.SentencePieceTrainer.train(
-        sentence_iterator=lines, model_writer=model, vocab_size=vocab_size, model_type="bpe", minloglevel=2
-    )
-    return Learned([bytes(model.getbuffer())], {})
+    source: dict[str, Any] = {"input": str(documents)}
+    if isinstance(documents, list):
+        source = {"sentence_iterator": (line for document in documents for line in document.split("\n"))}
+    with tempfile.TemporaryDirectory(prefix="fastbpe-bench-") as folder:
+        prefix = Path(folder) / "m"
+        sentencepiece.SentencePieceTrainer.train(
+            **source, model_prefix=str(prefix), vocab_size=vocab_size, model_type="bpe", minloglevel=2
+        )
+        return Learned(prefix.with_suffix(".vocab").read_bytes().splitlines(), {})
 
+
+CODE_POINTS = "sentencepiece"  # the rule of those that learn pieces of characters
 
 #: Name → the rule, and what trains.
-TRAINERS: dict[str, tuple[str | None, Train]] = {
+TRAINERS: dict[str, tuple[str, Train]] = {
     "fastbpe": ("pair", _fastbpe("pair")),
     "rustbpe": ("pair", _rustbpe),
     "bpeasy": ("pair", _bpeasy),
     "gigatoken": ("pair", _gigatoken),
     'fastbpe, ties="huggingface"': ("huggingface", _fastbpe("huggingface")),
     "tokenizers": ("huggingface", _tokenizers),
-    "sentencepiece": (None, _sentencepiece),
+    "fastbpe, mode=codepoint": (CODE_POINTS, _fastbpe_code_points),
+    "sentencepiece": (CODE_POINTS, _sentencepiece),
 }
 
 
@@ -149,3 +173,11 @@ def documents_of(path: Path, n_bytes: int) -> list[str]:
     from texts import cut
 
     return cut(path.read_text(encoding="utf-8").replace(SEPARATOR, " "), n_bytes)
+
+
+def trainers_of(mode: str) -> list[str]:
+    """The names of the trainers of a mode; of byte mode also sentencepiece, to look at."""
+    of_code_points = [name for name, (rule, _) in TRAINERS.items() if rule == CODE_POINTS]
+    if mode == "codepoint":
+        return of_code_points
+    return [name for name in TRAINERS if name not in of_code_points or not name.startswith("fastbpe")]

@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import astuple, replace
-from itertools import pairwise
 from typing import Any
 
 from fastbpe._core.front import Front
-from fastbpe._core.merge import recover_merges
 from fastbpe._core.splitter import Splitter
-from fastbpe._core.vocabulary import Vocabulary, build_look_ups
 from fastbpe.errors import FormatError, PatternError
 from fastbpe.model import Model
 from fastbpe.patterns import PATTERNS, Pattern, resolve_pattern
@@ -84,19 +81,3 @@ def check_plain(model: Model, what: str) -> None:
     named = next((name for name, value in lost.items() if value), None)
     if named is not None:
         raise FormatError(f"{what} cannot hold the {named} of this tokenizer; export it as native or huggingface")
-
-
-def merges_by_rank(vocabulary: Vocabulary, model: Model) -> bool:
-    """Whether merging by rank gives the same ids as the model's list of merges."""
-    if model.merges_rule == "ranks":
-        return True
-    tables = vocabulary.sections()
-    look_ups = build_look_ups(tables["token_bytes"], tables["token_ends"])
-    ranked = Vocabulary(**look_ups, whole_piece_first=True, drops_bytes=model.drops_bytes)
-    listed = model.merge_list() or []
-    recovered = recover_merges(ranked)
-    in_order = all(before[2] < behind[2] for before, behind in pairwise(listed))
-    alike = in_order and recovered == {merged: (left, right) for left, right, merged in listed}
-    # Without a merge, a token is found as a whole piece only.
-    whole = model.whole_piece_first or len(recovered) == sum(len(token) > 1 for token in vocabulary.tokens())
-    return alike and whole

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from queue import Empty, SimpleQueue
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 from fastbpe._core.counter import PieceCounter, parts
 from fastbpe._core.special import SpecialMatcher
@@ -18,15 +18,31 @@ from fastbpe.threads import start_beside, usable_threads
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-_BATCH = 1 << 18  # units of text that are counted at once; fewer and the threads would talk more than work
+BATCH = 1 << 18  # units of text that are counted at once; fewer and the threads would talk more than work
 _BATCH_TEXTS = 1 << 14
-_LONG = 1 << 21  # units of a text that is counted in parts
-_LEAST = 1 << 18  # bytes of memory for each thread, or it would do nothing but spill
+LONG = 1 << 21  # units of a text that is counted in parts
+LEAST = 1 << 18  # bytes of memory for each thread, or it would do nothing but spill
 _AHEAD = 2  # batches for each thread that are read before they can be counted
 _WAIT = 1e-3  # seconds between two looks at whether a thread has ended
 
 
-class _Batch(NamedTuple):
+class Counter(Protocol):
+    """What counts in one thread."""
+
+    @property
+    def n_bytes(self) -> int:
+        """The bytes of text that it has counted."""
+
+    def abandon(self) -> None:
+        """Stop soon, with an error."""
+
+
+C = TypeVar("C", bound=Counter)
+#: The parts of a document, from where to where, or None if it is counted whole; told its number in the source.
+Parts = Callable[[Document, int], "Iterable[tuple[int, int]] | None"]
+
+
+class Batch(NamedTuple):
     """Some texts, or a part of one."""
 
     number: int
@@ -52,55 +68,72 @@ def count(
     n_threads = 1 if splitter.holds_gil else usable_threads(num_threads)
     may_cut = splitter.cuttable and (special is None or special.cuttable)
     spill = Spill() if max_memory_bytes is not None else None
-    limit = 0 if max_memory_bytes is None else max(max_memory_bytes // n_threads, _LEAST)
-    crew = _Crew(lambda: PieceCounter(splitter, spill=spill, limit=limit), special)
-    try:
-        crew.count(_batches(documents, may_cut=may_cut), n_threads - 1, report)
-        n_bytes, counters = crew.n_bytes, crew.counters
-        report(n_bytes)
-        if spill is not None and spill.is_used():
-            for counter in counters:
-                spill(counter)
-            total = spill.total()
+    limit = 0 if max_memory_bytes is None else max(max_memory_bytes // n_threads, LEAST)
+
+    def add(counter: PieceCounter, batch: Batch) -> None:
+        if batch.part is None:
+            counter.add_batch(batch.texts, special, number=batch.number, first=batch.first)
         else:
-            total = max(counters, key=len)
-            for counter in counters:
-                if counter is not total:
-                    total.add_table(counter, behind=False)
-        total.finish()
-        return total, n_bytes
+            counter.add_part(batch.texts[0], *batch.part, special, number=batch.number)
+
+    def parts_of(document: Document, index: int) -> Iterable[tuple[int, int]] | None:
+        is_long = may_cut and len(document) >= LONG
+        return parts(document, BATCH, f"document {index} of the source") if is_long else None
+
+    crew = Crew(lambda: PieceCounter(splitter, spill=spill, limit=limit), add)
+    try:
+        crew.count(batches(documents, parts_of), n_threads - 1, report)
+        n_bytes = crew.n_bytes
+        report(n_bytes)
+        return added_up(crew.counters, spill), n_bytes
     finally:
         if spill is not None:
             spill.close()
 
 
-def _batches(documents: Iterable[Document], *, may_cut: bool) -> Iterator[_Batch]:
+def added_up(counters: list[PieceCounter], spill: Spill | None) -> PieceCounter:
+    """What several counters have counted, of batches of one source."""
+    if spill is not None and spill.is_used():
+        for counter in counters:
+            spill(counter)
+        total = spill.total()
+    else:
+        total = max(counters, key=len)
+        for counter in counters:
+            if counter is not total:
+                total.add_table(counter, behind=False)
+    total.finish()
+    return total
+
+
+def batches(documents: Iterable[Document], parts_of: Parts) -> Iterator[Batch]:
+    """Documents in batches; a document that has parts makes one of each."""
     number, first, n_units = 0, 0, 0
     texts: list[Document] = []
     for index, document in enumerate(documents):
-        is_long = may_cut and len(document) >= _LONG
-        if texts and (is_long or n_units >= _BATCH or len(texts) == _BATCH_TEXTS):
-            yield _Batch(number, texts, first, None)
+        document_parts = parts_of(document, index)
+        if texts and (document_parts is not None or n_units >= BATCH or len(texts) == _BATCH_TEXTS):
+            yield Batch(number, texts, first, None)
             number, texts, n_units = number + 1, [], 0
-        if is_long:
-            for part in parts(document, _BATCH, f"document {index} of the source"):
-                yield _Batch(number, [document], index, part)
+        if document_parts is not None:
+            for part in document_parts:
+                yield Batch(number, [document], index, part)
                 number += 1
         else:
             first = first if texts else index
             texts.append(document)
             n_units += len(document)
     if texts:
-        yield _Batch(number, texts, first, None)
+        yield Batch(number, texts, first, None)
 
 
-class _Crew:
+class Crew(Generic[C]):
     """Threads that count batches, each with a counter of its own."""
 
-    def __init__(self, make_counter: Callable[[], PieceCounter], special: SpecialMatcher | None) -> None:
-        self._make_counter, self._special = make_counter, special
-        self.counters: list[PieceCounter] = []
-        self._waiting: SimpleQueue[_Batch | None] = SimpleQueue()  # None: there will be no more
+    def __init__(self, make_counter: Callable[[], C], add: Callable[[C, Batch], None]) -> None:
+        self._make_counter, self._add = make_counter, add
+        self.counters: list[C] = []
+        self._waiting: SimpleQueue[Batch | None] = SimpleQueue()  # None: there will be no more
         self._working: list[None] = []  # as long as there are threads at work
         self._error: tuple[int, Exception] | None = None  # of the first batch that has one
         self._lock = Lock()
@@ -111,7 +144,7 @@ class _Crew:
         """The bytes of text that are counted."""
         return sum(counter.n_bytes for counter in self.counters)
 
-    def count(self, batches: Iterable[_Batch], n_beside: int, report: Callable[[int], object]) -> None:
+    def count(self, batches: Iterable[Batch], n_beside: int, report: Callable[[int], object]) -> None:
         """Count all batches. An error is that of the first batch that has one, or of the batches themselves."""
         own = self._new_counter()
         others: list[Future[None]] = []
@@ -135,13 +168,13 @@ class _Crew:
         if self._error is not None:
             raise self._error[1]
 
-    def _new_counter(self) -> PieceCounter:
+    def _new_counter(self) -> C:
         counter = self._make_counter()
         with self._lock:
             self.counters.append(counter)
         return counter
 
-    def _count_one(self, counter: PieceCounter) -> bool:
+    def _count_one(self, counter: C) -> bool:
         """Count the batch that waits longest, so that a counter meets batches in order; False if there is none."""
         try:
             batch = self._waiting.get_nowait()
@@ -155,7 +188,7 @@ class _Crew:
         """What the other threads do."""
         self._working.append(None)
         try:
-            counter: PieceCounter | None = None
+            counter: C | None = None
             while (batch := self._waiting.get()) is not None:
                 counter = counter or self._new_counter()
                 self._count(counter, batch)
@@ -163,16 +196,13 @@ class _Crew:
         finally:
             self._working.pop()
 
-    def _count(self, counter: PieceCounter, batch: _Batch) -> None:
+    def _count(self, counter: C, batch: Batch) -> None:
         # Batches are begun in order, so all before one that fails are counted or being counted: the first error is
         # found.
         if self._abandoned or self._error is not None:
             return
         try:
-            if batch.part is None:
-                counter.add_batch(batch.texts, self._special, number=batch.number, first=batch.first)
-            else:
-                counter.add_part(batch.texts[0], *batch.part, self._special, number=batch.number)
+            self._add(counter, batch)
         except Exception as error:
             with self._lock:
                 if self._error is None or batch.number < self._error[0]:

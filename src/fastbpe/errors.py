@@ -49,12 +49,31 @@ class InvalidTokenError(FastbpeError, KeyError):
     __str__ = Exception.__str__
 
 
+class CheckError(FastbpeError, AssertionError):
+    """What the library that a drop-in stands in for asserts."""
+
+
 class FormatError(FastbpeError, ValueError):
     """A file that is not what its format says it must be."""
 
 
+class DownloadError(FastbpeError, OSError):
+    """A file that is not here, and could not or must not be downloaded."""
+
+
 class TrainingError(FastbpeError, ValueError):
     """Training that cannot start or cannot give what was asked for."""
+
+
+class SpecError(TrainingError):
+    """An option or a text that sentencepiece would not train with.
+
+    detail: the end of what sentencepiece 0.2.3 says; code: the kind of error that it is there.
+    """
+
+    def __init__(self, message: str, detail: str, code: str = "INTERNAL") -> None:
+        super().__init__(message)
+        self.detail, self.code = detail, code
 
 
 class TrainingWarning(UserWarning):

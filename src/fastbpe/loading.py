@@ -1,4 +1,4 @@
-"""load(): a file in, a Tokenizer out."""
+"""load(): a file or a folder in, a Tokenizer out."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 from fastbpe import formats
 from fastbpe.errors import FormatError, PatternError, SpecialTokenError, VocabularyError
-from fastbpe.model import Buffer
+from fastbpe.model import Buffer, CodePointModel
 from fastbpe.patterns import PatternLike
+from fastbpe.ranking import by_ranks
 from fastbpe.tokenizer import CACHE_BYTES, Tokenizer
 
 
@@ -19,10 +20,14 @@ def load(
     special_tokens: Mapping[str, int] | None = None,
     cache_bytes: int = CACHE_BYTES,
 ) -> Tokenizer:
-    """A tokenizer from a file, or from a file's bytes. The contents say which format it is, not the name.
+    """A tokenizer from a file, a folder or a file's bytes. The contents say which format it is, not the name.
 
     Args:
-        path_or_bytes: `.fbpe` or `.tiktoken`.
+        path_or_bytes: `.fbpe`, `.tiktoken`, one of GPT-2's two files (`vocab.json` and `merges.txt`, or
+            `encoder.json` and `vocab.bpe`; the other is found beside it), or sentencepiece's (of type BPE) or
+            minbpe's `.model`. Of a folder: the first that it has of tokenizer.json, tokenizer.model, GPT-2's two,
+            *.tiktoken, *.fbpe, with the special tokens that tokenizer_config.json, added_tokens.json and
+            special_tokens_map.json name.
         pattern: for files that do not hold their split pattern: a name in `PATTERNS`, any regex, or a list of
             regexes. "none" is no splitting.
         special_tokens: text to id, in place of those that the file holds or is known for.
@@ -33,15 +38,17 @@ def load(
         OSError: it cannot be opened.
     """
     model = formats.read(path_or_bytes, pattern=pattern, special_tokens=special_tokens)
+    where = "<bytes>" if isinstance(path_or_bytes, (bytes, bytearray, memoryview)) else os.fspath(path_or_bytes)
     try:
-        return Tokenizer(model, cache_bytes=cache_bytes)
+        if isinstance(model, CodePointModel):
+            from fastbpe.codepoint_tokenizer import CodePointTokenizer  # here: what byte level does not need
+
+            return CodePointTokenizer(model, cache_bytes=cache_bytes)
+        return Tokenizer(by_ranks(model), cache_bytes=cache_bytes)
     except (VocabularyError, SpecialTokenError, PatternError) as error:
         # Whatever the file says is the file's fault; what the caller gave is the caller's.
         if isinstance(error, SpecialTokenError) and special_tokens is not None:
             raise
         if isinstance(error, PatternError) and pattern is not None:
             raise
-        where = (
-            "<bytes>" if isinstance(path_or_bytes, (bytes, bytearray, memoryview)) else os.fspath(path_or_bytes)
-        )
         raise FormatError(f"{where}: {error}") from error

@@ -127,6 +127,7 @@ class CodePointModel:
     merges: what is merged where scores cannot say it: as in Model; b"": scores say it.
     added_tokens, template: of a tokenizer.json, as in Model; sentencepiece has neither. What is between added
         tokens is normalized by itself.
+    name, training: what a native file says besides.
     """
 
     piece_bytes: bytes
@@ -143,6 +144,8 @@ class CodePointModel:
     merges: Buffer = b""
     added_tokens: Sequence[AddedToken] = ()
     template: tuple[Sequence[int], Sequence[int]] = ((), ())
+    name: str | None = None
+    training: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def n_pieces(self) -> int:

@@ -6,6 +6,7 @@ A rule says what a sequence of characters becomes; wherever several apply, the l
 from __future__ import annotations
 
 import base64
+import pkgutil
 import re
 import struct
 import zlib
@@ -19,24 +20,52 @@ from fastbpe.errors import FormatError
 
 RULE_NAMES = ("identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf")
 
+_LABEL, _HAS_VALUE, _WIDE, _VALUE = 0x800000FF, 0x100, 0x200, 0x7FFFFFFF  # in the units of a charsmap
 _CODE_POINT = re.compile(r"(?:U\+)?(?:0[xX])?([0-9A-Fa-f]+)")
 
 
 def charsmap(rule_name: str) -> bytes:
     """The precompiled charsmap of a standard set of rules; b"" for "identity".
 
-    The bytes are those that sentencepiece 0.2.3 puts into its models.
+    The bytes are those that sentencepiece 0.2.3 puts into its models, and what `compile_rules` makes of
+    `standard_rules`; since that takes longer than training on a book, they are kept in files.
 
     >>> len(charsmap("nmt_nfkc"))
     240007
     """
-    return _compiled(rule_name)
+    return _kept(_known(rule_name))
 
 
 @lru_cache
-def _compiled(rule_name: str) -> bytes:
-    rules = standard_rules(rule_name)
-    return compile_rules(rules) if rules else b""
+def _kept(rule_name: str) -> bytes:
+    if rule_name == "identity":
+        return b""
+    packed = pkgutil.get_data("fastbpe", f"charsmaps/{rule_name}.bin")
+    assert packed is not None
+    return unpack_charsmap(packed)
+
+
+def pack_charsmap(charsmap: bytes) -> bytes:
+    """A charsmap made small: the first bytes of all units of its trie, the second ones, and so on, deflated."""
+    (n,) = struct.unpack_from("<I", charsmap)
+    trie = charsmap[4 : 4 + n]
+    return zlib.compress(charsmap[:4] + b"".join(trie[i::4] for i in range(4)) + charsmap[4 + n :], 9)
+
+
+def unpack_charsmap(packed: bytes) -> bytes:
+    """What `pack_charsmap` was given."""
+    charsmap = bytearray(zlib.decompress(packed))
+    (n,) = struct.unpack_from("<I", charsmap)
+    trie = bytes(charsmap[4 : 4 + n])
+    for i in range(4):
+        charsmap[4 + i : 4 + n : 4] = trie[i * n // 4 : (i + 1) * n // 4]
+    return bytes(charsmap)
+
+
+def _known(rule_name: str) -> str:
+    if rule_name not in RULE_NAMES:
+        raise ValueError(f"no normalization rules are called {rule_name!r}; choose one of {', '.join(RULE_NAMES)}")
+    return rule_name
 
 
 def standard_rules(rule_name: str) -> dict[str, str]:
@@ -45,9 +74,7 @@ def standard_rules(rule_name: str) -> dict[str, str]:
     >>> standard_rules("nmt_nfkc")["\u3000"]
     ' '
     """
-    if rule_name not in RULE_NAMES:
-        raise ValueError(f"no normalization rules are called {rule_name!r}; choose one of {', '.join(RULE_NAMES)}")
-    if rule_name == "identity":
+    if _known(rule_name) == "identity":
         return {}
     rules = _nfkc_rules()
     if rule_name.startswith("nmt_"):
@@ -148,3 +175,31 @@ def compile_rules(rules: Mapping[str, str]) -> bytes:
         raise ValueError("normalization rules: each is for one character or more, and none of them a NUL")
     trie = build_trie(sources, [places[rules[source]] for source in sources])
     return struct.pack("<I", len(trie)) + trie + "\0".join([*targets, ""]).encode()
+
+
+def decompile_rules(charsmap: bytes) -> dict[str, str]:
+    """The rules of a precompiled charsmap; one that is not sound, which the core's Normalizer refuses, may fail.
+
+    >>> decompile_rules(compile_rules({"a": "b", "ab": ""}))
+    {'a': 'b', 'ab': ''}
+    """
+    n_bytes = struct.unpack_from("<I", charsmap)[0]
+    units = struct.unpack_from(f"<{n_bytes // 4}I", charsmap, 4)
+    targets = charsmap[4 + n_bytes :]
+    children: dict[int, list[int]] = {}  # by the place that a unit points to
+    for at, unit in enumerate(units):
+        label = unit & _LABEL
+        if 0 < label < 256:
+            children.setdefault(at ^ label, []).append(at)
+    rules: dict[str, str] = {}
+    todo = [(0, b"")]
+    while todo:
+        at, source = todo.pop()
+        unit = units[at]
+        place = at ^ (unit >> 10 << (8 if unit & _WIDE else 0))
+        if source and unit & _HAS_VALUE:
+            start = units[place] & _VALUE
+            target = targets[start : targets.index(b"\0", start)]
+            rules[source.decode("utf-8", "replace")] = target.decode("utf-8", "replace")
+        todo += [(child, source + bytes([units[child] & 0xFF])) for child in children.get(place, ())]
+    return rules

@@ -22,7 +22,8 @@ class SpecialTokens:
     """The special tokens of one tokenizer, name to id, checked against its vocabulary, and its added tokens.
 
     added: those of the special tokens that are not plain, and tokens that are found in text though they are not
-    special. normalize: what becomes of text before normalized ones are looked for in it; None: nothing.
+    special. normalize: what becomes of text before normalized ones are looked for in it; None: nothing. may_share:
+    several special tokens may have the same id, which then means the first of them.
     """
 
     def __init__(
@@ -31,19 +32,24 @@ class SpecialTokens:
         vocabulary: Vocabulary,
         added: Sequence[AddedToken] = (),
         normalize: Callable[[str], str] | None = None,
+        *,
+        may_share: bool = False,
     ) -> None:
         check_names(tokens)
         self.added = tuple(added)
-        _check_ids(tokens, vocabulary, {token.content for token in added})
+        _check_ids(tokens, vocabulary, {token.content for token in added}, may_share)
         self.ids = dict(sorted(tokens.items(), key=lambda item: item[1]))
-        self.names = {token_id: name for name, token_id in self.ids.items()}
+        self.names: dict[int, str] = {}
+        for name, token_id in self.ids.items():
+            self.names.setdefault(token_id, name)
         self.set = frozenset(self.ids)
         self._normalize = normalize
-        known = {token_id: name.encode() for name, token_id in self.ids.items()}
+        known = {token_id: name.encode() for token_id, name in self.names.items()}
         #: What ids decode to, also some that the vocabulary has.
         self.decoded = known | {token.id: self._decoded(token) for token in added}
         self.encoded = [(i, token) for i, token in sorted(self.decoded.items()) if not vocabulary.has(i)]
-        self.ids_of_bytes = {name: token_id for token_id, name in self.encoded}
+        self.ids_of_bytes = {token: token_id for token_id, token in self.encoded}
+        self.ids_of_bytes |= {name.encode(): token_id for name, token_id in self.ids.items()}
         self._matchers: dict[frozenset[str], SpecialMatcher | None] = {}
         self._found: dict[frozenset[str], SpecialMatcher | None] = {}
 
@@ -201,7 +207,7 @@ def _reaches(some: Sequence[AddedToken], others: Sequence[AddedToken]) -> bool:
     return False
 
 
-def _check_ids(tokens: Mapping[str, int], vocabulary: Vocabulary, added: Collection[str]) -> None:
+def _check_ids(tokens: Mapping[str, int], vocabulary: Vocabulary, added: Collection[str], may_share: bool) -> None:
     """added: those that may share their id or their bytes with an ordinary token."""
     taken: dict[int, str] = {}
     for name, token_id in tokens.items():
@@ -209,7 +215,7 @@ def _check_ids(tokens: Mapping[str, int], vocabulary: Vocabulary, added: Collect
             raise SpecialTokenError(f"special token {name!r} has the id {token_id!r}: ids are integers")
         if not 0 <= token_id < MAX_IDS:
             raise SpecialTokenError(f"special token {name!r} has the id {token_id}: not in 0..{MAX_IDS - 1}")
-        if token_id in taken:
+        if token_id in taken and not may_share:
             raise SpecialTokenError(f"special tokens {taken[token_id]!r} and {name!r} have the same id {token_id}")
         taken[token_id] = name
         if name in added:

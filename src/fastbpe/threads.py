@@ -18,7 +18,7 @@ def usable_threads(num_threads: int | None) -> int:
     if num_threads is None:
         chosen = os.environ.get("FASTBPE_NUM_THREADS", "")
         if not chosen:
-            return _usable_cores()
+            return usable_cores()
         if not chosen.isdecimal() or not int(chosen):
             raise ValueError(f"FASTBPE_NUM_THREADS={chosen!r}: give 1 or more")
         return int(chosen)
@@ -27,7 +27,8 @@ def usable_threads(num_threads: int | None) -> int:
     return num_threads
 
 
-def _usable_cores() -> int:
+def usable_cores() -> int:
+    """How many cores this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

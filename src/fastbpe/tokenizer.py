@@ -10,22 +10,24 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from fastbpe import assembly, formats
+from fastbpe import assembly
 from fastbpe._core.decoder import Decoder
-from fastbpe._core.encoder import Encoder
 from fastbpe._core.merge import recover_merges
 from fastbpe._core.text import to_utf8
 from fastbpe._core.vocabulary import MAX_IDS, Vocabulary, build_look_ups, build_tables
-from fastbpe.errors import FormatError, InvalidTokenError, SpecialTokenError, VocabularyError
+from fastbpe.errors import InvalidTokenError, SpecialTokenError, VocabularyError
+from fastbpe.exporting import export
 from fastbpe.extras import require_numpy
 from fastbpe.files import FilesSummary, Job, encode_files
-from fastbpe.formats import huggingface_dump, native, tiktoken
+from fastbpe.formats import native
+from fastbpe.measuring import MeasuringEncoder
 from fastbpe.model import AddedToken, Buffer, Model, pack_merges
 from fastbpe.patterns import Pattern, PatternLike, shown_pattern
 from fastbpe.sinks import choose_dtype
 from fastbpe.sources import Path_
 from fastbpe.special import SpecialTokens
 from fastbpe.splitting.cutting import make_cutter
+from fastbpe.streaming import StreamDecoder
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +39,7 @@ Text = str | bytes
 Special = str | Collection[str]  # "all" or a set of special tokens
 
 
-class Tokenizer(Encoder):
+class Tokenizer(MeasuringEncoder):
     """Byte-level BPE: text to ids and back. Made by `train`, `load` or `Tokenizer.from_ranks`.
 
     Immutable, so any thread may use it; picklable, and equal to and hashed like any other tokenizer
@@ -62,7 +64,7 @@ class Tokenizer(Encoder):
         elif "pieces" not in tables or not {"pairs", "ranked_pairs"} & tables.keys():
             tables = build_look_ups(tables["token_bytes"], tables["token_ends"], merges)
         self._vocabulary = Vocabulary(
-            **tables, whole_piece_first=model.whole_piece_first, drops_bytes=model.drops_bytes
+            **tables, whole_piece_first=model.whole_piece_first, drops_bytes=model.drops_bytes, code_points=None
         )
         self._model = replace(model, tokens=None, tables=None)
         front, normalize = assembly.front(model)
@@ -156,7 +158,7 @@ class Tokenizer(Encoder):
         )
         return cls(model, cache_bytes=cache_bytes)
 
-    # Encoding: what is not here is the Encoder's
+    # Encoding: what is not here is the MeasuringEncoder's and the Encoder's
 
     def encode_to_numpy(
         self,
@@ -292,6 +294,14 @@ class Tokenizer(Encoder):
 
     # Decoding
 
+    def decoder(self, *, errors: str = "replace") -> StreamDecoder:
+        """What decodes ids as they come: its `push` gives text, never half a character, its `finish` what is left.
+
+        errors: as in `decode`.
+        """
+        _check_errors(errors)
+        return StreamDecoder(self._decoder, errors)
+
     def decode(self, ids: Sequence[int] | Buffer, *, errors: str = "replace") -> str:
         """The text of ids, special tokens included.
 
@@ -318,6 +328,21 @@ class Tokenizer(Encoder):
     def decode_single_token_bytes(self, token_id: int) -> bytes:
         """The bytes of one id. Raises InvalidTokenError (a KeyError)."""
         return self._decoder.token(token_id)
+
+    def decode_tokens_bytes(self, ids: Sequence[int] | Buffer) -> list[bytes]:
+        """The bytes of each id, in order. Raises InvalidTokenError (a KeyError)."""
+        return self._decoder.tokens(ids)
+
+    def decode_with_offsets(self, ids: Sequence[int] | Buffer) -> tuple[str, list[int]]:
+        """(text, offsets): `decode`, and for each id the place in it of the first character that it has a part in.
+
+        Bytes that are not UTF-8 become U+FFFD. Raises InvalidTokenError (a KeyError).
+
+        >>> tokenizer = Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern=None)
+        >>> tokenizer.decode_with_offsets([0x61, 0xC3, 0xA9, 0x62])
+        ('aéb', [0, 1, 1, 2])
+        """
+        return self._decoder.decode_with_offsets(ids)
 
     # What it knows
 
@@ -479,26 +504,18 @@ class Tokenizer(Encoder):
         self.export(path, format="native")
 
     def export(self, path: str | os.PathLike[str], *, format: str) -> None:
-        """Write the vocabulary in a format.
+        """Write the vocabulary in a format; `load` reads them all.
 
-        "native" holds all; "tiktoken" neither pattern nor special tokens; "huggingface" is a tokenizer.json, with
-        which tokenizers gives the same ids (to all text that `allowed_special="all"` encodes).
+        Args:
+            path: a file; for "gpt2" a folder, which is made if it is not there.
+            format: "native" (all there is), "tiktoken" (neither pattern nor special tokens), "gpt2" (vocab.json
+                and merges.txt, without the pattern), "minbpe", or "huggingface" (a tokenizer.json, with which
+                tokenizers gives the ids that allowed_special="all" gives).
 
         Raises:
             FormatError: the format cannot hold this vocabulary; the message names what would be lost.
         """
-        if format == "native":
-            data = native.dump(self._full_model())
-        elif format == "tiktoken":
-            assembly.check_plain(self._model, "a .tiktoken file")
-            ranked = assembly.merges_by_rank(self._vocabulary, self._model)
-            data = tiktoken.dump(self._vocabulary.tokens(), "ranks" if ranked else "merges")
-        elif format == "huggingface":
-            steps = assembly.described_splitting(self._model)
-            data = huggingface_dump.dump(self._full_model(), self._vocabulary.tokens(), self.merges, steps)
-        else:
-            raise FormatError(f"format={format!r}: choose one of {', '.join(map(repr, formats.FORMATS))}")
-        formats.write(path, data)
+        export(path, self._full_model(), self._vocabulary, format)
 
     def _full_model(self) -> Model:
         return replace(
@@ -545,4 +562,6 @@ def _check_errors(errors: str) -> None:
 
 
 def _unpickle(state: bytes) -> Tokenizer:
-    return Tokenizer(formats.read(zlib.decompress(state)))
+    model = native.parse(zlib.decompress(state), "<pickle>")
+    assert isinstance(model, Model)
+    return Tokenizer(model)

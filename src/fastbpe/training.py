@@ -21,7 +21,7 @@ from fastbpe.tokenizer import Tokenizer
 def train(
     source: Source | PieceCounts,
     *,
-    vocab_size: int,
+    vocab_size: int | str,
     mode: str = "byte",
     base: Tokenizer | None = None,
     base_special: str | None = None,
@@ -43,8 +43,10 @@ def train(
             folder, a pattern like "data/*.txt", or an iterable of documents (str, or bytes of UTF-8). Files are
             read as a stream: memory does not grow with them. Or `PieceCounts`, which say by themselves which
             pattern and special tokens made them.
-        vocab_size: the ids to end with: 256 bytes, merges, special tokens, in that order.
-        mode: "byte".
+        vocab_size: the ids to end with: 256 bytes, merges, special tokens, in that order. In code-point mode:
+            control symbols, pieces, characters; "characters" there asks for the characters and no merge.
+        mode: "byte"; or "codepoint", to learn what sentencepiece 0.2.3 learns: the lines of a document are the
+            sentences, options and their defaults are sentencepiece's, and the result is a CodePointTokenizer.
         base: a tokenizer to extend. Every id that it has stays what it is, text is cut into pieces by its pattern
             and into tokens by its merges, and more merges are learned after them. vocab_size counts its tokens
             too; special_tokens are those to add.
@@ -55,7 +57,9 @@ def train(
             the source does not say), then "learning" (merges).
         num_threads, max_memory_bytes, text_field, on_error, errors: how the source is read and counted; see
             `count_pieces`.
-        **options: see `ByteConfig`: pattern, special_tokens, ties, min_count, max_token_bytes.
+        **options: see `ByteConfig`: pattern, special_tokens, ties, min_count, max_token_bytes. In code-point
+            mode those of sentencepiece's trainer and normalizer by their names: character_coverage,
+            byte_fallback, user_defined_symbols, normalization_rule_name, ...
 
     Raises:
         TrainingError: an option that cannot be met, or no text to learn from.
@@ -71,8 +75,23 @@ def train(
     >>> extended.encode("acac"), extended.vocab[:259] == tokenizer.vocab
     ([259, 259], True)
     """
+    if mode == "codepoint":
+        return _train_code_points(
+            source,
+            base,
+            vocab_size=vocab_size,
+            progress=progress,
+            num_threads=num_threads,
+            max_memory_bytes=max_memory_bytes,
+            text_field=text_field,
+            on_error=on_error,
+            errors=errors,
+            **options,
+        )
     if mode != "byte":
-        raise TrainingError(f'mode={mode!r}: this version trains mode="byte"')
+        raise TrainingError(f'mode={mode!r}: choose "byte" or "codepoint"')
+    if not isinstance(vocab_size, int):
+        raise TypeError(f"vocab_size must be an integer, not {type(vocab_size).__name__}")
     if isinstance(source, PieceCounts):
         known = () if base is None else base.special_tokens
         told = {"pattern": source.pattern, "special_tokens": [t for t in source.special_tokens if t not in known]}
@@ -121,6 +140,19 @@ def train(
         }
     )
     return Tokenizer(beginning.extended(merges, config, report))
+
+
+def _train_code_points(source: Source | PieceCounts, base: Tokenizer | None, **options: Any) -> Tokenizer:
+    # here: what byte mode does not need
+    from fastbpe.codepoint_tokenizer import CodePointTokenizer
+    from fastbpe.codepoint_training import train_model
+
+    if base is not None:
+        raise TrainingError('base=: only mode="byte" learns on after a tokenizer')
+    if isinstance(source, PieceCounts):
+        raise TrainingError('PieceCounts hold what mode="byte" learns from; give the text')
+    model, report = train_model(source, **options)
+    return CodePointTokenizer(replace(model, training={"library": __version__, **asdict(report)}))
 
 
 def _counted(

@@ -365,7 +365,7 @@ class TestEveryCommand:
             return run(command, *(["-m"] if command != "info" else []), path)
 
         assert load(tmp_path / "no.fbpe").failed_with(f"{tmp_path / 'no.fbpe'}: No such file or directory")
-        assert load(tmp_path).failed_with(f"{tmp_path}: Is a directory")
+        assert load(tmp_path).failed_with(f"{tmp_path}: no tokenizer in this folder")
         (tmp_path / "a.fbpe").write_bytes((folder / "model.fbpe").read_bytes()[:-1])
         assert load(tmp_path / "a.fbpe").failed_with("a.fbpe: damaged")
         (tmp_path / "empty").write_bytes(b"")

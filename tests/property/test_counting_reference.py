@@ -27,9 +27,9 @@ PARTS = 4
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of a few characters, so that every thread has some; tables that spill whenever they may."""
-    monkeypatch.setattr(counting, "_BATCH", 20)
-    monkeypatch.setattr(counting, "_LONG", 40)
-    monkeypatch.setattr(counting, "_LEAST", 1)
+    monkeypatch.setattr(counting, "BATCH", 20)
+    monkeypatch.setattr(counting, "LONG", 40)
+    monkeypatch.setattr(counting, "LEAST", 1)
 
 
 def counted_in_every_way(texts: list[str], pattern: str | None, rng: random.Random) -> list[PieceCounts]:

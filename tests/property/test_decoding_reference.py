@@ -84,6 +84,50 @@ def test_any_tokens(tokenizer: Tokenizer, ids: list[int], errors: str, way: Call
     )
 
 
+def character_starts(data: bytes) -> list[int]:
+    """Where the characters begin of what errors="replace" makes of bytes."""
+    starts, at = [], 0
+    while at < len(data):
+        starts.append(at)
+        try:
+            at += next(n for n in range(1, 5) if is_text(data[at : at + n]))
+        except StopIteration:
+            with pytest.raises(UnicodeDecodeError) as raised:
+                data[at : at + 8].decode()
+            at += raised.value.end
+    return starts
+
+
+def is_text(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+@settings(max_examples=300)
+@given(st.lists(st.sampled_from([i for i in sorted(TOKENS) if len(TOKENS[i]) < 50]), max_size=30))
+def test_offsets_and_single_tokens(tokenizer: Tokenizer, ids: list[int]) -> None:
+    tokens = [TOKENS[i] for i in ids]
+    assert tokenizer.decode_tokens_bytes(ids) == tokens
+    starts, at, expected = character_starts(b"".join(tokens)), 0, []
+    for token in tokens:
+        expected.append(sum(start <= at for start in starts) - 1)
+        at += len(token)
+    text, offsets = tokenizer.decode_with_offsets(ids)
+    assert text == tokenizer.decode(ids)
+    assert offsets == expected
+
+
+def test_offsets_of_half_a_character(tokenizer: Tokenizer) -> None:
+    assert tokenizer.decode_with_offsets([97, *"👍".encode()[:2]]) == ("a\ufffd", [0, 1, 1])
+    assert tokenizer.decode_with_offsets([*"👍".encode()[2:], 97]) == ("\ufffd\ufffda", [0, 1, 2])
+    for method in (tokenizer.decode_with_offsets, tokenizer.decode_tokens_bytes):
+        with pytest.raises(InvalidTokenError, match="id 261 at position 1"):
+            method([97, 261])
+
+
 @settings(max_examples=200)
 @given(st.lists(st.lists(st.sampled_from(sorted(TOKENS)), max_size=6), max_size=6), st.sampled_from(ERRORS[::2]))
 def test_batches(tokenizer: Tokenizer, batch: list[list[int]], errors: str) -> None:

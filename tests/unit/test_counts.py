@@ -30,9 +30,9 @@ WORDS = r" ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+"
 @pytest.fixture
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small inputs go the way of large ones."""
-    monkeypatch.setattr(counting, "_BATCH", 50)
-    monkeypatch.setattr(counting, "_LONG", 200)
-    monkeypatch.setattr(counting, "_LEAST", 1)
+    monkeypatch.setattr(counting, "BATCH", 50)
+    monkeypatch.setattr(counting, "LONG", 200)
+    monkeypatch.setattr(counting, "LEAST", 1)
 
 
 def count(source: Any, **options: Any) -> PieceCounts:
@@ -223,7 +223,7 @@ def test_options_that_are_none(options: dict[str, Any], error: type[Exception], 
 
 
 def test_spilled_files_are_gone_after_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counting, "_LEAST", 1)
+    monkeypatch.setattr(counting, "LEAST", 1)
     opened: list[Any] = []
     spill = spilling.Spill.__call__
 
@@ -252,7 +252,7 @@ def test_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
 import errno, resource
 import fastbpe
 from fastbpe import counting
-counting._LEAST = 1
+counting.LEAST = 1
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 try:
     fastbpe.count_pieces((f"word{n} " * 3 for n in range(100_000)), max_memory_bytes=100_000, num_threads=2)

@@ -16,7 +16,9 @@ DATA = Path(os.environ.get("FASTBPE_DATA", Path(__file__).parents[2] / "../share
 BYTES = {bytes([byte]): byte for byte in range(256)}
 
 
-@pytest.mark.parametrize("module", ["encoding", "normalization", "sentencepiece", "splitting", "training"])
+@pytest.mark.parametrize(
+    "module", ["encoding", "measuring", "normalization", "sentencepiece", "splitting", "training"]
+)
 def test_doctests(module: str) -> None:
     results = doctest.testmod(importlib.import_module(f"fastbpe._reference.{module}"))
     assert results.attempted > 0

@@ -40,6 +40,7 @@ cdef struct Cache:
     size_t n_entries
     uint32_t shift  # a hash's top bits, less one, are the number of its line
     size_t n_used
+    size_t n_pushed  # out by others, since the table has this size
     LongSlot* slots
     void* slots_block
     size_t n_slots

@@ -72,7 +72,8 @@ cdef int encode_pieces(
     """Append the ids of the pieces of data[start:n] that end at ends."""
     cdef size_t n_pieces
     while n_ends:
-        if cache.n_used * 2 >= cache.n_entries:
+        # Just below half full a twentieth has no place, and pieces of it push each other out again and again.
+        if cache.n_used * 2 >= cache.n_entries or cache.n_pushed * 16 >= cache.n_entries:
             _grow(cache)
         n_pieces = min(n_ends, <size_t> GROUP)
         _aim(cache, data, n, start, ends, n_pieces)
@@ -313,6 +314,7 @@ cdef void _put(Cache* cache, const Probe* probe, const uint32_t* ids, uint32_t n
         beside if not beside.n_ids else beside + 1
     if entry.n_ids:
         entry = home + (probe.low >> 7 & 1)
+        cache.n_pushed += 1
     else:
         cache.n_used += 1
     entry.low = probe.low
@@ -340,7 +342,8 @@ cdef int _grow(Cache* cache) except -1 nogil:
             return 0
         with gil:
             raise MemoryError(f"no memory for a piece cache of {n_new * sizeof(Entry)} bytes")
-    cache.entries, cache.entries_block, cache.n_entries, cache.n_used = entries, block, n_new, 0
+    cache.entries, cache.entries_block, cache.n_entries = entries, block, n_new
+    cache.n_used = cache.n_pushed = 0
     cache.shift = 65
     while n_new:
         n_new >>= 1

@@ -70,6 +70,47 @@ cdef size_t text_cut(const Text* text, size_t start, size_t at) noexcept nogil:
     return _cut(<const uint32_t*> text.data, text.n, start, at)
 
 
+cdef size_t word_cut(const Text* text, size_t start, size_t at, bint ascii_only) noexcept nogil:
+    """As text_cut for words of a code-point vocabulary: behind a letter and before a space. ascii_only: a to z, A to Z.
+
+    No token goes on behind a word there, and what is before the cut is no part of what a rule of normalization is for.
+    """
+    cdef size_t i
+    if at >= text.n:
+        return text.n
+    i = at
+    while i > start + 1:
+        if _is_word_cut(text, i, ascii_only):
+            return i
+        i -= 1
+    i = at + 1
+    while i < text.n and not _is_word_cut(text, i, ascii_only):
+        i += 1
+    return i
+
+
+cdef inline uint32_t _unit(const Text* text, size_t i) noexcept nogil:
+    if text.unit == 1:
+        return (<const uint8_t*> text.data)[i]
+    return (<const uint16_t*> text.data)[i] if text.unit == 2 else (<const uint32_t*> text.data)[i]
+
+
+cdef inline bint _is_word_cut(const Text* text, size_t i, bint ascii_only) noexcept nogil:
+    cdef uint32_t last
+    cdef size_t n_bytes
+    if _unit(text, i) != 0x20:
+        return False
+    last = _unit(text, i - 1)
+    if ascii_only:
+        return <uint32_t> ((last | 0x20) - 0x61) < 26
+    if not text.is_utf8:
+        return _is_letter(last)
+    i -= 1
+    while (<const uint8_t*> text.data)[i] & 0xC0 == 0x80:
+        i -= 1
+    return FB_IS(fb_class_at(<const uint8_t*> text.data + i, &n_bytes), FB_LETTERS)
+
+
 cdef size_t _cut(const Unit* data, size_t n, size_t start, size_t at) noexcept nogil:
     cdef size_t i = at
     while i > start + 1:
@@ -106,6 +147,35 @@ cdef inline bint _is_utf8_cut(const uint8_t* data, size_t i) noexcept nogil:
     while data[i] & 0xC0 == 0x80:
         i -= 1
     return FB_IS(fb_class_at(data + i, &n_bytes), FB_LETTERS)
+
+
+cdef size_t safe_cut(const Text* text, size_t start, size_t at, size_t end) noexcept nogil:
+    """The last safe cut of a str behind start and up to `at`, or else the next before end, or else end."""
+    if text.unit == 1:
+        return _safe_cut(<const uint8_t*> text.data, start, at, end)
+    if text.unit == 2:
+        return _safe_cut(<const uint16_t*> text.data, start, at, end)
+    return _safe_cut(<const uint32_t*> text.data, start, at, end)
+
+
+cdef size_t _safe_cut(const Unit* data, size_t start, size_t at, size_t end) noexcept nogil:
+    cdef size_t i = min(at, end)
+    while i > start:
+        if i < end and _is_safe_at(data, i):
+            return i
+        i -= 1
+    i = at + 1
+    while i < end and not _is_safe_at(data, i):
+        i += 1
+    return min(i, end)
+
+
+cdef inline bint _is_safe_at(const Unit* data, size_t i) noexcept nogil:
+    """Whether a safe cut lies before unit i, which is not the first. A surrogate may be half of anything."""
+    cdef uint32_t before = data[i - 1], behind = data[i]
+    if before >> 11 == 0x1B or behind >> 11 == 0x1B or before > 0x10FFFF or behind > 0x10FFFF:
+        return False
+    return _is_safe(fb_class_of(before), fb_class_of(behind), 0x27 if behind == 0x27 else 0)
 
 
 cdef inline bint _is_stop(uint32_t c) noexcept nogil:

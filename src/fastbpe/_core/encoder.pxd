@@ -24,6 +24,7 @@ cdef class Encoder:
         self, list window, SpecialMatcher allowed, SpecialMatcher disallowed, Ids* ids, Array counts,
         object num_threads,
     ) except -1
+    cdef size_t _count_up_to(self, object text, object limit) except? 0
     cdef Array _counts(self, object texts, object num_threads)
     cdef int _threads_for(self, list window, object num_threads) except -1
     cdef int _n_threads(self, object num_threads) except -1

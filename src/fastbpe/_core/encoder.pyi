@@ -4,6 +4,7 @@ from typing import Protocol
 from typing_extensions import disjoint_base
 
 from fastbpe._core.front import Front
+from fastbpe._core.normalizing import Normalizing
 from fastbpe._core.output import Array
 from fastbpe._core.pipeline import Pipeline
 from fastbpe._core.special import SpecialMatcher
@@ -28,6 +29,7 @@ class Encoder:
         special: _ChoosesSpecial | None = None,
         front: Front | None = None,
         cache_bytes: int = ...,
+        normalizing: Normalizing | None = None,
     ) -> None: ...
     @property
     def _pipeline(self) -> Pipeline: ...
@@ -52,7 +54,14 @@ class Encoder:
     def encode_ordinary_batch(
         self, texts: Iterable[str | bytes], *, num_threads: int | None = None
     ) -> list[list[int]]: ...
-    def count(self, text: str | bytes, *, num_threads: int | None = None) -> int: ...
+    def encode_with_offsets(
+        self,
+        text: str | bytes,
+        *,
+        allowed_special: str | Collection[str] = ...,
+        disallowed_special: str | Collection[str] = "all",
+    ) -> tuple[list[int], list[tuple[int, int]]]: ...
+    def count(self, text: str | bytes, *, limit: int | None = None, num_threads: int | None = None) -> int: ...
     def _encode_to_array(
         self,
         texts: Iterable[str | bytes],

@@ -4,13 +4,16 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
+from fastbpe._core.normalizing cimport Normalizing
+from fastbpe._core.front cimport Front
 from fastbpe._core.jobs cimport Jobs
 from fastbpe._core.merge cimport Ids, ids_expect, ids_free
 from fastbpe._core.output cimport Array, KeptInts, collect_again, ids_array, int64_array, stop_collecting
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport SpecialMatcher
 from fastbpe._core.splitter cimport Splitter
-from fastbpe._core.text cimport Text, text_of, text_release
+from fastbpe._core.spans cimport Spans, count_up_to, encode_spans, spans_free, spans_list, to_characters
+from fastbpe._core.text cimport Text, Utf8, text_of, text_release, utf8_of, utf8_release
 from fastbpe._core.vocabulary cimport Vocabulary
 
 from fastbpe.threads import usable_threads
@@ -23,6 +26,7 @@ cdef enum:
     WINDOW_UNITS = 1 << 24  # what is encoded before the next texts are asked for: it bounds the memory
     WINDOW_TEXTS = 1 << 16
 
+cdef size_t MOST = <size_t> 1 << 62  # ids: no text has so many
 cdef object NOTHING = frozenset()
 cdef str ALL = "all"
 
@@ -33,14 +37,17 @@ cdef class Encoder:
     special: its choose(allowed, disallowed) gives two matchers, and its `always` what is found in any text; None:
     there are no special tokens. front: what becomes of text before it is split; None: nothing.
     n_ids: one more than the greatest id. cache_bytes: what its piece caches may take, all threads together.
+    normalizing: in code-point mode, what is done to texts first.
     """
 
     def __init__(
         self, Vocabulary vocabulary not None, Splitter splitter not None, size_t n_ids, *, special=None,
-        front=None, size_t cache_bytes=64 << 20,
+        Front front=None, size_t cache_bytes=64 << 20, Normalizing normalizing=None,
     ):
         always = None if special is None else special.always
-        self._pipeline = Pipeline(vocabulary, splitter, cache_bytes, front=front, always=always)
+        self._pipeline = Pipeline(
+            vocabulary, splitter, cache_bytes, front=front, always=always, normalizing=normalizing
+        )
         self._ints = KeptInts(n_ids)
         self._special = special
 
@@ -163,11 +170,55 @@ cdef class Encoder:
         finally:
             pipeline.give(scratch)
 
-    def count(self, text, *, num_threads=None):
-        """How many ids `encode_ordinary` would give. num_threads: as in `encode`."""
+    def encode_with_offsets(self, text, *, allowed_special=NOTHING, disallowed_special=ALL):
+        """(ids, offsets): what `encode` gives, and (start, end) of each id in characters of the text.
+
+        A character whose bytes lie in several tokens belongs to each of them, as tokenizers has it. Of bytes, the
+        characters of their UTF-8 are counted. Arguments and errors are those of `encode`.
+
+        >>> from fastbpe import Tokenizer
+        >>> ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256}
+        >>> tokenizer = Tokenizer.from_ranks(ranks, pattern=None)
+        >>> tokenizer.encode_with_offsets("ab\u00e9c")
+        ([256, 195, 169, 99], [(0, 2), (2, 3), (2, 3), (3, 4)])
+        """
+        cdef Pipeline pipeline = self._ready()
+        cdef SpecialMatcher allowed, disallowed
+        cdef Scratch* scratch
+        cdef Text view
+        cdef Utf8 utf8
+        cdef Spans spans = Spans(NULL, 0, 0)
+        allowed, disallowed = self._matchers(allowed_special, disallowed_special)
+        if isinstance(text, (bytearray, memoryview)):
+            text = bytes(text)  # looked at twice below
+        scratch = pipeline.take()
+        try:
+            text_of(text, &view)
+            try:
+                utf8_of(text, &utf8)
+                try:
+                    with nogil:
+                        encode_spans(pipeline, utf8.data, utf8.n, allowed, disallowed, scratch, &spans)
+                        to_characters(&view, &spans)
+                    return self._ints.to_list(scratch.ids.items, scratch.ids.n), spans_list(&spans)
+                finally:
+                    utf8_release(&utf8)
+                    spans_free(&spans)
+            finally:
+                text_release(&view)
+        finally:
+            pipeline.give(scratch)
+
+    def count(self, text, *, limit=None, num_threads=None):
+        """How many ids `encode_ordinary` would give. num_threads: as in `encode`.
+
+        limit: count no further; if there are more, the answer is limit + 1, and the rest of a long text is not read.
+        """
         cdef Pipeline pipeline = self._ready()
         cdef Scratch* scratch
         cdef size_t count = 0
+        if limit is not None:
+            return self._count_up_to(text, limit)
         if self._is_long(text, num_threads):
             return (<int64_t*> self._counts((text,), num_threads)._items)[0]
         scratch = pipeline.take()
@@ -175,6 +226,26 @@ cdef class Encoder:
             self._append(text, None, None, scratch, &count)
         finally:
             pipeline.give(scratch)
+        return count
+
+    cdef size_t _count_up_to(self, object text, object limit) except? 0:
+        cdef Pipeline pipeline = self._ready()
+        cdef Scratch* scratch
+        cdef Text view
+        cdef size_t most, count
+        if limit < 0:
+            raise ValueError(f"limit={limit!r}: give how many ids to count, 0 or more")
+        most = min(limit, MOST)
+        text_of(text, &view)
+        try:
+            scratch = pipeline.take()
+            try:
+                with nogil:
+                    count = count_up_to(pipeline, &view, most, scratch)
+            finally:
+                pipeline.give(scratch)
+        finally:
+            text_release(&view)
         return count
 
     def _count_to_array(self, texts, num_threads):

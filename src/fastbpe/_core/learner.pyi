@@ -1,11 +1,12 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import final
 
 from fastbpe._core.counter import PieceCounter
+from fastbpe._core.learning import MergeLearner
 from fastbpe._core.vocabulary import Vocabulary
 
 @final
-class Learner:
+class Learner(MergeLearner):
     def __init__(
         self,
         counter: PieceCounter,
@@ -20,5 +21,3 @@ class Learner:
     ) -> None: ...
     @property
     def n_pieces(self) -> int: ...
-    def learn(self, progress: Callable[[int], object] | None = None) -> None: ...
-    def merges(self) -> list[tuple[int, int, int]]: ...

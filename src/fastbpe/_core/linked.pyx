@@ -12,7 +12,8 @@ from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memset
 
 from fastbpe._core.memory cimport prefetch, use_huge_pages
-from fastbpe._core.tables cimport NONE, Pair, find_pair, pair_home
+from fastbpe._core.spelling cimport spell, symbol_at
+from fastbpe._core.tables cimport NO_KEY, NONE, Pair, find_pair, pair_home
 from fastbpe._core.vocabulary cimport Tables
 
 cdef enum:
@@ -80,7 +81,7 @@ cdef int merge_linked(
                 done = _open(&queue, tables, n, limit) and _link(tables, piece, <uint32_t> n, nodes, &queue) \
                     and _merge(tables, nodes, &queue)
         if done:
-            _collect(nodes, out)
+            _collect(tables, piece, n, nodes, out)
     finally:
         free(nodes)
         free(queue.heap.items)
@@ -96,14 +97,30 @@ cdef int merge_linked(
 cdef bint _link(const Tables* tables, const uint8_t* piece, uint32_t n, Node* nodes, Queue* queue) noexcept nogil:
     """Make the list, and queue its pairs; False without memory."""
     cdef uint32_t i
-    for i in range(n):
-        nodes[i].id = tables.byte_ids[piece[i]]
-        nodes[i].previous = i - 1  # of the first: NONE
-        nodes[i].next = i + 1 if i + 1 < n else NONE
-    for i in range(n):
+    if tables.characters != NULL:
+        _link_characters(tables, piece, n, nodes)
+    else:
+        for i in range(n):
+            nodes[i].id = tables.byte_ids[piece[i]]
+            nodes[i].previous = i - 1  # of the first: NONE
+            nodes[i].next = i + 1 if i + 1 < n else NONE
+    i = 0
+    while i != NONE:
         if not _pair_up(tables, nodes, i, queue):
             return False
+        i = nodes[i].next
     return True
+
+
+cdef void _link_characters(const Tables* tables, const uint8_t* piece, uint32_t n, Node* nodes) noexcept nogil:
+    cdef uint32_t at = 0, last = NONE
+    cdef size_t n_bytes
+    while at < n:
+        nodes[at].id = symbol_at(tables, piece + at, &n_bytes)
+        nodes[at].previous = last
+        nodes[at].next = at + <uint32_t> n_bytes if at + n_bytes < n else NONE
+        last = at
+        at += <uint32_t> n_bytes
 
 
 cdef bint _merge(const Tables* tables, Node* nodes, Queue* queue) except -1 nogil:
@@ -121,7 +138,7 @@ cdef bint _merge(const Tables* tables, Node* nodes, Queue* queue) except -1 nogi
             continue  # the pair that was queued is no longer there
         right = nodes[at].next
         after = nodes[right].next
-        if tables.pairs.ranked != NULL:
+        if tables.pairs.ranked != NULL and tables.tied_key == NO_KEY:
             nodes[at].id = nodes[at].priority
         else:
             nodes[at].id = find_pair(&tables.pairs, nodes[at].id, nodes[right].id).id
@@ -143,16 +160,22 @@ cdef inline bint _pair_up(const Tables* tables, Node* nodes, uint32_t at, Queue*
     if nodes[at].next == NONE:
         return True
     pair = find_pair(&tables.pairs, nodes[at].id, nodes[nodes[at].next].id)
+    if tables.characters != NULL and pair.priority != NONE:
+        pair.priority = tables.characters.ties[pair.priority]
     nodes[at].priority = pair.priority
     return pair.priority >= queue.limit or _put(queue, pair.priority, at)
 
 
-cdef void _collect(const Node* nodes, Ids* out) noexcept nogil:
-    cdef uint32_t at = 0
-    while at != NONE:
-        out.items[out.n] = nodes[at].id
-        out.n += 1
-        at = nodes[at].next
+cdef void _collect(const Tables* tables, const uint8_t* piece, size_t n, const Node* nodes, Ids* out) noexcept nogil:
+    cdef size_t at = 0, behind
+    while at != n:
+        behind = nodes[at].next if nodes[at].next != NONE else n
+        if tables.characters != NULL:
+            out.n += spell(tables, nodes[at].id, piece + at, behind - at, out.items + out.n)
+        else:
+            out.items[out.n] = nodes[at].id
+            out.n += 1
+        at = behind
 
 
 # The queue

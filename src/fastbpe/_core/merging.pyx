@@ -9,6 +9,7 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t
 
 from fastbpe._core.bits cimport highest_bit, lowest_bit
 from fastbpe._core.memory cimport prefetch
+from fastbpe._core.spelling cimport begin_characters, is_ascii, leftmost, spell
 from fastbpe._core.tables cimport NO_KEY, pair_home, pair_key
 from fastbpe._core.vocabulary cimport Tables
 
@@ -40,6 +41,11 @@ cdef inline void _begin(const Tables* tables, Merging* m) noexcept nogil:
     m.n_keys = (m.n_bytes + LANES - 1) // LANES * LANES
     m.alive = <uint32_t> 0xFFFFFFFF >> (MOST_BYTES - m.n_bytes)
     m.at = m.left = m.right = m.has_left = m.has_right = 0
+    if tables.characters != NULL and not is_ascii(m.piece, m.n_bytes):
+        for i in range(m.n_keys):
+            m.keys[i] = NO_KEY
+        m.alive = <uint32_t> begin_characters(tables, m.piece, m.n_bytes, m.ids, m.keys)
+        return
     for i in range(m.n_bytes):
         m.ids[i] = tables.byte_ids[m.piece[i]]
     for i in range(m.n_bytes - 1):
@@ -62,8 +68,10 @@ cdef inline bint _step(const Tables* tables, Merging* m) noexcept nogil:
     m.keys[left] = left_key if m.has_left else m.keys[left]
     best = min(best, min(left_key, right_key))
     if best == NO_KEY:
-        _collect(m)
+        _collect(tables, m)
         return False
+    if best >= tables.tied_key:
+        best = leftmost(tables, m.keys, m.n_bytes, best)
     m.at = at = best & 63
     m.ids[at] = best >> 6
     right = lowest_bit(m.alive & (~<uint32_t> 1 << at))
@@ -80,10 +88,16 @@ cdef inline bint _step(const Tables* tables, Merging* m) noexcept nogil:
     return True
 
 
-cdef inline void _collect(Merging* m) noexcept nogil:
-    cdef uint32_t rest = m.alive, n = 0
+cdef inline void _collect(const Tables* tables, Merging* m) noexcept nogil:
+    cdef uint32_t rest = m.alive, n = 0, at
     while rest:
-        m.ids[n] = m.ids[lowest_bit(rest)]
-        n += 1
+        at = lowest_bit(rest)
         rest &= rest - 1
+        if tables.characters != NULL:  # what is written lies before the next symbol
+            n += <uint32_t> spell(
+                tables, m.ids[at], m.piece + at, (lowest_bit(rest) if rest else m.n_bytes) - at, m.ids + n
+            )
+        else:
+            m.ids[n] = m.ids[at]
+            n += 1
     m.n_ids = n

@@ -22,12 +22,13 @@ cdef struct Step:
     size_t n_bytes
 
 
+cdef int normalized_room(Normalized* out, size_t n_more) noexcept nogil
 cdef void normalized_free(Normalized* out) noexcept nogil
 
 
 cdef class Normalizer:
     cdef:
-        bint _dummy_prefix, _trim, _escape, _suffix
+        bint _dummy_prefix, _trim, _escape, _suffix, _unmark
         uint32_t* _units  # the trie; NULL: no rules
         size_t _n_units
         uint8_t* _replacements
@@ -56,6 +57,7 @@ cdef class Normalizer:
     cdef void _write_space(self, Normalized* out, size_t at) noexcept nogil
     cdef int _put(self, Normalized* out, const Step* step) noexcept nogil
     cdef int begin(self, const uint8_t* text, size_t n, Normalized* out) noexcept nogil
+    cdef int go_on(self, Normalized* out) noexcept nogil
     cdef int advance(self, const uint8_t* text, size_t n, size_t stop, Normalized* out) noexcept nogil
     cdef int finish(self, Normalized* out) noexcept nogil
     cdef int run(self, const uint8_t* text, size_t n, Normalized* out) noexcept nogil

@@ -14,6 +14,7 @@ from libc.string cimport memcmp, memcpy, memset, strlen
 from fastbpe._core.bits cimport lowest_bit
 from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.tables cimport load64
+from fastbpe._core.utf8 cimport char_bytes
 
 from fastbpe.errors import FormatError
 
@@ -57,31 +58,8 @@ cdef inline size_t below(const uint32_t* units, size_t at) noexcept nogil:
     return at ^ (<size_t> (units[at] >> 10) << ((units[at] & 0x200) >> 6))
 
 
-cdef inline size_t char_bytes(const uint8_t* text, size_t n, size_t at, uint32_t* c) noexcept nogil:
-    """The bytes of the character at text[at], which is not ASCII; 0 if none begins there."""
-    cdef uint32_t lead = text[at]
-    n -= at
-    text += at
-    if lead < 0xE0:
-        if lead < 0xC2 or n < 2 or text[1] >> 6 != 2:
-            return 0
-        c[0] = (lead & 0x1F) << 6 | (text[1] & 0x3F)
-        return 2
-    if lead < 0xF0:
-        if n < 3 or text[1] >> 6 != 2 or text[2] >> 6 != 2:
-            return 0
-        c[0] = (lead & 0x0F) << 12 | <uint32_t> (text[1] & 0x3F) << 6 | (text[2] & 0x3F)
-        return 0 if c[0] < 0x800 or c[0] >> 11 == 0x1B else 3
-    if lead > 0xF4 or n < 4 or text[1] >> 6 != 2 or text[2] >> 6 != 2 or text[3] >> 6 != 2:
-        return 0
-    c[0] = (
-        (lead & 0x07) << 18 | <uint32_t> (text[1] & 0x3F) << 12
-        | <uint32_t> (text[2] & 0x3F) << 6 | (text[3] & 0x3F)
-    )
-    return 4 if 0x10000 <= c[0] <= 0x10FFFF else 0
-
-
-cdef int _make_room(Normalized* out, size_t n_more) noexcept nogil:
+cdef int normalized_room(Normalized* out, size_t n_more) noexcept nogil:
+    """Make room for so many more bytes; -1: no memory."""
     cdef void* grown
     cdef size_t room
     if out.n + n_more <= out.room:
@@ -114,17 +92,20 @@ cdef inline void _write(Normalized* out, const uint8_t* data, size_t n, size_t a
 cdef class Normalizer:
     """The rules of a charsmap (b"": none) and what is done about white space.
 
-    symbols: user-defined symbols, which are left as they are: their bytes, none empty, no two equal. A charsmap that
-    contradicts itself is a FormatError.
+    symbols: user-defined symbols, which are left as they are: their bytes, none empty, no two equal.
+    marks_to_spaces: what escape_whitespaces would give, but with a space for each U+2581.
+    A charsmap that contradicts itself is a FormatError.
     """
 
     def __cinit__(
         self, bytes charsmap not None, *, bint add_dummy_prefix, bint remove_extra_whitespaces,
         bint escape_whitespaces, bint treat_whitespace_as_suffix=False, list symbols not None=[],
+        bint marks_to_spaces=False,
     ):
         self._dummy_prefix = add_dummy_prefix
         self._trim = remove_extra_whitespaces
-        self._escape = escape_whitespaces
+        self._escape = escape_whitespaces and not marks_to_spaces
+        self._unmark = marks_to_spaces
         self._suffix = treat_whitespace_as_suffix
         if symbols:
             self._symbols = SpecialMatcher(symbols, list(range(len(symbols))))
@@ -358,15 +339,21 @@ cdef class Normalizer:
         while n and out.after_space and data[0] == 32:
             data += 1
             n -= 1
-        if _make_room(out, 3 * n + ROOM) != 0:
+        if normalized_room(out, 3 * n + ROOM) != 0:
             return -1
-        for i in range(n):
-            if data[i] == 32:
-                self._write_space(out, out.at)
-            else:
-                _write(out, data + i, 1, out.at)
         if n:
             out.after_space = self._trim and data[n - 1] == 32
+        while n:
+            i = 1
+            if data[0] == 32:
+                self._write_space(out, out.at)
+            elif self._unmark and n > 2 and memcmp(data, MARK, 3) == 0:
+                _write(out, b" ", 1, out.at)
+                i = 3
+            else:
+                _write(out, data, 1, out.at)
+            data += i
+            n -= i
         out.at += step.n_bytes
         return 0
 
@@ -380,11 +367,17 @@ cdef class Normalizer:
             if step.n != 1 or step.data[0] != 32:
                 break
             out.at += step.n_bytes
-        if _make_room(out, ROOM) != 0:
+        if normalized_room(out, ROOM) != 0:
             return -1
         if out.at < n and self._dummy_prefix and not self._suffix:
             self._write_space(out, out.at)
         return 0
+
+    cdef int go_on(self, Normalized* out) noexcept nogil:
+        """Set out, which may have been used, to a place within a text, behind what is no space and no part of a rule."""
+        out.n = out.at = 0
+        out.after_space = out.is_empty = False
+        return normalized_room(out, ROOM)
 
     cdef int advance(self, const uint8_t* text, size_t n, size_t stop, Normalized* out) noexcept nogil:
         """Go on to text[stop] or some bytes beyond; -1: no memory."""
@@ -400,7 +393,7 @@ cdef class Normalizer:
             out.n -= n_space
             if out.with_offsets:
                 end = out.offsets[out.n]
-        if _make_room(out, ROOM) != 0:
+        if normalized_room(out, ROOM) != 0:
             return -1
         if self._dummy_prefix and self._suffix:
             self._write_space(out, end)
@@ -465,7 +458,7 @@ cdef inline int _advance(
     cdef bint after_space = out.after_space
     cdef uint8_t* p
     while at < stop:
-        if _make_room(out, ROOM) != 0:
+        if normalized_room(out, ROOM) != 0:
             return -1
         end = min(stop, at + BLOCK)
         p = out.data + out.n
@@ -512,7 +505,8 @@ cdef inline int _advance(
                     continue
             else:
                 k = char_bytes(text, n, at, &c)
-                if k and (self._starts == NULL or not self._starts[c >> 3] >> (c & 7) & 1):
+                if k and (self._starts == NULL or not self._starts[c >> 3] >> (c & 7) & 1) \
+                        and not (c == 0x2581 and self._unmark):
                     for i in range(k):
                         p[i] = text[at + i]
                     if with_offsets:

@@ -1,9 +1,11 @@
-from libc.stdint cimport uint8_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from fastbpe._core.buffer cimport Buffer
 from fastbpe._core.cache cimport Cache
+from fastbpe._core.normalizing cimport Normalizing
 from fastbpe._core.front cimport Front
 from fastbpe._core.merge cimport Ids
+from fastbpe._core.normalizer cimport Normalized
 from fastbpe._core.special cimport SpecialMatcher
 from fastbpe._core.splitter cimport Ends, Splitter
 from fastbpe._core.text cimport Text
@@ -16,6 +18,9 @@ cdef struct Scratch:
     Ids ids
     Ends ends
     Cache cache
+    Normalized normalized
+    bint after_fused  # the last id is one of which there are never two in a row
+    bint keeps_runs  # such ids are not made one until the scratch is given back
     uint8_t* utf8
     size_t utf8_capacity
     Buffer changed  # text that something has become of before it is split
@@ -29,6 +34,7 @@ cdef struct Scratch:
 cdef class Pipeline:
     cdef readonly Vocabulary vocabulary
     cdef readonly Splitter splitter
+    cdef readonly Normalizing normalizing
     cdef readonly size_t cache_bytes
     cdef readonly Front front
     cdef readonly SpecialMatcher always
@@ -53,11 +59,21 @@ cdef class Pipeline:
         Scratch* scratch, size_t* count,
     ) except -1 nogil
     cdef int _find_tokens(
-        self, const uint8_t* data, size_t n, SpecialMatcher tokens, Scratch* scratch, size_t* count
+        self, const uint8_t* data, size_t n, SpecialMatcher tokens, bint is_first, bint is_last, Scratch* scratch,
+        size_t* count,
     ) except -1 nogil
     cdef int _change(
-        self, const uint8_t* data, size_t n, SpecialMatcher then, Scratch* scratch, size_t* count
+        self, const uint8_t* data, size_t n, SpecialMatcher then, bint is_first, bint is_last, Scratch* scratch,
+        size_t* count,
     ) except -1 nogil
     cdef int _prefix(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil
+    cdef int _normalize(
+        self, const uint8_t* data, size_t n, bint is_first, bint is_last, Scratch* scratch, size_t* count
+    ) except -1 nogil
+    cdef int _with_dummy_prefix(
+        self, const uint8_t* data, size_t n, bint is_first, Scratch* scratch, size_t* count
+    ) except -1 nogil
+    cdef int encode_normalized(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil
+    cdef int _find_symbols(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil
     cdef bint _drop(self, const uint8_t* data, size_t start, size_t end, Scratch* scratch) except -1 nogil
     cdef int _ordinary(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil

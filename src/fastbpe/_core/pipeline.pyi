@@ -3,6 +3,7 @@ from typing import final
 from typing_extensions import Self
 
 from fastbpe._core.front import Front
+from fastbpe._core.normalizing import Normalizing
 from fastbpe._core.special import SpecialMatcher
 from fastbpe._core.splitter import Splitter
 from fastbpe._core.vocabulary import Vocabulary
@@ -17,11 +18,14 @@ class Pipeline:
         *,
         front: Front | None = None,
         always: SpecialMatcher | None = None,
+        normalizing: Normalizing | None = None,
     ) -> Self: ...
     @property
     def vocabulary(self) -> Vocabulary: ...
     @property
     def splitter(self) -> Splitter: ...
+    @property
+    def normalizing(self) -> Normalizing | None: ...
     @property
     def cache_bytes(self) -> int: ...
     @property

@@ -3,14 +3,17 @@
 cimport cython
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
 
 from fastbpe._core.buffer cimport Buffer, buffer_add, buffer_free
 from fastbpe._core.cache cimport cache_bytes, cache_free, cache_limit, cache_start, encode_pieces
-from fastbpe._core.cuts cimport text_cut
+from fastbpe._core.cuts cimport text_cut, word_cut
 from fastbpe._core.front cimport Front
 from fastbpe._core.memory cimport use_huge_pages
 from fastbpe._core.merge cimport Ids, ids_free, ids_reserve
+from fastbpe._core.normalizer cimport Normalized, normalized_free
 from fastbpe._core.special cimport Match, SpecialMatcher
+from fastbpe._core.normalizing cimport Normalizing
 from fastbpe._core.splitter cimport GAP, Splitter, ends_free
 from fastbpe._core.tables cimport NONE
 from fastbpe._core.text cimport Text, text_room, text_utf8
@@ -36,17 +39,18 @@ cdef class Pipeline:
 
     cache_bytes: what the piece caches of all threads together may take.
     front: what becomes of text before it is split; None: nothing. always: what is found in text, special tokens
-    apart; None: nothing.
+    apart; None: nothing. normalizing: in code-point mode, what is done to text in place of that.
     """
 
     def __cinit__(
         self, Vocabulary vocabulary not None, Splitter splitter not None, size_t cache_bytes, *, Front front=None,
-        SpecialMatcher always=None,
+        SpecialMatcher always=None, Normalizing normalizing=None,
     ):
         self.vocabulary = vocabulary
         self.splitter = splitter
         self.front = front
         self.always = always
+        self.normalizing = normalizing
         self.cache_bytes = cache_bytes
         self._seed = <uint64_t> int.from_bytes(os.urandom(8), "little")
 
@@ -75,6 +79,7 @@ cdef class Pipeline:
         scratch.ids.n = scratch.ends.n = 0
         scratch.watch.checked = 0
         scratch.watch.abandoned = NULL
+        scratch.keeps_runs = False
         return scratch
 
     cdef void give(self, Scratch* scratch) noexcept:
@@ -87,6 +92,9 @@ cdef class Pipeline:
             ids_free(&scratch.ids)
         if scratch.ends.capacity > SPARE_ENDS:
             ends_free(&scratch.ends)
+        if scratch.normalized.room > SPARE_BYTES:
+            normalized_free(&scratch.normalized)
+            memset(&scratch.normalized, 0, sizeof(Normalized))
         if scratch.utf8_capacity > SPARE_BYTES:
             free(scratch.utf8)
             scratch.utf8 = NULL
@@ -134,11 +142,19 @@ cdef class Pipeline:
             return False
         if tokens is None:
             return True
+        if self.normalizing is not None and tokens.ends_in_letter:
+            return False  # what is behind such a token begins anew, and would not where it is cut off
         return tokens.cuttable and (self.front is None or tokens.then is None)
 
     cdef size_t cut(self, const Text* text, size_t start, size_t at) noexcept nogil:
-        """As text_cut, but only where what stands before stays as it is."""
-        cdef size_t place = text_cut(text, start, at)
+        """Where to cut a text near `at`, behind start: the last such place up to it, or else the next, or the end.
+
+        Only where what stands before stays as it is.
+        """
+        cdef size_t place
+        if self.normalizing is not None:
+            return word_cut(text, start, at, self.normalizing.ascii_only)
+        place = text_cut(text, start, at)
         if self.front is not None and self.front.form is not None:
             while place < text.n and not self.front.form.keeps_before(text, place):
                 place = text_cut(text, place, place + 1)
@@ -179,30 +195,38 @@ cdef class Pipeline:
             with gil:
                 raise SpecialTokenError.disallowed(disallowed.tokens[match.index].decode())
         if allowed is None:
-            return self._find_tokens(data, n, self.always, scratch, count)
-        return self._find_tokens(data, n, allowed, scratch, count)
+            return self._find_tokens(data, n, self.always, start == 0, end == text.n, scratch, count)
+        return self._find_tokens(data, n, allowed, start == 0, end == text.n, scratch, count)
 
     cdef int _find_tokens(
-        self, const uint8_t* data, size_t n, SpecialMatcher tokens, Scratch* scratch, size_t* count
+        self, const uint8_t* data, size_t n, SpecialMatcher tokens, bint is_first, bint is_last, Scratch* scratch,
+        size_t* count,
     ) except -1 nogil:
         cdef size_t at = 0
         cdef Match match
         if tokens is None:
-            return self._change(data, n, None, scratch, count)
+            return self._change(data, n, None, is_first, is_last, scratch, count)
         match.end = match.resume = 0
         while tokens.next(data, n, &match):
             if at < match.start:
-                self._change(data + at, match.start - at, tokens.then, scratch, count)
+                self._change(data + at, match.start - at, tokens.then, is_first, True, scratch, count)
             _add_id(match.id, scratch, count)
             at = match.end
-        return self._change(data + at, n - at, tokens.then, scratch, count)
+            is_first = True
+        return self._change(data + at, n - at, tokens.then, is_first, is_last, scratch, count)
 
     cdef int _change(
-        self, const uint8_t* data, size_t n, SpecialMatcher then, Scratch* scratch, size_t* count
+        self, const uint8_t* data, size_t n, SpecialMatcher then, bint is_first, bint is_last, Scratch* scratch,
+        size_t* count,
     ) except -1 nogil:
-        """What no token was found in yet: make of it what is to be split, and look for normalized tokens."""
+        """What no token was found in yet: make of it what is to be split, and look for normalized tokens.
+
+        is_first, is_last: whether it begins, and whether it ends, where a text does or at a token.
+        """
         cdef size_t at = 0
         cdef Match match
+        if self.normalizing is not None:
+            return self._normalize(data, n, is_first, is_last, scratch, count)
         if self.front is not None and self.front.apply(data, n, &scratch.changed):
             data, n = scratch.changed.items, scratch.changed.n
             scratch.ends.text = data
@@ -224,10 +248,63 @@ cdef class Pipeline:
             scratch.ends.text = data
         return self._ordinary(data, n, scratch, count)
 
+    # Code points
+
+    cdef int _normalize(
+        self, const uint8_t* data, size_t n, bint is_first, bint is_last, Scratch* scratch, size_t* count
+    ) except -1 nogil:
+        cdef Normalized* out = &scratch.normalized
+        cdef int failed
+        if is_first:
+            scratch.after_fused = False
+        if n == 0:
+            return 0
+        if self.normalizing.normalizer is None:
+            return self._with_dummy_prefix(data, n, is_first, scratch, count)
+        if is_first:
+            failed = self.normalizing.normalizer.begin(data, n, out)
+            if failed == 0 and out.at == n:
+                return 0  # nothing but spaces that are left out
+        else:
+            failed = self.normalizing.normalizer.go_on(out)
+        if failed != 0 or self.normalizing.normalizer.advance(data, n, n, out) != 0:
+            _no_memory(n)
+        if is_last and self.normalizing.normalizer.finish(out) != 0:
+            _no_memory(n)
+        return self._find_symbols(out.data, out.n, scratch, count)
+
+    cdef int _with_dummy_prefix(
+        self, const uint8_t* data, size_t n, bint is_first, Scratch* scratch, size_t* count
+    ) except -1 nogil:
+        if is_first and self.normalizing.dummy_prefix:
+            scratch.prefixed.n = 0
+            buffer_add(&scratch.prefixed, b" ", 1)
+            buffer_add(&scratch.prefixed, data, n)
+            data, n = scratch.prefixed.items, scratch.prefixed.n
+        return self._find_symbols(data, n, scratch, count)
+
+    cdef int encode_normalized(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:
+        """In code-point mode: append the ids of a normalized text, one for each unknown character of several."""
+        scratch.keeps_runs = True
+        return self._find_symbols(data, n, scratch, NULL)
+
+    cdef int _find_symbols(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil:
+        """Normalized text: cut at user-defined symbols."""
+        cdef size_t at = 0
+        cdef Match match
+        if self.normalizing.symbols is not None:
+            while self.normalizing.symbols.find(data, n, at, &match):
+                self._ordinary(data + at, match.start - at, scratch, count)
+                _add_id(match.id, scratch, count)
+                scratch.after_fused = False
+                at = match.end
+        return self._ordinary(data + at, n - at, scratch, count)
+
     cdef int _ordinary(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil:
-        cdef size_t start = 0, at = 0
+        cdef size_t start = 0, at = 0, before
         while at < n:
             scratch.ends.n = 0
+            before = scratch.ids.n
             at = self.splitter.split(data, n, at, &scratch.ends)
             if self.vocabulary.drops_bytes and self._drop(data, start, at, scratch):
                 encode_pieces(
@@ -240,6 +317,8 @@ cdef class Pipeline:
                     &scratch.ids,
                 )
             start = at
+            if self.normalizing is not None and self.normalizing.fused != NONE and not scratch.keeps_runs:
+                _fuse(scratch, before, self.normalizing.fused)
             if count != NULL:  # the same few cache lines are written again and again: it costs nothing
                 count[0] += scratch.ids.n
                 scratch.ids.n = 0
@@ -292,7 +371,27 @@ cdef inline int _add_id(uint32_t token_id, Scratch* scratch, size_t* count) exce
     return 0
 
 
+cdef void _fuse(Scratch* scratch, size_t start, uint32_t fused) noexcept nogil:
+    """Leave out ids that follow their like, from a place on."""
+    cdef uint32_t* ids = scratch.ids.items
+    cdef size_t i, n = start
+    cdef bint is_fused, after = scratch.after_fused
+    for i in range(start, scratch.ids.n):
+        is_fused = ids[i] == fused
+        ids[n] = ids[i]
+        n += not (is_fused and after)
+        after = is_fused
+    scratch.after_fused = after
+    scratch.ids.n = n
+
+
+cdef int _no_memory(size_t n) except -1 nogil:
+    with gil:
+        raise MemoryError(f"no memory to normalise {n} bytes of text")
+
+
 cdef void _free(Scratch* scratch) noexcept:
+    normalized_free(&scratch.normalized)
     buffer_free(&scratch.changed)
     buffer_free(&scratch.prefixed)
     buffer_free(&scratch.kept)

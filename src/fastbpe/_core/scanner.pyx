@@ -5,6 +5,7 @@ import os
 cimport cython
 from libc.stdint cimport uint8_t
 
+from fastbpe._core.codepoints cimport CodePoints, fb_words
 from fastbpe._core.splitter cimport Ends, Splitter, ends_reserve
 
 
@@ -22,9 +23,13 @@ cdef extern from "simd/scan.h" nogil:
     ctypedef size_t (*fb_scan_fn)(
         const uint8_t* text, size_t n, size_t* at, size_t* ends, size_t room, const fb_pattern* pattern
     ) noexcept
+    ctypedef size_t (*fb_words_fn)(
+        const uint8_t* text, size_t n, size_t* at, size_t* ends, size_t room, const fb_words* words
+    ) noexcept
     ctypedef struct fb_path:
         const char* name
         fb_scan_fn scan[4]
+        fb_words_fn words
         int (*present)() noexcept
     size_t FB_N_PATHS
     const fb_path fb_paths[1]
@@ -38,6 +43,15 @@ _FAMILIES = {"gpt2": FB_GPT2, "cl100k": FB_CL100K, "o200k": FB_O200K, "deepseek"
 def paths():
     """The instruction sets that this machine can scan with, best first."""
     return [fb_paths[i].name.decode() for i in range(FB_N_PATHS) if fb_paths[i].present()]
+
+
+cdef const fb_path* _choose_path(str path) except NULL:
+    cdef const fb_path* chosen
+    path = path or os.environ.get("FASTBPE_SIMD") or None
+    chosen = fb_choose_path(NULL) if path is None else fb_choose_path(path.encode())
+    if chosen == NULL:
+        raise ValueError(f"FASTBPE_SIMD={path!r}: this machine has {', '.join(paths())}")
+    return chosen
 
 
 @cython.final
@@ -64,10 +78,7 @@ cdef class Scanner(Splitter):
         self._pattern.contractions = contractions
         self._pattern.end_is_one_piece = end_is_one_piece
         self.family = family
-        path = path or os.environ.get("FASTBPE_SIMD") or None
-        self._path = fb_choose_path(NULL) if path is None else fb_choose_path(path.encode())
-        if self._path == NULL:
-            raise ValueError(f"FASTBPE_SIMD={path!r}: this machine has {', '.join(paths())}")
+        self._path = _choose_path(path)
 
     @property
     def path(self):
@@ -83,3 +94,34 @@ cdef class Scanner(Splitter):
 
     def __repr__(self):
         return f"scanner, {self.path}"
+
+
+@cython.final
+cdef class WordScanner(Splitter):
+    """Pieces that no token of a code-point vocabulary crosses: words, and less where no token has two characters.
+
+    path: as of a Scanner.
+    """
+
+    cdef CodePoints _code_points
+    cdef const fb_path* _path
+
+    def __init__(self, CodePoints code_points not None, *, str path=None):
+        self.cuttable = code_points.by_words and code_points.marks_spaces
+        self._code_points = code_points
+        self._path = _choose_path(path)
+
+    @property
+    def path(self):
+        """The instruction set it works with."""
+        return self._path.name.decode()
+
+    cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
+        ends_reserve(ends, ENDS_PER_CALL + FB_ROOM)
+        ends.n += self._path.words(
+            data, n, &at, ends.items + ends.n, ENDS_PER_CALL + FB_ROOM, &self._code_points.words
+        )
+        return at
+
+    def __repr__(self):
+        return f"words, {self.path}"

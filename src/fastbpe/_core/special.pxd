@@ -25,6 +25,7 @@ cdef class SpecialMatcher:
     cdef readonly list tokens
     cdef readonly SpecialMatcher then
     cdef readonly bint cuttable  # text_cut cuts none of them
+    cdef readonly bint ends_in_letter  # one of them ends in what may be a letter
     cdef uint32_t _child(self, uint32_t node, uint8_t byte) noexcept nogil
     cdef int _keep_flags(self, bytes flags, bytes words) except -1
     cdef int _add(self, bytes token, uint32_t index) except -1

@@ -95,6 +95,7 @@ cdef class SpecialMatcher:
         cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(token)
         cdef Text text = Text(p, len(token), 1, True, NULL)
         self.cuttable = self.cuttable and first_invalid(p, text.n) == text.n and text_cut(&text, 0, 0) == text.n
+        self.ends_in_letter |= p[text.n - 1] > 0x7F or <uint8_t> ((p[text.n - 1] | 0x20) - 0x61) < 26
         cdef uint32_t node = 0, child
         cdef size_t i, at
         for i in range(<size_t> PyBytes_GET_SIZE(token)):

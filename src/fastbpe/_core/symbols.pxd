@@ -1,4 +1,4 @@
-"""What merges are learned on: cells, pairs and their occurrences, and a merge itself. learner.pyx explains it."""
+"""What merges are learned on: cells, pairs and their occurrences, and a merge itself. learning.pyx explains it."""
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 

@@ -26,3 +26,4 @@ cdef size_t text_utf8(const Text* text, size_t start, size_t end, uint8_t* out) 
 cdef int utf8_of(object text, Utf8* view) except -1
 cdef void utf8_release(Utf8* view) noexcept nogil
 cdef size_t first_invalid(const uint8_t* data, size_t n) noexcept nogil
+cdef void character_starts(const uint8_t* data, size_t n, uint8_t* starts) noexcept nogil

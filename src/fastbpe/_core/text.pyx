@@ -11,7 +11,7 @@ from cpython.unicode cimport (
 )
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from fastbpe._core.tables cimport load64
 
@@ -232,10 +232,18 @@ cdef size_t first_invalid(const uint8_t* data, size_t n) noexcept nogil:
     return n
 
 
-cdef size_t _character(const uint8_t* p, size_t n) noexcept nogil:
+cdef inline size_t _character(const uint8_t* p, size_t n) noexcept nogil:
     """The bytes of the well-formed character outside ASCII that p[:n] begins with; 0 if it does not."""
+    cdef bint whole
+    cdef size_t n_bytes = _sequence(p, n, &whole)
+    return n_bytes if whole else 0
+
+
+cdef inline size_t _sequence(const uint8_t* p, size_t n, bint* whole) noexcept nogil:
+    """The bytes of the character outside ASCII that p[:n] begins with, or, not whole, those that one U+FFFD replaces."""
     cdef size_t more, k
     cdef uint8_t lead = p[0], low = 0x80, high = 0xBF  # bounds of the second byte: nothing overlong, no surrogate
+    whole[0] = False
     if 0xC2 <= lead <= 0xDF:
         more = 1
     elif 0xE0 <= lead <= 0xEF:
@@ -247,13 +255,23 @@ cdef size_t _character(const uint8_t* p, size_t n) noexcept nogil:
         low = 0x90 if lead == 0xF0 else 0x80
         high = 0x8F if lead == 0xF4 else 0xBF
     else:
-        return 0
-    if more >= n or not low <= p[1] <= high:
-        return 0
-    for k in range(2, more + 1):
-        if p[k] & 0xC0 != 0x80:
-            return 0
+        return 1
+    for k in range(1, more + 1):
+        if k >= n or not low <= p[k] <= high:
+            return k
+        low, high = 0x80, 0xBF
+    whole[0] = True
     return more + 1
+
+
+cdef void character_starts(const uint8_t* data, size_t n, uint8_t* starts) noexcept nogil:
+    """Store 1 for each byte of data with which a character, or what one U+FFFD replaces, begins; 0 for the others."""
+    cdef size_t i = 0
+    cdef bint whole
+    memset(starts, 0, n)
+    while i < n:
+        starts[i] = 1
+        i += 1 if data[i] < 0x80 else _sequence(data + i, n - i, &whole)
 
 
 def to_utf8(text):
@@ -298,3 +316,22 @@ def n_valid(bytes data not None):
     with nogil:
         at = first_invalid(start, n)
     return at
+
+
+def has_surrogates(str text not None):
+    """Whether a text holds surrogates, in pairs or alone: no UTF-8 says that."""
+    cdef Text view
+    text_of(text, &view)
+    if view.unit == 1:
+        return False
+    if view.unit == 2:
+        return _any_surrogate(<const uint16_t*> view.data, view.n)
+    return _any_surrogate(<const uint32_t*> view.data, view.n)
+
+
+cdef bint _any_surrogate(const Unit* data, size_t n) noexcept nogil:
+    cdef size_t i
+    cdef uint32_t found = 0
+    for i in range(n):
+        found |= data[i] >> 11 == 0x1B
+    return found != 0

@@ -3,6 +3,7 @@ from typing import Final, final
 
 from typing_extensions import Self
 
+from fastbpe._core.codepoints import CodePoints
 from fastbpe.model import Buffer
 
 MAX_IDS: Final[int]
@@ -19,6 +20,7 @@ class Vocabulary:
         pairs: Buffer | None = None,
         ranked_pairs: Buffer | None = None,
         whole_piece_first: bool = True,
+        code_points: CodePoints | None = None,
         drops_bytes: bool = False,
     ) -> Self: ...
     @property

@@ -1,8 +1,8 @@
 """The slow twin: byte-level BPE in plain Python, the specification of the fast engine.
 
-Read `training` first, then `encoding`; `splitting` stands on its own. Nothing here is fast and nothing else in
-fastbpe imports it; tests use it as an oracle. Base symbols are the 256 bytes, ids 0
-to 255; the n-th merge learned makes the token 256 + n.
+Read `training` first, then `encoding`; `splitting` and `measuring` stand on their own. Nothing here is fast and
+nothing else in fastbpe imports it; tests use it as an oracle. Base symbols are the 256 bytes, ids 0 to 255; the
+n-th merge learned makes the token 256 + n.
 
 One fact makes the whole family of rules agree, so it stands here and both modules use it.
 
@@ -29,9 +29,20 @@ What follows, whichever pair the trainer picks each time:
 
 The last point is about vocabularies trained like this, or cut off after their first merges. Ranks from
 elsewhere (tokens added by hand, two vocabularies joined) promise nothing.
+
+**A list of merges that comes from elsewhere** can be judged. Let every token of several bytes be made by one
+merge, in the order of their ids, and let ranks below its own make just the two tokens of its merge of a token's
+bytes. Then ranks and the list give the same ids.
+
+*Proof*, by induction: up to token t, merging by ranks and replaying the list agree on every piece. Replay both on
+the piece and on the bytes of every token. Before merge t the bytes of t are the two tokens of its merge, so by the
+fact above every stretch that spells t is cut like that: pairs that spell t are the pair listed. Making t brings
+back no pair that spells a token u below t, for the bytes of u alone are one token since merge u, so by the same
+fact no such stretch has a border inside. So the ranks have just the pair left that the list replays.
 """
 
 from fastbpe._reference.encoding import decode, encode, merge_pairs, merge_ranks
+from fastbpe._reference.measuring import longest_prefix, longest_suffix, offsets
 from fastbpe._reference.splitting import split, stretches
 from fastbpe._reference.training import STAND_IN_ORDER, Merges, Ties, train
 
@@ -41,8 +52,11 @@ __all__ = [
     "Ties",
     "decode",
     "encode",
+    "longest_prefix",
+    "longest_suffix",
     "merge_pairs",
     "merge_ranks",
+    "offsets",
     "split",
     "stretches",
     "train",

@@ -1,11 +1,12 @@
 """Encode and decode as sentencepiece does with a BPE model: the slow twin of code-point mode.
 
 There are no merge rules. Any two neighbours whose text together is a piece may be merged; the pair whose piece has
-the highest score is, the leftmost of several.
+the highest score is, the leftmost of several. A score of 0 is above one of -0.
 """
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -98,11 +99,11 @@ class Processor:
     def _merged(self, text: bytes) -> list[bytes]:
         symbols = self._symbols(text)
         while True:
-            pairs = [(self._score(left, right), -at) for at, (left, right) in enumerate(pairwise(symbols))]
-            pairs = [pair for pair in pairs if pair[0] is not None]
+            scores = [self._score(left, right) for left, right in pairwise(symbols)]
+            pairs = [(s, math.copysign(1, s), -at) for at, s in enumerate(scores) if s is not None]
             if not pairs:
                 break
-            at = -max(pairs)[1]
+            at = -max(pairs)[2]
             left, right = symbols[at : at + 2]
             symbols[at : at + 2] = [Symbol(left.text + right.text, (left, right))]
         return [part for symbol in symbols for part in self._split_again(symbol)]

@@ -76,7 +76,8 @@ def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "mode", facts["mode"]
     yield "vocabulary", f"{facts['vocab_size']:,} tokens, ids 0 to {facts['n_vocab'] - 1}"
     yield "merges", f"{facts['n_merges']:,}"
-    yield "pattern", facts["pattern_name"] or _one_line(facts["pattern"])
+    if facts["mode"] == "byte":
+        yield "pattern", facts["pattern_name"] or _one_line(facts["pattern"])
     yield "fingerprint", facts["fingerprint"]
     special = [f"{token_id} {token!r}" for token, token_id in facts["special_tokens"].items()]
     if len(special) > _N_SPECIAL:

@@ -18,10 +18,12 @@ def add_input(parser: argparse.ArgumentParser) -> None:
 def add_model(parser: argparse.ArgumentParser, *, as_flag: bool = True) -> None:
     """The tokenizer file, and what a file may not hold."""
     if as_flag:
-        parser.add_argument("-m", "--model", metavar="MODEL", required=True, help=".fbpe or .tiktoken file")
+        parser.add_argument(
+            "-m", "--model", metavar="MODEL", required=True, help="a tokenizer: file or folder, of any format"
+        )
     else:
-        parser.add_argument("model", metavar="MODEL", help=".fbpe or .tiktoken file")
-    group = parser.add_argument_group("for files that do not hold these (.tiktoken)")
+        parser.add_argument("model", metavar="MODEL", help="a tokenizer: file or folder, of any format")
+    group = parser.add_argument_group("for files that do not hold these (.tiktoken, merges.txt)")
     group.add_argument(
         "--pattern", metavar="NAME_OR_REGEX", help="split pattern: gpt2, cl100k, o200k, ..., a regex, or none"
     )

@@ -9,6 +9,7 @@ from typing import Any
 from fastbpe.cli import streams
 from fastbpe.config import TIES
 from fastbpe.counts import ERRORS, ON_ERROR
+from fastbpe.errors import TrainingError
 from fastbpe.extending import BASE_SPECIAL
 from fastbpe.loading import load
 from fastbpe.training import train
@@ -28,6 +29,8 @@ examples:
   gpt2like.fbpe: 261 tokens, learned from 17 bytes
   $ printf 'slow slower\n' | fastbpe train -o more.fbpe --vocab-size 262 --base words.fbpe
   more.fbpe: 262 tokens, learned from 12 bytes
+  $ fastbpe train words.txt -o words.model --mode codepoint --vocab-size 18 --option byte_fallback=false
+  words.model: 18 tokens, learned from 17 bytes
 """
 _OPTIONS = ("pattern", "ties", "min_count", "max_token_bytes", "base_special")
 _READING = ("num_threads", "max_memory_bytes", "text_field", "on_error", "errors")
@@ -37,8 +40,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's flags."""
     add = parser.add_argument
     add("files", metavar="FILE", nargs="*", help="text to learn from")
-    add("-o", "--output", metavar="OUT.fbpe", required=True, help="file to write, whole or not at all")
-    add("--vocab-size", metavar="N", type=int, required=True, help="ids to end with: bytes, merges, specials")
+    add("-o", "--output", metavar="OUT.fbpe", required=True, help="file to write; of code points also .model")
+    add("--vocab-size", metavar="N", type=_vocab_size, required=True, help="ids to end with, specials included")
+    add("--mode", choices=("byte", "codepoint"), help="bytes (default), or code points as sentencepiece's BPE")
+    add(
+        "--option",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
+        type=_option,
+        help="of code points, by sentencepiece's names: byte_fallback=true, ... (repeatable)",
+    )
     add("--pattern", metavar="NAME_OR_REGEX", help="split pattern: cl100k (default), gpt2, ..., a regex, none")
     add(
         "--special",
@@ -70,14 +82,31 @@ def run(args: argparse.Namespace) -> None:
     options: dict[str, Any] = {name: getattr(args, name) for name in (*_OPTIONS, *_READING)}
     if args.base is not None:  # a .tiktoken file does not hold its pattern
         options["base"] = load(Path(args.base), pattern=options.pop("pattern"))
+    if args.mode == "codepoint":
+        options |= dict(args.option) | {"mode": args.mode, "control_symbols": args.special or None}
+    elif args.option:
+        raise TrainingError(f"--option {args.option[0][0]}=...: only --mode codepoint has such options")
+    else:
+        options["special_tokens"] = args.special
     tokenizer = train(
         sources or [streams.read(streams.STDIN)],
         vocab_size=args.vocab_size,
-        special_tokens=args.special,
         progress=False if args.quiet else None,
         **{name: value for name, value in options.items() if value is not None},
     )
-    tokenizer.save(args.output)
+    is_model = args.mode == "codepoint" and args.output.endswith(".model")
+    tokenizer.export(args.output, format="sentencepiece" if is_model else "native")
     if not args.quiet:
         n_bytes = tokenizer.training_report["n_bytes"]
         streams.say(f"{args.output}: {tokenizer.vocab_size:,} tokens, learned from {n_bytes:,} bytes")
+
+
+def _vocab_size(text: str) -> int | str:
+    return text if text == "characters" else int(text)
+
+
+def _option(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE, for example character_coverage=0.9995")
+    return name.replace("-", "_"), value

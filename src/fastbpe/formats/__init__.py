@@ -12,10 +12,10 @@ from typing import IO
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import huggingface, native, tiktoken
-from fastbpe.model import Buffer, Model
+from fastbpe.model import Buffer, CodePointModel, Model
 from fastbpe.patterns import PatternLike
 
-FORMATS = ("native", "tiktoken", "huggingface")
+_READABLE = ".fbpe, .tiktoken, tokenizer.json, vocab.json with merges.txt, sentencepiece's and minbpe's .model"
 
 
 def read(
@@ -23,27 +23,104 @@ def read(
     *,
     pattern: PatternLike = None,
     special_tokens: Mapping[str, int] | None = None,
-) -> Model:
-    """The model in a file or in a file's bytes, whatever its format; its contents say which it is."""
+) -> Model | CodePointModel:
+    """The model in a file, a file's bytes or a folder, whatever its format; its contents say which it is."""
     if isinstance(source, (bytes, bytearray, memoryview)):
-        data, where = _frozen(source), "<bytes>"
-    else:
-        where = os.fspath(source)
-        data = map_file(where)
+        return _parse(_frozen(source), "<bytes>", pattern, special_tokens)
+    where = os.fspath(source)
+    if os.path.isdir(where):
+        return _read_folder(where, pattern, special_tokens)
+    return _parse(map_file(where), where, pattern, special_tokens)
+
+
+def _read_folder(
+    where: str, pattern: PatternLike, special_tokens: Mapping[str, int] | None
+) -> Model | CodePointModel:
+    from fastbpe.formats import folder, gpt2
+
+    found = folder.find(where)
+    pattern = found.pattern if pattern is None else pattern
+    if len(found.paths) == 2:
+        data = map_file(found.paths[0]), map_file(found.paths[1])
+        return gpt2.parse(
+            *data, found.paths, pattern=pattern, special_tokens=special_tokens, also_special=found.special_tokens
+        )
+    known = {name: token_id for name, token_id in found.special_tokens.items() if token_id is not None}
+    given = known or None if special_tokens is None else special_tokens
+    only = map_file(found.paths[0])
+    if special_tokens is None and _is_sentencepiece(only):
+        from fastbpe.formats import sentencepiece
+
+        model = _parse(only, found.paths[0], pattern, None)
+        assert isinstance(model, CodePointModel)
+        return sentencepiece.with_control_symbols(model, found.special_tokens, where)
+    model = _parse(only, found.paths[0], pattern, given)
+    if special_tokens is None and isinstance(model, Model):
+        for name in found.special_tokens.keys() - model.special_tokens.keys():
+            raise FormatError(
+                f"{where}: special token {name!r} is named without its id; give it: "
+                f"load(path, special_tokens={{{name!r}: ..., ...}})"
+            )
+    return model
+
+
+def _parse(
+    data: Buffer, where: str, pattern: PatternLike, special_tokens: Mapping[str, int] | None
+) -> Model | CodePointModel:
     if bytes(data[: len(native.MAGIC)]) == native.MAGIC:
-        if pattern is not None:
-            raise FormatError(f"{where}: holds its own split pattern; load it without pattern=")
+        _check_no_pattern(pattern, where)
         model = native.parse(data, where)
-        return model if special_tokens is None else replace(model, special_tokens=special_tokens, fingerprint="")
+        if special_tokens is None:
+            return model
+        if isinstance(model, CodePointModel):
+            raise _holds(where, "special tokens", "special_tokens")
+        return replace(model, special_tokens=special_tokens, fingerprint="")
     if huggingface.recognise(data):
         if pattern is not None:
             raise FormatError(f"{where}: holds what splits text; load it without pattern=")
         return huggingface.parse(data, where, special_tokens=special_tokens)
     if tiktoken.recognise(data) or Path(where).suffix == ".tiktoken":
         return tiktoken.parse(data, where, pattern=pattern, special_tokens=special_tokens)
-    raise FormatError(
-        f"{where}: no format that fastbpe reads ({', '.join(FORMATS)}): it begins with {bytes(data[:24])!r}"
-    )
+    # What nobody needs who uses the formats above is imported when it is met.
+    from fastbpe.formats import gpt2, minbpe, sentencepiece
+
+    if minbpe.recognise(data):
+        _check_no_pattern(pattern, where)
+        return minbpe.parse(data, where, special_tokens=special_tokens)
+    if _is_sentencepiece(data) or Path(where).suffix == ".model":
+        _check_no_pattern(pattern, where)
+        if special_tokens is not None:
+            raise _holds(where, "special tokens", "special_tokens")
+        return sentencepiece.parse(data, where)
+    is_vocab = gpt2.recognise_vocab(data)
+    if is_vocab or gpt2.recognise_merges(data):
+        if where == "<bytes>":
+            raise FormatError("<bytes>: one of two files of a vocabulary; give its path, or the folder of both")
+        other = gpt2.sibling(where, is_vocab=is_vocab)
+        files = ((where, data), (other, map_file(other)))[:: 1 if is_vocab else -1]
+        return gpt2.parse(
+            files[0][1],
+            files[1][1],
+            (files[0][0], files[1][0]),
+            pattern=pattern,
+            special_tokens=special_tokens,
+        )
+    raise FormatError(f"{where}: no format that fastbpe reads ({_READABLE}): it begins with {bytes(data[:24])!r}")
+
+
+def _is_sentencepiece(data: Buffer) -> bool:
+    """Whether it begins as such models do: with a message that begins with a piece's text."""
+    start = bytes(data[:4])
+    return len(start) == 4 and start[0] == start[2] == 0x0A
+
+
+def _check_no_pattern(pattern: PatternLike, where: str) -> None:
+    if pattern is not None:
+        raise _holds(where, "split pattern", "pattern")
+
+
+def _holds(where: str, what: str, argument: str) -> FormatError:
+    return FormatError(f"{where}: holds its own {what}; load it without {argument}=")
 
 
 def _frozen(source: Buffer) -> Buffer:

@@ -4,14 +4,18 @@ It judges nothing. A piece with anything but its text, score and type, once each
 that is no piece, is left to the slow twin.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy
+
+from fastbpe.formats._hash cimport hash_bytes
 
 cdef enum:
     NORMAL = 1
     LAST_TYPE = 6
+    LEAST = 10  # bytes of a plain piece
+    COPY = 16
 
 
 cdef struct Piece:
@@ -27,30 +31,38 @@ def read(const uint8_t[::1] data not None, size_t at, uint32_t n_before):
     Returns (where the first other field begins, their text end to end, the end of each as uint32, their scores
     as float32 little-endian, their types as bytes); ends count from n_before bytes of text that came before.
     """
-    cdef size_t n = <size_t> data.shape[0], end = at, next_at, n_pieces = 0, n_bytes = 0, i
+    cdef size_t n = <size_t> data.shape[0], next_at, n_pieces = 0, n_bytes = 0, room = (n - min(at, n)) // LEAST + 1
     cdef const uint8_t* p = &data[0] if n else NULL
     cdef Piece piece = Piece(NULL, 0, NULL, 0)
-    while n_bytes <= 0xFFFFFFFF - <size_t> n_before:
-        next_at = _plain(p, end, n, &piece)
-        if next_at == 0:
-            break
-        end = next_at
-        n_pieces += 1
-        n_bytes += piece.n_bytes
-    cdef bytes text = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> n_bytes)
-    cdef bytes ends = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> n_pieces * 4)
-    cdef bytes scores = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> n_pieces * 4)
-    cdef bytes types = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> n_pieces)
-    cdef char* to = PyBytes_AS_STRING(text)
-    for i in range(n_pieces):
-        at = _plain(p, at, n, &piece)
-        memcpy(to, piece.text, piece.n_bytes)
-        to += piece.n_bytes
-        n_before += piece.n_bytes
-        memcpy(PyBytes_AS_STRING(ends) + i * 4, &n_before, 4)
-        memcpy(PyBytes_AS_STRING(scores) + i * 4, piece.score, 4)
-        PyBytes_AS_STRING(types)[i] = <char> piece.type_
-    return end, text, ends, scores, types
+    cdef char* text = <char*> malloc(n - min(at, n) + COPY)
+    cdef uint32_t* ends = <uint32_t*> malloc(room * sizeof(uint32_t))
+    cdef uint32_t* scores = <uint32_t*> malloc(room * sizeof(uint32_t))
+    cdef char* types = <char*> malloc(room)
+    try:
+        if text == NULL or ends == NULL or scores == NULL or types == NULL:
+            raise MemoryError(f"no memory for the pieces in {n} bytes")
+        while n_bytes <= 0xFFFFFFFF - <size_t> n_before:
+            next_at = _plain(p, at, n, &piece)
+            if next_at == 0:
+                break
+            at = next_at
+            if piece.n_bytes <= COPY and <size_t> (piece.text - p) + COPY <= n:
+                memcpy(text + n_bytes, piece.text, COPY)  # one store, whatever the length
+            else:
+                memcpy(text + n_bytes, piece.text, piece.n_bytes)
+            n_bytes += piece.n_bytes
+            ends[n_pieces] = n_before + <uint32_t> n_bytes
+            memcpy(&scores[n_pieces], piece.score, 4)
+            types[n_pieces] = <char> piece.type_
+            n_pieces += 1
+        return (
+            at, text[:n_bytes], (<char*> ends)[:4 * n_pieces], (<char*> scores)[:4 * n_pieces], types[:n_pieces]
+        )
+    finally:
+        free(text)
+        free(ends)
+        free(scores)
+        free(types)
 
 
 cdef inline size_t _plain(const uint8_t* p, size_t at, size_t n, Piece* piece) noexcept nogil:
@@ -92,38 +104,27 @@ def first_repeated(bytes text not None, bytes ends not None, uint64_t seed):
     cdef const uint32_t* end_of = <const uint32_t*> PyBytes_AS_STRING(ends)
     cdef uint32_t n = <uint32_t> (len(ends) // 4), i, start = 0, other, n_bytes
     cdef size_t mask = 4, at
+    cdef uint64_t hash
     while mask < <size_t> n * 2:
         mask *= 2
-    cdef uint32_t* seen = <uint32_t*> calloc(mask, sizeof(uint32_t))  # one more than an id; 0: empty
+    cdef uint64_t* seen = <uint64_t*> calloc(mask, sizeof(uint64_t))  # half of a hash, and one more than an id
     if seen == NULL:
         raise MemoryError(f"no memory to compare {n} pieces")
     mask -= 1
     try:
         for i in range(n):
             n_bytes = end_of[i] - start
-            at = <size_t> _hash(p + start, n_bytes, seed) & mask
+            hash = hash_bytes(p + start, n_bytes, seed)
+            at = <size_t> hash & mask
             while seen[at]:
-                other = seen[at] - 1
-                if (end_of[other] - (end_of[other - 1] if other else 0) == n_bytes
+                other = <uint32_t> seen[at] - 1
+                if ((hash ^ seen[at]) >> 32 == 0
+                        and end_of[other] - (end_of[other - 1] if other else 0) == n_bytes
                         and memcmp(p + end_of[other] - n_bytes, p + start, n_bytes) == 0):
                     return other, i
                 at = (at + 1) & mask
-            seen[at] = i + 1
+            seen[at] = hash >> 32 << 32 | (i + 1)
             start = end_of[i]
         return None
     finally:
         free(seen)
-
-
-cdef inline uint64_t _hash(const uint8_t* data, size_t n, uint64_t seed) noexcept nogil:
-    cdef uint64_t word, h = n ^ seed
-    while n:
-        word = 0
-        memcpy(&word, data, 8 if n > 8 else n)
-        h = (h ^ word) * 0x9E3779B97F4A7C15ULL
-        h ^= h >> 29
-        if n <= 8:
-            break
-        data += 8
-        n -= 8
-    return h ^ (h >> 32)

@@ -9,6 +9,10 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
+from fastbpe.formats._hash cimport hash_bytes
+
+import os
+
 cdef enum:
     MAX_RANK = (1 << 24) - 1  # as in tiktoken.py
     NO_DIGIT = 0xFF
@@ -40,6 +44,7 @@ cdef struct Lines:
     Token* by_rank
     uint32_t n
     uint32_t max_rank
+    uint64_t seed  # of the hash
 
 
 def parse(const uint8_t[::1] data not None):
@@ -50,6 +55,7 @@ def parse(const uint8_t[::1] data not None):
     if not n_bytes:
         return None
     memset(&lines, 0, sizeof(lines))
+    lines.seed = int.from_bytes(os.urandom(8), "little")
     try:
         with nogil:
             plain = _read(&data[0], n_bytes, &lines) and _all_new(&lines) and _by_rank(&lines)
@@ -145,7 +151,7 @@ cdef bint _all_new(Lines* lines) noexcept nogil:
     mask -= 1
     for i in range(lines.n):
         token = &lines.tokens[i]
-        at = <size_t> _hash(token.data, token.n_bytes) & mask
+        at = <size_t> hash_bytes(token.data, token.n_bytes, lines.seed) & mask
         while lines.seen[at]:
             other = &lines.tokens[lines.seen[at] - 1]
             if other.n_bytes == token.n_bytes and memcmp(other.data, token.data, token.n_bytes) == 0:
@@ -153,20 +159,6 @@ cdef bint _all_new(Lines* lines) noexcept nogil:
             at = (at + 1) & mask
         lines.seen[at] = i + 1
     return True
-
-
-cdef inline uint64_t _hash(const uint8_t* data, size_t n) noexcept nogil:
-    cdef uint64_t word, h = n
-    while n:
-        word = 0
-        memcpy(&word, data, 8 if n > 8 else n)
-        h = (h ^ word) * 0x9E3779B97F4A7C15ULL
-        h ^= h >> 29
-        if n <= 8:
-            break
-        data += 8
-        n -= 8
-    return h ^ (h >> 32)
 
 
 cdef bint _by_rank(Lines* lines) noexcept nogil:

@@ -57,24 +57,27 @@ def pack(kind: Kind, header: Mapping[str, Any], parts: Mapping[str, Buffer]) -> 
 
 
 def unpack(
-    kind: Kind, data: Buffer, where: str, required: Mapping[str, type | tuple[type, ...]]
+    kind: Kind, data: Buffer, where: str, required: Mapping[str, Mapping[str, type | tuple[type, ...]]]
 ) -> tuple[dict[str, Any], dict[str, memoryview]]:
     """The header and the tables, which are views of the data. where: what errors call the file.
 
-    required: the header's keys and what their values must be.
+    required: for each mode that is known, the header's keys and what their values must be.
     """
     view = memoryview(data)
     header, tables_at = _read_header(kind, view, where)
     if not isinstance(header, dict):
         raise FormatError(f"{where}: its header is {type(header).__name__}, not an object")
-    for key, type_ in {**required, "sections": dict}.items():
+    mode = header.get("mode")
+    if not isinstance(mode, str):
+        raise FormatError(f"{where}: its header has no valid 'mode'")
+    if mode not in required:
+        raise FormatError(f"{where}: mode {mode!r} is not known to this fastbpe; upgrade it")
+    for key, type_ in {**required[mode], "sections": dict}.items():
         if key not in header or not isinstance(header[key], type_):
             raise FormatError(f"{where}: its header has no valid {key!r}")
-    patterns = header["pattern"]
+    patterns = header.get("pattern")
     if isinstance(patterns, list) and not (patterns and all(isinstance(part, str) for part in patterns)):
         raise FormatError(f"{where}: its header has no valid 'pattern': a list must hold regexes, and only them")
-    if header["mode"] != "byte":
-        raise FormatError(f"{where}: mode {header['mode']!r} is not known to this fastbpe; upgrade it")
     return header, _read_sections(header["sections"], view, tables_at, where)
 
 

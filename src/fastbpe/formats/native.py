@@ -1,5 +1,7 @@
 """The native file, `.fbpe`: a container (see container.py) of the core's own tables, mapped and used as they lie.
 
+In mode "codepoint" it is the `.model` file of the same vocabulary, with a name and a report.
+
 The sections "pieces" and "ranked_pairs", or "pairs" where merges are listed or ids are many, are for looking up. A
 file may come without them (a pickle does): they are then built from the tokens.
 """
@@ -7,19 +9,18 @@ file may come without them (a pickle does): they are then built from the tokens.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from fastbpe.errors import FormatError
 from fastbpe.formats.container import Kind, check_sections, pack, unpack
-from fastbpe.model import BYTES_PER_MERGE, AddedToken, Buffer, Model
+from fastbpe.model import BYTES_PER_MERGE, AddedToken, Buffer, CodePointModel, Model
 
 KIND = Kind("tokenizer", 1, "a fastbpe file")
 MAGIC = KIND.magic
 _TOKENS = ("token_bytes", "token_ends")
 _LOOK_UPS = ("pieces", "pairs", "ranked_pairs")  # of pairs, one of the two
-_REQUIRED: Mapping[str, type | tuple[type, ...]] = {
-    "mode": str,
+_BYTE: Mapping[str, type | tuple[type, ...]] = {
     "pattern": (str, list, type(None)),
     "merges_rule": str,
     "whole_piece_first": bool,
@@ -28,6 +29,7 @@ _REQUIRED: Mapping[str, type | tuple[type, ...]] = {
     "fingerprint": str,
     "training": dict,
 }
+_CODEPOINT: Mapping[str, type | tuple[type, ...]] = {"name": (str, type(None)), "training": dict}
 
 
 def dump(model: Model, *, look_ups: bool = True) -> bytes:
@@ -74,9 +76,23 @@ def _read_extras(extras: Any, where: str) -> dict[str, Any]:
         raise FormatError(f"{where}: its header has no valid 'extras': {error!r}") from None
 
 
-def parse(data: Buffer, where: str) -> Model:
+def dump_code_points(model: CodePointModel) -> bytes:
+    """The file's bytes of a code-point vocabulary."""
+    from fastbpe.formats import sentencepiece  # here: what it imports takes as long as loading does
+
+    header = {"mode": "codepoint", "name": model.name, "training": dict(model.training)}
+    return b"".join(pack(KIND, header, {"model": sentencepiece.dump(model)}))
+
+
+def parse(data: Buffer, where: str) -> Model | CodePointModel:
     """The model in a file's bytes, its tables being views of them. where: what errors call the file."""
-    header, sections = unpack(KIND, data, where, _REQUIRED)
+    header, sections = unpack(KIND, data, where, {"byte": _BYTE, "codepoint": _CODEPOINT})
+    if header["mode"] == "codepoint":
+        from fastbpe.formats import sentencepiece
+
+        check_sections(sections, {"model"}, where)
+        model = sentencepiece.parse(sections["model"], where)
+        return replace(model, name=header["name"], training=header["training"])
     if header["merges_rule"] not in ("ranks", "merges"):
         raise FormatError(f"{where}: merges_rule {header['merges_rule']!r} is not known to this fastbpe")
     check_sections(sections, {*_TOKENS, "merges"}, where, _LOOK_UPS)

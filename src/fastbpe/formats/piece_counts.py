@@ -58,7 +58,7 @@ def dump(counted: Counted) -> list[Buffer]:
 
 def parse(data: Buffer, where: str) -> Counted:
     """What a file holds, its tables being views of the data. where: what errors call the file."""
-    header, sections = unpack(KIND, data, where, _REQUIRED)
+    header, sections = unpack(KIND, data, where, {"byte": _REQUIRED})
     check_sections(sections, {*_SECTIONS}, where)
     if not all(isinstance(name, str) for name in header["special_tokens"]):
         raise FormatError(f"{where}: its header has no valid 'special_tokens'")

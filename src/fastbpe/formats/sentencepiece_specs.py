@@ -14,6 +14,7 @@ from fastbpe.formats.protobuf import BYTES, FIXED32, VARINT
 from fastbpe.model import Spec
 
 MODEL_TYPES = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}
+MAX_INT32 = (1 << 31) - 1
 
 
 class Option(NamedTuple):

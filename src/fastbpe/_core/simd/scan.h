@@ -54,6 +54,10 @@ FB_INLINE void fb_forget(fb_masks *m, size_t n) {
     m->graph &= known, m->east &= known;
 }
 
+#include "words.h"
+
+typedef size_t (*fb_words_fn)(const uint8_t *text, size_t n, size_t *at, size_t *ends, size_t room,
+                              const fb_words *words);
 typedef size_t (*fb_scan_fn)(const uint8_t *text, size_t n, size_t *at, size_t *ends, size_t room,
                              const fb_pattern *pattern);
 
@@ -125,8 +129,25 @@ FB_INLINE uint64_t fb_avx2_members(uint64_t row, fb_avx2_sixes six) {
     return fb_avx2_bits(_mm256_cmpeq_epi8(low, six.bit.low), _mm256_cmpeq_epi8(high, six.bit.high));
 }
 
+/* Which bytes, all ASCII, are what is cut before, and which what is cut behind. */
+FB_INLINE void fb_avx2_sets(fb_avx2_bytes v, const fb_words *w, uint64_t *before, uint64_t *behind) {
+    const __m256i bits = _mm256_set1_epi64x((int64_t)FB_EIGHT_BITS), low = _mm256_set1_epi8(15);
+    const __m256i first = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)w->before));
+    const __m256i second = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)w->behind));
+    __m256i bit[2] = {_mm256_shuffle_epi8(bits, _mm256_and_si256(_mm256_srli_epi16(v.low, 4), low)),
+                      _mm256_shuffle_epi8(bits, _mm256_and_si256(_mm256_srli_epi16(v.high, 4), low))};
+    __m256i place[2] = {_mm256_and_si256(v.low, low), _mm256_and_si256(v.high, low)}, found[2][2];
+    for (int k = 0; k < 2; k++) {
+        found[0][k] = _mm256_cmpeq_epi8(_mm256_and_si256(_mm256_shuffle_epi8(first, place[k]), bit[k]), bit[k]);
+        found[1][k] = _mm256_cmpeq_epi8(_mm256_and_si256(_mm256_shuffle_epi8(second, place[k]), bit[k]), bit[k]);
+    }
+    *before = fb_avx2_bits(found[0][0], found[0][1]);
+    *behind = fb_avx2_bits(found[1][0], found[1][1]);
+}
+
 #define FB_FN(name) fb_avx2_##name
 #include "blocks.h"
+#include "words.h"
 #undef FB_FN
 FB_TARGET_END
 
@@ -165,8 +186,19 @@ FB_INLINE uint64_t fb_avx512_members(uint64_t row, fb_avx512_sixes six) {
     return _mm512_test_epi8_mask(_mm512_shuffle_epi8(_mm512_set1_epi64((int64_t)row), six.place), six.bit);
 }
 
+FB_INLINE void fb_avx512_sets(__m512i v, const fb_words *w, uint64_t *before, uint64_t *behind) {
+    const __m512i bits = _mm512_set1_epi64((int64_t)FB_EIGHT_BITS), low = _mm512_set1_epi8(15);
+    const __m512i first = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)w->before));
+    const __m512i second = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)w->behind));
+    __m512i bit = _mm512_shuffle_epi8(bits, _mm512_and_si512(_mm512_srli_epi16(v, 4), low));
+    __m512i place = _mm512_and_si512(v, low);
+    *before = _mm512_test_epi8_mask(_mm512_shuffle_epi8(first, place), bit);
+    *behind = _mm512_test_epi8_mask(_mm512_shuffle_epi8(second, place), bit);
+}
+
 #define FB_FN(name) fb_avx512_##name
 #include "blocks.h"
+#include "words.h"
 #undef FB_FN
 FB_TARGET_END
 #endif
@@ -232,8 +264,22 @@ FB_INLINE uint64_t fb_neon_members(uint64_t row, fb_neon_sixes six) {
     return fb_neon_bits(found);
 }
 
+FB_INLINE void fb_neon_sets(fb_neon_bytes v, const fb_words *w, uint64_t *before, uint64_t *behind) {
+    const uint8x16_t bits = vreinterpretq_u8_u64(vdupq_n_u64(FB_EIGHT_BITS)), low = vdupq_n_u8(15);
+    const uint8x16_t first = vld1q_u8(w->before), second = vld1q_u8(w->behind);
+    fb_neon_bytes found[2];
+    for (int k = 0; k < 4; k++) {
+        uint8x16_t bit = vqtbl1q_u8(bits, vshrq_n_u8(v.part[k], 4)), place = vandq_u8(v.part[k], low);
+        found[0].part[k] = vtstq_u8(vqtbl1q_u8(first, place), bit);
+        found[1].part[k] = vtstq_u8(vqtbl1q_u8(second, place), bit);
+    }
+    *before = fb_neon_bits(found[0]);
+    *behind = fb_neon_bits(found[1]);
+}
+
 #define FB_FN(name) fb_neon_##name
 #include "blocks.h"
+#include "words.h"
 #undef FB_FN
 #endif
 
@@ -241,6 +287,7 @@ FB_INLINE uint64_t fb_neon_members(uint64_t row, fb_neon_sixes six) {
 typedef struct {
     const char *name;
     fb_scan_fn scan[4]; /* by family */
+    fb_words_fn words;
     int (*present)(void);
 } fb_path;
 
@@ -254,13 +301,13 @@ static int fb_has_avx2(void) { return __builtin_cpu_supports("avx2") && __builti
 
 static const fb_path fb_paths[] = {
 #ifdef FB_X86
-    {"avx512", {fb_avx512_gpt2, fb_avx512_cl100k, fb_avx512_o200k, fb_avx512_deepseek}, fb_has_avx512},
-    {"avx2", {fb_avx2_gpt2, fb_avx2_cl100k, fb_avx2_o200k, fb_avx2_deepseek}, fb_has_avx2},
+    {"avx512", {fb_avx512_gpt2, fb_avx512_cl100k, fb_avx512_o200k, fb_avx512_deepseek}, fb_avx512_words, fb_has_avx512},
+    {"avx2", {fb_avx2_gpt2, fb_avx2_cl100k, fb_avx2_o200k, fb_avx2_deepseek}, fb_avx2_words, fb_has_avx2},
 #endif
 #ifdef FB_NEON
-    {"neon", {fb_neon_gpt2, fb_neon_cl100k, fb_neon_o200k, fb_neon_deepseek}, fb_always},
+    {"neon", {fb_neon_gpt2, fb_neon_cl100k, fb_neon_o200k, fb_neon_deepseek}, fb_neon_words, fb_always},
 #endif
-    {"scalar", {fb_scalar_scan, fb_scalar_scan, fb_scalar_scan, fb_scalar_scan}, fb_always},
+    {"scalar", {fb_scalar_scan, fb_scalar_scan, fb_scalar_scan, fb_scalar_scan}, fb_scalar_words, fb_always},
 };
 
 #define FB_N_PATHS (sizeof fb_paths / sizeof *fb_paths)

@@ -1,0 +1,31 @@
+from typing import final
+
+from typing_extensions import Self
+
+@final
+class CodePoints:
+    def __new__(
+        cls,
+        piece_bytes: bytes,
+        piece_ends: bytes,
+        scores: bytes,
+        types: bytes,
+        *,
+        escapes: bool,
+        unknown_id: int,
+        byte_ids: list[int] | None,
+    ) -> Self: ...
+    @property
+    def marks_spaces(self) -> bool: ...
+    @property
+    def by_words(self) -> bool: ...
+    @property
+    def token_bytes(self) -> bytes: ...
+    @property
+    def token_ends(self) -> bytes: ...
+    @property
+    def expanded(self) -> list[int]: ...
+    def expand(self, expansions: list[list[int]]) -> None: ...
+    def priority(self, symbol: int) -> int: ...
+
+def surfaces(piece_bytes: bytes, piece_ends: bytes, types: bytes, unknown: bytes) -> tuple[bytes, bytes]: ...

@@ -1,0 +1,26 @@
+from typing import final
+
+from typing_extensions import Self
+
+from fastbpe._core.normalizer import Normalizer
+from fastbpe._core.special import SpecialMatcher
+
+@final
+class Normalizing:
+    def __new__(
+        cls,
+        normalizer: Normalizer | None,
+        *,
+        dummy_prefix: bool,
+        symbols: SpecialMatcher | None,
+        ascii_only: bool,
+        fused: int | None,
+    ) -> Self: ...
+    @property
+    def normalizer(self) -> Normalizer | None: ...
+    @property
+    def dummy_prefix(self) -> bool: ...
+    @property
+    def symbols(self) -> SpecialMatcher | None: ...
+    @property
+    def ascii_only(self) -> bool: ...

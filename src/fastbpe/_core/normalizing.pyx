@@ -1,0 +1,26 @@
+"""What code-point mode does about a text before it is split, and afterwards about its ids."""
+
+cimport cython
+
+from fastbpe._core.normalizer cimport Normalizer
+from fastbpe._core.special cimport SpecialMatcher
+from fastbpe._core.tables cimport NONE
+
+
+@cython.final
+cdef class Normalizing:
+    """normalizer: it leaves no U+2581 where the vocabulary has spaces in its place; None where a text, and with
+    dummy_prefix a space before it, is what a normalizer would make of it.
+
+    symbols: user-defined symbols, as they are in normalized text. ascii_only: only ASCII is sure to become what it is.
+    fused: an id of which several in a row become one, or None.
+    """
+
+    def __cinit__(
+        self, Normalizer normalizer, *, bint dummy_prefix, SpecialMatcher symbols, bint ascii_only, fused
+    ):
+        self.normalizer = normalizer
+        self.dummy_prefix = dummy_prefix
+        self.symbols = symbols
+        self.ascii_only = ascii_only
+        self.fused = NONE if fused is None else fused

@@ -1,0 +1,96 @@
+/* Where text made of code points may be cut: pieces that no token of a vocabulary crosses.
+ *
+ * Included once for each instruction set, as blocks.h is; fb_words.. are the same character by character. */
+#ifndef FASTBPE_WORDS_H
+#define FASTBPE_WORDS_H
+
+#include "word_facts.h"
+
+FB_INLINE int fb_has(const uint8_t *bits, uint32_t c) { return bits[c >> 3] >> (c & 7) & 1; }
+
+/* Whether no token holds the two one behind the other. Letters of two bytes are taken for what words are made of. */
+FB_INLINE int fb_apart(const fb_words *w, uint32_t c, uint32_t next) {
+    uint64_t bit;
+    if ((c | next) < 0x80) return !(w->within[c][next >> 6] >> (next & 63) & 1);
+    if (!fb_has(w->has_behind, c) || !fb_has(w->has_before, next)) return 1;
+    if ((c | next) < 0x800) return 0;
+    bit = fb_pair_bit(c, next, w->pair_shift);
+    return !(w->pairs[bit >> 6] >> (bit & 63) & 1);
+}
+
+/* The character that UTF-8 holds at p, which is valid. */
+FB_INLINE uint32_t fb_char(const uint8_t *p, size_t *n_bytes) {
+    uint32_t lead = p[0];
+    if (lead < 0x80) return *n_bytes = 1, lead;
+    if (lead < 0xE0) return *n_bytes = 2, (lead & 0x1F) << 6 | (p[1] & 0x3F);
+    if (lead < 0xF0) return *n_bytes = 3, (lead & 0x0F) << 12 | (uint32_t)(p[1] & 0x3F) << 6 | (p[2] & 0x3F);
+    *n_bytes = 4;
+    return (lead & 7) << 18 | (uint32_t)(p[1] & 0x3F) << 12 | (uint32_t)(p[2] & 0x3F) << 6 | (p[3] & 0x3F);
+}
+
+/* From the piece that begins at *at on, character by character: up to `stop` and on to the next ASCII character or
+ * the text's end, or until there is no room. *at becomes where it stopped; returns how many ends there are. *last is
+ * the character before *at, 0x110000 where there is none. */
+static size_t fb_words_by_character(const uint8_t *text, size_t n, size_t *at, size_t stop, uint32_t *last,
+                                    size_t *ends, size_t room, const fb_words *w) {
+    size_t here = *at, n_ends = 0, n_bytes;
+    uint32_t c = *last, next;
+    while (here < n && (here < stop || c > 0x7F) && n_ends < room) {
+        next = fb_char(text + here, &n_bytes);
+        if (next == w->space_too) next = 0x20;
+        if (c < 0x110000 && fb_apart(w, c, next)) ends[n_ends++] = here;
+        c = next;
+        here += n_bytes;
+    }
+    *at = here;
+    *last = c;
+    return n_ends;
+}
+
+static size_t fb_scalar_words(const uint8_t *text, size_t n, size_t *at, size_t *ends, size_t room,
+                              const fb_words *w) {
+    uint32_t last = 0x110000;
+    size_t here = *at, n_ends = fb_words_by_character(text, n, &here, n, &last, ends, room - 1, w);
+    if (here == n) ends[n_ends++] = n;
+    *at = ends[n_ends - 1];
+    return n_ends;
+}
+
+#endif
+
+#ifdef FB_FN
+static size_t FB_FN(words)(const uint8_t *text, size_t n, size_t *at, size_t *ends, size_t room,
+                           const fb_words *w) {
+    size_t here = *at, n_ends = 0;
+    uint32_t last = 0x110000;
+    if (!w->by_words) return fb_scalar_words(text, n, at, ends, room, w);
+    while (here < n && room - n_ends > FB_ROOM) {
+        size_t n_here = n - here < 64 ? n - here : 64;
+        FB_FN(bytes) v = FB_FN(load)(text + here, n_here);
+        if (FB_FN(high)(v) || (last > 0x7F && last < 0x110000)) {
+            n_ends += fb_words_by_character(text, n, &here, here + n_here, &last, ends + n_ends,
+                                            room - n_ends - 1, w);
+            continue;
+        }
+        uint64_t space = FB_FN(equal)(v, 0x20), cuts, after;
+        FB_FN(sets)(v, w, &cuts, &after);
+        cuts |= space & ~(space << 1 | (last == 0x20));
+        cuts |= after << 1;
+        cuts &= fb_below(n_here);
+        if (last < 0x80)
+            cuts = (cuts & ~(uint64_t)1) | (uint64_t)fb_apart(w, last, text[here]);
+        else
+            cuts &= ~(uint64_t)1;
+        /* Eight at a time, as in blocks.h. */
+        size_t *out = ends + n_ends;
+        n_ends += (size_t)__builtin_popcountll(cuts);
+        for (uint64_t rest = cuts; rest; out += 8)
+            for (int k = 0; k < 8; k++, rest &= rest - 1) out[k] = here + (size_t)__builtin_ctzll(rest | FB_TOP);
+        here += n_here;
+        last = text[here - 1];
+    }
+    if (here == n) ends[n_ends++] = n;
+    *at = ends[n_ends - 1];
+    return n_ends;
+}
+#endif

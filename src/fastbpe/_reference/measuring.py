@@ -1,0 +1,43 @@
+"""Where tokens lie in a text, and the longest part of it that has so many."""
+
+from collections.abc import Callable, Iterable
+
+
+def offsets(text: str, tokens: Iterable[bytes]) -> list[tuple[int, int]]:
+    """(start, end) in characters of each token of a text; end to end the tokens are its UTF-8.
+
+    A character belongs to every token that has a byte of it. A surrogate pair is one character of two places.
+
+    >>> offsets("aé", [b"a\\xc3", b"\\xa9"])
+    [(0, 2), (1, 2)]
+    """
+    homes: list[tuple[int, int]] = []  # of each byte: the places of its character
+    for at, character in enumerate(text):
+        if "\udc00" <= character <= "\udfff" and "\ud800" <= text[at - 1 : at] <= "\udbff":
+            homes[-3:] = [(at - 1, at + 1)] * 4
+        else:
+            size = 3 if "\ud800" <= character <= "\udfff" else len(character.encode())
+            homes += [(at, at + 1)] * size
+    out, end = [], 0
+    for token in tokens:
+        start, end = end, end + len(token)
+        out.append((homes[start][0], homes[end - 1][1]))
+    return out
+
+
+def longest_prefix(text: str, count: Callable[[str], int], n: int) -> str:
+    """The longest beginning of a text that count says has at most n.
+
+    >>> longest_prefix("abc", len, 2)
+    'ab'
+    """
+    return next(text[:end] for end in range(len(text), -1, -1) if count(text[:end]) <= n)
+
+
+def longest_suffix(text: str, count: Callable[[str], int], n: int) -> str:
+    """The longest end of a text that count says has at most n.
+
+    >>> longest_suffix("abc", len, 2)
+    'bc'
+    """
+    return next(text[start:] for start in range(len(text) + 1) if count(text[start:]) <= n)

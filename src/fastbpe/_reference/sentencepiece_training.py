@@ -1,0 +1,179 @@
+"""Learn a code-point vocabulary as sentencepiece does: the slow twin of `fastbpe.codepoint_training`.
+
+Text is normalised, cut into words, and the best pair is merged everywhere, again and again. What differs from byte
+mode: which pairs may be merged is a matter of the text that they make; a pair that was met once stays a candidate,
+even when it is nowhere any more; and of pairs that occur equally often the one with the shortest text is merged.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from fastbpe._reference.normalization import Normalizer
+
+MARK, OUTSIDE, BOUNDARY = "▁", "▅", "\x1f"
+DIGITS = frozenset("0123456789０１２３４５６７８９")
+NEVER_IN_A_PIECE = frozenset((OUTSIDE, BOUNDARY, "\0", " "))
+ANY, INHERITED = -1, 1
+
+Word = tuple[str, ...]
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trainer:
+    """How sentences become pieces. Options that are not explained are sentencepiece's.
+
+    normalizer: without user-defined symbols. script: of a code point; INHERITED: that of the character before it.
+    symbols: the pieces that no text can become: control and user-defined symbols, unknown, the names of bytes.
+
+    >>> trainer = Trainer(normalizer=Normalizer(), script=lambda character: 2)
+    >>> pieces = trainer.train([(b"ab ab abc", 1), (b"abcd ab", 1)], n_pieces=13)
+    >>> " ".join(pieces)
+    'ab ▁ab ▁abc ▁abcd bc cd ▁a abc a b ▁ c d'
+    """
+
+    normalizer: Normalizer
+    script: Callable[[str], int]
+    symbols: Sequence[str] = ()
+    character_coverage: float = 0.9995
+    required_chars: str = ""
+    max_sentencepiece_length: int = 16
+    split_by_unicode_script: bool = True
+    split_by_whitespace: bool = True
+    split_by_number: bool = True
+    split_digits: bool = False
+    treat_whitespace_as_suffix: bool = False
+    allow_whitespace_only_pieces: bool = False
+    pretokenization_delimiter: str = ""
+    left_out: dict[str, int] = field(default_factory=dict)  # filled: the characters outside the alphabet
+
+    def train(self, sentences: Iterable[tuple[bytes, int]], *, n_pieces: int) -> list[str]:
+        """Up to n_pieces pieces: merges in order, then the alphabet. sentences: with how often each occurs."""
+        counts = Counter[str]()
+        for sentence, count in sentences:
+            counts[self.prepared(sentence)] += count
+        alphabet = self.alphabet(counts)
+        if len(alphabet) > n_pieces:
+            raise ValueError(f"{len(alphabet)} characters, but only {n_pieces} pieces")
+        known = set(alphabet)
+        words = Counter[Word]()
+        for sentence_text, count in counts.items():
+            for word in self.words(sentence_text):
+                words[tuple(c if c in known else OUTSIDE for c in word)] += count
+        return self.merged(words, n_pieces - len(alphabet)) + alphabet
+
+    def prepared(self, sentence: bytes) -> str:
+        """A sentence normalised, with a boundary wherever a symbol or the delimiter was."""
+        text = self.normalizer.normalize(sentence)[0].decode()
+        out, at = [], 0
+        while at < len(text):
+            symbol = max((s for s in self.symbols if text.startswith(s, at)), key=len, default="")
+            out.append(BOUNDARY if symbol else text[at])
+            at += len(symbol) or 1
+        prepared = "".join(out)
+        return prepared.replace(self.pretokenization_delimiter or BOUNDARY, BOUNDARY)
+
+    def alphabet(self, counts: Mapping[str, int]) -> list[str]:
+        """The most frequent characters, until they cover what is asked for, after those that are required."""
+        characters = Counter[str]()
+        for text, count in counts.items():
+            for character in text:
+                characters[character] += count
+        del characters["\0"]
+        total = sum(characters.values())
+        if not total:
+            raise ValueError("the sentences hold no characters")
+        required = set(self.required_chars) - {"\0"}
+        order = sorted({*characters, *required}, key=lambda c: (c not in required, -characters[c], c))
+        alphabet, covered = [], 0
+        for character in order:
+            if _float32(covered / total) >= _float32(self.character_coverage):
+                break
+            covered += characters[character]
+            if character != BOUNDARY:
+                alphabet.append(character)
+        self.left_out.update((c, characters[c]) for c in characters if c not in {*alphabet, BOUNDARY})
+        return sorted(alphabet, key=lambda c: (-characters[c], c))
+
+    def words(self, text: str) -> list[str]:
+        """What no merge crosses: words, with the mark before or behind them."""
+        words = []
+        for at, character in enumerate(text):
+            if at == 0 or self._word_begins(text[at - 1], character):
+                words.append("")
+            words[-1] += character
+        return words
+
+    def _word_begins(self, before: str, character: str) -> bool:
+        if not self.split_by_whitespace or (self.allow_whitespace_only_pieces and before == character == MARK):
+            return False
+        return (before if self.treat_whitespace_as_suffix else character) == MARK
+
+    def is_piece(self, text: str) -> bool:
+        """Whether a pair may be merged that makes this text."""
+        if len(text) > self.max_sentencepiece_length or not NEVER_IN_A_PIECE.isdisjoint(text):
+            return False
+        only_marks = self.allow_whitespace_only_pieces and set(text) == {MARK}
+        before = ANY
+        for at, character in enumerate(text):
+            if character == MARK:
+                if not only_marks and not self._mark_may_stand(at, len(text)):
+                    return False
+                continue
+            script = self.script(character)
+            script = before if script == INHERITED else script
+            if character in DIGITS:
+                if self.split_digits and len(text) > 1:
+                    return False
+                script = script if self.split_by_number else ANY
+            if self.split_by_unicode_script and ANY not in (before, script) and before != script:
+                return False
+            before = script
+        return True
+
+    def _mark_may_stand(self, at: int, n: int) -> bool:
+        if self.treat_whitespace_as_suffix:
+            at = n - 1 - at
+        return at == 0 if self.split_by_whitespace else n == 1 or at != n - 1
+
+    def merged(self, words: Mapping[Word, int], n_merges: int) -> list[str]:
+        """The texts of the pairs that are merged, in order."""
+        words = dict(words)
+        candidates = {pair for word in words for pair in pairwise(word) if self.is_piece("".join(pair))}
+        made: dict[str, None] = {}
+        while len(made) < n_merges and candidates:
+            counts = Counter[Pair]()
+            for word, count in words.items():
+                for pair in pairwise(word):
+                    counts[pair] += count
+            best = min(candidates, key=lambda pair: (-counts[pair], len("".join(pair)), "".join(pair)))
+            candidates.remove(best)
+            if "".join(best) in made:
+                continue
+            made["".join(best)] = None
+            merged = Counter[Word]()
+            for word, count in words.items():
+                merged[self._merge(word, best, candidates)] += count
+            words = dict(merged)
+        return list(made)
+
+    def _merge(self, word: Word, pair: Pair, candidates: set[Pair]) -> Word:
+        """A word with a pair merged from left to right. Every new neighbourhood is a candidate, even one that the
+        next merge ends."""
+        symbols, at = list(word), 0
+        while at + 1 < len(symbols):
+            if (symbols[at], symbols[at + 1]) == pair:
+                symbols[at : at + 2] = ["".join(pair)]
+                near = pairwise(symbols[max(at - 1, 0) : at + 2])
+                candidates.update(new for new in near if self.is_piece("".join(new)))
+            at += 1
+        return tuple(symbols)
+
+
+def _float32(number: float) -> float:
+    return float(struct.unpack("f", struct.pack("f", number))[0])

@@ -1,0 +1,62 @@
+"""fastbpe convert: a tokenizer file in another format."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from fastbpe.cli import streams
+from fastbpe.cli.options import add_model, load_model
+from fastbpe.errors import FormatError
+from fastbpe.exporting import FORMATS, left_out
+from fastbpe.loading import load
+from fastbpe.tokenizer import Tokenizer
+
+SUMMARY = "write a tokenizer in another format"
+DETAILS = """
+
+All ids stay the same, or it is an error that says what would be lost. What the
+format has no place for (the split pattern, in some also special tokens) is
+printed as the arguments to load the file with."""
+EXAMPLE = r"""
+examples:
+  $ printf 'low lower lowest\n' > words.txt
+  $ fastbpe train words.txt -o words.fbpe --vocab-size 260 --pattern gpt2 --quiet
+  $ fastbpe convert words.fbpe words.tiktoken
+  words.tiktoken (tiktoken) does not hold everything; load it with pattern='gpt2'
+  $ fastbpe convert words.tiktoken words --to gpt2 --pattern gpt2
+  words (gpt2) does not hold everything; load it with pattern='gpt2'
+  $ ls words
+  merges.txt
+  vocab.json
+"""
+_ENDINGS = {".fbpe": "native", ".tiktoken": "tiktoken", ".model": "minbpe"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's flags."""
+    add_model(parser, as_flag=False)
+    parser.add_argument("out", metavar="OUT", help="the file to write; for gpt2 the folder")
+    endings = ", ".join(f"{ending} {name}" for ending, name in _ENDINGS.items())
+    parser.add_argument(
+        "--to", metavar="FORMAT", choices=FORMATS, help=f"one of {', '.join(FORMATS)} (default: by OUT: {endings})"
+    )
+
+
+def run(args: argparse.Namespace) -> None:
+    """Load, write, and see whether what was written says it all."""
+    format = args.to or _ENDINGS.get(Path(args.out).suffix)
+    if format is None:
+        raise FormatError(f"{args.out}: its name does not say which format; give --to {', '.join(FORMATS)}")
+    tokenizer = load_model(args)
+    tokenizer.export(args.out, format=format)
+    arguments = left_out(format, tokenizer.pattern, tokenizer.special_tokens)
+    if arguments and not _says_it_all(args.out, tokenizer):
+        streams.say(f"{args.out} ({format}) does not hold everything; load it with {arguments}")
+
+
+def _says_it_all(path: str, tokenizer: Tokenizer) -> bool:
+    try:
+        return load(path) == tokenizer  # published files are known by their contents
+    except FormatError:
+        return False

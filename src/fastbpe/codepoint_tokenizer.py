@@ -1,0 +1,314 @@
+"""CodePointTokenizer: the facade over a code-point vocabulary, as sentencepiece's BPE models are."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from fastbpe import formats
+from fastbpe._core.encoder import Encoder
+from fastbpe._core.merge import recover_merges
+from fastbpe._core.normalizer import Normalizer
+from fastbpe._core.spans import in_characters
+from fastbpe._core.text import to_utf8
+from fastbpe._core.tokens import TokenEncoder
+from fastbpe.codepoints import EACH_BYTE, MARK, build, make_normalizer
+from fastbpe.errors import FormatError, SpecialTokenError
+from fastbpe.formats import native, sentencepiece
+from fastbpe.measuring import inside
+from fastbpe.model import Buffer, CodePointModel
+from fastbpe.special import SpecialTokens
+from fastbpe.streaming import CodePointStreamDecoder, StreamDecoder
+from fastbpe.tokenizer import CACHE_BYTES, Special, Tokenizer
+
+_TRIED = 16  # characters that are tried beyond those that some ids stand for: with more, it may be no more ids
+_NORMALIZER_OPTIONS = (
+    "precompiled_charsmap",
+    "add_dummy_prefix",
+    "remove_extra_whitespaces",
+    "escape_whitespaces",
+)
+
+
+class CodePointTokenizer(Tokenizer):
+    """Code-point BPE: text to ids and back as sentencepiece does it. Made by `train` and `load`.
+
+    Special tokens are the control symbols of the model, `<s>` and the like. sentencepiece never finds them in
+    text; here they are what special tokens are in byte mode: ids where they are allowed, else forbidden or text.
+    What lies between two of them is encoded as a text of its own. Decoding leaves them out.
+
+    Everything else is as in `Tokenizer`.
+    """
+
+    def __init__(self, model: CodePointModel, *, cache_bytes: int = CACHE_BYTES) -> None:
+        if not isinstance(cache_bytes, int) or cache_bytes < 0:
+            raise ValueError(f"cache_bytes={cache_bytes!r}: give the bytes that piece caches may take")
+        parts = self._parts = build(model)
+        self._pattern_name, self._pattern = None, None
+        self._source = model
+        self._vocabulary = parts.surfaces
+        self._symbols = parts.vocabulary
+        self._special = SpecialTokens(parts.control, parts.surfaces)
+        self._splitter = parts.splitter
+        self._decoder = parts.decoder
+        self._cache_bytes = cache_bytes
+        Encoder.__init__(
+            self,
+            parts.vocabulary,
+            parts.splitter,
+            model.n_pieces,
+            special=self._special,
+            cache_bytes=cache_bytes,
+            normalizing=parts.normalizing,
+        )
+
+    def _cutter(self) -> Callable[[bytes], int] | None:
+        return None  # what a document begins and ends with is not what a part of it does
+
+    # Encoding
+
+    def encode_with_offsets(
+        self,
+        text: str | bytes,
+        *,
+        allowed_special: Special = frozenset(),
+        disallowed_special: Special = "all",
+    ) -> tuple[list[int], list[tuple[int, int]]]:
+        """(ids, offsets): what `encode` gives, and (start, end) of each id in characters of the text.
+
+        As sentencepiece has it: the space that is put before a text has an empty span, and of the ids of a
+        character's bytes all but the last have one.
+        """
+        data = to_utf8(text) if isinstance(text, str) else bytes(text)
+        allowed, disallowed = self._special.choose(allowed_special, disallowed_special)
+        self.count(data)  # a ValueError for bytes that are not UTF-8
+        if disallowed is not None and (found := disallowed.search(data)):
+            raise SpecialTokenError.disallowed(data[found[0] : found[1]].decode())
+        ids: list[int] = []
+        spans: list[tuple[int, int]] = []
+        for start, end, token_id in _segments(data, allowed.tokens if allowed else [], self._special.ids_of_bytes):
+            if token_id is None:
+                tokens = self._token_encoder.encode(data[start:end], offsets=True)
+                ids += tokens.ids()
+                spans += [(start + a, start + b) for a, b in tokens.offsets(in_characters=False)]
+            else:
+                ids.append(token_id)
+                spans.append((start, end))
+        return ids, in_characters(text if isinstance(text, str) else data, spans)
+
+    @cached_property
+    def _token_encoder(self) -> TokenEncoder:
+        marks = self._parts.marks_spaces
+        return TokenEncoder(self, make_normalizer(self._source, marks_to_spaces=marks))
+
+    def pieces(self, text: str | bytes) -> list[tuple[int, int]]:
+        """(start, end) in characters: the whole text, which no split pattern cuts; nothing for an empty one."""
+        n = len(text) if isinstance(text, str) else len(bytes(text).decode())
+        return [(0, n)] if n else []
+
+    def _prefix_end(self, text: str, start: int, end: int, n_ids: int) -> int:
+        if not n_ids:
+            return start
+        part, offsets = self._sample(text[start:end], n_ids, 1)
+        if len(offsets) <= n_ids:
+            return end
+        kept = n_ids
+        while kept and self.count(part[: offsets[kept - 1][1]], limit=n_ids) > n_ids:
+            kept = kept * 7 // 8
+        place = offsets[kept - 1][1] if kept else 0
+        longer = place
+        while longer < min(place + _TRIED, len(part)):
+            longer += 1
+            if not inside(part, longer) and self.count(part[:longer], limit=n_ids) <= n_ids:
+                place = longer
+        return start + place
+
+    def _suffix_start(self, text: str, start: int, end: int, n_ids: int) -> int:
+        if not n_ids:
+            return end
+        part, offsets = self._sample(text[start:end], n_ids, -1)
+        if len(offsets) <= n_ids:
+            return start
+        kept = n_ids
+        while kept and self.count(part[offsets[-kept][0] :], limit=n_ids) > n_ids:
+            kept = kept * 7 // 8
+        place = offsets[-kept][0] if kept else len(part)
+        earlier = place
+        while earlier > max(place - _TRIED, 0):
+            earlier -= 1
+            if not inside(part, earlier) and self.count(part[earlier:], limit=n_ids) <= n_ids:
+                place = earlier
+        return end - len(part) + place
+
+    def _sample(self, text: str, n_ids: int, side: int) -> tuple[str, list[tuple[int, int]]]:
+        """The beginning of a text, or with side -1 its end, that has more ids than that, or all of it."""
+        size = n_ids + _TRIED
+        while True:
+            part = text[:size] if side > 0 else text[max(len(text) - size, 0) :]
+            _, offsets = self.encode_with_offsets(part, disallowed_special=())
+            if len(part) == len(text) or len(offsets) > n_ids + _TRIED:
+                return part, offsets
+            size *= 2
+
+    # Decoding
+
+    def decoder(self, *, errors: str = "replace") -> StreamDecoder:
+        """As `Tokenizer.decoder`. A model with rules for decoded text has none: they need the whole text."""
+        if self._denormalizer is not None:
+            raise ValueError("this model changes decoded text by rules, which need all of it: use decode")
+        return CodePointStreamDecoder(
+            self._decoder,
+            EACH_BYTE if errors == "replace" else errors,
+            leading=self._parts.leading,
+            whole=self._parts.whole,
+        )
+
+    def decode(self, ids: Sequence[int] | Buffer, *, errors: str = "replace") -> str:
+        """The text of ids, control symbols left out; errors= as in `Tokenizer.decode`.
+
+        "replace" gives U+FFFD for each byte that belongs to no character, as sentencepiece does.
+        """
+        return self._denormalized(super().decode(ids, errors=EACH_BYTE if errors == "replace" else errors))
+
+    def decode_batch(self, batch: Iterable[Sequence[int] | Buffer], *, errors: str = "replace") -> list[str]:
+        """`decode` for each sequence of ids, in order."""
+        texts = super().decode_batch(batch, errors=EACH_BYTE if errors == "replace" else errors)
+        return texts if self._denormalizer is None else [self._denormalized(text) for text in texts]
+
+    @cached_property
+    def _denormalizer(self) -> Normalizer | None:
+        spec = self._source.denormalizer
+        if spec is None or not spec["precompiled_charsmap"]:
+            return None
+        return Normalizer(
+            spec["precompiled_charsmap"],
+            add_dummy_prefix=spec["add_dummy_prefix"],
+            remove_extra_whitespaces=spec["remove_extra_whitespaces"],
+            escape_whitespaces=spec["escape_whitespaces"],
+        )
+
+    def _denormalized(self, text: str) -> str:
+        return text if self._denormalizer is None else self._denormalizer.normalize(text.encode()).decode()
+
+    # What it knows
+
+    @property
+    def vocab_size(self) -> int:
+        """How many ids there are; all are tokens."""
+        return self._source.n_pieces
+
+    @property
+    def name(self) -> str | None:
+        """The name it was given."""
+        return self._source.name
+
+    @property
+    def mode(self) -> str:
+        """What the base symbols are: "codepoint"."""
+        return "codepoint"
+
+    @property
+    def training_report(self) -> dict[str, Any]:
+        """What `train` was asked for and found; empty for a tokenizer that was not trained here."""
+        return dict(self._source.training)
+
+    @property
+    def merges(self) -> list[tuple[int, int]]:
+        """For each piece that merging makes, best first, the ids that it is made of: a new list."""
+        return list(recover_merges(self._symbols).values())
+
+    @property
+    def vocab(self) -> list[bytes]:
+        """The bytes that every id adds to a decoded text, b"" for control symbols: a new list, worth keeping."""
+        return self._vocabulary.tokens()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256, in hexadecimal, of all that decides ids: pieces, their scores and types, rules, white space."""
+        model = self._source
+        options = [model.normalizer[name] for name in _NORMALIZER_OPTIONS]
+        options += [model.trainer[name] for name in ("treat_whitespace_as_suffix", "byte_fallback")]
+        digest = hashlib.sha256(repr(("codepoint", options)).encode())
+        for part in (model.piece_ends, model.piece_bytes, model.scores, model.types):
+            digest.update(part)
+        return digest.hexdigest()
+
+    def token_to_id(self, token: bytes | str) -> int | None:
+        """The id of a piece as the model has it, with spaces or with U+2581 for them; None if there is none."""
+        if not isinstance(token, (str, bytes)):
+            raise TypeError(f"token must be bytes or str, not {type(token).__name__}")
+        data = token.encode("utf-8", "replace") if isinstance(token, str) else token
+        found = self._ids.get(data)
+        return self._ids.get(data.replace(b" ", MARK)) if found is None else found
+
+    @cached_property
+    def _ids(self) -> dict[bytes, int]:
+        return {piece: i for i, piece in enumerate(self._source.pieces)}
+
+    # Making others
+
+    def with_special_tokens(self, special_tokens: Mapping[str, int]) -> CodePointTokenizer:
+        """A tokenizer with these control symbols besides its own, whose ids follow those that there are."""
+        model, known = self._source, self._special.ids
+        for name, token_id in special_tokens.items():
+            if known.get(name, token_id) != token_id:
+                raise SpecialTokenError(f"special token {name!r} has the id {known[name]} already")
+        added = sorted((i, name) for name, i in special_tokens.items() if name not in known)
+        if [i for i, _ in added] != list(range(model.n_pieces, model.n_pieces + len(added))):
+            raise SpecialTokenError(
+                f"new special tokens have the ids {[i for i, _ in added]}: a code-point vocabulary has no gaps, "
+                f"so give them {model.n_pieces} and those that follow"
+            )
+        for _, name in added:
+            if name.encode() in self._ids:
+                raise SpecialTokenError.is_ordinary(name, self._ids[name.encode()])
+        extended = sentencepiece.with_control_symbols(model, special_tokens, "special_tokens")
+        return type(self)(extended, cache_bytes=self._cache_bytes)
+
+    def export(self, path: str | os.PathLike[str], *, format: str) -> None:
+        """Write the vocabulary in a format: "native" or "sentencepiece".
+
+        Raises:
+            FormatError: the format cannot hold this vocabulary; the message says why.
+        """
+        if format == "native":
+            data = native.dump_code_points(self._source)
+        elif format == "sentencepiece":
+            data = sentencepiece.dump(self._source)
+        else:
+            raise FormatError(f'format={format!r} holds no code points; choose "native" or "sentencepiece"')
+        formats.write(path, data)
+
+    # Being a value
+
+    def __reduce__(self) -> tuple[Callable[[bytes], CodePointTokenizer], tuple[bytes]]:
+        return _unpickle, (native.dump_code_points(self._source),)
+
+    def __repr__(self) -> str:
+        name = f"{self.name!r}, " if self.name else ""
+        return (
+            f"<fastbpe.CodePointTokenizer {name}{self.mode} mode, {self.vocab_size} tokens "
+            f"({len(self._special.ids)} special), split by {self._splitter!r}, {self.fingerprint[:12]}>"
+        )
+
+
+def _segments(data: bytes, tokens: list[bytes], ids: Mapping[bytes, int]) -> Iterator[tuple[int, int, int | None]]:
+    """(start, end, id) of the special tokens in a text, the longest where several begin, and what lies between."""
+    at = 0
+    if tokens:
+        longest_first = sorted(tokens, key=len, reverse=True)
+        for match in re.finditer(b"|".join(map(re.escape, longest_first)), data):
+            yield at, match.start(), None
+            yield match.start(), match.end(), ids[match[0]]
+            at = match.end()
+    yield at, len(data), None
+
+
+def _unpickle(state: bytes) -> CodePointTokenizer:
+    model = formats.read(state)
+    assert isinstance(model, CodePointModel)
+    return CodePointTokenizer(model)

@@ -1,0 +1,240 @@
+"""A code-point model made ready: what a Tokenizer needs to encode and to decode with it."""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass
+
+from fastbpe._core.codepoints import CodePoints, surfaces
+from fastbpe._core.decoder import Decoder
+from fastbpe._core.encoder import Encoder
+from fastbpe._core.normalizer import Normalizer
+from fastbpe._core.normalizing import Normalizing
+from fastbpe._core.scanner import WordScanner
+from fastbpe._core.special import SpecialMatcher
+from fastbpe._core.tokens import TokenEncoder, marks_spaces
+from fastbpe._core.vocabulary import Vocabulary, build_look_ups
+from fastbpe.model import CodePointModel, PieceType
+
+MARK = "\u2581".encode()
+EACH_BYTE = "fastbpe-each-byte"  # an error handler: U+FFFD for each byte that belongs to no character
+
+_NO_PIECES = b"\xff" * 32  # a table of pieces, or of pairs, without any
+
+
+@dataclass(frozen=True)
+class Parts:
+    """vocabulary: of symbols. surfaces: what each id adds to a decoded text. control: name to id.
+
+    marks_spaces: symbols have a space in place of U+2581. leading, whole: as of the decoder.
+    """
+
+    vocabulary: Vocabulary
+    splitter: WordScanner
+    normalizing: Normalizing
+    surfaces: Vocabulary
+    decoder: Decoder
+    control: dict[str, int]
+    marks_spaces: bool
+    leading: bool | None
+    whole: frozenset[int]
+
+
+def build(model: CodePointModel) -> Parts:
+    """What encoding and decoding with a model takes. A model that contradicts itself is a VocabularyError."""
+    unknown, byte_ids = _meta(model)
+    code_points = CodePoints(
+        model.piece_bytes,
+        model.piece_ends,
+        model.scores,
+        model.types,
+        escapes=model.normalizer["escape_whitespaces"],
+        unknown_id=unknown,
+        byte_ids=byte_ids,
+    )
+    tables = build_look_ups(code_points.token_bytes, code_points.token_ends)
+    vocabulary = Vocabulary(**tables, whole_piece_first=False, code_points=code_points, drops_bytes=False)
+    if code_points.expanded:
+        code_points.expand(_Expansions(model, vocabulary, code_points, unknown, byte_ids).of(code_points.expanded))
+    surface = _surfaces(model, code_points)
+    leading, whole = _leading(model, unknown, byte_ids)
+    silent = ids_of(model, PieceType.CONTROL)
+    if not model.trainer["unk_surface"]:
+        silent += ids_of(model, PieceType.UNKNOWN)
+    return Parts(
+        vocabulary=vocabulary,
+        splitter=WordScanner(code_points),
+        normalizing=_normalizing(model, code_points, None if byte_ids else unknown),
+        surfaces=surface,
+        decoder=Decoder(surface, [(i, b"") for i in silent], leading=leading, whole=whole),
+        control={model.piece(i).decode(): i for i in ids_of(model, PieceType.CONTROL)},
+        marks_spaces=code_points.marks_spaces,
+        leading=leading,
+        whole=whole,
+    )
+
+
+def ids_of(model: CodePointModel, piece_type: PieceType) -> list[int]:
+    """The ids of one type, rising."""
+    found, out = model.types.find(piece_type), []
+    while found >= 0:
+        out.append(found)
+        found = model.types.find(piece_type, found + 1)
+    return out
+
+
+def _meta(model: CodePointModel) -> tuple[int, list[int] | None]:
+    """The id of unknown characters; and, with byte fallback, those of the 256 bytes."""
+    unknowns = ids_of(model, PieceType.UNKNOWN)
+    if not model.trainer["byte_fallback"]:
+        return unknowns[0], None
+    by_name = {model.piece(i): i for i in ids_of(model, PieceType.BYTE)}
+    return unknowns[0] if unknowns else 0, [by_name[b"<0x%02X>" % byte] for byte in range(256)]
+
+
+def _normalizing(model: CodePointModel, code_points: CodePoints, fused: int | None) -> Normalizing:
+    spec = model.normalizer
+    user_ids = ids_of(model, PieceType.USER_DEFINED)
+    symbols = [model.piece(i) for i in user_ids]
+    marks = code_points.marks_spaces
+    is_plain = (
+        marks
+        and not spec["precompiled_charsmap"]
+        and not spec["remove_extra_whitespaces"]
+        and not symbols
+        and not (model.trainer["treat_whitespace_as_suffix"] and spec["add_dummy_prefix"])
+    )
+    normalizer = None
+    if not is_plain:
+        normalizer = make_normalizer(model, marks_to_spaces=marks)
+    # A symbol with a space is never found: spaces have become U+2581 by then.
+    found = [(s.replace(MARK, b" ") if marks else s, i) for s, i in zip(symbols, user_ids, strict=True)]
+    found = [(s, i) for (s, i), symbol in zip(found, symbols, strict=True) if not (marks and b" " in symbol)]
+    return Normalizing(
+        normalizer,
+        dummy_prefix=spec["add_dummy_prefix"] and is_plain,
+        symbols=SpecialMatcher([s for s, _ in found], [i for _, i in found]) if found else None,
+        ascii_only=bool(spec["precompiled_charsmap"] or symbols),
+        fused=fused,
+    )
+
+
+def make_normalizer(model: CodePointModel, *, marks_to_spaces: bool = False) -> Normalizer:
+    """The normalizer of a model. marks_to_spaces: with spaces where it gives U+2581."""
+    spec = model.normalizer
+    return Normalizer(
+        spec["precompiled_charsmap"],
+        add_dummy_prefix=spec["add_dummy_prefix"],
+        remove_extra_whitespaces=spec["remove_extra_whitespaces"],
+        escape_whitespaces=spec["escape_whitespaces"],
+        treat_whitespace_as_suffix=model.trainer["treat_whitespace_as_suffix"],
+        symbols=[model.piece(i) for i in ids_of(model, PieceType.USER_DEFINED)],
+        marks_to_spaces=marks_to_spaces,
+    )
+
+
+def token_encoder(model: CodePointModel, encoder: Encoder) -> TokenEncoder:
+    """What encodes with an encoder of this model, and tells the piece and the place of each id."""
+    return TokenEncoder(encoder, make_normalizer(model, marks_to_spaces=marks_spaces(encoder)))
+
+
+def _surfaces(model: CodePointModel, code_points: CodePoints) -> Vocabulary:
+    """What each id adds to a decoded text."""
+    surface_bytes, surface_ends = surfaces(
+        model.piece_bytes, model.piece_ends, model.types, model.trainer["unk_surface"].encode()
+    )
+    return Vocabulary(
+        token_bytes=surface_bytes,
+        token_ends=surface_ends,
+        pieces=_NO_PIECES,
+        ranked_pairs=_NO_PIECES,
+        whole_piece_first=False,
+        code_points=code_points,
+    )
+
+
+def _leading(
+    model: CodePointModel, unknown: int, byte_ids: list[int] | None
+) -> tuple[bool | None, frozenset[int]]:
+    """What a Decoder is to know of the beginnings of texts: `leading` and `whole`."""
+    spec = model.normalizer
+    trims = spec["remove_extra_whitespaces"]
+    whole = {unknown} if PieceType.UNKNOWN in model.types else set()
+    if byte_ids:
+        whole.add(byte_ids[0x20])
+    if b" " in model.piece_bytes:  # spaces of their own, which stand for no U+2581
+        whole.update(i for i, piece in enumerate(model.pieces) if piece[:1] == b" ")
+    return (bool(trims) if trims or spec["add_dummy_prefix"] else None), frozenset(whole)
+
+
+class _Expansions:
+    """The ids of symbols without one: of unused pieces their parts, of characters the bytes."""
+
+    def __init__(
+        self,
+        model: CodePointModel,
+        vocabulary: Vocabulary,
+        code_points: CodePoints,
+        unknown: int,
+        byte_ids: list[int] | None,
+    ) -> None:
+        self._marks_spaces = code_points.marks_spaces
+        self._priority = code_points.priority
+        self._vocabulary = vocabulary
+        self._byte_ids = byte_ids
+        self._unknown = unknown
+        self._ids = {
+            model.piece(i): i for i in (*ids_of(model, PieceType.NORMAL), *ids_of(model, PieceType.USER_DEFINED))
+        }
+
+    def of(self, symbols: list[int]) -> list[list[int]]:
+        tokens = self._vocabulary.tokens()
+        return [self._ids_of(tokens[symbol]) for symbol in symbols]
+
+    def _ids_of(self, text: bytes) -> list[int]:
+        out: list[int] = []
+        todo = [text]
+        while todo:
+            text = todo.pop()
+            token = self._ids.get(self._escaped(text))
+            halves = self._halves(text) if token is None else None
+            if token is not None:
+                out.append(token)
+            elif halves:
+                todo += reversed(halves)
+            else:
+                out += [self._unknown] if self._byte_ids is None else [self._byte_ids[byte] for byte in text]
+        return out
+
+    def _escaped(self, text: bytes) -> bytes:
+        return text.replace(b" ", MARK) if self._marks_spaces else text
+
+    def _halves(self, text: bytes) -> list[bytes] | None:
+        """The last two symbols that merging this text alone comes to; None for a character, or if it ends before.
+
+        What merging the text alone does not come to, no text around it does.
+        """
+        symbols = [c.encode() for c in text.decode()]
+        find, priority = self._vocabulary.find, self._priority
+        while len(symbols) > 2:
+            pairs = [
+                (priority(pair[0]), i)
+                for i in range(len(symbols) - 1)
+                if (left := find(symbols[i])) is not None
+                and (right := find(symbols[i + 1])) is not None
+                and (pair := self._vocabulary.pair(left, right)) is not None
+            ]
+            if not pairs:
+                return None
+            _, at = min(pairs)
+            symbols[at : at + 2] = [symbols[at] + symbols[at + 1]]
+        return symbols if len(symbols) == 2 else None
+
+
+def _each_byte(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return "\ufffd" * (error.end - error.start), error.end
+
+
+codecs.register_error(EACH_BYTE, _each_byte)

@@ -1,0 +1,308 @@
+"""GPT-2's two files: `vocab.json`, an object of tokens and ids, and `merges.txt`, a line a merge, best first.
+
+They were first published as `encoder.json` and `vocab.bpe`. Bytes are written as characters that can be seen, one
+for each: "Ġ" is a space. Neither the split pattern nor what is a special token is in the files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from fastbpe.errors import FormatError
+from fastbpe.formats import _gpt2
+from fastbpe.model import Buffer, Model, pack_merges
+from fastbpe.patterns import PatternLike
+
+VOCAB_FILE, MERGES_FILE = NAMES = ("vocab.json", "merges.txt")
+ALL_NAMES = (NAMES, ("encoder.json", "vocab.bpe"))
+_MAX_ID = (1 << 24) - 1  # of the core: ids index flat arrays
+_VERSION = "#version"  # begins a line that is no merge
+
+# sha256 of the merges as published → name of the vocabulary, name of its pattern.
+_KNOWN: Mapping[str, tuple[str, str]] = {
+    "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5": ("gpt2", "gpt2"),
+    "b8e04af9c950e393054010dcef499c3f005e803e9b2da1a09b96a26c33266eb1": ("qwen2", "qwen2"),
+}
+_ENTRY = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)+"\s*:\s*[0-9]+\s*[,}]')
+_LINE = re.compile(r"[!-~¡-¬®-ÿĀ-Ń]+ [!-~¡-¬®-ÿĀ-Ń]+\r?")
+# Of the tokens that no merge makes, those that look like special tokens. The others, made up to fill a vocabulary
+# or cut off from their merges, are tokens that no text becomes.
+_SPECIAL = re.compile(rb"<[!-;=?-~]+>|\[[A-Z_]+[0-9]*\]")
+
+
+def _stand_ins() -> str:
+    seen = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    hidden = (byte for byte in range(256) if byte not in seen)
+    characters = {byte: chr(byte) for byte in seen} | {byte: chr(256 + i) for i, byte in enumerate(hidden)}
+    return "".join(characters[byte] for byte in range(256))
+
+
+#: The character that stands for each byte.
+STAND_INS = _stand_ins()
+_TO_LATIN1 = {ord(character): byte for byte, character in enumerate(STAND_INS)}
+_IS_BYTES = re.compile(f"[{re.escape(STAND_INS)}]+")
+
+
+def token_of(text: str) -> bytes | None:
+    """The bytes that a text stands for; None if it holds a character that stands for none.
+
+    >>> token_of("Ġhello"), token_of("<|im start|>")
+    (b' hello', None)
+    """
+    return text.translate(_TO_LATIN1).encode("latin-1") if _IS_BYTES.fullmatch(text) else None
+
+
+def text_of(token: bytes) -> str:
+    """The text that stands for bytes.
+
+    >>> text_of(b" hello")
+    'Ġhello'
+    """
+    return "".join([STAND_INS[byte] for byte in token])
+
+
+def recognise_vocab(data: Buffer) -> bool:
+    """Whether a file begins as a JSON object of texts and numbers does."""
+    return _ENTRY.match(bytes(data[:4096])) is not None
+
+
+def recognise_merges(data: Buffer) -> bool:
+    """Whether the first line that is not blank looks like one of a list of merges."""
+    for line in bytes(data[:4096]).decode(errors="replace").split("\n"):
+        if line.strip():
+            return line.startswith(_VERSION) or _LINE.fullmatch(line) is not None
+    return False
+
+
+def sibling(path: str, *, is_vocab: bool) -> str:
+    """Where the other file of a pair is: beside the one given, named as one of the known pairs is.
+
+    Raises FormatError if it is not there.
+    """
+    folder, name = os.path.split(path)
+    tried = []
+    for pair in ALL_NAMES:
+        own, other = pair if is_vocab else pair[::-1]
+        if name.endswith(own):  # in some there is something before it: "qwen2_vocab.json"
+            tried.append(os.path.join(folder, name.removesuffix(own) + other))
+            if os.path.isfile(tried[-1]):
+                return tried[-1]
+    what, other_what = ("the ids", "the merges") if is_vocab else ("the merges", "the ids")
+    raise FormatError(
+        f"{path}: it holds {what} of a vocabulary, but {' or '.join(tried) or f'a file with {other_what}'} is not "
+        f"beside it; name the two files {VOCAB_FILE} and {MERGES_FILE}, or give their folder"
+    )
+
+
+class Contents(NamedTuple):
+    """What two files say. token_bytes, token_ends, merges: as Model has them.
+
+    names: texts that stand for no bytes, and their ids. unmade: the ids of tokens of several bytes that no merge
+    makes.
+    """
+
+    token_bytes: bytes
+    token_ends: bytes
+    merges: bytes
+    names: dict[str, int]
+    unmade: Sequence[int]
+
+    def token(self, token_id: int) -> bytes:
+        """The bytes of an id, b"" where it is none."""
+        ends = memoryview(self.token_ends).cast("I")
+        if not 0 <= token_id < len(ends):
+            return b""
+        return self.token_bytes[ends[token_id - 1] if token_id else 0 : ends[token_id]]
+
+
+def parse(
+    vocab: Buffer,
+    merges: Buffer,
+    where: tuple[str, str],
+    *,
+    pattern: PatternLike,
+    special_tokens: Mapping[str, int] | None,
+    also_special: Mapping[str, int | None] | None = None,
+) -> Model:
+    """The model in the bytes of two files. where: what errors call them.
+
+    special_tokens: in place of all that the files seem to hold: names in brackets that no merge makes.
+    also_special: more of them, with their ids, or None where the file has it.
+    """
+    import hashlib  # here: 2 ms that no other format needs
+
+    name, known_pattern = _KNOWN.get(hashlib.sha256(merges).hexdigest(), (None, None))
+    if pattern is None and known_pattern is None:
+        raise FormatError(
+            f"{where[1]}: a list of merges does not hold its split pattern; give it, e.g. "
+            'load(path, pattern="gpt2"), or pattern="none" for no splitting'
+        )
+    contents = _read(vocab, merges, where)
+    if special_tokens is None:
+        special_tokens = _special_tokens(contents, also_special or {}, where[0])
+    dropped = sorted(
+        {i for text, i in special_tokens.items() if isinstance(i, int) and contents.token(i) == text.encode()}
+    )
+    flat, ends = contents.token_bytes, contents.token_ends
+    if dropped:
+        flat, ends = _gpt2.without(flat, ends, dropped)
+    places = memoryview(ends).cast("I")
+    ends = ends[: 4 * (bisect_left(places, places[-1]) + 1)]  # special tokens at the end leave no gaps there
+    return Model(
+        tokens=None,
+        tables={"token_bytes": flat, "token_ends": ends},
+        pattern=known_pattern if pattern is None else pattern,
+        special_tokens=special_tokens,
+        merges=contents.merges,
+        merges_rule="merges",
+        whole_piece_first=False,
+        name=name,
+    )
+
+
+def _special_tokens(contents: Contents, also: Mapping[str, int | None], where: str) -> dict[str, int]:
+    found = dict(contents.names)
+    wanted = {text.encode() for text, token_id in also.items() if token_id is None}
+    ends = memoryview(contents.token_ends).cast("I")
+    for token_id in contents.unmade:
+        token = contents.token_bytes[ends[token_id - 1] if token_id else 0 : ends[token_id]]
+        if token in wanted or _SPECIAL.fullmatch(token):
+            found[token.decode()] = token_id
+    for text, given in also.items():
+        known = found.get(text) if given is None else given
+        if known is None:
+            raise FormatError(
+                f"{where}: special token {text!r} has no id here; give it, e.g. special_tokens={{{text!r}: 50257}}"
+            )
+        found[text] = known
+    return found
+
+
+def _read(vocab: Buffer, merges: Buffer, where: tuple[str, str]) -> Contents:
+    plain = _gpt2.read(vocab or b"\n", merges or b"\n")
+    if plain is not None:
+        try:
+            names = {json.loads(text): token_id for text, token_id in plain[3]}
+        except ValueError:
+            names = {}
+        if len(names) == len(plain[3]):
+            return Contents(*plain[:3], names, plain[4])
+    return read_slowly(bytes(vocab), bytes(merges), where)
+
+
+def read_slowly(vocab: bytes, merges: bytes, where: tuple[str, str]) -> Contents:
+    """The slow twin of `_gpt2.read`, which leaves to it whatever looks odd."""
+    ids, names = _read_vocab(vocab, where[0])
+    triples = _read_merges(merges, ids, where[1])
+    tokens = [b""] * (max((*ids.values(), *names.values()), default=-1) + 1)
+    for token, token_id in ids.items():
+        tokens[token_id] = token
+    made = {merged for _, _, merged in triples}
+    unmade = [i for i, token in enumerate(tokens) if len(token) > 1 and i not in made]
+    ends, end = bytearray(), 0
+    for token in tokens:
+        end += len(token)
+        ends += end.to_bytes(4, "little")
+    return Contents(b"".join(tokens), bytes(ends), pack_merges(triples), names, unmade)
+
+
+def _read_vocab(data: bytes, where: str) -> tuple[dict[bytes, int], dict[str, int]]:
+    """The id of each token, and of each text that stands for no bytes."""
+    tokens: dict[bytes, int] = {}
+    names: dict[str, int] = {}
+    texts: dict[int, str] = {}
+    for text, token_id in _entries(data, where):
+        if type(token_id) is not int or not 0 <= token_id <= _MAX_ID:
+            raise FormatError(f"{where}: token {text!r} has the id {token_id!r:.40}: not a number in 0..{_MAX_ID}")
+        if texts.setdefault(token_id, text) != text:
+            raise FormatError(f"{where}: tokens {texts[token_id]!r} and {text!r} have the same id {token_id}")
+        if not text:
+            raise FormatError(f"{where}: the token with the id {token_id} is empty")
+        token = token_of(text)
+        known = names.setdefault(text, token_id) if token is None else tokens.setdefault(token, token_id)
+        if known != token_id:
+            raise FormatError(f"{where}: token {text!r} stands twice, with the ids {known} and {token_id}")
+    return tokens, names
+
+
+def _entries(data: bytes, where: str) -> Iterable[tuple[str, object]]:
+    try:
+        entries = json.loads(data, object_pairs_hook=_Pairs)
+    except RecursionError:
+        raise FormatError(f"{where}: it is nested too deep for an object of tokens and ids") from None
+    except ValueError as error:
+        raise FormatError(f"{where}: not JSON: {error}") from None
+    if not isinstance(entries, _Pairs):
+        raise FormatError(f"{where}: expected a JSON object of tokens and ids, found {type(entries).__name__}")
+    return entries
+
+
+class _Pairs(list[tuple[str, object]]):
+    """A JSON object with all that stands in it."""
+
+    def __repr__(self) -> str:
+        return "{...}"
+
+
+def _read_merges(data: bytes, ids: Mapping[bytes, int], where: str) -> list[tuple[int, int, int]]:
+    triples: list[tuple[int, int, int]] = []
+    lines_of: dict[tuple[int, int], int] = {}
+    for number, line in enumerate(data.split(b"\n"), 1):
+        line = line.removesuffix(b"\r")
+        if not line or line.startswith(_VERSION.encode()):
+            continue
+        left, right, merged = _parse_merge(line, ids, f"{where}:{number}")
+        if lines_of.setdefault((left, right), number) != number:
+            raise FormatError(f"{where}:{number}: this merge stands on line {lines_of[left, right]} already")
+        triples.append((left, right, merged))
+    return triples
+
+
+def _parse_merge(line: bytes, ids: Mapping[bytes, int], where: str) -> tuple[int, int, int]:
+    try:
+        texts = line.decode().split(" ")
+    except UnicodeDecodeError:
+        raise FormatError(f"{where}: not UTF-8: {line[:80]!r}") from None
+    tokens = [token_of(text) for text in texts]
+    if len(texts) != 2 or None in tokens:
+        raise FormatError(f"{where}: expected two tokens with a space between, found {line.decode()[:80]!r}")
+    left, right = (token or b"" for token in tokens)
+    for token, text in ((left, texts[0]), (right, texts[1]), (left + right, "".join(texts))):
+        if token not in ids:
+            raise FormatError(f"{where}: {text[:80]!r} is no token of the vocabulary")
+    return ids[left], ids[right], ids[left + right]
+
+
+def dump(
+    tokens: Sequence[bytes], merges: Sequence[tuple[int, int, int]], special_tokens: Mapping[str, int]
+) -> dict[str, bytes]:
+    """The two files by name, as tokenizers writes them: special tokens are entries like all others.
+
+    tokens: of each id, b"" where an id is no ordinary token. merges: (left id, right id, merged id), best first.
+    """
+    texts = [text_of(token) for token in tokens]
+    entries = {text: token_id for token_id, text in enumerate(texts) if text}
+    for text, token_id in ((text, token_id) for token_id, text in enumerate(texts) if text):
+        if entries[text] != token_id:
+            raise FormatError(
+                f"tokens {token_id} and {entries[text]} are both {tokens[token_id]!r}; {VOCAB_FILE} can hold it "
+                "once only: export it as native"
+            )
+    for name, token_id in special_tokens.items():
+        if name in entries:
+            raise FormatError(
+                f"special token {name!r} is how {VOCAB_FILE} writes token {entries[name]}, "
+                f"{tokens[entries[name]]!r}; choose another name"
+            )
+        entries[name] = token_id
+    in_order = dict(sorted(entries.items(), key=lambda entry: entry[1]))
+    lines = [f"{_VERSION}: 0.2", *(f"{texts[left]} {texts[right]}" for left, right, _ in merges)]
+    return {
+        VOCAB_FILE: json.dumps(in_order, ensure_ascii=False, separators=(",", ":")).encode(),
+        MERGES_FILE: ("\n".join(lines) + "\n").encode(),
+    }

@@ -1,0 +1,159 @@
+"""minbpe's files. `.model`: a line "minbpe v1", the split pattern, the special tokens, then a line a merge.
+
+Merge i makes the id 256 + i; ids 0 to 255 are the bytes. `.vocab` is the same for people, and never read.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+
+from fastbpe.errors import FormatError
+from fastbpe.model import Buffer, Model, pack_merges
+from fastbpe.patterns import Pattern
+
+MAGIC = "minbpe v1"
+_NUMBER = re.compile(r"[0-9]{1,9}")
+_MERGE = re.compile(r"([0-9]{1,9}) ([0-9]{1,9})")
+_MAX_BYTES = 1 << 28  # of all tokens: each merge may double the longest
+
+
+def recognise(data: Buffer) -> bool:
+    """Whether a file begins as a `.model` file of this format does."""
+    return bytes(data[:64]).split(b"\n")[0].strip() == MAGIC.encode()
+
+
+def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None = None) -> Model:
+    """The model in the bytes of a `.model` file. where: what errors call it.
+
+    special_tokens: in place of those that the file holds. Raises FormatError with the line.
+    """
+    try:
+        lines = bytes(data).decode().replace("\r\n", "\n").split("\n")
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{where}: byte {error.start} is not UTF-8; get the file again") from None
+    while lines and not lines[-1].strip():
+        lines.pop()
+    if len(lines) < 3:
+        raise FormatError(f"{where}: truncated: it ends after line {len(lines)}, before the special tokens")
+    if lines[0].strip() != MAGIC:
+        raise FormatError(f"{where}:1: expected {MAGIC!r}, found {lines[0][:40]!r}")
+    held, first = _special_tokens(lines, where)
+    tokens, merges = _merges(lines, first, where)
+    return Model(
+        tokens=tokens,
+        pattern=lines[1].strip() or None,
+        special_tokens=held if special_tokens is None else special_tokens,
+        merges=pack_merges(merges),
+        merges_rule="merges",
+        whole_piece_first=False,
+    )
+
+
+def _special_tokens(lines: Sequence[str], where: str) -> tuple[dict[str, int], int]:
+    """The special tokens, and the index of the line behind them."""
+    n = lines[2].strip()
+    if not _NUMBER.fullmatch(n):
+        raise FormatError(f"{where}:3: expected the number of special tokens, found {lines[2][:40]!r}")
+    end = 3 + int(n)
+    if end > len(lines):
+        raise FormatError(f"{where}: truncated: it ends after line {len(lines)}, among its {n} special tokens")
+    held: dict[str, int] = {}
+    for number, line in enumerate(lines[3:end], 4):
+        fields = line.split()
+        if len(fields) != 2 or not _NUMBER.fullmatch(fields[1]):
+            raise FormatError(f"{where}:{number}: expected a special token and its id, found {line[:80]!r}")
+        if fields[0] in held:
+            raise FormatError(f"{where}:{number}: special token {fields[0]!r} stands twice")
+        held[fields[0]] = int(fields[1])
+    return held, end
+
+
+def _merges(lines: Sequence[str], first: int, where: str) -> tuple[list[bytes], list[tuple[int, int, int]]]:
+    """The token of each id, and (left id, right id, merged id) of each merge."""
+    tokens = [bytes([byte]) for byte in range(256)]
+    merges: list[tuple[int, int, int]] = []
+    lines_of: dict[tuple[int, int], int] = {}
+    n_bytes = 0
+    for number, line in enumerate(lines[first:], first + 1):
+        match = _MERGE.fullmatch(line.strip())
+        if match is None:
+            raise FormatError(f"{where}:{number}: expected two ids, found {line[:80]!r}")
+        left, right = int(match[1]), int(match[2])
+        if max(left, right) >= len(tokens):
+            raise FormatError(
+                f"{where}:{number}: id {max(left, right)} is made by no merge before; this one makes {len(tokens)}"
+            )
+        if lines_of.setdefault((left, right), number) != number:
+            raise FormatError(
+                f"{where}:{number}: the pair {left} {right} stands on line {lines_of[left, right]} already"
+            )
+        n_bytes += len(tokens[left]) + len(tokens[right])
+        if n_bytes > _MAX_BYTES:
+            raise FormatError(f"{where}:{number}: the tokens up to here have more than {_MAX_BYTES} bytes")
+        merges.append((left, right, len(tokens)))
+        tokens.append(tokens[left] + tokens[right])
+    return tokens, merges
+
+
+def dump(
+    tokens: Sequence[bytes],
+    merges: Sequence[tuple[int, int, int]],
+    pattern: Pattern,
+    special_tokens: Mapping[str, int],
+) -> bytes:
+    """The bytes of a `.model` file that says all of this; FormatError names what the format cannot hold.
+
+    tokens: of each id, b"" where an id is no ordinary token. merges: (left id, right id, merged id), best first.
+    """
+    listed = tokens[: next((i for i in range(len(tokens), 0, -1) if tokens[i - 1]), 0)]
+    if any(token != bytes([byte]) for byte, token in enumerate(listed[:256])):
+        raise FormatError("in a minbpe file ids 0 to 255 are the bytes in order; here they are not")
+    for i, (_, _, merged) in enumerate(merges):
+        if merged != 256 + i:
+            raise FormatError(
+                f"in a minbpe file merge {i} makes the id {256 + i}, here {merged}: ids would change"
+            )
+    if len(listed) != 256 + len(merges):
+        raise FormatError(
+            f"token {256 + len(merges)} is made by no merge; a minbpe file holds none but bytes and merges"
+        )
+    if pattern is not None and (not isinstance(pattern, str) or pattern != pattern.strip() or "\n" in pattern):
+        raise FormatError(
+            "a minbpe file has one line for its split pattern, without white space around it; it would lose "
+            f"{pattern!r:.120}"
+        )
+    for name in special_tokens:
+        if name.split() != [name]:
+            raise FormatError(f"special token {name!r} has white space; a minbpe file cannot hold it")
+    pairs = [(left, right) for left, right, _ in merges]
+    return model_text(pattern or "", special_tokens, pairs).encode()
+
+
+def model_text(pattern: str, special_tokens: Mapping[str, int], merges: Iterable[tuple[int, int]]) -> str:
+    """The text of a `.model` file, as minbpe writes it whatever it is given. pattern: "" for none."""
+    lines = [MAGIC, pattern, str(len(special_tokens))]
+    lines += [f"{name} {token_id}" for name, token_id in special_tokens.items()]
+    lines += [f"{left} {right}" for left, right in merges]
+    return "\n".join(lines) + "\n"
+
+
+def vocab_text(vocab: Mapping[int, bytes], merges: Mapping[tuple[int, int], int]) -> str:
+    """The text of a `.vocab` file: a line an id, in the order of `vocab`, with the parts it was merged from."""
+    parts = {merged: pair for pair, merged in merges.items()}
+    lines = []
+    for token_id, token in vocab.items():
+        made_of = "".join(f"[{shown(vocab[part])}]" for part in parts.get(token_id, ()))
+        lines.append(f"{made_of}{' -> ' if made_of else ''}[{shown(token)}] {token_id}\n")
+    return "".join(lines)
+
+
+def shown(token: bytes) -> str:
+    r"""A token for people: bytes that are no text as U+FFFD, what is no visible character escaped.
+
+    >>> shown(b"a\n\xff")
+    'a\\u000a\ufffd'
+    """
+    text = token.decode(errors="replace")
+    return "".join(f"\\u{ord(c):04x}" if unicodedata.category(c)[0] == "C" else c for c in text)

@@ -1,0 +1,368 @@
+r"""minbpe's three tokenizers over fastbpe: `import fastbpe.minbpe as minbpe`.
+
+The same merges, ids and files, to the byte. `train` learns by the rule ties="first"; `encode` merges, and never
+looks a whole piece up.
+
+>>> tokenizer = BasicTokenizer()
+>>> tokenizer.train("aaabdaaabac", 256 + 3, verbose=True)
+merge 1/3: (97, 97) -> 256 (b'aa') had 4 occurrences
+merge 2/3: (256, 97) -> 257 (b'aaa') had 2 occurrences
+merge 3/3: (257, 98) -> 258 (b'aaab') had 2 occurrences
+>>> tokenizer.encode("aaabdaaabac")
+[258, 100, 258, 97, 99]
+>>> tokenizer.decode([258, 100])
+'aaabd'
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
+from operator import itemgetter
+from typing import Any
+
+from fastbpe import formats
+from fastbpe._core.counter import PieceCounter
+from fastbpe._core.decoder import Decoder
+from fastbpe._core.encoder import Encoder
+from fastbpe._core.learner import Learner
+from fastbpe._core.merge import recover_merges
+from fastbpe._core.splitter import Splitter
+from fastbpe._core.vocabulary import Vocabulary, build_tables
+from fastbpe.config import N_BYTES
+from fastbpe.errors import CheckError, InvalidTokenError, SpecialTokenError, TrainingError
+from fastbpe.formats.minbpe import model_text, parse, vocab_text
+from fastbpe.special import SpecialTokens
+from fastbpe.splitting import make_splitter
+
+GPT2_SPLIT_PATTERN = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+GPT4_SPLIT_PATTERN = (
+    r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*"
+    r"|\s*[\r\n]|\s+(?!\S)|\s+"
+)
+GPT4_SPECIAL_TOKENS = {
+    "<|endoftext|>": 100257,
+    "<|fim_prefix|>": 100258,
+    "<|fim_middle|>": 100259,
+    "<|fim_suffix|>": 100260,
+    "<|endofprompt|>": 100276,
+}
+
+Pair = tuple[int, int]
+Path_ = str | os.PathLike[str]
+
+
+class _InvalidIdError(InvalidTokenError, ValueError):
+    """What RegexTokenizer raises for an id that is no token."""
+
+
+class _Engine:
+    """What encodes and decodes for one state of a tokenizer: its bound methods, so that a call is one call less.
+
+    special: what `allowed_special="all"` allows: "all", or fewer where one special token hides another.
+    """
+
+    __slots__ = ("decode", "encode", "encode_ordinary", "n_merges", "special")
+
+    def __init__(
+        self, tokens: list[bytes], merges: Mapping[Pair, int], pattern: str, special_tokens: Mapping[str, int]
+    ) -> None:
+        triples = sorted(((left, right, merged) for (left, right), merged in merges.items()), key=itemgetter(2))
+        tables = build_tables(tokens, triples)
+        vocabulary = Vocabulary(**tables, whole_piece_first=False, code_points=None, drops_bytes=False)
+        special = SpecialTokens(special_tokens, vocabulary, may_share=True)
+        decoder = Decoder(vocabulary, special.encoded)
+        splitter = _splitter(pattern)
+        encoder = Encoder(vocabulary, splitter, decoder.n_ids, special=special)
+        self.encode = encoder.encode
+        self.encode_ordinary = encoder.encode_ordinary
+        self.decode = decoder.decode
+        self.n_merges = len(merges)
+        shown = _not_hidden(special_tokens)
+        self.special: str | frozenset[str] = "all" if len(shown) == len(special_tokens) else frozenset(shown)
+
+
+class Tokenizer:
+    """What the three have in common.
+
+    Attributes:
+        merges: pair of ids to the id it is merged to, in order of learning.
+        vocab: id to its bytes.
+        pattern: the split pattern; "": none.
+        special_tokens: special tokens to their ids.
+
+    They may be replaced, as whole attributes; what encodes follows.
+    """
+
+    merges: dict[Pair, int]
+    vocab: dict[int, bytes]
+    pattern: str
+    special_tokens: dict[str, int]
+    _engine: _Engine | None
+
+    def __init__(self) -> None:
+        self.merges = {}
+        self.pattern = ""
+        self.special_tokens = {}
+        self.vocab = _vocab({}, {})
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        super().__setattr__("_engine", None)
+
+    def train(self, text: str, vocab_size: int, verbose: bool = False) -> None:
+        """Learn vocab_size - 256 merges from a text.
+
+        verbose: print a line for each.
+
+        Raises:
+            AssertionError: vocab_size is below 256.
+            ValueError: no pair is left before that many are learned.
+        """
+        raise NotImplementedError("use BasicTokenizer or RegexTokenizer")
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text."""
+        raise NotImplementedError("use BasicTokenizer or RegexTokenizer")
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ids; what is not UTF-8 becomes U+FFFD."""
+        raise NotImplementedError("use BasicTokenizer or RegexTokenizer")
+
+    def save(self, file_prefix: Path_) -> None:
+        """Write PREFIX.model, for `load`, and PREFIX.vocab, to be read by people; each whole or not at all."""
+        prefix = os.fspath(file_prefix)
+        formats.write(prefix + ".model", model_text(self.pattern, self.special_tokens, self.merges).encode())
+        formats.write(prefix + ".vocab", vocab_text(self.vocab, self.merges).encode())
+
+    def load(self, model_file: Path_) -> None:
+        """Become what a `.model` file says.
+
+        Raises:
+            AssertionError: its name does not end with .model.
+            ValueError: it is damaged; the message says where.
+        """
+        path = os.fspath(model_file)
+        if not path.endswith(".model"):
+            raise CheckError(f"{path}: load takes a file whose name ends with .model")
+        model = parse(formats.map_file(path), path)
+        self.merges = {(left, right): merged for left, right, merged in model.merge_list() or ()}
+        self.pattern = model.pattern if isinstance(model.pattern, str) else ""
+        self.special_tokens = dict(model.special_tokens)
+        self.vocab = _vocab(self.merges, self.special_tokens)
+
+    def _learn(self, text: str, vocab_size: int, verbose: bool) -> None:
+        if vocab_size < N_BYTES:
+            raise CheckError(f"vocab_size={vocab_size} is too small: the {N_BYTES} bytes are tokens to begin with")
+        counter = PieceCounter(_splitter(self._splitting()))
+        counter.add_text(text)
+        learner = Learner(counter, max_ids=vocab_size, ties_first=True)
+        learner.learn()
+        learned = learner.merges()
+        merges = {(left, right): N_BYTES + i for i, (left, right, _) in enumerate(learned)}
+        vocab = _vocab(merges, {})
+        n_merges = vocab_size - N_BYTES
+        if verbose:
+            for i, (left, right, count) in enumerate(learned):
+                made = f"{(left, right)} -> {N_BYTES + i} ({vocab[N_BYTES + i]!r})"
+                print(f"merge {i + 1}/{n_merges}: {made} had {count} occurrences")
+        if len(learned) < n_merges:
+            raise TrainingError(
+                f"no pair is left after {len(learned)} merges of {n_merges}: give more text, or ask for fewer"
+            )
+        self.merges = merges
+        self.vocab = vocab
+
+    def _ready(self) -> _Engine:
+        engine = self._engine
+        if engine is None or engine.n_merges != len(self.merges):
+            engine = self._make_engine()
+            super().__setattr__("_engine", engine)
+        return engine
+
+    def _make_engine(self) -> _Engine:
+        vocab = _vocab(self.merges, {})
+        tokens = [vocab.get(token_id, b"") for token_id in range(max(vocab) + 1)]
+        return _Engine(tokens, self.merges, self._splitting(), self.special_tokens)
+
+    def _splitting(self) -> str:
+        """The pattern that text is split by; "": none, whatever a file has said."""
+        return ""
+
+
+class BasicTokenizer(Tokenizer):
+    """A text is one piece, whatever it holds."""
+
+    def train(self, text: str, vocab_size: int, verbose: bool = False) -> None:
+        self._learn(text, vocab_size, verbose)
+
+    train.__doc__ = Tokenizer.train.__doc__
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of a text."""
+        return self._ready().encode_ordinary(text)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ids; what is not UTF-8 becomes U+FFFD. Raises KeyError for an id that is no token."""
+        return self._ready().decode(ids)
+
+
+class RegexTokenizer(Tokenizer):
+    """A pattern splits text into pieces, and what it does not match is left out; special tokens stand apart.
+
+    pattern: a regex; None: that of GPT-4.
+
+    >>> tokenizer = RegexTokenizer()
+    >>> tokenizer.train("hello hello hello", 258)
+    >>> tokenizer.register_special_tokens({"<|end|>": 258})
+    >>> tokenizer.encode("hello<|end|>", allowed_special="all")
+    [257, 108, 111, 258]
+    """
+
+    inverse_special_tokens: dict[int, str]
+
+    def __init__(self, pattern: str | None = None) -> None:
+        super().__init__()
+        self.pattern = GPT4_SPLIT_PATTERN if pattern is None else pattern
+        self.inverse_special_tokens = {}
+        _splitter(self.pattern)  # a PatternError now
+
+    def train(self, text: str, vocab_size: int, verbose: bool = False) -> None:
+        self._learn(text, vocab_size, verbose)
+
+    train.__doc__ = Tokenizer.train.__doc__
+
+    def load(self, model_file: Path_) -> None:
+        super().load(model_file)
+        self.inverse_special_tokens = {token_id: name for name, token_id in self.special_tokens.items()}
+
+    load.__doc__ = Tokenizer.load.__doc__
+
+    def register_special_tokens(self, special_tokens: dict[str, int]) -> None:
+        """Take these special tokens, name to id, in place of those there were.
+
+        For an id or a name that a token has, the next call that encodes raises SpecialTokenError (a ValueError).
+        """
+        self.special_tokens = special_tokens
+        self.inverse_special_tokens = {token_id: name for name, token_id in special_tokens.items()}
+
+    def encode_ordinary(self, text: str) -> list[int]:
+        """The ids of a text in which special tokens are just text."""
+        return self._ready().encode_ordinary(text)
+
+    def encode(self, text: str, allowed_special: str | Collection[str] = "none_raise") -> list[int]:
+        """The ids of a text.
+
+        allowed_special: special tokens that become their ids: "all", "none", or a set of them; others are just
+            text. "none_raise": none, and none may stand in the text.
+
+        Raises:
+            AssertionError: with "none_raise", a special token stands in the text.
+            ValueError: allowed_special is none of these.
+        """
+        engine = self._ready()
+        if isinstance(allowed_special, str) and allowed_special == "none_raise":
+            try:
+                return engine.encode(text)
+            except SpecialTokenError as error:
+                raise CheckError(str(error)) from None
+        if allowed_special == "none":
+            return engine.encode_ordinary(text)
+        if allowed_special == "all":
+            return engine.encode(text, allowed_special=engine.special, disallowed_special=())
+        if isinstance(allowed_special, (set, frozenset)):
+            allowed = allowed_special
+            if engine.special != "all":
+                allowed = frozenset(_not_hidden(name for name in self.special_tokens if name in allowed_special))
+            return engine.encode(text, allowed_special=allowed, disallowed_special=())
+        raise SpecialTokenError(
+            f'allowed_special={allowed_special!r} is not understood: give "all", "none", "none_raise" or a set'
+        )
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of ids; what is not UTF-8 becomes U+FFFD. Raises ValueError for an id that is no token."""
+        try:
+            return self._ready().decode(ids)
+        except InvalidTokenError as error:
+            raise self._invalid(ids, error) from None
+
+    def _splitting(self) -> str:
+        return self.pattern
+
+    def _invalid(self, ids: Iterable[int], error: InvalidTokenError) -> Exception:
+        known = chain(self.vocab, self.special_tokens.values())
+        unknown = next(iter(set(ids).difference(known)), None)
+        return error if unknown is None else _InvalidIdError(f"invalid token id: {unknown}")
+
+
+class GPT4Tokenizer(RegexTokenizer):
+    """cl100k_base, with merges recovered from its ranks; see `fastbpe.tiktoken` for where it is found.
+
+    Attributes:
+        byte_shuffle: each byte to the id of the token that it is.
+        inverse_byte_shuffle: the other way round.
+        vocab: id to its bytes, in which each byte is replaced by that id.
+    """
+
+    byte_shuffle: dict[int, int]
+    inverse_byte_shuffle: dict[int, int]
+
+    def __init__(self) -> None:
+        super().__init__(pattern=GPT4_SPLIT_PATTERN)
+        from fastbpe.tiktoken import get_encoding  # here: the other tokenizers need nothing of it
+
+        encoding = get_encoding("cl100k_base")
+        self._tokens = encoding._vocabulary.tokens()
+        self.merges = {pair: rank for rank, pair in recover_merges(encoding._vocabulary).items()}
+        self.vocab = _vocab(self.merges, {})
+        self.byte_shuffle = {byte: self._tokens.index(bytes([byte])) for byte in range(N_BYTES)}
+        self.inverse_byte_shuffle = {token: byte for byte, token in self.byte_shuffle.items()}
+        self.register_special_tokens(dict(GPT4_SPECIAL_TOKENS))
+
+    def _make_engine(self) -> _Engine:
+        return _Engine(self._tokens, self.merges, self._splitting(), self.special_tokens)
+
+    def train(self, text: str, vocab_size: int, verbose: bool = False) -> None:
+        """Raises NotImplementedError: it has learned."""
+        raise NotImplementedError("GPT4Tokenizer is trained already; train a RegexTokenizer")
+
+    def save(self, file_prefix: Path_) -> None:
+        """Raises NotImplementedError: a `.model` file cannot say which byte is which id."""
+        raise NotImplementedError(
+            "GPT4Tokenizer cannot be saved: in a .model file ids 0 to 255 are the bytes in order"
+        )
+
+    def load(self, model_file: Path_) -> None:
+        """Raises NotImplementedError; see `save`."""
+        raise NotImplementedError("GPT4Tokenizer cannot be loaded from a file; load into a RegexTokenizer")
+
+    def save_vocab(self, vocab_file: Path_) -> None:
+        """Write a `.vocab` file, to be read by people."""
+        vocab = {token: bytes([self.inverse_byte_shuffle[token]]) for token in range(N_BYTES)}
+        vocab |= {token: self._tokens[token] for token in self.merges.values()}
+        formats.write(vocab_file, vocab_text(vocab, self.merges).encode())
+
+
+@lru_cache(maxsize=16)
+def _splitter(pattern: str) -> Splitter:
+    """What cuts text by a pattern; "": nothing does."""
+    return make_splitter(pattern or None, drop_unmatched=True)
+
+
+def _vocab(merges: Mapping[Pair, int], special_tokens: Mapping[str, int]) -> dict[int, bytes]:
+    """The bytes of each id."""
+    vocab = {byte: bytes([byte]) for byte in range(N_BYTES)}
+    for (left, right), merged in merges.items():
+        vocab[merged] = vocab[left] + vocab[right]
+    return vocab | {token_id: name.encode() for name, token_id in special_tokens.items()}
+
+
+def _not_hidden(names: Iterable[str]) -> list[str]:
+    """The names that are ever found, where the first that fits is taken: none that begins with one before it."""
+    kept: set[str] = set()
+    for name in names:
+        if not any(name[:n] in kept for n in range(1, len(name))):
+            kept.add(name)
+    return list(kept)

@@ -1,0 +1,40 @@
+"""A drop-in for sentencepiece 0.2.3, for BPE models: `import fastbpe.sentencepiece as spm`.
+
+Ids, pieces, offsets and errors are those of sentencepiece; what is drawn at random is not. Models of other types
+(unigram, word, char) are refused with a RuntimeError.
+"""
+
+from fastbpe.sentencepiece._module import (
+    ConvertToFlatbuffer,
+    SetDataDir,
+    SetMinLogLevel,
+    SetNBestTimeout,
+    convert_to_flatbuffer,
+    set_data_dir,
+    set_min_log_level,
+    set_nbest_timeout,
+)
+from fastbpe.sentencepiece._normalizer import SentencePieceNormalizer
+from fastbpe.sentencepiece._processor import SentencePieceProcessor
+from fastbpe.sentencepiece._random import SetRandomGeneratorSeed, set_random_generator_seed
+from fastbpe.sentencepiece._threads import ThreadPool
+from fastbpe.sentencepiece._trainer import SentencePieceTrainer
+
+__version__ = "0.2.3"  # of the interface
+
+__all__ = [
+    "ConvertToFlatbuffer",
+    "SentencePieceNormalizer",
+    "SentencePieceProcessor",
+    "SentencePieceTrainer",
+    "SetDataDir",
+    "SetMinLogLevel",
+    "SetNBestTimeout",
+    "SetRandomGeneratorSeed",
+    "ThreadPool",
+    "convert_to_flatbuffer",
+    "set_data_dir",
+    "set_min_log_level",
+    "set_nbest_timeout",
+    "set_random_generator_seed",
+]

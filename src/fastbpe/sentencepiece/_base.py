@@ -1,0 +1,134 @@
+"""What a processor is made of: the model it has loaded, and what it does unless a call says otherwise."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from fastbpe.sentencepiece._errors import ArgumentError, not_loaded
+from fastbpe.sentencepiece._files import proto_bytes, read_model
+from fastbpe.sentencepiece._model import LoadedModel
+from fastbpe.sentencepiece._threads import n_threads
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_RETURN_TYPES = (int, str, bytes, "proto", "serialized_proto", "numpy", "offset_mapping")
+
+
+class Base:
+    """Construction, loading and settings; SentencePieceProcessor says what the arguments mean."""
+
+    def __init__(
+        self,
+        model_file: str | bytes | os.PathLike[str] | None = None,
+        model_proto: Any = None,
+        out_type: Any = None,
+        add_bos: bool = False,
+        add_eos: bool = False,
+        reverse: bool = False,
+        emit_unk_piece: bool = False,
+        enable_sampling: bool = False,
+        nbest_size: int = -1,
+        alpha: float = 0.1,
+        num_threads: int = -1,
+        return_type: Any = None,
+    ) -> None:
+        self._model: LoadedModel | None = None
+        self._return_type: Any = int
+        self._return_type = self._resolve_return_type(return_type, out_type)
+        self._add_bos = add_bos
+        self._add_eos = add_eos
+        self._reverse = reverse
+        self._emit_unk_piece = emit_unk_piece
+        self._enable_sampling = enable_sampling
+        self._nbest_size = nbest_size
+        self._alpha = alpha
+        self._num_threads = num_threads
+        if model_file or model_proto:
+            self.load(model_file=model_file, model_proto=model_proto)
+
+    # Loading
+
+    @classmethod
+    def from_file(cls, model_file: str | bytes | os.PathLike[str], **kwargs: Any) -> Self:
+        """A processor with the model of a file; keywords as in the constructor."""
+        processor = cls._without_model(kwargs, "from_file")
+        processor.load_from_file(model_file)
+        return processor
+
+    @classmethod
+    def from_proto(cls, model_proto: Any, **kwargs: Any) -> Self:
+        """A processor with a model's bytes; keywords as in the constructor."""
+        processor = cls._without_model(kwargs, "from_proto")
+        processor.load_from_serialized_proto(model_proto)
+        return processor
+
+    @classmethod
+    def _without_model(cls, kwargs: Mapping[str, Any], name: str) -> Self:
+        if "model_file" in kwargs or "model_proto" in kwargs:
+            raise ArgumentError(
+                f"model_file and model_proto cannot be passed to {name} by name: it takes the model first"
+            )
+        return cls(**kwargs)
+
+    def load(self, model_file: str | bytes | os.PathLike[str] | None = None, model_proto: Any = None) -> bool:
+        """Load a model: a file, or bytes. True, or an error."""
+        if model_file and model_proto:
+            raise ArgumentError("model_file and model_proto must be exclusive.")
+        if model_proto:
+            return self.load_from_serialized_proto(model_proto)
+        if model_file:
+            return self.load_from_file(model_file)
+        raise ArgumentError("Either model_file or model_proto must be specified.")
+
+    def load_from_file(self, filename: str | bytes | os.PathLike[str]) -> bool:
+        """Load the model of a file. True, or an error."""
+        data, where = read_model(filename)
+        self._model = None  # a model that fails to load leaves none, as in sentencepiece
+        self._model = LoadedModel(data, where)
+        return True
+
+    def load_from_serialized_proto(self, serialized: Any) -> bool:
+        """Load a model from the bytes of a file, or from a message of the protobuf package. True, or an error."""
+        data = proto_bytes(serialized)
+        self._model = None
+        self._model = LoadedModel(data, "<bytes>")
+        return True
+
+    def _loaded(self) -> LoadedModel:
+        if self._model is None:
+            raise not_loaded()
+        return self._model
+
+    def serialized_model_proto(self) -> bytes:
+        """The bytes of the model's file; b"" without a model."""
+        return b"" if self._model is None else self._model.model.serialized
+
+    def _resolve_return_type(self, return_type: Any, out_type: Any, default: Any = None) -> Any:
+        if out_type is not None:
+            if return_type is not None:
+                raise ArgumentError("Cannot specify both out_type and return_type. Use return_type instead.")
+            return_type = out_type
+        if return_type is None:
+            return self._return_type if default is None else default
+        if return_type == "immutable_proto":
+            raise ArgumentError(
+                "immutable_proto is deprecated and no longer supported. Use return_type='proto' instead."
+            )
+        if return_type not in _RETURN_TYPES:
+            raise ArgumentError(f"Invalid return_type: {return_type}. Must be one of {_RETURN_TYPES}")
+        return return_type
+
+    def _threads(self, num_threads: int | None) -> int | None:
+        """How many threads a call may use; None: one for each core."""
+        if num_threads is None:
+            num_threads = self._num_threads
+        if not isinstance(num_threads, int):
+            raise TypeError("num_threads must be int")
+        return n_threads(num_threads)
+
+    Load = load
+    LoadFromFile = load_from_file
+    LoadFromSerializedProto = load_from_serialized_proto

@@ -1,0 +1,155 @@
+"""Decoding: ids or pieces, one sequence or many, to text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fastbpe.sentencepiece import _texts
+from fastbpe.sentencepiece._base import Base
+from fastbpe.sentencepiece._errors import ArgumentError, out_of_range
+from fastbpe.sentencepiece._model import checked_ids
+from fastbpe.sentencepiece._threads import ThreadPool
+
+_RETURN_TYPES = (str, bytes, "serialized_proto", "offset_mapping")
+
+
+class Decodes(Base):
+    """The decoding half of a processor."""
+
+    def decode(
+        self,
+        input: Any,
+        return_type: Any = None,
+        out_type: Any = None,
+        num_threads: int | None = None,
+        thread_pool: ThreadPool | None = None,
+        return_bytes: bool | None = None,
+    ) -> Any:
+        """The text of ids or of pieces, or a list of texts for a list of them.
+
+        Args:
+            input: ids (a list, a numpy array, one int) or pieces (a list, one str or bytes); or a list or an array
+                of these. Of pieces given as bytes the text is bytes. A piece that is in no vocabulary is text.
+            return_type, out_type: `str` (the default), `bytes`, "offset_mapping" (a dict of text, ids, pieces and
+                offsets), "serialized_proto", "proto".
+            return_bytes: of an offset mapping: text and pieces as bytes, and offsets in bytes.
+
+        Raises:
+            IndexError: an id that no piece has.
+            TypeError: the input is neither ids nor pieces.
+        """
+        return_type = self._resolve_return_type(return_type, out_type, default=str)
+        if return_bytes is not None and return_type != "offset_mapping":
+            raise ArgumentError("return_bytes is only supported when return_type='offset_mapping'")
+        self._threads(num_threads)
+        if return_type == "proto":
+            serialized = self.decode(input, return_type="serialized_proto")
+            is_batch = isinstance(serialized, list)
+            return list(map(_texts.parse, serialized)) if is_batch else _texts.parse(serialized)
+        if input is None or (isinstance(input, (str, bytes)) and not input):
+            input = []
+        if not _is_sequence(input):
+            input = [input]
+        is_batch = input.ndim > 1 if hasattr(input, "ndim") else len(input) > 0 and _is_sequence(input[0])
+        if not is_batch:
+            are_pieces = _are_pieces(input)
+            _check_return_type(return_type)
+            as_bytes = bool(return_bytes) or (are_pieces and isinstance(input[0], bytes))
+            return self._decode_one(input, are_pieces, return_type, as_bytes)
+        first: Any = next((item for item in input if _is_sequence(item) and len(item)), ())
+        are_pieces = _are_pieces(first)
+        _check_return_type(return_type)
+        if not are_pieces and return_type is str and self._model is not None:
+            return self._model.texts([checked_ids(ids) for ids in input])
+        as_bytes = bool(return_bytes) or (are_pieces and isinstance(first[0], bytes))
+        return [self._decode_one(sequence, are_pieces, return_type, as_bytes) for sequence in input]
+
+    def _decode_one(self, input: Any, are_pieces: bool, return_type: Any, as_bytes: bool) -> Any:
+        """as_bytes: text and pieces are bytes, whatever return_type says of a text."""
+        if self._model is None and not are_pieces and len(input):
+            raise out_of_range()
+        model = self._loaded()
+        if are_pieces:
+            pieces = _pieces(input)
+            if return_type is bytes or return_type is str:
+                text = model.text_of_pieces(pieces)
+                return text if as_bytes or return_type is bytes else text.decode()
+        else:
+            ids = checked_ids(input)
+            if return_type is str:
+                return model.text(ids)
+            if return_type is bytes:
+                return model.text(ids).encode()
+            pieces = model.pieces_of(ids)
+        text, found = model.decoded(pieces)
+        if return_type == "offset_mapping":
+            return _mapping(text, found, as_bytes)
+        return _texts.serialize(text, found)
+
+    def decode_pieces(self, input: Any, return_type: Any = None, **kwargs: Any) -> Any:
+        """`decode`."""
+        return self.decode(input=input, return_type=return_type, **kwargs)
+
+    def decode_ids(self, input: Any, return_type: Any = None, **kwargs: Any) -> Any:
+        """`decode`."""
+        return self.decode(input=input, return_type=return_type, **kwargs)
+
+    def decode_pieces_as_proto(self, input: Any, **kwargs: Any) -> Any:
+        """`decode` to a message of the protobuf package."""
+        return self.decode(input=input, return_type="proto", **kwargs)
+
+    def decode_ids_as_proto(self, input: Any, **kwargs: Any) -> Any:
+        """`decode` to a message of the protobuf package."""
+        return self.decode(input=input, return_type="proto", **kwargs)
+
+    Decode = Detokenize = detokenize = decode
+    DecodePieces = decode_pieces
+    DecodeIds = decode_ids
+    DecodePiecesAsProto = decode_pieces_as_proto
+    DecodeIdsAsProto = decode_ids_as_proto
+
+
+def _check_return_type(return_type: Any) -> None:
+    if return_type not in _RETURN_TYPES:
+        raise ArgumentError(f"unknown return_type={return_type} or input type")
+
+
+def _is_sequence(value: Any) -> bool:
+    return hasattr(value, "__len__") and not isinstance(value, (str, bytes))
+
+
+def _are_pieces(sequence: Any) -> bool:
+    return len(sequence) > 0 and not hasattr(sequence, "dtype") and isinstance(sequence[0], (str, bytes))
+
+
+def _pieces(sequence: Sequence[Any]) -> list[bytes]:
+    out = []
+    for piece in sequence:
+        try:
+            out.append(piece.encode() if isinstance(piece, str) else bytes(memoryview(piece)))
+        except (TypeError, UnicodeEncodeError):
+            raise TypeError("List elements must be str or bytes") from None
+    return out
+
+
+def _mapping(text: bytes, pieces: list[_texts.Piece], as_bytes: bool) -> dict[str, Any]:
+    if as_bytes:
+        return {
+            "text": text,
+            "ids": [piece.id & 0xFFFFFFFF for piece in pieces],
+            "pieces": [piece.piece for piece in pieces],
+            "offsets": [(piece.begin, piece.end) for piece in pieces],
+        }
+    decoded = text.decode()
+    counted = [0]
+    for character in decoded:
+        counted += [counted[-1]] * (len(character.encode()) - 1) + [counted[-1] + 1]
+    if any(piece.end >= len(counted) for piece in pieces):
+        raise ArgumentError("Invalid piece offsets in SentencePieceText")
+    return {
+        "text": decoded,
+        "ids": [piece.id & 0xFFFFFFFF for piece in pieces],
+        "pieces": [piece.piece.decode() for piece in pieces],
+        "offsets": [(counted[piece.begin], counted[piece.end]) for piece in pieces],
+    }

@@ -1,0 +1,391 @@
+"""Encoding: every form that ids and pieces are handed out in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fastbpe import extras
+from fastbpe.sentencepiece import _texts
+from fastbpe.sentencepiece._base import Base
+from fastbpe.sentencepiece._errors import ArgumentError, ModelError
+from fastbpe.sentencepiece._model import LoadedModel, Sampling, Text, is_sound
+from fastbpe.sentencepiece._threads import ThreadPool, pool_threads
+
+_PLAIN = ("serialized_proto", "proto", "offset_mapping")  # outputs without <s>, </s> and the like
+
+
+class Encodes(Base):
+    """The encoding half of a processor."""
+
+    def encode(
+        self,
+        input: Any,
+        add_bos: bool | None = None,
+        add_eos: bool | None = None,
+        reverse: bool | None = None,
+        emit_unk_piece: bool | None = None,
+        enable_sampling: bool | None = None,
+        nbest_size: int | None = None,
+        alpha: float | None = None,
+        num_threads: int | None = None,
+        thread_pool: ThreadPool | None = None,
+        return_type: Any = None,
+        out_type: Any = None,
+        return_bytes: bool | None = None,
+    ) -> Any:
+        """What a text becomes, or a list of texts: ids, pieces, whatever return_type or out_type says.
+
+        Args:
+            input: str, bytes, or a list of them. Bytes that are no UTF-8 stand for U+FFFD each.
+            return_bytes: of an offset mapping: pieces as bytes, and offsets in bytes; None: as the input is.
+            thread_pool: in place of num_threads.
+            Everything else is as in the constructor, whose values hold where None is given.
+
+        Raises:
+            TypeError: the input is nothing of the kind.
+            RuntimeError: the text holds surrogates; the output cannot hold what was asked for; there is no model.
+            ValueError: an argument cannot be had with another one, or with this model.
+        """
+        return_type = self._resolve_return_type(return_type, out_type)
+        if return_bytes is not None and return_type != "offset_mapping":
+            raise ArgumentError("return_bytes is only supported when return_type='offset_mapping'")
+        sampling = self._sampling(enable_sampling, nbest_size, alpha)
+        threads = self._threads(num_threads)
+        frame = _Frame(self, add_bos, add_eos, reverse, emit_unk_piece, return_type)
+        if return_bytes is None:
+            return_bytes = isinstance(input[0] if isinstance(input, list) and input else input, bytes)
+        if not isinstance(input, list):
+            if not isinstance(input, (str, bytes)):
+                raise TypeError("Input must be str or bytes")
+            return self._encode_one(input, return_type, frame, sampling, threads, return_bytes)
+        texts = [_element(text) for text in input]
+        if thread_pool is not None:
+            threads = pool_threads(thread_pool)
+        return self._encode_all(texts, return_type, frame, sampling, threads, return_bytes)
+
+    def _encode_one(
+        self,
+        text: Text,
+        return_type: Any,
+        frame: _Frame,
+        sampling: Sampling | None,
+        threads: int | None,
+        return_bytes: bool,
+    ) -> Any:
+        model = self._loaded()
+        if return_type is int:
+            ids = model.ids(text, threads) if sampling is None else model.tokens(text, sampling).ids()
+            return frame.around(ids)
+        if return_type == "numpy":
+            sampled = None if sampling is None else model.tokens(text, sampling).to_array()
+            view = model.array(text, threads) if sampled is None else memoryview(sampled).cast("B").cast("i")
+            return frame.around_array(view)
+        if return_type is str or return_type is bytes:
+            as_bytes = return_type is bytes
+            return frame.around_pieces(model.pieces(model.tokens(text, sampling), as_bytes), model, as_bytes)
+        tokens = model.tokens(text, sampling, offsets=True)
+        if return_type == "offset_mapping":
+            return model.offset_mapping(tokens, return_bytes)
+        serialized = model.serialized(text, tokens)
+        return serialized if return_type == "serialized_proto" else _texts.parse(serialized)
+
+    def _encode_all(
+        self,
+        texts: list[Text],
+        return_type: Any,
+        frame: _Frame,
+        sampling: Sampling | None,
+        threads: int | None,
+        return_bytes: bool,
+    ) -> list[Any]:
+        if not texts:
+            return []
+        if sampling is None and return_type is int:
+            return [frame.around(ids) for ids in self._loaded().ids_of_all(texts, threads)]
+        if sampling is None and return_type == "numpy":
+            return [frame.around_array(view) for view in self._loaded().arrays_of_all(texts, threads)]
+        return [self._encode_one(text, return_type, frame, sampling, threads, return_bytes) for text in texts]
+
+    def encode_as_pieces(self, input: Any, **kwargs: Any) -> Any:
+        """`encode` to pieces."""
+        return self.encode(input=input, return_type=str, **kwargs)
+
+    def encode_as_ids(self, input: Any, **kwargs: Any) -> Any:
+        """`encode` to ids."""
+        return self.encode(input=input, return_type=int, **kwargs)
+
+    def encode_as_numpy(self, input: Any, **kwargs: Any) -> Any:
+        """`encode` to an array of int32."""
+        return self.encode(input=input, return_type="numpy", **kwargs)
+
+    def encode_as_proto(self, input: Any, **kwargs: Any) -> Any:
+        """`encode` to a message of the protobuf package."""
+        return self.encode(input=input, return_type="proto", **kwargs)
+
+    def encode_as_offset_mapping(self, input: Any, **kwargs: Any) -> Any:
+        """`encode` to a dict of ids, pieces and offsets."""
+        return self.encode(input=input, return_type="offset_mapping", **kwargs)
+
+    def sample_encode_as_pieces(
+        self, input: Any, nbest_size: int | None = None, alpha: float | None = None, **kwargs: Any
+    ) -> Any:
+        """`encode` to pieces, with dropout."""
+        return self.encode(
+            input=input, nbest_size=nbest_size, alpha=alpha, return_type=str, enable_sampling=True, **kwargs
+        )
+
+    def sample_encode_as_ids(
+        self, input: Any, nbest_size: int | None = None, alpha: float | None = None, **kwargs: Any
+    ) -> Any:
+        """`encode` to ids, with dropout."""
+        return self.encode(
+            input=input, nbest_size=nbest_size, alpha=alpha, return_type=int, enable_sampling=True, **kwargs
+        )
+
+    def sample_encode_as_numpy(
+        self, input: Any, nbest_size: int | None = None, alpha: float | None = None, **kwargs: Any
+    ) -> Any:
+        """`encode` to an array, with dropout."""
+        return self.encode(
+            input=input, nbest_size=nbest_size, alpha=alpha, return_type="numpy", enable_sampling=True, **kwargs
+        )
+
+    def sample_encode_as_proto(
+        self, input: Any, nbest_size: int | None = None, alpha: float | None = None, **kwargs: Any
+    ) -> Any:
+        """`encode` to a message of the protobuf package, with dropout."""
+        return self.encode(
+            input=input, nbest_size=nbest_size, alpha=alpha, return_type="proto", enable_sampling=True, **kwargs
+        )
+
+    def nbest_encode(
+        self,
+        input: Any,
+        add_bos: bool | None = None,
+        add_eos: bool | None = None,
+        reverse: bool | None = None,
+        emit_unk_piece: bool | None = None,
+        nbest_size: int | None = None,
+        return_type: Any = None,
+        out_type: Any = None,
+    ) -> Any:
+        """The best segmentations, which BPE models do not have: RuntimeError."""
+        return_type = self._resolve_return_type(return_type, out_type)
+        if return_type == "offset_mapping":
+            raise ArgumentError(f"unknown return_type={return_type}")
+        texts = input if isinstance(input, list) else [input]
+        for text in texts:
+            if not isinstance(text, (str, bytes)):
+                raise TypeError("Input must be str or bytes")
+            self._loaded()
+            Sampling(self._nbest_size if nbest_size is None else nbest_size, 0)
+            raise ModelError("INTERNAL: NBestEncode is not available for the current model.")
+        return []
+
+    def nbest_encode_as_pieces(self, input: Any, nbest_size: int | None = None, **kwargs: Any) -> Any:
+        """`nbest_encode` to pieces."""
+        return self.nbest_encode(input=input, nbest_size=nbest_size, return_type=str, **kwargs)
+
+    def nbest_encode_as_ids(self, input: Any, nbest_size: int | None = None, **kwargs: Any) -> Any:
+        """`nbest_encode` to ids."""
+        return self.nbest_encode(input=input, nbest_size=nbest_size, return_type=int, **kwargs)
+
+    def nbest_encode_as_numpy(self, input: Any, nbest_size: int | None = None, **kwargs: Any) -> Any:
+        """`nbest_encode` to arrays."""
+        return self.nbest_encode(input=input, nbest_size=nbest_size, return_type="numpy", **kwargs)
+
+    def nbest_encode_as_proto(self, input: Any, nbest_size: int | None = None, **kwargs: Any) -> Any:
+        """`nbest_encode` to a message of the protobuf package."""
+        return self.nbest_encode(input=input, nbest_size=nbest_size, return_type="proto", **kwargs)
+
+    def parallel_encode(
+        self,
+        input: Any,
+        add_bos: bool | None = None,
+        add_eos: bool | None = None,
+        reverse: bool | None = None,
+        emit_unk_piece: bool | None = None,
+        chunk_len: int | None = None,
+        num_threads: int | None = None,
+        thread_pool: ThreadPool | None = None,
+        return_type: Any = None,
+        out_type: Any = None,
+    ) -> Any:
+        """`encode` of long texts by several threads.
+
+        chunk_len: a positive number, which sentencepiece asks for; where texts are cut is decided here without it.
+        """
+        return_type = self._resolve_return_type(return_type, out_type)
+        threads = self._threads(num_threads)
+        if not isinstance(chunk_len, int) or chunk_len <= 0:
+            raise ArgumentError("chunk_len must be positive.")
+        if return_type == "offset_mapping":
+            raise ArgumentError(f"unknown return_type={return_type}")
+        if thread_pool is not None:
+            threads = pool_threads(thread_pool)
+        frame = _Frame(self, add_bos, add_eos, reverse, emit_unk_piece, return_type)
+        texts = input if isinstance(input, list) else [input]
+        outs = []
+        for text in texts:
+            if not isinstance(text, (str, bytes)):
+                raise TypeError("Input must be str or bytes")
+            outs.append(self._encode_one(text, return_type, frame, None, threads, False))
+        return outs if isinstance(input, list) else outs[0]
+
+    def parallel_encode_as_pieces(self, input: Any, **kwargs: Any) -> Any:
+        """`parallel_encode` to pieces."""
+        return self.parallel_encode(input=input, return_type=str, **kwargs)
+
+    def parallel_encode_as_ids(self, input: Any, **kwargs: Any) -> Any:
+        """`parallel_encode` to ids."""
+        return self.parallel_encode(input=input, return_type=int, **kwargs)
+
+    def parallel_encode_as_numpy(self, input: Any, **kwargs: Any) -> Any:
+        """`parallel_encode` to an array."""
+        return self.parallel_encode(input=input, return_type="numpy", **kwargs)
+
+    def parallel_encode_as_proto(self, input: Any, **kwargs: Any) -> Any:
+        """`parallel_encode` to a message of the protobuf package."""
+        return self.parallel_encode(input=input, return_type="proto", **kwargs)
+
+    def _sampling(
+        self, enable_sampling: bool | None, nbest_size: int | None, alpha: float | None
+    ) -> Sampling | None:
+        if enable_sampling is None:
+            enable_sampling = self._enable_sampling
+        if not _flag("enable_sampling", enable_sampling):
+            return None
+        nbest_size = self._nbest_size if nbest_size is None else nbest_size
+        alpha = self._alpha if alpha is None else alpha
+        if enable_sampling is True and (nbest_size in (None, 0, 1) or alpha is None):
+            raise ArgumentError(
+                'When enable_sampling is True, We must specify "nbest_size > 1" or "nbest_size = -1", '
+                'and "alpha"; BPE models have dropout alone, so that nbest_size=-1 says all'
+            )
+        return Sampling(nbest_size, alpha)
+
+    Encode = Tokenize = tokenize = encode
+    EncodeAsPieces = encode_as_pieces
+    EncodeAsIds = encode_as_ids
+    EncodeAsNumpy = encode_as_numpy
+    EncodeAsProto = encode_as_proto
+    EncodeAsOffsetMapping = encode_as_offset_mapping
+    SampleEncodeAsPieces = sample_encode_as_pieces
+    SampleEncodeAsIds = sample_encode_as_ids
+    SampleEncodeAsNumpy = sample_encode_as_numpy
+    SampleEncodeAsProto = sample_encode_as_proto
+    NBestEncode = nbest_encode
+    NBestEncodeAsPieces = nbest_encode_as_pieces
+    NBestEncodeAsIds = nbest_encode_as_ids
+    NBestEncodeAsNumpy = nbest_encode_as_numpy
+    NBestEncodeAsProto = nbest_encode_as_proto
+    ParallelEncode = parallel_encode
+    ParallelEncodeAsPieces = parallel_encode_as_pieces
+    ParallelEncodeAsIds = parallel_encode_as_ids
+    ParallelEncodeAsNumpy = parallel_encode_as_numpy
+    ParallelEncodeAsProto = parallel_encode_as_proto
+
+
+class _Frame:
+    """What is put around ids or pieces, and whether they are turned round."""
+
+    def __init__(
+        self,
+        processor: Base,
+        add_bos: bool | None,
+        add_eos: bool | None,
+        reverse: bool | None,
+        emit_unk_piece: bool | None,
+        return_type: Any,
+    ) -> None:
+        self._bos = _flag("add_bos", processor._add_bos if add_bos is None else add_bos)
+        self._eos = _flag("add_eos", processor._add_eos if add_eos is None else add_eos)
+        self._reverse = _flag("reverse", processor._reverse if reverse is None else reverse)
+        self._emit_unk = _flag(
+            "emit_unk_piece", processor._emit_unk_piece if emit_unk_piece is None else emit_unk_piece
+        )
+        self._processor = processor
+        if return_type in _PLAIN and (self._bos or self._eos or self._reverse or self._emit_unk):
+            raise ModelError(
+                "UNIMPLEMENTED: add_bos, add_eos, reverse, and emit_unk_piece is not supported in proto API"
+            )
+
+    def _ends(self) -> tuple[list[int], list[int]]:
+        """The ids before and behind."""
+        bos, eos = [], []
+        model = self._processor._loaded()
+        if self._bos:
+            bos = [model.bos_id]
+            if bos == [-1]:
+                raise ArgumentError(
+                    "INVALID_ARGUMENT: BOS token is not defined as a control symbol in this model."
+                )
+        if self._eos:
+            eos = [model.eos_id]
+            if eos == [-1]:
+                raise ArgumentError(
+                    "INVALID_ARGUMENT: EOS token is not defined as a control symbol in this model."
+                )
+        return bos, eos
+
+    def around(self, ids: list[int]) -> list[int]:
+        """The ids with what belongs around them."""
+        if not (self._bos or self._eos or self._reverse):
+            return ids
+        bos, eos = self._ends()
+        if self._reverse:
+            ids.reverse()
+        return bos + ids + eos
+
+    def around_array(self, ids: memoryview) -> Any:
+        """The same as an array of numpy's."""
+        numpy = extras.require_numpy("return_type='numpy'")
+        array = numpy.frombuffer(ids, dtype=numpy.int32) if len(ids) else numpy.zeros(0, dtype=numpy.int32)
+        if not (self._bos or self._eos or self._reverse):
+            return array
+        bos, eos = self._ends()
+        return numpy.concatenate([bos, array[::-1] if self._reverse else array, eos]).astype(numpy.int32)
+
+    def around_pieces(self, pieces: list[Any], model: LoadedModel, as_bytes: bool) -> list[Any]:
+        """Pieces with those of the ids around them; each that the model does not know as its unknown one."""
+        if not (self._bos or self._eos or self._reverse or self._emit_unk):
+            return pieces
+        bos, eos = self._ends()
+        names: Sequence[Any] = model.model.pieces if as_bytes else model.names
+        if self._emit_unk:
+            pieces = self._known(pieces, names, model)
+        if self._reverse:
+            pieces.reverse()
+        return [names[i] for i in bos] + pieces + [names[i] for i in eos]
+
+    def _known(self, pieces: list[Any], names: Sequence[Any], model: LoadedModel) -> list[Any]:
+        if model.unknown_id < 0:
+            raise ArgumentError("INVALID_ARGUMENT: UNK token is not defined in this model.")
+        known = model.ids_by_piece
+        unknown = names[model.unknown_id]
+        return [
+            piece if (piece if isinstance(piece, bytes) else piece.encode()) in known else unknown
+            for piece in pieces
+        ]
+
+
+def _element(text: Any) -> Text:
+    """An element of a batch."""
+    if isinstance(text, bytearray):
+        return bytes(text)
+    if not isinstance(text, (str, bytes)):
+        raise TypeError("List elements must be str or bytes")
+    try:
+        is_sound(text)
+    except ModelError as error:
+        raise TypeError(f"List elements must be str or bytes: {error}") from None
+    return text
+
+
+def _flag(name: str, value: Any) -> bool:
+    if value is True or value is False:
+        return value
+    if value is None or hasattr(value, "__bool__"):
+        return bool(value)
+    raise TypeError(f"{name}={value!r}: give True or False")

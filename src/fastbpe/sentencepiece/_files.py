@@ -1,0 +1,31 @@
+"""Where models come from."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import Any
+
+from fastbpe.sentencepiece._errors import ModelError
+
+
+def read_model(filename: str | bytes | os.PathLike[str]) -> tuple[bytes, str]:
+    """The bytes of a file, and its name for messages. ModelError if it cannot be read."""
+    if not isinstance(filename, (str, bytes, os.PathLike)):
+        raise TypeError(f"a model's file is named by a str, not by {type(filename).__name__}")
+    where = os.fsdecode(filename)
+    try:
+        with open(where, "rb") as file:
+            return file.read(), where
+    except OSError as error:
+        status = "NOT_FOUND" if error.errno == errno.ENOENT else "FAILED_PRECONDITION"
+        raise ModelError(f'{status}: "{where}": {error.strerror}') from error
+
+
+def proto_bytes(serialized: Any) -> bytes:
+    """The bytes of a message, given as such or as an object of the protobuf package."""
+    if hasattr(serialized, "SerializeToString"):
+        serialized = serialized.SerializeToString()
+    if not isinstance(serialized, bytes):
+        raise TypeError(f"a serialized model is bytes, not {type(serialized).__name__}")
+    return serialized

@@ -1,0 +1,242 @@
+"""A loaded model: all that a processor asks of it, arguments settled."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, TypeVar
+
+from fastbpe._core.normalizer import Normalizer
+from fastbpe._core.text import has_surrogates, n_valid
+from fastbpe._core.tokens import Tokens
+from fastbpe.codepoint_tokenizer import CodePointTokenizer
+from fastbpe.codepoints import make_normalizer, token_encoder
+from fastbpe.errors import FastbpeError, InvalidTokenError
+from fastbpe.formats import sentencepiece as model_format
+from fastbpe.model import PieceType
+from fastbpe.sentencepiece._decoding import Surfaces
+from fastbpe.sentencepiece._errors import ModelError, out_of_range
+from fastbpe.sentencepiece._random import draw_seed
+from fastbpe.sentencepiece._texts import Piece, serialize
+
+Text = str | bytes
+Name = TypeVar("Name", str, bytes)
+
+_MAX_NBEST = 512
+
+
+class Sampling:
+    """BPE dropout: with probability alpha a merge whose turn has come is left out for good."""
+
+    def __init__(self, nbest_size: int, alpha: float) -> None:
+        if not math.isfinite(alpha) or alpha < 0:
+            raise ModelError(f"INTERNAL: alpha={alpha}: the probability to leave a merge out is 0 or more")
+        if nbest_size > _MAX_NBEST:
+            raise ModelError(f"INTERNAL: nbest_size must be nbest_size <= {_MAX_NBEST}")
+        self.alpha = float(alpha)
+
+
+class LoadedModel:
+    """A BPE model from the bytes of its file. ModelError where there is none in them."""
+
+    def __init__(self, data: bytes, where: str) -> None:
+        try:
+            self.model = model_format.parse(data, where)
+            self.tokenizer = CodePointTokenizer(self.model)
+            self._tokens = token_encoder(self.model, self.tokenizer)
+        except FastbpeError as error:
+            raise ModelError(f"INTERNAL: {error}") from error
+
+    # Encoding
+
+    def ids(self, text: Text, num_threads: int | None) -> list[int]:
+        if is_sound(text):
+            return self.tokenizer.encode_ordinary(text, num_threads=num_threads)
+        return self._tokens.encode(to_bytes(text)).ids()
+
+    def array(self, text: Text, num_threads: int | None) -> memoryview:
+        """The ids in memory of their own, as int32."""
+        if not is_sound(text):
+            return memoryview(self._tokens.encode(to_bytes(text)).to_array()).cast("B").cast("i")
+        ids, _ = self.tokenizer._encode_to_array([text], frozenset(), (), num_threads)
+        return memoryview(ids).cast("B").cast("i")
+
+    def ids_of_all(self, texts: list[Text], num_threads: int | None) -> list[list[int]]:
+        if all(map(is_sound, texts)):
+            return self.tokenizer.encode_ordinary_batch(texts, num_threads=num_threads)
+        return [self.ids(text, num_threads) for text in texts]
+
+    def arrays_of_all(self, texts: list[Text], num_threads: int | None) -> list[memoryview]:
+        if not all(map(is_sound, texts)):
+            return [self.array(text, num_threads) for text in texts]
+        ids, offsets = self.tokenizer._encode_to_array(texts, frozenset(), (), num_threads)
+        flat, places = memoryview(ids).cast("B").cast("i"), memoryview(offsets).tolist()
+        return [flat[start:end] for start, end in pairwise(places)]
+
+    def tokens(self, text: Text, sampling: Sampling | None, *, offsets: bool = False) -> Tokens:
+        data = to_bytes(text)
+        if sampling is None or sampling.alpha == 0:
+            return self._tokens.encode(data, offsets=offsets)
+        return self._tokens.encode(data, offsets=offsets, dropout=sampling.alpha, seed=draw_seed())
+
+    def pieces(self, tokens: Tokens, as_bytes: bool) -> list[str] | list[bytes]:
+        return tokens.byte_pieces(self.model.pieces) if as_bytes else tokens.pieces(self.names)
+
+    def offset_mapping(self, tokens: Tokens, as_bytes: bool) -> dict[str, Any]:
+        return {
+            "ids": tokens.ids(),
+            "pieces": self.pieces(tokens, as_bytes),
+            "offsets": tokens.offsets(in_characters=not as_bytes),
+        }
+
+    def serialized(self, text: Text, tokens: Tokens) -> bytes:
+        """A SentencePieceText; of a character's bytes only the last piece has a surface."""
+        data = to_bytes(text)
+        out = []
+        n_more = 0  # bytes of the same character
+        offsets = tokens.offsets(in_characters=False)
+        pieces = zip(tokens.byte_pieces(self.model.pieces), tokens.ids(), offsets, strict=True)
+        for piece, token_id, (begin, end) in pieces:
+            if n_more:
+                n_more -= 1
+            elif self.model.types[token_id] == PieceType.BYTE:
+                lead = int(piece[3:5], 16)
+                n_more = (lead >= 0xC0) + (lead >= 0xE0) + (lead >= 0xF0)
+            out.append(Piece(piece, token_id, None if n_more else data[begin:end], begin, end))
+        return serialize(data, out)
+
+    # Decoding
+
+    def text(self, ids: Any) -> str:
+        ids = checked_ids(ids)
+        try:
+            return self.tokenizer.decode(ids)
+        except (InvalidTokenError, TypeError):
+            raise id_error(ids) from None
+
+    def texts(self, batch: list[Any]) -> list[str]:
+        try:
+            return self.tokenizer.decode_batch(batch)
+        except (InvalidTokenError, TypeError):
+            return [self.text(ids) for ids in batch]
+
+    def pieces_of(self, ids: Any) -> list[bytes]:
+        pieces = self.model.pieces
+        for i in ids:
+            if not hasattr(i, "__index__") or not 0 <= i.__index__() < len(pieces):
+                raise id_error(ids)
+        return [pieces[i] for i in ids]
+
+    def text_of_pieces(self, pieces: Sequence[bytes]) -> bytes:
+        find = self.ids_by_piece.get
+        ids = [token_id for piece in pieces if (token_id := find(piece)) is not None]
+        if len(ids) == len(pieces):
+            return self.tokenizer.decode(ids).encode()
+        return self.decoded(pieces)[0]
+
+    def decoded(self, pieces: Sequence[bytes]) -> tuple[bytes, list[Piece]]:
+        """The text of pieces, known or not, and where in it each lies."""
+        text, found = self._surfaces.of(pieces)
+        denormalizer = self.tokenizer._denormalizer
+        return (text if denormalizer is None else denormalizer.normalize(text)), found
+
+    @cached_property
+    def _surfaces(self) -> Surfaces:
+        return Surfaces(self.model, self.ids_by_piece, self.id_or_unknown)
+
+    # Pieces
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The piece of each id."""
+        return [piece.decode() for piece in self.model.pieces]
+
+    @cached_property
+    def ids_by_piece(self) -> dict[bytes, int]:
+        return {piece: i for i, piece in enumerate(self.model.pieces)}
+
+    def id_or_unknown(self, piece: bytes) -> int:
+        return self.ids_by_piece.get(piece, self.unknown_id)
+
+    @cached_property
+    def unknown_id(self) -> int:
+        """-1 where no piece stands for what is unknown."""
+        return self.model.types.find(PieceType.UNKNOWN)
+
+    @cached_property
+    def bos_id(self) -> int:
+        return self.special_id("bos_piece", PieceType.CONTROL)
+
+    @cached_property
+    def eos_id(self) -> int:
+        return self.special_id("eos_piece", PieceType.CONTROL)
+
+    def special_id(self, option: str, piece_type: PieceType) -> int:
+        """The id of the piece that a training option names; -1 if there is none of this type."""
+        found = self.ids_by_piece.get(self.model.trainer[option].encode("utf-8", "surrogateescape"), -1)
+        return found if found >= 0 and self.model.types[found] == piece_type else -1
+
+    @cached_property
+    def scores(self) -> tuple[float, ...]:
+        return struct.unpack(f"<{self.model.n_pieces}f", self.model.scores)
+
+    # Normalising
+
+    @cached_property
+    def normalizer(self) -> Normalizer:
+        return make_normalizer(self.model)
+
+
+def is_sound(text: Text) -> bool:
+    """Whether a text is UTF-8, or has some. ModelError for surrogates."""
+    if isinstance(text, str):
+        if not text.isascii() and has_surrogates(text):
+            raise ModelError("the text holds surrogates, which no UTF-8 says: text.encode('utf-8', 'replace')")
+        return True
+    return n_valid(text) == len(text)
+
+
+def to_bytes(text: Text) -> bytes:
+    """The bytes of a text; ModelError for surrogates."""
+    if isinstance(text, str):
+        is_sound(text)
+        return text.encode()
+    return text
+
+
+def checked_ids(ids: Any) -> Any:
+    """Ids in a form that decoding reads: a list, or a buffer of integers."""
+    if isinstance(ids, list):
+        return ids
+    if isinstance(ids, (bytes, bytearray)):
+        return list(ids)
+    try:
+        view = memoryview(ids)
+    except TypeError:
+        return _listed(ids)
+    if view.format.lstrip("@=<>!") not in tuple("bBhHiIlLqQnN"):
+        raise TypeError("Buffer must be of integer type")
+    if view.ndim != 1:
+        raise TypeError("Buffer must be 1-dimensional")
+    return ids
+
+
+def _listed(ids: Any) -> list[Any]:
+    if hasattr(ids, "__len__") and not isinstance(ids, (str, dict)):
+        return list(ids)
+    raise _not_integers()
+
+
+def _not_integers() -> TypeError:
+    return TypeError("Input must be an integer buffer, list of integers, or a sequence of integers.")
+
+
+def id_error(ids: Any) -> Exception:
+    """Why these ids are no pieces."""
+    for i in ids:
+        if not hasattr(i, "__index__") or not -(1 << 31) <= i.__index__() < 1 << 31:
+            return _not_integers() if isinstance(ids, list) else out_of_range()
+    return out_of_range()

@@ -1,0 +1,186 @@
+"""SentencePieceNormalizer: the rules of a model, a file, a name or a list, and what is done about white space."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from fastbpe import normalization
+from fastbpe._core.normalizer import Normalizer
+from fastbpe.errors import FormatError
+from fastbpe.formats import protobuf, sentencepiece_specs
+from fastbpe.model import Spec
+from fastbpe.sentencepiece._errors import ArgumentError, ModelError
+from fastbpe.sentencepiece._files import proto_bytes, read_model
+from fastbpe.sentencepiece._normalizing import normalize
+
+_NORMALIZER_SPEC = 3  # its field in a model
+_FLAGS = ("add_dummy_prefix", "escape_whitespaces", "remove_extra_whitespaces")
+
+
+class SentencePieceNormalizer:
+    """Normalises text as a model does before it encodes. Every method has a CamelCase twin.
+
+    The first of these that is given says which rules there are:
+
+    Args:
+        model_file, model_proto: those of a model of any type: its file, or its bytes.
+        normalizer_spec: those of the part of a model that holds them, as bytes.
+        rule_tsv: a file with a rule a line: code points in hexadecimal, a tab, code points.
+        rule_name: "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf" or "identity".
+        norm_map: a list of (text, what it becomes).
+        add_dummy_prefix, escape_whitespaces, remove_extra_whitespaces: None: what comes with the rules, else True.
+
+    Raises:
+        RuntimeError: the rules cannot be read, or a model holds none that are sound.
+        ValueError: no rules are given, or some that contradict each other.
+
+    >>> SentencePieceNormalizer(rule_name="nfkc").normalize("Ａ  b")
+    '▁A▁b'
+    """
+
+    def __init__(
+        self,
+        model_file: str | bytes | os.PathLike[str] | None = None,
+        model_proto: Any = None,
+        normalizer_spec: Any = None,
+        rule_tsv: str | bytes | os.PathLike[str] | None = None,
+        rule_name: str | bytes | None = None,
+        norm_map: Iterable[tuple[str, str]] | None = None,
+        add_dummy_prefix: bool | None = None,
+        escape_whitespaces: bool | None = None,
+        remove_extra_whitespaces: bool | None = None,
+    ) -> None:
+        spec: Mapping[str, Any] = {}
+        if model_file:
+            message = _spec_of_model(*read_model(model_file))
+        elif model_proto:
+            message = _spec_of_model(proto_bytes(model_proto), "<bytes>")
+        elif normalizer_spec:
+            message = proto_bytes(normalizer_spec)
+        else:
+            message = b""
+            spec = _rules(rule_tsv, rule_name, norm_map)
+        read = _spec(message)
+        flags = zip(_FLAGS, (add_dummy_prefix, escape_whitespaces, remove_extra_whitespaces), strict=True)
+        given = {name: _flag(name, value) for name, value in flags if value is not None}
+        self._spec = replace(read, values={**read.values, **spec, **given})
+        self._normalizer = self._make()
+
+    def _make(self) -> Normalizer:
+        try:
+            return Normalizer(self._spec["precompiled_charsmap"], **{name: self._spec[name] for name in _FLAGS})
+        except FormatError as error:
+            raise ModelError(f"INTERNAL: {error}") from error
+
+    def normalize(self, input: Any, with_offsets: bool | None = None) -> Any:
+        """A text normalised, str or bytes, or each of a list.
+
+        with_offsets: (text, places): where each character, or of bytes each byte, and the end come from.
+        """
+        return normalize(self._normalizer, input, with_offsets)
+
+    def decompile(self) -> list[tuple[str, str]]:
+        """All rules: (text, what it becomes), sorted. RuntimeError where there are none."""
+        charsmap = self._spec["precompiled_charsmap"]
+        if not charsmap:
+            raise ModelError("INTERNAL: No precompiled charsmap found in model.")
+        return sorted(normalization.decompile_rules(charsmap).items())
+
+    def serialized_normalizer_spec(self) -> bytes:
+        """The bytes of the part of a model that holds rules and flags."""
+        return sentencepiece_specs.write(sentencepiece_specs.NORMALIZER, self._spec)
+
+    def serialized_model_proto(self) -> bytes:
+        """The bytes of a model with nothing but these rules."""
+        return protobuf.bytes_field(_NORMALIZER_SPEC, self.serialized_normalizer_spec())
+
+    def __getstate__(self) -> bytes:
+        return self.serialized_model_proto()
+
+    def __setstate__(self, serialized_model_proto: bytes) -> None:
+        self._spec = _spec(_spec_of_model(serialized_model_proto, "<pickle>"))
+        self._normalizer = self._make()
+
+    Normalize = normalize
+    Decompile = decompile
+
+
+def _spec_of_model(data: bytes, where: str) -> bytes:
+    try:
+        found = [
+            data[field.start : field.end]
+            for field in protobuf.fields(data, 0, len(data))
+            if (field.number, field.wire) == (_NORMALIZER_SPEC, protobuf.BYTES)
+        ]
+    except protobuf.Damaged as damaged:
+        raise ModelError(f"INTERNAL: {where}: no model: byte {damaged.at}: {damaged.reason}") from None
+    return b"".join(found)
+
+
+def _spec(message: bytes) -> Spec:
+    try:
+        return sentencepiece_specs.read(sentencepiece_specs.NORMALIZER, message)
+    except protobuf.Damaged as damaged:
+        raise ModelError(f"INTERNAL: no normalizer_spec: byte {damaged.at}: {damaged.reason}") from None
+
+
+def _flag(name: str, value: Any) -> bool:
+    if not hasattr(value, "__bool__"):
+        raise TypeError(f"{name}={value!r}: give True or False")
+    return bool(value)
+
+
+def _rules(rule_tsv: Any, rule_name: Any, norm_map: Any) -> dict[str, Any]:
+    if rule_tsv:
+        data, where = read_model(rule_tsv)
+        try:
+            rules = normalization.parse_rules(data, where)
+        except FormatError as error:
+            raise ModelError(f"INTERNAL: {error}") from error
+        return {
+            "name": "user_defined",
+            "precompiled_charsmap": _compiled(rules),
+            "normalization_rule_tsv": where,
+        }
+    if rule_name:
+        if not isinstance(rule_name, (str, bytes)):
+            raise TypeError(f"rule_name is a str, not {type(rule_name).__name__}")
+        name = rule_name if isinstance(rule_name, str) else rule_name.decode()
+        if name not in normalization.RULE_NAMES:
+            names = ", ".join(normalization.RULE_NAMES)
+            raise ModelError(f"NOT_FOUND: No precompiled charsmap is found: {name}; there are {names}")
+        return {"name": name, "precompiled_charsmap": normalization.charsmap(name)}
+    if norm_map:
+        return {"precompiled_charsmap": _compiled(_listed(norm_map))}
+    raise ArgumentError("no model is specified")
+
+
+def _listed(norm_map: Any) -> dict[str, str]:
+    if isinstance(norm_map, Mapping) or not isinstance(norm_map, Iterable):
+        raise TypeError("norm_map is a list of (text, what it becomes)")
+    rules: dict[str, str] = {}
+    for pair in norm_map:
+        try:
+            source, target = (text.decode() if isinstance(text, bytes) else text for text in pair)
+            (source + target).encode()
+        except (TypeError, ValueError):
+            raise TypeError(f"norm_map is a list of (text, what it becomes); {pair!r} is no such pair") from None
+        if source in rules:
+            raise ArgumentError(f"INVALID_ARGUMENT: Duplicate source string in map: {source}")
+        rules[source] = target
+    return rules
+
+
+def _compiled(rules: Mapping[str, str]) -> bytes:
+    if "" in rules:
+        raise ArgumentError("INVALID_ARGUMENT: Source string cannot be empty.")
+    for source, target in rules.items():
+        if source == target:
+            raise ArgumentError(f"INVALID_ARGUMENT: {source!r}: Identity conversion is not allowed.")
+    try:
+        return normalization.compile_rules(rules)
+    except ValueError as error:
+        raise ModelError(f"INTERNAL: {error}") from error

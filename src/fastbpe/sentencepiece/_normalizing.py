@@ -1,0 +1,39 @@
+"""Normalising texts given as str or as bytes, and the places that a str's characters come from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastbpe._core.normalizer import Normalizer
+from fastbpe.sentencepiece._model import to_bytes
+
+
+def normalize(normalizer: Normalizer, input: Any, with_offsets: bool | None) -> Any:
+    """A text normalised, or each of a list; with_offsets: (text, the places of its characters and of its end)."""
+    if isinstance(input, list):
+        return [_normalized(normalizer, text, with_offsets) for text in input]
+    return _normalized(normalizer, input, with_offsets)
+
+
+def _normalized(normalizer: Normalizer, text: Any, with_offsets: bool | None) -> Any:
+    if not isinstance(text, (str, bytes)):
+        raise TypeError("Input must be str or bytes")
+    data = to_bytes(text)
+    if not with_offsets:
+        normalized = normalizer.normalize(data)
+        return normalized if isinstance(text, bytes) else normalized.decode()
+    normalized, places = normalizer.normalize_with_offsets(data)
+    if isinstance(text, bytes):
+        return normalized, places
+    return normalized.decode(), _in_characters(text, normalized, places)
+
+
+def _in_characters(text: str, normalized: bytes, places: list[int]) -> list[int]:
+    if not places:
+        return [0]
+    counted: list[int] = []  # by byte of the text, and of its end
+    for at, character in enumerate(text):
+        counted += [at] * len(character.encode())
+    counted.append(len(text))
+    starts = [at for at, byte in enumerate(normalized) if byte & 0xC0 != 0x80]
+    return [counted[places[at]] for at in (*starts, len(normalized))]

@@ -1,0 +1,230 @@
+"""SentencePieceTrainer: sentencepiece's way of asking for a model, answered by fastbpe's own training."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import IO, Any
+
+from fastbpe.codepoint_options import CodePointOptions
+from fastbpe.codepoint_training import CodePointReport, learn_model, vocabulary_text
+from fastbpe.errors import SpecError
+from fastbpe.formats import protobuf
+from fastbpe.formats import sentencepiece as sentencepiece_format
+from fastbpe.formats import sentencepiece_specs as specs
+from fastbpe.model import Spec
+from fastbpe.progress import Reporter
+from fastbpe.sources import BLOCK
+from fastbpe.threads import usable_threads
+
+# sentencepiece 0.2.3 takes these and does nothing with them, whatever they say.
+_DEPRECATED = (
+    "accept_language",
+    "self_test_sample_size",
+    "mining_sentence_size",
+    "training_sentence_size",
+    "train_extremely_large_corpus",
+    "enable_differential_privacy",
+    "differential_privacy_noise_level",
+    "differential_privacy_clipping_threshold",
+)
+
+
+class SentencePieceTrainer:
+    """Trains BPE models with sentencepiece's options; the files are equal to those of sentencepiece 0.2.3."""
+
+    @staticmethod
+    def Train(arg: str | None = None, logstream: IO[Any] | None = None, **kwargs: Any) -> bool | None:
+        r"""Train a model of type BPE; write `.model` and `.vocab` files, or hand the model to a writer.
+
+        Args:
+            arg: all options in one string, "--input=botchan.txt --model_prefix=m --model_type=bpe"; then no
+                others are looked at, and True is returned.
+            logstream: where to write what happened to the text: lines and characters that were left out.
+            **kwargs: options by name; lists where there may be several values. And
+
+                sentence_iterator: an iterator of sentences, str or bytes, in place of `input`.
+                model_writer: what has a method write(bytes), in place of `model_prefix`.
+                normalizer: a SentencePieceNormalizer, in place of options about normalising.
+
+        Raises:
+            RuntimeError, ValueError: as sentencepiece does, with the ends of its messages.
+            NotImplementedError: pretokenizer=, which is not supported.
+
+        >>> import io
+        >>> model = io.BytesIO()
+        >>> SentencePieceTrainer.train(sentence_iterator=iter(["ab ab abc", "abcd ab"]), model_writer=model,
+        ...                            model_type="bpe", vocab_size=12)
+        >>> b"abcd" in model.getvalue()
+        True
+        """
+        with _as_sentencepiece_raises():
+            if isinstance(arg, str):
+                _train(_flags(arg), logstream)
+                return True
+            given = dict(kwargs)
+            iterator = given.pop("sentence_iterator", None)
+            if "sentence_reader" in given:
+                iterator = given.pop("sentence_reader")
+            writer = given.pop("model_writer", None)
+            normalizer = given.pop("normalizer", None)
+            if given.pop("pretokenizer", None) is not None:
+                raise NotImplementedError(
+                    "pretokenizer= is not supported: cut the sentences before, or give pretokenization_delimiter="
+                )
+            given.pop("allow_inconsistent_pretokenization", None)  # says something about a pretokenizer only
+            options = {name: _text(value) for name, value in given.items()}
+            _train(options, logstream, iterator=iterator, writer=writer, normalizer=_spec_of(normalizer))
+        return None
+
+    train = Train
+
+
+def _train(
+    options: Mapping[str, str],
+    logstream: IO[Any] | None,
+    *,
+    iterator: Any = None,
+    writer: Any = None,
+    normalizer: Spec | None = None,
+) -> None:
+    if not re.fullmatch(r"\s*[+-]?[0-9]+\s*", options.get("minloglevel", "0")):
+        raise SpecError("minloglevel is no integer", "[absl::SimpleAtoi(value, &v)] ")
+    if iterator is not None and not isinstance(iterator, Iterator):
+        raise TypeError(
+            f"give iter(sentences): Object of type '{type(iterator).__name__}' is not an instance of 'iterator'"
+        )
+    used = {name: value for name, value in options.items() if name not in (*_DEPRECATED, "minloglevel")}
+    checked = CodePointOptions.of({"model_type": "unigram"} | used, normalizer)
+    trainer = checked.trainer
+    if (iterator is None) != bool(trainer["input"]):
+        raise SpecError(
+            "give sentences either as input or as sentence_iterator",
+            "SentenceIterator and trainer_spec.input() must be exclusive.",
+        )
+    if (writer is None) != bool(trainer["model_prefix"]):
+        raise SpecError(
+            "say where the model goes either by model_prefix or by model_writer",
+            "ModelProto and trainer_spec.model_prefix() must be exclusive.",
+        )
+    model, report = learn_model(
+        _documents(trainer["input"]) if iterator is None else _sentences(iterator),
+        checked,
+        are_sentences=iterator is not None,
+        num_threads=min(trainer["num_threads"], usable_threads(None)),
+        reporter=Reporter(False),
+    )
+    if writer is not None:
+        writer.write(sentencepiece_format.dump(model))
+    else:
+        _write(f"{trainer['model_prefix']}.model", sentencepiece_format.dump(model))
+        _write(f"{trainer['model_prefix']}.vocab", vocabulary_text(model))
+    if logstream is not None:
+        logstream.write("".join(f"{line}\n" for line in _told(report)))
+
+
+def _flags(text: str) -> dict[str, str]:
+    """The options of a string: words between single spaces, --name=value or --name; the first of a name holds."""
+    flags: dict[str, str] = {}
+    for word in text.split(" ") if text else []:
+        name, _, value = word.removeprefix("--").partition("=")
+        flags.setdefault(name, value)
+    return flags
+
+
+def _text(value: object) -> str:
+    """A value as sentencepiece's Python package writes it for its trainer."""
+    if not isinstance(value, list):
+        return str(value)
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow([str(item) for item in value])
+    return line.getvalue()
+
+
+def _spec_of(normalizer: Any) -> Spec | None:
+    if not normalizer:
+        return None
+    try:
+        return specs.read(specs.NORMALIZER, normalizer.serialized_normalizer_spec())
+    except protobuf.Damaged as damaged:
+        raise SpecError(
+            f"the normalizer's spec is damaged: byte {damaged.at}: {damaged.reason}",
+            "Failed to parse _serialized_normalizer_spec.",
+        ) from None
+
+
+def _documents(paths: Iterable[str]) -> Iterator[bytes]:
+    """The lines of files, many at a time."""
+    for path in paths:
+        with _named(path), open(path, "rb") as file:
+            waiting: list[bytes] = []  # of a line that goes on
+            while block := file.read(BLOCK):
+                end = block.rfind(b"\n") + 1
+                if end:
+                    yield b"".join([*waiting, block[:end]])
+                    waiting.clear()
+                waiting.append(block[end:])
+            yield b"".join(waiting)
+
+
+def _sentences(iterator: Iterator[Any]) -> Iterator[bytes]:
+    """The sentences of an iterator, without line ends behind them."""
+    is_first = True
+    while True:
+        try:
+            item = next(iterator)
+        except StopIteration:
+            return
+        except Exception as error:
+            if is_first:
+                raise
+            text = f"{type(error).__name__}: {error}"
+            raise SpecError(f"the iterator of sentences has failed: {text}", text) from error
+        is_first = False
+        if isinstance(item, str):
+            try:
+                item = item.encode()
+            except UnicodeEncodeError as error:
+                raise SpecError(f"a sentence is no text: {error}", str(error)) from None
+        elif not isinstance(item, bytes):
+            message = "Iterator must return str or bytes."
+            raise SpecError(f"{message} It gave {type(item).__name__}", message, "INVALID_ARGUMENT")
+        yield item.rstrip(b"\r\n")
+
+
+def _write(path: str, data: bytes) -> None:
+    with _named(path), open(path, "wb") as file:
+        file.write(data)
+
+
+@contextmanager
+def _named(path: str) -> Iterator[None]:
+    """Errors of the system as sentencepiece words them."""
+    try:
+        yield
+    except OSError as error:
+        code = "NOT_FOUND" if isinstance(error, FileNotFoundError) else "FAILED_PRECONDITION"
+        raise SpecError(f"{path}: {error.strerror}", f'"{path}": {error.strerror}', code) from error
+
+
+@contextmanager
+def _as_sentencepiece_raises() -> Iterator[None]:
+    """A SpecError as the exception, and with the end of the message, that sentencepiece has in its place."""
+    try:
+        yield
+    except SpecError as error:
+        kind = ValueError if error.code == "INVALID_ARGUMENT" else RuntimeError
+        # Where sentencepiece shows no more than a line of its sources, what the matter is stands before it.
+        detail = f"{error} {error.detail}" if error.detail.startswith("[") else error.detail
+        raise kind(f"{error.code}: {detail}") from error
+
+
+def _told(report: CodePointReport) -> list[str]:
+    return [
+        f"{report.n_sentences:,} sentences, {report.n_distinct_words:,} distinct words, "
+        f"{report.n_merges:,} merges",
+        *report.notes(),
+    ]

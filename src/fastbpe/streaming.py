@@ -1,0 +1,83 @@
+"""Decoding ids as they come, without ever giving out half a character."""
+
+from __future__ import annotations
+
+import codecs
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, SupportsIndex
+
+from fastbpe.model import Buffer
+
+if TYPE_CHECKING:
+    from fastbpe._core.decoder import Decoder
+
+
+class StreamDecoder:
+    """Turns ids into text as they come; made by `Tokenizer.decoder`.
+
+    What `push` and `finish` give, end to end, is what `decode` gives for all the ids, however they are grouped.
+    Bytes that may become a character are kept back, three at most.
+
+    >>> from fastbpe import Tokenizer
+    >>> stream = Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern=None).decoder()
+    >>> [stream.push(token) for token in "né".encode()], stream.push([33, 63]), stream.finish()
+    (['n', '', 'é'], '!?', '')
+    """
+
+    def __init__(self, decoder: Decoder, errors: str) -> None:
+        self._decoder = decoder
+        self._pending = codecs.getincrementaldecoder("utf-8")(errors)
+
+    def push(self, ids: SupportsIndex | Sequence[int] | Buffer) -> str:
+        """The text that an id, or a sequence of ids, completes; "" if it is not yet known.
+
+        Raises InvalidTokenError (a KeyError) for an id that is no token; the stream is then as it was before.
+        """
+        try:
+            token = operator.index(ids)  # type: ignore[arg-type]
+        except TypeError:
+            return self._pending.decode(self._decoder.decode_bytes(ids))  # type: ignore[arg-type]
+        return self._pending.decode(self._decoder.token(token))
+
+    def finish(self) -> str:
+        """The text of bytes kept back, which now never become a character; the next `push` begins anew."""
+        text = self._pending.decode(b"", final=True)
+        self._pending.reset()
+        return text
+
+
+class CodePointStreamDecoder(StreamDecoder):
+    """The same for code points: the spaces that a text does not begin with, and control symbols, are left out.
+
+    leading, whole: as of a Decoder.
+    """
+
+    def __init__(self, decoder: Decoder, errors: str, *, leading: bool | None, whole: frozenset[int]) -> None:
+        super().__init__(decoder, errors)
+        self._leading = leading
+        self._whole = whole
+        self._is_start = leading is not None
+
+    def push(self, ids: SupportsIndex | Sequence[int] | Buffer) -> str:
+        """As `StreamDecoder.push`."""
+        try:
+            listed = [operator.index(ids)]  # type: ignore[arg-type]
+        except TypeError:
+            listed = list(ids)  # type: ignore[arg-type]
+        tokens = [self._decoder.token(token_id) for token_id in listed]
+        return "".join([self._add(*item) for item in zip(listed, tokens, strict=True)])
+
+    def finish(self) -> str:
+        """As `StreamDecoder.finish`."""
+        self._is_start = self._leading is not None
+        return super().finish()
+
+    def _add(self, token_id: int, token: bytes) -> str:
+        if not token:  # a control symbol: bytes before and behind it make no character together
+            return super().finish()
+        if self._is_start:
+            has_space = token.startswith(b" ") and token_id not in self._whole
+            token = token[1:] if has_space else token
+            self._is_start = bool(self._leading) and has_space and not token
+        return self._pending.decode(token)

@@ -1,0 +1,167 @@
+"""Byte-pair encoding to read and to watch: as plain as can be, in colours, and as slow as that is.
+
+>>> encoding = SimpleBytePairEncoding.from_tiktoken(Encoding(
+...     "small", pat_str=r"\\w+|\\W+", special_tokens={},
+...     mergeable_ranks={bytes([i]): i for i in range(256)} | {b"he": 256, b"hel": 257},
+... ))
+>>> encoding.encode("help", visualise="simple")
+[b'h', b'e', b'l', b'p']
+[b'he', b'l', b'p']
+[b'hel', b'p']
+<BLANKLINE>
+[257, 112]
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+
+from fastbpe.config import N_BYTES
+from fastbpe.errors import TrainingError
+from fastbpe.splitting import make_splitter
+from fastbpe.tiktoken.core import Encoding
+from fastbpe.tiktoken.registry import get_encoding
+
+_BACKGROUNDS = (167, 179, 185, 77, 80, 68, 134)  # of 256 colours
+_COLOURS = ("colour", "color")
+_SHOWN_WORDS = {"colour": 50, "color": 50, "simple": 20}
+
+
+class SimpleBytePairEncoding:
+    """A split pattern and ranks, without special tokens.
+
+    visualise, wherever it is an argument: "colour" prints each step with its tokens on backgrounds of their own,
+    "simple" as lists, None nothing.
+    """
+
+    def __init__(self, *, pat_str: str, mergeable_ranks: dict[bytes, int]) -> None:
+        self.pat_str = pat_str
+        self.mergeable_ranks = mergeable_ranks
+        self._decoder = {rank: token for token, rank in mergeable_ranks.items()}
+
+    def encode(self, text: str, visualise: str | None = "colour") -> list[int]:
+        """The ids of a text."""
+        ids: list[int] = []
+        for word in _words(self.pat_str, text):
+            ids += bpe_encode(self.mergeable_ranks, word, visualise=visualise)
+        return ids
+
+    def decode_bytes(self, tokens: list[int]) -> bytes:
+        """The bytes of ids. Raises KeyError for an id that is no token."""
+        return b"".join(self.decode_tokens_bytes(tokens))
+
+    def decode(self, tokens: list[int]) -> str:
+        """The text of ids; what is not UTF-8 becomes U+FFFD."""
+        return self.decode_bytes(tokens).decode(errors="replace")
+
+    def decode_tokens_bytes(self, tokens: list[int]) -> list[bytes]:
+        """The bytes of each id. Raises KeyError for an id that is no token."""
+        return [self._decoder[token] for token in tokens]
+
+    @staticmethod
+    def train(training_data: str, vocab_size: int, pat_str: str) -> SimpleBytePairEncoding:
+        """Learn from a text, in colours; see `bpe_train`."""
+        ranks = bpe_train(training_data, vocab_size, pat_str)
+        return SimpleBytePairEncoding(pat_str=pat_str, mergeable_ranks=ranks)
+
+    @staticmethod
+    def from_tiktoken(encoding: Encoding | str) -> SimpleBytePairEncoding:
+        """The ranks and the pattern of an Encoding, given itself or by name."""
+        if isinstance(encoding, str):
+            encoding = get_encoding(encoding)
+        return SimpleBytePairEncoding(pat_str=encoding._pat_str, mergeable_ranks=encoding._mergeable_ranks)
+
+
+def bpe_encode(mergeable_ranks: dict[bytes, int], input: bytes, visualise: str | None = "colour") -> list[int]:
+    """The ids of one word: the pair of the lowest rank is merged, the leftmost of several, until none is left."""
+    parts = [bytes([byte]) for byte in input]
+    while True:
+        _show(parts, visualise)
+        ranked = [
+            (mergeable_ranks[left + right], place)
+            for place, (left, right) in enumerate(pairwise(parts))
+            if left + right in mergeable_ranks
+        ]
+        if not ranked:
+            break
+        _, place = min(ranked)
+        parts[place : place + 2] = [parts[place] + parts[place + 1]]
+    if visualise:
+        print()
+    return [mergeable_ranks[part] for part in parts]
+
+
+def bpe_train(data: str, vocab_size: int, pat_str: str, visualise: str | None = "colour") -> dict[bytes, int]:
+    """Learn ranks from a text: the pair that occurs most often, the first of several, becomes the next token.
+
+    Raises ValueError where vocab_size is below 256, or no pair is left before it is reached.
+    """
+    if vocab_size < N_BYTES:
+        raise TrainingError(f"vocab_size={vocab_size} is too small: the {N_BYTES} bytes are tokens to begin with")
+    ranks = {bytes([byte]): byte for byte in range(N_BYTES)}
+    words = [[bytes([byte]) for byte in word] for word in _words(pat_str, data)]
+    while len(ranks) < vocab_size:
+        counts = Counter(pair for word in words for pair in pairwise(word))
+        if not counts:
+            raise TrainingError(f"no pair is left after {len(ranks)} tokens: give more text, or ask for fewer")
+        best = max(counts, key=counts.__getitem__)
+        ranks[b"".join(best)] = len(ranks)
+        words = [_merged(word, best) for word in words]
+        if visualise:
+            print(f"{best[0]!r} and {best[1]!r} stand together {counts[best]} times: token {len(ranks) - 1}")
+            shown = words[: _SHOWN_WORDS.get(visualise, 0)]
+            if visualise in _COLOURS:
+                visualise_tokens([token for word in shown for token in word])
+            else:
+                for word in shown:
+                    _show(word, visualise)
+            print()
+    return ranks
+
+
+def visualise_tokens(token_values: list[bytes]) -> None:
+    """Print tokens in one line, neighbours on backgrounds of different colours."""
+    out, last, n_characters = [], -1, 0
+    for token in token_values:
+        text = token.decode(errors="replace")
+        chosen = n_characters % len(_BACKGROUNDS)
+        if chosen == last:
+            chosen = (chosen + 1) % len(_BACKGROUNDS)
+        out.append(f"\x1b[48;5;{_BACKGROUNDS[chosen]}m{text}")
+        last = chosen
+        n_characters += len(text)
+    print("".join(out) + "\x1b[0m")
+
+
+def train_simple_encoding() -> SimpleBytePairEncoding:
+    """Learn 600 tokens from this module's own text, and show how they make "hello world"."""
+    with open(__file__, encoding="utf-8") as file:
+        encoding = SimpleBytePairEncoding.train(file.read(), vocab_size=600, pat_str=_WORDS)
+    print("How 'hello world' is merged:")
+    encoding.encode("hello world")
+    return encoding
+
+
+_WORDS = r" ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+"
+
+
+def _words(pattern: str, text: str) -> list[bytes]:
+    data = text.encode()
+    return [data[start:end] for start, end in make_splitter(pattern, drop_unmatched=True).pieces(data)]
+
+
+def _merged(word: list[bytes], pair: tuple[bytes, bytes]) -> list[bytes]:
+    out, place = [], 0
+    while place < len(word):
+        n = 2 if tuple(word[place : place + 2]) == pair else 1
+        out.append(b"".join(word[place : place + n]))
+        place += n
+    return out
+
+
+def _show(tokens: list[bytes], visualise: str | None) -> None:
+    if visualise in _COLOURS:
+        visualise_tokens(tokens)
+    elif visualise == "simple":
+        print(tokens)

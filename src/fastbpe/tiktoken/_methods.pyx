@@ -1,0 +1,231 @@
+"""The methods of an Encoding that are called often: tiktoken's names and arguments, and little else before the core."""
+
+from cpython.bytes cimport PyBytes_AS_STRING
+from libc.stdint cimport uint8_t, uint32_t
+
+from fastbpe._core.encoder cimport Encoder
+from fastbpe._core.merge cimport Ids, encode_piece, ids_free
+from fastbpe._core.splitter cimport Splitter
+from fastbpe._core.vocabulary cimport Vocabulary
+
+import operator
+
+from fastbpe._core.text import to_utf8
+from fastbpe._core.vocabulary import MAX_IDS as _MAX_IDS
+from fastbpe.errors import InvalidTokenError, VocabularyError
+from fastbpe.extras import require_numpy
+from fastbpe.threads import usable_cores, usable_threads
+
+cdef object NOTHING = Encoder.encode.__kwdefaults__["allowed_special"]  # that very one is recognised at once
+cdef str ALL = "all"
+cdef int DEFAULT_THREADS = 8
+cdef bint DEFAULT_IS_ALL_CORES = usable_cores() <= DEFAULT_THREADS
+
+
+def tokens_by_rank(ranks):
+    """The token of each rank, b"" where there is none. Raises VocabularyError for what is no such mapping."""
+    cdef list tokens
+    cdef object n_ids = max(ranks.values(), default=-1) + 1
+    if not 0 < n_ids <= _MAX_IDS:
+        raise VocabularyError(f"ranks up to {n_ids - 1}: a vocabulary has some, and none above {_MAX_IDS - 1}")
+    tokens = [b""] * n_ids
+    for token, rank in ranks.items():
+        if not isinstance(token, bytes) or not token:
+            raise VocabularyError(f"token {token!r} must be bytes, and not empty")
+        if rank < 0:
+            raise VocabularyError(f"token {token!r} has the rank {rank}: ranks are not negative")
+        if tokens[rank]:
+            raise VocabularyError(f"tokens {tokens[rank]!r} and {token!r} have the same rank {rank}")
+        tokens[rank] = token
+    return tokens
+
+
+def ranks_of_tables(bytes token_bytes not None, bytes token_ends not None):
+    """Token bytes to rank, from the two tables that hold the tokens of a vocabulary."""
+    cdef const char* data = PyBytes_AS_STRING(token_bytes)
+    cdef const uint32_t* ends = <const uint32_t*> PyBytes_AS_STRING(token_ends)
+    cdef uint32_t start = 0, rank
+    cdef dict ranks = {}
+    for rank in range(<uint32_t> (len(token_ends) // sizeof(uint32_t))):
+        if ends[rank] > start:
+            ranks[data[start:ends[rank]]] = rank
+            start = ends[rank]
+    return ranks
+
+
+cdef class Methods(Encoder):
+    """Encodes as Encoder does and decodes as Decoder does, with tiktoken's arguments and errors.
+
+    decoder: what knows the bytes of every id. special: see Encoder.
+    """
+
+    cdef object _decoder
+
+    def __init__(self, Vocabulary vocabulary not None, Splitter splitter not None, decoder, special):
+        Encoder.__init__(self, vocabulary, splitter, decoder.n_ids, special=special)
+        self._decoder = decoder
+
+    cdef tuple _chosen(self, object allowed, object disallowed):
+        """The matchers of what a call allows and of what it forbids."""
+        if allowed is NOTHING and disallowed is ALL:
+            return None, self._all()
+        return self._matchers(allowed, _forbidden(allowed, disallowed))
+
+    # Encoding
+
+    def encode_ordinary(self, text):
+        """The ids of a text in which special tokens are just text."""
+        return self._to_list(text, None, None, None)
+
+    def encode(self, text, *, allowed_special=NOTHING, disallowed_special=ALL):
+        """The ids of a text, special tokens only where they are allowed.
+
+        Args:
+            text: str, or bytes of UTF-8.
+            allowed_special: special tokens that become their ids: a set, or "all".
+            disallowed_special: what must not stand in the text: any collection, or "all" (the special tokens that
+                are not allowed), or () to take special tokens for text.
+
+        Raises:
+            ValueError: the text holds what is disallowed; the message names four ways out.
+        """
+        if allowed_special is NOTHING and disallowed_special is ALL:
+            return self._to_list(text, None, self._all(), None)
+        allowed, disallowed = self._chosen(allowed_special, disallowed_special)
+        return self._to_list(text, allowed, disallowed, None)
+
+    def encode_to_numpy(self, text, *, allowed_special=NOTHING, disallowed_special=ALL):
+        """`encode` into a new array of shape (n,), dtype uint32. Needs numpy."""
+        numpy = require_numpy("encode_to_numpy")
+        return numpy.frombuffer(
+            self._encode_to_buffer(text, allowed_special, disallowed_special), dtype=numpy.uint32
+        )
+
+    def _encode_to_buffer(self, text, allowed_special, disallowed_special):
+        """`encode` into an array of uint32 with the buffer protocol."""
+        if disallowed_special is not ALL:
+            disallowed_special = _forbidden(allowed_special, disallowed_special)
+        return self._encode_to_array((text,), allowed_special, disallowed_special, None)[0]
+
+    def encode_ordinary_batch(self, text, *, num_threads=8):
+        """`encode_ordinary` for each text, in order: a list of lists. num_threads: at most so many work."""
+        return self._to_lists(_listed(text), None, None, _threads(num_threads))
+
+    def encode_batch(self, text, *, num_threads=8, allowed_special=NOTHING, disallowed_special=ALL):
+        """`encode` for each text, in order: a list of lists. num_threads: at most so many work."""
+        allowed, disallowed = self._chosen(allowed_special, disallowed_special)
+        return self._to_lists(_listed(text), allowed, disallowed, _threads(num_threads))
+
+    def _encode_single_piece(self, text_or_bytes):
+        """The ids of a text, or of any bytes, that is not split, and in which special tokens are just text."""
+        cdef Ids ids = Ids(NULL, 0, 0)
+        cdef Vocabulary vocabulary = self._pipeline.vocabulary
+        cdef bytes piece = to_utf8(text_or_bytes) if isinstance(text_or_bytes, str) else bytes(memoryview(text_or_bytes))
+        try:
+            if piece:
+                encode_piece(&vocabulary.tables, <const uint8_t*> PyBytes_AS_STRING(piece), len(piece), &ids)
+            return self._ints.to_list(ids.items, ids.n)
+        finally:
+            ids_free(&ids)
+
+    # Decoding
+
+    def decode_bytes(self, tokens):
+        """The bytes of ids. Raises KeyError for an id that is no token, OverflowError for one beyond 32 bits."""
+        try:
+            return self._decoder.decode_bytes(_ids(tokens))
+        except InvalidTokenError as error:
+            raise self._unknown(tokens, error) from None
+
+    def decode(self, tokens, errors="replace"):
+        """The text of ids, special tokens included.
+
+        errors: what becomes of bytes that are not UTF-8, as for `bytes.decode`: "replace", "strict", "ignore", …
+        Raises as `decode_bytes` does, and UnicodeDecodeError where errors="strict".
+        """
+        try:
+            return self._decoder.decode(_ids(tokens), errors)
+        except InvalidTokenError as error:
+            raise self._unknown(tokens, error) from None
+
+    def decode_batch(self, batch, *, errors="replace", num_threads=8):
+        """`decode` for each list of ids, in order. It is done in the calling thread, before others had awoken."""
+        usable_threads(num_threads)
+        batch = list(batch)
+        try:
+            return self._decoder.decode_batch(batch, errors)
+        except (InvalidTokenError, TypeError):
+            return [self.decode(tokens, errors) for tokens in batch]
+
+    def decode_bytes_batch(self, batch, *, num_threads=8):
+        """`decode_bytes` for each list of ids, in order. It is done in the calling thread, as in `decode_batch`."""
+        usable_threads(num_threads)
+        return [self.decode_bytes(tokens) for tokens in batch]
+
+    def decode_single_token_bytes(self, token):
+        """The bytes of one id. Raises as `decode_bytes` does."""
+        try:
+            return self._decoder.token(token)
+        except InvalidTokenError as error:
+            raise self._unknown((token,), error) from None
+
+    def decode_tokens_bytes(self, tokens):
+        """The bytes of each id, in order. Raises as `decode_bytes` does."""
+        try:
+            return self._decoder.tokens(_ids(tokens))
+        except InvalidTokenError as error:
+            raise self._unknown(tokens, error) from None
+
+    def decode_with_offsets(self, tokens):
+        """(text, offsets): the text of ids, and for each id the place of the first character it has a part in.
+
+        Raises as `decode_bytes` does, and UnicodeDecodeError for ids that do not make UTF-8.
+
+        >>> from fastbpe.tiktoken import Encoding
+        >>> ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256}
+        >>> Encoding("t", pat_str=".+", mergeable_ranks=ranks, special_tokens={}).decode_with_offsets([256, 99])
+        ('abc', [0, 2])
+        """
+        try:
+            return self._decoder.decode_with_offsets(_ids(tokens), "strict")
+        except InvalidTokenError as error:
+            raise self._unknown(tokens, error) from None
+
+    cdef object _unknown(self, tokens, error):
+        """What tiktoken raises for the first of these ids that it would not take."""
+        for token in tokens:
+            if not 0 <= operator.index(token) < 1 << 32:
+                return OverflowError(f"id {token} is out of range: ids are integers of 32 bits without a sign")
+        for token in tokens:
+            try:
+                self._decoder.token(token)
+            except InvalidTokenError:
+                return InvalidTokenError(f"Invalid token for decoding: {token}")
+        return error  # an iterator, used up
+
+
+cdef object _forbidden(object allowed, object disallowed):
+    """What a call forbids, as SpecialTokens.choose takes it: "all" or a set; whatever is empty forbids nothing."""
+    if isinstance(allowed, str) and allowed != ALL:
+        raise TypeError(f'allowed_special={allowed!r}: give "all" or a set of special tokens')
+    if not disallowed:
+        return NOTHING
+    if isinstance(disallowed, str) and disallowed == ALL:
+        return ALL
+    return disallowed if isinstance(disallowed, frozenset) else frozenset(disallowed)
+
+
+cdef object _listed(object texts):
+    return list(texts) if isinstance(texts, str) else texts  # a text is a sequence of texts of one character
+
+
+cdef object _ids(object tokens):
+    return bytearray(tokens) if type(tokens) is bytes else tokens  # bytes are a sequence of integers
+
+
+cdef object _threads(object num_threads):
+    """What the core takes: None, for all cores, where the eight of the default would be as many or more."""
+    if num_threads == DEFAULT_THREADS and DEFAULT_IS_ALL_CORES:
+        return None
+    usable_threads(num_threads)  # a ValueError, even where there is nothing to encode
+    return num_threads

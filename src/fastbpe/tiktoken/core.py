@@ -1,0 +1,294 @@
+"""Encoding: tiktoken's class, over fastbpe's core."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import chain
+from typing import Any, Literal, NoReturn
+
+from fastbpe._core.decoder import Decoder
+from fastbpe._core.output import Array
+from fastbpe._core.text import n_valid, to_utf8
+from fastbpe._core.vocabulary import Vocabulary, build_look_ups, build_tables
+from fastbpe.errors import CheckError, InvalidTokenError, SpecialTokenError
+from fastbpe.model import Buffer, Model
+from fastbpe.special import SpecialTokens
+from fastbpe.splitting import make_splitter
+from fastbpe.tiktoken._methods import Methods, ranks_of_tables, tokens_by_rank
+from fastbpe.tiktoken._unstable import Completions, last_piece
+
+Allowed = Literal["all"] | Collection[str]
+Disallowed = Literal["all"] | Iterable[str] | None
+
+#: The characters of White_Space in Unicode 16.
+_SPACES = frozenset("\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000").union(
+    map(chr, range(0x2000, 0x200B))
+)
+
+
+class Encoding(Methods):
+    r"""One vocabulary, its split pattern and its special tokens: text to ids and back, as tiktoken has it.
+
+    Args:
+        name: shown, and the key under which a registered encoding is pickled.
+        pat_str: the regex that splits text into pieces; text that it does not match is left out.
+        mergeable_ranks: bytes of every ordinary token, the 256 single bytes among them, to its rank, the id.
+        special_tokens: text of every special token to its id; an id that several have is decoded to the first.
+        explicit_n_vocab: how many tokens there must be, if given, with no gap in their ids.
+
+    Raises:
+        ValueError: ranks, special tokens or pattern that cannot be used; the message says which.
+        AssertionError: there are not explicit_n_vocab tokens.
+
+    >>> ranks = {bytes([i]): i for i in range(256)} | {b"he": 256, b"hel": 257}
+    >>> encoding = Encoding("small", pat_str=r"\w+|\W+", mergeable_ranks=ranks, special_tokens={"<|end|>": 258})
+    >>> encoding.encode("help<|end|>", allowed_special="all")
+    [257, 112, 258]
+    >>> encoding.decode([257, 112])
+    'help'
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        pat_str: str,
+        mergeable_ranks: dict[bytes, int],
+        special_tokens: dict[str, int],
+        explicit_n_vocab: int | None = None,
+    ) -> None:
+        if not isinstance(pat_str, str):
+            raise TypeError(f"pat_str must be a regex, not {type(pat_str).__name__}")
+        tables = build_tables(tokens_by_rank(mergeable_ranks))
+        self._mergeable_ranks = mergeable_ranks
+        self._set_up(name, pat_str, tables, special_tokens)
+        if explicit_n_vocab:
+            _check_size(explicit_n_vocab, len(mergeable_ranks) + len(special_tokens), self.max_token_value)
+
+    @classmethod
+    def _of_model(cls, model: Model) -> Encoding:
+        """The encoding of a ranked model with a name, one pattern and ready-made tables."""
+        assert model.tables is not None
+        assert isinstance(model.name, str)
+        assert isinstance(model.pattern, str)
+        self = cls.__new__(cls)
+        tables = build_look_ups(model.tables["token_bytes"], model.tables["token_ends"])
+        self._set_up(model.name, model.pattern, tables, dict(model.special_tokens))
+        return self
+
+    def _set_up(
+        self, name: str, pat_str: str, tables: Mapping[str, Buffer], special_tokens: dict[str, int]
+    ) -> None:
+        self.name = name
+        self._pat_str = pat_str
+        self._special_tokens = special_tokens
+        self._special_token_values = set(special_tokens.values())
+        self._vocabulary = Vocabulary(**tables, whole_piece_first=True, code_points=None, drops_bytes=False)
+        self.max_token_value = max(self._vocabulary.n_ids - 1, max(special_tokens.values(), default=0))
+        self._splitter = make_splitter(pat_str, drop_unmatched=True)
+        self._special_matchers = SpecialTokens(special_tokens, self._vocabulary, may_share=True)
+        decoder = Decoder(self._vocabulary, self._special_matchers.encoded)
+        super().__init__(self._vocabulary, self._splitter, decoder, self._special_matchers)
+
+    @cached_property
+    def _mergeable_ranks(self) -> dict[bytes, int]:
+        tables = self._vocabulary.sections()
+        return ranks_of_tables(bytes(tables["token_bytes"]), bytes(tables["token_ends"]))
+
+    def __repr__(self) -> str:
+        return f"<Encoding {self.name!r}>"
+
+    # Encoding: what is not here is in Methods
+
+    def encode_with_unstable(
+        self, text: str, *, allowed_special: Allowed = frozenset(), disallowed_special: Disallowed = "all"
+    ) -> tuple[list[int], list[list[int]]]:
+        """(stable ids, completions): how the end of a text may be encoded when more text follows.
+
+        The stable ids stand whatever follows. Each completion is a list of ids that may come after them: their
+        bytes begin with the rest of the text, and may go on beyond it. In the order of the ids.
+
+        Arguments and errors are those of `encode`.
+        """
+        ids = self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
+        data = to_utf8(text)
+        allowed, _ = self._special_matchers.choose(allowed_special, ())
+        n_unstable = self._n_unstable(ids, last_piece(self._splitter, allowed, data))
+        if not n_unstable:
+            return ids, []
+        tail = self.decode_bytes(ids[-n_unstable:])
+        completions = self._completions.of(tail)
+        last = tail.decode()[-1]
+        if last in _SPACES and tail != last.encode():
+            # A pattern may split before the last of some white space once a word follows.
+            parts = tail.removesuffix(last.encode()), last.encode()
+            completions.add(tuple(chain.from_iterable(map(self._completions.merged, parts))))
+        return ids[:-n_unstable], sorted(map(list, completions))
+
+    @cached_property
+    def _completions(self) -> Completions:
+        return Completions(self._vocabulary, self._splitter)
+
+    def _n_unstable(self, ids: list[int], last: bytes) -> int:
+        """How many of the last ids may change when more follows: the last piece's, and white space before."""
+        n = len(self._encode_single_piece(last))
+        if n and self._is_blank(ids[-n]):
+            while n < len(ids) and self._is_blank(ids[-n - 1]):
+                n += 1
+        return n
+
+    def _is_blank(self, token: int) -> bool:
+        return token not in self._special_token_values and not self.decode_single_token_bytes(token).strip(
+            b" \n\t"
+        )
+
+    def encode_single_token(self, text_or_bytes: str | bytes) -> int:
+        """The id of the token, ordinary or special, that is just this text. Raises KeyError if there is none."""
+        token = text_or_bytes.encode() if isinstance(text_or_bytes, str) else text_or_bytes
+        if not isinstance(token, bytes):
+            raise TypeError(f"a token is str or bytes, not {type(token).__name__}")
+        found = self._vocabulary.find(token)
+        if found is None:
+            found = self._special_matchers.ids_of_bytes.get(token)
+        if found is None:
+            raise InvalidTokenError(token)
+        return found
+
+    # What it knows
+
+    def token_byte_values(self) -> list[bytes]:
+        """The bytes of all ordinary tokens, in the order of the bytes."""
+        return sorted(self._mergeable_ranks)
+
+    @property
+    def eot_token(self) -> int:
+        """The id of `<|endoftext|>`. Raises KeyError if there is no such token."""
+        return self._special_tokens["<|endoftext|>"]
+
+    @cached_property
+    def special_tokens_set(self) -> set[str]:
+        """The special tokens."""
+        return set(self._special_tokens)
+
+    def is_special_token(self, token: int) -> bool:
+        """Whether an id is a special token's."""
+        if not isinstance(token, int):
+            raise CheckError(f"an id is an int, not {type(token).__name__}")
+        return token in self._special_token_values
+
+    @property
+    def n_vocab(self) -> int:
+        """One more than the greatest id."""
+        return self.max_token_value + 1
+
+    # What people use though its name begins with an underscore
+
+    def _encode_only_native_bpe(self, text: str) -> list[int]:
+        return self.encode_ordinary(text)
+
+    def _encode_bytes(self, text: bytes) -> list[int]:
+        """The ids of bytes that need not be UTF-8: from the first that is not on, they are one piece."""
+        if not isinstance(text, bytes):
+            raise TypeError(f"expected bytes, not {type(text).__name__}")
+        sound = text[: n_valid(text)]
+        ids = self.encode_ordinary(sound)
+        if len(sound) == len(text):
+            return ids
+        n_stable = len(ids) - self._n_unstable(ids, last_piece(self._splitter, None, sound))
+        rest = self.decode_bytes(ids[n_stable:]) + text[len(sound) :]
+        return ids[:n_stable] + self._encode_single_piece(rest)
+
+    @cached_property
+    def _core_bpe(self) -> CoreBPE:
+        return CoreBPE(self._mergeable_ranks, self._special_tokens, self._pat_str, _of=self)
+
+    # Being a value
+
+    def __reduce__(self) -> tuple[Callable[..., Encoding], tuple[Any, ...]]:
+        from fastbpe.tiktoken import registry
+
+        if registry.ENCODINGS.get(self.name) is self:
+            return registry.get_encoding, (self.name,)
+        return _with_arguments, (
+            type(self),
+            {
+                "name": self.name,
+                "pat_str": self._pat_str,
+                "mergeable_ranks": self._mergeable_ranks,
+                "special_tokens": self._special_tokens,
+            },
+        )
+
+
+class CoreBPE:
+    """What tiktoken's Encoding holds in `_core_bpe`: the same methods with fewer arguments."""
+
+    def __init__(
+        self,
+        encoder: dict[bytes, int],
+        special_tokens_encoder: dict[str, int],
+        pattern: str,
+        *,
+        _of: Encoding | None = None,
+    ) -> None:
+        self._encoding = _of or Encoding(
+            "", pat_str=pattern, mergeable_ranks=encoder, special_tokens=special_tokens_encoder
+        )
+
+    def encode_ordinary(self, text: str) -> list[int]:
+        """The ids of a text in which special tokens are just text."""
+        return self._encoding.encode_ordinary(text)
+
+    def encode(self, text: str, allowed_special: Collection[str]) -> list[int]:
+        """The ids of a text; special tokens that are not allowed are just text."""
+        return self._encoding.encode(text, allowed_special=allowed_special, disallowed_special=())
+
+    def encode_to_tiktoken_buffer(self, text: str, allowed_special: Collection[str]) -> Array:
+        """`encode` into an array of uint32 with the buffer protocol."""
+        return self._encoding._encode_to_buffer(text, allowed_special, ())
+
+    def encode_with_unstable(
+        self, text: str, allowed_special: Collection[str]
+    ) -> tuple[list[int], list[list[int]]]:
+        """See `Encoding.encode_with_unstable`."""
+        return self._encoding.encode_with_unstable(text, allowed_special=allowed_special, disallowed_special=())
+
+    def encode_single_token(self, piece: bytes) -> int:
+        """See `Encoding.encode_single_token`."""
+        return self._encoding.encode_single_token(piece)
+
+    def encode_single_piece(self, piece: bytes) -> list[int]:
+        """The ids of bytes that are not split."""
+        return self._encoding._encode_single_piece(piece)
+
+    def _encode_bytes(self, bytes: bytes) -> list[int]:
+        return self._encoding._encode_bytes(bytes)
+
+    def decode_bytes(self, tokens: Sequence[int]) -> bytes:
+        """The bytes of ids."""
+        return self._encoding.decode_bytes(tokens)
+
+    def decode_single_token_bytes(self, token: int) -> bytes:
+        """The bytes of one id."""
+        return self._encoding.decode_single_token_bytes(token)
+
+    def token_byte_values(self) -> list[bytes]:
+        """The bytes of all ordinary tokens, in the order of the bytes."""
+        return self._encoding.token_byte_values()
+
+
+def _with_arguments(cls: type[Encoding], arguments: dict[str, Any]) -> Encoding:
+    return cls(**arguments)
+
+
+def _check_size(expected: int, n_tokens: int, greatest: int) -> None:
+    if n_tokens != expected:
+        raise CheckError(f"explicit_n_vocab={expected}, but there are {n_tokens} tokens, special ones included")
+    if greatest != expected - 1:
+        raise CheckError(f"explicit_n_vocab={expected}, but the greatest id is {greatest}: ids have gaps")
+
+
+def raise_disallowed_special_token(token: str) -> NoReturn:
+    """Raise the ValueError for a special token in text that may not hold it."""
+    raise SpecialTokenError.disallowed(token)

@@ -1,0 +1,196 @@
+"""Vocabulary files: from a path or a URL, by way of the cache that tiktoken keeps as well."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+from fastbpe import formats
+from fastbpe.config import N_BYTES
+from fastbpe.errors import CheckError, DownloadError, FormatError
+from fastbpe.formats import _ranks, gpt2, tiktoken
+from fastbpe.tiktoken._methods import ranks_of_tables
+
+_TIMEOUT_SECONDS = 60  # without a byte
+#: What tiktoken names its folder for temporary copies.
+_DEFAULT_FOLDER = "data-gym-cache"
+
+
+def read_file(blobpath: str) -> bytes:
+    """The bytes of a file: a path, an http(s) URL, or a URL that the package `blobfile` reads.
+
+    Raises:
+        OSError: it cannot be read or downloaded; with FASTBPE_OFFLINE=1 nothing is.
+        ImportError: `blobfile` is needed and not installed.
+    """
+    if "://" not in blobpath:
+        return Path(blobpath).read_bytes()
+    if os.environ.get("FASTBPE_OFFLINE", "0") not in ("", "0"):
+        raise DownloadError(
+            f"{blobpath} is not downloaded: FASTBPE_OFFLINE={os.environ['FASTBPE_OFFLINE']} forbids it"
+        )
+    if not blobpath.startswith(("http://", "https://")):
+        content: bytes = _blobfile(blobpath).read_bytes(blobpath)
+        return content
+    return _download(blobpath)
+
+
+def _download(url: str) -> bytes:
+    import urllib.request  # here: 20 ms that a file in the cache does not need
+    from http.client import HTTPException
+
+    try:
+        with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS) as response:
+            content: bytes = response.read()
+    except (OSError, HTTPException) as error:
+        raise DownloadError(f"{url} cannot be downloaded: {error}") from error
+    return content
+
+
+def check_hash(data: bytes, expected_hash: str) -> bool:
+    """Whether data has this SHA-256, in hexadecimal."""
+    return hashlib.sha256(data).hexdigest() == expected_hash
+
+
+def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
+    """`read_file`, but for a URL the copy that the cache has, if that has the SHA-256 expected; else one is kept.
+
+    The cache is the folder that TIKTOKEN_CACHE_DIR, else DATA_GYM_CACHE_DIR names, and "" is none; without either
+    it is data-gym-cache in the folder for temporary files. A file is there under the SHA-1 of its URL, and whole
+    or not at all, whoever else writes. Where none can be written, a warning says so.
+
+    Raises:
+        ValueError: what was read does not have this SHA-256; nothing is kept.
+        OSError: it cannot be read, as in `read_file`; the message says which file to put where.
+    """
+    folder, chosen = _cache_folder()
+    if not folder or "://" not in blobpath:
+        content = read_file(blobpath)
+        _check(content, blobpath, expected_hash)
+        return content
+    path = Path(folder, hashlib.sha1(blobpath.encode(), usedforsecurity=False).hexdigest())
+    kept = _kept(path)
+    if kept is not None and (expected_hash is None or check_hash(kept, expected_hash)):
+        return kept
+    try:
+        content = read_file(blobpath)
+    except DownloadError as error:
+        state = "is not there" if kept is None else "has another SHA-256"
+        wanted = f" with the SHA-256 {expected_hash}" if expected_hash else ""
+        raise DownloadError(
+            f"{error}. Its copy in the cache, {path}, {state}: download {blobpath} elsewhere and put it{wanted} "
+            "there under that name, or name a folder that has it in TIKTOKEN_CACHE_DIR"
+        ) from error
+    _check(content, blobpath, expected_hash)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        formats.write(path, content)
+    except OSError as error:
+        if chosen:
+            warnings.warn(f"{blobpath} cannot be kept in the cache: {error}", stacklevel=2)
+    return content
+
+
+def _cache_folder() -> tuple[str, bool]:
+    """The folder of the cache, and whether the environment names it."""
+    for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
+        if variable in os.environ:
+            return os.environ[variable], True
+    return os.path.join(tempfile.gettempdir(), _DEFAULT_FOLDER), False
+
+
+def _kept(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:  # absent, or not ours to read
+        return None
+
+
+def _check(content: bytes, source: str, expected_hash: str | None) -> None:
+    if expected_hash is not None and not check_hash(content, expected_hash):
+        raise FormatError(
+            f"Hash mismatch for data downloaded from {source} (expected {expected_hash}, found "
+            f"{hashlib.sha256(content).hexdigest()}): it was damaged on its way, or changed; nothing of it is kept"
+        )
+
+
+def load_tiktoken_bpe(tiktoken_bpe_file: str, expected_hash: str | None = None) -> dict[bytes, int]:
+    """Token bytes to rank, from a .tiktoken file: a path or a URL, read as `read_file_cached` does.
+
+    Raises what that raises, and ValueError for a line that is not one of this format.
+    """
+    content = read_file_cached(tiktoken_bpe_file, expected_hash)
+    tables = _ranks.parse(content)
+    if tables is not None:
+        return ranks_of_tables(*tables)
+    return tiktoken.parse_ranks(content, tiktoken_bpe_file)
+
+
+def dump_tiktoken_bpe(bpe_ranks: dict[bytes, int], tiktoken_bpe_file: str) -> None:
+    """Write token bytes and ranks as a .tiktoken file, in the order of the ranks, whole or not at all."""
+    ordered = sorted(bpe_ranks.items(), key=lambda item: item[1])
+    data = b"".join(b"%s %d\n" % (base64.b64encode(token), rank) for token, rank in ordered)
+    if "://" not in tiktoken_bpe_file:
+        formats.write(tiktoken_bpe_file, data)
+        return
+    with _blobfile(tiktoken_bpe_file).BlobFile(tiktoken_bpe_file, "wb") as file:
+        file.write(data)
+
+
+def data_gym_to_mergeable_bpe_ranks(
+    vocab_bpe_file: str,
+    encoder_json_file: str,
+    vocab_bpe_hash: str | None = None,
+    encoder_json_hash: str | None = None,
+    clobber_one_byte_tokens: bool = False,
+) -> dict[bytes, int]:
+    """Token bytes to rank, from GPT-2's two files: the merges, and the ids, which must say the same.
+
+    Args:
+        vocab_bpe_file, encoder_json_file: paths or URLs, read as `read_file_cached` does.
+        vocab_bpe_hash, encoder_json_hash: their SHA-256.
+        clobber_one_byte_tokens: the ids of the single bytes are those of the second file; else they follow the
+            order of the characters that stand for them.
+
+    Raises:
+        ValueError: a file is not of its format.
+        AssertionError: the files contradict each other.
+    """
+    lines = read_file_cached(vocab_bpe_file, vocab_bpe_hash).decode().split("\n")[1:-1]
+    ids: dict[str, int] = json.loads(read_file_cached(encoder_json_file, encoder_json_hash))
+    expected = {
+        _token_bytes(text): i for text, i in ids.items() if text not in ("<|endoftext|>", "<|startoftext|>")
+    }
+    ranks = {gpt2.token_of(text) or b"": i for i, text in enumerate(sorted(gpt2.STAND_INS))}
+    for number, line in enumerate(lines, 2):
+        parts = line.split()
+        if len(parts) != 2:
+            raise FormatError(f"{vocab_bpe_file}:{number}: expected the two halves of a merge, found {line!r}")
+        ranks[b"".join(map(_token_bytes, parts))] = N_BYTES + number - 2
+    if clobber_one_byte_tokens:
+        ranks |= {token: i for token, i in expected.items() if len(token) == 1}
+    if ranks != expected:
+        token, rank = min(ranks.items() ^ expected.items(), key=lambda item: item[1])
+        raise CheckError(f"{vocab_bpe_file} and {encoder_json_file} differ, first in token {token!r}, id {rank}")
+    return ranks
+
+
+def _token_bytes(text: str) -> bytes:
+    token = gpt2.token_of(text)
+    if token is None:
+        raise FormatError(f"{text!r} holds a character that stands for no byte in GPT-2's files")
+    return token
+
+
+def _blobfile(url: str) -> Any:
+    try:
+        import blobfile
+    except ImportError:
+        raise ImportError(f"{url} takes the package blobfile: pip install blobfile") from None
+    return blobfile

@@ -1,0 +1,122 @@
+"""The encodings by name: the published ones, and those of packages that register theirs for tiktoken.
+
+Such a package puts modules into the namespace package `tiktoken_ext`, each with a dict ENCODING_CONSTRUCTORS: name
+to a function that returns the arguments of `Encoding`. They import from `tiktoken`; where that is not installed,
+fastbpe.tiktoken goes by its name while they run.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import Any
+
+from fastbpe.errors import VocabularyError
+from fastbpe.tiktoken import published
+from fastbpe.tiktoken.core import Encoding
+
+Constructor = Callable[[], dict[str, Any]]
+
+_lock = threading.RLock()
+#: What get_encoding has made.
+ENCODINGS: dict[str, Encoding] = {}
+#: None: plug-ins are not looked for yet.
+ENCODING_CONSTRUCTORS: dict[str, Constructor] | None = None
+
+_NAMESPACE = "tiktoken_ext"
+_OWN = f"{_NAMESPACE}.openai_public"  # what `published` has
+
+
+def get_encoding(encoding_name: str) -> Encoding:
+    """The encoding of a name, made at the first call and then kept.
+
+    Raises:
+        ValueError: there is none of this name; or its file, or what was downloaded, is not what was published.
+        OSError: its file is not in the cache and cannot be downloaded; the message says where to put it.
+    """
+    if not isinstance(encoding_name, str):
+        raise VocabularyError(f"the name of an encoding is a str, not {type(encoding_name).__name__}")
+    if encoding_name in ENCODINGS:
+        return ENCODINGS[encoding_name]
+    with _lock:
+        if encoding_name not in ENCODINGS:
+            constructors = _find_constructors()
+            if encoding_name not in constructors:
+                raise VocabularyError(
+                    f"Unknown encoding {encoding_name}; known are {', '.join(constructors)}; "
+                    f"plug-ins found: {', '.join(_available_plugin_modules()) or 'none'}"
+                )
+            ENCODINGS[encoding_name] = _made(constructors[encoding_name])
+        return ENCODINGS[encoding_name]
+
+
+def _made(constructor: Constructor) -> Encoding:
+    if isinstance(constructor, published.Published):
+        return Encoding._of_model(constructor.model())
+    with _known_as_tiktoken():
+        return Encoding(**constructor())
+
+
+def list_encoding_names() -> list[str]:
+    """The names that `get_encoding` takes.
+
+    >>> list_encoding_names()[:7]
+    ['gpt2', 'r50k_base', 'p50k_base', 'p50k_edit', 'cl100k_base', 'o200k_base', 'o200k_harmony']
+    """
+    with _lock:
+        return list(_find_constructors())
+
+
+def _find_constructors() -> dict[str, Constructor]:
+    global ENCODING_CONSTRUCTORS
+    if ENCODING_CONSTRUCTORS is None:
+        found: dict[str, Constructor] = {**published.ENCODING_CONSTRUCTORS}
+        with _known_as_tiktoken():
+            for name in _available_plugin_modules():
+                _add(name, found)
+        ENCODING_CONSTRUCTORS = found
+    return ENCODING_CONSTRUCTORS
+
+
+def _add(module: str, found: dict[str, Constructor]) -> None:
+    try:
+        constructors = importlib.import_module(module).ENCODING_CONSTRUCTORS
+    except AttributeError:
+        raise VocabularyError(f"tiktoken plugin {module} does not define ENCODING_CONSTRUCTORS") from None
+    for name, constructor in constructors.items():
+        if name in found:
+            raise VocabularyError(f"Duplicate encoding name {name} in tiktoken plugin {module}")
+        found[name] = constructor
+
+
+@lru_cache
+def _available_plugin_modules() -> Sequence[str]:
+    try:
+        namespace = importlib.import_module(_NAMESPACE)
+    except ModuleNotFoundError:
+        return []
+    names = [module.name for module in pkgutil.iter_modules(namespace.__path__, f"{_NAMESPACE}.")]
+    return [name for name in names if name != _OWN]
+
+
+@contextmanager
+def _known_as_tiktoken() -> Iterator[None]:
+    """Let fastbpe.tiktoken be found as tiktoken, if that is not installed."""
+    if "tiktoken" in sys.modules or find_spec("tiktoken") is not None:
+        yield
+        return
+    here = __name__.rpartition(".")[0]
+    names = ("", ".core", ".load", ".model", ".registry")
+    ours = {f"tiktoken{name}": importlib.import_module(here + name) for name in names}
+    sys.modules.update(ours)
+    try:
+        yield
+    finally:
+        for name in ours:
+            sys.modules.pop(name, None)

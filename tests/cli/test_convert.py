@@ -1,0 +1,76 @@
+"""fastbpe convert: every format to every other, and what it says where something is lost."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+import fastbpe
+from data import BYTES, data_file
+from fastbpe import Tokenizer
+from fastbpe.exporting import FORMATS
+
+NAMES = {
+    "native": "x.fbpe",
+    "tiktoken": "x.tiktoken",
+    "gpt2": "x",
+    "minbpe": "x.model",
+    "huggingface": "tokenizer.json",
+}
+FLAGS = {
+    "tiktoken": ["--pattern", "none", "--special", "<|end|>=279", "--special", "a=b=278"],
+    "gpt2": ["--pattern", "none", "--special", "<|end|>=279", "--special", "a=b=278"],
+}
+
+
+def test_every_format_is_tried():
+    assert set(NAMES) == set(FORMATS)
+
+
+@pytest.mark.parametrize(("source", "target"), [*itertools.product(NAMES, NAMES)])
+def test_every_format_to_every_other(source, target, run, tmp_path):
+    ranks = {**BYTES, b"lo": 256, b"low": 257, b"er": 258}
+    tokenizer = Tokenizer.from_ranks(ranks, pattern=None, special_tokens={"<|end|>": 279, "a=b": 278})
+    (tmp_path / "in").mkdir()
+    (tmp_path / "out").mkdir()
+    given, made = tmp_path / "in" / NAMES[source], tmp_path / "out" / NAMES[target]
+    tokenizer.export(given, format=source)
+    done = run("convert", given, made, "--to", target, *FLAGS.get(source, []))
+    assert (done.status, done.err) == (0, "")
+    if target in FLAGS:
+        assert done.out.decode().startswith(
+            f"{made} ({target}) does not hold everything; load it with pattern='none'"
+        )
+        again = fastbpe.load(made, pattern="none", special_tokens={"<|end|>": 279, "a=b": 278})
+    else:
+        assert done.out == b""
+        again = fastbpe.load(made)
+    assert again == tokenizer
+
+
+def test_the_name_says_the_format(run, model, tmp_path):
+    for name, begin in (("a.fbpe", b"fastbpe "), ("a.tiktoken", b"AA== 0\n"), ("a.model", b"minbpe v1\n")):
+        flags = ["--special", "<|end|>=279"] if name == "a.model" else []
+        assert run("convert", model, tmp_path / name, *flags).status == 0
+        assert (tmp_path / name).read_bytes().startswith(begin)
+
+
+def test_published_files_need_no_arguments(run, tmp_path):
+    made = tmp_path / "x.tiktoken"
+    done = run("convert", data_file("vocab", "gpt2_vocab.bpe"), made)
+    assert (done.status, done.out, done.err) == (0, b"", "")
+    assert made.read_bytes() == data_file("vocab", "r50k_base.tiktoken").read_bytes()
+
+
+def test_what_cannot_be(run, model, text, tmp_path):
+    assert run("convert", model, tmp_path / "out").failed_with(
+        "its name does not say which format; give --to native"
+    )
+    assert run("convert", text, tmp_path / "out.fbpe").failed_with("text.txt: no format that fastbpe reads")
+    assert run("convert", tmp_path, tmp_path / "out.fbpe").failed_with("no tokenizer in this folder")
+    assert run("convert", model, tmp_path / "out", "--to", "zip").status == 2
+    Tokenizer.from_ranks({**BYTES, b"abc": 256}, pattern=None).save(tmp_path / "odd.fbpe")
+    lost = "no merges make 1 of its tokens, b'abc' (256)"
+    assert run("convert", tmp_path / "odd.fbpe", tmp_path / "out", "--to", "gpt2").failed_with(lost)
+    assert not (tmp_path / "out").exists()

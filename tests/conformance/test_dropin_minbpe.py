@@ -1,0 +1,327 @@
+"""fastbpe.minbpe against the rules of minbpe, spelt out here as plainly as can be: it is on no package index."""
+
+import random
+import re
+import unicodedata
+from collections.abc import Iterable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import regex
+
+import fastbpe.minbpe as minbpe
+from data import data_file, published, published_peer, random_texts, standard_library
+from fastbpe.tiktoken import registry
+from texts import as_utf8
+
+WORDS = r" ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+"
+Pair = tuple[int, int]
+
+
+class Plain:
+    """The rules: count all pairs, merge the first of the most frequent, again and again."""
+
+    def __init__(self, pattern: str) -> None:
+        self.pattern = pattern
+        self.merges: dict[Pair, int] = {}
+        self.lines: list[str] = []
+
+    def pieces(self, text: str) -> list[bytes]:
+        return [m.encode() for m in regex.findall(self.pattern, text)] if self.pattern else [text.encode()]
+
+    def train(self, text: str, vocab_size: int) -> None:
+        pieces = [list(piece) for piece in self.pieces(text)]
+        vocab = {byte: bytes([byte]) for byte in range(256)}
+        n = vocab_size - 256
+        for i in range(n):
+            counts = counted(pieces)
+            best = max(counts, key=counts.__getitem__)
+            self.merges[best] = 256 + i
+            vocab[256 + i] = vocab[best[0]] + vocab[best[1]]
+            pieces = [merged(piece, best, 256 + i) for piece in pieces]
+            made = f"{best} -> {256 + i} ({vocab[256 + i]!r})"
+            self.lines.append(f"merge {i + 1}/{n}: {made} had {counts[best]} occurrences")
+
+    def encode(self, text: str) -> list[int]:
+        return [i for piece in self.pieces(text) for i in self.encode_piece(list(piece))]
+
+    def encode_piece(self, ids: list[int]) -> list[int]:
+        while known := [(self.merges[pair], pair) for pair in pairwise(ids) if pair in self.merges]:
+            made, pair = min(known)
+            ids = merged(ids, pair, made)
+        return ids
+
+
+def counted(pieces: Iterable[list[int]]) -> dict[Pair, int]:
+    counts: dict[Pair, int] = {}
+    for piece in pieces:
+        for pair in pairwise(piece):
+            counts[pair] = counts.get(pair, 0) + 1
+    return counts
+
+
+def merged(ids: list[int], pair: Pair, made: int) -> list[int]:
+    out, at = [], 0
+    while at < len(ids):
+        found = tuple(ids[at : at + 2]) == pair
+        out.append(made if found else ids[at])
+        at += 1 + found
+    return out
+
+
+def trained(pattern: str | None, text: str, vocab_size: int) -> minbpe.Tokenizer:
+    tokenizer = minbpe.BasicTokenizer() if pattern is None else minbpe.RegexTokenizer(pattern)
+    tokenizer.train(text, vocab_size)
+    return tokenizer
+
+
+@pytest.mark.parametrize("pattern", [None, WORDS, minbpe.GPT2_SPLIT_PATTERN, minbpe.GPT4_SPLIT_PATTERN, "[a-c]+"])
+def test_merges_ids_and_lines(pattern: str | None, capsys: pytest.CaptureFixture[str]) -> None:
+    for seed in range(25):
+        rng = random.Random(seed)
+        text = " ".join(random_texts(rng)) + rng.choice(["", " é日😉 ", "123\n\n  x"])
+        plain = Plain(pattern or "")
+        try:
+            plain.train(text, 256 + rng.randint(0, 12))
+            size = 256 + len(plain.merges)
+        except ValueError:  # no pair is left
+            size = 256 + len(plain.merges)
+            with pytest.raises(ValueError, match="no pair is left"):
+                trained(pattern, text, size + 1)
+            plain = Plain(pattern or "")
+            plain.train(text, size)
+        tokenizer = minbpe.BasicTokenizer() if pattern is None else minbpe.RegexTokenizer(pattern)
+        tokenizer.train(text, size, verbose=True)
+        assert tokenizer.merges == plain.merges
+        assert list(tokenizer.merges) == list(plain.merges)
+        assert capsys.readouterr().out.splitlines() == plain.lines
+        other = " ".join(random_texts(rng)) + "xyz é"
+        for string in (text, other, ""):
+            ids = tokenizer.encode(string)
+            assert ids == plain.encode(string)
+            assert tokenizer.decode(ids) == "".join(piece.decode() for piece in plain.pieces(string))
+
+
+@pytest.mark.parametrize("pattern", [None, minbpe.GPT4_SPLIT_PATTERN])
+def test_real_text(pattern: str | None) -> None:
+    text = data_file("corpus", "taylorswift.txt").read_text(encoding="utf-8")[:30_000]
+    plain = Plain(pattern or "")
+    plain.train(text, 280)
+    tokenizer = trained(pattern, text, 280)
+    assert tokenizer.merges == plain.merges
+    assert tokenizer.encode(text) == plain.encode(text)
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_the_default_pattern_is_gpt4s() -> None:
+    assert minbpe.RegexTokenizer().pattern == minbpe.RegexTokenizer(None).pattern == minbpe.GPT4_SPLIT_PATTERN
+    assert minbpe.BasicTokenizer().pattern == ""
+    with pytest.raises(ValueError, match="position"):
+        minbpe.RegexTokenizer("a(")
+
+
+def test_sizes() -> None:
+    for tokenizer in (minbpe.BasicTokenizer(), minbpe.RegexTokenizer()):
+        with pytest.raises(AssertionError, match="vocab_size=255"):
+            tokenizer.train("abc", 255)
+        tokenizer.train("abc", 256)
+        assert tokenizer.merges == {}
+        assert tokenizer.vocab == {byte: bytes([byte]) for byte in range(256)}
+        assert tokenizer.encode("é") == [195, 169]
+
+
+# Special tokens
+
+
+@pytest.fixture
+def special() -> minbpe.RegexTokenizer:
+    tokenizer = minbpe.RegexTokenizer()
+    tokenizer.train(standard_library(20_000), 300)
+    tokenizer.register_special_tokens({"<|end|>": 400, "<|sep|>": 401, "<|sep|>>": 402})
+    return tokenizer
+
+
+def split_and_encode(tokenizer: minbpe.RegexTokenizer, text: str, allowed: dict[str, int]) -> list[int]:
+    """minbpe's way: cut at the special tokens, the first in their order that fits, and encode what is between."""
+    if not allowed:
+        return tokenizer.encode_ordinary(text)
+    parts = re.split("(" + "|".join(map(re.escape, allowed)) + ")", text)
+    return [i for part in parts for i in ([allowed[part]] if part in allowed else tokenizer.encode_ordinary(part))]
+
+
+def test_what_is_allowed(special: minbpe.RegexTokenizer) -> None:
+    rng = random.Random(0)
+    known = special.special_tokens
+    for _ in range(200):
+        text = "".join(rng.choices(["<|end|>", "<|sep|>", "<|sep|>>", ">", "<|", "end", " import", "é"], k=8))
+        assert special.encode(text, allowed_special="all") == split_and_encode(special, text, known)
+        assert special.encode(text, allowed_special="none") == special.encode_ordinary(text)
+        for some in ({"<|end|>"}, {"<|sep|>>"}, {"<|sep|>>", "<|sep|>"}, set(), {"unknown", "<|sep|>"}):
+            chosen = {name: i for name, i in known.items() if name in some}
+            assert special.encode(text, allowed_special=some) == split_and_encode(special, text, chosen)
+        if any(name in text for name in known):
+            with pytest.raises(AssertionError):
+                special.encode(text)
+        else:
+            assert special.encode(text) == special.encode(text, "none_raise") == special.encode_ordinary(text)
+        ids = special.encode(text, allowed_special="all")
+        assert special.decode(ids) == text
+
+
+def test_the_order_of_special_tokens_decides(special: minbpe.RegexTokenizer) -> None:
+    special.register_special_tokens({"<|sep|>>": 402, "<|sep|>": 401})
+    assert special.encode("<|sep|>>", allowed_special="all") == [402]
+    special.register_special_tokens({"<|sep|>": 401, "<|sep|>>": 402})
+    assert special.encode("<|sep|>>", allowed_special="all") == [401, 62]
+
+
+@pytest.mark.parametrize("wrong", ["some", None, 5, ["<|end|>"], ""])
+def test_what_is_not_understood(special: minbpe.RegexTokenizer, wrong: Any) -> None:
+    with pytest.raises(ValueError, match="not understood"):
+        special.encode("a", allowed_special=wrong)
+
+
+def test_registering_replaces(special: minbpe.RegexTokenizer) -> None:
+    special.register_special_tokens({"<|new|>": 500})
+    assert special.inverse_special_tokens == {500: "<|new|>"}
+    assert special.encode("<|new|>", allowed_special="all") == [500]
+    assert 400 not in special.encode("<|end|>", allowed_special="all")
+    special.register_special_tokens({"<|new|>": 256})
+    with pytest.raises(ValueError, match="256"):
+        special.encode("a")
+
+
+def test_ids_that_are_no_tokens(special: minbpe.RegexTokenizer) -> None:
+    with pytest.raises(ValueError, match="invalid token id: 399"):
+        special.decode([104, 399])
+    basic = minbpe.BasicTokenizer()
+    with pytest.raises(KeyError):
+        basic.decode([256])
+    assert basic.decode([0xF0, 0x9F]) == "\ufffd"
+
+
+def test_attributes_may_be_replaced() -> None:
+    tokenizer = minbpe.BasicTokenizer()
+    assert tokenizer.encode("aab") == [97, 97, 98]
+    tokenizer.merges = {(97, 97): 256, (256, 98): 257}
+    assert tokenizer.encode("aab") == [257]
+    tokenizer.merges[(257, 257)] = 258
+    assert tokenizer.encode("aabaab") == [258]
+    tokenizer.merges = {(97, 98): 300, (97, 97): 256}  # the lowest id is merged first, whatever the order
+    assert tokenizer.encode("aab") == [256, 98]
+    assert tokenizer.decode([300, 97]) == "aba"
+
+
+# Files
+
+
+def rendered(token: bytes) -> str:
+    text = token.decode(errors="replace")
+    return "".join(f"\\u{ord(c):04x}" if unicodedata.category(c)[0] == "C" else c for c in text)
+
+
+def test_files(special: minbpe.RegexTokenizer, tmp_path: Path) -> None:
+    special.save(str(tmp_path / "x"))
+    model = ["minbpe v1", special.pattern, "3", "<|end|> 400", "<|sep|> 401", "<|sep|>> 402"]
+    model += [f"{left} {right}" for left, right in special.merges]
+    assert (tmp_path / "x.model").read_bytes() == "".join(line + "\n" for line in model).encode()
+    parts = {i: pair for pair, i in special.merges.items()}
+    vocab = []
+    for i, token in special.vocab.items():
+        made = "".join(f"[{rendered(special.vocab[part])}]" for part in parts.get(i, ()))
+        vocab.append(f"{made} -> [{rendered(token)}] {i}\n" if made else f"[{rendered(token)}] {i}\n")
+    assert (tmp_path / "x.vocab").read_bytes() == "".join(vocab).encode()
+    assert "[\\u000a] 10\n" in vocab
+
+    for again in (minbpe.RegexTokenizer("x+"), minbpe.BasicTokenizer()):
+        again.load(str(tmp_path / "x.model"))
+        assert (again.merges, again.pattern) == (special.merges, special.pattern)
+        assert again.special_tokens == special.special_tokens
+        assert again.vocab == special.vocab | {i: name.encode() for name, i in special.special_tokens.items()}
+        again.save(str(tmp_path / "y"))
+        assert (tmp_path / "y.model").read_bytes() == (tmp_path / "x.model").read_bytes()
+        assert (tmp_path / "y.vocab").read_text(encoding="utf-8").endswith("[<|sep|>>] 402\n")
+    loaded = minbpe.RegexTokenizer("x+")
+    loaded.load(str(tmp_path / "x.model"))
+    text = standard_library(3000) + "<|end|>"
+    assert loaded.encode(text, "all") == special.encode(text, "all")
+    assert loaded.decode([400]) == "<|end|>"
+    assert loaded.inverse_special_tokens == special.inverse_special_tokens
+
+
+def test_files_of_the_basic_one(tmp_path: Path) -> None:
+    tokenizer = minbpe.BasicTokenizer()
+    tokenizer.train("aaabdaaabac", 259)
+    tokenizer.save(tmp_path / "x")
+    assert (tmp_path / "x.model").read_text() == "minbpe v1\n\n0\n97 97\n256 97\n257 98\n"
+    assert (tmp_path / "x.vocab").read_text().endswith("[aa][a] -> [aaa] 257\n[aaa][b] -> [aaab] 258\n")
+    again = minbpe.BasicTokenizer()
+    again.load(tmp_path / "x.model")
+    assert again.encode("aaabdaaabac") == [258, 100, 258, 97, 99]
+
+
+def test_files_that_are_refused(tmp_path: Path) -> None:
+    tokenizer = minbpe.RegexTokenizer()
+    with pytest.raises(AssertionError, match=r"\.model"):
+        tokenizer.load("x.vocab")
+    with pytest.raises(FileNotFoundError):
+        tokenizer.load(str(tmp_path / "absent.model"))
+    (tmp_path / "bad.model").write_text("minbpe v1\n\n0\n97 300\n")
+    with pytest.raises(ValueError, match=":4:"):
+        tokenizer.load(str(tmp_path / "bad.model"))
+    assert tokenizer.merges == {}
+
+
+# GPT-4
+
+
+@pytest.fixture
+def gpt4(monkeypatch: pytest.MonkeyPatch) -> minbpe.GPT4Tokenizer:
+    import fastbpe.tiktoken
+
+    peer = published_peer("cl100k_base")
+    encoding = fastbpe.tiktoken.Encoding(
+        "cl100k_base",
+        pat_str=peer._pat_str,
+        mergeable_ranks=peer._mergeable_ranks,
+        special_tokens=peer._special_tokens,
+    )
+    monkeypatch.setitem(registry.ENCODINGS, "cl100k_base", encoding)
+    return minbpe.GPT4Tokenizer()
+
+
+def test_gpt4(gpt4: minbpe.GPT4Tokenizer, tmp_path: Path) -> None:
+    peer = published_peer("cl100k_base")
+    text = data_file("corpus", "taylorswift.txt").read_text(encoding="utf-8") + "hello123!!!? (안녕하세요!) 😉"
+    assert gpt4.encode(text) == peer.encode(text)
+    whole = "<|endoftext|>Hello world<|endofprompt|>"
+    assert gpt4.encode(whole, allowed_special="all") == peer.encode(whole, allowed_special="all")
+    with pytest.raises(AssertionError):
+        gpt4.encode(whole)
+    assert gpt4.decode(gpt4.encode(text)) == text
+    with pytest.raises(KeyError):
+        gpt4.decode([100256])
+
+    ranks = peer._mergeable_ranks
+    assert len(gpt4.merges) == len(ranks) - 256
+    tokens = {rank: token for token, rank in ranks.items()}
+    assert all(tokens[left] + tokens[right] == tokens[made] for (left, right), made in gpt4.merges.items())
+    assert gpt4.byte_shuffle == {byte: ranks[bytes([byte])] for byte in range(256)}
+    assert gpt4.inverse_byte_shuffle == {ranks[bytes([byte])]: byte for byte in range(256)}
+    assert bytes(gpt4.inverse_byte_shuffle[b] for b in gpt4.vocab[15339]) == tokens[15339] == b"hello"
+    gpt4.save_vocab(tmp_path / "gpt4.vocab")
+    lines = (tmp_path / "gpt4.vocab").read_text(encoding="utf-8").split("\n")
+    assert lines[0] == "[!] 0"
+    left, right = next(pair for pair, made in gpt4.merges.items() if made == 15339)
+    assert f"[{rendered(tokens[left])}][{rendered(tokens[right])}] -> [hello] 15339" in lines
+    for call in (lambda: gpt4.train("a", 300), lambda: gpt4.save("x"), lambda: gpt4.load("x.model")):
+        with pytest.raises(NotImplementedError):
+            call()
+
+
+def test_gpt4_agrees_with_fastbpe(gpt4: minbpe.GPT4Tokenizer) -> None:
+    text = standard_library(100_000) + " naïve 日本語"
+    assert gpt4.encode(text) == published("cl100k_base").encode(text)
+    assert gpt4.decode(gpt4.encode(text)).encode() == as_utf8(text)

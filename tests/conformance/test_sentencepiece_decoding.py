@@ -1,0 +1,178 @@
+"""fastbpe.sentencepiece beside sentencepiece: from ids and pieces back to text, and where each lies in it."""
+
+import random
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+import sentencepiece
+
+from codepoints import FULL, PUBLISHED, hard_text, model_of, published_bytes, trained
+from codepoints import published_processor as processor
+from data import corpus
+from fastbpe.model import PieceType
+from fastbpe.sentencepiece import SentencePieceProcessor
+
+N_LISTS = 100_000 if FULL else 2_000
+N_BYTES = 5_000_000 if FULL else 60_000
+Peer = sentencepiece.SentencePieceProcessor
+WORDS = ["abc", "ab", "bca", "x", "y", "Foo", "aaaa", "", "é", "12", "日本"]
+
+
+@lru_cache
+def ours(name: str) -> SentencePieceProcessor:
+    return SentencePieceProcessor(model_proto=published_bytes(name))
+
+
+def lines_of_words() -> list[str]:
+    rng = random.Random(1)
+    return [" ".join(rng.choices(WORDS, k=8)) for _ in range(200)]
+
+
+def assert_same(us: SentencePieceProcessor, peer: Peer, tokens: list[Any]) -> None:
+    """The text, as str and as bytes, with and without the places of ids or of pieces."""
+    assert us.decode(tokens, return_type=bytes) == peer.decode(tokens, return_type=bytes), tokens
+    assert us.decode(tokens) == peer.decode(tokens), tokens
+    for more in ({}, {"return_bytes": True}):
+        expected = peer.decode(tokens, return_type="offset_mapping", **more)
+        assert us.decode(tokens, return_type="offset_mapping", **more) == expected, tokens
+    serialized = peer.decode(tokens, return_type="serialized_proto")
+    assert us.decode(tokens, return_type="serialized_proto") == serialized, tokens
+
+
+def random_ids(rng: random.Random, peer: Peer) -> list[int]:
+    telling = [i for i in (0, 1, 2, *peer.piece_to_id(["▁", "▁a", "a", "<unk>", "<0x20>"])) if i >= 0]
+    choice = [rng.choice(telling), rng.randrange(min(300, len(peer))), rng.randrange(len(peer))]
+    return [rng.choice(choice) for _ in range(rng.randint(1, 9))]
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_random_ids(name: str) -> None:
+    rng = random.Random(name)
+    batch = [random_ids(rng, processor(name)) for _ in range(N_LISTS)]
+    for ids in batch:
+        assert_same(ours(name), processor(name), ids)
+    assert ours(name).decode(batch) == processor(name).decode(batch)
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_pieces_known_and_not(name: str) -> None:
+    rng = random.Random(name)
+    words = ["▁", "▁a", "▁▁", "zzzq", "▁zzzq", "▁▁zzzq", "<unk>", "<s>", "</s>", "a", "", "▁<unk>", "日", "é"]
+    words += ["<0x41>", "<0xE3>", "<0x81>", "<0x82>", "<0x20>", "<0xF0>"]
+    for _ in range(N_LISTS):
+        pieces = rng.choices(words, k=rng.randint(1, 7))
+        assert_same(ours(name), processor(name), pieces)
+        assert_same(ours(name), processor(name), [piece.encode() for piece in pieces])
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_what_was_encoded(name: str) -> None:
+    us, peer = ours(name), processor(name)
+    for file in ("english.txt", "multilingual.txt", "emoji_mixed.txt", "wagahaiwa_nekodearu.txt"):
+        text = corpus(file, N_BYTES)
+        ids = peer.encode(text)
+        assert us.decode(ids) == peer.decode(ids)
+        batch = peer.encode(text.split("\n"))
+        assert us.decode(batch) == peer.decode(batch)
+        assert us.decode(numpy.array(ids, dtype=numpy.uint32)) == peer.decode(ids)
+
+
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"add_dummy_prefix": False},
+    {"remove_extra_whitespaces": False, "normalization_rule_name": "identity"},
+    {"add_dummy_prefix": False, "remove_extra_whitespaces": False, "split_by_whitespace": False},
+    {"treat_whitespace_as_suffix": True},
+    {"allow_whitespace_only_pieces": True, "remove_extra_whitespaces": False},
+    {"byte_fallback": True, "vocab_size": 400},
+    {"byte_fallback": True, "vocab_size": 400, "unk_id": -1},
+    {"unk_surface": "▁?", "bos_id": 10, "eos_id": -1, "pad_id": 4},
+    {"unk_surface": "", "user_defined_symbols": ["▁a", "▁▁", "b "], "control_symbols": ["▁x", "a"]},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_trained_models(options: dict[str, Any]) -> None:
+    rng = random.Random(str(options))
+    data = trained(lines_of_words(), **{"vocab_size": 60, **options})
+    us, peer = SentencePieceProcessor(model_proto=data), Peer(model_proto=data)
+    pieces = [*peer.id_to_piece(list(range(len(peer)))), "▁", "▁▁a", "q", "▁q", "", "<0x41>", "<unk>"]
+    for _ in range(N_LISTS // 4):
+        assert_same(us, peer, [rng.randrange(len(peer)) for _ in range(rng.randint(1, 7))])
+        assert_same(us, peer, rng.choices(pieces, k=rng.randint(1, 6)))
+
+
+def test_pieces_of_every_type() -> None:
+    """Also those that no training gives: unused ones, control symbols with U+2581, spaces within pieces."""
+    rng = random.Random(3)
+    for _ in range(200 if FULL else 30):
+        texts = {"".join(rng.choices("ab▁ ", k=rng.randint(1, 4))) for _ in range(12)}
+        kinds = [PieceType.NORMAL, PieceType.CONTROL, PieceType.USER_DEFINED, PieceType.UNUSED]
+        pieces = [(text.encode(), -float(i), rng.choice(kinds)) for i, text in enumerate(sorted(texts))]
+        pieces.insert(rng.randrange(len(pieces)), ("▁u".encode(), 0.0, PieceType.UNKNOWN))
+        flags = {"add_dummy_prefix": rng.random() < 0.5, "remove_extra_whitespaces": rng.random() < 0.5}
+        data = model_of(pieces, {"unk_surface": rng.choice(["", "▁", " ", "?"])}, flags)
+        us, peer = SentencePieceProcessor(model_proto=data), Peer(model_proto=data)
+        for _ in range(60):
+            assert_same(us, peer, [rng.randrange(len(peer)) for _ in range(rng.randint(1, 6))])
+
+
+def test_denormalization(tmp_path: Path) -> None:
+    rules = tmp_path / "rules.tsv"
+    rules.write_text("61\t62 63\n2581\t5F\n62\t\n20 20\t20\n")
+    data = trained(lines_of_words(), vocab_size=60, denormalization_rule_tsv=str(rules))
+    us, peer = SentencePieceProcessor(model_proto=data), Peer(model_proto=data)
+    rng = random.Random(4)
+    for _ in range(300):
+        ids = [rng.randrange(len(peer)) for _ in range(rng.randint(1, 6))]
+        assert us.decode(ids) == peer.decode(ids)
+        assert us.decode([ids, ids]) == peer.decode([ids, ids])
+        assert us.decode(ids, return_type="serialized_proto") == peer.decode(ids, return_type="serialized_proto")
+        try:
+            expected = peer.decode(ids, return_type="offset_mapping")
+        except ValueError:  # places beyond the end of what the rules have made shorter
+            with pytest.raises(ValueError, match="Invalid piece offsets in SentencePieceText"):
+                us.decode(ids, return_type="offset_mapping")
+        else:
+            assert us.decode(ids, return_type="offset_mapping") == expected
+
+
+def test_trap_15_pieces_of_no_vocabulary() -> None:
+    trims = trained(lines_of_words(), vocab_size=60)
+    keeps = trained(lines_of_words(), vocab_size=60, remove_extra_whitespaces=False)
+    for data, expected in ((trims, "abc"), (keeps, " abc")):
+        us, peer = SentencePieceProcessor(model_proto=data), Peer(model_proto=data)
+        assert us.decode(["▁", "▁abc"]) == expected == peer.decode(["▁", "▁abc"])
+        assert us.decode(["▁▁q"]) == "▁▁q" == peer.decode(["▁▁q"])
+    assert ours("llama2").decode([3 + 0xE6, 3 + 0x97]) == "\ufffd\ufffd"
+
+
+def test_bytes_that_are_no_characters() -> None:
+    us = ours("llama2")
+    data = bytes.fromhex("c3a9e69761fff09f9880eda080")
+    assert us.decode([3 + byte for byte in data]) == "é\ufffd\ufffda\ufffd😀\ufffd\ufffd\ufffd"
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_back_and_forth(name: str) -> None:
+    rng = random.Random(name)
+    for _ in range(N_LISTS // 4):
+        text = hard_text(rng)
+        pieces = processor(name).encode(text, out_type=bytes)
+        assert_same(ours(name), processor(name), pieces)
+
+
+OUT_OF_RANGE = [[32000], [-1], [5, 99999], [2**31 - 1], [-(2**31)], [0, 1, -5]]
+
+
+@pytest.mark.parametrize("ids", OUT_OF_RANGE, ids=str)
+def test_ids_out_of_range(ids: list[int]) -> None:
+    for form in (ids, tuple(ids), numpy.array(ids), [[1], ids], [numpy.array(ids)]):
+        for return_type in (str, bytes, "serialized_proto", "offset_mapping"):
+            with pytest.raises(IndexError, match="piece id is out of range"):
+                processor("llama2").decode(form, return_type=return_type)
+            with pytest.raises(IndexError, match="piece id is out of range"):
+                ours("llama2").decode(form, return_type=return_type)

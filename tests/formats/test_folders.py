@@ -1,0 +1,204 @@
+"""Folders of models, and files of every format recognised by their contents."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastbpe
+from codepoints import model_of
+from data import BYTES, data_file, published
+from fastbpe import FormatError, Tokenizer
+from fastbpe.model import PieceType
+
+RANKS = {**BYTES, b"ab": 256, b"abc": 257}
+PLAIN = Tokenizer.from_ranks(RANKS, pattern="gpt2")
+SPECIAL = {"<|a|>": 300, "<|b|>": 301}
+
+
+def fill(folder: Path, **files: Any) -> Path:
+    """Write JSON files; an underscore stands for a dot in their names."""
+    for name, value in files.items():
+        text = value if isinstance(value, str) else json.dumps(value)
+        (folder / f"{name}.json").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("format", ["native", "tiktoken", "gpt2", "minbpe"])
+@pytest.mark.parametrize("name", ["tokenizer.model", "any.name", "tokenizer.json"])
+def test_contents_decide(format: str, name: str, tmp_path: Path) -> None:
+    """Whatever a file is called."""
+    arguments: dict[str, Any] = {} if format in ("native", "minbpe") else {"pattern": "gpt2"}
+    if format == "gpt2":
+        PLAIN.export(tmp_path, format=format)
+        (tmp_path / "merges.txt").rename(tmp_path / "x-merges.txt")
+        (tmp_path / "vocab.json").rename(tmp_path / "x-vocab.json")
+        assert fastbpe.load(tmp_path / "x-vocab.json", **arguments) == PLAIN
+        return
+    PLAIN.export(tmp_path / name, format=format)
+    assert fastbpe.load(tmp_path / name, **arguments) == PLAIN
+    assert fastbpe.load((tmp_path / name).read_bytes(), **arguments) == PLAIN
+
+
+@pytest.mark.parametrize(
+    ("format", "name"),
+    [
+        ("native", "x.fbpe"),
+        ("tiktoken", "x.tiktoken"),
+        ("tiktoken", "tokenizer.model"),
+        ("minbpe", "tokenizer.model"),
+    ],
+)
+def test_a_folder_with_one_file(format: str, name: str, tmp_path: Path) -> None:
+    PLAIN.export(tmp_path / name, format=format)
+    (tmp_path / "README.md").write_text("# a model")
+    assert fastbpe.load(tmp_path, **({"pattern": "gpt2"} if format == "tiktoken" else {})) == PLAIN
+
+
+def test_the_order_of_preference(tmp_path: Path) -> None:
+    others = [Tokenizer.from_ranks({**RANKS, b"x" * n: 258}, pattern="gpt2") for n in range(2, 6)]
+    others[0].export(tmp_path / "x.fbpe", format="native")
+    assert fastbpe.load(tmp_path) == others[0]
+    others[1].export(tmp_path / "x.tiktoken", format="tiktoken")
+    assert fastbpe.load(tmp_path, pattern="gpt2") == others[1]
+    PLAIN.export(tmp_path, format="gpt2")
+    assert fastbpe.load(tmp_path, pattern="gpt2") == PLAIN
+    others[2].export(tmp_path / "tokenizer.model", format="tiktoken")
+    assert fastbpe.load(tmp_path, pattern="gpt2") == others[2]
+
+
+def test_no_tokenizer_and_too_many(tmp_path: Path) -> None:
+    with pytest.raises(
+        FormatError, match=r"no tokenizer in this folder; looked for tokenizer\.json.*\*\.fbpe"
+    ) as error:
+        fastbpe.load(tmp_path)
+    assert str(tmp_path) in str(error.value)
+    for name in ("a.fbpe", "b.fbpe"):
+        PLAIN.save(tmp_path / name)
+    with pytest.raises(FormatError, match=r"2 tokenizers: a\.fbpe, b\.fbpe; give the path of one"):
+        fastbpe.load(tmp_path)
+
+
+def test_special_tokens_beside_a_vocabulary(tmp_path: Path) -> None:
+    PLAIN.export(tmp_path, format="gpt2")
+    decoder = {"300": {"content": "<|a|>", "special": True, "lstrip": False}, "301": "<|b|>"}
+    fill(tmp_path, tokenizer_config={"tokenizer_class": "GPT2Tokenizer", "added_tokens_decoder": decoder})
+    assert fastbpe.load(tmp_path) == PLAIN.with_special_tokens(SPECIAL)
+    fill(tmp_path, tokenizer_config={"tokenizer_class": "GPT2TokenizerFast"}, added_tokens=SPECIAL)
+    assert fastbpe.load(tmp_path) == PLAIN.with_special_tokens(SPECIAL)
+    fill(
+        tmp_path, added_tokens={"<|a|>": 300, "word": 302}, special_tokens_map={"eos_token": {"content": "<|a|>"}}
+    )
+    assert fastbpe.load(tmp_path).special_tokens == {"<|a|>": 300, "word": 302}
+    assert fastbpe.load(tmp_path, special_tokens={"<|z|>": 400}).special_tokens == {"<|z|>": 400}
+
+
+def test_special_tokens_that_are_in_the_vocabulary(tmp_path: Path) -> None:
+    PLAIN.with_special_tokens({"END": 300, "<|a|>": 301}).export(tmp_path, format="gpt2")
+    assert fastbpe.load(tmp_path, pattern="gpt2").special_tokens == {"<|a|>": 301}
+    fill(tmp_path, special_tokens_map={"pad_token": "END", "additional_special_tokens": ["<|a|>"]})
+    again = fastbpe.load(tmp_path, pattern="gpt2")
+    assert again.special_tokens == {"END": 300, "<|a|>": 301}
+    assert again.encode("abEND", allowed_special="all") == [256, 300]
+    fill(tmp_path, special_tokens_map={"pad_token": "<pad>"})
+    with pytest.raises(FormatError, match="special token '<pad>' has no id here"):
+        fastbpe.load(tmp_path, pattern="gpt2")
+
+
+def test_special_tokens_beside_ranks(tmp_path: Path) -> None:
+    PLAIN.export(tmp_path / "tokenizer.model", format="tiktoken")
+    fill(tmp_path, added_tokens=SPECIAL)
+    assert fastbpe.load(tmp_path, pattern="gpt2") == PLAIN.with_special_tokens(SPECIAL)
+    fill(tmp_path, tokenizer_config={"bos_token": "<s>"})
+    with pytest.raises(FormatError, match="special token '<s>' is named without its id"):
+        fastbpe.load(tmp_path, pattern="gpt2")
+    given = fastbpe.load(tmp_path, pattern="gpt2", special_tokens={"<s>": 400})
+    assert given.special_tokens == {"<s>": 400}
+
+
+def test_llama3_and_qwen2_as_folders(tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.model").symlink_to(data_file("vocab", "llama3_tokenizer.model").resolve())
+    fill(tmp_path, added_tokens={"<|begin_of_text|>": 128000})
+    assert fastbpe.load(tmp_path, pattern="llama3") == published("llama3")
+    qwen = tmp_path / "qwen"
+    qwen.mkdir()
+    for name in ("vocab.json", "merges.txt"):
+        (qwen / name).symlink_to(data_file("vocab", f"qwen2_{name}").resolve())
+    decoder = {"151643": {"content": "<|endoftext|>"}, "151644": {"content": "<|im_start|>"}}
+    config = {"tokenizer_class": "Qwen2Tokenizer", "pad_token": "<|endoftext|>", "added_tokens_decoder": decoder}
+    fill(qwen, tokenizer_config=config)
+    assert fastbpe.load(qwen) == published("qwen2")
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"tokenizer_config": "{"}, "tokenizer_config.json: not JSON"),
+        ({"tokenizer_config": "[" * 100_000}, "tokenizer_config.json: not JSON"),
+        ({"special_tokens_map": "[]"}, "special_tokens_map.json: expected a JSON object, found list"),
+        ({"added_tokens": {"<s>": "1"}}, "added_tokens.json: '<s>' has the id '1': not a number"),
+        (
+            {"tokenizer_config": {"added_tokens_decoder": {"x": "<s>"}}},
+            "added_tokens_decoder: 'x' is no id of a token: '<s>'",
+        ),
+        (
+            {"tokenizer_config": {"added_tokens_decoder": {"5": 6}}},
+            "added_tokens_decoder: '5' is no id of a token: 6",
+        ),
+        (
+            {"tokenizer_config": {"tokenizer_class": "RobertaTokenizer", "add_prefix_space": True}},
+            "add_prefix_space is not supported",
+        ),
+        ({"added_tokens": {"<s>": 97}}, "special token '<s>' has the id 97"),
+    ],
+)
+def test_damage_is_named_with_its_file(files: dict[str, Any], message: str, tmp_path: Path) -> None:
+    PLAIN.export(tmp_path, format="gpt2")
+    fill(tmp_path, **files)
+    with pytest.raises(FormatError) as error:
+        fastbpe.load(tmp_path, pattern="gpt2")
+    assert message in str(error.value)
+    assert str(tmp_path) in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"hello",
+        b"\n\n\n",
+        b"{}",
+        b"[1, 2]",
+        b'{"version": "1.0"}',
+        b"\x00" * 100,
+        b"\x7fELF",
+        b"a b c\n",
+        b"\n\x05\n",
+    ],
+)
+def test_what_is_no_tokenizer(data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "x.bin"
+    path.write_bytes(data)
+    for source in (path, data):
+        with pytest.raises(FormatError):
+            fastbpe.load(source, pattern="gpt2")
+
+
+def test_special_tokens_beside_a_sentencepiece_model(tmp_path: Path) -> None:
+    pieces = [(b"<unk>", 0.0, PieceType.UNKNOWN), (b"<s>", 0.0, PieceType.CONTROL), (b"a", -1.0, PieceType.NORMAL)]
+    (tmp_path / "tokenizer.model").write_bytes(model_of(pieces))
+    fill(tmp_path, special_tokens_map={"bos_token": "<s>", "unk_token": "<unk>", "pad_token": "<pad>"})
+    assert fastbpe.load(tmp_path).special_tokens == {"<s>": 1, "<pad>": 3}
+    fill(tmp_path, added_tokens={"<x>": 3, "<y>": 4})
+    assert fastbpe.load(tmp_path).special_tokens == {"<s>": 1, "<x>": 3, "<y>": 4, "<pad>": 5}
+    fill(tmp_path, added_tokens={"<x>": 7})
+    with pytest.raises(FormatError, match="special token '<x>' has the id 7, but here it is 3"):
+        fastbpe.load(tmp_path)
+
+
+def test_models_of_sentencepiece_are_recognised() -> None:
+    for name in ("llama2_tokenizer.model", "mistral_v3_tokenizer.model", "bpemb_en_wiki_vs100000.model"):
+        assert fastbpe.load(data_file("vocab", name)).mode == "codepoint"
+    with pytest.raises(FormatError, match="not a BPE model, but one of type unigram"):
+        fastbpe.load(data_file("vocab", "sp_test_model.model"))

@@ -1,0 +1,202 @@
+"""minbpe's `.model` and `.vocab`, beside a reader and a writer that go by its description."""
+
+import unicodedata
+from pathlib import Path
+
+import pytest
+import regex
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fastbpe
+from data import data_file
+from fastbpe import FormatError, Tokenizer
+from fastbpe._reference import merge_pairs
+from fastbpe.formats import minbpe
+
+MERGES = [(97, 98), (256, 256), (256, 99)]
+MODEL = b"minbpe v1\n[a-z]+|\\d\n2\n<|end|> 300\n<s> 259\n97 98\n256 256\n256 99\n"
+
+
+def written(pattern: str, special: dict[str, int], merges: list[tuple[int, int]]) -> str:
+    """A `.model` file, line by line."""
+    out = "minbpe v1\n"
+    out += f"{pattern}\n"
+    out += f"{len(special)}\n"
+    for name, token_id in special.items():
+        out += f"{name} {token_id}\n"
+    for left, right in merges:
+        out += f"{left} {right}\n"
+    return out
+
+
+def read(text: str) -> tuple[str, dict[str, int], dict[tuple[int, int], int]]:
+    """Pattern, special tokens and merges of a `.model` file."""
+    lines = iter(text.splitlines(keepends=True))
+    assert next(lines).strip() == "minbpe v1"
+    pattern = next(lines).strip()
+    special = {}
+    for _ in range(int(next(lines).strip())):
+        name, token_id = next(lines).strip().split()
+        special[name] = int(token_id)
+    merges = {}
+    for merged, line in enumerate(lines, 256):
+        left, right = map(int, line.split())
+        merges[left, right] = merged
+    return pattern, special, merges
+
+
+def test_what_a_model_says() -> None:
+    model = minbpe.parse(MODEL, "x.model")
+    assert model.pattern == r"[a-z]+|\d"
+    assert model.special_tokens == {"<|end|>": 300, "<s>": 259}
+    assert model.merge_list() == [(97, 98, 256), (256, 256, 257), (256, 99, 258)]
+    assert model.tokens is not None
+    assert model.tokens[256:] == [b"ab", b"abab", b"abc"]
+
+
+def test_ids_are_those_of_merging_by_the_list() -> None:
+    tokenizer = fastbpe.load(MODEL)
+    merges = {(left, right): (i, 256 + i) for i, (left, right) in enumerate(MERGES)}
+    for text in ("abababcabab", "zababc", "a", ""):
+        assert tokenizer.encode(text) == merge_pairs(merges, text.encode())
+    assert tokenizer.encode("ab<s>", allowed_special="all") == [256, 259]
+
+
+def test_round_trip_byte_for_byte(tmp_path: Path) -> None:
+    path = tmp_path / "out.model"
+    fastbpe.load(MODEL).export(path, format="minbpe")
+    special = {"<s>": 259, "<|end|>": 300}  # by id
+    assert path.read_text() == written(r"[a-z]+|\d", special, MERGES)
+    assert read(path.read_text())[2] == {pair: 256 + i for i, pair in enumerate(MERGES)}
+    assert fastbpe.load(path) == fastbpe.load(MODEL)
+
+
+def test_what_was_learned_round_trips(tmp_path: Path) -> None:
+    text = data_file("corpus", "taylorswift.txt").read_text()
+    tokenizer = fastbpe.train([text], vocab_size=700, pattern=r"\w+|\W", ties="first", progress=False)
+    tokenizer.export(tmp_path / "a.model", format="minbpe")
+    again = fastbpe.load(tmp_path / "a.model")
+    assert again == tokenizer
+    assert again.merges == tokenizer.merges
+    assert (tmp_path / "a.model").read_text() == written(r"\w+|\W", {}, tokenizer.merges)
+    pattern, special, merges = read((tmp_path / "a.model").read_text())
+    assert (pattern, special, list(merges)) == (r"\w+|\W", {}, tokenizer.merges)
+    listed = {pair: (merged, merged) for pair, merged in merges.items()}
+    pieces = [piece.encode() for piece in regex.findall(pattern, text[:20_000])]
+    assert again.encode(text[:20_000]) == [i for piece in pieces for i in merge_pairs(listed, piece)]
+
+
+@given(
+    st.text(st.characters(codec="utf-8", exclude_characters="\r\n\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029")),
+    st.dictionaries(
+        st.from_regex(r"[^\s]{1,8}", fullmatch=True).filter(lambda name: name.isprintable()), st.integers(300, 400)
+    ),
+    st.lists(st.tuples(st.integers(0, 255), st.integers(0, 255)), unique=True, max_size=20),
+)
+@settings(max_examples=100)
+def test_texts_are_those_that_minbpe_writes(
+    pattern: str, special: dict[str, int], merges: list[tuple[int, int]]
+) -> None:
+    text = minbpe.model_text(pattern, special, merges)
+    assert text == written(pattern, special, merges)
+    model = minbpe.parse(text.encode(), "x")
+    assert (model.pattern or "", model.special_tokens) == (pattern.strip(), special)
+    assert [(left, right) for left, right, _ in model.merge_list() or []] == merges
+
+
+def test_the_text_of_vocab_files() -> None:
+    vocab = {i: bytes([i]) for i in range(256)} | {256: b"\xe6\x97", 257: b"\xe6\x97\xa5", 258: b"<|end|>"}
+    merges = {(0xE6, 0x97): 256, (256, 0xA5): 257}
+    lines = minbpe.vocab_text(vocab, merges).split("\n")
+    assert lines[10] == r"[\u000a] 10"
+    assert lines[0x7F] == r"[\u007f] 127"
+    assert lines[97] == "[a] 97"
+    assert lines[256:] == ["[\ufffd][\ufffd] -> [\ufffd] 256", "[\ufffd][\ufffd] -> [日] 257", "[<|end|>] 258", ""]
+    assert minbpe.shown("\U000e0001\u200b".encode()) == r"\ue0001\u200b"
+    assert unicodedata.category("\u200b") == "Cf"
+
+
+BAD = [
+    (b"", "truncated: it ends after line 0"),
+    (b"minbpe v1\nx\n", "truncated: it ends after line 2"),
+    (b"minbpe v2\n\n0\n", "x.model:1: expected 'minbpe v1'"),
+    (b"minbpe v1\n\nnone\n", "x.model:3: expected the number of special tokens, found 'none'"),
+    (b"minbpe v1\n\n-1\n", "x.model:3: expected the number"),
+    (b"minbpe v1\n\n99999999999\n", "x.model:3: expected the number"),
+    (b"minbpe v1\n\n2\n<s> 300\n", "truncated: it ends after line 4, among its 2 special tokens"),
+    (b"minbpe v1\n\n1\n<s>\n", "x.model:4: expected a special token and its id"),
+    (b"minbpe v1\n\n1\na b 300\n", "x.model:4: expected a special token and its id"),
+    (b"minbpe v1\n\n2\n<s> 300\n<s> 301\n", "x.model:5: special token '<s>' stands twice"),
+    (b"minbpe v1\n\n0\n97 98\n97\n", "x.model:5: expected two ids, found '97'"),
+    (b"minbpe v1\n\n0\n97 98 99\n", "x.model:4: expected two ids"),
+    (b"minbpe v1\n\n0\n-97 98\n", "x.model:4: expected two ids"),
+    (b"minbpe v1\n\n0\n97 98\n97 257\n", "x.model:5: id 257 is made by no merge before; this one makes 257"),
+    (b"minbpe v1\n\n0\n97 98\n97 98\n", "x.model:5: the pair 97 98 stands on line 4 already"),
+    (b"minbpe v1\n\xff\n0\n", "byte 10 is not UTF-8"),
+    (
+        b"minbpe v1\n\n0\n" + b"".join(b"%d %d\n" % (i, i) for i in [97, *range(256, 300)]),
+        "more than 268435456 bytes",
+    ),
+]
+
+
+@pytest.mark.parametrize(("data", "message"), BAD, ids=[message[:40] for _, message in BAD])
+def test_damage_is_named_with_its_line(data: bytes, message: str) -> None:
+    with pytest.raises(FormatError) as error:
+        minbpe.parse(data, "x.model")
+    assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"minbpe v1\n\n1\n<s> 256\n97 98\n", "which the vocabulary gives to another token"),
+        (b"minbpe v1\n(\n0\n97 98\n", "x.model: "),
+    ],
+)
+def test_what_no_tokenizer_can_use_is_the_files_fault(data: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.model"
+    path.write_bytes(data)
+    with pytest.raises(FormatError, match=message):
+        fastbpe.load(path)
+
+
+def test_line_ends_and_arguments() -> None:
+    assert fastbpe.load(MODEL.replace(b"\n", b"\r\n")) == fastbpe.load(MODEL)
+    assert fastbpe.load(MODEL, special_tokens={"<t>": 500}).special_tokens == {"<t>": 500}
+    with pytest.raises(FormatError, match="holds its own split pattern"):
+        fastbpe.load(MODEL, pattern="gpt2")
+
+
+RANKS = {bytes([byte]): byte for byte in range(256)}
+LOSSES = [
+    (Tokenizer.from_ranks({bytes([255 - i]): i for i in range(256)}, pattern=None), "ids 0 to 255 are the bytes"),
+    (Tokenizer.from_ranks({**RANKS, b"ab": 257}, pattern=None), "makes the id 256, here 257"),
+    (Tokenizer.from_ranks({**RANKS, b"abc": 256}, pattern=None), "no merges make 1 of its tokens, b'abc' (256)"),
+    (Tokenizer.from_ranks(RANKS, pattern=["a", "b"]), "it would lose ('a', 'b')"),
+    (Tokenizer.from_ranks(RANKS, pattern="a\n+"), "it would lose 'a\\n+'"),
+    (Tokenizer.from_ranks(RANKS, pattern=" a| "), "it would lose ' a| '"),
+    (
+        Tokenizer.from_ranks(RANKS, pattern=None, special_tokens={"a b": 300}),
+        "special token 'a b' has white space",
+    ),
+]
+
+
+@pytest.mark.parametrize(("tokenizer", "message"), LOSSES, ids=[message for _, message in LOSSES])
+def test_what_would_be_lost_is_named(tokenizer: Tokenizer, message: str, tmp_path: Path) -> None:
+    with pytest.raises(FormatError) as error:
+        tokenizer.export(tmp_path / "x.model", format="minbpe")
+    assert message in str(error.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_listed_merges_that_are_no_ranks_stay_listed(tmp_path: Path) -> None:
+    """Here "abc" is made in two ways: ranks would merge both."""
+    merges = [(98, 99), (97, 256), (97, 98), (258, 99)]
+    tokenizer = Tokenizer.from_merges(merges, pattern=None)
+    tokenizer.export(tmp_path / "x.model", format="minbpe")
+    again = fastbpe.load(tmp_path / "x.model")
+    assert again == tokenizer
+    assert again.merges == merges

@@ -1,0 +1,23 @@
+"""Code-point training beside its slow twin, on random small corpora with random options."""
+
+import random
+
+import pytest
+
+from codepoints import FULL
+from fastbpe.errors import SpecError
+from random_training import learned_pieces, random_options, random_sentences, twin_pieces
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_pieces_of_random_corpora(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(150 if FULL else 15):
+        sentences = random_sentences(rng)[:4]
+        options = random_options(rng, sentences) | {"hard_vocab_limit": False, "byte_fallback": False}
+        options["vocab_size"] = 60
+        try:
+            learned = learned_pieces(sentences, options)
+        except SpecError:
+            continue  # what is refused is compared with sentencepiece
+        assert learned == twin_pieces(sentences, options), (sentences, options)

@@ -1,0 +1,94 @@
+"""Listed merges as ranks: judged as the definition says, and without a change to any id."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+
+import pytest
+
+from data import BYTES
+from fastbpe import Tokenizer
+from fastbpe._reference import merge_pairs, merge_ranks
+from fastbpe.model import Model, pack_merges
+from fastbpe.ranking import by_ranks
+
+Merges = list[tuple[bytes, bytes]]
+SHORT = [bytes(text) for n in range(1, 7) for text in product(b"ab", repeat=n)]
+
+
+def random_merges(rng: random.Random) -> tuple[Merges, list[bytes]]:
+    """Merges, and the tokens that they make in the order of their ids; now and then in disorder."""
+    tokens = dict.fromkeys([b"a", b"b", b"c"])
+    merges: Merges = []
+    for _ in range(rng.randint(1, 9)):
+        left, right = rng.choices(list(tokens), k=2)
+        is_new = left + right not in tokens or rng.random() < 0.2
+        if is_new and (left, right) not in merges and len(left + right) < 10:
+            merges.append((left, right))
+            tokens[left + right] = None
+    new = [token for token in tokens if len(token) > 1]
+    if rng.random() < 0.2:
+        rng.shuffle(new)
+    if rng.random() < 0.2:
+        rng.shuffle(merges)
+    return merges, new
+
+
+def follow_ranks(merges: Merges, tokens: list[bytes]) -> bool:
+    """The definition, with the slow twin: see its proof."""
+    if [left + right for left, right in merges] != tokens:
+        return False
+    ranks = dict(BYTES)
+    for (left, right), token in zip(merges, tokens, strict=True):
+        if left not in ranks or right not in ranks or merge_ranks(ranks, token) != [ranks[left], ranks[right]]:
+            return False
+        ranks[token] = len(ranks)
+    return True
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_random_lists(seed: int) -> None:
+    rng = random.Random(seed)
+    merges, tokens = random_merges(rng)
+    ids = BYTES | {token: 256 + i for i, token in enumerate(tokens)}
+    listed = [(ids[left], ids[right], ids[left + right]) for left, right in merges]
+    model = Model(
+        tokens=[*BYTES, *tokens],
+        pattern=None,
+        special_tokens={},
+        merges=pack_merges(listed),
+        merges_rule="merges",
+        whole_piece_first=False,
+    )
+    ranked = by_ranks(model)
+    assert (ranked.merges_rule == "ranks") is follow_ranks(merges, tokens), (merges, tokens)
+    pairs = {(left, right): (i, merged) for i, (left, right, merged) in enumerate(listed)}
+    tokenizer = Tokenizer(ranked)
+    for text in [*SHORT, *(bytes(rng.choices(b"abc", k=12)) for _ in range(20))]:
+        assert tokenizer.encode(text) == merge_pairs(pairs, text), (merges, tokens, text)
+    assert tokenizer.merges == [(left, right) for left, right, _ in listed]
+
+
+def test_some_of_both_kinds() -> None:
+    kinds = [follow_ranks(*random_merges(random.Random(seed))) for seed in range(300)]
+    assert 75 < sum(kinds) < 225
+
+
+def test_ids_of_bytes_may_be_any() -> None:
+    """Behind those of the tokens too, as long as the last merge makes the last token; else the list stays."""
+    tokens = [bytes([byte]) for byte in reversed(range(256))]
+    for before, rule in ((True, "ranks"), (False, "merges")):
+        order = [*tokens, b"ab", b"abab"] if before else [b"ab", b"abab", *tokens]
+        at = {token: i for i, token in enumerate(order)}
+        merges = [(at[b"a"], at[b"b"], at[b"ab"]), (at[b"ab"], at[b"ab"], at[b"abab"])]
+        model = Model(
+            tokens=order,
+            pattern=None,
+            special_tokens={},
+            merges=pack_merges(merges),
+            merges_rule="merges",
+            whole_piece_first=False,
+        )
+        assert by_ranks(model).merges_rule == rule
+        assert Tokenizer(by_ranks(model)).encode("xababab") == [at[b"x"], at[b"abab"], at[b"ab"]]

@@ -1,0 +1,326 @@
+"""Files and names of fastbpe.tiktoken: the cache, downloads from a server of this machine, and plug-ins."""
+
+import errno
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+import fastbpe
+from fastbpe import formats
+from fastbpe.errors import DownloadError
+from fastbpe.tiktoken import load
+from fastbpe.tiktoken.load import read_file, read_file_cached
+
+SOURCES = Path(fastbpe.__file__).parents[1]
+CONTENT = b"".join(b"line %d\n" % i for i in range(20_000))
+SHA256 = hashlib.sha256(CONTENT).hexdigest()
+
+
+class Server(ThreadingHTTPServer):
+    """Serves CONTENT at /good, in two halves with a pause; half of it at /half; says 404 elsewhere."""
+
+    asked = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}/good"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        self.server.asked += 1
+        if self.path not in ("/good", "/half"):
+            self.send_error(404)
+            return
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(CONTENT)))
+        self.end_headers()
+        self.wfile.write(CONTENT[: len(CONTENT) // 2])
+        if self.path == "/good":
+            time.sleep(0.05)
+            self.wfile.write(CONTENT[len(CONTENT) // 2 :])
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    server = Server(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.delenv("DATA_GYM_CACHE_DIR", raising=False)
+    monkeypatch.delenv("FASTBPE_OFFLINE", raising=False)
+    return tmp_path / "cache"
+
+
+def kept(cache: Path, url: str) -> Path:
+    return cache / hashlib.sha1(url.encode()).hexdigest()
+
+
+def test_a_download_is_kept_and_not_repeated(server: Server, cache: Path) -> None:
+    assert read_file_cached(server.url, SHA256) == CONTENT
+    assert [path.name for path in cache.iterdir()] == [hashlib.sha1(server.url.encode()).hexdigest()]
+    assert kept(cache, server.url).read_bytes() == CONTENT
+    assert read_file_cached(server.url, SHA256) == CONTENT
+    assert read_file_cached(server.url) == CONTENT
+    assert server.asked == 1
+
+
+def test_offline_once_kept(server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read_file_cached(server.url, SHA256)
+    monkeypatch.setenv("FASTBPE_OFFLINE", "1")
+    assert read_file_cached(server.url, SHA256) == CONTENT
+    assert server.asked == 1
+
+
+def test_offline_before_says_which_file_to_put_where(
+    server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FASTBPE_OFFLINE", "1")
+    with pytest.raises(OSError, match="FASTBPE_OFFLINE=1") as raised:
+        read_file_cached(server.url, SHA256)
+    for part in (server.url, str(kept(cache, server.url)), SHA256, "TIKTOKEN_CACHE_DIR"):
+        assert part in str(raised.value)
+    with pytest.raises(DownloadError):
+        read_file(server.url)
+    with pytest.raises(DownloadError):
+        read_file("gs://bucket/file")
+    assert server.asked == 0
+    assert not cache.exists()
+
+
+@pytest.mark.parametrize("value", ["0", ""])
+def test_offline_switched_off(server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("FASTBPE_OFFLINE", value)
+    assert read_file(server.url) == CONTENT
+
+
+def test_a_wrong_hash_is_refused(server: Server, cache: Path) -> None:
+    with pytest.raises(ValueError, match="Hash mismatch") as raised:
+        read_file_cached(server.url, "0" * 64)
+    assert "0" * 64 in str(raised.value)
+    assert SHA256 in str(raised.value)
+    assert not cache.exists()
+
+
+def test_a_damaged_copy_is_replaced(server: Server, cache: Path) -> None:
+    cache.mkdir()
+    kept(cache, server.url).write_bytes(CONTENT[:-1])
+    assert read_file_cached(server.url, SHA256) == CONTENT
+    assert kept(cache, server.url).read_bytes() == CONTENT
+
+
+def test_a_damaged_copy_without_a_network(server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache.mkdir()
+    kept(cache, server.url).write_bytes(b"")
+    monkeypatch.setenv("FASTBPE_OFFLINE", "1")
+    with pytest.raises(DownloadError, match="has another SHA-256"):
+        read_file_cached(server.url, SHA256)
+
+
+@pytest.mark.parametrize("path", ["/half", "/absent"])
+def test_a_download_that_fails(server: Server, cache: Path, path: str) -> None:
+    url = server.url.replace("/good", path)
+    with pytest.raises(OSError, match=url):
+        read_file_cached(url, SHA256)
+    assert not cache.exists()
+
+
+def test_nobody_listens(server: Server, cache: Path) -> None:
+    url = server.url
+    server.shutdown()
+    server.server_close()
+    with pytest.raises(OSError, match="cannot be downloaded"):
+        read_file_cached(url)
+
+
+def test_no_cache(server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
+    assert read_file_cached(server.url, SHA256) == CONTENT
+    with pytest.raises(ValueError, match="Hash mismatch"):
+        read_file_cached(server.url, "0" * 64)
+    assert not cache.exists()
+
+
+def test_which_folder(server: Server, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATA_GYM_CACHE_DIR", str(tmp_path / "other"))
+    read_file_cached(server.url)
+    assert kept(cache, server.url).exists()
+    monkeypatch.delenv("TIKTOKEN_CACHE_DIR")
+    read_file_cached(server.url)
+    assert kept(tmp_path / "other", server.url).exists()
+    monkeypatch.delenv("DATA_GYM_CACHE_DIR")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    read_file_cached(server.url)
+    assert kept(tmp_path / "data-gym-cache", server.url).exists()
+
+
+def test_a_cache_that_nothing_can_be_written_to(server: Server, cache: Path, tmp_path: Path) -> None:
+    cache.write_text("a file, where a folder should be")
+    with pytest.warns(UserWarning, match="cannot be kept"):
+        assert read_file_cached(server.url, SHA256) == CONTENT
+
+
+def test_a_full_cache(server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fill(file: object) -> None:
+        file.write(CONTENT[:1000])  # type: ignore[attr-defined]
+        raise OSError(errno.ENOSPC, "no space left")
+
+    monkeypatch.setattr(formats, "write", lambda path, data: formats.write_with(path, fill))
+    with pytest.warns(UserWarning, match="no space left"):
+        assert read_file_cached(server.url, SHA256) == CONTENT
+    assert list(cache.iterdir()) == [], "no half file, and no file beside"
+
+
+def test_the_default_cache_fails_in_silence(
+    server: Server, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TIKTOKEN_CACHE_DIR")
+    (tmp_path / "data-gym-cache").write_text("")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert read_file_cached(server.url, SHA256) == CONTENT
+
+
+def test_two_processes_at_once(server: Server, cache: Path) -> None:
+    code = (
+        "import sys; from fastbpe.tiktoken.load import read_file_cached\n"
+        f"data = read_file_cached({server.url!r}, {SHA256!r}); assert len(data) == {len(CONTENT)}"
+    )
+    started = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(3)]
+    path = kept(cache, server.url)
+    while any(process.poll() is None for process in started):
+        if path.exists():
+            assert path.read_bytes() == CONTENT, "a half file was seen"
+        time.sleep(0.002)
+    assert [process.wait() for process in started] == [0, 0, 0]
+    assert list(cache.iterdir()) == [path]
+
+
+def test_local_files_are_read_where_they_are(cache: Path, tmp_path: Path) -> None:
+    path = tmp_path / "x.txt"
+    path.write_bytes(CONTENT)
+    assert read_file_cached(str(path), SHA256) == CONTENT == read_file(str(path))
+    path.write_bytes(b"changed")
+    assert read_file_cached(str(path)) == b"changed"
+    with pytest.raises(ValueError, match="Hash mismatch"):
+        read_file_cached(str(path), SHA256)
+    with pytest.raises(FileNotFoundError):
+        read_file_cached(str(tmp_path / "absent"))
+    assert not cache.exists()
+
+
+def test_other_places_take_blobfile(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "blobfile", None)
+    with pytest.raises(ImportError, match="pip install blobfile"):
+        read_file_cached("az://bucket/file")
+    with pytest.raises(ImportError, match="pip install blobfile"):
+        load.dump_tiktoken_bpe({b"a": 0}, "az://bucket/file")
+
+
+@pytest.mark.parametrize("content", [b"YQ==\n", b"YQ== x\n", b"YQ== 0\nYQ== 1\n", b"YQ== 0 1\n", b"", b"!! 0\n"])
+def test_damaged_vocabularies(cache: Path, tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "x.tiktoken"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=str(path)):
+        load.load_tiktoken_bpe(str(path))
+
+
+def test_vocabularies_with_blank_lines_and_gaps(cache: Path, tmp_path: Path) -> None:
+    path = tmp_path / "x.tiktoken"
+    path.write_bytes(b"YQ== 5\r\n\r\nYg== 2\n\n")
+    assert load.load_tiktoken_bpe(str(path)) == {b"a": 5, b"b": 2}
+
+
+# Plug-ins
+
+PLUGIN = """
+from tiktoken.load import load_tiktoken_bpe
+
+def _arguments(name="mine"):
+    from tiktoken.load import read_file
+    ranks = load_tiktoken_bpe({path!r})
+    return {{"name": name, "pat_str": r"\\w+|\\W+", "mergeable_ranks": ranks, "special_tokens": {{"<x>": 256}}}}
+
+ENCODING_CONSTRUCTORS = {{{name!r}: _arguments}}
+"""
+USE = """
+import json, sys
+hidden = sys.argv[2:] == ["without"]
+if hidden:  # as on a machine where tiktoken is not installed
+    sys.path[:] = [path for path in sys.path if not path.endswith("-packages")]
+sys.path.insert(0, sys.argv[1])
+import fastbpe.tiktoken as tiktoken
+try:
+    encoding = tiktoken.get_encoding("mine")
+    import pickle
+    assert pickle.loads(pickle.dumps(encoding)) is encoding
+    out = [encoding.encode("hi<x>", allowed_special="all"), tiktoken.list_encoding_names()]
+except ValueError as error:
+    out = str(error)
+assert not hidden or "tiktoken" not in sys.modules
+print(json.dumps(out))
+"""
+
+
+@pytest.fixture
+def plugins(tmp_path: Path) -> Path:
+    """A folder for sys.path with a package that registers the encoding "mine" for tiktoken."""
+    ranks = tmp_path / "ranks.tiktoken"
+    load.dump_tiktoken_bpe({bytes([i]): i for i in range(256)}, str(ranks))
+    (tmp_path / "path" / "tiktoken_ext").mkdir(parents=True)
+    text = PLUGIN.format(path=str(ranks), name="mine")
+    (tmp_path / "path" / "tiktoken_ext" / "plug.py").write_text(text, encoding="utf-8")
+    return tmp_path / "path"
+
+
+def use(plugins: Path, *arguments: str) -> object:
+    command = [sys.executable, "-c", USE, str(plugins), *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(SOURCES), "TIKTOKEN_CACHE_DIR": "", "FASTBPE_OFFLINE": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("mode", ["with", "without"])
+def test_a_plugin_made_for_tiktoken_works(plugins: Path, mode: str) -> None:
+    ids, names = use(plugins, mode)  # type: ignore[misc]
+    assert ids == [104, 105, 256]
+    assert names[-1] == "mine"
+    assert names[:2] == ["gpt2", "r50k_base"]
+
+
+def test_plugins_that_contradict_themselves(plugins: Path) -> None:
+    folder = plugins / "tiktoken_ext"
+    (folder / "empty.py").write_text("")
+    assert "tiktoken_ext.empty does not define ENCODING_CONSTRUCTORS" in str(use(plugins, "with"))
+    text = (folder / "plug.py").read_text().replace("'mine'", "'cl100k_base'")
+    (folder / "empty.py").write_text(text)
+    assert "Duplicate encoding name cl100k_base" in str(use(plugins, "with"))
+
+
+def test_no_such_encoding(plugins: Path) -> None:
+    (plugins / "tiktoken_ext" / "plug.py").write_text("ENCODING_CONSTRUCTORS = {}")
+    message = str(use(plugins, "without"))
+    assert message.startswith("Unknown encoding mine")
+    assert "tiktoken_ext.plug" in message

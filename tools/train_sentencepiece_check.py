@@ -1,0 +1,38 @@
+"""Train on random small corpora with random options, here and with sentencepiece; compare the files to the byte.
+
+    python tools/train_sentencepiece_check.py [--runs 2000] [--seed N] [--twin]
+
+--twin: the slow twin too. Prints the seed; a difference is shown with what made it, and the exit status is 1.
+What is compared, and with what, is in tests/random_training.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+
+from random_training import difference
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=2000, help="how many corpora (2000)")
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32), help="of the first")
+    parser.add_argument("--twin", action="store_true", help="compare with the slow twin too")
+    arguments = parser.parse_args()
+    print(f"{arguments.runs} corpora from seed {arguments.seed} on", flush=True)
+    for seed in range(arguments.seed, arguments.seed + arguments.runs):
+        found = difference(seed, with_twin=arguments.twin)
+        if found:
+            print(found)
+            return 1
+    print("all equal")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
