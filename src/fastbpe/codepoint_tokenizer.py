@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple
 from functools import cached_property
 from typing import Any
 
@@ -14,11 +14,12 @@ from fastbpe._core.encoder import Encoder
 from fastbpe._core.merge import recover_merges
 from fastbpe._core.normalizer import Normalizer
 from fastbpe._core.spans import in_characters
+from fastbpe._core.special import SpecialMatcher
 from fastbpe._core.text import to_utf8
 from fastbpe._core.tokens import TokenEncoder
 from fastbpe.codepoints import EACH_BYTE, MARK, build, make_normalizer
 from fastbpe.errors import FormatError, SpecialTokenError
-from fastbpe.formats import native, sentencepiece
+from fastbpe.formats import huggingface_codepoints, native, sentencepiece
 from fastbpe.measuring import inside
 from fastbpe.model import Buffer, CodePointModel
 from fastbpe.special import SpecialTokens
@@ -52,7 +53,8 @@ class CodePointTokenizer(Tokenizer):
         self._source = model
         self._vocabulary = parts.surfaces
         self._symbols = parts.vocabulary
-        self._special = SpecialTokens(parts.control, parts.surfaces)
+        named = {token.content: token.id for token in model.added_tokens if token.special}
+        self._special = SpecialTokens(parts.control | named, parts.surfaces, model.added_tokens, self._normalized)
         self._splitter = parts.splitter
         self._decoder = parts.decoder
         self._cache_bytes = cache_bytes
@@ -65,6 +67,14 @@ class CodePointTokenizer(Tokenizer):
             cache_bytes=cache_bytes,
             normalizing=parts.normalizing,
         )
+
+    def _normalized(self, name: str) -> str:
+        """What a name is in normalized text, as the pipeline has it."""
+        return self._normalizer.normalize(name.encode()).decode()
+
+    @cached_property
+    def _normalizer(self) -> Normalizer:
+        return make_normalizer(self._source, marks_to_spaces=self._parts.marks_spaces)
 
     def _cutter(self) -> Callable[[bytes], int] | None:
         return None  # what a document begins and ends with is not what a part of it does
@@ -90,7 +100,9 @@ class CodePointTokenizer(Tokenizer):
             raise SpecialTokenError.disallowed(data[found[0] : found[1]].decode())
         ids: list[int] = []
         spans: list[tuple[int, int]] = []
-        for start, end, token_id in _segments(data, allowed.tokens if allowed else [], self._special.ids_of_bytes):
+        if allowed is not None and allowed.then is not None:
+            raise ValueError("this tokenizer finds tokens in normalized text, where nothing tells their places")
+        for start, end, token_id in _segments(data, allowed):
             if token_id is None:
                 tokens = self._token_encoder.encode(data[start:end], offsets=True)
                 ids += tokens.ids()
@@ -102,8 +114,7 @@ class CodePointTokenizer(Tokenizer):
 
     @cached_property
     def _token_encoder(self) -> TokenEncoder:
-        marks = self._parts.marks_spaces
-        return TokenEncoder(self, make_normalizer(self._source, marks_to_spaces=marks))
+        return TokenEncoder(self, self._normalizer)
 
     def pieces(self, text: str | bytes) -> list[tuple[int, int]]:
         """(start, end) in characters: the whole text, which no split pattern cuts; nothing for an empty one."""
@@ -212,6 +223,12 @@ class CodePointTokenizer(Tokenizer):
         return "codepoint"
 
     @property
+    def template(self) -> tuple[list[int], list[int]]:
+        """As `Tokenizer.template`."""
+        before, behind = self._source.template
+        return list(before), list(behind)
+
+    @property
     def training_report(self) -> dict[str, Any]:
         """What `train` was asked for and found; empty for a tokenizer that was not trained here."""
         return dict(self._source.training)
@@ -232,8 +249,10 @@ class CodePointTokenizer(Tokenizer):
         model = self._source
         options = [model.normalizer[name] for name in _NORMALIZER_OPTIONS]
         options += [model.trainer[name] for name in ("treat_whitespace_as_suffix", "byte_fallback")]
+        if model.added_tokens:
+            options.append([astuple(token) for token in model.added_tokens])
         digest = hashlib.sha256(repr(("codepoint", options)).encode())
-        for part in (model.piece_ends, model.piece_bytes, model.scores, model.types):
+        for part in (model.piece_ends, model.piece_bytes, model.scores, model.types, model.merges):
             digest.update(part)
         return digest.hexdigest()
 
@@ -270,7 +289,7 @@ class CodePointTokenizer(Tokenizer):
         return type(self)(extended, cache_bytes=self._cache_bytes)
 
     def export(self, path: str | os.PathLike[str], *, format: str) -> None:
-        """Write the vocabulary in a format: "native" or "sentencepiece".
+        """Write the vocabulary in a format: "native", "sentencepiece" or "huggingface" (a tokenizer.json).
 
         Raises:
             FormatError: the format cannot hold this vocabulary; the message says why.
@@ -279,8 +298,12 @@ class CodePointTokenizer(Tokenizer):
             data = native.dump_code_points(self._source)
         elif format == "sentencepiece":
             data = sentencepiece.dump(self._source)
+        elif format == "huggingface":
+            data = huggingface_codepoints.dump(self._source)
         else:
-            raise FormatError(f'format={format!r} holds no code points; choose "native" or "sentencepiece"')
+            raise FormatError(
+                f'format={format!r} holds no code points; choose "native", "sentencepiece" or "huggingface"'
+            )
         formats.write(path, data)
 
     # Being a value
@@ -296,15 +319,13 @@ class CodePointTokenizer(Tokenizer):
         )
 
 
-def _segments(data: bytes, tokens: list[bytes], ids: Mapping[bytes, int]) -> Iterator[tuple[int, int, int | None]]:
-    """(start, end, id) of the special tokens in a text, the longest where several begin, and what lies between."""
+def _segments(data: bytes, matcher: SpecialMatcher | None) -> Iterator[tuple[int, int, int | None]]:
+    """(start, end, id) of the tokens that are found in a text, and of what lies between them, where id is None."""
     at = 0
-    if tokens:
-        longest_first = sorted(tokens, key=len, reverse=True)
-        for match in re.finditer(b"|".join(map(re.escape, longest_first)), data):
-            yield at, match.start(), None
-            yield match.start(), match.end(), ids[match[0]]
-            at = match.end()
+    for start, end, token_id in matcher.find_all(data) if matcher else []:
+        yield at, start, None
+        yield start, end, token_id
+        at = end
     yield at, len(data), None
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import struct
 from dataclasses import dataclass
 
 from fastbpe._core.codepoints import CodePoints, surfaces
@@ -14,6 +15,7 @@ from fastbpe._core.scanner import WordScanner
 from fastbpe._core.special import SpecialMatcher
 from fastbpe._core.tokens import TokenEncoder, marks_spaces
 from fastbpe._core.vocabulary import Vocabulary, build_look_ups
+from fastbpe.errors import VocabularyError
 from fastbpe.model import CodePointModel, PieceType
 
 MARK = "\u2581".encode()
@@ -52,7 +54,7 @@ def build(model: CodePointModel) -> Parts:
         unknown_id=unknown,
         byte_ids=byte_ids,
     )
-    tables = build_look_ups(code_points.token_bytes, code_points.token_ends)
+    tables = build_look_ups(code_points.token_bytes, code_points.token_ends, _merges(model, code_points))
     vocabulary = Vocabulary(**tables, whole_piece_first=False, code_points=code_points, drops_bytes=False)
     if code_points.expanded:
         code_points.expand(_Expansions(model, vocabulary, code_points, unknown, byte_ids).of(code_points.expanded))
@@ -72,6 +74,21 @@ def build(model: CodePointModel) -> Parts:
         leading=leading,
         whole=whole,
     )
+
+
+def _merges(model: CodePointModel, code_points: CodePoints) -> list[tuple[int, int, int]] | None:
+    """The model's list of merges, of symbols; None where every two pieces that make a piece are merged."""
+    if not model.merges:
+        return None
+    symbols = {token_id: symbol for symbol, token_id in enumerate(code_points.ids())}
+    listed: list[tuple[int, int, int]] = []
+    for merge in struct.iter_unpack("<III", model.merges):
+        try:
+            left, right, merged = (symbols[token_id] for token_id in merge)
+        except KeyError:
+            raise VocabularyError(f"merge {len(listed)}: {merge} names an id that no text becomes") from None
+        listed.append((left, right, merged))
+    return listed
 
 
 def ids_of(model: CodePointModel, piece_type: PieceType) -> list[int]:
@@ -94,7 +111,8 @@ def _meta(model: CodePointModel) -> tuple[int, list[int] | None]:
 
 def _normalizing(model: CodePointModel, code_points: CodePoints, fused: int | None) -> Normalizing:
     spec = model.normalizer
-    user_ids = ids_of(model, PieceType.USER_DEFINED)
+    # Added tokens are found before.
+    user_ids = [] if model.added_tokens else ids_of(model, PieceType.USER_DEFINED)
     symbols = [model.piece(i) for i in user_ids]
     marks = code_points.marks_spaces
     is_plain = (
@@ -102,6 +120,7 @@ def _normalizing(model: CodePointModel, code_points: CodePoints, fused: int | No
         and not spec["precompiled_charsmap"]
         and not spec["remove_extra_whitespaces"]
         and not symbols
+        and not any(token.normalized for token in model.added_tokens)
         and not (model.trainer["treat_whitespace_as_suffix"] and spec["add_dummy_prefix"])
     )
     normalizer = None
@@ -128,7 +147,7 @@ def make_normalizer(model: CodePointModel, *, marks_to_spaces: bool = False) -> 
         remove_extra_whitespaces=spec["remove_extra_whitespaces"],
         escape_whitespaces=spec["escape_whitespaces"],
         treat_whitespace_as_suffix=model.trainer["treat_whitespace_as_suffix"],
-        symbols=[model.piece(i) for i in ids_of(model, PieceType.USER_DEFINED)],
+        symbols=[] if model.added_tokens else [model.piece(i) for i in ids_of(model, PieceType.USER_DEFINED)],
         marks_to_spaces=marks_to_spaces,
     )
 

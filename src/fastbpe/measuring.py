@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fastbpe._core.encoder import Encoder
-from fastbpe._core.spans import pieces, window
+from fastbpe._core.spans import pieces, takes_plain_text, window
 from fastbpe._core.text import to_utf8
 
 TRIED = 64  # characters without a safe cut of which every place is tried
 _MOST = 1 << 60  # ids: no text has so many
+_FURTHER = 8  # characters
 _SPARE_IDS = 8  # behind the place: what is cut off may change the ids just before it
 
 
@@ -99,6 +100,8 @@ def _prefix_end(encoder: Encoder, text: str, start: int, end: int, n_ids: int) -
 
     Exact, but for stretches of more than TRIED characters without a safe cut: there it may be a little shorter.
     """
+    if not takes_plain_text(encoder._pipeline):
+        return _searched(encoder, text, start, end, n_ids, 1)
     near, n_near, far = window(encoder._pipeline, text, start, end, n_ids, False)
     room = n_ids - n_near
     if near == far or not room:
@@ -113,6 +116,8 @@ def _prefix_end(encoder: Encoder, text: str, start: int, end: int, n_ids: int) -
 
 def _suffix_start(encoder: Encoder, text: str, start: int, end: int, n_ids: int) -> int:
     """Where the longest text[place:end] with at most n_ids ids begins, no earlier than `start`; as exact."""
+    if not takes_plain_text(encoder._pipeline):
+        return _searched(encoder, text, end, start, n_ids, -1)
     near, n_near, far = window(encoder._pipeline, text, start, end, n_ids, True)
     room = n_ids - n_near
     if near == far or not room:
@@ -138,7 +143,7 @@ def _next_chunk(
 ) -> tuple[int, int]:
     """What follows text[start:end]. It shares less where all of the overlap leaves no room for anything new."""
     while True:
-        new_start = encoder._suffix_start(text, start, end, overlap)
+        new_start = encoder._suffix_start(text, start, end, overlap) if overlap else end
         new_end = encoder._prefix_end(text, new_start, len(text), max_tokens)
         if new_end > end:
             return new_start, new_end
@@ -147,6 +152,33 @@ def _next_chunk(
                 f"max_tokens={max_tokens}: the character {text[end]!r} at {end} alone has more tokens"
             )
         overlap //= 2
+
+
+def _searched(encoder: Encoder, text: str, near: int, far: int, n_ids: int, step: int) -> int:
+    """The place, from near on towards far, up to which there are at most n_ids ids, as bisection finds it.
+
+    For tokenizers that change texts first. A few places further on are tried: longer text may have fewer ids.
+    """
+
+    def place(size: int) -> int:
+        at = near + step * size
+        return at - step if inside(text, at) else at
+
+    def fits(size: int) -> bool:
+        at = place(size)
+        return encoder.count(text[near:at] if step > 0 else text[at:near], limit=n_ids) <= n_ids
+
+    most = abs(far - near)
+    low, high = 0, min(4 * n_ids + _FURTHER, most)
+    while high < most and fits(high):
+        low, high = high, min(2 * high, most)
+    if fits(high):
+        return place(high)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    further = range(min(low + _FURTHER, most), low, -1)
+    return place(next((size for size in further if fits(size)), low))
 
 
 def _as_str(text: str | bytes) -> str:

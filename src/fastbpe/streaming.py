@@ -35,10 +35,13 @@ class StreamDecoder:
         Raises InvalidTokenError (a KeyError) for an id that is no token; the stream is then as it was before.
         """
         try:
-            token = operator.index(ids)  # type: ignore[arg-type]
+            tokens = [self._decoder.token(operator.index(ids))]  # type: ignore[arg-type]
         except TypeError:
-            return self._pending.decode(self._decoder.decode_bytes(ids))  # type: ignore[arg-type]
-        return self._pending.decode(self._decoder.token(token))
+            tokens = self._decoder.tokens(ids)  # type: ignore[arg-type]
+        if all(tokens):
+            return self._pending.decode(b"".join(tokens))
+        # Bytes on both sides of a token that is no text make no character together.
+        return "".join([self._pending.decode(token, final=not token) for token in tokens])
 
     def finish(self) -> str:
         """The text of bytes kept back, which now never become a character; the next `push` begins anew."""

@@ -15,8 +15,8 @@ from data import corpus
 from fastbpe.model import PieceType
 from fastbpe.sentencepiece import SentencePieceProcessor
 
-N_LISTS = 100_000 if FULL else 2_000
-N_BYTES = 5_000_000 if FULL else 60_000
+N_LISTS = 100_000 if FULL else 1_000
+N_BYTES = 5_000_000 if FULL else 30_000
 Peer = sentencepiece.SentencePieceProcessor
 WORDS = ["abc", "ab", "bca", "x", "y", "Foo", "aaaa", "", "é", "12", "日本"]
 

@@ -15,8 +15,8 @@ from fastbpe.formats import sentencepiece as sentencepiece_format
 from fastbpe.model import CodePointModel, PieceType
 from fastbpe.sentencepiece import SentencePieceProcessor
 
-N_TEXTS = 100_000 if FULL else 1_500
-N_BYTES = 20_000_000 if FULL else 60_000
+N_TEXTS = 100_000 if FULL else 800
+N_BYTES = 20_000_000 if FULL else 40_000
 FILES = (
     "english.txt",
     "multilingual.txt",

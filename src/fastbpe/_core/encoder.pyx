@@ -12,7 +12,9 @@ from fastbpe._core.output cimport Array, KeptInts, collect_again, ids_array, int
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport SpecialMatcher
 from fastbpe._core.splitter cimport Splitter
-from fastbpe._core.spans cimport Spans, count_up_to, encode_spans, spans_free, spans_list, to_characters
+from fastbpe._core.spans cimport (
+    Spans, count_up_to, encode_spans, give_to_first, spans_free, spans_list, to_characters,
+)
 from fastbpe._core.text cimport Text, Utf8, text_of, text_release, utf8_of, utf8_release
 from fastbpe._core.vocabulary cimport Vocabulary
 
@@ -75,6 +77,8 @@ cdef class Encoder:
 
     def encode(self, text, *, allowed_special=NOTHING, disallowed_special=ALL, num_threads=None):
         """The ids of a text, special tokens only where they are allowed.
+
+        The list is as any other, but that the garbage collector does not look through it: see docs/performance.md.
 
         Args:
             text: str, or bytes of UTF-8.
@@ -200,6 +204,8 @@ cdef class Encoder:
                     with nogil:
                         encode_spans(pipeline, utf8.data, utf8.n, allowed, disallowed, scratch, &spans)
                         to_characters(&view, &spans)
+                        if pipeline.front is not None and pipeline.front.prefix_space:
+                            give_to_first(&view, &spans)
                     return self._ints.to_list(scratch.ids.items, scratch.ids.n), spans_list(&spans)
                 finally:
                     utf8_release(&utf8)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -78,6 +79,12 @@ def _parse(
     if huggingface.recognise(data):
         if pattern is not None:
             raise FormatError(f"{where}: holds what splits text; load it without pattern=")
+        if _is_llama_kind(data):
+            from fastbpe.formats import huggingface_codepoints
+
+            if special_tokens is not None:
+                raise _holds(where, "special tokens", "special_tokens")
+            return huggingface_codepoints.parse(data, where)
         return huggingface.parse(data, where, special_tokens=special_tokens)
     if tiktoken.recognise(data) or Path(where).suffix == ".tiktoken":
         return tiktoken.parse(data, where, pattern=pattern, special_tokens=special_tokens)
@@ -106,6 +113,13 @@ def _parse(
             special_tokens=special_tokens,
         )
     raise FormatError(f"{where}: no format that fastbpe reads ({_READABLE}): it begins with {bytes(data[:24])!r}")
+
+
+def _is_llama_kind(data: Buffer) -> bool:
+    """Whether a tokenizer.json writes U+2581 for spaces, not bytes as characters. No string can look like that."""
+    return re.search(rb'"type"\s*:\s*"ByteFallback"', data) is not None and not re.search(
+        rb'"type"\s*:\s*"ByteLevel"', data
+    )
 
 
 def _is_sentencepiece(data: Buffer) -> bool:

@@ -175,7 +175,13 @@ def with_control_symbols(model: CodePointModel, names: Mapping[str, int | None],
 
 
 def dump(model: CodePointModel) -> bytes:
-    """The file's bytes: of a model that was read, with nothing changed, those that were read."""
+    """The file's bytes: of a model that was read, with nothing changed, those that were read.
+
+    FormatError: it has what only a tokenizer.json can say.
+    """
+    lost = "its list of merges" if model.merges else "its added tokens" if model.added_tokens else ""
+    if lost and not model.serialized:
+        raise FormatError(f"a .model file cannot hold {lost}: export it as native or huggingface")
     return model.serialized or b"".join(_messages(model)) + model.unknown
 
 
