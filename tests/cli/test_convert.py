@@ -74,3 +74,14 @@ def test_what_cannot_be(run, model, text, tmp_path):
     lost = "no merges make 1 of its tokens, b'abc' (256)"
     assert run("convert", tmp_path / "odd.fbpe", tmp_path / "out", "--to", "gpt2").failed_with(lost)
     assert not (tmp_path / "out").exists()
+
+
+def test_code_points(run, tmp_path):
+    tokenizer = fastbpe.train(["low lower lowest"] * 9, mode="codepoint", vocab_size=20, progress=False)
+    tokenizer.save(tmp_path / "a.fbpe")
+    assert run("convert", tmp_path / "a.fbpe", tmp_path / "b.model").status == 0
+    assert run("convert", tmp_path / "b.model", tmp_path / "c.fbpe").status == 0
+    assert fastbpe.load(tmp_path / "b.model") == fastbpe.load(tmp_path / "c.fbpe") == tokenizer
+    assert run("convert", tmp_path / "b.model", tmp_path / "d.tiktoken").failed_with("holds no code points")
+    assert run("convert", tmp_path / "c.fbpe", tmp_path / "e.model", "--to", "sentencepiece").status == 0
+    assert (tmp_path / "b.model").read_bytes() == (tmp_path / "e.model").read_bytes()

@@ -30,7 +30,9 @@ examples:
   merges.txt
   vocab.json
 """
-_ENDINGS = {".fbpe": "native", ".tiktoken": "tiktoken", ".model": "minbpe"}
+_CHOICES = (*FORMATS, "sentencepiece")
+_ENDINGS = {".fbpe": "native", ".tiktoken": "tiktoken", ".json": "huggingface"}
+_MODELS = {"byte": "minbpe", "codepoint": "sentencepiece"}  # what .model is, by the tokenizer's mode
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,16 +41,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("out", metavar="OUT", help="the file to write; for gpt2 the folder")
     endings = ", ".join(f"{ending} {name}" for ending, name in _ENDINGS.items())
     parser.add_argument(
-        "--to", metavar="FORMAT", choices=FORMATS, help=f"one of {', '.join(FORMATS)} (default: by OUT: {endings})"
+        "--to",
+        metavar="FORMAT",
+        choices=_CHOICES,
+        help=f"one of {', '.join(_CHOICES)} (default: by OUT: {endings}, .model {' or '.join(_MODELS.values())})",
     )
 
 
 def run(args: argparse.Namespace) -> None:
     """Load, write, and see whether what was written says it all."""
-    format = args.to or _ENDINGS.get(Path(args.out).suffix)
-    if format is None:
-        raise FormatError(f"{args.out}: its name does not say which format; give --to {', '.join(FORMATS)}")
+    ending = Path(args.out).suffix
+    if not args.to and ending != ".model" and ending not in _ENDINGS:
+        raise FormatError(f"{args.out}: its name does not say which format; give --to {', '.join(_CHOICES)}")
     tokenizer = load_model(args)
+    format = args.to or _ENDINGS.get(ending) or _MODELS[tokenizer.mode]
     tokenizer.export(args.out, format=format)
     arguments = left_out(format, tokenizer.pattern, tokenizer.special_tokens)
     if arguments and not _says_it_all(args.out, tokenizer):
