@@ -4,9 +4,9 @@ It judges nothing. A piece with anything but its text, score and type, once each
 that is no piece, is left to the slow twin.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
 
 from fastbpe.formats._hash cimport hash_bytes
@@ -34,35 +34,36 @@ def read(const uint8_t[::1] data not None, size_t at, uint32_t n_before):
     cdef size_t n = <size_t> data.shape[0], next_at, n_pieces = 0, n_bytes = 0, room = (n - min(at, n)) // LEAST + 1
     cdef const uint8_t* p = &data[0] if n else NULL
     cdef Piece piece = Piece(NULL, 0, NULL, 0)
-    cdef char* text = <char*> malloc(n - min(at, n) + COPY)
-    cdef uint32_t* ends = <uint32_t*> malloc(room * sizeof(uint32_t))
-    cdef uint32_t* scores = <uint32_t*> malloc(room * sizeof(uint32_t))
-    cdef char* types = <char*> malloc(room)
-    try:
-        if text == NULL or ends == NULL or scores == NULL or types == NULL:
-            raise MemoryError(f"no memory for the pieces in {n} bytes")
-        while n_bytes <= 0xFFFFFFFF - <size_t> n_before:
-            next_at = _plain(p, at, n, &piece)
-            if next_at == 0:
-                break
-            at = next_at
-            if piece.n_bytes <= COPY and <size_t> (piece.text - p) + COPY <= n:
-                memcpy(text + n_bytes, piece.text, COPY)  # one store, whatever the length
-            else:
-                memcpy(text + n_bytes, piece.text, piece.n_bytes)
-            n_bytes += piece.n_bytes
-            ends[n_pieces] = n_before + <uint32_t> n_bytes
-            memcpy(&scores[n_pieces], piece.score, 4)
-            types[n_pieces] = <char> piece.type_
-            n_pieces += 1
-        return (
-            at, text[:n_bytes], (<char*> ends)[:4 * n_pieces], (<char*> scores)[:4 * n_pieces], types[:n_pieces]
-        )
-    finally:
-        free(text)
-        free(ends)
-        free(scores)
-        free(types)
+    # Room for the most there may be, made smaller in place: fresh memory is dear.
+    cdef bytes text = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> (n - min(at, n) + COPY))
+    cdef bytes ends = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> (room * sizeof(uint32_t)))
+    cdef bytes scores = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> (room * sizeof(uint32_t)))
+    cdef bytes types = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> room)
+    cdef char* to_text = PyBytes_AS_STRING(text)
+    cdef uint32_t* to_ends = <uint32_t*> PyBytes_AS_STRING(ends)
+    cdef uint32_t* to_scores = <uint32_t*> PyBytes_AS_STRING(scores)
+    cdef char* to_types = PyBytes_AS_STRING(types)
+    cdef size_t most = <size_t> 0xFFFFFFFF - n_before
+    while n_bytes <= most:
+        next_at = _plain(p, at, n, &piece)
+        if next_at == 0:
+            break
+        at = next_at
+        if piece.n_bytes <= COPY and <size_t> (piece.text - p) + COPY <= n:
+            memcpy(to_text + n_bytes, piece.text, COPY)  # one store, whatever the length
+        else:
+            memcpy(to_text + n_bytes, piece.text, piece.n_bytes)
+        n_bytes += piece.n_bytes
+        to_ends[n_pieces] = n_before + <uint32_t> n_bytes
+        memcpy(&to_scores[n_pieces], piece.score, 4)
+        to_types[n_pieces] = <char> piece.type_
+        n_pieces += 1
+    return at, _cut(text, n_bytes), _cut(ends, 4 * n_pieces), _cut(scores, 4 * n_pieces), _cut(types, n_pieces)
+
+
+cdef object _cut(bytes data, size_t n):
+    """The first n bytes."""
+    return (<const char*> data)[:n]
 
 
 cdef inline size_t _plain(const uint8_t* p, size_t at, size_t n, Piece* piece) noexcept nogil:
