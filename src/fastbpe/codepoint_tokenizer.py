@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple
 from functools import cached_property
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 from fastbpe import formats
@@ -56,7 +56,7 @@ class CodePointTokenizer(Tokenizer):
         self._pattern_name, self._pattern = None, None
         self._source = model
         self._cache_bytes = cache_bytes
-        self._lock = Lock()
+        self._lock = RLock()  # making one part asks for another
         special = {model.piece(i).decode(): i for i in ids_of(model, PieceType.CONTROL)}
         special |= {token.content: token.id for token in model.added_tokens if token.special}
         self._special = SpecialTokens(special, _NoTokens(), model.added_tokens, self._normalized)
