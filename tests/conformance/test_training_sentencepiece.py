@@ -129,6 +129,17 @@ def test_five_megabytes(file: str, vocab_size: int, tmp_path: Path) -> None:
     assert_same_files(tmp_path, input=save(tmp_path, lines), vocab_size=vocab_size)
 
 
+def test_coverage_is_a_float_of_32_bits(tmp_path: Path) -> None:
+    """1999 of 2000 characters are 0.9995 as such a float, the default, but less as a double."""
+    options = {"vocab_size": 30, "add_dummy_prefix": False}
+    assert_same_files(tmp_path, input=save(tmp_path, ["a" * 1999, "q"]), **options)
+    assert b"q" not in files(PEERS[1], tmp_path, input="text.txt", **options)[1]
+
+
+def test_data_of_many_kinds(tmp_path: Path) -> None:
+    assert_same_files(tmp_path, input=str(data_file("corpus", "json_yaml.txt")), vocab_size=8000)
+
+
 @pytest.mark.parametrize("options", [{}, {"byte_fallback": True, "split_digits": True}])
 def test_hard_lines(options: dict[str, Any], tmp_path: Path) -> None:
     for rules in ("identity", "nmt_nfkc"):
