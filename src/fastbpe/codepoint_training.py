@@ -222,7 +222,8 @@ def _alphabet(counts: Mapping[int, int], trainer: Spec) -> tuple[list[str], dict
     required = {ord(character) for character in trainer["required_chars"]} - {0}
     order = sorted({*counts, *required}, key=lambda c: (c not in required, -counts.get(c, 0), c))
     total, covered, n = sum(counts.values()), 0, 0
-    while n < len(order) and _float32(covered / total) < trainer["character_coverage"]:
+    coverage = _float32(trainer["character_coverage"])  # a little below the default's 0.9995
+    while n < len(order) and _float32(covered / total) < coverage:
         covered += counts.get(order[n], 0)
         n += 1
     taken = sorted(order[:n], key=lambda c: (-counts.get(c, 0), c))

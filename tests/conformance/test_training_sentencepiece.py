@@ -118,11 +118,26 @@ def test_many_pieces_of_several_scripts(tmp_path: Path) -> None:
         assert_same_files(tmp_path, input=save(tmp_path, lines), vocab_size=20_000, **options)
 
 
-@pytest.mark.parametrize("vocab_size", [1000, 8000, 32000] if FULL else [8000])
-@pytest.mark.parametrize("file", ["english.txt", "multilingual.txt"])
+SIZES = {"english.txt": [8000, 1000, 32000], "multilingual.txt": [16000, 8000, 32000]}
+
+
+@pytest.mark.parametrize(
+    ("file", "vocab_size"), [(file, size) for file, sizes in SIZES.items() for size in sizes[: 3 if FULL else 1]]
+)
 def test_five_megabytes(file: str, vocab_size: int, tmp_path: Path) -> None:
     lines = corpus(file, 5_000_000 if FULL else 1_000_000).splitlines()
-    assert_same_files(tmp_path, input=save(tmp_path, lines), vocab_size=vocab_size, character_coverage=0.995)
+    assert_same_files(tmp_path, input=save(tmp_path, lines), vocab_size=vocab_size)
+
+
+def test_coverage_is_a_float_of_32_bits(tmp_path: Path) -> None:
+    """1999 of 2000 characters are 0.9995 as such a float, the default, but less as a double."""
+    options = {"vocab_size": 30, "add_dummy_prefix": False}
+    assert_same_files(tmp_path, input=save(tmp_path, ["a" * 1999, "q"]), **options)
+    assert b"q" not in files(PEERS[1], tmp_path, input="text.txt", **options)[1]
+
+
+def test_data_of_many_kinds(tmp_path: Path) -> None:
+    assert_same_files(tmp_path, input=str(data_file("corpus", "json_yaml.txt")), vocab_size=8000)
 
 
 @pytest.mark.parametrize("options", [{}, {"byte_fallback": True, "split_digits": True}])
