@@ -20,7 +20,7 @@ def by_ranks(model: Model) -> Model:
     """
     if model.merges_rule == "ranks" or "pieces" in (model.tables or ()):  # what has its tables stays as it is
         return model
-    if not _may_follow(model):
+    if model.drops_bytes or not _may_follow(model):
         return model
     try:
         if model.tables is None:

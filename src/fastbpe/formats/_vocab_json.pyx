@@ -94,7 +94,8 @@ cdef class Entries:
         return default if found == NO_ENTRY else self._entries[found].id
 
     def lay_out(self, named, bint strict):
-        """(token_bytes, token_ends, merges) as a Model has them; None where the slow twin is to look.
+        """(token_bytes, token_ends, merges) as a Model has them, and whether a byte is no token; or None, where the
+        slow twin is to look.
 
         named: tokens that are no ordinary ones unless a merge says so. strict: a byte must not be missing, nor any
         token be written otherwise than in stand-ins.
@@ -159,6 +160,7 @@ cdef class Entries:
                 PyBytes_FromStringAndSize(<const char*> flat, end),
                 ends_array,
                 PyBytes_FromStringAndSize(<const char*> self._merges, <Py_ssize_t> (12 * self._n_merges)),
+                n_known < 256,
             )
         finally:
             free(flat)

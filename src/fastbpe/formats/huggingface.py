@@ -81,13 +81,14 @@ def _model(top: Part, entries: _vocab_json.Entries | None = None) -> Model | Non
         laid_out = entries.lay_out(vocabulary_.found_by_name(added), strict)
         if laid_out is None:
             return None
-        tables, merges = dict(zip(("token_bytes", "token_ends"), laid_out[:2], strict=True)), laid_out[2]
-        ends = array("I", tables["token_ends"])
+        token_bytes, token_ends, merges, misses_bytes = laid_out
+        tables = {"token_bytes": token_bytes, "token_ends": token_ends}
+        ends = array("I", token_ends)
         ordinary = {i for i in _ids(added, vocabulary) if i < len(ends) and ends[i] > (ends[i - 1] if i else 0)}
     else:
         assert isinstance(vocabulary, dict)
         listed = vocabulary_.read_merges(model, vocabulary)
-        tokens, merges = vocabulary_.lay_out(model, vocabulary, listed, added, whole_piece_first)
+        tokens, merges, misses_bytes = vocabulary_.lay_out(model, vocabulary, listed, added, whole_piece_first)
         ordinary = {i for i in _ids(added, vocabulary) if i < len(tokens) and tokens[i]}
     special, others = _plain_special(added, vocabulary, ordinary)
     return Model(
@@ -98,7 +99,7 @@ def _model(top: Part, entries: _vocab_json.Entries | None = None) -> Model | Non
         merges=merges,
         merges_rule="merges",
         whole_piece_first=whole_piece_first,
-        drops_bytes=True,
+        drops_bytes=misses_bytes,
         pre_tokenizers=steps,
         normalizers=parts.normalizers(top.part("normalizer")),
         prefix_space=prefix_space,

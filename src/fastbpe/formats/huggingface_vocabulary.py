@@ -125,8 +125,8 @@ def lay_out(
     merges: Sequence[tuple[int, int, int]],
     added: Sequence[AddedToken],
     whole_piece_first: bool,
-) -> tuple[list[bytes], bytes]:
-    """The bytes of each ordinary id, b"" where it is none, and the packed merges."""
+) -> tuple[list[bytes], bytes, bool]:
+    """The bytes of each ordinary id, b"" where it is none, the packed merges, and whether a byte is no token."""
     used = {token_id for merge in merges for token_id in merge}
     by_name = {*found_by_name(added)}
     tokens: dict[int, bytes] = {}
@@ -137,7 +137,7 @@ def lay_out(
         if data is None and (whole_piece_first or token_id in used):
             model.fail(f"token {token!r:.60} is not written in GPT-2's stand-ins of bytes", "vocab")
         tokens[token_id] = token.encode() if data is None else data
-    check_missing_bytes(model, tokens.values(), whole_piece_first)
+    misses_bytes = check_missing_bytes(model, tokens.values(), whole_piece_first)
     listed = [b""] * (max(tokens) + 1)
     for token_id, data in tokens.items():
         listed[token_id] = data
@@ -145,11 +145,11 @@ def lay_out(
     gap = next((i for i, data in enumerate(listed) if not data and i not in named), None)
     if gap is not None:
         model.fail(f"no token has the id {gap}, though greater ids are taken; renumber the vocabulary", "vocab")
-    return listed, pack_merges(merges)
+    return listed, pack_merges(merges), misses_bytes
 
 
-def check_missing_bytes(model: Part, tokens: Collection[bytes], whole_piece_first: bool) -> None:
-    """Bytes that are no tokens are left out of text; refuse it where something else would become of them."""
+def check_missing_bytes(model: Part, tokens: Collection[bytes], whole_piece_first: bool) -> bool:
+    """Whether some byte is no token, so that it is left out; refuse it where something else would become of it."""
     known = {token[0] for token in tokens if len(token) == 1}
     missing = [byte for byte in STAND_INS.values() if byte not in known]
     if missing and model.value.get("unk_token") is not None:
@@ -158,3 +158,4 @@ def check_missing_bytes(model: Part, tokens: Collection[bytes], whole_piece_firs
         )
     if missing and whole_piece_first:
         model.fail(f"no token stands for the byte 0x{missing[0]:02x}, which ignore_merges needs", "vocab")
+    return bool(missing)
