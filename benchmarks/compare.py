@@ -5,6 +5,7 @@
     python benchmarks/compare.py train [--vocab-size 32000] [--pattern gpt2] [--text english] …
     python benchmarks/compare.py grown [--text FILE] [--n-bytes 1000000000] [--vocab-size 32000]
     python benchmarks/compare.py split [--pattern cl100k] [--text FILE]...
+    python benchmarks/compare.py dropins [--vocab cl100k] [--text english] [--n-bytes 1000000] [--threads 1]
 
 Outputs are compared before anything is timed: a peer whose ids are not tiktoken's is named and not timed. Rounds
 go from peer to peer in turning order; every call gets texts made anew, outside the clock. The median counts.
@@ -34,6 +35,7 @@ from vocabularies import Vocabulary
 from workloads import COMMANDS
 
 COLD_FORMS = {"encode": ("text",), "batch": ("flat", "lists")}
+DROPINS_BYTES = 1_000_000
 SMALL_SHARE = 16  # of the text, for peers that would take long for all of it
 
 
@@ -85,6 +87,10 @@ def _parser() -> argparse.ArgumentParser:
     grown.add_argument("--pattern", default="gpt2", choices=_single_patterns())
     _add_text(grown, rounds=3)
     grown.set_defaults(run=_grown, workload="grown")
+    dropins = commands.add_parser("dropins", help="methods of fastbpe.tiktoken and .minbpe beside fastbpe's own")
+    _add_vocabulary(dropins)
+    _add_text(dropins, rounds=5)
+    dropins.set_defaults(run=_dropins, workload="dropins", plot=None)
     _add_workers(commands)
     return parser
 
@@ -170,6 +176,14 @@ def _grown(chosen: argparse.Namespace) -> int:
             return compare_growth(path, chosen.vocab_size, chosen.pattern, chosen.threads, chosen.rounds)
 
     return _reported(chosen, f"{chosen.vocab_size} ids", measure)
+
+
+def _dropins(chosen: argparse.Namespace) -> int:
+    from dropins import compare_dropins
+
+    vocabulary = Vocabulary(chosen.vocab, chosen.pattern)
+    text = texts.read(chosen.text, chosen.n_bytes or DROPINS_BYTES)
+    return _reported(chosen, vocabulary.shown(), lambda: compare_dropins(vocabulary, text, chosen.rounds))
 
 
 def _reported(chosen: argparse.Namespace, what: str, measure: Callable[[], list[dict[str, Any]]]) -> int:

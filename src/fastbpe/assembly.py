@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import astuple, replace
 from typing import Any
 
 from fastbpe._core.front import Front
 from fastbpe._core.splitter import Splitter
+from fastbpe.errors import FormatError, PatternError
 from fastbpe.model import Model
 from fastbpe.patterns import PATTERNS, Pattern, resolve_pattern
 from fastbpe.splitting import make_splitter
@@ -47,3 +48,36 @@ def extras(model: Model) -> list[Any]:
         [astuple(token) for token in model.added_tokens],
     ]
     return [json.dumps(extras)] if any(extras) else []
+
+
+def described_splitting(model: Model) -> list[Mapping[str, Any]]:
+    """What splits text, as a tokenizer.json describes it. Raises FormatError for what it cannot."""
+    from fastbpe.splitting.to_oniguruma import to_oniguruma
+
+    if model.pre_tokenizers:
+        return [*model.pre_tokenizers]
+    pattern = model.pattern
+    if pattern == PATTERNS["gpt2"]:
+        return [{"type": "ByteLevel", "use_regex": True}]
+    try:
+        regexes = [to_oniguruma(regex) for regex in ((pattern,) if isinstance(pattern, str) else pattern or ())]
+    except PatternError as error:
+        raise FormatError(f"a tokenizer.json cannot hold how this tokenizer splits text: {error}") from None
+    steps = [
+        {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False}
+        for regex in regexes
+    ]
+    return [*steps, {"type": "ByteLevel", "use_regex": False}]
+
+
+def check_plain(model: Model, what: str) -> None:
+    """Refuse what a format that knows of tokens only would lose, and with it ids."""
+    lost = {
+        "normalizers": model.normalizers,
+        "pre-tokenizers": model.pre_tokenizers,
+        "space before a text": model.prefix_space,
+        "added tokens": model.added_tokens,
+    }
+    named = next((name for name, value in lost.items() if value), None)
+    if named is not None:
+        raise FormatError(f"{what} cannot hold the {named} of this tokenizer; export it as native or huggingface")

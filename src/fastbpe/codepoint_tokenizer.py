@@ -4,22 +4,34 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple
 from functools import cached_property
+from threading import Lock
 from typing import Any
 
 from fastbpe import formats
+from fastbpe._core.decoder import Decoder
 from fastbpe._core.encoder import Encoder
 from fastbpe._core.merge import recover_merges
 from fastbpe._core.normalizer import Normalizer
-from fastbpe.codepoints import EACH_BYTE, MARK, build
+from fastbpe._core.spans import in_characters
+from fastbpe._core.special import SpecialMatcher
+from fastbpe._core.splitter import Splitter
+from fastbpe._core.text import to_utf8
+from fastbpe._core.tokens import TokenEncoder
+from fastbpe._core.vocabulary import Vocabulary
+from fastbpe.codepoints import EACH_BYTE, MARK, Parts, build, ids_of, make_normalizer
 from fastbpe.errors import FormatError, SpecialTokenError
-from fastbpe.formats import native, sentencepiece
-from fastbpe.model import Buffer, CodePointModel, PieceType, pack_pieces
+from fastbpe.formats import huggingface_codepoints, native, sentencepiece
+from fastbpe.measuring import inside
+from fastbpe.model import Buffer, CodePointModel, PieceType
 from fastbpe.special import SpecialTokens
-from fastbpe.tokenizer import CACHE_BYTES, Tokenizer
+from fastbpe.streaming import CodePointStreamDecoder, StreamDecoder
+from fastbpe.tokenizer import CACHE_BYTES, Special, Tokenizer
 
+_TRIED = 16  # characters that are tried beyond those that some ids stand for: with more, it may be no more ids
+_MAX_CHECKED = 1 << 20  # pieces: fewer are no more symbols than there may be
 _NORMALIZER_OPTIONS = (
     "precompiled_charsmap",
     "add_dummy_prefix",
@@ -41,29 +53,163 @@ class CodePointTokenizer(Tokenizer):
     def __init__(self, model: CodePointModel, *, cache_bytes: int = CACHE_BYTES) -> None:
         if not isinstance(cache_bytes, int) or cache_bytes < 0:
             raise ValueError(f"cache_bytes={cache_bytes!r}: give the bytes that piece caches may take")
-        parts = build(model)
         self._pattern_name, self._pattern = None, None
         self._source = model
-        self._vocabulary = parts.surfaces
-        self._symbols = parts.vocabulary
-        self._special = SpecialTokens(parts.control, parts.surfaces)
-        self._splitter = parts.splitter
-        self._decoder = parts.decoder
         self._cache_bytes = cache_bytes
-        Encoder.__init__(
-            self,
-            parts.vocabulary,
-            parts.splitter,
-            model.n_pieces,
-            special=self._special,
-            cache_bytes=cache_bytes,
-            normalizing=parts.normalizing,
-        )
+        self._lock = Lock()
+        special = {model.piece(i).decode(): i for i in ids_of(model, PieceType.CONTROL)}
+        special |= {token.content: token.id for token in model.added_tokens if token.special}
+        self._special = SpecialTokens(special, _NoTokens(), model.added_tokens, self._normalized)
+        # What may be wrong with a model is found now; what takes most of the time waits until there is need of it.
+        if model.normalizer["precompiled_charsmap"]:
+            make_normalizer(model)
+        if model.merges or model.n_pieces > _MAX_CHECKED:
+            self._prepare()
+
+    def _prepare(self) -> None:
+        parts = self._parts
+        with self._lock:
+            if self._pipeline is None:
+                Encoder.__init__(
+                    self,
+                    parts.vocabulary,
+                    parts.splitter,
+                    self._source.n_pieces,
+                    special=self._special,
+                    cache_bytes=self._cache_bytes,
+                    normalizing=parts.normalizing,
+                )
+
+    @property
+    def _parts(self) -> Parts:
+        with self._lock:
+            if self._built is None:
+                self._built = build(self._source)
+            return self._built
+
+    _built: Parts | None = None
+
+    @property
+    def _vocabulary(self) -> Vocabulary:  # type: ignore[override]
+        return self._parts.surfaces
+
+    @property
+    def _splitter(self) -> Splitter:  # type: ignore[override]
+        return self._parts.splitter
+
+    @property
+    def _decoder(self) -> Decoder:  # type: ignore[override]
+        return self._parts.decoder
+
+    def _normalized(self, name: str) -> str:
+        """What a name is in normalized text, as the pipeline has it."""
+        return self._normalizer.normalize(name.encode()).decode()
+
+    @cached_property
+    def _normalizer(self) -> Normalizer:
+        return make_normalizer(self._source, marks_to_spaces=self._parts.marks_spaces)
 
     def _cutter(self) -> Callable[[bytes], int] | None:
         return None  # what a document begins and ends with is not what a part of it does
 
+    # Encoding
+
+    def encode_with_offsets(
+        self,
+        text: str | bytes,
+        *,
+        allowed_special: Special = frozenset(),
+        disallowed_special: Special = "all",
+    ) -> tuple[list[int], list[tuple[int, int]]]:
+        """(ids, offsets): what `encode` gives, and (start, end) of each id in characters of the text.
+
+        As sentencepiece has it: the space that is put before a text has an empty span, and of the ids of a
+        character's bytes all but the last have one.
+        """
+        data = to_utf8(text) if isinstance(text, str) else bytes(text)
+        allowed, disallowed = self._special.choose(allowed_special, disallowed_special)
+        self.count(data)  # a ValueError for bytes that are not UTF-8
+        if disallowed is not None and (found := disallowed.search(data)):
+            raise SpecialTokenError.disallowed(data[found[0] : found[1]].decode())
+        ids: list[int] = []
+        spans: list[tuple[int, int]] = []
+        if allowed is not None and allowed.then is not None:
+            raise ValueError("this tokenizer finds tokens in normalized text, where nothing tells their places")
+        for start, end, token_id in _segments(data, allowed):
+            if token_id is None:
+                tokens = self._token_encoder.encode(data[start:end], offsets=True)
+                ids += tokens.ids()
+                spans += [(start + a, start + b) for a, b in tokens.offsets(in_characters=False)]
+            else:
+                ids.append(token_id)
+                spans.append((start, end))
+        return ids, in_characters(text if isinstance(text, str) else data, spans)
+
+    @cached_property
+    def _token_encoder(self) -> TokenEncoder:
+        return TokenEncoder(self, self._normalizer)
+
+    def pieces(self, text: str | bytes) -> list[tuple[int, int]]:
+        """(start, end) in characters: the whole text, which no split pattern cuts; nothing for an empty one."""
+        n = len(text) if isinstance(text, str) else len(bytes(text).decode())
+        return [(0, n)] if n else []
+
+    def _prefix_end(self, text: str, start: int, end: int, n_ids: int) -> int:
+        if not n_ids:
+            return start
+        part, offsets = self._sample(text[start:end], n_ids, 1)
+        if len(offsets) <= n_ids:
+            return end
+        kept = n_ids
+        while kept and self.count(part[: offsets[kept - 1][1]], limit=n_ids) > n_ids:
+            kept = kept * 7 // 8
+        place = offsets[kept - 1][1] if kept else 0
+        longer = place
+        while longer < min(place + _TRIED, len(part)):
+            longer += 1
+            if not inside(part, longer) and self.count(part[:longer], limit=n_ids) <= n_ids:
+                place = longer
+        return start + place
+
+    def _suffix_start(self, text: str, start: int, end: int, n_ids: int) -> int:
+        if not n_ids:
+            return end
+        part, offsets = self._sample(text[start:end], n_ids, -1)
+        if len(offsets) <= n_ids:
+            return start
+        kept = n_ids
+        while kept and self.count(part[offsets[-kept][0] :], limit=n_ids) > n_ids:
+            kept = kept * 7 // 8
+        place = offsets[-kept][0] if kept else len(part)
+        earlier = place
+        while earlier > max(place - _TRIED, 0):
+            earlier -= 1
+            if not inside(part, earlier) and self.count(part[earlier:], limit=n_ids) <= n_ids:
+                place = earlier
+        return end - len(part) + place
+
+    def _sample(self, text: str, n_ids: int, side: int) -> tuple[str, list[tuple[int, int]]]:
+        """The beginning of a text, or with side -1 its end, that has more ids than that, or all of it."""
+        size = n_ids + _TRIED
+        while True:
+            part = text[:size] if side > 0 else text[max(len(text) - size, 0) :]
+            _, offsets = self.encode_with_offsets(part, disallowed_special=())
+            if len(part) == len(text) or len(offsets) > n_ids + _TRIED:
+                return part, offsets
+            size *= 2
+
     # Decoding
+
+    def decoder(self, *, errors: str = "replace") -> StreamDecoder:
+        """As `Tokenizer.decoder`. A model with rules for decoded text has none: they need the whole text."""
+        if self._denormalizer is not None:
+            raise ValueError("this model changes decoded text by rules, which need all of it: use decode")
+        return CodePointStreamDecoder(
+            self._decoder,
+            EACH_BYTE if errors == "replace" else errors,
+            leading=self._parts.leading,
+            whole=self._parts.whole,
+        )
 
     def decode(self, ids: Sequence[int] | Buffer, *, errors: str = "replace") -> str:
         """The text of ids, control symbols left out; errors= as in `Tokenizer.decode`.
@@ -100,6 +246,16 @@ class CodePointTokenizer(Tokenizer):
         return self._source.n_pieces
 
     @property
+    def n_vocab(self) -> int:
+        """One more than the greatest id."""
+        return self._source.n_pieces
+
+    @property
+    def max_token_value(self) -> int:
+        """The greatest id."""
+        return self._source.n_pieces - 1
+
+    @property
     def name(self) -> str | None:
         """The name it was given."""
         return self._source.name
@@ -110,6 +266,12 @@ class CodePointTokenizer(Tokenizer):
         return "codepoint"
 
     @property
+    def template(self) -> tuple[list[int], list[int]]:
+        """As `Tokenizer.template`."""
+        before, behind = self._source.template
+        return list(before), list(behind)
+
+    @property
     def training_report(self) -> dict[str, Any]:
         """What `train` was asked for and found; empty for a tokenizer that was not trained here."""
         return dict(self._source.training)
@@ -117,7 +279,7 @@ class CodePointTokenizer(Tokenizer):
     @property
     def merges(self) -> list[tuple[int, int]]:
         """For each piece that merging makes, best first, the ids that it is made of: a new list."""
-        return list(recover_merges(self._symbols).values())
+        return list(recover_merges(self._parts.vocabulary).values())
 
     @property
     def vocab(self) -> list[bytes]:
@@ -130,8 +292,10 @@ class CodePointTokenizer(Tokenizer):
         model = self._source
         options = [model.normalizer[name] for name in _NORMALIZER_OPTIONS]
         options += [model.trainer[name] for name in ("treat_whitespace_as_suffix", "byte_fallback")]
+        if model.added_tokens:
+            options.append([astuple(token) for token in model.added_tokens])
         digest = hashlib.sha256(repr(("codepoint", options)).encode())
-        for part in (model.piece_ends, model.piece_bytes, model.scores, model.types):
+        for part in (model.piece_ends, model.piece_bytes, model.scores, model.types, model.merges):
             digest.update(part)
         return digest.hexdigest()
 
@@ -164,19 +328,11 @@ class CodePointTokenizer(Tokenizer):
         for _, name in added:
             if name.encode() in self._ids:
                 raise SpecialTokenError.is_ordinary(name, self._ids[name.encode()])
-        piece_bytes, piece_ends = pack_pieces([*model.pieces, *(name.encode() for _, name in added)])
-        extended = replace(
-            model,
-            piece_bytes=piece_bytes,
-            piece_ends=piece_ends,
-            scores=model.scores + bytes(4 * len(added)),
-            types=model.types + bytes([PieceType.CONTROL]) * len(added),
-            serialized=b"",
-        )
+        extended = sentencepiece.with_control_symbols(model, special_tokens, "special_tokens")
         return type(self)(extended, cache_bytes=self._cache_bytes)
 
     def export(self, path: str | os.PathLike[str], *, format: str) -> None:
-        """Write the vocabulary in a format: "native" or "sentencepiece".
+        """Write the vocabulary in a format: "native", "sentencepiece" or "huggingface" (a tokenizer.json).
 
         Raises:
             FormatError: the format cannot hold this vocabulary; the message says why.
@@ -185,8 +341,12 @@ class CodePointTokenizer(Tokenizer):
             data = native.dump_code_points(self._source)
         elif format == "sentencepiece":
             data = sentencepiece.dump(self._source)
+        elif format == "huggingface":
+            data = huggingface_codepoints.dump(self._source)
         else:
-            raise FormatError(f'format={format!r} holds no code points; choose "native" or "sentencepiece"')
+            raise FormatError(
+                f'format={format!r} holds no code points; choose "native", "sentencepiece" or "huggingface"'
+            )
         formats.write(path, data)
 
     # Being a value
@@ -200,6 +360,28 @@ class CodePointTokenizer(Tokenizer):
             f"<fastbpe.CodePointTokenizer {name}{self.mode} mode, {self.vocab_size} tokens "
             f"({len(self._special.ids)} special), split by {self._splitter!r}, {self.fingerprint[:12]}>"
         )
+
+
+class _NoTokens:
+    """No ordinary tokens: control symbols are pieces of the model, and clash with none."""
+
+    n_ids = 0
+
+    def has(self, token_id: int) -> bool:
+        return False
+
+    def find(self, token: bytes) -> int | None:
+        return None
+
+
+def _segments(data: bytes, matcher: SpecialMatcher | None) -> Iterator[tuple[int, int, int | None]]:
+    """(start, end, id) of the tokens that are found in a text, and of what lies between them, where id is None."""
+    at = 0
+    for start, end, token_id in matcher.find_all(data) if matcher else []:
+        yield at, start, None
+        yield start, end, token_id
+        at = end
+    yield at, len(data), None
 
 
 def _unpickle(state: bytes) -> CodePointTokenizer:

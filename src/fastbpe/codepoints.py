@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import struct
 from dataclasses import dataclass
 
 from fastbpe._core.codepoints import CodePoints, surfaces
@@ -14,6 +15,7 @@ from fastbpe._core.scanner import WordScanner
 from fastbpe._core.special import SpecialMatcher
 from fastbpe._core.tokens import TokenEncoder, marks_spaces
 from fastbpe._core.vocabulary import Vocabulary, build_look_ups
+from fastbpe.errors import VocabularyError
 from fastbpe.model import CodePointModel, PieceType
 
 MARK = "\u2581".encode()
@@ -24,14 +26,19 @@ _NO_PIECES = b"\xff" * 32  # a table of pieces, or of pairs, without any
 
 @dataclass(frozen=True)
 class Parts:
-    """vocabulary: of symbols. surfaces: what each id adds to a decoded text. control: name to id."""
+    """vocabulary: of symbols. surfaces: what each id adds to a decoded text.
+
+    marks_spaces: symbols have a space in place of U+2581. leading, whole: as of the decoder.
+    """
 
     vocabulary: Vocabulary
     splitter: WordScanner
     normalizing: Normalizing
     surfaces: Vocabulary
     decoder: Decoder
-    control: dict[str, int]
+    marks_spaces: bool
+    leading: bool | None
+    whole: frozenset[int]
 
 
 def build(model: CodePointModel) -> Parts:
@@ -46,19 +53,40 @@ def build(model: CodePointModel) -> Parts:
         unknown_id=unknown,
         byte_ids=byte_ids,
     )
-    tables = build_look_ups(code_points.token_bytes, code_points.token_ends)
+    tables = build_look_ups(code_points.token_bytes, code_points.token_ends, _merges(model, code_points))
     vocabulary = Vocabulary(**tables, whole_piece_first=False, code_points=code_points, drops_bytes=False)
     if code_points.expanded:
         code_points.expand(_Expansions(model, vocabulary, code_points, unknown, byte_ids).of(code_points.expanded))
-    decoder, surface = _decoding(model, code_points, unknown, byte_ids)
+    surface = _surfaces(model, code_points)
+    leading, whole = _leading(model, unknown, byte_ids)
+    silent = ids_of(model, PieceType.CONTROL)
+    if not model.trainer["unk_surface"]:
+        silent += ids_of(model, PieceType.UNKNOWN)
     return Parts(
-        vocabulary,
-        WordScanner(code_points),
-        _normalizing(model, code_points, None if byte_ids else unknown),
-        surface,
-        decoder,
-        {model.piece(i).decode(): i for i in ids_of(model, PieceType.CONTROL)},
+        vocabulary=vocabulary,
+        splitter=WordScanner(code_points),
+        normalizing=_normalizing(model, code_points, None if byte_ids else unknown),
+        surfaces=surface,
+        decoder=Decoder(surface, [(i, b"") for i in silent], leading=leading, whole=whole),
+        marks_spaces=code_points.marks_spaces,
+        leading=leading,
+        whole=whole,
     )
+
+
+def _merges(model: CodePointModel, code_points: CodePoints) -> list[tuple[int, int, int]] | None:
+    """The model's list of merges, of symbols; None where every two pieces that make a piece are merged."""
+    if not model.merges:
+        return None
+    symbols = {token_id: symbol for symbol, token_id in enumerate(code_points.ids())}
+    listed: list[tuple[int, int, int]] = []
+    for merge in struct.iter_unpack("<III", model.merges):
+        try:
+            left, right, merged = (symbols[token_id] for token_id in merge)
+        except KeyError:
+            raise VocabularyError(f"merge {len(listed)}: {merge} names an id that no text becomes") from None
+        listed.append((left, right, merged))
+    return listed
 
 
 def ids_of(model: CodePointModel, piece_type: PieceType) -> list[int]:
@@ -81,7 +109,8 @@ def _meta(model: CodePointModel) -> tuple[int, list[int] | None]:
 
 def _normalizing(model: CodePointModel, code_points: CodePoints, fused: int | None) -> Normalizing:
     spec = model.normalizer
-    user_ids = ids_of(model, PieceType.USER_DEFINED)
+    # Added tokens are found before.
+    user_ids = [] if model.added_tokens else ids_of(model, PieceType.USER_DEFINED)
     symbols = [model.piece(i) for i in user_ids]
     marks = code_points.marks_spaces
     is_plain = (
@@ -89,6 +118,7 @@ def _normalizing(model: CodePointModel, code_points: CodePoints, fused: int | No
         and not spec["precompiled_charsmap"]
         and not spec["remove_extra_whitespaces"]
         and not symbols
+        and not any(token.normalized for token in model.added_tokens)
         and not (model.trainer["treat_whitespace_as_suffix"] and spec["add_dummy_prefix"])
     )
     normalizer = None
@@ -115,7 +145,7 @@ def make_normalizer(model: CodePointModel, *, marks_to_spaces: bool = False) -> 
         remove_extra_whitespaces=spec["remove_extra_whitespaces"],
         escape_whitespaces=spec["escape_whitespaces"],
         treat_whitespace_as_suffix=model.trainer["treat_whitespace_as_suffix"],
-        symbols=[model.piece(i) for i in ids_of(model, PieceType.USER_DEFINED)],
+        symbols=[] if model.added_tokens else [model.piece(i) for i in ids_of(model, PieceType.USER_DEFINED)],
         marks_to_spaces=marks_to_spaces,
     )
 
@@ -125,13 +155,12 @@ def token_encoder(model: CodePointModel, encoder: Encoder) -> TokenEncoder:
     return TokenEncoder(encoder, make_normalizer(model, marks_to_spaces=marks_spaces(encoder)))
 
 
-def _decoding(
-    model: CodePointModel, code_points: CodePoints, unknown: int, byte_ids: list[int] | None
-) -> tuple[Decoder, Vocabulary]:
+def _surfaces(model: CodePointModel, code_points: CodePoints) -> Vocabulary:
+    """What each id adds to a decoded text."""
     surface_bytes, surface_ends = surfaces(
         model.piece_bytes, model.piece_ends, model.types, model.trainer["unk_surface"].encode()
     )
-    vocabulary = Vocabulary(
+    return Vocabulary(
         token_bytes=surface_bytes,
         token_ends=surface_ends,
         pieces=_NO_PIECES,
@@ -139,6 +168,12 @@ def _decoding(
         whole_piece_first=False,
         code_points=code_points,
     )
+
+
+def _leading(
+    model: CodePointModel, unknown: int, byte_ids: list[int] | None
+) -> tuple[bool | None, frozenset[int]]:
+    """What a Decoder is to know of the beginnings of texts: `leading` and `whole`."""
     spec = model.normalizer
     trims = spec["remove_extra_whitespaces"]
     whole = {unknown} if PieceType.UNKNOWN in model.types else set()
@@ -146,16 +181,7 @@ def _decoding(
         whole.add(byte_ids[0x20])
     if b" " in model.piece_bytes:  # spaces of their own, which stand for no U+2581
         whole.update(i for i, piece in enumerate(model.pieces) if piece[:1] == b" ")
-    silent = ids_of(model, PieceType.CONTROL)
-    if not model.trainer["unk_surface"]:
-        silent += ids_of(model, PieceType.UNKNOWN)
-    decoder = Decoder(
-        vocabulary,
-        [(i, b"") for i in silent],
-        leading=bool(trims) if trims or spec["add_dummy_prefix"] else None,
-        whole=frozenset(whole),
-    )
-    return decoder, vocabulary
+    return (bool(trims) if trims or spec["add_dummy_prefix"] else None), frozenset(whole)
 
 
 class _Expansions:

@@ -6,13 +6,14 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from fastbpe import formats
+from fastbpe import assembly, formats
 from fastbpe._core.merge import recover_merges
 from fastbpe._core.vocabulary import Vocabulary
 from fastbpe.errors import FormatError
 from fastbpe.formats import native, tiktoken
 from fastbpe.model import Model
 from fastbpe.patterns import Pattern, resolve_pattern
+from fastbpe.ranking import merges_by_rank
 
 #: Bytes of a file, or of the files of a folder by their names.
 Files = bytes | dict[str, bytes]
@@ -54,20 +55,35 @@ def _native(model: Model, vocabulary: Vocabulary) -> Files:
 
 
 def _tiktoken(model: Model, vocabulary: Vocabulary) -> Files:
-    return tiktoken.dump(vocabulary.tokens(), model.merges_rule)
+    assembly.check_plain(model, "a .tiktoken file")
+    return tiktoken.dump(vocabulary.tokens(), "ranks" if merges_by_rank(vocabulary, model) else "merges")
 
 
 def _gpt2(model: Model, vocabulary: Vocabulary) -> Files:
     from fastbpe.formats import gpt2
 
+    assembly.check_plain(model, "GPT-2's files")
     return gpt2.dump(vocabulary.tokens(), listed_merges(model, vocabulary), model.special_tokens)
 
 
 def _minbpe(model: Model, vocabulary: Vocabulary) -> Files:
     from fastbpe.formats import minbpe
 
+    assembly.check_plain(model, "minbpe's file")
     _, pattern = resolve_pattern(model.pattern)
     return minbpe.dump(vocabulary.tokens(), listed_merges(model, vocabulary), pattern, model.special_tokens)
+
+
+def _huggingface(model: Model, vocabulary: Vocabulary) -> Files:
+    from fastbpe.formats import huggingface_dump
+
+    listed = model.merge_list()
+    if listed is None:
+        merges = list(recover_merges(vocabulary).values())
+    else:
+        merges = [(left, right) for left, right, _ in listed]
+    steps = assembly.described_splitting(model)
+    return huggingface_dump.dump(model, vocabulary.tokens(), merges, steps)
 
 
 _EXPORTERS: Mapping[str, Callable[[Model, Vocabulary], Files]] = {
@@ -75,6 +91,7 @@ _EXPORTERS: Mapping[str, Callable[[Model, Vocabulary], Files]] = {
     "tiktoken": _tiktoken,
     "gpt2": _gpt2,
     "minbpe": _minbpe,
+    "huggingface": _huggingface,
 }
 
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastbpe._core.vocabulary import Vocabulary
+from fastbpe.assembly import check_plain
 from fastbpe.config import N_BYTES, ByteConfig
-from fastbpe.errors import SpecialTokenError, TrainingError
+from fastbpe.errors import FormatError, SpecialTokenError, TrainingError
 from fastbpe.model import Model, pack_merges
 from fastbpe.patterns import resolve_pattern, shown_pattern
 from fastbpe.tokenizer import Tokenizer
@@ -82,6 +83,10 @@ def from_base(base: Tokenizer, base_special: str, config: ByteConfig) -> Beginni
             'ties="huggingface" ranks bytes where no base has; with base=, choose ties="pair" (by the ids of the '
             'base) or "first"'
         )
+    try:
+        check_plain(base._model, "training")
+    except FormatError as error:
+        raise TrainingError(f"{error}; such a base cannot be trained on") from None
     for name in config.special_tokens:
         if (token_id := base.token_to_id(name)) is not None:
             if base.is_special_token(token_id):

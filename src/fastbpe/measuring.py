@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fastbpe._core.encoder import Encoder
-from fastbpe._core.spans import pieces, window
+from fastbpe._core.spans import pieces, takes_plain_text, window
 from fastbpe._core.text import to_utf8
 
 TRIED = 64  # characters without a safe cut of which every place is tried
 _MOST = 1 << 60  # ids: no text has so many
+_FURTHER = 8  # characters
 _SPARE_IDS = 8  # behind the place: what is cut off may change the ids just before it
 
 
@@ -61,8 +62,8 @@ class MeasuringEncoder(Encoder):
         text = _as_str(text)
         n_ids = min(max_tokens, _MOST)
         if side == "right":
-            return text[: _prefix_end(self, text, 0, len(text), n_ids)]
-        return text[_suffix_start(self, text, 0, len(text), n_ids) :]
+            return text[: self._prefix_end(text, 0, len(text), n_ids)]
+        return text[self._suffix_start(text, 0, len(text), n_ids) :]
 
     def chunk(self, text: str | bytes, max_tokens: int, *, overlap: int = 0) -> Iterator[str]:
         """Cut a text into parts of at most max_tokens ids each, as `truncate` would, one after another.
@@ -85,12 +86,22 @@ class MeasuringEncoder(Encoder):
             raise ValueError(f"overlap={overlap}: give 0 or more, and less than max_tokens, {max_tokens}")
         return _chunks(self, _as_str(text), min(max_tokens, _MOST), min(overlap, _MOST - 1))
 
+    def _prefix_end(self, text: str, start: int, end: int, n_ids: int) -> int:
+        """Where the longest text[start:place] with at most n_ids ids ends, no later than `end`."""
+        return _prefix_end(self, text, start, end, n_ids)
+
+    def _suffix_start(self, text: str, start: int, end: int, n_ids: int) -> int:
+        """Where the longest text[place:end] with at most n_ids ids begins, no earlier than `start`."""
+        return _suffix_start(self, text, start, end, n_ids)
+
 
 def _prefix_end(encoder: Encoder, text: str, start: int, end: int, n_ids: int) -> int:
     """Where the longest text[start:place] with at most n_ids ids ends, no later than `end`.
 
     Exact, but for stretches of more than TRIED characters without a safe cut: there it may be a little shorter.
     """
+    if not takes_plain_text(encoder._pipeline):
+        return _searched(encoder, text, start, end, n_ids, 1)
     near, n_near, far = window(encoder._pipeline, text, start, end, n_ids, False)
     room = n_ids - n_near
     if near == far or not room:
@@ -98,13 +109,15 @@ def _prefix_end(encoder: Encoder, text: str, start: int, end: int, n_ids: int) -
     if far - near > TRIED:
         return near + _tokens_before(encoder, text, near, far, room)
     for place in range(far, near, -1):
-        if not _inside(text, place) and encoder.count(text[near:place], limit=room) <= room:
+        if not inside(text, place) and encoder.count(text[near:place], limit=room) <= room:
             return place
     return near
 
 
 def _suffix_start(encoder: Encoder, text: str, start: int, end: int, n_ids: int) -> int:
     """Where the longest text[place:end] with at most n_ids ids begins, no earlier than `start`; as exact."""
+    if not takes_plain_text(encoder._pipeline):
+        return _searched(encoder, text, end, start, n_ids, -1)
     near, n_near, far = window(encoder._pipeline, text, start, end, n_ids, True)
     room = n_ids - n_near
     if near == far or not room:
@@ -112,12 +125,12 @@ def _suffix_start(encoder: Encoder, text: str, start: int, end: int, n_ids: int)
     if near - far > TRIED:
         return near - _tokens_behind(encoder, text, far, near, room)
     for place in range(far, near):
-        if not _inside(text, place) and encoder.count(text[place:near], limit=room) <= room:
+        if not inside(text, place) and encoder.count(text[place:near], limit=room) <= room:
             return place
     return near
 
 
-def _chunks(encoder: Encoder, text: str, max_tokens: int, overlap: int) -> Iterator[str]:
+def _chunks(encoder: MeasuringEncoder, text: str, max_tokens: int, overlap: int) -> Iterator[str]:
     """Parts of at most max_tokens ids, each beginning with the end of the one before, of at most overlap ids."""
     start = end = 0
     while end < len(text):
@@ -126,12 +139,12 @@ def _chunks(encoder: Encoder, text: str, max_tokens: int, overlap: int) -> Itera
 
 
 def _next_chunk(
-    encoder: Encoder, text: str, start: int, end: int, max_tokens: int, overlap: int
+    encoder: MeasuringEncoder, text: str, start: int, end: int, max_tokens: int, overlap: int
 ) -> tuple[int, int]:
     """What follows text[start:end]. It shares less where all of the overlap leaves no room for anything new."""
     while True:
-        new_start = _suffix_start(encoder, text, start, end, overlap)
-        new_end = _prefix_end(encoder, text, new_start, len(text), max_tokens)
+        new_start = encoder._suffix_start(text, start, end, overlap) if overlap else end
+        new_end = encoder._prefix_end(text, new_start, len(text), max_tokens)
         if new_end > end:
             return new_start, new_end
         if not overlap:
@@ -141,11 +154,38 @@ def _next_chunk(
         overlap //= 2
 
 
+def _searched(encoder: Encoder, text: str, near: int, far: int, n_ids: int, step: int) -> int:
+    """The place, from near on towards far, up to which there are at most n_ids ids, as bisection finds it.
+
+    For tokenizers that change texts first. A few places further on are tried: longer text may have fewer ids.
+    """
+
+    def place(size: int) -> int:
+        at = near + step * size
+        return at - step if inside(text, at) else at
+
+    def fits(size: int) -> bool:
+        at = place(size)
+        return encoder.count(text[near:at] if step > 0 else text[at:near], limit=n_ids) <= n_ids
+
+    most = abs(far - near)
+    low, high = 0, min(4 * n_ids + _FURTHER, most)
+    while high < most and fits(high):
+        low, high = high, min(2 * high, most)
+    if fits(high):
+        return place(high)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    further = range(min(low + _FURTHER, most), low, -1)
+    return place(next((size for size in further if fits(size)), low))
+
+
 def _as_str(text: str | bytes) -> str:
     return text if isinstance(text, str) else to_utf8(text).decode()
 
 
-def _inside(text: str, place: int) -> bool:
+def inside(text: str, place: int) -> bool:
     """Whether a place lies between the two halves of a character."""
     return (
         0 < place < len(text) and "\udc00" <= text[place] <= "\udfff" and "\ud800" <= text[place - 1] <= "\udbff"

@@ -125,6 +125,9 @@ class CodePointModel:
     self_test_data, unknown, piece_extras: what nothing here reads, kept for writing; the last by id.
     serialized: the file; b"" where the model comes from none.
     name, training: what a native file says besides.
+    merges: what is merged where scores cannot say it: as in Model; b"": scores say it.
+    added_tokens, template: of a tokenizer.json, as in Model; sentencepiece has neither. What is between added
+        tokens is normalized by itself.
     """
 
     piece_bytes: bytes
@@ -140,6 +143,9 @@ class CodePointModel:
     serialized: bytes = b""
     name: str | None = None
     training: Mapping[str, Any] = field(default_factory=dict)
+    merges: Buffer = b""
+    added_tokens: Sequence[AddedToken] = ()
+    template: tuple[Sequence[int], Sequence[int]] = ((), ())
 
     @property
     def n_pieces(self) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
-from fastbpe._core.merge import merges_follow_ranks
+from fastbpe._core.merge import merges_follow_ranks, recover_merges
 from fastbpe._core.vocabulary import Vocabulary, build_look_ups, build_tables
 from fastbpe.errors import VocabularyError
 from fastbpe.model import Model
@@ -34,6 +35,22 @@ def by_ranks(model: Model) -> Model:
     return replace(
         model, tokens=None, tables=tables, merges=b"", merges_rule="ranks", whole_piece_first=True, fingerprint=""
     )
+
+
+def merges_by_rank(vocabulary: Vocabulary, model: Model) -> bool:
+    """Whether ranks give the same ids as a model's merges, though some tokens may be met as whole pieces only."""
+    if model.merges_rule == "ranks":
+        return True
+    tables = vocabulary.sections()
+    look_ups = build_look_ups(tables["token_bytes"], tables["token_ends"])
+    ranked = Vocabulary(**look_ups, whole_piece_first=True, drops_bytes=model.drops_bytes, code_points=None)
+    listed = model.merge_list() or []
+    recovered = recover_merges(ranked)
+    in_order = all(before[2] < behind[2] for before, behind in pairwise(listed))
+    alike = in_order and recovered == {merged: (left, right) for left, right, merged in listed}
+    # Without a merge, a token is found as a whole piece only.
+    whole = model.whole_piece_first or len(recovered) == sum(len(token) > 1 for token in vocabulary.tokens())
+    return alike and whole
 
 
 def _may_follow(model: Model) -> bool:

@@ -6,16 +6,25 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, cached_property
 from itertools import chain
+from typing import Protocol
 
 from fastbpe._core.special import SpecialMatcher
-from fastbpe._core.vocabulary import MAX_IDS, Vocabulary
+from fastbpe._core.vocabulary import MAX_IDS
 from fastbpe.config import check_names
 from fastbpe.errors import SpecialTokenError
-from fastbpe.formats.huggingface_vocabulary import decoded
 from fastbpe.model import AddedToken
 
 _KEPT_MATCHERS = 32  # sets of special tokens that callers used last
 _MOST_TO_COMPARE = 1 << 16  # characters of added tokens; more are looked for in two steps without asking
+
+
+class Ordinary(Protocol):
+    """A vocabulary, as far as special tokens may clash with it."""
+
+    @property
+    def n_ids(self) -> int: ...
+    def has(self, token_id: int) -> bool: ...
+    def find(self, token: bytes) -> int | None: ...
 
 
 class SpecialTokens:
@@ -29,7 +38,7 @@ class SpecialTokens:
     def __init__(
         self,
         tokens: Mapping[str, int],
-        vocabulary: Vocabulary,
+        vocabulary: Ordinary,
         added: Sequence[AddedToken] = (),
         normalize: Callable[[str], str] | None = None,
         *,
@@ -48,7 +57,8 @@ class SpecialTokens:
         #: What ids decode to, also some that the vocabulary has.
         self.decoded = known | {token.id: self._decoded(token) for token in added}
         self.encoded = [(i, token) for i, token in sorted(self.decoded.items()) if not vocabulary.has(i)]
-        self.ids_of_bytes = {name.encode(): token_id for name, token_id in self.ids.items()}
+        self.ids_of_bytes = {token: token_id for token_id, token in self.encoded}
+        self.ids_of_bytes |= {name.encode(): token_id for name, token_id in self.ids.items()}
         self._matchers: dict[frozenset[str], SpecialMatcher | None] = {}
         self._found: dict[frozenset[str], SpecialMatcher | None] = {}
 
@@ -60,6 +70,8 @@ class SpecialTokens:
                 f"nothing is left of the added token {token.content!r} when it is normalized: "
                 "it would stand everywhere"
             )
+        from fastbpe.formats.huggingface_vocabulary import decoded  # here: few tokenizers have such tokens
+
         return decoded(text)
 
     def choose(
@@ -206,7 +218,7 @@ def _reaches(some: Sequence[AddedToken], others: Sequence[AddedToken]) -> bool:
     return False
 
 
-def _check_ids(tokens: Mapping[str, int], vocabulary: Vocabulary, added: Collection[str], may_share: bool) -> None:
+def _check_ids(tokens: Mapping[str, int], vocabulary: Ordinary, added: Collection[str], may_share: bool) -> None:
     """added: those that may share their id or their bytes with an ordinary token."""
     taken: dict[int, str] = {}
     for name, token_id in tokens.items():

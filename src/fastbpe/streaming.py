@@ -35,13 +35,52 @@ class StreamDecoder:
         Raises InvalidTokenError (a KeyError) for an id that is no token; the stream is then as it was before.
         """
         try:
-            token = operator.index(ids)  # type: ignore[arg-type]
+            tokens = [self._decoder.token(operator.index(ids))]  # type: ignore[arg-type]
         except TypeError:
-            return self._pending.decode(self._decoder.decode_bytes(ids))  # type: ignore[arg-type]
-        return self._pending.decode(self._decoder.token(token))
+            tokens = self._decoder.tokens(ids)  # type: ignore[arg-type]
+        if all(tokens):
+            return self._pending.decode(b"".join(tokens))
+        # Bytes on both sides of a token that is no text make no character together.
+        return "".join([self._pending.decode(token, final=not token) for token in tokens])
 
     def finish(self) -> str:
         """The text of bytes kept back, which now never become a character; the next `push` begins anew."""
         text = self._pending.decode(b"", final=True)
         self._pending.reset()
         return text
+
+
+class CodePointStreamDecoder(StreamDecoder):
+    """The same for code points: the spaces that a text does not begin with, and control symbols, are left out.
+
+    leading, whole: as of a Decoder.
+    """
+
+    def __init__(self, decoder: Decoder, errors: str, *, leading: bool | None, whole: frozenset[int]) -> None:
+        super().__init__(decoder, errors)
+        self._leading = leading
+        self._whole = whole
+        self._is_start = leading is not None
+
+    def push(self, ids: SupportsIndex | Sequence[int] | Buffer) -> str:
+        """As `StreamDecoder.push`."""
+        try:
+            listed = [operator.index(ids)]  # type: ignore[arg-type]
+        except TypeError:
+            listed = list(ids)  # type: ignore[arg-type]
+        tokens = [self._decoder.token(token_id) for token_id in listed]
+        return "".join([self._add(*item) for item in zip(listed, tokens, strict=True)])
+
+    def finish(self) -> str:
+        """As `StreamDecoder.finish`."""
+        self._is_start = self._leading is not None
+        return super().finish()
+
+    def _add(self, token_id: int, token: bytes) -> str:
+        if not token:  # a control symbol: bytes before and behind it make no character together
+            return super().finish()
+        if self._is_start:
+            has_space = token.startswith(b" ") and token_id not in self._whole
+            token = token[1:] if has_space else token
+            self._is_start = bool(self._leading) and has_space and not token
+        return self._pending.decode(token)

@@ -509,7 +509,8 @@ class Tokenizer(MeasuringEncoder):
         Args:
             path: a file; for "gpt2" a folder, which is made if it is not there.
             format: "native" (all there is), "tiktoken" (neither pattern nor special tokens), "gpt2" (vocab.json
-                and merges.txt, without the pattern) or "minbpe".
+                and merges.txt, without the pattern), "minbpe", or "huggingface" (a tokenizer.json, with which
+                tokenizers gives the ids that allowed_special="all" gives).
 
         Raises:
             FormatError: the format cannot hold this vocabulary; the message names what would be lost.

@@ -11,7 +11,13 @@ from data import BYTES, data_file
 from fastbpe import Tokenizer
 from fastbpe.exporting import FORMATS
 
-NAMES = {"native": "x.fbpe", "tiktoken": "x.tiktoken", "gpt2": "x", "minbpe": "x.model"}
+NAMES = {
+    "native": "x.fbpe",
+    "tiktoken": "x.tiktoken",
+    "gpt2": "x",
+    "minbpe": "x.model",
+    "huggingface": "tokenizer.json",
+}
 FLAGS = {
     "tiktoken": ["--pattern", "none", "--special", "<|end|>=279", "--special", "a=b=278"],
     "gpt2": ["--pattern", "none", "--special", "<|end|>=279", "--special", "a=b=278"],

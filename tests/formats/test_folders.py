@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 import fastbpe
+from codepoints import model_of
 from data import BYTES, data_file, published
 from fastbpe import FormatError, Tokenizer
+from fastbpe.model import PieceType
 
 RANKS = {**BYTES, b"ab": 256, b"abc": 257}
 PLAIN = Tokenizer.from_ranks(RANKS, pattern="gpt2")
@@ -181,6 +183,18 @@ def test_what_is_no_tokenizer(data: bytes, tmp_path: Path) -> None:
     for source in (path, data):
         with pytest.raises(FormatError):
             fastbpe.load(source, pattern="gpt2")
+
+
+def test_special_tokens_beside_a_sentencepiece_model(tmp_path: Path) -> None:
+    pieces = [(b"<unk>", 0.0, PieceType.UNKNOWN), (b"<s>", 0.0, PieceType.CONTROL), (b"a", -1.0, PieceType.NORMAL)]
+    (tmp_path / "tokenizer.model").write_bytes(model_of(pieces))
+    fill(tmp_path, special_tokens_map={"bos_token": "<s>", "unk_token": "<unk>", "pad_token": "<pad>"})
+    assert fastbpe.load(tmp_path).special_tokens == {"<s>": 1, "<pad>": 3}
+    fill(tmp_path, added_tokens={"<x>": 3, "<y>": 4})
+    assert fastbpe.load(tmp_path).special_tokens == {"<s>": 1, "<x>": 3, "<y>": 4, "<pad>": 5}
+    fill(tmp_path, added_tokens={"<x>": 7})
+    with pytest.raises(FormatError, match="special token '<x>' has the id 7, but here it is 3"):
+        fastbpe.load(tmp_path)
 
 
 def test_models_of_sentencepiece_are_recognised() -> None:

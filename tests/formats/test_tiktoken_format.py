@@ -242,9 +242,9 @@ def test_a_file_descriptor_is_no_path() -> None:
 
 def test_what_the_format_cannot_hold_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "out.tiktoken"
-    merges = b"".join(i.to_bytes(4, "little") for i in (97, 98, 256))
+    merges = b"".join(i.to_bytes(4, "little") for i in (98, 99, 257, 97, 98, 256))  # not in the order of the ids
     by_list = Tokenizer(
-        Model(tokens=[*BYTES, b"ab"], pattern=None, special_tokens={}, merges=merges, merges_rule="merges")
+        Model(tokens=[*BYTES, b"ab", b"bc"], pattern=None, special_tokens={}, merges=merges, merges_rule="merges")
     )
     with pytest.raises(FormatError, match=r"merges by a list of pairs.*export it as native"):
         by_list.export(path, format="tiktoken")

@@ -84,6 +84,12 @@ def test_split(files: list[str]) -> None:
     assert "| fastbpe engine |" in compare("split", *files[:2], "--rounds", "1")
 
 
+def test_dropins(files: list[str], tmp_path: Path) -> None:
+    compare("dropins", *files, "--rounds", "1", "--json", str(tmp_path / "out.json"))
+    found = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["rows"]
+    assert {row["row"].partition(":")[0] for row in found} == {"fastbpe.tiktoken", "fastbpe.minbpe"}
+
+
 def test_unknown_peers_are_refused(files: list[str]) -> None:
     with pytest.raises(AssertionError, match="'nobody' is none of fastbpe, tiktoken"):
         compare("encode", *files, "--peers", "nobody")

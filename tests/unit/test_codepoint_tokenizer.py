@@ -152,3 +152,47 @@ def test_characters_alone() -> None:
     assert tokenizer.vocab_size == 3 + len(set(text) - {"\n"})
     assert tokenizer.merges == []
     assert len(tokenizer.encode("to be")) == len("▁to▁be")
+
+
+MEASURED = ["", "ab", "ab abc  ab\u00e9 c", "  ab", "cab\u65e5\u672cab ab ", "<s>ab<s>"]
+
+
+@pytest.mark.parametrize("fallback", [False, True])
+@pytest.mark.parametrize("trims", [False, True])
+@pytest.mark.parametrize("text", MEASURED)
+def test_measuring(text: str, trims: bool, fallback: bool) -> None:
+    tokenizer = small(fallback=fallback, remove_extra_whitespaces=trims)
+    for n in range(1, 9):
+        beginning = tokenizer.truncate(text, n)
+        end = tokenizer.truncate(text, n, side="left")
+        assert text.startswith(beginning)
+        assert text.endswith(end)
+        fitting = [i for i in range(len(text) + 1) if tokenizer.count(text[:i]) <= n]
+        assert len(beginning) == max(fitting)
+        assert len(end) == max(i for i in range(len(text) + 1) if tokenizer.count(text[len(text) - i :]) <= n)
+        assert tokenizer.fits(text, n) == (tokenizer.count(text) <= n)
+    assert "".join(tokenizer.chunk(text, 6)) == text
+    assert tokenizer.pieces(text) == ([(0, len(text))] if text else [])
+
+
+@pytest.mark.parametrize("fallback", [False, True])
+def test_offsets(fallback: bool) -> None:
+    tokenizer = small(fallback=fallback)
+    ids, offsets = tokenizer.encode_with_offsets("ab \u00e9<s>c", allowed_special="all")
+    assert ids == tokenizer.encode("ab \u00e9<s>c", allowed_special="all")
+    accent = [(3, 3), (3, 4)] if fallback else [(3, 4)]
+    assert offsets == [(0, 2), (2, 3), *accent, (4, 7), (7, 7), (7, 8)]
+    with pytest.raises(ValueError, match="disallowed special token"):
+        tokenizer.encode_with_offsets("a<s>")
+    assert tokenizer.encode_with_offsets("\ud83d\ude00b", disallowed_special=())[1][-1] == (2, 3)
+
+
+@pytest.mark.parametrize("trims", [False, True])
+def test_streams(trims: bool) -> None:
+    tokenizer = small(fallback=True, remove_extra_whitespaces=trims)
+    space, accent = tokenizer.token_to_id("▁"), [3 + 0xC3, 3 + 0xA9]
+    for ids in ([1, space, space, 4], [4, *accent, 5], [3 + 0xC3, 1, 3 + 0xA9, 4], [0, 4], [3 + 0x20, 4]):
+        assert ids == [token for token in ids if token is not None]
+        stream = tokenizer.decoder()
+        assert "".join([*map(stream.push, ids), stream.finish()]) == tokenizer.decode(ids)
+        assert stream.push(ids) + stream.finish() == tokenizer.decode(ids)

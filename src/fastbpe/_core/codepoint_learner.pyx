@@ -259,8 +259,8 @@ cdef class CodePointLearner(MergeLearner):
         cdef uint64_t hash = n
         cdef size_t at
         for i in range(n):
-            hash = mix(hash + self._symbol(pair, i))
-        at = <size_t> hash & self._mask
+            hash = (hash ^ self._symbol(pair, i)) * 0x9FB21C651E98DF25ULL
+        at = <size_t> mix(hash) & self._mask
         while self._slots[at] != NONE and not self._has_text(self._slots[at], pair, n):
             at = (at + 1) & self._mask
         return at

@@ -284,6 +284,10 @@ cdef class CodePoints:
             i += 1
         self.characters.expansions = to
 
+    def ids(self):
+        """The id of each symbol; of those that are none, the unknown one."""
+        return [self.characters.ids[i] for i in range(<size_t> len(self._ids) // 4)]
+
     def priority(self, size_t symbol):
         """The place of a symbol in the order of merging; those of the same score share it."""
         if symbol >= <size_t> len(self._ties) // 4:

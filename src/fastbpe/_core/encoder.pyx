@@ -12,7 +12,9 @@ from fastbpe._core.output cimport Array, KeptInts, collect_again, ids_array, int
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport SpecialMatcher
 from fastbpe._core.splitter cimport Splitter
-from fastbpe._core.spans cimport Spans, count_up_to, encode_spans, spans_free, spans_list, to_characters
+from fastbpe._core.spans cimport (
+    Spans, count_up_to, encode_spans, give_to_first, spans_free, spans_list, to_characters,
+)
 from fastbpe._core.text cimport Text, Utf8, text_of, text_release, utf8_of, utf8_release
 from fastbpe._core.vocabulary cimport Vocabulary
 
@@ -45,18 +47,24 @@ cdef class Encoder:
         Front front=None, size_t cache_bytes=64 << 20, Normalizing normalizing=None,
     ):
         always = None if special is None else special.always
+        self._ints = KeptInts(n_ids)
+        self._special = special
+        # Last: other threads may look whether it is there.
         self._pipeline = Pipeline(
             vocabulary, splitter, cache_bytes, front=front, always=always, normalizing=normalizing
         )
-        self._ints = KeptInts(n_ids)
-        self._special = special
 
     cdef Pipeline _ready(self):
         if self._pipeline is None:
-            raise RuntimeError(f"{type(self).__name__}.__init__ was not called")
+            self._prepare()
         return self._pipeline
 
+    def _prepare(self):
+        """Called where there is need of what __init__ makes; a class may leave it until then."""
+        raise RuntimeError(f"{type(self).__name__}.__init__ was not called")
+
     cdef tuple _matchers(self, object allowed, object disallowed):
+        self._ready()
         if self._special is None:
             return None, None
         if allowed is NOTHING and disallowed is ALL:
@@ -66,6 +74,7 @@ cdef class Encoder:
     cdef SpecialMatcher _all(self):
         """The matcher of all special tokens, which nearly every call forbids."""
         if not self._has_all_special:
+            self._ready()
             if self._special is not None:
                 self._all_special = self._special.choose(NOTHING, ALL)[1]
             self._has_all_special = True
@@ -75,6 +84,8 @@ cdef class Encoder:
 
     def encode(self, text, *, allowed_special=NOTHING, disallowed_special=ALL, num_threads=None):
         """The ids of a text, special tokens only where they are allowed.
+
+        The list is as any other, but that the garbage collector does not look through it: see docs/performance.md.
 
         Args:
             text: str, or bytes of UTF-8.
@@ -200,6 +211,8 @@ cdef class Encoder:
                     with nogil:
                         encode_spans(pipeline, utf8.data, utf8.n, allowed, disallowed, scratch, &spans)
                         to_characters(&view, &spans)
+                        if pipeline.front is not None and pipeline.front.prefix_space:
+                            give_to_first(&view, &spans)
                     return self._ints.to_list(scratch.ids.items, scratch.ids.n), spans_list(&spans)
                 finally:
                     utf8_release(&utf8)

@@ -169,7 +169,7 @@ cdef inline bint _pair_up(const Tables* tables, Node* nodes, uint32_t at, Queue*
     if nodes[at].next == NONE:
         return True
     pair = find_pair(&tables.pairs, nodes[at].id, nodes[nodes[at].next].id)
-    if tables.characters != NULL and pair.priority != NONE:
+    if tables.tied_key != NO_KEY and pair.priority != NONE:
         pair.priority = tables.characters.ties[pair.priority]
     nodes[at].priority = pair.priority
     return pair.priority >= queue.limit or _put(queue, pair.priority, at)

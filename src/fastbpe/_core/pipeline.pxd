@@ -68,10 +68,14 @@ cdef class Pipeline:
     ) except -1 nogil
     cdef int _prefix(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil
     cdef int _normalize(
-        self, const uint8_t* data, size_t n, bint is_first, bint is_last, Scratch* scratch, size_t* count
+        self, const uint8_t* data, size_t n, SpecialMatcher then, bint is_first, bint is_last, Scratch* scratch,
+        size_t* count,
     ) except -1 nogil
     cdef int _with_dummy_prefix(
-        self, const uint8_t* data, size_t n, bint is_first, Scratch* scratch, size_t* count
+        self, const uint8_t* data, size_t n, SpecialMatcher then, bint is_first, Scratch* scratch, size_t* count
+    ) except -1 nogil
+    cdef int _find_normalized(
+        self, const uint8_t* data, size_t n, SpecialMatcher then, Scratch* scratch, size_t* count
     ) except -1 nogil
     cdef int encode_normalized(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil
     cdef int _find_symbols(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil

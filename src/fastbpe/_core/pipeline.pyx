@@ -142,7 +142,7 @@ cdef class Pipeline:
             return False
         if tokens is None:
             return True
-        if self.normalizing is not None and tokens.ends_in_letter:
+        if self.normalizing is not None and (tokens.ends_in_letter or tokens.then is not None):
             return False  # what is behind such a token begins anew, and would not where it is cut off
         return tokens.cuttable and (self.front is None or tokens.then is None)
 
@@ -226,7 +226,7 @@ cdef class Pipeline:
         cdef size_t at = 0
         cdef Match match
         if self.normalizing is not None:
-            return self._normalize(data, n, is_first, is_last, scratch, count)
+            return self._normalize(data, n, then, is_first, is_last, scratch, count)
         if self.front is not None and self.front.apply(data, n, &scratch.changed):
             data, n = scratch.changed.items, scratch.changed.n
             scratch.ends.text = data
@@ -251,7 +251,8 @@ cdef class Pipeline:
     # Code points
 
     cdef int _normalize(
-        self, const uint8_t* data, size_t n, bint is_first, bint is_last, Scratch* scratch, size_t* count
+        self, const uint8_t* data, size_t n, SpecialMatcher then, bint is_first, bint is_last, Scratch* scratch,
+        size_t* count,
     ) except -1 nogil:
         cdef Normalized* out = &scratch.normalized
         cdef int failed
@@ -260,7 +261,7 @@ cdef class Pipeline:
         if n == 0:
             return 0
         if self.normalizing.normalizer is None:
-            return self._with_dummy_prefix(data, n, is_first, scratch, count)
+            return self._with_dummy_prefix(data, n, then, is_first, scratch, count)
         if is_first:
             failed = self.normalizing.normalizer.begin(data, n, out)
             if failed == 0 and out.at == n:
@@ -271,17 +272,33 @@ cdef class Pipeline:
             _no_memory(n)
         if is_last and self.normalizing.normalizer.finish(out) != 0:
             _no_memory(n)
-        return self._find_symbols(out.data, out.n, scratch, count)
+        return self._find_normalized(out.data, out.n, then, scratch, count)
 
     cdef int _with_dummy_prefix(
-        self, const uint8_t* data, size_t n, bint is_first, Scratch* scratch, size_t* count
+        self, const uint8_t* data, size_t n, SpecialMatcher then, bint is_first, Scratch* scratch, size_t* count
     ) except -1 nogil:
         if is_first and self.normalizing.dummy_prefix:
             scratch.prefixed.n = 0
             buffer_add(&scratch.prefixed, b" ", 1)
             buffer_add(&scratch.prefixed, data, n)
             data, n = scratch.prefixed.items, scratch.prefixed.n
-        return self._find_symbols(data, n, scratch, count)
+        return self._find_normalized(data, n, then, scratch, count)
+
+    cdef int _find_normalized(
+        self, const uint8_t* data, size_t n, SpecialMatcher then, Scratch* scratch, size_t* count
+    ) except -1 nogil:
+        """Normalized text: cut at tokens that are looked for in it."""
+        cdef size_t at = 0
+        cdef Match match
+        if then is not None:
+            match.end = match.resume = 0
+            while then.next(data, n, &match):
+                if at < match.start:
+                    self._find_symbols(data + at, match.start - at, scratch, count)
+                _add_id(match.id, scratch, count)
+                scratch.after_fused = False
+                at = match.end
+        return self._find_symbols(data + at, n - at, scratch, count)
 
     cdef int encode_normalized(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:
         """In code-point mode: append the ids of a normalized text, one for each unknown character of several."""

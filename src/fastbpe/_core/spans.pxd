@@ -23,5 +23,6 @@ cdef int encode_spans(
     Scratch* scratch, Spans* spans,
 ) except -1 nogil
 cdef void to_characters(const Text* text, Spans* spans) noexcept nogil
+cdef void give_to_first(const Text* text, Spans* spans) noexcept nogil
 cdef list spans_list(const Spans* spans)
 cdef size_t count_up_to(Pipeline pipeline, const Text* text, size_t limit, Scratch* scratch) except? 0 nogil

@@ -2,9 +2,11 @@
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport free, realloc
+from libc.string cimport memcmp
 
+from fastbpe._core.buffer cimport buffer_add
 from fastbpe._core.cache cimport encode_pieces
-from fastbpe._core.cuts cimport safe_cut, text_cut
+from fastbpe._core.cuts cimport safe_cut
 from fastbpe._core.merge cimport Ids, ids_reserve
 from fastbpe._core.output cimport collect_again, stop_collecting
 from fastbpe._core.pipeline cimport Pipeline, Scratch
@@ -49,46 +51,104 @@ cdef int encode_spans(
     Pipeline pipeline, const uint8_t* data, size_t n, SpecialMatcher allowed, SpecialMatcher disallowed,
     Scratch* scratch, Spans* spans,
 ) except -1 nogil:
-    """Append the ids of UTF-8 to the scratch, and where each lies, in bytes, to spans."""
-    cdef size_t at = 0
+    """Append the ids of UTF-8 to the scratch, and where each lies, in bytes, to spans.
+
+    In byte mode only, and for text that stays as it is, but for a space that is put before it.
+    """
     cdef Match match
-    cdef Ids* ids = &scratch.ids
+    if pipeline.normalizing is not None or pipeline.vocabulary.drops_bytes:
+        with gil:
+            raise ValueError("this tokenizer leaves out parts of a text: it has no offsets")
     scratch.ends.text = data
     if disallowed is not None and disallowed.find(data, n, 0, &match):
         with gil:
             raise SpecialTokenError.disallowed(disallowed.tokens[match.index].decode())
-    if allowed is not None:
-        while allowed.find(data, n, at, &match):
-            _ordinary(pipeline, data, at, match.start, scratch, spans)
-            ids_reserve(ids, 1)
-            ids.items[ids.n] = match.id
-            ids.n += 1
-            _add(spans, match.start, match.end)
+    if allowed is None:
+        return _find_tokens(pipeline, data, n, pipeline.always, scratch, spans)
+    return _find_tokens(pipeline, data, n, allowed, scratch, spans)
+
+
+cdef int _find_tokens(
+    Pipeline pipeline, const uint8_t* data, size_t n, SpecialMatcher tokens, Scratch* scratch, Spans* spans
+) except -1 nogil:
+    cdef size_t at = 0
+    cdef Match match
+    if tokens is None:
+        return _unchanged(pipeline, data, 0, n, None, scratch, spans)
+    match.end = match.resume = 0
+    while tokens.next(data, n, &match):
+        _unchanged(pipeline, data, at, match.start, tokens.then, scratch, spans)
+        _add_token(&match, 0, scratch, spans)
+        at = match.end
+    return _unchanged(pipeline, data, at, n, tokens.then, scratch, spans)
+
+
+cdef int _add_token(const Match* match, size_t base, Scratch* scratch, Spans* spans) except -1 nogil:
+    ids_reserve(&scratch.ids, 1)
+    scratch.ids.items[scratch.ids.n] = match.id
+    scratch.ids.n += 1
+    return _add(spans, base + match.start, base + match.end)
+
+
+cdef int _unchanged(
+    Pipeline pipeline, const uint8_t* data, size_t start, size_t end, SpecialMatcher then, Scratch* scratch,
+    Spans* spans,
+) except -1 nogil:
+    """Text in which no token was found yet; what would change it is refused."""
+    cdef size_t n = end - start, at = 0
+    cdef Match match
+    if pipeline.front is not None and pipeline.front.apply(data + start, n, &scratch.changed):
+        if scratch.changed.n != n or memcmp(scratch.changed.items, data + start, n) != 0:
+            with gil:
+                raise ValueError(
+                    f"the normalizer of this tokenizer changes the text behind byte {start}, so that ids have no "
+                    "offsets in it; normalize it first"
+                )
+    if then is not None:
+        match.end = match.resume = 0
+        while then.next(data + start, n, &match):
+            _prefix(pipeline, data + start + at, match.start - at, start + at, scratch, spans)
+            _add_token(&match, start, scratch, spans)
             at = match.end
-    return _ordinary(pipeline, data, at, n, scratch, spans)
+    return _prefix(pipeline, data + start + at, n - at, start + at, scratch, spans)
+
+
+cdef int _prefix(
+    Pipeline pipeline, const uint8_t* data, size_t n, size_t base, Scratch* scratch, Spans* spans
+) except -1 nogil:
+    """A space that was put before a text lies where it begins, on no byte."""
+    if n and pipeline.front is not None and pipeline.front.prefix_space and data[0] != 0x20:
+        scratch.prefixed.n = 0
+        buffer_add(&scratch.prefixed, b" ", 1)
+        buffer_add(&scratch.prefixed, data, n)
+        scratch.ends.text = scratch.prefixed.items
+        return _ordinary(pipeline, scratch.prefixed.items, n + 1, base, 1, scratch, spans)
+    return _ordinary(pipeline, data, n, base, 0, scratch, spans)
 
 
 cdef int _ordinary(
-    Pipeline pipeline, const uint8_t* data, size_t start, size_t end, Scratch* scratch, Spans* spans
+    Pipeline pipeline, const uint8_t* data, size_t n, size_t base, size_t n_prefix, Scratch* scratch, Spans* spans
 ) except -1 nogil:
     cdef Ends* ends = &scratch.ends
-    cdef const uint8_t* text = data + start
-    cdef size_t n = end - start, begin = 0, at = 0, done
+    cdef size_t begin = 0, at = 0, done, first = spans.n, i
     while at < n:
         ends.n = 0
-        at = pipeline.splitter.split(text, n, at, ends)
+        at = pipeline.splitter.split(data, n, at, ends)
         done = scratch.ids.n
         encode_pieces(
-            &scratch.cache, &pipeline.vocabulary.tables, text, n, begin, ends.items, ends.n, &scratch.ids
+            &scratch.cache, &pipeline.vocabulary.tables, data, n, begin, ends.items, ends.n, &scratch.ids
         )
-        _place(&pipeline.vocabulary.tables, ends, start, begin, &scratch.ids, done, spans)
+        _place(&pipeline.vocabulary.tables, ends, begin, &scratch.ids, done, spans)
         begin = at
         check_signals(&scratch.watch)
+    for i in range(first, spans.n):
+        spans.items[i].start = base + max(spans.items[i].start, n_prefix) - n_prefix
+        spans.items[i].end = base + max(spans.items[i].end, n_prefix) - n_prefix
     return 0
 
 
 cdef int _place(
-    const Tables* tables, const Ends* ends, size_t base, size_t begin, const Ids* ids, size_t i, Spans* spans
+    const Tables* tables, const Ends* ends, size_t begin, const Ids* ids, size_t i, Spans* spans
 ) except -1 nogil:
     """Add the places of ids i and following: they are the tokens of pieces that lie end to end, but for gaps."""
     cdef size_t k, end, token_end
@@ -100,11 +160,11 @@ cdef int _place(
             i += 1
             token_end = begin + tables.token_ends[token] - (tables.token_ends[token - 1] if token else 0)
             token_end = min(token_end, end)  # a vocabulary that contradicts itself gives strange places, no more
-            _add(spans, base + begin, base + token_end)
+            _add(spans, begin, token_end)
             begin = token_end
         begin = end
     while i < ids.n:
-        _add(spans, base + begin, base + begin)
+        _add(spans, begin, begin)
         i += 1
     return 0
 
@@ -184,6 +244,33 @@ cdef void to_characters(const Text* text, Spans* spans) noexcept nogil:
         _to_characters(<const uint32_t*> text.data, text.n, spans)
 
 
+cdef void give_to_first(const Text* text, Spans* spans) noexcept nogil:
+    """Let a space that was put before a text have the character behind it, as tokenizers has it: it lies nowhere."""
+    cdef size_t i, at
+    cdef const uint16_t* units = <const uint16_t*> text.data
+    for i in range(spans.n):
+        at = spans.items[i].start
+        if spans.items[i].end == at and at < text.n:
+            spans.items[i].end += 1
+            if text.unit == 2 and units[at] >> 10 == 0x36 and at + 1 < text.n and units[at + 1] >> 10 == 0x37:
+                spans.items[i].end += 1
+
+
+def in_characters(text, list spans not None):
+    """Spans of the UTF-8 of a text, (start, end) in bytes, which rise, as spans of its characters."""
+    cdef Text view
+    cdef Spans made = Spans(NULL, 0, 0)
+    text_of(text, &view)
+    try:
+        for start, end in spans:
+            _add(&made, start, end)
+        to_characters(&view, &made)
+        return spans_list(&made)
+    finally:
+        text_release(&view)
+        spans_free(&made)
+
+
 cdef list spans_list(const Spans* spans):
     """(start, end) of each; where one begins that the one before ends, they share the int."""
     cdef list out = []
@@ -241,7 +328,7 @@ cdef size_t count_up_to(Pipeline pipeline, const Text* text, size_t limit, Scrat
     cdef size_t start = 0, cut, count = 0, stretch = _first_stretch(limit)
     cdef bint may_cut = pipeline.may_cut(None, None)
     while start < text.n and count <= limit:
-        cut = text_cut(text, start, start + stretch) if may_cut and text.n - start > stretch else text.n
+        cut = pipeline.cut(text, start, start + stretch) if may_cut and text.n - start > stretch else text.n
         pipeline.encode(text, start, cut, None, None, scratch, &count)
         start = cut
         stretch = min(2 * stretch, <size_t> STRETCH)
@@ -251,6 +338,14 @@ cdef size_t count_up_to(Pipeline pipeline, const Text* text, size_t limit, Scrat
 
 cdef inline size_t _first_stretch(size_t n_ids) noexcept nogil:
     return <size_t> STRETCH if n_ids > STRETCH // UNITS_OF_ID else n_ids * UNITS_OF_ID + 256
+
+
+def takes_plain_text(Pipeline pipeline not None):
+    """Whether nothing but splitting is done to a text, so that `window` holds."""
+    return (
+        pipeline.front is None and pipeline.normalizing is None and pipeline.always is None
+        and not pipeline.vocabulary.drops_bytes
+    )
 
 
 def window(Pipeline pipeline not None, str text not None, size_t start, size_t end, size_t n_ids, bint backward):

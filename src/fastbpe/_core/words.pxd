@@ -17,6 +17,7 @@ cdef class WordCounter:
     cdef const uint8_t* _delimiter
     cdef const uint8_t* _classes
     cdef size_t _n_delimiter
+    cdef uint8_t _letters  # the class of all ASCII letters; 0: they have several, or do not care
     cdef size_t _max_bytes
     cdef bint _splits, _suffix, _runs, _has_counts, _is_checked
     cdef Normalized _line

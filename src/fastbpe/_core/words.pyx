@@ -7,10 +7,11 @@ words never say anything to each other but how often a pair occurs.
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t
+from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memchr, memcmp, memcpy
 
+from fastbpe._core.bits cimport lowest_bit
 from fastbpe._core.character_classes cimport ALONE, FIRST_SCRIPT, MARK, N_CODE_POINTS, next_code_point
 from fastbpe._core.counter cimport PieceCounter
 from fastbpe._core.flags cimport set_flag
@@ -18,6 +19,7 @@ from fastbpe._core.normalizer cimport Normalizer, normalized_free
 from fastbpe._core.pieces cimport GROUP, PieceCount, PieceTable
 from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.splitter cimport Splitter
+from fastbpe._core.tables cimport load64
 from fastbpe._core.text cimport (
     Text, first_invalid, not_utf8, text_release, text_room, text_utf8, text_view,
 )
@@ -25,6 +27,14 @@ from fastbpe._core.watch cimport check_signals
 
 from fastbpe._core.counter import Invalid
 from fastbpe.errors import SpecError
+
+cdef extern from *:
+    """
+    #define FASTBPE_ONES 0x0101010101010101ull
+    #define FASTBPE_HIGH 0x8080808080808080ull
+    """
+    const uint64_t ONES "FASTBPE_ONES"
+    const uint64_t HIGH "FASTBPE_HIGH"
 
 cdef enum:
     BLOCK = 1 << 15  # bytes of words that are counted at once: they stay in the first-level cache
@@ -53,6 +63,10 @@ cdef class WordCounter:
         self._delimiter = <const uint8_t*> PyBytes_AS_STRING(delimiter)
         self._n_delimiter = <size_t> PyBytes_GET_SIZE(delimiter)
         self._classes = <const uint8_t*> PyBytes_AS_STRING(classes)
+        self._letters = self._classes[97]
+        for letter in b"ABCDEFGHIJKLMNOPQRSTUVWXYZbcdefghijklmnopqrstuvwxyz":
+            if self._classes[<uint8_t> letter] != self._letters or self._letters == ALONE:
+                self._letters = 0
         self._max_bytes = max_bytes
         self._splits, self._suffix, self._runs = splits, suffix, runs
         self._has_counts, self._is_checked = has_counts, is_checked
@@ -159,7 +173,6 @@ cdef class WordCounter:
             length = n - at if end == NULL else <size_t> (end - data) - at
             self._sentence(data + at, length)
             at += length + 1
-            check_signals(&self._watch)
         return 0
 
     cdef int _sentence(self, const uint8_t* data, size_t n) except -1 nogil:
@@ -260,7 +273,7 @@ cdef class WordCounter:
         return written
 
     cdef int _make_room(self, size_t n) except -1 nogil:
-        cdef size_t wanted = self._n_block + n
+        cdef size_t wanted = self._n_block + n + 16  # what is read eight bytes at a time
         cdef void* grown
         if wanted > self._block_capacity:
             wanted += BLOCK
@@ -284,16 +297,22 @@ cdef class WordCounter:
     cdef void _cut(self, size_t start) noexcept nogil:
         """Note where the words of the sentence end that begins in the block at start."""
         cdef const uint8_t* text = self._block
-        cdef const uint8_t* classes = self._classes
         cdef size_t* ends = self._ends + self._n_ends
-        cdef size_t at = start, here = start, n = self._n_block
+        cdef size_t at = start, here, n = self._n_block
         cdef uint8_t before = ALONE, class_
         if start == n:
             return
         while at < n:
             here = at
-            class_ = classes[next_code_point(text, n, &at)]
-            if (class_ != before or class_ < FIRST_SCRIPT) and here > start and self._begins(before, class_):
+            if is_letter(text[at]) and self._letters:
+                class_ = self._letters
+                at = min(at + n_letters(text + at), n)
+            elif text[at] == 0xE2 and n - at >= 3 and text[at + 1] == 0x96 and text[at + 2] == 0x81:
+                class_ = MARK
+                at += 3
+            else:
+                class_ = self._classes[next_code_point(text, n, &at)]
+            if (class_ != before or class_ == MARK or class_ == ALONE) and here > start and self._begins(before, class_):
                 ends[0] = here
                 ends += 1
             before = class_
@@ -326,7 +345,7 @@ cdef class WordCounter:
                 start = self._ends[done]
             done += 1
         self._n_block = self._n_ends = 0
-        return 0
+        return check_signals(&self._watch)
 
 
 cdef bint holds(const uint8_t* data, size_t n, const uint8_t* what, size_t n_what) noexcept nogil:
@@ -339,6 +358,24 @@ cdef bint holds(const uint8_t* data, size_t n, const uint8_t* what, size_t n_wha
         if memcmp(at, what, n_what) == 0:
             return True
         at += 1
+
+
+cdef inline bint is_letter(uint8_t c) noexcept nogil:
+    return <uint8_t> ((c | 0x20) - 97) < 26
+
+
+cdef inline size_t n_letters(const uint8_t* text) noexcept nogil:
+    """How many ASCII letters follow, eight at a time; there must be room for eight bytes more than there is text."""
+    cdef uint64_t word, low, other
+    cdef size_t n = 0
+    while True:
+        word = load64(text + n)
+        low = (word | ONES * 0x20) & ~HIGH
+        # The top bit of each byte: whether it is below "a", above "z", or not ASCII.
+        other = (~(low + ONES * (0x80 - 97)) | (low + ONES * (0x7F - 122)) | word) & HIGH
+        if other:
+            return n + (lowest_bit(other) >> 3)
+        n += 8
 
 
 cdef inline bint is_blank(uint8_t c) noexcept nogil:

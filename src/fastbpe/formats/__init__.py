@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
 from fastbpe.errors import FormatError
-from fastbpe.formats import huggingface, native, tiktoken
+from fastbpe.formats import native, tiktoken
 from fastbpe.model import Buffer, CodePointModel, Model
 from fastbpe.patterns import PatternLike
 
@@ -47,7 +48,14 @@ def _read_folder(
         )
     known = {name: token_id for name, token_id in found.special_tokens.items() if token_id is not None}
     given = known or None if special_tokens is None else special_tokens
-    model = _parse(map_file(found.paths[0]), found.paths[0], pattern, given)
+    only = map_file(found.paths[0])
+    if special_tokens is None and _is_sentencepiece(only):
+        from fastbpe.formats import sentencepiece
+
+        model = _parse(only, found.paths[0], pattern, None)
+        assert isinstance(model, CodePointModel)
+        return sentencepiece.with_control_symbols(model, found.special_tokens, where)
+    model = _parse(only, found.paths[0], pattern, given)
     if special_tokens is None and isinstance(model, Model):
         for name in found.special_tokens.keys() - model.special_tokens.keys():
             raise FormatError(
@@ -68,10 +76,8 @@ def _parse(
         if isinstance(model, CodePointModel):
             raise _holds(where, "special tokens", "special_tokens")
         return replace(model, special_tokens=special_tokens, fingerprint="")
-    if huggingface.recognise(data):
-        if pattern is not None:
-            raise FormatError(f"{where}: holds what splits text; load it without pattern=")
-        return huggingface.parse(data, where, special_tokens=special_tokens)
+    if _is_object(data) and (read := _read_huggingface(data, where, pattern, special_tokens)):
+        return read
     if tiktoken.recognise(data) or Path(where).suffix == ".tiktoken":
         return tiktoken.parse(data, where, pattern=pattern, special_tokens=special_tokens)
     # What nobody needs who uses the formats above is imported when it is met.
@@ -80,7 +86,7 @@ def _parse(
     if minbpe.recognise(data):
         _check_no_pattern(pattern, where)
         return minbpe.parse(data, where, special_tokens=special_tokens)
-    if sentencepiece.recognise(data) or Path(where).suffix == ".model":
+    if _is_sentencepiece(data) or Path(where).suffix == ".model":
         _check_no_pattern(pattern, where)
         if special_tokens is not None:
             raise _holds(where, "special tokens", "special_tokens")
@@ -99,6 +105,41 @@ def _parse(
             special_tokens=special_tokens,
         )
     raise FormatError(f"{where}: no format that fastbpe reads ({_READABLE}): it begins with {bytes(data[:24])!r}")
+
+
+def _is_object(data: Buffer) -> bool:
+    """Whether it may be a JSON object."""
+    return bytes(data[:64]).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{"
+
+
+def _read_huggingface(
+    data: Buffer, where: str, pattern: PatternLike, special_tokens: Mapping[str, int] | None
+) -> Model | CodePointModel | None:
+    """The model of a tokenizer.json; None if it is none."""
+    from fastbpe.formats import huggingface, huggingface_codepoints  # here: half of what importing takes
+
+    if not huggingface.recognise(data):
+        return None
+    if pattern is not None:
+        raise FormatError(f"{where}: holds what splits text; load it without pattern=")
+    if not _is_llama_kind(data):
+        return huggingface.parse(data, where, special_tokens=special_tokens)
+    if special_tokens is not None:
+        raise _holds(where, "special tokens", "special_tokens")
+    return huggingface_codepoints.parse(data, where)
+
+
+def _is_llama_kind(data: Buffer) -> bool:
+    """Whether a tokenizer.json writes U+2581 for spaces, not bytes as characters. No string can look like that."""
+    return re.search(rb'"type"\s*:\s*"ByteFallback"', data) is not None and not re.search(
+        rb'"type"\s*:\s*"ByteLevel"', data
+    )
+
+
+def _is_sentencepiece(data: Buffer) -> bool:
+    """Whether it begins as such models do: with a message that begins with a piece's text."""
+    start = bytes(data[:4])
+    return len(start) == 4 and start[0] == start[2] == 0x0A
 
 
 def _check_no_pattern(pattern: PatternLike, where: str) -> None:

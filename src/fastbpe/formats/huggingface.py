@@ -8,17 +8,23 @@ Two things of a file are not applied: truncation and padding, which are settings
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
-from collections.abc import Mapping
-from typing import Any
+from array import array
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 from fastbpe.errors import FormatError
 from fastbpe.extras import find_orjson
+from fastbpe.formats import _vocab_json
 from fastbpe.formats import huggingface_parts as parts
 from fastbpe.formats import huggingface_vocabulary as vocabulary_
 from fastbpe.formats.huggingface_parts import Part
 from fastbpe.model import AddedToken, Buffer, Model
+
+_Vocabulary: TypeAlias = dict[str, int] | _vocab_json.Entries
 
 _KEPT = ("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder")
 _MAX_ENTRIES = 4 * vocabulary_.MAX_TOKENS  # of all objects; more is not worth reading to refuse it
@@ -37,30 +43,59 @@ def recognise(data: Buffer) -> bool:
 
 def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None = None) -> Model:
     """The model in a file's bytes. where: what errors call the file. special_tokens: in place of the file's."""
-    top = Part(_json(bytes(data), where), where, "")
+    raw = bytes(data)
+    if raw.count(b":") > _MAX_ENTRIES:
+        raise FormatError(f"{where}: more than {_MAX_ENTRIES} entries: fastbpe takes no vocabulary so large")
+    entries = _vocab_json.read(raw)
+    model = None
+    if entries is not None:
+        with contextlib.suppress(ValueError):  # what is wrong is for the slow way to say
+            model = _model(Part(read_json(entries.rest, where), where, ""), entries)
+    if model is None:
+        model = _model(Part(read_json(raw, where), where, ""))
+        assert model is not None
+    if special_tokens is None:
+        return model
+    others = [token for token in model.added_tokens if not token.special]
+    return replace(model, special_tokens=dict(special_tokens), added_tokens=others)
+
+
+def _model(top: Part, entries: _vocab_json.Entries | None = None) -> Model | None:
+    """The model; entries: what was read in advance. None if that is not enough."""
     if top.get("version", str, "1.0") != "1.0":
         top.fail(f"version {top.value['version']!r} is not known to this fastbpe; upgrade it")
     model = top.part("model")
     if model is None:
         top.fail("it has no 'model'")
-    _check_model(model)
+    check_model(model)
     steps, prefix_space = parts.pre_tokenizers(top.part("pre_tokenizer"))
     if not any(step["type"] == "ByteLevel" for step in steps):
         top.fail("no ByteLevel pre-tokenizer: only byte-level vocabularies are supported", "pre_tokenizer")
     parts.check_byte_decoder(top.part("decoder"))
     whole_piece_first = model.get("ignore_merges", bool, False)
-    vocabulary = vocabulary_.check_vocabulary(model)
-    merges = vocabulary_.read_merges(model, vocabulary)
-    added = vocabulary_.read_added_tokens(top, vocabulary, len(vocabulary))
-    tokens, packed = vocabulary_.lay_out(model, vocabulary, merges, added, whole_piece_first)
-    special, others = _plain_special(added, tokens)
-    if special_tokens is not None:
-        special, others = dict(special_tokens), [token for token in others if not token.special]
+    tokens, tables = None, None
+    vocabulary = vocabulary_.check_vocabulary(model) if entries is None else entries
+    added = vocabulary_.read_added_tokens(top, vocabulary)
+    if entries is not None:
+        strict = whole_piece_first or model.value.get("unk_token") is not None
+        laid_out = entries.lay_out(vocabulary_.found_by_name(added), strict)
+        if laid_out is None:
+            return None
+        tables, merges = dict(zip(("token_bytes", "token_ends"), laid_out[:2], strict=True)), laid_out[2]
+        ends = array("I", tables["token_ends"])
+        ordinary = {i for i in _ids(added, vocabulary) if i < len(ends) and ends[i] > (ends[i - 1] if i else 0)}
+    else:
+        assert isinstance(vocabulary, dict)
+        listed = vocabulary_.read_merges(model, vocabulary)
+        tokens, merges = vocabulary_.lay_out(model, vocabulary, listed, added, whole_piece_first)
+        ordinary = {i for i in _ids(added, vocabulary) if i < len(tokens) and tokens[i]}
+    special, others = _plain_special(added, vocabulary, ordinary)
     return Model(
         tokens=tokens,
+        tables=tables,
         pattern=None,
         special_tokens=special,
-        merges=packed,
+        merges=merges,
         merges_rule="merges",
         whole_piece_first=whole_piece_first,
         drops_bytes=True,
@@ -73,16 +108,15 @@ def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None 
     )
 
 
-def _kept(top: Part, vocabulary: Mapping[str, int]) -> dict[str, Any]:
+def _kept(top: Part, vocabulary: _Vocabulary) -> dict[str, Any]:
     kept = {key: top.value[key] for key in _KEPT if top.value.get(key) is not None}
-    return kept | ({"empty_token": vocabulary[""]} if "" in vocabulary else {})
+    return kept | ({"empty_token": vocabulary.get("", 0)} if "" in vocabulary else {})
 
 
-def _json(data: bytes, where: str) -> Any:
+def read_json(data: bytes, where: str) -> Any:
+    """The value that JSON holds, by way of orjson where that is installed."""
     if data.count(b":") > _MAX_ENTRIES:
-        raise FormatError(
-            f"{where}: more than {_MAX_ENTRIES} entries: no vocabulary that fastbpe takes is so large"
-        )
+        raise FormatError(f"{where}: more than {_MAX_ENTRIES} entries: fastbpe takes no vocabulary so large")
     orjson = find_orjson()
     try:
         return json.loads(data) if orjson is None else orjson.loads(data)
@@ -92,7 +126,8 @@ def _json(data: bytes, where: str) -> Any:
         raise FormatError(f"{where}: not JSON: {error}") from None
 
 
-def _check_model(model: Part) -> None:
+def check_model(model: Part) -> None:
+    """Refuse models of other types than BPE, and options of BPE that nothing here does."""
     kind = model.get("type", str, "BPE" if "merges" in model.value else "without a type")
     if kind != "BPE":
         model.fail(f"{kind!r} is not supported: fastbpe reads BPE models only", "type")
@@ -104,16 +139,26 @@ def _check_model(model: Part) -> None:
         model.get(key, bool, False)
 
 
-def _plain_special(added: list[AddedToken], tokens: list[bytes]) -> tuple[dict[str, int], list[AddedToken]]:
-    """The special tokens by name, and those of the added tokens that more must be known of."""
-    ordinary = set(tokens)
+def _ids(added: list[AddedToken], vocabulary: _Vocabulary) -> set[int]:
+    """The ids that added tokens have or may be taken for."""
+    shown = (vocabulary_.show(token.content.encode()) for token in added)
+    return {token.id for token in added} | {vocabulary.get(text, -1) for text in shown} - {-1}
+
+
+def _plain_special(
+    added: list[AddedToken], vocabulary: _Vocabulary, ordinary: Collection[int]
+) -> tuple[dict[str, int], list[AddedToken]]:
+    """The special tokens by name, and those of the added tokens that more must be known of.
+
+    ordinary: those of `_ids` that are ordinary tokens'.
+    """
     special, others = {}, []
     for token in added:
         if token.special:
             special[token.content] = token.id
         plain = token == AddedToken(content=token.content, id=token.id, special=True)
         data = token.content.encode()
-        is_ordinary = data in ordinary or (token.id < len(tokens) and tokens[token.id] != b"")
-        if not plain or is_ordinary or vocabulary_.decoded(token.content) != data:
+        alike = vocabulary.get(vocabulary_.show(data), -1)
+        if not plain or alike in ordinary or token.id in ordinary or vocabulary_.decoded(token.content) != data:
             others.append(token)
     return special, others

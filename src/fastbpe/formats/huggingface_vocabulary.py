@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from fastbpe.formats._vocab_json import Entries
 from fastbpe.formats.huggingface_parts import Part
 from fastbpe.model import AddedToken, pack_merges
 
 MAX_TOKENS = 1 << 21  # twice the largest vocabulary known
+_FLAGS = ("special", "normalized", "lstrip", "rstrip", "single_word")
 
 
 def _stand_ins() -> dict[str, int]:
@@ -87,18 +89,16 @@ def _pairs(model: Part) -> Iterable[tuple[int, tuple[str, str]]]:
         yield number, (pair[0], pair[1])
 
 
-def read_added_tokens(top: Part, vocabulary: Mapping[str, int], n_tokens: int) -> list[AddedToken]:
-    """The added tokens; those that tokenizers would give another id are refused.
-
-    vocabulary: has at least the ids of all added tokens that the vocabulary has, n_tokens being its size.
-    """
+def read_added_tokens(top: Part, vocabulary: dict[str, int] | Entries) -> list[AddedToken]:
+    """The added tokens in the order of their ids; those that tokenizers would give another id are refused."""
+    n_tokens = len(vocabulary)
     tokens: dict[str, AddedToken] = {}
     greatest = -1
     for part in top.parts("added_tokens") if top.value.get("added_tokens") is not None else ():
         content, token_id = part.get("content", str), part.get("id", int)
         if not content or content in tokens:  # tokenizers passes over them
             continue
-        if any("\ud800" <= character <= "\udfff" for character in content):
+        if not content.isascii() and any("\ud800" <= character <= "\udfff" for character in content):
             part.fail(f"{content!r:.60} holds a surrogate, which no UTF-8 text can hold", "content")
         expected = vocabulary.get(content, greatest + 1 if greatest >= n_tokens else n_tokens)
         if token_id != expected:
@@ -107,9 +107,16 @@ def read_added_tokens(top: Part, vocabulary: Mapping[str, int], n_tokens: int) -
                 "put it into model.vocab with its id, or renumber it"
             )
         greatest = max(greatest, token_id)
-        flags = {key: part.get(key, bool) for key in ("special", "normalized", "lstrip", "rstrip", "single_word")}
+        flags: dict[str, Any] = {key: part.value.get(key) for key in _FLAGS}
+        if not all(value is True or value is False for value in flags.values()):
+            flags = {key: part.get(key, bool) for key in _FLAGS}
         tokens[content] = AddedToken(content=content, id=token_id, **flags)
-    return list(tokens.values())
+    return sorted(tokens.values(), key=lambda token: token.id)
+
+
+def found_by_name(added: Sequence[AddedToken]) -> list[str]:
+    """The added tokens that nothing but their names leads to, though they stand in the vocabulary as well."""
+    return [token.content for token in added if token.special or bytes_of(token.content) is None]
 
 
 def lay_out(
@@ -119,13 +126,9 @@ def lay_out(
     added: Sequence[AddedToken],
     whole_piece_first: bool,
 ) -> tuple[list[bytes], bytes]:
-    """The bytes of each ordinary id, b"" where it is none, and the packed merges.
-
-    A special token stands in many a vocabulary too, where nothing but its name leads to it: it is no ordinary
-    token then.
-    """
+    """The bytes of each ordinary id, b"" where it is none, and the packed merges."""
     used = {token_id for merge in merges for token_id in merge}
-    by_name = {token.content for token in added if token.special or bytes_of(token.content) is None}
+    by_name = {*found_by_name(added)}
     tokens: dict[int, bytes] = {}
     for token, token_id in vocabulary.items():
         if not token or (token in by_name and token_id not in used and token not in STAND_INS):

@@ -80,8 +80,15 @@ def dump_code_points(model: CodePointModel) -> bytes:
     """The file's bytes of a code-point vocabulary."""
     from fastbpe.formats import sentencepiece  # here: what it imports takes as long as loading does
 
+    extras = {
+        "added_tokens": [asdict(token) for token in model.added_tokens],
+        "template": [[*side] for side in model.template] if any(model.template) else [],
+    }
     header = {"mode": "codepoint", "name": model.name, "training": dict(model.training)}
-    return b"".join(pack(KIND, header, {"model": sentencepiece.dump(model)}))
+    parts: dict[str, Buffer] = {"model": sentencepiece.dump(replace(model, added_tokens=(), merges=b""))}
+    if model.merges:
+        parts["merges"] = model.merges
+    return b"".join(pack(KIND, header | ({"extras": extras} if any(extras.values()) else {}), parts))
 
 
 def parse(data: Buffer, where: str) -> Model | CodePointModel:
@@ -90,9 +97,13 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
     if header["mode"] == "codepoint":
         from fastbpe.formats import sentencepiece
 
-        check_sections(sections, {"model"}, where)
+        check_sections(sections, {"model"}, where, ("merges",))
         model = sentencepiece.parse(sections["model"], where)
-        return replace(model, name=header["name"], training=header["training"])
+        extras = _read_extras(header["extras"], where) if "extras" in header else {}
+        merges = bytes(sections.get("merges", b""))
+        if len(merges) % BYTES_PER_MERGE:
+            raise FormatError(f"{where}: its section 'merges' does not hold whole merges")
+        return replace(model, name=header["name"], training=header["training"], merges=merges, **extras)
     if header["merges_rule"] not in ("ranks", "merges"):
         raise FormatError(f"{where}: merges_rule {header['merges_rule']!r} is not known to this fastbpe")
     check_sections(sections, {*_TOKENS, "merges"}, where, _LOOK_UPS)

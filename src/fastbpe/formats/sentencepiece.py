@@ -8,25 +8,21 @@ from __future__ import annotations
 import os
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import _pieces, protobuf
 from fastbpe.formats import sentencepiece_specs as specs
 from fastbpe.formats.protobuf import BYTES, FIXED32, VARINT
-from fastbpe.model import Buffer, CodePointModel, PieceType
+from fastbpe.model import Buffer, CodePointModel, PieceType, pack_pieces
 
 _PIECES, _TRAINER, _NORMALIZER, _SELF_TEST, _DENORMALIZER = range(1, 6)
 _TEXT, _SCORE, _TYPE = range(1, 4)  # of a piece
 _TYPES = frozenset(PieceType)
 _MAX_PIECE_BYTES = 7999  # of sentencepiece
 _BYTE_NAMES = frozenset(b"<0x%02X>" % byte for byte in range(256))
-
-
-def recognise(data: Buffer) -> bool:
-    """Whether a file begins with a piece, as all models do: a field 1 with a field 1 inside."""
-    start = bytes(data[:4])
-    return re.match(rb"\n(?:[\x02-\x7f]|[\x80-\xff][\x01-\x7f])\n", start, re.DOTALL) is not None
 
 
 def parse(data: Buffer, where: str) -> CodePointModel:
@@ -151,20 +147,56 @@ def _ids_of(model: CodePointModel, piece_type: PieceType) -> list[int]:
     return [match.start() for match in re.finditer(re.escape(bytes([piece_type])), model.types)]
 
 
+def with_control_symbols(model: CodePointModel, names: Mapping[str, int | None], where: str) -> CodePointModel:
+    """The model with these control symbols behind its pieces, but for those that are pieces already.
+
+    names: with their ids, or None for the next one. FormatError: an id is another piece's, or would leave a gap.
+    """
+    ids = {piece: i for i, piece in enumerate(model.pieces)}
+    added: list[bytes] = []
+    for name, token_id in sorted(names.items(), key=lambda item: (item[1] is None, item[1])):
+        has = ids.get(name.encode())
+        expected = model.n_pieces + len(added) if has is None else has
+        if token_id not in (None, expected):
+            raise FormatError(f"{where}: special token {name!r} has the id {token_id}, but here it is {expected}")
+        if has is None:
+            added.append(name.encode())
+    if not added:
+        return model
+    piece_bytes, piece_ends = pack_pieces([*model.pieces, *added])
+    return replace(
+        model,
+        piece_bytes=piece_bytes,
+        piece_ends=piece_ends,
+        scores=model.scores + bytes(4 * len(added)),
+        types=model.types + bytes([PieceType.CONTROL]) * len(added),
+        serialized=b"",
+    )
+
+
 def dump(model: CodePointModel) -> bytes:
-    """The file's bytes: of a model that was read, with nothing changed, those that were read."""
+    """The file's bytes: of a model that was read, with nothing changed, those that were read.
+
+    FormatError: it has what only a tokenizer.json can say.
+    """
+    lost = "its list of merges" if model.merges else "its added tokens" if model.added_tokens else ""
+    if lost and not model.serialized:
+        raise FormatError(f"a .model file cannot hold {lost}: export it as native or huggingface")
     return model.serialized or b"".join(_messages(model)) + model.unknown
 
 
 def _messages(model: CodePointModel) -> Iterator[bytes]:
-    for i, piece in enumerate(model.pieces):
-        yield protobuf.bytes_field(
-            _PIECES,
-            protobuf.bytes_field(_TEXT, piece)
-            + protobuf.fixed32_field(_SCORE, model.scores[4 * i : 4 * i + 4])
-            + (b"" if model.types[i] == PieceType.NORMAL else protobuf.varint_field(_TYPE, model.types[i]))
-            + model.piece_extras.get(i, b""),
-        )
+    # What stands before each part is the same for nearly all pieces, of which there are many.
+    piece_key, text_key = (protobuf.bytes_field(number, b"")[:-1] for number in (_PIECES, _TEXT))
+    score_key = protobuf.fixed32_field(_SCORE, b"")
+    length = lru_cache(maxsize=None)(protobuf.varint)
+    types: dict[int, bytes] = {type_: protobuf.varint_field(_TYPE, type_) for type_ in PieceType}
+    types[PieceType.NORMAL] = b""
+    for i, (piece, type_) in enumerate(zip(model.pieces, model.types, strict=True)):
+        field = text_key + length(len(piece)) + piece + score_key + model.scores[4 * i : 4 * i + 4] + types[type_]
+        if i in model.piece_extras:
+            field += model.piece_extras[i]
+        yield piece_key + length(len(field)) + field
     yield protobuf.bytes_field(_TRAINER, specs.write(specs.TRAINER, model.trainer))
     yield protobuf.bytes_field(_NORMALIZER, specs.write(specs.NORMALIZER, model.normalizer))
     if model.self_test_data is not None:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from fastbpe._core.normalizer import Normalizer
 from fastbpe._core.text import has_surrogates, n_valid
-from fastbpe._core.tokens import Tokens
+from fastbpe._core.tokens import TokenEncoder, Tokens
 from fastbpe.codepoint_tokenizer import CodePointTokenizer
 from fastbpe.codepoints import make_normalizer, token_encoder
 from fastbpe.errors import FastbpeError, InvalidTokenError
@@ -46,11 +46,14 @@ class LoadedModel:
         try:
             self.model = model_format.parse(data, where)
             self.tokenizer = CodePointTokenizer(self.model)
-            self._tokens = token_encoder(self.model, self.tokenizer)
         except FastbpeError as error:
             raise ModelError(f"INTERNAL: {error}") from error
 
     # Encoding
+
+    @cached_property
+    def _tokens(self) -> TokenEncoder:
+        return token_encoder(self.model, self.tokenizer)
 
     def ids(self, text: Text, num_threads: int | None) -> list[int]:
         if is_sound(text):

@@ -58,12 +58,18 @@ def simplified(node: Node) -> Node:
     if isinstance(node, Repeat):
         return _repeat(simplified(node.child), node.minimum, node.maximum, node.mode)
     if isinstance(node, Atomic):
-        return Atomic(simplified(node.child))
+        return _atomic(simplified(node.child))
     if isinstance(node, Look):
         return Look(simplified(node.child), node.behind, node.negative)
     if isinstance(node, Anchor):
         return _ANCHORS[node.kind]
     return _boundary(node.kind) if isinstance(node, WordBoundary) else node
+
+
+def _atomic(child: Node) -> Node:
+    if isinstance(child, Repeat) and isinstance(child.child, Chars) and child.mode is Mode.GREEDY:
+        return Repeat(child.child, child.minimum, child.maximum, Mode.POSSESSIVE)
+    return Atomic(child)
 
 
 def _concat(parts: list[Node]) -> Node:

@@ -5,7 +5,7 @@ tail and of some bytes that may follow it, up to the id that covers the tail's l
 that single tokens would add, if they began anywhere within the tail.
 
 tiktoken encodes the tail anew for each of these tokens. Here each text is encoded once, however many tokens lead to
-it, and a long piece not at all but for its end (`_merge_after`).
+it; a piece within the tail but once for all; and of a long one that goes on, only the end (`_merge_after`).
 """
 
 cimport cython
@@ -14,17 +14,18 @@ from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcmp, memcpy
 
-from fastbpe._core.merge cimport Ids, encode_piece, ids_free, ids_reserve, merge_piece
+from fastbpe._core.merge cimport Ids, ids_free, ids_reserve, merge_piece
+from fastbpe._core.output cimport KeptInts
 from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.splitter cimport GAP, Ends, Splitter, ends_free
-from fastbpe._core.tables cimport NONE
+from fastbpe._core.tables cimport NONE, find_piece
 from fastbpe._core.text cimport first_invalid
 from fastbpe._core.vocabulary cimport Tables, Vocabulary
 
 from array import array
 
 cdef enum:
-    LONG_BYTES = 256  # a piece from here on is not merged anew for each text that may follow
+    LONG_BYTES = 48  # a piece from here on is not merged anew for each text that may follow
     STEP = 4  # ids of its end that are merged again, before more of them are
 
 
@@ -58,23 +59,27 @@ cdef class Completions:
 
     cdef Vocabulary _vocabulary
     cdef Splitter _splitter
+    cdef KeptInts _ints
     cdef object _order  # ids of all tokens, in the order of their bytes
     cdef const uint32_t[::1] _sorted
 
     def __init__(self, Vocabulary vocabulary not None, Splitter splitter not None):
         self._vocabulary = vocabulary
         self._splitter = splitter
+        self._ints = KeptInts(vocabulary.tables.n_ids)
         tokens = vocabulary.tokens()
         self._order = array("I", sorted(filter(tokens.__getitem__, range(len(tokens))), key=tokens.__getitem__))
         self._sorted = self._order
 
     def of(self, bytes tail not None):
-        """The completions of a tail, which is not empty and is UTF-8: a set of tuples of ids."""
-        cdef _Trial trial = _Trial(self._vocabulary, self._splitter, tail)
-        cdef set found = {(token_id,) for token_id in self._beginning_with(tail, 0)}
-        for extra in self._extras(tail):
-            found.add(trial.with_extra(extra))
-        return found
+        """The completions of a tail, which is not empty and is UTF-8.
+
+        Ids of tokens that alone are one, and tuples of several ids.
+        """
+        cdef _Trial trial = _Trial(self._vocabulary, self._splitter, self._ints, tail)
+        cdef set several = {trial.with_extra(extra) for extra in self._extras(tail)}
+        several.discard(None)
+        return self._beginning_with(tail, 0), several
 
     def merged(self, bytes data not None):
         """What bytes are merged to, without a look whether they are a token: a tuple of ids."""
@@ -141,19 +146,26 @@ cdef class _Trial:
 
     cdef Vocabulary _vocabulary
     cdef Splitter _splitter
+    cdef KeptInts _ints
     cdef uint8_t* _text  # the tail, then room for what follows
     cdef size_t _n_tail
     cdef size_t _capacity
     cdef Ends _ends
     cdef Ids _ids
     cdef Ids _again
-    # What a long piece up to the tail's end is merged to, and where it begins; NONE: not known yet.
+    # What a long piece up to the tail's end is merged to, and where it begins; GAP: not known yet.
     cdef Ids _long
     cdef size_t _long_start
+    # The ids of the tail up to where its pieces were last the same as before, and that place.
+    cdef Ids _same
+    cdef size_t _same_end
 
-    def __cinit__(self, Vocabulary vocabulary not None, Splitter splitter not None, bytes tail not None):
+    def __cinit__(
+        self, Vocabulary vocabulary not None, Splitter splitter not None, KeptInts ints not None, bytes tail not None
+    ):
         self._vocabulary = vocabulary
         self._splitter = splitter
+        self._ints = ints
         self._n_tail = <size_t> len(tail)
         self._long_start = GAP
         self._room(self._n_tail)
@@ -165,6 +177,7 @@ cdef class _Trial:
         ids_free(&self._ids)
         ids_free(&self._again)
         ids_free(&self._long)
+        ids_free(&self._same)
 
     cdef int _room(self, size_t n) except -1:
         cdef uint8_t* text
@@ -176,7 +189,10 @@ cdef class _Trial:
         return 0
 
     cdef tuple with_extra(self, bytes extra):
-        """The ids of the tail with these bytes behind it, up to the one that covers the tail's last byte."""
+        """The ids of the tail with these bytes behind it, up to the one that covers the tail's last byte.
+
+        None if it is a single one, for that is a token that begins with the tail.
+        """
         cdef size_t n_extra = <size_t> len(extra), n = self._n_tail + n_extra
         self._room(n)
         memcpy(self._text + self._n_tail, PyBytes_AS_STRING(extra), n_extra)
@@ -198,19 +214,39 @@ cdef class _Trial:
                 continue
             end = self._ends.items[i] & ~GAP
             if not self._ends.items[i] & GAP:
-                self._piece(start, end, True)
+                if start == 0 and end <= self._n_tail:
+                    self._first_piece(end)
+                else:
+                    self._piece(start, end, True)
                 covered += end - start
             start = end
             i += 1
         return 0
 
+    cdef int _first_piece(self, size_t end) except -1:
+        """Append the ids of a piece with which the tail begins; mostly the one that it was the last time."""
+        if self._same_end != end:
+            self._piece(0, end, True)
+            self._same.n = 0
+            _extend(&self._same, &self._ids, self._ids.n)
+            self._same_end = end
+            return 0
+        return _extend(&self._ids, &self._same, self._same.n)
+
     cdef int _piece(self, size_t start, size_t end, bint whole_first) except -1:
         """Append the ids of one piece. whole_first: it may be a token without any merge."""
         cdef const Tables* t = &self._vocabulary.tables
-        if end - start < LONG_BYTES or end - start <= t.max_token_bytes:
-            if whole_first:
-                return encode_piece(t, self._text + start, end - start, &self._ids)
-            return merge_piece(t, self._text + start, end - start, NONE, &self._ids)
+        cdef size_t n = end - start
+        cdef uint32_t token
+        if whole_first and n <= t.max_token_bytes:
+            token = find_piece(t.pieces, t.piece_mask, t.token_bytes, t.token_ends, self._text + start, n)
+            if token != NONE:
+                ids_reserve(&self._ids, 1)
+                self._ids.items[self._ids.n] = token
+                self._ids.n += 1
+                return 0
+        if n < LONG_BYTES:
+            return merge_piece(t, self._text + start, n, NONE, &self._ids)
         return self._merge_after(start, end)
 
     cdef int _merge_after(self, size_t start, size_t end) except -1:
@@ -237,12 +273,8 @@ cdef class _Trial:
             merge_piece(t, self._text + at, end - at, NONE, &self._again)
             if not kept or self._side_by_side(self._long.items[kept - 1], self._again.items[0], at):
                 break
-        ids_reserve(&self._ids, kept + self._again.n)
-        memcpy(self._ids.items + self._ids.n, self._long.items, kept * sizeof(uint32_t))
-        self._ids.n += kept
-        memcpy(self._ids.items + self._ids.n, self._again.items, self._again.n * sizeof(uint32_t))
-        self._ids.n += self._again.n
-        return 0
+        _extend(&self._ids, &self._long, kept)
+        return _extend(&self._ids, &self._again, self._again.n)
 
     cdef bint _side_by_side(self, uint32_t left, uint32_t right, size_t border) except -1:
         """Whether the bytes of two ids, which meet at a border in the text, are merged to these two."""
@@ -262,7 +294,15 @@ cdef class _Trial:
         while n < self._ids.n and covered < self._n_tail:
             covered += _n_bytes(t, self._ids.items[n])
             n += 1
-        return tuple([self._ids.items[i] for i in range(n)])
+        return tuple(self._ints.to_list(self._ids.items, n)) if n > 1 else None
+
+
+cdef int _extend(Ids* ids, const Ids* others, size_t n) except -1:
+    """Append the first n of others."""
+    ids_reserve(ids, n)
+    memcpy(ids.items + ids.n, others.items, n * sizeof(uint32_t))
+    ids.n += n
+    return 0
 
 
 cdef inline size_t _n_bytes(const Tables* t, uint32_t token_id) noexcept nogil:

@@ -107,7 +107,7 @@ class Encoding(Methods):
         """(stable ids, completions): how the end of a text may be encoded when more text follows.
 
         The stable ids stand whatever follows. Each completion is a list of ids that may come after them: their
-        bytes begin with the rest of the text, and may go on beyond it. In the order of the ids.
+        bytes begin with the rest of the text, and may go on beyond it.
 
         Arguments and errors are those of `encode`.
         """
@@ -118,13 +118,13 @@ class Encoding(Methods):
         if not n_unstable:
             return ids, []
         tail = self.decode_bytes(ids[-n_unstable:])
-        completions = self._completions.of(tail)
+        single, several = self._completions.of(tail)
         last = tail.decode()[-1]
         if last in _SPACES and tail != last.encode():
             # A pattern may split before the last of some white space once a word follows.
             parts = tail.removesuffix(last.encode()), last.encode()
-            completions.add(tuple(chain.from_iterable(map(self._completions.merged, parts))))
-        return ids[:-n_unstable], sorted(map(list, completions))
+            several.add(tuple(chain.from_iterable(map(self._completions.merged, parts))))
+        return ids[:-n_unstable], [[token] for token in single] + list(map(list, several))
 
     @cached_property
     def _completions(self) -> Completions:

@@ -1,25 +1,10 @@
-r"""minbpe's three tokenizers over fastbpe: `import fastbpe.minbpe as minbpe`.
-
-The same merges, ids and files, to the byte. `train` learns by the rule ties="first"; `encode` merges, and never
-looks a whole piece up.
-
->>> tokenizer = BasicTokenizer()
->>> tokenizer.train("aaabdaaabac", 256 + 3, verbose=True)
-merge 1/3: (97, 97) -> 256 (b'aa') had 4 occurrences
-merge 2/3: (256, 97) -> 257 (b'aaa') had 2 occurrences
-merge 3/3: (257, 98) -> 258 (b'aaab') had 2 occurrences
->>> tokenizer.encode("aaabdaaabac")
-[258, 100, 258, 97, 99]
->>> tokenizer.decode([258, 100])
-'aaabd'
-"""
+"""The tokenizers: what they hold, how they learn, and their files."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
 from operator import itemgetter
 from typing import Any
 
@@ -32,8 +17,9 @@ from fastbpe._core.merge import recover_merges
 from fastbpe._core.splitter import Splitter
 from fastbpe._core.vocabulary import Vocabulary, build_tables
 from fastbpe.config import N_BYTES
-from fastbpe.errors import CheckError, InvalidTokenError, SpecialTokenError, TrainingError
+from fastbpe.errors import CheckError, TrainingError
 from fastbpe.formats.minbpe import model_text, parse, vocab_text
+from fastbpe.minbpe._methods import Methods
 from fastbpe.special import SpecialTokens
 from fastbpe.splitting import make_splitter
 
@@ -54,37 +40,7 @@ Pair = tuple[int, int]
 Path_ = str | os.PathLike[str]
 
 
-class _InvalidIdError(InvalidTokenError, ValueError):
-    """What RegexTokenizer raises for an id that is no token."""
-
-
-class _Engine:
-    """What encodes and decodes for one state of a tokenizer: its bound methods, so that a call is one call less.
-
-    special: what `allowed_special="all"` allows: "all", or fewer where one special token hides another.
-    """
-
-    __slots__ = ("decode", "encode", "encode_ordinary", "n_merges", "special")
-
-    def __init__(
-        self, tokens: list[bytes], merges: Mapping[Pair, int], pattern: str, special_tokens: Mapping[str, int]
-    ) -> None:
-        triples = sorted(((left, right, merged) for (left, right), merged in merges.items()), key=itemgetter(2))
-        tables = build_tables(tokens, triples)
-        vocabulary = Vocabulary(**tables, whole_piece_first=False, code_points=None, drops_bytes=False)
-        special = SpecialTokens(special_tokens, vocabulary, may_share=True)
-        decoder = Decoder(vocabulary, special.encoded)
-        splitter = _splitter(pattern)
-        encoder = Encoder(vocabulary, splitter, decoder.n_ids, special=special)
-        self.encode = encoder.encode
-        self.encode_ordinary = encoder.encode_ordinary
-        self.decode = decoder.decode
-        self.n_merges = len(merges)
-        shown = _not_hidden(special_tokens)
-        self.special: str | frozenset[str] = "all" if len(shown) == len(special_tokens) else frozenset(shown)
-
-
-class Tokenizer:
+class Tokenizer(Methods):
     """What the three have in common.
 
     Attributes:
@@ -93,14 +49,13 @@ class Tokenizer:
         pattern: the split pattern; "": none.
         special_tokens: special tokens to their ids.
 
-    They may be replaced, as whole attributes; what encodes follows.
+    They may be replaced, each as a whole; what encodes and decodes follows.
     """
 
     merges: dict[Pair, int]
     vocab: dict[int, bytes]
     pattern: str
     special_tokens: dict[str, int]
-    _engine: _Engine | None
 
     def __init__(self) -> None:
         self.merges = {}
@@ -110,7 +65,10 @@ class Tokenizer:
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, value)
-        super().__setattr__("_engine", None)
+        self._forget()
+
+    def __reduce__(self) -> tuple[Callable[..., Tokenizer], tuple[type[Tokenizer], dict[str, Any]]]:
+        return _with_attributes, (type(self), self.__dict__)
 
     def train(self, text: str, vocab_size: int, verbose: bool = False) -> None:
         """Learn vocab_size - 256 merges from a text.
@@ -175,17 +133,28 @@ class Tokenizer:
         self.merges = merges
         self.vocab = vocab
 
-    def _ready(self) -> _Engine:
-        engine = self._engine
-        if engine is None or engine.n_merges != len(self.merges):
-            engine = self._make_engine()
-            super().__setattr__("_engine", engine)
-        return engine
+    def _make(
+        self,
+    ) -> tuple[Encoder, Decoder, str | Collection[str], Callable[[Collection[str]], Collection[str]]]:
+        triples = [(left, right, merged) for (left, right), merged in self.merges.items()]
+        triples.sort(key=itemgetter(2))  # the least id is merged first, whatever the order of the dict
+        tables = build_tables(self._tokens(), triples)
+        vocabulary = Vocabulary(**tables, whole_piece_first=False, code_points=None, drops_bytes=False)
+        special = SpecialTokens(self.special_tokens, vocabulary, may_share=True)
+        decoder = Decoder(vocabulary, special.encoded)
+        encoder = Encoder(vocabulary, _splitter(self._splitting()), decoder.n_ids, special=special)
+        found = _not_hidden(self.special_tokens)
+        if len(found) == len(self.special_tokens):
+            return encoder, decoder, "all", frozenset
+        return encoder, decoder, found, self._not_hidden
 
-    def _make_engine(self) -> _Engine:
+    def _not_hidden(self, allowed: Collection[str]) -> Collection[str]:
+        return _not_hidden(name for name in self.special_tokens if name in allowed)
+
+    def _tokens(self) -> list[bytes]:
+        """The bytes of each ordinary id."""
         vocab = _vocab(self.merges, {})
-        tokens = [vocab.get(token_id, b"") for token_id in range(max(vocab) + 1)]
-        return _Engine(tokens, self.merges, self._splitting(), self.special_tokens)
+        return [vocab.get(token_id, b"") for token_id in range(max(vocab) + 1)]
 
     def _splitting(self) -> str:
         """The pattern that text is split by; "": none, whatever a file has said."""
@@ -200,13 +169,8 @@ class BasicTokenizer(Tokenizer):
 
     train.__doc__ = Tokenizer.train.__doc__
 
-    def encode(self, text: str) -> list[int]:
-        """The ids of a text."""
-        return self._ready().encode_ordinary(text)
-
-    def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids; what is not UTF-8 becomes U+FFFD. Raises KeyError for an id that is no token."""
-        return self._ready().decode(ids)
+    encode = Methods._encode_ordinary
+    decode = Methods._decode
 
 
 class RegexTokenizer(Tokenizer):
@@ -248,53 +212,12 @@ class RegexTokenizer(Tokenizer):
         self.special_tokens = special_tokens
         self.inverse_special_tokens = {token_id: name for name, token_id in special_tokens.items()}
 
-    def encode_ordinary(self, text: str) -> list[int]:
-        """The ids of a text in which special tokens are just text."""
-        return self._ready().encode_ordinary(text)
-
-    def encode(self, text: str, allowed_special: str | Collection[str] = "none_raise") -> list[int]:
-        """The ids of a text.
-
-        allowed_special: special tokens that become their ids: "all", "none", or a set of them; others are just
-            text. "none_raise": none, and none may stand in the text.
-
-        Raises:
-            AssertionError: with "none_raise", a special token stands in the text.
-            ValueError: allowed_special is none of these.
-        """
-        engine = self._ready()
-        if isinstance(allowed_special, str) and allowed_special == "none_raise":
-            try:
-                return engine.encode(text)
-            except SpecialTokenError as error:
-                raise CheckError(str(error)) from None
-        if allowed_special == "none":
-            return engine.encode_ordinary(text)
-        if allowed_special == "all":
-            return engine.encode(text, allowed_special=engine.special, disallowed_special=())
-        if isinstance(allowed_special, (set, frozenset)):
-            allowed = allowed_special
-            if engine.special != "all":
-                allowed = frozenset(_not_hidden(name for name in self.special_tokens if name in allowed_special))
-            return engine.encode(text, allowed_special=allowed, disallowed_special=())
-        raise SpecialTokenError(
-            f'allowed_special={allowed_special!r} is not understood: give "all", "none", "none_raise" or a set'
-        )
-
-    def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids; what is not UTF-8 becomes U+FFFD. Raises ValueError for an id that is no token."""
-        try:
-            return self._ready().decode(ids)
-        except InvalidTokenError as error:
-            raise self._invalid(ids, error) from None
+    encode = Methods._encode
+    encode_ordinary = Methods._encode_ordinary
+    decode = Methods._decode
 
     def _splitting(self) -> str:
         return self.pattern
-
-    def _invalid(self, ids: Iterable[int], error: InvalidTokenError) -> Exception:
-        known = chain(self.vocab, self.special_tokens.values())
-        unknown = next(iter(set(ids).difference(known)), None)
-        return error if unknown is None else _InvalidIdError(f"invalid token id: {unknown}")
 
 
 class GPT4Tokenizer(RegexTokenizer):
@@ -314,15 +237,15 @@ class GPT4Tokenizer(RegexTokenizer):
         from fastbpe.tiktoken import get_encoding  # here: the other tokenizers need nothing of it
 
         encoding = get_encoding("cl100k_base")
-        self._tokens = encoding._vocabulary.tokens()
+        self._by_rank = encoding._vocabulary.tokens()
         self.merges = {pair: rank for rank, pair in recover_merges(encoding._vocabulary).items()}
         self.vocab = _vocab(self.merges, {})
-        self.byte_shuffle = {byte: self._tokens.index(bytes([byte])) for byte in range(N_BYTES)}
+        self.byte_shuffle = {byte: encoding.encode_single_token(bytes([byte])) for byte in range(N_BYTES)}
         self.inverse_byte_shuffle = {token: byte for byte, token in self.byte_shuffle.items()}
         self.register_special_tokens(dict(GPT4_SPECIAL_TOKENS))
 
-    def _make_engine(self) -> _Engine:
-        return _Engine(self._tokens, self.merges, self._splitting(), self.special_tokens)
+    def _tokens(self) -> list[bytes]:
+        return self._by_rank
 
     def train(self, text: str, vocab_size: int, verbose: bool = False) -> None:
         """Raises NotImplementedError: it has learned."""
@@ -341,8 +264,14 @@ class GPT4Tokenizer(RegexTokenizer):
     def save_vocab(self, vocab_file: Path_) -> None:
         """Write a `.vocab` file, to be read by people."""
         vocab = {token: bytes([self.inverse_byte_shuffle[token]]) for token in range(N_BYTES)}
-        vocab |= {token: self._tokens[token] for token in self.merges.values()}
+        vocab |= {token: self._by_rank[token] for token in self.merges.values()}
         formats.write(vocab_file, vocab_text(vocab, self.merges).encode())
+
+
+def _with_attributes(cls: type[Tokenizer], attributes: dict[str, Any]) -> Tokenizer:
+    tokenizer = cls.__new__(cls)
+    tokenizer.__dict__.update(attributes)
+    return tokenizer
 
 
 @lru_cache(maxsize=16)
@@ -359,10 +288,10 @@ def _vocab(merges: Mapping[Pair, int], special_tokens: Mapping[str, int]) -> dic
     return vocab | {token_id: name.encode() for name, token_id in special_tokens.items()}
 
 
-def _not_hidden(names: Iterable[str]) -> list[str]:
+def _not_hidden(names: Iterable[str]) -> frozenset[str]:
     """The names that are ever found, where the first that fits is taken: none that begins with one before it."""
     kept: set[str] = set()
     for name in names:
         if not any(name[:n] in kept for n in range(1, len(name))):
             kept.add(name)
-    return list(kept)
+    return frozenset(kept)

@@ -1,0 +1,643 @@
+"""The vocabulary and the merges of a tokenizer.json, where they are plainly right: the fast twin of
+`huggingface_vocabulary`.
+
+They are nearly all of such a file. The rest of it is left to a reader of JSON. This one judges nothing: at anything
+unusual it gives up, and the slow twin says what is wrong and where.
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memchr, memcmp, memcpy, memset
+
+cdef enum:
+    MAX_IDS = 1 << 22  # as in huggingface_vocabulary
+    NO_BYTE = 0x100
+
+cdef extern from *:
+    """
+    #define FB_NO_ENTRY UINT32_MAX
+    """
+    const uint32_t NO_ENTRY "FB_NO_ENTRY"
+
+cdef uint16_t[0x180] _BYTES  # of the characters that stand for bytes in GPT-2's files, or NO_BYTE
+
+
+cdef void _number_stand_ins() noexcept:
+    cdef int byte, others = 0x100
+    for byte in range(0x180):
+        _BYTES[byte] = NO_BYTE
+    for byte in range(256):
+        if 0x21 <= byte <= 0x7E or (byte >= 0xA1 and byte != 0xAD):
+            _BYTES[byte] = <uint16_t> byte
+        else:
+            _BYTES[others] = <uint16_t> byte
+            others += 1
+
+
+_number_stand_ins()
+
+
+cdef struct Span:
+    size_t start
+    size_t end
+
+
+cdef struct Entry:
+    const uint8_t* token  # its UTF-8, in the file or among the unescaped
+    uint32_t n_bytes
+    uint32_t id
+
+
+@cython.final
+cdef class Entries:
+    """The vocabulary of a file, its merges, and the rest of the file without them: JSON with both empty."""
+
+    cdef bytes _data
+    cdef readonly bytes rest
+    cdef Entry* _entries
+    cdef uint32_t _n
+    cdef uint32_t _max_id
+    cdef uint8_t* _unescaped
+    cdef size_t _n_unescaped
+    cdef uint32_t* _slots  # open addressing by token: the entry
+    cdef size_t _mask
+    cdef uint32_t* _by_id
+    cdef uint8_t* _used  # of each id: 1 in a merge, 2 made by one
+    cdef uint32_t* _merges
+    cdef size_t _n_merges
+    cdef uint8_t* _room  # for one merged token
+    cdef Span _vocab
+    cdef Span _list
+
+    def __dealloc__(self):
+        free(self._entries)
+        free(self._unescaped)
+        free(self._slots)
+        free(self._by_id)
+        free(self._used)
+        free(self._merges)
+        free(self._room)
+
+    def __len__(self):
+        return self._n
+
+    def __contains__(self, str token not None):
+        return self.get(token, -1) >= 0
+
+    def get(self, str token not None, default):
+        """The id of a token, or the default."""
+        cdef bytes data = token.encode("utf-8", "surrogatepass")
+        cdef uint32_t found = self._find(<const uint8_t*> PyBytes_AS_STRING(data), <size_t> PyBytes_GET_SIZE(data))
+        return default if found == NO_ENTRY else self._entries[found].id
+
+    def lay_out(self, named, bint strict):
+        """(token_bytes, token_ends, merges) as a Model has them; None where the slow twin is to look.
+
+        named: tokens that are no ordinary ones unless a merge says so. strict: a byte must not be missing, nor any
+        token be written otherwise than in stand-ins.
+        """
+        cdef uint8_t* drop = <uint8_t*> calloc(self._n + 1, 1)
+        cdef bytes data
+        cdef uint32_t found
+        if drop == NULL:
+            raise MemoryError(f"no memory for {self._n} tokens")
+        try:
+            for name in ("", *named):
+                data = name.encode()
+                found = self._find(<const uint8_t*> PyBytes_AS_STRING(data), <size_t> PyBytes_GET_SIZE(data))
+                if found != NO_ENTRY and not self._used[self._entries[found].id] and not _is_stand_in(name):
+                    drop[found] = 1
+            return self._tables(drop, strict)
+        finally:
+            free(drop)
+
+    cdef object _tables(self, const uint8_t* drop, bint strict):
+        cdef uint32_t i, token_id, end = 0, n_ids = 0
+        cdef Entry* entry
+        cdef size_t n_bytes = 0
+        cdef uint8_t* to
+        cdef uint32_t* ends
+        cdef Py_ssize_t n
+        cdef bint[256] has_byte
+        cdef int n_known = 0
+        memset(has_byte, 0, sizeof(has_byte))
+        for i in range(self._n):
+            n_bytes += self._entries[i].n_bytes
+            if not drop[i]:
+                n_ids = max(n_ids, self._entries[i].id + 1)
+        if n_bytes >= NO_ENTRY:
+            return None
+        flat = <uint8_t*> malloc(n_bytes + 1)
+        cdef bytes ends_array = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> n_ids * 4)
+        ends = <uint32_t*> PyBytes_AS_STRING(ends_array)
+        if flat == NULL:
+            raise MemoryError(f"no memory for {n_bytes} bytes of tokens")
+        try:
+            for token_id in range(n_ids):
+                i = self._by_id[token_id]
+                if i == NO_ENTRY:  # a gap
+                    return None
+                if not drop[i]:
+                    entry = &self._entries[i]
+                    n = _from_stand_ins(entry.token, entry.n_bytes, flat + end)
+                    if n < 0:
+                        if strict or self._used[token_id]:
+                            return None
+                        memcpy(flat + end, entry.token, entry.n_bytes)
+                        n = entry.n_bytes
+                    elif n == 1 and not has_byte[flat[end]]:
+                        has_byte[flat[end]] = True
+                        n_known += 1
+                    end += <uint32_t> n
+                ends[token_id] = end
+            if strict and n_known < 256:
+                return None
+            return (
+                PyBytes_FromStringAndSize(<const char*> flat, end),
+                ends_array,
+                PyBytes_FromStringAndSize(<const char*> self._merges, <Py_ssize_t> (12 * self._n_merges)),
+            )
+        finally:
+            free(flat)
+
+    # Reading
+
+    cdef bint _read(self) except -1:
+        """False to give up."""
+        cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(self._data)
+        cdef size_t n = <size_t> PyBytes_GET_SIZE(self._data)
+        if not _find_parts(data, n, &self._vocab, &self._list) or not self._read_vocab(data):
+            return False
+        if not self._check_text() or not self._read_merges(data):
+            return False
+        first, second = sorted(
+            [(self._vocab.start, self._vocab.end, b"{}"), (self._list.start, self._list.end, b"[]")]
+        )
+        self.rest = b"".join([
+            self._data[:first[0]], first[2], self._data[first[1]:second[0]], second[2], self._data[second[1]:],
+        ])
+        return True
+
+    cdef bint _read_vocab(self, const uint8_t* data) except -1:
+        cdef size_t at = self._vocab.start + 1, end = self._vocab.end - 1, most = 1, i
+        cdef Span key
+        cdef bint escaped
+        cdef Entry* entry
+        for i in range(at, end):
+            most += data[i] == 44
+        self._entries = <Entry*> malloc(most * sizeof(Entry))
+        self._unescaped = <uint8_t*> malloc(end - at + self._list.end - self._list.start + 1)
+        self._mask = 4
+        while self._mask < 2 * most:
+            self._mask *= 2
+        self._slots = <uint32_t*> malloc(self._mask * sizeof(uint32_t))
+        if self._entries == NULL or self._unescaped == NULL or self._slots == NULL or most >= MAX_IDS:
+            return False
+        memset(self._slots, 0xFF, self._mask * sizeof(uint32_t))
+        self._mask -= 1
+        at = _skip_blanks(data, at)
+        while at < end:
+            if not _string(data, &at, end, &key, &escaped) or self._n >= most:
+                return False
+            entry = &self._entries[self._n]
+            if not self._text(data, key, escaped, &entry.token, &entry.n_bytes):
+                return False
+            at = _skip_blanks(data, at)
+            if data[at] != 58 or not _number(data, _skip_blanks(data, at + 1), &at, &entry.id):
+                return False
+            self._max_id = max(self._max_id, entry.id)
+            if not self._add(self._n):
+                return False
+            self._n += 1
+            at = _skip_blanks(data, at)
+            if at < end:
+                if data[at] != 44:
+                    return False
+                at = _skip_blanks(data, at + 1)
+                if at >= end:
+                    return False
+        return self._n > 0 and self._sort()
+
+    cdef bint _text(
+        self, const uint8_t* data, Span where, bint escaped, const uint8_t** text, uint32_t* n_bytes
+    ) noexcept:
+        cdef uint8_t* to
+        if where.end - where.start >= NO_ENTRY:
+            return False
+        if not escaped:
+            text[0] = data + where.start
+            n_bytes[0] = <uint32_t> (where.end - where.start)
+            return True
+        to = self._unescaped + self._n_unescaped
+        text[0] = to
+        if not _unescape(data, where, &to):
+            return False
+        n_bytes[0] = <uint32_t> (to - text[0])
+        self._n_unescaped += n_bytes[0]
+        return True
+
+    cdef bint _add(self, uint32_t number) noexcept:
+        """False if the token is there already."""
+        cdef const Entry* entry = &self._entries[number]
+        cdef const Entry* other
+        cdef size_t at = <size_t> _hash(entry.token, entry.n_bytes) & self._mask
+        while self._slots[at] != NO_ENTRY:
+            other = &self._entries[self._slots[at]]
+            if other.n_bytes == entry.n_bytes and memcmp(other.token, entry.token, entry.n_bytes) == 0:
+                return False
+            at = (at + 1) & self._mask
+        self._slots[at] = number
+        return True
+
+    cdef uint32_t _find(self, const uint8_t* token, size_t n) noexcept:
+        cdef const Entry* other
+        cdef size_t at = <size_t> _hash(token, n) & self._mask
+        while self._slots[at] != NO_ENTRY:
+            other = &self._entries[self._slots[at]]
+            if other.n_bytes == n and memcmp(other.token, token, n) == 0:
+                break
+            at = (at + 1) & self._mask
+        return self._slots[at]
+
+    cdef bint _sort(self) noexcept:
+        """Entries by id; False if one stands twice."""
+        cdef uint32_t i, longest = 0
+        self._by_id = <uint32_t*> malloc((<size_t> self._max_id + 1) * sizeof(uint32_t))
+        self._used = <uint8_t*> calloc(<size_t> self._max_id + 1, 1)
+        if self._by_id == NULL or self._used == NULL:
+            return False
+        memset(self._by_id, 0xFF, (<size_t> self._max_id + 1) * sizeof(uint32_t))
+        for i in range(self._n):
+            longest = max(longest, self._entries[i].n_bytes)
+            if self._by_id[self._entries[i].id] != NO_ENTRY:
+                return False
+            self._by_id[self._entries[i].id] = i
+        self._room = <uint8_t*> malloc(2 * <size_t> longest + 1)
+        return self._room != NULL
+
+    cdef bint _check_text(self) except -1:
+        """Whether all tokens are UTF-8; stand-ins are of two bytes at most."""
+        cdef uint32_t i
+        cdef const Entry* entry
+        for i in range(self._n):
+            entry = &self._entries[i]
+            if _from_stand_ins(entry.token, entry.n_bytes, NULL) < 0:
+                try:
+                    PyUnicode_DecodeUTF8(<const char*> entry.token, entry.n_bytes, NULL)
+                except UnicodeDecodeError:
+                    return False
+        return True
+
+    cdef bint _read_merges(self, const uint8_t* data) except -1:
+        cdef size_t at = self._list.start + 1, end = self._list.end - 1, most = 1, i
+        cdef bint distinct = True
+        cdef uint32_t* merge
+        cdef uint32_t made = NO_ENTRY
+        for i in range(at, end):
+            most += data[i] == 44
+        self._merges = <uint32_t*> malloc(12 * most)
+        if self._merges == NULL:
+            return False
+        at = _skip_blanks(data, at)
+        while at < end:
+            if self._n_merges >= most:
+                return False
+            merge = &self._merges[3 * self._n_merges]
+            if not self._merge(data, &at, end, &made, merge):
+                return False
+            for i in range(3):
+                distinct = distinct and (i < 2 or not self._used[merge[2]] & 2)
+                self._used[merge[i]] |= 1 if i < 2 else 3
+            self._n_merges += 1
+            at = _skip_blanks(data, at)
+            if at < end:
+                if data[at] != 44:
+                    return False
+                at = _skip_blanks(data, at + 1)
+                if at >= end:
+                    return False
+        return distinct or self._pairs_are_distinct()
+
+    cdef bint _merge(
+        self, const uint8_t* data, size_t* at, size_t end, uint32_t* made, uint32_t* merge
+    ) noexcept:
+        """Read "left right" or ["left", "right"]. made: the entry that the merge before made, then the one of this."""
+        cdef Span where
+        cdef bint escaped
+        cdef const uint8_t* left
+        cdef const uint8_t* right
+        cdef uint32_t n_left, n_right, one, other
+        if data[at[0]] == 91:
+            at[0] = _skip_blanks(data, at[0] + 1)
+            if not _string(data, at, end, &where, &escaped) or not self._text(data, where, escaped, &left, &n_left):
+                return False
+            at[0] = _skip_blanks(data, at[0])
+            if data[at[0]] != 44:
+                return False
+            at[0] = _skip_blanks(data, at[0] + 1)
+            if not _string(data, at, end, &where, &escaped) or not self._text(data, where, escaped, &right, &n_right):
+                return False
+            at[0] = _skip_blanks(data, at[0])
+            if data[at[0]] != 93:
+                return False
+            at[0] += 1
+        else:
+            if not _string(data, at, end, &where, &escaped) or not self._text(data, where, escaped, &left, &n_left):
+                return False
+            if n_left >= 8 and memcmp(left, b"#version", 8) == 0:
+                return False
+            right = <const uint8_t*> memchr(left, 32, n_left)
+            if right == NULL:
+                return False
+            n_right = n_left - <uint32_t> (right - left) - 1
+            n_left = <uint32_t> (right - left)
+            right += 1
+            if memchr(right, 32, n_right) != NULL:
+                return False
+        if not n_left or not n_right:
+            return False
+        one, other = self._find(left, n_left), self._find(right, n_right)
+        if one == NO_ENTRY or other == NO_ENTRY:
+            return False
+        made[0] = self._made(&self._entries[one], &self._entries[other], made[0])
+        if made[0] == NO_ENTRY:
+            return False
+        merge[0], merge[1], merge[2] = self._entries[one].id, self._entries[other].id, self._entries[made[0]].id
+        return True
+
+    cdef uint32_t _made(self, const Entry* left, const Entry* right, uint32_t before) noexcept:
+        """The entry of two tokens as one: as a rule, that after the one that the merge before has made."""
+        cdef uint32_t n = left.n_bytes + right.n_bytes, guess = before + 1
+        cdef const Entry* entry
+        if before != NO_ENTRY and guess < self._n:
+            entry = &self._entries[guess]
+            if (
+                entry.n_bytes == n and memcmp(entry.token, left.token, left.n_bytes) == 0
+                and memcmp(entry.token + left.n_bytes, right.token, right.n_bytes) == 0
+            ):
+                return guess
+        memcpy(self._room, left.token, left.n_bytes)
+        memcpy(self._room + left.n_bytes, right.token, right.n_bytes)
+        return self._find(self._room, n)
+
+    cdef bint _pairs_are_distinct(self) noexcept:
+        cdef size_t mask = 4, at, i
+        cdef uint64_t* seen
+        cdef uint64_t pair
+        cdef bint distinct = True
+        while mask < 2 * self._n_merges:
+            mask *= 2
+        seen = <uint64_t*> malloc(mask * sizeof(uint64_t))
+        if seen == NULL:
+            return False
+        memset(seen, 0xFF, mask * sizeof(uint64_t))
+        mask -= 1
+        for i in range(self._n_merges):
+            pair = <uint64_t> self._merges[3 * i] << 32 | self._merges[3 * i + 1]
+            at = <size_t> ((pair * 0x9E3779B97F4A7C15ULL) >> 20) & mask
+            while seen[at] != <uint64_t> -1 and seen[at] != pair:
+                at = (at + 1) & mask
+            distinct = distinct and seen[at] != pair
+            seen[at] = pair
+        free(seen)
+        return distinct
+
+
+def read(data):
+    """What a file holds; None where the slow twin is to look."""
+    cdef Entries entries = Entries()
+    entries._data = bytes(data)
+    return entries if entries._read() else None
+
+
+# JSON; every reader may look at the byte behind, for a bytes object ends with a zero
+
+cdef inline size_t _skip_blanks(const uint8_t* data, size_t at) noexcept:
+    while data[at] == 32 or data[at] == 10 or data[at] == 13 or data[at] == 9:
+        at += 1
+    return at
+
+
+cdef bint _string(const uint8_t* data, size_t* at, size_t end, Span* inside, bint* escaped) noexcept:
+    """Go past a string; False if there is none that is sound."""
+    cdef size_t i = at[0]
+    if data[i] != 34:
+        return False
+    i += 1
+    inside.start = i
+    escaped[0] = False
+    while data[i] != 34:
+        if data[i] < 32 or i >= end:
+            return False
+        if data[i] == 92:
+            escaped[0] = True
+            i += 1
+        i += 1
+    inside.end = i
+    at[0] = i + 1
+    return i < end
+
+
+cdef bint _number(const uint8_t* data, size_t at, size_t* behind, uint32_t* value) noexcept:
+    cdef uint32_t number = 0
+    cdef size_t start = at
+    while 48 <= data[at] <= 57:
+        number = number * 10 + data[at] - 48
+        at += 1
+        if number >= MAX_IDS:
+            return False
+    behind[0] = at
+    value[0] = number
+    return at > start and (data[start] != 48 or at == start + 1) and data[at] != 46 and data[at] | 32 != 101
+
+
+cdef bint _unescape(const uint8_t* data, Span inside, uint8_t** out) noexcept:
+    """Write what a string with escapes means; False if one is not known here."""
+    cdef const char* letters = b"\"\\/bfnrt"
+    cdef const char* meant = b"\"\\/\b\f\n\r\t"
+    cdef const uint8_t* found
+    cdef uint8_t* to = out[0]
+    cdef size_t i = inside.start, k
+    cdef uint32_t c, low
+    while i < inside.end:
+        if data[i] != 92:
+            to[0] = data[i]
+            to += 1
+            i += 1
+            continue
+        i += 1
+        if data[i] != 117:
+            found = <const uint8_t*> memchr(letters, data[i], 8)
+            if found == NULL:
+                return False
+            to[0] = <uint8_t> meant[<size_t> (found - <const uint8_t*> letters)]
+            to += 1
+            i += 1
+            continue
+        if inside.end - i < 5 or not _hexadecimal(data + i + 1, &c):
+            return False
+        i += 5
+        if c >> 11 == 0x1B:
+            if c >= 0xDC00 or inside.end - i < 6 or data[i] != 92 or data[i + 1] != 117 \
+                    or not _hexadecimal(data + i + 2, &low) or low >> 10 != 0x37:
+                return False
+            c = 0x10000 + ((c & 0x3FF) << 10) + (low & 0x3FF)
+            i += 6
+        k = 1 if c < 0x80 else 2 if c < 0x800 else 3 if c < 0x10000 else 4
+        if k == 1:
+            to[0] = <uint8_t> c
+        else:
+            to[0] = <uint8_t> ((0xF00 >> k & 0xFF) | c >> 6 * (k - 1))
+            for low in range(1, k):
+                to[low] = <uint8_t> (0x80 | (c >> 6 * (k - 1 - low) & 0x3F))
+        to += k
+    out[0] = to
+    return True
+
+
+cdef bint _hexadecimal(const uint8_t* at, uint32_t* value) noexcept:
+    cdef int i
+    cdef uint8_t digit
+    value[0] = 0
+    for i in range(4):
+        digit = at[i]
+        if 48 <= digit <= 57:
+            digit -= 48
+        elif 97 <= digit | 32 <= 102:
+            digit = (digit | 32) - 87
+        else:
+            return False
+        value[0] = value[0] << 4 | digit
+    return True
+
+
+cdef bint _find_parts(const uint8_t* data, size_t n, Span* vocab, Span* merges) noexcept:
+    """Where model.vocab, an object, and model.merges, a list, lie; False unless each stands there once."""
+    cdef size_t at = _skip_blanks(data, 0)
+    cdef Span key, model
+    cdef bint escaped, has_model = False
+    vocab.end = merges.end = 0
+    if data[at] != 123:
+        return False
+    at = _skip_blanks(data, at + 1)
+    while data[at] == 34:
+        if not _string(data, &at, n, &key, &escaped):
+            return False
+        at = _skip_blanks(data, at)
+        if data[at] != 58:
+            return False
+        at = _skip_blanks(data, at + 1)
+        if key.end - key.start == 5 and memcmp(data + key.start, b"model", 5) == 0:
+            if has_model or data[at] != 123 or not _find_in_model(data, n, &at, vocab, merges):
+                return False
+            has_model = True
+        elif not _skip_value(data, n, &at):
+            return False
+        at = _skip_blanks(data, at)
+        if data[at] == 44:
+            at = _skip_blanks(data, at + 1)
+    return has_model and vocab.end != 0 and merges.end != 0
+
+
+cdef bint _find_in_model(const uint8_t* data, size_t n, size_t* at, Span* vocab, Span* merges) noexcept:
+    cdef Span key
+    cdef Span* part
+    cdef bint escaped
+    at[0] = _skip_blanks(data, at[0] + 1)
+    while data[at[0]] == 34:
+        if not _string(data, at, n, &key, &escaped):
+            return False
+        at[0] = _skip_blanks(data, at[0])
+        if data[at[0]] != 58:
+            return False
+        at[0] = _skip_blanks(data, at[0] + 1)
+        part = NULL
+        if key.end - key.start == 5 and memcmp(data + key.start, b"vocab", 5) == 0:
+            part = vocab
+        elif key.end - key.start == 6 and memcmp(data + key.start, b"merges", 6) == 0:
+            part = merges
+        if part != NULL:
+            if part.end or data[at[0]] != (123 if part == vocab else 91):
+                return False
+            part.start = at[0]
+        if not _skip_value(data, n, at):
+            return False
+        if part != NULL:
+            part.end = at[0]
+        at[0] = _skip_blanks(data, at[0])
+        if data[at[0]] == 44:
+            at[0] = _skip_blanks(data, at[0] + 1)
+    if data[at[0]] != 125:
+        return False
+    at[0] += 1
+    return True
+
+
+cdef bint _skip_value(const uint8_t* data, size_t n, size_t* at) noexcept:
+    """Go past a value by its brackets alone; whether it is sound is for others to say."""
+    cdef size_t i = at[0], depth = 0
+    cdef uint8_t byte
+    while i < n:
+        byte = data[i]
+        if byte == 34:
+            i += 1
+            while i < n and data[i] != 34:
+                i += 2 if data[i] == 92 else 1
+        elif byte == 123 or byte == 91:
+            depth += 1
+        elif byte == 125 or byte == 93:
+            if not depth:
+                at[0] = i
+                return True
+            depth -= 1
+            if not depth:
+                at[0] = i + 1
+                return True
+        elif byte == 44 and not depth:
+            at[0] = i
+            return True
+        i += 1
+    return False
+
+
+cdef Py_ssize_t _from_stand_ins(const uint8_t* token, uint32_t n, uint8_t* out) noexcept:
+    """Write the bytes that characters stand for, and return how many; -1 if one stands for none. out may be NULL."""
+    cdef uint32_t i = 0, c
+    cdef Py_ssize_t n_out = 0
+    while i < n:
+        c = token[i]
+        i += 1
+        if c >= 0x80:
+            if c >> 5 != 6 or i >= n or token[i] >> 6 != 2:
+                return -1
+            c = (c & 0x1F) << 6 | (token[i] & 0x3F)
+            i += 1
+            if c < 0x80:
+                return -1
+        if c >= 0x180 or _BYTES[c] == NO_BYTE:
+            return -1
+        if out != NULL:
+            out[n_out] = <uint8_t> _BYTES[c]
+        n_out += 1
+    return n_out
+
+
+cdef bint _is_stand_in(str name) except -1:
+    return len(name) == 1 and ord(name) < 0x180 and _BYTES[<int> ord(name)] != NO_BYTE
+
+
+cdef inline uint64_t _hash(const uint8_t* data, size_t n) noexcept:
+    cdef uint64_t word, h = n
+    while n:
+        word = 0
+        memcpy(&word, data, 8 if n > 8 else n)
+        h = (h ^ word) * 0x9E3779B97F4A7C15ULL
+        h ^= h >> 29
+        if n <= 8:
+            break
+        data += 8
+        n -= 8
+    return h ^ (h >> 32)

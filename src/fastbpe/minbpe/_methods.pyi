@@ -1,0 +1,19 @@
+from collections.abc import Callable, Collection, Sequence
+
+from typing_extensions import disjoint_base
+
+from fastbpe._core.decoder import Decoder
+from fastbpe._core.encoder import Encoder
+from fastbpe.errors import InvalidTokenError
+
+class InvalidIdError(InvalidTokenError, ValueError): ...
+
+@disjoint_base
+class Methods:
+    def _make(
+        self,
+    ) -> tuple[Encoder, Decoder, str | Collection[str], Callable[[Collection[str]], Collection[str]]]: ...
+    def _forget(self) -> None: ...
+    def _encode_ordinary(self, text: str) -> list[int]: ...
+    def _encode(self, text: str, allowed_special: str | Collection[str] = "none_raise") -> list[int]: ...
+    def _decode(self, ids: Sequence[int]) -> str: ...

@@ -1,0 +1,85 @@
+r"""Our patterns, said as tokenizers reads them (Oniguruma, Ruby's syntax): the way back of oniguruma.py.
+
+Few words differ: `$` and `^` are `\z` and `\A`, and `{1,3}+` is an atomic group. Whether the two mean the same is
+then asked, by reading back, so nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import re
+
+from fastbpe.errors import PatternError
+from fastbpe.splitting.oniguruma import from_oniguruma
+from fastbpe.splitting.recognise import recognise
+from fastbpe.splitting.simplify import simplified
+from fastbpe.splitting.syntax import parse
+
+_ATOM = re.compile(r"\\[pP]\{[^}]*\}|\\x\{[^}]*\}|\\.|[\s\S]")
+_COUNTED_FOR_GOOD = re.compile(r"(\{[0-9]*,?[0-9]*\})\+")
+_REPEATED = re.compile(r"[*+?][+?]?|\{[0-9]*,?[0-9]*\}\??")
+
+
+def to_oniguruma(pattern: str) -> str:
+    r"""A pattern that matches with tokenizers what the given one matches with fastbpe.
+
+    >>> to_oniguruma(r"\p{N}{1,3}+|\s++$|\s")
+    '(?>\\p{N}{1,3})|\\s++\\z|\\s'
+
+    Raises PatternError for one that tokenizers would read otherwise, whatever is done.
+    """
+    for for_good in (False, True):
+        said = _said(pattern, for_good)
+        if _means_the_same(pattern, from_oniguruma(said)):
+            return said
+    raise PatternError(f"the split pattern {pattern!r:.80} means something else to tokenizers")
+
+
+def _said(pattern: str, for_good: bool) -> str:
+    """for_good: `{1,3}+` becomes a group, and not just `{1,3}`, which often means the same and is known."""
+    out: list[str] = []
+    opened: list[int] = []  # where each group that is open begins in out
+    last = at = 0  # last: where the last atom begins in out
+    while at < len(pattern):
+        counted = _COUNTED_FOR_GOOD.match(pattern, at)
+        repeated = counted or _REPEATED.match(pattern, at)
+        if counted is not None:
+            out[last:] = ["(?>", *out[last:], counted[1], ")"] if for_good else [*out[last:], counted[1]]
+        elif repeated is not None:
+            out.append(repeated[0])
+        if repeated is not None:
+            at = repeated.end()
+            continue
+        atom = _brackets(pattern, at) if pattern[at] == "[" else _ATOM.match(pattern, at)[0]  # type: ignore[index]
+        at += len(atom)
+        last = len(out)
+        if atom == "(":
+            opened.append(last)
+            flags = re.compile(r"\?[^:()=!>]*[:=!>]?[=!]?").match(pattern, at)
+            atom += flags[0] if flags else ""
+            at += len(atom) - 1
+        elif atom == ")" and opened:
+            last = opened.pop()
+        out.append({"$": r"\z", "^": r"\A"}.get(atom, atom))
+    return "".join(out)
+
+
+def _brackets(pattern: str, start: int) -> str:
+    depth, at = 0, start
+    while at < len(pattern):
+        if pattern[at] == "\\":
+            at += 1
+        elif pattern[at] == "[":
+            depth += 1
+        elif pattern[at] == "]":
+            depth -= 1
+            if not depth:
+                break
+        at += 1
+    return pattern[start : at + 1]
+
+
+def _means_the_same(one: str, other: str) -> bool:
+    if simplified(parse(one)) == simplified(parse(other)):
+        return True
+    known = recognise(one)
+    return known is not None and known == recognise(other)

@@ -1,0 +1,148 @@
+"""tokenizer.json files of the Llama kind and sentencepiece's .model say the same: each peer with its own file."""
+
+import io
+import json
+import random
+from typing import Any
+
+import pytest
+
+from data import corpus, data_file
+from fastbpe import FormatError
+from fastbpe.formats import huggingface_codepoints, sentencepiece
+from fastbpe.model import CodePointModel
+
+spm = pytest.importorskip("sentencepiece")
+tokenizers = pytest.importorskip("tokenizers")
+
+
+def lines() -> list[str]:
+    rng = random.Random(7)
+    out = [
+        line.replace("\0", "")
+        for name in ("emoji_mixed", "multilingual")
+        for line in corpus(f"{name}.txt", 40_000).split("\n")
+    ]
+    out += ["q" + " " * n + tail for n in range(70) for tail in ("", "a", "the", "\n")]
+    return out + [
+        "".join(rng.choices(["a", "b", "ab", " ", "▁", "é", "漢", "\U0001f600", "1"], k=20)) for _ in range(300)
+    ]
+
+
+def theirs(file: bytes, texts: list[str]) -> list[list[int]]:
+    peer = tokenizers.Tokenizer.from_str(file.decode())
+    peer.no_truncation()
+    peer.no_padding()
+    peer.encode_special_tokens = True
+    return [encoding.ids for encoding in peer.encode_batch(texts, add_special_tokens=False)]
+
+
+def sentencepieces(model: bytes, texts: list[str]) -> list[list[int]]:
+    out: list[list[int]] = spm.SentencePieceProcessor(model_proto=model).encode(texts)
+    return out
+
+
+def test_a_file_becomes_a_model() -> None:
+    file = data_file("vocab", "phi3_mini_tokenizer.json").read_bytes()
+    model = huggingface_codepoints.parse(file, "file")
+    assert model.n_pieces == 32011
+    assert not model.merges
+    assert theirs(file, lines()) == sentencepieces(sentencepiece.dump(model), lines())
+    assert theirs(huggingface_codepoints.dump(model), lines()) == theirs(file, lines())
+
+
+def test_merges_that_scores_cannot_say_are_kept() -> None:
+    file = data_file("vocab", "openllama_zh_en_tokenizer.json").read_bytes()
+    model = huggingface_codepoints.parse(file, "file")
+    assert len(model.merges) == 12 * 64_812
+    assert model.template == ((1,), ())
+    written = huggingface_codepoints.dump(model)
+    assert json.loads(written)["model"]["merges"] == json.loads(file)["model"]["merges"]
+    assert theirs(written, lines()) == theirs(file, lines())
+
+
+@pytest.mark.parametrize("name", ["llama2", "mistral_v1"])
+def test_a_model_becomes_a_file(name: str) -> None:
+    data = data_file("vocab", f"{name}_tokenizer.model").read_bytes()
+    model = sentencepiece.parse(data, "model")
+    file = huggingface_codepoints.dump(model)
+    assert theirs(file, lines()) == sentencepieces(data, lines())
+    again = huggingface_codepoints.parse(file, "file")
+    assert (again.pieces, again.types) == (model.pieces, model.types)
+
+
+def trained(**options: Any) -> bytes:
+    out = io.BytesIO()
+    rng = random.Random(5)
+    text = [" ".join("".join(rng.choices("abcdé", k=rng.randint(1, 6))) for _ in range(8)) for _ in range(200)]
+    spm.SentencePieceTrainer.train(
+        sentence_iterator=iter(text),
+        model_writer=out,
+        model_type="bpe",
+        minloglevel=2,
+        **{
+            "vocab_size": 400,
+            "byte_fallback": True,
+            "normalization_rule_name": "identity",
+            "remove_extra_whitespaces": False,
+            **options,
+        },
+    )
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("options", [{}, {"add_dummy_prefix": False}, {"byte_fallback": False, "vocab_size": 100}])
+def test_models_trained_by_sentencepiece(options: dict[str, Any]) -> None:
+    data = trained(**options)
+    file = huggingface_codepoints.dump(sentencepiece.parse(data, "model"))
+    assert theirs(file, lines()) == sentencepieces(data, lines())
+    back = sentencepiece.dump(huggingface_codepoints.parse(file, "file"))
+    assert sentencepieces(back, lines()) == sentencepieces(data, lines())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"normalization_rule_name": "nfkc"}, "the rules of normalization 'nfkc'"),
+        ({"remove_extra_whitespaces": True}, "remove_extra_whitespaces"),
+        ({"treat_whitespace_as_suffix": True}, "treat_whitespace_as_suffix"),
+        ({"user_defined_symbols": ["<u>"]}, "USER_DEFINED"),
+    ],
+)
+def test_what_a_file_cannot_hold(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(FormatError, match=message):
+        huggingface_codepoints.dump(sentencepiece.parse(trained(**options), "model"))
+
+
+def small_file(**changes: Any) -> bytes:
+    made = json.loads(huggingface_codepoints.dump(small_model()))
+    for path, value in changes.items():
+        at = made
+        *keys, last = path.split("__")
+        for key in keys:
+            at = at[key]
+        at[last] = value
+    return json.dumps(made).encode()
+
+
+def small_model() -> CodePointModel:
+    return sentencepiece.parse(trained(), "model")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"normalizer": None}, "normalizer: neither byte-level"),
+        ({"normalizer": {"type": "NFC"}}, "normalizer: neither byte-level"),
+        ({"pre_tokenizer": {"type": "Whitespace"}}, "pre_tokenizer: not supported"),
+        ({"decoder": {"type": "WordPiece"}}, "decoder: not the one"),
+        ({"model__unk_token": "<q>"}, "model.unk_token: '<q>' is no token"),
+        ({"model__byte_fallback": False, "model__fuse_unk": False}, "model: without byte_fallback"),
+        ({"model__type": "Unigram"}, "model.type: 'Unigram'"),
+        ({"model__merges": ["a"]}, r"model\.merges\[0\]"),
+        ({"model__merges": ["a zz"]}, r"model\.merges\[0\]: 'a' and 'zz'"),
+    ],
+)
+def test_what_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(FormatError, match=message):
+        huggingface_codepoints.parse(small_file(**changes), "file")

@@ -1,0 +1,600 @@
+"""tokenizer.json files: what is read and written, and every kind of damage."""
+
+import contextlib
+import copy
+import json
+import pickle
+import random
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastbpe
+from data import BYTES, PUBLISHED, corpus, published
+from fastbpe import FormatError, Tokenizer, TrainingError, formats
+from fastbpe._core.vocabulary import build_tables
+from fastbpe.formats import _vocab_json
+from tokenizer_json import (
+    BYTE_LEVEL,
+    GPT2,
+    SHOWN,
+    added,
+    document,
+    dumped,
+    file_of,
+    random_document,
+    random_text,
+    sequence,
+    small,
+    split,
+)
+
+tokenizers = pytest.importorskip("tokenizers")
+
+
+def load(made: dict[str, Any]) -> Tokenizer:
+    return fastbpe.load(dumped(made))
+
+
+# What is read
+
+
+def test_a_small_file() -> None:
+    tokenizer = load(small([added(262, "<s>", special=True)]))
+    assert tokenizer.encode("abc 12<s>", allowed_special="all") == [257, 32, 261, 262]
+    assert tokenizer.decode([257, 32, 261, 262]) == "abc 12<s>"
+    assert tokenizer.special_tokens == {"<s>": 262}
+    assert tokenizer.pattern_name == "gpt2"
+    assert tokenizer.added_tokens == []
+    assert tokenizer.vocab_size == tokenizer.n_vocab == 263
+    assert tokenizer.pre_tokenizers == tokenizer.normalizers == []
+    assert tokenizer.template == ([], [])
+
+
+def test_merges_as_pairs_are_the_same() -> None:
+    made = small()
+    as_pairs = copy.deepcopy(made)
+    as_pairs["model"]["merges"] = [merge.split(" ") for merge in made["model"]["merges"]]
+    assert load(made) == load(as_pairs)
+
+
+def test_of_a_pair_listed_twice_the_last_place_holds() -> None:
+    made = small()
+    made["model"]["merges"] = ["a b", "ab c", "Ġ a", "b c", "Ġa b", "1 2", "a b"]
+    tokenizer = load(made)
+    assert tokenizer.encode("abc") == peer_ids(made, "abc") == [97, 259]
+
+
+def peer_ids(made: dict[str, Any], text: str) -> list[int]:
+    peer = tokenizers.Tokenizer.from_str(dumped(made).decode())
+    return list(peer.encode(text, add_special_tokens=False).ids)
+
+
+def test_tokens_that_are_not_special_are_found_in_any_text() -> None:
+    tokenizer = load(small([added(262, "<s>", special=True), added(263, "<n>")]))
+    assert tokenizer.encode("a<n>") == tokenizer.encode_ordinary("a<n>") == [97, 263]
+    assert tokenizer.encode_ordinary("<s>") == [60, 115, 62]
+    assert tokenizer.count("a<n><n>") == 3
+    assert tokenizer.encode_parts([("<n><s>", False), ("<s>", True)]) == [263, 60, 115, 62, 262]
+    assert tokenizer.encode_batch(["<n>", "<s>"], allowed_special={"<s>"}) == [[263], [262]]
+    assert not tokenizer.is_special_token(263)
+    assert tokenizer.token_to_id("<n>") == 263
+    assert tokenizer.id_to_token(263) == b"<n>"
+    with pytest.raises(ValueError, match="disallowed special token"):
+        tokenizer.encode("<s>")
+
+
+def test_what_a_special_token_hides_is_not_found() -> None:
+    """As tokenizers with encode_special_tokens."""
+    tokenizer = load(small([added(262, "<s>", special=True), added(263, "s>")]))
+    assert tokenizer.encode_ordinary("<s> s>") == [60, 115, 62, 32, 263]
+
+
+def test_white_space_that_a_token_takes_along() -> None:
+    tokenizer = load(small([added(262, "<m>", special=True, lstrip=True), added(263, "<n>", rstrip=True)]))
+    assert tokenizer.encode("a \n<m> b<n>\t x", allowed_special="all") == [97, 262, 32, 98, 263, 120]
+
+
+def test_a_single_word() -> None:
+    tokenizer = load(small([added(262, "zz", single_word=True)]))
+    assert tokenizer.encode("zz") == [262]
+    assert tokenizer.encode("zzz_zz é(zz)") == [122, 122, 122, 95, 122, 122, 32, 195, 169, 40, 262, 41]
+
+
+def test_bytes_that_are_no_tokens_are_left_out() -> None:
+    made = small()
+    del made["model"]["vocab"]["c"]
+    made["model"]["vocab"]["z"] = 99
+    del made["model"]["vocab"][SHOWN[0]]
+    made["model"]["vocab"] = {
+        **{token: i for token, i in made["model"]["vocab"].items() if i < 256 and "c" not in token},
+        SHOWN[1]: 0,
+        "ab": 1,
+    }
+    made["model"]["merges"] = ["a b"]
+    vocab = {token: i for i, token in enumerate(made["model"]["vocab"])}
+    made["model"]["vocab"] = vocab
+    tokenizer = load(made)
+    for text in ("acb", "c", "cc", "a\0b", "", "abc ab", "c" * 100 + "ab"):
+        assert tokenizer.encode(text) == peer_ids(made, text), text
+        assert tokenizer.count(text) == len(tokenizer.encode(text))
+
+
+def test_an_empty_token_is_let_pass() -> None:
+    """Whisper's has one."""
+    made = small()
+    made["model"]["vocab"][""] = 262
+    tokenizer = load(made)
+    assert tokenizer.encode("ab") == [256]
+    assert peer_ids(made, "ab") == [256]
+
+
+def test_splitting_that_regexes_say_is_a_pattern() -> None:
+    made = small(pre_tokenizer=sequence(split(r"\d"), {**split(""), "pattern": {"String": "a."}}, BYTE_LEVEL))
+    tokenizer = load(made)
+    assert tokenizer.pattern == (r"\d", r"\x{61}\x{2e}")
+    assert tokenizer.pre_tokenizers == []
+    assert "pre-tokenizers" in repr(load(small(pre_tokenizer=sequence({"type": "Whitespace"}, BYTE_LEVEL))))
+
+
+def test_equal_whatever_the_format() -> None:
+    tokenizer = load(small([added(262, "<s>", special=True)]))
+    same = Tokenizer.from_ranks(BYTES, pattern="gpt2")
+    assert tokenizer != same
+    assert tokenizer != load(small([added(262, "<s>", special=True, lstrip=True)]))
+    assert tokenizer != load(small([added(262, "<s>", special=True)], normalizer={"type": "NFC"}))
+
+
+def test_special_tokens_in_place_of_the_files() -> None:
+    data = dumped(small([added(262, "<s>", special=True, lstrip=True), added(263, "<n>")]))
+    tokenizer = fastbpe.load(data, special_tokens={"<x>": 300})
+    assert tokenizer.encode("a <s><x><n>", allowed_special="all") == [97, 32, 60, 115, 62, 300, 263]
+
+
+def test_the_pattern_is_in_the_file() -> None:
+    with pytest.raises(FormatError, match="without pattern="):
+        fastbpe.load(dumped(small()), pattern="gpt2")
+
+
+# Saved, pickled, written
+
+
+def random_tokenizers(n: int) -> list[tuple[Tokenizer, random.Random]]:
+    out = []
+    for seed in range(n):
+        rng = random.Random(f"saved {seed}")
+        with contextlib.suppress(FormatError):  # nothing may be left of a token when it is normalized
+            out.append((load(random_document(rng)), rng))
+    assert len(out) > n // 2
+    return out
+
+
+def test_native_files_and_pickles_hold_all(tmp_path: Path) -> None:
+    for tokenizer, rng in random_tokenizers(30):
+        tokenizer.save(tmp_path / "a.fbpe")
+        copies = [fastbpe.load(tmp_path / "a.fbpe"), pickle.loads(pickle.dumps(tokenizer))]
+        texts = [random_text(rng) for _ in range(10)]
+        for other in copies:
+            assert other == tokenizer
+            assert other.template == tokenizer.template
+            for text in texts:
+                assert other.encode(text, allowed_special="all") == tokenizer.encode(text, allowed_special="all")
+
+
+def test_written_again_it_is_the_same(tmp_path: Path) -> None:
+    for tokenizer, _ in random_tokenizers(30):
+        tokenizer.export(tmp_path / "a.json", format="huggingface")
+        again = fastbpe.load(tmp_path / "a.json")
+        assert again == tokenizer
+        again.export(tmp_path / "b.json", format="huggingface")
+        assert (tmp_path / "a.json").read_bytes() == (tmp_path / "b.json").read_bytes()
+
+
+def assert_written(tokenizer: Tokenizer, path: Path, lines: list[str]) -> Tokenizer:
+    """Write, let tokenizers read it, compare ids; what we read back."""
+    tokenizer.export(path, format="huggingface")
+    peer = tokenizers.Tokenizer.from_file(str(path))
+    lines = lines + [f"a{name}  b" for name in tokenizer.special_tokens]
+    expected = [encoding.ids for encoding in peer.encode_batch(lines, add_special_tokens=False)]
+    assert tokenizer.encode_batch(lines, allowed_special="all") == expected
+    assert peer.decode_batch(expected, skip_special_tokens=False) == tokenizer.decode_batch(expected)
+    return fastbpe.load(path)
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLISHED if name not in ("o200k_base", "llama4")])
+def test_ranks_become_merges_and_ranks_again(name: str, tmp_path: Path) -> None:
+    tokenizer = published(name)
+    lines = corpus("multilingual.txt", 40_000).split("\n") + corpus("emoji_mixed.txt", 20_000).split("\n")
+    again = assert_written(tokenizer, tmp_path / "a.json", lines)
+    tokenizer.export(tmp_path / "a.tiktoken", format="tiktoken")
+    again.export(tmp_path / "b.tiktoken", format="tiktoken")
+    assert (tmp_path / "a.tiktoken").read_bytes() == (tmp_path / "b.tiktoken").read_bytes()
+
+
+@pytest.mark.filterwarnings("ignore::fastbpe.errors.TrainingWarning")
+@pytest.mark.parametrize(
+    "pattern", ["gpt2", "cl100k", "o200k", "qwen2", "tekken", "deepseek_v3", "none", r"\s?a+$|."]
+)
+def test_trained_here(pattern: str, tmp_path: Path) -> None:
+    text = ["The cat sat; the hat was flat. 1234's ÉTÉ été\n\n  x " * 3, "aaa\nbbb aaaa "]
+    tokenizer = fastbpe.train(text, vocab_size=300, pattern=pattern, special_tokens=["<|end|>"], progress=False)
+    again = assert_written(tokenizer, tmp_path / "a.json", [*text, "ab\naaa", "CAN'T 12345\r\n", "漢字 ab12"])
+    assert again.special_tokens == tokenizer.special_tokens
+
+
+def test_listed_merges_are_written_as_listed(tmp_path: Path) -> None:
+    tokenizer = Tokenizer.from_merges([(98, 99), (97, 98), (97, 256)], pattern="gpt2")
+    again = assert_written(tokenizer, tmp_path / "a.json", ["abc abab bc", "cab"])
+    assert again.merges == tokenizer.merges
+
+
+def test_special_tokens_between_ordinary_ones(tmp_path: Path) -> None:
+    ranks = BYTES | {b"ab": 257, b"abc": 260}
+    special = {"<a>": 256, "<b>": 258, "<c>": 259, "<d>": 280}
+    tokenizer = Tokenizer.from_ranks(ranks, pattern=None, special_tokens=special)
+    again = assert_written(tokenizer, tmp_path / "a.json", ["abcab <a><b> ab"])
+    assert again.special_tokens == special
+
+
+UNWRITABLE: dict[str, tuple[Callable[[], Tokenizer], str]] = {
+    "a gap": (lambda: Tokenizer.from_ranks(BYTES | {b"ab": 300}, pattern=None), "no token has the id 256"),
+    "a pattern": (lambda: Tokenizer.from_ranks(BYTES, pattern=r"\w+|\s+"), "how this tokenizer splits text"),
+    "a name that is another token's": (
+        lambda: Tokenizer.from_ranks(BYTES, pattern=None, special_tokens={SHOWN[200]: 300}),
+        "is written as the token 200",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNWRITABLE)
+def test_what_a_file_cannot_hold(case: str, tmp_path: Path) -> None:
+    make, message = UNWRITABLE[case]
+    with pytest.raises(FormatError, match=message):
+        make().export(tmp_path / "a.json", format="huggingface")
+    assert not list(tmp_path.iterdir())
+
+
+def test_tiktoken_cannot_hold_what_is_not_ranks(tmp_path: Path) -> None:
+    for made in (
+        small([added(262, "<n>")]),
+        small(normalizer={"type": "NFC"}),
+        small(pre_tokenizer=sequence({"type": "Whitespace"}, BYTE_LEVEL)),
+        small(pre_tokenizer={**GPT2, "add_prefix_space": True}),
+    ):
+        with pytest.raises(FormatError, match="cannot hold the"):
+            load(made).export(tmp_path / "a.tiktoken", format="tiktoken")
+        with pytest.raises(TrainingError, match="cannot be trained on"):
+            fastbpe.train(["ab"], vocab_size=300, base=load(made), progress=False)
+    backwards = small()
+    backwards["model"]["merges"] = backwards["model"]["merges"][::-1]
+    with pytest.raises(FormatError, match="list of pairs"):
+        load(backwards).export(tmp_path / "a.tiktoken", format="tiktoken")
+
+
+# Damage
+
+
+def changed(change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
+    made = small([added(262, "<s>", special=True)])
+    change(made)
+    return made
+
+
+def model(**parts: Any) -> dict[str, Any]:
+    return changed(lambda made: made["model"].update(parts))
+
+
+def vocab(**tokens: Any) -> dict[str, Any]:
+    return changed(lambda made: made["model"]["vocab"].update(tokens))
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "unigram": (model(type="Unigram"), r"model\.type: 'Unigram' is not supported"),
+    "wordpiece": (model(type="WordPiece"), r"model\.type: 'WordPiece'"),
+    "no type, no merges": (
+        changed(lambda made: (made["model"].pop("type"), made["model"].pop("merges"))),
+        "model.type: 'without a type'",
+    ),
+    "dropout": (model(dropout=0.1), r"model\.dropout: 0\.1 is not supported"),
+    "prefix": (model(continuing_subword_prefix="##"), r"model\.continuing_subword_prefix: '##'"),
+    "suffix": (model(end_of_word_suffix="</w>"), r"model\.end_of_word_suffix: '</w>'"),
+    "a merge of one token": (model(merges=["a"]), r"model\.merges\[0\]: must be two tokens, not 'a'"),
+    "a merge of three": (model(merges=["a b", "a b c"]), r"model\.merges\[1\]: must be two tokens"),
+    "merges of both kinds": (model(merges=["a b", ["a", "b"]]), r"model\.merges\[1\]: must be two tokens"),
+    "a merge of numbers": (model(merges=[[1, 2]]), r"model\.merges\[0\]"),
+    "a missing left token": (model(merges=["q! b"]), r"model\.merges\[0\]: 'q!' and 'b': 'q!' is no token"),
+    "a missing merged token": (model(merges=["a b", "x y"]), r"model\.merges\[1\]: 'x' and 'y': 'xy' is no token"),
+    "a merge with nothing": (
+        changed(lambda made: (made["model"].update(merges=[["", "a"]]), made["model"]["vocab"].update({"": 263}))),
+        r"model",
+    ),
+    "merges of no list": (model(merges={"a": "b"}), r"model\.merges: must be a list"),
+    "no vocabulary": (changed(lambda made: made["model"].pop("vocab")), "it has no 'vocab'"),
+    "a vocabulary of no object": (model(vocab=["a"]), r"model\.vocab: must be an object"),
+    "an id twice": (vocab(zz=97), r"model\.vocab: tokens 'a' and 'zz' have the same id 97"),
+    "a gap": (
+        changed(lambda made: (made["model"]["vocab"].update(zz=300), made.update(added_tokens=[]))),
+        r"model\.vocab: no token has the id 262",
+    ),
+    "a huge id": (vocab(zz=2**40), r"model\.vocab: token 'zz' has the id"),
+    "a negative id": (vocab(zz=-1), r"model\.vocab: token 'zz' has the id -1"),
+    "an id of text": (vocab(zz="1"), r"model\.vocab: token 'zz' has the id '1'"),
+    "an id that is true": (vocab(zz=True), r"model\.vocab: token 'zz' has the id True"),
+    "a fraction": (vocab(zz=262.0), r"model\.vocab: token 'zz' has the id 262\.0"),
+    "a gap before an added token": (
+        changed(lambda made: made["added_tokens"].append(added(270, "<t>"))),
+        r"added_tokens\[1\]: '<t>' has the id 270, and tokenizers would give it 263",
+    ),
+    "an added token with another's id": (
+        changed(lambda made: made["added_tokens"].append(added(97, "<t>"))),
+        r"added_tokens\[1\]: '<t>' has the id 97",
+    ),
+    "an added token without a flag": (
+        changed(lambda made: made["added_tokens"][0].pop("lstrip")),
+        r"added_tokens\[0\]: it has no 'lstrip'",
+    ),
+    "added tokens of no list": (
+        changed(lambda made: made.update(added_tokens="x")),
+        "added_tokens: must be a list",
+    ),
+    "a normalizer": (
+        changed(lambda made: made.update(normalizer={"type": "Precompiled", "precompiled_charsmap": ""})),
+        "normalizer: the normalizer 'Precompiled' is not supported",
+    ),
+    "a normalizer within": (
+        changed(
+            lambda made: made.update(
+                normalizer={"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "BertNormalizer"}]}
+            )
+        ),
+        r"normalizer\.normalizers\[1\]: the normalizer 'BertNormalizer'",
+    ),
+    "a pre-tokenizer": (
+        changed(lambda made: made.update(pre_tokenizer=sequence({"type": "UnicodeScripts"}, BYTE_LEVEL))),
+        r"pre_tokenizer\.pretokenizers\[0\]: the pre-tokenizer 'UnicodeScripts' is not supported",
+    ),
+    "a behavior": (
+        changed(lambda made: made.update(pre_tokenizer=sequence(split("a", behavior="Merged"), BYTE_LEVEL))),
+        r"pre_tokenizer\.pretokenizers\[0\]\.behavior: 'Merged'",
+    ),
+    "a pattern of neither kind": (
+        changed(
+            lambda made: made.update(pre_tokenizer=sequence({**split("a"), "pattern": {"Glob": "*"}}, BYTE_LEVEL))
+        ),
+        r"pre_tokenizer\.pretokenizers\[0\]\.pattern: must be",
+    ),
+    "a regex that is none": (
+        changed(lambda made: made.update(pre_tokenizer=sequence(split("(a"), BYTE_LEVEL))),
+        r"\(a",
+    ),
+    "two of ByteLevel": (
+        changed(lambda made: made.update(pre_tokenizer=sequence(BYTE_LEVEL, BYTE_LEVEL))),
+        "two ByteLevel steps",
+    ),
+    "a space before every piece": (
+        changed(
+            lambda made: made.update(
+                pre_tokenizer=sequence({"type": "Whitespace"}, {**BYTE_LEVEL, "add_prefix_space": True})
+            )
+        ),
+        r"pre_tokenizer\.pretokenizers\[1\]\.add_prefix_space: a space before every piece",
+    ),
+    "a post-processor": (
+        changed(lambda made: made.update(post_processor={"type": "Other"})),
+        "post_processor: the post-processor 'Other' is not supported",
+    ),
+    "a template without the text": (
+        changed(
+            lambda made: made.update(
+                post_processor={"type": "TemplateProcessing", "single": [], "pair": [], "special_tokens": {}}
+            )
+        ),
+        r"post_processor\.single: it must hold the text once",
+    ),
+    "a template with a token it does not know": (
+        changed(
+            lambda made: made.update(
+                post_processor={
+                    "type": "TemplateProcessing",
+                    "single": [{"SpecialToken": {"id": "<q>", "type_id": 0}}, {"Sequence": {"id": "A"}}],
+                    "special_tokens": {},
+                }
+            )
+        ),
+        r"post_processor\.single\[0\]: '<q>' is not among",
+    ),
+    "a decoder": (
+        changed(lambda made: made.update(decoder={"type": "WordPiece"})),
+        "decoder: the decoder 'WordPiece' is not supported",
+    ),
+    "a newer file": (changed(lambda made: made.update(version="2.0")), "version '2.0' is not known"),
+    "an unknown token where bytes are missing": (
+        changed(
+            lambda made: (
+                made["model"].update(unk_token="a"),
+                made["model"].update(
+                    vocab={token: i - 1 for token, i in made["model"]["vocab"].items() if i and i < 256}, merges=[]
+                ),
+                made.update(added_tokens=[]),
+            )
+        ),
+        r"model\.unk_token: no token stands for the byte 0x00",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_what_is_refused(case: str) -> None:
+    made, message = BAD[case]
+    with pytest.raises(FormatError, match=message) as caught:
+        load(made)
+    assert str(caught.value).startswith("<bytes>: ")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"model": {',
+        b'{"model": {"type": "BPE"}} x',
+        b'\xff{"model": {}}',
+        b'{"model": {"vocab": {"\xff": 1}}}',
+        b'{"model": {"vocab": {"\\ud800": 1}, "merges": []}}',
+        b'{"model": []}',
+        b'[{"model": {}}]',
+        b'{"model": {"vocab": {}, "merges": [], "type": "BPE"}, "pre_tokenizer": 7}',
+    ],
+)
+def test_what_is_no_such_file(data: bytes) -> None:
+    with pytest.raises(FormatError):
+        fastbpe.load(data)
+
+
+def test_truncated_anywhere() -> None:
+    data = dumped(small([added(262, "<s>", special=True)]))
+    for size in [*range(400), *range(400, len(data), 37)]:
+        with pytest.raises(FormatError):
+            fastbpe.load(data[:size])
+
+
+def test_any_value_in_place_of_any_other() -> None:
+    """Whatever the type of a part, it is a FormatError or a tokenizer."""
+    made = small(
+        [added(262, "<s>", special=True)], normalizer={"type": "Strip", "strip_left": True, "strip_right": True}
+    )
+    made["pre_tokenizer"] = sequence(split("a"), {"type": "Punctuation", "behavior": "Isolated"}, BYTE_LEVEL)
+    made["post_processor"] = {"type": "RobertaProcessing", "sep": ["<s>", 262], "cls": ["<s>", 262]}
+    n_refused = 0
+    for path in paths(made):
+        for value in (None, 7, -1, 1.5, True, "x", "", [], {}, [[]], {"type": 1}, ["a"], "\ud800"):
+            damaged = copy.deepcopy(made)
+            put(damaged, path, value)
+            try:
+                fastbpe.load(json.dumps(damaged).encode())
+            except FormatError:
+                n_refused += 1
+    assert n_refused > 300
+
+
+def paths(value: Any, here: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Where each part of a value is; of the vocabulary and the merges, some."""
+    keys = value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    out = [here] if here else []
+    for key in [*keys][:3] if here[-1:] in (("vocab",), ("merges",)) else keys:
+        out += paths(value[key], (*here, key))
+    return out
+
+
+def put(value: Any, path: tuple[Any, ...], new: Any) -> None:
+    for key in path[:-1]:
+        value = value[key]
+    value[path[-1]] = new
+
+
+@pytest.mark.parametrize("kind", ["nested", "five million tokens", "five million merges", "one long token"])
+def test_hostile_files_are_refused_at_once(kind: str) -> None:
+    if kind == "nested":
+        data = b'{"model": {"vocab": ' + b"[" * 100_000 + b"]" * 100_000 + b"}}"
+    elif kind == "five million tokens":
+        data = (
+            b'{"model": {"type": "BPE", "vocab": {'
+            + b",".join(b'"%x":%d' % (i, i) for i in range(5_000_000))
+            + b"}}}"
+        )
+    elif kind == "five million merges":
+        data = b'{"model": {"type": "BPE", "vocab": {}, "merges": [' + b",".join([b'"a b"'] * 5_000_000) + b"]}}"
+    else:
+        made = small()
+        made["model"]["vocab"]["a" * 10_000_000] = 262
+        data = dumped(made)
+        assert fastbpe.load(data).encode("aab") == [97, 256]
+        return
+    start = time.perf_counter()
+    with pytest.raises(FormatError):
+        fastbpe.load(data)
+    assert time.perf_counter() - start < 20  # a second where nothing else runs
+
+
+# The fast reader of vocabularies beside the slow one
+
+
+def both_ways(data: bytes, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The models that the fast twin and the slow one make of a file, or their errors."""
+    out: list[Any] = []
+    for fast in (True, False):
+        with monkeypatch.context() as patch:
+            if not fast:
+                patch.setattr(_vocab_json, "read", lambda data: None)
+            try:
+                model = formats.read(data)
+                tables = build_tables(model.tokens, model.merges) if model.tokens else dict(model.tables or {})
+                kept = (bytes(tables["token_bytes"]), bytes(tables["token_ends"]))
+                out.append((*kept, replace(model, tokens=None, tables=None)))
+            except FormatError as error:
+                out.append(str(error))
+    return out
+
+
+def variants(made: dict[str, Any], rng: random.Random) -> Iterator[bytes]:
+    """Spellings of one file."""
+    yield json.dumps(made).encode()
+    yield json.dumps(made, ensure_ascii=False, indent=rng.choice([1, 4])).encode()
+    yield json.dumps({**made, "model": dict(reversed(made["model"].items()))}, separators=(",", ":")).encode()
+    as_pairs = [merge.split(" ") for merge in made["model"]["merges"]]
+    yield json.dumps({**made, "model": {**made["model"], "merges": as_pairs}}, ensure_ascii=False).encode()
+    shuffled = [*made["model"]["vocab"].items()]
+    rng.shuffle(shuffled)
+    yield json.dumps({**made, "model": {**made["model"], "vocab": dict(shuffled)}}).encode()
+
+
+def test_both_readers_of_random_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in range(100):
+        rng = random.Random(f"twins {seed}")
+        made = random_document(rng)
+        vocab = made["model"]["vocab"]
+        if rng.random() < 0.5:
+            vocab.update(
+                {token: len(vocab) for token in rng.sample(["漢", "<s>", '"', "\\", "zz\u00e9", "\U0001f600"], 1)}
+            )
+            made["added_tokens"] = [token for token in made["added_tokens"] if token["id"] < 262]
+        for data in variants(made, rng):
+            fast, slow = both_ways(data, monkeypatch)
+            assert fast == slow, f"seed {seed}: {data[:300]!r}"
+
+
+def test_both_readers_of_damaged_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = small([added(262, "<s>", special=True)])
+    rng = random.Random(3)
+    for data in variants(made, rng):
+        for _ in range(150):
+            damaged = bytearray(data)
+            for _ in range(rng.choice([1, 1, 2, 5])):
+                at = rng.randrange(len(damaged))
+                damaged[at : at + rng.choice([0, 1, 1, 3])] = rng.choice(
+                    [b"", b'"', b",", b"\\", b"{", b"]", b"7", b" ", b"\xc4", b"\x00", b"a"]
+                )
+            fast, slow = both_ways(bytes(damaged), monkeypatch)
+            assert fast == slow, bytes(damaged)
+
+
+def test_the_fast_reader_is_used() -> None:
+    for name in ("falcon", "phi2", "whisper_large_v3"):
+        assert _vocab_json.read(file_of(name)) is not None
+    assert _vocab_json.read(dumped(small())) is not None
+
+
+def test_many_added_tokens() -> None:
+    made = document({shown: byte for byte, shown in enumerate(SHOWN)}, [])
+    made["added_tokens"] = [added(256 + i, f"[SPECIAL_{i}]", special=True) for i in range(17_000)]
+    tokenizer = load(made)
+    assert tokenizer.encode("a[SPECIAL_16999]b", allowed_special="all") == [97, 17_255, 98]
+
+
+def test_published_files_are_read_whole() -> None:
+    tokenizer = fastbpe.load(file_of("falcon"))
+    assert len(tokenizer.pre_tokenizers) == 4
+    assert tokenizer.vocab_size == 65024
+    assert fastbpe.load(file_of("whisper_large_v3")).template == ([50258, 50364], [50257])
