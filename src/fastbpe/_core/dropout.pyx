@@ -8,7 +8,7 @@ from libc.stdlib cimport free, realloc
 
 from fastbpe._core.merge cimport Ids, ids_reserve
 from fastbpe._core.spelling cimport spell, symbol_at
-from fastbpe._core.tables cimport NONE, Pair, find_pair, mix
+from fastbpe._core.tables cimport NO_KEY, NONE, Pair, find_pair, mix
 from fastbpe._core.vocabulary cimport Tables
 
 
@@ -109,7 +109,9 @@ cdef inline bint _pair_up(const Tables* tables, Dropout* dropout, uint32_t at) n
     if pair.priority == NONE:
         return True
     links[at].merged = pair.id
-    return _push(dropout, Waiting(<uint64_t> tables.characters.ties[pair.priority] << 32 | at, pair.id))
+    if tables.tied_key != NO_KEY:
+        pair.priority = tables.characters.ties[pair.priority]
+    return _push(dropout, Waiting(<uint64_t> pair.priority << 32 | at, pair.id))
 
 
 cdef inline bint _is_dropped(Dropout* dropout) noexcept nogil:
