@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, cached_property
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Protocol
 
 from fastbpe._core.special import SpecialMatcher
@@ -200,7 +200,17 @@ def _may_touch(some: Sequence[AddedToken], others: Sequence[AddedToken]) -> bool
         return True
     if sum(len(token.content) for token in (*some, *others)) > _MOST_TO_COMPARE:
         return True
+    if not _begins_inside(some, others) and not _begins_inside(others, some):
+        # Then two share characters only if one begins the other; in order, what begins others stands before one.
+        contents = sorted(token.content for token in (*some, *others))
+        return any(other.startswith(one) for one, other in pairwise(contents))
     return _reaches(some, others) or _reaches(others, some)
+
+
+def _begins_inside(some: Sequence[AddedToken], others: Sequence[AddedToken]) -> bool:
+    """Whether one of some has the first character of one of others behind its own first."""
+    inside = {character for token in some for character in token.content[1:]}
+    return not inside.isdisjoint({token.content[0] for token in others})
 
 
 def _reaches(some: Sequence[AddedToken], others: Sequence[AddedToken]) -> bool:

@@ -157,7 +157,8 @@ def _plain_special(
     for token in added:
         if token.special:
             special[token.content] = token.id
-        plain = token == AddedToken(content=token.content, id=token.id, special=True)
+        flags = (token.normalized, token.lstrip, token.rstrip, token.single_word)
+        plain = token.special and not any(flags)
         data = token.content.encode()
         alike = vocabulary.get(vocabulary_.show(data), -1)
         if not plain or alike in ordinary or token.id in ordinary or vocabulary_.decoded(token.content) != data:

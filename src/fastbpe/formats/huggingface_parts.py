@@ -64,8 +64,9 @@ class Part:
 
     def parts(self, key: str) -> Iterator[Part]:
         """The objects of a list."""
+        place = f"{self.place}.{key}" if self.place else key
         for number, value in enumerate(self.get(key, list)):
-            yield Part(value, self.where, f"{self.place}.{key}[{number}]" if self.place else f"{key}[{number}]")
+            yield Part(value, self.where, f"{place}[{number}]")
 
     def part(self, key: str) -> Part | None:
         """An object within this one; None where there is none."""

@@ -179,9 +179,14 @@ def dump(model: CodePointModel) -> bytes:
 
     FormatError: it has what only a tokenizer.json can say.
     """
-    lost = "its list of merges" if model.merges else "its added tokens" if model.added_tokens else ""
-    if lost and not model.serialized:
-        raise FormatError(f"a .model file cannot hold {lost}: export it as native or huggingface")
+    if model.merges:
+        raise FormatError("a .model file cannot hold a list of merges: export it as native or huggingface")
+    for token in model.added_tokens:
+        if token.lstrip or token.rstrip or token.single_word or token.normalized or not token.special:
+            raise FormatError(
+                f"a .model file cannot hold the added token {token.content!r}, which is more than a control symbol: "
+                "export it as native or huggingface"
+            )
     return model.serialized or b"".join(_messages(model)) + model.unknown
 
 
