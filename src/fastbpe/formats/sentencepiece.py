@@ -184,8 +184,8 @@ def dump(model: CodePointModel) -> bytes:
     for token in model.added_tokens:
         if token.lstrip or token.rstrip or token.single_word or token.normalized or not token.special:
             raise FormatError(
-                f"a .model file cannot hold the added token {token.content!r}, which is more than a control symbol: "
-                "export it as native or huggingface"
+                f"a .model file cannot hold the added token {token.content!r}, which is more than a control "
+                "symbol: export it as native or huggingface"
             )
     return model.serialized or b"".join(_messages(model)) + model.unknown
 
