@@ -10,13 +10,14 @@ class InvalidIdError(InvalidTokenError, ValueError):
 
 
 cdef class Methods:
-    """Encodes and decodes by what `_make` gives, until `_forget` is called.
-
-    _make() -> (Encoder, Decoder, what allowed_special="all" allows, what chooses of a set what is allowed).
-    """
+    """Encodes and decodes by what `_make` gives, until `_forget` is called."""
 
     cdef Encoder _encoder
     cdef object _decoder, _all_special, _choose
+
+    def _make(self):
+        """(Encoder, Decoder, what allowed_special="all" allows, what chooses of a set what is allowed)."""
+        raise NotImplementedError(f"{type(self).__name__} does not say what encodes")
 
     def _forget(self):
         """Ask `_make` again at the next call."""
