@@ -17,7 +17,7 @@ from fastbpe._core.dropout cimport Dropout, dropout_free, merge_with_dropout
 from fastbpe._core.encoder cimport Encoder
 from fastbpe._core.merge cimport Ids, ids_free, ids_reserve
 from fastbpe._core.normalizer cimport Normalized, Normalizer, normalized_free
-from fastbpe._core.output cimport KeptInts, ids_array, new_list
+from fastbpe._core.output cimport KeptInts, collect_again, ids_array, new_list, stop_collecting
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.tables cimport NONE
@@ -102,6 +102,13 @@ cdef class Tokens:
         A space that was put before the text has an empty span at its beginning; of the ids of a character's bytes
         all but the last have one.
         """
+        cdef bint was_on = stop_collecting()
+        try:
+            return self._offsets(in_characters)
+        finally:
+            collect_again(was_on)
+
+    cdef list _offsets(self, bint in_characters):
         cdef list out = new_list(self._ids.n)
         cdef const uint8_t* text = <const uint8_t*> PyBytes_AS_STRING(self._text)
         cdef const uint32_t* places = self._normalized.offsets

@@ -142,9 +142,9 @@ def _mapping(text: bytes, pieces: list[_texts.Piece], as_bytes: bool) -> dict[st
             "offsets": [(piece.begin, piece.end) for piece in pieces],
         }
     decoded = text.decode()
-    counted = [0]
-    for character in decoded:
-        counted += [counted[-1]] * (len(character.encode()) - 1) + [counted[-1] + 1]
+    counted: Sequence[int] = range(len(text) + 1)  # by byte of the text, and of its end
+    if not decoded.isascii():
+        counted = [at for at, character in enumerate(decoded) for _ in character.encode()] + [len(decoded)]
     if any(piece.end >= len(counted) for piece in pieces):
         raise ArgumentError("Invalid piece offsets in SentencePieceText")
     return {

@@ -23,42 +23,54 @@ class Surfaces:
         self._unknown_surface = model.trainer["unk_surface"].encode("utf-8", "surrogateescape")
         self._trims = model.normalizer["remove_extra_whitespaces"]
         self._strips = self._trims or model.normalizer["add_dummy_prefix"]
+        self._known: dict[bytes, tuple[int, bytes | None]] = {}  # piece → id, what it gives; None: a byte
 
     def of(self, pieces: Sequence[bytes]) -> tuple[bytes, list[Piece]]:
         """The text of all pieces, and each with its place there, in bytes."""
-        text = bytearray()
         out: list[Piece] = []
-        n_pending = 0  # byte pieces at the end of out
+        pending: list[bytes] = []  # byte pieces in a row
+        known = self._known
+        at = 0
         at_start = True
-
-        def add(piece: bytes, token_id: int, surface: bytes) -> None:
-            begin = len(text)
-            text.extend(surface)
-            out.append(Piece(piece, token_id, surface, begin, len(text)))
-
-        def add_bytes(pending: Sequence[bytes]) -> None:
-            data = bytes([int(piece[3:5], 16) for piece in pending])
-            at = 0
-            while at < len(data):
-                n_bytes = _character_bytes(data, at)
-                surface = data[at : at + n_bytes] if n_bytes else _REPLACEMENT
-                for i in range(at, at + max(n_bytes, 1)):
-                    is_last = i + 1 == at + max(n_bytes, 1)
-                    add(pending[i], self._ids[pending[i]], surface if is_last else b"")
-                at += max(n_bytes, 1)
-
-        for i, piece in enumerate(pieces):
-            token_id = self._id_or_unknown(piece)
-            if token_id >= 0 and self._types[token_id] == PieceType.BYTE:
-                n_pending += 1
+        for piece in pieces:
+            token_id, surface = known.get(piece) or self._look_up(piece)
+            if surface is None:
+                pending.append(piece)
                 continue
-            add_bytes(pieces[i - n_pending : i])
-            n_pending = 0
-            at_start = at_start and not text
-            surface, at_start = self._surface(piece, token_id, at_start)
-            add(piece, token_id, surface)
-        add_bytes(pieces[len(pieces) - n_pending :])
-        return bytes(text), out
+            if pending:
+                at = self._add_bytes(pending, out, at)
+                pending.clear()
+            if at_start:
+                surface, at_start = self._surface(piece, token_id, at == 0)
+            end = at + len(surface)
+            out.append(Piece(piece, token_id, surface, at, end))
+            at = end
+        self._add_bytes(pending, out, at)
+        return b"".join([piece.surface or b"" for piece in out]), out
+
+    def _look_up(self, piece: bytes) -> tuple[int, bytes | None]:
+        token_id = self._id_or_unknown(piece)
+        if token_id >= 0 and self._types[token_id] == PieceType.BYTE:
+            found: tuple[int, bytes | None] = (token_id, None)
+        else:
+            found = (token_id, self._surface(piece, token_id, False)[0])
+        if piece in self._ids:
+            self._known[piece] = found
+        return found
+
+    def _add_bytes(self, pending: Sequence[bytes], out: list[Piece], at: int) -> int:
+        """Byte pieces from a place on, whose end is returned; the last of a character has all of it."""
+        data = bytes([int(piece[3:5], 16) for piece in pending])
+        i = 0
+        while i < len(data):
+            n_bytes = _character_bytes(data, i)
+            surface = data[i : i + n_bytes] if n_bytes else _REPLACEMENT
+            last = i + max(n_bytes, 1) - 1
+            out += [Piece(pending[k], self._ids[pending[k]], b"", at, at) for k in range(i, last)]
+            out.append(Piece(pending[last], self._ids[pending[last]], surface, at, at + len(surface)))
+            at += len(surface)
+            i = last + 1
+        return at
 
     def _surface(self, piece: bytes, token_id: int, at_start: bool) -> tuple[bytes, bool]:
         """What a piece gives, and whether the text still begins after it."""

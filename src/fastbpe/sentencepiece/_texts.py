@@ -6,10 +6,14 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any, NamedTuple
 
-from fastbpe.formats.protobuf import bytes_field, varint_field
+from fastbpe.formats.protobuf import BYTES, VARINT, bytes_field, varint
 
 _TEXT, _PIECES = 1, 2
 _PIECE, _ID, _SURFACE, _BEGIN, _END = range(1, 6)
+_PIECES_TAG = varint(_PIECES << 3 | BYTES)
+_PIECE_TAG, _SURFACE_TAG = (varint(number << 3 | BYTES) for number in (_PIECE, _SURFACE))
+_ID_TAG, _BEGIN_TAG, _END_TAG = (varint(number << 3 | VARINT) for number in (_ID, _BEGIN, _END))
+_SHORT = [bytes([value]) for value in range(0x80)]
 
 
 class Piece(NamedTuple):
@@ -28,17 +32,26 @@ def serialize(text: bytes, pieces: Iterable[Piece]) -> bytes:
     >>> serialize(b"a", [Piece("▁a".encode(), 5, b"a", 0, 1)]).hex()
     '0a016112100a04e29681611005...'
     """
-    return bytes_field(_TEXT, text) + b"".join([bytes_field(_PIECES, _message(piece)) for piece in pieces])
+    out = [bytes_field(_TEXT, text)]
+    for piece, token_id, surface, begin, end in pieces:
+        said = b"" if surface is None else _SURFACE_TAG + _number(len(surface)) + surface
+        message = (
+            _PIECE_TAG + _number(len(piece)) + piece + _ID_TAG + _number(token_id & 0xFFFFFFFF) + said
+            + _BEGIN_TAG + _number(begin) + _END_TAG + _number(end)
+        )  # fmt: skip
+        out += (_PIECES_TAG, _number(len(message)), message)
+    return b"".join(out)
 
 
-def _message(piece: Piece) -> bytes:
-    return (
-        bytes_field(_PIECE, piece.piece)
-        + varint_field(_ID, piece.id & 0xFFFFFFFF)
-        + (b"" if piece.surface is None else bytes_field(_SURFACE, piece.surface))
-        + varint_field(_BEGIN, piece.begin)
-        + varint_field(_END, piece.end)
-    )
+def _number(value: int) -> bytes:
+    """A varint; nearly all are short."""
+    if value < 0x80:
+        return _SHORT[value]
+    if value < 0x4000:
+        return bytes((value & 0x7F | 0x80, value >> 7))
+    if value < 0x200000:
+        return bytes((value & 0x7F | 0x80, value >> 7 & 0x7F | 0x80, value >> 14))
+    return varint(value)
 
 
 def parse(serialized: bytes) -> Any:
