@@ -259,9 +259,9 @@ cdef class Decoder:
             return 0
         for i in range(ids.n):
             data = slot_token(&self._slots[ids.items[i]], &n)
-            if n == 0:
+            if n == 0 and (self._strips_all or ids.items[i] not in self._whole):
                 continue
-            if data[0] != 0x20 or ids.items[i] in self._whole:
+            if n == 0 or data[0] != 0x20 or ids.items[i] in self._whole:
                 break
             head.at = i + 1
             head.n_left_out += 1

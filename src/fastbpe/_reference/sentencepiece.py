@@ -159,7 +159,7 @@ class Processor:
             return b"", at_start
         if token_id == self._unknown:
             text = self.unk_surface if self._ids.get(piece) == token_id else piece
-            return text, at_start and not text
+            return text, self._trims and at_start and not text
         text = piece.replace(MARK, b" ")
         if not at_start or not piece.startswith(MARK) or not (self._trims or self.normalizer.add_dummy_prefix):
             return text, at_start and not text

@@ -78,7 +78,7 @@ class Surfaces:
             return b"", at_start
         if token_id < 0 or self._types[token_id] == PieceType.UNKNOWN:
             text = self._unknown_surface if piece in self._ids else piece
-            return text, at_start
+            return text, at_start and self._trims
         text = piece.replace(MARK, b" ")
         if not at_start or not self._strips or not piece.startswith(MARK):
             return text, at_start
