@@ -181,6 +181,7 @@ def _leading(
         whole.add(byte_ids[0x20])
     if b" " in model.piece_bytes:  # spaces of their own, which stand for no U+2581
         whole.update(i for i, piece in enumerate(model.pieces) if piece[:1] == b" ")
+        whole.difference_update(ids_of(model, PieceType.CONTROL))
     return (bool(trims) if trims or spec["add_dummy_prefix"] else None), frozenset(whole)
 
 

@@ -158,8 +158,9 @@ class Processor:
         if self.types[token_id] == CONTROL:
             return b"", at_start
         if token_id == self._unknown:
-            text = self.unk_surface if self._ids.get(piece) == token_id else piece
-            return text, self._trims and at_start and not text
+            if self._ids.get(piece) == token_id:
+                return self.unk_surface, self._trims and at_start and not self.unk_surface
+            return piece, at_start and not piece
         text = piece.replace(MARK, b" ")
         if not at_start or not piece.startswith(MARK) or not (self._trims or self.normalizer.add_dummy_prefix):
             return text, at_start and not text

@@ -77,8 +77,9 @@ class Surfaces:
         if token_id >= 0 and self._types[token_id] == PieceType.CONTROL:
             return b"", at_start
         if token_id < 0 or self._types[token_id] == PieceType.UNKNOWN:
-            text = self._unknown_surface if piece in self._ids else piece
-            return text, at_start and self._trims
+            # One that gives nothing ends the beginning in `decode` to text, but not where places are told:
+            # so it is in sentencepiece.
+            return (self._unknown_surface if piece in self._ids else piece), at_start
         text = piece.replace(MARK, b" ")
         if not at_start or not self._strips or not piece.startswith(MARK):
             return text, at_start
