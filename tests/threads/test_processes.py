@@ -128,14 +128,20 @@ for call in (
     lambda: tokenizer.count_batch(short * 200, num_threads=n),
     lambda: tokenizer.encode_parts([("the other", True)] * 20_000_000),
 ):
-    threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-    try:
-        call()
-    except KeyboardInterrupt:
-        before = time.process_time()
-        time.sleep(0.1)
-        assert time.process_time() - before < 0.05, "somebody is still at work"
-        print("interrupted")
+    for attempt in range(3):
+        ended = False
+        try:
+            threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+            call()
+            ended = True
+            time.sleep(20)  # on a busy machine the signal may come after the call: another attempt
+        except KeyboardInterrupt:
+            before = time.process_time()
+            time.sleep(0.1)
+            assert time.process_time() - before < 0.05, "somebody is still at work"
+            if not ended:
+                print("interrupted")
+                break
 check()
 """
     assert run_python(BEGIN + code, str(n)) == "interrupted\n" * 8
