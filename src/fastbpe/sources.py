@@ -6,13 +6,14 @@ import codecs
 import glob
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple, cast
+from typing import IO, Any, NamedTuple, cast
 
 from fastbpe import unpacking
 from fastbpe._core.text import n_valid
 from fastbpe.errors import FormatError
+from fastbpe.extras import find_orjson
 
 Document = str | bytes
 Path_ = str | os.PathLike[str]
@@ -28,14 +29,14 @@ _REFUSED = (".bz2", ".xz", ".zip", ".7z", ".lz4")
 
 
 class Stretch(NamedTuple):
-    """A document, or a part of one that is too long to hold.
+    """Documents that follow each other, or a part of one that is too long to hold.
 
-    ends: the document ends with it. offset: how far into the file it goes, in bytes as unpacked, or in rows of a
-    parquet file. number: how many lines or documents of the file end up to there. n_stored: how many bytes of the
-    file as it is stored were read for it.
+    The first text may be the rest of a document. ends: the last document ends with its text. offset: how far
+    into the file they go, in bytes as unpacked, or in rows of a parquet file. number: how many lines or documents
+    of the file end up to there. n_stored: how many bytes of the file as it is stored were read for them.
     """
 
-    text: Document
+    texts: Sequence[Document]
     ends: bool
     offset: int
     number: int
@@ -64,7 +65,7 @@ def documents(
     def texts_of(item: Path_) -> Iterator[Document]:
         for path in _files_of(item):
             for stretch in read(path, field=field, cut=cut, skip=skip, errors=errors):
-                yield stretch.text
+                yield from stretch.texts
 
     if isinstance(source, (str, os.PathLike)):
         yield from texts_of(source)
@@ -167,18 +168,12 @@ def read(
         unpacking.skip(file, offset)
         if kind == "jsonl":
             # Each line is checked by itself, for an error that names it.
-            lines = _read_text(file, None, b"\n", None, n_stored, offset, number)
-            parse = _json_parser()
-            for line in lines:
-                if line.text.strip():
-                    try:
-                        text = _json_text(line, path, field, parse, errors)
-                    except FormatError as error:
-                        if skip is None:
-                            raise
-                        skip(error)
-                    else:
-                        yield Stretch(text, True, *line[2:])
+            lines = _JsonLines(path, field, skip, errors)
+            for stretch in _read_text(file, None, b"\n", None, n_stored, offset, number):
+                texts = lines.texts(cast("Sequence[bytes]", stretch.texts), number)
+                number = stretch.number
+                if texts:
+                    yield Stretch(texts, *stretch[1:])
         else:
             if errors != "strict":
                 file = cast("IO[bytes]", _Mended(file, errors))
@@ -232,23 +227,24 @@ def _read_text(
         stored = n_stored()
         if separator is not None:
             *whole, rest = data.split(separator)
-            for text in whole:
-                offset += len(text) + len(separator)
-                number += 1
-                yield Stretch(
-                    text.removesuffix(b"\r") if separator == b"\n" else text, True, offset, number, stored
-                )
-            n_whole -= len(data) - len(rest)
-            data = rest
+            if whole:
+                n_split = len(data) - len(rest)
+                offset += n_split
+                number += len(whole)
+                n_whole -= n_split
+                if separator == b"\n" and b"\r" in data:
+                    whole = [text.removesuffix(b"\r") for text in whole]
+                data = rest
+                yield Stretch(whole, True, offset, number, stored)
         if not block:
             if data or separator is None:
-                yield Stretch(data, True, offset + len(data), number + 1, stored)
+                yield Stretch([data], True, offset + len(data), number + 1, stored)
             return
         if cut is not None and len(data) >= BLOCK:
             at = _cut(data if n_whole == len(data) else data[:n_whole], cut, len(separator or b"."))
             if at:
                 offset += at
-                yield Stretch(data[:at], False, offset, number, stored)
+                yield Stretch([data[:at]], False, offset, number, stored)
                 data = data[at:]
 
 
@@ -294,36 +290,57 @@ class _Mended:
         return mended.encode()
 
 
-def _json_parser() -> Callable[[Document], object]:
-    """json.loads, by way of orjson where that is installed: three times as fast, and stricter, so json decides."""
-    try:
-        import orjson
-    except ImportError:
-        return json.loads
+class _JsonLines:
+    """The texts that lines of JSON hold under a field; of other lines `skip` is told, or the error is raised."""
 
-    def parse(text: Document) -> object:
+    def __init__(self, path: Path, field: str, skip: Skip | None, errors: str) -> None:
+        self._path, self._field, self._skip, self._errors = path, field, skip, errors
+        orjson = find_orjson()
+        self._parse: Callable[[Document], Any] = json.loads if orjson is None else orjson.loads
+
+    def texts(self, lines: Sequence[bytes], number: int) -> list[str]:
+        """number: how many lines come before."""
+        parse, field = self._parse, self._field
         try:
-            return orjson.loads(text)
-        except orjson.JSONDecodeError:
-            return json.loads(text)
+            texts = [parse(line)[field] for line in lines]
+        except (ValueError, LookupError, TypeError, RecursionError):
+            pass  # a line that is blank, or that only json takes, or that is wrong
+        else:
+            if set(map(type, texts)) == {str}:
+                return texts
+        return list(self._one_by_one(lines, number))
 
-    return parse
+    def _one_by_one(self, lines: Sequence[bytes], number: int) -> Iterator[str]:
+        for i, line in enumerate(lines, number + 1):
+            if not line.strip():
+                continue
+            try:
+                yield self._text(line, f"{self._path}:{i}")
+            except FormatError as error:
+                if self._skip is None:
+                    raise
+                self._skip(error)
 
-
-def _json_text(line: Stretch, path: Path, field: str, parse: Callable[[Document], object], errors: str) -> str:
-    try:
-        data = line.text
-        record = parse(data.decode(errors=errors) if errors != "strict" and isinstance(data, bytes) else data)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"{path}:{line.number}: not a line of JSON: {error}") from None
-    text = record.get(field) if isinstance(record, dict) else None
-    if isinstance(text, str):
+    def _text(self, line: bytes, where: str) -> str:
+        try:
+            record = self._record(line if self._errors == "strict" else line.decode(errors=self._errors))
+        except (ValueError, RecursionError) as error:
+            raise FormatError(f"{where}: not a line of JSON: {error}") from None
+        if not isinstance(record, dict) or self._field not in record:
+            has = (
+                f"its fields are {', '.join(map(repr, record))}" if isinstance(record, dict) else "it is no object"
+            )
+            raise FormatError(f"{where}: no object with a field {self._field!r}; {has}")
+        text = record[self._field]
+        if not isinstance(text, str):
+            raise FormatError(f"{where}: its field {self._field!r} is {type(text).__name__}, not a string")
         return text
-    where = f"{path}:{line.number}"
-    if not isinstance(record, dict) or field not in record:
-        has = f"its fields are {', '.join(map(repr, record))}" if isinstance(record, dict) else "it is no object"
-        raise FormatError(f"{where}: no object with a field {field!r}; {has}")
-    raise FormatError(f"{where}: its field {field!r} is {type(record[field]).__name__}, not a string")
+
+    def _record(self, line: Document) -> Any:
+        try:
+            return self._parse(line)
+        except ValueError:
+            return json.loads(line)  # orjson is three times as fast, and stricter
 
 
 def _read_parquet(path: Path, field: str, first_row: int, skip: Skip | None) -> Iterator[Stretch]:
@@ -350,18 +367,23 @@ def _read_parquet(path: Path, field: str, first_row: int, skip: Skip | None) -> 
                 row += n_here
                 groups.pop(0)
             for batch in file.iter_batches(_ROWS, row_groups=groups, columns=[field]) if groups else ():
-                for text in batch.column(0).to_pylist():
-                    row += 1
-                    if row <= first_row:
-                        continue
-                    if text is None:
-                        null = FormatError(f"{path}: row {row - 1}: its {field!r} is null, not a string")
-                        if skip is None:
-                            raise null
-                        skip(null)
-                        continue
-                    yield Stretch(text, True, row, row, size * row // n_rows)
+                texts = batch.column(0).to_pylist()[max(first_row - row, 0) :]
+                row += batch.num_rows
+                if None in texts:
+                    _tell_nulls(texts, path, row - len(texts), field, skip)
+                    texts = [text for text in texts if text is not None]
+                if texts:
+                    yield Stretch(texts, True, row, row, size * row // n_rows)
     except UnicodeDecodeError as error:
         raise FormatError(f"{path}: a text near row {row} is not UTF-8: {error}; convert it first") from None
     except pyarrow.ArrowException as error:
         raise FormatError(f"{path}: not a parquet file that can be read: {error}; get it again") from None
+
+
+def _tell_nulls(texts: Sequence[str | None], path: Path, first_row: int, field: str, skip: Skip | None) -> None:
+    for row, text in enumerate(texts, first_row):
+        if text is None:
+            null = FormatError(f"{path}: row {row}: its {field!r} is null, not a string")
+            if skip is None:
+                raise null
+            skip(null)

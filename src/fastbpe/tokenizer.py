@@ -270,7 +270,7 @@ class Tokenizer(MeasuringEncoder):
             inputs,
             out,
             job,
-            self._encode_to_array,
+            self._encode_aside,
             self._cutter(),
             num_threads=num_threads,
             progress=progress,

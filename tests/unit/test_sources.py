@@ -39,10 +39,11 @@ def texts(stretches: Iterator[Stretch]) -> list[str]:
     """Documents, put together again."""
     found, parts = [], b""
     for stretch in stretches:
-        parts += stretch.text if isinstance(stretch.text, bytes) else stretch.text.encode()
-        if stretch.ends:
-            found.append(parts.decode())
-            parts = b""
+        for number, text in enumerate(stretch.texts, 1):
+            parts += text if isinstance(text, bytes) else text.encode()
+            if number < len(stretch.texts) or stretch.ends:
+                found.append(parts.decode())
+                parts = b""
     assert not parts
     return found
 
@@ -122,7 +123,7 @@ def test_jsonl(tmp_path: Path, packing: str, block: int) -> None:
     path = tmp_path / f"a.jsonl{packing}"
     write_jsonl(path, packing)
     assert texts(read(path)) == TEXTS
-    assert [stretch.number for stretch in read(path)] == list(range(1, 2 * len(TEXTS), 2))
+    assert [stretch.number for stretch in read(path)][-1] == 2 * len(TEXTS) - 1
 
 
 @pytest.mark.parametrize("kind", [pyarrow.string(), pyarrow.large_string(), pyarrow.string_view()], ids=str)
@@ -133,7 +134,9 @@ def test_parquet(tmp_path: Path, kind: pyarrow.DataType) -> None:
 
 @pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.txt.zst", "a.jsonl", "a.jsonl.zst", "a.parquet"])
 @pytest.mark.parametrize("block", [7])
-def test_reading_goes_on_from_any_stretch(tmp_path: Path, name: str, block: int) -> None:
+def test_reading_goes_on_from_any_stretch(
+    tmp_path: Path, name: str, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / name
     if "txt" in name:
         path.write_bytes(PACK[path.suffix if path.suffix != ".txt" else ""]("\n".join(TEXTS * 3).encode()))
@@ -141,9 +144,10 @@ def test_reading_goes_on_from_any_stretch(tmp_path: Path, name: str, block: int)
         write_jsonl(path, path.suffix if path.suffix != ".jsonl" else "")
     else:
         write_parquet(path)
+        monkeypatch.setattr(sources, "_ROWS", 2)
     for separator in (None, b"\n", b"e\n"):
         whole = list(read(path, separator=separator, cut=last_cut))
-        assert len(whole) > 5
+        assert len(whole) > 3
         for i, stretch in enumerate(whole):
             rest = read(path, separator=separator, cut=last_cut, offset=stretch.offset, number=stretch.number)
             assert texts(rest) == texts(iter(whole[i + 1 :]))
@@ -155,7 +159,7 @@ def test_parts_of_a_document_are_split_as_the_whole_is(tmp_path: Path, pattern: 
     text = standard_library(20_000) + "漢字、かな。" * 50 + "12,34.5 " * 50
     (tmp_path / "a.txt").write_text(text, encoding="utf-8", newline="")
     splitter = make_splitter(PATTERNS[pattern])
-    parts = [part.text for part in read(tmp_path / "a.txt", cut=make_cutter(splitter))]
+    parts = [part.texts[0] for part in read(tmp_path / "a.txt", cut=make_cutter(splitter))]
     assert len(parts) > 100
     ends, at = [], 0
     for part in parts:
