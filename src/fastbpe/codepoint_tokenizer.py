@@ -218,9 +218,12 @@ class CodePointTokenizer(Tokenizer):
         """
         return self._denormalized(super().decode(ids, errors=EACH_BYTE if errors == "replace" else errors))
 
-    def decode_batch(self, batch: Iterable[Sequence[int] | Buffer], *, errors: str = "replace") -> list[str]:
-        """`decode` for each sequence of ids, in order."""
-        texts = super().decode_batch(batch, errors=EACH_BYTE if errors == "replace" else errors)
+    def decode_batch(
+        self, batch: Iterable[Sequence[int] | Buffer], *, errors: str = "replace", num_threads: int | None = None
+    ) -> list[str]:
+        """`decode` for each sequence of ids, in order. num_threads: as in `encode_batch`."""
+        as_sentencepiece = EACH_BYTE if errors == "replace" else errors
+        texts = super().decode_batch(batch, errors=as_sentencepiece, num_threads=num_threads)
         return texts if self._denormalizer is None else [self._denormalized(text) for text in texts]
 
     @cached_property

@@ -322,10 +322,12 @@ class Tokenizer(MeasuringEncoder):
         """The bytes of ids; a text's ids give back its UTF-8 exactly. Raises InvalidTokenError (a KeyError)."""
         return self._decoder.decode_bytes(ids)
 
-    def decode_batch(self, batch: Iterable[Sequence[int] | Buffer], *, errors: str = "replace") -> list[str]:
-        """`decode` for each sequence of ids, in order."""
+    def decode_batch(
+        self, batch: Iterable[Sequence[int] | Buffer], *, errors: str = "replace", num_threads: int | None = None
+    ) -> list[str]:
+        """`decode` for each sequence of ids, in order. num_threads: as in `encode_batch`."""
         _check_errors(errors)
-        return self._decoder.decode_batch(batch, errors)
+        return self._decoder.decode_batch(batch, errors, num_threads)
 
     def decode_single_token_bytes(self, token_id: int) -> bytes:
         """The bytes of one id. Raises InvalidTokenError (a KeyError)."""

@@ -18,11 +18,12 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
+from fastbpe._core.decoding cimport Decoding, Item, fill_text, new_decoding
 from fastbpe._core.memory cimport use_huge_pages
 from fastbpe._core.merge cimport Ids, ids_free, ids_reserve
 from fastbpe._core.slots cimport (
-    IN_SLOT, NOT_ASCII, NOT_LATIN1, NOT_UCS2, Head, LongToken, Slot, Sums, copy_tokens, decode_tokens,
-    read_array, read_ints, slot_add, slot_fill, slot_token,
+    IN_SLOT, NOT_ASCII, NOT_LATIN1, NOT_UCS2, Head, LongToken, Slot, Sums, copy_tokens, read_array, read_ints,
+    slot_add, slot_fill, slot_token,
 )
 from fastbpe._core.text cimport character_starts
 from fastbpe._core.vocabulary cimport Tables, Vocabulary
@@ -31,6 +32,7 @@ import operator
 import sys
 
 from fastbpe.errors import InvalidTokenError
+from fastbpe.threads import usable_threads
 
 cdef extern from *:
     str PyUnicode_New(Py_ssize_t n_characters, Py_UCS4 greatest)  # to be filled before anybody sees it
@@ -38,6 +40,13 @@ cdef extern from *:
 cdef enum:
     NOGIL_BYTES = 8192  # below this, handing the GIL over costs more than it gives
     BLOCK_BYTES = 16384  # of UTF-8 on its way into a str that is not ASCII
+    THREADS_IDS = 1 << 17  # below this, waking threads up costs more than they give
+    WINDOW_IDS = 1 << 21  # what is decoded before the next ids are asked for
+    WINDOW_TEXTS = 1 << 16
+
+# Whether threads may read ints while another one holds the GIL for them: so it is in CPython, where they are plain
+# memory that nobody moves.
+cdef bint SHARES_GIL = sys.implementation.name == "cpython"
 
 
 @cython.final
@@ -191,34 +200,29 @@ cdef class Decoder:
             copy_tokens(self._slots, ids, &at, to, to + n_bytes)
 
     cdef str _text(self, const Ids* ids, const Sums* sums, const Head* head, const char* errors):
-        cdef str text
         cdef uint8_t* data
-        cdef size_t width, block_bytes
+        cdef uint8_t* block = NULL
+        cdef size_t width, block_bytes = 0
         cdef bint sound
-        if not sums.tags & NOT_ASCII:
-            text = PyUnicode_New(<Py_ssize_t> sums.n_bytes, 0x7F)
-            self._copy_all(ids, <uint8_t*> PyUnicode_DATA(text), sums.n_bytes, head)
-            return text
-        width = 4 if sums.tags & NOT_UCS2 else 2 if sums.tags & NOT_LATIN1 else 1
-        text = PyUnicode_New(
-            <Py_ssize_t> sums.n_characters, 0x10FFFF if width == 4 else 0xFFFF if width == 2 else 0xFF
-        )
-        data = <uint8_t*> PyUnicode_DATA(text)
-        block_bytes = min(sums.n_bytes, max(<size_t> BLOCK_BYTES, self._longest)) + sizeof(Slot)
-        block = <uint8_t*> malloc(block_bytes)
-        if block == NULL:
-            raise MemoryError(f"no memory for {block_bytes} bytes of text")
-        memcpy(block, head.rest, head.n_rest)
+        cdef str text = _new_text(sums, &data, &width)
+        if sums.tags & NOT_ASCII:
+            block_bytes = min(sums.n_bytes + sizeof(Slot), self._block_bytes())
+            block = <uint8_t*> malloc(block_bytes)
+            if block == NULL:
+                raise MemoryError(f"no memory for {block_bytes} bytes of text")
         if sums.n_bytes < NOGIL_BYTES:
-            sound = decode_tokens(self._slots, ids, head, block, block_bytes, data, width)
+            sound = fill_text(self._slots, ids, head, sums, block, block_bytes, data, width)
         else:
             with nogil:
-                use_huge_pages(data, sums.n_characters * width)
-                sound = decode_tokens(self._slots, ids, head, block, block_bytes, data, width)
+                sound = fill_text(self._slots, ids, head, sums, block, block_bytes, data, width)
         free(block)
-        if sound:
-            return text
+        return text if sound else self._mended(ids, sums, head, errors)
+
+    cdef str _mended(self, const Ids* ids, const Sums* sums, const Head* head, const char* errors):
         return PyUnicode_DecodeUTF8(self._bytes(ids, sums, head), <Py_ssize_t> sums.n_bytes, errors)
+
+    cdef size_t _block_bytes(self) noexcept:
+        return max(<size_t> BLOCK_BYTES, self._longest) + sizeof(Slot)
 
     cdef str _parts(self, const Ids* ids, const Sums* sums, const Head* head, const char* errors):
         """The text, in parts where some ids make nothing: bytes on both sides of these make no character together."""
@@ -287,32 +291,92 @@ cdef class Decoder:
     def decode(self, ids, str errors not None="replace"):
         """The text of all ids; errors= says what becomes of bytes that are not UTF-8."""
         cdef Ids values = Ids(NULL, 0, 0)
-        cdef Sums sums
-        cdef Head head
         cdef bytes handler = errors.encode()
         try:
-            self._read(ids, &values, &sums)
-            self._behead(&values, &sums, &head)
-            return self._parts(&values, &sums, &head, handler)
+            return self._one(ids, &values, handler)
         finally:
             ids_free(&values)
 
-    def decode_batch(self, batch, str errors not None="replace"):
-        """`decode` for each sequence of ids, in order."""
-        cdef Ids values = Ids(NULL, 0, 0)
-        cdef Sums sums
-        cdef Head head
+    def decode_batch(self, batch, str errors not None="replace", num_threads=None):
+        """`decode` for each sequence of ids, in order. num_threads: at most so many work on a large batch."""
         cdef bytes handler = errors.encode()
-        cdef list out = []
+        cdef list out = [], window
+        cdef size_t n_ids
+        cdef int most = usable_threads(num_threads) if SHARES_GIL else 1
+        iterator = iter(batch)
+        while window := _window(iterator, &n_ids):
+            if most > 1 and n_ids >= THREADS_IDS:
+                self._decode_together(window, handler, most, out)
+            else:
+                self._decode_each(window, handler, out)
+        return out
+
+    cdef int _decode_each(self, list window, const char* errors, list out) except -1:
+        cdef Ids values = Ids(NULL, 0, 0)
         try:
-            for ids in batch:
+            for ids in window:
                 PyErr_CheckSignals()
-                self._read(ids, &values, &sums)
-                self._behead(&values, &sums, &head)
-                out.append(self._parts(&values, &sums, &head, handler))
-            return out
+                out.append(self._one(ids, &values, errors))
         finally:
             ids_free(&values)
+        return 0
+
+    cdef str _one(self, object ids, Ids* values, const char* errors):
+        """The text of some ids, by way of values."""
+        cdef Sums sums
+        cdef Head head
+        self._read(ids, values, &sums)
+        self._behead(values, &sums, &head)
+        return self._parts(values, &sums, &head, errors)
+
+    cdef int _decode_together(self, list window, const char* errors, int n_threads, list out) except -1:
+        cdef Decoding decoding
+        cdef size_t i, before = len(out)
+        cdef Item* item
+        cdef Ids ids
+        cdef object error
+        if self._slots == NULL:
+            self._make_slots()
+        decoding = new_decoding(self, self._slots, self._n_ids, self._block_bytes())
+        try:
+            decoding.invite(n_threads)
+            decoding.read(window)
+            error = self._make_texts(decoding, window, errors, out)
+            decoding.fill()
+        finally:
+            decoding.end()
+        for i in range(len(out) - before):
+            item = &decoding.items[i]
+            if item.data != NULL and not item.is_sound:
+                ids = decoding.ids_of(item)
+                out[before + i] = self._mended(&ids, &item.sums, &item.head, errors)
+        if error is not None:
+            raise error
+        return 0
+
+    cdef object _make_texts(self, Decoding decoding, list window, const char* errors, list out):
+        """The strs of all items, plain ones yet to be filled, up to the first that has an error, which is returned."""
+        cdef Ids values = Ids(NULL, 0, 0), ids
+        cdef Item* item
+        cdef size_t i
+        try:
+            for i in range(decoding.n_items):
+                PyErr_CheckSignals()
+                item = &decoding.items[i]
+                ids = decoding.ids_of(item)
+                if not item.is_read:
+                    out.append(self._one(window[i], &values, errors))
+                    continue
+                self._behead(&ids, &item.sums, &item.head)
+                if item.sums.n_bytes == 0 or (item.sums.n_empty and item.sums.tags & NOT_ASCII):
+                    out.append(self._parts(&ids, &item.sums, &item.head, errors))
+                else:
+                    out.append(_new_text(&item.sums, &item.data, &item.width))
+        except Exception as error:
+            return error
+        finally:
+            ids_free(&values)
+        return None
 
     def tokens(self, ids):
         """The bytes of each id."""
@@ -388,6 +452,38 @@ cdef class Decoder:
 
 _INTEGERS = frozenset(bytes([code]) for code in b"bBhHiIlLqQnN")  # small letters are signed
 _SWAPPED = frozenset({b">", b"!"} if sys.byteorder == "little" else {b"<"})
+
+
+cdef str _new_text(const Sums* sums, uint8_t** data, size_t* width):
+    """A str with room for what the sums say, and where its characters go, each width bytes wide."""
+    cdef size_t n = sums.n_characters
+    cdef Py_UCS4 greatest
+    cdef str text
+    if not sums.tags & NOT_ASCII:
+        width[0], n, greatest = 1, sums.n_bytes, 0x7F
+    elif sums.tags & NOT_UCS2:
+        width[0], greatest = 4, 0x10FFFF
+    elif sums.tags & NOT_LATIN1:
+        width[0], greatest = 2, 0xFFFF
+    else:
+        width[0], greatest = 1, 0xFF
+    text = PyUnicode_New(<Py_ssize_t> n, greatest)
+    data[0] = <uint8_t*> PyUnicode_DATA(text)
+    use_huge_pages(data[0], n * width[0])
+    return text
+
+
+cdef list _window(object iterator, size_t* n_ids):
+    """The next sequences, as many as are decoded before more are asked for, and how many ids lists and tuples hold."""
+    cdef list out = []
+    n_ids[0] = 0
+    for ids in iterator:
+        out.append(ids)
+        if type(ids) is list or type(ids) is tuple:
+            n_ids[0] += <size_t> PySequence_Fast_GET_SIZE(ids)
+        if n_ids[0] >= WINDOW_IDS or len(out) >= WINDOW_TEXTS:
+            break
+    return out
 
 
 cdef object _as_int(object item, Py_ssize_t position):
