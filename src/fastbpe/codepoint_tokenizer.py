@@ -211,12 +211,15 @@ class CodePointTokenizer(Tokenizer):
             whole=self._parts.whole,
         )
 
-    def decode(self, ids: Sequence[int] | Buffer, *, errors: str = "replace") -> str:
+    def decode(
+        self, ids: Sequence[int] | Buffer, *, errors: str = "replace", num_threads: int | None = None
+    ) -> str:
         """The text of ids, control symbols left out; errors= as in `Tokenizer.decode`.
 
         "replace" gives U+FFFD for each byte that belongs to no character, as sentencepiece does.
         """
-        return self._denormalized(super().decode(ids, errors=EACH_BYTE if errors == "replace" else errors))
+        as_sentencepiece = EACH_BYTE if errors == "replace" else errors
+        return self._denormalized(super().decode(ids, errors=as_sentencepiece, num_threads=num_threads))
 
     def decode_batch(
         self, batch: Iterable[Sequence[int] | Buffer], *, errors: str = "replace", num_threads: int | None = None

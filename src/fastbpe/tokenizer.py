@@ -304,19 +304,22 @@ class Tokenizer(MeasuringEncoder):
         _check_errors(errors)
         return StreamDecoder(self._decoder, errors)
 
-    def decode(self, ids: Sequence[int] | Buffer, *, errors: str = "replace") -> str:
+    def decode(
+        self, ids: Sequence[int] | Buffer, *, errors: str = "replace", num_threads: int | None = None
+    ) -> str:
         """The text of ids, special tokens included.
 
         Args:
             ids: a list, an array or any sequence of integers.
             errors: what becomes of bytes that are not UTF-8: "replace" (by U+FFFD), "strict" or "ignore".
+            num_threads: at most so many work on a long list; None: as in `encode`.
 
         Raises:
             InvalidTokenError: an id is no token (a KeyError).
             UnicodeDecodeError: with errors="strict", bytes that are not UTF-8.
         """
         _check_errors(errors)
-        return self._decoder.decode(ids, errors)
+        return self._decoder.decode(ids, errors, num_threads)
 
     def decode_bytes(self, ids: Sequence[int] | Buffer) -> bytes:
         """The bytes of ids; a text's ids give back its UTF-8 exactly. Raises InvalidTokenError (a KeyError)."""

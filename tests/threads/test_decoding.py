@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from data import BYTES
-from fastbpe import InvalidTokenError, Tokenizer
+from fastbpe import InvalidTokenError, Tokenizer, train
 
 THREADS = (1, 2, 3, 8)
 LONG = " ".join(["long"] * 9)
@@ -44,6 +44,53 @@ def test_a_large_batch_is_decoded_as_by_the_loop(tokenizer: Tokenizer, errors: s
     for num_threads in THREADS:
         assert tokenizer.decode_batch(batch, errors=errors, num_threads=num_threads) == expected
         assert tokenizer.decode_batch(iter(batch), errors=errors, num_threads=num_threads) == expected
+
+
+@pytest.mark.parametrize("greatest", [128, 257, 258, 259, 260, 263, 0])
+@pytest.mark.parametrize("errors", ["replace", "ignore", "surrogateescape"])
+def test_a_long_list_is_decoded_as_in_one_thread(tokenizer: Tokenizer, greatest: int, errors: str) -> None:
+    """greatest: of the ids that are used, beside those of whole characters' bytes; 0: bytes that are no UTF-8."""
+    rng = random.Random(greatest)
+    parts = [[i] for i in IDS if i < 128 or 256 <= i < greatest]
+    if greatest > 256:
+        last = ["é", "Ж", "語", "👍"][min(greatest, 260) - 257]
+        parts += [[*last.encode()]] * 50
+    if not greatest:
+        parts += [[0xE8], [0xAA], [0x9E]] * 20
+    ids = [i for part in rng.choices(parts, k=150_000) for i in part]
+    expected = b"".join(map(tokenizer.decode_single_token_bytes, ids)).decode(errors=errors)
+    for num_threads in THREADS:
+        assert tokenizer.decode(ids, errors=errors, num_threads=num_threads) == expected
+    assert tokenizer.decode(tuple(ids), errors=errors) == expected
+
+
+def test_a_long_list_in_whose_parts_no_character_begins(tokenizer: Tokenizer) -> None:
+    ids = [97] * 10_000 + [0xAA] * 150_000 + [98]
+    assert tokenizer.decode(ids) == "a" * 10_000 + "\ufffd" * 150_000 + "b"
+    with pytest.raises(UnicodeDecodeError, match="byte 0xaa in position 10000"):
+        tokenizer.decode(ids, errors="strict")
+
+
+def test_a_long_list_without_text_or_with_what_is_no_token(tokenizer: Tokenizer) -> None:
+    ids: list[Any] = [97] * 150_000
+    ids[140_000] = np.int64(98)
+    assert tokenizer.decode(ids) == "a" * 140_000 + "b" + "a" * 9_999
+    ids[149_000] = 2**40
+    with pytest.raises(InvalidTokenError, match=r"at position 149000 "):
+        tokenizer.decode(ids)
+    with pytest.raises(ValueError, match="num_threads=0"):
+        tokenizer.decode([97], num_threads=0)
+
+
+def test_a_long_list_of_code_points() -> None:
+    learned = train(
+        [" a b é 語 語語 ab"] * 9, mode="codepoint", vocab_size=270, byte_fallback=True, progress=False
+    )
+    rng = random.Random(9)
+    for known in (range(learned.n_vocab), [i for i in range(learned.n_vocab) if i > 2]):
+        ids = rng.choices(known, k=150_000)
+        for begin in ([], learned.encode(" "), [1] * 40_000):
+            assert learned.decode(begin + ids, num_threads=4) == learned.decode(begin + ids, num_threads=1)
 
 
 @pytest.mark.parametrize("num_threads", THREADS)

@@ -3,11 +3,12 @@ from typing import final
 
 from typing_extensions import Self
 
+from fastbpe._core.reading import IdReader
 from fastbpe._core.vocabulary import Vocabulary
 from fastbpe.model import Buffer
 
 @final
-class Decoder:
+class Decoder(IdReader):
     def __new__(
         cls,
         vocabulary: Vocabulary,
@@ -17,7 +18,9 @@ class Decoder:
         whole: frozenset[int] = ...,
     ) -> Self: ...
     def decode_bytes(self, ids: Sequence[int] | Buffer) -> bytes: ...
-    def decode(self, ids: Sequence[int] | Buffer, errors: str = "replace") -> str: ...
+    def decode(
+        self, ids: Sequence[int] | Buffer, errors: str = "replace", num_threads: int | None = None
+    ) -> str: ...
     def decode_batch(
         self, batch: Iterable[Sequence[int] | Buffer], errors: str = "replace", num_threads: int | None = None
     ) -> list[str]: ...

@@ -1,37 +1,30 @@
 """Ids back to bytes and text: every token of every id, special ones too, in slots of one size.
 
-One pass reads the ids into memory of ours, checks them and adds up what they make; then there is one
-allocation of the exact size, and a second pass, which needs no GIL, copies into it. Each id is read once: what
-other threads do to a list or an array meanwhile cannot hurt.
+One pass reads the ids, checks them and adds up what they make; then there is one allocation of the exact size, and a
+second pass, which needs no GIL, copies into it.
 """
 
 cimport cython
-from cpython.buffer cimport (
-    PyBUF_FORMAT, PyBUF_STRIDES, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer,
-)
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_CheckSignals
-from cpython.long cimport PyLong_AsLongLong
-from cpython.sequence cimport PySequence_Fast_GET_SIZE, PySequence_Fast_ITEMS
+from cpython.sequence cimport PySequence_Fast_GET_SIZE
 from cpython.unicode cimport PyUnicode_DATA, PyUnicode_DecodeUTF8
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from fastbpe._core.decoding cimport Decoding, Item, fill_text, new_decoding
 from fastbpe._core.memory cimport use_huge_pages
-from fastbpe._core.merge cimport Ids, ids_free, ids_reserve
+from fastbpe._core.merge cimport Ids, ids_free
+from fastbpe._core.reading cimport IdReader, as_int
 from fastbpe._core.slots cimport (
-    IN_SLOT, NOT_ASCII, NOT_LATIN1, NOT_UCS2, Head, LongToken, Slot, Sums, copy_tokens, read_array, read_ints,
-    slot_add, slot_fill, slot_token,
+    NOT_ASCII, NOT_LATIN1, NOT_UCS2, Head, Slot, Sums, copy_tokens, slot_add, slot_token,
 )
 from fastbpe._core.text cimport character_starts
-from fastbpe._core.vocabulary cimport Tables, Vocabulary
+from fastbpe._core.vocabulary cimport Vocabulary
 
-import operator
 import sys
 
-from fastbpe.errors import InvalidTokenError
 from fastbpe.threads import usable_threads
 
 cdef extern from *:
@@ -50,20 +43,13 @@ cdef bint SHARES_GIL = sys.implementation.name == "cpython"
 
 
 @cython.final
-cdef class Decoder:
+cdef class Decoder(IdReader):
     """The bytes of each id. special_tokens: list of (id, bytes), which no ordinary token's id repeats; of these some
     may be empty.
 
     leading: for code points, whether every token that is nothing but a space is left out at the beginning of a text,
     and not only the first token's space; None: nothing is. whole: tokens that keep their space there.
     """
-
-    cdef Vocabulary _vocabulary
-    cdef dict _special
-    cdef uint32_t _n_ids
-    cdef Slot* _slots  # made at the first use, so that loading costs nothing
-    cdef LongToken* _long
-    cdef size_t _longest  # token, in bytes
 
     cdef bint _strips
     cdef bint _strips_all
@@ -79,105 +65,6 @@ cdef class Decoder:
         self._whole = whole
         self._special = dict(special_tokens)
         self._n_ids = max(vocabulary.tables.n_ids, max(self._special, default=-1) + 1)
-
-    def __dealloc__(self):
-        free(self._slots)
-        free(self._long)
-
-    cdef int _make_slots(self) except -1:
-        cdef const Tables* t = &self._vocabulary.tables
-        cdef uint32_t i, start, n_long = 0
-        cdef Slot* slots
-        cdef bytes token
-        self._longest = max(t.max_token_bytes, max(map(len, self._special.values()), default=0))
-        for i in range(t.n_ids):
-            n_long += t.token_ends[i] - (t.token_ends[i - 1] if i else 0) > IN_SLOT
-        slots = <Slot*> calloc(<size_t> self._n_ids + 1, sizeof(Slot))
-        self._long = <LongToken*> malloc((<size_t> n_long + len(self._special) + 1) * sizeof(LongToken))
-        if slots == NULL or self._long == NULL:
-            free(slots)
-            free(self._long)
-            self._long = NULL
-            raise MemoryError(f"no memory for the bytes of {self._n_ids} ids")
-        n_long = 0
-        for i in range(t.n_ids):
-            start = t.token_ends[i - 1] if i else 0
-            if t.token_ends[i] > start:
-                slot_fill(&slots[i], t.token_bytes + start, t.token_ends[i] - start, self._long, &n_long)
-        for i, token in self._special.items():
-            slot_fill(&slots[i], <const uint8_t*> PyBytes_AS_STRING(token), <uint32_t> len(token), self._long, &n_long)
-        self._slots = slots
-        return 0
-
-    cdef object _unknown(self, object token_id, Py_ssize_t position):
-        return InvalidTokenError(
-            f"id {token_id} at position {position} is no token of this vocabulary (its ids lie in "
-            f"0..{<int64_t> self._n_ids - 1})"
-        )
-
-    # Reading ids
-
-    cdef int _read(self, object ids, Ids* out, Sums* sums) except -1:
-        """The ids of any sequence of integers, each checked to be a token's, and what they make together."""
-        if self._slots == NULL:
-            self._make_slots()
-        out.n = 0
-        memset(sums, 0, sizeof(Sums))
-        if isinstance(ids, (str, bytes)):
-            raise TypeError(f"ids must be a sequence of integers, not {type(ids).__name__}")
-        if PyObject_CheckBuffer(ids):
-            return self._read_buffer(ids, out, sums)
-        return self._read_items(ids if type(ids) is list or type(ids) is tuple else list(ids), out, sums)
-
-    cdef int _read_items(self, object items, Ids* out, Sums* sums) except -1:
-        cdef size_t n = <size_t> PySequence_Fast_GET_SIZE(items)
-        cdef int64_t value
-        cdef object item
-        ids_reserve(out, n)
-        use_huge_pages(out.items, n * sizeof(uint32_t))
-        while True:
-            read_ints(PySequence_Fast_ITEMS(items), n, self._slots, self._n_ids, out, sums)
-            if out.n == n:
-                return 0
-            # No exact int of one digit, or no token: the slow way, for this one.
-            item = <object> PySequence_Fast_ITEMS(items)[out.n]
-            if type(item) is not int:
-                item = _as_int(item, out.n)
-                if <size_t> PySequence_Fast_GET_SIZE(items) != n:  # its __index__ may do anything
-                    raise ValueError("ids changed while they were read")
-            try:
-                value = PyLong_AsLongLong(item)
-            except OverflowError:
-                value = -1
-            if not slot_add(self._slots, self._n_ids, <uint64_t> value, sums):
-                raise self._unknown(item, out.n)
-            out.items[out.n] = <uint32_t> value
-            out.n += 1
-
-    cdef int _read_buffer(self, object ids, Ids* out, Sums* sums) except -1:
-        """An array of integers (numpy's, array.array's, …) of one dimension, as it lies in memory."""
-        cdef Py_buffer view
-        cdef bytes code
-        cdef bint is_signed, swapped
-        cdef uint64_t bad
-        PyObject_GetBuffer(ids, &view, PyBUF_STRIDES | PyBUF_FORMAT)
-        try:
-            code = view.format if view.format != NULL else b"B"
-            if view.ndim != 1 or code.lstrip(b"@=<>!") not in _INTEGERS:
-                raise TypeError(
-                    f"ids must be integers in one dimension: got format {code.decode()!r} "
-                    f"with {view.ndim} dimensions"
-                )
-            is_signed, swapped = code.islower(), code[:1] in _SWAPPED
-            ids_reserve(out, <size_t> view.shape[0])
-            use_huge_pages(out.items, <size_t> view.shape[0] * sizeof(uint32_t))
-            with nogil:
-                bad = read_array(&view, is_signed, swapped, self._slots, self._n_ids, out, sums)
-            if out.n < <size_t> view.shape[0]:
-                raise self._unknown(<int64_t> bad if is_signed else bad, out.n)
-        finally:
-            PyBuffer_Release(&view)
-        return 0
 
     # Making bytes and text
 
@@ -288,21 +175,60 @@ cdef class Decoder:
         finally:
             ids_free(&values)
 
-    def decode(self, ids, str errors not None="replace"):
-        """The text of all ids; errors= says what becomes of bytes that are not UTF-8."""
+    def decode(self, ids, str errors not None="replace", num_threads=None):
+        """The text of all ids; errors= says what becomes of bytes that are not UTF-8.
+
+        num_threads: at most so many work on a long list.
+        """
         cdef Ids values = Ids(NULL, 0, 0)
         cdef bytes handler = errors.encode()
+        cdef str text
+        cdef int n_threads
+        if num_threads is not None:
+            usable_threads(num_threads)  # a ValueError, however few ids
+        if (type(ids) is list or type(ids) is tuple) and PySequence_Fast_GET_SIZE(ids) >= THREADS_IDS:
+            n_threads = _threads(num_threads)
+            text = None if n_threads == 1 else self._long_text(ids, handler, n_threads)
+            if text is not None:
+                return text
         try:
             return self._one(ids, &values, handler)
         finally:
             ids_free(&values)
+
+    cdef str _long_text(self, object ids, const char* errors, int n_threads):
+        """The text of a long list or tuple, by several threads; None where that takes one."""
+        cdef Decoding decoding
+        cdef Item* first
+        cdef Ids all_ids
+        cdef Sums sums
+        cdef uint8_t* data
+        cdef size_t width
+        cdef str text
+        if self._slots == NULL:
+            self._make_slots()
+        decoding = new_decoding(self, self._slots, self._n_ids, self._block_bytes())
+        try:
+            decoding.invite(n_threads)
+            if not decoding.read_parts(ids, &all_ids, &sums):
+                return None
+            first = &decoding.items[0]
+            self._behead(&all_ids, &sums, &first.head)
+            if first.head.at >= first.n or (sums.n_empty and sums.tags & NOT_ASCII):
+                return self._parts(&all_ids, &sums, &first.head, errors)
+            text = _new_text(&sums, &data, &width)
+            decoding.lay_out(data, width, sums.tags)
+            decoding.fill()
+        finally:
+            decoding.end()
+        return text if decoding.is_sound() else self._mended(&all_ids, &sums, &first.head, errors)
 
     def decode_batch(self, batch, str errors not None="replace", num_threads=None):
         """`decode` for each sequence of ids, in order. num_threads: at most so many work on a large batch."""
         cdef bytes handler = errors.encode()
         cdef list out = [], window
         cdef size_t n_ids
-        cdef int most = usable_threads(num_threads) if SHARES_GIL else 1
+        cdef int most = _threads(num_threads)
         iterator = iter(batch)
         while window := _window(iterator, &n_ids):
             if most > 1 and n_ids >= THREADS_IDS:
@@ -432,7 +358,7 @@ cdef class Decoder:
         """The bytes of one id."""
         cdef bytes special
         cdef int64_t value
-        token_id = _as_int(token_id, 0)
+        token_id = as_int(token_id, 0)
         if self._special:
             special = self._special.get(token_id)
             if special is not None:
@@ -450,8 +376,9 @@ cdef class Decoder:
         return self._n_ids
 
 
-_INTEGERS = frozenset(bytes([code]) for code in b"bBhHiIlLqQnN")  # small letters are signed
-_SWAPPED = frozenset({b">", b"!"} if sys.byteorder == "little" else {b"<"})
+cdef int _threads(object num_threads) except -1:
+    cdef int n_threads = usable_threads(num_threads)
+    return n_threads if SHARES_GIL else 1
 
 
 cdef str _new_text(const Sums* sums, uint8_t** data, size_t* width):
@@ -484,12 +411,3 @@ cdef list _window(object iterator, size_t* n_ids):
         if n_ids[0] >= WINDOW_IDS or len(out) >= WINDOW_TEXTS:
             break
     return out
-
-
-cdef object _as_int(object item, Py_ssize_t position):
-    try:
-        return operator.index(item)
-    except TypeError:
-        raise TypeError(
-            f"ids must be integers: {item!r} at position {position} is {type(item).__name__}"
-        ) from None

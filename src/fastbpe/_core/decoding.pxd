@@ -36,10 +36,16 @@ cdef class Decoding:
     cdef size_t _n_there  # threads that have come; under the GIL
     cdef int invite(self, int n_threads) except -1
     cdef int read(self, list sequences) except -1
+    cdef bint read_parts(self, object sequence, Ids* ids, Sums* sums) except -1
+    cdef void lay_out(self, uint8_t* data, size_t width, uint32_t tags) noexcept
+    cdef bint is_sound(self) noexcept
     cdef int fill(self) except -1
     cdef Ids ids_of(self, const Item* item) noexcept
     cdef void end(self) noexcept
+    cdef int _take_memory(self, size_t n_ids, size_t n_items) except -1
+    cdef int _read_all(self) except -1
     cdef void _plan(self, list sequences) noexcept
+    cdef void _begin_at_character(self, Item* item) noexcept
     cdef void _do(self, int kind, uint8_t* block) noexcept nogil
     cdef void _finish(self, int kind) noexcept
     cdef void _read_item(self, Item* item) noexcept nogil

@@ -11,12 +11,12 @@ from cpython.object cimport PyObject
 from cpython.sequence cimport PySequence_Fast_GET_SIZE, PySequence_Fast_ITEMS
 from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy
+from libc.string cimport memcpy, memset
 
 from fastbpe._core.flags cimport add, is_set, set_flag, yield_thread
 from fastbpe._core.memory cimport use_huge_pages
 from fastbpe._core.merge cimport Ids
-from fastbpe._core.slots cimport NOT_ASCII, Head, Slot, Sums, copy_tokens, decode_tokens, read_ints
+from fastbpe._core.slots cimport NOT_ASCII, Head, Slot, Sums, copy_tokens, decode_tokens, read_ints, slot_add, slot_token
 
 from time import sleep
 
@@ -70,13 +70,21 @@ cdef class Decoding:
         for sequence in sequences:
             if _is_plain(sequence):
                 n_ids += <size_t> PySequence_Fast_GET_SIZE(sequence)
+        self._take_memory(n_ids, len(sequences))
+        self._plan(sequences)
+        return self._read_all()
+
+    cdef int _take_memory(self, size_t n_ids, size_t n_items) except -1:
         self._ids = <uint32_t*> malloc((n_ids + 1) * sizeof(uint32_t))
-        self.items = <Item*> calloc(len(sequences) + 1, sizeof(Item))
-        self._starts = <size_t*> malloc((len(sequences) + 2) * sizeof(size_t))
+        self.items = <Item*> calloc(n_items + 1, sizeof(Item))
+        self._starts = <size_t*> malloc((n_items + 2) * sizeof(size_t))
         if self._ids == NULL or self.items == NULL or self._starts == NULL:
             raise MemoryError(f"no memory for {n_ids} token ids")
         use_huge_pages(self._ids, n_ids * sizeof(uint32_t))
-        self._plan(sequences)
+        self._starts[0] = 0
+        return 0
+
+    cdef int _read_all(self) except -1:
         set_flag(&self._may_read)
         self._do(READ, NULL)
         self._finish(READ)
@@ -85,7 +93,6 @@ cdef class Decoding:
     cdef void _plan(self, list sequences) noexcept:
         cdef size_t n_ids = 0, begun = 0
         cdef Item* item
-        self._starts[0] = 0
         for sequence in sequences:
             item = &self.items[self.n_items]
             if _is_plain(sequence):
@@ -101,6 +108,81 @@ cdef class Decoding:
         if self._starts[self._n_tasks] < self.n_items:
             self._n_tasks += 1
             self._starts[self._n_tasks] = self.n_items
+
+    # One text in parts
+
+    cdef bint read_parts(self, object sequence, Ids* ids, Sums* sums) except -1:
+        """Read a list or tuple, an item for each part of it. False: not all of it are tokens."""
+        cdef size_t i, n = <size_t> PySequence_Fast_GET_SIZE(sequence)
+        cdef Item* item
+        self._take_memory(n, n // TASK_IDS + 1)
+        while self.n_items * TASK_IDS < n:
+            item = &self.items[self.n_items]
+            item.first = self.n_items * TASK_IDS
+            item.ints = PySequence_Fast_ITEMS(sequence) + item.first
+            item.n = min(<size_t> TASK_IDS, n - item.first)
+            item.head.rest = b""
+            self.n_items += 1
+            self._starts[self.n_items] = self.n_items
+        self._n_tasks = self.n_items
+        self._read_all()
+        ids[0] = Ids(self._ids, n, n)
+        memset(sums, 0, sizeof(Sums))
+        for i in range(self.n_items):
+            item = &self.items[i]
+            if not item.is_read:
+                return False
+            sums.n_bytes += item.sums.n_bytes
+            sums.n_characters += item.sums.n_characters
+            sums.n_empty += item.sums.n_empty
+            sums.tags |= item.sums.tags
+        return self.n_items > 0
+
+    cdef void lay_out(self, uint8_t* data, size_t width, uint32_t tags) noexcept:
+        """Say where in one str each part goes. tags: of all together."""
+        cdef size_t i, n
+        cdef Item* item
+        if tags & NOT_ASCII:
+            for i in range(1, self.n_items):
+                self._begin_at_character(&self.items[i])
+        for i in range(self.n_items):
+            item = &self.items[i]
+            item.sums.n_bytes -= item.head.n_left_out
+            item.sums.n_characters -= item.head.n_left_out
+            item.sums.tags = tags
+            item.data, item.width = data, width
+            n = item.sums.n_characters if tags & NOT_ASCII else item.sums.n_bytes
+            data += n * width
+
+    cdef void _begin_at_character(self, Item* item) noexcept:
+        """Give to the part before what begins in the midst of a character."""
+        cdef Item* before = item - 1
+        cdef const uint8_t* token
+        cdef Sums sums
+        cdef size_t n
+        while item.n:
+            token = slot_token(&self._slots[self._ids[item.first]], &n)
+            if n == 0 or token[0] & 0xC0 != 0x80:
+                return
+            memset(&sums, 0, sizeof(Sums))
+            slot_add(self._slots, self._n_slots, self._ids[item.first], &sums)
+            item.sums.n_bytes -= sums.n_bytes
+            item.sums.n_characters -= sums.n_characters
+            before.sums.n_bytes += sums.n_bytes
+            before.sums.n_characters += sums.n_characters
+            item.first += 1
+            item.n -= 1
+            before.n += 1
+
+    cdef bint is_sound(self) noexcept:
+        """Whether all that was filled is UTF-8."""
+        cdef size_t i
+        for i in range(self.n_items):
+            if self.items[i].data != NULL and not self.items[i].is_sound:
+                return False
+        return True
+
+    # Filling
 
     cdef int fill(self) except -1:
         """Fill the strs of all items that have one."""
