@@ -21,11 +21,12 @@ from fastbpe._core.splitter import Splitter
 from fastbpe._core.text import to_utf8
 from fastbpe._core.tokens import TokenEncoder
 from fastbpe._core.vocabulary import Vocabulary
+from fastbpe.codepoint_model import CodePointModel, PieceType
 from fastbpe.codepoints import EACH_BYTE, MARK, Parts, build, ids_of, make_normalizer
 from fastbpe.errors import FormatError, SpecialTokenError
 from fastbpe.formats import huggingface_codepoints, native, sentencepiece
 from fastbpe.measuring import inside
-from fastbpe.model import Buffer, CodePointModel, PieceType
+from fastbpe.model import Buffer
 from fastbpe.special import SpecialTokens
 from fastbpe.streaming import CodePointStreamDecoder, StreamDecoder
 from fastbpe.tokenizer import CACHE_BYTES, Special, Tokenizer

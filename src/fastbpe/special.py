@@ -10,7 +10,6 @@ from typing import Protocol
 
 from fastbpe._core.special import SpecialMatcher
 from fastbpe._core.vocabulary import MAX_IDS
-from fastbpe.config import check_names
 from fastbpe.errors import SpecialTokenError
 from fastbpe.model import AddedToken
 
@@ -249,3 +248,18 @@ def _check_ids(tokens: Mapping[str, int], vocabulary: Ordinary, added: Collectio
         ordinary = vocabulary.find(name.encode())
         if ordinary is not None:
             raise SpecialTokenError.is_ordinary(name, ordinary)
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Refuse a special token that no text could hold, and one given twice."""
+    seen = set()
+    for name in names:
+        if not isinstance(name, str):
+            raise SpecialTokenError(f"special token {name!r} is {type(name).__name__}, not str")
+        if not name:
+            raise SpecialTokenError("a special token is empty: it would stand everywhere in every text")
+        if any("\ud800" <= character <= "\udfff" for character in name):
+            raise SpecialTokenError(f"special token {name!r} holds a surrogate, which no UTF-8 text can hold")
+        if name in seen:
+            raise SpecialTokenError(f"special token {name!r} is given twice")
+        seen.add(name)

@@ -17,20 +17,18 @@ from fastbpe._core.text import to_utf8
 from fastbpe._core.vocabulary import MAX_IDS, Vocabulary, build_look_ups, build_tables
 from fastbpe.errors import InvalidTokenError, SpecialTokenError, VocabularyError
 from fastbpe.extras import require_numpy
-from fastbpe.files import FilesSummary, Job, encode_files
 from fastbpe.formats import native
 from fastbpe.measuring import MeasuringEncoder
 from fastbpe.model import AddedToken, Buffer, Model, pack_merges
 from fastbpe.patterns import Pattern, PatternLike, shown_pattern
-from fastbpe.sinks import choose_dtype
-from fastbpe.sources import Path_
 from fastbpe.special import SpecialTokens
-from fastbpe.splitting.cutting import make_cutter
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from fastbpe.files import FilesSummary
+    from fastbpe.sources import Path_
     from fastbpe.streaming import StreamDecoder
 
 CACHE_BYTES = 64 << 20  # by default
@@ -256,6 +254,9 @@ class Tokenizer(MeasuringEncoder):
         ...     summary.n_documents, out.read_bytes()
         (2, b'a\x00b\x00')
         """
+        from fastbpe.files import Job, encode_files
+        from fastbpe.sinks import choose_dtype
+
         if separator == "":
             raise ValueError('separator="": give what ends a document, or None for whole files')
         job = Job(
@@ -279,6 +280,8 @@ class Tokenizer(MeasuringEncoder):
 
     def _cutter(self) -> Callable[[bytes], int] | None:
         """What finds where a long document may be cut, or None."""
+        from fastbpe.splitting.cutting import make_cutter
+
         finder = self._special.always
         if self._pipeline.front is not None or (finder is not None and not finder.cuttable):
             return None

@@ -10,8 +10,8 @@ import pytest
 
 from data import corpus, data_file
 from fastbpe import FormatError
+from fastbpe.codepoint_model import CodePointModel
 from fastbpe.formats import huggingface_codepoints, sentencepiece
-from fastbpe.model import CodePointModel
 
 spm = pytest.importorskip("sentencepiece")
 tokenizers = pytest.importorskip("tokenizers")

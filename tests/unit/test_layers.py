@@ -11,10 +11,21 @@ PACKAGE = Path(__file__).resolve().parents[2] / "src" / "fastbpe"
 
 # Low to high; a module may import from lower layers and from its own, but for those that stand apart.
 LAYERS = (
-    {"_version", "errors", "config", "model", "patterns", "extras", "progress", "sinks", "threads", "unpacking"},
+    {
+        "_version",
+        "errors",
+        "model",
+        "codepoint_model",
+        "patterns",
+        "extras",
+        "progress",
+        "sinks",
+        "threads",
+        "unpacking",
+    },
     {"_core", "formats"},
     {"sources"},
-    {"codepoints", "normalization", "normalization_tables", "normalizers", "normalizers_tables"}
+    {"codepoints", "config", "normalization", "normalization_tables", "normalizers", "normalizers_tables"}
     | {"script_table", "special", "splitting"},
     {
         "assembly",

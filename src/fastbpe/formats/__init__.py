@@ -8,13 +8,15 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import native, tiktoken
-from fastbpe.model import Buffer, CodePointModel, Model
+from fastbpe.model import Buffer, Model
 from fastbpe.patterns import PatternLike
+
+if TYPE_CHECKING:  # code points are imported when they are met
+    from fastbpe.codepoint_model import CodePointModel
 
 _READABLE = ".fbpe, .tiktoken, tokenizer.json, vocab.json with merges.txt, sentencepiece's and minbpe's .model"
 
@@ -53,7 +55,7 @@ def _read_folder(
         from fastbpe.formats import sentencepiece
 
         model = _parse(only, found.paths[0], pattern, None)
-        assert isinstance(model, CodePointModel)
+        assert not isinstance(model, Model)
         return sentencepiece.with_control_symbols(model, found.special_tokens, where)
     model = _parse(only, found.paths[0], pattern, given)
     if special_tokens is None and isinstance(model, Model):
@@ -73,12 +75,12 @@ def _parse(
         model = native.parse(data, where)
         if special_tokens is None:
             return model
-        if isinstance(model, CodePointModel):
+        if not isinstance(model, Model):
             raise _holds(where, "special tokens", "special_tokens")
         return replace(model, special_tokens=special_tokens, fingerprint="")
     if _is_object(data) and (read := _read_huggingface(data, where, pattern, special_tokens)):
         return read
-    if tiktoken.recognise(data) or Path(where).suffix == ".tiktoken":
+    if tiktoken.recognise(data) or where.endswith(".tiktoken"):
         return tiktoken.parse(data, where, pattern=pattern, special_tokens=special_tokens)
     # What nobody needs who uses the formats above is imported when it is met.
     from fastbpe.formats import gpt2, minbpe, sentencepiece
@@ -86,7 +88,7 @@ def _parse(
     if minbpe.recognise(data):
         _check_no_pattern(pattern, where)
         return minbpe.parse(data, where, special_tokens=special_tokens)
-    if _is_sentencepiece(data) or Path(where).suffix == ".model":
+    if _is_sentencepiece(data) or where.endswith(".model"):
         _check_no_pattern(pattern, where)
         if special_tokens is not None:
             raise _holds(where, "special tokens", "special_tokens")
@@ -173,9 +175,9 @@ def write_with(path: str | os.PathLike[str], fill: Callable[[IO[bytes]], object]
 
     A link keeps pointing where it did; what is neither file nor absent (a device, a pipe) is written into.
     """
-    target = Path(os.path.realpath(path))
+    target = os.path.realpath(path)
     try:
-        if target.exists() and not target.is_file():
+        if os.path.exists(target) and not os.path.isfile(target):
             with open(target, "wb") as file:  # of a folder: IsADirectoryError
                 fill(file)
             return
@@ -187,8 +189,8 @@ def write_with(path: str | os.PathLike[str], fill: Callable[[IO[bytes]], object]
         raise type(error)(error.errno, error.strerror, os.fspath(path)) from error
 
 
-def _write_beside(target: Path, fill: Callable[[IO[bytes]], object]) -> None:
-    beside = target.with_name(f".{os.urandom(8).hex()}.fastbpe")
+def _write_beside(target: str, fill: Callable[[IO[bytes]], object]) -> None:
+    beside = os.path.join(os.path.dirname(target), f".{os.urandom(8).hex()}.fastbpe")
     try:
         with open(beside, "xb") as file:
             fill(file)

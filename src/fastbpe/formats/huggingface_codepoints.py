@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any, NoReturn
 
+from fastbpe.codepoint_model import CodePointModel, PieceType, pack_pieces
 from fastbpe.errors import FormatError
 from fastbpe.formats import huggingface_parts as parts
 from fastbpe.formats import sentencepiece_specs as specs
@@ -19,7 +20,7 @@ from fastbpe.formats.huggingface import check_model, read_json
 from fastbpe.formats.huggingface_dump import write_document
 from fastbpe.formats.huggingface_parts import Part
 from fastbpe.formats.huggingface_vocabulary import check_vocabulary, read_added_tokens, read_merges
-from fastbpe.model import BYTES_PER_MERGE, AddedToken, Buffer, CodePointModel, PieceType, pack_merges, pack_pieces
+from fastbpe.model import BYTES_PER_MERGE, AddedToken, Buffer, pack_merges
 
 _MARK = "\u2581"
 _MERGED = (PieceType.NORMAL, PieceType.USER_DEFINED)

@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastbpe.errors import FormatError
 from fastbpe.formats.container import Kind, check_sections, pack, unpack
-from fastbpe.model import BYTES_PER_MERGE, AddedToken, Buffer, CodePointModel, Model
+from fastbpe.model import BYTES_PER_MERGE, AddedToken, Buffer, Model
+
+if TYPE_CHECKING:
+    from fastbpe.codepoint_model import CodePointModel
 
 KIND = Kind("tokenizer", 1, "a fastbpe file")
 MAGIC = KIND.magic
