@@ -78,6 +78,7 @@ class Tokenizer(MeasuringEncoder):
             special=self._special,
             front=front,
             cache_bytes=cache_bytes,
+            trimmer=assembly.trimmer(model, self._vocabulary.tokens),
         )
 
     @classmethod

@@ -15,7 +15,7 @@ LAYERS = (
     {"_core", "formats"},
     {"sources"},
     {"codepoints", "normalization", "normalization_tables", "normalizers", "normalizers_tables"}
-    | {"script_table", "special", "splitting"},
+    | {"script_table", "special", "splitting", "trimming"},
     {
         "assembly",
         "tokenizer",

@@ -227,7 +227,7 @@ cdef class Pipeline:
         cdef Match match
         if self.normalizing is not None:
             return self._normalize(data, n, then, is_first, is_last, scratch, count)
-        if self.front is not None and self.front.apply(data, n, &scratch.changed):
+        if self.front is not None and self.front.apply(data, n, &scratch.changed, NULL):
             data, n = scratch.changed.items, scratch.changed.n
             scratch.ends.text = data
         if then is not None:
