@@ -181,6 +181,11 @@ def dump(model: CodePointModel) -> bytes:
     """
     if model.merges:
         raise FormatError("a .model file cannot hold a list of merges: export it as native or huggingface")
+    if model.conventions is not None and (model.conventions.prefix or model.conventions.splits):
+        raise FormatError(
+            "a .model file cannot hold what Metaspace does otherwise than sentencepiece, which puts a space "
+            "before every text, whatever it begins with: export it as native or huggingface"
+        )
     for token in model.added_tokens:
         if token.lstrip or token.rstrip or token.single_word or token.normalized or not token.special:
             raise FormatError(

@@ -1,0 +1,146 @@
+"""Writing a tokenizer.json of the Llama kind."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any, NoReturn
+
+from fastbpe.errors import FormatError
+from fastbpe.formats.huggingface_codepoints import ESCAPE, PREPEND, STRIP, UNESCAPE
+from fastbpe.formats.huggingface_dump import write_document
+from fastbpe.model import BYTES_PER_MERGE, AddedToken, CodePointModel, PieceType
+
+_MERGED = (PieceType.NORMAL, PieceType.USER_DEFINED)
+
+
+def dump(model: CodePointModel) -> bytes:
+    """The file's bytes; FormatError for what it cannot hold."""
+    _check_writable(model)
+    pieces = [piece.decode() for piece in model.pieces]
+    merges = _merges(model, pieces)
+    unknown = model.types.find(PieceType.UNKNOWN)
+    added = [*model.added_tokens] or [
+        AddedToken(content=piece, id=i, special=True)
+        for i, piece in enumerate(pieces)
+        if model.types[i] in (PieceType.CONTROL, PieceType.UNKNOWN)
+    ]
+    prefix = model.normalizer["add_dummy_prefix"]
+    steps = [PREPEND, ESCAPE] if prefix else [ESCAPE]
+    return write_document(
+        added_tokens=added,
+        normalizer={"type": "Sequence", "normalizers": steps},
+        pre_tokenizer=None,
+        post_processor=_template(model, pieces),
+        decoder={
+            "type": "Sequence",
+            "decoders": [UNESCAPE, {"type": "ByteFallback"}, {"type": "Fuse"}, *([STRIP] if prefix else [])],
+        },
+        unk_token=pieces[unknown] if unknown >= 0 else None,
+        fuse_unk=True,
+        byte_fallback=bool(model.trainer["byte_fallback"]),
+        vocab={piece: i for i, piece in enumerate(pieces)},
+        merges=[f"{pieces[left]} {pieces[right]}" for left, right, _ in merges],
+    )
+
+
+def _merges(model: CodePointModel, pieces: list[str]) -> list[tuple[int, int, int]]:
+    if model.merges:
+        ids = memoryview(model.merges).cast("B").cast("I").tolist()
+        return [(ids[i], ids[i + 1], ids[i + 2]) for i in range(0, len(model.merges) // BYTES_PER_MERGE * 3, 3)]
+    scores = struct.unpack(f"<{len(pieces)}f", model.scores)
+    ids_of = {piece: i for i, piece in enumerate(pieces) if model.types[i] in _MERGED}
+    merges = sorted(splits(ids_of), key=lambda merge: (-scores[merge[2]], merge[:2]))
+    last = scores[merges[-1][2]] if merges else 0.0
+    for (_, _, one), (_, _, other) in pairwise(merges):
+        # Of pieces with one score that further left is merged first, which a list cannot say.
+        if one != other and scores[one] == scores[other] and not (scores[one] == last and _is_run(pieces[one])):
+            _cannot(f"the pieces {pieces[one]!r} and {pieces[other]!r}, which have one score,")
+    tied = [merge for merge in merges if scores[merge[2]] == last]
+    tied.sort(key=lambda merge: -len(pieces[merge[0]]))  # what is further left has grown longer
+    _check_runs(tied, pieces)
+    return merges[: len(merges) - len(tied)] + tied
+
+
+def splits(ids: Mapping[str, int]) -> Iterator[tuple[int, int, int]]:
+    """(left id, right id, merged id) of each way to make a piece of two."""
+    for piece, merged in ids.items():
+        ways = (
+            (ids[piece[:cut]], ids[piece[cut:]], merged)
+            for cut in range(1, len(piece))
+            if piece[:cut] in ids and piece[cut:] in ids
+        )
+        yield from sorted(ways)
+
+
+def _is_run(piece: str) -> bool:
+    return piece == piece[0] * len(piece)
+
+
+def _check_runs(merges: list[tuple[int, int, int]], pieces: list[str]) -> None:
+    """Refuse runs of one character with one score if the list leads elsewhere than "further left first" does.
+
+    They come last, so nothing but their number counts. Llama's runs of spaces are such.
+    """
+    if len({merged for _, _, merged in merges}) < 2:
+        return
+    if len({character for _, _, merged in merges for character in pieces[merged]}) > 1:
+        _cannot("pieces that have one score")
+    order = {(len(pieces[left]), len(pieces[right])): i for i, (left, right, _) in enumerate(merges)}
+    longest = max(len(pieces[merged]) for _, _, merged in merges)
+    for n in range(2, 4 * longest):
+        if _merged(n, order) != _merged(n, dict.fromkeys(order, 0)):
+            _cannot(f"runs of {pieces[merges[0][2]][0]!r} that have one score")
+
+
+def _merged(n: int, order: Mapping[tuple[int, int], int]) -> list[int]:
+    """The lengths that n characters are merged to."""
+    runs = [1] * n
+    while True:
+        found = [(order[pair], i) for i, pair in enumerate(pairwise(runs)) if pair in order]
+        if not found:
+            return runs
+        at = min(found)[1]
+        runs[at : at + 2] = [runs[at] + runs[at + 1]]
+
+
+def _template(model: CodePointModel, pieces: list[str]) -> Any:
+    before, behind = model.template
+    if not before and not behind:
+        return None
+
+    def tokens(ids: Any) -> list[Any]:
+        return [{"SpecialToken": {"id": pieces[i], "type_id": 0}} for i in ids]
+
+    single = [*tokens(before), {"Sequence": {"id": "A", "type_id": 0}}, *tokens(behind)]
+    return {
+        "type": "TemplateProcessing",
+        "single": single,
+        "pair": [*single, {"Sequence": {"id": "B", "type_id": 1}}],
+        "special_tokens": {
+            pieces[i]: {"id": pieces[i], "ids": [i], "tokens": [pieces[i]]} for i in (*before, *behind)
+        },
+    }
+
+
+def _check_writable(model: CodePointModel) -> None:
+    spec = model.normalizer
+    if spec["precompiled_charsmap"]:
+        _cannot(f"the rules of normalization {spec['name']!r}")
+    if spec["remove_extra_whitespaces"]:
+        _cannot("remove_extra_whitespaces")
+    if not spec["escape_whitespaces"]:
+        _cannot("spaces that do not become U+2581")
+    if model.trainer["treat_whitespace_as_suffix"]:
+        _cannot("treat_whitespace_as_suffix")
+    if PieceType.UNUSED in model.types:
+        _cannot("pieces of type UNUSED")
+    if PieceType.USER_DEFINED in model.types and not model.added_tokens:
+        _cannot("pieces of type USER_DEFINED")
+    if b" " in model.piece_bytes and any(b" " in piece for piece in model.pieces):
+        _cannot("pieces with spaces")
+
+
+def _cannot(what: str) -> NoReturn:
+    raise FormatError(f"a tokenizer.json cannot hold {what} as sentencepiece means it; export it as sentencepiece")
