@@ -10,8 +10,9 @@ import pytest
 
 from data import corpus, data_file
 from fastbpe import FormatError
-from fastbpe.formats import huggingface_codepoints, huggingface_codepoints_dump, sentencepiece
-from fastbpe.model import CodePointModel
+from fastbpe.codepoint_tokenizer import CodePointTokenizer
+from fastbpe.formats import huggingface_codepoints, huggingface_codepoints_dump, native, sentencepiece
+from fastbpe.model import CodePointModel, PieceType
 
 spm = pytest.importorskip("sentencepiece")
 tokenizers = pytest.importorskip("tokenizers")
@@ -101,6 +102,64 @@ def test_models_trained_by_sentencepiece(options: dict[str, Any]) -> None:
     assert theirs(file, lines()) == sentencepieces(data, lines())
     back = sentencepiece.dump(huggingface_codepoints.parse(file, "file"))
     assert sentencepieces(back, lines()) == sentencepieces(data, lines())
+
+
+def with_symbols(symbols: list[str]) -> list[str]:
+    """Texts with user-defined symbols in them, at their beginning and their end."""
+    rng = random.Random(11)
+    parts = [*symbols, *(symbol[:-1] for symbol in symbols), "a", "b", " ", " ", "▁", "é", "漢", "<s>", "d", "ab"]
+    return [*symbols, *lines(), *("".join(rng.choices(parts, k=rng.randint(1, 12))) for _ in range(3000))]
+
+
+@pytest.mark.parametrize("byte_fallback", [True, False])
+def test_user_defined_symbols(byte_fallback: bool) -> None:
+    symbols = ["<u>", "abc", "ab", "bcd", "▁d", "d▁a", "é", "[INST]", "[INST]▁▁"]
+    data = trained(
+        user_defined_symbols=symbols,
+        add_dummy_prefix=False,
+        byte_fallback=byte_fallback,
+        vocab_size=370 if byte_fallback else 100,
+    )
+    model = sentencepiece.parse(data, "model")
+    file = huggingface_codepoints_dump.dump(model)
+    texts = with_symbols(symbols)
+    expected = sentencepieces(data, texts)
+    assert theirs(file, texts) == expected
+    again = huggingface_codepoints.parse(file, "file")
+    assert (again.pieces, again.types) == (model.pieces, model.types)
+    assert CodePointTokenizer(again).encode_ordinary_batch(texts) == expected
+    kept = native.parse(native.dump_code_points(again), "file")
+    assert isinstance(kept, CodePointModel)
+    back = sentencepiece.dump(kept)
+    assert sentencepieces(back, texts) == expected
+    assert sentencepiece.parse(back, "back").scores == model.scores
+
+
+def test_mistral_v3_there_and_back() -> None:
+    model = sentencepiece.parse(data_file("vocab", "mistral_v3_tokenizer.model").read_bytes(), "model")
+    message = r"'\[REFERENCE_DOC_19\]' of type USER_DEFINED together with add_dummy_prefix: of the text"
+    with pytest.raises(FormatError, match=message):
+        huggingface_codepoints_dump.dump(model)
+    values = {**model.normalizer.values, "add_dummy_prefix": False}
+    model = replace(model, normalizer=replace(model.normalizer, values=values), serialized=b"")
+    data = sentencepiece.dump(model)
+    symbols = [f"[REFERENCE_DOC_{i}]" for i in (0, 1, 10, 19)]
+    texts = with_symbols([*symbols, "[INST]", "[REFERENCE_DOC_1"])
+    file = huggingface_codepoints_dump.dump(model)
+    expected = sentencepieces(data, texts)
+    assert theirs(file, texts) == expected
+    again = huggingface_codepoints.parse(file, "file")
+    assert not again.merges
+    assert (again.pieces, again.types) == (model.pieces, model.types)
+    assert sentencepieces(sentencepiece.dump(again), texts) == expected
+
+
+def test_a_character_that_is_no_piece() -> None:
+    model = sentencepiece.parse(trained(), "model")
+    types = bytearray(model.types)
+    types[model.pieces.index(b"a")] = PieceType.CONTROL
+    with pytest.raises(FormatError, match="of whose characters one is no piece"):
+        huggingface_codepoints_dump.dump(replace(model, types=bytes(types), serialized=b""))
 
 
 @pytest.mark.parametrize(

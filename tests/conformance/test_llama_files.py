@@ -12,7 +12,7 @@ import pytest
 import fastbpe
 from data import corpus, data_file
 from fastbpe.codepoint_tokenizer import CodePointTokenizer
-from fastbpe.formats import huggingface_codepoints
+from fastbpe.formats import huggingface_codepoints, huggingface_codepoints_dump, native
 
 tokenizers = pytest.importorskip("tokenizers")
 
@@ -236,3 +236,20 @@ def test_published_on_the_corpora(name: str, text: str) -> None:
 def test_the_slow_way_reads_the_same(name: str) -> None:
     data = file_of(name)
     assert huggingface_codepoints.parse(data, "file") == huggingface_codepoints._parse_slowly(data, "file")
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_written_files_say_the_same(part: int) -> None:
+    for seed in range(part, ROUNDS, 4):
+        rng = random.Random(seed)
+        model = huggingface_codepoints.parse(json.dumps(document(rng)).encode(), "file")
+        written = huggingface_codepoints_dump.dump(model)
+        assert huggingface_codepoints.parse(written, "file") == model, seed
+        peer, ours = tokenizers.Tokenizer.from_str(written.decode()), CodePointTokenizer(model)
+        for text in texts(rng):
+            assert ours.encode(text, allowed_special="all") == peer.encode(text, add_special_tokens=False).ids, (
+                seed
+            )
+        again = native.parse(native.dump_code_points(model), "file")
+        assert CodePointTokenizer(again).fingerprint == ours.fingerprint
+        assert again.conventions == model.conventions

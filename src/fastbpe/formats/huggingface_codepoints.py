@@ -65,8 +65,8 @@ def _model(top: Part, entries: _vocab_json.Entries | None = None) -> CodePointMo
     if laid_out is None:
         return None
     piece_bytes, piece_ends, merges = laid_out
-    types = _types(model, vocabulary, added, merges)
     dummy_prefix, conventions = _conventions(top, any(token.normalized for token in added))
+    types = _types(model, vocabulary, added, merges, in_all_text=conventions.escapes and not dummy_prefix)
     for token in added:
         if conventions.escapes and token.normalized and (token.lstrip or token.rstrip):
             top.fail(
@@ -213,7 +213,10 @@ def _decoder(part: Part | None, top: Part) -> tuple[str, bool]:
 # What pieces are for
 
 
-def _types(model: Part, vocabulary: _Vocabulary, added: list[AddedToken], merges: bytes) -> bytearray:
+def _types(
+    model: Part, vocabulary: _Vocabulary, added: list[AddedToken], merges: bytes, *, in_all_text: bool
+) -> bytearray:
+    """The type of each id. in_all_text: normalized added tokens are found wherever they stand by then."""
     n_added = sum(token.id >= len(vocabulary) for token in added)
     types = bytearray([PieceType.NORMAL]) * (len(vocabulary) + n_added)
     byte_ids = (
@@ -230,8 +233,10 @@ def _types(model: Part, vocabulary: _Vocabulary, added: list[AddedToken], merges
         types[unknown] = PieceType.UNKNOWN
     elif not named:
         model.fail("without byte_fallback, it must be given: characters would be lost", "unk_token")
+    in_all_text = in_all_text and not any(token.special and token.normalized for token in added)
     for token in added:
-        if types[token.id] == PieceType.NORMAL and not _is_ordinary(token, vocabulary, merges):
+        never_left = in_all_text and token.normalized and not token.single_word
+        if types[token.id] == PieceType.NORMAL and (never_left or not _is_ordinary(token, vocabulary, merges)):
             types[token.id] = PieceType.CONTROL if token.special else PieceType.USER_DEFINED
     for name in (model.get("unk_token", str, ""), *(_BYTE_NAMES if named else ())):
         if _is_made(name, vocabulary, merges):
