@@ -14,7 +14,14 @@ LAYERS = (
     {"_version", "errors", "config", "model", "patterns", "extras", "progress", "sinks", "threads", "unpacking"},
     {"_core", "formats"},
     {"sources"},
-    {"codepoints", "normalization", "normalization_tables", "normalizers", "normalizers_tables"}
+    {
+        "codepoints",
+        "codepoint_conventions",
+        "normalization",
+        "normalization_tables",
+        "normalizers",
+        "normalizers_tables",
+    }
     | {"script_table", "special", "splitting", "trimming"},
     {
         "assembly",
