@@ -12,6 +12,7 @@ from typing import Any
 import fastbpe
 from data import data_file
 from fastbpe._reference import STAND_IN_ORDER
+from fastbpe.normalizers import make_change
 from fastbpe.patterns import PATTERNS
 
 PUBLISHED = ("falcon", "phi2", "whisper_large_v3")
@@ -259,6 +260,44 @@ def random_document(rng: random.Random) -> dict[str, Any]:
         made["added_tokens"].append(added(vocab.get(content, next_id), content, **flags))
         next_id += content not in vocab
     return made
+
+
+def normalized_tokens(made: dict[str, Any]) -> list[str]:
+    """What becomes of the normalized ones of the added tokens."""
+    described = made["normalizer"]
+    steps = described.get("normalizers", [described]) if described else []
+    change = make_change(steps) or str
+    return [change(token["content"]) for token in made["added_tokens"] if token["normalized"]]
+
+
+def with_post_processor(made: dict[str, Any], rng: random.Random) -> dict[str, Any]:
+    """The file with post-processors, most of which leave white space out of offsets."""
+
+    def flags() -> dict[str, bool]:
+        return {"trim_offsets": rng.random() < 0.8, "add_prefix_space": rng.random() < 0.5}
+
+    known = [
+        {"type": "ByteLevel", **flags(), "use_regex": True},
+        {"type": "RobertaProcessing", "sep": ["b", 1], "cls": ["a", 2], **flags()},
+    ]
+    some = rng.sample(known, rng.randint(1, 2))
+    return {**made, "post_processor": some[0] if len(some) == 1 else {"type": "Sequence", "processors": some}}
+
+
+def without_some_bytes(made: dict[str, Any], rng: random.Random) -> dict[str, Any]:
+    """The file with a vocabulary in which some bytes are no tokens, and without added tokens."""
+    model = made["model"]
+    gone = [token for token in model["vocab"] if len(token) == 1 and rng.random() < 0.1]
+
+    def stays(token: str) -> bool:
+        return not any(character in token for character in gone)
+
+    kept = {
+        "vocab": {token: i for i, token in enumerate(filter(stays, model["vocab"]))},
+        "merges": [merge for merge in model["merges"] if stays(merge)],
+        "ignore_merges": False,
+    }
+    return {**made, "added_tokens": [], "model": {**model, **kept}}
 
 
 def _steps() -> list[dict[str, Any]]:

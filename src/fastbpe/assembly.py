@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastbpe._core.front import Front
 from fastbpe._core.splitter import Splitter
@@ -13,6 +13,9 @@ from fastbpe.errors import FormatError, PatternError
 from fastbpe.model import Model
 from fastbpe.patterns import PATTERNS, Pattern, resolve_pattern
 from fastbpe.splitting import make_splitter
+
+if TYPE_CHECKING:
+    from fastbpe.trimming import Trimmer
 
 
 def splitting(model: Model) -> tuple[Model, str | None, Pattern, Splitter]:
@@ -37,6 +40,16 @@ def front(model: Model) -> tuple[Front | None, Callable[[str], str] | None]:
     from fastbpe.normalizers import make_change, make_front  # here: few tokenizers have them
 
     return make_front(model.normalizers, prefix_space=model.prefix_space), make_change(model.normalizers)
+
+
+def trimmer(model: Model, tokens: Callable[[], Sequence[bytes]]) -> Trimmer | None:
+    """What leaves white space out of offsets; None: nothing does. tokens: gives the bytes of each id."""
+    described = model.huggingface.get("post_processor")
+    if described is None:
+        return None
+    from fastbpe.trimming import make_trimmer  # here: few tokenizers have one
+
+    return make_trimmer(described, tokens)
 
 
 def extras(model: Model) -> list[Any]:

@@ -41,6 +41,27 @@ class PieceType(IntEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Conventions:
+    """What tokenizers does with code points otherwise than sentencepiece, as a tokenizer.json says it.
+
+    prefix: where a space is put before text that begins with none: "first", where a whole text begins; "always",
+        behind an added token too; "", nowhere.
+    escapes: spaces have become U+2581 by the time that normalized added tokens are looked for.
+    splits: no piece goes on with a U+2581.
+    fuses: unknown characters in a row are one id.
+    decoder: "ByteFallback", which makes text of the ids of bytes, or "Metaspace", which leaves them their names.
+    strips: decoded text has lost a first space.
+    """
+
+    prefix: str = ""
+    escapes: bool = True
+    splits: bool = False
+    fuses: bool = True
+    decoder: str = "ByteFallback"
+    strips: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class CodePointModel:
     """A code-point vocabulary with all that decides ids: what a sentencepiece `.model` of type BPE holds.
 
@@ -55,6 +76,7 @@ class CodePointModel:
     merges: what is merged where scores cannot say it: as in Model; b"": scores say it.
     added_tokens, template: of a tokenizer.json, as in Model; sentencepiece has neither. What is between added
         tokens is normalized by itself.
+    conventions: those of a tokenizer.json; None: sentencepiece's.
     """
 
     piece_bytes: bytes
@@ -73,6 +95,7 @@ class CodePointModel:
     merges: Buffer = b""
     added_tokens: Sequence[AddedToken] = ()
     template: tuple[Sequence[int], Sequence[int]] = ((), ())
+    conventions: Conventions | None = None
 
     @property
     def n_pieces(self) -> int:

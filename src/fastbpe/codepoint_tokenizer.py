@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple
 from functools import cached_property
 from threading import RLock
@@ -15,21 +15,20 @@ from fastbpe._core.decoder import Decoder
 from fastbpe._core.encoder import Encoder
 from fastbpe._core.merge import recover_merges
 from fastbpe._core.normalizer import Normalizer
-from fastbpe._core.spans import in_characters
-from fastbpe._core.special import SpecialMatcher
 from fastbpe._core.splitter import Splitter
 from fastbpe._core.text import to_utf8
 from fastbpe._core.tokens import TokenEncoder
 from fastbpe._core.vocabulary import Vocabulary
-from fastbpe.codepoint_model import CodePointModel, PieceType
+from fastbpe.codepoint_conventions import Decoding, Places, rising_in_characters, widen
+from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
 from fastbpe.codepoints import EACH_BYTE, MARK, Parts, build, ids_of, make_normalizer
-from fastbpe.errors import FormatError, SpecialTokenError
-from fastbpe.formats import huggingface_codepoints, native, sentencepiece
+from fastbpe.errors import FormatError, SpecialTokenError, VocabularyError
+from fastbpe.formats import _splits, huggingface_codepoints_dump, native, sentencepiece
 from fastbpe.measuring import inside
 from fastbpe.model import Buffer
 from fastbpe.special import SpecialTokens
-from fastbpe.streaming import CodePointStreamDecoder, StreamDecoder
-from fastbpe.tokenizer import CACHE_BYTES, Special, Tokenizer
+from fastbpe.streaming import CodePointStreamDecoder, RunStreamDecoder, StreamDecoder
+from fastbpe.tokenizer import CACHE_BYTES, Special, Tokenizer, _check_errors
 
 _TRIED = 16  # characters that are tried beyond those that some ids stand for: with more, it may be no more ids
 _MAX_CHECKED = 1 << 20  # pieces: fewer are no more symbols than there may be
@@ -60,11 +59,16 @@ class CodePointTokenizer(Tokenizer):
         self._lock = RLock()  # making one part asks for another
         special = {model.piece(i).decode(): i for i in ids_of(model, PieceType.CONTROL)}
         special |= {token.content: token.id for token in model.added_tokens if token.special}
-        self._special = SpecialTokens(special, _NoTokens(), model.added_tokens, self._normalized)
+        is_plain = model.conventions is not None and not model.conventions.escapes
+        self._special = SpecialTokens(
+            special, _NoTokens(), model.added_tokens, None if is_plain else self._normalized
+        )
         # What may be wrong with a model is found now; what takes most of the time waits until there is need of it.
         if model.normalizer["precompiled_charsmap"]:
             make_normalizer(model)
-        if model.merges or model.n_pieces > _MAX_CHECKED:
+        if model.merges:
+            _check_merges(model)
+        if model.n_pieces > _MAX_CHECKED:
             self._prepare()
 
     def _prepare(self) -> None:
@@ -108,7 +112,9 @@ class CodePointTokenizer(Tokenizer):
 
     @cached_property
     def _normalizer(self) -> Normalizer:
-        return make_normalizer(self._source, marks_to_spaces=self._parts.marks_spaces)
+        # A tokenizer.json has U+2581 always, so that nothing need be built to know it.
+        marks = self._source.conventions is not None or self._parts.marks_spaces
+        return make_normalizer(self._source, marks_to_spaces=marks)
 
     def _cutter(self) -> Callable[[bytes], int] | None:
         return None  # what a document begins and ends with is not what a part of it does
@@ -125,30 +131,34 @@ class CodePointTokenizer(Tokenizer):
         """(ids, offsets): what `encode` gives, and (start, end) of each id in characters of the text.
 
         As sentencepiece has it: the space that is put before a text has an empty span, and of the ids of a
-        character's bytes all but the last have one.
+        character's bytes all but the last have one. With a tokenizer.json as tokenizers has it: that space has the
+        place of the first character, and each of the ids of a character's bytes has all of it.
         """
-        data = to_utf8(text) if isinstance(text, str) else bytes(text)
         allowed, disallowed = self._special.choose(allowed_special, disallowed_special)
+        data = to_utf8(text) if isinstance(text, str) else bytes(text)
         self.count(data)  # a ValueError for bytes that are not UTF-8
         if disallowed is not None and (found := disallowed.search(data)):
             raise SpecialTokenError.disallowed(data[found[0] : found[1]].decode())
-        ids: list[int] = []
-        spans: list[tuple[int, int]] = []
-        if allowed is not None and allowed.then is not None:
-            raise ValueError("this tokenizer finds tokens in normalized text, where nothing tells their places")
-        for start, end, token_id in _segments(data, allowed):
-            if token_id is None:
-                tokens = self._token_encoder.encode(data[start:end], offsets=True)
-                ids += tokens.ids()
-                spans += [(start + a, start + b) for a, b in tokens.offsets(in_characters=False)]
-            else:
-                ids.append(token_id)
-                spans.append((start, end))
-        return ids, in_characters(text if isinstance(text, str) else data, spans)
+        ids, spans, prefixed = self._places.of(data, allowed)
+        spans = rising_in_characters(text if isinstance(text, str) else data, spans)
+        return ids, spans if self._source.conventions is None else widen(spans, prefixed)
 
     @cached_property
-    def _token_encoder(self) -> TokenEncoder:
-        return TokenEncoder(self, self._normalizer)
+    def _places(self) -> Places:
+        model = self._source
+        encoders: dict[bool, TokenEncoder] = {}
+
+        def section(has_dummy: bool) -> TokenEncoder:
+            if has_dummy not in encoders:
+                normalizer = make_normalizer(
+                    model, marks_to_spaces=self._parts.marks_spaces, add_dummy_prefix=has_dummy
+                )
+                encoders[has_dummy] = TokenEncoder(self, normalizer)
+            return encoders[has_dummy]
+
+        return Places(
+            section, model.conventions or Conventions(), dummy_prefix=model.normalizer["add_dummy_prefix"]
+        )
 
     def pieces(self, text: str | bytes) -> list[tuple[int, int]]:
         """(start, end) in characters: the whole text, which no split pattern cuts; nothing for an empty one."""
@@ -194,7 +204,8 @@ class CodePointTokenizer(Tokenizer):
         size = n_ids + _TRIED
         while True:
             part = text[:size] if side > 0 else text[max(len(text) - size, 0) :]
-            _, offsets = self.encode_with_offsets(part, disallowed_special=())
+            _, spans, _ = self._places.of(to_utf8(part), self._special.always)
+            offsets = rising_in_characters(part, spans)
             if len(part) == len(text) or len(offsets) > n_ids + _TRIED:
                 return part, offsets
             size *= 2
@@ -202,9 +213,15 @@ class CodePointTokenizer(Tokenizer):
     # Decoding
 
     def decoder(self, *, errors: str = "replace") -> StreamDecoder:
-        """As `Tokenizer.decoder`. A model with rules for decoded text has none: they need the whole text."""
+        """As `Tokenizer.decoder`. A model with rules for decoded text has none: they need the whole text.
+
+        With a tokenizer.json, ids of bytes in a row that are no UTF-8 are a U+FFFD each. What a stream has given
+        out stays: it is only of the ids behind that the same is said.
+        """
         if self._denormalizer is not None:
             raise ValueError("this model changes decoded text by rules, which need all of it: use decode")
+        if self._decoding is not None and errors == "replace":
+            return RunStreamDecoder(self._decoding)
         return CodePointStreamDecoder(
             self._decoder,
             EACH_BYTE if errors == "replace" else errors,
@@ -217,8 +234,12 @@ class CodePointTokenizer(Tokenizer):
     ) -> str:
         """The text of ids, control symbols left out; errors= as in `Tokenizer.decode`.
 
-        "replace" gives U+FFFD for each byte that belongs to no character, as sentencepiece does.
+        "replace" gives U+FFFD for each byte that belongs to no character, as sentencepiece does. With a
+        tokenizer.json it does as tokenizers: ids of bytes in a row that are no UTF-8 are a U+FFFD each.
         """
+        if self._decoding is not None:
+            _check_errors(errors)
+            return self._decoding.decode(ids, errors)
         as_sentencepiece = EACH_BYTE if errors == "replace" else errors
         return self._denormalized(super().decode(ids, errors=as_sentencepiece, num_threads=num_threads))
 
@@ -226,9 +247,19 @@ class CodePointTokenizer(Tokenizer):
         self, batch: Iterable[Sequence[int] | Buffer], *, errors: str = "replace", num_threads: int | None = None
     ) -> list[str]:
         """`decode` for each sequence of ids, in order. num_threads: as in `encode_batch`."""
+        if self._decoding is not None:
+            return [self.decode(ids, errors=errors) for ids in batch]
         as_sentencepiece = EACH_BYTE if errors == "replace" else errors
         texts = super().decode_batch(batch, errors=as_sentencepiece, num_threads=num_threads)
         return texts if self._denormalizer is None else [self._denormalized(text) for text in texts]
+
+    def decode_bytes(self, ids: Sequence[int] | Buffer) -> bytes:
+        """As `Tokenizer.decode_bytes`."""
+        return super().decode_bytes(ids) if self._decoding is None else self._decoding.decode_bytes(ids)
+
+    @cached_property
+    def _decoding(self) -> Decoding | None:
+        return None if self._source.conventions is None else Decoding(self._source, self._parts)
 
     @cached_property
     def _denormalizer(self) -> Normalizer | None:
@@ -301,6 +332,8 @@ class CodePointTokenizer(Tokenizer):
         options += [model.trainer[name] for name in ("treat_whitespace_as_suffix", "byte_fallback")]
         if model.added_tokens:
             options.append([astuple(token) for token in model.added_tokens])
+        if model.conventions is not None:
+            options.append(astuple(model.conventions))
         digest = hashlib.sha256(repr(("codepoint", options)).encode())
         for part in (model.piece_ends, model.piece_bytes, model.scores, model.types, model.merges):
             digest.update(part)
@@ -349,7 +382,7 @@ class CodePointTokenizer(Tokenizer):
         elif format == "sentencepiece":
             data = sentencepiece.dump(self._source)
         elif format == "huggingface":
-            data = huggingface_codepoints.dump(self._source)
+            data = huggingface_codepoints_dump.dump(self._source)
         else:
             raise FormatError(
                 f'format={format!r} holds no code points; choose "native", "sentencepiece" or "huggingface"'
@@ -381,14 +414,10 @@ class _NoTokens:
         return None
 
 
-def _segments(data: bytes, matcher: SpecialMatcher | None) -> Iterator[tuple[int, int, int | None]]:
-    """(start, end, id) of the tokens that are found in a text, and of what lies between them, where id is None."""
-    at = 0
-    for start, end, token_id in matcher.find_all(data) if matcher else []:
-        yield at, start, None
-        yield start, end, token_id
-        at = end
-    yield at, len(data), None
+def _check_merges(model: CodePointModel) -> None:
+    bad = _splits.first_bad(model.piece_bytes, model.piece_ends, memoryview(model.merges).cast("B").cast("I"))
+    if bad is not None:
+        raise VocabularyError(f"merge {bad} does not make a piece of two pieces")
 
 
 def _unpickle(state: bytes) -> CodePointTokenizer:

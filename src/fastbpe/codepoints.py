@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import codecs
+import re
 import struct
+from bisect import bisect_left
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fastbpe._core.codepoints import CodePoints, surfaces
@@ -15,12 +18,13 @@ from fastbpe._core.scanner import WordScanner
 from fastbpe._core.special import SpecialMatcher
 from fastbpe._core.tokens import TokenEncoder, marks_spaces
 from fastbpe._core.vocabulary import Vocabulary, build_look_ups
-from fastbpe.codepoint_model import CodePointModel, PieceType
-from fastbpe.errors import VocabularyError
+from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
+from fastbpe.model import AddedToken
 
 MARK = "\u2581".encode()
 EACH_BYTE = "fastbpe-each-byte"  # an error handler: U+FFFD for each byte that belongs to no character
 
+_BYTE_NAME = re.compile(rb"<0x[+0-9A-Fa-f][0-9A-Fa-f]>")  # as a number is read by tokenizers
 _NO_PIECES = b"\xff" * 32  # a table of pieces, or of pairs, without any
 
 
@@ -28,7 +32,8 @@ _NO_PIECES = b"\xff" * 32  # a table of pieces, or of pairs, without any
 class Parts:
     """vocabulary: of symbols. surfaces: what each id adds to a decoded text.
 
-    marks_spaces: symbols have a space in place of U+2581. leading, whole: as of the decoder.
+    marks_spaces: symbols have a space in place of U+2581. leading, whole, overridden: as of the decoder; the last
+    are its special tokens.
     """
 
     vocabulary: Vocabulary
@@ -39,6 +44,7 @@ class Parts:
     marks_spaces: bool
     leading: bool | None
     whole: frozenset[int]
+    overridden: list[tuple[int, bytes]]
 
 
 def build(model: CodePointModel) -> Parts:
@@ -48,10 +54,11 @@ def build(model: CodePointModel) -> Parts:
         model.piece_bytes,
         model.piece_ends,
         model.scores,
-        model.types,
+        _merged_types(model),
         escapes=model.normalizer["escape_whitespaces"],
         unknown_id=unknown,
         byte_ids=byte_ids,
+        splits=model.conventions is not None and model.conventions.splits,
     )
     tables = build_look_ups(code_points.token_bytes, code_points.token_ends, _merges(model, code_points))
     vocabulary = Vocabulary(**tables, whole_piece_first=False, code_points=code_points, drops_bytes=False)
@@ -59,18 +66,17 @@ def build(model: CodePointModel) -> Parts:
         code_points.expand(_Expansions(model, vocabulary, code_points, unknown, byte_ids).of(code_points.expanded))
     surface = _surfaces(model, code_points)
     leading, whole = _leading(model, unknown, byte_ids)
-    silent = ids_of(model, PieceType.CONTROL)
-    if not model.trainer["unk_surface"]:
-        silent += ids_of(model, PieceType.UNKNOWN)
+    overridden = _overridden(model)
     return Parts(
         vocabulary=vocabulary,
         splitter=WordScanner(code_points),
         normalizing=_normalizing(model, code_points, None if byte_ids else unknown),
         surfaces=surface,
-        decoder=Decoder(surface, [(i, b"") for i in silent], leading=leading, whole=whole),
+        decoder=Decoder(surface, overridden, leading=leading, whole=whole, joins=model.conventions is not None),
         marks_spaces=code_points.marks_spaces,
         leading=leading,
         whole=whole,
+        overridden=overridden,
     )
 
 
@@ -80,13 +86,41 @@ def _merges(model: CodePointModel, code_points: CodePoints) -> list[tuple[int, i
         return None
     symbols = {token_id: symbol for symbol, token_id in enumerate(code_points.ids())}
     listed: list[tuple[int, int, int]] = []
-    for merge in struct.iter_unpack("<III", model.merges):
-        try:
-            left, right, merged = (symbols[token_id] for token_id in merge)
-        except KeyError:
-            raise VocabularyError(f"merge {len(listed)}: {merge} names an id that no text becomes") from None
-        listed.append((left, right, merged))
+    for left, right, merged in struct.iter_unpack("<III", model.merges):
+        if left in symbols and right in symbols and merged in symbols:  # else it is of what no text becomes
+            listed.append((symbols[left], symbols[right], symbols[merged]))
     return listed
+
+
+def _merged_types(model: CodePointModel) -> bytes:
+    """The types, added tokens that are found and not merged being control symbols, which text does not become."""
+    if not model.added_tokens:
+        return model.types
+    return model.types.replace(bytes([PieceType.USER_DEFINED]), bytes([PieceType.CONTROL]))
+
+
+def as_found(model: CodePointModel, token: AddedToken) -> str:
+    """What an added token is in the text that it is looked for in."""
+    if not token.normalized or model.conventions is None or not model.conventions.escapes:
+        return token.content
+    mark = MARK.decode()
+    return (mark if model.normalizer["add_dummy_prefix"] else "") + token.content.replace(" ", mark)
+
+
+def _overridden(model: CodePointModel) -> list[tuple[int, bytes]]:
+    """The ids that decode otherwise than their pieces say."""
+    conventions = model.conventions
+    out = dict.fromkeys(ids_of(model, PieceType.CONTROL), b"")
+    if conventions is None:
+        if not model.trainer["unk_surface"]:
+            out |= dict.fromkeys(ids_of(model, PieceType.UNKNOWN), b"")
+        return [*out.items()]
+    special = {token.content for token in model.added_tokens if token.special}
+    for token in model.added_tokens:
+        found = as_found(model, token)
+        # tokenizers leaves out special tokens by what they are found as, so not those that normalizing changes.
+        out[token.id] = b"" if found in special else found.encode().replace(MARK, b" ")
+    return [*out.items()]
 
 
 def ids_of(model: CodePointModel, piece_type: PieceType) -> list[int]:
@@ -113,12 +147,13 @@ def _normalizing(model: CodePointModel, code_points: CodePoints, fused: int | No
     user_ids = [] if model.added_tokens else ids_of(model, PieceType.USER_DEFINED)
     symbols = [model.piece(i) for i in user_ids]
     marks = code_points.marks_spaces
+    conventions = model.conventions or Conventions()
     is_plain = (
         marks
         and not spec["precompiled_charsmap"]
         and not spec["remove_extra_whitespaces"]
         and not symbols
-        and not any(token.normalized for token in model.added_tokens)
+        and not (conventions.escapes and any(token.normalized for token in model.added_tokens))
         and not (model.trainer["treat_whitespace_as_suffix"] and spec["add_dummy_prefix"])
     )
     normalizer = None
@@ -130,18 +165,24 @@ def _normalizing(model: CodePointModel, code_points: CodePoints, fused: int | No
     return Normalizing(
         normalizer,
         dummy_prefix=spec["add_dummy_prefix"] and is_plain,
+        prefix=conventions.prefix,
         symbols=SpecialMatcher([s for s, _ in found], [i for _, i in found]) if found else None,
         ascii_only=bool(spec["precompiled_charsmap"] or symbols),
-        fused=fused,
+        fused=fused if conventions.fuses else None,
     )
 
 
-def make_normalizer(model: CodePointModel, *, marks_to_spaces: bool = False) -> Normalizer:
-    """The normalizer of a model. marks_to_spaces: with spaces where it gives U+2581."""
+def make_normalizer(
+    model: CodePointModel, *, marks_to_spaces: bool = False, add_dummy_prefix: bool | None = None
+) -> Normalizer:
+    """The normalizer of a model.
+
+    marks_to_spaces: with spaces where it gives U+2581. add_dummy_prefix: None: as the model says.
+    """
     spec = model.normalizer
     return Normalizer(
         spec["precompiled_charsmap"],
-        add_dummy_prefix=spec["add_dummy_prefix"],
+        add_dummy_prefix=spec["add_dummy_prefix"] if add_dummy_prefix is None else add_dummy_prefix,
         remove_extra_whitespaces=spec["remove_extra_whitespaces"],
         escape_whitespaces=spec["escape_whitespaces"],
         treat_whitespace_as_suffix=model.trainer["treat_whitespace_as_suffix"],
@@ -155,11 +196,27 @@ def token_encoder(model: CodePointModel, encoder: Encoder) -> TokenEncoder:
     return TokenEncoder(encoder, make_normalizer(model, marks_to_spaces=marks_spaces(encoder)))
 
 
+def decoded_bytes(model: CodePointModel) -> Iterator[int]:
+    """The ids that a tokenizer.json decodes as bytes: those that are named so, whatever text becomes."""
+    if model.conventions is None or model.conventions.decoder != "ByteFallback":
+        return
+    ends = memoryview(model.piece_ends).cast("I")
+    for match in _BYTE_NAME.finditer(model.piece_bytes):
+        i = bisect_left(ends, match.end())
+        if ends[i] == match.end() and (ends[i - 1] if i else 0) == match.start():
+            yield i
+
+
 def _surfaces(model: CodePointModel, code_points: CodePoints) -> Vocabulary:
     """What each id adds to a decoded text."""
-    surface_bytes, surface_ends = surfaces(
-        model.piece_bytes, model.piece_ends, model.types, model.trainer["unk_surface"].encode()
-    )
+    types, unknown = model.types, model.trainer["unk_surface"]
+    if model.conventions is not None:
+        unknown = model.trainer["unk_piece"]
+        named = bytearray(types.replace(bytes([PieceType.BYTE]), bytes([PieceType.NORMAL])))
+        for i in decoded_bytes(model):
+            named[i] = PieceType.BYTE
+        types = bytes(named)
+    surface_bytes, surface_ends = surfaces(model.piece_bytes, model.piece_ends, types, unknown.encode())
     return Vocabulary(
         token_bytes=surface_bytes,
         token_ends=surface_ends,
@@ -174,6 +231,8 @@ def _leading(
     model: CodePointModel, unknown: int, byte_ids: list[int] | None
 ) -> tuple[bool | None, frozenset[int]]:
     """What a Decoder is to know of the beginnings of texts: `leading` and `whole`."""
+    if model.conventions is not None:
+        return (False if model.conventions.strips else None), frozenset()
     spec = model.normalizer
     trims = spec["remove_extra_whitespaces"]
     whole = {unknown} if PieceType.UNKNOWN in model.types else set()
@@ -201,9 +260,8 @@ class _Expansions:
         self._vocabulary = vocabulary
         self._byte_ids = byte_ids
         self._unknown = unknown
-        self._ids = {
-            model.piece(i): i for i in (*ids_of(model, PieceType.NORMAL), *ids_of(model, PieceType.USER_DEFINED))
-        }
+        merged = (PieceType.NORMAL,) if model.added_tokens else (PieceType.NORMAL, PieceType.USER_DEFINED)
+        self._ids = {model.piece(i): i for piece_type in merged for i in ids_of(model, piece_type)}
 
     def of(self, symbols: list[int]) -> list[list[int]]:
         tokens = self._vocabulary.tokens()

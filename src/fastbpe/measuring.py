@@ -1,6 +1,6 @@
 """Texts measured by their ids: whether they fit, the part that does, and chunks.
 
-Safe cuts bound the place (`_core.spans.window`); between two of them it is found by trying, from the longest part
+Safe cuts bound the place (`_core.limits.window`); between two of them it is found by trying, from the longest part
 on. Where there are none for a long stretch, the places between tokens are tried: merging leaves the ids before
 them alone, so the first one holds unless the split pattern looks ahead.
 """
@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fastbpe._core.encoder import Encoder
-from fastbpe._core.spans import pieces, takes_plain_text, window
+from fastbpe._core.limits import takes_plain_text, window
+from fastbpe._core.spans import pieces
 from fastbpe._core.text import to_utf8
 
 TRIED = 64  # characters without a safe cut of which every place is tried
@@ -221,7 +222,7 @@ def _sample(encoder: Encoder, text: str, near: int, far: int, room: int) -> tupl
     size = wanted = room + _SPARE_IDS
     while True:
         part = text[near : min(near + size, far)] if near < far else text[max(near - size, far) : near]
-        _, offsets = encoder.encode_with_offsets(part, disallowed_special=())
+        _, offsets = encoder._encode_with_places(part, (), ())
         if len(part) == abs(far - near) or len(offsets) > wanted:
             return part, offsets
         size = max(2 * size, 2 * size * wanted // max(len(offsets), 1))

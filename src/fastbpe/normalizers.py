@@ -9,8 +9,9 @@ from __future__ import annotations
 import base64
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, reduce
-from typing import Any
+from typing import Any, Protocol
 
 from fastbpe._core.front import Form, Front
 from fastbpe.errors import PatternError
@@ -18,8 +19,19 @@ from fastbpe.splitting.charset import CharSet
 
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 Change = Callable[[str], str]
+Sources = Sequence[int] | None  # of each character of a changed text, which one it comes from; None: each its own
 
 _FORWARD, _MAYBE, _NEVER = 0x100, 0x200, 0x400  # as in _core/front.pyx
+
+
+class Step(Protocol):
+    """One normalizer."""
+
+    def __call__(self, text: str) -> str:
+        """What becomes of a text."""
+
+    def sources(self, text: str, made: str) -> Sources:
+        """Where `made`, which became of the text, comes from, as tokenizers counts it."""
 
 
 def make_front(normalizers: Sequence[Mapping[str, Any]], *, prefix_space: bool = False) -> Front | None:
@@ -31,10 +43,14 @@ def make_front(normalizers: Sequence[Mapping[str, Any]], *, prefix_space: bool =
         return None
     if len(normalizers) == 1 and normalizers[0]["type"] in FORMS:
         return Front(form=form(normalizers[0]["type"]), prefix_space=prefix_space)
-    change = make_change(normalizers)
-    if change is None:
+    steps = [_step(described) for described in normalizers]
+    if not steps:
         return Front(prefix_space=prefix_space)
-    return Front(change=lambda data: change(data.decode()).encode(), prefix_space=prefix_space)
+    return Front(
+        change=lambda text: _changed(steps, text),
+        sources=lambda text: sources(steps, text),
+        prefix_space=prefix_space,
+    )
 
 
 def make_change(normalizers: Sequence[Mapping[str, Any]]) -> Change | None:
@@ -43,50 +59,152 @@ def make_change(normalizers: Sequence[Mapping[str, Any]]) -> Change | None:
     >>> make_change([{"type": "Lowercase"}, {"type": "Replace", "pattern": {"String": "a"}, "content": "b"}])("A")
     'b'
     """
-    steps = [_change(described) for described in normalizers]
+    steps = [_step(described) for described in normalizers]
     if not steps:
         return None
-    return lambda text: reduce(lambda changed, step: step(changed), steps, text)
+    return lambda text: _changed(steps, text)
 
 
-def _change(described: Mapping[str, Any]) -> Change:
+def _changed(steps: Sequence[Step], text: str) -> str:
+    return reduce(lambda changed, step: step(changed), steps, text)
+
+
+def sources(steps: Sequence[Step], text: str) -> Sources:
+    """Where what becomes of a text by all steps comes from."""
+    out: Sources = None
+    for step in steps:
+        made = step(text)
+        found = step.sources(text, made)
+        if found is not None:
+            out = found if out is None else [out[source] for source in found]
+        text = made
+    return out
+
+
+def _step(described: Mapping[str, Any]) -> Step:
     match described:
         case {"type": ("NFC" | "NFD" | "NFKC" | "NFKD") as name}:
-            normalize = form(name).normalize
-            return lambda text: normalize(text).decode()
+            return _Form(form(name))
         case {"type": "Lowercase"}:
-            table = lower_case()
-            return lambda text: text.translate(table)
+            return _Each(lower_case())
         case {"type": "StripAccents"}:
-            removed = accents()
-            return lambda text: text.translate(removed)
+            return _Each(accents())
         case {"type": "Strip", "strip_left": left, "strip_right": right}:
-            return _strip(left, right)
+            return _Strip(left, right)
         case {"type": "Prepend", "prepend": prefix}:
-            return lambda text: prefix + text if text else text
+            return _Prepend(prefix)
         case {"type": "Replace", "pattern": {"String": text_}, "content": content}:
-            return lambda text: text.replace(text_, content) if text_ else text
+            return _Replace(text_, content)
         case {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}:
-            return _replace(pattern, content)
+            return _ReplaceMatches(pattern, content)
     raise PatternError(f"the normalizer {described!r:.80} is not known to this fastbpe; upgrade it")
 
 
-def _strip(left: bool, right: bool) -> Change:
-    spaces = "".join(chr(c) for first, last in CharSet.white_space().ranges for c in range(first, last + 1))
+@dataclass(frozen=True)
+class _Form:
+    form: Form
 
-    def strip(text: str) -> str:
-        text = text.lstrip(spaces) if left else text
-        return text.rstrip(spaces) if right else text
+    def __call__(self, text: str) -> str:
+        return self.form.normalize(text).decode()
 
-    return strip
+    def sources(self, text: str, made: str) -> Sources:
+        return self.form.sources(text)
 
 
-def _replace(pattern: str, content: str) -> Change:
-    from fastbpe.splitting.oniguruma import from_oniguruma
-    from fastbpe.splitting.to_regex import compile_regex
+@dataclass(frozen=True)
+class _Each:
+    """What becomes of characters by themselves; several may become of one, or nothing."""
 
-    compiled = compile_regex(from_oniguruma(pattern))
-    return lambda text: compiled.sub(lambda _: content, text)
+    table: Mapping[int, str | None]
+
+    def __call__(self, text: str) -> str:
+        return text.translate(self.table)
+
+    def sources(self, text: str, made: str) -> Sources:
+        out: list[int] = []
+        for i, character in enumerate(text):
+            out += [i] * len(self.table.get(ord(character), character) or "")
+        return out
+
+
+class _Strip:
+    def __init__(self, left: bool, right: bool) -> None:
+        self._left = left
+        self._right = right
+        self._blanks = "".join(
+            chr(c) for first, last in CharSet.white_space().ranges for c in range(first, last + 1)
+        )
+
+    def __call__(self, text: str) -> str:
+        text = text.lstrip(self._blanks) if self._left else text
+        return text.rstrip(self._blanks) if self._right else text
+
+    def sources(self, text: str, made: str) -> Sources:
+        start = len(text) - len(text.lstrip(self._blanks)) if self._left and made else 0
+        return range(start, start + len(made)) if start else None
+
+
+@dataclass(frozen=True)
+class _Prepend:
+    prefix: str
+
+    def __call__(self, text: str) -> str:
+        return self.prefix + text if text else text
+
+    def sources(self, text: str, made: str) -> Sources:
+        return [0] * (len(made) - len(text)) + [*range(len(text))]
+
+
+@dataclass(frozen=True)
+class _Replace:
+    replaced: str
+    content: str
+
+    def __call__(self, text: str) -> str:
+        return text.replace(self.replaced, self.content) if self.replaced else text
+
+    def sources(self, text: str, made: str) -> Sources:
+        if not self.replaced or len(self.replaced) == len(self.content) == 1 or self.replaced not in text:
+            return None
+        starts: list[int] = []
+        at = text.find(self.replaced)
+        while at >= 0:
+            starts.append(at)
+            at = text.find(self.replaced, at + len(self.replaced))
+        return _replaced([(start, start + len(self.replaced)) for start in starts], len(text), len(self.content))
+
+
+class _ReplaceMatches:
+    def __init__(self, pattern: str, content: str) -> None:
+        from fastbpe.splitting.oniguruma import from_oniguruma
+        from fastbpe.splitting.to_regex import compile_regex
+
+        self._compiled = compile_regex(from_oniguruma(pattern))
+        self._content = content
+
+    def __call__(self, text: str) -> str:
+        return str(self._compiled.sub(lambda _: self._content, text))
+
+    def sources(self, text: str, made: str) -> Sources:
+        spans: list[tuple[int, int]] = []
+
+        def note(match: Any) -> str:
+            spans.append(match.span())
+            return ""
+
+        self._compiled.sub(note, text)
+        return _replaced(spans, len(text), len(self._content)) if spans else None
+
+
+def _replaced(spans: Sequence[tuple[int, int]], n: int, n_content: int) -> list[int]:
+    """Where a text comes from, of once n characters: what took the place of a span, from the last in it."""
+    out: list[int] = []
+    at = 0
+    for start, end in spans:
+        out += range(at, start)
+        out += [max(end - 1, 0)] * n_content
+        at = end
+    return [*out, *range(at, n)]
 
 
 # What tables of a few kilobytes hold is unpacked when a tokenizer needs it.
@@ -112,7 +230,7 @@ def form(name: str) -> Form:
 
 
 @cache
-def lower_case() -> Mapping[int, str]:
+def lower_case() -> Mapping[int, str | None]:
     """What becomes of characters that have a lower case."""
     from fastbpe.normalizers_tables import LOWER
 
@@ -121,7 +239,7 @@ def lower_case() -> Mapping[int, str]:
 
 
 @cache
-def accents() -> Mapping[int, None]:
+def accents() -> Mapping[int, str | None]:
     """What StripAccents removes."""
     from fastbpe.normalizers_tables import ACCENTS
 

@@ -11,6 +11,7 @@ from fastbpe.model import Buffer
 
 if TYPE_CHECKING:
     from fastbpe._core.decoder import Decoder
+    from fastbpe.codepoint_conventions import Decoding
 
 
 class StreamDecoder:
@@ -84,3 +85,67 @@ class CodePointStreamDecoder(StreamDecoder):
             token = token[1:] if has_space else token
             self._is_start = bool(self._leading) and has_space and not token
         return self._pending.decode(token)
+
+
+class RunStreamDecoder(StreamDecoder):
+    """The same for a tokenizer.json of code points, as tokenizers decodes.
+
+    Of ids of bytes in a row, a character is given out when it is whole; from the first on that is no part of one,
+    each id is a U+FFFD.
+    """
+
+    def __init__(self, decoding: Decoding) -> None:
+        super().__init__(decoding.decoder, "strict")
+        self._decoding = decoding
+        self._begin()
+
+    def _begin(self) -> None:
+        self._is_start = True
+        self._run = b""  # bytes kept back
+        self._is_broken = False
+
+    def push(self, ids: SupportsIndex | Sequence[int] | Buffer) -> str:
+        """As `StreamDecoder.push`."""
+        try:
+            listed = [operator.index(ids)]  # type: ignore[arg-type]
+        except TypeError:
+            listed = list(ids)  # type: ignore[arg-type]
+        tokens = [self._decoder.token(token_id) for token_id in listed]
+        return "".join([self._add(*item) for item in zip(listed, tokens, strict=True) if item[1]])
+
+    def finish(self) -> str:
+        """As `StreamDecoder.finish`."""
+        text = self._first("\ufffd" * len(self._run))
+        self._begin()
+        return text
+
+    def _add(self, token_id: int, token: bytes) -> str:
+        if token_id in self._decoding.bytes:
+            return self._first(self._add_byte(token))
+        text = "\ufffd" * len(self._run)
+        self._run, self._is_broken = b"", False
+        if self._is_start and not text and token_id in self._decoding.firsts:
+            self._is_start = False
+            return self._decoding.firsts[token_id].decode()
+        return self._first(text + token.decode())
+
+    def _add_byte(self, byte: bytes) -> str:
+        if not self._is_broken:
+            self._run += byte
+            try:
+                text = self._run.decode()
+            except UnicodeDecodeError as error:
+                if error.reason == "unexpected end of data":
+                    return ""
+                self._is_broken = True
+                text = "\ufffd" * len(self._run)
+            self._run = b""
+            return text
+        return "\ufffd"
+
+    def _first(self, text: str) -> str:
+        """Text as it is given out: at the beginning without a space."""
+        if not self._is_start or not text:
+            return text
+        self._is_start = False
+        return text[1:] if self._decoding.strips and text[0] == " " else text

@@ -76,6 +76,7 @@ class Tokenizer(MeasuringEncoder):
             special=self._special,
             front=front,
             cache_bytes=cache_bytes,
+            trimmer=assembly.trimmer(model, self._vocabulary.tokens),
         )
 
     @classmethod

@@ -14,8 +14,15 @@ import pytest
 import fastbpe
 from data import DATA, corpus, data_file
 from fastbpe import Tokenizer
-from fastbpe.normalizers import make_change
-from tokenizer_json import MADE, PUBLISHED, dumped, file_of, random_document, random_text
+from tokenizer_json import (
+    MADE,
+    PUBLISHED,
+    dumped,
+    file_of,
+    normalized_tokens,
+    random_document,
+    random_text,
+)
 
 tokenizers = pytest.importorskip("tokenizers")
 
@@ -62,10 +69,13 @@ def with_special(lines: list[str], tokenizer: Tokenizer, rng: random.Random) -> 
 
 
 def assert_same(tokenizer: Tokenizer, peer: "tokenizers.Tokenizer", lines: list[str], where: str = "") -> None:
-    expected = [encoding.ids for encoding in peer.encode_batch(lines, add_special_tokens=False)]
+    encodings = peer.encode_batch(lines, add_special_tokens=False)
+    expected = [encoding.ids for encoding in encodings]
     found = tokenizer.encode_batch(lines, allowed_special="all")
-    for line, ids, theirs in zip(lines, found, expected, strict=True):
-        assert ids == theirs, f"{where}{line!r}"
+    for line, ids, encoding in zip(lines, found, encodings, strict=True):
+        assert ids == encoding.ids, f"{where}{line!r}"
+        places = tokenizer.encode_with_offsets(line, allowed_special="all")
+        assert places == (ids, encoding.offsets), f"{where}{line!r}"
     texts = peer.decode_batch(expected, skip_special_tokens=False)
     assert tokenizer.decode_batch(found) == texts, where
     peer.encode_special_tokens = True
@@ -148,14 +158,6 @@ def test_random_files(part: int, capfd: pytest.CaptureFixture[str]) -> None:
             peer.encode_special_tokens = False
             if expected is not None and not reached_whole(made):
                 assert tokenizer.encode_ordinary(text) == expected, f"{context} without special tokens"
-
-
-def normalized_tokens(made: dict) -> list[str]:
-    """What becomes of the normalized ones of the added tokens."""
-    described = made["normalizer"]
-    steps = described.get("normalizers", [described]) if described else []
-    change = make_change(steps) or str
-    return [change(token["content"]) for token in made["added_tokens"] if token["normalized"]]
 
 
 def reached_whole(made: dict) -> bool:

@@ -10,8 +10,9 @@ import pytest
 
 from data import corpus, data_file
 from fastbpe import FormatError
-from fastbpe.codepoint_model import CodePointModel
-from fastbpe.formats import huggingface_codepoints, sentencepiece
+from fastbpe.codepoint_model import CodePointModel, PieceType
+from fastbpe.codepoint_tokenizer import CodePointTokenizer
+from fastbpe.formats import huggingface_codepoints, huggingface_codepoints_dump, native, sentencepiece
 
 spm = pytest.importorskip("sentencepiece")
 tokenizers = pytest.importorskip("tokenizers")
@@ -51,7 +52,7 @@ def test_a_file_becomes_a_model() -> None:
     assert theirs(file, lines()) == sentencepieces(sentencepiece.dump(replace(model, added_tokens=())), lines())
     with pytest.raises(FormatError, match="cannot hold the added token '</s>'"):
         sentencepiece.dump(model)
-    assert theirs(huggingface_codepoints.dump(model), lines()) == theirs(file, lines())
+    assert theirs(huggingface_codepoints_dump.dump(model), lines()) == theirs(file, lines())
 
 
 def test_merges_that_scores_cannot_say_are_kept() -> None:
@@ -59,7 +60,7 @@ def test_merges_that_scores_cannot_say_are_kept() -> None:
     model = huggingface_codepoints.parse(file, "file")
     assert len(model.merges) == 12 * 64_812
     assert model.template == ((1,), ())
-    written = huggingface_codepoints.dump(model)
+    written = huggingface_codepoints_dump.dump(model)
     assert json.loads(written)["model"]["merges"] == json.loads(file)["model"]["merges"]
     assert theirs(written, lines()) == theirs(file, lines())
 
@@ -68,7 +69,7 @@ def test_merges_that_scores_cannot_say_are_kept() -> None:
 def test_a_model_becomes_a_file(name: str) -> None:
     data = data_file("vocab", f"{name}_tokenizer.model").read_bytes()
     model = sentencepiece.parse(data, "model")
-    file = huggingface_codepoints.dump(model)
+    file = huggingface_codepoints_dump.dump(model)
     assert theirs(file, lines()) == sentencepieces(data, lines())
     again = huggingface_codepoints.parse(file, "file")
     assert (again.pieces, again.types) == (model.pieces, model.types)
@@ -97,10 +98,68 @@ def trained(**options: Any) -> bytes:
 @pytest.mark.parametrize("options", [{}, {"add_dummy_prefix": False}, {"byte_fallback": False, "vocab_size": 100}])
 def test_models_trained_by_sentencepiece(options: dict[str, Any]) -> None:
     data = trained(**options)
-    file = huggingface_codepoints.dump(sentencepiece.parse(data, "model"))
+    file = huggingface_codepoints_dump.dump(sentencepiece.parse(data, "model"))
     assert theirs(file, lines()) == sentencepieces(data, lines())
     back = sentencepiece.dump(huggingface_codepoints.parse(file, "file"))
     assert sentencepieces(back, lines()) == sentencepieces(data, lines())
+
+
+def with_symbols(symbols: list[str]) -> list[str]:
+    """Texts with user-defined symbols in them, at their beginning and their end."""
+    rng = random.Random(11)
+    parts = [*symbols, *(symbol[:-1] for symbol in symbols), "a", "b", " ", " ", "▁", "é", "漢", "<s>", "d", "ab"]
+    return [*symbols, *lines(), *("".join(rng.choices(parts, k=rng.randint(1, 12))) for _ in range(3000))]
+
+
+@pytest.mark.parametrize("byte_fallback", [True, False])
+def test_user_defined_symbols(byte_fallback: bool) -> None:
+    symbols = ["<u>", "abc", "ab", "bcd", "▁d", "d▁a", "é", "[INST]", "[INST]▁▁"]
+    data = trained(
+        user_defined_symbols=symbols,
+        add_dummy_prefix=False,
+        byte_fallback=byte_fallback,
+        vocab_size=370 if byte_fallback else 100,
+    )
+    model = sentencepiece.parse(data, "model")
+    file = huggingface_codepoints_dump.dump(model)
+    texts = with_symbols(symbols)
+    expected = sentencepieces(data, texts)
+    assert theirs(file, texts) == expected
+    again = huggingface_codepoints.parse(file, "file")
+    assert (again.pieces, again.types) == (model.pieces, model.types)
+    assert CodePointTokenizer(again).encode_ordinary_batch(texts) == expected
+    kept = native.parse(native.dump_code_points(again), "file")
+    assert isinstance(kept, CodePointModel)
+    back = sentencepiece.dump(kept)
+    assert sentencepieces(back, texts) == expected
+    assert sentencepiece.parse(back, "back").scores == model.scores
+
+
+def test_mistral_v3_there_and_back() -> None:
+    model = sentencepiece.parse(data_file("vocab", "mistral_v3_tokenizer.model").read_bytes(), "model")
+    message = r"'\[REFERENCE_DOC_19\]' of type USER_DEFINED together with add_dummy_prefix: of the text"
+    with pytest.raises(FormatError, match=message):
+        huggingface_codepoints_dump.dump(model)
+    values = {**model.normalizer.values, "add_dummy_prefix": False}
+    model = replace(model, normalizer=replace(model.normalizer, values=values), serialized=b"")
+    data = sentencepiece.dump(model)
+    symbols = [f"[REFERENCE_DOC_{i}]" for i in (0, 1, 10, 19)]
+    texts = with_symbols([*symbols, "[INST]", "[REFERENCE_DOC_1"])
+    file = huggingface_codepoints_dump.dump(model)
+    expected = sentencepieces(data, texts)
+    assert theirs(file, texts) == expected
+    again = huggingface_codepoints.parse(file, "file")
+    assert not again.merges
+    assert (again.pieces, again.types) == (model.pieces, model.types)
+    assert sentencepieces(sentencepiece.dump(again), texts) == expected
+
+
+def test_a_character_that_is_no_piece() -> None:
+    model = sentencepiece.parse(trained(), "model")
+    types = bytearray(model.types)
+    types[model.pieces.index(b"a")] = PieceType.CONTROL
+    with pytest.raises(FormatError, match="of whose characters one is no piece"):
+        huggingface_codepoints_dump.dump(replace(model, types=bytes(types), serialized=b""))
 
 
 @pytest.mark.parametrize(
@@ -114,11 +173,15 @@ def test_models_trained_by_sentencepiece(options: dict[str, Any]) -> None:
 )
 def test_what_a_file_cannot_hold(options: dict[str, Any], message: str) -> None:
     with pytest.raises(FormatError, match=message):
-        huggingface_codepoints.dump(sentencepiece.parse(trained(**options), "model"))
+        huggingface_codepoints_dump.dump(sentencepiece.parse(trained(**options), "model"))
+
+
+def metaspace(**changes: Any) -> dict[str, Any]:
+    return {"type": "Metaspace", "replacement": "▁", **changes}
 
 
 def small_file(**changes: Any) -> bytes:
-    made = json.loads(huggingface_codepoints.dump(small_model()))
+    made = json.loads(huggingface_codepoints_dump.dump(small_model()))
     for path, value in changes.items():
         at = made
         *keys, last = path.split("__")
@@ -137,10 +200,25 @@ def small_model() -> CodePointModel:
     [
         ({"normalizer": None}, "normalizer: neither byte-level"),
         ({"normalizer": {"type": "NFC"}}, "normalizer: neither byte-level"),
-        ({"pre_tokenizer": {"type": "Whitespace"}}, "pre_tokenizer: not supported"),
-        ({"decoder": {"type": "WordPiece"}}, "decoder: not the one"),
+        ({"pre_tokenizer": {"type": "Whitespace"}}, "pre_tokenizer: 'Whitespace' is not supported"),
+        ({"decoder": {"type": "WordPiece"}}, "decoder: not one that is supported"),
+        ({"decoder": None}, "decoder: there is none"),
         ({"model__unk_token": "<q>"}, "model.unk_token: '<q>' is no token"),
-        ({"model__byte_fallback": False, "model__fuse_unk": False}, "model: without byte_fallback"),
+        ({"model__byte_fallback": False, "model__unk_token": None}, "model.unk_token: without byte_fallback"),
+        ({"model__unk_token": "a"}, "model.unk_token: 'a' is not supported"),
+        ({"model__ignore_merges": True}, "model.ignore_merges: not supported"),
+        ({"model__merges": []}, "model.merges: there is none"),
+        ({"pre_tokenizer": metaspace(replacement="_")}, "pre_tokenizer.replacement: '_' is not supported"),
+        (
+            {"pre_tokenizer": metaspace(prepend_scheme="last")},
+            "pre_tokenizer.prepend_scheme: 'last' is not one of",
+        ),
+        ({"pre_tokenizer": metaspace(add_prefix_space=False)}, "pre_tokenizer.add_prefix_space: false"),
+        ({"pre_tokenizer": metaspace(split=3)}, "pre_tokenizer.split: must be true or false"),
+        ({"pre_tokenizer": {"type": "Metaspace"}}, "pre_tokenizer: it has no 'replacement'"),
+        ({"decoder": metaspace(replacement="_")}, "decoder.replacement: '_' is not supported"),
+        ({"normalizer": {"type": "Precompiled"}}, "normalizer: the normalizer 'Precompiled' is not supported"),
+        ({"normalizer": {"type": "Prepend", "prepend": "▁"}}, "normalizer: neither byte-level"),
         ({"model__type": "Unigram"}, "model.type: 'Unigram'"),
         ({"model__merges": ["a"]}, r"model\.merges\[0\]"),
         ({"model__merges": ["a zz"]}, r"model\.merges\[0\]: 'a' and 'zz'"),

@@ -1,6 +1,15 @@
-"""Offsets of tokenizers that change texts: where nothing is changed they are tokenizers', else there are none."""
+"""Offsets of tokenizers that change texts, leave out bytes, or trim: tokenizers' own.
+
+FASTBPE_FULL=1 takes more random files and texts, and all characters.
+"""
 
 from __future__ import annotations
+
+import json
+import os
+import random
+import unicodedata
+from typing import Any
 
 import pytest
 import tokenizers
@@ -9,6 +18,29 @@ from tokenizers import AddedToken, normalizers, pre_tokenizers
 import fastbpe
 import fastbpe.formats.gpt2
 from fastbpe import Tokenizer
+from fastbpe.normalizers import FORMS, make_change
+from tokenizer_json import (
+    BYTE_LEVEL,
+    dumped,
+    normalized_tokens,
+    random_document,
+    random_text,
+    small,
+    with_post_processor,
+    without_some_bytes,
+)
+
+FULL = os.environ.get("FASTBPE_FULL") == "1"
+SEED = int(os.environ.get("FASTBPE_SEED", "7"))
+PROBES = [
+    "A, naïve [MASK] AllenNLP",
+    "T\x10his \x10\t \n \n    \x10",
+    "La Société\u202f……………….dont",
+    " e\u0323\u0301 ﬁ ﷺ İ\u1100\u1161\u11a8각 ",
+    "\u0301ab  ab",
+    "  ",
+    "",
+]
 
 
 def made(code_tokenizer: Tokenizer, *, normalizer: object, add_prefix_space: bool) -> tokenizers.Tokenizer:
@@ -57,8 +89,9 @@ def test_changed_texts(code_tokenizer: Tokenizer) -> None:
     peer = made(code_tokenizer, normalizer=normalizers.NFC(), add_prefix_space=False)
     tokenizer = fastbpe.load(peer.to_str().encode())
     text = "cafe\u0301 au lait, " * 40
-    with pytest.raises(ValueError, match="changes the text behind byte 0"):
-        tokenizer.encode_with_offsets(text)
+    theirs = peer.encode(text)
+    assert tokenizer.encode_with_offsets(text) == (theirs.ids, theirs.offsets)
+    assert tokenizer.encode_with_offsets(text.encode()) == (theirs.ids, theirs.offsets)
     for n in (0, 5, 50, 500, 5000):
         for side in ("right", "left"):
             part = tokenizer.truncate(text, n, side=side)
@@ -67,3 +100,74 @@ def test_changed_texts(code_tokenizer: Tokenizer) -> None:
         assert tokenizer.fits(text, n) is (tokenizer.count(text) <= n)
     parts = list(tokenizer.chunk(text, 20, overlap=4))
     assert max(map(tokenizer.count, parts)) <= 20
+
+
+def theirs_of(peer: tokenizers.Tokenizer, text: str) -> tuple[list[int], list[tuple[int, int]]] | None:
+    """tokenizers panics where something is put in at the very beginning by an empty match."""
+    try:
+        encoding = peer.encode(text, add_special_tokens=False)
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        return None
+    return encoding.ids, encoding.offsets
+
+
+def assert_same(file: dict[str, Any], texts: list[str], context: str) -> None:
+    data = dumped(file)
+    peer, tokenizer = tokenizers.Tokenizer.from_str(data.decode()), fastbpe.load(data)
+    for text in texts:
+        theirs = theirs_of(peer, text)
+        if theirs is not None:
+            found = tokenizer.encode_with_offsets(text, allowed_special="all")
+            assert found == theirs, f"{context}: {text!a} by {json.dumps({**file, 'model': 0})}"
+
+
+NORMALIZERS: list[dict[str, Any]] = [
+    *({"type": name} for name in (*FORMS, "Lowercase", "StripAccents")),
+    {"type": "Strip", "strip_left": True, "strip_right": True},
+    {"type": "Strip", "strip_left": False, "strip_right": True},
+    {"type": "Prepend", "prepend": "éb"},
+    {"type": "Prepend", "prepend": " "},
+    {"type": "Replace", "pattern": {"String": "ab"}, "content": "漢"},
+    {"type": "Replace", "pattern": {"String": " "}, "content": ""},
+    {"type": "Replace", "pattern": {"Regex": r"\s+|e"}, "content": "b a"},
+]
+
+
+@pytest.mark.parametrize("first", range(len(NORMALIZERS)))
+def test_one_and_two_normalizers(first: int) -> None:
+    rng = random.Random(f"{SEED}-{first}")
+    for second in [None, *NORMALIZERS]:
+        steps = [step for step in (NORMALIZERS[first], second) if step]
+        prefixed = {**BYTE_LEVEL, "add_prefix_space": rng.random() < 0.5}
+        file = small(normalizer={"type": "Sequence", "normalizers": steps}, pre_tokenizer=prefixed)
+        texts = [random_text(rng) for _ in range(400 if FULL else 15)]
+        assert_same(file, [*PROBES, *texts], f"seed {SEED}")
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_random_files(part: int, capfd: pytest.CaptureFixture[str]) -> None:
+    for number in range(4_000 if FULL else 40):
+        seed = f"{SEED}-{part}-{number}"
+        rng = random.Random(seed)
+        file = random_document(rng)
+        if rng.random() < 0.5:
+            file = with_post_processor(file, rng)
+        if rng.random() < 0.3:
+            file = without_some_bytes(file, rng)
+        contents = normalized_tokens(file)
+        if "" not in contents and len({*contents}) == len(contents):  # else: see test_huggingface
+            assert_same(file, [random_text(rng) for _ in range(25)], f"seed {seed!r}")
+
+
+@pytest.mark.parametrize("name", [*FORMS, "Lowercase", "StripAccents"])
+def test_every_character_that_changes(name: str) -> None:
+    change = make_change([{"type": name}])
+    assert change is not None
+    characters = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+    some = characters if FULL else [c for c in characters if change(c) != c or unicodedata.combining(c)]
+    rng = random.Random(SEED)
+    for context in ("{}", "e{}", "{}\u0301", "\u1100{}\u11a8", "e\u0323{}"):
+        shown = some if FULL else rng.sample(some, min(len(some), 700))
+        assert_same(small(normalizer={"type": name}), ["\n".join(map(context.format, shown))], context)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from data import standard_library
 from fastbpe import PATTERNS, Tokenizer, train
-from fastbpe._core.spans import window
+from fastbpe._core.limits import window
 from fastbpe._core.text import to_utf8
 from fastbpe._reference import longest_prefix, longest_suffix, offsets
 from fastbpe.measuring import TRIED

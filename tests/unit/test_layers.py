@@ -25,8 +25,16 @@ LAYERS = (
     },
     {"_core", "formats"},
     {"sources"},
-    {"codepoints", "config", "normalization", "normalization_tables", "normalizers", "normalizers_tables"}
-    | {"script_table", "special", "splitting"},
+    {
+        "codepoints",
+        "codepoint_conventions",
+        "config",
+        "normalization",
+        "normalization_tables",
+        "normalizers",
+        "normalizers_tables",
+    }
+    | {"script_table", "special", "splitting", "trimming"},
     {
         "assembly",
         "tokenizer",

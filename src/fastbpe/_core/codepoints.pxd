@@ -24,6 +24,7 @@ cdef struct Pieces:
     size_t n
     uint32_t* order  # their ids
     bint marks_spaces
+    bint splits  # none goes on with a U+2581
 
 
 cdef class CodePoints:

@@ -14,6 +14,7 @@ class CodePoints:
         escapes: bool,
         unknown_id: int,
         byte_ids: list[int] | None,
+        splits: bool = False,
     ) -> Self: ...
     @property
     def marks_spaces(self) -> bool: ...

@@ -71,11 +71,12 @@ cdef class CodePoints:
 
     piece_bytes, piece_ends, scores, types: as a CodePointModel has them. escapes: U+2581 stands for spaces.
     unknown_id: what unknown characters become, or, with byte_ids, 256 ids, nothing: their bytes do.
+    splits: no piece goes on with a U+2581.
     """
 
     def __cinit__(
         self, bytes piece_bytes not None, bytes piece_ends not None, bytes scores not None, bytes types not None, *,
-        bint escapes, uint32_t unknown_id, list byte_ids,
+        bint escapes, uint32_t unknown_id, list byte_ids, bint splits=False,
     ):
         cdef Pieces pieces
         cdef uint64_t* wide
@@ -105,6 +106,7 @@ cdef class CodePoints:
             pieces.marks_spaces = self.marks_spaces = self.characters.marks_spaces = escapes and _has_mark(
                 &pieces, <const uint8_t*> PyBytes_AS_STRING(types)
             )
+            pieces.splits = splits
             self._look(&pieces, wide)
             self._lay_out(&pieces)
             self._set_ids(
@@ -375,7 +377,7 @@ cdef bint _is_possible(const Pieces* pieces, size_t at, size_t end) noexcept nog
     """Whether a text may hold a piece: it is UTF-8, and has no space where U+2581 stands for spaces."""
     cdef uint8_t high = 0
     cdef bint has_space = False
-    cdef size_t i, n_bytes
+    cdef size_t i, n_bytes, start = at
     cdef uint32_t c
     for i in range(at, end):
         high |= pieces.data[i]
@@ -384,7 +386,7 @@ cdef bint _is_possible(const Pieces* pieces, size_t at, size_t end) noexcept nog
         return False
     while high > 0x7F and at < end:
         n_bytes = _character(pieces, at, end, &c)
-        if n_bytes == 0:
+        if n_bytes == 0 or (c == MARK and at > start and pieces.splits):
             return False
         at += n_bytes
     return True

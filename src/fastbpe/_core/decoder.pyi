@@ -16,6 +16,7 @@ class Decoder(IdReader):
         *,
         leading: bool | None = None,
         whole: frozenset[int] = ...,
+        joins: bool = False,
     ) -> Self: ...
     def decode_bytes(self, ids: Sequence[int] | Buffer) -> bytes: ...
     def decode(

@@ -48,20 +48,23 @@ cdef class Decoder(IdReader):
     may be empty.
 
     leading: for code points, whether every token that is nothing but a space is left out at the beginning of a text,
-    and not only the first token's space; None: nothing is. whole: tokens that keep their space there.
+    and not only the first token's space; None: nothing is. whole: tokens that keep their space there. joins: bytes on
+    both sides of a token that is empty may make a character together.
     """
 
     cdef bint _strips
     cdef bint _strips_all
+    cdef bint _joins
     cdef frozenset _whole
 
     def __cinit__(
         self, Vocabulary vocabulary not None, list special_tokens not None, *, leading=None,
-        frozenset whole not None=frozenset(),
+        frozenset whole not None=frozenset(), bint joins=False,
     ):
         self._vocabulary = vocabulary
         self._strips = leading is not None
         self._strips_all = bool(leading)
+        self._joins = joins
         self._whole = whole
         self._special = dict(special_tokens)
         self._n_ids = max(vocabulary.tables.n_ids, max(self._special, default=-1) + 1)
@@ -118,7 +121,7 @@ cdef class Decoder(IdReader):
         cdef Head part_head = head[0]
         cdef size_t start = head.at - (head.n_rest > 0), at, n
         cdef list texts = []
-        if not sums.n_empty or not sums.tags & NOT_ASCII:
+        if not sums.n_empty or not sums.tags & NOT_ASCII or self._joins:
             return self._text(ids, sums, head, errors)
         part_head.at = head.n_rest > 0
         while start < ids.n:

@@ -8,6 +8,7 @@ cdef class Encoder:
     cdef readonly Pipeline _pipeline
     cdef KeptInts _ints
     cdef object _special
+    cdef object _trimmer
     cdef SpecialMatcher _all_special
     cdef bint _has_all_special
     cdef Pipeline _ready(self)

@@ -1,5 +1,5 @@
-from collections.abc import Collection, Iterable
-from typing import Protocol
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Protocol, TypeAlias
 
 from typing_extensions import disjoint_base
 
@@ -10,6 +10,9 @@ from fastbpe._core.pipeline import Pipeline
 from fastbpe._core.special import SpecialMatcher
 from fastbpe._core.splitter import Splitter
 from fastbpe._core.vocabulary import Vocabulary
+
+_Span: TypeAlias = tuple[int, int]
+_Trims: TypeAlias = Callable[[Sequence[int], Sequence[_Span], Sequence[tuple[int, str]]], list[_Span]]
 
 class _ChoosesSpecial(Protocol):
     @property
@@ -30,6 +33,7 @@ class Encoder:
         front: Front | None = None,
         cache_bytes: int = ...,
         normalizing: Normalizing | None = None,
+        trimmer: _Trims | None = None,
     ) -> None: ...
     @property
     def _pipeline(self) -> Pipeline: ...
@@ -61,6 +65,13 @@ class Encoder:
         *,
         allowed_special: str | Collection[str] = ...,
         disallowed_special: str | Collection[str] = "all",
+    ) -> tuple[list[int], list[tuple[int, int]]]: ...
+    def _encode_with_places(
+        self,
+        text: str | bytes,
+        allowed_special: str | Collection[str],
+        disallowed_special: str | Collection[str],
+        found: list[tuple[int, str]] | None = None,
     ) -> tuple[list[int], list[tuple[int, int]]]: ...
     def count(self, text: str | bytes, *, limit: int | None = None, num_threads: int | None = None) -> int: ...
     def _encode_aside(self, texts: Iterable[str | bytes], num_threads: int) -> tuple[Array, Array]: ...

@@ -7,14 +7,13 @@ from libc.string cimport memcpy
 from fastbpe._core.normalizing cimport Normalizing
 from fastbpe._core.front cimport Front
 from fastbpe._core.jobs cimport Jobs
+from fastbpe._core.limits cimport count_up_to
 from fastbpe._core.merge cimport Ids, ids_expect, ids_free
 from fastbpe._core.output cimport Array, KeptInts, collect_again, ids_array, int64_array, stop_collecting
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport SpecialMatcher
 from fastbpe._core.splitter cimport Splitter
-from fastbpe._core.spans cimport (
-    Spans, count_up_to, encode_spans, give_to_first, spans_free, spans_list, to_characters,
-)
+from fastbpe._core.spans cimport Spans, encode_spans, spans_free, spans_list, to_characters
 from fastbpe._core.text cimport Text, Utf8, text_of, text_release, utf8_of, utf8_release
 from fastbpe._core.vocabulary cimport Vocabulary
 
@@ -39,16 +38,18 @@ cdef class Encoder:
     special: its choose(allowed, disallowed) gives two matchers, and its `always` what is found in any text; None:
     there are no special tokens. front: what becomes of text before it is split; None: nothing.
     n_ids: one more than the greatest id. cache_bytes: what its piece caches may take, all threads together.
-    normalizing: in code-point mode, what is done to texts first.
+    normalizing: in code-point mode, what is done to texts first. trimmer: makes offsets of ids, their
+    offsets, and tokens that were found.
     """
 
     def __init__(
         self, Vocabulary vocabulary not None, Splitter splitter not None, size_t n_ids, *, special=None,
-        Front front=None, size_t cache_bytes=64 << 20, Normalizing normalizing=None,
+        Front front=None, size_t cache_bytes=64 << 20, Normalizing normalizing=None, trimmer=None,
     ):
         always = None if special is None else special.always
         self._ints = KeptInts(n_ids)
         self._special = special
+        self._trimmer = trimmer
         # Last: other threads may look whether it is there.
         self._pipeline = Pipeline(
             vocabulary, splitter, cache_bytes, front=front, always=always, normalizing=normalizing
@@ -184,14 +185,28 @@ cdef class Encoder:
     def encode_with_offsets(self, text, *, allowed_special=NOTHING, disallowed_special=ALL):
         """(ids, offsets): what `encode` gives, and (start, end) of each id in characters of the text.
 
-        A character whose bytes lie in several tokens belongs to each of them, as tokenizers has it. Of bytes, the
-        characters of their UTF-8 are counted. Arguments and errors are those of `encode`.
+        A character whose bytes lie in several tokens belongs to each of them, as tokenizers has it. Where a
+        tokenizer.json changes text first, tokens lie where what became of them stood, and are without their spaces
+        where it says so. Of bytes, the characters of their UTF-8 are counted. Arguments and errors are those of
+        `encode`.
 
         >>> from fastbpe import Tokenizer
         >>> ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256}
         >>> tokenizer = Tokenizer.from_ranks(ranks, pattern=None)
         >>> tokenizer.encode_with_offsets("ab\u00e9c")
         ([256, 195, 169, 99], [(0, 2), (2, 3), (2, 3), (3, 4)])
+        """
+        cdef list found
+        if self._trimmer is None:
+            return self._encode_with_places(text, allowed_special, disallowed_special)
+        found = []
+        ids, offsets = self._encode_with_places(text, allowed_special, disallowed_special, found)
+        return ids, self._trimmer(ids, offsets, found)
+
+    def _encode_with_places(self, text, allowed_special, disallowed_special, list found=None):
+        """(ids, offsets), nothing of which is trimmed.
+
+        found: gets (index of the id, what was found) of special and added tokens; None: nobody asks.
         """
         cdef Pipeline pipeline = self._ready()
         cdef SpecialMatcher allowed, disallowed
@@ -209,10 +224,8 @@ cdef class Encoder:
                 utf8_of(text, &utf8)
                 try:
                     with nogil:
-                        encode_spans(pipeline, utf8.data, utf8.n, allowed, disallowed, scratch, &spans)
+                        encode_spans(pipeline, utf8.data, utf8.n, allowed, disallowed, scratch, &spans, found)
                         to_characters(&view, &spans)
-                        if pipeline.front is not None and pipeline.front.prefix_space:
-                            give_to_first(&view, &spans)
                     return self._ints.to_list(scratch.ids.items, scratch.ids.n), spans_list(&spans)
                 finally:
                     utf8_release(&utf8)

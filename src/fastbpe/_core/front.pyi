@@ -1,4 +1,4 @@
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import final
 
 from typing_extensions import Self
@@ -9,6 +9,7 @@ class Form:
     @property
     def name(self) -> str: ...
     def normalize(self, text: str | bytes) -> bytes: ...
+    def sources(self, text: str | bytes) -> list[int] | None: ...
 
 @final
 class Front:
@@ -16,12 +17,15 @@ class Front:
         cls,
         *,
         form: Form | None = None,
-        change: Callable[[bytes], bytes] | None = None,
+        change: Callable[[str], str] | None = None,
+        sources: Callable[[str], Sequence[int] | None] | None = None,
         prefix_space: bool = False,
     ) -> Self: ...
     @property
     def form(self) -> Form | None: ...
     @property
-    def change(self) -> Callable[[bytes], bytes] | None: ...
+    def change(self) -> Callable[[str], str] | None: ...
+    @property
+    def sources(self) -> Callable[[str], Sequence[int] | None] | None: ...
     @property
     def prefix_space(self) -> bool: ...

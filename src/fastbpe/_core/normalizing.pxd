@@ -7,6 +7,8 @@ from fastbpe._core.special cimport SpecialMatcher
 cdef class Normalizing:
     cdef readonly Normalizer normalizer  # None: text is worked on as it is
     cdef readonly bint dummy_prefix  # without a normalizer: a space is put before any text
+    cdef readonly bint prefix_always  # a space is put before text between tokens, unless it begins with one
+    cdef readonly bint prefix_first  # likewise, where the text begins
     cdef readonly SpecialMatcher symbols  # None: there are none
     cdef readonly bint ascii_only  # text is cut behind ASCII letters alone
     cdef uint32_t fused  # of this id there are never two in a row; NONE: of any there may be

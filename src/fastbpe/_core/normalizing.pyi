@@ -12,6 +12,7 @@ class Normalizing:
         normalizer: Normalizer | None,
         *,
         dummy_prefix: bool,
+        prefix: str = "",
         symbols: SpecialMatcher | None,
         ascii_only: bool,
         fused: int | None,
@@ -20,6 +21,10 @@ class Normalizing:
     def normalizer(self) -> Normalizer | None: ...
     @property
     def dummy_prefix(self) -> bool: ...
+    @property
+    def prefix_always(self) -> bool: ...
+    @property
+    def prefix_first(self) -> bool: ...
     @property
     def symbols(self) -> SpecialMatcher | None: ...
     @property

@@ -12,14 +12,19 @@ cdef class Normalizing:
     """normalizer: it leaves no U+2581 where the vocabulary has spaces in its place; None where a text, and with
     dummy_prefix a space before it, is what a normalizer would make of it.
 
+    prefix: "always" or "first", where a space is put before normalized text that begins with none: before all that is
+    between tokens, or where the text begins; "": nowhere.
     symbols: user-defined symbols, as they are in normalized text. ascii_only: only ASCII is sure to become what it is.
     fused: an id of which several in a row become one, or None.
     """
 
     def __cinit__(
-        self, Normalizer normalizer, *, bint dummy_prefix, SpecialMatcher symbols, bint ascii_only, fused
+        self, Normalizer normalizer, *, bint dummy_prefix, str prefix not None="", SpecialMatcher symbols,
+        bint ascii_only, fused,
     ):
         self.normalizer = normalizer
+        self.prefix_always = prefix == "always"
+        self.prefix_first = prefix == "first"
         self.dummy_prefix = dummy_prefix
         self.symbols = symbols
         self.ascii_only = ascii_only

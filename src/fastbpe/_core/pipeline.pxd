@@ -20,6 +20,7 @@ cdef struct Scratch:
     Cache cache
     Normalized normalized
     bint after_fused  # the last id is one of which there are never two in a row
+    bint at_start  # what is looked at begins where the text does
     bint keeps_runs  # such ids are not made one until the scratch is given back
     uint8_t* utf8
     size_t utf8_capacity
@@ -75,7 +76,10 @@ cdef class Pipeline:
         self, const uint8_t* data, size_t n, SpecialMatcher then, bint is_first, Scratch* scratch, size_t* count
     ) except -1 nogil
     cdef int _find_normalized(
-        self, const uint8_t* data, size_t n, SpecialMatcher then, Scratch* scratch, size_t* count
+        self, const uint8_t* data, size_t n, SpecialMatcher then, bint is_first, Scratch* scratch, size_t* count
+    ) except -1 nogil
+    cdef int _section(
+        self, const uint8_t* data, size_t n, bint is_first, Scratch* scratch, size_t* count
     ) except -1 nogil
     cdef int encode_normalized(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil
     cdef int _find_symbols(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil

@@ -3,7 +3,7 @@
 cimport cython
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memset
+from libc.string cimport memcmp, memset
 
 from fastbpe._core.buffer cimport Buffer, buffer_add, buffer_free
 from fastbpe._core.cache cimport cache_bytes, cache_free, cache_limit, cache_start, encode_pieces
@@ -31,6 +31,8 @@ cdef enum:
     SPARE_ENDS = 1 << 17
     SPARE_BYTES = 1 << 20
     SPARE_SCRATCHES = 64
+
+cdef const uint8_t* MARK = b"\xe2\x96\x81"
 
 
 @cython.final
@@ -204,6 +206,7 @@ cdef class Pipeline:
     ) except -1 nogil:
         cdef size_t at = 0
         cdef Match match
+        scratch.at_start = is_first
         if tokens is None:
             return self._change(data, n, None, is_first, is_last, scratch, count)
         match.end = match.resume = 0
@@ -213,6 +216,7 @@ cdef class Pipeline:
             _add_id(match.id, scratch, count)
             at = match.end
             is_first = True
+            scratch.at_start = False
         return self._change(data + at, n - at, tokens.then, is_first, is_last, scratch, count)
 
     cdef int _change(
@@ -227,7 +231,7 @@ cdef class Pipeline:
         cdef Match match
         if self.normalizing is not None:
             return self._normalize(data, n, then, is_first, is_last, scratch, count)
-        if self.front is not None and self.front.apply(data, n, &scratch.changed):
+        if self.front is not None and self.front.apply(data, n, &scratch.changed, NULL):
             data, n = scratch.changed.items, scratch.changed.n
             scratch.ends.text = data
         if then is not None:
@@ -272,7 +276,7 @@ cdef class Pipeline:
             _no_memory(n)
         if is_last and self.normalizing.normalizer.finish(out) != 0:
             _no_memory(n)
-        return self._find_normalized(out.data, out.n, then, scratch, count)
+        return self._find_normalized(out.data, out.n, then, is_first, scratch, count)
 
     cdef int _with_dummy_prefix(
         self, const uint8_t* data, size_t n, SpecialMatcher then, bint is_first, Scratch* scratch, size_t* count
@@ -282,10 +286,10 @@ cdef class Pipeline:
             buffer_add(&scratch.prefixed, b" ", 1)
             buffer_add(&scratch.prefixed, data, n)
             data, n = scratch.prefixed.items, scratch.prefixed.n
-        return self._find_normalized(data, n, then, scratch, count)
+        return self._find_normalized(data, n, then, is_first, scratch, count)
 
     cdef int _find_normalized(
-        self, const uint8_t* data, size_t n, SpecialMatcher then, Scratch* scratch, size_t* count
+        self, const uint8_t* data, size_t n, SpecialMatcher then, bint is_first, Scratch* scratch, size_t* count
     ) except -1 nogil:
         """Normalized text: cut at tokens that are looked for in it."""
         cdef size_t at = 0
@@ -294,11 +298,25 @@ cdef class Pipeline:
             match.end = match.resume = 0
             while then.next(data, n, &match):
                 if at < match.start:
-                    self._find_symbols(data + at, match.start - at, scratch, count)
+                    self._section(data + at, match.start - at, is_first, scratch, count)
                 _add_id(match.id, scratch, count)
                 scratch.after_fused = False
                 at = match.end
-        return self._find_symbols(data + at, n - at, scratch, count)
+                is_first = True
+                scratch.at_start = False
+        return self._section(data + at, n - at, is_first, scratch, count)
+
+    cdef int _section(
+        self, const uint8_t* data, size_t n, bint is_first, Scratch* scratch, size_t* count
+    ) except -1 nogil:
+        """Normalized text between tokens: with a space before it where it is to have one."""
+        if is_first and n and (self.normalizing.prefix_always or self.normalizing.prefix_first and scratch.at_start):
+            if data[0] != 0x20 and not (n > 2 and memcmp(data, MARK, 3) == 0):
+                scratch.prefixed.n = 0
+                buffer_add(&scratch.prefixed, b" ", 1)
+                buffer_add(&scratch.prefixed, data, n)
+                data, n = scratch.prefixed.items, scratch.prefixed.n
+        return self._find_symbols(data, n, scratch, count)
 
     cdef int encode_normalized(self, const uint8_t* data, size_t n, Scratch* scratch) except -1 nogil:
         """In code-point mode: append the ids of a normalized text, one for each unknown character of several."""

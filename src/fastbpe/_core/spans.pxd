@@ -20,9 +20,7 @@ cdef struct Spans:
 cdef void spans_free(Spans* spans) noexcept nogil
 cdef int encode_spans(
     Pipeline pipeline, const uint8_t* data, size_t n, SpecialMatcher allowed, SpecialMatcher disallowed,
-    Scratch* scratch, Spans* spans,
+    Scratch* scratch, Spans* spans, list found,
 ) except -1 nogil
 cdef void to_characters(const Text* text, Spans* spans) noexcept nogil
-cdef void give_to_first(const Text* text, Spans* spans) noexcept nogil
 cdef list spans_list(const Spans* spans)
-cdef size_t count_up_to(Pipeline pipeline, const Text* text, size_t limit, Scratch* scratch) except? 0 nogil

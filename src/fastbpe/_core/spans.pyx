@@ -1,26 +1,22 @@
-"""Where ids and pieces lie in the characters of their text, and where a text has so many ids."""
+"""Where ids and pieces lie in the characters of their text."""
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport free, realloc
-from libc.string cimport memcmp
 
-from fastbpe._core.buffer cimport buffer_add
+from fastbpe._core.buffer cimport Buffer, buffer_add
 from fastbpe._core.cache cimport encode_pieces
-from fastbpe._core.cuts cimport safe_cut
+from fastbpe._core.front cimport Places, places_free
 from fastbpe._core.merge cimport Ids, ids_reserve
 from fastbpe._core.output cimport collect_again, stop_collecting
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.splitter cimport GAP, Ends, Splitter, ends_free
 from fastbpe._core.text cimport Text, Utf8, text_of, text_release, utf8_of, utf8_release
+from fastbpe._core.tables cimport NONE
 from fastbpe._core.vocabulary cimport Tables
 from fastbpe._core.watch cimport check_signals
 
 from fastbpe.errors import SpecialTokenError
-
-cdef enum:
-    STRETCH = 1 << 16  # units of a long text counted at once
-    UNITS_OF_ID = 4  # roughly
 
 
 # Spans
@@ -49,101 +45,152 @@ cdef int _add(Spans* spans, size_t start, size_t end) except -1 nogil:
 
 cdef int encode_spans(
     Pipeline pipeline, const uint8_t* data, size_t n, SpecialMatcher allowed, SpecialMatcher disallowed,
-    Scratch* scratch, Spans* spans,
+    Scratch* scratch, Spans* spans, list found,
 ) except -1 nogil:
-    """Append the ids of UTF-8 to the scratch, and where each lies, in bytes, to spans.
+    """Append the ids of UTF-8 to the scratch, and where each lies, in bytes, to spans. In byte mode only.
 
-    In byte mode only, and for text that stays as it is, but for a space that is put before it.
+    found: gets (index of the id, what was found) of special and added tokens; None: nobody asks.
+
+    Where text is changed before it is split, they lie where what became of them stood; a space that is put before
+    text lies where its first character does.
     """
     cdef Match match
-    if pipeline.normalizing is not None or pipeline.vocabulary.drops_bytes:
+    cdef Places places = Places(NULL, 0, 0)
+    if pipeline.normalizing is not None:
         with gil:
-            raise ValueError("this tokenizer leaves out parts of a text: it has no offsets")
+            raise ValueError("code points have their places elsewhere, in tokens.pyx")
     scratch.ends.text = data
     if disallowed is not None and disallowed.find(data, n, 0, &match):
         with gil:
             raise SpecialTokenError.disallowed(disallowed.tokens[match.index].decode())
-    if allowed is None:
-        return _find_tokens(pipeline, data, n, pipeline.always, scratch, spans)
-    return _find_tokens(pipeline, data, n, allowed, scratch, spans)
+    try:
+        if allowed is None:
+            return _find_tokens(pipeline, data, n, pipeline.always, scratch, spans, &places, found)
+        return _find_tokens(pipeline, data, n, allowed, scratch, spans, &places, found)
+    finally:
+        places_free(&places)
 
 
 cdef int _find_tokens(
-    Pipeline pipeline, const uint8_t* data, size_t n, SpecialMatcher tokens, Scratch* scratch, Spans* spans
+    Pipeline pipeline, const uint8_t* data, size_t n, SpecialMatcher tokens, Scratch* scratch, Spans* spans,
+    Places* places, list found,
 ) except -1 nogil:
     cdef size_t at = 0
     cdef Match match
     if tokens is None:
-        return _unchanged(pipeline, data, 0, n, None, scratch, spans)
+        return _change(pipeline, data, 0, n, None, scratch, spans, places, found)
     match.end = match.resume = 0
     while tokens.next(data, n, &match):
-        _unchanged(pipeline, data, at, match.start, tokens.then, scratch, spans)
-        _add_token(&match, 0, scratch, spans)
+        if at < match.start:
+            _change(pipeline, data, at, match.start, tokens.then, scratch, spans, places, found)
+        _add_token(data, &match, scratch, spans, found)
         at = match.end
-    return _unchanged(pipeline, data, at, n, tokens.then, scratch, spans)
+    return _change(pipeline, data, at, n, tokens.then, scratch, spans, places, found)
 
 
-cdef int _add_token(const Match* match, size_t base, Scratch* scratch, Spans* spans) except -1 nogil:
+cdef int _add_token(
+    const uint8_t* data, const Match* match, Scratch* scratch, Spans* spans, list found
+) except -1 nogil:
+    if found is not None:
+        with gil:
+            found.append((scratch.ids.n, (<const char*> data)[match.start:match.end].decode("utf-8")))
     ids_reserve(&scratch.ids, 1)
     scratch.ids.items[scratch.ids.n] = match.id
     scratch.ids.n += 1
-    return _add(spans, base + match.start, base + match.end)
+    return _add(spans, match.start, match.end)
 
 
-cdef int _unchanged(
+cdef int _change(
     Pipeline pipeline, const uint8_t* data, size_t start, size_t end, SpecialMatcher then, Scratch* scratch,
-    Spans* spans,
+    Spans* spans, Places* places, list found,
 ) except -1 nogil:
-    """Text in which no token was found yet; what would change it is refused."""
-    cdef size_t n = end - start, at = 0
+    """Text in which no token was found yet: what becomes of it, with normalized tokens, and where that was."""
+    cdef size_t n = end - start, first = spans.n
+    data += start
+    if pipeline.front is None or not pipeline.front.apply(data, n, &scratch.changed, places):
+        _find_normalized(pipeline, data, n, then, scratch, spans, found)
+        _move(spans, first, start)
+        return 0
+    scratch.ends.text = scratch.changed.items
+    _find_normalized(pipeline, scratch.changed.items, scratch.changed.n, then, scratch, spans, found)
+    _move_back(spans, first, start, places)
+    return 0
+
+
+cdef void _move(Spans* spans, size_t first, size_t by) noexcept nogil:
+    cdef size_t i
+    if by:
+        for i in range(first, spans.n):
+            spans.items[i].start += by
+            spans.items[i].end += by
+
+
+cdef void _move_back(Spans* spans, size_t first, size_t base, const Places* places) noexcept nogil:
+    """Let spans of changed text be those of what it comes from, which begins at base."""
+    cdef size_t i
+    cdef Span* span
+    for i in range(first, spans.n):
+        span = &spans.items[i]
+        span.end = base + (places.items[min(span.end, places.n) - 1] + 1 if span.end and places.n else 0)
+        span.start = base + (places.items[min(span.start, places.n - 1)] if places.n else 0)
+
+
+cdef int _find_normalized(
+    Pipeline pipeline, const uint8_t* data, size_t n, SpecialMatcher then, Scratch* scratch, Spans* spans,
+    list found,
+) except -1 nogil:
+    cdef size_t at = 0, first
     cdef Match match
-    if pipeline.front is not None and pipeline.front.apply(data + start, n, &scratch.changed):
-        if scratch.changed.n != n or memcmp(scratch.changed.items, data + start, n) != 0:
-            with gil:
-                raise ValueError(
-                    f"the normalizer of this tokenizer changes the text behind byte {start}, so that ids have no "
-                    "offsets in it; normalize it first"
-                )
     if then is not None:
         match.end = match.resume = 0
-        while then.next(data + start, n, &match):
-            _prefix(pipeline, data + start + at, match.start - at, start + at, scratch, spans)
-            _add_token(&match, start, scratch, spans)
+        while then.next(data, n, &match):
+            if at < match.start:
+                first = spans.n
+                _prefix(pipeline, data + at, match.start - at, scratch, spans)
+                _move(spans, first, at)
+            _add_token(data, &match, scratch, spans, found)
             at = match.end
-    return _prefix(pipeline, data + start + at, n - at, start + at, scratch, spans)
+    first = spans.n
+    _prefix(pipeline, data + at, n - at, scratch, spans)
+    _move(spans, first, at)
+    return 0
 
 
 cdef int _prefix(
-    Pipeline pipeline, const uint8_t* data, size_t n, size_t base, Scratch* scratch, Spans* spans
+    Pipeline pipeline, const uint8_t* data, size_t n, Scratch* scratch, Spans* spans
 ) except -1 nogil:
-    """A space that was put before a text lies where it begins, on no byte."""
-    if n and pipeline.front is not None and pipeline.front.prefix_space and data[0] != 0x20:
-        scratch.prefixed.n = 0
-        buffer_add(&scratch.prefixed, b" ", 1)
-        buffer_add(&scratch.prefixed, data, n)
-        scratch.ends.text = scratch.prefixed.items
-        return _ordinary(pipeline, scratch.prefixed.items, n + 1, base, 1, scratch, spans)
-    return _ordinary(pipeline, data, n, base, 0, scratch, spans)
+    cdef size_t first = spans.n, i
+    if not n or pipeline.front is None or not pipeline.front.prefix_space or data[0] == 0x20:
+        return _ordinary(pipeline, data, n, scratch, spans)
+    scratch.prefixed.n = 0
+    buffer_add(&scratch.prefixed, b" ", 1)
+    buffer_add(&scratch.prefixed, data, n)
+    scratch.ends.text = scratch.prefixed.items
+    _ordinary(pipeline, scratch.prefixed.items, n + 1, scratch, spans)
+    for i in range(first, spans.n):
+        spans.items[i].start = max(spans.items[i].start, <size_t> 1) - 1
+        spans.items[i].end = max(spans.items[i].end, <size_t> 2) - 1
+    return 0
 
 
 cdef int _ordinary(
-    Pipeline pipeline, const uint8_t* data, size_t n, size_t base, size_t n_prefix, Scratch* scratch, Spans* spans
+    Pipeline pipeline, const uint8_t* data, size_t n, Scratch* scratch, Spans* spans
 ) except -1 nogil:
     cdef Ends* ends = &scratch.ends
-    cdef size_t begin = 0, at = 0, done, first = spans.n, i
+    cdef size_t begin = 0, at = 0, done
     while at < n:
         ends.n = 0
         at = pipeline.splitter.split(data, n, at, ends)
         done = scratch.ids.n
-        encode_pieces(
-            &scratch.cache, &pipeline.vocabulary.tables, data, n, begin, ends.items, ends.n, &scratch.ids
-        )
-        _place(&pipeline.vocabulary.tables, ends, begin, &scratch.ids, done, spans)
+        if pipeline.vocabulary.drops_bytes and _misses_any(&pipeline.vocabulary.tables, data, begin, at):
+            _leave_out(pipeline, data, begin, scratch, spans)
+        else:
+            encode_pieces(
+                &scratch.cache, &pipeline.vocabulary.tables, data, n, begin, ends.items, ends.n, &scratch.ids
+            )
+            _place(&pipeline.vocabulary.tables, ends, begin, &scratch.ids, done, spans)
         begin = at
         check_signals(&scratch.watch)
-    for i in range(first, spans.n):
-        spans.items[i].start = base + max(spans.items[i].start, n_prefix) - n_prefix
-        spans.items[i].end = base + max(spans.items[i].end, n_prefix) - n_prefix
     return 0
 
 
@@ -167,6 +214,71 @@ cdef int _place(
         _add(spans, begin, begin)
         i += 1
     return 0
+
+
+# Bytes that are no tokens
+
+cdef bint _misses_any(const Tables* tables, const uint8_t* data, size_t at, size_t end) noexcept nogil:
+    while at < end and tables.byte_ids[data[at]] != NONE:
+        at += 1
+    return at < end
+
+
+cdef int _leave_out(
+    Pipeline pipeline, const uint8_t* data, size_t begin, Scratch* scratch, Spans* spans
+) except -1 nogil:
+    """Encode pieces, from begin on, without their bytes that are no tokens.
+
+    As tokenizers has it, what is left of a piece lies at the beginning of the piece, as if nothing were missing.
+    """
+    cdef const Tables* tables = &pipeline.vocabulary.tables
+    cdef Buffer* kept = &scratch.kept
+    cdef size_t i, k, end, done
+    for k in range(scratch.ends.n):
+        end = scratch.ends.items[k] & ~GAP
+        kept.n = 0
+        if not scratch.ends.items[k] & GAP:
+            for i in range(begin, end):
+                if tables.byte_ids[data[i]] != NONE:
+                    buffer_add(kept, data + i, 1)
+        if kept.n:
+            done = scratch.ids.n
+            encode_pieces(&scratch.cache, tables, kept.items, kept.n, 0, &kept.n, 1, &scratch.ids)
+            _place_shown(tables, data, begin, end, &scratch.ids, done, spans)
+        begin = end
+    return 0
+
+
+cdef int _place_shown(
+    const Tables* tables, const uint8_t* data, size_t at, size_t end, const Ids* ids, size_t i, Spans* spans
+) except -1 nogil:
+    """Add the places of ids i and following as tokenizers counts them: by the UTF-8 of the stand-ins of bytes."""
+    cdef size_t n_left = _shown(data[at]), n, start, token_at, token_end
+    cdef uint32_t token
+    for i in range(i, ids.n):
+        token = ids.items[i]
+        token_at = tables.token_ends[token - 1] if token else 0
+        token_end = tables.token_ends[token]
+        n = 0
+        while token_at < token_end:
+            n += _shown(tables.token_bytes[token_at])
+            token_at += 1
+        start = at
+        while n > n_left and at + 1 < end:
+            n -= n_left
+            at += 1
+            n_left = _shown(data[at])
+        _add(spans, start, at + 1)
+        n_left -= min(n, n_left)
+        if not n_left and at + 1 < end:
+            at += 1
+            n_left = _shown(data[at])
+    return 0
+
+
+cdef inline size_t _shown(uint8_t byte) noexcept nogil:
+    """How many bytes the stand-in of a byte in GPT-2's files has."""
+    return 1 if 0x21 <= byte <= 0x7E else 2
 
 
 # From bytes to characters
@@ -196,15 +308,17 @@ cdef inline void _measure(const Unit* data, size_t n, Cursor* cursor) noexcept n
 
 
 cdef void _to_characters(const Unit* data, size_t n, Spans* spans) noexcept nogil:
-    """Spans of bytes as spans of the characters that they lie in; they rise."""
-    cdef Cursor cursor = Cursor(0, 0, 0, 0)
-    cdef size_t i, start
+    """Spans of bytes as spans of the characters that they lie in; their starts rise, and their ends."""
+    cdef Cursor cursor = Cursor(0, 0, 0, 0), begun = cursor
+    cdef size_t i
     for i in range(spans.n):
+        if spans.items[i].start < cursor.byte:
+            cursor = begun
         _advance(data, n, &cursor, spans.items[i].start)
-        start = cursor.at
+        begun = cursor
         _advance(data, n, &cursor, spans.items[i].end)
         spans.items[i].end = cursor.at + (cursor.n_units if cursor.byte < spans.items[i].end else 0)
-        spans.items[i].start = start
+        spans.items[i].start = begun.at
 
 
 cdef inline void _advance(const Unit* data, size_t n, Cursor* cursor, size_t byte) noexcept nogil:
@@ -219,12 +333,15 @@ cdef inline void _advance(const Unit* data, size_t n, Cursor* cursor, size_t byt
 
 cdef void _utf8_to_characters(const uint8_t* data, size_t n, Spans* spans) noexcept nogil:
     """The same for text that is given as bytes."""
-    cdef size_t i, byte = 0, n_begun = 0, start, end
+    cdef size_t i, byte = 0, n_begun = 0, start, end, first = 0, n_first = 0
     for i in range(spans.n):
         start, end = spans.items[i].start, spans.items[i].end
+        if start < byte:
+            byte, n_begun = first, n_first
         while byte < start:
             n_begun += data[byte] & 0xC0 != 0x80
             byte += 1
+        first, n_first = byte, n_begun
         spans.items[i].start = n_begun - (start < n and data[start] & 0xC0 == 0x80)
         while byte < end:
             n_begun += data[byte] & 0xC0 != 0x80
@@ -242,18 +359,6 @@ cdef void to_characters(const Text* text, Spans* spans) noexcept nogil:
         _to_characters(<const uint16_t*> text.data, text.n, spans)
     else:
         _to_characters(<const uint32_t*> text.data, text.n, spans)
-
-
-cdef void give_to_first(const Text* text, Spans* spans) noexcept nogil:
-    """Let a space that was put before a text have the character behind it, as tokenizers has it: it lies nowhere."""
-    cdef size_t i, at
-    cdef const uint16_t* units = <const uint16_t*> text.data
-    for i in range(spans.n):
-        at = spans.items[i].start
-        if spans.items[i].end == at and at < text.n:
-            spans.items[i].end += 1
-            if text.unit == 2 and units[at] >> 10 == 0x36 and at + 1 < text.n and units[at + 1] >> 10 == 0x37:
-                spans.items[i].end += 1
 
 
 def in_characters(text, list spans not None):
@@ -319,138 +424,3 @@ def pieces(Splitter splitter not None, text):
             spans_free(&spans)
     finally:
         text_release(&view)
-
-
-# Counting, no further than needed
-
-cdef size_t count_up_to(Pipeline pipeline, const Text* text, size_t limit, Scratch* scratch) except? 0 nogil:
-    """How many ids a text has; limit + 1 if they are more."""
-    cdef size_t start = 0, cut, count = 0, stretch = _first_stretch(limit)
-    cdef bint may_cut = pipeline.may_cut(None, None)
-    while start < text.n and count <= limit:
-        cut = pipeline.cut(text, start, start + stretch) if may_cut and text.n - start > stretch else text.n
-        pipeline.encode(text, start, cut, None, None, scratch, &count)
-        start = cut
-        stretch = min(2 * stretch, <size_t> STRETCH)
-        check_signals(&scratch.watch)
-    return min(count, limit + 1)
-
-
-cdef inline size_t _first_stretch(size_t n_ids) noexcept nogil:
-    return <size_t> STRETCH if n_ids > STRETCH // UNITS_OF_ID else n_ids * UNITS_OF_ID + 256
-
-
-def takes_plain_text(Pipeline pipeline not None):
-    """Whether nothing but splitting is done to a text, so that `window` holds."""
-    return (
-        pipeline.front is None and pipeline.normalizing is None and pipeline.always is None
-        and not pipeline.vocabulary.drops_bytes
-    )
-
-
-def window(Pipeline pipeline not None, str text not None, size_t start, size_t end, size_t n_ids, bint backward):
-    """Where text[start:end] exceeds n_ids ids, between two safe cuts: (near, n_near, far).
-
-    Forward, text[start:near] has n_near ids, no more than n_ids, and text[start:far] has more; text[start:p], for p
-    between them, has n_near and those of text[near:p]. All is near if near is end. Backward it is the same from the
-    end on: text[near:end] has n_near ids. Where there is no safe cut for long, or none at all with the splitter, far
-    is where the text ends, though it may have no more ids than n_ids.
-    """
-    cdef Text view
-    cdef Window found
-    cdef Scratch* scratch
-    end = min(end, <size_t> len(text))
-    start = min(start, end)
-    if not pipeline.may_cut(None, None):
-        return (end, 0, start) if backward else (start, 0, end)
-    text_of(text, &view)
-    try:
-        scratch = pipeline.take()
-        try:
-            with nogil:
-                if backward:
-                    _backward(pipeline, &view, start, end, n_ids, scratch, &found)
-                else:
-                    _forward(pipeline, &view, start, end, n_ids, scratch, &found)
-        finally:
-            pipeline.give(scratch)
-    finally:
-        text_release(&view)
-    return found.near, found.n_near, found.far
-
-
-cdef struct Window:
-    size_t near
-    size_t n_near
-    size_t far
-
-
-cdef int _forward(
-    Pipeline pipeline, const Text* text, size_t start, size_t end, size_t n_ids, Scratch* scratch, Window* found
-) except -1 nogil:
-    cdef size_t near = start, far = start, n_near = 0, count, middle, stretch = _first_stretch(n_ids)
-    while near < end:
-        far = end
-        if end - near > 2 * stretch:
-            far = safe_cut(text, near, near + stretch, near + 2 * stretch)
-            if far == near + 2 * stretch:
-                found[0] = Window(near, n_near, end)
-                return 0
-        count = _count(pipeline, text, near, far, scratch)
-        if count > n_ids - n_near:
-            break
-        near = far
-        n_near += count
-        stretch = min(2 * stretch, <size_t> STRETCH)
-    while near < far:
-        middle = safe_cut(text, near, near + (far - near) // 2, far)
-        if middle == far:
-            break
-        count = _count(pipeline, text, near, middle, scratch)
-        if count > n_ids - n_near:
-            far = middle
-        else:
-            near = middle
-            n_near += count
-    found[0] = Window(near, n_near, far)
-    return 0
-
-
-cdef int _backward(
-    Pipeline pipeline, const Text* text, size_t start, size_t end, size_t n_ids, Scratch* scratch, Window* found
-) except -1 nogil:
-    cdef size_t near = end, far = end, n_near = 0, count, middle, stretch = _first_stretch(n_ids)
-    while near > start:
-        far = start
-        if near - start > 2 * stretch:
-            far = safe_cut(text, near - 2 * stretch, near - stretch, near)
-            if far == near:
-                found[0] = Window(near, n_near, start)
-                return 0
-        count = _count(pipeline, text, far, near, scratch)
-        if count > n_ids - n_near:
-            break
-        near = far
-        n_near += count
-        stretch = min(2 * stretch, <size_t> STRETCH)
-    while far < near:
-        middle = safe_cut(text, far, far + (near - far) // 2, near)
-        if middle == near:
-            break
-        count = _count(pipeline, text, middle, near, scratch)
-        if count > n_ids - n_near:
-            far = middle
-        else:
-            near = middle
-            n_near += count
-    found[0] = Window(near, n_near, far)
-    return 0
-
-
-cdef inline size_t _count(
-    Pipeline pipeline, const Text* text, size_t start, size_t end, Scratch* scratch
-) except? 0 nogil:
-    cdef size_t count = 0
-    pipeline.encode(text, start, end, None, None, scratch, &count)
-    check_signals(&scratch.watch)
-    return count

@@ -307,7 +307,7 @@ cdef class TokenEncoder:
                 was_unknown = False
                 continue
             at += width if width != A_CHARACTER else _lead_bytes(data[at])
-            if width != A_CHARACTER or not was_unknown:
+            if width != A_CHARACTER or not was_unknown or self._pipeline.normalizing.fused == NONE:
                 out._ids.items[n] = ids[i]
                 n += 1
             out._ends[n - 1] = <uint32_t> at

@@ -1,16 +1,24 @@
 """Where tokens lie in a text, and the longest part of it that has so many."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 
-def offsets(text: str, tokens: Iterable[bytes]) -> list[tuple[int, int]]:
+def offsets(text: str, tokens: Iterable[bytes], sources: Iterable[int] | None = None) -> list[tuple[int, int]]:
     """(start, end) in characters of each token of a text; end to end the tokens are its UTF-8.
 
     A character belongs to every token that has a byte of it. A surrogate pair is one character of two places.
+    sources: the tokens are of another text, each character of which comes from this one of the text.
 
     >>> offsets("aé", [b"a\\xc3", b"\\xa9"])
     [(0, 2), (1, 2)]
+    >>> offsets("Aﬁ", [b"a", b"fi"], [0, 1, 1])
+    [(0, 1), (1, 2)]
     """
+    tokens = list(tokens)
+    if sources is not None:
+        changed = b"".join(tokens).decode()
+        places = zip(changed, sources, strict=True)
+        return _spans([(at, at + 1) for character, at in places for _ in character.encode()], tokens)
     homes: list[tuple[int, int]] = []  # of each byte: the places of its character
     for at, character in enumerate(text):
         if "\udc00" <= character <= "\udfff" and "\ud800" <= text[at - 1 : at] <= "\udbff":
@@ -18,6 +26,10 @@ def offsets(text: str, tokens: Iterable[bytes]) -> list[tuple[int, int]]:
         else:
             size = 3 if "\ud800" <= character <= "\udfff" else len(character.encode())
             homes += [(at, at + 1)] * size
+    return _spans(homes, tokens)
+
+
+def _spans(homes: Sequence[tuple[int, int]], tokens: Iterable[bytes]) -> list[tuple[int, int]]:
     out, end = [], 0
     for token in tokens:
         start, end = end, end + len(token)

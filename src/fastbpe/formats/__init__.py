@@ -133,7 +133,7 @@ def _read_huggingface(
 
 def _is_llama_kind(data: Buffer) -> bool:
     """Whether a tokenizer.json writes U+2581 for spaces, not bytes as characters. No string can look like that."""
-    return re.search(rb'"type"\s*:\s*"ByteFallback"', data) is not None and not re.search(
+    return re.search(rb'"type"\s*:\s*"(?:ByteFallback|Metaspace)"', data) is not None and not re.search(
         rb'"type"\s*:\s*"ByteLevel"', data
     )
 

@@ -165,6 +165,29 @@ cdef class Entries:
         finally:
             free(flat)
 
+    def pieces(self):
+        """(piece_bytes, piece_ends, merges) as a CodePointModel has them; None where the slow twin is to look."""
+        cdef uint32_t token_id, end = 0
+        cdef size_t n_bytes = 0
+        cdef const Entry* entry
+        for token_id in range(self._max_id + 1):
+            if self._by_id[token_id] == NO_ENTRY or not self._entries[self._by_id[token_id]].n_bytes:
+                return None
+            n_bytes += self._entries[self._by_id[token_id]].n_bytes
+        if n_bytes >= NO_ENTRY:
+            return None
+        cdef bytes flat = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> n_bytes)
+        cdef bytes ends_array = PyBytes_FromStringAndSize(NULL, 4 * (<Py_ssize_t> self._max_id + 1))
+        cdef char* to = PyBytes_AS_STRING(flat)
+        cdef uint32_t* ends = <uint32_t*> PyBytes_AS_STRING(ends_array)
+        for token_id in range(self._max_id + 1):
+            entry = &self._entries[self._by_id[token_id]]
+            memcpy(to + end, entry.token, entry.n_bytes)
+            end += entry.n_bytes
+            ends[token_id] = end
+        merges = PyBytes_FromStringAndSize(<const char*> self._merges, <Py_ssize_t> (12 * self._n_merges))
+        return flat, ends_array, merges
+
     # Reading
 
     cdef bint _read(self) except -1:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import _gpt2
+from fastbpe.formats.limits import check_entries
 from fastbpe.model import Buffer, Model, pack_merges
 from fastbpe.patterns import PatternLike
 
@@ -136,6 +137,8 @@ def parse(
     """
     import hashlib  # here: 2 ms that no other format needs
 
+    check_entries(vocab, where[0], b":")
+    check_entries(merges, where[1], b"\n")
     name, known_pattern = _KNOWN.get(hashlib.sha256(merges).hexdigest(), (None, None))
     if pattern is None and known_pattern is None:
         raise FormatError(

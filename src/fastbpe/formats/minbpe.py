@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 
 from fastbpe.errors import FormatError
+from fastbpe.formats.limits import MAX_SPECIAL_TOKENS, check_entries
 from fastbpe.model import Buffer, Model, pack_merges
 from fastbpe.patterns import Pattern
 
@@ -29,6 +30,7 @@ def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None 
 
     special_tokens: in place of those that the file holds. Raises FormatError with the line.
     """
+    check_entries(data, where, b"\n")
     try:
         lines = bytes(data).decode().replace("\r\n", "\n").split("\n")
     except UnicodeDecodeError as error:
@@ -57,6 +59,8 @@ def _special_tokens(lines: Sequence[str], where: str) -> tuple[dict[str, int], i
     if not _NUMBER.fullmatch(n):
         raise FormatError(f"{where}:3: expected the number of special tokens, found {lines[2][:40]!r}")
     end = 3 + int(n)
+    if int(n) > MAX_SPECIAL_TOKENS:
+        raise FormatError(f"{where}:3: {n} special tokens: the limit is {MAX_SPECIAL_TOKENS}")
     if end > len(lines):
         raise FormatError(f"{where}: truncated: it ends after line {len(lines)}, among its {n} special tokens")
     held: dict[str, int] = {}

@@ -9,15 +9,15 @@ file may come without them (a pickle does): they are then built from the tokens.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from fastbpe.errors import FormatError
 from fastbpe.formats.container import Kind, check_sections, pack, unpack
 from fastbpe.model import BYTES_PER_MERGE, AddedToken, Buffer, Model
 
-if TYPE_CHECKING:
-    from fastbpe.codepoint_model import CodePointModel
+if TYPE_CHECKING:  # code points are imported when they are met
+    from fastbpe.codepoint_model import CodePointModel, Conventions
 
 KIND = Kind("tokenizer", 1, "a fastbpe file")
 MAGIC = KIND.magic
@@ -79,6 +79,15 @@ def _read_extras(extras: Any, where: str) -> dict[str, Any]:
         raise FormatError(f"{where}: its header has no valid 'extras': {error!r}") from None
 
 
+def _read_conventions(values: Any, where: str) -> Conventions:
+    from fastbpe.codepoint_model import Conventions
+
+    kinds = {field.name: bool if field.type == "bool" else str for field in fields(Conventions)}
+    if not isinstance(values, dict) or {name: type(value) for name, value in values.items()} != kinds:
+        raise FormatError(f"{where}: its header has no valid 'conventions': {values!r:.80}")
+    return Conventions(**values)
+
+
 def dump_code_points(model: CodePointModel) -> bytes:
     """The file's bytes of a code-point vocabulary."""
     from fastbpe.formats import sentencepiece  # here: what it imports takes as long as loading does
@@ -86,12 +95,17 @@ def dump_code_points(model: CodePointModel) -> bytes:
     extras = {
         "added_tokens": [asdict(token) for token in model.added_tokens],
         "template": [[*side] for side in model.template] if any(model.template) else [],
+        "conventions": None if model.conventions is None else asdict(model.conventions),
     }
     header = {"mode": "codepoint", "name": model.name, "training": dict(model.training)}
-    parts: dict[str, Buffer] = {"model": sentencepiece.dump(replace(model, added_tokens=(), merges=b""))}
+    parts: dict[str, Buffer] = {"model": sentencepiece.dump(_as_sentencepiece(model))}
     if model.merges:
         parts["merges"] = model.merges
     return b"".join(pack(KIND, header | ({"extras": extras} if any(extras.values()) else {}), parts))
+
+
+def _as_sentencepiece(model: CodePointModel) -> CodePointModel:
+    return replace(model, added_tokens=(), merges=b"", conventions=None)
 
 
 def parse(data: Buffer, where: str) -> Model | CodePointModel:
@@ -103,6 +117,8 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
         check_sections(sections, {"model"}, where, ("merges",))
         model = sentencepiece.parse(sections["model"], where)
         extras = _read_extras(header["extras"], where) if "extras" in header else {}
+        if extras.get("conventions"):
+            extras["conventions"] = _read_conventions(extras["conventions"], where)
         merges = bytes(sections.get("merges", b""))
         if len(merges) % BYTES_PER_MERGE:
             raise FormatError(f"{where}: its section 'merges' does not hold whole merges")

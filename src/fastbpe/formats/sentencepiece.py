@@ -17,7 +17,7 @@ from fastbpe.errors import FormatError
 from fastbpe.formats import _pieces, protobuf
 from fastbpe.formats import sentencepiece_specs as specs
 from fastbpe.formats.protobuf import BYTES, FIXED32, VARINT
-from fastbpe.model import Buffer
+from fastbpe.model import AddedToken, Buffer
 
 _PIECES, _TRAINER, _NORMALIZER, _SELF_TEST, _DENORMALIZER = range(1, 6)
 _TEXT, _SCORE, _TYPE = range(1, 4)  # of a piece
@@ -182,13 +182,29 @@ def dump(model: CodePointModel) -> bytes:
     """
     if model.merges:
         raise FormatError("a .model file cannot hold a list of merges: export it as native or huggingface")
+    if model.conventions is not None and (model.conventions.prefix or model.conventions.splits):
+        raise FormatError(
+            "a .model file cannot hold what Metaspace does otherwise than sentencepiece, which puts a space "
+            "before every text, whatever it begins with: export it as native or huggingface"
+        )
     for token in model.added_tokens:
-        if token.lstrip or token.rstrip or token.single_word or token.normalized or not token.special:
+        if not (_is_control_symbol(token) or _is_user_defined(token, model)):
             raise FormatError(
                 f"a .model file cannot hold the added token {token.content!r}, which is more than a control "
-                "symbol: export it as native or huggingface"
+                "symbol or a user-defined one: export it as native or huggingface"
             )
     return model.serialized or b"".join(_messages(model)) + model.unknown
+
+
+def _is_control_symbol(token: AddedToken) -> bool:
+    return token.special and not (token.lstrip or token.rstrip or token.single_word or token.normalized)
+
+
+def _is_user_defined(token: AddedToken, model: CodePointModel) -> bool:
+    """Whether it is found as sentencepiece finds such pieces: wherever it stands, in normalized text."""
+    flags = token.special or token.lstrip or token.rstrip or token.single_word
+    is_normalized = token.normalized and not model.normalizer["add_dummy_prefix"] and " " not in token.content
+    return is_normalized and not flags and model.types[token.id] == PieceType.USER_DEFINED
 
 
 def _messages(model: CodePointModel) -> Iterator[bytes]:

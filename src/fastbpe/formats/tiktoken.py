@@ -13,6 +13,7 @@ from functools import partial
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import _ranks
+from fastbpe.formats.limits import check_entries
 from fastbpe.model import Buffer, Model
 from fastbpe.patterns import PatternLike
 
@@ -61,6 +62,7 @@ def parse(data: Buffer, where: str, *, pattern: PatternLike, special_tokens: Map
     """The model in a file's bytes. pattern: as the caller gave it, None where it was not given."""
     import hashlib  # here: 2 ms that no other format needs
 
+    check_entries(data, where, b"\n")
     known = _KNOWN.get(hashlib.sha256(data).hexdigest())
     if pattern is None and known is None:
         raise FormatError(

@@ -1,0 +1,6 @@
+from fastbpe._core.pipeline import Pipeline
+
+def takes_plain_text(pipeline: Pipeline) -> bool: ...
+def window(
+    pipeline: Pipeline, text: str, start: int, end: int, n_ids: int, backward: bool
+) -> tuple[int, int, int]: ...

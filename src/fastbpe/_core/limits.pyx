@@ -1,0 +1,143 @@
+"""Counting ids no further than needed, and where a text has so many."""
+
+from fastbpe._core.cuts cimport safe_cut
+from fastbpe._core.pipeline cimport Pipeline, Scratch
+from fastbpe._core.text cimport Text, text_of, text_release
+from fastbpe._core.watch cimport check_signals
+
+cdef enum:
+    STRETCH = 1 << 16  # units of a long text counted at once
+    UNITS_OF_ID = 4  # roughly
+
+
+cdef size_t count_up_to(Pipeline pipeline, const Text* text, size_t limit, Scratch* scratch) except? 0 nogil:
+    """How many ids a text has; limit + 1 if they are more."""
+    cdef size_t start = 0, cut, count = 0, stretch = _first_stretch(limit)
+    cdef bint may_cut = pipeline.may_cut(None, None)
+    while start < text.n and count <= limit:
+        cut = pipeline.cut(text, start, start + stretch) if may_cut and text.n - start > stretch else text.n
+        pipeline.encode(text, start, cut, None, None, scratch, &count)
+        start = cut
+        stretch = min(2 * stretch, <size_t> STRETCH)
+        check_signals(&scratch.watch)
+    return min(count, limit + 1)
+
+
+cdef inline size_t _first_stretch(size_t n_ids) noexcept nogil:
+    return <size_t> STRETCH if n_ids > STRETCH // UNITS_OF_ID else n_ids * UNITS_OF_ID + 256
+
+
+def takes_plain_text(Pipeline pipeline not None):
+    """Whether nothing but splitting is done to a text, so that `window` holds."""
+    return (
+        pipeline.front is None and pipeline.normalizing is None and pipeline.always is None
+        and not pipeline.vocabulary.drops_bytes
+    )
+
+
+def window(Pipeline pipeline not None, str text not None, size_t start, size_t end, size_t n_ids, bint backward):
+    """Where text[start:end] exceeds n_ids ids, between two safe cuts: (near, n_near, far).
+
+    Forward, text[start:near] has n_near ids, no more than n_ids, and text[start:far] has more; text[start:p], for p
+    between them, has n_near and those of text[near:p]. All is near if near is end. Backward it is the same from the
+    end on: text[near:end] has n_near ids. Where there is no safe cut for long, or none at all with the splitter, far
+    is where the text ends, though it may have no more ids than n_ids.
+    """
+    cdef Text view
+    cdef Window found
+    cdef Scratch* scratch
+    end = min(end, <size_t> len(text))
+    start = min(start, end)
+    if not pipeline.may_cut(None, None):
+        return (end, 0, start) if backward else (start, 0, end)
+    text_of(text, &view)
+    try:
+        scratch = pipeline.take()
+        try:
+            with nogil:
+                if backward:
+                    _backward(pipeline, &view, start, end, n_ids, scratch, &found)
+                else:
+                    _forward(pipeline, &view, start, end, n_ids, scratch, &found)
+        finally:
+            pipeline.give(scratch)
+    finally:
+        text_release(&view)
+    return found.near, found.n_near, found.far
+
+
+cdef struct Window:
+    size_t near
+    size_t n_near
+    size_t far
+
+
+cdef int _forward(
+    Pipeline pipeline, const Text* text, size_t start, size_t end, size_t n_ids, Scratch* scratch, Window* found
+) except -1 nogil:
+    cdef size_t near = start, far = start, n_near = 0, count, middle, stretch = _first_stretch(n_ids)
+    while near < end:
+        far = end
+        if end - near > 2 * stretch:
+            far = safe_cut(text, near, near + stretch, near + 2 * stretch)
+            if far == near + 2 * stretch:
+                found[0] = Window(near, n_near, end)
+                return 0
+        count = _count(pipeline, text, near, far, scratch)
+        if count > n_ids - n_near:
+            break
+        near = far
+        n_near += count
+        stretch = min(2 * stretch, <size_t> STRETCH)
+    while near < far:
+        middle = safe_cut(text, near, near + (far - near) // 2, far)
+        if middle == far:
+            break
+        count = _count(pipeline, text, near, middle, scratch)
+        if count > n_ids - n_near:
+            far = middle
+        else:
+            near = middle
+            n_near += count
+    found[0] = Window(near, n_near, far)
+    return 0
+
+
+cdef int _backward(
+    Pipeline pipeline, const Text* text, size_t start, size_t end, size_t n_ids, Scratch* scratch, Window* found
+) except -1 nogil:
+    cdef size_t near = end, far = end, n_near = 0, count, middle, stretch = _first_stretch(n_ids)
+    while near > start:
+        far = start
+        if near - start > 2 * stretch:
+            far = safe_cut(text, near - 2 * stretch, near - stretch, near)
+            if far == near:
+                found[0] = Window(near, n_near, start)
+                return 0
+        count = _count(pipeline, text, far, near, scratch)
+        if count > n_ids - n_near:
+            break
+        near = far
+        n_near += count
+        stretch = min(2 * stretch, <size_t> STRETCH)
+    while far < near:
+        middle = safe_cut(text, far, far + (near - far) // 2, near)
+        if middle == near:
+            break
+        count = _count(pipeline, text, middle, near, scratch)
+        if count > n_ids - n_near:
+            far = middle
+        else:
+            near = middle
+            n_near += count
+    found[0] = Window(near, n_near, far)
+    return 0
+
+
+cdef inline size_t _count(
+    Pipeline pipeline, const Text* text, size_t start, size_t end, Scratch* scratch
+) except? 0 nogil:
+    cdef size_t count = 0
+    pipeline.encode(text, start, end, None, None, scratch, &count)
+    check_signals(&scratch.watch)
+    return count

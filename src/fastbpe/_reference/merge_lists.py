@@ -1,0 +1,42 @@
+"""Whether scores can say what a list of merges of code points says: the slow twin of `formats._splits`."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from itertools import pairwise
+
+MARK = "\u2581"
+NORMAL = 1
+
+
+def judge(
+    pieces: Sequence[str], types: Sequence[int], merges: Sequence[tuple[int, int, int]], *, splits: bool
+) -> tuple[bytes, bool]:
+    """(scores, whether they say what the merges say), as `_splits.judge` has them.
+
+    types: of each piece, a PieceType. merges: (left id, right id, merged id), best first, no pair twice. splits:
+    no piece goes on with a U+2581.
+    """
+    ids = {
+        piece: i
+        for i, piece in enumerate(pieces)
+        if types[i] == NORMAL and " " not in piece and not (splits and MARK in piece[1:])
+    }
+    usable = {*ids.values()}
+    merges = [merge for merge in merges if usable.issuperset(merge)]
+    ranks: dict[int, int] = {}
+    for _, _, merged in merges:
+        ranks.setdefault(merged, len(ranks))
+    in_order = all(ranks[one[2]] <= ranks[other[2]] for one, other in pairwise(merges))
+    for i in sorted(usable):
+        ranks.setdefault(i, len(ranks))
+    n_splits = sum(
+        all(part in ids or len(part) == 1 for part in (piece[:cut], piece[cut:]))
+        for piece in ids
+        for cut in range(1, len(piece))
+    )
+    scores = struct.pack(
+        f"<{len(pieces)}f", *(-float(ranks[i]) if i in ranks else 0.0 for i in range(len(pieces)))
+    )
+    return scores, in_order and n_splits == len(merges)

@@ -1,0 +1,204 @@
+"""What tokenizers does with code points otherwise than sentencepiece: decoding, and where ids come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+
+from fastbpe._core.decoder import Decoder
+from fastbpe._core.spans import in_characters
+from fastbpe._core.special import SpecialMatcher
+from fastbpe._core.tokens import TokenEncoder
+from fastbpe.codepoint_model import CodePointModel, Conventions
+from fastbpe.codepoints import MARK, Parts, as_found, decoded_bytes
+from fastbpe.model import Buffer
+
+Spans = list[tuple[int, int]]
+
+
+class Decoding:
+    """Ids to text as the decoders of a tokenizer.json do it.
+
+    Ids of bytes in a row are a text together, or, if they are no UTF-8, a U+FFFD each. Special tokens are left out
+    before anything else is done.
+    """
+
+    def __init__(self, model: CodePointModel, parts: Parts) -> None:
+        assert model.conventions is not None
+        self.decoder = parts.decoder
+        self._plain = Decoder(parts.surfaces, parts.overridden, joins=True)
+        self.strips = model.conventions.strips
+        self.bytes = frozenset(decoded_bytes(model))
+        self.firsts: dict[int, bytes] = {}
+        if model.conventions.decoder == "Metaspace" and self.strips:
+            self.firsts = dict(_odd_firsts(model))
+
+    def decode(self, ids: Sequence[int] | Buffer, errors: str) -> str:
+        """The text. errors: "replace" is as tokenizers does it."""
+        first, rest, decoder = self._begin(ids)
+        if errors != "replace":
+            return first + decoder.decode(rest, errors)
+        try:
+            return first + decoder.decode(rest, "strict")
+        except UnicodeDecodeError:
+            return self._decode_runs(rest)
+
+    def decode_bytes(self, ids: Sequence[int] | Buffer) -> bytes:
+        """The bytes of the text, also those that are no UTF-8."""
+        first, rest, decoder = self._begin(ids)
+        return first.encode() + decoder.decode_bytes(rest)
+
+    def _begin(self, ids: Sequence[int] | Buffer) -> tuple[str, Sequence[int] | Buffer, Decoder]:
+        """What a first token is that loses more than a space; the other ids; what decodes them."""
+        if not self.firsts:
+            return "", ids if hasattr(ids, "__len__") else list(ids), self.decoder
+        listed = list(ids)
+        for at, token in enumerate(self.decoder.tokens(listed)):
+            if token:
+                if listed[at] not in self.firsts:
+                    break
+                return self.firsts[listed[at]].decode(), listed[at + 1 :], self._plain
+        return "", listed, self.decoder
+
+    def _decode_runs(self, ids: Sequence[int] | Buffer) -> str:
+        out: list[str] = []
+        run = b""
+        for token_id, token in zip(ids, self.decoder.tokens(ids), strict=True):
+            if token_id in self.bytes:
+                run += token
+            elif token:
+                out += [_text_of_run(run), token.decode()]
+                run = b""
+        text = "".join([*out, _text_of_run(run)])
+        return text[1:] if self.strips and text.startswith(" ") else text
+
+
+def _odd_firsts(model: CodePointModel) -> Iterator[tuple[int, bytes]]:
+    """What a Metaspace decoder leaves of a token at the beginning, where that is not all but a first space."""
+    found = {token.id: as_found(model, token).encode() for token in model.added_tokens}
+    for i, piece in enumerate(model.pieces):
+        piece = found.get(i, piece)
+        if MARK in piece[1:] or piece[:1] == b" ":
+            yield i, piece.replace(MARK, b"")
+
+
+def _text_of_run(run: bytes) -> str:
+    try:
+        return run.decode()
+    except UnicodeDecodeError:
+        return "\ufffd" * len(run)
+
+
+class Places:
+    """Encodes with the places that ids come from, in bytes of UTF-8.
+
+    sections: what encodes text between added tokens, by whether a space is put before it, whatever it begins with.
+    """
+
+    def __init__(
+        self, sections: Callable[[bool], TokenEncoder], conventions: Conventions, *, dummy_prefix: bool
+    ) -> None:
+        self._sections = sections
+        self._conventions = conventions
+        self._dummy_prefix = dummy_prefix
+
+    def of(self, data: bytes, allowed: SpecialMatcher | None) -> tuple[list[int], Spans, set[int]]:
+        """(ids, spans, which of them begin with a space that was put before text), as sentencepiece has them."""
+        ids: list[int] = []
+        spans: Spans = []
+        prefixed: set[int] = set()
+        then = None if allowed is None else allowed.then
+        for start, end, token_id in segments(data, allowed):
+            found = (
+                [(start, end, token_id, False)]
+                if token_id is not None
+                else self._normalized(data, start, end, then)
+            )
+            for a, b, one_id, has_dummy in found:
+                if one_id is not None:
+                    ids.append(one_id)
+                    spans.append((a, b))
+                    continue
+                text = data[a:b]
+                if has_dummy or self._has_prefix(text, a):
+                    prefixed.add(len(ids))
+                # Nothing but the space has no place of its own.
+                tokens = self._sections(len(ids) in prefixed and a < b).encode(
+                    text or b" " * has_dummy, offsets=True
+                )
+                ids += tokens.ids()
+                spans += [(a + first, min(a + last, b)) for first, last in tokens.offsets(in_characters=False)]
+        return ids, spans, prefixed
+
+    def _normalized(
+        self, data: bytes, start: int, end: int, then: SpecialMatcher | None
+    ) -> Iterator[tuple[int, int, int | None, bool]]:
+        """(start, end, id, whether a space was put before it) of tokens in normalized text, and of what is not."""
+        text, dummy = data[start:end], int(self._dummy_prefix)
+        if then is None:
+            yield start, end, None, bool(dummy)
+            return
+        places = [start] * dummy + [*range(start, end + 1)]
+        if self._conventions.escapes:
+            places = [start] * dummy + _places_of_spaces(text, start)
+            text = b" " * dummy + text.replace(MARK, b" ")
+        at = 0
+        for a, b, token_id in (*then.find_all(text), (len(text), len(text), None)):
+            if at < a:
+                yield places[at], places[a], None, bool(dummy) and at == 0
+            if token_id is not None:
+                yield places[a], places[b], token_id, False
+            at = b
+
+    def _has_prefix(self, text: bytes, at: int) -> bool:
+        prefix = self._conventions.prefix
+        has_place = prefix == "always" or (prefix == "first" and at == 0)
+        return has_place and bool(text) and not text.startswith((b" ", MARK))
+
+
+def _places_of_spaces(text: bytes, start: int) -> list[int]:
+    """Where each byte of a text comes from when U+2581 has become a space, and where it ends."""
+    out: list[int] = []
+    for number, part in enumerate(text.split(MARK)):
+        if number:
+            out.append(start)
+            start += len(MARK)
+        out += range(start, start + len(part))
+        start += len(part)
+    return [*out, start]
+
+
+def rising_in_characters(text: str | bytes, spans: Spans) -> Spans:
+    """Spans of the UTF-8 of a text, whose starts rise and whose ends rise, as spans of its characters."""
+    if all(one[1] <= other[0] for one, other in pairwise(spans)):
+        return in_characters(text, spans)
+    # An added token may take along white space that another one begins with.
+    starts = in_characters(text, [(start, start) for start, _ in spans])
+    ends = in_characters(text, [(end, end) for _, end in spans])
+    return [(start, end) for (start, _), (end, _) in zip(starts, ends, strict=True)]
+
+
+def widen(spans: Spans, prefixed: set[int]) -> Spans:
+    """Spans as tokenizers has them, in characters.
+
+    A space that was put before text has the place of its first character; each of the ids of a character's bytes
+    has all of it. prefixed: as `Places.of` gives it.
+    """
+    out = [*spans]
+    for i in range(len(out) - 1, -1, -1):
+        start, end = out[i]
+        if start == end:
+            out[i] = start, start + 1 if i in prefixed else out[i + 1][1]
+    return out
+
+
+def segments(data: bytes, matcher: SpecialMatcher | None) -> Iterator[tuple[int, int, int | None]]:
+    """(start, end, id) of the tokens that are found in a text, and of what lies between them, where id is None."""
+    at = 0
+    for start, end, token_id in matcher.find_all(data) if matcher else []:
+        if at < start:  # it may begin in white space that the one before has taken along
+            yield at, start, None
+        yield start, end, token_id
+        at = end
+    if at < len(data):
+        yield at, len(data), None

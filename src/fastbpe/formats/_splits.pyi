@@ -1,0 +1,6 @@
+from fastbpe.model import Buffer
+
+def judge(
+    piece_bytes: bytes, piece_ends: bytes, types: bytes, merges: Buffer, splits: bool, seed: int
+) -> tuple[bytes, bool]: ...
+def first_bad(piece_bytes: bytes, piece_ends: bytes, merges: Buffer) -> int | None: ...

@@ -1,0 +1,170 @@
+"""What a list of merges says of pieces, and whether scores can say it."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcmp, memset
+
+from fastbpe.formats._hash cimport hash_bytes
+
+cdef enum:
+    NORMAL = 1
+    SPACE = 0x20
+
+cdef extern from *:
+    """
+    #define FB_NO_RANK UINT32_MAX
+    """
+    const uint32_t NO_RANK "FB_NO_RANK"
+
+
+cdef struct Pieces:
+    const uint8_t* data
+    const uint32_t* ends
+    uint32_t n
+    uint8_t* usable  # of each: whether text may become it
+    uint64_t* table  # open addressing by text: half of a hash, and one more than an id
+    size_t mask
+    uint64_t seed
+
+
+def judge(
+    bytes piece_bytes not None, bytes piece_ends not None, bytes types not None, const uint32_t[::1] merges,
+    bint splits, uint64_t seed,
+):
+    """(scores, whether they say what the merges say), scores as a CodePointModel has them.
+
+    The pieces that merges make have scores in the order in which they are first made, then the others follow.
+    merges: of pieces, no pair twice. splits: no piece goes on with a U+2581. seed: what nobody can foresee.
+
+    Scores say the same where the merges of a piece stand together, for text comes to a piece in one way only: what is
+    merged in it until its last two symbols does not depend on what stands around it. Of all ways to make it of two
+    symbols none must be missing in the list, though, for with scores they all are merges.
+    """
+    cdef Pieces pieces = Pieces(
+        <const uint8_t*> PyBytes_AS_STRING(piece_bytes), <const uint32_t*> PyBytes_AS_STRING(piece_ends),
+        <uint32_t> len(types), NULL, NULL, 3, seed,
+    )
+    cdef bytes scores = PyBytes_FromStringAndSize(NULL, 4 * <Py_ssize_t> len(types))
+    cdef uint32_t* ranks = <uint32_t*> malloc(4 * (<size_t> pieces.n + 1))
+    cdef bint says
+    while pieces.mask < 2 * <size_t> pieces.n:
+        pieces.mask = 2 * pieces.mask + 1
+    pieces.usable = <uint8_t*> calloc(<size_t> pieces.n + 1, 1)
+    pieces.table = <uint64_t*> calloc(pieces.mask + 1, sizeof(uint64_t))
+    try:
+        if ranks == NULL or pieces.usable == NULL or pieces.table == NULL:
+            raise MemoryError(f"no memory to judge the merges of {pieces.n} pieces")
+        _index(&pieces, <const uint8_t*> PyBytes_AS_STRING(types), splits)
+        says = _rank(&pieces, merges, ranks, <float*> PyBytes_AS_STRING(scores))
+        return scores, says
+    finally:
+        free(ranks)
+        free(pieces.usable)
+        free(pieces.table)
+
+
+def first_bad(
+    bytes piece_bytes not None, bytes piece_ends not None, const uint32_t[::1] merges
+):
+    """The number of the first merge that does not make a piece of two pieces; None if all do."""
+    cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(piece_bytes)
+    cdef const uint32_t* ends = <const uint32_t*> PyBytes_AS_STRING(piece_ends)
+    cdef size_t n = <size_t> len(piece_ends) // 4, i
+    cdef uint32_t left, right, made
+    cdef uint32_t[3] starts, sizes
+    for i in range(<size_t> merges.shape[0] // 3):
+        left, right, made = merges[3 * i], merges[3 * i + 1], merges[3 * i + 2]
+        if left >= n or right >= n or made >= n:
+            return i
+        starts[0], starts[1], starts[2] = _begin(ends, left), _begin(ends, right), _begin(ends, made)
+        sizes[0], sizes[1], sizes[2] = ends[left] - starts[0], ends[right] - starts[1], ends[made] - starts[2]
+        if not (sizes[0] and sizes[1] and sizes[2] == sizes[0] + sizes[1]) or (
+            memcmp(data + starts[2], data + starts[0], sizes[0])
+            or memcmp(data + starts[2] + sizes[0], data + starts[1], sizes[1])
+        ):
+            return i
+    return None
+
+
+cdef inline uint32_t _begin(const uint32_t* ends, uint32_t i) noexcept:
+    return ends[i - 1] if i else 0
+
+
+cdef void _index(Pieces* pieces, const uint8_t* types, bint splits) noexcept:
+    cdef uint32_t i, start
+    cdef size_t at
+    cdef uint64_t hash
+    for i in range(pieces.n):
+        start = _begin(pieces.ends, i)
+        if types[i] != NORMAL or not _is_possible(pieces.data + start, pieces.ends[i] - start, splits):
+            continue
+        pieces.usable[i] = True
+        hash = hash_bytes(pieces.data + start, pieces.ends[i] - start, pieces.seed)
+        at = <size_t> hash & pieces.mask
+        while pieces.table[at]:
+            at = (at + 1) & pieces.mask
+        pieces.table[at] = hash >> 32 << 32 | (i + 1)
+
+
+cdef bint _is_possible(const uint8_t* text, uint32_t n, bint splits) noexcept:
+    """Whether it has no space, and with splits no U+2581 but at its beginning."""
+    cdef uint32_t i
+    for i in range(n):
+        if text[i] == SPACE:
+            return False
+        if splits and i and text[i] == 0xE2 and n - i > 2 and text[i + 1] == 0x96 and text[i + 2] == 0x81:
+            return False
+    return True
+
+
+cdef bint _is_symbol(const Pieces* pieces, const uint8_t* text, uint32_t n) noexcept:
+    """Whether it is a piece or a character."""
+    cdef uint64_t hash = hash_bytes(text, n, pieces.seed)
+    cdef size_t at = <size_t> hash & pieces.mask
+    cdef uint32_t other, start
+    while pieces.table[at]:
+        if (hash ^ pieces.table[at]) >> 32 == 0:
+            other = <uint32_t> pieces.table[at] - 1
+            start = _begin(pieces.ends, other)
+            if pieces.ends[other] - start == n and memcmp(pieces.data + start, text, n) == 0:
+                return True
+        at = (at + 1) & pieces.mask
+    return n == _character_bytes(text[0])
+
+
+cdef inline uint32_t _character_bytes(uint8_t lead) noexcept:
+    return 1 if lead < 0xC0 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+
+
+cdef bint _rank(const Pieces* pieces, const uint32_t[::1] merges, uint32_t* ranks, float* scores) noexcept:
+    cdef uint32_t i, made, last = 0, n_ranks = 0, n, cut
+    cdef size_t k, n_listed = 0, n_splits = 0
+    cdef bint in_order = True
+    cdef const uint8_t* text
+    memset(ranks, 0xFF, 4 * <size_t> pieces.n)
+    for k in range(<size_t> merges.shape[0] // 3):
+        made = merges[3 * k + 2]
+        if not (pieces.usable[merges[3 * k]] and pieces.usable[merges[3 * k + 1]] and pieces.usable[made]):
+            continue
+        if ranks[made] == NO_RANK:
+            ranks[made] = n_ranks
+            n_ranks += 1
+        in_order = in_order and last <= ranks[made]
+        last = ranks[made]
+        n_listed += 1
+    for i in range(pieces.n):
+        scores[i] = 0
+        if not pieces.usable[i]:
+            continue
+        if ranks[i] == NO_RANK:
+            ranks[i] = n_ranks
+            n_ranks += 1
+        scores[i] = -<float> ranks[i]
+        text = pieces.data + _begin(pieces.ends, i)
+        n = <uint32_t> (pieces.data + pieces.ends[i] - text)
+        cut = _character_bytes(text[0])
+        while cut < n:
+            n_splits += _is_symbol(pieces, text, cut) and _is_symbol(pieces, text + cut, n - cut)
+            cut += _character_bytes(text[cut])
+    return in_order and n_splits == n_listed

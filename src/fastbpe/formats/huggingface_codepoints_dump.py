@@ -1,0 +1,209 @@
+"""Writing a tokenizer.json of the Llama kind."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any, NoReturn
+
+from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
+from fastbpe.errors import FormatError
+from fastbpe.formats.huggingface_codepoints import ESCAPE, MARK, PREPEND, STRIP, UNESCAPE
+from fastbpe.formats.huggingface_dump import write_document
+from fastbpe.model import BYTES_PER_MERGE, AddedToken
+
+
+def dump(model: CodePointModel) -> bytes:
+    """The file's bytes; FormatError for what it cannot hold."""
+    prefix = bool(model.normalizer["add_dummy_prefix"])
+    _check_writable(model)
+    pieces = [piece.decode() for piece in model.pieces]
+    merges = _merges(model, pieces)
+    unknown = model.types.find(PieceType.UNKNOWN)
+    conventions = model.conventions or Conventions(strips=prefix)
+    added = [*model.added_tokens] or _as_added_tokens(model, pieces)
+    steps = ([PREPEND] if prefix else []) + ([ESCAPE] if conventions.escapes else [])
+    as_lists = any(" " in pieces[i] for merge in merges for i in merge)
+    return write_document(
+        added_tokens=added,
+        normalizer={"type": "Sequence", "normalizers": steps} if steps else None,
+        pre_tokenizer=_pre_tokenizer(conventions),
+        post_processor=_template(model, pieces),
+        decoder=_decoder(conventions),
+        unk_token=pieces[unknown] if unknown >= 0 else None,
+        fuse_unk=conventions.fuses,
+        byte_fallback=bool(model.trainer["byte_fallback"]),
+        vocab={piece: i for i, piece in enumerate(pieces[: _n_listed(model, added)])},
+        merges=[
+            [pieces[left], pieces[right]] if as_lists else f"{pieces[left]} {pieces[right]}"
+            for left, right, _ in merges
+        ],
+    )
+
+
+def _as_added_tokens(model: CodePointModel, pieces: list[str]) -> list[AddedToken]:
+    """What sentencepiece does not merge: control symbols, never found in text, and what is found in any."""
+    special = (PieceType.CONTROL, PieceType.UNKNOWN)
+    return [
+        AddedToken(content=piece, id=i, special=type_ in special, normalized=type_ not in special)
+        for i, (piece, type_) in enumerate(zip(pieces, model.types, strict=True))
+        if type_ in (*special, PieceType.USER_DEFINED)
+    ]
+
+
+def _n_listed(model: CodePointModel, added: list[AddedToken]) -> int:
+    """How many pieces the vocabulary lists: tokenizers numbers added tokens at its end by itself.
+
+    Were they listed, those of one character would be found also where they are not looked for.
+    """
+    ids = {token.id for token in added}
+    n = model.n_pieces
+    while n - 1 in ids and model.types[n - 1] in (PieceType.CONTROL, PieceType.USER_DEFINED):
+        n -= 1
+    return n
+
+
+def _pre_tokenizer(conventions: Conventions) -> dict[str, Any] | None:
+    if not conventions.prefix and not conventions.splits and conventions.escapes:
+        return None
+    return {
+        "type": "Metaspace",
+        "replacement": MARK,
+        "prepend_scheme": conventions.prefix or "never",
+        "split": conventions.splits,
+    }
+
+
+def _decoder(conventions: Conventions) -> dict[str, Any]:
+    if conventions.decoder == "Metaspace":
+        scheme = "always" if conventions.strips else "never"
+        return {"type": "Metaspace", "replacement": MARK, "prepend_scheme": scheme, "split": True}
+    strip = [STRIP] if conventions.strips else []
+    return {"type": "Sequence", "decoders": [UNESCAPE, {"type": "ByteFallback"}, {"type": "Fuse"}, *strip]}
+
+
+def _merges(model: CodePointModel, pieces: list[str]) -> list[tuple[int, int, int]]:
+    if model.merges:
+        ids = memoryview(model.merges).cast("B").cast("I").tolist()
+        return [(ids[i], ids[i + 1], ids[i + 2]) for i in range(0, len(model.merges) // BYTES_PER_MERGE * 3, 3)]
+    scores = struct.unpack(f"<{len(pieces)}f", model.scores)
+    splits_marks = model.conventions is not None and model.conventions.splits
+    ids_of = {
+        piece: i
+        for i, piece in enumerate(pieces)
+        if model.types[i] == PieceType.NORMAL and " " not in piece and not (splits_marks and MARK in piece[1:])
+    }
+    _check_characters(ids_of)
+    merges = sorted(splits(ids_of), key=lambda merge: (-scores[merge[2]], merge[:2]))
+    last = scores[merges[-1][2]] if merges else 0.0
+    for (_, _, one), (_, _, other) in pairwise(merges):
+        # Of pieces with one score that further left is merged first, which a list cannot say.
+        if one != other and scores[one] == scores[other] and not (scores[one] == last and _is_run(pieces[one])):
+            _cannot(f"the pieces {pieces[one]!r} and {pieces[other]!r}, which have one score,")
+    tied = [merge for merge in merges if scores[merge[2]] == last]
+    # What is further left has grown longer. The ways to make a piece stand together, so that scores can say it.
+    tied.sort(key=lambda merge: (-len(pieces[merge[2]]), -len(pieces[merge[0]])))
+    _check_runs(tied, pieces)
+    return merges[: len(merges) - len(tied)] + tied
+
+
+def splits(ids: Mapping[str, int]) -> Iterator[tuple[int, int, int]]:
+    """(left id, right id, merged id) of each way to make a piece of two."""
+    for piece, merged in ids.items():
+        ways = (
+            (ids[piece[:cut]], ids[piece[cut:]], merged)
+            for cut in range(1, len(piece))
+            if piece[:cut] in ids and piece[cut:] in ids
+        )
+        yield from sorted(ways)
+
+
+def _is_run(piece: str) -> bool:
+    return piece == piece[0] * len(piece)
+
+
+def _check_runs(merges: list[tuple[int, int, int]], pieces: list[str]) -> None:
+    """Refuse runs of one character with one score if the list leads elsewhere than "further left first" does.
+
+    They come last, so nothing but their number counts. Llama's runs of spaces are such.
+    """
+    if len({merged for _, _, merged in merges}) < 2:
+        return
+    if len({character for _, _, merged in merges for character in pieces[merged]}) > 1:
+        _cannot("pieces that have one score")
+    order = {(len(pieces[left]), len(pieces[right])): i for i, (left, right, _) in enumerate(merges)}
+    longest = max(len(pieces[merged]) for _, _, merged in merges)
+    for n in range(2, 4 * longest):
+        if _merged(n, order) != _merged(n, dict.fromkeys(order, 0)):
+            _cannot(f"runs of {pieces[merges[0][2]][0]!r} that have one score")
+
+
+def _merged(n: int, order: Mapping[tuple[int, int], int]) -> list[int]:
+    """The lengths that n characters are merged to."""
+    runs = [1] * n
+    while True:
+        found = [(order[pair], i) for i, pair in enumerate(pairwise(runs)) if pair in order]
+        if not found:
+            return runs
+        at = min(found)[1]
+        runs[at : at + 2] = [runs[at] + runs[at + 1]]
+
+
+def _template(model: CodePointModel, pieces: list[str]) -> Any:
+    before, behind = model.template
+    if not before and not behind:
+        return None
+
+    def tokens(ids: Any) -> list[Any]:
+        return [{"SpecialToken": {"id": pieces[i], "type_id": 0}} for i in ids]
+
+    single = [*tokens(before), {"Sequence": {"id": "A", "type_id": 0}}, *tokens(behind)]
+    return {
+        "type": "TemplateProcessing",
+        "single": single,
+        "pair": [*single, {"Sequence": {"id": "B", "type_id": 1}}],
+        "special_tokens": {
+            pieces[i]: {"id": pieces[i], "ids": [i], "tokens": [pieces[i]]} for i in (*before, *behind)
+        },
+    }
+
+
+def _check_characters(ids: Mapping[str, int]) -> None:
+    """Refuse pieces that are merged from a character that is none."""
+    missing = {character for piece in ids for character in piece} - ids.keys()
+    for piece in ids if missing else ():
+        for cut in range(1, len(piece)):
+            parts = piece[:cut], piece[cut:]
+            if all(part in ids or len(part) == 1 for part in parts) and not missing.isdisjoint(parts):
+                _cannot(f"the piece {piece!r}, of whose characters one is no piece,")
+
+
+def _check_writable(model: CodePointModel) -> None:
+    spec = model.normalizer
+    if spec["precompiled_charsmap"]:
+        _cannot(f"the rules of normalization {spec['name']!r}")
+    if spec["remove_extra_whitespaces"]:
+        _cannot("remove_extra_whitespaces")
+    if not spec["escape_whitespaces"]:
+        _cannot("spaces that do not become U+2581")
+    if model.trainer["treat_whitespace_as_suffix"]:
+        _cannot("treat_whitespace_as_suffix")
+    if PieceType.UNUSED in model.types:
+        _cannot("pieces of type UNUSED")
+    if model.conventions is not None:
+        return
+    if b" " in model.piece_bytes and any(b" " in piece for piece in model.pieces):
+        _cannot("pieces with spaces")
+    first = model.types.find(PieceType.USER_DEFINED)
+    if first >= 0 and spec["add_dummy_prefix"]:
+        name = model.piece(first).decode()
+        raise FormatError(
+            f"a tokenizer.json cannot hold the piece {name!r} of type USER_DEFINED together with "
+            f"add_dummy_prefix: of the text {name!r} sentencepiece makes {MARK!r} and the piece, tokenizers "
+            "the piece alone, for it puts nothing before what it finds; export it as sentencepiece"
+        )
+
+
+def _cannot(what: str) -> NoReturn:
+    raise FormatError(f"a tokenizer.json cannot hold {what} as sentencepiece means it; export it as sentencepiece")

@@ -1,0 +1,255 @@
+"""tokenizer.json files of the Llama kind, made at random: ids, places and decoded text are those of tokenizers."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from typing import Any
+
+import pytest
+
+import fastbpe
+from data import corpus, data_file
+from fastbpe.codepoint_tokenizer import CodePointTokenizer
+from fastbpe.formats import huggingface_codepoints, huggingface_codepoints_dump, native
+
+tokenizers = pytest.importorskip("tokenizers")
+
+MARK = "▁"
+ROUNDS = 5000 if os.environ.get("FASTBPE_FULL") else 250
+REPLACE = {"type": "Replace", "pattern": {"String": " "}, "content": MARK}
+PREPEND = {"type": "Prepend", "prepend": MARK}
+FALLBACK = [
+    {"type": "Replace", "pattern": {"String": MARK}, "content": " "},
+    {"type": "ByteFallback"},
+    {"type": "Fuse"},
+]
+STRIP = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
+
+
+def metaspace(rng: random.Random) -> dict[str, Any]:
+    scheme = rng.choice(["always", "first", "never"])
+    return {"type": "Metaspace", "replacement": MARK, "prepend_scheme": scheme, "split": rng.random() < 0.5}
+
+
+def vocabulary(rng: random.Random) -> tuple[dict[str, int], list[str]]:
+    """Tokens and merges: all ways to make a token, in order or not, or some of them."""
+    letters = rng.sample(["a", "b", "c", "é", "漢", ".", "\n"], rng.randint(2, 4))
+    tokens = [MARK, *letters]
+    for _ in range(rng.randint(0, 25)):
+        made = rng.choice(tokens) + rng.choice(tokens)
+        if made not in tokens and len(made) < 8:
+            tokens.append(made)
+    order = tokens[1 + len(letters) :]
+    if rng.random() < 0.3:
+        rng.shuffle(order)
+    merges = [
+        (made[:cut], made[cut:])
+        for made in order
+        for cut in rng.sample(range(1, len(made)), len(made) - 1)
+        if made[:cut] in tokens and made[cut:] in tokens
+    ]
+    what = rng.random()
+    if what < 0.2:
+        merges = [merge for merge in merges if rng.random() < 0.9]
+    elif what < 0.4:
+        rng.shuffle(merges)
+    elif what < 0.5 and len(letters) > 2:  # a character that is no token
+        tokens.remove(letters[-1])
+        merges = [pair for pair in merges if letters[-1] not in pair]
+    if not merges:
+        tokens = [token for token in tokens if len(token) == 1]
+    rng.shuffle(tokens)
+    listed = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *tokens]
+    return {token: i for i, token in enumerate(listed)}, [f"{left} {right}" for left, right in merges]
+
+
+def added_tokens(rng: random.Random, vocab: dict[str, int]) -> list[dict[str, Any]]:
+    names = ["<s>", "</s>", *rng.sample(["X", "<x>", "ab", "a", " y", "▁a", "Xb", "z z"], rng.randint(0, 4))]
+    if rng.random() < 0.7:
+        names.insert(0, "<unk>")
+    plain = rng.random() < 0.4
+    out = []
+    number = len(vocab)
+    for name in names:
+        flags = {
+            flag: not plain and rng.random() < 0.25 for flag in ("single_word", "lstrip", "rstrip", "normalized")
+        }
+        special = name.startswith("<") or rng.random() < 0.5
+        out.append({"id": vocab.get(name, number), "content": name, "special": special, **flags})
+        number += name not in vocab
+    return out
+
+
+def document(rng: random.Random) -> dict[str, Any]:
+    vocab, merges = vocabulary(rng)
+    by_metaspace = rng.random() < 0.6
+    steps = rng.choice([[], [REPLACE]]) if by_metaspace else rng.choice([[PREPEND, REPLACE], [REPLACE]])
+    added = added_tokens(rng, vocab)
+    for token in added if steps else ():
+        token["normalized"] = token["normalized"] and not token["lstrip"] and not token["rstrip"]
+    fallback = {"type": "Sequence", "decoders": FALLBACK + ([STRIP] if rng.random() < 0.6 else [])}
+    return {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": added,
+        "normalizer": {"type": "Sequence", "normalizers": steps} if steps else None,
+        "pre_tokenizer": metaspace(rng) if by_metaspace else None,
+        "post_processor": None,
+        "decoder": metaspace(rng) if rng.random() < 0.3 else fallback,
+        "model": {
+            "type": "BPE",
+            "unk_token": "<unk>",
+            "fuse_unk": rng.random() < 0.5,
+            "byte_fallback": rng.random() < 0.7,
+            "vocab": vocab,
+            "merges": merges,
+        },
+    }
+
+
+def texts(rng: random.Random) -> list[str]:
+    parts = [*"abcé漢.Xyz🦙", " ", " ", "  ", MARK, "\n", "<s>", "</s>", "<x>", "<unk>", "ab", "z z", "X"]
+    return ["", " ", MARK] + ["".join(rng.choices(parts, k=rng.randint(1, 12))) for _ in range(30)]
+
+
+def compare(seed: int) -> None:
+    rng = random.Random(seed)
+    file = json.dumps(document(rng))
+    peer = tokenizers.Tokenizer.from_str(file)
+    ours = fastbpe.load(file.encode())
+    assert isinstance(ours, CodePointTokenizer)
+    for text in texts(rng):
+        peer.encode_special_tokens = False
+        theirs = peer.encode(text, add_special_tokens=False)
+        ids, places = ours.encode_with_offsets(text, allowed_special="all")
+        assert ours.encode(text, allowed_special="all") == theirs.ids, (seed, text)
+        assert ids == theirs.ids, (seed, text)
+        assert places == theirs.offsets, (seed, text)
+        compare_decoded(ours, peer, ids, (seed, text))
+        peer.encode_special_tokens = True
+        theirs = peer.encode(text, add_special_tokens=False)
+        assert ours.encode_ordinary(text) == theirs.ids, (seed, text)
+        assert ours.encode_with_offsets(text, disallowed_special=()) == (theirs.ids, theirs.offsets), (seed, text)
+    for _ in range(20):
+        compare_decoded(ours, peer, rng.choices(range(ours.vocab_size), k=rng.randint(1, 8)), seed)
+
+
+def compare_decoded(ours: CodePointTokenizer, peer: Any, ids: list[int], what: object) -> None:
+    text = peer.decode(ids)
+    assert ours.decode(ids) == text, (what, ids)
+    assert ours.decode_batch([ids, []]) == [text, ""], (what, ids)
+    if "\ufffd" not in text:
+        stream = ours.decoder()
+        assert "".join([stream.push(token_id) for token_id in ids]) + stream.finish() == text, (what, ids)
+        assert ours.decode_bytes(ids).decode() == text, (what, ids)
+
+
+@pytest.mark.parametrize("part", range(5))
+def test_random_files(part: int) -> None:
+    for seed in range(part, ROUNDS, 5):
+        compare(seed)
+
+
+FILES = {
+    "phi3": ("phi3_mini_tokenizer.json", {}),
+    "openllama": ("openllama_zh_en_tokenizer.json", {}),
+    # As Mistral's third and Llama's without "legacy" are, Gemma's, and what tokenizers itself trains.
+    "first": (
+        "phi3_mini_tokenizer.json",
+        {
+            "normalizer": None,
+            "pre_tokenizer": {"type": "Metaspace", "replacement": MARK, "prepend_scheme": "first", "split": False},
+        },
+    ),
+    "replace": (
+        "phi3_mini_tokenizer.json",
+        {
+            "normalizer": REPLACE,
+            "pre_tokenizer": {
+                "type": "Split",
+                "pattern": {"String": " "},
+                "behavior": "MergedWithPrevious",
+                "invert": False,
+            },
+            "decoder": {"type": "Sequence", "decoders": FALLBACK},
+        },
+    ),
+    "split": (
+        "openllama_zh_en_tokenizer.json",
+        {
+            "normalizer": None,
+            "pre_tokenizer": {"type": "Metaspace", "replacement": MARK, "add_prefix_space": True},
+            "decoder": {"type": "Metaspace", "replacement": MARK, "add_prefix_space": True},
+        },
+    ),
+}
+
+
+def file_of(name: str) -> bytes:
+    published, changes = FILES[name]
+    data = data_file("vocab", published).read_bytes()
+    return json.dumps({**json.loads(data), **changes}).encode() if changes else data
+
+
+def lines_of(tokenizer: CodePointTokenizer, name: str, rng: random.Random) -> list[str]:
+    """The lines of a corpus, some with special and added tokens put in anywhere."""
+    names = [*tokenizer.special_tokens, *(token.content for token in tokenizer.added_tokens)]
+    lines = corpus(name, None if os.environ.get("FASTBPE_FULL") else 60_000).split("\n")
+    for line in lines[:300]:
+        at = rng.randint(0, len(line))
+        lines.append(
+            line[:at] + rng.choice(["", " ", "  "]) + rng.choice(names) + rng.choice(["", " "]) + line[at:]
+        )
+    return lines
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(
+    "text", ["english.txt", "multilingual.txt", "json_yaml.txt", "emoji_mixed.txt", "botchan.txt"]
+)
+def test_published_on_the_corpora(name: str, text: str) -> None:
+    data = file_of(name)
+    peer, ours = tokenizers.Tokenizer.from_str(data.decode()), fastbpe.load(data)
+    assert isinstance(ours, CodePointTokenizer)
+    peer.no_truncation()
+    peer.no_padding()
+    lines = lines_of(ours, text, random.Random(5))
+    theirs = [encoding.ids for encoding in peer.encode_batch(lines, add_special_tokens=False)]
+    assert ours.encode_batch(lines, allowed_special="all") == theirs
+    assert ours.decode_batch(theirs) == peer.decode_batch(theirs)
+    whole = "\n".join(lines)
+    encoding = peer.encode(whole, add_special_tokens=False)
+    assert ours.encode(whole, allowed_special="all", num_threads=2) == encoding.ids
+    assert ours.encode_with_offsets(whole, allowed_special="all") == (encoding.ids, encoding.offsets)
+    assert ours.decode(encoding.ids) == peer.decode(encoding.ids)
+    peer.encode_special_tokens = True
+    theirs = [encoding.ids for encoding in peer.encode_batch(lines, add_special_tokens=False)]
+    assert ours.encode_ordinary_batch(lines) == theirs
+    stream = ours.decoder()
+    assert "".join(map(stream.push, theirs[0])) + stream.finish() == peer.decode(theirs[0])
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_slow_way_reads_the_same(name: str) -> None:
+    data = file_of(name)
+    assert huggingface_codepoints.parse(data, "file") == huggingface_codepoints._parse_slowly(data, "file")
+
+
+@pytest.mark.parametrize("part", range(2))
+def test_written_files_say_the_same(part: int) -> None:
+    for seed in range(part, ROUNDS, 4):
+        rng = random.Random(seed)
+        model = huggingface_codepoints.parse(json.dumps(document(rng)).encode(), "file")
+        written = huggingface_codepoints_dump.dump(model)
+        assert huggingface_codepoints.parse(written, "file") == model, seed
+        peer, ours = tokenizers.Tokenizer.from_str(written.decode()), CodePointTokenizer(model)
+        for text in texts(rng):
+            assert ours.encode(text, allowed_special="all") == peer.encode(text, add_special_tokens=False).ids, (
+                seed
+            )
+        again = native.parse(native.dump_code_points(model), "file")
+        assert CodePointTokenizer(again).fingerprint == ours.fingerprint
+        assert again.conventions == model.conventions

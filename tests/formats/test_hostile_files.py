@@ -1,0 +1,127 @@
+"""Files that no vocabulary is: too many entries, nested too deep, ids far apart. Each reader refuses them at once.
+
+FASTBPE_FULL=1 takes five million entries; in CI it is some thousands, and the limit is lower. The other tests of
+tests/formats have the damage that is small.
+"""
+
+from __future__ import annotations
+
+import base64
+import os
+import struct
+import time
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import fastbpe
+from fastbpe import FormatError
+from fastbpe.formats import limits
+from fastbpe.formats.minbpe import MAGIC
+from fastbpe.formats.protobuf import bytes_field
+from tokenizer_json import SHOWN
+
+FULL = os.environ.get("FASTBPE_FULL") == "1"
+N = 5_000_000 if FULL else 5_000
+LIMIT = limits.MAX_ENTRIES if FULL else 4_000
+LONG = 10_000_000 if FULL else 100_000  # of a number, of a token
+DEEP = 100_000
+
+BYTE_LINES = b"".join(base64.b64encode(bytes([i])) + b" %d\n" % i for i in range(256))
+VOCAB = b"{" + b",".join(f'"{SHOWN[i]}":{i}'.encode() for i in range(256) if SHOWN[i] not in '"\\') + b"}"
+MERGES = b"#version: 0.2\na b\n"
+MINBPE = MAGIC.encode() + b"\n\n"
+
+
+def lines(make: Callable[[int], bytes]) -> bytes:
+    return b"".join([make(i) for i in range(N)])
+
+
+def piece(text: bytes, kind: int = 1) -> bytes:
+    return bytes_field(1, bytes_field(1, text) + b"\x15" + struct.pack("<f", 0.0) + b"\x18" + bytes([kind]))
+
+
+TRAINER = bytes_field(2, b"\x18\x02")
+#: Of one file.
+ONE: dict[str, Callable[[], bytes]] = {
+    "tiktoken: lines": lambda: BYTE_LINES + lines(lambda i: base64.b64encode(b"%08x" % i) + b" %d\n" % (i + 256)),
+    "tiktoken: one line again": lambda: BYTE_LINES + b"YWI= 256\n" * N,
+    "tiktoken: one token again": lambda: BYTE_LINES + lines(lambda i: b"YWI= %d\n" % (i + 256)),
+    "tiktoken: a rank far away": lambda: BYTE_LINES + b"YWI= 4000000000\n",
+    "tiktoken: a rank of many digits": lambda: BYTE_LINES + b"YWI= " + b"1" * LONG + b"\n",
+    "minbpe: merges": lambda: MINBPE + b"0\n97 98\n" + lines(lambda i: b"97 %d\n" % (i + 256)),
+    "minbpe: one merge again": lambda: MINBPE + b"0\n" + b"97 98\n" * N,
+    "minbpe: special tokens": lambda: MINBPE + b"%d\n" % N + lines(lambda i: b"s%d %d\n" % (i, i + 256)),
+    "minbpe: more special tokens than lines": lambda: MINBPE + b"999999999\n97 98\n",
+    "minbpe: tokens that double": lambda: (
+        MINBPE + b"0\n97 97\n" + b"".join(b"%d %d\n" % (i, i) for i in range(256, 400))
+    ),
+    "minbpe: a merge of itself": lambda: MINBPE + b"0\n97 256\n",
+    "minbpe: a merge of what is no token": lambda: MINBPE + b"0\n97 5000\n",
+    "minbpe: an id of many digits": lambda: MINBPE + b"0\n97 " + b"1" * LONG + b"\n",
+    "minbpe: a pattern nested deep": lambda: MAGIC.encode() + b"\n" + b"(" * DEEP + b")" * DEEP + b"\n0\n97 98\n",
+    "sentencepiece: pieces": lambda: piece(b"<unk>", 2) + lines(lambda i: piece(b"%08x" % i)) + TRAINER,
+    "sentencepiece: empty pieces": lambda: piece(b"<unk>", 2) + bytes_field(1, b"") * N + TRAINER,
+    "sentencepiece: one piece again": lambda: piece(b"<unk>", 2) + piece(b"ab") * N + TRAINER,
+    "sentencepiece: groups nested deep": lambda: piece(b"<unk>", 2) + b"\x0b" * DEEP + b"\x0c" * DEEP + TRAINER,
+    "sentencepiece: a long piece": lambda: piece(b"<unk>", 2) + piece(b"a" * LONG) + TRAINER,
+}  # fmt: skip
+#: Of GPT-2's files: the vocabulary and the merges.
+TWO: dict[str, Callable[[], tuple[bytes, bytes]]] = {
+    "tokens": lambda: (VOCAB[:-1] + lines(lambda i: b',"%08x":%d' % (i, i + 256)) + b"}", MERGES),
+    "merges": lambda: (VOCAB, MERGES * N),
+    "nested deep": lambda: (b'{"a":' * DEEP + b"1" + b"}" * DEEP, MERGES),
+    "a list nested deep": lambda: (b'{"a":' + b"[" * DEEP + b"]" * DEEP + b"}", MERGES),
+    "an id far away": lambda: (VOCAB[:-1] + b',"ab":4000000000}', MERGES),
+    "an id again": lambda: (VOCAB[:-1] + b',"ab":5}', MERGES),
+    "a merge of what is no token": lambda: (VOCAB[:-1] + b',"ab":256}', MERGES + b"q zz\n"),
+    "a long line": lambda: (VOCAB, MERGES + b"a" * LONG + b" " + b"b" * LONG),
+}
+
+
+@pytest.fixture(autouse=True)
+def lower_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MAX_ENTRIES", LIMIT)
+
+
+def refused(source: bytes | Path, n_bytes: int, pattern: str | None) -> None:
+    """A FormatError, before long, and without more memory than reading such a file may take."""
+    if FULL:
+        start = time.perf_counter()
+        with pytest.raises(FormatError):
+            fastbpe.load(source, pattern=pattern)
+        assert time.perf_counter() - start < 20  # a second where nothing else runs
+        return
+    tracemalloc.start()
+    try:
+        with pytest.raises(FormatError):
+            fastbpe.load(source, pattern=pattern)
+        assert tracemalloc.get_traced_memory()[1] < 60 * n_bytes + (1 << 20)
+    finally:
+        tracemalloc.stop()
+
+
+# The first takes 256 MB, and the pieces are a vocabulary where they are not five million.
+_LONG_ONLY = () if FULL else ("minbpe: tokens that double", "sentencepiece: pieces")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in ONE if kind not in _LONG_ONLY])
+def test_one_file(kind: str) -> None:
+    data = ONE[kind]()
+    refused(data, len(data), "gpt2" if kind.startswith("tiktoken") else None)
+
+
+@pytest.mark.parametrize("kind", TWO)
+def test_gpt2_files(kind: str, tmp_path: Path) -> None:
+    vocab, merges = TWO[kind]()
+    (tmp_path / "vocab.json").write_bytes(vocab)
+    (tmp_path / "merges.txt").write_bytes(merges)
+    refused(tmp_path, len(vocab) + len(merges), "gpt2")
+
+
+def test_what_is_within_the_limit() -> None:
+    many = LIMIT - 300 if not FULL else 1000
+    data = BYTE_LINES + b"".join(base64.b64encode(b"%08x" % i) + b" %d\n" % (i + 256) for i in range(many))
+    assert fastbpe.load(data, pattern="gpt2").vocab_size == 256 + many

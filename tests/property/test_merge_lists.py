@@ -1,0 +1,61 @@
+"""Judging a list of merges: as the slow twin does it."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from fastbpe._reference import merge_lists
+from fastbpe.codepoint_model import PieceType, pack_pieces
+from fastbpe.formats import _splits
+from fastbpe.model import pack_merges
+
+MARK = "▁"
+
+
+def vocabulary(rng: random.Random) -> tuple[list[str], list[int], list[tuple[int, int, int]]]:
+    pieces = rng.sample([*"abé漢\U0001f999", MARK, " "], rng.randint(1, 6))
+    for _ in range(rng.randint(0, 30)):
+        made = rng.choice(pieces) + rng.choice(pieces)
+        if made not in pieces:
+            pieces.append(made)
+    if rng.random() < 0.3:
+        pieces.remove(rng.choice(pieces))
+    if rng.random() < 0.3:
+        rng.shuffle(pieces)
+    types = [rng.choice([*[PieceType.NORMAL] * 20, *PieceType]) for _ in pieces]
+    ids = {piece: i for i, piece in enumerate(pieces)}
+    merges = [
+        (ids[piece[:cut]], ids[piece[cut:]], i)
+        for piece, i in ids.items()
+        for cut in range(1, len(piece))
+        if piece[:cut] in ids and piece[cut:] in ids
+    ]
+    if rng.random() < 0.3:
+        rng.shuffle(merges)
+    elif rng.random() < 0.3:
+        merges = [merge for merge in merges if rng.random() < 0.95]
+    return pieces, types, merges
+
+
+@pytest.mark.parametrize("splits", [False, True])
+def test_as_the_slow_twin(splits: bool) -> None:
+    rng = random.Random(3)
+    said = []
+    for _ in range(1000):
+        pieces, types, merges = vocabulary(rng)
+        packed = memoryview(pack_merges(merges)).cast("I")
+        piece_bytes, piece_ends = pack_pieces(piece.encode() for piece in pieces)
+        theirs = merge_lists.judge(pieces, types, merges, splits=splits)
+        assert _splits.judge(piece_bytes, piece_ends, bytes(types), packed, splits, rng.getrandbits(64)) == theirs
+        said.append(theirs[1])
+        assert _splits.first_bad(piece_bytes, piece_ends, packed) is None
+    assert 50 < sum(said) < 950
+
+
+@pytest.mark.parametrize("bad", [(0, 1, 1), (0, 3, 2), (1, 0, 2), (9, 1, 2), (2, 2, 2)])
+def test_a_bad_merge_is_found(bad: tuple[int, int, int]) -> None:
+    piece_bytes, piece_ends = pack_pieces([b"a", b"b", b"ab"])
+    merges = memoryview(pack_merges([(0, 1, 2), bad])).cast("I")
+    assert _splits.first_bad(piece_bytes, piece_ends, merges) == 1
