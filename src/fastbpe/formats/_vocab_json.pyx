@@ -12,6 +12,7 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memchr, memcmp, memcpy, memset
 
 from fastbpe.formats._hash cimport hash_bytes
+from fastbpe.formats._json cimport Span, is_utf8, pass_string, pass_value, read_number, skip_blanks, unescape
 
 import os
 
@@ -34,7 +35,6 @@ cdef extern from *:
     void prefetch "FB_PREFETCH"(const void* p) noexcept
 
 cdef uint16_t[0x180] _BYTES  # of the characters that stand for bytes in GPT-2's files, or NO_BYTE
-cdef bint[256] _ENDS  # of bytes that do not simply go on a string: quote, backslash, control characters
 
 
 cdef void _number_stand_ins() noexcept:
@@ -42,7 +42,6 @@ cdef void _number_stand_ins() noexcept:
     for byte in range(0x180):
         _BYTES[byte] = NO_BYTE
     for byte in range(256):
-        _ENDS[byte] = byte < 32 or byte == 34 or byte == 92
         if 0x21 <= byte <= 0x7E or (byte >= 0xA1 and byte != 0xAD):
             _BYTES[byte] = <uint16_t> byte
         else:
@@ -51,11 +50,6 @@ cdef void _number_stand_ins() noexcept:
 
 
 _number_stand_ins()
-
-
-cdef struct Span:
-    size_t start
-    size_t end
 
 
 cdef struct Entry:
@@ -215,42 +209,42 @@ cdef class Entries:
 
     cdef bint _read_parts(self, const uint8_t* data, size_t n) noexcept:
         """Go through the file and read model.vocab, an object, and what is behind it of model.merges, a list."""
-        cdef size_t at = _skip_blanks(data, 0)
+        cdef size_t at = skip_blanks(data, 0)
         cdef Span key
         cdef bint escaped, has_model = False
         if data[at] != 123:
             return False
-        at = _skip_blanks(data, at + 1)
+        at = skip_blanks(data, at + 1)
         while data[at] == 34:
-            if not _string(data, &at, n, &key, &escaped):
+            if not pass_string(data, &at, n, &key, &escaped):
                 return False
-            at = _skip_blanks(data, at)
+            at = skip_blanks(data, at)
             if data[at] != 58:
                 return False
-            at = _skip_blanks(data, at + 1)
+            at = skip_blanks(data, at + 1)
             if key.end - key.start == 5 and memcmp(data + key.start, b"model", 5) == 0:
                 if has_model or data[at] != 123 or not self._read_model(data, n, &at):
                     return False
                 has_model = True
-            elif not _skip_value(data, n, &at):
+            elif not pass_value(data, n, &at):
                 return False
-            at = _skip_blanks(data, at)
+            at = skip_blanks(data, at)
             if data[at] == 44:
-                at = _skip_blanks(data, at + 1)
+                at = skip_blanks(data, at + 1)
         return has_model
 
     cdef bint _read_model(self, const uint8_t* data, size_t n, size_t* at) noexcept:
         cdef Span key
         cdef Span* part
         cdef bint escaped, is_read
-        at[0] = _skip_blanks(data, at[0] + 1)
+        at[0] = skip_blanks(data, at[0] + 1)
         while data[at[0]] == 34:
-            if not _string(data, at, n, &key, &escaped):
+            if not pass_string(data, at, n, &key, &escaped):
                 return False
-            at[0] = _skip_blanks(data, at[0])
+            at[0] = skip_blanks(data, at[0])
             if data[at[0]] != 58:
                 return False
-            at[0] = _skip_blanks(data, at[0] + 1)
+            at[0] = skip_blanks(data, at[0] + 1)
             part = NULL
             if key.end - key.start == 5 and memcmp(data + key.start, b"vocab", 5) == 0:
                 part = &self._vocab
@@ -265,21 +259,21 @@ cdef class Entries:
             elif part != NULL and self._vocab.end:
                 is_read = self._read_merges(data, n, at)
             else:
-                is_read = _skip_value(data, n, at)
+                is_read = pass_value(data, n, at)
             if not is_read:
                 return False
             if part != NULL:
                 part.end = at[0]
-            at[0] = _skip_blanks(data, at[0])
+            at[0] = skip_blanks(data, at[0])
             if data[at[0]] == 44:
-                at[0] = _skip_blanks(data, at[0] + 1)
+                at[0] = skip_blanks(data, at[0] + 1)
         if data[at[0]] != 125:
             return False
         at[0] += 1
         return True
 
     cdef bint _read_vocab(self, const uint8_t* data, size_t n, size_t* behind) noexcept:
-        cdef size_t at = _skip_blanks(data, behind[0] + 1), capacity = 0
+        cdef size_t at = skip_blanks(data, behind[0] + 1), capacity = 0
         cdef Span key
         cdef bint escaped
         cdef Entry* entry
@@ -291,18 +285,18 @@ cdef class Entries:
                     return False
                 self._entries = entry
             entry = &self._entries[self._n]
-            if not _string(data, &at, n, &key, &escaped):
+            if not pass_string(data, &at, n, &key, &escaped):
                 return False
             if not self._text(data, key, escaped, &entry.token, &entry.n_bytes):
                 return False
-            at = _skip_blanks(data, at)
-            if data[at] != 58 or not _number(data, _skip_blanks(data, at + 1), &at, &entry.id):
+            at = skip_blanks(data, at)
+            if data[at] != 58 or not read_number(data, MAX_IDS, skip_blanks(data, at + 1), &at, &entry.id):
                 return False
             self._max_id = max(self._max_id, entry.id)
             self._n += 1
-            at = _skip_blanks(data, at)
+            at = skip_blanks(data, at)
             if data[at] == 44:
-                at = _skip_blanks(data, at + 1)
+                at = skip_blanks(data, at + 1)
                 if data[at] != 34:
                     return False
             elif data[at] != 125:
@@ -322,7 +316,7 @@ cdef class Entries:
             return True
         to = self._unescaped + self._n_unescaped
         text[0] = to
-        if not _unescape(data, where, &to):
+        if not unescape(data, where, &to):
             return False
         n_bytes[0] = <uint32_t> (to - text[0])
         self._n_unescaped += n_bytes[0]
@@ -393,7 +387,7 @@ cdef class Entries:
         """Whether all tokens are UTF-8."""
         cdef uint32_t i
         for i in range(self._n):
-            if not _is_utf8(self._entries[i].token, self._entries[i].n_bytes):
+            if not is_utf8(self._entries[i].token, self._entries[i].n_bytes):
                 return False
         return True
 
@@ -408,7 +402,7 @@ cdef class Entries:
         self._merges = <uint32_t*> malloc(12 * most)
         if self._merges == NULL:
             return False
-        at = _skip_blanks(data, at)
+        at = skip_blanks(data, at)
         while data[at] != 93:
             if not self._merge(data, &at, n, &wanted[2 * n_read]):
                 return False
@@ -417,9 +411,9 @@ cdef class Entries:
                 if not self._keep(wanted, BATCH, &made, &distinct):
                     return False
                 n_read = 0
-            at = _skip_blanks(data, at)
+            at = skip_blanks(data, at)
             if data[at] == 44:
-                at = _skip_blanks(data, at + 1)
+                at = skip_blanks(data, at + 1)
                 if data[at] == 93:
                     return False
             elif data[at] != 93:
@@ -457,21 +451,21 @@ cdef class Entries:
         cdef const uint8_t* right
         cdef uint32_t n_left, n_right
         if data[at[0]] == 91:
-            at[0] = _skip_blanks(data, at[0] + 1)
-            if not _string(data, at, end, &where, &escaped) or not self._text(data, where, escaped, &left, &n_left):
+            at[0] = skip_blanks(data, at[0] + 1)
+            if not pass_string(data, at, end, &where, &escaped) or not self._text(data, where, escaped, &left, &n_left):
                 return False
-            at[0] = _skip_blanks(data, at[0])
+            at[0] = skip_blanks(data, at[0])
             if data[at[0]] != 44:
                 return False
-            at[0] = _skip_blanks(data, at[0] + 1)
-            if not _string(data, at, end, &where, &escaped) or not self._text(data, where, escaped, &right, &n_right):
+            at[0] = skip_blanks(data, at[0] + 1)
+            if not pass_string(data, at, end, &where, &escaped) or not self._text(data, where, escaped, &right, &n_right):
                 return False
-            at[0] = _skip_blanks(data, at[0])
+            at[0] = skip_blanks(data, at[0])
             if data[at[0]] != 93:
                 return False
             at[0] += 1
         else:
-            if not _string(data, at, end, &where, &escaped) or not self._text(data, where, escaped, &left, &n_left):
+            if not pass_string(data, at, end, &where, &escaped) or not self._text(data, where, escaped, &left, &n_left):
                 return False
             if n_left >= 8 and memcmp(left, b"#version", 8) == 0:
                 return False
@@ -533,136 +527,6 @@ def read(data):
     return entries if entries._read() else None
 
 
-# JSON; every reader may look at the byte behind, for a bytes object ends with a zero
-
-cdef inline size_t _skip_blanks(const uint8_t* data, size_t at) noexcept:
-    while data[at] == 32 or data[at] == 10 or data[at] == 13 or data[at] == 9:
-        at += 1
-    return at
-
-
-cdef inline bint _string(const uint8_t* data, size_t* at, size_t end, Span* inside, bint* escaped) noexcept:
-    """Go past a string; False if there is none that is sound."""
-    cdef size_t i = at[0]
-    if data[i] != 34:
-        return False
-    i += 1
-    inside.start = i
-    escaped[0] = False
-    while True:
-        while not _ENDS[data[i]]:
-            i += 1
-        if data[i] != 92:
-            break
-        escaped[0] = True
-        i += 2
-        if i >= end:
-            return False
-    inside.end = i
-    at[0] = i + 1
-    return data[i] == 34
-
-
-cdef bint _number(const uint8_t* data, size_t at, size_t* behind, uint32_t* value) noexcept:
-    cdef uint32_t number = 0
-    cdef size_t start = at
-    while 48 <= data[at] <= 57:
-        number = number * 10 + data[at] - 48
-        at += 1
-        if number >= MAX_IDS:
-            return False
-    behind[0] = at
-    value[0] = number
-    return at > start and (data[start] != 48 or at == start + 1) and data[at] != 46 and data[at] | 32 != 101
-
-
-cdef bint _unescape(const uint8_t* data, Span inside, uint8_t** out) noexcept:
-    """Write what a string with escapes means; False if one is not known here."""
-    cdef const char* letters = b"\"\\/bfnrt"
-    cdef const char* meant = b"\"\\/\b\f\n\r\t"
-    cdef const uint8_t* found
-    cdef uint8_t* to = out[0]
-    cdef size_t i = inside.start, k
-    cdef uint32_t c, low
-    while i < inside.end:
-        if data[i] != 92:
-            to[0] = data[i]
-            to += 1
-            i += 1
-            continue
-        i += 1
-        if data[i] != 117:
-            found = <const uint8_t*> memchr(letters, data[i], 8)
-            if found == NULL:
-                return False
-            to[0] = <uint8_t> meant[<size_t> (found - <const uint8_t*> letters)]
-            to += 1
-            i += 1
-            continue
-        if inside.end - i < 5 or not _hexadecimal(data + i + 1, &c):
-            return False
-        i += 5
-        if c >> 11 == 0x1B:
-            if c >= 0xDC00 or inside.end - i < 6 or data[i] != 92 or data[i + 1] != 117 \
-                    or not _hexadecimal(data + i + 2, &low) or low >> 10 != 0x37:
-                return False
-            c = 0x10000 + ((c & 0x3FF) << 10) + (low & 0x3FF)
-            i += 6
-        k = 1 if c < 0x80 else 2 if c < 0x800 else 3 if c < 0x10000 else 4
-        if k == 1:
-            to[0] = <uint8_t> c
-        else:
-            to[0] = <uint8_t> ((0xF00 >> k & 0xFF) | c >> 6 * (k - 1))
-            for low in range(1, k):
-                to[low] = <uint8_t> (0x80 | (c >> 6 * (k - 1 - low) & 0x3F))
-        to += k
-    out[0] = to
-    return True
-
-
-cdef bint _hexadecimal(const uint8_t* at, uint32_t* value) noexcept:
-    cdef int i
-    cdef uint8_t digit
-    value[0] = 0
-    for i in range(4):
-        digit = at[i]
-        if 48 <= digit <= 57:
-            digit -= 48
-        elif 97 <= digit | 32 <= 102:
-            digit = (digit | 32) - 87
-        else:
-            return False
-        value[0] = value[0] << 4 | digit
-    return True
-
-
-cdef bint _skip_value(const uint8_t* data, size_t n, size_t* at) noexcept:
-    """Go past a value by its brackets alone; whether it is sound is for others to say."""
-    cdef size_t i = at[0], depth = 0
-    cdef uint8_t byte
-    while i < n:
-        byte = data[i]
-        if byte == 34:
-            i += 1
-            while i < n and data[i] != 34:
-                i += 2 if data[i] == 92 else 1
-        elif byte == 123 or byte == 91:
-            depth += 1
-        elif byte == 125 or byte == 93:
-            if not depth:
-                at[0] = i
-                return True
-            depth -= 1
-            if not depth:
-                at[0] = i + 1
-                return True
-        elif byte == 44 and not depth:
-            at[0] = i
-            return True
-        i += 1
-    return False
-
-
 cdef Py_ssize_t _from_stand_ins(const uint8_t* token, uint32_t n, uint8_t* out) noexcept:
     """Write the bytes that characters stand for, and return how many; -1 if one stands for none. out may be NULL."""
     cdef uint32_t i = 0, c
@@ -706,24 +570,3 @@ cdef inline uint64_t _word(const uint8_t* p) noexcept:
     cdef uint64_t word
     memcpy(&word, p, 8)
     return word
-
-
-cdef bint _is_utf8(const uint8_t* p, size_t n) noexcept:
-    cdef size_t i = 0, k, length
-    cdef uint32_t c
-    while i < n:
-        if p[i] < 0x80:
-            i += 1
-            continue
-        length = 2 if p[i] >> 5 == 6 else 3 if p[i] >> 4 == 14 else 4 if p[i] >> 3 == 30 else 0
-        if not length or n - i < length:
-            return False
-        c = p[i] & (0x7F >> length)
-        for k in range(1, length):
-            if p[i + k] >> 6 != 2:
-                return False
-            c = c << 6 | (p[i + k] & 0x3F)
-        if c < (0x80 if length == 2 else 0x800 if length == 3 else 0x10000) or c >> 11 == 0x1B or c > 0x10FFFF:
-            return False
-        i += length
-    return True
