@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
-from itertools import accumulate, chain
+from itertools import chain
 from typing import Any
 
 from fastbpe.model import AddedToken, Buffer
@@ -112,9 +111,3 @@ class CodePointModel:
         """The text of each id."""
         ends = memoryview(self.piece_ends).cast("I")
         return [self.piece_bytes[start:end] for start, end in zip(chain((0,), ends), ends, strict=False)]
-
-
-def pack_pieces(pieces: Iterable[bytes]) -> tuple[bytes, bytes]:
-    """The piece_bytes and piece_ends of a CodePointModel."""
-    listed = list(pieces)
-    return b"".join(listed), array("I", accumulate(map(len, listed))).tobytes()

