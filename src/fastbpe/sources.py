@@ -167,13 +167,11 @@ def read(
     with unpacking.open_unpacked(path, packing) as (file, n_stored):
         unpacking.skip(file, offset)
         if kind == "jsonl":
-            # Each line is checked by itself, for an error that names it.
-            lines = _JsonLines(path, field, skip, errors)
-            for stretch in _read_text(file, None, b"\n", None, n_stored, offset, number):
-                texts = lines.texts(cast("Sequence[bytes]", stretch.texts), number)
-                number = stretch.number
-                if texts:
-                    yield Stretch(texts, *stretch[1:])
+            lines = _JsonLines(path, field, skip, errors, number)
+            for block in _whole_lines(file):
+                offset += len(block)
+                if texts := lines.texts(block):
+                    yield Stretch(texts, True, offset, lines.number, n_stored())
         else:
             if errors != "strict":
                 file = cast("IO[bytes]", _Mended(file, errors))
@@ -210,14 +208,13 @@ def _is_file(name: str) -> bool:
 
 def _read_text(
     file: IO[bytes],
-    path: Path | None,
+    path: Path,
     separator: bytes | None,
     cut: Cut | None,
     n_stored: Callable[[], int],
     offset: int,
     number: int,
 ) -> Iterator[Stretch]:
-    """path: named in the error for what is not UTF-8; None: that is not looked at."""
     data = b""
     while True:
         # As much again as there is: a document that cannot be cut is copied and checked twice, not n times.
@@ -256,10 +253,8 @@ def _cut(data: bytes, cut: Cut, n_separator: int) -> int:
     return at
 
 
-def _n_whole(data: bytes, path: Path | None, offset: int, *, final: bool) -> int:
+def _n_whole(data: bytes, path: Path, offset: int, *, final: bool) -> int:
     """How many bytes are whole characters: all if it is final, else perhaps all but the last few. Checks them."""
-    if path is None:
-        return len(data)
     at = n_valid(data)
     try:
         codecs.utf_8_decode(data[at : at + 4], "strict", final)  # whether more bytes would make it a character
@@ -290,17 +285,55 @@ class _Mended:
         return mended.encode()
 
 
-class _JsonLines:
-    """The texts that lines of JSON hold under a field; of other lines `skip` is told, or the error is raised."""
+def _whole_lines(file: IO[bytes]) -> Iterator[bytes]:
+    """A file in blocks that end where a line does."""
+    rest = b""
+    while block := file.read(max(BLOCK, len(rest))):
+        end = block.rfind(b"\n") + 1
+        if end:
+            yield b"".join((rest, memoryview(block)[:end]))
+            rest = block[end:]
+        else:
+            rest += block
+    if rest:
+        yield rest
 
-    def __init__(self, path: Path, field: str, skip: Skip | None, errors: str) -> None:
+
+def _views_of_lines(block: bytes) -> list[memoryview]:
+    """Lines without a copy of each."""
+    view, find = memoryview(block), block.find
+    lines, start = [], 0
+    while (end := find(b"\n", start)) >= 0:
+        lines.append(view[start:end])
+        start = end + 1
+    if start < len(block):
+        lines.append(view[start:])
+    return lines
+
+
+def _copies_of_lines(block: bytes) -> list[bytes]:
+    lines = block.split(b"\n")  # and not .splitlines(), which ends them elsewhere too
+    return lines if lines[-1] else lines[:-1]
+
+
+class _JsonLines:
+    """The texts that lines of JSON hold under a field; of other lines `skip` is told, or the error is raised.
+
+    number: how many lines were read.
+    """
+
+    def __init__(self, path: Path, field: str, skip: Skip | None, errors: str, number: int) -> None:
         self._path, self._field, self._skip, self._errors = path, field, skip, errors
+        self.number = number
         orjson = find_orjson()
         self._parse: Callable[[Document], Any] = json.loads if orjson is None else orjson.loads
+        self._split: Callable[[bytes], list[Any]] = _copies_of_lines if orjson is None else _views_of_lines
 
-    def texts(self, lines: Sequence[bytes], number: int) -> list[str]:
-        """number: how many lines come before."""
+    def texts(self, block: bytes) -> list[str]:
+        """The texts of whole lines."""
         parse, field = self._parse, self._field
+        lines = self._split(block)
+        before, self.number = self.number, self.number + len(lines)
         try:
             texts = [parse(line)[field] for line in lines]
         except (ValueError, LookupError, TypeError, RecursionError):
@@ -308,9 +341,9 @@ class _JsonLines:
         else:
             if set(map(type, texts)) == {str}:
                 return texts
-        return list(self._one_by_one(lines, number))
+        return list(self._one_by_one(map(bytes, lines), before))
 
-    def _one_by_one(self, lines: Sequence[bytes], number: int) -> Iterator[str]:
+    def _one_by_one(self, lines: Iterable[bytes], number: int) -> Iterator[str]:
         for i, line in enumerate(lines, number + 1):
             if not line.strip():
                 continue
