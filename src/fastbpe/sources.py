@@ -8,12 +8,12 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple, cast
+from typing import IO, NamedTuple, cast
 
 from fastbpe import unpacking
+from fastbpe._core.json_lines import texts_of_lines
 from fastbpe._core.text import n_valid
 from fastbpe.errors import FormatError
-from fastbpe.extras import find_orjson
 
 Document = str | bytes
 Path_ = str | os.PathLike[str]
@@ -299,23 +299,6 @@ def _whole_lines(file: IO[bytes]) -> Iterator[bytes]:
         yield rest
 
 
-def _views_of_lines(block: bytes) -> list[memoryview]:
-    """Lines without a copy of each."""
-    view, find = memoryview(block), block.find
-    lines, start = [], 0
-    while (end := find(b"\n", start)) >= 0:
-        lines.append(view[start:end])
-        start = end + 1
-    if start < len(block):
-        lines.append(view[start:])
-    return lines
-
-
-def _copies_of_lines(block: bytes) -> list[bytes]:
-    lines = block.split(b"\n")  # and not .splitlines(), which ends them elsewhere too
-    return lines if lines[-1] else lines[:-1]
-
-
 class _JsonLines:
     """The texts that lines of JSON hold under a field; of other lines `skip` is told, or the error is raised.
 
@@ -325,55 +308,40 @@ class _JsonLines:
     def __init__(self, path: Path, field: str, skip: Skip | None, errors: str, number: int) -> None:
         self._path, self._field, self._skip, self._errors = path, field, skip, errors
         self.number = number
-        orjson = find_orjson()
-        self._parse: Callable[[Document], Any] = json.loads if orjson is None else orjson.loads
-        self._split: Callable[[bytes], list[Any]] = _copies_of_lines if orjson is None else _views_of_lines
 
-    def texts(self, block: bytes) -> list[str]:
+    def texts(self, block: bytes) -> Sequence[Document]:
         """The texts of whole lines."""
-        parse, field = self._parse, self._field
-        lines = self._split(block)
-        before, self.number = self.number, self.number + len(lines)
-        try:
-            texts = [parse(line)[field] for line in lines]
-        except (ValueError, LookupError, TypeError, RecursionError):
-            pass  # a line that is blank, or that only json takes, or that is wrong
-        else:
-            if set(map(type, texts)) == {str}:
-                return texts
-        return list(self._one_by_one(map(bytes, lines), before))
+        texts, others = texts_of_lines(block, self._field)
+        before, self.number = self.number, self.number + len(texts)
+        if not others:
+            return cast("Sequence[Document]", texts)
+        found: list[Document | None] = list(texts)
+        for i, line in others:
+            if line.strip():
+                found[i] = self._text_or_skip(line, f"{self._path}:{before + i + 1}")
+        return [text for text in found if text is not None]
 
-    def _one_by_one(self, lines: Iterable[bytes], number: int) -> Iterator[str]:
-        for i, line in enumerate(lines, number + 1):
-            if not line.strip():
-                continue
-            try:
-                yield self._text(line, f"{self._path}:{i}")
-            except FormatError as error:
-                if self._skip is None:
-                    raise
-                self._skip(error)
+    def _text_or_skip(self, line: bytes, where: str) -> str | None:
+        try:
+            return self._text(line, where)
+        except FormatError as error:
+            if self._skip is None:
+                raise
+            self._skip(error)
+            return None
 
     def _text(self, line: bytes, where: str) -> str:
         try:
-            record = self._record(line if self._errors == "strict" else line.decode(errors=self._errors))
+            record = json.loads(line if self._errors == "strict" else line.decode(errors=self._errors))
         except (ValueError, RecursionError) as error:
             raise FormatError(f"{where}: not a line of JSON: {error}") from None
         if not isinstance(record, dict) or self._field not in record:
-            has = (
-                f"its fields are {', '.join(map(repr, record))}" if isinstance(record, dict) else "it is no object"
-            )
-            raise FormatError(f"{where}: no object with a field {self._field!r}; {has}")
+            fields = f"its fields are {', '.join(map(repr, record))}" if isinstance(record, dict) else ""
+            raise FormatError(f"{where}: no object with a field {self._field!r}; {fields or 'it is no object'}")
         text = record[self._field]
         if not isinstance(text, str):
             raise FormatError(f"{where}: its field {self._field!r} is {type(text).__name__}, not a string")
         return text
-
-    def _record(self, line: Document) -> Any:
-        try:
-            return self._parse(line)
-        except ValueError:
-            return json.loads(line)  # orjson is three times as fast, and stricter
 
 
 def _read_parquet(path: Path, field: str, first_row: int, skip: Skip | None) -> Iterator[Stretch]:
