@@ -10,6 +10,7 @@ from libc.string cimport memchr, memcmp, memcpy
 
 from fastbpe._core.bits cimport lowest_bit
 from fastbpe._core.text cimport first_invalid
+from fastbpe._core.utf8 cimport put_char
 
 cdef enum:
     MOST_DEPTH = 64  # of what lies in a line
@@ -341,25 +342,5 @@ cdef size_t _unescape(const String* string, uint8_t* out) noexcept nogil:
                 return <size_t> -1
             c = 0x10000 + ((c & 0x3FF) << 10 | (low & 0x3FF))
             at += 6
-        to += _put(c, to)
+        to = put_char(to, c)
     return <size_t> (to - out)
-
-
-cdef inline size_t _put(uint32_t c, uint8_t* to) noexcept nogil:
-    if c < 0x80:
-        to[0] = <uint8_t> c
-        return 1
-    if c < 0x800:
-        to[0] = <uint8_t> (0xC0 | c >> 6)
-        to[1] = <uint8_t> (0x80 | (c & 0x3F))
-        return 2
-    if c < 0x10000:
-        to[0] = <uint8_t> (0xE0 | c >> 12)
-        to[1] = <uint8_t> (0x80 | (c >> 6 & 0x3F))
-        to[2] = <uint8_t> (0x80 | (c & 0x3F))
-        return 3
-    to[0] = <uint8_t> (0xF0 | c >> 18)
-    to[1] = <uint8_t> (0x80 | (c >> 12 & 0x3F))
-    to[2] = <uint8_t> (0x80 | (c >> 6 & 0x3F))
-    to[3] = <uint8_t> (0x80 | (c & 0x3F))
-    return 4

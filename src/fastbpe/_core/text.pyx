@@ -14,6 +14,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from fastbpe._core.tables cimport load64
+from fastbpe._core.utf8 cimport put_char
 
 import os
 
@@ -190,28 +191,8 @@ cdef size_t _transcode_slowly(const Unit* data, size_t i, size_t end, size_t n, 
                 i += 1
             else:
                 c = 0xFFFD
-        out[0] = _put(out[0], c)
+        out[0] = put_char(out[0], c)
     return i
-
-
-cdef inline uint8_t* _put(uint8_t* out, uint32_t c) noexcept nogil:
-    if c < 0x80:
-        out[0] = <uint8_t> c
-        return out + 1
-    if c < 0x800:
-        out[0] = <uint8_t> (0xC0 | (c >> 6))
-        out[1] = <uint8_t> (0x80 | (c & 0x3F))
-        return out + 2
-    if c < 0x10000:
-        out[0] = <uint8_t> (0xE0 | (c >> 12))
-        out[1] = <uint8_t> (0x80 | ((c >> 6) & 0x3F))
-        out[2] = <uint8_t> (0x80 | (c & 0x3F))
-        return out + 3
-    out[0] = <uint8_t> (0xF0 | (c >> 18))
-    out[1] = <uint8_t> (0x80 | ((c >> 12) & 0x3F))
-    out[2] = <uint8_t> (0x80 | ((c >> 6) & 0x3F))
-    out[3] = <uint8_t> (0x80 | (c & 0x3F))
-    return out + 4
 
 
 cdef size_t first_invalid(const uint8_t* data, size_t n) noexcept nogil:

@@ -1,4 +1,4 @@
-"""One character of UTF-8 that may be none."""
+"""One character of UTF-8: read where there may be none, and written."""
 
 from libc.stdint cimport uint8_t, uint32_t
 
@@ -25,3 +25,24 @@ cdef inline size_t char_bytes(const uint8_t* text, size_t n, size_t at, uint32_t
         | <uint32_t> (text[2] & 0x3F) << 6 | (text[3] & 0x3F)
     )
     return 4 if 0x10000 <= c[0] <= 0x10FFFF else 0
+
+
+cdef inline uint8_t* put_char(uint8_t* out, uint32_t c) noexcept nogil:
+    """Write a code point; the place behind it."""
+    if c < 0x80:
+        out[0] = <uint8_t> c
+        return out + 1
+    if c < 0x800:
+        out[0] = <uint8_t> (0xC0 | (c >> 6))
+        out[1] = <uint8_t> (0x80 | (c & 0x3F))
+        return out + 2
+    if c < 0x10000:
+        out[0] = <uint8_t> (0xE0 | (c >> 12))
+        out[1] = <uint8_t> (0x80 | ((c >> 6) & 0x3F))
+        out[2] = <uint8_t> (0x80 | (c & 0x3F))
+        return out + 3
+    out[0] = <uint8_t> (0xF0 | (c >> 18))
+    out[1] = <uint8_t> (0x80 | ((c >> 12) & 0x3F))
+    out[2] = <uint8_t> (0x80 | ((c >> 6) & 0x3F))
+    out[3] = <uint8_t> (0x80 | (c & 0x3F))
+    return out + 4
