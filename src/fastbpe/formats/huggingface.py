@@ -22,12 +22,12 @@ from fastbpe.formats import _vocab_json
 from fastbpe.formats import huggingface_parts as parts
 from fastbpe.formats import huggingface_vocabulary as vocabulary_
 from fastbpe.formats.huggingface_parts import Part
+from fastbpe.formats.limits import check_entries
 from fastbpe.model import AddedToken, Buffer, Model
 
 _Vocabulary: TypeAlias = dict[str, int] | _vocab_json.Entries
 
 _KEPT = ("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder")
-_MAX_ENTRIES = 4 * vocabulary_.MAX_TOKENS  # of all objects; more is not worth reading to refuse it
 _OFF: Mapping[str, tuple[Any, ...]] = {
     "dropout": (None, 0, 0.0),
     "continuing_subword_prefix": (None, ""),
@@ -44,8 +44,7 @@ def recognise(data: Buffer) -> bool:
 def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None = None) -> Model:
     """The model in a file's bytes. where: what errors call the file. special_tokens: in place of the file's."""
     raw = bytes(data)
-    if raw.count(b":") > _MAX_ENTRIES:
-        raise FormatError(f"{where}: more than {_MAX_ENTRIES} entries: fastbpe takes no vocabulary so large")
+    check_entries(raw, where, b":", b",")
     entries = _vocab_json.read(raw)
     model = None
     if entries is not None:
@@ -116,8 +115,7 @@ def _kept(top: Part, vocabulary: _Vocabulary) -> dict[str, Any]:
 
 def read_json(data: bytes, where: str) -> Any:
     """The value that JSON holds, by way of orjson where that is installed."""
-    if data.count(b":") > _MAX_ENTRIES:
-        raise FormatError(f"{where}: more than {_MAX_ENTRIES} entries: fastbpe takes no vocabulary so large")
+    check_entries(data, where, b":", b",")
     orjson = find_orjson()
     try:
         return json.loads(data) if orjson is None else orjson.loads(data)
