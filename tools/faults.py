@@ -126,7 +126,7 @@ def peers_entries(cl100k: Tokenizer) -> dict[str, Call]:
     processor = fastbpe.sentencepiece.SentencePieceProcessor(
         model_file=str(DATA / "vocab" / "llama2_tokenizer.model")
     )
-    quiet = {"progress": False, "num_threads": 1}
+    quiet: dict[str, Any] = {"progress": False, "num_threads": 1}
     return {
         "tiktoken, encode": lambda text: encoding.encode(text, allowed_special="all"),
         "tiktoken, encode_with_unstable": lambda text: encoding.encode_with_unstable(
