@@ -11,9 +11,10 @@ from typing import Any
 import sentencepiece
 
 from data import data_file
+from fastbpe.codepoint_model import CodePointModel, PieceType
 from fastbpe.formats import protobuf, sentencepiece_specs
 from fastbpe.formats import sentencepiece as sentencepiece_format
-from fastbpe.model import CodePointModel, PieceType, pack_pieces
+from fastbpe.model import pack_pieces
 
 PUBLISHED = {
     "llama2": "llama2_tokenizer.model",

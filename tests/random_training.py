@@ -11,10 +11,10 @@ from fastbpe import codepoint_training
 from fastbpe._reference import normalization as reference
 from fastbpe._reference.sentencepiece_training import Trainer
 from fastbpe.codepoint_counting import scripts
+from fastbpe.codepoint_model import PieceType
 from fastbpe.codepoint_options import CodePointOptions
 from fastbpe.errors import SpecError
 from fastbpe.formats import sentencepiece as sentencepiece_format
-from fastbpe.model import PieceType
 from fastbpe.progress import Reporter
 
 sentencepiece.set_min_log_level(2)

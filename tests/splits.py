@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import asdict
 
 from fastbpe._core.scanner import Scanner, paths
 from fastbpe._core.splitter import RegexSplitter, Splitter
@@ -43,7 +42,7 @@ def scanners(pattern: str | tuple[str, ...]) -> list[Scanner]:
     """A scanner of the pattern for each instruction set of this machine."""
     spec = recognise(pattern)
     assert spec is not None
-    return [Scanner(**asdict(spec), path=path) for path in paths()]
+    return [Scanner(**spec._asdict(), path=path) for path in paths()]
 
 
 def engines(pattern: str | tuple[str, ...]) -> list[Splitter]:

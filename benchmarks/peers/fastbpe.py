@@ -37,7 +37,7 @@ class Adapter(peers.Peer):
         return self.tokenizer.decode(ids)
 
     def lists_to_texts(self, batch: list[Ids], threads: int) -> list[str]:
-        return self.tokenizer.decode_batch(batch)
+        return self.tokenizer.decode_batch(batch, num_threads=threads)
 
     def files_to_bin(self, source: Path, out: Path, threads: int) -> None:
         self.tokenizer.encode_files(

@@ -9,8 +9,9 @@ from fastbpe._core.decoder import Decoder
 from fastbpe._core.spans import in_characters
 from fastbpe._core.special import SpecialMatcher
 from fastbpe._core.tokens import TokenEncoder
+from fastbpe.codepoint_model import CodePointModel, Conventions
 from fastbpe.codepoints import MARK, Parts, as_found, decoded_bytes
-from fastbpe.model import Buffer, CodePointModel, Conventions
+from fastbpe.model import Buffer
 
 Spans = list[tuple[int, int]]
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, SupportsIndex
 
 from fastbpe import normalization
+from fastbpe.codepoint_model import PieceType, Spec
 from fastbpe.errors import FormatError, SpecError
 from fastbpe.formats import sentencepiece_specs as specs
 from fastbpe.formats.sentencepiece_specs import Option
-from fastbpe.model import PieceType, Spec
 
 DEFAULT_RULES = "nmt_nfkc"
 FORMATS = ("", "text", "tsv")

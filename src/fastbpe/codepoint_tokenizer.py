@@ -20,11 +20,12 @@ from fastbpe._core.text import to_utf8
 from fastbpe._core.tokens import TokenEncoder
 from fastbpe._core.vocabulary import Vocabulary
 from fastbpe.codepoint_conventions import Decoding, Places, rising_in_characters, widen
+from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
 from fastbpe.codepoints import EACH_BYTE, MARK, Parts, build, ids_of, make_normalizer
 from fastbpe.errors import FormatError, SpecialTokenError, VocabularyError
 from fastbpe.formats import _splits, huggingface_codepoints_dump, native, sentencepiece
 from fastbpe.measuring import inside
-from fastbpe.model import Buffer, CodePointModel, Conventions, PieceType
+from fastbpe.model import Buffer
 from fastbpe.special import SpecialTokens
 from fastbpe.streaming import CodePointStreamDecoder, RunStreamDecoder, StreamDecoder
 from fastbpe.tokenizer import CACHE_BYTES, Special, Tokenizer, _check_errors
@@ -235,7 +236,9 @@ class CodePointTokenizer(Tokenizer):
             whole=self._parts.whole,
         )
 
-    def decode(self, ids: Sequence[int] | Buffer, *, errors: str = "replace") -> str:
+    def decode(
+        self, ids: Sequence[int] | Buffer, *, errors: str = "replace", num_threads: int | None = None
+    ) -> str:
         """The text of ids, control symbols left out; errors= as in `Tokenizer.decode`.
 
         "replace" gives U+FFFD for each byte that belongs to no character, as sentencepiece does. With a
@@ -244,13 +247,17 @@ class CodePointTokenizer(Tokenizer):
         if self._decoding is not None:
             _check_errors(errors)
             return self._decoding.decode(ids, errors)
-        return self._denormalized(super().decode(ids, errors=EACH_BYTE if errors == "replace" else errors))
+        as_sentencepiece = EACH_BYTE if errors == "replace" else errors
+        return self._denormalized(super().decode(ids, errors=as_sentencepiece, num_threads=num_threads))
 
-    def decode_batch(self, batch: Iterable[Sequence[int] | Buffer], *, errors: str = "replace") -> list[str]:
-        """`decode` for each sequence of ids, in order."""
+    def decode_batch(
+        self, batch: Iterable[Sequence[int] | Buffer], *, errors: str = "replace", num_threads: int | None = None
+    ) -> list[str]:
+        """`decode` for each sequence of ids, in order. num_threads: as in `encode_batch`."""
         if self._decoding is not None:
             return [self.decode(ids, errors=errors) for ids in batch]
-        texts = super().decode_batch(batch, errors=EACH_BYTE if errors == "replace" else errors)
+        as_sentencepiece = EACH_BYTE if errors == "replace" else errors
+        texts = super().decode_batch(batch, errors=as_sentencepiece, num_threads=num_threads)
         return texts if self._denormalizer is None else [self._denormalized(text) for text in texts]
 
     def decode_bytes(self, ids: Sequence[int] | Buffer) -> bytes:

@@ -11,11 +11,12 @@ from typing import Any
 from fastbpe._core.codepoint_learner import CodePointLearner
 from fastbpe._core.words import characters
 from fastbpe.codepoint_counting import Counted, Pretokenizer, character_classes, count_words
+from fastbpe.codepoint_model import CodePointModel, PieceType, Spec
 from fastbpe.codepoint_options import CodePointOptions
 from fastbpe.counts import Reading
 from fastbpe.errors import SpecError
 from fastbpe.formats import sentencepiece_specs as specs
-from fastbpe.model import CodePointModel, PieceType, Spec, pack_pieces
+from fastbpe.model import pack_pieces
 from fastbpe.progress import Progress, Reporter
 from fastbpe.sources import Document, Source, documents, n_bytes
 

@@ -18,7 +18,8 @@ from fastbpe._core.scanner import WordScanner
 from fastbpe._core.special import SpecialMatcher
 from fastbpe._core.tokens import TokenEncoder, marks_spaces
 from fastbpe._core.vocabulary import Vocabulary, build_look_ups
-from fastbpe.model import AddedToken, CodePointModel, Conventions, PieceType
+from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
+from fastbpe.model import AddedToken
 
 MARK = "\u2581".encode()
 EACH_BYTE = "fastbpe-each-byte"  # an error handler: U+FFFD for each byte that belongs to no character

@@ -10,6 +10,7 @@ from typing import SupportsIndex
 
 from fastbpe.errors import SpecialTokenError, TrainingError
 from fastbpe.patterns import PatternLike, resolve_pattern
+from fastbpe.special import check_names
 
 N_BYTES = 256
 MAX_VOCAB_SIZE = 1 << 24  # ids index flat arrays
@@ -80,18 +81,3 @@ def check_special_tokens(names: object) -> tuple[str, ...]:
         if len(name.encode()) == 1:
             raise SpecialTokenError.is_ordinary(name, ord(name))
     return checked
-
-
-def check_names(names: Iterable[str]) -> None:
-    """Refuse a special token that no text could hold, and one given twice."""
-    seen = set()
-    for name in names:
-        if not isinstance(name, str):
-            raise SpecialTokenError(f"special token {name!r} is {type(name).__name__}, not str")
-        if not name:
-            raise SpecialTokenError("a special token is empty: it would stand everywhere in every text")
-        if any("\ud800" <= character <= "\udfff" for character in name):
-            raise SpecialTokenError(f"special token {name!r} holds a surrogate, which no UTF-8 text can hold")
-        if name in seen:
-            raise SpecialTokenError(f"special token {name!r} is given twice")
-        seen.add(name)

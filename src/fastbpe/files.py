@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,17 +20,18 @@ from fastbpe.sources import Cut, Document, Path_, files_of, read
 from fastbpe.threads import usable_threads
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
+    from concurrent.futures import Future, ThreadPoolExecutor
 
     from tqdm import tqdm
 
-#: Texts, special tokens to allow and to forbid, and a number of threads to the ids of all texts and where each
-#: text's begin and the last end.
-Encode = Callable[[Sequence[Document], tuple[str, ...], tuple[str, ...], int | None], tuple[Array, Array]]
+#: Texts and a number of threads to the ids of all texts and where each text's begin and the last end.
+Encode = Callable[[Sequence[Document], int], tuple[Array, Array]]
 
 NOTED_EVERY = 5.0  # seconds between notes of progress: what a kill can cost, and a wait for the disk each
-_BATCH_BYTES = 8 << 20  # of text at a time; short enough that reading and encoding overlap
-_BATCH_STRETCHES = 1 << 16
+_BATCH_BYTES = 1 << 20  # of text at a time and thread; so little that its memory serves again and again
+_BATCH_TEXTS = 1 << 16
+_LONG_BATCH = 8  # times _BATCH_BYTES: a document so long that all threads should work on it
+_WRITTEN_OUT = 4 << 20  # bytes of ids: so many wait for the disk to take them
 _VERSION = 1  # of the rules by which inputs become outputs: an unfinished run of another is not gone on with
 
 
@@ -66,10 +67,11 @@ class Job:
 
 @dataclass
 class _Batch:
-    """Stretches to be encoded together. marks: for each whether a document begins and whether one ends with it."""
+    """Texts to be encoded together. inner: the numbers of those that begin no document; open: that end none."""
 
     texts: list[Document] = field(default_factory=list)
-    marks: list[tuple[bool, bool]] = field(default_factory=list)
+    inner: set[int] = field(default_factory=set)
+    open: set[int] = field(default_factory=set)
     n_bytes: int = 0
     progress: dict[str, Any] = field(default_factory=dict)
     n_stored: int = 0
@@ -95,13 +97,13 @@ def encode_files(
         for name in sink.places():
             if name.exists():
                 raise FileExistsError(f"{name} exists; to replace it, give overwrite=True")
-    usable_threads(num_threads)  # a ValueError now, and not in the midst of it
+    n_threads = usable_threads(num_threads)
     try:
         with sink.begun(afresh=overwrite) as done:
             if "finishing" in done:
                 sink.settle(done["finishing"])
             else:
-                run = _Run(job, sink, encode, num_threads, done)
+                run = _Run(job, sink, encode, n_threads, done)
                 done = run.go(_batches(files, job, cut, done), files, progress)
                 sink.finish(done, _facts(job))
     except Mismatch as mismatch:
@@ -110,19 +112,23 @@ def encode_files(
 
 
 class _Run:
-    """Encoding beside the calling thread, which reads what is next and writes what was before."""
+    """Encoding in threads beside the calling one, which reads what is next and writes what was before.
 
-    def __init__(
-        self, job: Job, sink: Sink, encode: Encode, num_threads: int | None, done: Mapping[str, Any]
-    ) -> None:
-        self._sink, self._encode, self._num_threads = sink, encode, num_threads
+    A batch each: that keeps all of them busy, where one batch after another in all of them would have them wait.
+    """
+
+    def __init__(self, job: Job, sink: Sink, encode: Encode, n_threads: int, done: Mapping[str, Any]) -> None:
+        self._sink, self._encode, self._n_threads = sink, encode, n_threads
         self._n_item_bytes = DTYPES[job.dtype]
         self._must_pack = job.dtype != "uint32" or sys.byteorder != "little"
         self._before, self._after = _Marker(job.before, job.dtype), _Marker(job.after, job.dtype)
         self._done: dict[str, Any] = {"n_bytes": 0, **done}
         self._noted = time.monotonic()
+        self._n_out = sink.n_ids
+        self._writing_out: Future[None] | None = None
+        self._error: Exception | None = None
 
-    def go(self, batches: Iterable[_Batch], files: Sequence[Path], progress: bool | None) -> dict[str, Any]:
+    def go(self, batches: Iterator[_Batch], files: Sequence[Path], progress: bool | None) -> dict[str, Any]:
         """Encode and write all batches; returns the progress at the end."""
         from concurrent.futures import ThreadPoolExecutor  # here and not above: who encodes no files does not wait
 
@@ -133,49 +139,68 @@ class _Run:
         hide = None if progress is None else not progress  # tqdm's None: hidden unless stderr is a terminal
         with (
             tqdm(desc="encoding", total=total, disable=hide, unit="B", unit_scale=True) as bar,
-            ThreadPoolExecutor(1) as pool,
+            ThreadPoolExecutor(self._n_threads + 1) as pool,  # one for writing out
         ):
             try:
-                for batch in batches:
-                    waiting.append((batch, pool.submit(self._encode, batch.texts, (), (), self._num_threads)))
-                    if len(waiting) == 2:
+                while (batch := self._next(batches)) is not None:
+                    n_threads = self._n_threads if batch.n_bytes >= _LONG_BATCH * _BATCH_BYTES else 1
+                    waiting.append((batch, pool.submit(self._encode, batch.texts, n_threads)))
+                    while waiting and (len(waiting) > self._n_threads + 1 or waiting[0][1].done()):
                         self._write(*waiting.popleft(), bar)
+                        self._write_out(pool)
                 while waiting:
                     self._write(*waiting.popleft(), bar)
             finally:
                 pool.shutdown(wait=True, cancel_futures=True)
+        if self._error is not None:
+            self._sink.note(self._done)
+            raise self._error
         return self._done
+
+    def _next(self, batches: Iterator[_Batch]) -> _Batch | None:
+        """An error of the inputs waits until what comes before is written, so that nobody need do that again."""
+        try:
+            return next(batches, None)
+        except Exception as error:
+            self._error = error
+            return None
 
     def _write(self, batch: _Batch, encoded: Future[tuple[Array, Array]], bar: tqdm[Any]) -> None:
         ids, offsets = encoded.result()
-        self._write_ids(ids, memoryview(offsets).tolist(), batch.marks)
+        self._write_ids(ids, memoryview(offsets).tolist(), batch)
         self._done = {**batch.progress, "n_bytes": self._done["n_bytes"] + batch.n_bytes}
         bar.update(batch.n_stored - bar.n)
         if time.monotonic() - self._noted >= NOTED_EVERY:
             self._sink.note(self._done)
             self._noted = time.monotonic()
 
-    def _write_ids(self, ids: Array, offsets: Sequence[int], marks: Sequence[tuple[bool, bool]]) -> None:
+    def _write_out(self, pool: ThreadPoolExecutor) -> None:
+        if self._writing_out is not None and not self._writing_out.done():
+            return
+        if (self._sink.n_ids - self._n_out) * self._n_item_bytes >= _WRITTEN_OUT:
+            self._n_out = self._sink.n_ids
+            self._writing_out = pool.submit(self._sink.write_out)
+
+    def _write_ids(self, ids: Array, offsets: Sequence[int], batch: _Batch) -> None:
         packed = pack_ids(ids, self._n_item_bytes) if self._must_pack else memoryview(ids).cast("B")
         at, before, after = self._sink.n_ids, self._before, self._after
         if not before.n and not after.n:
-            ends = [at + offset for offset, (_, is_end) in zip(offsets[1:], marks, strict=True) if is_end]
+            ends = [at + end for number, end in enumerate(offsets[1:]) if number not in batch.open]
             self._sink.append([packed], len(ids), ends)
             return
         view, size = memoryview(packed), self._n_item_bytes
         chunks: list[bytes | memoryview] = []
-        ends, begin = [], 0
-        for end, (is_start, is_end) in zip(offsets[1:], marks, strict=True):
-            if is_start:
+        ends = []
+        for number, (begin, end) in enumerate(pairwise(offsets)):
+            if number not in batch.inner:
                 chunks.append(before.data)
                 at += before.n
             chunks.append(view[begin * size : end * size])
             at += end - begin
-            if is_end:
+            if number not in batch.open:
                 chunks.append(after.data)
                 at += after.n
                 ends.append(at)
-            begin = end
         self._sink.append([b"".join(chunks)], at - self._sink.n_ids, ends)
 
 
@@ -199,12 +224,14 @@ def _batches(files: Sequence[Path], job: Job, cut: Cut | None, done: Mapping[str
             files[index], separator=separator, field=job.text_field, cut=cut, offset=offset, number=number
         )
         for stretch in stretches:
-            text = stretch.text
-            batch.texts.append(text)
-            batch.marks.append((is_start, stretch.ends))
-            batch.n_bytes += len(text) if isinstance(text, bytes) else utf8_size(text)
+            if not is_start:
+                batch.inner.add(len(batch.texts))
+            batch.texts += stretch.texts
+            if not stretch.ends:
+                batch.open.add(len(batch.texts) - 1)
+            batch.n_bytes += utf8_size(stretch.texts)
             is_start = stretch.ends
-            if batch.n_bytes >= _BATCH_BYTES or len(batch.texts) >= _BATCH_STRETCHES:
+            if batch.n_bytes >= _BATCH_BYTES or len(batch.texts) >= _BATCH_TEXTS:
                 batch.progress = {
                     "file": index,
                     "offset": stretch.offset,

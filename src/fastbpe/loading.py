@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from fastbpe import formats
 from fastbpe.errors import FormatError, PatternError, SpecialTokenError, VocabularyError
-from fastbpe.model import Buffer, CodePointModel
+from fastbpe.model import Buffer, Model
 from fastbpe.patterns import PatternLike
 from fastbpe.tokenizer import CACHE_BYTES, Tokenizer
 
@@ -39,7 +39,7 @@ def load(
     model = formats.read(path_or_bytes, pattern=pattern, special_tokens=special_tokens)
     where = "<bytes>" if isinstance(path_or_bytes, (bytes, bytearray, memoryview)) else os.fspath(path_or_bytes)
     try:
-        if isinstance(model, CodePointModel):
+        if not isinstance(model, Model):
             from fastbpe.codepoint_tokenizer import CodePointTokenizer  # here: what byte level does not need
 
             return CodePointTokenizer(model, cache_bytes=cache_bytes)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from fastbpe._core.merge import merges_follow_ranks, recover_merges
-from fastbpe._core.vocabulary import Vocabulary, build_look_ups, build_tables
+from fastbpe._core.merge import recover_merges
+from fastbpe._core.ranking import left_apart, rank_merges
+from fastbpe._core.vocabulary import Vocabulary, build_look_ups
 from fastbpe.errors import VocabularyError
-from fastbpe.model import Model
+from fastbpe.model import Model, pack_pieces
 
 N_BYTES = 256
 
@@ -23,14 +24,18 @@ def by_ranks(model: Model) -> Model:
     if model.drops_bytes or not _may_follow(model):
         return model
     try:
-        if model.tables is None:
-            tables = build_tables(model.tokens or [])
-        else:
-            tables = build_look_ups(model.tables["token_bytes"], model.tables["token_ends"])
-        vocabulary = Vocabulary(**tables, whole_piece_first=True, code_points=None, drops_bytes=False)
+        tables = model.tables
+        if tables is None:
+            tables = dict(zip(("token_bytes", "token_ends"), pack_pieces(model.tokens or []), strict=True))
+        ranked = rank_merges(tables["token_bytes"], tables["token_ends"], model.merges, model.whole_piece_first)
+        if ranked is None:
+            return model
+        tables, unmade = ranked
+        if unmade:
+            vocabulary = Vocabulary(**tables, whole_piece_first=True, code_points=None, drops_bytes=False)
+            if not left_apart(vocabulary, unmade):
+                return model
     except VocabularyError:  # whoever makes a tokenizer of it will say so
-        return model
-    if not merges_follow_ranks(vocabulary, model.merges):
         return model
     return replace(
         model, tokens=None, tables=tables, merges=b"", merges_rule="ranks", whole_piece_first=True, fingerprint=""
@@ -55,6 +60,8 @@ def merges_by_rank(vocabulary: Vocabulary, model: Model) -> bool:
 
 def _may_follow(model: Model) -> bool:
     """Whether the last merge makes the last token: where it does not, there is no need to look at the others."""
+    if model.whole_piece_first:  # then tokens may have no merge
+        return True
     n_ids = len(model.tokens or []) if model.tables is None else len(model.tables["token_ends"]) // 4
     if not len(model.merges):
         return n_ids <= N_BYTES

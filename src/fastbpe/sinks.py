@@ -102,7 +102,8 @@ class Sink:
             for path in list(self.folder.iterdir()):
                 if path.name != "lock":
                     path.unlink()
-        self._note("run.json", self._settings)
+        # Lost with the machine, it is as if the run had never begun.
+        os.replace(self._put("run.json.new", self._settings), self.folder / "run.json")
         return {}
 
     # Going on
@@ -114,25 +115,33 @@ class Sink:
         self.n_ids += n_ids
         self.n_documents += len(ends)
 
+    def write_out(self) -> None:
+        """Have the disk take what was appended, so that a note need not wait. For a thread of its own."""
+        os.fsync(self._ids.fileno())
+
     def note(self, progress: Mapping[str, Any]) -> None:
         """Note how far the run has come: it can go on from here, whatever happens to the process or machine."""
-        for file in (self._ids, self._offsets):
-            file.flush()
-            os.fsync(file.fileno())
-        self._note("progress.json", {**progress, "n_ids": self.n_ids, "n_documents": self.n_documents})
+        counts = {"n_ids": self.n_ids, "n_documents": self.n_documents}
+        noted = self._put("progress.json.new", {**progress, **counts})
+        self._ids.flush()
+        self._offsets.flush()
+        # One after the other, but written before: of fsyncs in a row only the first waits for the disk.
+        os.fsync(self._ids.fileno())
+        os.fsync(self._offsets.fileno())
+        for path in (self.folder / "json", noted):
+            if path.exists():
+                _sync(path)
+        os.replace(noted, self.folder / "progress.json")
 
-    def _note(self, name: str, value: Mapping[str, Any]) -> None:
-        path = self.folder / (name + ".new")
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(value, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(path, self.folder / name)
+    def _put(self, name: str, value: Mapping[str, Any]) -> Path:
+        path = self.folder / name
+        path.write_text(json.dumps(value), encoding="utf-8")
+        return path
 
     def _read(self, name: str) -> dict[str, Any] | None:
         try:
             return json.loads((self.folder / name).read_bytes())  # type: ignore[no-any-return]
-        except FileNotFoundError:
+        except (FileNotFoundError, ValueError):  # the latter: the machine stopped before the disk had it
             return None
 
     # The end
@@ -146,6 +155,8 @@ class Sink:
         if self._header:
             self._ids.seek(0)
             self._ids.write(_npy_header(self._dtype, self.n_ids))
+        if self.out.suffix != ".parquet":
+            self._put("json", {**about, "byte_order": "little", "offsets": self.out.name + ".offsets"})
         # With all that tells whose it is, so that this one file can go last.
         self.note({**progress, "finishing": about, "run": self._settings})
         self._ids.close()
@@ -164,9 +175,8 @@ class Sink:
             beside = out.with_name(out.name + ".offsets")
             if offsets.exists():
                 os.replace(offsets, beside)
-            about = {**about, "byte_order": "little", "offsets": beside.name}
-            self._note("json", about)
-            os.replace(self.folder / "json", out.with_name(out.name + ".json"))
+            if (described := self.folder / "json").exists():
+                os.replace(described, out.with_name(out.name + ".json"))
             os.replace(ids, out)
         # From here on a restarted run finds no ids, and only clears up.
         for path in list(self.folder.iterdir()):
@@ -185,6 +195,11 @@ class Mismatch(Exception):
         super().__init__(folder, differing)
         self.folder = folder
         self.differing = [(name, before.get(name), now[name]) for name in differing]
+
+
+def _sync(path: Path) -> None:
+    with open(path, "rb+") as file:
+        os.fsync(file.fileno())
 
 
 @contextlib.contextmanager

@@ -6,11 +6,12 @@ import codecs
 import glob
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple, cast
 
 from fastbpe import unpacking
+from fastbpe._core.json_lines import texts_of_lines
 from fastbpe._core.text import n_valid
 from fastbpe.errors import FormatError
 
@@ -28,14 +29,14 @@ _REFUSED = (".bz2", ".xz", ".zip", ".7z", ".lz4")
 
 
 class Stretch(NamedTuple):
-    """A document, or a part of one that is too long to hold.
+    """Documents that follow each other, or a part of one that is too long to hold.
 
-    ends: the document ends with it. offset: how far into the file it goes, in bytes as unpacked, or in rows of a
-    parquet file. number: how many lines or documents of the file end up to there. n_stored: how many bytes of the
-    file as it is stored were read for it.
+    The first text may be the rest of a document. ends: the last document ends with its text. offset: how far
+    into the file they go, in bytes as unpacked, or in rows of a parquet file. number: how many lines or documents
+    of the file end up to there. n_stored: how many bytes of the file as it is stored were read for them.
     """
 
-    text: Document
+    texts: Sequence[Document]
     ends: bool
     offset: int
     number: int
@@ -64,7 +65,7 @@ def documents(
     def texts_of(item: Path_) -> Iterator[Document]:
         for path in _files_of(item):
             for stretch in read(path, field=field, cut=cut, skip=skip, errors=errors):
-                yield stretch.text
+                yield from stretch.texts
 
     if isinstance(source, (str, os.PathLike)):
         yield from texts_of(source)
@@ -166,19 +167,11 @@ def read(
     with unpacking.open_unpacked(path, packing) as (file, n_stored):
         unpacking.skip(file, offset)
         if kind == "jsonl":
-            # Each line is checked by itself, for an error that names it.
-            lines = _read_text(file, None, b"\n", None, n_stored, offset, number)
-            parse = _json_parser()
-            for line in lines:
-                if line.text.strip():
-                    try:
-                        text = _json_text(line, path, field, parse, errors)
-                    except FormatError as error:
-                        if skip is None:
-                            raise
-                        skip(error)
-                    else:
-                        yield Stretch(text, True, *line[2:])
+            lines = _JsonLines(path, field, skip, errors, number)
+            for block in _whole_lines(file):
+                offset += len(block)
+                if texts := lines.texts(block):
+                    yield Stretch(texts, True, offset, lines.number, n_stored())
         else:
             if errors != "strict":
                 file = cast("IO[bytes]", _Mended(file, errors))
@@ -215,14 +208,13 @@ def _is_file(name: str) -> bool:
 
 def _read_text(
     file: IO[bytes],
-    path: Path | None,
+    path: Path,
     separator: bytes | None,
     cut: Cut | None,
     n_stored: Callable[[], int],
     offset: int,
     number: int,
 ) -> Iterator[Stretch]:
-    """path: named in the error for what is not UTF-8; None: that is not looked at."""
     data = b""
     while True:
         # As much again as there is: a document that cannot be cut is copied and checked twice, not n times.
@@ -232,23 +224,24 @@ def _read_text(
         stored = n_stored()
         if separator is not None:
             *whole, rest = data.split(separator)
-            for text in whole:
-                offset += len(text) + len(separator)
-                number += 1
-                yield Stretch(
-                    text.removesuffix(b"\r") if separator == b"\n" else text, True, offset, number, stored
-                )
-            n_whole -= len(data) - len(rest)
-            data = rest
+            if whole:
+                n_split = len(data) - len(rest)
+                offset += n_split
+                number += len(whole)
+                n_whole -= n_split
+                if separator == b"\n" and b"\r" in data:
+                    whole = [text.removesuffix(b"\r") for text in whole]
+                data = rest
+                yield Stretch(whole, True, offset, number, stored)
         if not block:
             if data or separator is None:
-                yield Stretch(data, True, offset + len(data), number + 1, stored)
+                yield Stretch([data], True, offset + len(data), number + 1, stored)
             return
         if cut is not None and len(data) >= BLOCK:
             at = _cut(data if n_whole == len(data) else data[:n_whole], cut, len(separator or b"."))
             if at:
                 offset += at
-                yield Stretch(data[:at], False, offset, number, stored)
+                yield Stretch([data[:at]], False, offset, number, stored)
                 data = data[at:]
 
 
@@ -260,10 +253,8 @@ def _cut(data: bytes, cut: Cut, n_separator: int) -> int:
     return at
 
 
-def _n_whole(data: bytes, path: Path | None, offset: int, *, final: bool) -> int:
+def _n_whole(data: bytes, path: Path, offset: int, *, final: bool) -> int:
     """How many bytes are whole characters: all if it is final, else perhaps all but the last few. Checks them."""
-    if path is None:
-        return len(data)
     at = n_valid(data)
     try:
         codecs.utf_8_decode(data[at : at + 4], "strict", final)  # whether more bytes would make it a character
@@ -294,36 +285,63 @@ class _Mended:
         return mended.encode()
 
 
-def _json_parser() -> Callable[[Document], object]:
-    """json.loads, by way of orjson where that is installed: three times as fast, and stricter, so json decides."""
-    try:
-        import orjson
-    except ImportError:
-        return json.loads
+def _whole_lines(file: IO[bytes]) -> Iterator[bytes]:
+    """A file in blocks that end where a line does."""
+    rest = b""
+    while block := file.read(max(BLOCK, len(rest))):
+        end = block.rfind(b"\n") + 1
+        if end:
+            yield b"".join((rest, memoryview(block)[:end]))
+            rest = block[end:]
+        else:
+            rest += block
+    if rest:
+        yield rest
 
-    def parse(text: Document) -> object:
+
+class _JsonLines:
+    """The texts that lines of JSON hold under a field; of other lines `skip` is told, or the error is raised.
+
+    number: how many lines were read.
+    """
+
+    def __init__(self, path: Path, field: str, skip: Skip | None, errors: str, number: int) -> None:
+        self._path, self._field, self._skip, self._errors = path, field, skip, errors
+        self.number = number
+
+    def texts(self, block: bytes) -> Sequence[Document]:
+        """The texts of whole lines."""
+        texts, others = texts_of_lines(block, self._field)
+        before, self.number = self.number, self.number + len(texts)
+        if not others:
+            return cast("Sequence[Document]", texts)
+        found: list[Document | None] = list(texts)
+        for i, line in others:
+            if line.strip():
+                found[i] = self._text_or_skip(line, f"{self._path}:{before + i + 1}")
+        return [text for text in found if text is not None]
+
+    def _text_or_skip(self, line: bytes, where: str) -> str | None:
         try:
-            return orjson.loads(text)
-        except orjson.JSONDecodeError:
-            return json.loads(text)
+            return self._text(line, where)
+        except FormatError as error:
+            if self._skip is None:
+                raise
+            self._skip(error)
+            return None
 
-    return parse
-
-
-def _json_text(line: Stretch, path: Path, field: str, parse: Callable[[Document], object], errors: str) -> str:
-    try:
-        data = line.text
-        record = parse(data.decode(errors=errors) if errors != "strict" and isinstance(data, bytes) else data)
-    except (ValueError, RecursionError) as error:
-        raise FormatError(f"{path}:{line.number}: not a line of JSON: {error}") from None
-    text = record.get(field) if isinstance(record, dict) else None
-    if isinstance(text, str):
+    def _text(self, line: bytes, where: str) -> str:
+        try:
+            record = json.loads(line if self._errors == "strict" else line.decode(errors=self._errors))
+        except (ValueError, RecursionError) as error:
+            raise FormatError(f"{where}: not a line of JSON: {error}") from None
+        if not isinstance(record, dict) or self._field not in record:
+            fields = f"its fields are {', '.join(map(repr, record))}" if isinstance(record, dict) else ""
+            raise FormatError(f"{where}: no object with a field {self._field!r}; {fields or 'it is no object'}")
+        text = record[self._field]
+        if not isinstance(text, str):
+            raise FormatError(f"{where}: its field {self._field!r} is {type(text).__name__}, not a string")
         return text
-    where = f"{path}:{line.number}"
-    if not isinstance(record, dict) or field not in record:
-        has = f"its fields are {', '.join(map(repr, record))}" if isinstance(record, dict) else "it is no object"
-        raise FormatError(f"{where}: no object with a field {field!r}; {has}")
-    raise FormatError(f"{where}: its field {field!r} is {type(record[field]).__name__}, not a string")
 
 
 def _read_parquet(path: Path, field: str, first_row: int, skip: Skip | None) -> Iterator[Stretch]:
@@ -350,18 +368,23 @@ def _read_parquet(path: Path, field: str, first_row: int, skip: Skip | None) -> 
                 row += n_here
                 groups.pop(0)
             for batch in file.iter_batches(_ROWS, row_groups=groups, columns=[field]) if groups else ():
-                for text in batch.column(0).to_pylist():
-                    row += 1
-                    if row <= first_row:
-                        continue
-                    if text is None:
-                        null = FormatError(f"{path}: row {row - 1}: its {field!r} is null, not a string")
-                        if skip is None:
-                            raise null
-                        skip(null)
-                        continue
-                    yield Stretch(text, True, row, row, size * row // n_rows)
+                texts = batch.column(0).to_pylist()[max(first_row - row, 0) :]
+                row += batch.num_rows
+                if None in texts:
+                    _tell_nulls(texts, path, row - len(texts), field, skip)
+                    texts = [text for text in texts if text is not None]
+                if texts:
+                    yield Stretch(texts, True, row, row, size * row // n_rows)
     except UnicodeDecodeError as error:
         raise FormatError(f"{path}: a text near row {row} is not UTF-8: {error}; convert it first") from None
     except pyarrow.ArrowException as error:
         raise FormatError(f"{path}: not a parquet file that can be read: {error}; get it again") from None
+
+
+def _tell_nulls(texts: Sequence[str | None], path: Path, first_row: int, field: str, skip: Skip | None) -> None:
+    for row, text in enumerate(texts, first_row):
+        if text is None:
+            null = FormatError(f"{path}: row {row}: its {field!r} is null, not a string")
+            if skip is None:
+                raise null
+            skip(null)

@@ -10,7 +10,6 @@ from typing import Protocol
 
 from fastbpe._core.special import SpecialMatcher
 from fastbpe._core.vocabulary import MAX_IDS
-from fastbpe.config import check_names
 from fastbpe.errors import SpecialTokenError
 from fastbpe.model import AddedToken
 
@@ -55,24 +54,29 @@ class SpecialTokens:
         self._normalize = normalize
         known = {token_id: name.encode() for token_id, name in self.names.items()}
         #: What ids decode to, also some that the vocabulary has.
-        self.decoded = known | {token.id: self._decoded(token) for token in added}
+        self.decoded = known | self._decoded_added()
         self.encoded = [(i, token) for i, token in sorted(self.decoded.items()) if not vocabulary.has(i)]
         self.ids_of_bytes = {token: token_id for token_id, token in self.encoded}
         self.ids_of_bytes |= {name.encode(): token_id for name, token_id in self.ids.items()}
         self._matchers: dict[frozenset[str], SpecialMatcher | None] = {}
         self._found: dict[frozenset[str], SpecialMatcher | None] = {}
 
-    def _decoded(self, token: AddedToken) -> bytes:
-        """What tokenizers makes of an added token's id: of the normalized text where that is what was found."""
-        text = self._normalize(token.content) if token.normalized and self._normalize else token.content
-        if not text:
-            raise SpecialTokenError(
-                f"nothing is left of the added token {token.content!r} when it is normalized: "
-                "it would stand everywhere"
-            )
+    def _decoded_added(self) -> dict[int, bytes]:
+        """What tokenizers makes of added tokens' ids: of the normalized text where that is what was found."""
+        if not self.added:
+            return {}
         from fastbpe.formats.huggingface_vocabulary import decoded  # here: few tokenizers have such tokens
 
-        return decoded(text)
+        made = {}
+        for token in self.added:
+            text = self._normalize(token.content) if token.normalized and self._normalize else token.content
+            if not text:
+                raise SpecialTokenError(
+                    f"nothing is left of the added token {token.content!r} when it is normalized: "
+                    "it would stand everywhere"
+                )
+            made[token.id] = decoded(text)
+        return made
 
     def choose(
         self, allowed: str | Collection[str], disallowed: str | Collection[str]
@@ -249,3 +253,18 @@ def _check_ids(tokens: Mapping[str, int], vocabulary: Ordinary, added: Collectio
         ordinary = vocabulary.find(name.encode())
         if ordinary is not None:
             raise SpecialTokenError.is_ordinary(name, ordinary)
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Refuse a special token that no text could hold, and one given twice."""
+    seen = set()
+    for name in names:
+        if not isinstance(name, str):
+            raise SpecialTokenError(f"special token {name!r} is {type(name).__name__}, not str")
+        if not name:
+            raise SpecialTokenError("a special token is empty: it would stand everywhere in every text")
+        if any("\ud800" <= character <= "\udfff" for character in name):
+            raise SpecialTokenError(f"special token {name!r} holds a surrogate, which no UTF-8 text can hold")
+        if name in seen:
+            raise SpecialTokenError(f"special token {name!r} is given twice")
+        seen.add(name)

@@ -17,20 +17,18 @@ from fastbpe._core.text import to_utf8
 from fastbpe._core.vocabulary import MAX_IDS, Vocabulary, build_look_ups, build_tables
 from fastbpe.errors import InvalidTokenError, SpecialTokenError, VocabularyError
 from fastbpe.extras import require_numpy
-from fastbpe.files import FilesSummary, Job, encode_files
 from fastbpe.formats import native
 from fastbpe.measuring import MeasuringEncoder
 from fastbpe.model import AddedToken, Buffer, Model, pack_merges
 from fastbpe.patterns import Pattern, PatternLike, shown_pattern
-from fastbpe.sinks import choose_dtype
-from fastbpe.sources import Path_
 from fastbpe.special import SpecialTokens
-from fastbpe.splitting.cutting import make_cutter
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from fastbpe.files import FilesSummary
+    from fastbpe.sources import Path_
     from fastbpe.streaming import StreamDecoder
 
 CACHE_BYTES = 64 << 20  # by default
@@ -257,6 +255,9 @@ class Tokenizer(MeasuringEncoder):
         ...     summary.n_documents, out.read_bytes()
         (2, b'a\x00b\x00')
         """
+        from fastbpe.files import Job, encode_files
+        from fastbpe.sinks import choose_dtype
+
         if separator == "":
             raise ValueError('separator="": give what ends a document, or None for whole files')
         job = Job(
@@ -271,7 +272,7 @@ class Tokenizer(MeasuringEncoder):
             inputs,
             out,
             job,
-            self._encode_to_array,
+            self._encode_aside,
             self._cutter(),
             num_threads=num_threads,
             progress=progress,
@@ -280,6 +281,8 @@ class Tokenizer(MeasuringEncoder):
 
     def _cutter(self) -> Callable[[bytes], int] | None:
         """What finds where a long document may be cut, or None."""
+        from fastbpe.splitting.cutting import make_cutter
+
         finder = self._special.always
         if self._pipeline.front is not None or (finder is not None and not finder.cuttable):
             return None
@@ -305,28 +308,33 @@ class Tokenizer(MeasuringEncoder):
         _check_errors(errors)
         return StreamDecoder(self._decoder, errors)
 
-    def decode(self, ids: Sequence[int] | Buffer, *, errors: str = "replace") -> str:
+    def decode(
+        self, ids: Sequence[int] | Buffer, *, errors: str = "replace", num_threads: int | None = None
+    ) -> str:
         """The text of ids, special tokens included.
 
         Args:
             ids: a list, an array or any sequence of integers.
             errors: what becomes of bytes that are not UTF-8: "replace" (by U+FFFD), "strict" or "ignore".
+            num_threads: at most so many work on a long list; None: as in `encode`.
 
         Raises:
             InvalidTokenError: an id is no token (a KeyError).
             UnicodeDecodeError: with errors="strict", bytes that are not UTF-8.
         """
         _check_errors(errors)
-        return self._decoder.decode(ids, errors)
+        return self._decoder.decode(ids, errors, num_threads)
 
     def decode_bytes(self, ids: Sequence[int] | Buffer) -> bytes:
         """The bytes of ids; a text's ids give back its UTF-8 exactly. Raises InvalidTokenError (a KeyError)."""
         return self._decoder.decode_bytes(ids)
 
-    def decode_batch(self, batch: Iterable[Sequence[int] | Buffer], *, errors: str = "replace") -> list[str]:
-        """`decode` for each sequence of ids, in order."""
+    def decode_batch(
+        self, batch: Iterable[Sequence[int] | Buffer], *, errors: str = "replace", num_threads: int | None = None
+    ) -> list[str]:
+        """`decode` for each sequence of ids, in order. num_threads: as in `encode_batch`."""
         _check_errors(errors)
-        return self._decoder.decode_batch(batch, errors)
+        return self._decoder.decode_batch(batch, errors, num_threads)
 
     def decode_single_token_bytes(self, token_id: int) -> bytes:
         """The bytes of one id. Raises InvalidTokenError (a KeyError)."""

@@ -10,9 +10,9 @@ import pytest
 
 from data import corpus, data_file
 from fastbpe import FormatError
+from fastbpe.codepoint_model import CodePointModel, PieceType
 from fastbpe.codepoint_tokenizer import CodePointTokenizer
 from fastbpe.formats import huggingface_codepoints, huggingface_codepoints_dump, native, sentencepiece
-from fastbpe.model import CodePointModel, PieceType
 
 spm = pytest.importorskip("sentencepiece")
 tokenizers = pytest.importorskip("tokenizers")

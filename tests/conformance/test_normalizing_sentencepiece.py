@@ -13,8 +13,8 @@ from data import corpus
 from fastbpe import normalization
 from fastbpe._core.normalizer import Normalizer
 from fastbpe._reference import normalization as reference
+from fastbpe.codepoint_model import CodePointModel, PieceType
 from fastbpe.formats import sentencepiece_specs
-from fastbpe.model import CodePointModel, PieceType
 
 FLAGS = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
 N_BYTES = 3_000_000 if FULL else 150_000

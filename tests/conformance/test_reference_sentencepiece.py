@@ -11,8 +11,8 @@ from codepoints import published_processor as processor
 from data import corpus
 from fastbpe._reference.normalization import MARK, Normalizer, rules_of
 from fastbpe._reference.sentencepiece import Processor, floats
+from fastbpe.codepoint_model import CodePointModel, PieceType
 from fastbpe.formats import sentencepiece as sentencepiece_format
-from fastbpe.model import CodePointModel, PieceType
 
 N_TEXTS = 20_000 if FULL else 400
 N_BYTES = 300_000 if FULL else 6_000

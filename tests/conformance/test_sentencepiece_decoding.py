@@ -12,7 +12,7 @@ import sentencepiece
 from codepoints import FULL, PUBLISHED, hard_text, model_of, published_bytes, trained
 from codepoints import published_processor as processor
 from data import corpus
-from fastbpe.model import PieceType
+from fastbpe.codepoint_model import PieceType
 from fastbpe.sentencepiece import SentencePieceProcessor
 
 N_LISTS = 100_000 if FULL else 1_000

@@ -11,8 +11,8 @@ import sentencepiece
 from codepoints import FULL, PUBLISHED, hard_text, model_of, published_bytes, published_model, trained
 from codepoints import published_processor as processor
 from data import corpus
+from fastbpe.codepoint_model import CodePointModel, PieceType
 from fastbpe.formats import sentencepiece as sentencepiece_format
-from fastbpe.model import CodePointModel, PieceType
 from fastbpe.sentencepiece import SentencePieceProcessor
 
 N_TEXTS = 100_000 if FULL else 800

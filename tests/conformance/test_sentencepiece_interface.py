@@ -20,7 +20,7 @@ import fastbpe
 import fastbpe.sentencepiece as drop_in
 from codepoints import FULL, RULE_NAMES, hard_text, model_of, peer_rules, published_bytes, trained
 from data import data_file
-from fastbpe.model import PieceType
+from fastbpe.codepoint_model import PieceType
 
 MODULES = (drop_in, sentencepiece)
 BUILTIN = (ValueError, TypeError, IndexError, RuntimeError, ImportError, KeyError, OSError, UnicodeError)

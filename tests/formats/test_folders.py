@@ -10,7 +10,7 @@ import fastbpe
 from codepoints import model_of
 from data import BYTES, data_file, published
 from fastbpe import FormatError, Tokenizer
-from fastbpe.model import PieceType
+from fastbpe.codepoint_model import PieceType
 
 RANKS = {**BYTES, b"ab": 256, b"abc": 257}
 PLAIN = Tokenizer.from_ranks(RANKS, pattern="gpt2")

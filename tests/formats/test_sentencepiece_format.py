@@ -10,11 +10,11 @@ import sentencepiece
 
 from codepoints import PUBLISHED, model_of, piece_field, published_bytes, trained
 from data import data_file
+from fastbpe.codepoint_model import PieceType
 from fastbpe.errors import FormatError
 from fastbpe.formats import protobuf
 from fastbpe.formats import sentencepiece as sentencepiece_format
 from fastbpe.formats.protobuf import bytes_field, fixed32_field, varint, varint_field
-from fastbpe.model import PieceType
 
 UNK = piece_field(b"<unk>", fixed32_field(2, bytes(4)), varint_field(3, PieceType.UNKNOWN))
 A = piece_field(b"a", fixed32_field(2, bytes(4)))

@@ -7,8 +7,9 @@ import random
 import pytest
 
 from fastbpe._reference import merge_lists
+from fastbpe.codepoint_model import PieceType
 from fastbpe.formats import _splits
-from fastbpe.model import PieceType, pack_merges, pack_pieces
+from fastbpe.model import pack_merges, pack_pieces
 
 MARK = "▁"
 

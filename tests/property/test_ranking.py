@@ -75,6 +75,73 @@ def test_some_of_both_kinds() -> None:
     assert 75 < sum(kinds) < 225
 
 
+def random_splits(rng: random.Random) -> tuple[Merges, list[bytes]]:
+    """Tokens, and nearly all splits of them as merges: as lists are made of vocabularies that come as ranks."""
+    drawn = (rng.choice([b"ab", b"abc", b"c"]) for _ in range(rng.randint(3, 12)))
+    tokens = list(dict.fromkeys(bytes(rng.choices(letters, k=rng.randint(2, 6))) for letters in drawn))
+    if rng.random() < 0.7:
+        tokens.sort(key=len)
+    merges: Merges = []
+    for i, token in enumerate(tokens):
+        known = {b"a", b"b", b"c", *tokens[: i + (rng.random() < 0.5) * len(tokens)]}
+        splits = [
+            (token[:cut], token[cut:]) for cut in range(1, len(token)) if {token[:cut], token[cut:]} <= known
+        ]
+        merges += rng.sample(splits, len(splits) - (rng.random() < 0.1 and len(splits) > 0))
+    if rng.random() < 0.1:
+        rng.shuffle(merges)
+    return merges, tokens
+
+
+def splits_follow_ranks(merges: Merges, tokens: list[bytes]) -> bool:
+    """The definition where whole pieces are looked up first, with the slow twin."""
+    made = [tokens.index(left + right) for left, right in merges]
+    if made != sorted(made):
+        return False
+    ranks = dict(BYTES)
+    unmade = []
+    for i, token in enumerate(tokens):
+        left = [token for rank in merge_ranks(ranks, token) for token in ranks if ranks[token] == rank]
+        if len(left) == 2 and (left[0], left[1]) in merges:
+            ranks[token] = 256 + i
+        else:
+            unmade.append(token)
+    return all(len(merge_ranks(ranks, token)) > 2 for token in unmade)
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_random_lists_of_splits(seed: int) -> None:
+    rng = random.Random(seed)
+    merges, tokens = random_splits(rng)
+    ids = BYTES | {token: 256 + i for i, token in enumerate(tokens)}
+    listed = [(ids[left], ids[right], ids[left + right]) for left, right in merges]
+    model = Model(
+        tokens=[*BYTES, *tokens],
+        pattern=None,
+        special_tokens={},
+        merges=pack_merges(listed),
+        merges_rule="merges",
+        whole_piece_first=True,
+    )
+    ranked = by_ranks(model)
+    assert (ranked.merges_rule == "ranks") is splits_follow_ranks(merges, tokens), (merges, tokens)
+    pairs = {(left, right): (i, merged) for i, (left, right, merged) in enumerate(listed)}
+    tokenizer = Tokenizer(ranked)
+    assert tokenizer == Tokenizer.from_ranks(ids, pattern=None) or ranked is model
+    for text in [*SHORT, *(bytes(rng.choices(b"abc", k=12)) for _ in range(20)), b"c" * 15]:
+        expected = [ids[text]] if text in ids else merge_pairs(pairs, text)
+        assert tokenizer.encode(text) == expected, (merges, tokens, text)
+        assert ranked is model or text in ids or merge_ranks(ids, text) == expected
+
+
+def test_some_lists_of_splits_of_both_kinds() -> None:
+    drawn = [random_splits(random.Random(seed)) for seed in range(300)]
+    kinds = [splits_follow_ranks(*lists) for lists in drawn]
+    assert 75 < sum(kinds) < 250
+    made = [len({left + right for left, right in merges}) < len(merges) for merges, _ in drawn]
+    assert sum(kind and several for kind, several in zip(kinds, made, strict=True)) > 30
+
+
 def test_ids_of_bytes_may_be_any() -> None:
     """Behind those of the tokens too, as long as the last merge makes the last token; else the list stays."""
     tokens = [bytes([byte]) for byte in reversed(range(256))]

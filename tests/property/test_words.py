@@ -12,8 +12,8 @@ from codepoints import FULL, PUBLISHED, hard_text, model_of, published_model
 from data import corpus
 from fastbpe._core.codepoints import CodePoints
 from fastbpe._core.scanner import WordScanner, paths
+from fastbpe.codepoint_model import CodePointModel, PieceType
 from fastbpe.formats import sentencepiece as sentencepiece_format
-from fastbpe.model import CodePointModel, PieceType
 
 MARK = "▁"
 N_TEXTS = 20_000 if FULL else 300

@@ -10,9 +10,9 @@ import pytest
 
 import fastbpe
 from codepoints import model_of
+from fastbpe.codepoint_model import PieceType
 from fastbpe.codepoint_tokenizer import CodePointTokenizer
 from fastbpe.errors import FormatError, SpecialTokenError, TrainingError
-from fastbpe.model import PieceType
 
 BYTES = [(b"<0x%02X>" % byte, 0.0, PieceType.BYTE) for byte in range(256)]
 TEXTS = ["", " ", "ab abc", "  ab  ", "é x", "▁ab", "\nab\n", "ab<s>ab", "日本"]

@@ -11,11 +11,11 @@ import pytest
 
 from fastbpe import TrainingError, codepoint_counting, codepoint_options, codepoint_training, counting
 from fastbpe._reference import sentencepiece_training
+from fastbpe.codepoint_model import CodePointModel
 from fastbpe.codepoint_options import CodePointOptions
 from fastbpe.codepoint_training import CodePointReport, train_model, vocabulary_text
 from fastbpe.errors import SpecError
 from fastbpe.formats import sentencepiece as sentencepiece_format
-from fastbpe.model import CodePointModel
 from fastbpe.sentencepiece import _trainer
 
 

@@ -11,10 +11,10 @@ from fastbpe._core.encoder import Encoder
 from fastbpe._core.text import has_surrogates
 from fastbpe._core.tokens import TokenEncoder, Tokens, marks_spaces
 from fastbpe._core.vocabulary import Vocabulary, build_tables
+from fastbpe.codepoint_model import CodePointModel, PieceType
 from fastbpe.codepoint_tokenizer import CodePointTokenizer
 from fastbpe.codepoints import make_normalizer, token_encoder
 from fastbpe.formats import sentencepiece as sentencepiece_format
-from fastbpe.model import CodePointModel, PieceType
 
 BYTES = [(b"<0x%02X>" % byte, 0.0, PieceType.BYTE) for byte in range(256)]
 WORDS = ["the", "quick", "brown", "fox", "日本語", "é", "x", "\n", "  ", "▁", "a\u0301", "😀", "12", ".", "zz"]

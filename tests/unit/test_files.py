@@ -270,11 +270,7 @@ def stopped(tokenizer: Tokenizer, jsonl: Path, out: Path) -> None:
     good, bad = jsonl.with_name("good.txt"), jsonl.with_name("bad.txt")
     good.write_text("good")
     bad.write_bytes(b"\xff")
-    with (
-        mock.patch.object(files, "NOTED_EVERY", 0),
-        mock.patch.object(files, "_BATCH_BYTES", 1),
-        pytest.raises(FormatError, match=r"bad\.txt: not UTF-8"),
-    ):
+    with mock.patch.object(files, "_BATCH_BYTES", 1), pytest.raises(FormatError, match=r"bad\.txt: not UTF-8"):
         tokenizer.encode_files([jsonl, good, bad], out)
 
 
@@ -299,9 +295,31 @@ def test_an_error_leaves_no_output_and_nothing_is_done_twice(
     read = mock.Mock(side_effect=sources.read)
     with mock.patch.object(files, "read", read):
         code_tokenizer.encode_files(inputs, out)
-    assert [call.args[0] for call in read.call_args_list] == inputs
-    assert read.call_args_list[0].kwargs["offset"] > 100
+    assert [(call.args[0], call.kwargs["offset"]) for call in read.call_args_list] == [
+        (inputs[1], 4),
+        (inputs[2], 0),
+    ]
     assert read_back(out) == [*map(code_tokenizer.encode_ordinary, [*TEXTS, "good", "ok"])]
+
+
+def test_a_run_goes_on_behind_what_was_read_before_an_error(
+    code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_BATCH_BYTES", 1)
+    monkeypatch.setattr(sources, "BLOCK", 50)
+    lines, stat, out = jsonl.read_bytes(), os.stat(jsonl), tmp_path / "out.npy"
+    at = lines.rindex(b"{")
+    jsonl.write_bytes(lines[:at] + b"!" + lines[at + 1 :])
+    os.utime(jsonl, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    with pytest.raises(FormatError, match=r"jsonl:\d+: not a line of JSON"):
+        code_tokenizer.encode_files(jsonl, out)
+    jsonl.write_bytes(lines)
+    os.utime(jsonl, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    read = mock.Mock(side_effect=sources.read)
+    with mock.patch.object(files, "read", read):
+        code_tokenizer.encode_files(jsonl, out)
+    assert 0 < read.call_args.kwargs["offset"] <= at
+    assert read_back(out) == [*map(code_tokenizer.encode_ordinary, TEXTS)]
 
 
 def test_another_run_is_not_gone_on_with(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path) -> None:

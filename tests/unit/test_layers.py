@@ -11,12 +11,24 @@ PACKAGE = Path(__file__).resolve().parents[2] / "src" / "fastbpe"
 
 # Low to high; a module may import from lower layers and from its own, but for those that stand apart.
 LAYERS = (
-    {"_version", "errors", "config", "model", "patterns", "extras", "progress", "sinks", "threads", "unpacking"},
+    {
+        "_version",
+        "errors",
+        "model",
+        "codepoint_model",
+        "patterns",
+        "extras",
+        "progress",
+        "sinks",
+        "threads",
+        "unpacking",
+    },
     {"_core", "formats"},
     {"sources"},
     {
         "codepoints",
         "codepoint_conventions",
+        "config",
         "normalization",
         "normalization_tables",
         "normalizers",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,9 +16,11 @@ import fastbpe
 from data import standard_library
 from fastbpe import PATTERNS, FormatError, sources
 from fastbpe._core.cuts import last_cut
+from fastbpe._core.text import to_utf8
 from fastbpe.sources import Stretch, files_of, read
 from fastbpe.splitting import make_splitter
 from fastbpe.splitting.cutting import make_cutter
+from texts import as_utf8
 
 TEXTS = ["one two", "", "drei\nvier", "пять 👍", "六", " ", "a\u2028b\x85c"]
 PACK: dict[str, Callable[[bytes], bytes]] = {
@@ -39,10 +40,11 @@ def texts(stretches: Iterator[Stretch]) -> list[str]:
     """Documents, put together again."""
     found, parts = [], b""
     for stretch in stretches:
-        parts += stretch.text if isinstance(stretch.text, bytes) else stretch.text.encode()
-        if stretch.ends:
-            found.append(parts.decode())
-            parts = b""
+        for number, text in enumerate(stretch.texts, 1):
+            parts += text if isinstance(text, bytes) else text.encode()
+            if number < len(stretch.texts) or stretch.ends:
+                found.append(parts.decode())
+                parts = b""
     assert not parts
     return found
 
@@ -100,20 +102,19 @@ JSON_LINES = [
 
 
 @pytest.mark.parametrize("line", JSON_LINES)
-def test_jsonl_is_what_json_says_with_orjson_and_without(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str
-) -> None:
-    def outcome() -> str:
-        try:
-            return repr(list(read(path)))
-        except FormatError as error:
-            return str(error)
-
+def test_jsonl_is_what_json_says(tmp_path: Path, line: str) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(line.encode() + b"\n")
-    with_orjson = outcome()
-    monkeypatch.setitem(sys.modules, "orjson", None)
-    assert with_orjson == outcome()
+    try:
+        record = json.loads(line.encode())
+    except (ValueError, RecursionError):
+        record = None
+    if isinstance(record, dict) and isinstance(record.get("text"), str):
+        [stretch] = read(path)
+        assert to_utf8(stretch.texts[0]) == as_utf8(record["text"])
+    else:
+        with pytest.raises(FormatError, match=r"a\.jsonl:1: "):
+            list(read(path))
 
 
 @pytest.mark.parametrize("packing", PACK)
@@ -122,7 +123,7 @@ def test_jsonl(tmp_path: Path, packing: str, block: int) -> None:
     path = tmp_path / f"a.jsonl{packing}"
     write_jsonl(path, packing)
     assert texts(read(path)) == TEXTS
-    assert [stretch.number for stretch in read(path)] == list(range(1, 2 * len(TEXTS), 2))
+    assert [stretch.number for stretch in read(path)][-1] == 2 * len(TEXTS) - 1
 
 
 @pytest.mark.parametrize("kind", [pyarrow.string(), pyarrow.large_string(), pyarrow.string_view()], ids=str)
@@ -133,7 +134,9 @@ def test_parquet(tmp_path: Path, kind: pyarrow.DataType) -> None:
 
 @pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.txt.zst", "a.jsonl", "a.jsonl.zst", "a.parquet"])
 @pytest.mark.parametrize("block", [7])
-def test_reading_goes_on_from_any_stretch(tmp_path: Path, name: str, block: int) -> None:
+def test_reading_goes_on_from_any_stretch(
+    tmp_path: Path, name: str, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / name
     if "txt" in name:
         path.write_bytes(PACK[path.suffix if path.suffix != ".txt" else ""]("\n".join(TEXTS * 3).encode()))
@@ -141,9 +144,10 @@ def test_reading_goes_on_from_any_stretch(tmp_path: Path, name: str, block: int)
         write_jsonl(path, path.suffix if path.suffix != ".jsonl" else "")
     else:
         write_parquet(path)
+        monkeypatch.setattr(sources, "_ROWS", 2)
     for separator in (None, b"\n", b"e\n"):
         whole = list(read(path, separator=separator, cut=last_cut))
-        assert len(whole) > 5
+        assert len(whole) > 3
         for i, stretch in enumerate(whole):
             rest = read(path, separator=separator, cut=last_cut, offset=stretch.offset, number=stretch.number)
             assert texts(rest) == texts(iter(whole[i + 1 :]))
@@ -155,7 +159,7 @@ def test_parts_of_a_document_are_split_as_the_whole_is(tmp_path: Path, pattern: 
     text = standard_library(20_000) + "漢字、かな。" * 50 + "12,34.5 " * 50
     (tmp_path / "a.txt").write_text(text, encoding="utf-8", newline="")
     splitter = make_splitter(PATTERNS[pattern])
-    parts = [part.text for part in read(tmp_path / "a.txt", cut=make_cutter(splitter))]
+    parts = [part.texts[0] for part in read(tmp_path / "a.txt", cut=make_cutter(splitter))]
     assert len(parts) > 100
     ends, at = [], 0
     for part in parts:

@@ -127,6 +127,35 @@ def test_splitters_that_were_not_made_are_no_crash() -> None:
         Sequence(None, Splitter())  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    "splitter",
+    [
+        make_splitter(r"\d+"),
+        make_splitter(r"[0-9]\w|é"),
+        make_splitter(("[0-9]", "é+", "x.")),
+        StandIns(make_splitter("[\u0100-\u0120²]")),
+        Sequence(make_splitter("[-+]"), StandIns(make_splitter("[0-9][0-9]"))),
+        Splitter(),
+    ],
+)
+def test_texts_of_quiet_bytes_are_one_piece(splitter: Splitter) -> None:
+    quiet = splitter.quiet_bytes()
+    assert quiet is not None
+    assert len(quiet) == 256
+    text = "".join(chr(c) for c in range(0x3000) if all(quiet[byte] for byte in chr(c).encode()))
+    assert len(text) > 60
+    assert pieces(splitter, text) == [text]
+
+
+def test_quiet_bytes_are_not_known_of_all() -> None:
+    gaps = make_splitter("[a-z]+", drop_unmatched=True)
+    assert gaps.quiet_bytes() is None
+    for first, second in ((gaps, Splitter()), (Splitter(), gaps)):
+        assert Sequence(first, second).quiet_bytes() is None
+    for splitter in (StandIns(gaps), Regrouped(gaps, "contiguous"), make_splitter(PATTERNS["gpt2"])):
+        assert splitter.quiet_bytes() is None
+
+
 def test_what_is_removed_is_gone_for_later_steps() -> None:
     steps = [Split(pattern="-", behavior="removed"), Split(pattern=".-?.", behavior="removed", invert=True)]
     assert pieces(make_sequence(steps), "ab-cd-e") == ["ab", "cd"]

@@ -113,7 +113,7 @@ def test_what_is_no_text_by_every_entry_point(name: str, wrong: object) -> None:
 @given(texts)
 def test_text_becomes_the_utf8_that_utf16_would_become(text: str) -> None:
     assert to_utf8(text) == as_utf8(text)
-    assert utf8_size(text) == len(as_utf8(text))
+    assert utf8_size([text]) == len(as_utf8(text))
 
 
 def test_every_code_point_becomes_its_utf8() -> None:
@@ -130,7 +130,7 @@ def test_every_storage_width_of_str(widest: str) -> None:
         text = ("ab" * n)[:n] + widest
         assert to_utf8(text) == text.encode()
         assert to_utf8(widest * n) == (widest * n).encode()
-        assert utf8_size(widest * n) == len((widest * n).encode())
+        assert utf8_size([widest * n]) == len((widest * n).encode())
 
 
 # Blocks of sixteen of every width, each kind of character at each place among the others.

@@ -3,11 +3,12 @@ from typing import final
 
 from typing_extensions import Self
 
+from fastbpe._core.reading import IdReader
 from fastbpe._core.vocabulary import Vocabulary
 from fastbpe.model import Buffer
 
 @final
-class Decoder:
+class Decoder(IdReader):
     def __new__(
         cls,
         vocabulary: Vocabulary,
@@ -18,8 +19,12 @@ class Decoder:
         joins: bool = False,
     ) -> Self: ...
     def decode_bytes(self, ids: Sequence[int] | Buffer) -> bytes: ...
-    def decode(self, ids: Sequence[int] | Buffer, errors: str = "replace") -> str: ...
-    def decode_batch(self, batch: Iterable[Sequence[int] | Buffer], errors: str = "replace") -> list[str]: ...
+    def decode(
+        self, ids: Sequence[int] | Buffer, errors: str = "replace", num_threads: int | None = None
+    ) -> str: ...
+    def decode_batch(
+        self, batch: Iterable[Sequence[int] | Buffer], errors: str = "replace", num_threads: int | None = None
+    ) -> list[str]: ...
     def tokens(self, ids: Sequence[int] | Buffer) -> list[bytes]: ...
     def decode_with_offsets(
         self, ids: Sequence[int] | Buffer, errors: str = "replace"

@@ -1,36 +1,31 @@
 """Ids back to bytes and text: every token of every id, special ones too, in slots of one size.
 
-One pass reads the ids into memory of ours, checks them and adds up what they make; then there is one
-allocation of the exact size, and a second pass, which needs no GIL, copies into it. Each id is read once: what
-other threads do to a list or an array meanwhile cannot hurt.
+One pass reads the ids, checks them and adds up what they make; then there is one allocation of the exact size, and a
+second pass, which needs no GIL, copies into it.
 """
 
 cimport cython
-from cpython.buffer cimport (
-    PyBUF_FORMAT, PyBUF_STRIDES, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer,
-)
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_CheckSignals
-from cpython.long cimport PyLong_AsLongLong
-from cpython.sequence cimport PySequence_Fast_GET_SIZE, PySequence_Fast_ITEMS
+from cpython.sequence cimport PySequence_Fast_GET_SIZE
 from cpython.unicode cimport PyUnicode_DATA, PyUnicode_DecodeUTF8
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
+from fastbpe._core.decoding cimport Decoding, Item, fill_text, new_decoding
 from fastbpe._core.memory cimport use_huge_pages
-from fastbpe._core.merge cimport Ids, ids_free, ids_reserve
+from fastbpe._core.merge cimport Ids, ids_free
+from fastbpe._core.reading cimport IdReader, as_int
 from fastbpe._core.slots cimport (
-    IN_SLOT, NOT_ASCII, NOT_LATIN1, NOT_UCS2, Head, LongToken, Slot, Sums, copy_tokens, decode_tokens,
-    read_array, read_ints, slot_add, slot_fill, slot_token,
+    NOT_ASCII, NOT_LATIN1, NOT_UCS2, Head, Slot, Sums, copy_tokens, slot_add, slot_token,
 )
 from fastbpe._core.text cimport character_starts
-from fastbpe._core.vocabulary cimport Tables, Vocabulary
+from fastbpe._core.vocabulary cimport Vocabulary
 
-import operator
 import sys
 
-from fastbpe.errors import InvalidTokenError
+from fastbpe.threads import usable_threads
 
 cdef extern from *:
     str PyUnicode_New(Py_ssize_t n_characters, Py_UCS4 greatest)  # to be filled before anybody sees it
@@ -38,10 +33,17 @@ cdef extern from *:
 cdef enum:
     NOGIL_BYTES = 8192  # below this, handing the GIL over costs more than it gives
     BLOCK_BYTES = 16384  # of UTF-8 on its way into a str that is not ASCII
+    THREADS_IDS = 1 << 17  # below this, waking threads up costs more than they give
+    WINDOW_IDS = 1 << 21  # what is decoded before the next ids are asked for
+    WINDOW_TEXTS = 1 << 16
+
+# Whether threads may read ints while another one holds the GIL for them: so it is in CPython, where they are plain
+# memory that nobody moves.
+cdef bint SHARES_GIL = sys.implementation.name == "cpython"
 
 
 @cython.final
-cdef class Decoder:
+cdef class Decoder(IdReader):
     """The bytes of each id. special_tokens: list of (id, bytes), which no ordinary token's id repeats; of these some
     may be empty.
 
@@ -49,13 +51,6 @@ cdef class Decoder:
     and not only the first token's space; None: nothing is. whole: tokens that keep their space there. joins: bytes on
     both sides of a token that is empty may make a character together.
     """
-
-    cdef Vocabulary _vocabulary
-    cdef dict _special
-    cdef uint32_t _n_ids
-    cdef Slot* _slots  # made at the first use, so that loading costs nothing
-    cdef LongToken* _long
-    cdef size_t _longest  # token, in bytes
 
     cdef bint _strips
     cdef bint _strips_all
@@ -73,105 +68,6 @@ cdef class Decoder:
         self._whole = whole
         self._special = dict(special_tokens)
         self._n_ids = max(vocabulary.tables.n_ids, max(self._special, default=-1) + 1)
-
-    def __dealloc__(self):
-        free(self._slots)
-        free(self._long)
-
-    cdef int _make_slots(self) except -1:
-        cdef const Tables* t = &self._vocabulary.tables
-        cdef uint32_t i, start, n_long = 0
-        cdef Slot* slots
-        cdef bytes token
-        self._longest = max(t.max_token_bytes, max(map(len, self._special.values()), default=0))
-        for i in range(t.n_ids):
-            n_long += t.token_ends[i] - (t.token_ends[i - 1] if i else 0) > IN_SLOT
-        slots = <Slot*> calloc(<size_t> self._n_ids + 1, sizeof(Slot))
-        self._long = <LongToken*> malloc((<size_t> n_long + len(self._special) + 1) * sizeof(LongToken))
-        if slots == NULL or self._long == NULL:
-            free(slots)
-            free(self._long)
-            self._long = NULL
-            raise MemoryError(f"no memory for the bytes of {self._n_ids} ids")
-        n_long = 0
-        for i in range(t.n_ids):
-            start = t.token_ends[i - 1] if i else 0
-            if t.token_ends[i] > start:
-                slot_fill(&slots[i], t.token_bytes + start, t.token_ends[i] - start, self._long, &n_long)
-        for i, token in self._special.items():
-            slot_fill(&slots[i], <const uint8_t*> PyBytes_AS_STRING(token), <uint32_t> len(token), self._long, &n_long)
-        self._slots = slots
-        return 0
-
-    cdef object _unknown(self, object token_id, Py_ssize_t position):
-        return InvalidTokenError(
-            f"id {token_id} at position {position} is no token of this vocabulary (its ids lie in "
-            f"0..{<int64_t> self._n_ids - 1})"
-        )
-
-    # Reading ids
-
-    cdef int _read(self, object ids, Ids* out, Sums* sums) except -1:
-        """The ids of any sequence of integers, each checked to be a token's, and what they make together."""
-        if self._slots == NULL:
-            self._make_slots()
-        out.n = 0
-        memset(sums, 0, sizeof(Sums))
-        if isinstance(ids, (str, bytes)):
-            raise TypeError(f"ids must be a sequence of integers, not {type(ids).__name__}")
-        if PyObject_CheckBuffer(ids):
-            return self._read_buffer(ids, out, sums)
-        return self._read_items(ids if type(ids) is list or type(ids) is tuple else list(ids), out, sums)
-
-    cdef int _read_items(self, object items, Ids* out, Sums* sums) except -1:
-        cdef size_t n = <size_t> PySequence_Fast_GET_SIZE(items)
-        cdef int64_t value
-        cdef object item
-        ids_reserve(out, n)
-        use_huge_pages(out.items, n * sizeof(uint32_t))
-        while True:
-            read_ints(PySequence_Fast_ITEMS(items), n, self._slots, self._n_ids, out, sums)
-            if out.n == n:
-                return 0
-            # No exact int of one digit, or no token: the slow way, for this one.
-            item = <object> PySequence_Fast_ITEMS(items)[out.n]
-            if type(item) is not int:
-                item = _as_int(item, out.n)
-                if <size_t> PySequence_Fast_GET_SIZE(items) != n:  # its __index__ may do anything
-                    raise ValueError("ids changed while they were read")
-            try:
-                value = PyLong_AsLongLong(item)
-            except OverflowError:
-                value = -1
-            if not slot_add(self._slots, self._n_ids, <uint64_t> value, sums):
-                raise self._unknown(item, out.n)
-            out.items[out.n] = <uint32_t> value
-            out.n += 1
-
-    cdef int _read_buffer(self, object ids, Ids* out, Sums* sums) except -1:
-        """An array of integers (numpy's, array.array's, …) of one dimension, as it lies in memory."""
-        cdef Py_buffer view
-        cdef bytes code
-        cdef bint is_signed, swapped
-        cdef uint64_t bad
-        PyObject_GetBuffer(ids, &view, PyBUF_STRIDES | PyBUF_FORMAT)
-        try:
-            code = view.format if view.format != NULL else b"B"
-            if view.ndim != 1 or code.lstrip(b"@=<>!") not in _INTEGERS:
-                raise TypeError(
-                    f"ids must be integers in one dimension: got format {code.decode()!r} "
-                    f"with {view.ndim} dimensions"
-                )
-            is_signed, swapped = code.islower(), code[:1] in _SWAPPED
-            ids_reserve(out, <size_t> view.shape[0])
-            use_huge_pages(out.items, <size_t> view.shape[0] * sizeof(uint32_t))
-            with nogil:
-                bad = read_array(&view, is_signed, swapped, self._slots, self._n_ids, out, sums)
-            if out.n < <size_t> view.shape[0]:
-                raise self._unknown(<int64_t> bad if is_signed else bad, out.n)
-        finally:
-            PyBuffer_Release(&view)
-        return 0
 
     # Making bytes and text
 
@@ -194,34 +90,29 @@ cdef class Decoder:
             copy_tokens(self._slots, ids, &at, to, to + n_bytes)
 
     cdef str _text(self, const Ids* ids, const Sums* sums, const Head* head, const char* errors):
-        cdef str text
         cdef uint8_t* data
-        cdef size_t width, block_bytes
+        cdef uint8_t* block = NULL
+        cdef size_t width, block_bytes = 0
         cdef bint sound
-        if not sums.tags & NOT_ASCII:
-            text = PyUnicode_New(<Py_ssize_t> sums.n_bytes, 0x7F)
-            self._copy_all(ids, <uint8_t*> PyUnicode_DATA(text), sums.n_bytes, head)
-            return text
-        width = 4 if sums.tags & NOT_UCS2 else 2 if sums.tags & NOT_LATIN1 else 1
-        text = PyUnicode_New(
-            <Py_ssize_t> sums.n_characters, 0x10FFFF if width == 4 else 0xFFFF if width == 2 else 0xFF
-        )
-        data = <uint8_t*> PyUnicode_DATA(text)
-        block_bytes = min(sums.n_bytes, max(<size_t> BLOCK_BYTES, self._longest)) + sizeof(Slot)
-        block = <uint8_t*> malloc(block_bytes)
-        if block == NULL:
-            raise MemoryError(f"no memory for {block_bytes} bytes of text")
-        memcpy(block, head.rest, head.n_rest)
+        cdef str text = _new_text(sums, &data, &width)
+        if sums.tags & NOT_ASCII:
+            block_bytes = min(sums.n_bytes + sizeof(Slot), self._block_bytes())
+            block = <uint8_t*> malloc(block_bytes)
+            if block == NULL:
+                raise MemoryError(f"no memory for {block_bytes} bytes of text")
         if sums.n_bytes < NOGIL_BYTES:
-            sound = decode_tokens(self._slots, ids, head, block, block_bytes, data, width)
+            sound = fill_text(self._slots, ids, head, sums, block, block_bytes, data, width)
         else:
             with nogil:
-                use_huge_pages(data, sums.n_characters * width)
-                sound = decode_tokens(self._slots, ids, head, block, block_bytes, data, width)
+                sound = fill_text(self._slots, ids, head, sums, block, block_bytes, data, width)
         free(block)
-        if sound:
-            return text
+        return text if sound else self._mended(ids, sums, head, errors)
+
+    cdef str _mended(self, const Ids* ids, const Sums* sums, const Head* head, const char* errors):
         return PyUnicode_DecodeUTF8(self._bytes(ids, sums, head), <Py_ssize_t> sums.n_bytes, errors)
+
+    cdef size_t _block_bytes(self) noexcept:
+        return max(<size_t> BLOCK_BYTES, self._longest) + sizeof(Slot)
 
     cdef str _parts(self, const Ids* ids, const Sums* sums, const Head* head, const char* errors):
         """The text, in parts where some ids make nothing: bytes on both sides of these make no character together."""
@@ -287,35 +178,134 @@ cdef class Decoder:
         finally:
             ids_free(&values)
 
-    def decode(self, ids, str errors not None="replace"):
-        """The text of all ids; errors= says what becomes of bytes that are not UTF-8."""
+    def decode(self, ids, str errors not None="replace", num_threads=None):
+        """The text of all ids; errors= says what becomes of bytes that are not UTF-8.
+
+        num_threads: at most so many work on a long list.
+        """
         cdef Ids values = Ids(NULL, 0, 0)
-        cdef Sums sums
-        cdef Head head
         cdef bytes handler = errors.encode()
+        cdef str text
+        cdef int n_threads
+        if num_threads is not None:
+            usable_threads(num_threads)  # a ValueError, however few ids
+        if (type(ids) is list or type(ids) is tuple) and PySequence_Fast_GET_SIZE(ids) >= THREADS_IDS:
+            n_threads = _threads(num_threads)
+            text = None if n_threads == 1 else self._long_text(ids, handler, n_threads)
+            if text is not None:
+                return text
         try:
-            self._read(ids, &values, &sums)
-            self._behead(&values, &sums, &head)
-            return self._parts(&values, &sums, &head, handler)
+            return self._one(ids, &values, handler)
         finally:
             ids_free(&values)
 
-    def decode_batch(self, batch, str errors not None="replace"):
-        """`decode` for each sequence of ids, in order."""
-        cdef Ids values = Ids(NULL, 0, 0)
+    cdef str _long_text(self, object ids, const char* errors, int n_threads):
+        """The text of a long list or tuple, by several threads; None where that takes one."""
+        cdef Decoding decoding
+        cdef Item* first
+        cdef Ids all_ids
         cdef Sums sums
-        cdef Head head
-        cdef bytes handler = errors.encode()
-        cdef list out = []
+        cdef uint8_t* data
+        cdef size_t width
+        cdef str text
+        if self._slots == NULL:
+            self._make_slots()
+        decoding = new_decoding(self, self._slots, self._n_ids, self._block_bytes())
         try:
-            for ids in batch:
+            decoding.invite(n_threads)
+            if not decoding.read_parts(ids, &all_ids, &sums):
+                return None
+            first = &decoding.items[0]
+            self._behead(&all_ids, &sums, &first.head)
+            if first.head.at >= first.n or (sums.n_empty and sums.tags & NOT_ASCII):
+                return self._parts(&all_ids, &sums, &first.head, errors)
+            text = _new_text(&sums, &data, &width)
+            decoding.lay_out(data, width, sums.tags)
+            decoding.fill()
+        finally:
+            decoding.end()
+        return text if decoding.is_sound() else self._mended(&all_ids, &sums, &first.head, errors)
+
+    def decode_batch(self, batch, str errors not None="replace", num_threads=None):
+        """`decode` for each sequence of ids, in order. num_threads: at most so many work on a large batch."""
+        cdef bytes handler = errors.encode()
+        cdef list out = [], window
+        cdef size_t n_ids
+        cdef int most = _threads(num_threads)
+        iterator = iter(batch)
+        while window := _window(iterator, &n_ids):
+            if most > 1 and n_ids >= THREADS_IDS:
+                self._decode_together(window, handler, most, out)
+            else:
+                self._decode_each(window, handler, out)
+        return out
+
+    cdef int _decode_each(self, list window, const char* errors, list out) except -1:
+        cdef Ids values = Ids(NULL, 0, 0)
+        try:
+            for ids in window:
                 PyErr_CheckSignals()
-                self._read(ids, &values, &sums)
-                self._behead(&values, &sums, &head)
-                out.append(self._parts(&values, &sums, &head, handler))
-            return out
+                out.append(self._one(ids, &values, errors))
         finally:
             ids_free(&values)
+        return 0
+
+    cdef str _one(self, object ids, Ids* values, const char* errors):
+        """The text of some ids, by way of values."""
+        cdef Sums sums
+        cdef Head head
+        self._read(ids, values, &sums)
+        self._behead(values, &sums, &head)
+        return self._parts(values, &sums, &head, errors)
+
+    cdef int _decode_together(self, list window, const char* errors, int n_threads, list out) except -1:
+        cdef Decoding decoding
+        cdef size_t i, before = len(out)
+        cdef Item* item
+        cdef Ids ids
+        cdef object error
+        if self._slots == NULL:
+            self._make_slots()
+        decoding = new_decoding(self, self._slots, self._n_ids, self._block_bytes())
+        try:
+            decoding.invite(n_threads)
+            decoding.read(window)
+            error = self._make_texts(decoding, window, errors, out)
+            decoding.fill()
+        finally:
+            decoding.end()
+        for i in range(len(out) - before):
+            item = &decoding.items[i]
+            if item.data != NULL and not item.is_sound:
+                ids = decoding.ids_of(item)
+                out[before + i] = self._mended(&ids, &item.sums, &item.head, errors)
+        if error is not None:
+            raise error
+        return 0
+
+    cdef object _make_texts(self, Decoding decoding, list window, const char* errors, list out):
+        """The strs of all items, plain ones yet to be filled, up to the first that has an error, which is returned."""
+        cdef Ids values = Ids(NULL, 0, 0), ids
+        cdef Item* item
+        cdef size_t i
+        try:
+            for i in range(decoding.n_items):
+                PyErr_CheckSignals()
+                item = &decoding.items[i]
+                ids = decoding.ids_of(item)
+                if not item.is_read:
+                    out.append(self._one(window[i], &values, errors))
+                    continue
+                self._behead(&ids, &item.sums, &item.head)
+                if item.sums.n_bytes == 0 or (item.sums.n_empty and item.sums.tags & NOT_ASCII):
+                    out.append(self._parts(&ids, &item.sums, &item.head, errors))
+                else:
+                    out.append(_new_text(&item.sums, &item.data, &item.width))
+        except Exception as error:
+            return error
+        finally:
+            ids_free(&values)
+        return None
 
     def tokens(self, ids):
         """The bytes of each id."""
@@ -371,7 +361,7 @@ cdef class Decoder:
         """The bytes of one id."""
         cdef bytes special
         cdef int64_t value
-        token_id = _as_int(token_id, 0)
+        token_id = as_int(token_id, 0)
         if self._special:
             special = self._special.get(token_id)
             if special is not None:
@@ -389,14 +379,38 @@ cdef class Decoder:
         return self._n_ids
 
 
-_INTEGERS = frozenset(bytes([code]) for code in b"bBhHiIlLqQnN")  # small letters are signed
-_SWAPPED = frozenset({b">", b"!"} if sys.byteorder == "little" else {b"<"})
+cdef int _threads(object num_threads) except -1:
+    cdef int n_threads = usable_threads(num_threads)
+    return n_threads if SHARES_GIL else 1
 
 
-cdef object _as_int(object item, Py_ssize_t position):
-    try:
-        return operator.index(item)
-    except TypeError:
-        raise TypeError(
-            f"ids must be integers: {item!r} at position {position} is {type(item).__name__}"
-        ) from None
+cdef str _new_text(const Sums* sums, uint8_t** data, size_t* width):
+    """A str with room for what the sums say, and where its characters go, each width bytes wide."""
+    cdef size_t n = sums.n_characters
+    cdef Py_UCS4 greatest
+    cdef str text
+    if not sums.tags & NOT_ASCII:
+        width[0], n, greatest = 1, sums.n_bytes, 0x7F
+    elif sums.tags & NOT_UCS2:
+        width[0], greatest = 4, 0x10FFFF
+    elif sums.tags & NOT_LATIN1:
+        width[0], greatest = 2, 0xFFFF
+    else:
+        width[0], greatest = 1, 0xFF
+    text = PyUnicode_New(<Py_ssize_t> n, greatest)
+    data[0] = <uint8_t*> PyUnicode_DATA(text)
+    use_huge_pages(data[0], n * width[0])
+    return text
+
+
+cdef list _window(object iterator, size_t* n_ids):
+    """The next sequences, as many as are decoded before more are asked for, and how many ids lists and tuples hold."""
+    cdef list out = []
+    n_ids[0] = 0
+    for ids in iterator:
+        out.append(ids)
+        if type(ids) is list or type(ids) is tuple:
+            n_ids[0] += <size_t> PySequence_Fast_GET_SIZE(ids)
+        if n_ids[0] >= WINDOW_IDS or len(out) >= WINDOW_TEXTS:
+            break
+    return out

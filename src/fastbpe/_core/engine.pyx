@@ -125,6 +125,10 @@ cdef class Engine(Splitter):
         self._sets.index = <const uint16_t*> PyBytes_AS_STRING(index)
         self._sets.blocks = <const uint64_t*> PyBytes_AS_STRING(blocks)
 
+    def quiet_bytes(self):
+        """Those that no match begins with."""
+        return None if self._mark or self._follows == NULL else bytes([not self._follows[byte] for byte in range(256)])
+
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
         cdef Scratch scratch
         scratch.frames = scratch.first_frames

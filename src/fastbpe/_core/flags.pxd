@@ -5,21 +5,27 @@ cdef extern from *:
     #ifndef FASTBPE_FLAGS
     #define FASTBPE_FLAGS
     #ifdef _MSC_VER
+    #define WIN32_LEAN_AND_MEAN
+    #include <windows.h>
     #include <intrin.h>
     static inline size_t fastbpe_add(size_t *at, size_t n) {
         return (size_t)_InterlockedExchangeAdd64((volatile long long *)at, (long long)n);
     }
     static inline void fastbpe_set(int *flag) { _InterlockedExchange((volatile long *)flag, 1); }
     static inline int fastbpe_is_set(int *flag) { return _InterlockedOr((volatile long *)flag, 0); }
+    static inline void fastbpe_yield(void) { SwitchToThread(); }
     #else
+    #include <sched.h>
     static inline size_t fastbpe_add(size_t *at, size_t n) {
-        return __atomic_fetch_add(at, n, __ATOMIC_RELAXED);
+        return __atomic_fetch_add(at, n, __ATOMIC_ACQ_REL);
     }
     static inline void fastbpe_set(int *flag) { __atomic_store_n(flag, 1, __ATOMIC_RELEASE); }
     static inline int fastbpe_is_set(int *flag) { return __atomic_load_n(flag, __ATOMIC_ACQUIRE); }
+    static inline void fastbpe_yield(void) { sched_yield(); }
     #endif
     #endif
     """
     size_t add "fastbpe_add"(size_t* at, size_t n) noexcept nogil
     void set_flag "fastbpe_set"(int* flag) noexcept nogil
     bint is_set "fastbpe_is_set"(int* flag) noexcept nogil
+    void yield_thread "fastbpe_yield"() noexcept nogil

@@ -29,6 +29,7 @@ cdef class Jobs:
     cdef list _owners  # keep the memory of the texts alive
     cdef Text* _texts
     cdef size_t _n_texts
+    cdef size_t _n_units  # of all texts
     cdef size_t* _counts  # of ids, for each text that is not in parts
     cdef Ids _arena
     cdef Job* _jobs
@@ -47,6 +48,8 @@ cdef class Jobs:
     cdef int _plan_parts(self, size_t text) except -1
     cdef Job* _add(self, size_t first, size_t n_texts) except NULL
     cdef int run(self, int n_threads) except -1
+    cdef int run_alone(self, Ids* out) except -1
+    cdef void _take_arena(self) noexcept
     cdef int _start(self, object work, int n_threads) except -1
     cdef int _wait(self) except -1
     cdef bint _do_jobs(self, Scratch* scratch, size_t n_jobs) except -1

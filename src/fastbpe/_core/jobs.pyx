@@ -12,7 +12,7 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy
 
 from fastbpe._core.flags cimport add, is_set, set_flag
-from fastbpe._core.merge cimport Ids, ids_reserve
+from fastbpe._core.merge cimport Ids, ids_expect, ids_reserve
 from fastbpe._core.output cimport KeptInts, new_list
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport SpecialMatcher
@@ -42,7 +42,7 @@ cdef class Jobs:
         self._allowed, self._disallowed = allowed, disallowed
         self._counting = counting
         self._owners = list(texts)
-        cdef size_t i, n_units = 0, n = len(self._owners)
+        cdef size_t i, n = len(self._owners)
         self._texts = <Text*> calloc(n + 1, sizeof(Text))
         self._counts = <size_t*> calloc(n + 1, sizeof(size_t))
         if self._texts == NULL or self._counts == NULL:
@@ -51,14 +51,10 @@ cdef class Jobs:
             for i in range(n):
                 text_of(self._owners[i], &self._texts[i])
                 self._n_texts += 1
-                n_units += self._texts[i].n
+                self._n_units += self._texts[i].n
         except Exception as error:  # raised when the texts before are done: the first text's error comes first
             self._bad_text = error
         self._plan()
-        if not counting:
-            # One block for what all threads make: fresh memory is dear, and on huge pages less so. More than is
-            # needed, which costs nothing until it is touched.
-            self._arena = pipeline.take_arena(n_units)
 
     def __dealloc__(self):
         cdef size_t i
@@ -119,6 +115,7 @@ cdef class Jobs:
     cdef int run(self, int n_threads) except -1:
         """Do all jobs. An error is that of the first text that has one."""
         try:
+            self._take_arena()
             self._start(self._work, n_threads)
             self._work()
         except BaseException:
@@ -131,6 +128,36 @@ cdef class Jobs:
         if self._bad_text is not None:
             raise self._bad_text
         return 0
+
+    cdef int run_alone(self, Ids* out) except -1:
+        """Do all jobs in this thread, and append the ids of all texts. Signals are not looked for."""
+        cdef Scratch* scratch = self._pipeline.take()
+        cdef Ids own = scratch.ids
+        cdef size_t text, before
+        scratch.ids = out[0]
+        try:
+            with nogil:
+                ids_expect(&scratch.ids, self._n_units // 3)
+                for text in range(self._n_texts):
+                    before = scratch.ids.n
+                    self._pipeline.encode(
+                        &self._texts[text], 0, self._texts[text].n, self._allowed, self._disallowed, scratch, NULL
+                    )
+                    self._counts[text] = scratch.ids.n - before
+        finally:
+            out[0], scratch.ids = scratch.ids, own
+            self._pipeline.give(scratch)
+        for number in range(self.n_jobs):
+            self._jobs[number].is_part = False
+        if self._bad_text is not None:
+            raise self._bad_text
+        return 0
+
+    cdef void _take_arena(self) noexcept:
+        # One block for what all threads make: fresh memory is dear, and on huge pages less so. More than is needed,
+        # which costs nothing until it is touched.
+        if not self._counting:
+            self._arena = self._pipeline.take_arena(self._n_units)
 
     cdef int _start(self, object work, int n_threads) except -1:
         start_beside(work, <int> min(<size_t> n_threads, self.n_jobs) - 1)
@@ -278,6 +305,7 @@ cdef class Jobs:
         cdef Scratch* scratch = self._pipeline.take()
         cdef size_t number = 0, behind
         try:
+            self._take_arena()
             self._start(self._work, n_threads)
             while number < self.n_jobs:
                 behind = number + 1

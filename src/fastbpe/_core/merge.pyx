@@ -7,8 +7,8 @@ length, whatever it holds.
 """
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcpy, memmove
+from libc.stdlib cimport free, realloc
+from libc.string cimport memmove
 
 from fastbpe._core.bits cimport highest_bit, lowest_bit
 from fastbpe._core.linked cimport merge_linked
@@ -199,83 +199,3 @@ def recover_merges(Vocabulary vocabulary not None):
     finally:
         ids_free(&ids)
     return out
-
-
-cdef struct Parts:
-    # The two tokens that a merge joins; left is NONE where no merge makes a token.
-    uint32_t left
-    uint32_t right
-
-
-def merges_follow_ranks(Vocabulary vocabulary not None, const uint8_t[::1] merges not None):
-    """Whether a list of merges gives every text the ids that the ranks of its tokens give.
-
-    merges: uint32 triples (left id, right id, merged id), best first. True where each token of several bytes is made
-    by one merge, they are in the order of the ids, and pairs of lower rank leave just the two tokens of its merge:
-    `_reference/__init__.py` has the proof.
-    """
-    cdef const Tables* tables = &vocabulary.tables
-    cdef size_t n_merges = <size_t> merges.shape[0] // 12, done = 0
-    cdef uint32_t i, start = 0, length
-    cdef uint32_t triple[3]
-    cdef bint same = True
-    cdef Parts* parts = <Parts*> malloc((<size_t> tables.n_ids + 1) * sizeof(Parts))
-    if parts == NULL:
-        raise MemoryError(f"no memory for the parts of {tables.n_ids} tokens")
-    try:
-        with nogil:
-            for i in range(tables.n_ids):
-                length = tables.token_ends[i] - start
-                start = tables.token_ends[i]
-                parts[i].left = NONE
-                if length > 1:
-                    same = done < n_merges
-                    if not same:
-                        break
-                    memcpy(triple, &merges[12 * done], 12)
-                    done += 1
-                    same = triple[2] == i and _is_left(tables, parts, triple[0], triple[1], i)
-                    if not same:
-                        break
-                    parts[i] = Parts(triple[0], triple[1])
-    finally:
-        free(parts)
-    return bool(same and done == n_merges)
-
-
-cdef bint _is_left(
-    const Tables* tables, const Parts* parts, uint32_t left, uint32_t right, uint32_t token
-) noexcept nogil:
-    """Whether pairs of a rank below the token's leave two tokens that stand side by side, made before it, alone.
-
-    Nothing but a merge across the place between them could change that. What stands on its two sides is followed
-    back in time: before a token was made, its nearer part stood there. A token on the left is made before a pair of
-    the same rank further right is merged, one on the right after.
-    """
-    cdef uint32_t left_until = token, right_until = token - 1, found
-    cdef bint left_is_merged, right_is_merged
-    if not _is_before(tables, left, token) or not _is_before(tables, right, token):
-        return False
-    if find_pair(&tables.pairs, left, right).id != token:
-        return False
-    while True:
-        left_is_merged = parts[left].left != NONE if left < token else False
-        right_is_merged = parts[right].left != NONE if right < token else False
-        if left_is_merged and (not right_is_merged or left > right):
-            left_until = left
-            left = parts[left].right
-        elif right_is_merged:
-            right_until = right
-            right = parts[right].left
-        else:
-            return True
-        found = find_pair(&tables.pairs, left, right).id
-        if found < left_until and found <= right_until:
-            return False
-
-
-cdef inline bint _is_before(const Tables* tables, uint32_t part, uint32_t token) noexcept nogil:
-    """Whether a part of a token is one of a lower id, or a byte, which may have any."""
-    if part >= tables.n_ids:
-        return False
-    return part < token or tables.token_ends[part] - (tables.token_ends[part - 1] if part else 0) == 1

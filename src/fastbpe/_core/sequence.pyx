@@ -1,6 +1,7 @@
 """Splitters made of splitters: one after another, pieces put together anew, bytes seen as characters."""
 
 cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport uint8_t, uint16_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memmove
@@ -45,11 +46,20 @@ cdef class Sequence(Splitter):
 
     cdef readonly Splitter first
     cdef readonly Splitter second
+    cdef bytes _owner
+    cdef const uint8_t* _quiet  # bytes of the second, or NULL
 
     def __cinit__(self, Splitter first not None, Splitter second not None):
         self.first = first
         self.second = second
         self.holds_gil = first.holds_gil or second.holds_gil
+        self._owner = second.quiet_bytes()
+        if self._owner is not None:
+            self._quiet = <const uint8_t*> PyBytes_AS_STRING(self._owner)
+
+    def quiet_bytes(self):
+        first = self.first.quiet_bytes()
+        return None if first is None or self._owner is None else bytes(map(min, first, self._owner))
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
         # The second's ends are put behind the first's and then moved to their place: no memory of our own.
@@ -58,10 +68,13 @@ cdef class Sequence(Splitter):
         middle = ends.n
         for i in range(begin, middle):
             end = ends.items[i] & ~GAP
-            if end == ends.items[i]:
-                self._cut(data + start, end - start, start, ends)
-            else:
+            if end != ends.items[i]:
                 ends_add(ends, end | GAP)
+            # Most pieces hold nothing that the second could cut at: falcon's last steps are about digits.
+            elif self._quiet != NULL and _is_quiet(self._quiet, data + start, end - start):
+                ends_add(ends, end)
+            else:
+                self._cut(data + start, end - start, start, ends)
             start = end
         memmove(ends.items + begin, ends.items + middle, (ends.n - middle) * sizeof(size_t))
         ends.n -= middle - begin
@@ -77,6 +90,14 @@ cdef class Sequence(Splitter):
 
     def __repr__(self):
         return f"{self.first!r}, then {self.second!r}"
+
+
+cdef inline bint _is_quiet(const uint8_t* quiet, const uint8_t* piece, size_t n) noexcept nogil:
+    cdef size_t i
+    for i in range(n):
+        if not quiet[piece[i]]:
+            return False
+    return True
 
 
 @cython.final
@@ -151,6 +172,12 @@ cdef class StandIns(Splitter):
     def __cinit__(self, Splitter splitter not None):
         self.splitter = splitter
         self.holds_gil = splitter.holds_gil
+
+    def quiet_bytes(self):
+        quiet = self.splitter.quiet_bytes()
+        if quiet is None:
+            return None
+        return bytes([all([quiet[part] for part in chr(_STAND_INS[byte]).encode()]) for byte in range(256)])
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
         cdef uint8_t* shown = <uint8_t*> malloc(2 * n)

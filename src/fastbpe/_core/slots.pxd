@@ -51,7 +51,7 @@ cdef void slot_fill(
 ) noexcept nogil
 cdef void read_ints(
     PyObject** items, size_t n, const Slot* slots, uint64_t n_ids, Ids* out, Sums* sums
-) noexcept
+) noexcept nogil
 cdef uint64_t read_array(
     const Py_buffer* view, bint is_signed, bint swapped, const Slot* slots, uint64_t n_ids, Ids* out, Sums* sums
 ) noexcept nogil

@@ -39,8 +39,8 @@ cdef extern from *:
         return (uint64_t)fastbpe_swap32((uint32_t)value) << 32 | fastbpe_swap32((uint32_t)(value >> 32));
     }
     """
-    uint32_t small_int "fastbpe_small_int"(PyObject* item) noexcept
-    bint PyLong_CheckExact(PyObject* item) noexcept
+    uint32_t small_int "fastbpe_small_int"(PyObject* item) noexcept nogil
+    bint PyLong_CheckExact(PyObject* item) noexcept nogil
     uint32_t swap32 "fastbpe_swap32"(uint32_t value) noexcept nogil
     uint64_t swap64 "fastbpe_swap64"(uint64_t value) noexcept nogil
 
@@ -75,8 +75,11 @@ cdef void slot_fill(
 
 cdef void read_ints(
     PyObject** items, size_t n, const Slot* slots, uint64_t n_ids, Ids* out, Sums* sums
-) noexcept:
-    """Exact ints, up to the end or to the first item that is none, or no token."""
+) noexcept nogil:
+    """Exact ints, up to the end or to the first item that is none, or no token.
+
+    Some thread must hold the GIL, and need not be this one (but see `decoder.SHARES_GIL`).
+    """
     cdef size_t i = out.n
     cdef uint32_t* to = out.items
     cdef uint32_t value

@@ -1,6 +1,11 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 
+cdef extern from "simd/prefixes.h":
+    ctypedef struct fb_prefixes:
+        pass
+
+
 cdef struct Match:
     size_t start
     size_t end
@@ -15,7 +20,8 @@ cdef class SpecialMatcher:
     cdef uint32_t* _ends_here  # node: index of the special token that ends there, or NONE
     cdef size_t _mask
     cdef uint32_t _n_nodes
-    cdef bint[256] _starts
+    cdef uint32_t[256] _roots  # the child of the root by the first byte, or NONE
+    cdef fb_prefixes _prefixes
     cdef uint8_t _only_start
     cdef int _n_starts
     cdef uint32_t* _ids
@@ -28,6 +34,7 @@ cdef class SpecialMatcher:
     cdef readonly bint ends_in_letter  # one of them ends in what may be a letter
     cdef uint32_t _child(self, uint32_t node, uint8_t byte) noexcept nogil
     cdef int _keep_flags(self, bytes flags, bytes words) except -1
+    cdef int _keep_prefixes(self) except -1
     cdef int _add(self, bytes token, uint32_t index) except -1
     cdef bint find(self, const uint8_t* data, size_t n, size_t at, Match* match) noexcept nogil
     cdef bint find_here(self, const uint8_t* data, size_t n, size_t at, Match* match) noexcept nogil

@@ -284,17 +284,22 @@ def to_utf8(text):
         utf8_release(&view)
 
 
-def utf8_size(str text not None):
-    """How many bytes `to_utf8` gives, without making them."""
+def utf8_size(texts):
+    """How many bytes `to_utf8` gives of all texts (str, or bytes of UTF-8), without making them."""
     cdef Text view
-    text_of(text, &view)
-    if view.is_utf8:
-        return view.n
-    if view.unit == 1:
-        return _size(<const uint8_t*> view.data, view.n)
-    if view.unit == 2:
-        return _size(<const uint16_t*> view.data, view.n)
-    return _size(<const uint32_t*> view.data, view.n)
+    cdef size_t total = 0
+    for text in texts:
+        text_of(text, &view)
+        if view.is_utf8 or isinstance(text, bytes):
+            total += view.n
+        elif view.unit == 1:
+            total += _size(<const uint8_t*> view.data, view.n)
+        elif view.unit == 2:
+            total += _size(<const uint16_t*> view.data, view.n)
+        else:
+            total += _size(<const uint32_t*> view.data, view.n)
+        text_release(&view)
+    return total
 
 
 cdef size_t _size(const Unit* data, size_t n) noexcept nogil:

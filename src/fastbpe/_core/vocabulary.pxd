@@ -52,3 +52,8 @@ cdef class Vocabulary:
     cdef int _check(self, bint drops_bytes) except -1
     cdef int _key_bytes(self) except -1
     cdef bytes token(self, uint32_t token_id)
+
+
+cdef dict look_up_pieces(token_bytes, token_ends, Tables* t, uint32_t* n_repeated)
+cdef bytearray empty_table(size_t n_bytes)
+cdef bint is_sound(const Tables* t, const uint32_t* merge) noexcept nogil

@@ -247,28 +247,38 @@ def build_look_ups(token_bytes, token_ends, merges=None):
     id), or (left id, right id, merged id) in order of priority, as tuples or as packed uint32. Ranks of up to 2**21 ids make
     "ranked_pairs", the rest "pairs" (see tables.pxd).
     """
-    cdef const uint8_t[::1] data = token_bytes if len(token_bytes) else b"\0"
-    cdef const uint8_t[::1] raw_ends = token_ends if len(token_ends) else b"\0\0\0\0"
     cdef Tables t
-    cdef uint32_t n_tokens
-    memset(&t, 0, sizeof(t))
-    t.token_bytes = &data[0]
-    t.token_ends = <const uint32_t*> &raw_ends[0]
-    t.n_ids = <uint32_t> min(<size_t> len(token_ends) // 4, <size_t> NONE)
-    if (
-        len(token_ends) % 4 or t.n_ids > MAX_IDS or <size_t> t.token_ends % 4
-        or not _ends_rise(&t, <size_t> len(token_bytes), &n_tokens, &t.max_token_bytes)
-    ):
-        raise VocabularyError(f"table 'token_ends' does not cut {len(token_bytes)} bytes into tokens")
-    tables = {"token_bytes": token_bytes, "token_ends": token_ends}
-    tables["pieces"] = pieces = _build_pieces(&t)
-    t.pieces = <const PieceSlot*> PyByteArray_AS_STRING(pieces)
-    t.piece_mask = <size_t> len(pieces) // sizeof(PieceSlot) - 1
+    tables = look_up_pieces(token_bytes, token_ends, &t, NULL)
     if merges is not None:
         tables["pairs"] = _build_pairs_from_merges(&t, _triples(merges))
     else:
         tables["ranked_pairs" if t.n_ids <= 1 << RANKED_BITS else "pairs"] = _build_pairs_from_ranks(&t)
     return tables
+
+
+cdef dict look_up_pieces(token_bytes, token_ends, Tables* t, uint32_t* n_repeated):
+    """The buffers that hold tokens, once they are checked, and that which finds them; t becomes a view of all three.
+
+    n_repeated: how many have the bytes of one before; may be NULL.
+    """
+    cdef const uint8_t[::1] data = token_bytes if len(token_bytes) else b"\0"
+    cdef const uint8_t[::1] raw_ends = token_ends if len(token_ends) else b"\0\0\0\0"
+    cdef uint32_t n_found = 0
+    memset(t, 0, sizeof(Tables))
+    t.token_bytes = &data[0]
+    t.token_ends = <const uint32_t*> &raw_ends[0]
+    t.n_ids = <uint32_t> min(<size_t> len(token_ends) // 4, <size_t> NONE)
+    if (
+        len(token_ends) % 4 or t.n_ids > MAX_IDS or <size_t> t.token_ends % 4
+        or not _ends_rise(t, <size_t> len(token_bytes), &t.n_tokens, &t.max_token_bytes)
+    ):
+        raise VocabularyError(f"table 'token_ends' does not cut {len(token_bytes)} bytes into tokens")
+    pieces = _build_pieces(t, &n_found)
+    t.pieces = <const PieceSlot*> PyByteArray_AS_STRING(pieces)
+    t.piece_mask = <size_t> len(pieces) // sizeof(PieceSlot) - 1
+    if n_repeated != NULL:
+        n_repeated[0] = t.n_tokens - n_found
+    return {"token_bytes": token_bytes, "token_ends": token_ends, "pieces": pieces}
 
 
 cdef const uint32_t[::1] _triples(merges):
@@ -348,7 +358,7 @@ cdef bint _pairs_lead_to_tokens(const Tables* t, size_t n_slots, bint no_gaps) n
     return True
 
 
-cdef bytearray _empty_table(size_t n_bytes):
+cdef bytearray empty_table(size_t n_bytes):
     table = PyByteArray_FromStringAndSize(NULL, <Py_ssize_t> n_bytes)
     use_huge_pages(PyByteArray_AS_STRING(table), n_bytes)
     memset(PyByteArray_AS_STRING(table), 0xFF, n_bytes)  # all ones: every slot NONE
@@ -365,28 +375,41 @@ cdef inline uint32_t _find(const Tables* t, uint32_t start, uint32_t end) noexce
     )
 
 
-cdef bytearray _build_pieces(const Tables* t):
+cdef bytearray _build_pieces(const Tables* t, uint32_t* n_found):
+    """The table of pieces; n_found: how many tokens it leads to."""
     cdef int bits = table_bits(t.n_ids)
-    cdef bytearray table = _empty_table((<size_t> 1 << bits) * sizeof(PieceSlot))
+    cdef bytearray table = empty_table((<size_t> 1 << bits) * sizeof(PieceSlot))
     cdef PieceSlot* slots = <PieceSlot*> PyByteArray_AS_STRING(table)
     cdef const uint8_t* data = t.token_bytes
     cdef size_t mask = (<size_t> 1 << bits) - 1, at
-    cdef uint32_t i, start = 0, length, ahead
+    cdef uint32_t i, start = 0, ahead = 0, length, other, found = 0
+    cdef uint64_t hashes[AHEAD]
     cdef uint64_t h
     with nogil:
-        for i in range(t.n_ids):
-            if i + AHEAD < t.n_ids:
-                ahead = t.token_ends[i + AHEAD - 1]
-                prefetch(&slots[<size_t> hash_bytes(data + ahead, t.token_ends[i + AHEAD] - ahead, 0) & mask])
-            length = t.token_ends[i] - start
-            if length and find_piece(slots, mask, data, t.token_ends, data + start, length) == NONE:
-                h = hash_bytes(data + start, length, 0)
-                at = <size_t> h & mask
-                while slots[at].id != NONE:
-                    at = (at + 1) & mask
+        for i in range(t.n_ids + AHEAD):
+            h = hashes[i % AHEAD]
+            if i < t.n_ids:
+                hashes[i % AHEAD] = hash_bytes(data + ahead, t.token_ends[i] - ahead, 0)
+                prefetch(&slots[<size_t> hashes[i % AHEAD] & mask])
+                ahead = t.token_ends[i]
+            if i < AHEAD:
+                continue
+            length = t.token_ends[i - AHEAD] - start
+            at = <size_t> h & mask
+            while length and slots[at].id != NONE:
+                other = slots[at].id
+                if (
+                    slots[at].tag == <uint32_t> (h >> 32) and _length(t, other) == length
+                    and memcmp(data + _start(t, other), data + start, length) == 0
+                ):
+                    length = 0  # one that repeats a token before it
+                at = (at + 1) & mask
+            if length:
                 slots[at].tag = <uint32_t> (h >> 32)
-                slots[at].id = i
-            start = t.token_ends[i]
+                slots[at].id = i - AHEAD
+                found += 1
+            start = t.token_ends[i - AHEAD]
+    n_found[0] = found
     return table
 
 
@@ -464,7 +487,7 @@ cdef inline bint _append(Splits* splits, uint32_t left, uint32_t right, uint32_t
 
 cdef bytearray _ranked_table(const Splits* splits):
     cdef int bits = table_bits(splits.n)
-    cdef bytearray table = _empty_table((<size_t> 1 << bits) * sizeof(uint64_t))
+    cdef bytearray table = empty_table((<size_t> 1 << bits) * sizeof(uint64_t))
     cdef uint64_t* slots = <uint64_t*> PyByteArray_AS_STRING(table)
     cdef const Split* split
     cdef size_t i, at
@@ -484,7 +507,7 @@ cdef bytearray _ranked_table(const Splits* splits):
 
 cdef bytearray _wide_table(const Splits* splits):
     cdef int bits = table_bits(splits.n)
-    cdef bytearray table = _empty_table((<size_t> 1 << bits) * sizeof(PairSlot))
+    cdef bytearray table = empty_table((<size_t> 1 << bits) * sizeof(PairSlot))
     cdef PairSlot* slots = <PairSlot*> PyByteArray_AS_STRING(table)
     cdef const Split* split
     cdef size_t i
@@ -516,12 +539,12 @@ cdef bytes _token(const Tables* t, uint32_t i):
 cdef bytearray _build_pairs_from_merges(const Tables* t, const uint32_t[::1] merges):
     cdef size_t n = <size_t> merges.shape[0] // 3, i
     cdef int bits = table_bits(n)
-    cdef bytearray table = _empty_table((<size_t> 1 << bits) * sizeof(PairSlot))
+    cdef bytearray table = empty_table((<size_t> 1 << bits) * sizeof(PairSlot))
     cdef PairSlot* pairs = <PairSlot*> PyByteArray_AS_STRING(table)
     cdef const uint32_t* merge
     for i in range(n):
         merge = &merges[3 * i]
-        if not _is_sound(t, merge):
+        if not is_sound(t, merge):
             raise _unsound(t, i, merge[0], merge[1], merge[2])
         if not _put_pair(pairs, 64 - bits, merge[0], merge[1], <uint32_t> i, merge[2]):
             raise VocabularyError(
@@ -530,7 +553,7 @@ cdef bytearray _build_pairs_from_merges(const Tables* t, const uint32_t[::1] mer
     return table
 
 
-cdef bint _is_sound(const Tables* t, const uint32_t* merge) noexcept nogil:
+cdef bint is_sound(const Tables* t, const uint32_t* merge) noexcept nogil:
     """Whether (left id, right id, merged id) are tokens of which two make the third."""
     cdef uint32_t left, right, merged
     if not (_is_token(t, merge[0]) and _is_token(t, merge[1]) and _is_token(t, merge[2])):

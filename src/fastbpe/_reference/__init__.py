@@ -31,14 +31,20 @@ The last point is about vocabularies trained like this, or cut off after their f
 elsewhere (tokens added by hand, two vocabularies joined) promise nothing.
 
 **A list of merges that comes from elsewhere** can be judged. Let every token of several bytes be made by one
-merge, in the order of their ids, and let ranks below its own make just the two tokens of its merge of a token's
-bytes. Then ranks and the list give the same ids.
+merge, in the order of their ids, and let the merges before its own make just the two tokens of its merge of a
+token's bytes. Then ranks and the list give the same ids.
 
 *Proof*, by induction: up to token t, merging by ranks and replaying the list agree on every piece. Replay both on
 the piece and on the bytes of every token. Before merge t the bytes of t are the two tokens of its merge, so by the
 fact above every stretch that spells t is cut like that: pairs that spell t are the pair listed. Making t brings
 back no pair that spells a token u below t, for the bytes of u alone are one token since merge u, so by the same
 fact no such stretch has a border inside. So the ranks have just the pair left that the list replays.
+
+Where whole pieces are looked up first, a token may also have several merges, one after another in the list, or be
+made by none. Of the several, only the one of the two tokens into which the token's bytes are cut before ever meets
+its pair, by the same fact. And let what is made of the bytes of a token u that no merge makes be three tokens
+or more, in the end and so at any time: then by the same fact two tokens that spell u never stand side by side,
+neither in the list nor in the ranks, and u is nothing but a whole piece.
 """
 
 from fastbpe._reference.encoding import decode, encode, merge_pairs, merge_ranks

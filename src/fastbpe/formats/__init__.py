@@ -8,13 +8,15 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import native, tiktoken
-from fastbpe.model import Buffer, CodePointModel, Model
+from fastbpe.model import Buffer, Model
 from fastbpe.patterns import PatternLike
+
+if TYPE_CHECKING:  # code points are imported when they are met
+    from fastbpe.codepoint_model import CodePointModel
 
 _READABLE = ".fbpe, .tiktoken, tokenizer.json, vocab.json with merges.txt, sentencepiece's and minbpe's .model"
 
@@ -53,7 +55,7 @@ def _read_folder(
         from fastbpe.formats import sentencepiece
 
         model = _parse(only, found.paths[0], pattern, None)
-        assert isinstance(model, CodePointModel)
+        assert not isinstance(model, Model)
         return sentencepiece.with_control_symbols(model, found.special_tokens, where)
     model = _parse(only, found.paths[0], pattern, given)
     if special_tokens is None and isinstance(model, Model):
@@ -73,12 +75,12 @@ def _parse(
         model = native.parse(data, where)
         if special_tokens is None:
             return model
-        if isinstance(model, CodePointModel):
+        if not isinstance(model, Model):
             raise _holds(where, "special tokens", "special_tokens")
         return replace(model, special_tokens=special_tokens, fingerprint="")
     if _is_object(data) and (read := _read_huggingface(data, where, pattern, special_tokens)):
         return read
-    if tiktoken.recognise(data) or Path(where).suffix == ".tiktoken":
+    if tiktoken.recognise(data) or where.endswith(".tiktoken"):
         return tiktoken.parse(data, where, pattern=pattern, special_tokens=special_tokens)
     # What nobody needs who uses the formats above is imported when it is met.
     from fastbpe.formats import gpt2, minbpe, sentencepiece
@@ -86,7 +88,7 @@ def _parse(
     if minbpe.recognise(data):
         _check_no_pattern(pattern, where)
         return minbpe.parse(data, where, special_tokens=special_tokens)
-    if _is_sentencepiece(data) or Path(where).suffix == ".model":
+    if _is_sentencepiece(data) or where.endswith(".model"):
         _check_no_pattern(pattern, where)
         if special_tokens is not None:
             raise _holds(where, "special tokens", "special_tokens")
@@ -118,6 +120,7 @@ def _read_huggingface(
     """The model of a tokenizer.json; None if it is none."""
     from fastbpe.formats import huggingface, huggingface_codepoints  # here: half of what importing takes
 
+    data = bytes(data)  # a map is slow to search
     if not huggingface.recognise(data):
         return None
     if pattern is not None:
@@ -129,11 +132,16 @@ def _read_huggingface(
     return huggingface_codepoints.parse(data, where)
 
 
-def _is_llama_kind(data: Buffer) -> bool:
-    """Whether a tokenizer.json writes U+2581 for spaces, not bytes as characters. No string can look like that."""
-    return re.search(rb'"type"\s*:\s*"(?:ByteFallback|Metaspace)"', data) is not None and not re.search(
-        rb'"type"\s*:\s*"ByteLevel"', data
-    )
+def _is_llama_kind(data: bytes) -> bool:
+    """Whether a tokenizer.json writes U+2581 for spaces, not bytes as characters."""
+    marks = (b"ByteFallback", b"Metaspace")
+    return not _has_type(data, b"ByteLevel") and any(_has_type(data, name) for name in marks)
+
+
+def _has_type(data: bytes, name: bytes) -> bool:
+    """Whether some part of a tokenizer.json is of a type. No string can look like that."""
+    # A regex takes ten times as long to find nothing.
+    return name in data and re.search(rb'"type"\s*:\s*"%s"' % name, data) is not None
 
 
 def _is_sentencepiece(data: Buffer) -> bool:
@@ -173,9 +181,9 @@ def write_with(path: str | os.PathLike[str], fill: Callable[[IO[bytes]], object]
 
     A link keeps pointing where it did; what is neither file nor absent (a device, a pipe) is written into.
     """
-    target = Path(os.path.realpath(path))
+    target = os.path.realpath(path)
     try:
-        if target.exists() and not target.is_file():
+        if os.path.exists(target) and not os.path.isfile(target):
             with open(target, "wb") as file:  # of a folder: IsADirectoryError
                 fill(file)
             return
@@ -187,8 +195,8 @@ def write_with(path: str | os.PathLike[str], fill: Callable[[IO[bytes]], object]
         raise type(error)(error.errno, error.strerror, os.fspath(path)) from error
 
 
-def _write_beside(target: Path, fill: Callable[[IO[bytes]], object]) -> None:
-    beside = target.with_name(f".{os.urandom(8).hex()}.fastbpe")
+def _write_beside(target: str, fill: Callable[[IO[bytes]], object]) -> None:
+    beside = os.path.join(os.path.dirname(target), f".{os.urandom(8).hex()}.fastbpe")
     try:
         with open(beside, "xb") as file:
             fill(file)

@@ -7,20 +7,32 @@ unusual it gives up, and the slow twin says what is wrong and where.
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memchr, memcmp, memcpy, memset
 
+from fastbpe.formats._hash cimport hash_bytes
+from fastbpe.formats._json cimport Span, is_utf8, pass_string, pass_value, read_number, skip_blanks, unescape
+
+import os
+
 cdef enum:
-    MAX_IDS = 1 << 22  # as in huggingface_vocabulary
+    MAX_TOKENS = 1 << 21  # as in huggingface_vocabulary
+    MAX_IDS = 1 << 22  # likewise
     NO_BYTE = 0x100
+    BATCH = 32  # look-ups that wait for memory side by side
 
 cdef extern from *:
     """
     #define FB_NO_ENTRY UINT32_MAX
+    #ifdef __GNUC__
+    #define FB_PREFETCH(p) __builtin_prefetch(p)
+    #else
+    #define FB_PREFETCH(p) ((void)0)
+    #endif
     """
     const uint32_t NO_ENTRY "FB_NO_ENTRY"
+    void prefetch "FB_PREFETCH"(const void* p) noexcept
 
 cdef uint16_t[0x180] _BYTES  # of the characters that stand for bytes in GPT-2's files, or NO_BYTE
 
@@ -40,15 +52,22 @@ cdef void _number_stand_ins() noexcept:
 _number_stand_ins()
 
 
-cdef struct Span:
-    size_t start
-    size_t end
-
-
 cdef struct Entry:
     const uint8_t* token  # its UTF-8, in the file or among the unescaped
     uint32_t n_bytes
     uint32_t id
+
+
+cdef struct Slot:
+    uint32_t tag  # high half of the hash
+    uint32_t entry
+
+
+cdef struct Wanted:
+    # A token that is looked for.
+    const uint8_t* token
+    uint32_t n_bytes
+    uint64_t hash
 
 
 @cython.final
@@ -62,15 +81,16 @@ cdef class Entries:
     cdef uint32_t _max_id
     cdef uint8_t* _unescaped
     cdef size_t _n_unescaped
-    cdef uint32_t* _slots  # open addressing by token: the entry
+    cdef Slot* _slots  # open addressing by token
     cdef size_t _mask
+    cdef uint64_t _seed
     cdef uint32_t* _by_id
     cdef uint8_t* _used  # of each id: 1 in a merge, 2 made by one
     cdef uint32_t* _merges
     cdef size_t _n_merges
     cdef uint8_t* _room  # for one merged token
-    cdef Span _vocab
-    cdef Span _list
+    cdef Span _vocab  # where it stands in the file; 0: nowhere yet
+    cdef Span _list  # the merges
 
     def __dealloc__(self):
         free(self._entries)
@@ -90,7 +110,7 @@ cdef class Entries:
     def get(self, str token not None, default):
         """The id of a token, or the default."""
         cdef bytes data = token.encode("utf-8", "surrogatepass")
-        cdef uint32_t found = self._find(<const uint8_t*> PyBytes_AS_STRING(data), <size_t> PyBytes_GET_SIZE(data))
+        cdef uint32_t found = self._find(self._wanted(<const uint8_t*> PyBytes_AS_STRING(data), <size_t> len(data)))
         return default if found == NO_ENTRY else self._entries[found].id
 
     def lay_out(self, named, bint strict):
@@ -108,7 +128,7 @@ cdef class Entries:
         try:
             for name in ("", *named):
                 data = name.encode()
-                found = self._find(<const uint8_t*> PyBytes_AS_STRING(data), <size_t> PyBytes_GET_SIZE(data))
+                found = self._find(self._wanted(<const uint8_t*> PyBytes_AS_STRING(data), <size_t> len(data)))
                 if found != NO_ENTRY and not self._used[self._entries[found].id] and not _is_stand_in(name):
                     drop[found] = 1
             return self._tables(drop, strict)
@@ -193,11 +213,15 @@ cdef class Entries:
     cdef bint _read(self) except -1:
         """False to give up."""
         cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(self._data)
-        cdef size_t n = <size_t> PyBytes_GET_SIZE(self._data)
-        if not _find_parts(data, n, &self._vocab, &self._list) or not self._read_vocab(data):
+        cdef size_t n = <size_t> PyBytes_GET_SIZE(self._data), at
+        self._seed = int.from_bytes(os.urandom(8), "little")
+        self._unescaped = <uint8_t*> malloc(n + 1)
+        if self._unescaped == NULL or not self._read_parts(data, n) or not self._vocab.end or not self._list.end:
             return False
-        if not self._check_text() or not self._read_merges(data):
-            return False
+        if self._merges == NULL:  # they stand before the vocabulary
+            at = self._list.start
+            if not self._read_merges(data, n, &at) or at != self._list.end:
+                return False
         first, second = sorted(
             [(self._vocab.start, self._vocab.end, b"{}"), (self._list.start, self._list.end, b"[]")]
         )
@@ -206,45 +230,102 @@ cdef class Entries:
         ])
         return True
 
-    cdef bint _read_vocab(self, const uint8_t* data) except -1:
-        cdef size_t at = self._vocab.start + 1, end = self._vocab.end - 1, most = 1, i
+    cdef bint _read_parts(self, const uint8_t* data, size_t n) noexcept:
+        """Go through the file and read model.vocab, an object, and what is behind it of model.merges, a list."""
+        cdef size_t at = skip_blanks(data, 0)
+        cdef Span key
+        cdef bint escaped, has_model = False
+        if data[at] != 123:
+            return False
+        at = skip_blanks(data, at + 1)
+        while data[at] == 34:
+            if not pass_string(data, &at, n, &key, &escaped):
+                return False
+            at = skip_blanks(data, at)
+            if data[at] != 58:
+                return False
+            at = skip_blanks(data, at + 1)
+            if key.end - key.start == 5 and memcmp(data + key.start, b"model", 5) == 0:
+                if has_model or data[at] != 123 or not self._read_model(data, n, &at):
+                    return False
+                has_model = True
+            elif not pass_value(data, n, &at):
+                return False
+            at = skip_blanks(data, at)
+            if data[at] == 44:
+                at = skip_blanks(data, at + 1)
+        return has_model
+
+    cdef bint _read_model(self, const uint8_t* data, size_t n, size_t* at) noexcept:
+        cdef Span key
+        cdef Span* part
+        cdef bint escaped, is_read
+        at[0] = skip_blanks(data, at[0] + 1)
+        while data[at[0]] == 34:
+            if not pass_string(data, at, n, &key, &escaped):
+                return False
+            at[0] = skip_blanks(data, at[0])
+            if data[at[0]] != 58:
+                return False
+            at[0] = skip_blanks(data, at[0] + 1)
+            part = NULL
+            if key.end - key.start == 5 and memcmp(data + key.start, b"vocab", 5) == 0:
+                part = &self._vocab
+            elif key.end - key.start == 6 and memcmp(data + key.start, b"merges", 6) == 0:
+                part = &self._list
+            if part != NULL:
+                if part.end or data[at[0]] != (123 if part == &self._vocab else 91):
+                    return False
+                part.start = at[0]
+            if part == &self._vocab:
+                is_read = self._read_vocab(data, n, at)
+            elif part != NULL and self._vocab.end:
+                is_read = self._read_merges(data, n, at)
+            else:
+                is_read = pass_value(data, n, at)
+            if not is_read:
+                return False
+            if part != NULL:
+                part.end = at[0]
+            at[0] = skip_blanks(data, at[0])
+            if data[at[0]] == 44:
+                at[0] = skip_blanks(data, at[0] + 1)
+        if data[at[0]] != 125:
+            return False
+        at[0] += 1
+        return True
+
+    cdef bint _read_vocab(self, const uint8_t* data, size_t n, size_t* behind) noexcept:
+        cdef size_t at = skip_blanks(data, behind[0] + 1), capacity = 0
         cdef Span key
         cdef bint escaped
         cdef Entry* entry
-        for i in range(at, end):
-            most += data[i] == 44
-        self._entries = <Entry*> malloc(most * sizeof(Entry))
-        self._unescaped = <uint8_t*> malloc(end - at + self._list.end - self._list.start + 1)
-        self._mask = 4
-        while self._mask < 2 * most:
-            self._mask *= 2
-        self._slots = <uint32_t*> malloc(self._mask * sizeof(uint32_t))
-        if self._entries == NULL or self._unescaped == NULL or self._slots == NULL or most >= MAX_IDS:
-            return False
-        memset(self._slots, 0xFF, self._mask * sizeof(uint32_t))
-        self._mask -= 1
-        at = _skip_blanks(data, at)
-        while at < end:
-            if not _string(data, &at, end, &key, &escaped) or self._n >= most:
-                return False
+        while data[at] != 125:
+            if self._n == capacity:
+                capacity = max(<size_t> 1024, 2 * capacity)
+                entry = <Entry*> realloc(self._entries, capacity * sizeof(Entry)) if self._n < MAX_TOKENS else NULL
+                if entry == NULL:
+                    return False
+                self._entries = entry
             entry = &self._entries[self._n]
+            if not pass_string(data, &at, n, &key, &escaped):
+                return False
             if not self._text(data, key, escaped, &entry.token, &entry.n_bytes):
                 return False
-            at = _skip_blanks(data, at)
-            if data[at] != 58 or not _number(data, _skip_blanks(data, at + 1), &at, &entry.id):
+            at = skip_blanks(data, at)
+            if data[at] != 58 or not read_number(data, MAX_IDS, skip_blanks(data, at + 1), &at, &entry.id):
                 return False
             self._max_id = max(self._max_id, entry.id)
-            if not self._add(self._n):
-                return False
             self._n += 1
-            at = _skip_blanks(data, at)
-            if at < end:
-                if data[at] != 44:
+            at = skip_blanks(data, at)
+            if data[at] == 44:
+                at = skip_blanks(data, at + 1)
+                if data[at] != 34:
                     return False
-                at = _skip_blanks(data, at + 1)
-                if at >= end:
-                    return False
-        return self._n > 0 and self._sort()
+            elif data[at] != 125:
+                return False
+        behind[0] = at + 1
+        return self._n > 0 and self._check_text() and self._sort() and self._add_all()
 
     cdef bint _text(
         self, const uint8_t* data, Span where, bint escaped, const uint8_t** text, uint32_t* n_bytes
@@ -258,34 +339,56 @@ cdef class Entries:
             return True
         to = self._unescaped + self._n_unescaped
         text[0] = to
-        if not _unescape(data, where, &to):
+        if not unescape(data, where, &to):
             return False
         n_bytes[0] = <uint32_t> (to - text[0])
         self._n_unescaped += n_bytes[0]
         return True
 
-    cdef bint _add(self, uint32_t number) noexcept:
-        """False if the token is there already."""
-        cdef const Entry* entry = &self._entries[number]
-        cdef const Entry* other
-        cdef size_t at = <size_t> _hash(entry.token, entry.n_bytes) & self._mask
-        while self._slots[at] != NO_ENTRY:
-            other = &self._entries[self._slots[at]]
-            if other.n_bytes == entry.n_bytes and memcmp(other.token, entry.token, entry.n_bytes) == 0:
-                return False
-            at = (at + 1) & self._mask
-        self._slots[at] = number
+    cdef bint _add_all(self) noexcept:
+        """False if a token stands twice."""
+        cdef Wanted[BATCH] wanted
+        cdef uint32_t i, k, n
+        cdef size_t at
+        self._mask = 4
+        while self._mask < 2 * <size_t> self._n:
+            self._mask *= 2
+        self._slots = <Slot*> malloc(self._mask * sizeof(Slot))
+        if self._slots == NULL:
+            return False
+        memset(self._slots, 0xFF, self._mask * sizeof(Slot))
+        self._mask -= 1
+        for i in range(0, self._n, BATCH):
+            n = min(<uint32_t> BATCH, self._n - i)
+            for k in range(n):
+                wanted[k] = self._wanted(self._entries[i + k].token, self._entries[i + k].n_bytes)
+            for k in range(n):
+                at = self._slot(wanted[k])
+                if self._slots[at].entry != NO_ENTRY:
+                    return False
+                self._slots[at] = Slot(<uint32_t> (wanted[k].hash >> 32), i + k)
         return True
 
-    cdef uint32_t _find(self, const uint8_t* token, size_t n) noexcept:
+    cdef inline Wanted _wanted(self, const uint8_t* token, size_t n) noexcept:
+        """What to look for; where it may be is asked for."""
+        cdef uint64_t hash_ = hash_bytes(token, n, self._seed)
+        prefetch(&self._slots[<size_t> hash_ & self._mask])
+        return Wanted(token, <uint32_t> n, hash_)
+
+    cdef inline size_t _slot(self, Wanted wanted) noexcept:
+        """Where a token is found, or the empty slot that says that it is none."""
         cdef const Entry* other
-        cdef size_t at = <size_t> _hash(token, n) & self._mask
-        while self._slots[at] != NO_ENTRY:
-            other = &self._entries[self._slots[at]]
-            if other.n_bytes == n and memcmp(other.token, token, n) == 0:
-                break
+        cdef size_t at = <size_t> wanted.hash & self._mask
+        while self._slots[at].entry != NO_ENTRY:
+            if self._slots[at].tag == <uint32_t> (wanted.hash >> 32):
+                other = &self._entries[self._slots[at].entry]
+                if other.n_bytes == wanted.n_bytes and _same(other.token, wanted.token, wanted.n_bytes):
+                    break
             at = (at + 1) & self._mask
-        return self._slots[at]
+        return at
+
+    cdef inline uint32_t _find(self, Wanted wanted) noexcept:
+        return self._slots[self._slot(wanted)].entry
 
     cdef bint _sort(self) noexcept:
         """Entries by id; False if one stands twice."""
@@ -303,74 +406,89 @@ cdef class Entries:
         self._room = <uint8_t*> malloc(2 * <size_t> longest + 1)
         return self._room != NULL
 
-    cdef bint _check_text(self) except -1:
-        """Whether all tokens are UTF-8; stand-ins are of two bytes at most."""
+    cdef bint _check_text(self) noexcept:
+        """Whether all tokens are UTF-8."""
         cdef uint32_t i
-        cdef const Entry* entry
         for i in range(self._n):
-            entry = &self._entries[i]
-            if _from_stand_ins(entry.token, entry.n_bytes, NULL) < 0:
-                try:
-                    PyUnicode_DecodeUTF8(<const char*> entry.token, entry.n_bytes, NULL)
-                except UnicodeDecodeError:
-                    return False
+            if not is_utf8(self._entries[i].token, self._entries[i].n_bytes):
+                return False
         return True
 
-    cdef bint _read_merges(self, const uint8_t* data) except -1:
-        cdef size_t at = self._list.start + 1, end = self._list.end - 1, most = 1, i
+    cdef bint _read_merges(self, const uint8_t* data, size_t n, size_t* behind) noexcept:
+        cdef size_t at = behind[0] + 1, most = 1, i
+        cdef Wanted[2 * BATCH] wanted
         cdef bint distinct = True
-        cdef uint32_t* merge
         cdef uint32_t made = NO_ENTRY
-        for i in range(at, end):
+        cdef int n_read = 0
+        for i in range(at, n):
             most += data[i] == 44
         self._merges = <uint32_t*> malloc(12 * most)
         if self._merges == NULL:
             return False
-        at = _skip_blanks(data, at)
-        while at < end:
-            if self._n_merges >= most:
+        at = skip_blanks(data, at)
+        while data[at] != 93:
+            if not self._merge(data, &at, n, &wanted[2 * n_read]):
+                return False
+            n_read += 1
+            if n_read == BATCH:
+                if not self._keep(wanted, BATCH, &made, &distinct):
+                    return False
+                n_read = 0
+            at = skip_blanks(data, at)
+            if data[at] == 44:
+                at = skip_blanks(data, at + 1)
+                if data[at] == 93:
+                    return False
+            elif data[at] != 93:
+                return False
+        behind[0] = at + 1
+        return self._keep(wanted, n_read, &made, &distinct) and (distinct or self._pairs_are_distinct())
+
+    cdef bint _keep(self, const Wanted* wanted, int n, uint32_t* made, bint* distinct) noexcept:
+        """Look up what merges join, and what they make; distinct: whether no two make the same."""
+        cdef int i, k
+        cdef uint32_t one, other
+        cdef uint32_t* merge
+        for i in range(2 * n):
+            prefetch(&self._entries[self._slots[<size_t> wanted[i].hash & self._mask].entry])
+        for i in range(n):
+            one, other = self._find(wanted[2 * i]), self._find(wanted[2 * i + 1])
+            if one == NO_ENTRY or other == NO_ENTRY:
+                return False
+            made[0] = self._made(&self._entries[one], &self._entries[other], made[0])
+            if made[0] == NO_ENTRY:
                 return False
             merge = &self._merges[3 * self._n_merges]
-            if not self._merge(data, &at, end, &made, merge):
-                return False
-            for i in range(3):
-                distinct = distinct and (i < 2 or not self._used[merge[2]] & 2)
-                self._used[merge[i]] |= 1 if i < 2 else 3
+            merge[0], merge[1], merge[2] = self._entries[one].id, self._entries[other].id, self._entries[made[0]].id
             self._n_merges += 1
-            at = _skip_blanks(data, at)
-            if at < end:
-                if data[at] != 44:
-                    return False
-                at = _skip_blanks(data, at + 1)
-                if at >= end:
-                    return False
-        return distinct or self._pairs_are_distinct()
+            for k in range(3):
+                distinct[0] = distinct[0] and (k < 2 or not self._used[merge[2]] & 2)
+                self._used[merge[k]] |= 1 if k < 2 else 3
+        return True
 
-    cdef bint _merge(
-        self, const uint8_t* data, size_t* at, size_t end, uint32_t* made, uint32_t* merge
-    ) noexcept:
-        """Read "left right" or ["left", "right"]. made: the entry that the merge before made, then the one of this."""
+    cdef bint _merge(self, const uint8_t* data, size_t* at, size_t end, Wanted* wanted) noexcept:
+        """Read "left right" or ["left", "right"]. wanted: the two."""
         cdef Span where
         cdef bint escaped
         cdef const uint8_t* left
         cdef const uint8_t* right
-        cdef uint32_t n_left, n_right, one, other
+        cdef uint32_t n_left, n_right
         if data[at[0]] == 91:
-            at[0] = _skip_blanks(data, at[0] + 1)
-            if not _string(data, at, end, &where, &escaped) or not self._text(data, where, escaped, &left, &n_left):
+            at[0] = skip_blanks(data, at[0] + 1)
+            if not pass_string(data, at, end, &where, &escaped) or not self._text(data, where, escaped, &left, &n_left):
                 return False
-            at[0] = _skip_blanks(data, at[0])
+            at[0] = skip_blanks(data, at[0])
             if data[at[0]] != 44:
                 return False
-            at[0] = _skip_blanks(data, at[0] + 1)
-            if not _string(data, at, end, &where, &escaped) or not self._text(data, where, escaped, &right, &n_right):
+            at[0] = skip_blanks(data, at[0] + 1)
+            if not pass_string(data, at, end, &where, &escaped) or not self._text(data, where, escaped, &right, &n_right):
                 return False
-            at[0] = _skip_blanks(data, at[0])
+            at[0] = skip_blanks(data, at[0])
             if data[at[0]] != 93:
                 return False
             at[0] += 1
         else:
-            if not _string(data, at, end, &where, &escaped) or not self._text(data, where, escaped, &left, &n_left):
+            if not pass_string(data, at, end, &where, &escaped) or not self._text(data, where, escaped, &left, &n_left):
                 return False
             if n_left >= 8 and memcmp(left, b"#version", 8) == 0:
                 return False
@@ -384,13 +502,7 @@ cdef class Entries:
                 return False
         if not n_left or not n_right:
             return False
-        one, other = self._find(left, n_left), self._find(right, n_right)
-        if one == NO_ENTRY or other == NO_ENTRY:
-            return False
-        made[0] = self._made(&self._entries[one], &self._entries[other], made[0])
-        if made[0] == NO_ENTRY:
-            return False
-        merge[0], merge[1], merge[2] = self._entries[one].id, self._entries[other].id, self._entries[made[0]].id
+        wanted[0], wanted[1] = self._wanted(left, n_left), self._wanted(right, n_right)
         return True
 
     cdef uint32_t _made(self, const Entry* left, const Entry* right, uint32_t before) noexcept:
@@ -400,13 +512,13 @@ cdef class Entries:
         if before != NO_ENTRY and guess < self._n:
             entry = &self._entries[guess]
             if (
-                entry.n_bytes == n and memcmp(entry.token, left.token, left.n_bytes) == 0
-                and memcmp(entry.token + left.n_bytes, right.token, right.n_bytes) == 0
+                entry.n_bytes == n and _same(entry.token, left.token, left.n_bytes)
+                and _same(entry.token + left.n_bytes, right.token, right.n_bytes)
             ):
                 return guess
         memcpy(self._room, left.token, left.n_bytes)
         memcpy(self._room + left.n_bytes, right.token, right.n_bytes)
-        return self._find(self._room, n)
+        return self._find(self._wanted(self._room, n))
 
     cdef bint _pairs_are_distinct(self) noexcept:
         cdef size_t mask = 4, at, i
@@ -438,196 +550,6 @@ def read(data):
     return entries if entries._read() else None
 
 
-# JSON; every reader may look at the byte behind, for a bytes object ends with a zero
-
-cdef inline size_t _skip_blanks(const uint8_t* data, size_t at) noexcept:
-    while data[at] == 32 or data[at] == 10 or data[at] == 13 or data[at] == 9:
-        at += 1
-    return at
-
-
-cdef bint _string(const uint8_t* data, size_t* at, size_t end, Span* inside, bint* escaped) noexcept:
-    """Go past a string; False if there is none that is sound."""
-    cdef size_t i = at[0]
-    if data[i] != 34:
-        return False
-    i += 1
-    inside.start = i
-    escaped[0] = False
-    while data[i] != 34:
-        if data[i] < 32 or i >= end:
-            return False
-        if data[i] == 92:
-            escaped[0] = True
-            i += 1
-        i += 1
-    inside.end = i
-    at[0] = i + 1
-    return i < end
-
-
-cdef bint _number(const uint8_t* data, size_t at, size_t* behind, uint32_t* value) noexcept:
-    cdef uint32_t number = 0
-    cdef size_t start = at
-    while 48 <= data[at] <= 57:
-        number = number * 10 + data[at] - 48
-        at += 1
-        if number >= MAX_IDS:
-            return False
-    behind[0] = at
-    value[0] = number
-    return at > start and (data[start] != 48 or at == start + 1) and data[at] != 46 and data[at] | 32 != 101
-
-
-cdef bint _unescape(const uint8_t* data, Span inside, uint8_t** out) noexcept:
-    """Write what a string with escapes means; False if one is not known here."""
-    cdef const char* letters = b"\"\\/bfnrt"
-    cdef const char* meant = b"\"\\/\b\f\n\r\t"
-    cdef const uint8_t* found
-    cdef uint8_t* to = out[0]
-    cdef size_t i = inside.start, k
-    cdef uint32_t c, low
-    while i < inside.end:
-        if data[i] != 92:
-            to[0] = data[i]
-            to += 1
-            i += 1
-            continue
-        i += 1
-        if data[i] != 117:
-            found = <const uint8_t*> memchr(letters, data[i], 8)
-            if found == NULL:
-                return False
-            to[0] = <uint8_t> meant[<size_t> (found - <const uint8_t*> letters)]
-            to += 1
-            i += 1
-            continue
-        if inside.end - i < 5 or not _hexadecimal(data + i + 1, &c):
-            return False
-        i += 5
-        if c >> 11 == 0x1B:
-            if c >= 0xDC00 or inside.end - i < 6 or data[i] != 92 or data[i + 1] != 117 \
-                    or not _hexadecimal(data + i + 2, &low) or low >> 10 != 0x37:
-                return False
-            c = 0x10000 + ((c & 0x3FF) << 10) + (low & 0x3FF)
-            i += 6
-        k = 1 if c < 0x80 else 2 if c < 0x800 else 3 if c < 0x10000 else 4
-        if k == 1:
-            to[0] = <uint8_t> c
-        else:
-            to[0] = <uint8_t> ((0xF00 >> k & 0xFF) | c >> 6 * (k - 1))
-            for low in range(1, k):
-                to[low] = <uint8_t> (0x80 | (c >> 6 * (k - 1 - low) & 0x3F))
-        to += k
-    out[0] = to
-    return True
-
-
-cdef bint _hexadecimal(const uint8_t* at, uint32_t* value) noexcept:
-    cdef int i
-    cdef uint8_t digit
-    value[0] = 0
-    for i in range(4):
-        digit = at[i]
-        if 48 <= digit <= 57:
-            digit -= 48
-        elif 97 <= digit | 32 <= 102:
-            digit = (digit | 32) - 87
-        else:
-            return False
-        value[0] = value[0] << 4 | digit
-    return True
-
-
-cdef bint _find_parts(const uint8_t* data, size_t n, Span* vocab, Span* merges) noexcept:
-    """Where model.vocab, an object, and model.merges, a list, lie; False unless each stands there once."""
-    cdef size_t at = _skip_blanks(data, 0)
-    cdef Span key, model
-    cdef bint escaped, has_model = False
-    vocab.end = merges.end = 0
-    if data[at] != 123:
-        return False
-    at = _skip_blanks(data, at + 1)
-    while data[at] == 34:
-        if not _string(data, &at, n, &key, &escaped):
-            return False
-        at = _skip_blanks(data, at)
-        if data[at] != 58:
-            return False
-        at = _skip_blanks(data, at + 1)
-        if key.end - key.start == 5 and memcmp(data + key.start, b"model", 5) == 0:
-            if has_model or data[at] != 123 or not _find_in_model(data, n, &at, vocab, merges):
-                return False
-            has_model = True
-        elif not _skip_value(data, n, &at):
-            return False
-        at = _skip_blanks(data, at)
-        if data[at] == 44:
-            at = _skip_blanks(data, at + 1)
-    return has_model and vocab.end != 0 and merges.end != 0
-
-
-cdef bint _find_in_model(const uint8_t* data, size_t n, size_t* at, Span* vocab, Span* merges) noexcept:
-    cdef Span key
-    cdef Span* part
-    cdef bint escaped
-    at[0] = _skip_blanks(data, at[0] + 1)
-    while data[at[0]] == 34:
-        if not _string(data, at, n, &key, &escaped):
-            return False
-        at[0] = _skip_blanks(data, at[0])
-        if data[at[0]] != 58:
-            return False
-        at[0] = _skip_blanks(data, at[0] + 1)
-        part = NULL
-        if key.end - key.start == 5 and memcmp(data + key.start, b"vocab", 5) == 0:
-            part = vocab
-        elif key.end - key.start == 6 and memcmp(data + key.start, b"merges", 6) == 0:
-            part = merges
-        if part != NULL:
-            if part.end or data[at[0]] != (123 if part == vocab else 91):
-                return False
-            part.start = at[0]
-        if not _skip_value(data, n, at):
-            return False
-        if part != NULL:
-            part.end = at[0]
-        at[0] = _skip_blanks(data, at[0])
-        if data[at[0]] == 44:
-            at[0] = _skip_blanks(data, at[0] + 1)
-    if data[at[0]] != 125:
-        return False
-    at[0] += 1
-    return True
-
-
-cdef bint _skip_value(const uint8_t* data, size_t n, size_t* at) noexcept:
-    """Go past a value by its brackets alone; whether it is sound is for others to say."""
-    cdef size_t i = at[0], depth = 0
-    cdef uint8_t byte
-    while i < n:
-        byte = data[i]
-        if byte == 34:
-            i += 1
-            while i < n and data[i] != 34:
-                i += 2 if data[i] == 92 else 1
-        elif byte == 123 or byte == 91:
-            depth += 1
-        elif byte == 125 or byte == 93:
-            if not depth:
-                at[0] = i
-                return True
-            depth -= 1
-            if not depth:
-                at[0] = i + 1
-                return True
-        elif byte == 44 and not depth:
-            at[0] = i
-            return True
-        i += 1
-    return False
-
-
 cdef Py_ssize_t _from_stand_ins(const uint8_t* token, uint32_t n, uint8_t* out) noexcept:
     """Write the bytes that characters stand for, and return how many; -1 if one stands for none. out may be NULL."""
     cdef uint32_t i = 0, c
@@ -654,15 +576,20 @@ cdef bint _is_stand_in(str name) except -1:
     return len(name) == 1 and ord(name) < 0x180 and _BYTES[<int> ord(name)] != NO_BYTE
 
 
-cdef inline uint64_t _hash(const uint8_t* data, size_t n) noexcept:
-    cdef uint64_t word, h = n
-    while n:
-        word = 0
-        memcpy(&word, data, 8 if n > 8 else n)
-        h = (h ^ word) * 0x9E3779B97F4A7C15ULL
-        h ^= h >> 29
-        if n <= 8:
-            break
-        data += 8
-        n -= 8
-    return h ^ (h >> 32)
+cdef inline bint _same(const uint8_t* one, const uint8_t* other, size_t n) noexcept:
+    """memcmp, without a call for what is short, as nearly all tokens are."""
+    cdef size_t i
+    if n > 16:
+        return memcmp(one, other, n) == 0
+    if n >= 8:
+        return _word(one) == _word(other) and _word(one + n - 8) == _word(other + n - 8)
+    for i in range(n):
+        if one[i] != other[i]:
+            return False
+    return True
+
+
+cdef inline uint64_t _word(const uint8_t* p) noexcept:
+    cdef uint64_t word
+    memcpy(&word, p, 8)
+    return word

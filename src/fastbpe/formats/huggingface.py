@@ -140,8 +140,8 @@ def check_model(model: Part) -> None:
 
 def _ids(added: list[AddedToken], vocabulary: _Vocabulary) -> set[int]:
     """The ids that added tokens have or may be taken for."""
-    shown = (vocabulary_.show(token.content.encode()) for token in added)
-    return {token.id for token in added} | {vocabulary.get(text, -1) for text in shown} - {-1}
+    alike = {vocabulary.get(vocabulary_.written(token.content), -1) for token in added}
+    return {token.id for token in added} | alike - {-1}
 
 
 def _plain_special(
@@ -155,10 +155,12 @@ def _plain_special(
     for token in added:
         if token.special:
             special[token.content] = token.id
-        flags = (token.normalized, token.lstrip, token.rstrip, token.single_word)
-        plain = token.special and not any(flags)
-        data = token.content.encode()
-        alike = vocabulary.get(vocabulary_.show(data), -1)
-        if not plain or alike in ordinary or token.id in ordinary or vocabulary_.decoded(token.content) != data:
+        plain = token.special and not (token.normalized or token.lstrip or token.rstrip or token.single_word)
+        if (
+            not plain
+            or token.id in ordinary
+            or vocabulary.get(vocabulary_.written(token.content), -1) in ordinary
+            or vocabulary_.decoded(token.content) != token.content.encode()
+        ):
             others.append(token)
     return special, others

@@ -14,13 +14,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
 from fastbpe.formats import _splits, _vocab_json
 from fastbpe.formats import huggingface_parts as parts
 from fastbpe.formats import sentencepiece_specs as specs
 from fastbpe.formats.huggingface import check_model, read_json
 from fastbpe.formats.huggingface_parts import Part
 from fastbpe.formats.huggingface_vocabulary import check_vocabulary, read_added_tokens, read_merges
-from fastbpe.model import AddedToken, Buffer, CodePointModel, Conventions, PieceType, pack_merges, pack_pieces
+from fastbpe.model import AddedToken, Buffer, pack_merges, pack_pieces
 
 _Vocabulary: TypeAlias = dict[str, int] | _vocab_json.Entries
 

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any, NoReturn
 
+from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface_codepoints import ESCAPE, MARK, PREPEND, STRIP, UNESCAPE
 from fastbpe.formats.huggingface_dump import write_document
-from fastbpe.model import BYTES_PER_MERGE, AddedToken, CodePointModel, Conventions, PieceType
+from fastbpe.model import BYTES_PER_MERGE, AddedToken
 
 
 def dump(model: CodePointModel) -> bytes:

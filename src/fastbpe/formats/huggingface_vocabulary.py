@@ -14,6 +14,7 @@ from fastbpe.model import AddedToken, pack_merges
 
 MAX_TOKENS = 1 << 21  # twice the largest vocabulary known
 _FLAGS = ("special", "normalized", "lstrip", "rstrip", "single_word")
+_BOOL = {bool}
 
 
 def _stand_ins() -> dict[str, int]:
@@ -29,6 +30,8 @@ SHOWN = str.maketrans({chr(byte): character for character, byte in STAND_INS.ite
 
 def bytes_of(token: str) -> bytes | None:
     """The bytes that a token's characters stand for; None where one stands for none."""
+    if _is_as_shown(token):
+        return token.encode()
     try:
         return bytes([STAND_INS[character] for character in token])
     except KeyError:
@@ -37,7 +40,18 @@ def bytes_of(token: str) -> bytes | None:
 
 def show(token: bytes) -> str:
     """A token as the file writes it."""
-    return token.decode("latin-1").translate(SHOWN)
+    text = token.decode("latin-1")
+    return text if _is_as_shown(text) else text.translate(SHOWN)
+
+
+def written(content: str) -> str:
+    """The characters that stand for a text's UTF-8."""
+    return content if _is_as_shown(content) else show(content.encode())
+
+
+def _is_as_shown(text: str) -> bool:
+    """Whether all characters stand for themselves: quickly seen, and so most added tokens are."""
+    return text.isascii() and text.isprintable() and " " not in text
 
 
 def decoded(content: str) -> bytes:
@@ -94,24 +108,36 @@ def read_added_tokens(top: Part, vocabulary: dict[str, int] | Entries) -> list[A
     n_tokens = len(vocabulary)
     tokens: dict[str, AddedToken] = {}
     greatest = -1
-    for part in top.parts("added_tokens") if top.value.get("added_tokens") is not None else ():
-        content, token_id = part.get("content", str), part.get("id", int)
+    for number, value in enumerate(top.get("added_tokens", list, ())):
+        # What is in order costs nothing more; a Part is made where an error may have to name it.
+        if type(value) is not dict or type(value.get("content")) is not str or type(value.get("id")) is not int:
+            part = _added(top, number, value)
+            part.get("content", str), part.get("id", int)
+        content, token_id = value["content"], value["id"]
         if not content or content in tokens:  # tokenizers passes over them
             continue
         if not content.isascii() and any("\ud800" <= character <= "\udfff" for character in content):
-            part.fail(f"{content!r:.60} holds a surrogate, which no UTF-8 text can hold", "content")
+            _added(top, number, value).fail(
+                f"{content!r:.60} holds a surrogate, which no UTF-8 text can hold", "content"
+            )
         expected = vocabulary.get(content, greatest + 1 if greatest >= n_tokens else n_tokens)
         if token_id != expected:
-            part.fail(
+            _added(top, number, value).fail(
                 f"{content!r:.60} has the id {token_id}, and tokenizers would give it {expected}, leaving no gap; "
                 "put it into model.vocab with its id, or renumber it"
             )
         greatest = max(greatest, token_id)
-        flags: dict[str, Any] = {key: part.value.get(key) for key in _FLAGS}
-        if not all(value is True or value is False for value in flags.values()):
-            flags = {key: part.get(key, bool) for key in _FLAGS}
-        tokens[content] = AddedToken(content=content, id=token_id, **flags)
+        fields = {key: value.get(key) for key in _FLAGS}
+        if {*map(type, fields.values())} != _BOOL:
+            part = _added(top, number, value)
+            fields = {key: part.get(key, bool) for key in _FLAGS}
+        fields["content"], fields["id"] = content, token_id
+        tokens[content] = AddedToken.of(fields)
     return sorted(tokens.values(), key=lambda token: token.id)
+
+
+def _added(top: Part, number: int, value: Any) -> Part:
+    return Part(value, top.where, f"added_tokens[{number}]")
 
 
 def found_by_name(added: Sequence[AddedToken]) -> list[str]:

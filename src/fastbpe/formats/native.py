@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastbpe.errors import FormatError
 from fastbpe.formats.container import Kind, check_sections, pack, unpack
-from fastbpe.model import BYTES_PER_MERGE, AddedToken, Buffer, CodePointModel, Conventions, Model
+from fastbpe.model import BYTES_PER_MERGE, AddedToken, Buffer, Model
+
+if TYPE_CHECKING:  # code points are imported when they are met
+    from fastbpe.codepoint_model import CodePointModel, Conventions
 
 KIND = Kind("tokenizer", 1, "a fastbpe file")
 MAGIC = KIND.magic
@@ -77,6 +80,8 @@ def _read_extras(extras: Any, where: str) -> dict[str, Any]:
 
 
 def _read_conventions(values: Any, where: str) -> Conventions:
+    from fastbpe.codepoint_model import Conventions
+
     kinds = {field.name: bool if field.type == "bool" else str for field in fields(Conventions)}
     if not isinstance(values, dict) or {name: type(value) for name, value in values.items()} != kinds:
         raise FormatError(f"{where}: its header has no valid 'conventions': {values!r:.80}")

@@ -12,11 +12,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
+from fastbpe.codepoint_model import CodePointModel, PieceType
 from fastbpe.errors import FormatError
 from fastbpe.formats import _pieces, protobuf
 from fastbpe.formats import sentencepiece_specs as specs
 from fastbpe.formats.protobuf import BYTES, FIXED32, VARINT
-from fastbpe.model import AddedToken, Buffer, CodePointModel, PieceType, pack_pieces
+from fastbpe.model import AddedToken, Buffer, pack_pieces
 
 _PIECES, _TRAINER, _NORMALIZER, _SELF_TEST, _DENORMALIZER = range(1, 6)
 _TEXT, _SCORE, _TYPE = range(1, 4)  # of a piece

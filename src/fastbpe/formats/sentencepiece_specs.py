@@ -9,9 +9,9 @@ import struct
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from fastbpe.codepoint_model import Spec
 from fastbpe.formats import protobuf
 from fastbpe.formats.protobuf import BYTES, FIXED32, VARINT
-from fastbpe.model import Spec
 
 MODEL_TYPES = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}
 MAX_INT32 = (1 << 31) - 1

@@ -6,10 +6,10 @@ with these very contents (the published SHA-256 of OpenAI's vocabularies).
 
 from __future__ import annotations
 
-import base64
 import binascii
 import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import _ranks
@@ -125,6 +125,8 @@ def _parse_line(line: bytes, where: str) -> tuple[bytes, int]:
     if len(fields) != 2:
         found = "no rank" if len(fields) == 1 else f"{len(fields)} fields"
         raise FormatError(f"{where}: expected a token in base64, a space and its rank, found {found}: {line!r}")
+    import base64  # here: files without an error do not need it
+
     try:
         token = base64.b64decode(fields[0], validate=True)
     except binascii.Error as error:
@@ -148,4 +150,5 @@ def dump(tokens: Sequence[bytes], merges_rule: str) -> bytes:
                 f"tokens {first[token]} and {token_id} are both {token!r}; .tiktoken can hold it once only: "
                 "export it as native"
             )
-    return b"".join(b"%s %d\n" % (base64.b64encode(token), rank) for rank, token in enumerate(tokens) if token)
+    as_base64 = partial(binascii.b2a_base64, newline=False)
+    return b"".join(b"%s %d\n" % (as_base64(token), rank) for rank, token in enumerate(tokens) if token)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from fastbpe.codepoint_model import CodePointModel, PieceType
 from fastbpe.codepoints import MARK
-from fastbpe.model import CodePointModel, PieceType
 from fastbpe.sentencepiece._texts import Piece
 
 _REPLACEMENT = "\ufffd".encode()

@@ -12,11 +12,11 @@ from typing import Any, TypeVar
 from fastbpe._core.normalizer import Normalizer
 from fastbpe._core.text import has_surrogates, n_valid
 from fastbpe._core.tokens import TokenEncoder, Tokens
+from fastbpe.codepoint_model import PieceType
 from fastbpe.codepoint_tokenizer import CodePointTokenizer
 from fastbpe.codepoints import make_normalizer, token_encoder
 from fastbpe.errors import FastbpeError, InvalidTokenError
 from fastbpe.formats import sentencepiece as model_format
-from fastbpe.model import PieceType
 from fastbpe.sentencepiece._decoding import Surfaces
 from fastbpe.sentencepiece._errors import ModelError, out_of_range
 from fastbpe.sentencepiece._random import draw_seed

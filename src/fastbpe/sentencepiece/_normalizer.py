@@ -9,9 +9,9 @@ from typing import Any
 
 from fastbpe import normalization
 from fastbpe._core.normalizer import Normalizer
+from fastbpe.codepoint_model import Spec
 from fastbpe.errors import FormatError
 from fastbpe.formats import protobuf, sentencepiece_specs
-from fastbpe.model import Spec
 from fastbpe.sentencepiece._errors import ArgumentError, ModelError
 from fastbpe.sentencepiece._files import proto_bytes, read_model
 from fastbpe.sentencepiece._normalizing import normalize

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fastbpe.model import PieceType
+from fastbpe.codepoint_model import PieceType
 from fastbpe.sentencepiece._decodes import Decodes
 from fastbpe.sentencepiece._encodes import Encodes
 from fastbpe.sentencepiece._model import LoadedModel, checked_ids, id_error

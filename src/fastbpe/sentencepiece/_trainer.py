@@ -10,13 +10,13 @@ from contextlib import contextmanager
 from typing import IO, Any
 
 from fastbpe.codepoint_counting import Pretokenizer
+from fastbpe.codepoint_model import Spec
 from fastbpe.codepoint_options import CodePointOptions
 from fastbpe.codepoint_training import CodePointReport, learn_model, vocabulary_text
 from fastbpe.errors import SpecError
 from fastbpe.formats import protobuf
 from fastbpe.formats import sentencepiece as sentencepiece_format
 from fastbpe.formats import sentencepiece_specs as specs
-from fastbpe.model import Spec
 from fastbpe.progress import Reporter
 from fastbpe.sources import BLOCK
 from fastbpe.threads import usable_threads

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as SequenceOf
-from dataclasses import asdict
 from functools import reduce
 
 from fastbpe._core.engine import Engine
@@ -39,7 +38,7 @@ def make_splitter(pattern: PatternLike, *, drop_unmatched: bool = False) -> Spli
         return Splitter()
     spec = _scanner_spec(pattern if isinstance(pattern, str) else tuple(pattern), drop_unmatched)
     if spec is not None:
-        return Scanner(**asdict(spec))
+        return Scanner(**spec._asdict())
     if not isinstance(pattern, str):
         return chain([make_splitter(part, drop_unmatched=drop_unmatched) for part in pattern])
     engine = engine_of(pattern, keep_gaps=not drop_unmatched)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from fastbpe.patterns import PATTERNS, Pattern
 
 
-@dataclass(frozen=True)
-class ScannerSpec:
+class ScannerSpec(NamedTuple):
     """The arguments of a `Scanner`."""
 
     family: Literal["gpt2", "cl100k", "o200k", "deepseek"]

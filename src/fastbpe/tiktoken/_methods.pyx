@@ -149,16 +149,15 @@ cdef class Methods(Encoder):
             raise self._unknown(tokens, error) from None
 
     def decode_batch(self, batch, *, errors="replace", num_threads=8):
-        """`decode` for each list of ids, in order. It is done in the calling thread, before others had awoken."""
-        usable_threads(num_threads)
+        """`decode` for each list of ids, in order."""
         batch = list(batch)
         try:
-            return self._decoder.decode_batch(batch, errors)
+            return self._decoder.decode_batch(batch, errors, num_threads)
         except (InvalidTokenError, TypeError):
             return [self.decode(tokens, errors) for tokens in batch]
 
     def decode_bytes_batch(self, batch, *, num_threads=8):
-        """`decode_bytes` for each list of ids, in order. It is done in the calling thread, as in `decode_batch`."""
+        """`decode_bytes` for each list of ids, in order. It is done in the calling thread, before others had awoken."""
         usable_threads(num_threads)
         return [self.decode_bytes(tokens) for tokens in batch]
 
