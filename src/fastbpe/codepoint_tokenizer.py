@@ -168,12 +168,10 @@ class CodePointTokenizer(Tokenizer):
     def _prefix_end(self, text: str, start: int, end: int, n_ids: int) -> int:
         if not n_ids:
             return start
-        part, offsets = self._sample(text[start:end], n_ids, 1)
+        part, offsets = self._sample(text, start, end, n_ids, 1)
         if len(offsets) <= n_ids:
             return end
-        kept = n_ids
-        while kept and self.count(part[: offsets[kept - 1][1]], limit=n_ids) > n_ids:
-            kept = kept * 7 // 8
+        kept = self._kept(n_ids, lambda kept: part[: offsets[kept - 1][1]])
         place = offsets[kept - 1][1] if kept else 0
         longer = place
         while longer < min(place + _TRIED, len(part)):
@@ -185,12 +183,10 @@ class CodePointTokenizer(Tokenizer):
     def _suffix_start(self, text: str, start: int, end: int, n_ids: int) -> int:
         if not n_ids:
             return end
-        part, offsets = self._sample(text[start:end], n_ids, -1)
+        part, offsets = self._sample(text, start, end, n_ids, -1)
         if len(offsets) <= n_ids:
             return start
-        kept = n_ids
-        while kept and self.count(part[offsets[-kept][0] :], limit=n_ids) > n_ids:
-            kept = kept * 7 // 8
+        kept = self._kept(n_ids, lambda kept: part[offsets[-kept][0] :])
         place = offsets[-kept][0] if kept else len(part)
         earlier = place
         while earlier > max(place - _TRIED, 0):
@@ -199,14 +195,25 @@ class CodePointTokenizer(Tokenizer):
                 place = earlier
         return end - len(part) + place
 
-    def _sample(self, text: str, n_ids: int, side: int) -> tuple[str, list[tuple[int, int]]]:
-        """The beginning of a text, or with side -1 its end, that has more ids than that, or all of it."""
+    def _kept(self, n_ids: int, text_of: Callable[[int], str]) -> int:
+        """Of how many ids the text alone has no more than n_ids: so many, or not many less."""
+        kept = n_ids
+        n_tried = 0
+        while kept and (n_over := self.count(text_of(kept), limit=2 * n_ids) - n_ids) > 0:
+            # Where that does not do, it is another text each time.
+            kept -= n_over if n_tried < _TRIED else max(n_over, kept // 8)
+            kept = max(kept, 0)
+            n_tried += 1
+        return kept
+
+    def _sample(self, text: str, start: int, end: int, n_ids: int, side: int) -> tuple[str, list[tuple[int, int]]]:
+        """The beginning of text[start:end], or with side -1 its end, that has more ids than that, or all of it."""
         size = n_ids + _TRIED
         while True:
-            part = text[:size] if side > 0 else text[max(len(text) - size, 0) :]
+            part = text[start : min(start + size, end)] if side > 0 else text[max(end - size, start) : end]
             _, spans, _ = self._places.of(to_utf8(part), self._special.always)
             offsets = rising_in_characters(part, spans)
-            if len(part) == len(text) or len(offsets) > n_ids + _TRIED:
+            if len(part) == end - start or len(offsets) > n_ids + _TRIED:
                 return part, offsets
             size *= 2
 

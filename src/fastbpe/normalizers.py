@@ -113,7 +113,7 @@ class _Form:
 
 @dataclass(frozen=True)
 class _Each:
-    """What becomes of characters by themselves; several may become of one, or nothing."""
+    """What becomes of characters by themselves: several of some, or else nothing of some, not both."""
 
     table: Mapping[int, str | None]
 
@@ -121,6 +121,8 @@ class _Each:
         return text.translate(self.table)
 
     def sources(self, text: str, made: str) -> Sources:
+        if len(made) == len(text):
+            return None
         out: list[int] = []
         for i, character in enumerate(text):
             out += [i] * len(self.table.get(ord(character), character) or "")

@@ -7,12 +7,14 @@ tests/formats have the damage that is small.
 from __future__ import annotations
 
 import base64
+import json
 import os
 import struct
 import time
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,13 +23,14 @@ from fastbpe import FormatError
 from fastbpe.formats import limits
 from fastbpe.formats.minbpe import MAGIC
 from fastbpe.formats.protobuf import bytes_field
-from tokenizer_json import SHOWN
+from tokenizer_json import SHOWN, added, document, small
 
 FULL = os.environ.get("FASTBPE_FULL") == "1"
 N = 5_000_000 if FULL else 5_000
 LIMIT = limits.MAX_ENTRIES if FULL else 4_000
 LONG = 10_000_000 if FULL else 100_000  # of a number, of a token
 DEEP = 100_000
+MARK = "\u2581"
 
 BYTE_LINES = b"".join(base64.b64encode(bytes([i])) + b" %d\n" % i for i in range(256))
 VOCAB = b"{" + b",".join(f'"{SHOWN[i]}":{i}'.encode() for i in range(256) if SHOWN[i] not in '"\\') + b"}"
@@ -79,6 +82,72 @@ TWO: dict[str, Callable[[], tuple[bytes, bytes]]] = {
     "a merge of what is no token": lambda: (VOCAB[:-1] + b',"ab":256}', MERGES + b"q zz\n"),
     "a long line": lambda: (VOCAB, MERGES + b"a" * LONG + b" " + b"b" * LONG),
 }
+
+
+def tokenizer_json(llama: bool, **parts: object) -> bytes:
+    """A tokenizer.json, byte-level or of the Llama kind, with other parts; those of the model as model__NAME."""
+    pieces = {"<unk>": 0, "a": 1, "b": 2, "ab": 3, MARK: 4}
+    made = llama_document(pieces, ["a b"]) if llama else small()
+    for path, value in parts.items():
+        outer, _, inner = path.partition("__")
+        if inner:
+            made[outer][inner] = value
+        else:
+            made[outer] = value
+    return json.dumps(made).encode()
+
+
+def llama_document(vocab: dict[str, int], merges: list[str]) -> dict[str, Any]:
+    escape = {"type": "Replace", "pattern": {"String": " "}, "content": MARK}
+    unescape = {"type": "Replace", "pattern": {"String": MARK}, "content": " "}
+    strip = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
+    return document(
+        vocab,
+        merges,
+        added_tokens=[added(0, "<unk>", special=True)],
+        normalizer={"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": MARK}, escape]},
+        decoder={"type": "Sequence", "decoders": [unescape, {"type": "ByteFallback"}, {"type": "Fuse"}, strip]},
+        model={"unk_token": "<unk>", "fuse_unk": True},
+    ) | {"pre_tokenizer": None}
+
+
+def nested(llama: bool, key: str, inner: str) -> bytes:
+    whole = tokenizer_json(llama, **{key: "HERE"})
+    deep = f'{{"type":"Sequence","{inner}":['.encode() * DEEP + b"]}" * DEEP
+    return whole.replace(b'"HERE"', deep)
+
+
+#: Of a tokenizer.json of either kind.
+DOCUMENTS: dict[str, Callable[[bool], bytes]] = {
+    "tokens": lambda llama: tokenizer_json(llama, model__vocab={f"{i:08x}": i for i in range(N)}),
+    "merges": lambda llama: tokenizer_json(llama, model__merges=["a b"] * N),
+    "merges as pairs": lambda llama: tokenizer_json(llama, model__merges=[["a", "b"]] * N),
+    "added tokens": lambda llama: tokenizer_json(llama, added_tokens=[added(i, str(i)) for i in range(N)]),
+    "normalizers nested deep": lambda llama: nested(llama, "normalizer", "normalizers"),
+    "pre-tokenizers nested deep": lambda llama: nested(llama, "pre_tokenizer", "pretokenizers"),
+    "post-processors nested deep": lambda llama: nested(llama, "post_processor", "processors"),
+    "decoders nested deep": lambda llama: nested(llama, "decoder", "decoders"),
+    "an id far away": lambda llama: tokenizer_json(llama, model__vocab={"<unk>": 0, "a": 4_000_000_000}),
+    "an id again": lambda llama: tokenizer_json(llama, model__vocab={"<unk>": 0, "a": 1, "b": 1}),
+    "a gap": lambda llama: tokenizer_json(llama, model__vocab={"<unk>": 0, "a": 1, "b": 3}, model__merges=[]),
+    "a merge of what is no token": lambda llama: tokenizer_json(llama, model__merges=["a b", "a zz"]),
+    "a unigram model": lambda llama: tokenizer_json(llama, model={"type": "Unigram", "vocab": [["a", -1.0]]}),
+    "a WordPiece model": lambda llama: tokenizer_json(llama, model={"type": "WordPiece", "vocab": {"a": 0}}),
+    "a pre-tokenizer nobody knows": lambda llama: tokenizer_json(llama, pre_tokenizer={"type": "Odd"}),
+    "a normalizer nobody knows": lambda llama: tokenizer_json(llama, normalizer={"type": "Odd"}),
+}
+
+
+@pytest.mark.parametrize("llama", [False, True], ids=["bytes", "llama"])
+@pytest.mark.parametrize("kind", DOCUMENTS)
+def test_tokenizer_json(kind: str, llama: bool) -> None:
+    data = DOCUMENTS[kind](llama)
+    refused(data, len(data), None)
+
+
+@pytest.mark.parametrize("llama", [False, True], ids=["bytes", "llama"])
+def test_what_the_tokenizer_json_is_else(llama: bool) -> None:
+    assert fastbpe.load(tokenizer_json(llama)).encode("ab")
 
 
 @pytest.fixture(autouse=True)

@@ -175,6 +175,26 @@ def test_measuring(text: str, trims: bool, fallback: bool) -> None:
     assert tokenizer.pieces(text) == ([(0, len(text))] if text else [])
 
 
+@pytest.mark.parametrize("text", ["\n", "a", " ", "ab", "abc ab ", "é"])
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_measuring_counts_a_few_times_however_long_the_text(text: str, side: str) -> None:
+    class Counting(CodePointTokenizer):
+        n_counted = 0
+
+        def count(self, text: str | bytes, **options: int) -> int:  # type: ignore[override]
+            self.n_counted += 1
+            return super().count(text, **options)
+
+    tokenizer = Counting(small(fallback=True, remove_extra_whitespaces=False)._source)
+    whole = text * 6_000
+    for n in (1_000, 5_000):
+        tokenizer.n_counted = 0
+        part = tokenizer.truncate(whole, n, side=side)
+        assert tokenizer.n_counted < 100
+        assert n - 3 <= tokenizer.count(part) <= n
+    assert "".join(tokenizer.chunk(whole, 500)) == whole
+
+
 @pytest.mark.parametrize("fallback", [False, True])
 def test_offsets(fallback: bool) -> None:
     tokenizer = small(fallback=fallback)

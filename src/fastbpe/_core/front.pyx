@@ -10,6 +10,7 @@ from fastbpe._core.buffer cimport Buffer, buffer_add, buffer_free
 from fastbpe._core.tables cimport load64
 from fastbpe._core.text cimport Text, Utf8, utf8_of, utf8_release
 
+import re
 import unicodedata
 from functools import lru_cache
 
@@ -123,7 +124,7 @@ cdef class Form:
         self, const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places
     ) except -1:
         cdef str text = (<const char*> data)[start:end].decode("utf-8"), made
-        if places == NULL:
+        if places == NULL and (len(text) <= LONG_RUN or not _has_long_run(self.name, text)):
             made, sources = unicodedata.normalize(self.name, text), None
         else:
             made, sources = (_known if len(text) <= MOST_KNOWN else _with_sources)(self.name, text)
@@ -280,6 +281,7 @@ cdef int _add_made(
 
 cdef enum:
     MOST_KNOWN = 16  # characters that are kept with what becomes of them
+    LONG_RUN = 256  # of marks: unicodedata brings them into order by insertion, and a million would take hours
 
 
 def _with_sources(str name, str text):
@@ -307,6 +309,13 @@ def _with_sources(str name, str text):
 
 
 _known = lru_cache(1 << 12)(_with_sources)
+
+
+cdef bint _has_long_run(str name, str text) except -1:
+    """Whether a text has so many characters in a row that are marks or become some."""
+    cdef str compatible = "NFKD" if "K" in name else "NFD"
+    marks = [c for c in set(text) if unicodedata.combining(_decomposed(compatible, c)[0])]
+    return bool(marks) and re.search("[%s]{%d}" % ("".join(map(re.escape, marks)), LONG_RUN), text) is not None
 
 
 @lru_cache(1 << 12)

@@ -22,13 +22,12 @@ from fastbpe.formats import _vocab_json
 from fastbpe.formats import huggingface_parts as parts
 from fastbpe.formats import huggingface_vocabulary as vocabulary_
 from fastbpe.formats.huggingface_parts import Part
+from fastbpe.formats.limits import check_entries
 from fastbpe.model import AddedToken, Buffer, Model
 
 _Vocabulary: TypeAlias = dict[str, int] | _vocab_json.Entries
 
 _KEPT = ("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder")
-_MAX_ENTRIES = 2 * vocabulary_.MAX_TOKENS  # of all objects; more is not worth reading to refuse it
-_ENTRY_BYTES = 5  # at least
 _OFF: Mapping[str, tuple[Any, ...]] = {
     "dropout": (None, 0, 0.0),
     "continuing_subword_prefix": (None, ""),
@@ -45,7 +44,7 @@ def recognise(data: Buffer) -> bool:
 def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None = None) -> Model:
     """The model in a file's bytes. where: what errors call the file. special_tokens: in place of the file's."""
     raw = bytes(data)
-    _check_size(raw, where)
+    check_entries(raw, where, b":", b",")
     entries = _vocab_json.read(raw)
     model = None
     if entries is not None:
@@ -114,14 +113,9 @@ def _kept(top: Part, vocabulary: _Vocabulary) -> dict[str, Any]:
     return kept | ({"empty_token": vocabulary.get("", 0)} if "" in vocabulary else {})
 
 
-def _check_size(data: bytes, where: str) -> None:
-    if len(data) > _ENTRY_BYTES * _MAX_ENTRIES and data.count(b":") > _MAX_ENTRIES:
-        raise FormatError(f"{where}: more than {_MAX_ENTRIES} entries: fastbpe takes no vocabulary so large")
-
-
 def read_json(data: bytes, where: str) -> Any:
     """The value that JSON holds, by way of orjson where that is installed."""
-    _check_size(data, where)
+    check_entries(data, where, b":", b",")
     orjson = find_orjson()
     try:
         return json.loads(data) if orjson is None else orjson.loads(data)
