@@ -225,7 +225,7 @@ def test_merge_lists_that_cannot_be(merges: list[tuple[int, int, int]], message:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_every_split_of_every_token_is_a_pair(seed: int) -> None:
-    """Of tokens around 64 bytes too, from where on they are split otherwise; gaps and repeated tokens among them."""
+    """Of tokens around 64 bytes too, which are split otherwise from there on; with gaps and repeated tokens."""
     rng = random.Random(seed)
     tokens = [*BYTES]
     for _ in range(rng.choice([20, 100])):
