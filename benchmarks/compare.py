@@ -6,6 +6,7 @@
     python benchmarks/compare.py grown [--text FILE] [--n-bytes 1000000000] [--vocab-size 32000]
     python benchmarks/compare.py split [--pattern cl100k] [--text FILE]...
     python benchmarks/compare.py dropins [--vocab cl100k] [--text english] [--n-bytes 1000000] [--threads 1]
+    python benchmarks/compare.py load [--formats tiktoken,native] [--rounds 9]
 
 Outputs are compared before anything is timed: a peer whose ids are not tiktoken's is named and not timed. Rounds
 go from peer to peer in turning order; every call gets texts made anew, outside the clock. The median counts.
@@ -29,6 +30,7 @@ from typing import Any
 import peers
 import report
 import texts
+from loads import FILES, compare_loading
 from peers.trainers import TRAINERS, trainers_of
 from vocabularies import NAMES as VOCABULARIES
 from vocabularies import Vocabulary
@@ -91,6 +93,11 @@ def _parser() -> argparse.ArgumentParser:
     _add_vocabulary(dropins)
     _add_text(dropins, rounds=5)
     dropins.set_defaults(run=_dropins, workload="dropins", plot=None)
+    load = commands.add_parser("load", help="reading a vocabulary, each format beside its owner")
+    load.add_argument("--formats", type=_formats, default=list(FILES), help=f"of {', '.join(FILES)}; default: all")
+    load.add_argument("--rounds", type=_at_least_one, default=9)
+    load.add_argument("--json", type=Path, metavar="FILE", help="write every measurement there")
+    load.set_defaults(run=_load, workload="load", text=None, plot=None, threads=1)
     _add_workers(commands)
     return parser
 
@@ -186,6 +193,10 @@ def _dropins(chosen: argparse.Namespace) -> int:
     return _reported(chosen, vocabulary.shown(), lambda: compare_dropins(vocabulary, text, chosen.rounds))
 
 
+def _load(chosen: argparse.Namespace) -> int:
+    return _reported(chosen, ", ".join(chosen.formats), lambda: compare_loading(chosen.formats, chosen.rounds))
+
+
 def _reported(chosen: argparse.Namespace, what: str, measure: Callable[[], list[dict[str, Any]]]) -> int:
     """Print the machine, measure, and write what --json and --plot ask for."""
     if chosen.plot:
@@ -277,6 +288,13 @@ def _trainers(joined: str) -> list[str]:
     names = joined.split(";")
     if unknown := [name for name in names if name not in TRAINERS]:
         raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {'; '.join(TRAINERS)}")
+    return names
+
+
+def _formats(joined: str) -> list[str]:
+    names = joined.split(",")
+    if unknown := [name for name in names if name not in FILES]:
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(FILES)}")
     return names
 
 

@@ -263,7 +263,7 @@ def check_names(names: Iterable[str]) -> None:
             raise SpecialTokenError(f"special token {name!r} is {type(name).__name__}, not str")
         if not name:
             raise SpecialTokenError("a special token is empty: it would stand everywhere in every text")
-        if any("\ud800" <= character <= "\udfff" for character in name):
+        if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
             raise SpecialTokenError(f"special token {name!r} holds a surrogate, which no UTF-8 text can hold")
         if name in seen:
             raise SpecialTokenError(f"special token {name!r} is given twice")

@@ -10,7 +10,7 @@ import pytest
 
 import fastbpe
 from codepoints import trained
-from data import standard_library
+from data import data_file, standard_library
 
 COMPARE = Path(__file__).resolve().parents[2] / "benchmarks" / "compare.py"
 
@@ -88,6 +88,13 @@ def test_dropins(files: list[str], tmp_path: Path) -> None:
     compare("dropins", *files, "--rounds", "1", "--json", str(tmp_path / "out.json"))
     found = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["rows"]
     assert {row["row"].partition(":")[0] for row in found} == {"fastbpe.tiktoken", "fastbpe.minbpe"}
+
+
+def test_load(tmp_path: Path) -> None:
+    data_file("vocab", "gpt2_encoder.json")
+    compare("load", "--rounds", "1", "--formats", "gpt2,minbpe,native", "--json", str(tmp_path / "out.json"))
+    found = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["rows"]
+    assert {row["row"].rpartition(", ")[2] for row in found} >= {"tokenizers", "none"}
 
 
 def test_unknown_peers_are_refused(files: list[str]) -> None:

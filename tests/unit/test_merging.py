@@ -221,3 +221,25 @@ def test_merge_lists_that_cannot_be(merges: list[tuple[int, int, int]], message:
     tokens = [*BYTES, b"ab"] if merges[0][2] != 258 else [*BYTES, b"ab", b"cd", b"", b"ef"]
     with pytest.raises(VocabularyError, match=message):
         Vocabulary(**build_tables(tokens, merges))
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_every_split_of_every_token_is_a_pair(seed: int) -> None:
+    """Of tokens around 64 bytes too, which are split otherwise from there on; with gaps and repeated tokens."""
+    rng = random.Random(seed)
+    tokens = [*BYTES]
+    for _ in range(rng.choice([20, 100])):
+        parts = rng.choices(tokens[rng.choice([0, 97, 256]) :] or tokens, k=2)
+        tokens.append(rng.choice([b"a", b"ab", (parts[0] + parts[1])[:70], bytes(rng.choices(b"ab", k=5))]))
+        tokens.append(rng.choice([b"", parts[0][:66] + b"a" * rng.randint(0, 66 - min(66, len(parts[0])))]))
+    lowest = {token: i for i, token in reversed([*enumerate(tokens)]) if token}
+    expected = {
+        (lowest[token[:cut]], lowest[token[cut:]]): i
+        for token, i in lowest.items()
+        for cut in range(1, len(token))
+        if token[:cut] in lowest and token[cut:] in lowest
+    }
+    vocab = Vocabulary(**build_tables(tokens))
+    some = {*lowest.values()} - set(range(97)) - set(range(99, 256))
+    for pair in {*expected, *product(some, repeat=2)}:
+        assert vocab.pair(*pair) == ((expected[pair],) * 2 if pair in expected else None), pair

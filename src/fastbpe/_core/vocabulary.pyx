@@ -29,7 +29,9 @@ MAX_IDS = 1 << 24
 # Building waits for memory: what is looked at a few steps later is asked for. Of cl100k that takes a fifth off.
 cdef enum:
     AHEAD = 8
-    ASKED_BYTES = 64  # of a token; few are longer
+    MOST_CUTS = 64  # bytes of a token; few are longer
+    STAGES = 4
+    APART = 2  # tokens
 
 
 cdef struct Split:
@@ -37,6 +39,19 @@ cdef struct Split:
     uint32_t left
     uint32_t right
     uint32_t merged
+
+
+cdef struct Cut:
+    # Where a token may be cut, and the tokens that it may be cut into; hash: of what is looked for next.
+    uint64_t hash
+    uint32_t at
+    uint32_t left
+    uint32_t right
+
+
+cdef struct Cuts:
+    uint32_t n  # more than MOST_CUTS: the token is too long
+    Cut items[MOST_CUTS]
 
 
 cdef struct Splits:
@@ -248,18 +263,19 @@ def build_look_ups(token_bytes, token_ends, merges=None):
     "ranked_pairs", the rest "pairs" (see tables.pxd).
     """
     cdef Tables t
-    tables = look_up_pieces(token_bytes, token_ends, &t, NULL)
+    cdef uint32_t n_repeated
+    tables = look_up_pieces(token_bytes, token_ends, &t, &n_repeated)
     if merges is not None:
         tables["pairs"] = _build_pairs_from_merges(&t, _triples(merges))
     else:
-        tables["ranked_pairs" if t.n_ids <= 1 << RANKED_BITS else "pairs"] = _build_pairs_from_ranks(&t)
+        tables["ranked_pairs" if t.n_ids <= 1 << RANKED_BITS else "pairs"] = _build_pairs_from_ranks(&t, n_repeated > 0)
     return tables
 
 
 cdef dict look_up_pieces(token_bytes, token_ends, Tables* t, uint32_t* n_repeated):
     """The buffers that hold tokens, once they are checked, and that which finds them; t becomes a view of all three.
 
-    n_repeated: how many have the bytes of one before; may be NULL.
+    n_repeated: how many have the bytes of one before.
     """
     cdef const uint8_t[::1] data = token_bytes if len(token_bytes) else b"\0"
     cdef const uint8_t[::1] raw_ends = token_ends if len(token_ends) else b"\0\0\0\0"
@@ -276,8 +292,7 @@ cdef dict look_up_pieces(token_bytes, token_ends, Tables* t, uint32_t* n_repeate
     pieces = _build_pieces(t, &n_found)
     t.pieces = <const PieceSlot*> PyByteArray_AS_STRING(pieces)
     t.piece_mask = <size_t> len(pieces) // sizeof(PieceSlot) - 1
-    if n_repeated != NULL:
-        n_repeated[0] = t.n_tokens - n_found
+    n_repeated[0] = t.n_tokens - n_found
     return {"token_bytes": token_bytes, "token_ends": token_ends, "pieces": pieces}
 
 
@@ -413,7 +428,7 @@ cdef bytearray _build_pieces(const Tables* t, uint32_t* n_found):
     return table
 
 
-cdef bytearray _build_pairs_from_ranks(const Tables* t):
+cdef bytearray _build_pairs_from_ranks(const Tables* t, bint has_repeated):
     """Every split of every token into two tokens: found in one pass, so that the table has the right size."""
     # A split is worth a look only if tokens of both lengths exist: keeps a hostile vocabulary of a few
     # enormous tokens from costing the square of their length.
@@ -426,7 +441,7 @@ cdef bytearray _build_pairs_from_ranks(const Tables* t):
         has_length[t.token_ends[i] - _start(t, i)] = 1
     try:
         with nogil:
-            done = _each_split(t, has_length, &splits)
+            done = _each_split(t, has_length, has_repeated, &splits)
         if not done:
             raise MemoryError(f"no memory for the pairs of {t.n_ids} tokens")
         if t.n_ids <= 1 << RANKED_BITS:
@@ -436,38 +451,127 @@ cdef bytearray _build_pairs_from_ranks(const Tables* t):
         free(splits.items)
 
 
-cdef bint _each_split(const Tables* t, const uint8_t* has_length, Splits* out) noexcept nogil:
-    cdef uint32_t i, cut, left, right, start = 0, end
-    for i in range(t.n_ids):
-        end = t.token_ends[i]
-        if i + 2 < t.n_ids:
-            _ask_for_parts(t, has_length, t.token_ends[i + 1], t.token_ends[i + 2])
+cdef bint _each_split(const Tables* t, const uint8_t* has_length, bint has_repeated, Splits* out) noexcept nogil:
+    """What a look-up waits for is asked for some tokens before: first what may be left of a cut, then what is right
+    of it where there is a left, then where these tokens end."""
+    cdef Cuts[STAGES * APART] ring
+    cdef Cuts* cuts
+    cdef uint32_t i, k
+    for i in range(t.n_ids + (STAGES - 1) * APART):
+        if i < t.n_ids:
+            _cut_left(t, has_length, i, &ring[i % (STAGES * APART)])
+        k = i - APART
+        if i >= APART and k < t.n_ids:
+            _cut_right(t, k, &ring[k % (STAGES * APART)])
+        k = i - 2 * APART
+        if i >= 2 * APART and k < t.n_ids:
+            _find_right(t, &ring[k % (STAGES * APART)])
+        k = i - 3 * APART
+        if i < 3 * APART:
+            continue
+        cuts = &ring[k % (STAGES * APART)]
         # A token that repeats an earlier one's bytes adds nothing: the lowest id stands for them.
-        if end - start > 1 and _find(t, start, end) == i:
-            for cut in range(start + 1, end):
-                if not has_length[cut - start] or not has_length[end - cut]:
-                    continue
-                left = _find(t, start, cut)
-                if left == NONE:
-                    continue
-                right = _find(t, cut, end)
-                if right != NONE and not _append(out, left, right, i):
-                    return False
-        start = end
+        if has_repeated and _find(t, _start(t, k), t.token_ends[k]) != k:
+            continue
+        if not (_split_long(t, has_length, k, out) if cuts.n > MOST_CUTS else _split(t, k, cuts, out)):
+            return False
     return True
 
 
-cdef inline void _ask_for_parts(
-    const Tables* t, const uint8_t* has_length, uint32_t start, uint32_t end
-) noexcept nogil:
-    """Ask for the cache lines that splitting a token will look at: memory is what it waits for."""
-    cdef uint32_t cut
-    if end - start > ASKED_BYTES:
+cdef inline void _cut_left(const Tables* t, const uint8_t* has_length, uint32_t token, Cuts* cuts) noexcept nogil:
+    cdef uint32_t start = _start(t, token), end = t.token_ends[token], at
+    cuts.n = 0
+    if end - start > MOST_CUTS:
+        cuts.n = MOST_CUTS + 1
         return
-    for cut in range(start + 1, end):
-        if has_length[cut - start] and has_length[end - cut]:
-            prefetch(&t.pieces[<size_t> hash_bytes(t.token_bytes + start, cut - start, 0) & t.piece_mask])
-            prefetch(&t.pieces[<size_t> hash_bytes(t.token_bytes + cut, end - cut, 0) & t.piece_mask])
+    for at in range(start + 1, end):
+        if has_length[at - start] and has_length[end - at]:
+            cuts.items[cuts.n].at = at
+            cuts.items[cuts.n].hash = hash_bytes(t.token_bytes + start, at - start, 0)
+            prefetch(&t.pieces[<size_t> cuts.items[cuts.n].hash & t.piece_mask])
+            cuts.n += 1
+
+
+cdef inline void _cut_right(const Tables* t, uint32_t token, Cuts* cuts) noexcept nogil:
+    cdef uint32_t i, n = 0, at, left
+    if cuts.n > MOST_CUTS:
+        return
+    for i in range(cuts.n):
+        at = cuts.items[i].at
+        left = _alike(t, cuts.items[i].hash)
+        if left != NONE:
+            cuts.items[n].at = at
+            cuts.items[n].left = left
+            cuts.items[n].hash = hash_bytes(t.token_bytes + at, t.token_ends[token] - at, 0)
+            prefetch(&t.pieces[<size_t> cuts.items[n].hash & t.piece_mask])
+            n += 1
+    cuts.n = n
+
+
+cdef inline void _find_right(const Tables* t, Cuts* cuts) noexcept nogil:
+    cdef uint32_t i, n = 0, right
+    if cuts.n > MOST_CUTS:
+        return
+    for i in range(cuts.n):
+        right = _alike(t, cuts.items[i].hash)
+        if right != NONE:
+            cuts.items[n].at = cuts.items[i].at
+            cuts.items[n].left = cuts.items[i].left
+            cuts.items[n].right = right
+            prefetch(&t.token_ends[cuts.items[n].left])
+            prefetch(&t.token_ends[right])
+            n += 1
+    cuts.n = n
+
+
+cdef inline bint _split(const Tables* t, uint32_t token, const Cuts* cuts, Splits* out) noexcept nogil:
+    cdef uint32_t i, start = _start(t, token), end = t.token_ends[token], at, left, right
+    for i in range(cuts.n):
+        at, left, right = cuts.items[i].at, cuts.items[i].left, cuts.items[i].right
+        if not _is_at(t, left, start, at):  # another with the same tag
+            left = _find(t, start, at)
+        if not _is_at(t, right, at, end):
+            right = _find(t, at, end)
+        if left != NONE and right != NONE and not _append(out, left, right, token):
+            return False
+    return True
+
+
+cdef bint _split_long(const Tables* t, const uint8_t* has_length, uint32_t token, Splits* out) noexcept nogil:
+    cdef uint32_t start = _start(t, token), end = t.token_ends[token], at, left, right
+    for at in range(start + 1, end):
+        if not has_length[at - start] or not has_length[end - at]:
+            continue
+        left = _find(t, start, at)
+        if left == NONE:
+            continue
+        right = _find(t, at, end)
+        if right != NONE and not _append(out, left, right, token):
+            return False
+    return True
+
+
+cdef inline uint32_t _alike(const Tables* t, uint64_t h) noexcept nogil:
+    """The first token of this hash as far as its slot tells, or NONE."""
+    cdef size_t at = <size_t> h & t.piece_mask
+    while t.pieces[at].id != NONE and t.pieces[at].tag != <uint32_t> (h >> 32):
+        at = (at + 1) & t.piece_mask
+    return t.pieces[at].id
+
+
+cdef inline bint _is_at(const Tables* t, uint32_t token, uint32_t start, uint32_t end) noexcept nogil:
+    """Whether a token is these bytes."""
+    cdef const uint8_t* one = t.token_bytes + _start(t, token)
+    cdef const uint8_t* other = t.token_bytes + start
+    cdef size_t n = end - start, i
+    if _length(t, token) != n:
+        return False
+    if n > 8:
+        return memcmp(one, other, n) == 0
+    for i in range(n):
+        if one[i] != other[i]:
+            return False
+    return True
 
 
 cdef inline bint _append(Splits* splits, uint32_t left, uint32_t right, uint32_t merged) noexcept nogil:

@@ -32,6 +32,7 @@ _BYTE: Mapping[str, type | tuple[type, ...]] = {
     "fingerprint": str,
     "training": dict,
 }
+_ADDED_TOKEN = {field.name for field in fields(AddedToken)}
 _CODEPOINT: Mapping[str, type | tuple[type, ...]] = {"name": (str, type(None)), "training": dict}
 
 
@@ -72,11 +73,15 @@ def _extras(model: Model) -> dict[str, Any]:
 
 def _read_extras(extras: Any, where: str) -> dict[str, Any]:
     try:
-        tokens = [AddedToken(**token) for token in extras["added_tokens"]]
+        tokens = [_added_token(token) for token in extras["added_tokens"]]
         before, behind = extras["template"] or ((), ())
         return {**extras, "added_tokens": tokens, "template": (before, behind)}
-    except (TypeError, KeyError, ValueError) as error:
+    except (TypeError, KeyError, ValueError, AttributeError) as error:
         raise FormatError(f"{where}: its header has no valid 'extras': {error!r}") from None
+
+
+def _added_token(described: Mapping[str, Any]) -> AddedToken:
+    return AddedToken.of(described) if described.keys() == _ADDED_TOKEN else AddedToken(**described)
 
 
 def _read_conventions(values: Any, where: str) -> Conventions:

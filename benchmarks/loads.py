@@ -1,0 +1,241 @@
+"""Loading a vocabulary, each format beside its owner: until the first short text is encoded, too."""
+
+from __future__ import annotations
+
+import gc
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import fastbpe
+from peers.splitters import for_oniguruma
+from texts import DATA
+
+BAR = 2.0  # times as fast as the owner
+NATIVE_BAR = 0.005  # seconds for 100,000 entries of a native file, which has no owner
+TEXT = "Hello world, how are you? 1234567 naïve 日本語\n" * 3
+N_MERGES = 2000  # learned for minbpe's file
+
+Load = Callable[[], Any]
+Encode = Callable[[Any], list[int]]
+
+
+@dataclass
+class Loading:
+    """A file: what reads it, and how either side encodes. theirs: None where it has no owner."""
+
+    name: str
+    owner: str
+    ours: Load
+    theirs: Load | None
+    encode_theirs: Encode
+    encode_ours: Encode = field(default=lambda tokenizer: tokenizer.encode(TEXT, allowed_special="all"))
+
+
+def compare_loading(formats: Sequence[str], rounds: int) -> list[dict[str, Any]]:
+    """Seconds of loading every file, with a first encode and without, printed as a table and returned as rows."""
+    os.environ["TIKTOKEN_CACHE_DIR"] = ""  # tiktoken would keep a copy of what it reads, and read that
+    print("\n| file | owner | fastbpe, ms, median | best | owner, median | best | × owner | and encoding |")
+    print("|---|---|---:|---:|---:|---:|---:|---:|")
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="fastbpe-bench-") as folder:
+        for loading in _loadings(formats, Path(folder)):
+            try:
+                rows.append(_measured(loading, rounds))
+            except ImportError as error:
+                print(f"left out: {loading.name}: {error}")
+    missed = [row["row"] for row in rows if not row["met"]]
+    print(
+        f"bar {BAR:g}× the owner, {NATIVE_BAR * 1e3:g} ms for 100,000 entries of .fbpe, by the best loads: "
+        f"{'missed by ' + '; '.join(missed) if missed else 'met'}"
+    )
+    return rows
+
+
+def _measured(loading: Loading, rounds: int) -> dict[str, Any]:
+    sides: list[tuple[Load, Encode]] = [(loading.ours, loading.encode_ours)]
+    if loading.theirs is not None:
+        sides.append((loading.theirs, loading.encode_theirs))
+    loaded = [load() for load, _ in sides]
+    outputs = [encode(tokenizer) for tokenizer, (_, encode) in zip(loaded, sides, strict=True)]
+    if any(output != outputs[0] for output in outputs):
+        raise SystemExit(f"{loading.name}: {loading.owner} gives other ids")
+    seconds: list[list[float]] = [[] for _ in sides]
+    encoded: list[list[float]] = [[] for _ in sides]
+    for number in range(rounds):
+        for which in range(len(sides)) if number % 2 else reversed(range(len(sides))):
+            load, both = _seconds(*sides[which])
+            seconds[which].append(load)
+            encoded[which].append(both)
+    row: dict[str, Any] = {
+        "row": f"{loading.name}, {loading.owner}",
+        "bar": BAR,
+        "seconds": seconds,
+        "encoded": encoded,
+    }
+    shown = [f"{1e3 * value:.2f}" for times in seconds for value in (statistics.median(times), min(times))]
+    if len(sides) == 2:
+        row["ratio"], row["ratio_encoded"] = min(seconds[1]) / min(seconds[0]), min(encoded[1]) / min(encoded[0])
+        row["met"] = row["ratio"] >= BAR
+        shown += [f"{row['ratio']:.2f}", f"{row['ratio_encoded']:.2f}"]
+    else:
+        allowed = NATIVE_BAR * max(loaded[0].n_vocab, 100_000) / 100_000
+        row |= {"bar": allowed, "met": min(seconds[0]) <= allowed}
+        shown += ["–", "–", "–", "–"]
+    print(f"| {loading.name} | {loading.owner} | {' | '.join(shown)} |")
+    return row
+
+
+def _seconds(load: Load, encode: Encode) -> tuple[float, float]:
+    """Of the processor: of loading, and of loading and encoding. What is loaded is dropped outside the clock."""
+    gc.collect()
+    gc.disable()
+    try:
+        started = time.process_time()
+        tokenizer = load()
+        loaded = time.process_time()
+        encode(tokenizer)
+        return loaded - started, time.process_time() - started
+    finally:
+        gc.enable()
+
+
+def _loadings(formats: Sequence[str], folder: Path) -> Iterator[Loading]:
+    """Every file of these formats that is there; what is not is named."""
+    for make, names in (FILES[format_] for format_ in formats):
+        for name in names:
+            files = [DATA / "vocab" / part for part in name.split(" ")[:2]]
+            if all(path.exists() for path in files):
+                yield from _or_note(name or "minbpe", make, files, folder)
+            else:
+                print(f"left out: {name}: not in {DATA / 'vocab'}")
+
+
+def _or_note(name: str, make: Make, files: Sequence[Path], folder: Path) -> Iterator[Loading]:
+    try:
+        yield make(files, folder)
+    except ImportError as error:
+        print(f"left out: {name}: {error}")
+
+
+def _tiktoken(files: Sequence[Path], folder: Path) -> Loading:
+    import tiktoken
+    from tiktoken.load import load_tiktoken_bpe
+
+    path = files[0]
+    known = fastbpe.load(path)
+
+    def load() -> Any:
+        ranks = load_tiktoken_bpe(str(path))
+        return tiktoken.Encoding(
+            path.name, pat_str=known.pattern, mergeable_ranks=ranks, special_tokens=known.special_tokens
+        )
+
+    return Loading(
+        path.name,
+        "tiktoken",
+        lambda: fastbpe.load(path),
+        load,
+        lambda loaded: loaded.encode(TEXT, allowed_special="all"),
+    )
+
+
+def _tokenizer_json(files: Sequence[Path], folder: Path) -> Loading:
+    import tokenizers
+
+    path = files[0]
+    return Loading(
+        path.name,
+        "tokenizers",
+        lambda: fastbpe.load(path),
+        lambda: tokenizers.Tokenizer.from_file(str(path)),
+        _ids_of_tokenizers,
+    )
+
+
+def _gpt2(files: Sequence[Path], folder: Path) -> Loading:
+    from tokenizers import Regex, models, pre_tokenizers
+    from tokenizers import Tokenizer as Theirs
+
+    vocab, merges = files
+    pattern = fastbpe.PATTERNS[vocab.name.partition("_")[0]]
+    assert isinstance(pattern, str)
+
+    def load() -> Any:
+        loaded = Theirs(models.BPE.from_file(str(vocab), str(merges)))
+        split = pre_tokenizers.Split(Regex(for_oniguruma(pattern)), "isolated")
+        bytes_ = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+        loaded.pre_tokenizer = pre_tokenizers.Sequence([split, bytes_])
+        return loaded
+
+    return Loading(
+        f"{vocab.name}, {merges.name}", "tokenizers", lambda: fastbpe.load(vocab), load, _ids_of_tokenizers
+    )
+
+
+def _ids_of_tokenizers(loaded: Any) -> list[int]:
+    ids: list[int] = loaded.encode(TEXT, add_special_tokens=False).ids
+    return ids
+
+
+def _sentencepiece(files: Sequence[Path], folder: Path) -> Loading:
+    import sentencepiece
+
+    path = files[0]
+    return Loading(
+        path.name,
+        "sentencepiece",
+        lambda: fastbpe.load(path),
+        lambda: sentencepiece.SentencePieceProcessor(model_file=str(path)),
+        lambda loaded: loaded.encode(TEXT),
+        lambda tokenizer: tokenizer.encode(TEXT),
+    )
+
+
+def _native(files: Sequence[Path], folder: Path) -> Loading:
+    path = folder / f"{files[0].stem}.fbpe"
+    fastbpe.load(files[0]).save(path)
+    return Loading(path.name, "none", lambda: fastbpe.load(path), None, lambda _: [])
+
+
+def _minbpe(files: Sequence[Path], folder: Path) -> Loading:
+    import minbpe  # of no package index: who has it has put it on the path
+
+    ours = fastbpe.minbpe.RegexTokenizer()
+    ours.train("".join(f"{number} and some words " for number in range(20_000)), 256 + N_MERGES)
+    ours.save(str(folder / "trained"))
+    path = folder / "trained.model"
+
+    def load() -> Any:
+        loaded = minbpe.RegexTokenizer()
+        loaded.load(str(path))
+        return loaded
+
+    return Loading(path.name, "minbpe", lambda: fastbpe.load(path), load, lambda loaded: loaded.encode(TEXT))
+
+
+Make = Callable[[Sequence[Path], Path], Loading]  # of the files, and a folder to write in
+
+#: What makes a Loading, and the names of files: two that belong together with a space between.
+FILES: Mapping[str, tuple[Make, Sequence[str]]] = {
+    "tiktoken": (_tiktoken, ("r50k_base.tiktoken", "cl100k_base.tiktoken", "o200k_base.tiktoken")),
+    "tokenizer.json": (
+        _tokenizer_json,
+        [
+            f"{name}_tokenizer.json"
+            for name in ("falcon", "phi2", "whisper_large_v3", "phi3_mini", "openllama_zh_en")
+        ],
+    ),
+    "gpt2": (_gpt2, ("gpt2_encoder.json gpt2_vocab.bpe", "qwen2_vocab.json qwen2_merges.txt")),
+    "sentencepiece": (
+        _sentencepiece,
+        ("llama2_tokenizer.model", "mistral_v3_tokenizer.model", "bpemb_en_wiki_vs100000.model"),
+    ),
+    "minbpe": (_minbpe, ("",)),
+    "native": (_native, ("cl100k_base.tiktoken", "whisper_large_v3_tokenizer.json", "llama2_tokenizer.model")),
+}
