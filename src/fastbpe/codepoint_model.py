@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -103,11 +104,15 @@ class CodePointModel:
 
     def piece(self, i: int) -> bytes:
         """The text of one id, without making all of them."""
-        ends = memoryview(self.piece_ends).cast("I")
+        ends = self._ends
         return self.piece_bytes[ends[i - 1] if i else 0 : ends[i]]
+
+    @cached_property
+    def _ends(self) -> array[int]:
+        return array("I", self.piece_ends)
 
     @cached_property
     def pieces(self) -> list[bytes]:
         """The text of each id."""
-        ends = memoryview(self.piece_ends).cast("I")
+        ends = self._ends
         return [self.piece_bytes[start:end] for start, end in zip(chain((0,), ends), ends, strict=False)]

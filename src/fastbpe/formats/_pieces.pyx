@@ -1,10 +1,13 @@
 """The pieces of a sentencepiece `.model`, where they are plainly written: the fast twin of `sentencepiece._piece`.
 
+And the strings of a repeated field, likewise.
+
 It judges nothing. A piece with anything but its text, score and type, once each and in this order, and every field
 that is no piece, is left to the slow twin.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy
@@ -129,3 +132,22 @@ def first_repeated(bytes text not None, bytes ends not None, uint64_t seed):
         return None
     finally:
         free(seen)
+
+
+def strings(bytes data not None, size_t at, bytes tag not None):
+    """(the texts of the fields with this tag that follow each other from data[at] on, where the next field begins).
+
+    Left to others are texts of 128 bytes and more. Bytes that are no UTF-8 are surrogates.
+    """
+    cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(data)
+    cdef const char* wanted = PyBytes_AS_STRING(tag)
+    cdef size_t n = <size_t> len(data), n_tag = <size_t> len(tag), n_text
+    cdef list found = []
+    while at + n_tag < n and memcmp(p + at, wanted, n_tag) == 0:
+        n_text = p[at + n_tag]
+        if n_text > 0x7F or n_text >= n - at - n_tag:
+            break
+        at += n_tag + 1
+        found.append(PyUnicode_DecodeUTF8(<const char*> p + at, <Py_ssize_t> n_text, "surrogateescape"))
+        at += n_text
+    return found, at

@@ -47,11 +47,17 @@ def fields(data: bytes | memoryview, at: int, end: int) -> Iterator[Field]:
     [1, 2]
     """
     while at < end:
-        field = _field(data, at, end, 0)
-        if field.wire == END_GROUP:
-            raise Damaged(at, f"the end of group {field.number}, which did not begin")
-        yield field
-        at = field.end
+        found = field(data, at, end)
+        yield found
+        at = found.end
+
+
+def field(data: bytes | memoryview, at: int, end: int) -> Field:
+    """The first of the fields that `fields` gives."""
+    found = _field(data, at, end, 0)
+    if found.wire == END_GROUP:
+        raise Damaged(at, f"the end of group {found.number}, which did not begin")
+    return found
 
 
 def _field(data: bytes | memoryview, at: int, end: int, depth: int) -> Field:

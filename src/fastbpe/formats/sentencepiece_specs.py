@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from fastbpe.codepoint_model import Spec
-from fastbpe.formats import protobuf
+from fastbpe.formats import _pieces, protobuf
 from fastbpe.formats.protobuf import BYTES, FIXED32, VARINT
 
 MODEL_TYPES = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}
@@ -83,6 +83,7 @@ NORMALIZER = {
     "normalization_rule_tsv": Option(6, "string", ""),
 }
 
+_SHORT = 128  # bytes: fewer have a length that is written as one
 _DEFAULTS = {id(options): {n: o.default for n, o in options.items()} for options in (TRAINER, NORMALIZER)}
 _NAMES = {id(options): {o.number: n for n, o in options.items()} for options in (TRAINER, NORMALIZER)}
 _TYPE_NUMBERS = {name: number for number, name in MODEL_TYPES.items()}
@@ -102,7 +103,10 @@ def read(options: Mapping[str, Option], message: bytes) -> Spec:
     """The spec that a message is; protobuf.Damaged where it is none. Of what is set twice, the last holds."""
     values: dict[str, Any] = {}
     unknown = []
-    for field in protobuf.fields(message, 0, len(message)):
+    at = 0
+    while at < len(message):
+        field = protobuf.field(message, at, len(message))
+        at = field.end
         name = _NAMES[id(options)].get(field.number, "")
         kind = options[name].kind if name else ""
         if not name or field.wire != _WIRES.get(kind, VARINT):
@@ -110,7 +114,11 @@ def read(options: Mapping[str, Option], message: bytes) -> Spec:
         elif kind == "model_type" and field.value not in MODEL_TYPES:
             unknown.append(message[field.at : field.end])  # as protobuf has it with enums
         elif kind == "strings":
-            values.setdefault(name, []).append(_value(kind, message[field.start : field.end], 0))
+            texts = values.setdefault(name, [])
+            texts.append(_value(kind, message[field.start : field.end], 0))
+            if field.end - field.start < _SHORT:
+                more, at = _pieces.strings(message, at, message[field.at : field.start - 1])
+                texts += more
         else:
             values[name] = _value(kind, message[field.start : field.end], field.value)
     return make(options, values, b"".join(unknown))
