@@ -10,6 +10,7 @@ from fastbpe.formats._hash cimport hash_bytes
 cdef enum:
     NORMAL = 1
     SPACE = 0x20
+    MAX_WORK = 1 << 28  # bytes hashed to find the ways to make pieces: pieces of thousands of characters have too many
 
 cdef extern from *:
     """
@@ -39,7 +40,8 @@ def judge(
 
     Scores say the same where the merges of a piece stand together, for text comes to a piece in one way only: what is
     merged in it until its last two symbols does not depend on what stands around it. Of all ways to make it of two
-    symbols none must be missing in the list, though, for with scores they all are merges.
+    symbols none must be missing in the list, though, for with scores they all are merges. Where it would take long
+    to see, the answer is no, which is never wrong.
     """
     cdef Pieces pieces = Pieces(
         <const uint8_t*> PyBytes_AS_STRING(piece_bytes), <const uint32_t*> PyBytes_AS_STRING(piece_ends),
@@ -139,7 +141,7 @@ cdef inline uint32_t _character_bytes(uint8_t lead) noexcept:
 
 cdef bint _rank(const Pieces* pieces, const uint32_t[::1] merges, uint32_t* ranks, float* scores) noexcept:
     cdef uint32_t i, made, last = 0, n_ranks = 0, n, cut
-    cdef size_t k, n_listed = 0, n_splits = 0
+    cdef size_t k, n_listed = 0, n_splits = 0, work = 0
     cdef bint in_order = True
     cdef const uint8_t* text
     memset(ranks, 0xFF, 4 * <size_t> pieces.n)
@@ -164,7 +166,8 @@ cdef bint _rank(const Pieces* pieces, const uint32_t[::1] merges, uint32_t* rank
         text = pieces.data + _begin(pieces.ends, i)
         n = <uint32_t> (pieces.data + pieces.ends[i] - text)
         cut = _character_bytes(text[0])
-        while cut < n:
+        while cut < n and work < MAX_WORK:
+            work += n
             n_splits += _is_symbol(pieces, text, cut) and _is_symbol(pieces, text + cut, n - cut)
             cut += _character_bytes(text[cut])
-    return in_order and n_splits == n_listed
+    return in_order and n_splits == n_listed and work < MAX_WORK
