@@ -17,7 +17,7 @@ from fastbpe.formats import huggingface_codepoints, huggingface_codepoints_dump,
 tokenizers = pytest.importorskip("tokenizers")
 
 MARK = "▁"
-ROUNDS = 5000 if os.environ.get("FASTBPE_FULL") else 250
+ROUNDS = 5000 if os.environ.get("FASTBPE_FULL") else 160
 REPLACE = {"type": "Replace", "pattern": {"String": " "}, "content": MARK}
 PREPEND = {"type": "Prepend", "prepend": MARK}
 FALLBACK = [
@@ -197,8 +197,8 @@ def file_of(name: str) -> bytes:
 def lines_of(tokenizer: CodePointTokenizer, name: str, rng: random.Random) -> list[str]:
     """The lines of a corpus, some with special and added tokens put in anywhere."""
     names = [*tokenizer.special_tokens, *(token.content for token in tokenizer.added_tokens)]
-    lines = corpus(name, None if os.environ.get("FASTBPE_FULL") else 60_000).split("\n")
-    for line in lines[:300]:
+    lines = corpus(name, None if os.environ.get("FASTBPE_FULL") else 15_000).split("\n")
+    for line in lines[:100]:
         at = rng.randint(0, len(line))
         lines.append(
             line[:at] + rng.choice(["", " ", "  "]) + rng.choice(names) + rng.choice(["", " "]) + line[at:]
@@ -207,9 +207,7 @@ def lines_of(tokenizer: CodePointTokenizer, name: str, rng: random.Random) -> li
 
 
 @pytest.mark.parametrize("name", FILES)
-@pytest.mark.parametrize(
-    "text", ["english.txt", "multilingual.txt", "json_yaml.txt", "emoji_mixed.txt", "botchan.txt"]
-)
+@pytest.mark.parametrize("text", ["english.txt", "multilingual.txt", "json_yaml.txt", "emoji_mixed.txt"])
 def test_published_on_the_corpora(name: str, text: str) -> None:
     data = file_of(name)
     peer, ours = tokenizers.Tokenizer.from_str(data.decode()), fastbpe.load(data)
