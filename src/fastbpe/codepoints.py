@@ -81,7 +81,7 @@ def build(model: CodePointModel) -> Parts:
 
 def _merges(model: CodePointModel, code_points: CodePoints) -> list[tuple[int, int, int]] | None:
     """The model's list of merges, of symbols; None where every two pieces that make a piece are merged."""
-    if not model.merges:
+    if not model.merges or not model.merges_decide:
         return None
     symbols = {token_id: symbol for symbol, token_id in enumerate(code_points.ids())}
     listed: list[tuple[int, int, int]] = []

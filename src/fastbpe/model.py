@@ -146,7 +146,8 @@ class CodePointModel:
     self_test_data, unknown, piece_extras: what nothing here reads, kept for writing; the last by id.
     serialized: the file; b"" where the model comes from none.
     name, training: what a native file says besides.
-    merges: what is merged where scores cannot say it: as in Model; b"": scores say it.
+    merges: the list of a tokenizer.json where scores do not say just that: as in Model; b"": they do.
+    merges_decide: False: scores give every text the same ids, and the list is kept for writing only.
     added_tokens, template: of a tokenizer.json, as in Model; sentencepiece has neither. What is between added
         tokens is normalized by itself.
     conventions: those of a tokenizer.json; None: sentencepiece's.
@@ -169,6 +170,7 @@ class CodePointModel:
     added_tokens: Sequence[AddedToken] = ()
     template: tuple[Sequence[int], Sequence[int]] = ((), ())
     conventions: Conventions | None = None
+    merges_decide: bool = True
 
     @property
     def n_pieces(self) -> int:
