@@ -328,8 +328,7 @@ class CodePointTokenizer(Tokenizer):
         if model.conventions is not None:
             options.append(astuple(model.conventions))
         digest = hashlib.sha256(repr(("codepoint", options)).encode())
-        merges = model.merges if model.merges_decide else b""
-        for part in (model.piece_ends, model.piece_bytes, model.scores, model.types, merges):
+        for part in (model.piece_ends, model.piece_bytes, model.scores, model.types, model.merges):
             digest.update(part)
         return digest.hexdigest()
 

@@ -146,11 +146,11 @@ class CodePointModel:
     self_test_data, unknown, piece_extras: what nothing here reads, kept for writing; the last by id.
     serialized: the file; b"" where the model comes from none.
     name, training: what a native file says besides.
-    merges: the list of a tokenizer.json where scores do not say just that: as in Model; b"": they do.
-    merges_decide: False: scores give every text the same ids, and the list is kept for writing only.
+    merges: what is merged where scores cannot say it: as in Model; b"": scores say it.
+    conventions: those of a tokenizer.json; None: sentencepiece's. With them, pieces of type USER_DEFINED are found
+        where they are added tokens, and not merged.
     added_tokens, template: of a tokenizer.json, as in Model; sentencepiece has neither. What is between added
         tokens is normalized by itself.
-    conventions: those of a tokenizer.json; None: sentencepiece's.
     """
 
     piece_bytes: bytes
@@ -170,7 +170,6 @@ class CodePointModel:
     added_tokens: Sequence[AddedToken] = ()
     template: tuple[Sequence[int], Sequence[int]] = ((), ())
     conventions: Conventions | None = None
-    merges_decide: bool = True
 
     @property
     def n_pieces(self) -> int:

@@ -12,8 +12,8 @@ NORMAL = 1
 
 def rescore(
     pieces: Sequence[str], types: Sequence[int], merges: Sequence[tuple[int, int, int]], *, splits: bool
-) -> bytes | None:
-    """Scores with which texts come to the same pieces as with the merges, as `_splits.rescore` has them."""
+) -> tuple[bytes, list[int]]:
+    """(scores, ids of pieces that must not be merged), as `_splits.rescore` has them."""
     ids = _usable(pieces, types, splits)
     usable = {*ids.values()}
     ranks = {
@@ -22,19 +22,20 @@ def rescore(
         if usable.issuperset((left, right, merged))
     }
     makers: dict[int, int] = {}
+    apart: list[int] = []
     for piece, i in ids.items():
         symbols, last = [*piece], None
         while found := [(ranks[pair], at) for at, pair in enumerate(pairwise(symbols)) if pair in ranks]:
             last, at = min(found)
             symbols[at : at + 2] = ["".join(symbols[at : at + 2])]
         if len(symbols) == 2:
-            return None
+            apart.append(i)
         if len(symbols) == 1 and last is not None:
             makers[i] = last
     order = sorted(makers, key=makers.__getitem__)
     order += sorted(usable.difference(order))
     scores = {i: -float(n) for n, i in enumerate(order)}
-    return struct.pack(f"<{len(pieces)}f", *(scores.get(i, 0.0) for i in range(len(pieces))))
+    return struct.pack(f"<{len(pieces)}f", *(scores.get(i, 0.0) for i in range(len(pieces)))), sorted(apart)
 
 
 def _usable(pieces: Sequence[str], types: Sequence[int], splits: bool) -> dict[str, int]:

@@ -82,10 +82,10 @@ def rescore(
     bytes piece_bytes not None, bytes piece_ends not None, bytes types not None, const uint32_t[::1] merges,
     bint splits, uint64_t seed,
 ):
-    """Scores with which texts come to the same pieces as with the merges, whatever these are; None where none do.
+    """(scores, ids): scores with which texts come to the same pieces as with the merges, whatever these are.
 
-    They do where merging each piece alone leaves either the piece, or three symbols and more: two that no merge joins
-    would be joined by scores. None also where it would take long to see. Arguments as of `judge`.
+    ids: of the pieces that must not be merged, for merging each alone leaves two symbols that no merge joins, and
+    scores would join them. None where it would take long to see. Arguments as of `judge`.
     """
     cdef Pieces pieces = Pieces(
         <const uint8_t*> PyBytes_AS_STRING(piece_bytes), <const uint32_t*> PyBytes_AS_STRING(piece_ends),
@@ -108,10 +108,11 @@ def rescore(
             raise MemoryError(f"no memory to judge the merges of {pieces.n} pieces")
         _index(&pieces, <const uint8_t*> PyBytes_AS_STRING(types), splits)
         _index_merges(&pieces, &listed)
-        if not _follow(&pieces, &listed, made):
+        apart = _follow(&pieces, &listed, made)
+        if apart is None:
             return None
         _score(&pieces, &listed, made, <float*> PyBytes_AS_STRING(scores))
-        return scores
+        return scores, apart
     finally:
         free(made)
         free(pieces.usable)
@@ -254,22 +255,25 @@ cdef void _index_merges(const Pieces* pieces, Merges* listed) noexcept:
             listed.table[_slot(listed, merge[0], merge[1])] = <uint32_t> k
 
 
-cdef bint _follow(const Pieces* pieces, const Merges* listed, uint32_t* made) noexcept:
+cdef list _follow(const Pieces* pieces, const Merges* listed, uint32_t* made):
     """See which merge makes each piece. made: of each merge, the piece, or NONE.
 
-    False where a piece is left as two symbols, or is too long.
+    The pieces that are left as two symbols; None where one is too long.
     """
     cdef uint32_t i, last = 0, n_left
+    cdef list apart = []
     memset(made, 0xFF, 4 * listed.n)
     for i in range(pieces.n):
         if not pieces.usable[i]:
             continue
         n_left = _merge_alone(pieces, listed, i, &last)
-        if n_left == 0 or n_left == 2:
-            return False
+        if n_left == 0:
+            return None
+        if n_left == 2:
+            apart.append(i)
         if n_left == 1 and last != NONE:
             made[last] = i
-    return True
+    return apart
 
 
 cdef uint32_t _merge_alone(const Pieces* pieces, const Merges* listed, uint32_t piece, uint32_t* last) noexcept:

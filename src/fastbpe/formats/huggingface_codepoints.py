@@ -82,18 +82,22 @@ def _model(top: Part, entries: _vocab_json.Entries | None = None) -> CodePointMo
     n_bytes = len(piece_bytes)
     piece_bytes += more
     piece_ends += array("I", [n_bytes + end for end in memoryview(more_ends).cast("I")]).tobytes()
-    listed = memoryview(merges).cast("I"), conventions.splits, int.from_bytes(os.urandom(8), "little")
-    scores, say_it = _splits.judge(piece_bytes, piece_ends, bytes(types), *listed)
-    rescored = None if say_it else _splits.rescore(piece_bytes, piece_ends, bytes(types), *listed)
-    if not (say_it or merges or rescored):
+    scores, say_it = _splits.judge(
+        piece_bytes,
+        piece_ends,
+        bytes(types),
+        memoryview(merges).cast("I"),
+        conventions.splits,
+        int.from_bytes(os.urandom(8), "little"),
+    )
+    if not (say_it or merges):
         model.fail("there is none, and so no text becomes a token of several characters", "merges")
     ids = {token.content: token.id for token in added}
     return CodePointModel(
         piece_bytes=piece_bytes,
         piece_ends=piece_ends,
-        scores=rescored or scores,
+        scores=scores,
         merges=b"" if say_it else merges,
-        merges_decide=rescored is None,
         types=bytes(types),
         trainer=specs.make(
             specs.TRAINER,

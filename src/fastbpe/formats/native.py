@@ -92,8 +92,6 @@ def dump_code_points(model: CodePointModel) -> bytes:
         "template": [[*side] for side in model.template] if any(model.template) else [],
         "conventions": None if model.conventions is None else asdict(model.conventions),
     }
-    if model.merges and not model.merges_decide:
-        extras["merges_decide"] = False
     header = {"mode": "codepoint", "name": model.name, "training": dict(model.training)}
     parts: dict[str, Buffer] = {"model": sentencepiece.dump(_as_sentencepiece(model))}
     if model.merges:
@@ -116,8 +114,6 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
         extras = _read_extras(header["extras"], where) if "extras" in header else {}
         if extras.get("conventions"):
             extras["conventions"] = _read_conventions(extras["conventions"], where)
-        if type(extras.get("merges_decide", True)) is not bool:
-            raise FormatError(f"{where}: its header says 'merges_decide' otherwise than with true or false")
         merges = bytes(sections.get("merges", b""))
         if len(merges) % BYTES_PER_MERGE:
             raise FormatError(f"{where}: its section 'merges' does not hold whole merges")

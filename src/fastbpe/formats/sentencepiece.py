@@ -194,7 +194,7 @@ def dump(model: CodePointModel) -> bytes:
 
 def _lost(model: CodePointModel) -> str:
     """What a model has that only a tokenizer.json can say; "": nothing."""
-    if model.merges and model.merges_decide:
+    if model.merges:
         return "a list of merges"
     for token in model.added_tokens:
         if not (_is_control_symbol(token, model) or _is_user_defined(token, model)):
