@@ -225,7 +225,7 @@ cdef bint _rank(const Pieces* pieces, const uint32_t[::1] merges, uint32_t* rank
         text = pieces.data + _begin(pieces.ends, i)
         n = <uint32_t> (pieces.data + pieces.ends[i] - text)
         cut = _character_bytes(text[0])
-        while cut < n and work < MAX_WORK:
+        while in_order and cut < n and work < MAX_WORK:
             work += n
             n_splits += _is_symbol(pieces, text, cut) and _is_symbol(pieces, text + cut, n - cut)
             cut += _character_bytes(text[cut])
