@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
@@ -41,6 +42,13 @@ class Decoding:
             return first + decoder.decode(rest, "strict")
         except UnicodeDecodeError:
             return self._decode_runs(rest)
+
+    def decode_batch(self, batch: list[Sequence[int] | Buffer], errors: str) -> list[str]:
+        """The text of each."""
+        if not self.firsts:
+            with contextlib.suppress(UnicodeDecodeError):
+                return self.decoder.decode_batch(batch, "strict")
+        return [self.decode(ids, errors) for ids in batch]
 
     def decode_bytes(self, ids: Sequence[int] | Buffer) -> bytes:
         """The bytes of the text, also those that are no UTF-8."""

@@ -242,7 +242,8 @@ class CodePointTokenizer(Tokenizer):
     def decode_batch(self, batch: Iterable[Sequence[int] | Buffer], *, errors: str = "replace") -> list[str]:
         """`decode` for each sequence of ids, in order."""
         if self._decoding is not None:
-            return [self.decode(ids, errors=errors) for ids in batch]
+            _check_errors(errors)
+            return self._decoding.decode_batch(list(batch), errors)
         texts = super().decode_batch(batch, errors=EACH_BYTE if errors == "replace" else errors)
         return texts if self._denormalizer is None else [self._denormalized(text) for text in texts]
 

@@ -251,3 +251,33 @@ def test_written_files_say_the_same(part: int) -> None:
         again = native.parse(native.dump_code_points(model), "file")
         assert CodePointTokenizer(again).fingerprint == ours.fingerprint
         assert again.conventions == model.conventions
+
+
+def test_special_tokens_put_in_are_written() -> None:
+    ours = fastbpe.load(file_of("first"))
+    more = ours.with_special_tokens({"<|new|>": ours.n_vocab})
+    assert isinstance(more, CodePointTokenizer)
+    written = huggingface_codepoints_dump.dump(more._source)
+    peer = tokenizers.Tokenizer.from_str(written.decode())
+    text = "a <|new|> b<|end|>  c"
+    assert peer.encode(text, add_special_tokens=False).ids == more.encode(text, allowed_special="all")
+    assert ours.n_vocab in more.encode(text, allowed_special="all")
+
+
+def test_bytes_that_are_no_text() -> None:
+    ours, peer = fastbpe.load(file_of("phi3")), tokenizers.Tokenizer.from_str(file_of("phi3").decode())
+    a = ours.token_to_id("a")
+    assert a is not None
+    first = 3  # the id of <0x00>
+    for data in (b"\xc3\xa9\xff", b"\xff\xc3\xa9", b"\xe6\x97", b" \xff", b"\xc3", b"\xf0\x9f\xa6\x99\x99"):
+        ids = [first + byte for byte in data]
+        assert ours.decode([*ids, a]) == peer.decode([*ids, a]) == "\ufffd" * len(data) + "a"
+        assert ours.decode([a, *ids, a, *ids]) == peer.decode([a, *ids, a, *ids])
+        with pytest.raises(UnicodeDecodeError):
+            ours.decode(ids, errors="strict")
+        assert ours.decode([a, *ids], errors="ignore") == "a" + data.decode(errors="ignore")
+    stream = ours.decoder()
+    pushed = [stream.push(first + byte) for byte in b"\xc3\xa9\xff\xc3\xa9"] + [stream.push([a, first + 0xC3])]
+    assert pushed == ["", "é", "\ufffd", "\ufffd", "\ufffd", "a"]
+    assert stream.finish() == "\ufffd"
+    assert [stream.push(first + 0x20), stream.push(first + 0x20)] == ["", " "]
