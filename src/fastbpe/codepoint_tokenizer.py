@@ -243,7 +243,8 @@ class CodePointTokenizer(Tokenizer):
         """`decode` for each sequence of ids, in order."""
         if self._decoding is not None:
             _check_errors(errors)
-            return self._decoding.decode_batch(list(batch), errors)
+            listed = [ids if hasattr(ids, "__len__") else list(ids) for ids in batch]
+            return self._decoding.decode_batch(listed, errors)
         texts = super().decode_batch(batch, errors=EACH_BYTE if errors == "replace" else errors)
         return texts if self._denormalizer is None else [self._denormalized(text) for text in texts]
 
