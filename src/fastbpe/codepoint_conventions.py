@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
@@ -33,15 +34,22 @@ class Decoding:
         if model.conventions.decoder == "Metaspace" and self.strips:
             self.firsts = dict(_odd_firsts(model))
 
-    def decode(self, ids: Sequence[int] | Buffer, errors: str) -> str:
+    def decode(self, ids: Sequence[int] | Buffer, errors: str, num_threads: int | None = None) -> str:
         """The text. errors: "replace" is as tokenizers does it."""
         first, rest, decoder = self._begin(ids)
         if errors != "replace":
-            return first + decoder.decode(rest, errors)
+            return first + decoder.decode(rest, errors, num_threads)
         try:
-            return first + decoder.decode(rest, "strict")
+            return first + decoder.decode(rest, "strict", num_threads)
         except UnicodeDecodeError:
             return self._decode_runs(rest)
+
+    def decode_batch(self, batch: list[Sequence[int] | Buffer], errors: str, num_threads: int | None) -> list[str]:
+        """The text of each."""
+        if not self.firsts:
+            with contextlib.suppress(UnicodeDecodeError):
+                return self.decoder.decode_batch(batch, "strict", num_threads)
+        return [self.decode(ids, errors, num_threads) for ids in batch]
 
     def decode_bytes(self, ids: Sequence[int] | Buffer) -> bytes:
         """The bytes of the text, also those that are no UTF-8."""

@@ -74,9 +74,10 @@ class CodePointModel:
     serialized: the file; b"" where the model comes from none.
     name, training: what a native file says besides.
     merges: what is merged where scores cannot say it: as in Model; b"": scores say it.
+    conventions: those of a tokenizer.json; None: sentencepiece's. With them, pieces of type USER_DEFINED are found
+        where they are added tokens, and not merged.
     added_tokens, template: of a tokenizer.json, as in Model; sentencepiece has neither. What is between added
         tokens is normalized by itself.
-    conventions: those of a tokenizer.json; None: sentencepiece's.
     """
 
     piece_bytes: bytes

@@ -246,7 +246,7 @@ class CodePointTokenizer(Tokenizer):
         """
         if self._decoding is not None:
             _check_errors(errors)
-            return self._decoding.decode(ids, errors)
+            return self._decoding.decode(ids, errors, num_threads)
         as_sentencepiece = EACH_BYTE if errors == "replace" else errors
         return self._denormalized(super().decode(ids, errors=as_sentencepiece, num_threads=num_threads))
 
@@ -255,7 +255,9 @@ class CodePointTokenizer(Tokenizer):
     ) -> list[str]:
         """`decode` for each sequence of ids, in order. num_threads: as in `encode_batch`."""
         if self._decoding is not None:
-            return [self.decode(ids, errors=errors) for ids in batch]
+            _check_errors(errors)
+            listed = [ids if hasattr(ids, "__len__") else list(ids) for ids in batch]
+            return self._decoding.decode_batch(listed, errors, num_threads)
         as_sentencepiece = EACH_BYTE if errors == "replace" else errors
         texts = super().decode_batch(batch, errors=as_sentencepiece, num_threads=num_threads)
         return texts if self._denormalizer is None else [self._denormalized(text) for text in texts]

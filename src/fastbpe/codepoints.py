@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import codecs
+import os
 import re
 import struct
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fastbpe._core.codepoints import CodePoints, surfaces
 from fastbpe._core.decoder import Decoder
@@ -19,6 +20,7 @@ from fastbpe._core.special import SpecialMatcher
 from fastbpe._core.tokens import TokenEncoder, marks_spaces
 from fastbpe._core.vocabulary import Vocabulary, build_look_ups
 from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
+from fastbpe.formats import _splits
 from fastbpe.model import AddedToken
 
 MARK = "\u2581".encode()
@@ -50,20 +52,23 @@ class Parts:
 def build(model: CodePointModel) -> Parts:
     """What encoding and decoding with a model takes. A model that contradicts itself is a VocabularyError."""
     unknown, byte_ids = _meta(model)
+    merging = _by_scores(model)
     code_points = CodePoints(
         model.piece_bytes,
         model.piece_ends,
-        model.scores,
-        _merged_types(model),
+        merging.scores,
+        _merged_types(merging),
         escapes=model.normalizer["escape_whitespaces"],
         unknown_id=unknown,
         byte_ids=byte_ids,
         splits=model.conventions is not None and model.conventions.splits,
     )
-    tables = build_look_ups(code_points.token_bytes, code_points.token_ends, _merges(model, code_points))
+    tables = build_look_ups(code_points.token_bytes, code_points.token_ends, _merges(merging, code_points))
     vocabulary = Vocabulary(**tables, whole_piece_first=False, code_points=code_points, drops_bytes=False)
     if code_points.expanded:
-        code_points.expand(_Expansions(model, vocabulary, code_points, unknown, byte_ids).of(code_points.expanded))
+        code_points.expand(
+            _Expansions(merging, vocabulary, code_points, unknown, byte_ids).of(code_points.expanded)
+        )
     surface = _surfaces(model, code_points)
     leading, whole = _leading(model, unknown, byte_ids)
     overridden = _overridden(model)
@@ -80,6 +85,27 @@ def build(model: CodePointModel) -> Parts:
     )
 
 
+def _by_scores(model: CodePointModel) -> CodePointModel:
+    """The model, or for merging, one with scores that say the same as its list: tables of half the size."""
+    if not model.merges or model.conventions is None:
+        return model
+    found = _splits.rescore(
+        model.piece_bytes,
+        model.piece_ends,
+        model.types,
+        memoryview(model.merges).cast("B").cast("I"),
+        model.conventions.splits,
+        int.from_bytes(os.urandom(8), "little"),
+    )
+    if found is None:
+        return model
+    scores, apart = found
+    types = bytearray(model.types)
+    for i in apart:
+        types[i] = PieceType.USER_DEFINED
+    return replace(model, scores=scores, types=bytes(types), merges=b"")
+
+
 def _merges(model: CodePointModel, code_points: CodePoints) -> list[tuple[int, int, int]] | None:
     """The model's list of merges, of symbols; None where every two pieces that make a piece are merged."""
     if not model.merges:
@@ -93,8 +119,8 @@ def _merges(model: CodePointModel, code_points: CodePoints) -> list[tuple[int, i
 
 
 def _merged_types(model: CodePointModel) -> bytes:
-    """The types, added tokens that are found and not merged being control symbols, which text does not become."""
-    if not model.added_tokens:
+    """The types, pieces that are not merged being control symbols, which text does not become."""
+    if model.conventions is None:
         return model.types
     return model.types.replace(bytes([PieceType.USER_DEFINED]), bytes([PieceType.CONTROL]))
 
@@ -144,7 +170,7 @@ def _meta(model: CodePointModel) -> tuple[int, list[int] | None]:
 def _normalizing(model: CodePointModel, code_points: CodePoints, fused: int | None) -> Normalizing:
     spec = model.normalizer
     # Added tokens are found before.
-    user_ids = [] if model.added_tokens else ids_of(model, PieceType.USER_DEFINED)
+    user_ids = ids_of(model, PieceType.USER_DEFINED) if model.conventions is None else []
     symbols = [model.piece(i) for i in user_ids]
     marks = code_points.marks_spaces
     conventions = model.conventions or Conventions()
@@ -186,7 +212,9 @@ def make_normalizer(
         remove_extra_whitespaces=spec["remove_extra_whitespaces"],
         escape_whitespaces=spec["escape_whitespaces"],
         treat_whitespace_as_suffix=model.trainer["treat_whitespace_as_suffix"],
-        symbols=[] if model.added_tokens else [model.piece(i) for i in ids_of(model, PieceType.USER_DEFINED)],
+        symbols=[model.piece(i) for i in ids_of(model, PieceType.USER_DEFINED)]
+        if model.conventions is None
+        else [],
         marks_to_spaces=marks_to_spaces,
     )
 
@@ -260,7 +288,7 @@ class _Expansions:
         self._vocabulary = vocabulary
         self._byte_ids = byte_ids
         self._unknown = unknown
-        merged = (PieceType.NORMAL,) if model.added_tokens else (PieceType.NORMAL, PieceType.USER_DEFINED)
+        merged = (PieceType.NORMAL, PieceType.USER_DEFINED)[: 1 if model.conventions else 2]
         self._ids = {model.piece(i): i for piece_type in merged for i in ids_of(model, piece_type)}
 
     def of(self, symbols: list[int]) -> list[list[int]]:

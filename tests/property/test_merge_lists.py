@@ -42,7 +42,7 @@ def vocabulary(rng: random.Random) -> tuple[list[str], list[int], list[tuple[int
 @pytest.mark.parametrize("splits", [False, True])
 def test_as_the_slow_twin(splits: bool) -> None:
     rng = random.Random(3)
-    said = []
+    said, found = [], []
     for _ in range(1000):
         pieces, types, merges = vocabulary(rng)
         packed = memoryview(pack_merges(merges)).cast("I")
@@ -50,8 +50,14 @@ def test_as_the_slow_twin(splits: bool) -> None:
         theirs = merge_lists.judge(pieces, types, merges, splits=splits)
         assert _splits.judge(piece_bytes, piece_ends, bytes(types), packed, splits, rng.getrandbits(64)) == theirs
         said.append(theirs[1])
+        rescored = merge_lists.rescore(pieces, types, merges, splits=splits)
+        assert (
+            _splits.rescore(piece_bytes, piece_ends, bytes(types), packed, splits, rng.getrandbits(64)) == rescored
+        )
+        found.append(not rescored[1])
         assert _splits.first_bad(piece_bytes, piece_ends, packed) is None
     assert 50 < sum(said) < 950
+    assert 50 < sum(found) < 950
 
 
 @pytest.mark.parametrize("bad", [(0, 1, 1), (0, 3, 2), (1, 0, 2), (9, 1, 2), (2, 2, 2)])

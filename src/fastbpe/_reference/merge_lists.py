@@ -10,6 +10,43 @@ MARK = "\u2581"
 NORMAL = 1
 
 
+def rescore(
+    pieces: Sequence[str], types: Sequence[int], merges: Sequence[tuple[int, int, int]], *, splits: bool
+) -> tuple[bytes, list[int]]:
+    """(scores, ids of pieces that must not be merged), as `_splits.rescore` has them."""
+    ids = _usable(pieces, types, splits)
+    usable = {*ids.values()}
+    ranks = {
+        (pieces[left], pieces[right]): number
+        for number, (left, right, merged) in enumerate(merges)
+        if usable.issuperset((left, right, merged))
+    }
+    makers: dict[int, int] = {}
+    apart: list[int] = []
+    for piece, i in ids.items():
+        symbols, last = [*piece], None
+        while found := [(ranks[pair], at) for at, pair in enumerate(pairwise(symbols)) if pair in ranks]:
+            last, at = min(found)
+            symbols[at : at + 2] = ["".join(symbols[at : at + 2])]
+        if len(symbols) == 2:
+            apart.append(i)
+        if len(symbols) == 1 and last is not None:
+            makers[i] = last
+    order = sorted(makers, key=makers.__getitem__)
+    order += sorted(usable.difference(order))
+    scores = {i: -float(n) for n, i in enumerate(order)}
+    return struct.pack(f"<{len(pieces)}f", *(scores.get(i, 0.0) for i in range(len(pieces)))), sorted(apart)
+
+
+def _usable(pieces: Sequence[str], types: Sequence[int], splits: bool) -> dict[str, int]:
+    """The pieces that text may become."""
+    return {
+        piece: i
+        for i, piece in enumerate(pieces)
+        if types[i] == NORMAL and " " not in piece and not (splits and MARK in piece[1:])
+    }
+
+
 def judge(
     pieces: Sequence[str], types: Sequence[int], merges: Sequence[tuple[int, int, int]], *, splits: bool
 ) -> tuple[bytes, bool]:
@@ -18,11 +55,7 @@ def judge(
     types: of each piece, a PieceType. merges: (left id, right id, merged id), best first, no pair twice. splits:
     no piece goes on with a U+2581.
     """
-    ids = {
-        piece: i
-        for i, piece in enumerate(pieces)
-        if types[i] == NORMAL and " " not in piece and not (splits and MARK in piece[1:])
-    }
+    ids = _usable(pieces, types, splits)
     usable = {*ids.values()}
     merges = [merge for merge in merges if usable.issuperset(merge)]
     ranks: dict[int, int] = {}

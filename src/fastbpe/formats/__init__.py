@@ -134,8 +134,11 @@ def _read_huggingface(
 
 def _is_llama_kind(data: bytes) -> bool:
     """Whether a tokenizer.json writes U+2581 for spaces, not bytes as characters."""
-    marks = (b"ByteFallback", b"Metaspace")
-    return not _has_type(data, b"ByteLevel") and any(_has_type(data, name) for name in marks)
+    if _has_type(data, b"ByteLevel"):
+        return False
+    if _has_type(data, b"ByteFallback") or _has_type(data, b"Metaspace"):
+        return True
+    return re.search(rb'"byte_fallback"\s*:\s*true', data) is not None
 
 
 def _has_type(data: bytes, name: bytes) -> bool:

@@ -22,7 +22,7 @@ def dump(model: CodePointModel) -> bytes:
     merges = _merges(model, pieces)
     unknown = model.types.find(PieceType.UNKNOWN)
     conventions = model.conventions or Conventions(strips=prefix)
-    added = [*model.added_tokens] or _as_added_tokens(model, pieces)
+    added = _added_tokens(model, pieces)
     steps = ([PREPEND] if prefix else []) + ([ESCAPE] if conventions.escapes else [])
     as_lists = any(" " in pieces[i] for merge in merges for i in merge)
     return write_document(
@@ -42,14 +42,20 @@ def dump(model: CodePointModel) -> bytes:
     )
 
 
-def _as_added_tokens(model: CodePointModel, pieces: list[str]) -> list[AddedToken]:
-    """What sentencepiece does not merge: control symbols, never found in text, and what is found in any."""
-    special = (PieceType.CONTROL, PieceType.UNKNOWN)
-    return [
-        AddedToken(content=piece, id=i, special=type_ in special, normalized=type_ not in special)
+def _added_tokens(model: CodePointModel, pieces: list[str]) -> list[AddedToken]:
+    """Those of the model, and what sentencepiece does not merge.
+
+    That is control symbols, which it never finds in text, and user-defined ones, which it finds in any.
+    """
+    known = {token.id for token in model.added_tokens}
+    special = {PieceType.CONTROL, PieceType.UNKNOWN} if model.conventions is None else {PieceType.CONTROL}
+    others = set() if model.conventions else {PieceType.USER_DEFINED}
+    more = [
+        AddedToken(content=piece, id=i, special=type_ in special, normalized=type_ in others)
         for i, (piece, type_) in enumerate(zip(pieces, model.types, strict=True))
-        if type_ in (*special, PieceType.USER_DEFINED)
+        if type_ in special | others and i not in known
     ]
+    return sorted((*model.added_tokens, *more), key=lambda token: token.id)
 
 
 def _n_listed(model: CodePointModel, added: list[AddedToken]) -> int:

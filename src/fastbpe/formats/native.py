@@ -120,7 +120,7 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
         from fastbpe.formats import sentencepiece
 
         check_sections(sections, {"model"}, where, ("merges",))
-        model = sentencepiece.parse(sections["model"], where)
+        model = sentencepiece.parse(sections["model"], where, any_text="extras" in header)
         extras = _read_extras(header["extras"], where) if "extras" in header else {}
         if extras.get("conventions"):
             extras["conventions"] = _read_conventions(extras["conventions"], where)

@@ -26,20 +26,23 @@ _MAX_PIECE_BYTES = 7999  # of sentencepiece
 _BYTE_NAMES = frozenset(b"<0x%02X>" % byte for byte in range(256))
 
 
-def parse(data: Buffer, where: str) -> CodePointModel:
-    """The model in a file's bytes; FormatError with the place where it is none, or none of type BPE."""
+def parse(data: Buffer, where: str, *, any_text: bool = False) -> CodePointModel:
+    """The model in a file's bytes; FormatError with the place where it is none, or none of type BPE.
+
+    any_text: pieces may be what sentencepiece would not load: those of a tokenizer.json may hold NULs, or be long.
+    """
     data = bytes(data)
     try:
-        model = _read(data, where)
+        model = _read(data, where, any_text)
     except protobuf.Damaged as damaged:
         raise FormatError(
             f"{where}: no sentencepiece model: byte {damaged.at}: {damaged.reason}; fetch the file again"
         ) from None
-    _check(model, where)
+    _check(model, where, any_text)
     return model
 
 
-def _read(data: bytes, where: str) -> CodePointModel:
+def _read(data: bytes, where: str, any_text: bool) -> CodePointModel:
     columns = [(b"", b"", b"", b"")]  # text, ends, scores, types
     n_bytes = n_pieces = 0
     extras: dict[int, bytes] = {}
@@ -58,7 +61,7 @@ def _read(data: bytes, where: str) -> CodePointModel:
             unknown.append(data[field.at : field.end])
         elif field.number == _PIECES:
             text, score, type_, extra = _piece(data, field.start, field.end)
-            _check_piece(text, n_pieces, where)
+            _check_piece(text, n_pieces, where, any_text)
             if extra:
                 extras[n_pieces] = extra
             n_bytes += len(text)
@@ -100,23 +103,25 @@ def _piece(data: bytes, start: int, end: int) -> tuple[bytes, bytes, int, bytes]
     return text, score, type_, b"".join(extra)
 
 
-def _check_piece(text: bytes, i: int, where: str) -> None:
+def _check_piece(text: bytes, i: int, where: str, any_text: bool = False) -> None:
     if not text:
         raise FormatError(f"{where}: piece {i} is empty; a piece has text")
+    if any_text:
+        return
     if 0 in text:
         raise FormatError(f"{where}: piece {i}, {text[:40]!r}, holds a NUL; no piece may")
     if len(text) > _MAX_PIECE_BYTES:
         raise FormatError(f"{where}: piece {i} has {len(text)} bytes; {_MAX_PIECE_BYTES} are the most")
 
 
-def _check(model: CodePointModel, where: str) -> None:
+def _check(model: CodePointModel, where: str, any_text: bool) -> None:
     """Raise FormatError for what sentencepiece would not load either, and for models of other types."""
     if not model.n_pieces:
         raise FormatError(f"{where}: no sentencepiece model: it holds no pieces")
     model_type = model.trainer["model_type"]
     if model_type != "bpe":
         raise FormatError(f"{where}: not a BPE model, but one of type {model_type}, which fastbpe does not run")
-    if b"\0" in model.piece_bytes:
+    if not any_text and b"\0" in model.piece_bytes:
         for i, piece in enumerate(model.pieces):
             _check_piece(piece, i, where)
     repeated = _pieces.first_repeated(model.piece_bytes, model.piece_ends, int.from_bytes(os.urandom(8), "little"))
@@ -180,24 +185,40 @@ def dump(model: CodePointModel) -> bytes:
 
     FormatError: it has what only a tokenizer.json can say.
     """
-    if model.merges:
-        raise FormatError("a .model file cannot hold a list of merges: export it as native or huggingface")
-    if model.conventions is not None and (model.conventions.prefix or model.conventions.splits):
-        raise FormatError(
-            "a .model file cannot hold what Metaspace does otherwise than sentencepiece, which puts a space "
-            "before every text, whatever it begins with: export it as native or huggingface"
-        )
-    for token in model.added_tokens:
-        if not (_is_control_symbol(token) or _is_user_defined(token, model)):
-            raise FormatError(
-                f"a .model file cannot hold the added token {token.content!r}, which is more than a control "
-                "symbol or a user-defined one: export it as native or huggingface"
-            )
+    lost = _lost(model)
+    if lost:
+        raise FormatError(f"a .model file cannot hold {lost}: export it as native or huggingface")
+    if model.conventions is not None:
+        _check(model, "as a .model file", any_text=False)
     return model.serialized or b"".join(_messages(model)) + model.unknown
 
 
-def _is_control_symbol(token: AddedToken) -> bool:
-    return token.special and not (token.lstrip or token.rstrip or token.single_word or token.normalized)
+def _lost(model: CodePointModel) -> str:
+    """What a model has that only a tokenizer.json can say; "": nothing."""
+    if model.merges:
+        return "a list of merges"
+    for token in model.added_tokens:
+        if not (_is_control_symbol(token, model) or _is_user_defined(token, model)):
+            return f"the added token {token.content!r}, which is more than a control symbol or a user-defined one"
+    conventions = model.conventions
+    if conventions is None:
+        return ""
+    if conventions.prefix:
+        return "a space before those texts only that begin with none"
+    if conventions.splits:
+        return "that pieces end before each U+2581"
+    if not conventions.fuses:
+        return "that unknown characters in a row are an id each"
+    if conventions.decoder == "Metaspace" and PieceType.BYTE in model.types:
+        return "a decoder that leaves byte pieces their names"
+    if conventions.strips != model.normalizer["add_dummy_prefix"]:
+        return "that decoding leaves out a space where encoding puts none, or the other way round"
+    return ""
+
+
+def _is_control_symbol(token: AddedToken, model: CodePointModel) -> bool:
+    flags = token.lstrip or token.rstrip or token.single_word or token.normalized
+    return token.special and not flags and model.types[token.id] != PieceType.NORMAL
 
 
 def _is_user_defined(token: AddedToken, model: CodePointModel) -> bool:

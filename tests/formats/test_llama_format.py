@@ -1,0 +1,212 @@
+"""A tokenizer.json of the Llama kind: what is refused, where, and what of it no .model file can hold."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import time
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+
+import fastbpe
+from fastbpe import FormatError
+from fastbpe.codepoint_model import CodePointModel, Conventions
+from fastbpe.codepoint_tokenizer import CodePointTokenizer
+from fastbpe.formats import huggingface_codepoints, native, sentencepiece
+
+MARK = "▁"
+PREPEND = {"type": "Prepend", "prepend": MARK}
+REPLACE = {"type": "Replace", "pattern": {"String": " "}, "content": MARK}
+BACK = {"type": "Replace", "pattern": {"String": MARK}, "content": " "}
+STRIP = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
+DECODERS = [BACK, {"type": "ByteFallback"}, {"type": "Fuse"}]
+TOKENS = [
+    "<unk>",
+    "<s>",
+    *(f"<0x{byte:02X}>" for byte in range(256)),
+    MARK,
+    "a",
+    "b",
+    "ab",
+    f"{MARK}a",
+    f"a{MARK}",
+]
+METASPACE = {"type": "Metaspace", "replacement": MARK, "prepend_scheme": "first", "split": False}
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    """A small file; changes: values by their paths, with __ between keys."""
+    made: dict[str, Any] = {
+        "version": "1.0",
+        "added_tokens": [added("<unk>", 0), added("<s>", 1)],
+        "normalizer": {"type": "Sequence", "normalizers": [PREPEND, REPLACE]},
+        "pre_tokenizer": None,
+        "post_processor": None,
+        "decoder": {"type": "Sequence", "decoders": [*DECODERS, STRIP]},
+        "model": {
+            "type": "BPE",
+            "unk_token": "<unk>",
+            "fuse_unk": True,
+            "byte_fallback": True,
+            "vocab": {token: i for i, token in enumerate(TOKENS)},
+            "merges": ["a b", f"{MARK} a", f"a {MARK}"],
+        },
+    }
+    for path, value in changes.items():
+        at = made
+        *keys, last = path.split("__")
+        for key in keys:
+            at = at[key]
+        at[last] = value
+    return made
+
+
+def added(content: str, token_id: int, **flags: bool) -> dict[str, Any]:
+    plain = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
+    return {"id": token_id, "content": content, "special": True, **plain, **flags}
+
+
+def dumped(**changes: Any) -> bytes:
+    return json.dumps(document(**changes)).encode()
+
+
+def parsed(**changes: Any) -> CodePointModel:
+    return huggingface_codepoints.parse(dumped(**changes), "file")
+
+
+def with_tokens(*tokens: str) -> dict[str, int]:
+    return {token: i for i, token in enumerate([*TOKENS, *tokens])}
+
+
+METASPACES = [
+    ({"replacement": "_"}, r"\.replacement: '_' is not supported; it must be U\+2581"),
+    ({"replacement": 7}, r"\.replacement: must be text"),
+    ({"replacement": None}, r": it has no 'replacement'"),
+    ({"prepend_scheme": "last"}, r"\.prepend_scheme: 'last' is not one of always, first, never"),
+    ({"add_prefix_space": False}, r"\.add_prefix_space: false is not what the prepend_scheme 'first' says"),
+]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        *(
+            ({"pre_tokenizer": {**METASPACE, **values}}, f"pre_tokenizer{message}")
+            for values, message in METASPACES
+        ),
+        *(({"decoder": {**METASPACE, **values}}, f"decoder{message}") for values, message in METASPACES),
+        ({"pre_tokenizer": {**METASPACE, "split": "no"}}, r"pre_tokenizer\.split: must be true or false"),
+        ({"pre_tokenizer": {"type": "Digits"}}, "pre_tokenizer: 'Digits' is not supported where spaces are"),
+        (
+            {"pre_tokenizer": {"type": "Sequence", "pretokenizers": []}},
+            "pre_tokenizer: 'Sequence' is not supported",
+        ),
+        ({"pre_tokenizer": {"type": "Split", "pattern": {"String": "a"}}}, "pre_tokenizer: 'Split' is not supp"),
+        ({"normalizer": None}, "normalizer: neither byte-level"),
+        ({"normalizer": PREPEND}, "normalizer: neither byte-level"),
+        ({"normalizer": {"type": "NFKC"}}, "normalizer: neither byte-level"),
+        ({"normalizer": {"type": "Precompiled"}}, "normalizer: the normalizer 'Precompiled' is not supported"),
+        ({"normalizer": PREPEND, "pre_tokenizer": METASPACE}, "normalizer: Prepend must stand beside one Replace"),
+        (
+            {"pre_tokenizer": METASPACE, "added_tokens": [added("<s>", 1, normalized=True)]},
+            r"pre_tokenizer\.prepend_scheme: with Prepend and normalized added tokens",
+        ),
+        (
+            {"added_tokens": [added("<s>", 1, normalized=True, lstrip=True)]},
+            "added_tokens: '<s>' is normalized and",
+        ),
+        ({"decoder": None}, "decoder: there is none: tokenizers would put a space between"),
+        ({"decoder": {"type": "Fuse"}}, "decoder: not one that is supported"),
+        ({"decoder__decoders": [*DECODERS, {**STRIP, "start": 2}]}, "decoder: not one that is supported"),
+        ({"decoder": {"type": "Sequence"}}, "decoder: it has no 'decoders'"),
+        ({"model__ignore_merges": True}, r"model\.ignore_merges: not supported"),
+        ({"model__byte_fallback": False, "model__unk_token": None}, r"model\.unk_token: without byte_fallback"),
+        ({"model__unk_token": "a"}, r"model\.unk_token: 'a' is not supported: it is a character"),
+        ({"model__unk_token": "<q>"}, r"model\.unk_token: '<q>' is no token"),
+        (
+            {"model__vocab": {token: i for i, token in enumerate(TOKENS[:20] + TOKENS[21:])}},
+            "vocab: with byte_fallback, all 256",
+        ),
+        (
+            {"model__vocab": {"<unk>": 0, "<s>": 1, "a": 2, "b": 3, "ab": 4}, "model__merges": ["a b"]},
+            "model.vocab: '▁', which stands",
+        ),
+        ({"model__vocab": with_tokens("")}, "model.vocab: an empty token is not supported"),
+        ({"model__vocab": {**with_tokens(), "x": 999}}, "model.vocab: no token has the id 264, though greater"),
+        ({"model__vocab": {**with_tokens(), "x": 5}}, "model.vocab: tokens '<0x03>' and 'x' have the same id 5"),
+        ({"model__vocab": {**with_tokens(), "x": "5"}}, "model.vocab: token 'x' has the id '5'"),
+        ({"model__merges": []}, "model.merges: there is none, and so no text becomes"),
+        ({"model__merges": ["a b", "a c"]}, r"model\.merges\[1\]: 'a' and 'c': 'c' is no token"),
+        ({"model__merges": ["b a"]}, r"model\.merges\[0\]: 'b' and 'a': 'ba' is no token"),
+        ({"model__merges": ["a"]}, r"model\.merges\[0\]: must be two tokens"),
+        (
+            {"model__vocab": with_tokens("<un", "k>"), "model__merges": ["<un k>"]},
+            "model.merges: one makes '<unk>'",
+        ),
+        ({"model__vocab": with_tokens("<0", "x41>"), "model__merges": ["<0 x41>"]}, "merges: one makes '<0x41>'"),
+        ({"model__type": "Unigram"}, r"model\.type: 'Unigram' is not supported"),
+        ({"model__dropout": 0.1}, r"model\.dropout: 0\.1 is not supported"),
+    ],
+)
+def test_what_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(FormatError, match=message):
+        fastbpe.load(dumped(**changes))
+
+
+@pytest.mark.parametrize("part", ["decoder", "normalizer", "pre_tokenizer", "post_processor", "truncation"])
+@pytest.mark.parametrize("deep", ['{"a":' * 100_000 + "1" + "}" * 100_000, "[" * 100_000 + "]" * 100_000])
+def test_nested_deep(part: str, deep: str) -> None:
+    data = dumped(**{part: "@"}).replace(b'"@"', deep.encode())
+    start = time.perf_counter()
+    with pytest.raises(FormatError):
+        fastbpe.load(data)
+    assert time.perf_counter() - start < 20  # a second where nothing else runs
+
+
+def test_pieces_that_sentencepiece_would_not_load() -> None:
+    model = parsed(model__vocab=with_tokens("\0", "a" * 100_000, "b b"))
+    tokenizer = CodePointTokenizer(model)
+    assert tokenizer.encode("\0")[1:] == [264]
+    again = pickle.loads(pickle.dumps(tokenizer))
+    assert again.encode("\0 ab") == tokenizer.encode("\0 ab")
+    assert again.fingerprint == tokenizer.fingerprint
+    with pytest.raises(FormatError, match=r"as a \.model file: piece 264, .* holds a NUL"):
+        sentencepiece.dump(replace(model, merges=b"", added_tokens=()))
+
+
+CANNOT = [
+    ({"normalizer": None, "pre_tokenizer": METASPACE}, "a space before those texts only"),
+    ({"pre_tokenizer": {**METASPACE, "prepend_scheme": "never", "split": True}}, "that pieces end before each"),
+    ({"model__byte_fallback": False, "model__fuse_unk": False}, "that unknown characters in a row"),
+    ({"decoder": METASPACE}, "a decoder that leaves byte pieces their names"),
+    ({"decoder__decoders": DECODERS}, "that decoding leaves out a space"),
+    ({"added_tokens": [added("<s>", 1, lstrip=True)]}, "the added token '<s>', which is more than"),
+    ({"added_tokens": [added("a", 259)]}, "the added token 'a', which is more than"),
+    ({"model__merges": ["a b"]}, "a list of merges"),
+]
+
+
+@pytest.mark.parametrize(("changes", "message"), CANNOT)
+def test_what_a_model_file_cannot_hold(changes: dict[str, Any], message: str) -> None:
+    model = parsed(**changes)
+    with pytest.raises(FormatError, match=rf"a \.model file cannot hold {message}"):
+        sentencepiece.dump(model)
+    kept = native.parse(native.dump_code_points(model), "file")
+    assert isinstance(kept, CodePointModel)
+    assert (kept.conventions, kept.merges, kept.added_tokens) == (
+        model.conventions,
+        model.merges,
+        model.added_tokens,
+    )
+
+
+def test_what_a_model_file_can_hold() -> None:
+    assert sentencepiece.parse(sentencepiece.dump(parsed()), "file").types == parsed().types
+
+
+@pytest.mark.parametrize("value", [1, {}, {"prefix": "first"}, {**asdict(Conventions()), "strips": 1}])
+def test_a_native_file_with_other_conventions(value: Any) -> None:
+    with pytest.raises(FormatError, match="file: its header has no valid 'conventions'"):
+        native._read_conventions(value, "file")
