@@ -13,10 +13,10 @@ typedef struct {
     uint8_t low[FB_PREFIX][16], high[FB_PREFIX][16]; /* by the low half of the byte, by the high half */
 } fb_prefixes;
 
-static void fb_prefixes_clear(fb_prefixes *p) { memset(p, 0, sizeof *p); }
+static inline void fb_prefixes_clear(fb_prefixes *p) { memset(p, 0, sizeof *p); }
 
 /* Let a word of n bytes, 1 at least, be found. */
-static void fb_prefixes_add(fb_prefixes *p, unsigned group, const uint8_t *word, size_t n) {
+static inline void fb_prefixes_add(fb_prefixes *p, unsigned group, const uint8_t *word, size_t n) {
     for (size_t k = 0; k < FB_PREFIX; k++)
         for (unsigned byte = 0; byte < 256; byte++) {
             if (k < n && word[k] != byte) continue; /* behind a short word there may be any byte */
@@ -34,7 +34,7 @@ static inline int fb_may_begin(const fb_prefixes *p, const uint8_t *data, size_t
     return groups != 0;
 }
 
-static size_t fb_next_begin_scalar(const fb_prefixes *p, const uint8_t *data, size_t n, size_t at) {
+static inline size_t fb_next_begin_scalar(const fb_prefixes *p, const uint8_t *data, size_t n, size_t at) {
     while (at < n && !fb_may_begin(p, data, n, at)) at++;
     return at;
 }
@@ -51,7 +51,7 @@ __attribute__((target("avx2"))) static inline __m256i fb_groups_at(const fb_pref
                             _mm256_shuffle_epi8(high, _mm256_and_si256(_mm256_srli_epi16(v, 4), half)));
 }
 
-__attribute__((target("avx2"))) static size_t fb_next_begin_avx2(const fb_prefixes *p, const uint8_t *data, size_t n,
+__attribute__((target("avx2"))) static inline size_t fb_next_begin_avx2(const fb_prefixes *p, const uint8_t *data, size_t n,
                                                                  size_t at) {
     for (; n - at >= 32 + FB_PREFIX - 1; at += 32) {
         __m256i groups = _mm256_and_si256(_mm256_and_si256(fb_groups_at(p, 0, data + at), fb_groups_at(p, 1, data + at)),
@@ -62,10 +62,10 @@ __attribute__((target("avx2"))) static size_t fb_next_begin_avx2(const fb_prefix
     return fb_next_begin_scalar(p, data, n, at);
 }
 
-static int fb_has_vectors(void) { return __builtin_cpu_supports("avx2"); }
+static inline int fb_has_vectors(void) { return __builtin_cpu_supports("avx2"); }
 #else
 #define fb_next_begin_avx2 fb_next_begin_scalar
-static int fb_has_vectors(void) { return 0; }
+static inline int fb_has_vectors(void) { return 0; }
 #endif
 
 /* The first place from `at` on where a word may begin; n if there is none. */
