@@ -32,7 +32,7 @@ from tokenizer_json import QWEN2
 
 FULL = os.environ.get("FASTBPE_FULL") == "1"
 SEED = int(os.environ.get("FASTBPE_SEED", "7"))
-SHORT_BYTES = 25_000
+SHORT_BYTES = 10_000
 LINES_AT_ONCE = 20_000
 CORPORA = (
     "english.txt",
