@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from operator import itemgetter
 from queue import Empty, SimpleQueue
-from threading import Lock
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from fastbpe._core.counter import PieceCounter, parts
 from fastbpe._core.special import SpecialMatcher
@@ -14,9 +14,6 @@ from fastbpe._core.splitter import Splitter
 from fastbpe.sources import Document
 from fastbpe.spilling import Spill
 from fastbpe.threads import start_beside, usable_threads
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future
 
 BATCH = 1 << 18  # units of text that are counted at once; fewer and the threads would talk more than work
 _BATCH_TEXTS = 1 << 14
@@ -135,8 +132,7 @@ class Crew(Generic[C]):
         self.counters: list[C] = []
         self._waiting: SimpleQueue[Batch | None] = SimpleQueue()  # None: there will be no more
         self._working: list[None] = []  # as long as there are threads at work
-        self._error: tuple[int, Exception] | None = None  # of the first batch that has one
-        self._lock = Lock()
+        self._errors: list[tuple[int, Exception]] = []  # with the numbers of their batches
         self._abandoned = False
 
     @property
@@ -147,15 +143,15 @@ class Crew(Generic[C]):
     def count(self, batches: Iterable[Batch], n_beside: int, report: Callable[[int], object]) -> None:
         """Count all batches. An error is that of the first batch that has one, or of the batches themselves."""
         own = self._new_counter()
-        others: list[Future[None]] = []
+        n_others = 0
         try:
             for batch in batches:
                 if batch.number == 1:  # one batch is soon counted
-                    others = start_beside(self._work, n_beside)
+                    n_others = start_beside(self._work, n_beside)
                 self._waiting.put(batch)
-                if self._waiting.qsize() > _AHEAD * len(others):
+                if self._waiting.qsize() > _AHEAD * n_others:
                     self._count_one(own)
-                if self._error is not None:
+                if self._errors:
                     break
                 report(self.n_bytes)
             while self._count_one(own):
@@ -165,13 +161,12 @@ class Crew(Generic[C]):
             raise
         finally:
             self._wait()
-        if self._error is not None:
-            raise self._error[1]
+        if self._errors:
+            raise min(self._errors, key=itemgetter(0))[1]
 
     def _new_counter(self) -> C:
         counter = self._make_counter()
-        with self._lock:
-            self.counters.append(counter)
+        self.counters.append(counter)
         return counter
 
     def _count_one(self, counter: C) -> bool:
@@ -199,14 +194,12 @@ class Crew(Generic[C]):
     def _count(self, counter: C, batch: Batch) -> None:
         # Batches are begun in order, so all before one that fails are counted or being counted: the first error is
         # found.
-        if self._abandoned or self._error is not None:
+        if self._abandoned or self._errors:
             return
         try:
             self._add(counter, batch)
         except Exception as error:
-            with self._lock:
-                if self._error is None or batch.number < self._error[0]:
-                    self._error = batch.number, error
+            self._errors.append((batch.number, error))
 
     def _abandon(self) -> None:
         self._abandoned = True
@@ -217,8 +210,7 @@ class Crew(Generic[C]):
         """Let the other threads end, whatever signals come."""
         interrupt: BaseException | None = None
         self._waiting.put(None)
-        # Who is at work says so; who comes later finds the None. Futures are not asked: a signal within one may
-        # leave its lock taken for ever.
+        # Who is at work says so; who comes later finds the None.
         while self._working:
             try:
                 time.sleep(_WAIT)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+import _thread
+import contextlib
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
 
 _MOST_THREADS = 256
-_pool: ThreadPoolExecutor | None = None
+_pool: _Pool | None = None
 
 
 def usable_threads(num_threads: int | None) -> int:
@@ -34,25 +32,53 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-def start_beside(work: Callable[[], None], n_threads: int) -> list[Future[None]]:
+class _Pool:
+    """Threads that are kept. No lock of Python's is taken here, for an interrupt might leave it taken for ever.
+
+    idle: a token for each thread that waits for work, or soon will. An interrupt can lose one: that thread then
+    waits for good, and another takes its place.
+    """
+
+    def __init__(self) -> None:
+        from queue import SimpleQueue
+
+        self.tasks: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self.idle: list[None] = []
+
+    def start(self, work: Callable[[], None]) -> None:
+        """Have a thread do it; RuntimeError where no thread can be started."""
+        try:
+            self.idle.pop()
+        except IndexError:
+            _thread.start_new_thread(self._serve, ())
+        self.tasks.put(work)
+
+    def _serve(self) -> None:
+        while True:
+            work = self.tasks.get()
+            with contextlib.suppress(BaseException):  # what it raises, it has told those who wait for it
+                work()
+            del work  # and what it holds: the next may be long in coming
+            self.idle.append(None)
+
+
+def start_beside(work: Callable[[], None], n_threads: int) -> int:
     """Run work in so many threads beside the calling one, or in fewer: it must be right with none at all.
 
-    Work whose thread did not start may be run later: it must see then that there is nothing left to do.
+    Returns how many were started. Work whose thread did not start may be run later: it must see then that there is
+    nothing left to do.
     """
     global _pool
-    if n_threads < 1:
-        return []
-    if _pool is None:
-        from concurrent.futures import ThreadPoolExecutor
-
-        _pool = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="fastbpe")
-    started: list[Future[None]] = []
+    if _pool is None and n_threads > 0:
+        _pool = _Pool()
+    n_started = 0
     try:
-        while len(started) < min(n_threads, _MOST_THREADS):
-            started.append(_pool.submit(work))
+        while _pool is not None and n_started < min(n_threads, _MOST_THREADS):
+            _pool.start(work)
+            n_started += 1
     except (RuntimeError, MemoryError):  # the interpreter is shutting down, or may start no more threads
         pass
-    return started
+    return n_started
 
 
 def _forget() -> None:

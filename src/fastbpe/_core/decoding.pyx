@@ -41,7 +41,7 @@ cdef class Decoding:
 
     cdef int invite(self, int n_threads) except -1:
         """Have other threads come and wait. The GIL is given up meanwhile, and not after."""
-        cdef int i, n_invited = len(start_beside(self._work, min(n_threads, <int> usable_cores()) - 1))
+        cdef int i, n_invited = start_beside(self._work, min(n_threads, <int> usable_cores()) - 1)
         for i in range(WAITS):
             if self._n_there == <size_t> n_invited:
                 break
