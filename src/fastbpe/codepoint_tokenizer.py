@@ -28,7 +28,7 @@ from fastbpe.measuring import inside
 from fastbpe.model import Buffer
 from fastbpe.special import SpecialTokens
 from fastbpe.streaming import CodePointStreamDecoder, RunStreamDecoder, StreamDecoder
-from fastbpe.tokenizer import CACHE_BYTES, Special, Tokenizer, _check_errors
+from fastbpe.tokenizer import CACHE_BYTES, Special, Tokenizer, check_errors
 
 _TRIED = 16  # characters that are tried beyond those that some ids stand for: with more, it may be no more ids
 _MAX_CHECKED = 1 << 20  # pieces: fewer are no more symbols than there may be
@@ -245,7 +245,7 @@ class CodePointTokenizer(Tokenizer):
         tokenizer.json it does as tokenizers: ids of bytes in a row that are no UTF-8 are a U+FFFD each.
         """
         if self._decoding is not None:
-            _check_errors(errors)
+            check_errors(errors)
             return self._decoding.decode(ids, errors, num_threads)
         as_sentencepiece = EACH_BYTE if errors == "replace" else errors
         return self._denormalized(super().decode(ids, errors=as_sentencepiece, num_threads=num_threads))
@@ -255,7 +255,7 @@ class CodePointTokenizer(Tokenizer):
     ) -> list[str]:
         """`decode` for each sequence of ids, in order. num_threads: as in `encode_batch`."""
         if self._decoding is not None:
-            _check_errors(errors)
+            check_errors(errors)
             listed = [ids if hasattr(ids, "__len__") else list(ids) for ids in batch]
             return self._decoding.decode_batch(listed, errors, num_threads)
         as_sentencepiece = EACH_BYTE if errors == "replace" else errors

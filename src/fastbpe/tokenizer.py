@@ -305,7 +305,7 @@ class Tokenizer(MeasuringEncoder):
         """
         from fastbpe.streaming import StreamDecoder
 
-        _check_errors(errors)
+        check_errors(errors)
         return StreamDecoder(self._decoder, errors)
 
     def decode(
@@ -322,7 +322,7 @@ class Tokenizer(MeasuringEncoder):
             InvalidTokenError: an id is no token (a KeyError).
             UnicodeDecodeError: with errors="strict", bytes that are not UTF-8.
         """
-        _check_errors(errors)
+        check_errors(errors)
         return self._decoder.decode(ids, errors, num_threads)
 
     def decode_bytes(self, ids: Sequence[int] | Buffer) -> bytes:
@@ -333,7 +333,7 @@ class Tokenizer(MeasuringEncoder):
         self, batch: Iterable[Sequence[int] | Buffer], *, errors: str = "replace", num_threads: int | None = None
     ) -> list[str]:
         """`decode` for each sequence of ids, in order. num_threads: as in `encode_batch`."""
-        _check_errors(errors)
+        check_errors(errors)
         return self._decoder.decode_batch(batch, errors, num_threads)
 
     def decode_single_token_bytes(self, token_id: int) -> bytes:
@@ -569,7 +569,7 @@ class Tokenizer(MeasuringEncoder):
         )
 
 
-def _check_errors(errors: str) -> None:
+def check_errors(errors: str) -> None:
     if errors not in ("replace", "strict", "ignore"):
         codecs.lookup_error(errors)  # a LookupError now, and not only where bytes are bad
 
