@@ -6,7 +6,6 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 
 import fastbpe
 import texts
@@ -72,7 +71,7 @@ def _ours(pattern_name: str) -> dict[str, Count]:
     spec = recognise(text)
     assert spec is not None
     ours: dict[str, Count] = {
-        f"fastbpe scanner, {path}": Scanner(**asdict(spec), path=path).count for path in paths()
+        f"fastbpe scanner, {path}": Scanner(**spec._asdict(), path=path).count for path in paths()
     }
     engine = engine_of(text)
     assert engine is not None
