@@ -51,6 +51,15 @@ class StreamDecoder:
         return text
 
 
+def _with_tokens(decoder: Decoder, ids: SupportsIndex | Sequence[int] | Buffer) -> list[tuple[int, bytes]]:
+    """An id, or each of a sequence, with its token; InvalidTokenError before anything is done with them."""
+    try:
+        listed = [operator.index(ids)]  # type: ignore[arg-type]
+    except TypeError:
+        listed = list(ids)  # type: ignore[arg-type]
+    return [(token_id, decoder.token(token_id)) for token_id in listed]
+
+
 class CodePointStreamDecoder(StreamDecoder):
     """The same for code points: the spaces that a text does not begin with, and control symbols, are left out.
 
@@ -65,12 +74,7 @@ class CodePointStreamDecoder(StreamDecoder):
 
     def push(self, ids: SupportsIndex | Sequence[int] | Buffer) -> str:
         """As `StreamDecoder.push`."""
-        try:
-            listed = [operator.index(ids)]  # type: ignore[arg-type]
-        except TypeError:
-            listed = list(ids)  # type: ignore[arg-type]
-        tokens = [self._decoder.token(token_id) for token_id in listed]
-        return "".join([self._add(*item) for item in zip(listed, tokens, strict=True)])
+        return "".join([self._add(*item) for item in _with_tokens(self._decoder, ids)])
 
     def finish(self) -> str:
         """As `StreamDecoder.finish`."""
@@ -106,12 +110,7 @@ class RunStreamDecoder(StreamDecoder):
 
     def push(self, ids: SupportsIndex | Sequence[int] | Buffer) -> str:
         """As `StreamDecoder.push`."""
-        try:
-            listed = [operator.index(ids)]  # type: ignore[arg-type]
-        except TypeError:
-            listed = list(ids)  # type: ignore[arg-type]
-        tokens = [self._decoder.token(token_id) for token_id in listed]
-        return "".join([self._add(*item) for item in zip(listed, tokens, strict=True) if item[1]])
+        return "".join([self._add(*item) for item in _with_tokens(self._decoder, ids) if item[1]])
 
     def finish(self) -> str:
         """As `StreamDecoder.finish`."""
