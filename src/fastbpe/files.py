@@ -5,18 +5,22 @@ from __future__ import annotations
 import os
 import sys
 import time
+from array import array
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fastbpe._core.aside import encode_json_lines, encode_texts
+from fastbpe._core.encoder import Encoder
 from fastbpe._core.output import Array
-from fastbpe._core.packing import pack_ids
+from fastbpe._core.packing import pack_ids, pack_offsets
 from fastbpe._core.text import utf8_size
+from fastbpe.errors import FormatError
 from fastbpe.sinks import DTYPES, SUFFIXES, Mismatch, Sink, require_parquet
-from fastbpe.sources import Cut, Document, Path_, files_of, read
+from fastbpe.sources import Cut, Document, Lines, Path_, files_of, read
 from fastbpe.threads import usable_threads
 
 if TYPE_CHECKING:
@@ -24,12 +28,13 @@ if TYPE_CHECKING:
 
     from tqdm import tqdm
 
-#: Texts and a number of threads to the ids of all texts and where each text's begin and the last end.
-Encode = Callable[[Sequence[Document], int], tuple[Array, Array]]
+#: The ids of all texts, where each text's begin and the last end, and how many bytes of UTF-8 the texts are.
+Encoded = tuple[Array, Array, int]
 
 NOTED_EVERY = 5.0  # seconds between notes of progress: what a kill can cost, and a wait for the disk each
 _BATCH_BYTES = 1 << 20  # of text at a time and thread; so little that its memory serves again and again
 _BATCH_TEXTS = 1 << 16
+_LITTLE = 1 << 16  # bytes of lines: so few share a batch with others
 _LONG_BATCH = 8  # times _BATCH_BYTES: a document so long that all threads should work on it
 _WRITTEN_OUT = 4 << 20  # bytes of ids: so many wait for the disk to take them
 _VERSION = 1  # of the rules by which inputs become outputs: an unfinished run of another is not gone on with
@@ -67,21 +72,43 @@ class Job:
 
 @dataclass
 class _Batch:
-    """Texts to be encoded together. inner: the numbers of those that begin no document; open: that end none."""
+    """Texts to be encoded together. inner: the numbers of those that begin no document; open: that end none.
+
+    lines: the texts are in these instead. size: the bytes of all, about.
+    """
 
     texts: list[Document] = field(default_factory=list)
+    lines: Lines | None = None
     inner: set[int] = field(default_factory=set)
     open: set[int] = field(default_factory=set)
-    n_bytes: int = 0
+    size: int = 0
     progress: dict[str, Any] = field(default_factory=dict)
     n_stored: int = 0
+
+    def add(self, texts: Sequence[Document], *, is_start: bool, ends: bool) -> None:
+        if not is_start:
+            self.inner.add(len(self.texts))
+        self.texts += texts
+        if not ends:
+            self.open.add(len(self.texts) - 1)
+        self.size += sum(map(len, texts))
+
+    def encode(self, encoder: Encoder, n_threads: int) -> Encoded:
+        texts: Sequence[Document] = self.texts
+        if self.lines is not None:
+            if n_threads == 1:
+                lines = self.lines
+                if (encoded := encode_json_lines(encoder, lines.block, lines.n, lines.field)) is not None:
+                    return encoded
+            texts = self.lines.texts()
+        return *encode_texts(encoder, texts, n_threads), utf8_size(texts)
 
 
 def encode_files(
     inputs: Path_ | Iterable[Path_],
     out: Path_,
     job: Job,
-    encode: Encode,
+    encoder: Encoder,
     cut: Cut | None,
     *,
     num_threads: int | None,
@@ -103,7 +130,7 @@ def encode_files(
             if "finishing" in done:
                 sink.settle(done["finishing"])
             else:
-                run = _Run(job, sink, encode, n_threads, done)
+                run = _Run(job, sink, encoder, n_threads, done)
                 done = run.go(_batches(files, job, cut, done), files, progress)
                 sink.finish(done, _facts(job))
     except Mismatch as mismatch:
@@ -117,8 +144,8 @@ class _Run:
     A batch each: that keeps all of them busy, where one batch after another in all of them would have them wait.
     """
 
-    def __init__(self, job: Job, sink: Sink, encode: Encode, n_threads: int, done: Mapping[str, Any]) -> None:
-        self._sink, self._encode, self._n_threads = sink, encode, n_threads
+    def __init__(self, job: Job, sink: Sink, encoder: Encoder, n_threads: int, done: Mapping[str, Any]) -> None:
+        self._sink, self._encoder, self._n_threads = sink, encoder, n_threads
         self._n_item_bytes = DTYPES[job.dtype]
         self._must_pack = job.dtype != "uint32" or sys.byteorder != "little"
         self._before, self._after = _Marker(job.before, job.dtype), _Marker(job.after, job.dtype)
@@ -134,22 +161,25 @@ class _Run:
 
         from tqdm import tqdm
 
-        waiting: deque[tuple[_Batch, Future[tuple[Array, Array]]]] = deque()
+        waiting: deque[tuple[_Batch, Future[Encoded]]] = deque()
         total = sum(path.stat().st_size for path in files)
         hide = None if progress is None else not progress  # tqdm's None: hidden unless stderr is a terminal
         with (
             tqdm(desc="encoding", total=total, disable=hide, unit="B", unit_scale=True) as bar,
-            ThreadPoolExecutor(self._n_threads + 1) as pool,  # one for writing out
+            ThreadPoolExecutor(self._n_threads) as pool,
+            ThreadPoolExecutor(1) as writer,
         ):
             try:
                 while (batch := self._next(batches)) is not None:
-                    n_threads = self._n_threads if batch.n_bytes >= _LONG_BATCH * _BATCH_BYTES else 1
-                    waiting.append((batch, pool.submit(self._encode, batch.texts, n_threads)))
+                    n_threads = self._n_threads if batch.size >= _LONG_BATCH * _BATCH_BYTES else 1
+                    waiting.append((batch, pool.submit(batch.encode, self._encoder, n_threads)))
                     while waiting and (len(waiting) > self._n_threads + 1 or waiting[0][1].done()):
                         self._write(*waiting.popleft(), bar)
-                        self._write_out(pool)
+                        self._write_out(writer)
                 while waiting:
                     self._write(*waiting.popleft(), bar)
+            except FormatError as error:  # of lines, found in encoding
+                self._error = error
             finally:
                 pool.shutdown(wait=True, cancel_futures=True)
         if self._error is not None:
@@ -165,32 +195,31 @@ class _Run:
             self._error = error
             return None
 
-    def _write(self, batch: _Batch, encoded: Future[tuple[Array, Array]], bar: tqdm[Any]) -> None:
-        ids, offsets = encoded.result()
-        self._write_ids(ids, memoryview(offsets).tolist(), batch)
-        self._done = {**batch.progress, "n_bytes": self._done["n_bytes"] + batch.n_bytes}
+    def _write(self, batch: _Batch, encoded: Future[Encoded], bar: tqdm[Any]) -> None:
+        ids, offsets, n_bytes = encoded.result()
+        self._write_ids(ids, memoryview(offsets), batch)
+        self._done = {**batch.progress, "n_bytes": self._done["n_bytes"] + n_bytes}
         bar.update(batch.n_stored - bar.n)
         if time.monotonic() - self._noted >= NOTED_EVERY:
             self._sink.note(self._done)
             self._noted = time.monotonic()
 
-    def _write_out(self, pool: ThreadPoolExecutor) -> None:
+    def _write_out(self, writer: ThreadPoolExecutor) -> None:
         if self._writing_out is not None and not self._writing_out.done():
             return
         if (self._sink.n_ids - self._n_out) * self._n_item_bytes >= _WRITTEN_OUT:
             self._n_out = self._sink.n_ids
-            self._writing_out = pool.submit(self._sink.write_out)
+            self._writing_out = writer.submit(self._sink.write_out)
 
-    def _write_ids(self, ids: Array, offsets: Sequence[int], batch: _Batch) -> None:
+    def _write_ids(self, ids: Array, offsets: memoryview, batch: _Batch) -> None:
         packed = pack_ids(ids, self._n_item_bytes) if self._must_pack else memoryview(ids).cast("B")
         at, before, after = self._sink.n_ids, self._before, self._after
-        if not before.n and not after.n:
-            ends = [at + end for number, end in enumerate(offsets[1:]) if number not in batch.open]
-            self._sink.append([packed], len(ids), ends)
+        if not before.n and not after.n and not batch.open:
+            self._sink.append(packed, len(ids), pack_offsets(offsets[1:], at))
             return
         view, size = memoryview(packed), self._n_item_bytes
         chunks: list[bytes | memoryview] = []
-        ends = []
+        ends = array("q")
         for number, (begin, end) in enumerate(pairwise(offsets)):
             if number not in batch.inner:
                 chunks.append(before.data)
@@ -201,7 +230,7 @@ class _Run:
                 chunks.append(after.data)
                 at += after.n
                 ends.append(at)
-        self._sink.append([b"".join(chunks)], at - self._sink.n_ids, ends)
+        self._sink.append(b"".join(chunks), at - self._sink.n_ids, pack_offsets(ends, 0))
 
 
 class _Marker:
@@ -221,24 +250,32 @@ def _batches(files: Sequence[Path], job: Job, cut: Cut | None, done: Mapping[str
     batch = _Batch()
     for index in range(first, len(files)):
         stretches = read(
-            files[index], separator=separator, field=job.text_field, cut=cut, offset=offset, number=number
+            files[index],
+            separator=separator,
+            field=job.text_field,
+            cut=cut,
+            offset=offset,
+            number=number,
+            as_lines=True,
         )
         for stretch in stretches:
-            if not is_start:
-                batch.inner.add(len(batch.texts))
-            batch.texts += stretch.texts
-            if not stretch.ends:
-                batch.open.add(len(batch.texts) - 1)
-            batch.n_bytes += utf8_size(stretch.texts)
+            texts = stretch.texts
+            if isinstance(texts, Lines) and len(texts.block) >= _LITTLE:
+                if batch.texts:
+                    yield batch
+                batch = _Batch(lines=texts, size=len(texts.block))
+            else:
+                texts = texts.texts() if isinstance(texts, Lines) else texts
+                batch.add(texts, is_start=is_start, ends=stretch.ends)
             is_start = stretch.ends
-            if batch.n_bytes >= _BATCH_BYTES or len(batch.texts) >= _BATCH_TEXTS:
-                batch.progress = {
-                    "file": index,
-                    "offset": stretch.offset,
-                    "number": stretch.number,
-                    "in_document": not is_start,
-                }
-                batch.n_stored = n_before[index] + stretch.n_stored
+            batch.progress = {
+                "file": index,
+                "offset": stretch.offset,
+                "number": stretch.number,
+                "in_document": not is_start,
+            }
+            batch.n_stored = n_before[index] + stretch.n_stored
+            if batch.lines is not None or batch.size >= _BATCH_BYTES or len(batch.texts) >= _BATCH_TEXTS:
                 yield batch
                 batch = _Batch()
         offset = number = 0

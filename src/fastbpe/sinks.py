@@ -83,7 +83,7 @@ class Sink:
                 offsets.seek(0, os.SEEK_END)
                 if not progress:
                     ids.write(bytes(self._header))
-                    offsets.write(_int64([0]))
+                    offsets.write(bytes(8))
                 yield progress
 
     def _appendable(self, name: str) -> IO[bytes]:
@@ -108,12 +108,12 @@ class Sink:
 
     # Going on
 
-    def append(self, ids: Sequence[bytes | memoryview | bytearray], n_ids: int, ends: Sequence[int]) -> None:
-        """Append ids, little-endian in the output's dtype, and where documents end in all that was appended."""
-        self._ids.writelines(ids)
-        self._offsets.write(_int64(ends))
+    def append(self, ids: bytes | bytearray | memoryview, n_ids: int, ends: bytes | bytearray) -> None:
+        """Append ids, and where documents end in all that was appended, both as the files have them."""
+        self._ids.write(ids)
+        self._offsets.write(ends)
         self.n_ids += n_ids
-        self.n_documents += len(ends)
+        self.n_documents += len(ends) // 8
 
     def write_out(self) -> None:
         """Have the disk take what was appended, so that a note need not wait. For a thread of its own."""
@@ -214,13 +214,6 @@ def _locked(folder: Path) -> Iterator[None]:
         except OSError as error:
             raise BlockingIOError(error.errno, "another run is writing here; wait for it", str(folder)) from None
         yield
-
-
-def _int64(numbers: Sequence[int]) -> bytes:
-    values = array("q", numbers)
-    if sys.byteorder == "big":
-        values.byteswap()
-    return values.tobytes()
 
 
 def _npy_header(dtype: str, n: int) -> bytes:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, NamedTuple, cast
 
 from fastbpe import unpacking
-from fastbpe._core.json_lines import texts_of_lines
+from fastbpe._core.json_lines import n_lines, texts_of_lines
 from fastbpe._core.text import n_valid
 from fastbpe.errors import FormatError
 
@@ -36,7 +36,7 @@ class Stretch(NamedTuple):
     of the file end up to there. n_stored: how many bytes of the file as it is stored were read for them.
     """
 
-    texts: Sequence[Document]
+    texts: Sequence[Document] | Lines
     ends: bool
     offset: int
     number: int
@@ -65,7 +65,7 @@ def documents(
     def texts_of(item: Path_) -> Iterator[Document]:
         for path in _files_of(item):
             for stretch in read(path, field=field, cut=cut, skip=skip, errors=errors):
-                yield from stretch.texts
+                yield from cast("Sequence[Document]", stretch.texts)
 
     if isinstance(source, (str, os.PathLike)):
         yield from texts_of(source)
@@ -144,13 +144,14 @@ def read(
     number: int = 0,
     skip: Skip | None = None,
     errors: str = "strict",
+    as_lines: bool = False,
 ) -> Iterator[Stretch]:
     """The documents of a file, from the offset and number of the stretch that was read last.
 
     separator: what ends a document of a txt file, and belongs to none; b"\\n" also takes a "\\r" before it; None:
     the file is one document. field: where a line of jsonl or a row of parquet holds its text. cut: where a
     document of a txt file may be cut; None: it is held whole. skip, errors: as for `documents`; with
-    errors="replace", offsets are those in what is made of the file.
+    errors="replace", offsets are those in what is made of the file. as_lines: texts of jsonl are left in `Lines`.
 
     Raises FormatError with file and place for what is not UTF-8, not JSON or not there.
     """
@@ -167,11 +168,12 @@ def read(
     with unpacking.open_unpacked(path, packing) as (file, n_stored):
         unpacking.skip(file, offset)
         if kind == "jsonl":
-            lines = _JsonLines(path, field, skip, errors, number)
             for block in _whole_lines(file):
+                lines = Lines(block, number, path, field, skip, errors)
                 offset += len(block)
-                if texts := lines.texts(block):
-                    yield Stretch(texts, True, offset, lines.number, n_stored())
+                number += lines.n
+                if texts := lines if as_lines else lines.texts():
+                    yield Stretch(texts, True, offset, number, n_stored())
         else:
             if errors != "strict":
                 file = cast("IO[bytes]", _Mended(file, errors))
@@ -299,26 +301,28 @@ def _whole_lines(file: IO[bytes]) -> Iterator[bytes]:
         yield rest
 
 
-class _JsonLines:
-    """The texts that lines of JSON hold under a field; of other lines `skip` is told, or the error is raised.
+class Lines:
+    """Whole lines of JSON, and the texts that they hold under a field, which are made when they are asked for.
 
-    number: how many lines were read.
+    first: how many lines of the file come before. Of lines without a text `skip` is told, or the error is raised.
     """
 
-    def __init__(self, path: Path, field: str, skip: Skip | None, errors: str, number: int) -> None:
-        self._path, self._field, self._skip, self._errors = path, field, skip, errors
-        self.number = number
+    def __init__(
+        self, block: bytes, first: int, path: Path, field: str, skip: Skip | None = None, errors: str = "strict"
+    ) -> None:
+        self.block, self.field = block, field
+        self.n = n_lines(block)
+        self._first, self._path, self._skip, self._errors = first, path, skip, errors
 
-    def texts(self, block: bytes) -> Sequence[Document]:
-        """The texts of whole lines."""
-        texts, others = texts_of_lines(block, self._field)
-        before, self.number = self.number, self.number + len(texts)
+    def texts(self) -> Sequence[Document]:
+        """The texts, without those of lines that are blank or that are skipped."""
+        texts, others = texts_of_lines(self.block, self.field)
         if not others:
             return cast("Sequence[Document]", texts)
         found: list[Document | None] = list(texts)
         for i, line in others:
             if line.strip():
-                found[i] = self._text_or_skip(line, f"{self._path}:{before + i + 1}")
+                found[i] = self._text_or_skip(line, f"{self._path}:{self._first + i + 1}")
         return [text for text in found if text is not None]
 
     def _text_or_skip(self, line: bytes, where: str) -> str | None:
@@ -335,12 +339,12 @@ class _JsonLines:
             record = json.loads(line if self._errors == "strict" else line.decode(errors=self._errors))
         except (ValueError, RecursionError) as error:
             raise FormatError(f"{where}: not a line of JSON: {error}") from None
-        if not isinstance(record, dict) or self._field not in record:
+        if not isinstance(record, dict) or self.field not in record:
             fields = f"its fields are {', '.join(map(repr, record))}" if isinstance(record, dict) else ""
-            raise FormatError(f"{where}: no object with a field {self._field!r}; {fields or 'it is no object'}")
-        text = record[self._field]
+            raise FormatError(f"{where}: no object with a field {self.field!r}; {fields or 'it is no object'}")
+        text = record[self.field]
         if not isinstance(text, str):
-            raise FormatError(f"{where}: its field {self._field!r} is {type(text).__name__}, not a string")
+            raise FormatError(f"{where}: its field {self.field!r} is {type(text).__name__}, not a string")
         return text
 
 

@@ -272,7 +272,7 @@ class Tokenizer(MeasuringEncoder):
             inputs,
             out,
             job,
-            self._encode_aside,
+            self,
             self._cutter(),
             num_threads=num_threads,
             progress=progress,

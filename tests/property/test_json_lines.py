@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastbpe._core.json_lines import texts_of_lines
+from fastbpe._core.json_lines import n_lines, texts_of_lines
 
 SCALARS = (
     st.none()
@@ -56,6 +56,7 @@ def expected(line: bytes, field: str) -> str | None:
 def check(lines: list[bytes], field: str = "text", *, is_plain: bool = False) -> None:
     block = b"\n".join(lines)
     texts, others = texts_of_lines(block, field)
+    assert n_lines(block) == len(texts)
     left = dict(others)
     assert len(texts) == len(block.split(b"\n")) - (block[-1:] in (b"", b"\n"))
     for i, (text, line) in enumerate(zip(texts, block.split(b"\n"), strict=False)):
@@ -140,6 +141,22 @@ def test_damaged_lines(seed: int) -> None:
 def test_lines_at_the_edge(line: bytes) -> None:
     check([line])
     check([b'{"text": "before"}', line, b'{"text": "behind"}', b""])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_escapes_at_every_place_of_a_vector(seed: int) -> None:
+    rng = random.Random(seed)
+    for n in range(100):
+        text = "".join(
+            rng.choices(["a", "\u00e9", '"', "\\", "\n", "\u2028", "\U0001f44d"], [99, 3, 1, 1, 1, 1, 1], k=n)
+        )
+        check([json.dumps({"text": text, "a": text}, ensure_ascii=seed % 2 == 0).encode()] * 2, is_plain=True)
+
+
+@given(st.lists(st.sampled_from([b"\n", b"a" * 254, b"b" * 255, b"\n" * 256, b"c"]), max_size=9))
+def test_lines_are_counted(parts: list[bytes]) -> None:
+    block = b"".join(parts)
+    assert n_lines(block) == len(block.split(b"\n")) - (block[-1:] in (b"", b"\n"))
 
 
 def test_every_cut_of_a_line() -> None:

@@ -6,6 +6,7 @@ import dataclasses
 import gzip
 import json
 import os
+import random
 import sys
 from array import array
 from collections.abc import Callable
@@ -262,6 +263,29 @@ def test_numpy_is_not_needed(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: P
     assert read_back(tmp_path / "out.bin") == read_back(tmp_path / "out.npy")
 
 
+def test_lines_are_encoded_as_their_texts_are(
+    code_tokenizer: Tokenizer, unsplit_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(7)
+    lines = [json.dumps({"n": i, "text": text}, ensure_ascii=bool(i % 2)) for i, text in enumerate(TEXTS * 9)]
+    odd = ["", " ", '{"text": "a", "n": NaN}', '{"text": "\\ud800 a"}', '{"text": "b"} ', '{"text": ""}']
+    for name, some in (("plain", lines), ("odd", lines + odd * 2)):
+        rng.shuffle(some)
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(some), encoding="utf-8")
+    inputs = [tmp_path / "odd.jsonl", tmp_path / "plain.jsonl"]
+    for tokenizer in (code_tokenizer, unsplit_tokenizer):
+        summaries = []
+        for block in (1, 100, 1000, 1 << 20):
+            monkeypatch.setattr(sources, "BLOCK", block)
+            for little in (0, 300, 1 << 30):  # of all, of some, of none the lines are encoded as they stand
+                monkeypatch.setattr(files, "_LITTLE", little)
+                summaries.append(tokenizer.encode_files(inputs, tmp_path / "a.bin", overwrite=True))
+                summaries[-1] = (summaries[-1].n_bytes, read_back(tmp_path / "a.bin"))
+        assert all(summary == summaries[-1] for summary in summaries)
+        texts = [text for path in inputs for stretch in sources.read(path) for text in stretch.texts]
+        assert summaries[-1][1] == [tokenizer.encode_ordinary(text) for text in texts]
+
+
 # Stopped and gone on with
 
 
@@ -302,9 +326,11 @@ def test_an_error_leaves_no_output_and_nothing_is_done_twice(
     assert read_back(out) == [*map(code_tokenizer.encode_ordinary, [*TEXTS, "good", "ok"])]
 
 
+@pytest.mark.parametrize("little", [0, 1 << 16])
 def test_a_run_goes_on_behind_what_was_read_before_an_error(
-    code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, little: int
 ) -> None:
+    monkeypatch.setattr(files, "_LITTLE", little)
     monkeypatch.setattr(files, "_BATCH_BYTES", 1)
     monkeypatch.setattr(sources, "BLOCK", 50)
     lines, stat, out = jsonl.read_bytes(), os.stat(jsonl), tmp_path / "out.npy"

@@ -340,23 +340,6 @@ cdef class Encoder:
         finally:
             ids_free(&ids)
 
-    def _encode_aside(self, texts, num_threads):
-        """`_encode_to_array` of ordinary text, without the GIL however short texts are: for threads of the caller."""
-        cdef list window = list(texts)
-        cdef Array counts = int64_array(len(window))
-        cdef Ids ids = Ids(NULL, 0, 0)
-        cdef Jobs jobs = Jobs(self._ready(), window, None, None, False)
-        try:
-            if num_threads == 1:
-                jobs.run_alone(&ids)
-            else:
-                jobs.run(num_threads)
-                jobs.append_ids(&ids, num_threads)
-            jobs.add_counts(<int64_t*> counts._items)
-            return ids_array(&ids), _offsets([counts])
-        finally:
-            ids_free(&ids)
-
     cdef int _append_window(
         self, list window, SpecialMatcher allowed, SpecialMatcher disallowed, Ids* ids, Array counts,
         object num_threads,

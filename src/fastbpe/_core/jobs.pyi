@@ -14,6 +14,7 @@ class Jobs:
         allowed: SpecialMatcher | None,
         disallowed: SpecialMatcher | None,
         counting: bool,
+        checked: bool = False,
     ) -> Self: ...
     @property
     def n_jobs(self) -> int: ...

@@ -16,7 +16,7 @@ from fastbpe._core.merge cimport Ids, ids_expect, ids_reserve
 from fastbpe._core.output cimport KeptInts, new_list
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport SpecialMatcher
-from fastbpe._core.text cimport Text, text_of, text_release
+from fastbpe._core.text cimport Text, text_of, text_release, text_view
 from fastbpe._core.watch cimport check_signals
 
 from time import sleep
@@ -32,11 +32,11 @@ cdef double WAIT = 5e-5  # seconds between two looks at whether another thread i
 
 @cython.final
 cdef class Jobs:
-    """The jobs of some texts. counting: how many ids, and not the ids."""
+    """The jobs of some texts. counting: how many ids, and not the ids. checked: bytes are known to be UTF-8."""
 
     def __cinit__(
         self, Pipeline pipeline not None, list texts not None, SpecialMatcher allowed, SpecialMatcher disallowed,
-        bint counting,
+        bint counting, bint checked=False,
     ):
         self._pipeline = pipeline
         self._allowed, self._disallowed = allowed, disallowed
@@ -49,7 +49,10 @@ cdef class Jobs:
             raise MemoryError(f"no memory to encode {n} texts at once")
         try:
             for i in range(n):
-                text_of(self._owners[i], &self._texts[i])
+                if checked:
+                    text_view(self._owners[i], &self._texts[i])
+                else:
+                    text_of(self._owners[i], &self._texts[i])
                 self._n_texts += 1
                 self._n_units += self._texts[i].n
         except Exception as error:  # raised when the texts before are done: the first text's error comes first

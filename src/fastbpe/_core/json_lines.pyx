@@ -4,13 +4,21 @@ What is taken is JSON as RFC 8259 has it, whole lines of it. What is not plain (
 caller, line by line: json decides what it is.
 """
 
+cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.string cimport memchr, memcmp, memcpy
+from libc.stdlib cimport free, malloc
+from libc.string cimport memchr, memcmp
 
 from fastbpe._core.bits cimport lowest_bit
 from fastbpe._core.text cimport first_invalid
 from fastbpe._core.utf8 cimport put_char
+
+cdef extern from "simd/json.h" nogil:
+    enum:
+        FB_JSON_BLOCK
+    const uint8_t* fb_json_stop(const uint8_t* at, const uint8_t* end) noexcept
+    size_t fb_json_copy(const uint8_t* at, const uint8_t* end, uint8_t* out) noexcept
 
 cdef enum:
     MOST_DEPTH = 64  # of what lies in a line
@@ -22,18 +30,62 @@ cdef uint64_t EACH = 0x0101010101010101ULL
 cdef uint64_t HIGH = 0x8080808080808080ULL
 
 
-cdef struct String:
-    # Between the quotes.
-    const uint8_t* data
-    size_t n
-    bint has_escapes
+
+@cython.final
+cdef class JsonLines:
+    """The lines of a block one after another, and the texts that they hold under a field."""
+
+    def __cinit__(self, bytes block not None, str field not None):
+        self._block, self._field = block, field.encode("utf-8", "surrogatepass")
+        self._name.data = <const uint8_t*> PyBytes_AS_STRING(self._field)
+        self._name.n = <size_t> PyBytes_GET_SIZE(self._field)
+        self._at = <const uint8_t*> PyBytes_AS_STRING(block)
+        self._end = self._at + PyBytes_GET_SIZE(block)
+        with nogil:
+            self._is_utf8 = first_invalid(self._at, <size_t> (self._end - self._at)) == <size_t> (self._end - self._at)
+
+    def __dealloc__(self):
+        free(self._unescaped)
+
+    cdef bint next(self, Line* line) noexcept nogil:
+        """Read a line; False behind the last."""
+        if self._at >= self._end:
+            return False
+        self._at = _line(self._at, self._end, self._is_utf8, &self._name, line)
+        return True
+
+    cdef bint text(self, const Line* line, Bytes* text) except -1 nogil:
+        """The text of a line, until another is asked for; False where the line is not plain."""
+        cdef size_t n
+        text.data, text.n = line.found.data, line.found.n
+        if not line.is_plain or not line.found.has_escapes:
+            return line.is_plain
+        if self._capacity < text.n + FB_JSON_BLOCK:
+            free(self._unescaped)
+            self._capacity = 2 * text.n + FB_JSON_BLOCK
+            self._unescaped = <uint8_t*> malloc(self._capacity)
+            if self._unescaped == NULL:
+                n, self._capacity = self._capacity, 0
+                with gil:
+                    raise MemoryError(f"no memory for {n} bytes of text")
+        text.data, text.n = self._unescaped, _unescape(&line.found, self._unescaped)
+        return text.n != <size_t> -1
 
 
-cdef struct Line:
-    const uint8_t* data
-    size_t n
-    bint is_plain
-    String found
+def n_lines(bytes block not None):
+    """How many lines a block has, the last of which may have no line end."""
+    cdef const uint8_t* at = <const uint8_t*> PyBytes_AS_STRING(block)
+    cdef size_t n = <size_t> PyBytes_GET_SIZE(block), i = 0, behind, count = 0
+    cdef uint8_t some
+    with nogil:
+        while i < n:
+            behind = min(i + 255, n)
+            some = 0  # of a byte, so that a vector holds many
+            while i < behind:
+                some += at[i] == 0x0A
+                i += 1
+            count += some
+    return count + (n > 0 and at[n - 1] != 0x0A)
 
 
 def texts_of_lines(bytes block not None, str field not None):
@@ -46,29 +98,24 @@ def texts_of_lines(bytes block not None, str field not None):
     >>> texts_of_lines(b'{"text": "a\\\\u00e9"}\\n\\n{"text": "b"}', "text")
     ([b'a\\xc3\\xa9', None, b'b'], [(1, b'')])
     """
-    cdef bytes encoded = field.encode("utf-8", "surrogatepass")
-    cdef String name = String(<const uint8_t*> PyBytes_AS_STRING(encoded), <size_t> PyBytes_GET_SIZE(encoded), False)
-    cdef const uint8_t* at = <const uint8_t*> PyBytes_AS_STRING(block)
-    cdef const uint8_t* end = at + PyBytes_GET_SIZE(block)
+    cdef JsonLines reader = JsonLines(block, field)
     cdef Line[SOME_LINES] lines
+    cdef Bytes text
     cdef size_t i, n
-    cdef bint is_utf8
-    cdef bytes text
     cdef list texts = [], others = []
-    with nogil:
-        is_utf8 = first_invalid(at, <size_t> (end - at)) == <size_t> (end - at)
-    while at < end:
+    while True:
         n = 0
         with nogil:
-            while at < end and n < SOME_LINES:
-                at = _line(at, end, is_utf8, &name, &lines[n])
+            while n < SOME_LINES and reader.next(&lines[n]):
                 n += 1
+        if not n:
+            return texts, others
         for i in range(n):
-            text = _text(&lines[i].found) if lines[i].is_plain else None
-            if text is None:
+            if reader.text(&lines[i], &text):
+                texts.append((<const char*> text.data)[:text.n])
+            else:
                 others.append((len(texts), (<const char*> lines[i].data)[:lines[i].n]))
-            texts.append(text)
-    return texts, others
+                texts.append(None)
 
 
 cdef const uint8_t* _line(
@@ -207,6 +254,7 @@ cdef const uint8_t* _string(const uint8_t* at, const uint8_t* end, String* out) 
     begin = at
     out.has_escapes = False
     while True:
+        at = fb_json_stop(at, end)
         special = 0
         while end - at >= 8 and special == 0:
             special = _special(_eight_bytes(at))
@@ -287,7 +335,7 @@ cdef inline uint32_t _hexadecimal(const uint8_t* at) noexcept nogil:
 
 cdef int _is_name(const String* key, const String* name) noexcept nogil:
     """-1: that is not easily said."""
-    cdef uint8_t[KEY_BYTES] unescaped
+    cdef uint8_t[KEY_BYTES + FB_JSON_BLOCK] unescaped
     cdef const uint8_t* data = key.data
     cdef size_t n = key.n
     if key.has_escapes:
@@ -298,35 +346,26 @@ cdef int _is_name(const String* key, const String* name) noexcept nogil:
     return n == name.n and memcmp(data, name.data, n) == 0
 
 
-cdef bytes _text(const String* string):
-    """The UTF-8 of a string; None where it holds half a surrogate pair."""
-    cdef bytes text
-    cdef size_t n
-    if not string.has_escapes:
-        return PyBytes_FromStringAndSize(<const char*> string.data, <Py_ssize_t> string.n)
-    text = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> string.n)
-    n = _unescape(string, <uint8_t*> PyBytes_AS_STRING(text))
-    if n == <size_t> -1:
-        return None
-    return text[:n]
-
-
 cdef size_t _unescape(const String* string, uint8_t* out) noexcept nogil:
-    """Write what a string stands for, which is no longer; how much that is, or -1 at half a surrogate pair."""
+    """Write what a string stands for, which is no longer, and FB_JSON_BLOCK bytes more.
+
+    Returns how much that is, or -1 at half a surrogate pair.
+    """
     cdef const uint8_t* at = string.data
     cdef const uint8_t* end = at + string.n
-    cdef const uint8_t* slash
     cdef uint8_t* to = out
     cdef uint32_t c, low
-    while at < end:
-        slash = <const uint8_t*> memchr(at, 0x5C, <size_t> (end - at))
-        if slash == NULL:
-            slash = end
-        memcpy(to, at, <size_t> (slash - at))
-        to += slash - at
-        at = slash
+    cdef size_t n
+    while True:
+        n = fb_json_copy(at, end, to)
+        at += n
+        to += n
+        while at < end and at[0] != 0x5C:
+            to[0] = at[0]
+            at += 1
+            to += 1
         if at == end:
-            break
+            return <size_t> (to - out)
         if at[1] != 0x75:
             to[0] = _escaped(at[1])
             to += 1
@@ -343,4 +382,3 @@ cdef size_t _unescape(const String* string, uint8_t* out) noexcept nogil:
             c = 0x10000 + ((c & 0x3FF) << 10 | (low & 0x3FF))
             at += 6
         to = put_char(to, c)
-    return <size_t> (to - out)

@@ -199,17 +199,19 @@ cdef size_t first_invalid(const uint8_t* data, size_t n) noexcept nogil:
     """The offset of the first byte that does not belong to well-formed UTF-8; n if there is none."""
     cdef size_t i = 0, n_bytes
     while i < n:
-        if n - i >= 32 and not (
-            load64(data + i) | load64(data + i + 8) | load64(data + i + 16) | load64(data + i + 24)
-        ) & 0x8080808080808080ULL:
-            i += 32
-        elif data[i] < 0x80:
-            i += 1
-        else:
+        if data[i] >= 0x80:
             n_bytes = _character(data + i, n - i)
             if not n_bytes:
                 return i
             i += n_bytes
+        elif n - i >= 32 and not (
+            load64(data + i) | load64(data + i + 8) | load64(data + i + 16) | load64(data + i + 24)
+        ) & 0x8080808080808080ULL:
+            i += 32
+        elif n - i >= 8 and not load64(data + i) & 0x8080808080808080ULL:
+            i += 8
+        else:
+            i += 1
     return n
 
 
@@ -270,8 +272,8 @@ def utf8_size(texts):
     cdef Text view
     cdef size_t total = 0
     for text in texts:
-        text_of(text, &view)
-        if view.is_utf8 or isinstance(text, bytes):
+        text_view(text, &view)
+        if view.is_utf8:
             total += view.n
         elif view.unit == 1:
             total += _size(<const uint8_t*> view.data, view.n)
