@@ -31,6 +31,7 @@ from vocabularies import Vocabulary
 from workloads import DOCUMENT_BYTES
 
 COLD_BYTES = 16_000_000
+SETTLING = 0.3  # seconds: the threads of numpy's BLAS keep a core busy for the first tenth, whoever comes next
 
 Form = Callable[[Peer, str, list[str], int], Any]
 
@@ -153,6 +154,7 @@ def work(name: str, form: str, path: Path, vocabulary: Vocabulary, threads: int)
         vocabulary.tokenizer_json()
     import numpy  # noqa: F401 - who wants arrays has it: for some libraries it would be part of the first call
 
+    time.sleep(SETTLING)
     try:
         started = time.perf_counter()
         peer = peers.load(name, vocabulary)
