@@ -1,6 +1,7 @@
 """Many texts at once give what one after another would."""
 
 import gc
+import random
 import sys
 import threading
 from collections.abc import Iterator
@@ -42,6 +43,22 @@ def test_numpy_forms_equal_the_lists(code_tokenizer: Tokenizer, texts: list[str]
     for text, wanted in zip(texts, expected, strict=True):
         one = code_tokenizer.encode_to_numpy(text, allowed_special="all")
         assert (one.dtype, one.shape, one.tolist()) == (np.uint32, (len(wanted),), wanted)
+
+
+@pytest.mark.parametrize("num_threads", [2, 3, 8])
+@pytest.mark.parametrize(
+    "characters", ["a", "\xe9", "\u8a9e", "\U0001f44d", "a\xe9", "\xe9\u8a9e", "aaa\u8a9e\U0001f44d"]
+)
+def test_threads_put_ids_in_order_whatever_room_they_need(characters: str, num_threads: int) -> None:
+    """An id for each byte: more than the room that is asked for at first, from some text on or from the first."""
+    tokenizer = Tokenizer.from_ranks(BYTES, pattern="gpt2")
+    rng = random.Random(num_threads)
+    texts = ["".join(rng.choices(characters, k=rng.randrange(60_000))) + " \n" for _ in range(60)]
+    texts[20:20] = ["x y " * 200_000, ""]  # in parts
+    ids, offsets = tokenizer.encode_batch_to_numpy(texts, num_threads=num_threads)
+    expected, ends = tokenizer.encode_batch_to_numpy(texts, num_threads=1)
+    assert ids.astype(np.uint8).tobytes() == "".join(texts).encode()
+    assert (ids.tobytes(), offsets.tobytes()) == (expected.tobytes(), ends.tobytes())
 
 
 def test_arrays_are_ones_own(code_tokenizer: Tokenizer) -> None:

@@ -26,8 +26,7 @@ def encode_texts(Encoder encoder not None, texts, int num_threads):
         if num_threads == 1:
             jobs.run_alone(&ids)
         else:
-            jobs.run(num_threads)
-            jobs.append_ids(&ids, num_threads)
+            jobs.run_into(&ids, num_threads)
         jobs.add_counts(ends)
         for i in range(1, <size_t> len(window)):
             ends[i] += ends[i - 1]

@@ -353,8 +353,7 @@ cdef class Encoder:
         cdef size_t before, n_units, i = 0
         if n_threads > 1:
             jobs = Jobs(self._pipeline, window, allowed, disallowed, False)
-            jobs.run(n_threads)
-            jobs.append_ids(ids, n_threads)
+            jobs.run_into(ids, n_threads)
             jobs.add_counts(n_ids)
             return 0
         n_units = 0

@@ -14,10 +14,12 @@ cdef struct Job:
     bint is_part
     size_t start  # of a part, in units
     size_t end
-    uint32_t* ids  # in the arena, or if that is full, of its own
+    uint32_t* ids  # in the arena, or of its own
+    size_t room  # of its own: for how many
     bint owns_ids
     size_t n_ids
     size_t offset  # of its ids among those of all jobs
+    size_t n_known  # of these two; whoever makes them both known has to put the ids there
     int done
 
 
@@ -29,7 +31,7 @@ cdef class Jobs:
     cdef list _owners  # keep the memory of the texts alive
     cdef Text* _texts
     cdef size_t _n_texts
-    cdef size_t _n_units  # of all texts
+    cdef size_t _n_room  # ids that all texts become, or more, but for the oddest
     cdef size_t* _counts  # of ids, for each text that is not in parts
     cdef Ids _arena
     cdef Job* _jobs
@@ -42,20 +44,19 @@ cdef class Jobs:
     cdef object _error  # of the first job that has one
     cdef size_t _error_number
     cdef object _bad_text  # why the text behind the last one is none
-    cdef Ids* _out
-    cdef size_t _next_copy
+    cdef Ids* _out  # where the ids are to stay; NULL: in the arena, for lists
     cdef int _plan(self) except -1
     cdef int _plan_parts(self, size_t text) except -1
     cdef Job* _add(self, size_t first, size_t n_texts) except NULL
     cdef int run(self, int n_threads) except -1
+    cdef int run_into(self, Ids* out, int n_threads) except -1
     cdef int run_alone(self, Ids* out) except -1
-    cdef void _take_arena(self) noexcept
-    cdef int _start(self, object work, int n_threads) except -1
     cdef int _wait(self) except -1
     cdef bint _do_jobs(self, Scratch* scratch, size_t n_jobs) except -1
-    cdef int _do(self, Job* job, Scratch* scratch) except -1 nogil
+    cdef int _do(self, size_t number, Scratch* scratch) except -1 nogil
     cdef int _keep(self, Job* job, const uint32_t* ids, size_t n_ids) except -1 nogil
-    cdef int append_ids(self, Ids* out, int n_threads) except -1
+    cdef void _give(self, size_t number, Scratch* scratch) noexcept nogil
+    cdef void _place(self, size_t number, Scratch* scratch) noexcept nogil
     cdef void add_counts(self, int64_t* counts) noexcept
     cdef list to_lists(self, KeptInts ints, int n_threads)
     cdef bint _is_same_text(self, size_t number, size_t other) noexcept

@@ -25,7 +25,6 @@ from fastbpe.threads import start_beside
 
 cdef enum:
     JOB = 1 << 17  # units
-    COPY_ALONE = 1 << 18  # ids that one thread copies sooner than two would have begun
 
 cdef double WAIT = 5e-5  # seconds between two looks at whether another thread is done
 
@@ -54,7 +53,7 @@ cdef class Jobs:
                 else:
                     text_of(self._owners[i], &self._texts[i])
                 self._n_texts += 1
-                self._n_units += self._texts[i].n
+                self._n_room += self._texts[i].n * (1 if self._texts[i].unit == 1 else 2)
         except Exception as error:  # raised when the texts before are done: the first text's error comes first
             self._bad_text = error
         self._plan()
@@ -109,7 +108,7 @@ cdef class Jobs:
             if jobs == NULL:
                 raise MemoryError(f"no memory for {capacity} jobs")
             self._jobs, self._capacity = jobs, capacity
-        self._jobs[self.n_jobs] = Job(first, n_texts, False, 0, 0, NULL, False, 0, 0, 0)
+        self._jobs[self.n_jobs] = Job(first, n_texts, False, 0, 0, NULL, 0, False, 0, 0, 0, 0)
         self.n_jobs += 1
         return &self._jobs[self.n_jobs - 1]
 
@@ -118,8 +117,7 @@ cdef class Jobs:
     cdef int run(self, int n_threads) except -1:
         """Do all jobs. An error is that of the first text that has one."""
         try:
-            self._take_arena()
-            self._start(self._work, n_threads)
+            start_beside(self._work, <int> min(<size_t> n_threads, self.n_jobs) - 1)
             self._work()
         except BaseException:
             set_flag(&self._abandoned)
@@ -132,6 +130,30 @@ cdef class Jobs:
             raise self._bad_text
         return 0
 
+    cdef int run_into(self, Ids* out, int n_threads) except -1:
+        """Do all jobs, and append the ids of all texts, end to end."""
+        cdef size_t total = out.n, number
+        cdef Job* job
+        if not self.n_jobs:
+            return self.run(n_threads)
+        ids_expect(out, self._n_room)  # touched as it is used
+        self._out = out
+        self._jobs[0].offset = total
+        self._jobs[0].n_known = 1
+        try:
+            self.run(n_threads)
+        finally:
+            self._out = NULL
+        job = &self._jobs[self.n_jobs - 1]
+        total = job.offset + job.n_ids
+        ids_reserve(out, total - out.n)
+        for number in range(self.n_jobs):
+            job = &self._jobs[number]
+            if job.owns_ids:  # for which there was no room
+                memcpy(out.items + job.offset, job.ids, job.n_ids * sizeof(uint32_t))
+        out.n = total
+        return 0
+
     cdef int run_alone(self, Ids* out) except -1:
         """Do all jobs in this thread, and append the ids of all texts. Signals are not looked for."""
         cdef Scratch* scratch = self._pipeline.take()
@@ -140,7 +162,7 @@ cdef class Jobs:
         scratch.ids = out[0]
         try:
             with nogil:
-                ids_expect(&scratch.ids, self._n_units // 3)
+                ids_expect(&scratch.ids, self._n_room // 3)
                 for text in range(self._n_texts):
                     before = scratch.ids.n
                     self._pipeline.encode(
@@ -154,16 +176,6 @@ cdef class Jobs:
             self._jobs[number].is_part = False
         if self._bad_text is not None:
             raise self._bad_text
-        return 0
-
-    cdef void _take_arena(self) noexcept:
-        # One block for what all threads make: fresh memory is dear, and on huge pages less so. More than is needed,
-        # which costs nothing until it is touched.
-        if not self._counting:
-            self._arena = self._pipeline.take_arena(self._n_units)
-
-    cdef int _start(self, object work, int n_threads) except -1:
-        start_beside(work, <int> min(<size_t> n_threads, self.n_jobs) - 1)
         return 0
 
     cdef int _wait(self) except -1:
@@ -180,7 +192,6 @@ cdef class Jobs:
             except BaseException as error:
                 interrupt = error
                 set_flag(&self._abandoned)
-        self._out = NULL
         if interrupt is not None:
             raise interrupt
         return 0
@@ -212,7 +223,7 @@ cdef class Jobs:
                     number = add(&self._next, 1) if more else self.n_jobs
                     more = number < self.n_jobs
                     if more:
-                        self._do(&self._jobs[number], scratch)
+                        self._do(number, scratch)
                         set_flag(&self._jobs[number].done)
                         n_jobs -= 1
         except BaseException as error:
@@ -225,8 +236,9 @@ cdef class Jobs:
                 raise
         return more
 
-    cdef int _do(self, Job* job, Scratch* scratch) except -1 nogil:
-        cdef size_t text, before, n_units = 0
+    cdef int _do(self, size_t number, Scratch* scratch) except -1 nogil:
+        cdef Job* job = &self._jobs[number]
+        cdef size_t text, before
         cdef size_t* count = NULL
         check_signals(&scratch.watch)
         scratch.ids.n = 0
@@ -242,7 +254,10 @@ cdef class Jobs:
                 self._counts[text] = scratch.ids.n - before
         if self._counting:
             return 0
-        return self._keep(job, scratch.ids.items, scratch.ids.n)
+        if self._out == NULL:
+            return self._keep(job, scratch.ids.items, scratch.ids.n)
+        self._give(number, scratch)
+        return 0
 
     cdef int _keep(self, Job* job, const uint32_t* ids, size_t n_ids) except -1 nogil:
         cdef size_t at = add(&self._arena.n, n_ids)
@@ -259,39 +274,43 @@ cdef class Jobs:
         job.n_ids = n_ids
         return 0
 
-    # What came of them
+    cdef void _give(self, size_t number, Scratch* scratch) noexcept nogil:
+        """Put a job's ids where they are to stay, or leave them to whoever learns where that is.
 
-    cdef int append_ids(self, Ids* out, int n_threads) except -1:
-        """Append the ids of all texts, end to end."""
-        cdef size_t number, total = out.n
-        for number in range(self.n_jobs):
-            self._jobs[number].offset = total
-            total += self._jobs[number].n_ids
-        ids_reserve(out, total - out.n)
-        self._out = out
-        try:
-            self._start(self._copy, n_threads if total - out.n > COPY_ALONE else 1)
-            self._copy()
-        finally:
-            self._wait()
-        out.n = total
-        return 0
+        Without room for them all twice: fresh memory is dear.
+        """
+        cdef Job* job = &self._jobs[number]
+        job.n_ids = scratch.ids.n
+        if not add(&job.n_known, 0) or job.offset + job.n_ids > self._out.capacity:
+            job.ids, job.room, job.owns_ids = scratch.ids.items, scratch.ids.capacity, True
+            scratch.ids, scratch.other_ids = scratch.other_ids, Ids(NULL, 0, 0)
+        if add(&job.n_known, 1):
+            self._place(number, scratch)
 
-    def _copy(self):
-        cdef size_t number
+    cdef void _place(self, size_t number, Scratch* scratch) noexcept nogil:
+        """Both a job's ids and where they begin are known: so is where the next ones begin, which may wait for that."""
         cdef Job* job
-        if self._out == NULL:  # begun too late
-            return
-        self._n_working += 1
-        with nogil:
-            while True:
-                number = add(&self._next_copy, 1)
-                if number >= self.n_jobs:
-                    break
-                job = &self._jobs[number]
-                if job.n_ids:
-                    memcpy(self._out.items + job.offset, job.ids, job.n_ids * sizeof(uint32_t))
-        self._n_working -= 1
+        cdef bint more = True
+        while more:
+            job = &self._jobs[number]
+            number += 1
+            more = number < self.n_jobs
+            if more:
+                self._jobs[number].offset = job.offset + job.n_ids
+                more = add(&self._jobs[number].n_known, 1)
+            if job.offset + job.n_ids > self._out.capacity:
+                continue
+            if job.n_ids:
+                memcpy(
+                    self._out.items + job.offset, job.ids if job.owns_ids else scratch.ids.items,
+                    job.n_ids * sizeof(uint32_t),
+                )
+            if job.owns_ids:
+                free(scratch.other_ids.items)
+                scratch.other_ids = Ids(job.ids, 0, job.room)
+                job.owns_ids = False
+
+    # What came of them
 
     cdef void add_counts(self, int64_t* counts) noexcept:
         """Store how many ids each text has."""
@@ -308,8 +327,10 @@ cdef class Jobs:
         cdef Scratch* scratch = self._pipeline.take()
         cdef size_t number = 0, behind
         try:
-            self._take_arena()
-            self._start(self._work, n_threads)
+            # One block for what all threads make: fresh memory is dear, and on huge pages less so. More than is
+            # needed, which costs nothing until it is touched.
+            self._arena = self._pipeline.take_arena(self._n_room)
+            start_beside(self._work, <int> min(<size_t> n_threads, self.n_jobs) - 1)
             while number < self.n_jobs:
                 behind = number + 1
                 while behind < self.n_jobs and self._is_same_text(number, behind):

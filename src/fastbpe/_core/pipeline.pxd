@@ -16,6 +16,7 @@ from fastbpe._core.watch cimport Watch
 cdef struct Scratch:
     # What one thread works with: all that grows, kept warm between calls.
     Ids ids
+    Ids other_ids  # to go on with where ids must wait; its n says nothing
     Ends ends
     Cache cache
     Normalized normalized

@@ -92,6 +92,8 @@ cdef class Pipeline:
             return
         if scratch.ids.capacity > SPARE_IDS:
             ids_free(&scratch.ids)
+        if scratch.other_ids.capacity > SPARE_IDS:
+            ids_free(&scratch.other_ids)
         if scratch.ends.capacity > SPARE_ENDS:
             ends_free(&scratch.ends)
         if scratch.normalized.room > SPARE_BYTES:
@@ -431,6 +433,7 @@ cdef void _free(Scratch* scratch) noexcept:
     buffer_free(&scratch.prefixed)
     buffer_free(&scratch.kept)
     ids_free(&scratch.ids)
+    ids_free(&scratch.other_ids)
     ends_free(&scratch.ends)
     cache_free(&scratch.cache)
     free(scratch.utf8)
