@@ -15,10 +15,11 @@ from tiktoken.load import load_tiktoken_bpe
 
 import fastbpe
 from fastbpe import Tokenizer
+from fastbpe._core.building import build_tables
 from fastbpe._core.counter import PieceCounter
 from fastbpe._core.learner import Learner
 from fastbpe._core.splitter import Splitter
-from fastbpe._core.vocabulary import Vocabulary, build_tables
+from fastbpe._core.vocabulary import Vocabulary
 from fastbpe._reference import STAND_IN_ORDER
 
 DATA = Path(os.environ.get("FASTBPE_DATA", Path(__file__).parents[1] / "../shared/data"))

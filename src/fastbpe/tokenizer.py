@@ -11,10 +11,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from fastbpe import assembly
+from fastbpe._core.building import build_look_ups, build_tables
 from fastbpe._core.decoder import Decoder
 from fastbpe._core.merge import recover_merges
 from fastbpe._core.text import to_utf8
-from fastbpe._core.vocabulary import MAX_IDS, Vocabulary, build_look_ups, build_tables
+from fastbpe._core.vocabulary import MAX_IDS, Vocabulary
 from fastbpe.errors import InvalidTokenError, SpecialTokenError, VocabularyError
 from fastbpe.extras import require_numpy
 from fastbpe.formats import native

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 import fastbpe
 from data import OPENAI, PUBLISHED, corpus, peer_of, published, published_peer, ranks_of, standard_library
 from fastbpe import PATTERNS, Tokenizer
+from fastbpe._core.building import build_tables
 from fastbpe._core.encoder import Encoder
 from fastbpe._core.splitter import Splitter
-from fastbpe._core.vocabulary import Vocabulary, build_tables
+from fastbpe._core.vocabulary import Vocabulary
 from fastbpe._reference import encode as reference_encode
 from texts import as_utf8, sound_texts, texts
 

@@ -16,7 +16,7 @@ import pytest
 import fastbpe
 from data import BYTES, PUBLISHED, corpus, published
 from fastbpe import FormatError, Tokenizer, TrainingError, formats
-from fastbpe._core.vocabulary import build_tables
+from fastbpe._core.building import build_tables
 from fastbpe.formats import _vocab_json
 from tokenizer_json import (
     BYTE_LEVEL,
