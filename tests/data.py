@@ -49,6 +49,19 @@ _META = {
 OPENAI = ("r50k_base", "p50k_base", "cl100k_base", "o200k_base")
 PUBLISHED = (*OPENAI, *_META)
 
+#: The texts of the shared data.
+CORPORA = (
+    "english.txt",
+    "multilingual.txt",
+    "json_yaml.txt",
+    "emoji_mixed.txt",
+    "taylorswift.txt",
+    "botchan.txt",
+    "wagahaiwa_nekodearu.txt",
+    "tinyshakespeare.txt",
+    "french_entre_nous.txt",
+)
+
 
 def data_file(*parts: str) -> Path:
     """The path of a file of the shared data; skips the test if it is not there."""

@@ -1,7 +1,6 @@
 """Printing a parsed pattern for `regex`, and what compile_regex takes and refuses."""
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bounds import within
 from fastbpe.errors import PatternError
 from fastbpe.patterns import PATTERNS
 from fastbpe.splitting.charset import ANY, CharSet
@@ -130,9 +130,8 @@ def test_compiled_patterns_are_kept():
     ids=lambda pattern: pattern[:12],
 )
 def test_large_patterns_compile_within_seconds(pattern):
-    start = time.perf_counter()
-    compile_regex(pattern)
-    assert time.perf_counter() - start < 5
+    with within(5):
+        compile_regex(pattern)
 
 
 @pytest.mark.parametrize(
