@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,11 +18,9 @@ from fastbpe._core.packing import pack_ids
 from fastbpe._core.text import utf8_size
 from fastbpe.sinks import DTYPES, SUFFIXES, Mismatch, Sink, require_parquet
 from fastbpe.sources import Cut, Document, Path_, files_of, read
-from fastbpe.threads import usable_threads
+from fastbpe.threads import Helpers, Promise, usable_threads
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
-
     from tqdm import tqdm
 
 #: Texts and a number of threads to the ids of all texts and where each text's begin and the last end.
@@ -125,33 +124,29 @@ class _Run:
         self._done: dict[str, Any] = {"n_bytes": 0, **done}
         self._noted = time.monotonic()
         self._n_out = sink.n_ids
-        self._writing_out: Future[None] | None = None
+        self._writing_out: Promise[None] | None = None
         self._error: Exception | None = None
 
     def go(self, batches: Iterator[_Batch], files: Sequence[Path], progress: bool | None) -> dict[str, Any]:
         """Encode and write all batches; returns the progress at the end."""
-        from concurrent.futures import ThreadPoolExecutor  # here and not above: who encodes no files does not wait
+        from tqdm import tqdm  # here and not above: who encodes no files does not wait
 
-        from tqdm import tqdm
-
-        waiting: deque[tuple[_Batch, Future[tuple[Array, Array]]]] = deque()
+        waiting: deque[tuple[_Batch, Promise[tuple[Array, Array]]]] = deque()
         total = sum(path.stat().st_size for path in files)
         hide = None if progress is None else not progress  # tqdm's None: hidden unless stderr is a terminal
-        with (
-            tqdm(desc="encoding", total=total, disable=hide, unit="B", unit_scale=True) as bar,
-            ThreadPoolExecutor(self._n_threads + 1) as pool,  # one for writing out
-        ):
+        with tqdm(desc="encoding", total=total, disable=hide, unit="B", unit_scale=True) as bar:
+            helpers = Helpers(self._n_threads + 1)  # one for writing out
             try:
                 while (batch := self._next(batches)) is not None:
                     n_threads = self._n_threads if batch.n_bytes >= _LONG_BATCH * _BATCH_BYTES else 1
-                    waiting.append((batch, pool.submit(self._encode, batch.texts, n_threads)))
-                    while waiting and (len(waiting) > self._n_threads + 1 or waiting[0][1].done()):
+                    waiting.append((batch, helpers.promise(partial(self._encode, batch.texts, n_threads))))
+                    while waiting and (len(waiting) > self._n_threads + 1 or waiting[0][1].is_kept()):
                         self._write(*waiting.popleft(), bar)
-                        self._write_out(pool)
+                        self._write_out(helpers)
                 while waiting:
                     self._write(*waiting.popleft(), bar)
             finally:
-                pool.shutdown(wait=True, cancel_futures=True)
+                helpers.end()
         if self._error is not None:
             self._sink.note(self._done)
             raise self._error
@@ -165,7 +160,7 @@ class _Run:
             self._error = error
             return None
 
-    def _write(self, batch: _Batch, encoded: Future[tuple[Array, Array]], bar: tqdm[Any]) -> None:
+    def _write(self, batch: _Batch, encoded: Promise[tuple[Array, Array]], bar: tqdm[Any]) -> None:
         ids, offsets = encoded.result()
         self._write_ids(ids, memoryview(offsets).tolist(), batch)
         self._done = {**batch.progress, "n_bytes": self._done["n_bytes"] + batch.n_bytes}
@@ -174,12 +169,12 @@ class _Run:
             self._sink.note(self._done)
             self._noted = time.monotonic()
 
-    def _write_out(self, pool: ThreadPoolExecutor) -> None:
-        if self._writing_out is not None and not self._writing_out.done():
+    def _write_out(self, helpers: Helpers) -> None:
+        if self._writing_out is not None and not self._writing_out.is_kept():
             return
         if (self._sink.n_ids - self._n_out) * self._n_item_bytes >= _WRITTEN_OUT:
             self._n_out = self._sink.n_ids
-            self._writing_out = pool.submit(self._sink.write_out)
+            self._writing_out = helpers.promise(self._sink.write_out)
 
     def _write_ids(self, ids: Array, offsets: Sequence[int], batch: _Batch) -> None:
         packed = pack_ids(ids, self._n_item_bytes) if self._must_pack else memoryview(ids).cast("B")
