@@ -26,6 +26,15 @@ DATA = Path(os.environ.get("FASTBPE_DATA", Path(__file__).parents[1] / "../share
 
 BYTES = {bytes([byte]): byte for byte in range(256)}
 
+#: Texts in which pairs overlap, and the tokens that are learned from each, one after another.
+OVERLAPS = [
+    ("aaaa", ["aa", "aaaa"]),
+    ("aaaaa", ["aa", "aaa", "aaaaa"]),
+    ("aaa aaa", ["aa", "aaa", " aaa"]),
+    ("abababab", ["ab", "abab", "abababab"]),
+    ("aaaaa aaaa", ["aa", "aaaa", " aaaa", "aaaaa"]),
+]
+
 # As their publishers spell them, not as fastbpe does.
 _LLAMA3 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*"
