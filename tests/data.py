@@ -15,15 +15,25 @@ from tiktoken.load import load_tiktoken_bpe
 
 import fastbpe
 from fastbpe import Tokenizer
+from fastbpe._core.building import build_tables
 from fastbpe._core.counter import PieceCounter
 from fastbpe._core.learner import Learner
 from fastbpe._core.splitter import Splitter
-from fastbpe._core.vocabulary import Vocabulary, build_tables
+from fastbpe._core.vocabulary import Vocabulary
 from fastbpe._reference import STAND_IN_ORDER
 
 DATA = Path(os.environ.get("FASTBPE_DATA", Path(__file__).parents[1] / "../shared/data"))
 
 BYTES = {bytes([byte]): byte for byte in range(256)}
+
+#: Texts in which pairs overlap, and the tokens that are learned from each, one after another.
+OVERLAPS = [
+    ("aaaa", ["aa", "aaaa"]),
+    ("aaaaa", ["aa", "aaa", "aaaaa"]),
+    ("aaa aaa", ["aa", "aaa", " aaa"]),
+    ("abababab", ["ab", "abab", "abababab"]),
+    ("aaaaa aaaa", ["aa", "aaaa", " aaaa", "aaaaa"]),
+]
 
 # As their publishers spell them, not as fastbpe does.
 _LLAMA3 = (
@@ -47,6 +57,19 @@ _META = {
 }
 OPENAI = ("r50k_base", "p50k_base", "cl100k_base", "o200k_base")
 PUBLISHED = (*OPENAI, *_META)
+
+#: The texts of the shared data.
+CORPORA = (
+    "english.txt",
+    "multilingual.txt",
+    "json_yaml.txt",
+    "emoji_mixed.txt",
+    "taylorswift.txt",
+    "botchan.txt",
+    "wagahaiwa_nekodearu.txt",
+    "tinyshakespeare.txt",
+    "french_entre_nous.txt",
+)
 
 
 def data_file(*parts: str) -> Path:

@@ -10,6 +10,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from fastbpe._core.building import build_look_ups
 from fastbpe._core.codepoints import CodePoints, surfaces
 from fastbpe._core.decoder import Decoder
 from fastbpe._core.encoder import Encoder
@@ -18,7 +19,7 @@ from fastbpe._core.normalizing import Normalizing
 from fastbpe._core.scanner import WordScanner
 from fastbpe._core.special import SpecialMatcher
 from fastbpe._core.tokens import TokenEncoder, marks_spaces
-from fastbpe._core.vocabulary import Vocabulary, build_look_ups
+from fastbpe._core.vocabulary import Vocabulary
 from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
 from fastbpe.formats import _splits
 from fastbpe.model import AddedToken

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator
 from operator import itemgetter
 from queue import Empty, SimpleQueue
@@ -13,14 +12,13 @@ from fastbpe._core.special import SpecialMatcher
 from fastbpe._core.splitter import Splitter
 from fastbpe.sources import Document
 from fastbpe.spilling import Spill
-from fastbpe.threads import start_beside, usable_threads
+from fastbpe.threads import start_beside, usable_threads, wait_for
 
 BATCH = 1 << 18  # units of text that are counted at once; fewer and the threads would talk more than work
 _BATCH_TEXTS = 1 << 14
 LONG = 1 << 21  # units of a text that is counted in parts
 LEAST = 1 << 18  # bytes of memory for each thread, or it would do nothing but spill
 _AHEAD = 2  # batches for each thread that are read before they can be counted
-_WAIT = 1e-3  # seconds between two looks at whether a thread has ended
 
 
 class Counter(Protocol):
@@ -208,14 +206,5 @@ class Crew(Generic[C]):
 
     def _wait(self) -> None:
         """Let the other threads end, whatever signals come."""
-        interrupt: BaseException | None = None
-        self._waiting.put(None)
-        # Who is at work says so; who comes later finds the None.
-        while self._working:
-            try:
-                time.sleep(_WAIT)
-            except BaseException as error:
-                interrupt = error
-                self._abandon()
-        if interrupt is not None:
-            raise interrupt
+        self._waiting.put(None)  # who comes later finds it
+        wait_for(self._working, self._abandon)

@@ -9,6 +9,7 @@ from array import array
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,11 +22,9 @@ from fastbpe._core.text import utf8_size
 from fastbpe.errors import FormatError
 from fastbpe.sinks import DTYPES, SUFFIXES, Mismatch, Sink, require_parquet
 from fastbpe.sources import Cut, Document, Lines, Path_, files_of, read
-from fastbpe.threads import usable_threads
+from fastbpe.threads import Helpers, Promise, usable_threads
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
-
     from tqdm import tqdm
 
 #: The ids of all texts, where each text's begin and the last end, and how many bytes of UTF-8 the texts are.
@@ -152,36 +151,32 @@ class _Run:
         self._done: dict[str, Any] = {"n_bytes": 0, **done}
         self._noted = time.monotonic()
         self._n_out = sink.n_ids
-        self._writing_out: Future[None] | None = None
+        self._writing_out: Promise[None] | None = None
         self._error: Exception | None = None
 
     def go(self, batches: Iterator[_Batch], files: Sequence[Path], progress: bool | None) -> dict[str, Any]:
         """Encode and write all batches; returns the progress at the end."""
-        from concurrent.futures import ThreadPoolExecutor  # here and not above: who encodes no files does not wait
+        from tqdm import tqdm  # here and not above: who encodes no files does not wait
 
-        from tqdm import tqdm
-
-        waiting: deque[tuple[_Batch, Future[Encoded]]] = deque()
+        waiting: deque[tuple[_Batch, Promise[Encoded]]] = deque()
         total = sum(path.stat().st_size for path in files)
         hide = None if progress is None else not progress  # tqdm's None: hidden unless stderr is a terminal
         with (
             tqdm(desc="encoding", total=total, disable=hide, unit="B", unit_scale=True) as bar,
-            ThreadPoolExecutor(self._n_threads) as pool,
-            ThreadPoolExecutor(1) as writer,
+            Helpers(1) as writer,
+            Helpers(self._n_threads) as helpers,
         ):
             try:
                 while (batch := self._next(batches)) is not None:
                     n_threads = self._n_threads if batch.size >= _LONG_BATCH * _BATCH_BYTES else 1
-                    waiting.append((batch, pool.submit(batch.encode, self._encoder, n_threads)))
-                    while waiting and (len(waiting) > self._n_threads + 1 or waiting[0][1].done()):
+                    waiting.append((batch, helpers.promise(partial(batch.encode, self._encoder, n_threads))))
+                    while waiting and (len(waiting) > self._n_threads + 1 or waiting[0][1].is_kept()):
                         self._write(*waiting.popleft(), bar)
                         self._write_out(writer)
                 while waiting:
                     self._write(*waiting.popleft(), bar)
             except FormatError as error:  # of lines, found in encoding
                 self._error = error
-            finally:
-                pool.shutdown(wait=True, cancel_futures=True)
         if self._error is not None:
             self._sink.note(self._done)
             raise self._error
@@ -195,7 +190,7 @@ class _Run:
             self._error = error
             return None
 
-    def _write(self, batch: _Batch, encoded: Future[Encoded], bar: tqdm[Any]) -> None:
+    def _write(self, batch: _Batch, encoded: Promise[Encoded], bar: tqdm[Any]) -> None:
         ids, offsets, n_bytes = encoded.result()
         self._write_ids(ids, memoryview(offsets), batch)
         self._done = {**batch.progress, "n_bytes": self._done["n_bytes"] + n_bytes}
@@ -204,12 +199,12 @@ class _Run:
             self._sink.note(self._done)
             self._noted = time.monotonic()
 
-    def _write_out(self, writer: ThreadPoolExecutor) -> None:
-        if self._writing_out is not None and not self._writing_out.done():
+    def _write_out(self, writer: Helpers) -> None:
+        if self._writing_out is not None and not self._writing_out.is_kept():
             return
         if (self._sink.n_ids - self._n_out) * self._n_item_bytes >= _WRITTEN_OUT:
             self._n_out = self._sink.n_ids
-            self._writing_out = writer.submit(self._sink.write_out)
+            self._writing_out = writer.promise(self._sink.write_out)
 
     def _write_ids(self, ids: Array, offsets: memoryview, batch: _Batch) -> None:
         packed = pack_ids(ids, self._n_item_bytes) if self._must_pack else memoryview(ids).cast("B")

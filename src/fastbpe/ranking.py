@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
+from fastbpe._core.building import build_look_ups
 from fastbpe._core.merge import recover_merges
 from fastbpe._core.ranking import left_apart, rank_merges
-from fastbpe._core.vocabulary import Vocabulary, build_look_ups
+from fastbpe._core.vocabulary import Vocabulary
 from fastbpe.errors import VocabularyError
 from fastbpe.model import Model, pack_pieces
 

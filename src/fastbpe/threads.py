@@ -5,9 +5,17 @@ from __future__ import annotations
 import _thread
 import contextlib
 import os
+import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from queue import SimpleQueue
+
+T = TypeVar("T")
 
 _MOST_THREADS = 256
+_WAIT = 1e-3  # seconds between two looks at whether threads have ended
 _pool: _Pool | None = None
 
 
@@ -40,9 +48,7 @@ class _Pool:
     """
 
     def __init__(self) -> None:
-        from queue import SimpleQueue
-
-        self.tasks: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self.tasks: SimpleQueue[Callable[[], None]] = _queue()
         self.idle: list[None] = []
 
     def start(self, work: Callable[[], None]) -> None:
@@ -79,6 +85,97 @@ def start_beside(work: Callable[[], None], n_threads: int) -> int:
     except (RuntimeError, MemoryError):  # the interpreter is shutting down, or may start no more threads
         pass
     return n_started
+
+
+def wait_for(working: list[None], interrupted: Callable[[], None] = lambda: None) -> None:
+    """Wait until no thread has an item in the list any more, whatever signals come.
+
+    interrupted: told of each; the last one is raised in the end.
+    """
+    interrupt: BaseException | None = None
+    while working:
+        try:
+            time.sleep(_WAIT)
+        except BaseException as error:
+            interrupt = error
+            interrupted()
+    if interrupt is not None:
+        raise interrupt
+
+
+class Promise(Generic[T]):
+    """What a call will have given, once some thread has made it."""
+
+    def __init__(self, call: Callable[[], T]) -> None:
+        self._call = call
+        self._outcome: SimpleQueue[tuple[T, None] | tuple[None, BaseException]] = _queue()
+
+    def keep(self) -> None:
+        """Make the call. What is no mere error, such as an interrupt, is raised here, too."""
+        try:
+            self._outcome.put((self._call(), None))
+        except BaseException as error:
+            self._outcome.put((None, error))
+            if not isinstance(error, Exception):
+                raise
+
+    def is_kept(self) -> bool:
+        return not self._outcome.empty()
+
+    def result(self) -> T:
+        """Wait for it; raises what the call has raised. To be asked for once."""
+        outcome = self._outcome.get()
+        if outcome[1] is not None:
+            raise outcome[1]
+        return outcome[0]
+
+
+class Helpers:
+    """Threads beside the calling one, at most so many, that make calls in order. If none starts, it makes them.
+
+    A context: at its end no more calls are begun, and those that are being made are waited for.
+    """
+
+    def __init__(self, n_threads: int) -> None:
+        self._promises: SimpleQueue[Promise[Any] | None] = _queue()  # None: there will be no more
+        self._working: list[None] = []
+        self._n_wanted, self._n_started = n_threads, 0
+        self._ended = False
+
+    def promise(self, call: Callable[[], T]) -> Promise[T]:
+        """Have a call made."""
+        promise = Promise(call)
+        if self._n_started < self._n_wanted:
+            self._n_started += start_beside(self._work, 1)
+        if self._n_started:
+            self._promises.put(promise)
+        else:
+            promise.keep()
+        return promise
+
+    def __enter__(self) -> Helpers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended = True
+        self._promises.put(None)
+        wait_for(self._working)
+
+    def _work(self) -> None:
+        while (promise := self._promises.get()) is not None:
+            self._working.append(None)
+            if not self._ended:  # asked only now: __exit__ looks the other way round
+                with contextlib.suppress(BaseException):
+                    promise.keep()
+            del promise  # and what it holds: the next may be long in coming
+            self._working.pop()
+        self._promises.put(None)  # for the next thread
+
+
+def _queue() -> SimpleQueue[Any]:
+    from queue import SimpleQueue  # here: most who import fastbpe start no thread
+
+    return SimpleQueue()
 
 
 def _forget() -> None:

@@ -10,11 +10,12 @@ import tiktoken
 from hypothesis import given, settings
 
 import fastbpe
-from data import OPENAI, PUBLISHED, corpus, peer_of, published, published_peer, ranks_of, standard_library
+from data import CORPORA, OPENAI, PUBLISHED, corpus, peer_of, published, published_peer, ranks_of, standard_library
 from fastbpe import PATTERNS, Tokenizer
+from fastbpe._core.building import build_tables
 from fastbpe._core.encoder import Encoder
 from fastbpe._core.splitter import Splitter
-from fastbpe._core.vocabulary import Vocabulary, build_tables
+from fastbpe._core.vocabulary import Vocabulary
 from fastbpe._reference import encode as reference_encode
 from texts import as_utf8, sound_texts, texts
 
@@ -190,19 +191,6 @@ def test_known_files_are_what_tiktoken_publishes(name: str) -> None:
     assert tokenizer.eot_token == peer.eot_token
     assert tokenizer.n_vocab == peer.n_vocab
     assert tokenizer.max_token_value == peer.max_token_value
-
-
-CORPORA = (
-    "english.txt",
-    "multilingual.txt",
-    "json_yaml.txt",
-    "emoji_mixed.txt",
-    "taylorswift.txt",
-    "botchan.txt",
-    "wagahaiwa_nekodearu.txt",
-    "tinyshakespeare.txt",
-    "french_entre_nous.txt",
-)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 import fastbpe
-from data import DATA, corpus, data_file
+from data import CORPORA, DATA, corpus, data_file
 from fastbpe import Tokenizer
 from tokenizer_json import (
     MADE,
@@ -28,17 +28,6 @@ tokenizers = pytest.importorskip("tokenizers")
 
 FULL = os.environ.get("FASTBPE_FULL") == "1"
 SEED = int(os.environ.get("FASTBPE_SEED", "7"))
-CORPORA = (
-    "english.txt",
-    "multilingual.txt",
-    "json_yaml.txt",
-    "emoji_mixed.txt",
-    "taylorswift.txt",
-    "botchan.txt",
-    "wagahaiwa_nekodearu.txt",
-    "tinyshakespeare.txt",
-    "french_entre_nous.txt",
-)
 
 
 def peer_of(data: bytes) -> "tokenizers.Tokenizer":

@@ -5,7 +5,6 @@ import copy
 import json
 import pickle
 import random
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +13,10 @@ from typing import Any
 import pytest
 
 import fastbpe
+from bounds import within
 from data import BYTES, PUBLISHED, corpus, published
 from fastbpe import FormatError, Tokenizer, TrainingError, formats
-from fastbpe._core.vocabulary import build_tables
+from fastbpe._core.building import build_tables
 from fastbpe.formats import _vocab_json
 from tokenizer_json import (
     BYTE_LEVEL,
@@ -512,10 +512,8 @@ def test_hostile_files_are_refused_at_once(kind: str) -> None:
         data = dumped(made)
         assert fastbpe.load(data).encode("aab") == [97, 256]
         return
-    start = time.perf_counter()
-    with pytest.raises(FormatError):
+    with within(10), pytest.raises(FormatError):  # a second
         fastbpe.load(data)
-    assert time.perf_counter() - start < 20  # a second where nothing else runs
 
 
 # The fast reader of vocabularies beside the slow one

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import pickle
-import time
 from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
 
 import fastbpe
+from bounds import within
 from fastbpe import FormatError
 from fastbpe.codepoint_model import CodePointModel, Conventions
 from fastbpe.codepoint_tokenizer import CodePointTokenizer
@@ -159,10 +159,8 @@ def test_what_is_refused(changes: dict[str, Any], message: str) -> None:
 @pytest.mark.parametrize("deep", ['{"a":' * 100_000 + "1" + "}" * 100_000, "[" * 100_000 + "]" * 100_000])
 def test_nested_deep(part: str, deep: str) -> None:
     data = dumped(**{part: "@"}).replace(b'"@"', deep.encode())
-    start = time.perf_counter()
-    with pytest.raises(FormatError):
+    with within(10), pytest.raises(FormatError):  # a second
         fastbpe.load(data)
-    assert time.perf_counter() - start < 20  # a second where nothing else runs
 
 
 def test_pieces_that_sentencepiece_would_not_load() -> None:

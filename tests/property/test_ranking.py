@@ -47,10 +47,10 @@ def follow_ranks(merges: Merges, tokens: list[bytes]) -> bool:
     return True
 
 
-@pytest.mark.parametrize("seed", range(300))
-def test_random_lists(seed: int) -> None:
-    rng = random.Random(seed)
-    merges, tokens = random_merges(rng)
+def listing(
+    merges: Merges, tokens: list[bytes], *, whole_piece_first: bool
+) -> tuple[dict[bytes, int], list[tuple[int, int, int]], Model]:
+    """The ids of all tokens, the merges by ids, and a model that has them as a list."""
     ids = BYTES | {token: 256 + i for i, token in enumerate(tokens)}
     listed = [(ids[left], ids[right], ids[left + right]) for left, right in merges]
     model = Model(
@@ -59,8 +59,16 @@ def test_random_lists(seed: int) -> None:
         special_tokens={},
         merges=pack_merges(listed),
         merges_rule="merges",
-        whole_piece_first=False,
+        whole_piece_first=whole_piece_first,
     )
+    return ids, listed, model
+
+
+@pytest.mark.parametrize("seed", range(300))
+def test_random_lists(seed: int) -> None:
+    rng = random.Random(seed)
+    merges, tokens = random_merges(rng)
+    _, listed, model = listing(merges, tokens, whole_piece_first=False)
     ranked = by_ranks(model)
     assert (ranked.merges_rule == "ranks") is follow_ranks(merges, tokens), (merges, tokens)
     pairs = {(left, right): (i, merged) for i, (left, right, merged) in enumerate(listed)}
@@ -113,16 +121,7 @@ def splits_follow_ranks(merges: Merges, tokens: list[bytes]) -> bool:
 def test_random_lists_of_splits(seed: int) -> None:
     rng = random.Random(seed)
     merges, tokens = random_splits(rng)
-    ids = BYTES | {token: 256 + i for i, token in enumerate(tokens)}
-    listed = [(ids[left], ids[right], ids[left + right]) for left, right in merges]
-    model = Model(
-        tokens=[*BYTES, *tokens],
-        pattern=None,
-        special_tokens={},
-        merges=pack_merges(listed),
-        merges_rule="merges",
-        whole_piece_first=True,
-    )
+    ids, listed, model = listing(merges, tokens, whole_piece_first=True)
     ranked = by_ranks(model)
     assert (ranked.merges_rule == "ranks") is splits_follow_ranks(merges, tokens), (merges, tokens)
     pairs = {(left, right): (i, merged) for i, (left, right, merged) in enumerate(listed)}

@@ -7,10 +7,11 @@ import pytest
 
 import fastbpe
 from codepoints import FULL, hard_text, model_of
+from fastbpe._core.building import build_tables
 from fastbpe._core.encoder import Encoder
 from fastbpe._core.text import has_surrogates
 from fastbpe._core.tokens import TokenEncoder, Tokens, marks_spaces
-from fastbpe._core.vocabulary import Vocabulary, build_tables
+from fastbpe._core.vocabulary import Vocabulary
 from fastbpe.codepoint_model import CodePointModel, PieceType
 from fastbpe.codepoint_tokenizer import CodePointTokenizer
 from fastbpe.codepoints import make_normalizer, token_encoder

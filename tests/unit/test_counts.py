@@ -8,7 +8,6 @@ import json
 import pickle
 import random
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -469,13 +468,11 @@ def source():
     while True:
         yield "the other three threads " * 20_000
 threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-signal.alarm(100)
+signal.alarm(60)
 try:
     fastbpe.count_pieces(source(), num_threads=3)
 except KeyboardInterrupt:
     print("stopped")
 print(fastbpe.count_pieces(["a b"] * 10, num_threads=2).n_pieces)
 """
-    started = time.monotonic()
     assert run_python(code) == "stopped\n20\n"
-    assert time.monotonic() - started < 60

@@ -37,6 +37,7 @@ LAYERS = (
     | {"script_table", "special", "splitting", "trimming"},
     {
         "assembly",
+        "describing",
         "tokenizer",
         "codepoint_tokenizer",
         "codepoint_counting",

@@ -7,10 +7,11 @@ import pytest
 
 from data import BYTES, ranks_of, vocabulary
 from fastbpe import Tokenizer, VocabularyError
+from fastbpe._core.building import build_tables
 from fastbpe._core.encoder import Encoder
 from fastbpe._core.merge import recover_merges
 from fastbpe._core.splitter import Splitter
-from fastbpe._core.vocabulary import Vocabulary, build_tables
+from fastbpe._core.vocabulary import Vocabulary
 from fastbpe._reference import merge_pairs, merge_ranks
 from fastbpe._reference import train as reference_train
 

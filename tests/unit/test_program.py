@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import resource
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
+from bounds import within
 from fastbpe import PATTERNS, Tokenizer
 from fastbpe._core.counter import PieceCounter
 from fastbpe._core.sequence import Sequence, StandIns
@@ -43,13 +41,6 @@ def operations(pattern: str) -> list[str]:
         n_operands = N_OPERANDS.get(op, 0 if op in (Op.FAIL, Op.MATCH) else 1)
         at += 1 + (1 + (code[at + 1] + 3) // 4 if op is Op.TEXT else n_operands)
     return names
-
-
-@contextmanager
-def within(seconds: float) -> Iterator[None]:
-    start = time.perf_counter()
-    yield
-    assert time.perf_counter() - start < seconds
 
 
 @pytest.mark.parametrize(

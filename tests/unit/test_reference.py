@@ -3,17 +3,13 @@
 import base64
 import doctest
 import importlib
-import os
-from pathlib import Path
 from typing import Any
 
 import pytest
 import regex
 
+from data import BYTES, OVERLAPS, data_file
 from fastbpe._reference import STAND_IN_ORDER, decode, encode, merge_pairs, merge_ranks, train
-
-DATA = Path(os.environ.get("FASTBPE_DATA", Path(__file__).parents[2] / "../shared/data"))
-BYTES = {bytes([byte]): byte for byte in range(256)}
 
 
 @pytest.mark.parametrize(
@@ -31,16 +27,7 @@ def learned(text: str, n_merges: int = 99, **options: Any) -> list[str]:
     return [token.decode() for token in train(pieces, n_merges=n_merges, **options).tokens[256:]]
 
 
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
-        ("aaaa", ["aa", "aaaa"]),
-        ("aaaaa", ["aa", "aaa", "aaaaa"]),
-        ("aaa aaa", ["aa", "aaa", " aaa"]),
-        ("abababab", ["ab", "abab", "abababab"]),
-        ("aaaaa aaaa", ["aa", "aaaa", " aaaa", "aaaaa"]),
-    ],
-)
+@pytest.mark.parametrize(("text", "tokens"), OVERLAPS)
 def test_overlaps(text: str, tokens: list[str]) -> None:
     assert learned(text) == tokens
 
@@ -124,10 +111,7 @@ def test_decode_undoes_encode() -> None:
 
 def test_cl100k_example() -> None:
     """The ids are those of tiktoken 0.14.0."""
-    path = DATA / "vocab" / "cl100k_base.tiktoken"
-    if not path.exists():
-        pytest.skip(f"needs {path}; set FASTBPE_DATA to the folder of the test data")
-    lines = map(str.split, path.read_text().splitlines())
+    lines = map(str.split, data_file("vocab", "cl100k_base.tiktoken").read_text().splitlines())
     ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
     pattern = regex.compile(
         r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]++[\r\n]*"

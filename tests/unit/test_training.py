@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import fastbpe
-from data import counted, learned, standard_library, tokens_of
+from data import OVERLAPS, counted, learned, standard_library, tokens_of
 from fastbpe import FormatError, SpecialTokenError, Tokenizer, TrainingError, TrainingWarning
 from fastbpe._core.learner import Learner
 from fastbpe._reference import train as reference_train
@@ -52,16 +52,7 @@ def test_worked_examples() -> None:
     assert learned_text(words, n_merges=3, pattern=None, ties="first") == ["in", "ra", "rain"]
 
 
-@pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
-        ("aaaa", ["aa", "aaaa"]),
-        ("aaaaa", ["aa", "aaa", "aaaaa"]),
-        ("aaa aaa", ["aa", "aaa", " aaa"]),
-        ("abababab", ["ab", "abab", "abababab"]),
-        ("aaaaa aaaa", ["aa", "aaaa", " aaaa", "aaaaa"]),
-    ],
-)
+@pytest.mark.parametrize(("text", "tokens"), OVERLAPS)
 def test_overlapping_pairs_all_count(text: str, tokens: list[str]) -> None:
     assert learned_text([text]) == tokens
 

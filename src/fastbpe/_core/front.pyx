@@ -9,6 +9,7 @@ from libc.string cimport memset
 from fastbpe._core.buffer cimport Buffer, buffer_add, buffer_free
 from fastbpe._core.tables cimport load64
 from fastbpe._core.text cimport Text, Utf8, utf8_of, utf8_release
+from fastbpe._core.utf8 cimport fb_char
 
 import re
 import unicodedata
@@ -75,7 +76,7 @@ cdef class Form:
                 order = 0
                 at += 1
                 continue
-            c = _character(data + at, &n_bytes)
+            c = fb_char(data + at, &n_bytes)
             what = self._class(c)
             if what & NO or (what & ORDER and what & ORDER < order) or (what & MAYBE and starter & FORWARD):
                 # Who stands before may be a character that Unicode knew later: only who may become one with it counts.
@@ -95,7 +96,7 @@ cdef class Form:
 
     cdef size_t _segment_end(self, const uint8_t* data, size_t n, size_t at) noexcept nogil:
         cdef size_t n_bytes
-        while at < n and self._class(_character(data + at, &n_bytes)) & ~FORWARD:
+        while at < n and self._class(fb_char(data + at, &n_bytes)) & ~FORWARD:
             at += n_bytes
         return at
 
@@ -137,7 +138,7 @@ cdef class Form:
         if text.is_utf8:
             while (<const uint8_t*> text.data)[i] & 0xC0 == 0x80:
                 i -= 1
-            c = _character(<const uint8_t*> text.data + i, &n_bytes)
+            c = fb_char(<const uint8_t*> text.data + i, &n_bytes)
         elif text.unit == 1:
             c = (<const uint8_t*> text.data)[i]
         elif text.unit == 2:
@@ -360,17 +361,3 @@ cdef int _compose(list made, list used) except -1:
         n += 1
     del made[n:], used[n:]
     return 0
-
-
-cdef inline uint32_t _character(const uint8_t* p, size_t* n_bytes) noexcept nogil:
-    if p[0] < 0x80:
-        n_bytes[0] = 1
-        return p[0]
-    if p[0] < 0xE0:
-        n_bytes[0] = 2
-        return (p[0] & 0x1F) << 6 | (p[1] & 0x3F)
-    if p[0] < 0xF0:
-        n_bytes[0] = 3
-        return (p[0] & 0x0F) << 12 | (p[1] & 0x3F) << 6 | (p[2] & 0x3F)
-    n_bytes[0] = 4
-    return (p[0] & 0x07) << 18 | (p[1] & 0x3F) << 12 | (p[2] & 0x3F) << 6 | (p[3] & 0x3F)

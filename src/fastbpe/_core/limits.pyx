@@ -55,10 +55,7 @@ def window(Pipeline pipeline not None, str text not None, size_t start, size_t e
         scratch = pipeline.take()
         try:
             with nogil:
-                if backward:
-                    _backward(pipeline, &view, start, end, n_ids, scratch, &found)
-                else:
-                    _forward(pipeline, &view, start, end, n_ids, scratch, &found)
+                _search(pipeline, &view, end if backward else start, start if backward else end, n_ids, scratch, &found)
         finally:
             pipeline.give(scratch)
     finally:
@@ -72,16 +69,18 @@ cdef struct Window:
     size_t far
 
 
-cdef int _forward(
-    Pipeline pipeline, const Text* text, size_t start, size_t end, size_t n_ids, Scratch* scratch, Window* found
+cdef int _search(
+    Pipeline pipeline, const Text* text, size_t near, size_t last, size_t n_ids, Scratch* scratch, Window* found
 ) except -1 nogil:
-    cdef size_t near = start, far = start, n_near = 0, count, middle, stretch = _first_stretch(n_ids)
-    while near < end:
-        far = end
-        if end - near > 2 * stretch:
-            far = safe_cut(text, near, near + stretch, near + 2 * stretch)
-            if far == near + 2 * stretch:
-                found[0] = Window(near, n_near, end)
+    """From near on towards last, which may lie before it: in stretches while there is room, then by halves."""
+    cdef size_t far = near, n_near = 0, count, middle, stretch = _first_stretch(n_ids)
+    while near != last:
+        far = last
+        if max(near, last) - min(near, last) > 2 * stretch:
+            middle = near + 2 * stretch if near < last else near - 2 * stretch
+            far = _cut_between(text, near, middle)
+            if far == max(near, middle):
+                found[0] = Window(near, n_near, last)
                 return 0
         count = _count(pipeline, text, near, far, scratch)
         if count > n_ids - n_near:
@@ -89,9 +88,9 @@ cdef int _forward(
         near = far
         n_near += count
         stretch = min(2 * stretch, <size_t> STRETCH)
-    while near < far:
-        middle = safe_cut(text, near, near + (far - near) // 2, far)
-        if middle == far:
+    while near != far:
+        middle = _cut_between(text, near, far)
+        if middle == max(near, far):
             break
         count = _count(pipeline, text, near, middle, scratch)
         if count > n_ids - n_near:
@@ -103,41 +102,16 @@ cdef int _forward(
     return 0
 
 
-cdef int _backward(
-    Pipeline pipeline, const Text* text, size_t start, size_t end, size_t n_ids, Scratch* scratch, Window* found
-) except -1 nogil:
-    cdef size_t near = end, far = end, n_near = 0, count, middle, stretch = _first_stretch(n_ids)
-    while near > start:
-        far = start
-        if near - start > 2 * stretch:
-            far = safe_cut(text, near - 2 * stretch, near - stretch, near)
-            if far == near:
-                found[0] = Window(near, n_near, start)
-                return 0
-        count = _count(pipeline, text, far, near, scratch)
-        if count > n_ids - n_near:
-            break
-        near = far
-        n_near += count
-        stretch = min(2 * stretch, <size_t> STRETCH)
-    while far < near:
-        middle = safe_cut(text, far, far + (near - far) // 2, near)
-        if middle == near:
-            break
-        count = _count(pipeline, text, middle, near, scratch)
-        if count > n_ids - n_near:
-            far = middle
-        else:
-            near = middle
-            n_near += count
-    found[0] = Window(near, n_near, far)
-    return 0
+cdef inline size_t _cut_between(const Text* text, size_t near, size_t far) noexcept nogil:
+    """A safe cut about halfway between two places, or the greater of them where there is none."""
+    cdef size_t start = min(near, far), end = max(near, far)
+    return safe_cut(text, start, start + (end - start) // 2, end)
 
 
 cdef inline size_t _count(
-    Pipeline pipeline, const Text* text, size_t start, size_t end, Scratch* scratch
+    Pipeline pipeline, const Text* text, size_t near, size_t far, Scratch* scratch
 ) except? 0 nogil:
     cdef size_t count = 0
-    pipeline.encode(text, start, end, None, None, scratch, &count)
+    pipeline.encode(text, min(near, far), max(near, far), None, None, scratch, &count)
     check_signals(&scratch.watch)
     return count

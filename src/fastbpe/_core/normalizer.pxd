@@ -1,5 +1,6 @@
 from libc.stdint cimport uint8_t, uint32_t
 
+from fastbpe._core.rules cimport Rules
 from fastbpe._core.special cimport SpecialMatcher
 
 
@@ -29,30 +30,15 @@ cdef void normalized_free(Normalized* out) noexcept nogil
 cdef class Normalizer:
     cdef:
         bint _dummy_prefix, _trim, _escape, _suffix, _unmark
-        uint32_t* _units  # the trie; NULL: no rules
-        size_t _n_units
-        uint8_t* _replacements
-        size_t _n_replacements
+        Rules _rules  # or None
         SpecialMatcher _symbols
         uint8_t* _starts  # a bit for each code point: a rule or a symbol may begin with it; NULL: none does
         uint8_t _symbol_starts[256]
         uint8_t _ascii[128]  # what a character becomes where ASCII or nothing follows; LOOK: that is not enough
         bint _plain_words  # nothing from ! to ~ becomes anything else there
 
-    cdef int _load(self, bytes charsmap) except -1
-    cdef int _index(self) except -1
-    cdef void _link(self, uint32_t* first, uint32_t* following) noexcept nogil
-    cdef size_t _check(
-        self, const uint32_t* first, const uint32_t* following, uint32_t* seen, uint32_t* places, uint32_t* todo
-    ) noexcept nogil
-    cdef void _mark_rules(self, const uint32_t* first, const uint32_t* following) noexcept nogil
-    cdef void _mark(
-        self, const uint32_t* first, const uint32_t* following, size_t at, int n_left, uint32_t c
-    ) noexcept nogil
-    cdef void _note(self, uint32_t c, int n_left) noexcept nogil
     cdef void _note_symbol(self, const uint8_t* symbol, size_t n) noexcept nogil
     cdef void _set_ascii(self) noexcept nogil
-    cdef uint8_t _ascii_rule(self, uint8_t c) noexcept nogil
     cdef void _step(self, const uint8_t* text, size_t n, size_t at, Step* step) noexcept nogil
     cdef void _write_space(self, Normalized* out, size_t at) noexcept nogil
     cdef int _put(self, Normalized* out, const Step* step) noexcept nogil

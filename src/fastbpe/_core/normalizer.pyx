@@ -1,40 +1,24 @@
 """Normalising text for code-point vocabularies, as sentencepiece does: rules, white space, user-defined symbols.
 
-The rules are a precompiled charsmap: a double-array trie of byte strings, and what each of them becomes. Most
-characters begin no rule; a bit for each of them says so, and ASCII that ASCII follows is looked up by the byte.
+Most characters begin no rule; a bit for each of them says so, and ASCII that ASCII follows is looked up by the byte.
 `_reference/normalization.py` is the slow twin.
 """
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcmp, memcpy, memset, strlen
 
 from fastbpe._core.bits cimport lowest_bit
+from fastbpe._core.rules cimport LOOK, N_CHARACTERS, longest_rule, mark_characters, read_rules
 from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.tables cimport load64
 from fastbpe._core.utf8 cimport char_bytes
 
-from fastbpe.errors import FormatError
-
 cdef enum:
-    LOOK = 0xFF
     BLOCK = 4096  # bytes of text for which room is made at once
     ROOM = 3 * BLOCK + 64  # each becomes at most three without a rule; words are written eight bytes at a time
-    ABOVE = 1
-    DONE = 2
-    HAS_VALUE = 0x100
-    N_CHARACTERS = 0x200000  # as far as four bytes reach
-
-cdef extern from *:
-    # Not a Cython enum: that would be an int.
-    """
-    #define FASTBPE_VALUE_MASK 0x7FFFFFFFu
-    #define FASTBPE_LABEL 0x800000FFu
-    """
-    const uint32_t VALUE "FASTBPE_VALUE_MASK"  # of the unit where a value lies
-    const uint32_t LABEL "FASTBPE_LABEL"  # no byte is equal to it in a unit where a value lies
 
 cdef const uint8_t* MARK = b"\xe2\x96\x81"
 cdef const uint8_t* NO_CHARACTER = b"\xef\xbf\xbd"
@@ -51,11 +35,6 @@ cdef extern from *:
 cdef void normalized_free(Normalized* out) noexcept nogil:
     free(out.data)
     free(out.offsets)
-
-
-cdef inline size_t below(const uint32_t* units, size_t at) noexcept nogil:
-    """The place from which the children of a unit are counted, and where its value lies if it has one."""
-    return at ^ (<size_t> (units[at] >> 10) << ((units[at] & 0x200) >> 6))
 
 
 cdef int normalized_room(Normalized* out, size_t n_more) noexcept nogil:
@@ -111,148 +90,18 @@ cdef class Normalizer:
             self._symbols = SpecialMatcher(symbols, list(range(len(symbols))))
             for symbol in symbols:
                 self._symbol_starts[<uint8_t> symbol[0]] = True
-        if charsmap:
-            self._load(charsmap)
         if charsmap or symbols:
             self._starts = <uint8_t*> calloc(N_CHARACTERS // 8, 1)
             if self._starts == NULL:
                 raise MemoryError("no memory for the characters that rules begin with")
         if charsmap:
-            self._index()
+            self._rules = read_rules(charsmap, self._starts)
         for symbol in symbols:
             self._note_symbol(<const uint8_t*> PyBytes_AS_STRING(symbol), len(symbol))
         self._set_ascii()
 
     def __dealloc__(self):
-        free(self._units)
-        free(self._replacements)
         free(self._starts)
-
-    cdef int _load(self, bytes charsmap) except -1:
-        cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(charsmap)
-        cdef size_t n = <size_t> PyBytes_GET_SIZE(charsmap), n_trie, i
-        n_trie = data[0] | data[1] << 8 | data[2] << 16 | <size_t> data[3] << 24 if n > 4 else 0
-        if n_trie == 0 or n_trie % 1024 or n_trie + 4 >= n:
-            raise FormatError(
-                f"precompiled_charsmap: {n} bytes cannot hold a trie of {n_trie} bytes, which is to be a multiple of "
-                "1024, and replacements after it"
-            )
-        if data[n - 1]:
-            raise FormatError("precompiled_charsmap: the last replacement does not end with a NUL")
-        self._n_units = n_trie // 4
-        self._n_replacements = n - n_trie - 4
-        self._units = <uint32_t*> malloc(n_trie)
-        self._replacements = <uint8_t*> malloc(self._n_replacements)
-        if self._units == NULL or self._replacements == NULL:
-            raise MemoryError(f"no memory for a charsmap of {n} bytes")
-        for i in range(self._n_units):
-            self._units[i] = (
-                data[4 + 4 * i] | data[5 + 4 * i] << 8 | data[6 + 4 * i] << 16 | <uint32_t> data[7 + 4 * i] << 24
-            )
-        memcpy(self._replacements, data + 4 + n_trie, self._n_replacements)
-        return 0
-
-    cdef int _index(self) except -1:
-        """Check that the trie is one, and note the characters that rules begin with."""
-        # The children of a unit are those whose place and label give the place that it points to. They are linked,
-        # each by one more than its place; 0: no more.
-        cdef size_t n_bytes = self._n_units * sizeof(uint32_t), bad
-        cdef uint32_t* first = <uint32_t*> calloc(n_bytes, 1)
-        cdef uint32_t* following = <uint32_t*> calloc(n_bytes, 1)
-        cdef uint32_t* seen = <uint32_t*> calloc(n_bytes, 1)  # of a place: whether it is above us or done with
-        cdef uint32_t* places = <uint32_t*> malloc(n_bytes)  # on the way down to where we are
-        cdef uint32_t* todo = <uint32_t*> malloc(n_bytes)  # the children there that are still to be looked at
-        try:
-            if first == NULL or following == NULL or seen == NULL or places == NULL or todo == NULL:
-                raise MemoryError("no memory to check the precompiled_charsmap")
-            with nogil:
-                self._link(first, following)
-                bad = self._check(first, following, seen, places, todo)
-            if bad:
-                raise FormatError(f"precompiled_charsmap: unit {bad - 1} of the trie points outside or back to itself")
-            with nogil:
-                self._mark_rules(first, following)
-        finally:
-            free(first)
-            free(following)
-            free(seen)
-            free(places)
-            free(todo)
-        return 0
-
-    cdef void _link(self, uint32_t* first, uint32_t* following) noexcept nogil:
-        cdef uint32_t label
-        cdef size_t at, place
-        for at in range(self._n_units):
-            label = self._units[at] & LABEL
-            if 1 <= label <= 255:
-                place = at ^ label
-                following[at] = first[place]
-                first[place] = <uint32_t> at + 1
-
-    cdef size_t _check(
-        self, const uint32_t* first, const uint32_t* following, uint32_t* seen, uint32_t* places, uint32_t* todo
-    ) noexcept nogil:
-        """One more than a unit that points where it must not; 0 if none that can be reached does."""
-        cdef size_t depth = 0, at = 0, place = below(self._units, 0)
-        if place >= self._n_units:
-            return 1
-        places[0] = <uint32_t> place
-        todo[0] = first[place]
-        seen[place] = ABOVE
-        while True:
-            if todo[depth] == 0:
-                seen[places[depth]] = DONE
-                if depth == 0:
-                    return 0
-                depth -= 1
-                continue
-            at = todo[depth] - 1
-            todo[depth] = following[at]
-            place = below(self._units, at)
-            if place >= self._n_units or seen[place] == ABOVE:
-                return at + 1
-            if self._units[at] & HAS_VALUE and (self._units[place] & VALUE) >= self._n_replacements:
-                return at + 1
-            if seen[place] != DONE:
-                seen[place] = ABOVE
-                depth += 1
-                places[depth] = <uint32_t> place
-                todo[depth] = first[place]
-
-    cdef void _mark_rules(self, const uint32_t* first, const uint32_t* following) noexcept nogil:
-        cdef uint32_t at = first[below(self._units, 0)], lead
-        while at:
-            lead = self._units[at - 1] & LABEL
-            if 0xC2 <= lead < 0xE0:
-                self._mark(first, following, at - 1, 1, lead & 0x1F)
-            elif 0xE0 <= lead < 0xF0:
-                self._mark(first, following, at - 1, 2, lead & 0x0F)
-            elif 0xF0 <= lead < 0xF5:
-                self._mark(first, following, at - 1, 3, lead & 0x07)
-            at = following[at - 1]
-
-    cdef void _mark(
-        self, const uint32_t* first, const uint32_t* following, size_t at, int n_left, uint32_t c
-    ) noexcept nogil:
-        """Note the characters that a rule begins with, from the unit of their first bytes, which make c."""
-        cdef uint32_t child, byte
-        if n_left == 0 or self._units[at] & HAS_VALUE:
-            self._note(c, n_left)
-            return
-        child = first[below(self._units, at)]
-        while child:
-            byte = self._units[child - 1] & LABEL
-            if byte >> 6 == 2:
-                self._mark(first, following, child - 1, n_left - 1, c << 6 | (byte & 0x3F))
-            child = following[child - 1]
-
-    cdef void _note(self, uint32_t c, int n_left) noexcept nogil:
-        """Note all characters that begin with c, with so many bytes still to come."""
-        cdef uint32_t i
-        c <<= 6 * n_left
-        for i in range(c, c + (<uint32_t> 1 << 6 * n_left)):
-            self._starts[i >> 3] |= <uint8_t> (1 << (i & 7))
 
     cdef void _note_symbol(self, const uint8_t* symbol, size_t n) noexcept nogil:
         cdef uint32_t lead = symbol[0], c
@@ -267,54 +116,29 @@ cdef class Normalizer:
             if symbol[0] >> 6 != 2:
                 return  # what begins like this is no character
             c = c << 6 | (symbol[0] & 0x3F)
-        self._note(c, n_left)
+        mark_characters(self._starts, c, n_left)
 
     cdef void _set_ascii(self) noexcept nogil:
         cdef int c
         self._plain_words = True
         for c in range(128):
-            self._ascii[c] = LOOK if self._symbol_starts[c] else self._ascii_rule(<uint8_t> c)
+            self._ascii[c] = <uint8_t> c
+            if self._symbol_starts[c]:
+                self._ascii[c] = LOOK
+            elif self._rules is not None:
+                self._ascii[c] = self._rules.of_ascii(<uint8_t> c)
             if 0x21 <= c <= 0x7E and self._ascii[c] != c:
                 self._plain_words = False
-
-    cdef uint8_t _ascii_rule(self, uint8_t c) noexcept nogil:
-        cdef size_t at, place, i
-        cdef const uint8_t* to
-        if self._units == NULL or c == 0:
-            return c
-        at = below(self._units, 0) ^ c
-        if at >= self._n_units or self._units[at] & LABEL != c:
-            return c
-        place = below(self._units, at)
-        for i in range(1, 128):
-            if place ^ i < self._n_units and self._units[place ^ i] & LABEL == i:
-                return LOOK  # a rule for two ASCII characters and more
-        if not self._units[at] & HAS_VALUE:
-            return c
-        to = self._replacements + (self._units[place] & VALUE)
-        return to[0] if 0 < to[0] < 0x80 and to[1] == 0 else LOOK
 
     cdef void _step(self, const uint8_t* text, size_t n, size_t at, Step* step) noexcept nogil:
         """What becomes of the text at a place: of a symbol, else of the longest rule, else of a character."""
         cdef Match match
-        cdef size_t i, unit = 0, place
         cdef uint32_t c
         step.n_bytes = 0
         if self._symbol_starts[text[at]] and self._symbols.find_here(text, n, at, &match):
             step.n_bytes = match.end - at
-        elif self._units != NULL:
-            i = at
-            while i < n and text[i]:
-                place = below(self._units, unit) ^ text[i]
-                if place >= self._n_units or self._units[place] & LABEL != text[i]:
-                    break
-                unit = place
-                i += 1
-                if self._units[unit] & HAS_VALUE:
-                    step.n_bytes = i - at
-                    step.data = self._replacements + (
-                        self._units[below(self._units, unit)] & VALUE
-                    )
+        elif self._rules is not None:
+            step.n_bytes = longest_rule(self._rules, text, n, at, &step.data)
             if step.n_bytes:
                 step.n = strlen(<const char*> step.data)
                 return

@@ -9,9 +9,10 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
+from fastbpe._core.building cimport empty_table, is_sound, look_up_pieces
 from fastbpe._core.merge cimport Ids, ids_free, merge_piece
 from fastbpe._core.tables cimport NO_PAIR, NONE, RANKED_BITS, RANKED_MASK, ranked_slot, table_bits
-from fastbpe._core.vocabulary cimport Tables, Vocabulary, empty_table, is_sound, look_up_pieces
+from fastbpe._core.vocabulary cimport Tables, Vocabulary
 
 cdef enum:
     LEFT = 3  # tokens of which no merge makes one

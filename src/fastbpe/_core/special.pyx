@@ -17,6 +17,7 @@ from libc.string cimport memchr, memcpy, memset
 from fastbpe._core.cuts cimport text_cut
 from fastbpe._core.tables cimport NONE, mix, table_bits
 from fastbpe._core.text cimport Text, Utf8, first_invalid, utf8_of, utf8_release
+from fastbpe._core.utf8 cimport fb_char
 
 import os
 
@@ -190,15 +191,15 @@ cdef class SpecialMatcher:
         return False
 
     cdef bint _is_within_word(self, const uint8_t* data, size_t n, const Match* match) noexcept nogil:
-        cdef size_t before = match.start
-        if match.end < n and self._is_of_word(_character(data + match.end)):
+        cdef size_t before = match.start, n_bytes
+        if match.end < n and self._is_of_word(fb_char(data + match.end, &n_bytes)):
             return True
         if not before:
             return False
         before -= 1
         while data[before] & 0xC0 == 0x80:
             before -= 1
-        return self._is_of_word(_character(data + before))
+        return self._is_of_word(fb_char(data + before, &n_bytes))
 
     cdef bint _is_of_word(self, uint32_t character) noexcept nogil:
         cdef size_t low = 0, high = self._n_words, middle
@@ -251,16 +252,6 @@ cdef class SpecialMatcher:
             return None
         finally:
             utf8_release(&view)
-
-
-cdef uint32_t _character(const uint8_t* p) noexcept nogil:
-    if p[0] < 0x80:
-        return p[0]
-    if p[0] < 0xE0:
-        return (p[0] & 0x1F) << 6 | (p[1] & 0x3F)
-    if p[0] < 0xF0:
-        return (p[0] & 0x0F) << 12 | (p[1] & 0x3F) << 6 | (p[2] & 0x3F)
-    return (p[0] & 0x07) << 18 | (p[1] & 0x3F) << 12 | (p[2] & 0x3F) << 6 | (p[3] & 0x3F)
 
 
 cdef size_t _blanks_begin(const uint8_t* data, size_t at) noexcept nogil:

@@ -1,6 +1,10 @@
-"""One character of UTF-8: read where there may be none, and written."""
+"""One character of UTF-8: read, also where there may be none, and written."""
 
 from libc.stdint cimport uint8_t, uint32_t
+
+
+cdef extern from "simd/utf8.h" nogil:
+    uint32_t fb_char(const uint8_t* p, size_t* n_bytes)  # of text that is known to be valid
 
 
 cdef inline size_t char_bytes(const uint8_t* text, size_t n, size_t at, uint32_t* c) noexcept nogil:

@@ -54,6 +54,16 @@ cdef class Vocabulary:
     cdef bytes token(self, uint32_t token_id)
 
 
-cdef dict look_up_pieces(token_bytes, token_ends, Tables* t, uint32_t* n_repeated)
-cdef bytearray empty_table(size_t n_bytes)
-cdef bint is_sound(const Tables* t, const uint32_t* merge) noexcept nogil
+cdef bint ends_rise(const Tables* t, size_t n_bytes, uint32_t* n_tokens, uint32_t* longest) noexcept nogil
+
+
+cdef inline uint32_t token_start(const Tables* t, uint32_t i) noexcept nogil:
+    return t.token_ends[i - 1] if i else 0
+
+
+cdef inline uint32_t token_length(const Tables* t, uint32_t i) noexcept nogil:
+    return t.token_ends[i] - token_start(t, i)
+
+
+cdef inline bint is_token(const Tables* t, uint32_t i) noexcept nogil:
+    return i < t.n_ids and token_length(t, i) > 0

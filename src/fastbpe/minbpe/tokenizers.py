@@ -9,13 +9,14 @@ from operator import itemgetter
 from typing import Any
 
 from fastbpe import formats
+from fastbpe._core.building import build_tables
 from fastbpe._core.counter import PieceCounter
 from fastbpe._core.decoder import Decoder
 from fastbpe._core.encoder import Encoder
 from fastbpe._core.learner import Learner
 from fastbpe._core.merge import recover_merges
 from fastbpe._core.splitter import Splitter
-from fastbpe._core.vocabulary import Vocabulary, build_tables
+from fastbpe._core.vocabulary import Vocabulary
 from fastbpe.config import N_BYTES
 from fastbpe.errors import CheckError, TrainingError
 from fastbpe.formats.minbpe import model_text, parse, vocab_text

@@ -7,10 +7,11 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, Literal, NoReturn
 
+from fastbpe._core.building import build_look_ups, build_tables
 from fastbpe._core.decoder import Decoder
 from fastbpe._core.output import Array
 from fastbpe._core.text import n_valid, to_utf8
-from fastbpe._core.vocabulary import Vocabulary, build_look_ups, build_tables
+from fastbpe._core.vocabulary import Vocabulary
 from fastbpe.errors import CheckError, InvalidTokenError, SpecialTokenError
 from fastbpe.model import Buffer, Model
 from fastbpe.special import SpecialTokens

@@ -4,6 +4,7 @@
 #ifndef FASTBPE_WORDS_H
 #define FASTBPE_WORDS_H
 
+#include "utf8.h"
 #include "word_facts.h"
 
 FB_INLINE int fb_has(const uint8_t *bits, uint32_t c) { return bits[c >> 3] >> (c & 7) & 1; }
@@ -16,16 +17,6 @@ FB_INLINE int fb_apart(const fb_words *w, uint32_t c, uint32_t next) {
     if ((c | next) < 0x800) return 0;
     bit = fb_pair_bit(c, next, w->pair_shift);
     return !(w->pairs[bit >> 6] >> (bit & 63) & 1);
-}
-
-/* The character that UTF-8 holds at p, which is valid. */
-FB_INLINE uint32_t fb_char(const uint8_t *p, size_t *n_bytes) {
-    uint32_t lead = p[0];
-    if (lead < 0x80) return *n_bytes = 1, lead;
-    if (lead < 0xE0) return *n_bytes = 2, (lead & 0x1F) << 6 | (p[1] & 0x3F);
-    if (lead < 0xF0) return *n_bytes = 3, (lead & 0x0F) << 12 | (uint32_t)(p[1] & 0x3F) << 6 | (p[2] & 0x3F);
-    *n_bytes = 4;
-    return (lead & 7) << 18 | (uint32_t)(p[1] & 0x3F) << 12 | (uint32_t)(p[2] & 0x3F) << 6 | (p[3] & 0x3F);
 }
 
 /* From the piece that begins at *at on, character by character: up to `stop` and on to the next ASCII character or

@@ -1,0 +1,438 @@
+"""Building the tables of a vocabulary: which token a piece is, and which pairs of tokens make one."""
+
+from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcmp, memset
+
+from fastbpe._core.memory cimport prefetch, use_huge_pages
+from fastbpe._core.tables cimport (
+    NO_PAIR, NONE, RANKED_BITS, PairSlot, PieceSlot, find_piece, hash_bytes, pair_home, ranked_slot, table_bits,
+    wide_slot,
+)
+from fastbpe._core.vocabulary cimport Tables, ends_rise, is_token, token_length, token_start
+
+from array import array
+
+from fastbpe._core.vocabulary import MAX_IDS as _MAX_IDS
+from fastbpe.errors import VocabularyError
+
+# Building waits for memory: what is looked at a few steps later is asked for. Of cl100k that takes a fifth off.
+cdef enum:
+    AHEAD = 8
+    MOST_CUTS = 64  # bytes of a token; few are longer
+    STAGES = 4
+    APART = 2  # tokens
+
+
+cdef struct Split:
+    # A token as two tokens.
+    uint32_t left
+    uint32_t right
+    uint32_t merged
+
+
+cdef struct Cut:
+    # Where a token may be cut, and the tokens that it may be cut into; hash: of what is looked for next.
+    uint64_t hash
+    uint32_t at
+    uint32_t left
+    uint32_t right
+
+
+cdef struct Cuts:
+    uint32_t n  # more than MOST_CUTS: the token is too long
+    Cut items[MOST_CUTS]
+
+
+cdef struct Splits:
+    Split* items
+    size_t n
+    size_t capacity
+
+
+def build_tables(list tokens not None, merges=None):
+    """The four buffers of a Vocabulary, from the bytes of each id, None or b"" where an id is no token.
+
+    merges: as in `build_look_ups`.
+    """
+    cdef bytes flat = b"".join([token for token in tokens if token])
+    if len(tokens) > _MAX_IDS or PyBytes_GET_SIZE(flat) >= NONE:
+        raise VocabularyError(
+            f"{len(tokens)} ids with {len(flat)} bytes: the limits are {_MAX_IDS} ids and 4 GiB"
+        )
+    cdef bytes ends_array = PyBytes_FromStringAndSize(NULL, 4 * <Py_ssize_t> len(tokens))
+    cdef uint32_t* ends = <uint32_t*> PyBytes_AS_STRING(ends_array)
+    cdef uint32_t end = 0
+    cdef Py_ssize_t i = 0
+    for token in tokens:
+        end += <uint32_t> (len(token) if token else 0)
+        ends[i] = end
+        i += 1
+    return build_look_ups(flat, ends_array, merges)
+
+
+def build_look_ups(token_bytes, token_ends, merges=None):
+    """The four buffers of a Vocabulary, from the two that hold its tokens.
+
+    merges: None, for ranks (every split of a token into two tokens is a pair whose priority is the token's
+    id), or (left id, right id, merged id) in order of priority, as tuples or as packed uint32. Ranks of up to 2**21 ids make
+    "ranked_pairs", the rest "pairs" (see tables.pxd).
+    """
+    cdef Tables t
+    cdef uint32_t n_repeated
+    tables = look_up_pieces(token_bytes, token_ends, &t, &n_repeated)
+    if merges is not None:
+        tables["pairs"] = _build_pairs_from_merges(&t, _triples(merges))
+    else:
+        tables["ranked_pairs" if t.n_ids <= 1 << RANKED_BITS else "pairs"] = _build_pairs_from_ranks(&t, n_repeated > 0)
+    return tables
+
+
+cdef dict look_up_pieces(token_bytes, token_ends, Tables* t, uint32_t* n_repeated):
+    """The buffers that hold tokens, once they are checked, and that which finds them; t becomes a view of all three.
+
+    n_repeated: how many have the bytes of one before.
+    """
+    cdef const uint8_t[::1] data = token_bytes if len(token_bytes) else b"\0"
+    cdef const uint8_t[::1] raw_ends = token_ends if len(token_ends) else b"\0\0\0\0"
+    cdef uint32_t n_found = 0
+    memset(t, 0, sizeof(Tables))
+    t.token_bytes = &data[0]
+    t.token_ends = <const uint32_t*> &raw_ends[0]
+    t.n_ids = <uint32_t> min(<size_t> len(token_ends) // 4, <size_t> NONE)
+    if (
+        len(token_ends) % 4 or t.n_ids > _MAX_IDS or <size_t> t.token_ends % 4
+        or not ends_rise(t, <size_t> len(token_bytes), &t.n_tokens, &t.max_token_bytes)
+    ):
+        raise VocabularyError(f"table 'token_ends' does not cut {len(token_bytes)} bytes into tokens")
+    pieces = _build_pieces(t, &n_found)
+    t.pieces = <const PieceSlot*> PyByteArray_AS_STRING(pieces)
+    t.piece_mask = <size_t> len(pieces) // sizeof(PieceSlot) - 1
+    n_repeated[0] = t.n_tokens - n_found
+    return {"token_bytes": token_bytes, "token_ends": token_ends, "pieces": pieces}
+
+
+cdef const uint32_t[::1] _triples(merges):
+    """A merge list as triples of uint32, end to end."""
+    if isinstance(merges, (bytes, bytearray, memoryview)):
+        if memoryview(merges).nbytes % 12:
+            raise VocabularyError(f"{memoryview(merges).nbytes} bytes do not hold whole merges")
+        if not len(merges):
+            return array("I", b"\0\0\0\0")
+        return memoryview(merges).cast("B").cast("I")
+    listed = list(merges)
+    for left, right, merged in listed:
+        for token_id in (left, right, merged):
+            if not 0 <= token_id < NONE:
+                raise VocabularyError(
+                    f"merge {listed.index((left, right, merged))}: ({left}, {right}) -> {merged} names an id that "
+                    f"is no token, {token_id}"
+                )
+    return array("I", [token_id for merge in listed for token_id in merge] or [0])
+
+
+cdef bytearray empty_table(size_t n_bytes):
+    table = PyByteArray_FromStringAndSize(NULL, <Py_ssize_t> n_bytes)
+    use_huge_pages(PyByteArray_AS_STRING(table), n_bytes)
+    memset(PyByteArray_AS_STRING(table), 0xFF, n_bytes)  # all ones: every slot NONE
+    return table
+
+
+cdef inline uint32_t _find(const Tables* t, uint32_t start, uint32_t end) noexcept nogil:
+    return find_piece(
+        t.pieces, t.piece_mask, t.token_bytes, t.token_ends, t.token_bytes + start, end - start
+    )
+
+
+cdef bytearray _build_pieces(const Tables* t, uint32_t* n_found):
+    """The table of pieces; n_found: how many tokens it leads to."""
+    cdef int bits = table_bits(t.n_ids)
+    cdef bytearray table = empty_table((<size_t> 1 << bits) * sizeof(PieceSlot))
+    cdef PieceSlot* slots = <PieceSlot*> PyByteArray_AS_STRING(table)
+    cdef const uint8_t* data = t.token_bytes
+    cdef size_t mask = (<size_t> 1 << bits) - 1, at
+    cdef uint32_t i, start = 0, ahead = 0, length, other, found = 0
+    cdef uint64_t hashes[AHEAD]
+    cdef uint64_t h
+    with nogil:
+        for i in range(t.n_ids + AHEAD):
+            h = hashes[i % AHEAD]
+            if i < t.n_ids:
+                hashes[i % AHEAD] = hash_bytes(data + ahead, t.token_ends[i] - ahead, 0)
+                prefetch(&slots[<size_t> hashes[i % AHEAD] & mask])
+                ahead = t.token_ends[i]
+            if i < AHEAD:
+                continue
+            length = t.token_ends[i - AHEAD] - start
+            at = <size_t> h & mask
+            while length and slots[at].id != NONE:
+                other = slots[at].id
+                if (
+                    slots[at].tag == <uint32_t> (h >> 32) and token_length(t, other) == length
+                    and memcmp(data + token_start(t, other), data + start, length) == 0
+                ):
+                    length = 0  # one that repeats a token before it
+                at = (at + 1) & mask
+            if length:
+                slots[at].tag = <uint32_t> (h >> 32)
+                slots[at].id = i - AHEAD
+                found += 1
+            start = t.token_ends[i - AHEAD]
+    n_found[0] = found
+    return table
+
+
+cdef bytearray _build_pairs_from_ranks(const Tables* t, bint has_repeated):
+    """Every split of every token into two tokens: found in one pass, so that the table has the right size."""
+    # A split is worth a look only if tokens of both lengths exist: keeps a hostile vocabulary of a few
+    # enormous tokens from costing the square of their length.
+    cdef bytearray lengths = bytearray(<size_t> t.max_token_bytes + 1)
+    cdef uint8_t* has_length = <uint8_t*> PyByteArray_AS_STRING(lengths)
+    cdef Splits splits = Splits(NULL, 0, 0)
+    cdef uint32_t i
+    cdef bint done
+    for i in range(t.n_ids):
+        has_length[t.token_ends[i] - token_start(t, i)] = 1
+    try:
+        with nogil:
+            done = _each_split(t, has_length, has_repeated, &splits)
+        if not done:
+            raise MemoryError(f"no memory for the pairs of {t.n_ids} tokens")
+        if t.n_ids <= 1 << RANKED_BITS:
+            return _ranked_table(&splits)
+        return _wide_table(&splits)
+    finally:
+        free(splits.items)
+
+
+cdef bint _each_split(const Tables* t, const uint8_t* has_length, bint has_repeated, Splits* out) noexcept nogil:
+    """What a look-up waits for is asked for some tokens before: first what may be left of a cut, then what is right
+    of it where there is a left, then where these tokens end."""
+    cdef Cuts[STAGES * APART] ring
+    cdef Cuts* cuts
+    cdef uint32_t i, k
+    for i in range(t.n_ids + (STAGES - 1) * APART):
+        if i < t.n_ids:
+            _cut_left(t, has_length, i, &ring[i % (STAGES * APART)])
+        k = i - APART
+        if i >= APART and k < t.n_ids:
+            _cut_right(t, k, &ring[k % (STAGES * APART)])
+        k = i - 2 * APART
+        if i >= 2 * APART and k < t.n_ids:
+            _find_right(t, &ring[k % (STAGES * APART)])
+        k = i - 3 * APART
+        if i < 3 * APART:
+            continue
+        cuts = &ring[k % (STAGES * APART)]
+        # A token that repeats an earlier one's bytes adds nothing: the lowest id stands for them.
+        if has_repeated and _find(t, token_start(t, k), t.token_ends[k]) != k:
+            continue
+        if not (_split_long(t, has_length, k, out) if cuts.n > MOST_CUTS else _split(t, k, cuts, out)):
+            return False
+    return True
+
+
+cdef inline void _cut_left(const Tables* t, const uint8_t* has_length, uint32_t token, Cuts* cuts) noexcept nogil:
+    cdef uint32_t start = token_start(t, token), end = t.token_ends[token], at
+    cuts.n = 0
+    if end - start > MOST_CUTS:
+        cuts.n = MOST_CUTS + 1
+        return
+    for at in range(start + 1, end):
+        if has_length[at - start] and has_length[end - at]:
+            cuts.items[cuts.n].at = at
+            cuts.items[cuts.n].hash = hash_bytes(t.token_bytes + start, at - start, 0)
+            prefetch(&t.pieces[<size_t> cuts.items[cuts.n].hash & t.piece_mask])
+            cuts.n += 1
+
+
+cdef inline void _cut_right(const Tables* t, uint32_t token, Cuts* cuts) noexcept nogil:
+    cdef uint32_t i, n = 0, at, left
+    if cuts.n > MOST_CUTS:
+        return
+    for i in range(cuts.n):
+        at = cuts.items[i].at
+        left = _alike(t, cuts.items[i].hash)
+        if left != NONE:
+            cuts.items[n].at = at
+            cuts.items[n].left = left
+            cuts.items[n].hash = hash_bytes(t.token_bytes + at, t.token_ends[token] - at, 0)
+            prefetch(&t.pieces[<size_t> cuts.items[n].hash & t.piece_mask])
+            n += 1
+    cuts.n = n
+
+
+cdef inline void _find_right(const Tables* t, Cuts* cuts) noexcept nogil:
+    cdef uint32_t i, n = 0, right
+    if cuts.n > MOST_CUTS:
+        return
+    for i in range(cuts.n):
+        right = _alike(t, cuts.items[i].hash)
+        if right != NONE:
+            cuts.items[n].at = cuts.items[i].at
+            cuts.items[n].left = cuts.items[i].left
+            cuts.items[n].right = right
+            prefetch(&t.token_ends[cuts.items[n].left])
+            prefetch(&t.token_ends[right])
+            n += 1
+    cuts.n = n
+
+
+cdef inline bint _split(const Tables* t, uint32_t token, const Cuts* cuts, Splits* out) noexcept nogil:
+    cdef uint32_t i, start = token_start(t, token), end = t.token_ends[token], at, left, right
+    for i in range(cuts.n):
+        at, left, right = cuts.items[i].at, cuts.items[i].left, cuts.items[i].right
+        if not _is_at(t, left, start, at):  # another with the same tag
+            left = _find(t, start, at)
+        if not _is_at(t, right, at, end):
+            right = _find(t, at, end)
+        if left != NONE and right != NONE and not _append(out, left, right, token):
+            return False
+    return True
+
+
+cdef bint _split_long(const Tables* t, const uint8_t* has_length, uint32_t token, Splits* out) noexcept nogil:
+    cdef uint32_t start = token_start(t, token), end = t.token_ends[token], at, left, right
+    for at in range(start + 1, end):
+        if not has_length[at - start] or not has_length[end - at]:
+            continue
+        left = _find(t, start, at)
+        if left == NONE:
+            continue
+        right = _find(t, at, end)
+        if right != NONE and not _append(out, left, right, token):
+            return False
+    return True
+
+
+cdef inline uint32_t _alike(const Tables* t, uint64_t h) noexcept nogil:
+    """The first token of this hash as far as its slot tells, or NONE."""
+    cdef size_t at = <size_t> h & t.piece_mask
+    while t.pieces[at].id != NONE and t.pieces[at].tag != <uint32_t> (h >> 32):
+        at = (at + 1) & t.piece_mask
+    return t.pieces[at].id
+
+
+cdef inline bint _is_at(const Tables* t, uint32_t token, uint32_t start, uint32_t end) noexcept nogil:
+    """Whether a token is these bytes."""
+    cdef const uint8_t* one = t.token_bytes + token_start(t, token)
+    cdef const uint8_t* other = t.token_bytes + start
+    cdef size_t n = end - start, i
+    if token_length(t, token) != n:
+        return False
+    if n > 8:
+        return memcmp(one, other, n) == 0
+    for i in range(n):
+        if one[i] != other[i]:
+            return False
+    return True
+
+
+cdef inline bint _append(Splits* splits, uint32_t left, uint32_t right, uint32_t merged) noexcept nogil:
+    cdef Split* items
+    cdef size_t capacity
+    if splits.n == splits.capacity:
+        capacity = max(2 * splits.capacity, <size_t> 1024)
+        items = <Split*> realloc(splits.items, capacity * sizeof(Split))
+        if items == NULL:
+            return False
+        splits.items = items
+        splits.capacity = capacity
+    splits.items[splits.n] = Split(left, right, merged)
+    splits.n += 1
+    return True
+
+
+cdef bytearray _ranked_table(const Splits* splits):
+    cdef int bits = table_bits(splits.n)
+    cdef bytearray table = empty_table((<size_t> 1 << bits) * sizeof(uint64_t))
+    cdef uint64_t* slots = <uint64_t*> PyByteArray_AS_STRING(table)
+    cdef const Split* split
+    cdef size_t i, at
+    with nogil:
+        for i in range(splits.n):
+            if i + AHEAD < splits.n:
+                split = &splits.items[i + AHEAD]
+                prefetch(&slots[pair_home(split.left, split.right, 64 - bits)])
+            split = &splits.items[i]
+            at = ranked_slot(slots, 64 - bits, split.left, split.right)
+            if slots[at] == NO_PAIR:
+                slots[at] = (
+                    <uint64_t> split.left << 2 * RANKED_BITS | <uint64_t> split.right << RANKED_BITS | split.merged
+                )
+    return table
+
+
+cdef bytearray _wide_table(const Splits* splits):
+    cdef int bits = table_bits(splits.n)
+    cdef bytearray table = empty_table((<size_t> 1 << bits) * sizeof(PairSlot))
+    cdef PairSlot* slots = <PairSlot*> PyByteArray_AS_STRING(table)
+    cdef const Split* split
+    cdef size_t i
+    with nogil:
+        for i in range(splits.n):
+            split = &splits.items[i]
+            _put_pair(slots, 64 - bits, split.left, split.right, split.merged, split.merged)
+    return table
+
+
+cdef bint _put_pair(
+    PairSlot* slots, uint32_t shift, uint32_t left, uint32_t right, uint32_t priority, uint32_t merged
+) noexcept nogil:
+    """Store a pair unless it is there: the first, of better priority, stays. Says whether it was new."""
+    cdef PairSlot* slot = &slots[wide_slot(slots, shift, left, right)]
+    if slot.priority != NONE:
+        return False
+    slot.left = left
+    slot.right = right
+    slot.priority = priority
+    slot.id = merged
+    return True
+
+
+cdef bytes _token(const Tables* t, uint32_t i):
+    return (<const char*> t.token_bytes)[token_start(t, i):t.token_ends[i]]
+
+
+cdef bytearray _build_pairs_from_merges(const Tables* t, const uint32_t[::1] merges):
+    cdef size_t n = <size_t> merges.shape[0] // 3, i
+    cdef int bits = table_bits(n)
+    cdef bytearray table = empty_table((<size_t> 1 << bits) * sizeof(PairSlot))
+    cdef PairSlot* pairs = <PairSlot*> PyByteArray_AS_STRING(table)
+    cdef const uint32_t* merge
+    for i in range(n):
+        merge = &merges[3 * i]
+        if not is_sound(t, merge):
+            raise _unsound(t, i, merge[0], merge[1], merge[2])
+        if not _put_pair(pairs, 64 - bits, merge[0], merge[1], <uint32_t> i, merge[2]):
+            raise VocabularyError(
+                f"merge {i}: the pair ({merge[0]}, {merge[1]}) stands twice in the merge list"
+            )
+    return table
+
+
+cdef bint is_sound(const Tables* t, const uint32_t* merge) noexcept nogil:
+    """Whether (left id, right id, merged id) are tokens of which two make the third."""
+    cdef uint32_t left, right, merged
+    if not (is_token(t, merge[0]) and is_token(t, merge[1]) and is_token(t, merge[2])):
+        return False
+    left, right = token_length(t, merge[0]), token_length(t, merge[1])
+    merged = token_start(t, merge[2])
+    return (
+        left + right == token_length(t, merge[2])
+        and memcmp(t.token_bytes + merged, t.token_bytes + token_start(t, merge[0]), left) == 0
+        and memcmp(t.token_bytes + merged + left, t.token_bytes + token_start(t, merge[1]), right) == 0
+    )
+
+
+cdef object _unsound(const Tables* t, size_t number, uint32_t left, uint32_t right, uint32_t merged):
+    for token_id in (left, right, merged):
+        if not is_token(t, token_id):
+            return VocabularyError(
+                f"merge {number}: ({left}, {right}) -> {merged} names an id that is no token, {token_id}"
+            )
+    return VocabularyError(
+        f"merge {number}: {_token(t, left)!r} and {_token(t, right)!r} do not make {_token(t, merged)!r}"
+    )

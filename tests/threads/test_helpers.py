@@ -1,0 +1,96 @@
+"""Calls that other threads make: their order, their errors, their end; and files that are encoded so."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from data import standard_library
+from fastbpe import Tokenizer, threads
+from fastbpe.threads import Helpers
+from processes import run_python
+
+
+def no_thread(work: Callable[[], None], n_threads: int) -> int:
+    return 0
+
+
+@pytest.fixture(params=["threads", "none to be had"])
+def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param != "threads":
+        monkeypatch.setattr(threads, "start_beside", no_thread)
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+@pytest.mark.usefixtures("either")
+def test_results_and_errors_come_with_their_promises(n_threads: int) -> None:
+    def made(number: int) -> int:
+        time.sleep(0.001 * (number % 3))
+        return 10 // (number - 5)
+
+    with Helpers(n_threads) as helpers:
+        promises = [helpers.promise(lambda number=number: made(number)) for number in range(9)]
+        for number, promise in enumerate(promises):
+            if number == 5:
+                with pytest.raises(ZeroDivisionError):
+                    promise.result()
+            else:
+                assert promise.result() == 10 // (number - 5)
+
+
+def test_the_end_waits_for_what_is_begun_and_begins_nothing() -> None:
+    made = []
+
+    def slowly(number: int) -> None:
+        made.append(number)
+        time.sleep(0.1)
+        made.append(-number)
+
+    with Helpers(1) as helpers:
+        promises = [helpers.promise(lambda number=number: slowly(number)) for number in range(1, 4)]
+        while not made:
+            time.sleep(0.001)
+    assert made == [1, -1]
+    assert [promise.is_kept() for promise in promises] == [True, False, False]
+
+
+@pytest.mark.usefixtures("either")
+def test_files_with_threads_or_none(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
+    text, out = tmp_path / "text.txt", tmp_path / "out.bin"
+    text.write_text(standard_library(3_000_000), encoding="utf-8")
+    code_tokenizer.encode_files(text, out, dtype="uint32", num_threads=2, progress=False)
+    ids = code_tokenizer.encode_ordinary(text.read_text(encoding="utf-8"))
+    assert memoryview(out.read_bytes()).cast("I").tolist() == ids
+
+
+def test_ctrl_c_at_any_moment_of_encoding_files(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """No lock stays taken, and the run that comes last gives what one without interrupts gives."""
+    code_tokenizer.save(tmp_path / "small.fbpe")
+    (tmp_path / "text.txt").write_text(standard_library(2_000_000) + " ".join("abc") * 700_000, encoding="utf-8")
+    code = """
+import signal, sys
+from pathlib import Path
+import numpy, tqdm
+import fastbpe
+folder = Path(sys.argv[1])
+tokenizer = fastbpe.load(folder / "small.fbpe")
+
+def encode(name):
+    tokenizer.encode_files(folder / "text.txt", folder / name, num_threads=2, progress=False, overwrite=True)
+    return (folder / name).read_bytes()
+
+wanted = encode("before.bin")
+n_interrupted = 0
+for turn in range(60):
+    signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.0007 * (turn + 1))
+        while True:
+            encode("after.bin")
+    except KeyboardInterrupt:
+        n_interrupted += 1
+assert encode("after.bin") == wanted
+print(n_interrupted)
+"""
+    assert run_python(code, str(tmp_path)) == "60\n"
