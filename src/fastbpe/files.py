@@ -138,9 +138,10 @@ def encode_files(
 
 
 class _Run:
-    """Encoding in threads beside the calling one, which reads what is next and writes what was before.
+    """Encoding in threads, of which the calling one also reads what is next and writes what was before.
 
     A batch each: that keeps all of them busy, where one batch after another in all of them would have them wait.
+    And no more of them than are asked for: the calling one, were it one more, would stand in the others' way.
     """
 
     def __init__(self, job: Job, sink: Sink, encoder: Encoder, n_threads: int, done: Mapping[str, Any]) -> None:
@@ -164,17 +165,19 @@ class _Run:
         with (
             tqdm(desc="encoding", total=total, disable=hide, unit="B", unit_scale=True) as bar,
             Helpers(1) as writer,
-            Helpers(self._n_threads) as helpers,
+            Helpers(self._n_threads - 1) as helpers,
         ):
             try:
                 while (batch := self._next(batches)) is not None:
                     n_threads = self._n_threads if batch.size >= _LONG_BATCH * _BATCH_BYTES else 1
                     waiting.append((batch, helpers.promise(partial(batch.encode, self._encoder, n_threads))))
-                    while waiting and (len(waiting) > self._n_threads + 1 or waiting[0][1].is_kept()):
-                        self._write(*waiting.popleft(), bar)
+                    while waiting and (len(waiting) > 2 * self._n_threads + 2 or waiting[0][1].is_kept()):
+                        batch, encoded = waiting.popleft()
+                        self._write(batch, helpers.result(encoded), bar)
                         self._write_out(writer)
                 while waiting:
-                    self._write(*waiting.popleft(), bar)
+                    batch, encoded = waiting.popleft()
+                    self._write(batch, helpers.result(encoded), bar)
             except FormatError as error:  # of lines, found in encoding
                 self._error = error
         if self._error is not None:
@@ -190,8 +193,8 @@ class _Run:
             self._error = error
             return None
 
-    def _write(self, batch: _Batch, encoded: Promise[Encoded], bar: tqdm[Any]) -> None:
-        ids, offsets, n_bytes = encoded.result()
+    def _write(self, batch: _Batch, encoded: Encoded, bar: tqdm[Any]) -> None:
+        ids, offsets, n_bytes = encoded
         self._write_ids(ids, memoryview(offsets), batch)
         self._done = {**batch.progress, "n_bytes": self._done["n_bytes"] + n_bytes}
         bar.update(batch.n_stored - bar.n)
@@ -200,7 +203,7 @@ class _Run:
             self._noted = time.monotonic()
 
     def _write_out(self, writer: Helpers) -> None:
-        if self._writing_out is not None and not self._writing_out.is_kept():
+        if self._n_threads == 1 or (self._writing_out is not None and not self._writing_out.is_kept()):
             return
         if (self._sink.n_ids - self._n_out) * self._n_item_bytes >= _WRITTEN_OUT:
             self._n_out = self._sink.n_ids

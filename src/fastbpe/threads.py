@@ -131,7 +131,7 @@ class Promise(Generic[T]):
 
 
 class Helpers:
-    """Threads beside the calling one, at most so many, that make calls in order. If none starts, it makes them.
+    """Threads beside the calling one, at most so many, that make calls in order; with none, it makes them itself.
 
     A context: at its end no more calls are begun, and those that are being made are waited for.
     """
@@ -152,6 +152,19 @@ class Helpers:
         else:
             promise.keep()
         return promise
+
+    def result(self, promise: Promise[T]) -> T:
+        """What a promise gives; until it is kept, the calling thread makes calls, too."""
+        from queue import Empty
+
+        while not promise.is_kept():
+            try:
+                other = self._promises.get_nowait()
+            except Empty:
+                break
+            if other is not None:
+                other.keep()
+        return promise.result()
 
     def __enter__(self) -> Helpers:
         return self

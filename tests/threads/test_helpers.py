@@ -1,5 +1,6 @@
 """Calls that other threads make: their order, their errors, their end; and files that are encoded so."""
 
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -37,6 +38,31 @@ def test_results_and_errors_come_with_their_promises(n_threads: int) -> None:
                     promise.result()
             else:
                 assert promise.result() == 10 // (number - 5)
+
+
+@pytest.mark.parametrize("n_threads", [0, 1, 2])
+def test_who_waits_for_a_promise_makes_calls_meanwhile(n_threads: int) -> None:
+    def made(number: int) -> tuple[int, int]:
+        time.sleep(0.02)
+        return number, threading.get_ident()
+
+    with Helpers(n_threads) as helpers:
+        promises = [helpers.promise(lambda number=number: made(number)) for number in range(8)]
+        results = [helpers.result(promise) for promise in promises]
+    assert [number for number, _ in results] == list(range(8))
+    assert threading.get_ident() in {ident for _, ident in results}
+    assert len({ident for _, ident in results}) <= n_threads + 1
+
+
+def test_one_thread_is_the_calling_one(
+    code_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text(standard_library(6_000_000), encoding="utf-8")
+    monkeypatch.setattr(threads, "start_beside", None)
+    code_tokenizer.encode_files(text, tmp_path / "out.bin", num_threads=1, progress=False)
+    ids = code_tokenizer.encode_ordinary(text.read_text(encoding="utf-8"), num_threads=1)
+    assert memoryview((tmp_path / "out.bin").read_bytes()).cast("H").tolist() == ids
 
 
 def test_the_end_waits_for_what_is_begun_and_begins_nothing() -> None:
