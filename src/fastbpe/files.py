@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 Encoded = tuple[Array, Array, int]
 
 NOTED_EVERY = 5.0  # seconds between notes of progress: what a kill can cost, and a wait for the disk each
-_BATCH_BYTES = 1 << 20  # of text at a time and thread; so little that its memory serves again and again
+_BATCH_BYTES = 1 << 19  # of text at a time and thread, or more; so little that its memory serves again and again
 _BATCH_TEXTS = 1 << 16
 _LITTLE = 1 << 16  # bytes of lines: so few share a batch with others
-_LONG_BATCH = 8  # times _BATCH_BYTES: a document so long that all threads should work on it
+_LONG_BATCH = 16  # times _BATCH_BYTES: a document so long that all threads should work on it
 _WRITTEN_OUT = 4 << 20  # bytes of ids: so many wait for the disk to take them
 _VERSION = 1  # of the rules by which inputs become outputs: an unfinished run of another is not gone on with
 
@@ -178,6 +178,7 @@ class _Run:
                 while waiting:
                     batch, encoded = waiting.popleft()
                     self._write(batch, helpers.result(encoded), bar)
+                    self._write_out(writer)
             except FormatError as error:  # of lines, found in encoding
                 self._error = error
         if self._error is not None:
