@@ -10,7 +10,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memchr, memcmp, memcpy
 
 from fastbpe.formats._hash cimport hash_bytes
 
@@ -132,6 +132,34 @@ def first_repeated(bytes text not None, bytes ends not None, uint64_t seed):
         return None
     finally:
         free(seen)
+
+
+def ids_of(bytes types not None, uint8_t wanted):
+    """The ids of one type, rising. types: of each id, a byte."""
+    cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(types)
+    cdef size_t n = <size_t> len(types), i = 0
+    cdef const uint8_t* found
+    cdef list ids = []
+    while i < n:
+        found = <const uint8_t*> memchr(p + i, wanted, n - i)
+        if found == NULL:
+            break
+        i = <size_t> (found - p)
+        ids.append(i)
+        i += 1
+    return ids
+
+
+def of_type(bytes text not None, bytes ends not None, bytes types not None, uint8_t wanted):
+    """Id to piece, of one type, rising. text: the pieces end to end; ends: where each ends, as uint32."""
+    cdef const uint32_t* end_of = <const uint32_t*> PyBytes_AS_STRING(ends)
+    cdef dict pieces = {}
+    cdef size_t i
+    if len(ends) != 4 * len(types):
+        raise ValueError(f"{len(ends)} bytes of ends for {len(types)} pieces")
+    for i in ids_of(types, wanted):
+        pieces[i] = text[end_of[i - 1] if i else 0:end_of[i]]
+    return pieces
 
 
 def strings(bytes data not None, size_t at, bytes tag not None):

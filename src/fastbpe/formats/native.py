@@ -32,7 +32,7 @@ _BYTE: Mapping[str, type | tuple[type, ...]] = {
     "fingerprint": str,
     "training": dict,
 }
-_ADDED_TOKEN = {field.name for field in fields(AddedToken)}
+_FLAGS = AddedToken._fields[2:]
 _CODEPOINT: Mapping[str, type | tuple[type, ...]] = {"name": (str, type(None)), "training": dict}
 
 
@@ -64,7 +64,7 @@ def _extras(model: Model) -> dict[str, Any]:
         "pre_tokenizers": [*model.pre_tokenizers],
         "normalizers": [*model.normalizers],
         "prefix_space": model.prefix_space,
-        "added_tokens": [asdict(token) for token in model.added_tokens],
+        "added_tokens": [*map(_described, model.added_tokens)],
         "template": [[*side] for side in model.template] if any(model.template) else [],
         "huggingface": dict(model.huggingface),
     }
@@ -73,15 +73,29 @@ def _extras(model: Model) -> dict[str, Any]:
 
 def _read_extras(extras: Any, where: str) -> dict[str, Any]:
     try:
-        tokens = [_added_token(token) for token in extras["added_tokens"]]
+        tokens = _read_added_tokens(extras["added_tokens"])
         before, behind = extras["template"] or ((), ())
         return {**extras, "added_tokens": tokens, "template": (before, behind)}
     except (TypeError, KeyError, ValueError, AttributeError) as error:
         raise FormatError(f"{where}: its header has no valid 'extras': {error!r}") from None
 
 
-def _added_token(described: Mapping[str, Any]) -> AddedToken:
-    return AddedToken.of(described) if described.keys() == _ADDED_TOKEN else AddedToken(**described)
+def _described(token: AddedToken) -> list[str | int]:
+    """Its content, its id and the names of its flags: vocabularies may have thousands of them."""
+    return [token.content, token.id, *(flag for flag in _FLAGS if getattr(token, flag))]
+
+
+def _read_added_tokens(described: Any) -> list[AddedToken]:
+    kinds: dict[tuple[str, ...], list[bool]] = {}  # few, of tokens that may be many
+    tokens = []
+    for content, token_id, *named in described:
+        flags = kinds.get(key := tuple(named))
+        if flags is None:
+            flags = kinds[key] = [flag in named for flag in _FLAGS]
+        if type(content) is not str or type(token_id) is not int or flags.count(True) != len(named):
+            raise ValueError(f"{[content, token_id, *named]!r:.80} is no added token")
+        tokens.append(AddedToken._make((content, token_id, *flags)))
+    return tokens
 
 
 def _read_conventions(values: Any, where: str) -> Conventions:
@@ -98,7 +112,7 @@ def dump_code_points(model: CodePointModel) -> bytes:
     from fastbpe.formats import sentencepiece  # here: what it imports takes as long as loading does
 
     extras = {
-        "added_tokens": [asdict(token) for token in model.added_tokens],
+        "added_tokens": [*map(_described, model.added_tokens)],
         "template": [[*side] for side in model.template] if any(model.template) else [],
         "conventions": None if model.conventions is None else asdict(model.conventions),
     }

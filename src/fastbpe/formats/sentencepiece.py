@@ -6,7 +6,6 @@ Only models of type BPE are read. What nobody here knows is kept and written aga
 from __future__ import annotations
 
 import os
-import re
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -133,10 +132,10 @@ def _check(model: CodePointModel, where: str, any_text: bool) -> None:
 
 def _check_types(model: CodePointModel, where: str) -> None:
     n_unknown = model.types.count(PieceType.UNKNOWN)
-    byte_pieces = {model.piece(i) for i in _ids_of(model, PieceType.BYTE)}
+    byte_pieces = {*_pieces.of_type(model.piece_bytes, model.piece_ends, model.types, PieceType.BYTE).values()}
     has_fallback = model.trainer["byte_fallback"]
     if n_unknown > 1:
-        first, second, *_ = _ids_of(model, PieceType.UNKNOWN)
+        first, second, *_ = _pieces.ids_of(model.types, PieceType.UNKNOWN)
         raise FormatError(f"{where}: pieces {first} and {second} are both of type UNKNOWN; one may be")
     if not n_unknown and not has_fallback:
         raise FormatError(f"{where}: no piece is of type UNKNOWN, which a model without byte_fallback needs")
@@ -147,10 +146,6 @@ def _check_types(model: CodePointModel, where: str) -> None:
         raise FormatError(f"{where}: {name!r} is of type BYTE, but no name of a byte, <0x00> to <0xFF>")
     if has_fallback and len(byte_pieces) < 256:
         raise FormatError(f"{where}: byte_fallback needs 256 pieces of type BYTE, {len(byte_pieces)} are there")
-
-
-def _ids_of(model: CodePointModel, piece_type: PieceType) -> list[int]:
-    return [match.start() for match in re.finditer(re.escape(bytes([piece_type])), model.types)]
 
 
 def with_control_symbols(model: CodePointModel, names: Mapping[str, int | None], where: str) -> CodePointModel:
