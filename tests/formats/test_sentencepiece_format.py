@@ -12,9 +12,10 @@ from codepoints import PUBLISHED, model_of, piece_field, published_bytes, traine
 from data import data_file
 from fastbpe.codepoint_model import PieceType
 from fastbpe.errors import FormatError
-from fastbpe.formats import protobuf
+from fastbpe.formats import _pieces, protobuf
 from fastbpe.formats import sentencepiece as sentencepiece_format
 from fastbpe.formats.protobuf import bytes_field, fixed32_field, varint, varint_field
+from fastbpe.model import pack_pieces
 
 UNK = piece_field(b"<unk>", fixed32_field(2, bytes(4)), varint_field(3, PieceType.UNKNOWN))
 A = piece_field(b"a", fixed32_field(2, bytes(4)))
@@ -245,3 +246,29 @@ def test_fields_of_a_message() -> None:
     assert [(field.number, field.wire) for field in fields] == [(1, 0), (2, 2), (3, 5), (4, 1)]
     assert fields[0].value == (1 << 64) - 1
     assert message[fields[1].start : fields[1].end] == b"ab"
+
+
+def test_the_first_piece_that_stood_before_is_found() -> None:
+    """Pieces of every length, alike but for a byte or for their length, and one of them again."""
+    random_ = random.Random(7)
+    alphabet = [bytes([a]) * n for a in b"ab" for n in range(1, 41)]
+    alphabet += [b"a" * n + b"b" + b"a" * m for n in range(20) for m in range(20)]
+    alphabet += [random_.randbytes(random_.randrange(1, 30)) for _ in range(500)]
+    alphabet = list(dict.fromkeys(alphabet))
+    for n in (0, 1, 2, 3, 4, 5, 8, 9, 100, len(alphabet)):
+        pieces = random_.sample(alphabet, n)
+        assert _pieces.first_repeated(*pack_pieces(pieces), random_.getrandbits(64)) is None
+        for _ in range(20 * (n > 0)):
+            first, second = random_.randrange(n), random_.randrange(1, n + 1)
+            if first < second:
+                again = [*pieces[:second], pieces[first], *pieces[second:]]
+                found = _pieces.first_repeated(*pack_pieces(again), random_.getrandbits(64))
+                assert found == (first, second)
+
+
+@pytest.mark.parametrize("types", [b"", b"\x03", b"\x01\x03", b"\x03\x01\x01\x03\x03", b"\x01" * 100])
+def test_the_pieces_of_a_type(types: bytes) -> None:
+    pieces = [b"%d" % i * (i % 3 + 1) for i in range(len(types))]
+    ids = [i for i, type_ in enumerate(types) if type_ == PieceType.CONTROL]
+    assert _pieces.ids_of(types, PieceType.CONTROL) == ids
+    assert _pieces.of_type(*pack_pieces(pieces), types, PieceType.CONTROL) == {i: pieces[i] for i in ids}

@@ -253,9 +253,7 @@ def said_of(names: tuple[Any, ...], ids: tuple[Any, ...], may_share: bool) -> li
 
 
 @pytest.mark.parametrize("may_share", [False, True])
-def test_what_is_seen_at_once_is_what_is_seen_one_by_one(
-    may_share: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_seen_at_once_is_what_is_seen_one_by_one(may_share: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ["<a>", "<b>", "ü", "", "\ud83d", "\ude00", 5, b"<c>", Name("<d>"), Name(""), None]
     ids = [0, 1, -1, 2**24 - 1, 2**24, 2**70, True, 1.0, "1", None]
     cases = [(pair, (0, 1)) for pair in product(names, repeat=2)]

@@ -19,6 +19,19 @@ cdef enum:
     LAST_TYPE = 6
     LEAST = 10  # bytes of a plain piece
     COPY = 16
+    SHORT = 16  # bytes: two words
+
+cdef uint64_t[SHORT + 1] _FIRST, _SECOND  # what a piece of n bytes leaves of two words
+
+
+cdef void _fill_masks() noexcept:
+    cdef int n
+    for n in range(SHORT + 1):
+        _FIRST[n] = (<uint64_t> 1 << 8 * n) - 1 if n < 8 else <uint64_t> -1
+        _SECOND[n] = 0 if n <= 8 else (<uint64_t> 1 << 8 * (n - 8)) - 1 if n < SHORT else <uint64_t> -1
+
+
+_fill_masks()
 
 
 cdef struct Piece:
@@ -34,39 +47,37 @@ def read(const uint8_t[::1] data not None, size_t at, uint32_t n_before):
     Returns (where the first other field begins, their text end to end, the end of each as uint32, their scores
     as float32 little-endian, their types as bytes); ends count from n_before bytes of text that came before.
     """
-    cdef size_t n = <size_t> data.shape[0], next_at, n_pieces = 0, n_bytes = 0, room = (n - min(at, n)) // LEAST + 1
+    cdef size_t n = <size_t> data.shape[0], n_pieces = 0, n_bytes = 0, i, end = 0, behind = at
+    cdef size_t most = <size_t> 0xFFFFFFFF - n_before
     cdef const uint8_t* p = &data[0] if n else NULL
     cdef Piece piece = Piece(NULL, 0, NULL, 0)
-    # Room for the most there may be, made smaller in place: fresh memory is dear.
-    cdef bytes text = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> (n - min(at, n) + COPY))
-    cdef bytes ends = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> (room * sizeof(uint32_t)))
-    cdef bytes scores = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> (room * sizeof(uint32_t)))
-    cdef bytes types = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> room)
+    # Counted first: memory that is new to the process takes longer than a second look.
+    while n_bytes <= most:
+        i = _plain(p, behind, n, &piece)
+        if i == 0:
+            break
+        behind = i
+        n_bytes += piece.n_bytes
+        n_pieces += 1
+    cdef bytes text = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> n_bytes)
+    cdef bytes ends = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> (n_pieces * sizeof(uint32_t)))
+    cdef bytes scores = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> (n_pieces * sizeof(uint32_t)))
+    cdef bytes types = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> n_pieces)
     cdef char* to_text = PyBytes_AS_STRING(text)
     cdef uint32_t* to_ends = <uint32_t*> PyBytes_AS_STRING(ends)
     cdef uint32_t* to_scores = <uint32_t*> PyBytes_AS_STRING(scores)
     cdef char* to_types = PyBytes_AS_STRING(types)
-    cdef size_t most = <size_t> 0xFFFFFFFF - n_before
-    while n_bytes <= most:
-        next_at = _plain(p, at, n, &piece)
-        if next_at == 0:
-            break
-        at = next_at
-        if piece.n_bytes <= COPY and <size_t> (piece.text - p) + COPY <= n:
-            memcpy(to_text + n_bytes, piece.text, COPY)  # one store, whatever the length
+    for i in range(n_pieces):
+        at = _plain(p, at, n, &piece)
+        if piece.n_bytes <= COPY and end + COPY <= n_bytes and <size_t> (piece.text - p) + COPY <= n:
+            memcpy(to_text + end, piece.text, COPY)  # one store, whatever the length
         else:
-            memcpy(to_text + n_bytes, piece.text, piece.n_bytes)
-        n_bytes += piece.n_bytes
-        to_ends[n_pieces] = n_before + <uint32_t> n_bytes
-        memcpy(&to_scores[n_pieces], piece.score, 4)
-        to_types[n_pieces] = <char> piece.type_
-        n_pieces += 1
-    return at, _cut(text, n_bytes), _cut(ends, 4 * n_pieces), _cut(scores, 4 * n_pieces), _cut(types, n_pieces)
-
-
-cdef object _cut(bytes data, size_t n):
-    """The first n bytes."""
-    return (<const char*> data)[:n]
+            memcpy(to_text + end, piece.text, piece.n_bytes)
+        end += piece.n_bytes
+        to_ends[i] = n_before + <uint32_t> end
+        memcpy(&to_scores[i], piece.score, 4)
+        to_types[i] = <char> piece.type_
+    return behind, text, ends, scores, types
 
 
 cdef inline size_t _plain(const uint8_t* p, size_t at, size_t n, Piece* piece) noexcept nogil:
@@ -106,32 +117,51 @@ def first_repeated(bytes text not None, bytes ends not None, uint64_t seed):
     """The two ids of the first piece that stood before; None where all are new. seed: what nobody can foresee."""
     cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(text)
     cdef const uint32_t* end_of = <const uint32_t*> PyBytes_AS_STRING(ends)
-    cdef uint32_t n = <uint32_t> (len(ends) // 4), i, start = 0, other, n_bytes
+    cdef uint32_t n = <uint32_t> (len(ends) // 4), i, start = 0, other, n_bytes, tag
+    cdef Py_ssize_t n_text = len(text)
     cdef size_t mask = 4, at
     cdef uint64_t hash
+    cdef int id_bits = 1
+    while <uint64_t> 1 << id_bits <= n:
+        id_bits += 1
     while mask < <size_t> n * 2:
         mask *= 2
-    cdef uint64_t* seen = <uint64_t*> calloc(mask, sizeof(uint64_t))  # half of a hash, and one more than an id
+    cdef uint32_t* seen = <uint32_t*> calloc(mask, sizeof(uint32_t))  # a part of a hash above one more than an id
     if seen == NULL:
         raise MemoryError(f"no memory to compare {n} pieces")
     mask -= 1
     try:
         for i in range(n):
             n_bytes = end_of[i] - start
-            hash = hash_bytes(p + start, n_bytes, seed)
+            hash = _hash_of(p + start, n_bytes, <size_t> n_text - start, seed)
+            tag = <uint32_t> (hash >> 32 >> id_bits << id_bits)
             at = <size_t> hash & mask
             while seen[at]:
-                other = <uint32_t> seen[at] - 1
-                if ((hash ^ seen[at]) >> 32 == 0
-                        and end_of[other] - (end_of[other - 1] if other else 0) == n_bytes
-                        and memcmp(p + end_of[other] - n_bytes, p + start, n_bytes) == 0):
-                    return other, i
+                if (seen[at] ^ tag) >> id_bits == 0:
+                    other = seen[at] - tag - 1
+                    if (
+                        end_of[other] - (end_of[other - 1] if other else 0) == n_bytes
+                        and memcmp(p + end_of[other] - n_bytes, p + start, n_bytes) == 0
+                    ):
+                        return other, i
                 at = (at + 1) & mask
-            seen[at] = hash >> 32 << 32 | (i + 1)
+            seen[at] = tag | (i + 1)
             start = end_of[i]
         return None
     finally:
         free(seen)
+
+
+cdef inline uint64_t _hash_of(const uint8_t* text, size_t n, size_t room, uint64_t seed) noexcept nogil:
+    """The hash of a piece, as a rule without a jump that its length decides. room: bytes from its beginning on."""
+    cdef uint64_t[2] words
+    if n > SHORT:
+        return hash_bytes(text, n, seed)
+    words[0] = words[1] = 0
+    memcpy(words, text, SHORT if room >= SHORT else n)
+    cdef uint64_t h = ((words[0] & _FIRST[n]) ^ n ^ seed) * 0x9E3779B97F4A7C15ULL
+    h = (h ^ (h >> 29) ^ (words[1] & _SECOND[n])) * 0x9E3779B97F4A7C15ULL
+    return h ^ (h >> 29)
 
 
 def ids_of(bytes types not None, uint8_t wanted):

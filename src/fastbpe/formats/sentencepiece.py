@@ -42,7 +42,7 @@ def parse(data: Buffer, where: str, *, any_text: bool = False) -> CodePointModel
 
 
 def _read(data: bytes, where: str, any_text: bool) -> CodePointModel:
-    columns = [(b"", b"", b"", b"")]  # text, ends, scores, types
+    columns = []  # text, ends, scores, types
     n_bytes = n_pieces = 0
     extras: dict[int, bytes] = {}
     messages: dict[int, list[bytes]] = {}  # of a field that should stand once, its parts: protobuf joins them
@@ -52,7 +52,8 @@ def _read(data: bytes, where: str, any_text: bool) -> CodePointModel:
         at, *plain = _pieces.read(data, at, n_bytes)
         n_bytes += len(plain[0])
         n_pieces += len(plain[3])
-        columns.append((plain[0], plain[1], plain[2], plain[3]))
+        if plain[3]:
+            columns.append((plain[0], plain[1], plain[2], plain[3]))
         field = next(protobuf.fields(data, at, len(data)), None)
         if field is None:
             break
@@ -69,7 +70,8 @@ def _read(data: bytes, where: str, any_text: bool) -> CodePointModel:
         else:
             messages.setdefault(field.number, []).append(data[field.start : field.end])
         at = field.end
-    piece_bytes, piece_ends, scores, types = map(b"".join, zip(*columns, strict=True))
+    parts_of = zip(*columns, strict=True) if columns else ((),) * 4
+    piece_bytes, piece_ends, scores, types = map(b"".join, parts_of)
     joined = {number: b"".join(parts) for number, parts in messages.items()}
     denormalizer = joined.get(_DENORMALIZER)
     return CodePointModel(
