@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
 from fastbpe.errors import FormatError
-from fastbpe.formats import native, tiktoken
+from fastbpe.formats import limits, native, tiktoken
 from fastbpe.model import Buffer, Model
 from fastbpe.patterns import PatternLike
 
@@ -121,6 +121,8 @@ def _read_huggingface(
     from fastbpe.formats import huggingface, huggingface_codepoints  # here: half of what importing takes
 
     data = bytes(data)  # a map is slow to search
+    limits.check_entries(data, where, b":", b",")
+    limits.check_added_tokens(data, where)
     if not huggingface.recognise(data):
         return None
     if pattern is not None:

@@ -2,24 +2,27 @@
 
 And the strings of a repeated field, likewise.
 
-It judges nothing. A piece with anything but its text, score and type, once each and in this order, and every field
-that is no piece, is left to the slow twin.
+It judges nothing. A piece with anything but a text, scores and types, and every field that is no piece, is left to
+the slow twin.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memchr, memcmp, memcpy
+from libc.string cimport memchr, memcmp, memcpy, memset
 
 from fastbpe.formats._hash cimport hash_bytes
 
 cdef enum:
     NORMAL = 1
     LAST_TYPE = 6
-    LEAST = 10  # bytes of a plain piece
+    MAX_PIECE_BYTES = 7999  # as in sentencepiece
     COPY = 16
     SHORT = 16  # bytes: two words
+
+cdef uint8_t[4] _NO_SCORE  # of a piece that has none
+memset(_NO_SCORE, 0, 4)
 
 cdef uint64_t[SHORT + 1] _FIRST, _SECOND  # what a piece of n bytes leaves of two words
 
@@ -82,35 +85,40 @@ def read(const uint8_t[::1] data not None, size_t at, uint32_t n_before):
 
 cdef inline size_t _plain(const uint8_t* p, size_t at, size_t n, Piece* piece) noexcept nogil:
     """The end of the plain piece at p[at]; 0 if there is none."""
-    cdef size_t end
-    if n - at < 10 or p[at] != 0x0A:  # at <= n
+    cdef size_t end, to
+    if not _enter(p, &at, n, &end):
         return 0
-    at += 1
-    end = p[at]
-    at += 1
-    if end > 0x7F:
-        if p[at] > 0x7F:
+    piece.n_bytes, piece.score, piece.type_ = 0, &_NO_SCORE[0], NORMAL
+    while at < end:
+        if p[at] == 0x0A:
+            if not _enter(p, &at, end, &to) or not 0 < to - at <= MAX_PIECE_BYTES:
+                return 0
+            piece.text, piece.n_bytes = p + at, <uint32_t> (to - at)
+            at = to
+        elif p[at] == 0x15 and end - at >= 5:
+            piece.score = p + at + 1
+            at += 5
+        elif p[at] == 0x18 and end - at >= 2 and NORMAL <= p[at + 1] <= LAST_TYPE:
+            piece.type_ = p[at + 1]
+            at += 2
+        else:
             return 0
-        end = (end & 0x7F) | <size_t> p[at] << 7
-        at += 1
-    if end > n - at or end < 7:
-        return 0
-    end += at
-    if p[at] != 0x0A or p[at + 1] > 0x7F or p[at + 1] == 0 or <size_t> p[at + 1] + 7 > end - at:
-        return 0
-    piece.n_bytes = p[at + 1]
-    piece.text = p + at + 2
-    at += 2 + piece.n_bytes
-    if p[at] != 0x15:
-        return 0
-    piece.score = p + at + 1
-    at += 5
-    piece.type_ = NORMAL
-    if at < end:
-        if end - at != 2 or p[at] != 0x18 or not NORMAL <= p[at + 1] <= LAST_TYPE:
-            return 0
-        piece.type_ = p[at + 1]
-    return end
+    return end if piece.n_bytes else 0
+
+
+cdef inline bint _enter(const uint8_t* p, size_t* at, size_t n, size_t* end) noexcept nogil:
+    """Go into the field at p[at] if it is of number 1, has bytes, and a length of one byte or two."""
+    cdef size_t i = at[0] + 2, size
+    if n - at[0] < 2 or p[at[0]] != 0x0A:  # at <= n
+        return False
+    size = p[i - 1]
+    if size > 0x7F:
+        if i == n or p[i] > 0x7F:
+            return False
+        size = (size & 0x7F) | <size_t> p[i] << 7
+        i += 1
+    at[0], end[0] = i, i + size
+    return size <= n - i
 
 
 def first_repeated(bytes text not None, bytes ends not None, uint64_t seed):

@@ -5,7 +5,8 @@ The slow twin of `_vocab_json`, which reads what is plainly right and leaves the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from fastbpe.formats._vocab_json import Entries
@@ -14,7 +15,9 @@ from fastbpe.model import AddedToken, pack_merges
 
 MAX_TOKENS = 1 << 21  # twice the largest vocabulary known
 _FLAGS = AddedToken._fields[2:]
+_FLAG_SET = {*_FLAGS}
 _BOOL = {bool}
+_flags_of: Callable[[Mapping[str, Any]], tuple[Any, ...]] = itemgetter(*_FLAGS)
 
 
 def _stand_ins() -> dict[str, int]:
@@ -127,11 +130,11 @@ def read_added_tokens(top: Part, vocabulary: dict[str, int] | Entries) -> list[A
                 "put it into model.vocab with its id, or renumber it"
             )
         greatest = max(greatest, token_id)
-        flags = [value.get(key) for key in _FLAGS]
+        flags = _flags_of(value) if value.keys() >= _FLAG_SET else ()
         if {*map(type, flags)} != _BOOL:
             part = _added(top, number, value)
-            flags = [part.get(key, bool) for key in _FLAGS]
-        tokens[content] = AddedToken(content, token_id, *flags)
+            flags = tuple(part.get(key, bool) for key in _FLAGS)
+        tokens[content] = AddedToken._make((content, token_id, *flags))
     return sorted(tokens.values(), key=lambda token: token.id)
 
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from fastbpe.codepoint_model import CodePointModel, PieceType
 from fastbpe.errors import FormatError
-from fastbpe.formats import _pieces, protobuf
+from fastbpe.formats import _pieces, limits, protobuf
 from fastbpe.formats import sentencepiece_specs as specs
 from fastbpe.formats.protobuf import BYTES, FIXED32, VARINT
 from fastbpe.model import AddedToken, Buffer, pack_pieces
@@ -22,6 +22,7 @@ _PIECES, _TRAINER, _NORMALIZER, _SELF_TEST, _DENORMALIZER = range(1, 6)
 _TEXT, _SCORE, _TYPE = range(1, 4)  # of a piece
 _TYPES = frozenset(PieceType)
 _MAX_PIECE_BYTES = 7999  # of sentencepiece
+_MAX_TEXT = (1 << 32) - 1  # bytes of all pieces, less those of the last
 _BYTE_NAMES = frozenset(b"<0x%02X>" % byte for byte in range(256))
 
 
@@ -43,7 +44,7 @@ def parse(data: Buffer, where: str, *, any_text: bool = False) -> CodePointModel
 
 def _read(data: bytes, where: str, any_text: bool) -> CodePointModel:
     columns = []  # text, ends, scores, types
-    n_bytes = n_pieces = 0
+    n_bytes = n_pieces = n_fields = 0
     extras: dict[int, bytes] = {}
     messages: dict[int, list[bytes]] = {}  # of a field that should stand once, its parts: protobuf joins them
     unknown = []
@@ -52,11 +53,15 @@ def _read(data: bytes, where: str, any_text: bool) -> CodePointModel:
         at, *plain = _pieces.read(data, at, n_bytes)
         n_bytes += len(plain[0])
         n_pieces += len(plain[3])
+        limits.check_number(n_pieces, where)
         if plain[3]:
             columns.append((plain[0], plain[1], plain[2], plain[3]))
         field = next(protobuf.fields(data, at, len(data)), None)
         if field is None:
             break
+        n_fields += 1
+        if n_fields > limits.MAX_FIELDS or n_bytes > _MAX_TEXT:
+            raise protobuf.Damaged(field.at, "more fields, or more text, than any model has")
         if field.wire != BYTES or not _PIECES <= field.number <= _DENORMALIZER:
             unknown.append(data[field.at : field.end])
         elif field.number == _PIECES:
