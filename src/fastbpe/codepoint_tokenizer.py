@@ -57,7 +57,7 @@ class CodePointTokenizer(Tokenizer):
         self._source = model
         self._cache_bytes = cache_bytes
         self._lock = RLock()  # making one part asks for another
-        special = {piece.decode(): i for i, piece in pieces_of(model, PieceType.CONTROL).items()}
+        special = _control_symbols(model)
         special |= {token.content: token.id for token in model.added_tokens if token.special}
         is_plain = model.conventions is not None and not model.conventions.escapes
         self._special = SpecialTokens(
@@ -421,6 +421,15 @@ class _NoTokens:
 
     def find(self, token: bytes) -> int | None:
         return None
+
+
+def _control_symbols(model: CodePointModel) -> dict[str, int]:
+    pieces = pieces_of(model, PieceType.CONTROL)
+    try:
+        return {piece.decode(): i for i, piece in pieces.items()}
+    except UnicodeDecodeError as error:
+        bad = next(i for i, piece in pieces.items() if piece == error.object)
+        raise VocabularyError(f"piece {bad}, {error.object!r:.60}, is a control symbol but no UTF-8") from None
 
 
 def _check_merges(model: CodePointModel) -> None:

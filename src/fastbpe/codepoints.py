@@ -240,7 +240,8 @@ def _surfaces(model: CodePointModel, code_points: CodePoints) -> Vocabulary:
         for i in decoded_bytes(model):
             named[i] = PieceType.BYTE
         types = bytes(named)
-    surface_bytes, surface_ends = surfaces(model.piece_bytes, model.piece_ends, types, unknown.encode())
+    unknown_bytes = unknown.encode("utf-8", "surrogateescape")  # as the file has them
+    surface_bytes, surface_ends = surfaces(model.piece_bytes, model.piece_ends, types, unknown_bytes)
     return Vocabulary(
         token_bytes=surface_bytes,
         token_ends=surface_ends,
