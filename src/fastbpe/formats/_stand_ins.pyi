@@ -1,0 +1,1 @@
+"""Used by other compiled modules only."""
