@@ -1,1 +1,1 @@
-"""Used by other compiled modules only."""
+"""Nothing of it is for Python."""
