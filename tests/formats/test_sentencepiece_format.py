@@ -8,11 +8,12 @@ from dataclasses import replace
 import pytest
 import sentencepiece
 
+import fastbpe
 from codepoints import PUBLISHED, model_of, piece_field, published_bytes, trained
 from data import data_file
 from fastbpe.codepoint_model import PieceType
 from fastbpe.errors import FormatError
-from fastbpe.formats import _pieces, protobuf
+from fastbpe.formats import _pieces, limits, protobuf
 from fastbpe.formats import sentencepiece as sentencepiece_format
 from fastbpe.formats.protobuf import bytes_field, fixed32_field, varint, varint_field
 from fastbpe.model import pack_pieces
@@ -272,3 +273,41 @@ def test_the_pieces_of_a_type(types: bytes) -> None:
     ids = [i for i, type_ in enumerate(types) if type_ == PieceType.CONTROL]
     assert _pieces.ids_of(types, PieceType.CONTROL) == ids
     assert _pieces.of_type(*pack_pieces(pieces), types, PieceType.CONTROL) == {i: pieces[i] for i in ids}
+
+
+def test_a_control_symbol_that_is_no_utf_8() -> None:
+    control = piece_field(b"\xff", fixed32_field(2, bytes(4)), varint_field(3, PieceType.CONTROL))
+    with pytest.raises(FormatError, match=r"<bytes>: piece 2, b'\\xff', is a control symbol but no UTF-8"):
+        fastbpe.load(UNK + A + control + BPE)
+
+
+def test_unknown_characters_that_decode_to_no_utf_8() -> None:
+    surface = bytes_field(2, varint_field(3, 2) + bytes_field(44, b"\xff"))
+    tokenizer = fastbpe.load(UNK + A + surface + bytes_field(3, varint_field(3, 0)))
+    assert tokenizer.decode_bytes([0, 1]) == b"\xffa"
+    assert tokenizer.decode([0, 1]) == "\ufffda"
+
+
+@pytest.mark.parametrize(
+    "order", ["text score type", "type text score", "score type text", "score text text type"]
+)
+@pytest.mark.parametrize("size", [1, 127, 128, 7999])
+def test_pieces_in_any_order_are_read_fast(order: str, size: int) -> None:
+    fields = {
+        "text": bytes_field(1, b"x" * size),
+        "score": fixed32_field(2, struct.pack("<f", -3.5)),
+        "type": varint_field(3, PieceType.USER_DEFINED),
+    }
+    data = UNK + bytes_field(1, b"".join(fields[name] for name in order.split())) + A + BPE
+    end, text, ends, scores, types = _pieces.read(data, 0, 0)
+    assert end == len(data) - len(BPE)
+    assert (text, types) == (b"<unk>" + b"x" * size + b"a", b"\x02\x04\x01")
+    assert struct.unpack("<3f", scores) == (0, -3.5, 0)
+    assert struct.unpack("<3I", ends) == (5, 5 + size, 6 + size)
+
+
+def test_more_fields_than_any_model_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MAX_FIELDS", 9)
+    for data in (UNK + A + varint_field(7, 1) * 9 + BPE, UNK + A + bytes_field(2, BPE + varint_field(4, 1) * 10)):
+        with pytest.raises(FormatError, match=r"byte [0-9]+: more fields"):
+            fastbpe.load(data)
