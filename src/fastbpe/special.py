@@ -15,6 +15,7 @@ from fastbpe.errors import SpecialTokenError
 from fastbpe.model import AddedToken
 
 _KEPT_MATCHERS = 32  # sets of special tokens that callers used last
+_FEW = 16  # characters
 _MOST_TO_COMPARE = 1 << 16  # characters of added tokens; more are looked for in two steps without asking
 
 
@@ -209,11 +210,8 @@ def _finder_of(
     """A matcher of added tokens. texts: what each is found as."""
     flags = bytes(
         [
-            token.lstrip
-            | token.rstrip << 1
-            | token.single_word << 2
-            | (token.special and token.content not in allowed) << 3
-            for token in tokens
+            lstrip | rstrip << 1 | single_word << 2 | (special and content not in allowed) << 3
+            for content, _, special, _, lstrip, rstrip, single_word in tokens
         ]
     )
     words = _words() if any(token.single_word for token in tokens) else b""
@@ -247,8 +245,10 @@ def _may_touch(some: Sequence[AddedToken], others: Sequence[AddedToken]) -> bool
 
 def _begins_inside(some: Sequence[str], others: Sequence[str]) -> bool:
     """Whether one of some has the first character of one of others behind its own first."""
-    inside = {*"".join([content[1:] for content in some])}
-    return not inside.isdisjoint([content[0] for content in others])
+    inside = "".join([content[1:] for content in some])
+    firsts = {content[0] for content in others}
+    # A few are looked for faster than all characters of thousands of tokens are gone through.
+    return any(first in inside for first in firsts) if len(firsts) < _FEW else not firsts.isdisjoint(inside)
 
 
 def _reaches(some: Sequence[str], others: Sequence[str]) -> bool:

@@ -84,8 +84,10 @@ def is_refused(forged: bytes) -> bool:
 def test_round_trip(data: bytes) -> None:
     assert not is_refused(data)
     assert not is_refused(sealed(*parts(data)))
-    extras = parts(data)[0]["extras"]
-    assert extras["added_tokens"][-1][:2] in (["word", 264], ["zz", 6])
+    described = parts(data)[0]["extras"]["added_tokens"]
+    assert (described["content"][-1], described["id"][-1]) in (("word", 264), ("zz", 6))
+    assert "lstrip" in described
+    assert "special" in described
     check_safe(fastbpe.load(data))
 
 
@@ -99,8 +101,10 @@ def places(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 VALUES = (
     None, -1, 0, 1, 300, 2**24, 2**32, 2**70, 1.5, True, False, "", "x", "\ud800", "a" * 10_000, [], [[]], [1], {},
-    {"a": 1}, [[0], [0]], [[-1], []], ["a", 300], [["", 3]], [["q", -1]], [["q", 2**40]], [["q", 3, "special"]],
-    [["\ud800", 3]], [["q", 3, "odd"]], [["q", 3, "special", "special"]], [["q", 3, ["special"]]], [[3, "q"]],
+    {"a": 1}, [[0], [0]], [[-1], []], ["a", 300], ["\ud800", "b", "c"], ["", "b", "c"], [3, 4, -1], [3, 4, 2**40],
+    [3, 4, 2**70], [0, 0, 0], ["a", "a", "a"], [True, False, True], {"content": ["q"], "id": [3]},
+    {"content": ["q"], "id": [-1]}, {"content": ["q"], "id": []}, {"content": [], "id": []}, {"content": ["q"]},
+    {"content": ["q"], "id": [3], "special": [1]}, {"content": ["q"], "id": [3], "odd": [True]},
 )  # fmt: skip
 
 
@@ -184,7 +188,7 @@ def test_headers_that_are_no_text(data: bytes, raw: bytes) -> None:
 def test_many_added_tokens(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_ADDED_TOKENS", 1000)
     header, tables = parts(data)
-    many = [[f"[{i}]", 265 + i] for i in range(1001)]
+    many = {"content": [f"[{i}]" for i in range(1001)], "id": [*range(265, 1266)]}
     with pytest.raises(FormatError, match="more than 1000 added tokens"):
         fastbpe.load(sealed(header | {"extras": header["extras"] | {"added_tokens": many}}, tables))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, fields
-from itertools import chain
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 from fastbpe.errors import FormatError
@@ -34,7 +34,7 @@ def describe(model: Model) -> dict[str, Any]:
             "pre_tokenizers": [*model.pre_tokenizers],
             "normalizers": [*model.normalizers],
             "prefix_space": model.prefix_space,
-            "added_tokens": [*map(_described, model.added_tokens)],
+            "added_tokens": _described(model.added_tokens),
             "template": _described_template(model.template),
             "huggingface": dict(model.huggingface),
         }
@@ -45,7 +45,7 @@ def describe_code_points(model: CodePointModel) -> dict[str, Any]:
     """The same of a code-point vocabulary."""
     return _under_key(
         {
-            "added_tokens": [*map(_described, model.added_tokens)],
+            "added_tokens": _described(model.added_tokens),
             "template": _described_template(model.template),
             "conventions": None if model.conventions is None else asdict(model.conventions),
         }
@@ -106,30 +106,35 @@ def _top(extras: Any, where: str, keys: Collection[str]) -> Part:
     return top
 
 
-def _described(token: AddedToken) -> list[str | int]:
-    """Its content, its id and the names of its flags: vocabularies may have thousands of them."""
-    return [token.content, token.id, *(flag for flag in _FLAGS if getattr(token, flag))]
+def _described(tokens: Sequence[AddedToken]) -> dict[str, list[Any]]:
+    """Contents, ids, and each flag that one of them has: vocabularies may have thousands of added tokens."""
+    columns = dict(zip(AddedToken._fields, map(list, zip(*tokens, strict=True)), strict=False))
+    return {name: column for name, column in columns.items() if name in ("content", "id") or any(column)}
 
 
 def _read_added_tokens(top: Part, n_ids: int) -> list[AddedToken]:
-    kinds: dict[tuple[str, ...], list[bool]] = {}  # few, of tokens that may be many
-    tokens = []
-    described = top.get("added_tokens", list)
-    limits.check_added_tokens(len(described), top.where)
+    described = top.part("added_tokens")
+    columns = {} if described is None else described.value
+    if described is None or (columns and not {"content", "id"} <= columns.keys() <= {*AddedToken._fields}):
+        top.fail(f"it must hold content, id, and flags, not {', '.join(columns)!r:.80}", "added_tokens")
+    if not columns:
+        return []
+    n_tokens = len(described.get("content", list))
+    limits.check_added_tokens(n_tokens, top.where)
+    for name in columns:
+        kind = {"content": str, "id": int}.get(name, bool)
+        column = described.get(name, list)
+        if len(column) != n_tokens or {*map(type, column)} - {kind}:
+            described.fail(f"it must hold {n_tokens} values of one kind", name)
+    ids = columns["id"]
+    if not all(columns["content"]) or min(ids, default=0) < 0 or max(ids, default=0) >= n_ids:
+        described.fail(f"some token is empty, or has an id that is not in 0..{n_ids - 1}")
     try:
-        for content, token_id, *named in described:
-            flags = kinds.get(key := tuple(named))
-            if flags is None:
-                flags = kinds[key] = [flag in named for flag in _FLAGS]
-            if type(content) is not str or type(token_id) is not int or flags.count(True) != len(named):
-                raise ValueError(f"{[content, token_id, *named]!r:.80}")
-            if not content or not 0 <= token_id < n_ids:
-                raise ValueError(f"{content!r:.60} with the id {token_id}")
-            tokens.append(AddedToken._make((content, token_id, *flags)))
-        "".join([token.content for token in tokens]).encode()
-    except (TypeError, ValueError) as error:  # of what cannot be unpacked, hashed or encoded, too
-        top.fail(f"no added token: {error}", "added_tokens")
-    return tokens
+        "".join(columns["content"]).encode()
+    except UnicodeEncodeError as error:
+        described.fail(f"some token holds a surrogate, {error.object[error.start]!r}", "content")
+    flags = [columns.get(name, repeat(False)) for name in _FLAGS]
+    return [*map(AddedToken._make, zip(columns["content"], ids, *flags, strict=False))]
 
 
 def _described_template(template: tuple[Sequence[int], Sequence[int]]) -> list[list[int]]:
