@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fastbpe._core.front import Front
@@ -58,7 +58,7 @@ def extras(model: Model) -> list[Any]:
         model.pre_tokenizers,
         model.normalizers,
         model.prefix_space,
-        [astuple(token) for token in model.added_tokens],
+        [*model.added_tokens],
     ]
     return [json.dumps(extras)] if any(extras) else []
 

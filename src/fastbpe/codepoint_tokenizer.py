@@ -21,7 +21,7 @@ from fastbpe._core.tokens import TokenEncoder
 from fastbpe._core.vocabulary import Vocabulary
 from fastbpe.codepoint_conventions import Decoding, Places, rising_in_characters, widen
 from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
-from fastbpe.codepoints import EACH_BYTE, MARK, Parts, build, ids_of, make_normalizer
+from fastbpe.codepoints import EACH_BYTE, MARK, Parts, build, make_normalizer, pieces_of
 from fastbpe.errors import FormatError, SpecialTokenError, VocabularyError
 from fastbpe.formats import _splits, huggingface_codepoints_dump, native, sentencepiece
 from fastbpe.measuring import inside
@@ -57,7 +57,7 @@ class CodePointTokenizer(Tokenizer):
         self._source = model
         self._cache_bytes = cache_bytes
         self._lock = RLock()  # making one part asks for another
-        special = {model.piece(i).decode(): i for i in ids_of(model, PieceType.CONTROL)}
+        special = _control_symbols(model)
         special |= {token.content: token.id for token in model.added_tokens if token.special}
         is_plain = model.conventions is not None and not model.conventions.escapes
         self._special = SpecialTokens(
@@ -340,7 +340,7 @@ class CodePointTokenizer(Tokenizer):
         options = [model.normalizer[name] for name in _NORMALIZER_OPTIONS]
         options += [model.trainer[name] for name in ("treat_whitespace_as_suffix", "byte_fallback")]
         if model.added_tokens:
-            options.append([astuple(token) for token in model.added_tokens])
+            options.append([tuple(token) for token in model.added_tokens])
         if model.conventions is not None:
             options.append(astuple(model.conventions))
         digest = hashlib.sha256(repr(("codepoint", options)).encode())
@@ -421,6 +421,15 @@ class _NoTokens:
 
     def find(self, token: bytes) -> int | None:
         return None
+
+
+def _control_symbols(model: CodePointModel) -> dict[str, int]:
+    pieces = pieces_of(model, PieceType.CONTROL)
+    try:
+        return {piece.decode(): i for i, piece in pieces.items()}
+    except UnicodeDecodeError as error:
+        bad = next(i for i, piece in pieces.items() if piece == error.object)
+        raise VocabularyError(f"piece {bad}, {error.object!r:.60}, is a control symbol but no UTF-8") from None
 
 
 def _check_merges(model: CodePointModel) -> None:

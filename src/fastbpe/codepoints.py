@@ -21,7 +21,7 @@ from fastbpe._core.special import SpecialMatcher
 from fastbpe._core.tokens import TokenEncoder, marks_spaces
 from fastbpe._core.vocabulary import Vocabulary
 from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
-from fastbpe.formats import _splits
+from fastbpe.formats import _pieces, _splits
 from fastbpe.model import AddedToken
 
 MARK = "\u2581".encode()
@@ -137,10 +137,10 @@ def as_found(model: CodePointModel, token: AddedToken) -> str:
 def _overridden(model: CodePointModel) -> list[tuple[int, bytes]]:
     """The ids that decode otherwise than their pieces say."""
     conventions = model.conventions
-    out = dict.fromkeys(ids_of(model, PieceType.CONTROL), b"")
+    out = dict.fromkeys(_pieces.ids_of(model.types, PieceType.CONTROL), b"")
     if conventions is None:
         if not model.trainer["unk_surface"]:
-            out |= dict.fromkeys(ids_of(model, PieceType.UNKNOWN), b"")
+            out |= dict.fromkeys(_pieces.ids_of(model.types, PieceType.UNKNOWN), b"")
         return [*out.items()]
     special = {token.content for token in model.added_tokens if token.special}
     for token in model.added_tokens:
@@ -150,29 +150,24 @@ def _overridden(model: CodePointModel) -> list[tuple[int, bytes]]:
     return [*out.items()]
 
 
-def ids_of(model: CodePointModel, piece_type: PieceType) -> list[int]:
-    """The ids of one type, rising."""
-    found, out = model.types.find(piece_type), []
-    while found >= 0:
-        out.append(found)
-        found = model.types.find(piece_type, found + 1)
-    return out
+def pieces_of(model: CodePointModel, piece_type: PieceType) -> dict[int, bytes]:
+    """Id to piece, of one type, rising."""
+    return _pieces.of_type(model.piece_bytes, model.piece_ends, model.types, piece_type)
 
 
 def _meta(model: CodePointModel) -> tuple[int, list[int] | None]:
     """The id of unknown characters; and, with byte fallback, those of the 256 bytes."""
-    unknowns = ids_of(model, PieceType.UNKNOWN)
+    unknowns = _pieces.ids_of(model.types, PieceType.UNKNOWN)
     if not model.trainer["byte_fallback"]:
         return unknowns[0], None
-    by_name = {model.piece(i): i for i in ids_of(model, PieceType.BYTE)}
+    by_name = {piece: i for i, piece in pieces_of(model, PieceType.BYTE).items()}
     return unknowns[0] if unknowns else 0, [by_name[b"<0x%02X>" % byte] for byte in range(256)]
 
 
 def _normalizing(model: CodePointModel, code_points: CodePoints, fused: int | None) -> Normalizing:
     spec = model.normalizer
     # Added tokens are found before.
-    user_ids = ids_of(model, PieceType.USER_DEFINED) if model.conventions is None else []
-    symbols = [model.piece(i) for i in user_ids]
+    symbols = pieces_of(model, PieceType.USER_DEFINED) if model.conventions is None else {}
     marks = code_points.marks_spaces
     conventions = model.conventions or Conventions()
     is_plain = (
@@ -187,8 +182,11 @@ def _normalizing(model: CodePointModel, code_points: CodePoints, fused: int | No
     if not is_plain:
         normalizer = make_normalizer(model, marks_to_spaces=marks)
     # A symbol with a space is never found: spaces have become U+2581 by then.
-    found = [(s.replace(MARK, b" ") if marks else s, i) for s, i in zip(symbols, user_ids, strict=True)]
-    found = [(s, i) for (s, i), symbol in zip(found, symbols, strict=True) if not (marks and b" " in symbol)]
+    found = [
+        (symbol.replace(MARK, b" ") if marks else symbol, i)
+        for i, symbol in symbols.items()
+        if not (marks and b" " in symbol)
+    ]
     return Normalizing(
         normalizer,
         dummy_prefix=spec["add_dummy_prefix"] and is_plain,
@@ -213,9 +211,7 @@ def make_normalizer(
         remove_extra_whitespaces=spec["remove_extra_whitespaces"],
         escape_whitespaces=spec["escape_whitespaces"],
         treat_whitespace_as_suffix=model.trainer["treat_whitespace_as_suffix"],
-        symbols=[model.piece(i) for i in ids_of(model, PieceType.USER_DEFINED)]
-        if model.conventions is None
-        else [],
+        symbols=[*pieces_of(model, PieceType.USER_DEFINED).values()] if model.conventions is None else [],
         marks_to_spaces=marks_to_spaces,
     )
 
@@ -245,7 +241,8 @@ def _surfaces(model: CodePointModel, code_points: CodePoints) -> Vocabulary:
         for i in decoded_bytes(model):
             named[i] = PieceType.BYTE
         types = bytes(named)
-    surface_bytes, surface_ends = surfaces(model.piece_bytes, model.piece_ends, types, unknown.encode())
+    unknown_bytes = unknown.encode("utf-8", "surrogateescape")  # as the file has them
+    surface_bytes, surface_ends = surfaces(model.piece_bytes, model.piece_ends, types, unknown_bytes)
     return Vocabulary(
         token_bytes=surface_bytes,
         token_ends=surface_ends,
@@ -269,7 +266,7 @@ def _leading(
         whole.add(byte_ids[0x20])
     if b" " in model.piece_bytes:  # spaces of their own, which stand for no U+2581
         whole.update(i for i, piece in enumerate(model.pieces) if piece[:1] == b" ")
-        whole.difference_update(ids_of(model, PieceType.CONTROL))
+        whole.difference_update(_pieces.ids_of(model.types, PieceType.CONTROL))
     return (bool(trims) if trims or spec["add_dummy_prefix"] else None), frozenset(whole)
 
 
@@ -290,7 +287,7 @@ class _Expansions:
         self._byte_ids = byte_ids
         self._unknown = unknown
         merged = (PieceType.NORMAL, PieceType.USER_DEFINED)[: 1 if model.conventions else 2]
-        self._ids = {model.piece(i): i for piece_type in merged for i in ids_of(model, piece_type)}
+        self._ids = {piece: i for piece_type in merged for i, piece in pieces_of(model, piece_type).items()}
 
     def of(self, symbols: list[int]) -> list[list[int]]:
         tokens = self._vocabulary.tokens()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, cached_property
-from itertools import chain, pairwise
+from itertools import chain
+from operator import itemgetter
 from typing import Protocol
 
 from fastbpe._core.special import SpecialMatcher
@@ -14,6 +15,7 @@ from fastbpe.errors import SpecialTokenError
 from fastbpe.model import AddedToken
 
 _KEPT_MATCHERS = 32  # sets of special tokens that callers used last
+_FEW = 16  # characters
 _MOST_TO_COMPARE = 1 << 16  # characters of added tokens; more are looked for in two steps without asking
 
 
@@ -43,30 +45,60 @@ class SpecialTokens:
         *,
         may_share: bool = False,
     ) -> None:
+        # What may be wrong is found now; what some hundred tokens cost waits until there is need of it.
         check_names(tokens)
         self.added = tuple(added)
         _check_ids(tokens, vocabulary, {token.content for token in added}, may_share)
-        self.ids = dict(sorted(tokens.items(), key=lambda item: item[1]))
-        self.names: dict[int, str] = {}
-        for name, token_id in self.ids.items():
-            self.names.setdefault(token_id, name)
-        self.set = frozenset(self.ids)
+        self._tokens = dict(tokens)
+        self._vocabulary = vocabulary
         self._normalize = normalize
-        known = {token_id: name.encode() for token_id, name in self.names.items()}
-        #: What ids decode to, also some that the vocabulary has.
-        self.decoded = known | self._decoded_added()
-        self.encoded = [(i, token) for i, token in sorted(self.decoded.items()) if not vocabulary.has(i)]
-        self.ids_of_bytes = {token: token_id for token_id, token in self.encoded}
-        self.ids_of_bytes |= {name.encode(): token_id for name, token_id in self.ids.items()}
+        self._decoded_added = self._decode_added()
         self._matchers: dict[frozenset[str], SpecialMatcher | None] = {}
         self._found: dict[frozenset[str], SpecialMatcher | None] = {}
 
-    def _decoded_added(self) -> dict[int, bytes]:
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        """Name to id, in the order of ids."""
+        return dict(sorted(self._tokens.items(), key=itemgetter(1)))
+
+    @cached_property
+    def names(self) -> dict[int, str]:
+        """Id to name, the first of those that share it."""
+        names: dict[int, str] = {}
+        for name, token_id in self.ids.items():
+            names.setdefault(token_id, name)
+        return names
+
+    @cached_property
+    def set(self) -> frozenset[str]:
+        """The names."""
+        return frozenset(self._tokens)
+
+    @cached_property
+    def decoded(self) -> dict[int, bytes]:
+        """What ids decode to, also some that the vocabulary has."""
+        return {token_id: name.encode() for token_id, name in self.names.items()} | self._decoded_added
+
+    @cached_property
+    def encoded(self) -> list[tuple[int, bytes]]:
+        """The ids that the vocabulary has not, rising, and what they decode to."""
+        return [(i, token) for i, token in sorted(self.decoded.items()) if not self._vocabulary.has(i)]
+
+    @cached_property
+    def ids_of_bytes(self) -> dict[bytes, int]:
+        """Ids by what they decode to and, before that, by their names."""
+        by_name = {name.encode(): token_id for name, token_id in self.ids.items()}
+        return {token: token_id for token_id, token in self.encoded} | by_name
+
+    def _decode_added(self) -> dict[int, bytes]:
         """What tokenizers makes of added tokens' ids: of the normalized text where that is what was found."""
         if not self.added:
             return {}
-        from fastbpe.formats.huggingface_vocabulary import decoded  # here: few tokenizers have such tokens
+        from fastbpe.formats.huggingface_vocabulary import decoded, is_as_shown  # here: few tokenizers have them
 
+        contents = [token.content for token in self.added]
+        if self._normalize is None and all(contents) and is_as_shown("".join(contents)):
+            return {token.id: token.content.encode() for token in self.added}
         made = {}
         for token in self.added:
             text = self._normalize(token.content) if token.normalized and self._normalize else token.content
@@ -177,11 +209,10 @@ def _finder_of(
 ) -> SpecialMatcher:
     """A matcher of added tokens. texts: what each is found as."""
     flags = bytes(
-        token.lstrip
-        | token.rstrip << 1
-        | token.single_word << 2
-        | (token.special and token.content not in allowed) << 3
-        for token in tokens
+        [
+            lstrip | rstrip << 1 | single_word << 2 | (special and content not in allowed) << 3
+            for content, _, special, _, lstrip, rstrip, single_word in tokens
+        ]
     )
     words = _words() if any(token.single_word for token in tokens) else b""
     return SpecialMatcher([text.encode() for text in texts], [token.id for token in tokens], flags, then, words)
@@ -202,26 +233,29 @@ def _may_touch(some: Sequence[AddedToken], others: Sequence[AddedToken]) -> bool
     """
     if any(token.lstrip or token.rstrip or token.single_word for token in (*some, *others)):
         return True
-    if sum(len(token.content) for token in (*some, *others)) > _MOST_TO_COMPARE:
+    ours, theirs = [token.content for token in some], [token.content for token in others]
+    if sum(map(len, ours)) + sum(map(len, theirs)) > _MOST_TO_COMPARE:
         return True
-    if not _begins_inside(some, others) and not _begins_inside(others, some):
+    if not _begins_inside(ours, theirs) and not _begins_inside(theirs, ours):
         # Then two share characters only if one begins the other; in order, what begins others stands before one.
-        contents = sorted(token.content for token in (*some, *others))
-        return any(other.startswith(one) for one, other in pairwise(contents))
-    return _reaches(some, others) or _reaches(others, some)
+        contents = sorted(ours + theirs)
+        return any(map(str.startswith, contents[1:], contents))
+    return _reaches(ours, theirs) or _reaches(theirs, ours)
 
 
-def _begins_inside(some: Sequence[AddedToken], others: Sequence[AddedToken]) -> bool:
+def _begins_inside(some: Sequence[str], others: Sequence[str]) -> bool:
     """Whether one of some has the first character of one of others behind its own first."""
-    inside = {character for token in some for character in token.content[1:]}
-    return not inside.isdisjoint({token.content[0] for token in others})
+    inside = "".join([content[1:] for content in some])
+    firsts = {content[0] for content in others}
+    # A few are looked for faster than all characters of thousands of tokens are gone through.
+    return any(first in inside for first in firsts) if len(firsts) < _FEW else not firsts.isdisjoint(inside)
 
 
-def _reaches(some: Sequence[AddedToken], others: Sequence[AddedToken]) -> bool:
+def _reaches(some: Sequence[str], others: Sequence[str]) -> bool:
     """Whether one of others may begin within one of some."""
-    begins = {token.content[:n] for token in others for n in range(1, len(token.content) + 1)}
-    whole = {token.content for token in others}
-    for content in (token.content for token in some):
+    begins = {content[:n] for content in others for n in range(1, len(content) + 1)}
+    whole = {*others}
+    for content in some:
         for start in range(len(content)):
             if content[start] not in begins:
                 continue
@@ -234,6 +268,8 @@ def _reaches(some: Sequence[AddedToken], others: Sequence[AddedToken]) -> bool:
 
 def _check_ids(tokens: Mapping[str, int], vocabulary: Ordinary, added: Collection[str], may_share: bool) -> None:
     """added: those that may share their id or their bytes with an ordinary token."""
+    if not vocabulary.n_ids and _are_in_order(tokens.values(), may_share):
+        return
     taken: dict[int, str] = {}
     for name, token_id in tokens.items():
         if not isinstance(token_id, int) or isinstance(token_id, bool):
@@ -255,8 +291,17 @@ def _check_ids(tokens: Mapping[str, int], vocabulary: Ordinary, added: Collectio
             raise SpecialTokenError.is_ordinary(name, ordinary)
 
 
-def check_names(names: Iterable[str]) -> None:
+def _are_in_order(ids: Collection[int], may_share: bool) -> bool:
+    """Whether all are ids, no two equal: seen at once, where one by one they are hundreds."""
+    if not {int}.issuperset(map(type, ids)):
+        return False
+    return (may_share or len({*ids}) == len(ids)) and min(ids, default=0) >= 0 and max(ids, default=0) < MAX_IDS
+
+
+def check_names(names: Collection[str]) -> None:
     """Refuse a special token that no text could hold, and one given twice."""
+    if _are_names(names):
+        return
     seen = set()
     for name in names:
         if not isinstance(name, str):
@@ -268,3 +313,14 @@ def check_names(names: Iterable[str]) -> None:
         if name in seen:
             raise SpecialTokenError(f"special token {name!r} is given twice")
         seen.add(name)
+
+
+def _are_names(names: Collection[str]) -> bool:
+    """Whether nothing is wrong with any: seen at once, where one by one they are hundreds."""
+    if not {str}.issuperset(map(type, names)) or not all(names) or len({*names}) != len(names):
+        return False
+    try:
+        "".join(names).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -13,7 +13,6 @@ import struct
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,14 +22,13 @@ from fastbpe import FormatError
 from fastbpe.formats import limits
 from fastbpe.formats.minbpe import MAGIC
 from fastbpe.formats.protobuf import bytes_field
-from tokenizer_json import SHOWN, added, document, small
+from tokenizer_json import MARK, SHOWN, added, llama_document, small
 
 FULL = os.environ.get("FASTBPE_FULL") == "1"
 N = 5_000_000 if FULL else 5_000
 LIMIT = limits.MAX_ENTRIES if FULL else 4_000
 LONG = 10_000_000 if FULL else 100_000  # of a number, of a token
 DEEP = 100_000
-MARK = "\u2581"
 
 BYTE_LINES = b"".join(base64.b64encode(bytes([i])) + b" %d\n" % i for i in range(256))
 VOCAB = b"{" + b",".join(f'"{SHOWN[i]}":{i}'.encode() for i in range(256) if SHOWN[i] not in '"\\') + b"}"
@@ -66,6 +64,13 @@ ONE: dict[str, Callable[[], bytes]] = {
     "minbpe: an id of many digits": lambda: MINBPE + b"0\n97 " + b"1" * LONG + b"\n",
     "minbpe: a pattern nested deep": lambda: MAGIC.encode() + b"\n" + b"(" * DEEP + b")" * DEEP + b"\n0\n97 98\n",
     "sentencepiece: pieces": lambda: piece(b"<unk>", 2) + lines(lambda i: piece(b"%08x" % i)) + TRAINER,
+    "sentencepiece: pieces without scores": lambda: (
+        piece(b"<unk>", 2) + lines(lambda i: bytes_field(1, bytes_field(1, b"%08x" % i))) + TRAINER
+    ),
+    "sentencepiece: fields that are no pieces": lambda: piece(b"<unk>", 2) + b"\x50\x05" * N + TRAINER,
+    "sentencepiece: groups": lambda: piece(b"<unk>", 2) + b"\x53\x54" * N + TRAINER,
+    "sentencepiece: options in parts": lambda: piece(b"<unk>", 2) + TRAINER * N,
+    "sentencepiece: options": lambda: piece(b"<unk>", 2) + bytes_field(2, b"\x18\x02" + b"\x20\x05" * N),
     "sentencepiece: empty pieces": lambda: piece(b"<unk>", 2) + bytes_field(1, b"") * N + TRAINER,
     "sentencepiece: one piece again": lambda: piece(b"<unk>", 2) + piece(b"ab") * N + TRAINER,
     "sentencepiece: groups nested deep": lambda: piece(b"<unk>", 2) + b"\x0b" * DEEP + b"\x0c" * DEEP + TRAINER,
@@ -97,20 +102,6 @@ def tokenizer_json(llama: bool, **parts: object) -> bytes:
     return json.dumps(made).encode()
 
 
-def llama_document(vocab: dict[str, int], merges: list[str]) -> dict[str, Any]:
-    escape = {"type": "Replace", "pattern": {"String": " "}, "content": MARK}
-    unescape = {"type": "Replace", "pattern": {"String": MARK}, "content": " "}
-    strip = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
-    return document(
-        vocab,
-        merges,
-        added_tokens=[added(0, "<unk>", special=True)],
-        normalizer={"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": MARK}, escape]},
-        decoder={"type": "Sequence", "decoders": [unescape, {"type": "ByteFallback"}, {"type": "Fuse"}, strip]},
-        model={"unk_token": "<unk>", "fuse_unk": True},
-    ) | {"pre_tokenizer": None}
-
-
 def nested(llama: bool, key: str, inner: str) -> bytes:
     whole = tokenizer_json(llama, **{key: "HERE"})
     deep = f'{{"type":"Sequence","{inner}":['.encode() * DEEP + b"]}" * DEEP
@@ -123,6 +114,9 @@ DOCUMENTS: dict[str, Callable[[bool], bytes]] = {
     "merges": lambda llama: tokenizer_json(llama, model__merges=["a b"] * N),
     "merges as pairs": lambda llama: tokenizer_json(llama, model__merges=[["a", "b"]] * N),
     "added tokens": lambda llama: tokenizer_json(llama, added_tokens=[added(i, str(i)) for i in range(N)]),
+    "added tokens of few keys": lambda llama: tokenizer_json(
+        llama, added_tokens=[{"id": i, "content": "a"} for i in range(N // 5)]
+    ),
     "normalizers nested deep": lambda llama: nested(llama, "normalizer", "normalizers"),
     "pre-tokenizers nested deep": lambda llama: nested(llama, "pre_tokenizer", "pretokenizers"),
     "post-processors nested deep": lambda llama: nested(llama, "post_processor", "processors"),
@@ -153,6 +147,9 @@ def test_what_the_tokenizer_json_is_else(llama: bool) -> None:
 @pytest.fixture(autouse=True)
 def lower_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_ENTRIES", LIMIT)
+    if not FULL:
+        monkeypatch.setattr(limits, "MAX_FIELDS", LIMIT)
+        monkeypatch.setattr(limits, "MAX_ADDED_TOKENS", LIMIT // 5)
 
 
 def refused(source: bytes | Path, n_bytes: int, pattern: str | None) -> None:
@@ -170,8 +167,8 @@ def refused(source: bytes | Path, n_bytes: int, pattern: str | None) -> None:
         tracemalloc.stop()
 
 
-# The first takes 256 MB, and the pieces are a vocabulary where they are not five million.
-_LONG_ONLY = () if FULL else ("minbpe: tokens that double", "sentencepiece: pieces")
+# It takes 256 MB.
+_LONG_ONLY = () if FULL else ("minbpe: tokens that double",)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in ONE if kind not in _LONG_ONLY])

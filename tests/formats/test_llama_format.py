@@ -14,7 +14,7 @@ from bounds import within
 from fastbpe import FormatError
 from fastbpe.codepoint_model import CodePointModel, Conventions
 from fastbpe.codepoint_tokenizer import CodePointTokenizer
-from fastbpe.formats import huggingface_codepoints, native, sentencepiece
+from fastbpe.formats import huggingface_codepoints, native, native_extras, sentencepiece
 
 MARK = "▁"
 PREPEND = {"type": "Prepend", "prepend": MARK}
@@ -207,4 +207,4 @@ def test_what_a_model_file_can_hold() -> None:
 @pytest.mark.parametrize("value", [1, {}, {"prefix": "first"}, {**asdict(Conventions()), "strips": 1}])
 def test_a_native_file_with_other_conventions(value: Any) -> None:
     with pytest.raises(FormatError, match="file: its header has no valid 'conventions'"):
-        native._read_conventions(value, "file")
+        native_extras._read_conventions(value, "file")

@@ -1,10 +1,8 @@
 """The native file: what goes in comes out, and a damaged or forged one is a FormatError and nothing else."""
 
-import json
 import os
 import pickle
 import struct
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ import fastbpe
 from data import BYTES, published
 from fastbpe import FormatError, Tokenizer
 from fastbpe.model import Model
+from native_files import parts, sealed
 
 RANKS = {**BYTES, b"ab": 256, b"abc": 257, b"bc": 259}
 SPECIAL = {"<|endoftext|>": 261, "<ü\n>": 260}
@@ -240,20 +239,6 @@ def test_other_beginnings_are_no_fastbpe_file(data: bytes, start: bytes) -> None
 
 
 # Forgery: a checksum that is right over contents that are not
-
-
-def parts(data: bytes) -> tuple[dict[str, Any], bytes]:
-    size = int(data[28:36], 16)
-    return json.loads(data[64 : 64 + size]), data[64 + size :]
-
-
-def sealed(header: Any, tables: bytes, *, raw: bytes | None = None) -> bytes:
-    """A file of this header and these tables, with the checksum it must have."""
-    text = json.dumps(header).encode() if raw is None else raw
-    text = text.ljust(-(-(len(text) + 1) // 64) * 64 - 1) + b"\n"
-    first, rest = b"fastbpe tokenizer v1 header=%08x crc=" % len(text), b" " * 14 + b"\n"
-    crc = zlib.crc32(tables, zlib.crc32(text, zlib.crc32(rest, zlib.crc32(first))))
-    return first + b"%08x" % crc + rest + text + tables
 
 
 def test_sealing_again_changes_nothing(tokenizer: Tokenizer, data: bytes) -> None:

@@ -8,13 +8,15 @@ from dataclasses import replace
 import pytest
 import sentencepiece
 
+import fastbpe
 from codepoints import PUBLISHED, model_of, piece_field, published_bytes, trained
 from data import data_file
 from fastbpe.codepoint_model import PieceType
 from fastbpe.errors import FormatError
-from fastbpe.formats import protobuf
+from fastbpe.formats import _pieces, limits, protobuf
 from fastbpe.formats import sentencepiece as sentencepiece_format
 from fastbpe.formats.protobuf import bytes_field, fixed32_field, varint, varint_field
+from fastbpe.model import pack_pieces
 
 UNK = piece_field(b"<unk>", fixed32_field(2, bytes(4)), varint_field(3, PieceType.UNKNOWN))
 A = piece_field(b"a", fixed32_field(2, bytes(4)))
@@ -245,3 +247,67 @@ def test_fields_of_a_message() -> None:
     assert [(field.number, field.wire) for field in fields] == [(1, 0), (2, 2), (3, 5), (4, 1)]
     assert fields[0].value == (1 << 64) - 1
     assert message[fields[1].start : fields[1].end] == b"ab"
+
+
+def test_the_first_piece_that_stood_before_is_found() -> None:
+    """Pieces of every length, alike but for a byte or for their length, and one of them again."""
+    random_ = random.Random(7)
+    alphabet = [bytes([a]) * n for a in b"ab" for n in range(1, 41)]
+    alphabet += [b"a" * n + b"b" + b"a" * m for n in range(20) for m in range(20)]
+    alphabet += [random_.randbytes(random_.randrange(1, 30)) for _ in range(500)]
+    alphabet = list(dict.fromkeys(alphabet))
+    for n in (0, 1, 2, 3, 4, 5, 8, 9, 100, len(alphabet)):
+        pieces = random_.sample(alphabet, n)
+        assert _pieces.first_repeated(*pack_pieces(pieces), random_.getrandbits(64)) is None
+        for _ in range(20 * (n > 0)):
+            first, second = random_.randrange(n), random_.randrange(1, n + 1)
+            if first < second:
+                again = [*pieces[:second], pieces[first], *pieces[second:]]
+                found = _pieces.first_repeated(*pack_pieces(again), random_.getrandbits(64))
+                assert found == (first, second)
+
+
+@pytest.mark.parametrize("types", [b"", b"\x03", b"\x01\x03", b"\x03\x01\x01\x03\x03", b"\x01" * 100])
+def test_the_pieces_of_a_type(types: bytes) -> None:
+    pieces = [b"%d" % i * (i % 3 + 1) for i in range(len(types))]
+    ids = [i for i, type_ in enumerate(types) if type_ == PieceType.CONTROL]
+    assert _pieces.ids_of(types, PieceType.CONTROL) == ids
+    assert _pieces.of_type(*pack_pieces(pieces), types, PieceType.CONTROL) == {i: pieces[i] for i in ids}
+
+
+def test_a_control_symbol_that_is_no_utf_8() -> None:
+    control = piece_field(b"\xff", fixed32_field(2, bytes(4)), varint_field(3, PieceType.CONTROL))
+    with pytest.raises(FormatError, match=r"<bytes>: piece 2, b'\\xff', is a control symbol but no UTF-8"):
+        fastbpe.load(UNK + A + control + BPE)
+
+
+def test_unknown_characters_that_decode_to_no_utf_8() -> None:
+    surface = bytes_field(2, varint_field(3, 2) + bytes_field(44, b"\xff"))
+    tokenizer = fastbpe.load(UNK + A + surface + bytes_field(3, varint_field(3, 0)))
+    assert tokenizer.decode_bytes([0, 1]) == b"\xffa"
+    assert tokenizer.decode([0, 1]) == "\ufffda"
+
+
+@pytest.mark.parametrize(
+    "order", ["text score type", "type text score", "score type text", "score text text type"]
+)
+@pytest.mark.parametrize("size", [1, 127, 128, 7999])
+def test_pieces_in_any_order_are_read_fast(order: str, size: int) -> None:
+    fields = {
+        "text": bytes_field(1, b"x" * size),
+        "score": fixed32_field(2, struct.pack("<f", -3.5)),
+        "type": varint_field(3, PieceType.USER_DEFINED),
+    }
+    data = UNK + bytes_field(1, b"".join(fields[name] for name in order.split())) + A + BPE
+    end, text, ends, scores, types = _pieces.read(data, 0, 0)
+    assert end == len(data) - len(BPE)
+    assert (text, types) == (b"<unk>" + b"x" * size + b"a", b"\x02\x04\x01")
+    assert struct.unpack("<3f", scores) == (0, -3.5, 0)
+    assert struct.unpack("<3I", ends) == (5, 5 + size, 6 + size)
+
+
+def test_more_fields_than_any_model_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MAX_FIELDS", 9)
+    for data in (UNK + A + varint_field(7, 1) * 9 + BPE, UNK + A + bytes_field(2, BPE + varint_field(4, 1) * 10)):
+        with pytest.raises(FormatError, match=r"byte [0-9]+: more fields"):
+            fastbpe.load(data)

@@ -1,12 +1,14 @@
 """Special tokens: which are found, which are refused, and by what rule."""
 
-from itertools import permutations
+from itertools import permutations, product
+from typing import Any
 
 import pytest
 import tiktoken
 
 from data import BYTES, published
 from fastbpe import FastbpeError, SpecialTokenError, Tokenizer, VocabularyError
+from fastbpe import special as rules
 
 SPECIAL = {"<|endoftext|>": 256, "<|im_start|>": 257, "<|im_end|>": 258}
 
@@ -216,6 +218,51 @@ def test_special_tokens_that_cannot_be(special: dict[str, int], message: str) ->
         with_special(special)
     with pytest.raises(SpecialTokenError, match=message):
         with_special({}).with_special_tokens(special)
+
+
+class Name(str):
+    """A str that is another type."""
+
+
+class NoTokens:
+    """A vocabulary that nothing clashes with."""
+
+    n_ids = 0
+
+    def has(self, token_id: int) -> bool:
+        return False
+
+    def find(self, token: bytes) -> int | None:
+        return None
+
+
+def said_of(names: tuple[Any, ...], ids: tuple[Any, ...], may_share: bool) -> list[str]:
+    """What is found wrong with names, and with the same as a mapping to ids."""
+    said = []
+    tokens = dict(zip(names, ids, strict=False))
+    for check in (
+        lambda: rules.check_names(names),
+        lambda: rules.SpecialTokens(tokens, NoTokens(), may_share=may_share),
+    ):
+        try:
+            check()
+            said.append("")
+        except SpecialTokenError as error:
+            said.append(str(error))
+    return said
+
+
+@pytest.mark.parametrize("may_share", [False, True])
+def test_what_is_seen_at_once_is_what_is_seen_one_by_one(may_share: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["<a>", "<b>", "ü", "", "\ud83d", "\ude00", 5, b"<c>", Name("<d>"), Name(""), None]
+    ids = [0, 1, -1, 2**24 - 1, 2**24, 2**70, True, 1.0, "1", None]
+    cases = [(pair, (0, 1)) for pair in product(names, repeat=2)]
+    cases += [(("<a>", "<b>"), pair) for pair in product(ids, repeat=2)]
+    at_once = [said_of(*case, may_share) for case in cases]
+    monkeypatch.setattr(rules, "_are_names", lambda names: False)
+    monkeypatch.setattr(rules, "_are_in_order", lambda ids, may_share: False)
+    assert at_once == [said_of(*case, may_share) for case in cases]
+    assert ["", ""] in at_once
 
 
 def test_a_special_token_that_is_also_a_merge_names_both() -> None:

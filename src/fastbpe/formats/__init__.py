@@ -11,13 +11,14 @@ from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
 from fastbpe.errors import FormatError
-from fastbpe.formats import native, tiktoken
+from fastbpe.formats import limits, native, tiktoken
 from fastbpe.model import Buffer, Model
 from fastbpe.patterns import PatternLike
 
 if TYPE_CHECKING:  # code points are imported when they are met
     from fastbpe.codepoint_model import CodePointModel
 
+_CONTENT = b'"content"'  # stands in each added token of a tokenizer.json
 _READABLE = ".fbpe, .tiktoken, tokenizer.json, vocab.json with merges.txt, sentencepiece's and minbpe's .model"
 
 
@@ -121,6 +122,9 @@ def _read_huggingface(
     from fastbpe.formats import huggingface, huggingface_codepoints  # here: half of what importing takes
 
     data = bytes(data)  # a map is slow to search
+    limits.check_entries(data, where, b":", b",")
+    if len(data) > len(_CONTENT) * limits.MAX_ADDED_TOKENS:
+        limits.check_added_tokens(data.count(_CONTENT), where)
     if not huggingface.recognise(data):
         return None
     if pattern is not None:

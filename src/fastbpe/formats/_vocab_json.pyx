@@ -7,68 +7,20 @@ unusual it gives up, and the slow twin says what is wrong and where.
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memchr, memcmp, memcpy, memset
 
-from fastbpe.formats._hash cimport hash_bytes
+from fastbpe.formats._entries cimport NO_ENTRY, Entry, Slot, Table, Wanted, find, prefetch, same, slot_of, wanted_of
 from fastbpe.formats._json cimport Span, is_utf8, pass_string, pass_value, read_number, skip_blanks, unescape
+from fastbpe.formats._stand_ins cimport from_stand_ins, is_stand_in
 
 import os
 
 cdef enum:
     MAX_TOKENS = 1 << 21  # as in huggingface_vocabulary
     MAX_IDS = 1 << 22  # likewise
-    NO_BYTE = 0x100
     BATCH = 32  # look-ups that wait for memory side by side
-
-cdef extern from *:
-    """
-    #define FB_NO_ENTRY UINT32_MAX
-    #ifdef __GNUC__
-    #define FB_PREFETCH(p) __builtin_prefetch(p)
-    #else
-    #define FB_PREFETCH(p) ((void)0)
-    #endif
-    """
-    const uint32_t NO_ENTRY "FB_NO_ENTRY"
-    void prefetch "FB_PREFETCH"(const void* p) noexcept
-
-cdef uint16_t[0x180] _BYTES  # of the characters that stand for bytes in GPT-2's files, or NO_BYTE
-
-
-cdef void _number_stand_ins() noexcept:
-    cdef int byte, others = 0x100
-    for byte in range(0x180):
-        _BYTES[byte] = NO_BYTE
-    for byte in range(256):
-        if 0x21 <= byte <= 0x7E or (byte >= 0xA1 and byte != 0xAD):
-            _BYTES[byte] = <uint16_t> byte
-        else:
-            _BYTES[others] = <uint16_t> byte
-            others += 1
-
-
-_number_stand_ins()
-
-
-cdef struct Entry:
-    const uint8_t* token  # its UTF-8, in the file or among the unescaped
-    uint32_t n_bytes
-    uint32_t id
-
-
-cdef struct Slot:
-    uint32_t tag  # high half of the hash
-    uint32_t entry
-
-
-cdef struct Wanted:
-    # A token that is looked for.
-    const uint8_t* token
-    uint32_t n_bytes
-    uint64_t hash
-
 
 @cython.final
 cdef class Entries:
@@ -76,14 +28,11 @@ cdef class Entries:
 
     cdef bytes _data
     cdef readonly bytes rest
-    cdef Entry* _entries
+    cdef Table _table
     cdef uint32_t _n
     cdef uint32_t _max_id
     cdef uint8_t* _unescaped
     cdef size_t _n_unescaped
-    cdef Slot* _slots  # open addressing by token
-    cdef size_t _mask
-    cdef uint64_t _seed
     cdef uint32_t* _by_id
     cdef uint8_t* _used  # of each id: 1 in a merge, 2 made by one
     cdef uint32_t* _merges
@@ -93,9 +42,9 @@ cdef class Entries:
     cdef Span _list  # the merges
 
     def __dealloc__(self):
-        free(self._entries)
+        free(self._table.entries)
         free(self._unescaped)
-        free(self._slots)
+        free(self._table.slots)
         free(self._by_id)
         free(self._used)
         free(self._merges)
@@ -110,8 +59,8 @@ cdef class Entries:
     def get(self, str token not None, default):
         """The id of a token, or the default."""
         cdef bytes data = token.encode("utf-8", "surrogatepass")
-        cdef uint32_t found = self._find(self._wanted(<const uint8_t*> PyBytes_AS_STRING(data), <size_t> len(data)))
-        return default if found == NO_ENTRY else self._entries[found].id
+        cdef uint32_t found = find(&self._table, wanted_of(&self._table, <const uint8_t*> PyBytes_AS_STRING(data), <size_t> len(data)))
+        return default if found == NO_ENTRY else self._table.entries[found].id
 
     def lay_out(self, named, bint strict):
         """(token_bytes, token_ends, merges) as a Model has them, and whether a byte is no token; or None, where the
@@ -128,8 +77,8 @@ cdef class Entries:
         try:
             for name in ("", *named):
                 data = name.encode()
-                found = self._find(self._wanted(<const uint8_t*> PyBytes_AS_STRING(data), <size_t> len(data)))
-                if found != NO_ENTRY and not self._used[self._entries[found].id] and not _is_stand_in(name):
+                found = find(&self._table, wanted_of(&self._table, <const uint8_t*> PyBytes_AS_STRING(data), <size_t> len(data)))
+                if found != NO_ENTRY and not self._used[self._table.entries[found].id] and not is_stand_in(name):
                     drop[found] = 1
             return self._tables(drop, strict)
         finally:
@@ -146,9 +95,9 @@ cdef class Entries:
         cdef int n_known = 0
         memset(has_byte, 0, sizeof(has_byte))
         for i in range(self._n):
-            n_bytes += self._entries[i].n_bytes
+            n_bytes += self._table.entries[i].n_bytes
             if not drop[i]:
-                n_ids = max(n_ids, self._entries[i].id + 1)
+                n_ids = max(n_ids, self._table.entries[i].id + 1)
         if n_bytes >= NO_ENTRY:
             return None
         flat = <uint8_t*> malloc(n_bytes + 1)
@@ -162,8 +111,8 @@ cdef class Entries:
                 if i == NO_ENTRY:  # a gap
                     return None
                 if not drop[i]:
-                    entry = &self._entries[i]
-                    n = _from_stand_ins(entry.token, entry.n_bytes, flat + end)
+                    entry = &self._table.entries[i]
+                    n = from_stand_ins(entry.token, entry.n_bytes, flat + end)
                     if n < 0:
                         if strict or self._used[token_id]:
                             return None
@@ -191,9 +140,9 @@ cdef class Entries:
         cdef size_t n_bytes = 0
         cdef const Entry* entry
         for token_id in range(self._max_id + 1):
-            if self._by_id[token_id] == NO_ENTRY or not self._entries[self._by_id[token_id]].n_bytes:
+            if self._by_id[token_id] == NO_ENTRY or not self._table.entries[self._by_id[token_id]].n_bytes:
                 return None
-            n_bytes += self._entries[self._by_id[token_id]].n_bytes
+            n_bytes += self._table.entries[self._by_id[token_id]].n_bytes
         if n_bytes >= NO_ENTRY:
             return None
         cdef bytes flat = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> n_bytes)
@@ -201,7 +150,7 @@ cdef class Entries:
         cdef char* to = PyBytes_AS_STRING(flat)
         cdef uint32_t* ends = <uint32_t*> PyBytes_AS_STRING(ends_array)
         for token_id in range(self._max_id + 1):
-            entry = &self._entries[self._by_id[token_id]]
+            entry = &self._table.entries[self._by_id[token_id]]
             memcpy(to + end, entry.token, entry.n_bytes)
             end += entry.n_bytes
             ends[token_id] = end
@@ -214,7 +163,7 @@ cdef class Entries:
         """False to give up."""
         cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(self._data)
         cdef size_t n = <size_t> PyBytes_GET_SIZE(self._data), at
-        self._seed = int.from_bytes(os.urandom(8), "little")
+        self._table.seed = int.from_bytes(os.urandom(8), "little")
         self._unescaped = <uint8_t*> malloc(n + 1)
         if self._unescaped == NULL or not self._read_parts(data, n) or not self._vocab.end or not self._list.end:
             return False
@@ -303,11 +252,11 @@ cdef class Entries:
         while data[at] != 125:
             if self._n == capacity:
                 capacity = max(<size_t> 1024, 2 * capacity)
-                entry = <Entry*> realloc(self._entries, capacity * sizeof(Entry)) if self._n < MAX_TOKENS else NULL
+                entry = <Entry*> realloc(self._table.entries, capacity * sizeof(Entry)) if self._n < MAX_TOKENS else NULL
                 if entry == NULL:
                     return False
-                self._entries = entry
-            entry = &self._entries[self._n]
+                self._table.entries = entry
+            entry = &self._table.entries[self._n]
             if not pass_string(data, &at, n, &key, &escaped):
                 return False
             if not self._text(data, key, escaped, &entry.token, &entry.n_bytes):
@@ -350,45 +299,24 @@ cdef class Entries:
         cdef Wanted[BATCH] wanted
         cdef uint32_t i, k, n
         cdef size_t at
-        self._mask = 4
-        while self._mask < 2 * <size_t> self._n:
-            self._mask *= 2
-        self._slots = <Slot*> malloc(self._mask * sizeof(Slot))
-        if self._slots == NULL:
+        self._table.mask = 4
+        while self._table.mask < 2 * <size_t> self._n:
+            self._table.mask *= 2
+        self._table.slots = <Slot*> malloc(self._table.mask * sizeof(Slot))
+        if self._table.slots == NULL:
             return False
-        memset(self._slots, 0xFF, self._mask * sizeof(Slot))
-        self._mask -= 1
+        memset(self._table.slots, 0xFF, self._table.mask * sizeof(Slot))
+        self._table.mask -= 1
         for i in range(0, self._n, BATCH):
             n = min(<uint32_t> BATCH, self._n - i)
             for k in range(n):
-                wanted[k] = self._wanted(self._entries[i + k].token, self._entries[i + k].n_bytes)
+                wanted[k] = wanted_of(&self._table, self._table.entries[i + k].token, self._table.entries[i + k].n_bytes)
             for k in range(n):
-                at = self._slot(wanted[k])
-                if self._slots[at].entry != NO_ENTRY:
+                at = slot_of(&self._table, wanted[k])
+                if self._table.slots[at].entry != NO_ENTRY:
                     return False
-                self._slots[at] = Slot(<uint32_t> (wanted[k].hash >> 32), i + k)
+                self._table.slots[at] = Slot(<uint32_t> (wanted[k].hash >> 32), i + k)
         return True
-
-    cdef inline Wanted _wanted(self, const uint8_t* token, size_t n) noexcept:
-        """What to look for; where it may be is asked for."""
-        cdef uint64_t hash_ = hash_bytes(token, n, self._seed)
-        prefetch(&self._slots[<size_t> hash_ & self._mask])
-        return Wanted(token, <uint32_t> n, hash_)
-
-    cdef inline size_t _slot(self, Wanted wanted) noexcept:
-        """Where a token is found, or the empty slot that says that it is none."""
-        cdef const Entry* other
-        cdef size_t at = <size_t> wanted.hash & self._mask
-        while self._slots[at].entry != NO_ENTRY:
-            if self._slots[at].tag == <uint32_t> (wanted.hash >> 32):
-                other = &self._entries[self._slots[at].entry]
-                if other.n_bytes == wanted.n_bytes and _same(other.token, wanted.token, wanted.n_bytes):
-                    break
-            at = (at + 1) & self._mask
-        return at
-
-    cdef inline uint32_t _find(self, Wanted wanted) noexcept:
-        return self._slots[self._slot(wanted)].entry
 
     cdef bint _sort(self) noexcept:
         """Entries by id; False if one stands twice."""
@@ -399,10 +327,10 @@ cdef class Entries:
             return False
         memset(self._by_id, 0xFF, (<size_t> self._max_id + 1) * sizeof(uint32_t))
         for i in range(self._n):
-            longest = max(longest, self._entries[i].n_bytes)
-            if self._by_id[self._entries[i].id] != NO_ENTRY:
+            longest = max(longest, self._table.entries[i].n_bytes)
+            if self._by_id[self._table.entries[i].id] != NO_ENTRY:
                 return False
-            self._by_id[self._entries[i].id] = i
+            self._by_id[self._table.entries[i].id] = i
         self._room = <uint8_t*> malloc(2 * <size_t> longest + 1)
         return self._room != NULL
 
@@ -410,7 +338,7 @@ cdef class Entries:
         """Whether all tokens are UTF-8."""
         cdef uint32_t i
         for i in range(self._n):
-            if not is_utf8(self._entries[i].token, self._entries[i].n_bytes):
+            if not is_utf8(self._table.entries[i].token, self._table.entries[i].n_bytes):
                 return False
         return True
 
@@ -450,16 +378,16 @@ cdef class Entries:
         cdef uint32_t one, other
         cdef uint32_t* merge
         for i in range(2 * n):
-            prefetch(&self._entries[self._slots[<size_t> wanted[i].hash & self._mask].entry])
+            prefetch(&self._table.entries[self._table.slots[<size_t> wanted[i].hash & self._table.mask].entry])
         for i in range(n):
-            one, other = self._find(wanted[2 * i]), self._find(wanted[2 * i + 1])
+            one, other = find(&self._table, wanted[2 * i]), find(&self._table, wanted[2 * i + 1])
             if one == NO_ENTRY or other == NO_ENTRY:
                 return False
-            made[0] = self._made(&self._entries[one], &self._entries[other], made[0])
+            made[0] = self._made(&self._table.entries[one], &self._table.entries[other], made[0])
             if made[0] == NO_ENTRY:
                 return False
             merge = &self._merges[3 * self._n_merges]
-            merge[0], merge[1], merge[2] = self._entries[one].id, self._entries[other].id, self._entries[made[0]].id
+            merge[0], merge[1], merge[2] = self._table.entries[one].id, self._table.entries[other].id, self._table.entries[made[0]].id
             self._n_merges += 1
             for k in range(3):
                 distinct[0] = distinct[0] and (k < 2 or not self._used[merge[2]] & 2)
@@ -502,7 +430,7 @@ cdef class Entries:
                 return False
         if not n_left or not n_right:
             return False
-        wanted[0], wanted[1] = self._wanted(left, n_left), self._wanted(right, n_right)
+        wanted[0], wanted[1] = wanted_of(&self._table, left, n_left), wanted_of(&self._table, right, n_right)
         return True
 
     cdef uint32_t _made(self, const Entry* left, const Entry* right, uint32_t before) noexcept:
@@ -510,15 +438,15 @@ cdef class Entries:
         cdef uint32_t n = left.n_bytes + right.n_bytes, guess = before + 1
         cdef const Entry* entry
         if before != NO_ENTRY and guess < self._n:
-            entry = &self._entries[guess]
+            entry = &self._table.entries[guess]
             if (
-                entry.n_bytes == n and _same(entry.token, left.token, left.n_bytes)
-                and _same(entry.token + left.n_bytes, right.token, right.n_bytes)
+                entry.n_bytes == n and same(entry.token, left.token, left.n_bytes)
+                and same(entry.token + left.n_bytes, right.token, right.n_bytes)
             ):
                 return guess
         memcpy(self._room, left.token, left.n_bytes)
         memcpy(self._room + left.n_bytes, right.token, right.n_bytes)
-        return self._find(self._wanted(self._room, n))
+        return find(&self._table, wanted_of(&self._table, self._room, n))
 
     cdef bint _pairs_are_distinct(self) noexcept:
         cdef size_t mask = 4, at, i
@@ -548,48 +476,3 @@ def read(data):
     cdef Entries entries = Entries()
     entries._data = bytes(data)
     return entries if entries._read() else None
-
-
-cdef Py_ssize_t _from_stand_ins(const uint8_t* token, uint32_t n, uint8_t* out) noexcept:
-    """Write the bytes that characters stand for, and return how many; -1 if one stands for none. out may be NULL."""
-    cdef uint32_t i = 0, c
-    cdef Py_ssize_t n_out = 0
-    while i < n:
-        c = token[i]
-        i += 1
-        if c >= 0x80:
-            if c >> 5 != 6 or i >= n or token[i] >> 6 != 2:
-                return -1
-            c = (c & 0x1F) << 6 | (token[i] & 0x3F)
-            i += 1
-            if c < 0x80:
-                return -1
-        if c >= 0x180 or _BYTES[c] == NO_BYTE:
-            return -1
-        if out != NULL:
-            out[n_out] = <uint8_t> _BYTES[c]
-        n_out += 1
-    return n_out
-
-
-cdef bint _is_stand_in(str name) except -1:
-    return len(name) == 1 and ord(name) < 0x180 and _BYTES[<int> ord(name)] != NO_BYTE
-
-
-cdef inline bint _same(const uint8_t* one, const uint8_t* other, size_t n) noexcept:
-    """memcmp, without a call for what is short, as nearly all tokens are."""
-    cdef size_t i
-    if n > 16:
-        return memcmp(one, other, n) == 0
-    if n >= 8:
-        return _word(one) == _word(other) and _word(one + n - 8) == _word(other + n - 8)
-    for i in range(n):
-        if one[i] != other[i]:
-            return False
-    return True
-
-
-cdef inline uint64_t _word(const uint8_t* p) noexcept:
-    cdef uint64_t word
-    memcpy(&word, p, 8)
-    return word

@@ -8,13 +8,12 @@ Two things of a file are not applied: truncation and padding, which are settings
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 from array import array
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from fastbpe.errors import FormatError
 from fastbpe.extras import find_orjson
@@ -22,10 +21,10 @@ from fastbpe.formats import _vocab_json
 from fastbpe.formats import huggingface_parts as parts
 from fastbpe.formats import huggingface_vocabulary as vocabulary_
 from fastbpe.formats.huggingface_parts import Part
-from fastbpe.formats.limits import check_entries
 from fastbpe.model import AddedToken, Buffer, Model
 
 _Vocabulary: TypeAlias = dict[str, int] | _vocab_json.Entries
+_Made = TypeVar("_Made")
 
 _KEPT = ("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder")
 _OFF: Mapping[str, tuple[Any, ...]] = {
@@ -44,12 +43,7 @@ def recognise(data: Buffer) -> bool:
 def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None = None) -> Model:
     """The model in a file's bytes. where: what errors call the file. special_tokens: in place of the file's."""
     raw = bytes(data)
-    check_entries(raw, where, b":", b",")
-    entries = _vocab_json.read(raw)
-    model = None
-    if entries is not None:
-        with contextlib.suppress(ValueError):  # what is wrong is for the slow way to say
-            model = _model(Part(read_json(entries.rest, where), where, ""), entries)
+    model = read_with_entries(raw, where, _model)
     if model is None:
         model = _model(Part(read_json(raw, where), where, ""))
         assert model is not None
@@ -113,9 +107,22 @@ def _kept(top: Part, vocabulary: _Vocabulary) -> dict[str, Any]:
     return kept | ({"empty_token": vocabulary.get("", 0)} if "" in vocabulary else {})
 
 
+def read_with_entries(
+    raw: bytes, where: str, make: Callable[[Part, _vocab_json.Entries], _Made | None]
+) -> _Made | None:
+    """What is made of a file, its vocabulary and its merges read in advance; None if the slow way is to look."""
+    entries = _vocab_json.read(raw)
+    if entries is None:
+        return None
+    try:
+        rest = read_json(entries.rest, where)
+    except FormatError:
+        return None  # its place would be that of another text
+    return make(Part(rest, where, ""), entries)
+
+
 def read_json(data: bytes, where: str) -> Any:
     """The value that JSON holds, by way of orjson where that is installed."""
-    check_entries(data, where, b":", b",")
     orjson = find_orjson()
     try:
         return json.loads(data) if orjson is None else orjson.loads(data)

@@ -7,7 +7,6 @@ sentencepiece would do otherwise are the model's conventions; what neither can s
 
 from __future__ import annotations
 
-import contextlib
 import os
 from array import array
 from collections.abc import Callable, Mapping
@@ -18,7 +17,7 @@ from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
 from fastbpe.formats import _splits, _vocab_json
 from fastbpe.formats import huggingface_parts as parts
 from fastbpe.formats import sentencepiece_specs as specs
-from fastbpe.formats.huggingface import check_model, read_json
+from fastbpe.formats.huggingface import check_model, read_json, read_with_entries
 from fastbpe.formats.huggingface_parts import Part
 from fastbpe.formats.huggingface_vocabulary import check_vocabulary, read_added_tokens, read_merges
 from fastbpe.model import AddedToken, Buffer, pack_merges, pack_pieces
@@ -37,12 +36,7 @@ _SCHEMES = {"always": "always", "first": "first", "never": ""}
 def parse(data: Buffer, where: str) -> CodePointModel:
     """The model in a file's bytes. where: what errors call the file."""
     raw = bytes(data)
-    entries = _vocab_json.read(raw)
-    model = None
-    if entries is not None:
-        with contextlib.suppress(ValueError):  # what is wrong is for the slow way to say
-            model = _model(Part(read_json(entries.rest, where), where, ""), entries)
-    return model or _parse_slowly(raw, where)
+    return read_with_entries(raw, where, _model) or _parse_slowly(raw, where)
 
 
 def _parse_slowly(raw: bytes, where: str) -> CodePointModel:

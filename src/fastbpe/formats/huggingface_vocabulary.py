@@ -5,7 +5,8 @@ The slow twin of `_vocab_json`, which reads what is plainly right and leaves the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from fastbpe.formats._vocab_json import Entries
@@ -13,8 +14,10 @@ from fastbpe.formats.huggingface_parts import Part
 from fastbpe.model import AddedToken, pack_merges
 
 MAX_TOKENS = 1 << 21  # twice the largest vocabulary known
-_FLAGS = ("special", "normalized", "lstrip", "rstrip", "single_word")
+_FLAGS = AddedToken._fields[2:]
+_FLAG_SET = {*_FLAGS}
 _BOOL = {bool}
+_flags_of: Callable[[Mapping[str, Any]], tuple[Any, ...]] = itemgetter(*_FLAGS)
 
 
 def _stand_ins() -> dict[str, int]:
@@ -30,7 +33,7 @@ SHOWN = str.maketrans({chr(byte): character for character, byte in STAND_INS.ite
 
 def bytes_of(token: str) -> bytes | None:
     """The bytes that a token's characters stand for; None where one stands for none."""
-    if _is_as_shown(token):
+    if is_as_shown(token):
         return token.encode()
     try:
         return bytes([STAND_INS[character] for character in token])
@@ -41,15 +44,15 @@ def bytes_of(token: str) -> bytes | None:
 def show(token: bytes) -> str:
     """A token as the file writes it."""
     text = token.decode("latin-1")
-    return text if _is_as_shown(text) else text.translate(SHOWN)
+    return text if is_as_shown(text) else text.translate(SHOWN)
 
 
 def written(content: str) -> str:
     """The characters that stand for a text's UTF-8."""
-    return content if _is_as_shown(content) else show(content.encode())
+    return content if is_as_shown(content) else show(content.encode())
 
 
-def _is_as_shown(text: str) -> bool:
+def is_as_shown(text: str) -> bool:
     """Whether all characters stand for themselves: quickly seen, and so most added tokens are."""
     return text.isascii() and text.isprintable() and " " not in text
 
@@ -127,12 +130,11 @@ def read_added_tokens(top: Part, vocabulary: dict[str, int] | Entries) -> list[A
                 "put it into model.vocab with its id, or renumber it"
             )
         greatest = max(greatest, token_id)
-        fields = {key: value.get(key) for key in _FLAGS}
-        if {*map(type, fields.values())} != _BOOL:
+        flags = _flags_of(value) if value.keys() >= _FLAG_SET else ()
+        if {*map(type, flags)} != _BOOL:
             part = _added(top, number, value)
-            fields = {key: part.get(key, bool) for key in _FLAGS}
-        fields["content"], fields["id"] = content, token_id
-        tokens[content] = AddedToken.of(fields)
+            flags = tuple(part.get(key, bool) for key in _FLAGS)
+        tokens[content] = AddedToken._make((content, token_id, *flags))
     return sorted(tokens.values(), key=lambda token: token.id)
 
 

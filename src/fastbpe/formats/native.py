@@ -9,15 +9,15 @@ file may come without them (a pickle does): they are then built from the tokens.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fastbpe.errors import FormatError
 from fastbpe.formats.container import Kind, check_sections, pack, unpack
-from fastbpe.model import BYTES_PER_MERGE, AddedToken, Buffer, Model
+from fastbpe.model import BYTES_PER_MERGE, Buffer, Model
 
 if TYPE_CHECKING:  # code points are imported when they are met
-    from fastbpe.codepoint_model import CodePointModel, Conventions
+    from fastbpe.codepoint_model import CodePointModel
 
 KIND = Kind("tokenizer", 1, "a fastbpe file")
 MAGIC = KIND.magic
@@ -32,12 +32,13 @@ _BYTE: Mapping[str, type | tuple[type, ...]] = {
     "fingerprint": str,
     "training": dict,
 }
-_ADDED_TOKEN = {field.name for field in fields(AddedToken)}
 _CODEPOINT: Mapping[str, type | tuple[type, ...]] = {"name": (str, type(None)), "training": dict}
 
 
 def dump(model: Model, *, look_ups: bool = True) -> bytes:
     """The file's bytes. model.tables holds every table; look_ups=False leaves out those that can be built."""
+    from fastbpe.formats import native_extras  # here, as below: most files have none
+
     assert model.tables is not None
     parts: dict[str, Buffer] = {name: model.tables[name] for name in _TOKENS}
     parts["merges"] = model.merges
@@ -52,61 +53,20 @@ def dump(model: Model, *, look_ups: bool = True) -> bytes:
         "whole_piece_first": model.whole_piece_first,
         "special_tokens": dict(model.special_tokens),
         "training": dict(model.training),
-        **_extras(model),
+        **native_extras.describe(model),
     }
     return b"".join(pack(KIND, header, parts))
 
 
-def _extras(model: Model) -> dict[str, Any]:
-    """What a tokenizer.json says beyond that, under one key; nothing for most vocabularies."""
-    extras = {
-        "drops_bytes": model.drops_bytes,
-        "pre_tokenizers": [*model.pre_tokenizers],
-        "normalizers": [*model.normalizers],
-        "prefix_space": model.prefix_space,
-        "added_tokens": [asdict(token) for token in model.added_tokens],
-        "template": [[*side] for side in model.template] if any(model.template) else [],
-        "huggingface": dict(model.huggingface),
-    }
-    return {"extras": extras} if any(extras.values()) else {}
-
-
-def _read_extras(extras: Any, where: str) -> dict[str, Any]:
-    try:
-        tokens = [_added_token(token) for token in extras["added_tokens"]]
-        before, behind = extras["template"] or ((), ())
-        return {**extras, "added_tokens": tokens, "template": (before, behind)}
-    except (TypeError, KeyError, ValueError, AttributeError) as error:
-        raise FormatError(f"{where}: its header has no valid 'extras': {error!r}") from None
-
-
-def _added_token(described: Mapping[str, Any]) -> AddedToken:
-    return AddedToken.of(described) if described.keys() == _ADDED_TOKEN else AddedToken(**described)
-
-
-def _read_conventions(values: Any, where: str) -> Conventions:
-    from fastbpe.codepoint_model import Conventions
-
-    kinds = {field.name: bool if field.type == "bool" else str for field in fields(Conventions)}
-    if not isinstance(values, dict) or {name: type(value) for name, value in values.items()} != kinds:
-        raise FormatError(f"{where}: its header has no valid 'conventions': {values!r:.80}")
-    return Conventions(**values)
-
-
 def dump_code_points(model: CodePointModel) -> bytes:
     """The file's bytes of a code-point vocabulary."""
-    from fastbpe.formats import sentencepiece  # here: what it imports takes as long as loading does
+    from fastbpe.formats import native_extras, sentencepiece  # here: importing them takes as long as loading does
 
-    extras = {
-        "added_tokens": [asdict(token) for token in model.added_tokens],
-        "template": [[*side] for side in model.template] if any(model.template) else [],
-        "conventions": None if model.conventions is None else asdict(model.conventions),
-    }
     header = {"mode": "codepoint", "name": model.name, "training": dict(model.training)}
     parts: dict[str, Buffer] = {"model": sentencepiece.dump(_as_sentencepiece(model))}
     if model.merges:
         parts["merges"] = model.merges
-    return b"".join(pack(KIND, header | ({"extras": extras} if any(extras.values()) else {}), parts))
+    return b"".join(pack(KIND, header | native_extras.describe_code_points(model), parts))
 
 
 def _as_sentencepiece(model: CodePointModel) -> CodePointModel:
@@ -117,13 +77,13 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
     """The model in a file's bytes, its tables being views of them. where: what errors call the file."""
     header, sections = unpack(KIND, data, where, {"byte": _BYTE, "codepoint": _CODEPOINT})
     if header["mode"] == "codepoint":
-        from fastbpe.formats import sentencepiece
+        from fastbpe.formats import native_extras, sentencepiece
 
         check_sections(sections, {"model"}, where, ("merges",))
         model = sentencepiece.parse(sections["model"], where, any_text="extras" in header)
-        extras = _read_extras(header["extras"], where) if "extras" in header else {}
-        if extras.get("conventions"):
-            extras["conventions"] = _read_conventions(extras["conventions"], where)
+        extras: dict[str, Any] = {}
+        if "extras" in header:
+            extras = native_extras.read_code_points(header["extras"], model.n_pieces, where)
         merges = bytes(sections.get("merges", b""))
         if len(merges) % BYTES_PER_MERGE:
             raise FormatError(f"{where}: its section 'merges' does not hold whole merges")
@@ -137,6 +97,12 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
         raise FormatError(f"{where}: it has a section 'ranked_pairs' that its merges_rule 'merges' does not use")
     if len(sections["merges"]) % BYTES_PER_MERGE:
         raise FormatError(f"{where}: its section 'merges' does not hold whole merges")
+    _check_merges(sections, where)
+    extras = {}
+    if "extras" in header:
+        from fastbpe.formats import native_extras
+
+        extras = native_extras.read(header["extras"], where)
     return Model(
         tokens=None,
         pattern=header["pattern"],
@@ -148,5 +114,17 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
         name=header["name"],
         fingerprint=header["fingerprint"],
         training=header["training"],
-        **(_read_extras(header["extras"], where) if "extras" in header else {}),
+        **extras,
     )
+
+
+def _check_merges(sections: Mapping[str, Buffer], where: str) -> None:
+    merges = bytes(sections["merges"])
+    if not merges:
+        return
+    from fastbpe.formats import _splits
+
+    token_bytes, token_ends = (bytes(sections[name]) for name in _TOKENS)
+    bad = _splits.first_bad(token_bytes, token_ends, memoryview(merges).cast("I"))
+    if bad is not None:
+        raise FormatError(f"{where}: merge {bad} does not make a token of two tokens")

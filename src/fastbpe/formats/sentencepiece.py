@@ -6,7 +6,6 @@ Only models of type BPE are read. What nobody here knows is kept and written aga
 from __future__ import annotations
 
 import os
-import re
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -14,7 +13,7 @@ from functools import lru_cache
 
 from fastbpe.codepoint_model import CodePointModel, PieceType
 from fastbpe.errors import FormatError
-from fastbpe.formats import _pieces, protobuf
+from fastbpe.formats import _pieces, limits, protobuf
 from fastbpe.formats import sentencepiece_specs as specs
 from fastbpe.formats.protobuf import BYTES, FIXED32, VARINT
 from fastbpe.model import AddedToken, Buffer, pack_pieces
@@ -23,6 +22,7 @@ _PIECES, _TRAINER, _NORMALIZER, _SELF_TEST, _DENORMALIZER = range(1, 6)
 _TEXT, _SCORE, _TYPE = range(1, 4)  # of a piece
 _TYPES = frozenset(PieceType)
 _MAX_PIECE_BYTES = 7999  # of sentencepiece
+_MAX_TEXT = (1 << 32) - 1  # bytes of all pieces, less those of the last
 _BYTE_NAMES = frozenset(b"<0x%02X>" % byte for byte in range(256))
 
 
@@ -43,8 +43,8 @@ def parse(data: Buffer, where: str, *, any_text: bool = False) -> CodePointModel
 
 
 def _read(data: bytes, where: str, any_text: bool) -> CodePointModel:
-    columns = [(b"", b"", b"", b"")]  # text, ends, scores, types
-    n_bytes = n_pieces = 0
+    columns = []  # text, ends, scores, types
+    n_bytes = n_pieces = n_fields = 0
     extras: dict[int, bytes] = {}
     messages: dict[int, list[bytes]] = {}  # of a field that should stand once, its parts: protobuf joins them
     unknown = []
@@ -53,10 +53,15 @@ def _read(data: bytes, where: str, any_text: bool) -> CodePointModel:
         at, *plain = _pieces.read(data, at, n_bytes)
         n_bytes += len(plain[0])
         n_pieces += len(plain[3])
-        columns.append((plain[0], plain[1], plain[2], plain[3]))
+        limits.check_number(n_pieces, where)
+        if plain[3]:
+            columns.append((plain[0], plain[1], plain[2], plain[3]))
         field = next(protobuf.fields(data, at, len(data)), None)
         if field is None:
             break
+        n_fields += 1
+        if n_fields > limits.MAX_FIELDS or n_bytes > _MAX_TEXT:
+            raise protobuf.Damaged(field.at, "more fields, or more text, than any model has")
         if field.wire != BYTES or not _PIECES <= field.number <= _DENORMALIZER:
             unknown.append(data[field.at : field.end])
         elif field.number == _PIECES:
@@ -70,7 +75,8 @@ def _read(data: bytes, where: str, any_text: bool) -> CodePointModel:
         else:
             messages.setdefault(field.number, []).append(data[field.start : field.end])
         at = field.end
-    piece_bytes, piece_ends, scores, types = map(b"".join, zip(*columns, strict=True))
+    parts_of = zip(*columns, strict=True) if columns else ((),) * 4
+    piece_bytes, piece_ends, scores, types = map(b"".join, parts_of)
     joined = {number: b"".join(parts) for number, parts in messages.items()}
     denormalizer = joined.get(_DENORMALIZER)
     return CodePointModel(
@@ -133,10 +139,10 @@ def _check(model: CodePointModel, where: str, any_text: bool) -> None:
 
 def _check_types(model: CodePointModel, where: str) -> None:
     n_unknown = model.types.count(PieceType.UNKNOWN)
-    byte_pieces = {model.piece(i) for i in _ids_of(model, PieceType.BYTE)}
+    byte_pieces = {*_pieces.of_type(model.piece_bytes, model.piece_ends, model.types, PieceType.BYTE).values()}
     has_fallback = model.trainer["byte_fallback"]
     if n_unknown > 1:
-        first, second, *_ = _ids_of(model, PieceType.UNKNOWN)
+        first, second, *_ = _pieces.ids_of(model.types, PieceType.UNKNOWN)
         raise FormatError(f"{where}: pieces {first} and {second} are both of type UNKNOWN; one may be")
     if not n_unknown and not has_fallback:
         raise FormatError(f"{where}: no piece is of type UNKNOWN, which a model without byte_fallback needs")
@@ -147,10 +153,6 @@ def _check_types(model: CodePointModel, where: str) -> None:
         raise FormatError(f"{where}: {name!r} is of type BYTE, but no name of a byte, <0x00> to <0xFF>")
     if has_fallback and len(byte_pieces) < 256:
         raise FormatError(f"{where}: byte_fallback needs 256 pieces of type BYTE, {len(byte_pieces)} are there")
-
-
-def _ids_of(model: CodePointModel, piece_type: PieceType) -> list[int]:
-    return [match.start() for match in re.finditer(re.escape(bytes([piece_type])), model.types)]
 
 
 def with_control_symbols(model: CodePointModel, names: Mapping[str, int | None], where: str) -> CodePointModel:

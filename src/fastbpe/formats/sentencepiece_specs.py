@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from fastbpe.codepoint_model import Spec
-from fastbpe.formats import _pieces, protobuf
+from fastbpe.formats import _pieces, limits, protobuf
 from fastbpe.formats.protobuf import BYTES, FIXED32, VARINT
 
 MODEL_TYPES = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}
@@ -103,9 +103,12 @@ def read(options: Mapping[str, Option], message: bytes) -> Spec:
     """The spec that a message is; protobuf.Damaged where it is none. Of what is set twice, the last holds."""
     values: dict[str, Any] = {}
     unknown = []
-    at = 0
+    at = n_fields = 0
     while at < len(message):
+        n_fields += 1
         field = protobuf.field(message, at, len(message))
+        if n_fields > limits.MAX_FIELDS:
+            raise protobuf.Damaged(field.at, "more fields than any model's options have")
         at = field.end
         name = _NAMES[id(options)].get(field.number, "")
         kind = options[name].kind if name else ""

@@ -1,0 +1,161 @@
+"""What a native file says beyond most vocabularies, under the key "extras": what only a tokenizer.json else can.
+
+All of it is checked as it is read: whoever can write a checksum can write anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, fields
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, Any
+
+from fastbpe.errors import FormatError
+from fastbpe.formats import huggingface_parts as parts
+from fastbpe.formats import limits
+from fastbpe.formats.huggingface_parts import Part
+from fastbpe.model import AddedToken, Model
+
+if TYPE_CHECKING:  # code points are imported when they are met
+    from fastbpe.codepoint_model import CodePointModel, Conventions
+
+_MAX_IDS = 1 << 24  # of the core
+_FLAGS = AddedToken._fields[2:]
+_BYTE = ("drops_bytes", "pre_tokenizers", "normalizers", "prefix_space", "added_tokens", "template", "huggingface")
+_CODEPOINT = ("added_tokens", "template", "conventions")
+_OBJECTS = ("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder")
+
+
+def describe(model: Model) -> dict[str, Any]:
+    """The extras of a byte-level vocabulary, under one key; nothing for most vocabularies."""
+    return _under_key(
+        {
+            "drops_bytes": model.drops_bytes,
+            "pre_tokenizers": [*model.pre_tokenizers],
+            "normalizers": [*model.normalizers],
+            "prefix_space": model.prefix_space,
+            "added_tokens": _described(model.added_tokens),
+            "template": _described_template(model.template),
+            "huggingface": dict(model.huggingface),
+        }
+    )
+
+
+def describe_code_points(model: CodePointModel) -> dict[str, Any]:
+    """The same of a code-point vocabulary."""
+    return _under_key(
+        {
+            "added_tokens": _described(model.added_tokens),
+            "template": _described_template(model.template),
+            "conventions": None if model.conventions is None else asdict(model.conventions),
+        }
+    )
+
+
+def read(extras: Any, where: str) -> dict[str, Any]:
+    """What `describe` has made, as arguments of Model; FormatError where it is anything else."""
+    top = _top(extras, where, _BYTE)
+    kept = top.part("huggingface")
+    if kept is None:
+        top.fail("it must be an object", "huggingface")
+    unknown = kept.value.keys() - {*_OBJECTS, "empty_token"}
+    if unknown:
+        kept.fail("is unknown", min(unknown))
+    for key in _OBJECTS:
+        kept.part(key)
+    kept.get("empty_token", int, 0)
+    parts.template(kept.part("post_processor"))
+    normalizers = top.get("normalizers", list)
+    steps = top.get("pre_tokenizers", list)
+    if parts.normalizers(Part({"type": "Sequence", **top.value}, where, "extras")) != normalizers:
+        top.fail("there is more than they need", "normalizers")
+    # The first one's space is said elsewhere.
+    whole = [{"add_prefix_space": False, **step} if isinstance(step, dict) else step for step in steps]
+    made, _ = parts.pre_tokenizers(Part({"type": "Sequence", "pretokenizers": whole}, where, "extras"))
+    if made != steps:
+        top.fail("there is more than they need", "pre_tokenizers")
+    return {
+        "drops_bytes": top.get("drops_bytes", bool),
+        "pre_tokenizers": steps,
+        "normalizers": normalizers,
+        "prefix_space": top.get("prefix_space", bool),
+        "added_tokens": _read_added_tokens(top, _MAX_IDS),
+        "template": _read_template(top),
+        "huggingface": kept.value,
+    }
+
+
+def read_code_points(extras: Any, n_pieces: int, where: str) -> dict[str, Any]:
+    """What `describe_code_points` has made, as arguments of CodePointModel, likewise."""
+    top = _top(extras, where, _CODEPOINT)
+    return {
+        "added_tokens": _read_added_tokens(top, n_pieces),
+        "template": _read_template(top),
+        "conventions": _read_conventions(extras["conventions"], where),
+    }
+
+
+def _under_key(extras: dict[str, Any]) -> dict[str, Any]:
+    return {"extras": extras} if any(extras.values()) else {}
+
+
+def _top(extras: Any, where: str, keys: Collection[str]) -> Part:
+    top = Part(extras, where, "extras")
+    if extras.keys() != {*keys}:
+        top.fail(f"it must hold {', '.join(keys)}, not {', '.join(extras)}")
+    return top
+
+
+def _described(tokens: Sequence[AddedToken]) -> dict[str, list[Any]]:
+    """Contents, ids, and each flag that one of them has: vocabularies may have thousands of added tokens."""
+    columns = dict(zip(AddedToken._fields, map(list, zip(*tokens, strict=True)), strict=False))
+    return {name: column for name, column in columns.items() if name in ("content", "id") or any(column)}
+
+
+def _read_added_tokens(top: Part, n_ids: int) -> list[AddedToken]:
+    described = top.part("added_tokens")
+    columns = {} if described is None else described.value
+    if described is None or (columns and not {"content", "id"} <= columns.keys() <= {*AddedToken._fields}):
+        top.fail(f"it must hold content, id, and flags, not {', '.join(columns)!r:.80}", "added_tokens")
+    if not columns:
+        return []
+    n_tokens = len(described.get("content", list))
+    limits.check_added_tokens(n_tokens, top.where)
+    for name in columns:
+        kind = {"content": str, "id": int}.get(name, bool)
+        column = described.get(name, list)
+        if len(column) != n_tokens or {*map(type, column)} - {kind}:
+            described.fail(f"it must hold {n_tokens} values of one kind", name)
+    ids = columns["id"]
+    if not all(columns["content"]) or min(ids, default=0) < 0 or max(ids, default=0) >= n_ids:
+        described.fail(f"some token is empty, or has an id that is not in 0..{n_ids - 1}")
+    try:
+        "".join(columns["content"]).encode()
+    except UnicodeEncodeError as error:
+        described.fail(f"some token holds a surrogate, {error.object[error.start]!r}", "content")
+    flags = [columns.get(name, repeat(False)) for name in _FLAGS]
+    return [*map(AddedToken._make, zip(columns["content"], ids, *flags, strict=False))]
+
+
+def _described_template(template: tuple[Sequence[int], Sequence[int]]) -> list[list[int]]:
+    return [[*side] for side in template] if any(template) else []
+
+
+def _read_template(top: Part) -> tuple[Sequence[int], Sequence[int]]:
+    sides = top.get("template", list)
+    if not sides:
+        return (), ()
+    if [*map(type, sides)] != [list, list] or not all(type(i) is int and 0 <= i < _MAX_IDS for i in chain(*sides)):
+        top.fail("it must be two lists of ids", "template")
+    return sides[0], sides[1]
+
+
+def _read_conventions(values: Any, where: str) -> Conventions | None:
+    from fastbpe.codepoint_model import Conventions
+
+    if values is None:
+        return None
+    kinds = {field.name: bool if field.type == "bool" else str for field in fields(Conventions)}
+    if not isinstance(values, dict) or {name: type(value) for name, value in values.items()} != kinds:
+        raise FormatError(f"{where}: its header has no valid 'conventions': {values!r:.80}")
+    return Conventions(**values)

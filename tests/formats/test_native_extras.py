@@ -1,0 +1,206 @@
+"""Native files of vocabularies with extras, forged: a FormatError, or a tokenizer that keeps what it promises.
+
+Whoever can write a checksum can write anything behind it. `test_native` has the tables of a byte-level vocabulary.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import fastbpe
+from fastbpe import FormatError, Tokenizer
+from fastbpe.formats import limits
+from native_files import parts, sealed
+from tokenizer_json import MARK, added, llama_document, small
+
+EVERY = 1 if os.environ.get("FASTBPE_FULL") == "1" else 17  # bytes: so many apart are altered
+MASK = {"SpecialToken": {"id": "<m>", "type_id": 0}}
+TEXT = {"Sequence": {"id": "A", "type_id": 0}}
+TEMPLATE = {
+    "type": "TemplateProcessing",
+    "single": [MASK, TEXT],
+    "pair": [TEXT, {"Sequence": {"id": "B", "type_id": 1}}],
+    "special_tokens": {"<m>": {"id": "<m>", "ids": [262], "tokens": ["<m>"]}},
+}
+
+
+def byte_level() -> dict[str, Any]:
+    made = small()
+    made["added_tokens"] += [
+        added(262, "<m>", special=True, lstrip=True),
+        added(263, "new", normalized=True),
+        added(264, "word", single_word=True, rstrip=True),
+    ]
+    made["normalizer"] = {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "Lowercase"}]}
+    return made | {"post_processor": TEMPLATE}
+
+
+def code_points() -> dict[str, Any]:
+    made = llama_document({"<unk>": 0, "a": 1, "b": 2, "ab": 3, MARK: 4}, ["a b"])
+    made["added_tokens"] += [added(5, "<m>", special=True), added(6, "zz", lstrip=True)]
+    return made
+
+
+@pytest.fixture(scope="module", params=[byte_level, code_points], ids=["bytes", "code points"])
+def data(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("native") / "made.fbpe"
+    fastbpe.load(json.dumps(request.param()).encode()).save(path)
+    return path.read_bytes()
+
+
+def check_safe(tokenizer: Tokenizer) -> None:
+    """What is called here is what a caller may rely on, whatever vocabulary a file says there is."""
+    ids = tokenizer.encode("abc ab <m> new w ZZ é zz", allowed_special="all")
+    tokenizer.decode(ids)
+    tokenizer.decode_bytes(ids)
+    tokenizer.encode("ab <m>", disallowed_special=())
+    tokenizer.encode_with_offsets("abc ab w <m>", allowed_special="all")
+    with contextlib.suppress(ValueError):
+        tokenizer.encode("hello <m>")
+    assert len(tokenizer.vocab) == tokenizer.n_vocab
+    assert all(0 <= i < tokenizer.n_vocab for pair in tokenizer.merges for i in pair)
+    assert [type(i) for side in tokenizer.template for i in side] == [int] * sum(map(len, tokenizer.template))
+    assert tokenizer.fingerprint
+    assert repr(tokenizer)
+    assert pickle.loads(pickle.dumps(tokenizer)).special_tokens == tokenizer.special_tokens
+
+
+def is_refused(forged: bytes) -> bool:
+    try:
+        tokenizer = fastbpe.load(forged)
+    except FormatError:
+        return True
+    check_safe(tokenizer)
+    return False
+
+
+def test_round_trip(data: bytes) -> None:
+    assert not is_refused(data)
+    assert not is_refused(sealed(*parts(data)))
+    described = parts(data)[0]["extras"]["added_tokens"]
+    assert (described["content"][-1], described["id"][-1]) in (("word", 264), ("zz", 6))
+    assert "lstrip" in described
+    assert "special" in described
+    check_safe(fastbpe.load(data))
+
+
+def places(node: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if path:
+        yield path
+    inner = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    for key, value in inner:
+        yield from places(value, (*path, key))
+
+
+VALUES = (
+    None, -1, 0, 1, 300, 2**24, 2**32, 2**70, 1.5, True, False, "", "x", "\ud800", "a" * 10_000, [], [[]], [1], {},
+    {"a": 1}, [[0], [0]], [[-1], []], ["a", 300], ["\ud800", "b", "c"], ["", "b", "c"], [3, 4, -1], [3, 4, 2**40],
+    [3, 4, 2**70], [0, 0, 0], ["a", "a", "a"], [True, False, True], {"content": ["q"], "id": [3]},
+    {"content": ["q"], "id": [-1]}, {"content": ["q"], "id": []}, {"content": [], "id": []}, {"content": ["q"]},
+    {"content": ["q"], "id": [3], "special": [1]}, {"content": ["q"], "id": [3], "odd": [True]},
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: repr(value)[:30])
+def test_every_value_of_the_header_is_another(data: bytes, value: Any) -> None:
+    header, tables = parts(data)
+    for path in places(header):
+        changed = json.loads(json.dumps(header))
+        inner = changed
+        for key in path[:-1]:
+            inner = inner[key]
+        inner[path[-1]] = value
+        is_refused(sealed(changed, tables))
+
+
+def test_keys_that_are_missing_or_unknown(data: bytes) -> None:
+    header, tables = parts(data)
+    for key in header["extras"]:
+        rest = {name: value for name, value in header["extras"].items() if name != key}
+        assert is_refused(sealed(header | {"extras": rest}, tables)), key
+    assert is_refused(sealed(header | {"extras": header["extras"] | {"more": 1}}, tables))
+    assert is_refused(sealed(header | {"extras": {}}, tables))
+
+
+def test_every_byte_of_the_header_altered(data: bytes) -> None:
+    _, tables = parts(data)
+    raw = bytearray(data[64 : len(data) - len(tables)].rstrip())
+    for at in range(0, len(raw), EVERY):
+        for change in (0x01, 0x08, 0x20, 0x80):
+            raw[at] ^= change
+            is_refused(sealed(None, tables, raw=bytes(raw)))
+            raw[at] ^= change
+
+
+def test_every_byte_of_the_tables_altered(data: bytes) -> None:
+    header, whole = parts(data)
+    tables = bytearray(whole)
+    for at in range(0, len(tables), EVERY if len(tables) > 1000 else 1):
+        for change in (0x01, 0x80, 0xFF):
+            tables[at] ^= change
+            is_refused(sealed(header, bytes(tables)))
+            tables[at] ^= change
+
+
+def test_every_byte_altered_without_a_new_checksum(data: bytes) -> None:
+    altered = bytearray(data)
+    for at in range(len(data)):
+        altered[at] ^= 0x04
+        with pytest.raises(FormatError):
+            fastbpe.load(altered)
+        altered[at] ^= 0x04
+
+
+def test_sections_that_are_cut_off_or_lie_over_each_other(data: bytes) -> None:
+    header, tables = parts(data)
+    sections = header["sections"]
+    for name, (offset, size) in sections.items():
+        moved = [[offset, size - 1], [offset, size // 2], [offset, 0], [offset, -size], [-1, size]]
+        for place in (*moved, *sections.values()):
+            is_refused(sealed(header | {"sections": sections | {name: place}}, tables))
+        assert size == 0 or is_refused(sealed(header, tables[: offset + size - 1]))
+
+
+@pytest.mark.parametrize("key", ["extras", "training", "name", "sections", "pattern", "special_tokens", "new"])
+@pytest.mark.parametrize("bracket", ["[]", "{}"])
+def test_headers_nested_deep(data: bytes, key: str, bracket: str) -> None:
+    header, tables = parts(data)
+    opening = "[" if bracket == "[]" else '{"a":'
+    deep = opening * 100_000 + "1" + bracket[1] * 100_000
+    raw = json.dumps(header | {key: "HERE"}).replace('"HERE"', deep).encode()
+    assert is_refused(sealed(None, tables, raw=raw))
+
+
+@pytest.mark.parametrize(
+    "raw", [b'{"mode": "\xff"}', b'"\xff\xfe"', "{}".encode("utf-16"), b"\0", b'{"mode": "byte']
+)
+def test_headers_that_are_no_text(data: bytes, raw: bytes) -> None:
+    assert is_refused(sealed(None, parts(data)[1], raw=raw))
+
+
+def test_many_added_tokens(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MAX_ADDED_TOKENS", 1000)
+    header, tables = parts(data)
+    many = {"content": [f"[{i}]" for i in range(1001)], "id": [*range(265, 1266)]}
+    with pytest.raises(FormatError, match="more than 1000 added tokens"):
+        fastbpe.load(sealed(header | {"extras": header["extras"] | {"added_tokens": many}}, tables))
+
+
+def test_merges_that_make_no_token(tmp_path: Any) -> None:
+    tokenizer = Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None)
+    tokenizer.save(tmp_path / "merges.fbpe")
+    header, tables = parts((tmp_path / "merges.fbpe").read_bytes())
+    assert fastbpe.load(sealed(header, tables)).merges == [(97, 98), (256, 99)]
+    at = header["sections"]["merges"][0]
+    for number in range(24):
+        forged = bytearray(tables)
+        forged[at + number] ^= 0x01
+        with pytest.raises(FormatError, match=r"merge [01] does not make a token of two tokens"):
+            fastbpe.load(sealed(header, bytes(forged)))
