@@ -193,6 +193,19 @@ def test_many_added_tokens(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None
         fastbpe.load(sealed(header | {"extras": header["extras"] | {"added_tokens": many}}, tables))
 
 
+def test_more_than_any_file_has(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    header, tables = parts(data)
+    sections = {str(i): [0, 0] for i in range(65)}
+    with pytest.raises(FormatError, match="its header names 65 'sections': the limit is 64"):
+        fastbpe.load(sealed(header | {"sections": sections}, tables))
+    with pytest.raises(FormatError, match="its header is said to have 67108928 bytes: the limit is 67108864"):
+        fastbpe.load(data[:28] + b"%08x" % (2**26 + 64) + data[36:])
+    monkeypatch.setattr(limits, "MAX_SPECIAL_TOKENS", 10)
+    if header["mode"] == "byte":
+        with pytest.raises(FormatError, match="11 special tokens: the limit is 10"):
+            fastbpe.load(sealed(header | {"special_tokens": {f"<{i}>": 300 + i for i in range(11)}}, tables))
+
+
 def test_merges_that_make_no_token(tmp_path: Any) -> None:
     tokenizer = Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None)
     tokenizer.save(tmp_path / "merges.fbpe")

@@ -21,6 +21,8 @@ from fastbpe.model import Buffer
 
 _ALIGNMENT = 64
 _DIGITS = 8
+_MAX_HEADER = 1 << 26  # bytes: four times what half a million added tokens take
+_MAX_SECTIONS = 64
 
 
 class Kind(NamedTuple):
@@ -111,6 +113,8 @@ def _read_header(kind: Kind, view: memoryview, where: str) -> tuple[Any, int]:
         problem = "truncated" if len(start) < _ALIGNMENT else "its first line was altered"
         raise FormatError(f"{where}: damaged: {problem}; get the file again")
     size = int(line.group(1), 16)
+    if size > _MAX_HEADER:
+        raise FormatError(f"{where}: its header is said to have {size} bytes: the limit is {_MAX_HEADER}")
     if len(view) < _ALIGNMENT + size:
         raise FormatError(f"{where}: damaged: truncated within its header, at {len(view)} bytes; get it again")
     crc = zlib.crc32(view[line.end(2) :], zlib.crc32(view[: line.start(2)]))
@@ -127,6 +131,8 @@ def _read_header(kind: Kind, view: memoryview, where: str) -> tuple[Any, int]:
 def _read_sections(
     sections: Mapping[str, Any], view: memoryview, tables_at: int, where: str
 ) -> dict[str, memoryview]:
+    if len(sections) > _MAX_SECTIONS:
+        raise FormatError(f"{where}: its header names {len(sections)} 'sections': the limit is {_MAX_SECTIONS}")
     out = {}
     for name, place in sections.items():
         match place:

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from fastbpe.errors import FormatError
+from fastbpe.formats import limits
 from fastbpe.formats.container import Kind, check_sections, pack, unpack
 from fastbpe.model import BYTES_PER_MERGE, Buffer, Model
 
@@ -88,6 +89,9 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
         if len(merges) % BYTES_PER_MERGE:
             raise FormatError(f"{where}: its section 'merges' does not hold whole merges")
         return replace(model, name=header["name"], training=header["training"], merges=merges, **extras)
+    n_special = len(header["special_tokens"])
+    if n_special > limits.MAX_SPECIAL_TOKENS:
+        raise FormatError(f"{where}: {n_special} special tokens: the limit is {limits.MAX_SPECIAL_TOKENS}")
     if header["merges_rule"] not in ("ranks", "merges"):
         raise FormatError(f"{where}: merges_rule {header['merges_rule']!r} is not known to this fastbpe")
     check_sections(sections, {*_TOKENS, "merges"}, where, _LOOK_UPS)
