@@ -216,8 +216,8 @@ def interrupts(tokenizers: dict[str, Tokenizer]) -> list[str]:
         "encode_batch": lambda n: t.encode_batch(lines, num_threads=n),
         "encode_batch of texts without a cut": lambda n: t.encode_batch([uncut, uncut], num_threads=n),
         "encode_batch_to_numpy": lambda n: t.encode_batch_to_numpy(lines, num_threads=n),
-        "count_batch": lambda n: t.count_batch(lines, num_threads=n),
-        "decode_batch": lambda n: t.decode_batch(ids * 4),
+        "count_batch": lambda n: t.count_batch(lines * 8, num_threads=n),
+        "decode_batch": lambda n: t.decode_batch(ids * 4, num_threads=n),
     }
     failed = []
     worst = 0.0
