@@ -117,7 +117,7 @@ class Sink:
 
     def write_out(self) -> None:
         """Have the disk take what was appended, so that a note need not wait. For a thread of its own."""
-        os.fsync(self._ids.fileno())
+        _sync(self.folder / "ids")  # not the file that is open: of each, an error is told but once, and a note must see it
 
     def note(self, progress: Mapping[str, Any]) -> None:
         """Note how far the run has come: it can go on from here, whatever happens to the process or machine."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import gzip
 import json
 import os
@@ -24,6 +25,7 @@ import zstandard
 from data import standard_library
 from fastbpe import FilesSummary, FormatError, SpecialTokenError, Tokenizer, files, sources
 from fastbpe._core.packing import pack_ids
+from fastbpe.sinks import Sink
 from processes import run_python
 
 TEXTS = ["one two\n", "", "drei vier<|endoftext|>", "пять 👍", *standard_library(4000).split("\n\n")]
@@ -289,6 +291,27 @@ def test_lines_are_encoded_as_their_texts_are(
 # Stopped and gone on with
 
 
+def test_a_disk_that_fails_meanwhile_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Linux has it: every open file is told of an error once."""
+    sink = Sink(tmp_path / "out.bin", "uint16", {})
+    ids, told = tmp_path / "out.bin.partial" / "ids", set()
+
+    def failing(file: int) -> None:
+        if os.path.samestat(os.fstat(file), ids.stat()) and file not in told:
+            told.add(file)
+            raise OSError(errno.EIO, "the disk fails")
+
+    with sink.begun(afresh=False):
+        sink.append(bytes(4), 2, bytes(8))
+        with monkeypatch.context() as context:
+            context.setattr(os, "fsync", failing)
+            with pytest.raises(OSError, match="the disk fails"):
+                sink.write_out()
+            with pytest.raises(OSError, match="the disk fails"):
+                sink.note({})
+    assert not (tmp_path / "out.bin.partial" / "progress.json").exists()
+
+
 def stopped(tokenizer: Tokenizer, jsonl: Path, out: Path) -> None:
     """A run over three inputs that the third stops, with what it did so far noted."""
     good, bad = jsonl.with_name("good.txt"), jsonl.with_name("bad.txt")
@@ -385,8 +408,8 @@ import os, random, signal, sys, threading
 from fastbpe import files, load, sources
 model, out, seed, *inputs = sys.argv[1:]
 tokenizer, generator, n_killed = load(model), random.Random(int(seed)), 0
-files.NOTED_EVERY, files._BATCH_BYTES, sources.BLOCK = 0, 4000, 1000
-import concurrent.futures.thread, pyarrow.parquet, tqdm  # here: an import in the child opens files too
+files.NOTED_EVERY, files._BATCH_BYTES, files._LITTLE, sources.BLOCK = 0, 4000, 900, 1000
+import pyarrow.parquet, queue, tqdm  # here: an import in the child opens files too
 pyarrow.set_cpu_count(1), pyarrow.set_io_thread_count(1)
 EVENTS = {"open", "os.rename", "os.remove", "os.truncate", "os.rmdir", "os.mkdir"}
 while True:
