@@ -311,3 +311,11 @@ def test_more_fields_than_any_model_has(monkeypatch: pytest.MonkeyPatch) -> None
     for data in (UNK + A + varint_field(7, 1) * 9 + BPE, UNK + A + bytes_field(2, BPE + varint_field(4, 1) * 10)):
         with pytest.raises(FormatError, match=r"byte [0-9]+: more fields"):
             fastbpe.load(data)
+
+
+def test_more_text_than_any_model_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever it stands: ends that do not fit 32 bits would lead outside."""
+    monkeypatch.setattr(sentencepiece_format, "_MAX_TEXT", 5)
+    for data in (UNK + A + BPE, BPE + UNK + A):
+        with pytest.raises(FormatError, match=r"byte [0-9]+: more fields, or more text"):
+            sentencepiece_format.parse(data, "it")

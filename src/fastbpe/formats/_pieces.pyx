@@ -29,9 +29,9 @@ cdef uint64_t[SHORT + 1] _FIRST, _SECOND  # what a piece of n bytes leaves of tw
 
 cdef void _fill_masks() noexcept:
     cdef int n
-    for n in range(SHORT + 1):
-        _FIRST[n] = (<uint64_t> 1 << 8 * n) - 1 if n < 8 else <uint64_t> -1
-        _SECOND[n] = 0 if n <= 8 else (<uint64_t> 1 << 8 * (n - 8)) - 1 if n < SHORT else <uint64_t> -1
+    for n in range(SHORT + 1):  # by bytes, as the words are filled: in whatever order these stand in a word
+        memset(&_FIRST[n], 0xFF, <size_t> min(n, 8))
+        memset(&_SECOND[n], 0xFF, <size_t> max(n - 8, 0))
 
 
 _fill_masks()

@@ -22,7 +22,7 @@ _PIECES, _TRAINER, _NORMALIZER, _SELF_TEST, _DENORMALIZER = range(1, 6)
 _TEXT, _SCORE, _TYPE = range(1, 4)  # of a piece
 _TYPES = frozenset(PieceType)
 _MAX_PIECE_BYTES = 7999  # of sentencepiece
-_MAX_TEXT = (1 << 32) - 1  # bytes of all pieces, less those of the last
+_MAX_TEXT = (1 << 32) - 1 - _MAX_PIECE_BYTES  # bytes of all pieces, less those of the last
 _BYTE_NAMES = frozenset(b"<0x%02X>" % byte for byte in range(256))
 
 
@@ -56,12 +56,12 @@ def _read(data: bytes, where: str, any_text: bool) -> CodePointModel:
         limits.check_number(n_pieces, where)
         if plain[3]:
             columns.append((plain[0], plain[1], plain[2], plain[3]))
+        n_fields += 1
+        if n_fields > limits.MAX_FIELDS or n_bytes > _MAX_TEXT:
+            raise protobuf.Damaged(at, "more fields, or more text, than any model has")
         field = next(protobuf.fields(data, at, len(data)), None)
         if field is None:
             break
-        n_fields += 1
-        if n_fields > limits.MAX_FIELDS or n_bytes > _MAX_TEXT:
-            raise protobuf.Damaged(field.at, "more fields, or more text, than any model has")
         if field.wire != BYTES or not _PIECES <= field.number <= _DENORMALIZER:
             unknown.append(data[field.at : field.end])
         elif field.number == _PIECES:
