@@ -155,7 +155,7 @@ cdef class Jobs:
         return 0
 
     cdef int run_alone(self, Ids* out) except -1:
-        """Do all jobs in this thread, and append the ids of all texts. Signals are not looked for."""
+        """Do all jobs in this thread, and append the ids of all texts. Signals are looked for only within long ones."""
         cdef Scratch* scratch = self._pipeline.take()
         cdef Ids own = scratch.ids
         cdef size_t text, before

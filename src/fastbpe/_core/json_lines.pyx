@@ -30,7 +30,6 @@ cdef uint64_t EACH = 0x0101010101010101ULL
 cdef uint64_t HIGH = 0x8080808080808080ULL
 
 
-
 @cython.final
 cdef class JsonLines:
     """The lines of a block one after another, and the texts that they hold under a field."""
