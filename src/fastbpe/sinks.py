@@ -117,7 +117,7 @@ class Sink:
 
     def write_out(self) -> None:
         """Have the disk take what was appended, so that a note need not wait. For a thread of its own."""
-        _sync(self.folder / "ids")  # not the file that is open: of each, an error is told but once, and a note must see it
+        _sync(self.folder / "ids")  # as a file of its own: each is told of an error once, and a note must be
 
     def note(self, progress: Mapping[str, Any]) -> None:
         """Note how far the run has come: it can go on from here, whatever happens to the process or machine."""
