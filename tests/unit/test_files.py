@@ -408,7 +408,7 @@ import os, random, signal, sys, threading
 from fastbpe import files, load, sources
 model, out, seed, *inputs = sys.argv[1:]
 tokenizer, generator, n_killed = load(model), random.Random(int(seed)), 0
-files.NOTED_EVERY, files._BATCH_BYTES, files._LITTLE, sources.BLOCK = 0, 4000, 900, 1000
+files.NOTED_EVERY, files._BATCH_BYTES, files._LITTLE, sources.BLOCK = 0, 4000, 1200, 1000
 import pyarrow.parquet, queue, tqdm  # here: an import in the child opens files too
 pyarrow.set_cpu_count(1), pyarrow.set_io_thread_count(1)
 EVENTS = {"open", "os.rename", "os.remove", "os.truncate", "os.rmdir", "os.mkdir"}
