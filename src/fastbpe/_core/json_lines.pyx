@@ -15,8 +15,6 @@ from fastbpe._core.text cimport first_invalid
 from fastbpe._core.utf8 cimport put_char
 
 cdef extern from "simd/json.h" nogil:
-    enum:
-        FB_JSON_BLOCK
     const uint8_t* fb_json_stop(const uint8_t* at, const uint8_t* end) noexcept
     size_t fb_json_copy(const uint8_t* at, const uint8_t* end, uint8_t* out) noexcept
 
@@ -59,9 +57,9 @@ cdef class JsonLines:
         text.data, text.n = line.found.data, line.found.n
         if not line.is_plain or not line.found.has_escapes:
             return line.is_plain
-        if self._capacity < text.n + FB_JSON_BLOCK:
+        if self._capacity < text.n:
             free(self._unescaped)
-            self._capacity = 2 * text.n + FB_JSON_BLOCK
+            self._capacity = 2 * text.n
             self._unescaped = <uint8_t*> malloc(self._capacity)
             if self._unescaped == NULL:
                 n, self._capacity = self._capacity, 0
@@ -334,7 +332,7 @@ cdef inline uint32_t _hexadecimal(const uint8_t* at) noexcept nogil:
 
 cdef int _is_name(const String* key, const String* name) noexcept nogil:
     """-1: that is not easily said."""
-    cdef uint8_t[KEY_BYTES + FB_JSON_BLOCK] unescaped
+    cdef uint8_t[KEY_BYTES] unescaped
     cdef const uint8_t* data = key.data
     cdef size_t n = key.n
     if key.has_escapes:
@@ -346,10 +344,7 @@ cdef int _is_name(const String* key, const String* name) noexcept nogil:
 
 
 cdef size_t _unescape(const String* string, uint8_t* out) noexcept nogil:
-    """Write what a string stands for, which is no longer, and FB_JSON_BLOCK bytes more.
-
-    Returns how much that is, or -1 at half a surrogate pair.
-    """
+    """Write what a string stands for, which is no longer; how much that is, or -1 at half a surrogate pair."""
     cdef const uint8_t* at = string.data
     cdef const uint8_t* end = at + string.n
     cdef uint8_t* to = out

@@ -100,9 +100,9 @@ cdef class Entries:
                 n_ids = max(n_ids, self._table.entries[i].id + 1)
         if n_bytes >= NO_ENTRY:
             return None
-        flat = <uint8_t*> malloc(n_bytes + 1)
         cdef bytes ends_array = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> n_ids * 4)
         ends = <uint32_t*> PyBytes_AS_STRING(ends_array)
+        flat = <uint8_t*> malloc(n_bytes + 1)
         if flat == NULL:
             raise MemoryError(f"no memory for {n_bytes} bytes of tokens")
         try:

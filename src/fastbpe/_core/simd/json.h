@@ -63,7 +63,8 @@ static inline const uint8_t *fb_json_stop(const uint8_t *at, const uint8_t *end)
     return at;
 }
 
-/* Copy up to the first backslash, or to a place as above; how many bytes. A whole block is stored beyond them. */
+/* Copy up to the first backslash, or to a place as above; how many bytes. Up to a block more is stored, but no more
+ * than there is to read. */
 static inline size_t fb_json_copy(const uint8_t *at, const uint8_t *end, uint8_t *out) {
     const uint8_t *start = at;
     while (end - at >= FB_JSON_BLOCK) {
