@@ -62,10 +62,10 @@ def noise(alphabet: str, n: int) -> str:
     return "".join(random.Random(5).choices(alphabet, k=n))
 
 
-def seconds(call: Callable[..., Any], *arguments: Any, clock: Callable[[], float] = time.perf_counter) -> float:
-    start = clock()
+def seconds(call: Callable[..., Any], *arguments: Any) -> float:
+    start = time.perf_counter()
     call(*arguments)
-    return clock() - start
+    return time.perf_counter() - start
 
 
 Call = Callable[[str], Any]
@@ -91,9 +91,9 @@ def growth_of(call: Call, make: Callable[[int], str], n: int) -> float:
     """How many times as long twice n characters take; the least of three each, as they alternate."""
     once, twice = make(n), make(2 * n)
     growth = 99.0
-    for _ in range(3):  # on a busy machine any one comparison may go wrong, though the processor's time counts
-        short = min(seconds(call, once, clock=time.process_time) for _ in range(3))
-        long = min(seconds(call, twice, clock=time.process_time) for _ in range(3))
+    for _ in range(3):  # on a busy machine any one comparison may go wrong
+        short = min(seconds(call, once) for _ in range(3))
+        long = min(seconds(call, twice) for _ in range(3))
         growth = min(growth, long / short)
         if growth < LONGEST_GROWTH:
             break
