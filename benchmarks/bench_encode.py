@@ -59,7 +59,7 @@ def bench_encode_short_string(benchmark: Any, tokenizer: fastbpe.Tokenizer, text
 
 def bench_merge_every_piece(benchmark: Any, tokenizer: fastbpe.Tokenizer, text: str) -> None:
     """Without a cache that could hold the pieces: every one is merged."""
-    encoder = Encoder(tokenizer._vocabulary, tokenizer._splitter, tokenizer.n_vocab, cache_bytes=0)
+    encoder = Encoder(tokenizer._vocabulary, tokenizer._splitter, cache_bytes=0)
     benchmark(encoder.count, text, num_threads=1)
 
 

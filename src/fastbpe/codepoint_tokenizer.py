@@ -79,7 +79,6 @@ class CodePointTokenizer(Tokenizer):
                     self,
                     parts.vocabulary,
                     parts.splitter,
-                    self._source.n_pieces,
                     special=self._special,
                     cache_bytes=self._cache_bytes,
                     normalizing=parts.normalizing,

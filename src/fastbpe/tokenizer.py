@@ -71,7 +71,6 @@ class Tokenizer(MeasuringEncoder, Described):
         super().__init__(
             self._vocabulary,
             self._splitter,
-            self._decoder.n_ids,
             special=self._special,
             front=front,
             cache_bytes=cache_bytes,

@@ -157,7 +157,7 @@ def test_tokens_of_llama3_that_only_a_whole_piece_can_be() -> None:
     """A piece is text, so a token that ends within a character is never one."""
     tokenizer, ranks = published("llama3"), ranks_of(published("llama3"))
     tokens = [token for _, token in sorted((rank, token) for token, rank in ranks.items())]
-    merging = Encoder(Vocabulary(**build_tables(tokens), whole_piece_first=False), Splitter(), len(tokens))
+    merging = Encoder(Vocabulary(**build_tables(tokens), whole_piece_first=False), Splitter())
     whole_only = [token for token in tokens if is_text(token) and len(merging.encode(token)) > 1]
     assert len(whole_only) == 588
     unsplit = Tokenizer.from_ranks(ranks, pattern=None)

@@ -242,5 +242,5 @@ def test_dropped_text_makes_no_ids():
     text = "aabaa"
     assert encoding("a+", ranks).encode_ordinary(text) == [256, 256]
     tables = Tokenizer.from_ranks(ranks, pattern=None)._vocabulary
-    assert Encoder(tables, make_splitter("a+", drop_unmatched=True), 301).encode(text) == [256, 256]
+    assert Encoder(tables, make_splitter("a+", drop_unmatched=True)).encode(text) == [256, 256]
     assert Tokenizer.from_ranks(ranks, pattern="a+").encode(text) == [256, ord("b"), 256]

@@ -39,11 +39,11 @@ KINDS: dict[str, Vocabulary] = {
 @cache
 def slow(kind: str, piece: str) -> list[int]:
     """What a piece becomes in an encoder that has met no other (test_merging has that and the specification)."""
-    return Encoder(KINDS[kind], Splitter(), 1).encode(piece)
+    return Encoder(KINDS[kind], Splitter()).encode(piece)
 
 
 def encoder(kind: str, splitter: Splitter | None = None, cache_bytes: int = 0) -> Encoder:
-    return Encoder(KINDS[kind], splitter or make_splitter(r"[^|]+|\|"), 1000, cache_bytes=cache_bytes)
+    return Encoder(KINDS[kind], splitter or make_splitter(r"[^|]+|\|"), cache_bytes=cache_bytes)
 
 
 def expected(kind: str, pieces: list[str]) -> list[int]:

@@ -183,7 +183,7 @@ def test_what_was_not_asked_for() -> None:
 def test_only_code_points_have_places() -> None:
     vocabulary = Vocabulary(**build_tables([bytes([byte]) for byte in range(256)]))
     encoder = Encoder(
-        vocabulary, fastbpe.Tokenizer.from_ranks({bytes([b]): b for b in range(256)}, pattern=None)._splitter, 256
+        vocabulary, fastbpe.Tokenizer.from_ranks({bytes([b]): b for b in range(256)}, pattern=None)._splitter
     )
     with pytest.raises(ValueError, match="code-point mode"):
         TokenEncoder(encoder, make_normalizer(model("plain")))

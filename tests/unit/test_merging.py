@@ -20,7 +20,7 @@ BORDER = [1, 2, 3, 31, 32, 33, 62, 63, 64, 65, 66, 127, 128, 129]
 
 
 def encode(vocab: Vocabulary, piece: bytes) -> list[int]:
-    return Encoder(vocab, Splitter(), vocab.n_ids).encode(piece)
+    return Encoder(vocab, Splitter()).encode(piece)
 
 
 def random_piece(rng: random.Random, letters: bytes, n_bytes: int) -> bytes:

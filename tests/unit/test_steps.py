@@ -172,7 +172,7 @@ def test_gaps_have_ends_but_are_no_pieces() -> None:
 def test_left_out_text_makes_no_ids_and_is_not_counted() -> None:
     vocabulary = Tokenizer.from_ranks(RANKS, pattern=None)._vocabulary
     splitter = make_splitter("[a-z]+", drop_unmatched=True)
-    encoder = Encoder(vocabulary, splitter, 300)
+    encoder = Encoder(vocabulary, splitter)
     assert encoder.encode("12abc 12ab") == [258, 256]
     assert encoder.count("12") == 0
     long = "ab, " * 5000  # worked on without the GIL

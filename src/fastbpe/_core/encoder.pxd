@@ -1,12 +1,11 @@
 from fastbpe._core.merge cimport Ids
-from fastbpe._core.output cimport Array, KeptInts
+from fastbpe._core.output cimport Array
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport SpecialMatcher
 
 
 cdef class Encoder:
     cdef readonly Pipeline _pipeline
-    cdef KeptInts _ints
     cdef object _special
     cdef object _trimmer
     cdef SpecialMatcher _all_special

@@ -27,7 +27,6 @@ class Encoder:
         self,
         vocabulary: Vocabulary,
         splitter: Splitter,
-        n_ids: int,
         *,
         special: _ChoosesSpecial | None = None,
         front: Front | None = None,

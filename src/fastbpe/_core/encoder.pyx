@@ -9,7 +9,7 @@ from fastbpe._core.front cimport Front
 from fastbpe._core.jobs cimport Jobs
 from fastbpe._core.limits cimport count_up_to
 from fastbpe._core.merge cimport Ids, ids_expect, ids_free
-from fastbpe._core.output cimport Array, KeptInts, collect_again, ids_array, int64_array, stop_collecting
+from fastbpe._core.output cimport Array, collect_again, ids_array, ids_list, int64_array, stop_collecting
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport SpecialMatcher
 from fastbpe._core.splitter cimport Splitter
@@ -37,17 +37,16 @@ cdef class Encoder:
 
     special: its choose(allowed, disallowed) gives two matchers, and its `always` what is found in any text; None:
     there are no special tokens. front: what becomes of text before it is split; None: nothing.
-    n_ids: one more than the greatest id. cache_bytes: what its piece caches may take, all threads together.
+    cache_bytes: what its piece caches may take, all threads together.
     normalizing: in code-point mode, what is done to texts first. trimmer: makes offsets of ids, their
     offsets, and tokens that were found.
     """
 
     def __init__(
-        self, Vocabulary vocabulary not None, Splitter splitter not None, size_t n_ids, *, special=None,
+        self, Vocabulary vocabulary not None, Splitter splitter not None, *, special=None,
         Front front=None, size_t cache_bytes=64 << 20, Normalizing normalizing=None, trimmer=None,
     ):
         always = None if special is None else special.always
-        self._ints = KeptInts(n_ids)
         self._special = special
         self._trimmer = trimmer
         # Last: other threads may look whether it is there.
@@ -116,11 +115,11 @@ cdef class Encoder:
         if self._is_long(text, num_threads):
             n_threads = self._n_threads(num_threads)
             if n_threads > 1 and pipeline.may_cut(allowed, disallowed):
-                return Jobs(pipeline, [text], allowed, disallowed, False).to_lists(self._ints, n_threads)[0]
+                return Jobs(pipeline, [text], allowed, disallowed, False).to_lists(n_threads)[0]
         scratch = pipeline.take()
         try:
             self._append(text, allowed, disallowed, scratch, NULL)
-            return self._ints.to_list(scratch.ids.items, scratch.ids.n)
+            return ids_list(scratch.ids.items, scratch.ids.n)
         finally:
             pipeline.give(scratch)
 
@@ -178,7 +177,7 @@ cdef class Encoder:
                 if not isinstance(part, (tuple, list)) or len(part) != 2:
                     raise TypeError(f"each of parts must be (text, trusted), not {part!r:.80}")
                 self._append(part[0], self._all() if part[1] else None, None, scratch, NULL)
-            return self._ints.to_list(scratch.ids.items, scratch.ids.n)
+            return ids_list(scratch.ids.items, scratch.ids.n)
         finally:
             pipeline.give(scratch)
 
@@ -226,7 +225,7 @@ cdef class Encoder:
                     with nogil:
                         encode_spans(pipeline, utf8.data, utf8.n, allowed, disallowed, scratch, &spans, found)
                         to_characters(&view, &spans)
-                    return self._ints.to_list(scratch.ids.items, scratch.ids.n), spans_list(&spans)
+                    return ids_list(scratch.ids.items, scratch.ids.n), spans_list(&spans)
                 finally:
                     utf8_release(&utf8)
                     spans_free(&spans)
@@ -303,7 +302,7 @@ cdef class Encoder:
             was_on = stop_collecting()
             try:
                 if n_threads > 1:
-                    out += Jobs(pipeline, window, allowed, disallowed, False).to_lists(self._ints, n_threads)
+                    out += Jobs(pipeline, window, allowed, disallowed, False).to_lists(n_threads)
                 else:
                     self._add_lists(window, allowed, disallowed, out)
             finally:
@@ -317,7 +316,7 @@ cdef class Encoder:
                 PyErr_CheckSignals()
                 scratch.ids.n = 0
                 self._append(text, allowed, disallowed, scratch, NULL)
-                out.append(self._ints.to_list(scratch.ids.items, scratch.ids.n))
+                out.append(ids_list(scratch.ids.items, scratch.ids.n))
         finally:
             self._pipeline.give(scratch)
         return 0

@@ -1,7 +1,6 @@
 from libc.stdint cimport int64_t, uint32_t
 
 from fastbpe._core.merge cimport Ids
-from fastbpe._core.output cimport KeptInts
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport SpecialMatcher
 from fastbpe._core.text cimport Text
@@ -58,7 +57,7 @@ cdef class Jobs:
     cdef void _give(self, size_t number, Scratch* scratch) noexcept nogil
     cdef void _place(self, size_t number, Scratch* scratch) noexcept nogil
     cdef void add_counts(self, int64_t* counts) noexcept
-    cdef list to_lists(self, KeptInts ints, int n_threads)
+    cdef list to_lists(self, int n_threads)
     cdef bint _is_same_text(self, size_t number, size_t other) noexcept
     cdef int _have_done(self, size_t number, size_t behind, Scratch* scratch) except -1
-    cdef int _add_lists(self, size_t number, size_t behind, KeptInts ints, list out) except -1
+    cdef int _add_lists(self, size_t number, size_t behind, list out) except -1

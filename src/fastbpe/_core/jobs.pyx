@@ -13,7 +13,7 @@ from libc.string cimport memcpy
 
 from fastbpe._core.flags cimport add, is_set, set_flag
 from fastbpe._core.merge cimport Ids, ids_expect, ids_reserve
-from fastbpe._core.output cimport KeptInts, new_list
+from fastbpe._core.output cimport fill_list, ids_list, new_list
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport SpecialMatcher
 from fastbpe._core.text cimport Text, text_of, text_release, text_view
@@ -321,7 +321,7 @@ cdef class Jobs:
             if self._jobs[number].is_part:
                 counts[self._jobs[number].first] += self._jobs[number].n_ids
 
-    cdef list to_lists(self, KeptInts ints, int n_threads):
+    cdef list to_lists(self, int n_threads):
         """Do all jobs, and make a list of each text's ids, beside the other threads."""
         cdef list out = []
         cdef Scratch* scratch = self._pipeline.take()
@@ -336,7 +336,7 @@ cdef class Jobs:
                 while behind < self.n_jobs and self._is_same_text(number, behind):
                     behind += 1
                 self._have_done(number, behind, scratch)
-                self._add_lists(number, behind, ints, out)
+                self._add_lists(number, behind, out)
                 number = behind
         except BaseException:
             set_flag(&self._abandoned)
@@ -363,7 +363,7 @@ cdef class Jobs:
             PyErr_CheckSignals()
         return 0
 
-    cdef int _add_lists(self, size_t number, size_t behind, KeptInts ints, list out) except -1:
+    cdef int _add_lists(self, size_t number, size_t behind, list out) except -1:
         cdef Job* job = &self._jobs[number]
         cdef size_t text, at = 0, total = 0, i
         cdef list made
@@ -372,11 +372,11 @@ cdef class Jobs:
                 total += self._jobs[i].n_ids
             made = new_list(total)
             for i in range(number, behind):
-                ints.fill(made, at, self._jobs[i].ids, self._jobs[i].n_ids)
+                fill_list(made, at, self._jobs[i].ids, self._jobs[i].n_ids)
                 at += self._jobs[i].n_ids
             out.append(made)
         else:
             for text in range(job.first, job.first + job.n_texts):
-                out.append(ints.to_list(job.ids + at, self._counts[text]))
+                out.append(ids_list(job.ids + at, self._counts[text]))
                 at += self._counts[text]
         return 0

@@ -17,13 +17,7 @@ cdef Array int64_array(size_t n)
 
 
 cdef list new_list(size_t n)
+cdef list ids_list(const uint32_t* ids, size_t n)
+cdef int fill_list(list out, size_t at, const uint32_t* ids, size_t n) except -1
 cdef bint stop_collecting() noexcept
 cdef void collect_again(bint was_on) noexcept
-
-
-cdef class KeptInts:
-    cdef list _ints
-    cdef uint32_t _n_kept
-    cdef list to_list(self, const uint32_t* ids, size_t n)
-    cdef int fill(self, list out, size_t at, const uint32_t* ids, size_t n) except -1
-    cdef int _make(self, list out, size_t at, uint32_t token) except -1

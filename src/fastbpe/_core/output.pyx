@@ -1,13 +1,13 @@
-"""What ids are handed out as: an array in memory of its own, or a list of ints that are made once and kept."""
+"""What ids are handed out as: an array in memory of its own, or a list of ints that are made once."""
 
 cimport cython
-from cpython.list cimport PyList_New, PyList_SET_ITEM
+from cpython.list cimport PyList_New
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF
 from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport calloc, free, realloc
 
-from fastbpe._core.memory cimport likely, prefetch, use_huge_pages
+from fastbpe._core.ints cimport BLOCK_INTS, Ints, int_at, kept_ints, make_block
+from fastbpe._core.memory cimport likely, use_huge_pages
 from fastbpe._core.merge cimport Ids
 
 cdef extern from *:
@@ -15,14 +15,10 @@ cdef extern from *:
     #define FASTBPE_LIST_ITEMS(list) (((PyListObject *)(list))->ob_item)
     """
     PyObject** list_items "FASTBPE_LIST_ITEMS"(list items) noexcept
+    PyObject* PyLong_FromUnsignedLong(unsigned long value) except NULL
     int PyGC_Disable()
     int PyGC_Enable()
     void PyObject_GC_UnTrack(object)
-
-cdef enum:
-    KEPT_INTS = 1 << 20  # ids above, which few vocabularies have, are made anew each time
-    AHEAD = 16
-
 
 @cython.final
 cdef class Array:
@@ -71,44 +67,26 @@ cdef Array int64_array(size_t n):
     return array
 
 
-@cython.final
-cdef class KeptInts:
-    """One Python int for each id, made at its first use and kept: a list is then look up and store."""
+cdef list ids_list(const uint32_t* ids, size_t n):
+    cdef list out = new_list(n)
+    fill_list(out, 0, ids, n)
+    return out
 
-    def __cinit__(self, size_t n_ids):
-        self._n_kept = min(n_ids, <size_t> KEPT_INTS)
-        self._ints = [None] * (self._n_kept + 1)  # the last stands for all ids above, and stays None
 
-    cdef list to_list(self, const uint32_t* ids, size_t n):
-        cdef list out = new_list(n)
-        self.fill(out, 0, ids, n)
-        return out
-
-    cdef int fill(self, list out, size_t at, const uint32_t* ids, size_t n) except -1:
-        """Store ids in a new list from item `at` on."""
-        cdef PyObject** ints = list_items(self._ints)
-        cdef PyObject** items = list_items(out) + at
-        cdef PyObject* value
-        cdef size_t i
-        for i in range(n):
-            if i + 2 * AHEAD < n:
-                prefetch(&ints[min(ids[i + 2 * AHEAD], self._n_kept)])
-                prefetch(ints[min(ids[i + AHEAD], self._n_kept)])
-            value = ints[min(ids[i], self._n_kept)]
-            if likely(value != <PyObject*> None):
-                Py_INCREF(<object> value)
-                items[i] = value
-            else:
-                self._make(out, at + i, ids[i])
-        return 0
-
-    cdef int _make(self, list out, size_t at, uint32_t token) except -1:
-        cdef object value = token
-        if token < self._n_kept:
-            self._ints[token] = value
-        Py_INCREF(value)
-        PyList_SET_ITEM(out, at, value)
-        return 0
+cdef int fill_list(list out, size_t at, const uint32_t* ids, size_t n) except -1:
+    """Store ids in a new list from item `at` on."""
+    cdef Ints* ints = kept_ints()
+    cdef PyObject** items = list_items(out) + at
+    cdef size_t i
+    for i in range(n):
+        if likely(ints.made[min(ids[i], ints.n) // BLOCK_INTS]):
+            items[i] = int_at(ints.first, ids[i])
+        elif ids[i] < ints.n:
+            make_block(ints, ids[i] // BLOCK_INTS)
+            items[i] = int_at(ints.first, ids[i])
+        else:
+            items[i] = PyLong_FromUnsignedLong(ids[i])
+    return 0
 
 
 cdef list new_list(size_t n):

@@ -17,7 +17,7 @@ from fastbpe._core.dropout cimport Dropout, dropout_free, merge_with_dropout
 from fastbpe._core.encoder cimport Encoder
 from fastbpe._core.merge cimport Ids, ids_free, ids_reserve
 from fastbpe._core.normalizer cimport Normalized, Normalizer, normalized_free
-from fastbpe._core.output cimport KeptInts, collect_again, ids_array, new_list, stop_collecting
+from fastbpe._core.output cimport collect_again, ids_array, ids_list, new_list, stop_collecting
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.tables cimport NONE
@@ -56,7 +56,7 @@ cdef class Tokens:
 
     def ids(self):
         """The ids: a list."""
-        return self._encoder._ints.to_list(self._ids.items, self._ids.n)
+        return ids_list(self._ids.items, self._ids.n)
 
     def pieces(self, list names not None):
         """The pieces: a list of str. names: those of all ids, which are handed out as they are.
@@ -156,7 +156,6 @@ cdef class TokenEncoder:
     """
 
     cdef Pipeline _pipeline
-    cdef KeptInts _ints
     cdef Normalizer _normalizer
     cdef uint32_t* _widths  # of each id, in bytes of the normalised text
     cdef size_t _n_ids
@@ -165,7 +164,6 @@ cdef class TokenEncoder:
     def __cinit__(self, Encoder encoder not None, Normalizer normalizer not None):
         cdef const Tables* tables
         self._pipeline = encoder._ready()
-        self._ints = encoder._ints
         self._normalizer = normalizer
         tables = &self._pipeline.vocabulary.tables
         if tables.characters == NULL or self._pipeline.normalizing is None:

@@ -143,7 +143,7 @@ class Tokenizer(Methods):
         vocabulary = Vocabulary(**tables, whole_piece_first=False, code_points=None, drops_bytes=False)
         special = SpecialTokens(self.special_tokens, vocabulary, may_share=True)
         decoder = Decoder(vocabulary, special.encoded)
-        encoder = Encoder(vocabulary, _splitter(self._splitting()), decoder.n_ids, special=special)
+        encoder = Encoder(vocabulary, _splitter(self._splitting()), special=special)
         found = _not_hidden(self.special_tokens)
         if len(found) == len(self.special_tokens):
             return encoder, decoder, "all", frozenset

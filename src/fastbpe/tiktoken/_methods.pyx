@@ -5,6 +5,7 @@ from libc.stdint cimport uint8_t, uint32_t
 
 from fastbpe._core.encoder cimport Encoder
 from fastbpe._core.merge cimport Ids, encode_piece, ids_free
+from fastbpe._core.output cimport ids_list
 from fastbpe._core.splitter cimport Splitter
 from fastbpe._core.vocabulary cimport Vocabulary
 
@@ -62,7 +63,7 @@ cdef class Methods(Encoder):
     cdef object _decoder
 
     def __init__(self, Vocabulary vocabulary not None, Splitter splitter not None, decoder, special):
-        Encoder.__init__(self, vocabulary, splitter, decoder.n_ids, special=special)
+        Encoder.__init__(self, vocabulary, splitter, special=special)
         self._decoder = decoder
 
     cdef tuple _chosen(self, object allowed, object disallowed):
@@ -124,7 +125,7 @@ cdef class Methods(Encoder):
         try:
             if piece:
                 encode_piece(&vocabulary.tables, <const uint8_t*> PyBytes_AS_STRING(piece), len(piece), &ids)
-            return self._ints.to_list(ids.items, ids.n)
+            return ids_list(ids.items, ids.n)
         finally:
             ids_free(&ids)
 

@@ -15,7 +15,7 @@ from libc.stdlib cimport free, realloc
 from libc.string cimport memcmp, memcpy
 
 from fastbpe._core.merge cimport Ids, ids_free, ids_reserve, merge_piece
-from fastbpe._core.output cimport KeptInts
+from fastbpe._core.output cimport ids_list
 from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.splitter cimport GAP, Ends, Splitter, ends_free
 from fastbpe._core.tables cimport NONE, find_piece
@@ -59,14 +59,12 @@ cdef class Completions:
 
     cdef Vocabulary _vocabulary
     cdef Splitter _splitter
-    cdef KeptInts _ints
     cdef object _order  # ids of all tokens, in the order of their bytes
     cdef const uint32_t[::1] _sorted
 
     def __init__(self, Vocabulary vocabulary not None, Splitter splitter not None):
         self._vocabulary = vocabulary
         self._splitter = splitter
-        self._ints = KeptInts(vocabulary.tables.n_ids)
         tokens = vocabulary.tokens()
         self._order = array("I", sorted(filter(tokens.__getitem__, range(len(tokens))), key=tokens.__getitem__))
         self._sorted = self._order
@@ -76,7 +74,7 @@ cdef class Completions:
 
         Ids of tokens that alone are one, and tuples of several ids.
         """
-        cdef _Trial trial = _Trial(self._vocabulary, self._splitter, self._ints, tail)
+        cdef _Trial trial = _Trial(self._vocabulary, self._splitter, tail)
         cdef set several = {trial.with_extra(extra) for extra in self._extras(tail)}
         several.discard(None)
         return self._beginning_with(tail, 0), several
@@ -146,7 +144,6 @@ cdef class _Trial:
 
     cdef Vocabulary _vocabulary
     cdef Splitter _splitter
-    cdef KeptInts _ints
     cdef uint8_t* _text  # the tail, then room for what follows
     cdef size_t _n_tail
     cdef size_t _capacity
@@ -161,11 +158,10 @@ cdef class _Trial:
     cdef size_t _same_end
 
     def __cinit__(
-        self, Vocabulary vocabulary not None, Splitter splitter not None, KeptInts ints not None, bytes tail not None
+        self, Vocabulary vocabulary not None, Splitter splitter not None, bytes tail not None
     ):
         self._vocabulary = vocabulary
         self._splitter = splitter
-        self._ints = ints
         self._n_tail = <size_t> len(tail)
         self._long_start = GAP
         self._room(self._n_tail)
@@ -294,7 +290,7 @@ cdef class _Trial:
         while n < self._ids.n and covered < self._n_tail:
             covered += _n_bytes(t, self._ids.items[n])
             n += 1
-        return tuple(self._ints.to_list(self._ids.items, n)) if n > 1 else None
+        return tuple(ids_list(self._ids.items, n)) if n > 1 else None
 
 
 cdef int _extend(Ids* ids, const Ids* others, size_t n) except -1:

@@ -1,0 +1,29 @@
+"""Python ints for ids, that are made once for the whole process and never freed: see ints.pyx."""
+
+from cpython.object cimport PyObject
+from libc.stdint cimport uint8_t, uint32_t
+
+cdef extern from *:
+    """
+    #ifndef FASTBPE_INTS
+    #define FASTBPE_INTS
+    #if PY_VERSION_HEX < 0x030B0000
+    #include "longintrepr.h"
+    #endif
+    #define FASTBPE_INT_AT(first, i) ((PyObject *)((PyLongObject *)(first) + (i)))
+    #endif
+    """
+    PyObject* int_at "FASTBPE_INT_AT"(void* first, size_t i) noexcept nogil
+
+cdef enum:
+    BLOCK_INTS = 128  # made at once: a page
+
+
+cdef struct Ints:
+    void* first  # they lie in a row: that of id i is int_at(first, i)
+    uint32_t n  # ids from n on have none; 0 where Python's ints are not known well enough
+    uint8_t* made  # for each block; the one behind the last is never made
+
+
+cdef Ints* kept_ints() except NULL
+cdef void make_block(Ints* ints, size_t block) noexcept nogil

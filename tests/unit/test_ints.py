@@ -1,0 +1,96 @@
+"""The ints of ids, which are made once for the whole process: as any others, whatever is done to them."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import sys
+import threading
+from copy import deepcopy
+
+import pytest
+
+from fastbpe import Tokenizer
+
+#: Around the ends of blocks, of what Python keeps itself, of one digit, and of what has an int of its own.
+IDS = [256, 257, 383, 384, 511, 512, 65_535, 65_536, 2**20 - 129, 2**20 - 1, 2**20, 2**20 + 1, 2**24 - 1]
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    ranks = {bytes([byte]): byte for byte in range(256)}
+    return Tokenizer.from_ranks(ranks, pattern=None, special_tokens={f"<{i}>": i for i in IDS})
+
+
+def encoded(tokenizer: Tokenizer, ids: list[int]) -> list[int]:
+    return tokenizer.encode("".join(f"<{i}>" for i in ids), allowed_special="all")
+
+
+def test_they_are_what_they_stand_for(tokenizer: Tokenizer) -> None:
+    ids = tokenizer.encode(bytes(range(128)).decode()) + encoded(tokenizer, IDS)
+    expected = [*range(128), *IDS]
+    assert ids == expected
+    assert [*map(type, ids)] == [int] * len(expected)
+    assert [*map(hash, ids)] == [*map(hash, expected)]
+    assert [*map(str, ids)] == [*map(str, expected)]
+    assert [-i for i in ids] == [-i for i in expected]
+    assert [i * i - 1 for i in ids] == [i * i - 1 for i in expected]
+    assert [i.bit_length() for i in ids] == [i.bit_length() for i in expected]
+    assert [*map(bool, ids)] == [*map(bool, expected)]
+    assert [*map(float, ids)] == [*map(float, expected)]
+    assert dict.fromkeys(ids) == dict.fromkeys(expected)
+    assert sorted(ids, reverse=True) == sorted(expected, reverse=True)
+    assert expected[ids[1]] == 1
+    assert [*range(ids[3])] == [0, 1, 2]
+    assert pickle.loads(pickle.dumps(ids)) == deepcopy(ids) == expected
+
+
+def test_they_outlive_every_list(tokenizer: Tokenizer) -> None:
+    text = bytes(range(1, 128)).decode() * 10
+    kept = tokenizer.encode(text)
+    for _ in range(2000):
+        tokenizer.encode(text)
+        [*map(str, tokenizer.encode(text))]
+    assert kept == [*range(1, 128)] * 10
+
+
+def test_they_outlive_their_tokenizer() -> None:
+    ranks = {bytes([byte]): byte for byte in range(256)}
+    ids = [Tokenizer.from_ranks(ranks, pattern=None).encode("some text") for _ in range(100)]
+    gc.collect()
+    assert ids == [[*b"some text"]] * 100
+
+
+def test_tokenizers_share_them(tokenizer: Tokenizer) -> None:
+    other = Tokenizer.from_ranks({bytes([255 - byte]): byte for byte in range(256)}, pattern=None)
+    (one,), (two,) = tokenizer.encode("\x41"), other.encode(b"\x7f")  # ids 65 and 128
+    assert (one, two) == (65, 128)
+    assert tokenizer.encode("A")[0] is one
+    assert other.encode("~") == [129]
+
+
+def test_no_memory_is_taken_again_and_again(tokenizer: Tokenizer) -> None:
+    text = "".join(f"<{i}>" for i in IDS) + "many bytes" * 10
+    tokenizer.encode(text, allowed_special="all")
+    before = sys.getallocatedblocks()
+    for _ in range(1000):
+        tokenizer.encode(text, allowed_special="all")
+    assert sys.getallocatedblocks() - before < 100
+
+
+def test_threads_may_make_them_at_once() -> None:
+    n_ids = 40_000
+    ranks = {bytes([byte]): byte for byte in range(256)}
+    names = {f"<{i}>": i for i in range(700_000, 700_000 + n_ids)}
+    tokenizer = Tokenizer.from_ranks(ranks, pattern=None, special_tokens=names)
+    text = "".join(names)
+    out: list[list[int]] = []
+    threads = [
+        threading.Thread(target=lambda: out.append(tokenizer.encode(text, allowed_special="all")))
+        for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert out == [[*names.values()]] * 8
