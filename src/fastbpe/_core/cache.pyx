@@ -72,28 +72,28 @@ cdef int encode_pieces(
     """Append the ids of the pieces of data[start:n] that end at ends."""
     cdef size_t n_pieces
     while n_ends:
-        # Just below half full a twentieth has no place, and pieces of it push each other out again and again.
-        if cache.n_used * 2 >= cache.n_entries or cache.n_pushed * 16 >= cache.n_entries:
-            _grow(cache)
         n_pieces = min(n_ends, <size_t> GROUP)
-        _aim(cache, data, n, start, ends, n_pieces)
-        _look_up(cache, tables, data, start, ends, n_pieces, out)
+        group_aim(cache, data, n, start, ends, n_pieces)
+        group_look_up(cache, tables, data, start, ends, n_pieces, out)
         start = ends[n_pieces - 1] & ~GAP
         ends += n_pieces
         n_ends -= n_pieces
     return 0
 
 
-cdef void _aim(
+cdef int group_aim(
     Cache* cache, const uint8_t* data, size_t n, size_t start, const size_t* ends, size_t n_pieces
-) noexcept nogil:
-    """Make the pieces' keys and ask for their lines."""
+) except -1 nogil:
+    """Make the keys of the pieces of a group, at least one, and ask for their lines."""
     cdef Probe* probe = cache.probes
     cdef size_t i, length
     cdef const uint8_t* piece
     cdef uint64_t hash
     cdef LongSlot* slot
     cdef size_t n_long = 0, tail = n
+    # Just below half full a twentieth has no place, and pieces of it push each other out again and again.
+    if cache.n_used * 2 >= cache.n_entries or cache.n_pushed * 16 >= cache.n_entries:
+        _grow(cache)
     if (ends[n_pieces - 1] & ~GAP) + 16 > n:
         tail = copy_tail(cache.tail, data, n)
     for i in range(n_pieces):
@@ -121,6 +121,7 @@ cdef void _aim(
         slot = _slot(cache, probe[cache.long_ones[i]].low)
         if slot.hash == probe[cache.long_ones[i]].low:
             prefetch(cache.arena + slot.at)
+    return 0
 
 
 cdef inline uint64_t _long_hash(const Cache* cache, const uint8_t* piece, size_t length) noexcept nogil:
@@ -187,10 +188,11 @@ cdef void _remember(Cache* cache, const Merging* m, const uint32_t* ids, uint32_
         _keep_long(cache, hash, m.piece, m.n_bytes, ids, n_ids)
 
 
-cdef int _look_up(
+cdef int group_look_up(
     Cache* cache, const Tables* tables, const uint8_t* data, size_t start, const size_t* ends,
     size_t n_pieces, Ids* out,
 ) except -1 nogil:
+    """Append the ids of the pieces that were aimed at last."""
     cdef Probe* probe = cache.probes
     cdef Entry* entry
     cdef uint32_t* to

@@ -11,6 +11,7 @@ from fastbpe._core.limits cimport count_up_to
 from fastbpe._core.merge cimport Ids, ids_expect, ids_free
 from fastbpe._core.output cimport Array, collect_again, ids_array, ids_list, int64_array, stop_collecting
 from fastbpe._core.pipeline cimport Pipeline, Scratch
+from fastbpe._core.short cimport is_short, short_list
 from fastbpe._core.special cimport SpecialMatcher
 from fastbpe._core.splitter cimport Splitter
 from fastbpe._core.spans cimport Spans, encode_spans, spans_free, spans_list, to_characters
@@ -21,8 +22,6 @@ from fastbpe.threads import usable_threads
 
 cdef enum:
     NOGIL_UNITS = 1 << 13  # below this, handing the GIL over costs more than it gives
-    HELD_UNITS = 1 << 16  # of short texts, then other threads may have the GIL: half a millisecond
-    CALL_UNITS = 1 << 6  # what a text costs besides its units
     THREADS_UNITS = 1 << 18  # below this, waking threads up costs more than they give
     WINDOW_UNITS = 1 << 24  # what is encoded before the next texts are asked for: it bounds the memory
     WINDOW_TEXTS = 1 << 16
@@ -112,6 +111,11 @@ cdef class Encoder:
         cdef Pipeline pipeline = self._ready()
         cdef Scratch* scratch
         cdef int n_threads
+        cdef list out = None
+        if allowed is None and num_threads is None and is_short(pipeline, text):
+            out = short_list(pipeline, text, disallowed)
+            if out is not None:
+                return out
         if self._is_long(text, num_threads):
             n_threads = self._n_threads(num_threads)
             if n_threads > 1 and pipeline.may_cut(allowed, disallowed):
@@ -136,12 +140,8 @@ cdef class Encoder:
         cdef Text view
         text_of(text, &view)
         try:
-            scratch.n_held += view.n + CALL_UNITS
             if view.n < NOGIL_UNITS:
-                if scratch.n_held >= HELD_UNITS:
-                    scratch.n_held = 0
-                    with nogil:
-                        pass
+                self._pipeline.hold_gil(scratch, view.n)
                 self._pipeline.encode(&view, 0, view.n, allowed, disallowed, scratch, count)
             else:
                 scratch.n_held = 0

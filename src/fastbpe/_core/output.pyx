@@ -13,8 +13,22 @@ from fastbpe._core.merge cimport Ids
 cdef extern from *:
     """
     #define FASTBPE_LIST_ITEMS(list) (((PyListObject *)(list))->ob_item)
+
+    /* Room for n items in an empty list that has none, all of them NULL. */
+    static int fastbpe_list_room(PyObject *list, size_t n) {
+        PyObject **items = PyMem_Calloc(n, sizeof *items);
+        if (items == NULL) {
+            PyErr_NoMemory();
+            return -1;
+        }
+        ((PyListObject *)list)->ob_item = items;
+        ((PyListObject *)list)->allocated = (Py_ssize_t)n;
+        Py_SET_SIZE((PyVarObject *)list, (Py_ssize_t)n);
+        return 0;
+    }
     """
     PyObject** list_items "FASTBPE_LIST_ITEMS"(list items) noexcept
+    int make_room "fastbpe_list_room"(list items, size_t n) except -1
     PyObject* PyLong_FromUnsignedLong(unsigned long value) except NULL
     int PyGC_Disable()
     int PyGC_Enable()
@@ -101,6 +115,11 @@ cdef list new_list(size_t n):
     if n:
         use_huge_pages(list_items(out), n * sizeof(PyObject*))
     return out
+
+
+cdef int list_room(list out, size_t n) except -1:
+    """Make an empty new list one of n items, all still to be set."""
+    return make_room(out, n)
 
 
 cdef bint stop_collecting() noexcept:

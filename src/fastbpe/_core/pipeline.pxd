@@ -38,6 +38,7 @@ cdef class Pipeline:
     cdef readonly Splitter splitter
     cdef readonly Normalizing normalizing
     cdef readonly size_t cache_bytes
+    cdef bint is_plain  # nothing but special tokens happens to text before it is split
     cdef readonly Front front
     cdef readonly SpecialMatcher always
     cdef uint64_t _seed
@@ -47,6 +48,7 @@ cdef class Pipeline:
     cdef size_t _limit  # of each cache
     cdef Scratch* take(self) except NULL
     cdef void give(self, Scratch* scratch) noexcept
+    cdef int hold_gil(self, Scratch* scratch, size_t n_units) except -1
     cdef Ids take_arena(self, size_t capacity) noexcept
     cdef void give_arena(self, Ids arena) noexcept
     cdef bint may_cut(self, SpecialMatcher allowed, SpecialMatcher disallowed) noexcept nogil

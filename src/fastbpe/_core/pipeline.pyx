@@ -25,6 +25,8 @@ import os
 from fastbpe.errors import SpecialTokenError
 
 cdef enum:
+    HELD_UNITS = 1 << 16  # of short texts, then other threads may have the GIL: half a millisecond
+    CALL_UNITS = 1 << 6  # what a text costs besides its units
     STRETCH = 1 << 16  # units of a long text taken at once: transcoded, they stay in the second-level cache
     SPARE_IDS = 1 << 22  # what grew beyond this many items is not kept between calls
     SPARE_ARENA = 1 << 23
@@ -54,6 +56,7 @@ cdef class Pipeline:
         self.always = always
         self.normalizing = normalizing
         self.cache_bytes = cache_bytes
+        self.is_plain = front is None and always is None and normalizing is None and not vocabulary.drops_bytes
         self._seed = <uint64_t> int.from_bytes(os.urandom(8), "little")
 
     def __dealloc__(self):
@@ -109,6 +112,15 @@ cdef class Pipeline:
             buffer_free(&scratch.prefixed)
         scratch.next = self._spare
         self._spare = scratch
+
+    cdef int hold_gil(self, Scratch* scratch, size_t n_units) except -1:
+        """Before a short text is encoded under the GIL: once in a while others may have it."""
+        scratch.n_held += n_units + CALL_UNITS
+        if scratch.n_held >= HELD_UNITS:
+            scratch.n_held = 0
+            with nogil:
+                pass
+        return 0
 
     cdef Ids take_arena(self, size_t capacity) noexcept:
         """Room for so many ids of several threads; its capacity is 0 without memory. Under the GIL, as is give_arena.

@@ -1,0 +1,22 @@
+from cpython.object cimport PyObject
+from cpython.unicode cimport PyUnicode_GET_LENGTH
+
+from fastbpe._core.pipeline cimport Pipeline
+from fastbpe._core.special cimport SpecialMatcher
+
+cdef extern from "Python.h":
+    bint PyUnicode_IS_COMPACT_ASCII(PyObject* text) noexcept
+
+cdef enum:
+    SHORT_UNITS = 1 << 8
+
+
+cdef inline bint is_short(Pipeline pipeline, object text) noexcept:
+    """Whether short_list may take a text, allowed special tokens apart."""
+    return (
+        pipeline.is_plain and type(text) is str and PyUnicode_IS_COMPACT_ASCII(<PyObject*> text)
+        and PyUnicode_GET_LENGTH(text) <= SHORT_UNITS
+    )
+
+
+cdef list short_list(Pipeline pipeline, object text, SpecialMatcher disallowed)

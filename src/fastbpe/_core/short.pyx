@@ -1,0 +1,43 @@
+"""Short texts → lists: what Pipeline.encode does, for the commonest of all calls, with less around it.
+
+Of a call with 100 bytes a third is waiting for lines of the piece cache. So they are asked for as early as may be, and
+what does not depend on them is done meanwhile.
+"""
+
+from cpython.unicode cimport PyUnicode_DATA
+from libc.stdint cimport uint8_t
+
+from fastbpe._core.cache cimport GROUP, group_aim, group_look_up
+from fastbpe._core.output cimport fill_list, list_room, new_list
+from fastbpe._core.pipeline cimport Scratch
+from fastbpe._core.special cimport Match
+
+
+cdef list short_list(Pipeline pipeline, object text, SpecialMatcher disallowed):
+    """The ids of a text that is_short; None: it is for Pipeline.encode, which also says what is wrong with it."""
+    cdef const uint8_t* data = <const uint8_t*> PyUnicode_DATA(text)
+    cdef size_t n = <size_t> PyUnicode_GET_LENGTH(text)
+    cdef Scratch* scratch = pipeline.take()
+    try:
+        pipeline.hold_gil(scratch, n)
+        return _list(pipeline, data, n, disallowed, scratch)
+    finally:
+        pipeline.give(scratch)
+
+
+cdef list _list(Pipeline pipeline, const uint8_t* data, size_t n, SpecialMatcher disallowed, Scratch* scratch):
+    cdef list out
+    cdef Match match
+    scratch.ends.text = data
+    if n and pipeline.splitter.split(data, n, 0, &scratch.ends) < n or not 0 < scratch.ends.n <= GROUP:
+        return None
+    group_aim(&scratch.cache, data, n, 0, scratch.ends.items, scratch.ends.n)
+    if disallowed is not None and disallowed.find(data, n, 0, &match):
+        return None
+    out = new_list(0)
+    group_look_up(
+        &scratch.cache, &pipeline.vocabulary.tables, data, 0, scratch.ends.items, scratch.ends.n, &scratch.ids
+    )
+    list_room(out, scratch.ids.n)
+    fill_list(out, 0, scratch.ids.items, scratch.ids.n)
+    return out

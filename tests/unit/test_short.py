@@ -1,0 +1,96 @@
+"""Short ASCII texts take a way of their own to a list: their ids are those of bytes, which do not."""
+
+from __future__ import annotations
+
+import random
+import string
+
+import pytest
+
+import fastbpe
+from fastbpe import Tokenizer
+from fastbpe.errors import SpecialTokenError
+
+CL100K = fastbpe.PATTERNS["cl100k"]
+
+
+@pytest.fixture(scope="module")
+def ranks() -> dict[bytes, int]:
+    text = "the short texts that the tests thus test, these 123 and 45\n\n  or those's and don't "
+    model = fastbpe.train([text * 3, string.printable], vocab_size=300, pattern="cl100k", progress=False)
+    return {token: i for i, token in enumerate(model.vocab)}
+
+
+#: How text is split: by a scanner, by the engine, by regex, not at all, with gaps.
+PATTERNS = [CL100K, r"\w+|\W", r"(?<=x)\w+|(?=y).|\s+|.", None, r"[a-m]+"]
+
+
+@pytest.fixture(scope="module", params=PATTERNS, ids=map(str, PATTERNS))
+def tokenizer(request: pytest.FixtureRequest, ranks: dict[bytes, int]) -> Tokenizer:
+    return Tokenizer.from_ranks(ranks, pattern=request.param, special_tokens={"<|end|>": 1000})
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 7, 8, 15, 16, 17, 63, 64, 65, 127, 128, 129, 255, 256, 257, 300])
+def test_any_length(tokenizer: Tokenizer, length: int) -> None:
+    rng = random.Random(length)
+    for alphabet in ("ab ", "the ", string.ascii_letters, string.printable, "x\x00\x7f"):
+        text = "".join(rng.choices(alphabet, k=length))
+        expected = tokenizer.encode(text.encode())
+        assert tokenizer.encode(text) == expected
+        assert tokenizer.encode_ordinary(text) == expected
+        assert tokenizer.encode_batch([text] * 2) == [expected] * 2
+        assert tokenizer.encode(text, num_threads=1) == expected
+
+
+@pytest.mark.parametrize("n_pieces", [1, 2, 127, 128, 129, 200])
+def test_any_number_of_pieces(tokenizer: Tokenizer, n_pieces: int) -> None:
+    for text in ("!a" * (n_pieces // 2) + "!" * (n_pieces % 2), " a" * n_pieces, "\n" * n_pieces):
+        assert tokenizer.encode(text) == tokenizer.encode(text.encode())
+
+
+def test_many_ids_for_one_piece(ranks: dict[bytes, int]) -> None:
+    tokenizer = Tokenizer.from_ranks(ranks, pattern=CL100K)
+    for text in ("qzjxqzjxqzjxqz", "qzjxqzjxqzjxqzj", "qzjxqzjxqzjxqzjxq", "qj" * 128):
+        for _ in range(2):  # new, and remembered
+            assert tokenizer.encode(text) == tokenizer.encode(text.encode())
+
+
+def test_without_memory_for_a_cache(ranks: dict[bytes, int]) -> None:
+    tokenizer = Tokenizer.from_ranks(ranks, pattern=CL100K, cache_bytes=0)
+    rng = random.Random(1)
+    for _ in range(3000):
+        text = "".join(rng.choices(string.ascii_letters + "   ", k=60))
+        assert tokenizer.encode(text) == tokenizer.encode(text.encode())
+
+
+def test_special_tokens(tokenizer: Tokenizer) -> None:
+    text = "the text<|end|> of"
+    plain = tokenizer.encode_ordinary(text.encode())
+    assert tokenizer.encode_ordinary(text) == plain
+    assert tokenizer.encode(text, disallowed_special=()) == plain
+    assert tokenizer.encode(text, allowed_special="all") == tokenizer.encode(text.encode(), allowed_special="all")
+    with pytest.raises(SpecialTokenError, match=r"<\|end\|>"):
+        tokenizer.encode(text)
+    assert tokenizer.encode("the text<|en") == tokenizer.encode(b"the text<|en")
+
+
+def test_lists_are_like_any_others(tokenizer: Tokenizer) -> None:
+    text = "the short texts, these"
+    ids = tokenizer.encode(text)
+    copy = [*ids]
+    ids.append(7)
+    ids.sort()
+    ids.insert(0, -1)
+    del ids[3:]
+    ids.extend(range(1000))
+    ids.clear()
+    assert ids == []
+    assert tokenizer.encode(text) == copy
+
+
+def test_subclasses_of_str(tokenizer: Tokenizer) -> None:
+    class Text(str):
+        def __len__(self) -> int:
+            return 3
+
+    assert tokenizer.encode(Text("the short texts")) == tokenizer.encode("the short texts")
