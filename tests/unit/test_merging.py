@@ -14,6 +14,7 @@ from fastbpe._core.splitter import Splitter
 from fastbpe._core.vocabulary import Vocabulary
 from fastbpe._reference import merge_pairs, merge_ranks
 from fastbpe._reference import train as reference_train
+from processes import run_python
 
 #: Up to 64 bytes a piece is merged by searching, above with a heap.
 BORDER = [1, 2, 3, 31, 32, 33, 62, 63, 64, 65, 66, 127, 128, 129]
@@ -244,3 +245,28 @@ def test_every_split_of_every_token_is_a_pair(seed: int) -> None:
     some = {*lowest.values()} - set(range(97)) - set(range(99, 256))
     for pair in {*expected, *product(some, repeat=2)}:
         assert vocab.pair(*pair) == ((expected[pair],) * 2 if pair in expected else None), pair
+
+
+# New words side by side, of every length and with few tokens and with many, each in groups of every size.
+WORDS = r"""
+import hashlib, random
+import fastbpe
+rng, seen = random.Random(3), hashlib.sha256()
+for letters, vocab_size in (("ab", 280), ("abc", 400), ("abcdefgh", 3000), ("aeiou\xe9\u0416\u4e2d", 2000)):
+    words = ["".join(rng.choices(letters, k=rng.randint(1, 12))) for _ in range(4000)]
+    for pattern in ("cl100k", "gpt2"):
+        tokenizer = fastbpe.train([" ".join(words)], vocab_size=vocab_size, pattern=pattern, progress=False)
+        for n_words in (1, 2, 7, 31, 32, 33, 64, 127, 128, 129, 1000, 5000):
+            fresh = fastbpe.Tokenizer.from_ranks(
+                {token: i for i, token in enumerate(tokenizer.vocab)}, pattern=pattern, cache_bytes=0
+            )
+            text = " ".join("".join(rng.choices(letters, k=rng.randint(1, 40))) for _ in range(n_words))
+            ids = fresh.encode_ordinary(text)
+            assert fresh.decode(ids) == text
+            seen.update(repr(ids).encode())
+print(seen.hexdigest())
+"""
+
+
+def test_new_words_with_vectors_and_without() -> None:
+    assert run_python(WORDS) == run_python(WORDS, FASTBPE_SIMD="scalar")

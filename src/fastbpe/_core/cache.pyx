@@ -23,7 +23,7 @@ from fastbpe._core.memory cimport likely, prefetch, use_huge_pages, zeros
 from fastbpe._core.merge cimport Ids, encode_piece, ids_reserve
 from fastbpe._core.merging cimport MOST_BYTES, Merging, merge_side_by_side
 from fastbpe._core.splitter cimport GAP
-from fastbpe._core.tables cimport NONE, find_piece, hash_bytes, load64
+from fastbpe._core.tables cimport NONE, find_piece, find_tag, hash_bytes, load64
 from fastbpe._core.vocabulary cimport Tables
 
 cdef enum:
@@ -142,12 +142,14 @@ cdef void _meet(
             newcomers[n].piece = data + start
             newcomers[n].n_bytes = <uint32_t> length
             newcomers[n].number = <uint32_t> i
-            if tables.whole_piece_first:
-                prefetch(&tables.pieces[hash_bytes(data + start, length, 0) & tables.piece_mask])
             n += 1
         start = ends[i] & ~GAP
+    if tables.whole_piece_first:
+        _find_tokens(tables, newcomers, n)
     for i in range(n):
-        if not _is_token(cache, tables, &newcomers[i]):
+        if tables.whole_piece_first and newcomers[i].n_ids:
+            _remember(cache, &newcomers[i], newcomers[i].ids, 1)
+        else:
             newcomers[n_left].piece = newcomers[i].piece
             newcomers[n_left].n_bytes = newcomers[i].n_bytes
             newcomers[n_left].number = newcomers[i].number
@@ -163,17 +165,32 @@ cdef inline bint _knows(const Cache* cache, const Probe* probe, const uint8_t* p
     return cache.n_long and _find_long(cache, probe.low, piece, length).hash
 
 
-cdef bint _is_token(Cache* cache, const Tables* tables, const Merging* m) noexcept nogil:
-    cdef uint32_t token
-    if not tables.whole_piece_first or m.n_bytes > tables.max_token_bytes:
-        return False
-    token = find_piece(
-        tables.pieces, tables.piece_mask, tables.token_bytes, tables.token_ends, m.piece, m.n_bytes
-    )
-    if token == NONE:
-        return False
-    _remember(cache, m, &token, 1)
-    return True
+cdef void _find_tokens(const Tables* tables, Merging* newcomers, size_t n) noexcept nogil:
+    """Give those that are tokens their one id, and the others none.
+
+    Slots, ends and bytes lie far apart: all are asked for before any is read.
+    """
+    cdef Merging* m
+    cdef uint64_t[GROUP] hashes
+    cdef size_t i
+    for i in range(n):
+        hashes[i] = hash_bytes(newcomers[i].piece, newcomers[i].n_bytes, 0)
+        prefetch(&tables.pieces[hashes[i] & tables.piece_mask])
+    for i in range(n):
+        newcomers[i].ids[0] = find_tag(tables.pieces, tables.piece_mask, hashes[i])
+        if newcomers[i].ids[0] != NONE:
+            prefetch(&tables.token_ends[newcomers[i].ids[0]])
+    for i in range(n):
+        if newcomers[i].ids[0] != NONE:
+            prefetch(tables.token_bytes + tables.token_ends[newcomers[i].ids[0]] - 1)
+    for i in range(n):
+        m = &newcomers[i]
+        m.n_ids = 0
+        if m.ids[0] != NONE:
+            m.ids[0] = find_piece(
+                tables.pieces, tables.piece_mask, tables.token_bytes, tables.token_ends, m.piece, m.n_bytes
+            )
+            m.n_ids = m.ids[0] != NONE
 
 
 cdef void _remember(Cache* cache, const Merging* m, const uint32_t* ids, uint32_t n_ids) noexcept nogil:

@@ -178,6 +178,14 @@ cdef inline uint32_t find_piece(
     return NONE
 
 
+cdef inline uint32_t find_tag(const PieceSlot* table, size_t mask, uint64_t h) noexcept nogil:
+    """The id of the first token whose bytes may be those of this hash, or NONE: no token has them."""
+    cdef size_t i = <size_t> h & mask
+    while table[i].id != NONE and table[i].tag != <uint32_t> (h >> 32):
+        i = (i + 1) & mask
+    return table[i].id
+
+
 cdef inline int table_bits(size_t n_entries) noexcept nogil:
     """log2 of the slots for n entries, between one third and two thirds full (at least 4 slots)."""
     cdef int bits = 2
