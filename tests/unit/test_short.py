@@ -11,7 +11,7 @@ import pytest
 
 import fastbpe
 from fastbpe import Tokenizer
-from fastbpe.errors import SpecialTokenError
+from fastbpe.errors import PatternError, SpecialTokenError
 from fastbpe.tiktoken import Encoding
 
 CL100K = fastbpe.PATTERNS["cl100k"]
@@ -142,6 +142,18 @@ def test_special_tokens(tokenizer: Tokenizer) -> None:
     with pytest.raises(SpecialTokenError, match=r"<\|end\|>"):
         tokenizer.encode(text)
     assert tokenizer.encode("the text<|en") == tokenizer.encode(b"the text<|en")
+
+
+def test_special_tokens_are_told_before_what_a_pattern_cannot_do(ranks: dict[bytes, int]) -> None:
+    tokenizer = Tokenizer.from_ranks(ranks, pattern=r"(?=(?:a|aa)+b).|a", special_tokens={"<|end|>": 1000})
+    text = "a" * 100 + "<|end|>"
+    for one in (text, text.encode()):
+        with pytest.raises(SpecialTokenError):
+            tokenizer.encode(one)
+        with pytest.raises(PatternError, match="backtracks too much"):
+            tokenizer.encode_ordinary(one)
+        with pytest.raises(PatternError, match="backtracks too much"):
+            tokenizer.encode(one[:100])
 
 
 def test_lists_are_like_any_others(tokenizer: Tokenizer) -> None:
