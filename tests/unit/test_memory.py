@@ -46,6 +46,20 @@ def fresh():
     made = fastbpe.Tokenizer.from_ranks(ranks, pattern="cl100k", special_tokens={"<|end|>": 260})
     made._pipeline, made.special_tokens
     return made
+short, n_first = "the other of a long text, the other", 0
+for n in range(1, 100):  # until the first list of the process is made, its ints too
+    t = fresh()
+    library.arm(n)
+    try:
+        ids = t.encode(short)
+    except MemoryError:
+        n_first += 1
+    ended = library.still_left() > 0
+    library.arm(0)
+    if ended:
+        break
+ids_of_short = t.encode(short.encode())
+assert ids == ids_of_short and n_first > 4, n_first
 tokenizer = fresh()
 ids = tokenizer.encode(text, num_threads=1)
 ids_of_texts = [tokenizer.encode(t, num_threads=1) for t in texts]
@@ -53,6 +67,7 @@ flat = [i for one in ids_of_texts for i in one]
 n_ids = [len(one) for one in ids_of_texts]
 array = numpy.array(ids, dtype="u4")
 class Encoder:
+    def short(t, n): assert t.encode(short) == ids_of_short
     def encode(t, n): assert t.encode(text, num_threads=n) == ids
     def allowed(t, n): assert t.encode(text + "<|end|>", allowed_special="all", num_threads=n) == [*ids, 260]
     def batch(t, n): assert t.encode_batch(texts, num_threads=n) == ids_of_texts

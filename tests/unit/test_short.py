@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import string
+import threading
 
 import pytest
 
 import fastbpe
 from fastbpe import Tokenizer
-from fastbpe.errors import SpecialTokenError
+from fastbpe.errors import PatternError, SpecialTokenError
+from fastbpe.tiktoken import Encoding
 
 CL100K = fastbpe.PATTERNS["cl100k"]
 
@@ -21,8 +24,8 @@ def ranks() -> dict[bytes, int]:
     return {token: i for i, token in enumerate(model.vocab)}
 
 
-#: How text is split: by a scanner, by the engine, by regex, not at all, with gaps.
-PATTERNS = [CL100K, r"\w+|\W", r"(?<=x)\w+|(?=y).|\s+|.", None, r"[a-m]+"]
+#: How text is split: by a scanner, by the engine, by regex, not at all, and where some text is not matched.
+PATTERNS = [CL100K, r"\w+|\W", r"(\w)\1+|\s+|.", None, r"[a-m]+"]
 
 
 @pytest.fixture(scope="module", params=PATTERNS, ids=map(str, PATTERNS))
@@ -55,12 +58,79 @@ def test_many_ids_for_one_piece(ranks: dict[bytes, int]) -> None:
             assert tokenizer.encode(text) == tokenizer.encode(text.encode())
 
 
+@pytest.mark.parametrize("pattern", [r"[a-m]+", r"(\w)\1+"])  # engine, regex
+def test_gaps(ranks: dict[bytes, int], pattern: str) -> None:
+    """tiktoken leaves out what is not matched: it may be all of a text, and the list is then empty."""
+    encoding = Encoding("gaps", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+    rng = random.Random(2)
+    for text in ("xyz", "x" * 256, *("".join(rng.choices("aabmxyz 1", k=k)) for k in range(1, 257))):
+        ids = encoding.encode(text)
+        assert ids == encoding.encode(text.encode())
+        ids.append(7)
+        assert ids == [*encoding.encode_ordinary(text), 7]
+
+
+def test_whoever_runs_while_a_list_is_made_may_encode(ranks: dict[bytes, int]) -> None:
+    """regex and new lists make the garbage collector run, and so the end of objects, and other threads."""
+    tokenizer = Tokenizer.from_ranks(ranks, pattern=r"(\w)\1+|\s+|.", cache_bytes=0)
+    texts = ["the  short texts", "aabbcc " * 30, "a b" * 60]
+    expected = [tokenizer.encode(text.encode()) for text in texts]
+    found: list[bool] = []
+
+    class Last:
+        def __init__(self) -> None:
+            self.me = self
+
+        def __del__(self) -> None:
+            found.append([*map(tokenizer.encode, texts)] == expected)
+
+    def work() -> None:
+        for _ in range(100):
+            Last()
+            found.append([*map(tokenizer.encode, texts)] == expected)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    before = gc.get_threshold()
+    gc.set_threshold(1)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        gc.set_threshold(*before)
+    assert len(found) > 400
+    assert all(found)
+
+
 def test_without_memory_for_a_cache(ranks: dict[bytes, int]) -> None:
     tokenizer = Tokenizer.from_ranks(ranks, pattern=CL100K, cache_bytes=0)
     rng = random.Random(1)
     for _ in range(3000):
         text = "".join(rng.choices(string.ascii_letters + "   ", k=60))
         assert tokenizer.encode(text) == tokenizer.encode(text.encode())
+
+
+def test_without_memory_for_a_list(ranks: dict[bytes, int]) -> None:
+    """MemoryError or the ids, whichever of Python's allocations is refused; then all works as before."""
+    testing = pytest.importorskip("_testcapi")
+    ranks = {token: i if i < 128 else i + 2**20 for token, i in ranks.items()}  # ints of their own too
+    tokenizer = Tokenizer.from_ranks(ranks, pattern=CL100K)
+    for text in ("the short texts", "the qzjx~~ " * 20, "\x7f" * 256):
+        expected = tokenizer.encode(text)
+        n_refused = 0
+        for nth in range(len(expected) + 10):
+            ids = None
+            testing.set_nomemory(nth, nth + 1)
+            try:
+                ids = tokenizer.encode(text)
+            except MemoryError:
+                n_refused += 1
+            finally:
+                testing.remove_mem_hooks()
+            assert ids is None or ids == expected
+            assert tokenizer.encode(text) == expected
+        assert n_refused > 1
 
 
 def test_special_tokens(tokenizer: Tokenizer) -> None:
@@ -72,6 +142,18 @@ def test_special_tokens(tokenizer: Tokenizer) -> None:
     with pytest.raises(SpecialTokenError, match=r"<\|end\|>"):
         tokenizer.encode(text)
     assert tokenizer.encode("the text<|en") == tokenizer.encode(b"the text<|en")
+
+
+def test_special_tokens_are_told_before_what_a_pattern_cannot_do(ranks: dict[bytes, int]) -> None:
+    tokenizer = Tokenizer.from_ranks(ranks, pattern=r"(?=(?:a|aa)+b).|a", special_tokens={"<|end|>": 1000})
+    text = "a" * 100 + "<|end|>"
+    for one in (text, text.encode()):
+        with pytest.raises(SpecialTokenError):
+            tokenizer.encode(one)
+        with pytest.raises(PatternError, match="backtracks too much"):
+            tokenizer.encode_ordinary(one)
+        with pytest.raises(PatternError, match="backtracks too much"):
+            tokenizer.encode(one[:100])
 
 
 def test_lists_are_like_any_others(tokenizer: Tokenizer) -> None:

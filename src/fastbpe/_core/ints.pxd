@@ -26,4 +26,4 @@ cdef struct Ints:
 
 
 cdef Ints* kept_ints() except NULL
-cdef void make_block(Ints* ints, size_t block) noexcept nogil
+cdef void make_block(Ints* ints, size_t block) noexcept

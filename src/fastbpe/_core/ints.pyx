@@ -7,7 +7,7 @@ ever to reach 0: CPython's own ints that are compiled in (its deep-frozen module
 Python's own small ints do not: 32 bytes for each id that was ever handed out, by all tokenizers together, 3.2 MB for
 the 100,000 of cl100k.
 
-Where Python's ints are not known to look like that (PyPy, 32 bits, free threading) there are none, and every id
+Where Python's ints are not known to look like that (32 bits, free threading) there are none, and every id
 becomes an int of its own.
 """
 
@@ -59,7 +59,7 @@ cdef extern from *:
     bint KEEPS_INTS "FASTBPE_KEEPS_INTS"
     size_t INT_BYTES "FASTBPE_INT_BYTES"
     void model_ints "fastbpe_model_ints"(object zero, object model)
-    void make_ints "fastbpe_make_ints"(void* first, size_t start, size_t n) noexcept nogil
+    void make_ints "fastbpe_make_ints"(void* first, size_t start, size_t n) noexcept
 
 cdef enum:
     MOST_INTS = 1 << 20  # ids above, which few vocabularies have, are made anew each time
@@ -85,7 +85,7 @@ cdef Ints* kept_ints() except NULL:
     return &_ints
 
 
-cdef void make_block(Ints* ints, size_t block) noexcept nogil:
-    """Make the ints of a block. Two threads that do so at once do the same."""
+cdef void make_block(Ints* ints, size_t block) noexcept:
+    """Make the ints of a block. Under the GIL: they are written twice, and nobody may see them in between."""
     make_ints(ints.first, block * BLOCK_INTS, BLOCK_INTS)
     ints.made[block] = True

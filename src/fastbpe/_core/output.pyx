@@ -16,12 +16,22 @@ cdef extern from *:
 
     /* Room for n items in an empty list that has none, all of them NULL. */
     static int fastbpe_list_room(PyObject *list, size_t n) {
+    #ifdef Py_GIL_DISABLED /* before the items lies what only CPython can make: those of another list are taken */
+        PyObject *other = PyList_New((Py_ssize_t)n);
+        if (other == NULL) return -1;
+        PyObject **items = FASTBPE_LIST_ITEMS(other);
+        FASTBPE_LIST_ITEMS(other) = NULL;
+        ((PyListObject *)other)->allocated = 0;
+        Py_SET_SIZE((PyVarObject *)other, 0);
+        Py_DECREF(other);
+    #else
         PyObject **items = PyMem_Calloc(n, sizeof *items);
         if (items == NULL) {
             PyErr_NoMemory();
             return -1;
         }
-        ((PyListObject *)list)->ob_item = items;
+    #endif
+        FASTBPE_LIST_ITEMS(list) = items;
         ((PyListObject *)list)->allocated = (Py_ssize_t)n;
         Py_SET_SIZE((PyVarObject *)list, (Py_ssize_t)n);
         return 0;

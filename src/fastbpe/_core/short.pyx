@@ -12,6 +12,8 @@ from fastbpe._core.output cimport fill_list, list_room, new_list
 from fastbpe._core.pipeline cimport Scratch
 from fastbpe._core.special cimport Match
 
+from fastbpe.errors import PatternError
+
 
 cdef list short_list(Pipeline pipeline, object text, SpecialMatcher disallowed):
     """The ids of a text that is_short; None: it is for Pipeline.encode, which also says what is wrong with it."""
@@ -29,8 +31,13 @@ cdef list _list(Pipeline pipeline, const uint8_t* data, size_t n, SpecialMatcher
     cdef list out
     cdef Match match
     scratch.ends.text = data
-    if n and pipeline.splitter.split(data, n, 0, &scratch.ends) < n or not 0 < scratch.ends.n <= GROUP:
-        return None
+    try:
+        if n and pipeline.splitter.split(data, n, 0, &scratch.ends) < n or not 0 < scratch.ends.n <= GROUP:
+            return None
+    except PatternError:
+        if disallowed is not None and disallowed.find(data, n, 0, &match):
+            return None  # which is said first, of any text
+        raise
     group_aim(&scratch.cache, data, n, 0, scratch.ends.items, scratch.ends.n)
     if disallowed is not None and disallowed.find(data, n, 0, &match):
         return None
