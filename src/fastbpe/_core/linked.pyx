@@ -27,7 +27,7 @@ from fastbpe._core.tables cimport NO_KEY, NONE, Pair, find_pair, pair_home
 from fastbpe._core.vocabulary cimport Tables, Vocabulary
 
 cdef enum:
-    FEW = 1 << 15  # bytes; below, clearing the buckets would cost as much as the heap
+    FEW = 1 << 13  # bytes; below, clearing the buckets would cost as much as the heap
     SWEPT = 1 << 14  # bytes of a window, with buckets
     HEAPED = 1 << 12  # with a heap alone
     PER_TOKEN = 32  # windows hold so many of the longest token
@@ -237,7 +237,9 @@ cdef inline uint32_t _end(const Window* window, uint32_t at) noexcept nogil:
     return window.n if window.nodes[at].next == NONE else window.nodes[at].next
 
 
-cdef size_t _collect(const Tables* tables, const Window* window, bint is_last, uint32_t* expected, Ids* out) noexcept nogil:
+cdef size_t _collect(
+    const Tables* tables, const Window* window, bint is_last, uint32_t* expected, Ids* out
+) noexcept nogil:
     """Append the ids of a window that stand whatever follows it, and say of how many bytes they are.
 
     expected: of how many symbols the next one must be for that; 0: there is none, and nothing may have been appended.
