@@ -9,6 +9,7 @@ import fastbpe
 from codepoints import FULL, hard_text, model_of
 from fastbpe._core.building import build_tables
 from fastbpe._core.encoder import Encoder
+from fastbpe._core.linked import merge_in_windows
 from fastbpe._core.text import has_surrogates
 from fastbpe._core.tokens import TokenEncoder, Tokens, marks_spaces
 from fastbpe._core.vocabulary import Vocabulary
@@ -201,6 +202,17 @@ def test_dropout_of_nothing_is_merging(kind: str) -> None:
     long = "".join(rng.choices("theaaqux  ", k=100_000))
     for text in [*texts(4, 100), long, "a" * 70_000, "x " * 40_000]:
         assert encoder.encode(text.encode(), dropout=1e-300).ids() == tokenizer(kind).encode_ordinary(text)
+
+
+def test_windows_of_long_pieces(kind: str) -> None:
+    """Joined where they share a token, cut between characters."""
+    rng = random.Random(kind)
+    vocabulary = tokenizer(kind)._parts.vocabulary
+    for text in [*texts(5, 60), "".join(rng.choices("theaaqux日😀", k=3_000)), "日本" * 500, "a" * 700]:
+        whole = merge_in_windows(vocabulary, text.encode(), 1 << 20)
+        assert whole == merge_in_windows(vocabulary, text.encode(), 500)
+        assert whole == merge_in_windows(vocabulary, text.encode(), 40)
+        assert whole == merge_in_windows(vocabulary, text.encode(), 3)
 
 
 def test_dropout_of_everything_leaves_characters(kind: str) -> None:

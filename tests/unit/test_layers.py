@@ -53,6 +53,7 @@ LAYERS = (
         "measuring",
         "ranking",
         "streaming",
+        "token_places",
         "exporting",
     },
     {"tiktoken", "sentencepiece", "minbpe", "cli", "__init__", "__main__"},

@@ -9,6 +9,7 @@ from data import BYTES, ranks_of, vocabulary
 from fastbpe import Tokenizer, VocabularyError
 from fastbpe._core.building import build_tables
 from fastbpe._core.encoder import Encoder
+from fastbpe._core.linked import merge_in_windows
 from fastbpe._core.merge import recover_merges
 from fastbpe._core.splitter import Splitter
 from fastbpe._core.vocabulary import Vocabulary
@@ -149,6 +150,43 @@ def test_buckets_as_the_heap(seed: int) -> None:
     for _ in range(2):
         piece = random_piece(rng, letters, rng.randint(1 << 15, 1 << 16))
         assert buckets.encode(piece) == [token - 2**21 for token in heap.encode(piece)], seed
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_windows_as_the_whole(seed: int) -> None:
+    """What short windows give, joined where they share a token, is what the piece gives."""
+    rng = random.Random(seed)
+    letters = b"abcd"[: 1 + seed % 4]
+    tokens = {random_piece(rng, letters, rng.randint(2, rng.choice([3, 5, 9, 30]))) for _ in range(60)}
+    ids = rng.sample(range(600), len(tokens) + 256) if seed % 2 else range(len(tokens) + 256)
+    ranks = dict(zip([*BYTES, *sorted(tokens, key=len)], ids, strict=True))
+    all_tokens = [*BYTES, *sorted(tokens)]
+    made = {token: i for i, token in enumerate(all_tokens)}
+    listed = [(made[a], made[b], made[a + b]) for a in made for b in made if a + b in tokens]
+    rng.shuffle(listed)
+    lists = {(left, right): (priority, new) for priority, (left, right, new) in enumerate(listed)}
+    by_rank = vocabulary(ranks)
+    by_list = Vocabulary(**build_tables(all_tokens, listed), whole_piece_first=False)
+    for n_bytes in (1, 15, 16, 17, 100, 400):
+        piece = random_piece(rng, letters, n_bytes)
+        if piece in ranks:
+            continue  # whole pieces are looked up elsewhere
+        of_ranks, of_lists = merge_ranks(ranks, piece), merge_pairs(lists, piece)
+        for size in (1, 16, 20, 33, 64, 150, 1000):
+            assert merge_in_windows(by_rank, piece, size) == of_ranks, (piece, size)
+            assert merge_in_windows(by_list, piece, size) == of_lists, (piece, size)
+
+
+def test_windows_grow_where_what_follows_reaches_far_back() -> None:
+    """Each pair is better than the one before it, so that all depends on the last byte."""
+    ranks = {**BYTES, **{bytes([i, i + 1]): 511 - i for i in range(255)}}
+    for n_bytes in (255, 256):
+        piece = bytes(range(n_bytes))
+        expected = merge_ranks(ranks, piece)
+        assert expected[:2] == ([511, 509] if n_bytes == 256 else [0, 510])
+        for size in (16, 64, 200):
+            assert merge_in_windows(vocabulary(ranks), piece, size) == expected
+            assert merge_in_windows(vocabulary(ranks), piece * 3, size) == merge_ranks(ranks, piece * 3)
 
 
 def test_ids_up_to_the_limit() -> None:

@@ -1,1 +1,3 @@
-"""Nothing of it is for Python."""
+from fastbpe._core.vocabulary import Vocabulary
+
+def merge_in_windows(vocabulary: Vocabulary, piece: bytes, size: int) -> list[int]: ...

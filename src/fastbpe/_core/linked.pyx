@@ -4,6 +4,15 @@ The queue is a heap for pieces of up to FEW bytes. For longer ones of ranked voc
 each rank, and only those of the rank at hand, or of a better one that has come up meanwhile, are in the heap: a text
 without pieces costs what it is long, not n log n with a miss of the processor's caches for each step of a heap. And a
 bucket tells what comes next, so that its symbols and the slots of their new pairs can be asked for ahead.
+
+Windows. A piece is merged in windows that overlap, so that all that is at work stays in the processor's second-level
+cache: a megabyte takes what its first 16 KB do for each byte. Whoever merges the best pair, leftmost on ties,
+again and again makes t1 … tn of a text if and only if they make ti, ti+1 of the text of each two neighbours alone: no
+merge crosses a place between two tokens of the result, so what is merged on either side of it is merged as if the
+other were not there; and the first merge to cross one would be made in the text of the two alone as well. So the
+results of two windows are one where they share a token: the tokens of the first window up to some place near its end,
+then the second window, which begins there, if its first token is the one that the first window had next. It nearly
+always is. If not, what comes behind a window reaches further into it, and all begins anew with windows twice as long.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -11,13 +20,18 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memset
 
-from fastbpe._core.memory cimport prefetch, use_huge_pages
+from fastbpe._core.memory cimport prefetch
+from fastbpe._core.merge cimport ids_free, ids_reserve
 from fastbpe._core.spelling cimport spell, symbol_at
 from fastbpe._core.tables cimport NO_KEY, NONE, Pair, find_pair, pair_home
-from fastbpe._core.vocabulary cimport Tables
+from fastbpe._core.vocabulary cimport Tables, Vocabulary
 
 cdef enum:
-    FEW = 1 << 15  # bytes; below, clearing the buckets would cost as much as the heap
+    FEW = 1 << 13  # bytes; below, clearing the buckets would cost as much as the heap
+    SWEPT = 1 << 14  # bytes of a window, with buckets
+    HEAPED = 1 << 12  # with a heap alone
+    PER_TOKEN = 32  # windows hold so many of the longest token
+    OVERLAP = 16  # what part of a window the next one takes again
     PER_CHUNK = 14
     SYMBOLS_AHEAD = 8
     PAIRS_AHEAD = 3
@@ -63,30 +77,54 @@ cdef struct Queue:
     uint32_t rank  # at hand, plus 1: NONE if all is in the heap
     uint32_t sweep  # the chunk at hand, and the next of its positions
     uint32_t next
+    size_t n_taken
+
+
+cdef struct Window:
+    const uint8_t* piece  # its text
+    size_t n_bytes
+    Node* nodes
+    uint32_t n  # symbols before any merge: bytes, or characters
+    uint32_t capacity
 
 
 cdef int merge_linked(
     const Tables* tables, const uint8_t* piece, size_t n, uint32_t limit, Ids* out
 ) except -1 nogil:
     """Append what pairs of a priority below the limit make of a piece; out must have room for n."""
+    cdef size_t size = SWEPT if n >= FEW and tables.pairs.ranked != NULL else HEAPED
+    return _merge_windows(tables, piece, n, limit, max(size, PER_TOKEN * <size_t> tables.max_token_bytes), out)
+
+
+cdef int _merge_windows(
+    const Tables* tables, const uint8_t* piece, size_t n, uint32_t limit, size_t size, Ids* out
+) except -1 nogil:
+    """The same in windows of so many bytes, or more."""
     cdef Queue queue
-    cdef Node* nodes = NULL
-    cdef bint done = False
-    cdef size_t n_symbols = n if tables.characters == NULL else _n_characters(piece, n)
+    cdef Window window
+    cdef size_t at = 0, n_before = out.n
+    cdef uint32_t expected = 0  # symbols in the first token of a window, by the one before
+    cdef bint done
     memset(&queue, 0, sizeof(queue))
+    memset(&window, 0, sizeof(window))
     try:
-        if n < NONE:
-            nodes = <Node*> malloc(n_symbols * sizeof(Node))
-            if nodes != NULL:
-                use_huge_pages(nodes, n_symbols * sizeof(Node))
-                done = _open(&queue, tables, n_symbols, limit) \
-                    and _link(tables, piece, <uint32_t> n_symbols, nodes, &queue) and _merge(tables, nodes, &queue)
-        if done and tables.characters != NULL:
-            _spell_all(tables, piece, n, n_symbols, nodes, out)
-        elif done:
-            _collect(n, nodes, out)
+        done = _open(&queue, tables, n, limit)
+        while done and at < n:
+            window.piece = piece + at
+            window.n_bytes = _whole_characters(tables, piece, min(size, n - at) + at, n) - at
+            done = _begin(tables, &window) and _link(tables, &window, &queue) and _merge(tables, window.nodes, &queue)
+            if not done:
+                break
+            if not expected or expected == _end(&window, 0):
+                at += _collect(tables, &window, window.n_bytes == n - at, &expected, out)
+            else:
+                expected = 0
+            if not expected and at < n:
+                at = 0
+                size *= 2
+                out.n = n_before
     finally:
-        free(nodes)
+        free(window.nodes)
         free(queue.heap.items)
         free(queue.ranks.items)
         free(queue.buckets)
@@ -97,49 +135,68 @@ cdef int merge_linked(
     return 0
 
 
-cdef bint _link(const Tables* tables, const uint8_t* piece, uint32_t n, Node* nodes, Queue* queue) noexcept nogil:
-    """Make the list, and queue its pairs; False without memory."""
-    cdef uint32_t i
+def merge_in_windows(Vocabulary vocabulary not None, const uint8_t[::1] piece not None, size_t size):
+    """The ids of one piece that is not empty, merged in windows of `size` bytes or more."""
+    cdef Ids ids = Ids(NULL, 0, 0)
+    try:
+        ids_reserve(&ids, len(piece))
+        _merge_windows(&vocabulary.tables, &piece[0], len(piece), NONE, size, &ids)
+        return [ids.items[i] for i in range(ids.n)]
+    finally:
+        ids_free(&ids)
+
+
+cdef size_t _whole_characters(const Tables* tables, const uint8_t* piece, size_t end, size_t n) noexcept nogil:
+    """The first place from `end` on that lies within no base symbol."""
+    while tables.characters != NULL and end < n and piece[end] >> 6 == 2:
+        end += 1
+    return end
+
+
+cdef bint _begin(const Tables* tables, Window* window) noexcept nogil:
+    """Make room for a window's symbols; False without memory."""
+    cdef size_t i, n = window.n_bytes
     if tables.characters != NULL:
-        _link_characters(tables, piece, n, nodes)
-    else:
-        for i in range(n):
-            nodes[i].id = tables.byte_ids[piece[i]]
-            nodes[i].previous = i - 1  # of the first: NONE
-            nodes[i].next = i + 1 if i + 1 < n else NONE
-    i = 0
-    while i != NONE:
-        if not _pair_up(tables, nodes, i, queue):
-            return False
-        i = nodes[i].next
-    return True
+        for i in range(window.n_bytes):
+            n -= window.piece[i] >> 6 == 2
+    if n >= NONE:
+        return False
+    window.n = <uint32_t> n
+    if n > window.capacity:
+        free(window.nodes)
+        window.nodes = <Node*> malloc(n * sizeof(Node))
+        window.capacity = <uint32_t> n
+    return window.nodes != NULL
 
 
-cdef size_t _n_characters(const uint8_t* piece, size_t n) noexcept nogil:
-    cdef size_t i, n_within = 0
-    for i in range(n):
-        n_within += piece[i] >> 6 == 2
-    return n - n_within
-
-
-cdef void _link_characters(const Tables* tables, const uint8_t* piece, uint32_t n, Node* nodes) noexcept nogil:
-    cdef uint32_t i
+cdef bint _link(const Tables* tables, Window* window, Queue* queue) noexcept nogil:
+    """Make the list, and queue its pairs; False without memory."""
+    cdef Node* nodes = window.nodes
+    cdef uint32_t i, n = window.n
     cdef size_t at = 0, n_bytes
     for i in range(n):
-        nodes[i].id = symbol_at(tables, piece + at, &n_bytes)
+        if tables.characters == NULL:
+            nodes[i].id = tables.byte_ids[window.piece[i]]
+        else:
+            nodes[i].id = symbol_at(tables, window.piece + at, &n_bytes)
+            at += n_bytes
         nodes[i].previous = i - 1  # of the first: NONE
         nodes[i].next = i + 1 if i + 1 < n else NONE
-        at += n_bytes
+    if queue.buckets != NULL:
+        queue.rank = 0
+    for i in range(n):
+        if not _pair_up(tables, nodes, i, queue):
+            return False
+    return True
 
 
 cdef bint _merge(const Tables* tables, Node* nodes, Queue* queue) except -1 nogil:
     """Merge what pairs the queue has, and those that come of it; False without memory."""
     cdef uint64_t best
     cdef uint32_t at, right, after
-    cdef size_t n_taken = 0
     while _take(queue, tables, nodes, &best):
-        n_taken += 1
-        if n_taken % SIGNALS_EVERY == 0:
+        queue.n_taken += 1
+        if queue.n_taken % SIGNALS_EVERY == 0:
             with gil:
                 PyErr_CheckSignals()
         at = <uint32_t> best
@@ -175,30 +232,39 @@ cdef inline bint _pair_up(const Tables* tables, Node* nodes, uint32_t at, Queue*
     return pair.priority >= queue.limit or _put(queue, pair.priority, at)
 
 
-cdef void _collect(size_t n, const Node* nodes, Ids* out) noexcept nogil:
-    cdef size_t at = 0
-    while at != n:
-        out.items[out.n] = nodes[at].id
-        out.n += 1
-        at = nodes[at].next if nodes[at].next != NONE else n
+cdef inline uint32_t _end(const Window* window, uint32_t at) noexcept nogil:
+    """Where the symbol ends that stands at a node."""
+    return window.n if window.nodes[at].next == NONE else window.nodes[at].next
 
 
-cdef void _spell_all(
-    const Tables* tables, const uint8_t* piece, size_t n_bytes, size_t n, const Node* nodes, Ids* out
+cdef size_t _collect(
+    const Tables* tables, const Window* window, bint is_last, uint32_t* expected, Ids* out
 ) noexcept nogil:
-    cdef size_t i = 0, at = 0, behind, end
-    cdef uint32_t symbol
-    while i != n:
-        symbol = nodes[i].id
-        behind = nodes[i].next if nodes[i].next != NONE else n
-        end = at
-        while i != behind:
-            end += 1
-            while end != n_bytes and piece[end] >> 6 == 2:
-                end += 1
-            i += 1
-        out.n += spell(tables, symbol, piece + at, end - at, out.items + out.n)
-        at = end
+    """Append the ids of a window that stand whatever follows it, and say of how many bytes they are.
+
+    expected: of how many symbols the next one must be for that; 0: there is none, and nothing may have been appended.
+    """
+    cdef const uint8_t* piece = window.piece
+    cdef size_t at = 0, end
+    cdef uint32_t i = 0, behind, stop = window.n if is_last else window.n - window.n // OVERLAP
+    expected[0] = 0
+    while i != window.n:
+        behind = _end(window, i)
+        if behind > stop:
+            expected[0] = behind - i if i else 0
+            break
+        if tables.characters == NULL:
+            out.items[out.n] = window.nodes[i].id
+            out.n += 1
+            at = behind
+        else:
+            end = at
+            for _ in range(behind - i):
+                end = _whole_characters(tables, piece, end + 1, window.n_bytes)
+            out.n += spell(tables, window.nodes[i].id, piece + at, end - at, out.items + out.n)
+            at = end
+        i = behind
+    return at
 
 
 # The queue
@@ -213,9 +279,8 @@ cdef bint _open(Queue* queue, const Tables* tables, size_t n, uint32_t limit) no
         return False
     if n < FEW or tables.pairs.ranked == NULL:
         return True
-    queue.rank = 0
     queue.buckets = <Bucket*> malloc(n_ranks * sizeof(Bucket))
-    if queue.buckets == NULL or not _more_chunks(queue, <uint32_t> (n // 8)):
+    if queue.buckets == NULL or not _more_chunks(queue, SWEPT // 8):
         return False
     memset(queue.buckets, 0xFF, n_ranks * sizeof(Bucket))
     return True
@@ -228,7 +293,6 @@ cdef bint _more_chunks(Queue* queue, uint32_t capacity) noexcept nogil:
     chunks = <Chunk*> realloc(queue.chunks, capacity * sizeof(Chunk))
     if chunks == NULL:
         return False
-    use_huge_pages(chunks, capacity * sizeof(Chunk))
     queue.chunks = chunks
     queue.capacity = capacity
     return True

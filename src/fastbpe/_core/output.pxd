@@ -17,7 +17,6 @@ cdef Array int64_array(size_t n)
 
 
 cdef list new_list(size_t n)
-cdef int list_room(list out, size_t n) except -1
 cdef list ids_list(const uint32_t* ids, size_t n)
 cdef int fill_list(list out, size_t at, const uint32_t* ids, size_t n) except -1
 cdef bint stop_collecting() noexcept

@@ -13,32 +13,8 @@ from fastbpe._core.merge cimport Ids
 cdef extern from *:
     """
     #define FASTBPE_LIST_ITEMS(list) (((PyListObject *)(list))->ob_item)
-
-    /* Room for n items in an empty list that has none, all of them NULL. */
-    static int fastbpe_list_room(PyObject *list, size_t n) {
-    #ifdef Py_GIL_DISABLED /* before the items lies what only CPython can make: those of another list are taken */
-        PyObject *other = PyList_New((Py_ssize_t)n);
-        if (other == NULL) return -1;
-        PyObject **items = FASTBPE_LIST_ITEMS(other);
-        FASTBPE_LIST_ITEMS(other) = NULL;
-        ((PyListObject *)other)->allocated = 0;
-        Py_SET_SIZE((PyVarObject *)other, 0);
-        Py_DECREF(other);
-    #else
-        PyObject **items = PyMem_Calloc(n, sizeof *items);
-        if (items == NULL) {
-            PyErr_NoMemory();
-            return -1;
-        }
-    #endif
-        FASTBPE_LIST_ITEMS(list) = items;
-        ((PyListObject *)list)->allocated = (Py_ssize_t)n;
-        Py_SET_SIZE((PyVarObject *)list, (Py_ssize_t)n);
-        return 0;
-    }
     """
     PyObject** list_items "FASTBPE_LIST_ITEMS"(list items) noexcept
-    int make_room "fastbpe_list_room"(list items, size_t n) except -1
     PyObject* PyLong_FromUnsignedLong(unsigned long value) except NULL
     int PyGC_Disable()
     int PyGC_Enable()
@@ -125,11 +101,6 @@ cdef list new_list(size_t n):
     if n:
         use_huge_pages(list_items(out), n * sizeof(PyObject*))
     return out
-
-
-cdef int list_room(list out, size_t n) except -1:
-    """Make an empty new list one of n items, all still to be set."""
-    return make_room(out, n)
 
 
 cdef bint stop_collecting() noexcept:

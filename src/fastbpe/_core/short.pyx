@@ -8,7 +8,7 @@ from cpython.unicode cimport PyUnicode_DATA
 from libc.stdint cimport uint8_t
 
 from fastbpe._core.cache cimport GROUP, group_aim, group_look_up
-from fastbpe._core.output cimport fill_list, list_room, new_list
+from fastbpe._core.output cimport ids_list
 from fastbpe._core.pipeline cimport Scratch
 from fastbpe._core.special cimport Match
 
@@ -28,7 +28,6 @@ cdef list short_list(Pipeline pipeline, object text, SpecialMatcher disallowed):
 
 
 cdef list _list(Pipeline pipeline, const uint8_t* data, size_t n, SpecialMatcher disallowed, Scratch* scratch):
-    cdef list out
     cdef Match match
     scratch.ends.text = data
     try:
@@ -41,10 +40,7 @@ cdef list _list(Pipeline pipeline, const uint8_t* data, size_t n, SpecialMatcher
     group_aim(&scratch.cache, data, n, 0, scratch.ends.items, scratch.ends.n)
     if disallowed is not None and disallowed.find(data, n, 0, &match):
         return None
-    out = new_list(0)
     group_look_up(
         &scratch.cache, &pipeline.vocabulary.tables, data, 0, scratch.ends.items, scratch.ends.n, &scratch.ids
     )
-    list_room(out, scratch.ids.n)
-    fill_list(out, 0, scratch.ids.items, scratch.ids.n)
-    return out
+    return ids_list(scratch.ids.items, scratch.ids.n)
