@@ -195,9 +195,8 @@ class Crew(Generic[C]):
             self._working.pop()
 
     def _count(self, counter: C, batch: Batch) -> None:
-        # Batches are begun in order, so all before one that fails are counted or being counted: the first error is
-        # found.
-        if self._abandoned or self._errors:
+        # Batches are taken in order, and left out only behind one that failed: so the first error is found.
+        if self._abandoned or any(number < batch.number for number, _ in self._errors):
             return
         try:
             self._add(counter, batch)

@@ -108,8 +108,8 @@ def wait_for(working: deque[None], interrupted: Callable[[], None] = lambda: Non
 class Promise(Generic[T]):
     """What a call will have given, once some thread has made it.
 
-    Telling the outcome takes no memory (slots, and a lock that is there already): where there is none, who waits is
-    told of that.
+    Telling the outcome takes no memory (slots, and a lock that is there already): where there is none, who waits
+    is told of that.
     """
 
     __slots__ = ("_call", "_error", "_is_kept", "_told", "_value")

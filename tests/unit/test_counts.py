@@ -201,6 +201,23 @@ def test_the_first_bad_document_is_told_of_by_any_number_of_threads() -> None:
                 count(source, num_threads=num_threads)
 
 
+def test_a_thread_that_comes_late_to_the_first_bad_batch() -> None:
+    class Late(counting.Crew[Any]):
+        def _count(self, counter: Any, batch: counting.Batch) -> None:
+            if batch.number == 2:
+                time.sleep(0.1)
+            super()._count(counter, batch)
+
+    def add(counter: PieceCounter, batch: counting.Batch) -> None:
+        if batch.number >= 2:
+            raise ValueError(f"batch {batch.number} is bad")
+
+    splitter = Splitter()
+    crew = Late(lambda: PieceCounter(splitter), add)
+    with pytest.raises(ValueError, match="batch 2 is bad"):
+        crew.count((counting.Batch(number, [], 0, None) for number in range(50)), 2, lambda n_bytes: None)
+
+
 def test_a_batch_whose_counter_cannot_be_made_is_an_error() -> None:
     """In another thread than the calling one, which has its own by then."""
 
