@@ -66,7 +66,10 @@ class _Pool:
             with contextlib.suppress(BaseException):  # what it raises, it has told those who wait for it
                 work()
             del work  # and what it holds: the next may be long in coming
-            self.idle.append(None)
+            try:
+                self.idle.append(None)
+            except MemoryError:
+                return  # where a thread is needed again, another is started
 
 
 def start_beside(work: Callable[[], None], n_threads: int) -> int:
