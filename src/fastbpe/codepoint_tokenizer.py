@@ -436,6 +436,8 @@ def _control_symbols(model: CodePointModel) -> dict[str, int]:
 
 def _check_merges(model: CodePointModel) -> None:
     bad = _splits.first_bad(model.piece_bytes, model.piece_ends, memoryview(model.merges).cast("B").cast("I"))
+    if bad == -1:
+        raise VocabularyError(f"piece_ends does not cut {len(model.piece_bytes)} bytes into pieces")
     if bad is not None:
         raise VocabularyError(f"merge {bad} does not make a piece of two pieces")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from operator import itemgetter
 from queue import Empty, SimpleQueue
@@ -129,7 +130,7 @@ class Crew(Generic[C]):
         self._make_counter, self._add = make_counter, add
         self.counters: list[C] = []
         self._waiting: SimpleQueue[Batch | None] = SimpleQueue()  # None: there will be no more
-        self._working: list[None] = []  # as long as there are threads at work
+        self._working: deque[None] = deque()  # as long as there are threads at work
         self._errors: list[tuple[int, Exception]] = []  # with the numbers of their batches
         self._abandoned = False
 
@@ -183,16 +184,19 @@ class Crew(Generic[C]):
         try:
             counter: C | None = None
             while (batch := self._waiting.get()) is not None:
-                counter = counter or self._new_counter()
-                self._count(counter, batch)
+                try:
+                    counter = counter or self._new_counter()
+                except Exception as error:  # else nobody would know that the batch is not counted
+                    self._errors.append((batch.number, error))
+                else:
+                    self._count(counter, batch)
             self._waiting.put(None)  # for the next thread
         finally:
             self._working.pop()
 
     def _count(self, counter: C, batch: Batch) -> None:
-        # Batches are begun in order, so all before one that fails are counted or being counted: the first error is
-        # found.
-        if self._abandoned or self._errors:
+        # Batches are taken in order, and left out only behind one that failed: so the first error is found.
+        if self._abandoned or any(number < batch.number for number, _ in self._errors):
             return
         try:
             self._add(counter, batch)

@@ -6,8 +6,9 @@ import _thread
 import contextlib
 import os
 import time
+from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 if TYPE_CHECKING:
     from queue import SimpleQueue
@@ -65,7 +66,10 @@ class _Pool:
             with contextlib.suppress(BaseException):  # what it raises, it has told those who wait for it
                 work()
             del work  # and what it holds: the next may be long in coming
-            self.idle.append(None)
+            try:
+                self.idle.append(None)
+            except MemoryError:
+                return  # where a thread is needed again, another is started
 
 
 def start_beside(work: Callable[[], None], n_threads: int) -> int:
@@ -87,9 +91,10 @@ def start_beside(work: Callable[[], None], n_threads: int) -> int:
     return n_started
 
 
-def wait_for(working: list[None], interrupted: Callable[[], None] = lambda: None) -> None:
-    """Wait until no thread has an item in the list any more, whatever signals come.
+def wait_for(working: deque[None], interrupted: Callable[[], None] = lambda: None) -> None:
+    """Wait until no thread has an item there any more, whatever signals come.
 
+    working: a deque, for taking an item out of a list may ask for memory, to make the list smaller.
     interrupted: told of each; the last one is raised in the end.
     """
     interrupt: BaseException | None = None
@@ -104,30 +109,51 @@ def wait_for(working: list[None], interrupted: Callable[[], None] = lambda: None
 
 
 class Promise(Generic[T]):
-    """What a call will have given, once some thread has made it."""
+    """What a call will have given, once some thread has made it.
+
+    Telling the outcome takes no memory (slots, and a lock that is there already): where there is none, who waits
+    is told of that.
+    """
+
+    __slots__ = ("_call", "_error", "_is_kept", "_told", "_value")
 
     def __init__(self, call: Callable[[], T]) -> None:
         self._call = call
-        self._outcome: SimpleQueue[tuple[T, None] | tuple[None, BaseException]] = _queue()
+        self._value: T | None = None
+        self._error: BaseException | None = None
+        self._is_kept = False
+        self._told = _thread.allocate_lock()
+        self._told.acquire()
 
     def keep(self) -> None:
         """Make the call. What is no mere error, such as an interrupt, is raised here, too."""
         try:
-            self._outcome.put((self._call(), None))
+            self._value = self._call()
         except BaseException as error:
-            self._outcome.put((None, error))
+            self._error = error
             if not isinstance(error, Exception):
                 raise
+        finally:
+            self._is_kept = True
+            self._told.release()
+
+    def fail(self, error: BaseException) -> None:
+        """Give the error where the call could not be made; nothing if it has been."""
+        if not self._is_kept:
+            self._error = error
+            self._is_kept = True
+            self._told.release()
 
     def is_kept(self) -> bool:
-        return not self._outcome.empty()
+        return self._is_kept
 
     def result(self) -> T:
         """Wait for it; raises what the call has raised. To be asked for once."""
-        outcome = self._outcome.get()
-        if outcome[1] is not None:
-            raise outcome[1]
-        return outcome[0]
+        self._told.acquire()
+        value, error, self._value, self._error = self._value, self._error, None, None  # it may be large
+        if error is not None:
+            raise error
+        return cast("T", value)
 
 
 class Helpers:
@@ -138,7 +164,7 @@ class Helpers:
 
     def __init__(self, n_threads: int) -> None:
         self._promises: SimpleQueue[Promise[Any] | None] = _queue()  # None: there will be no more
-        self._working: list[None] = []
+        self._working: deque[None] = deque()
         self._n_wanted, self._n_started = n_threads, 0
         self._ended = False
 
@@ -176,13 +202,20 @@ class Helpers:
 
     def _work(self) -> None:
         while (promise := self._promises.get()) is not None:
-            self._working.append(None)
-            if not self._ended:  # asked only now: __exit__ looks the other way round
-                with contextlib.suppress(BaseException):
-                    promise.keep()
+            try:
+                self._keep(promise)
+            except BaseException as error:
+                promise.fail(error)
             del promise  # and what it holds: the next may be long in coming
-            self._working.pop()
         self._promises.put(None)  # for the next thread
+
+    def _keep(self, promise: Promise[Any]) -> None:
+        self._working.append(None)
+        try:
+            if not self._ended:  # asked only now: __exit__ looks the other way round
+                promise.keep()
+        finally:
+            self._working.pop()
 
 
 def _queue() -> SimpleQueue[Any]:

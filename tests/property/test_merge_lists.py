@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from array import array
 
 import pytest
 
@@ -65,3 +66,11 @@ def test_a_bad_merge_is_found(bad: tuple[int, int, int]) -> None:
     piece_bytes, piece_ends = pack_pieces([b"a", b"b", b"ab"])
     merges = memoryview(pack_merges([(0, 1, 2), bad])).cast("I")
     assert _splits.first_bad(piece_bytes, piece_ends, merges) == 1
+
+
+@pytest.mark.parametrize("ends", [(1, 2, 5), (1, 0, 4), (2**32 - 1, 2, 4), (1, 2, 3)])
+def test_ends_that_cut_no_pieces_are_told_from_bad_merges(ends: tuple[int, ...]) -> None:
+    merges = memoryview(pack_merges([(0, 1, 2)])).cast("I")
+    bad = _splits.first_bad(b"abab", array("I", ends).tobytes(), merges)
+    assert bad == (0 if ends == (1, 2, 3) else -1)
+    assert _splits.first_bad(b"abab", array("I", (1, 2, 4)).tobytes()[:-1], merges) == -1

@@ -81,6 +81,38 @@ def test_the_end_waits_for_what_is_begun_and_begins_nothing() -> None:
     assert [promise.is_kept() for promise in promises] == [True, False, False]
 
 
+def test_memory_refused_while_an_outcome_is_told() -> None:
+    """To one allocation after the other, and from each on to all: who waits is told, and never waits for ever."""
+    pytest.importorskip("_testcapi")
+    code = """
+import _testcapi, _thread
+from fastbpe.threads import Helpers
+
+class Call:
+    def __init__(self, first, last):
+        self.first, self.last = first, last
+    def __call__(self):
+        _testcapi.set_nomemory(self.first, self.last)
+        return self
+
+def refused(call):
+    with Helpers(1) as helpers:
+        try:
+            value = helpers.promise(call).result()
+        except MemoryError as error:
+            value = error
+        finally:
+            _testcapi.remove_mem_hooks()
+    assert value is call or isinstance(value, MemoryError), value
+
+for first in range(12):
+    for last in (first + 1, first + 2, first + 3, 0):
+        refused(Call(first, last))
+print("done")
+"""
+    assert run_python(code) == "done\n"
+
+
 @pytest.mark.usefixtures("either")
 def test_files_with_threads_or_none(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
     text, out = tmp_path / "text.txt", tmp_path / "out.bin"

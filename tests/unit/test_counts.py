@@ -8,6 +8,7 @@ import json
 import pickle
 import random
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -198,6 +199,44 @@ def test_the_first_bad_document_is_told_of_by_any_number_of_threads() -> None:
         for _ in range(10):
             with pytest.raises(ValueError, match="document 150 of the source"):
                 count(source, num_threads=num_threads)
+
+
+def test_a_thread_that_comes_late_to_the_first_bad_batch() -> None:
+    class Late(counting.Crew[Any]):
+        def _count(self, counter: Any, batch: counting.Batch) -> None:
+            if batch.number == 2:
+                time.sleep(0.1)
+            super()._count(counter, batch)
+
+    def add(counter: PieceCounter, batch: counting.Batch) -> None:
+        if batch.number >= 2:
+            raise ValueError(f"batch {batch.number} is bad")
+
+    splitter = Splitter()
+    crew = Late(lambda: PieceCounter(splitter), add)
+    with pytest.raises(ValueError, match="batch 2 is bad"):
+        crew.count((counting.Batch(number, [], 0, None) for number in range(50)), 2, lambda n_bytes: None)
+
+
+def test_a_batch_whose_counter_cannot_be_made_is_an_error() -> None:
+    """In another thread than the calling one, which has its own by then."""
+
+    class Slow:
+        n_bytes = 0
+
+        def abandon(self) -> None:
+            raise AssertionError
+
+    caller = threading.get_ident()
+
+    def make() -> Slow:
+        if threading.get_ident() != caller:
+            raise MemoryError("no memory for a counter")
+        return Slow()
+
+    crew = counting.Crew(make, lambda counter, batch: time.sleep(0.002))
+    with pytest.raises(MemoryError, match="no memory for a counter"):
+        crew.count((counting.Batch(i, [], 0, None) for i in range(500)), 2, lambda n_bytes: None)
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,13 @@
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcmp, memset
 
 from fastbpe._core.memory cimport prefetch, use_huge_pages
 from fastbpe._core.tables cimport (
-    NO_PAIR, NONE, RANKED_BITS, PairSlot, PieceSlot, find_piece, hash_bytes, pair_home, ranked_slot, table_bits,
-    wide_slot,
+    NO_PAIR, NONE, RANKED_BITS, PairSlot, PieceSlot, find_piece, hash_bytes, load32, pair_home, ranked_slot,
+    table_bits, wide_slot,
 )
 from fastbpe._core.vocabulary cimport Tables, ends_rise, is_token, token_length, token_start
 
@@ -22,8 +22,9 @@ from fastbpe.errors import VocabularyError
 cdef enum:
     AHEAD = 8
     MOST_CUTS = 64  # bytes of a token; few are longer
-    STAGES = 4
+    STAGES = 3
     APART = 2  # tokens
+    FILTER_BITS = 16  # for each token, which sets two
 
 
 cdef struct Split:
@@ -33,9 +34,16 @@ cdef struct Split:
     uint32_t merged
 
 
+cdef struct Filter:
+    # Bits that tell of nearly all texts that are no tokens: by a hash from the left to the right, and by one back.
+    uint64_t* bits
+    uint32_t shift
+
+
 cdef struct Cut:
-    # Where a token may be cut, and the tokens that it may be cut into; hash: of what is looked for next.
-    uint64_t hash
+    # Where a token may be cut, the hashes of both parts, and the tokens that these may be.
+    uint64_t left_hash
+    uint64_t right_hash
     uint32_t at
     uint32_t left
     uint32_t right
@@ -186,44 +194,77 @@ cdef bytearray _build_pieces(const Tables* t, uint32_t* n_found):
 
 cdef bytearray _build_pairs_from_ranks(const Tables* t, bint has_repeated):
     """Every split of every token into two tokens: found in one pass, so that the table has the right size."""
-    # A split is worth a look only if tokens of both lengths exist: keeps a hostile vocabulary of a few
-    # enormous tokens from costing the square of their length.
+    # A split of a long token is worth a look only if tokens of both lengths exist: keeps a hostile vocabulary of a
+    # few enormous tokens from costing the square of their length.
     cdef bytearray lengths = bytearray(<size_t> t.max_token_bytes + 1)
     cdef uint8_t* has_length = <uint8_t*> PyByteArray_AS_STRING(lengths)
     cdef Splits splits = Splits(NULL, 0, 0)
+    cdef Filter known = Filter(NULL, 58)
     cdef uint32_t i
     cdef bint done
     for i in range(t.n_ids):
         has_length[t.token_ends[i] - token_start(t, i)] = 1
     try:
         with nogil:
-            done = _each_split(t, has_length, has_repeated, &splits)
+            done = _fill(t, &known) and _each_split(t, &known, has_length, has_repeated, &splits)
         if not done:
             raise MemoryError(f"no memory for the pairs of {t.n_ids} tokens")
         if t.n_ids <= 1 << RANKED_BITS:
             return _ranked_table(&splits)
         return _wide_table(&splits)
     finally:
+        free(known.bits)
         free(splits.items)
 
 
-cdef bint _each_split(const Tables* t, const uint8_t* has_length, bint has_repeated, Splits* out) noexcept nogil:
-    """What a look-up waits for is asked for some tokens before: first what may be left of a cut, then what is right
-    of it where there is a left, then where these tokens end."""
+cdef inline uint64_t _longer(uint64_t h, uint8_t byte) noexcept nogil:
+    """The hash of a text with one byte more: to its right or, where bytes come from behind, to its left."""
+    return (h + byte + 1) * <uint64_t> 0x9E3779B97F4A7C15ULL
+
+
+cdef inline bint _may_be(const Filter* known, uint64_t h) noexcept nogil:
+    return known.bits[h >> known.shift] >> (h >> (known.shift - 6) & 63) & 1
+
+
+cdef bint _fill(const Tables* t, Filter* known) noexcept nogil:
+    """Set the bits of all tokens that are parts of any that is not too long."""
+    cdef const uint8_t* token
+    cdef uint64_t there, back
+    cdef uint32_t i, k, n
+    while <uint64_t> 1 << (64 - known.shift) < <uint64_t> t.n_ids * FILTER_BITS // 64:
+        known.shift -= 1
+    known.bits = <uint64_t*> calloc(<size_t> 1 << (64 - known.shift), 8)
+    if known.bits == NULL:
+        return False
+    for i in range(t.n_ids):
+        token, n = t.token_bytes + token_start(t, i), token_length(t, i)
+        if n >= MOST_CUTS:
+            continue
+        there, back = 0, MOST_CUTS
+        for k in range(n):
+            there = _longer(there, token[k])
+            back = _longer(back, token[n - 1 - k])
+        known.bits[there >> known.shift] |= <uint64_t> 1 << (there >> (known.shift - 6) & 63)
+        known.bits[back >> known.shift] |= <uint64_t> 1 << (back >> (known.shift - 6) & 63)
+    return True
+
+
+cdef bint _each_split(
+    const Tables* t, const Filter* known, const uint8_t* has_length, bint has_repeated, Splits* out
+) noexcept nogil:
+    """What a look-up waits for is asked for some tokens before: first the slots of both parts, then where these
+    tokens end."""
     cdef Cuts[STAGES * APART] ring
     cdef Cuts* cuts
     cdef uint32_t i, k
     for i in range(t.n_ids + (STAGES - 1) * APART):
         if i < t.n_ids:
-            _cut_left(t, has_length, i, &ring[i % (STAGES * APART)])
+            _cut(t, known, i, &ring[i % (STAGES * APART)])
         k = i - APART
         if i >= APART and k < t.n_ids:
-            _cut_right(t, k, &ring[k % (STAGES * APART)])
+            _find_parts(t, &ring[k % (STAGES * APART)])
         k = i - 2 * APART
-        if i >= 2 * APART and k < t.n_ids:
-            _find_right(t, &ring[k % (STAGES * APART)])
-        k = i - 3 * APART
-        if i < 3 * APART:
+        if i < 2 * APART:
             continue
         cuts = &ring[k % (STAGES * APART)]
         # A token that repeats an earlier one's bytes adds nothing: the lowest id stands for them.
@@ -234,47 +275,43 @@ cdef bint _each_split(const Tables* t, const uint8_t* has_length, bint has_repea
     return True
 
 
-cdef inline void _cut_left(const Tables* t, const uint8_t* has_length, uint32_t token, Cuts* cuts) noexcept nogil:
-    cdef uint32_t start = token_start(t, token), end = t.token_ends[token], at
-    cuts.n = 0
-    if end - start > MOST_CUTS:
-        cuts.n = MOST_CUTS + 1
+cdef inline void _cut(const Tables* t, const Filter* known, uint32_t token, Cuts* cuts) noexcept nogil:
+    """Where both parts may be tokens. No branch asks: two in five are, and nothing would foretell which."""
+    cdef const uint8_t* text = t.token_bytes + token_start(t, token)
+    cdef uint32_t n = token_length(t, token), at, i, n_cuts = 0
+    cdef Filter filter = known[0]
+    cdef uint64_t[MOST_CUTS + 1] right
+    cdef uint64_t h = MOST_CUTS
+    cuts.n = MOST_CUTS + 1
+    if n > MOST_CUTS:
         return
-    for at in range(start + 1, end):
-        if has_length[at - start] and has_length[end - at]:
-            cuts.items[cuts.n].at = at
-            cuts.items[cuts.n].hash = hash_bytes(t.token_bytes + start, at - start, 0)
-            prefetch(&t.pieces[<size_t> cuts.items[cuts.n].hash & t.piece_mask])
-            cuts.n += 1
-
-
-cdef inline void _cut_right(const Tables* t, uint32_t token, Cuts* cuts) noexcept nogil:
-    cdef uint32_t i, n = 0, at, left
-    if cuts.n > MOST_CUTS:
-        return
-    for i in range(cuts.n):
+    for i in range(1, n):
+        h = _longer(h, text[n - i])
+        right[n - i] = h
+    h = 0
+    for at in range(1, n):
+        h = _longer(h, text[at - 1])
+        cuts.items[n_cuts].at = at
+        n_cuts += _may_be(&filter, h) & _may_be(&filter, right[at])
+    for i in range(n_cuts):
         at = cuts.items[i].at
-        left = _alike(t, cuts.items[i].hash)
-        if left != NONE:
-            cuts.items[n].at = at
-            cuts.items[n].left = left
-            cuts.items[n].hash = hash_bytes(t.token_bytes + at, t.token_ends[token] - at, 0)
-            prefetch(&t.pieces[<size_t> cuts.items[n].hash & t.piece_mask])
-            n += 1
-    cuts.n = n
+        cuts.items[i].left_hash = hash_bytes(text, at, 0)
+        cuts.items[i].right_hash = hash_bytes(text + at, n - at, 0)
+        prefetch(&t.pieces[<size_t> cuts.items[i].left_hash & t.piece_mask])
+        prefetch(&t.pieces[<size_t> cuts.items[i].right_hash & t.piece_mask])
+        cuts.items[i].at += token_start(t, token)
+    cuts.n = n_cuts
 
 
-cdef inline void _find_right(const Tables* t, Cuts* cuts) noexcept nogil:
-    cdef uint32_t i, n = 0, right
+cdef inline void _find_parts(const Tables* t, Cuts* cuts) noexcept nogil:
+    cdef uint32_t i, n = 0, left, right
     if cuts.n > MOST_CUTS:
         return
     for i in range(cuts.n):
-        right = _alike(t, cuts.items[i].hash)
-        if right != NONE:
-            cuts.items[n].at = cuts.items[i].at
-            cuts.items[n].left = cuts.items[i].left
-            cuts.items[n].right = right
-            prefetch(&t.token_ends[cuts.items[n].left])
+        left, right = _alike(t, cuts.items[i].left_hash), _alike(t, cuts.items[i].right_hash)
+        if left != NONE and right != NONE:
+            cuts.items[n].at, cuts.items[n].left, cuts.items[n].right = cuts.items[i].at, left, right
+            prefetch(&t.token_ends[left])
             prefetch(&t.token_ends[right])
             n += 1
     cuts.n = n
@@ -316,18 +353,17 @@ cdef inline uint32_t _alike(const Tables* t, uint64_t h) noexcept nogil:
 
 
 cdef inline bint _is_at(const Tables* t, uint32_t token, uint32_t start, uint32_t end) noexcept nogil:
-    """Whether a token is these bytes."""
+    """Whether a token is these bytes. Short ones are compared without a loop, whose end could not be foretold."""
     cdef const uint8_t* one = t.token_bytes + token_start(t, token)
     cdef const uint8_t* other = t.token_bytes + start
-    cdef size_t n = end - start, i
+    cdef size_t n = end - start
     if token_length(t, token) != n:
         return False
     if n > 8:
         return memcmp(one, other, n) == 0
-    for i in range(n):
-        if one[i] != other[i]:
-            return False
-    return True
+    if n >= 4:
+        return load32(one) == load32(other) and load32(one + n - 4) == load32(other + n - 4)
+    return one[0] == other[0] and one[n >> 1] == other[n >> 1] and one[n - 1] == other[n - 1]
 
 
 cdef inline bint _append(Splits* splits, uint32_t left, uint32_t right, uint32_t merged) noexcept nogil:

@@ -274,6 +274,8 @@ cdef class Normalizer:
 cdef inline int _advance(
     Normalizer self, const uint8_t* text, size_t n, size_t stop, Normalized* out, const bint with_offsets
 ) noexcept nogil:
+    # Longer than a screen: with its three kinds of characters in inline functions, whether these were handed what it
+    # has come to by pointer or by value, it was 4 to 10 % slower.
     cdef Step step
     cdef size_t end, k, i, at = out.at
     cdef uint64_t word, other

@@ -125,16 +125,18 @@ def first_bad(
 ):
     """The number of the first merge that does not make a piece of two pieces; None if all do.
 
-    0 also where the ends do not cut the bytes into pieces.
+    -1 where the ends do not cut the bytes into pieces.
     """
     cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(piece_bytes)
     cdef const uint32_t* ends = <const uint32_t*> PyBytes_AS_STRING(piece_ends)
     cdef size_t n = <size_t> len(piece_ends) // 4, i
     cdef uint32_t left, right, made
     cdef uint32_t[3] starts, sizes
+    if len(piece_ends) % 4:
+        return -1
     for i in range(n):
         if ends[i] < _begin(ends, i) or ends[i] > <size_t> len(piece_bytes):
-            return 0
+            return -1
     for i in range(<size_t> merges.shape[0] // 3):
         left, right, made = merges[3 * i], merges[3 * i + 1], merges[3 * i + 2]
         if left >= n or right >= n or made >= n:

@@ -117,17 +117,22 @@ def _lay_out(model: Part, vocabulary: Mapping[str, int]) -> tuple[bytes, bytes, 
     """piece_bytes, piece_ends and merges: the slow twin of `Entries.pieces`."""
     if "" in vocabulary:
         model.fail("an empty token is not supported where tokens are text", "vocab")
-    pieces = sorted(vocabulary, key=vocabulary.__getitem__)
-    gap = next((i for i, piece in enumerate(pieces) if vocabulary[piece] != i), None)
-    if gap is not None:
-        model.fail(f"no token has the id {gap}, though greater ids are taken; renumber the vocabulary", "vocab")
-    if not pieces:
+    if not vocabulary:
         model.fail("it has no tokens", "vocab")
+    if max(vocabulary.values()) >= len(vocabulary):  # no two have the same
+        gap = min({*range(len(vocabulary))} - {*vocabulary.values()})
+        model.fail(f"no token has the id {gap}, though greater ids are taken; renumber the vocabulary", "vocab")
+    pieces = [""] * len(vocabulary)
+    for piece, i in vocabulary.items():
+        pieces[i] = piece
     try:
-        piece_bytes, piece_ends = pack_pieces(piece.encode() for piece in pieces)
+        "".join(pieces).encode()
     except UnicodeEncodeError as error:
-        model.fail(f"{error.object!r:.60} holds a surrogate, which no UTF-8 text can hold", "vocab")
-    return piece_bytes, piece_ends, pack_merges(read_merges(model, vocabulary))
+        first = next(piece for piece in pieces if error.object[error.start] in piece)
+        model.fail(f"{first!r:.60} holds a surrogate, which no UTF-8 text can hold", "vocab")
+    merges = pack_merges(read_merges(model, vocabulary))  # what may be wrong comes before what takes longer
+    piece_bytes, piece_ends = pack_pieces(piece.encode() for piece in pieces)
+    return piece_bytes, piece_ends, merges
 
 
 # What text becomes, and what it becomes again

@@ -6,7 +6,8 @@ The slow twin of `_vocab_json`, which reads what is plainly right and leaves the
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from operator import itemgetter
+from itertools import chain, repeat
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from fastbpe.formats._vocab_json import Entries
@@ -14,10 +15,11 @@ from fastbpe.formats.huggingface_parts import Part
 from fastbpe.model import AddedToken, pack_merges
 
 MAX_TOKENS = 1 << 21  # twice the largest vocabulary known
+_BATCH = 4096  # added tokens that are checked at once
 _FLAGS = AddedToken._fields[2:]
-_FLAG_SET = {*_FLAGS}
-_BOOL = {bool}
+_BOOL, _DICT, _INT, _STR = {bool}, {dict}, {int}, {str}
 _flags_of: Callable[[Mapping[str, Any]], tuple[Any, ...]] = itemgetter(*_FLAGS)
+_content_of, _id_of, _id_of_token = itemgetter("content"), itemgetter("id"), attrgetter("id")
 
 
 def _stand_ins() -> dict[str, int]:
@@ -68,6 +70,10 @@ def check_vocabulary(model: Part) -> dict[str, int]:
     vocabulary: dict[str, int] = model.get("vocab", dict)
     if len(vocabulary) > MAX_TOKENS:
         model.fail(f"{len(vocabulary)} tokens: the limit is {MAX_TOKENS}", "vocab")
+    if {*map(type, vocabulary.values())} == _INT:
+        ids = {*vocabulary.values()}
+        if len(ids) == len(vocabulary) and min(ids) >= 0 and max(ids) < 2 * MAX_TOKENS:
+            return vocabulary
     taken: dict[int, str] = {}
     for token, token_id in vocabulary.items():
         if type(token_id) is not int or not 0 <= token_id < 2 * MAX_TOKENS:
@@ -108,34 +114,83 @@ def _pairs(model: Part) -> Iterable[tuple[int, tuple[str, str]]]:
 
 def read_added_tokens(top: Part, vocabulary: dict[str, int] | Entries) -> list[AddedToken]:
     """The added tokens in the order of their ids; those that tokenizers would give another id are refused."""
-    n_tokens = len(vocabulary)
-    tokens: dict[str, AddedToken] = {}
-    greatest = -1
-    for number, value in enumerate(top.get("added_tokens", list, ())):
-        # What is in order costs nothing more; a Part is made where an error may have to name it.
-        if type(value) is not dict or type(value.get("content")) is not str or type(value.get("id")) is not int:
-            part = _added(top, number, value)
-            part.get("content", str), part.get("id", int)
-        content, token_id = value["content"], value["id"]
-        if not content or content in tokens:  # tokenizers passes over them
+    values: Sequence[Any] = top.get("added_tokens", list, ())
+    ids: dict[str, int] = {}
+    kept: list[Mapping[str, Any]] = []
+    following = len(vocabulary)  # the id of the next token that the vocabulary does not have
+    for first in range(0, len(values), _BATCH):
+        batch = values[first : first + _BATCH]
+        last = _take_all(batch, vocabulary, ids, following)
+        if last is not None:
+            following = last
+            kept += batch
             continue
-        if not content.isascii() and any("\ud800" <= character <= "\udfff" for character in content):
-            _added(top, number, value).fail(
-                f"{content!r:.60} holds a surrogate, which no UTF-8 text can hold", "content"
-            )
-        expected = vocabulary.get(content, greatest + 1 if greatest >= n_tokens else n_tokens)
-        if token_id != expected:
-            _added(top, number, value).fail(
-                f"{content!r:.60} has the id {token_id}, and tokenizers would give it {expected}, leaving no gap; "
-                "put it into model.vocab with its id, or renumber it"
-            )
-        greatest = max(greatest, token_id)
-        flags = _flags_of(value) if value.keys() >= _FLAG_SET else ()
-        if {*map(type, flags)} != _BOOL:
-            part = _added(top, number, value)
-            flags = tuple(part.get(key, bool) for key in _FLAGS)
-        tokens[content] = AddedToken._make((content, token_id, *flags))
-    return sorted(tokens.values(), key=lambda token: token.id)
+        for number, value in enumerate(batch, first):
+            if _is_token(top, number, value, ids):
+                following = _take(top, number, value, vocabulary, ids, following)
+                kept.append(value)
+    made = [AddedToken._make((value["content"], value["id"], *_flags_of(value))) for value in kept]
+    return sorted(made, key=_id_of_token)
+
+
+def _take_all(
+    batch: Sequence[Any], vocabulary: dict[str, int] | Entries, ids: dict[str, int], following: int
+) -> int | None:
+    """Take tokens that are all new and right: nearly all are. The next id, or None: each is to be looked at."""
+    if {*map(type, batch)} != _DICT:
+        return None
+    try:
+        contents, numbers = [*map(_content_of, batch)], [*map(_id_of, batch)]
+        types_of_flags = {*map(type, chain.from_iterable(map(_flags_of, batch)))}
+    except KeyError:
+        return None
+    if types_of_flags != _BOOL or {*map(type, contents)} != _STR or {*map(type, numbers)} != _INT:
+        return None
+    taken = dict(zip(contents, numbers, strict=True))
+    if len(taken) < len(batch) or "" in taken or not taken.keys().isdisjoint(ids.keys()):
+        return None
+    if not "".join(contents).isascii():
+        return None
+    for number, known in zip(numbers, map(vocabulary.get, contents, repeat(-1)), strict=False):
+        if number != (following if known < 0 else known):
+            return None
+        if number >= following:
+            following = number + 1
+    ids.update(taken)
+    return following
+
+
+def _is_token(top: Part, number: int, value: Any, ids: Mapping[str, int]) -> bool:
+    """Whether it is one, and no empty or repeated one: tokenizers passes over these."""
+    part = _added(top, number, value)
+    content: str = part.get("content", str)
+    part.get("id", int)
+    return bool(content) and content not in ids
+
+
+def _take(
+    top: Part,
+    number: int,
+    value: Mapping[str, Any],
+    vocabulary: dict[str, int] | Entries,
+    ids: dict[str, int],
+    following: int,
+) -> int:
+    """Take a token, if it is right. The next id."""
+    part, content = _added(top, number, value), value["content"]
+    token_id: int = value["id"]
+    if not content.isascii() and any("\ud800" <= character <= "\udfff" for character in content):
+        part.fail(f"{content!r:.60} holds a surrogate, which no UTF-8 text can hold", "content")
+    expected = vocabulary.get(content, following)
+    if token_id != expected:
+        part.fail(
+            f"{content!r:.60} has the id {token_id}, and tokenizers would give it {expected}, leaving no gap; "
+            "put it into model.vocab with its id, or renumber it"
+        )
+    for key in _FLAGS:
+        part.get(key, bool)
+    ids[content] = token_id
+    return max(following, token_id + 1)
 
 
 def _added(top: Part, number: int, value: Any) -> Part:

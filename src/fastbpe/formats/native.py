@@ -130,5 +130,7 @@ def _check_merges(sections: Mapping[str, Buffer], where: str) -> None:
 
     token_bytes, token_ends = (bytes(sections[name]) for name in _TOKENS)
     bad = _splits.first_bad(token_bytes, token_ends, memoryview(merges).cast("I"))
+    if bad == -1:
+        raise FormatError(f"{where}: its section 'token_ends' does not cut {len(token_bytes)} bytes into tokens")
     if bad is not None:
         raise FormatError(f"{where}: merge {bad} does not make a token of two tokens")
