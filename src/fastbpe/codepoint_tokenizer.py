@@ -28,7 +28,6 @@ from fastbpe.measuring import inside
 from fastbpe.model import Buffer
 from fastbpe.special import SpecialTokens
 from fastbpe.streaming import CodePointStreamDecoder, RunStreamDecoder, StreamDecoder
-from fastbpe.token_places import TokenPlaces
 from fastbpe.tokenizer import CACHE_BYTES, Special, Tokenizer, check_errors
 
 _TRIED = 16  # characters that are tried beyond those that some ids stand for: with more, it may be no more ids
@@ -165,8 +164,7 @@ class CodePointTokenizer(Tokenizer):
         n = len(text) if isinstance(text, str) else len(bytes(text).decode())
         return [(0, n)] if n else []
 
-    def _prefix_end(self, places: TokenPlaces, start: int, end: int, n_ids: int) -> int:
-        text = places.text
+    def _prefix_end(self, text: str, start: int, end: int, n_ids: int) -> int:
         if not n_ids:
             return start
         part, offsets = self._sample(text, start, end, n_ids, 1)
@@ -181,8 +179,7 @@ class CodePointTokenizer(Tokenizer):
                 place = longer
         return start + place
 
-    def _suffix_start(self, places: TokenPlaces, start: int, end: int, n_ids: int) -> int:
-        text = places.text
+    def _suffix_start(self, text: str, start: int, end: int, n_ids: int) -> int:
         if not n_ids:
             return end
         part, offsets = self._sample(text, start, end, n_ids, -1)

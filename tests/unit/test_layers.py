@@ -53,7 +53,6 @@ LAYERS = (
         "measuring",
         "ranking",
         "streaming",
-        "token_places",
         "exporting",
     },
     {"tiktoken", "sentencepiece", "minbpe", "cli", "__init__", "__main__"},

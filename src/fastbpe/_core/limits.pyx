@@ -1,15 +1,9 @@
 """Counting ids no further than needed, and where a text has so many."""
 
-from libc.stdint cimport uint8_t
-
-from fastbpe._core.buffer cimport Buffer, buffer_free
 from fastbpe._core.cuts cimport safe_cut
 from fastbpe._core.pipeline cimport Pipeline, Scratch
-from fastbpe._core.splitter cimport GAP, Ends, ends_free
 from fastbpe._core.text cimport Text, text_of, text_release
 from fastbpe._core.watch cimport check_signals
-
-from fastbpe._core.text import to_utf8
 
 cdef enum:
     STRETCH = 1 << 16  # units of a long text counted at once
@@ -121,34 +115,3 @@ cdef inline size_t _count(
     pipeline.encode(text, min(near, far), max(near, far), None, None, scratch, &count)
     check_signals(&scratch.watch)
     return count
-
-
-def as_split(Pipeline pipeline not None, str text not None):
-    """(text, ends): a text as it is split, in UTF-8, after what is done to it before, and where its pieces end there.
-
-    None where that does not say all: of gaps, of bytes that are left out, of tokens that are found in any text.
-    """
-    cdef bytes data = to_utf8(text)
-    cdef const uint8_t* p = data
-    cdef size_t n = len(data), at = 0, i
-    cdef Buffer changed = Buffer(NULL, 0, 0)
-    cdef Ends ends = Ends(NULL, 0, 0, NULL, NULL, 0)
-    if pipeline.always is not None or pipeline.normalizing is not None or pipeline.vocabulary.drops_bytes:
-        return None
-    try:
-        if pipeline.front is not None and pipeline.front.apply(p, n, &changed, NULL):
-            data = (<const char*> changed.items)[:changed.n]
-        if pipeline.front is not None and pipeline.front.prefix_space and data and not data.startswith(b" "):
-            data = b" " + data
-        p = ends.text = data
-        n = len(data)
-        with nogil:
-            while at < n:
-                at = pipeline.splitter.split(p, n, at, &ends)
-        for i in range(ends.n):
-            if ends.items[i] & GAP:
-                return None
-        return data, [ends.items[i] for i in range(ends.n)]
-    finally:
-        buffer_free(&changed)
-        ends_free(&ends)

@@ -1,6 +1,6 @@
 """Where ids and pieces lie in the characters of their text."""
 
-from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport free, realloc
 
 from fastbpe._core.buffer cimport Buffer, buffer_add
@@ -13,7 +13,7 @@ from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.splitter cimport GAP, Ends, Splitter, ends_free
 from fastbpe._core.text cimport Text, Utf8, text_of, text_release, utf8_of, utf8_release
 from fastbpe._core.tables cimport NONE
-from fastbpe._core.vocabulary cimport Tables, token_length
+from fastbpe._core.vocabulary cimport Tables
 from fastbpe._core.watch cimport check_signals
 
 from fastbpe.errors import SpecialTokenError
@@ -391,46 +391,6 @@ cdef list spans_list(const Spans* spans):
     finally:
         collect_again(was_on)
     return out
-
-
-def token_spans(Pipeline pipeline not None, str text not None):
-    """(starts, ends, byte_ends): where each token of a text begins and ends, in characters, as arrays in memory.
-
-    byte_ends: where each would end in bytes if they stood one behind the other, and before them 0.
-    """
-    cdef Scratch* scratch
-    cdef Text view
-    cdef Utf8 utf8
-    cdef Spans spans = Spans(NULL, 0, 0)
-    cdef uint64_t[::1] starts, ends, byte_ends
-    cdef size_t i
-    text_of(text, &view)
-    try:
-        utf8_of(text, &utf8)
-        try:
-            scratch = pipeline.take()
-            try:
-                with nogil:
-                    encode_spans(pipeline, utf8.data, utf8.n, None, None, scratch, &spans, None)
-                    to_characters(&view, &spans)
-                starts, ends, byte_ends = _numbers(spans.n), _numbers(spans.n), _numbers(spans.n + 1)
-                for i in range(spans.n):
-                    starts[i] = spans.items[i].start
-                    ends[i] = spans.items[i].end
-                    byte_ends[i + 1] = byte_ends[i] + token_length(&pipeline.vocabulary.tables, scratch.ids.items[i])
-                return starts.base, ends.base, byte_ends.base
-            finally:
-                pipeline.give(scratch)
-        finally:
-            utf8_release(&utf8)
-            spans_free(&spans)
-    finally:
-        text_release(&view)
-
-
-cdef object _numbers(size_t n):
-    """An array in memory of n zeros of 64 bits."""
-    return memoryview(bytearray(8 * n)).cast("Q")
 
 
 def pieces(Splitter splitter not None, text):
