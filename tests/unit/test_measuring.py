@@ -9,6 +9,7 @@ import pytest
 
 from data import BYTES, standard_library
 from fastbpe import SpecialTokenError, Tokenizer, measuring, streaming
+from fastbpe.formats.tiktoken import list_tokens
 from fastbpe.model import Model
 
 RANKS = {**BYTES, b"ab": 256, b"abc": 257, b" abc": 258, b"  ": 259, b"aa": 260, b"aaaa": 261}
@@ -183,3 +184,16 @@ def test_hostile_texts(tokenizer: Tokenizer, name: str) -> None:
     overlapping = list(tokenizer.chunk(text, 1000, overlap=100))
     assert max(map(tokenizer.count, overlapping)) <= 1000
     assert sum(map(len, overlapping)) < 1.3 * len(text) + 10
+
+
+def test_chunks_of_text_that_grows_when_it_is_changed_are_long() -> None:
+    ranks = {bytes([byte]): byte for byte in range(256)} | {b"fi": 256, b"if": 257, b"fifi": 258}
+    steps = [{"type": "NFKC"}]
+    tokenizer = Tokenizer(
+        Model(tokens=list_tokens(ranks), pattern="cl100k", special_tokens={}, normalizers=steps, prefix_space=True)
+    )
+    text = "ﬁ" * 2000
+    chunks = list(tokenizer.chunk(text, 100, overlap=10))
+    assert len(chunks) < 30
+    assert all(tokenizer.fits(chunk, 100) for chunk in chunks)
+    assert all(tokenizer.count(chunk) > 80 for chunk in chunks[:-1])
