@@ -32,6 +32,12 @@ def random_piece(rng: random.Random, letters: bytes, n_bytes: int) -> bytes:
     return bytes(rng.choices(letters, k=n_bytes))
 
 
+def ranks_in_any_order(rng: random.Random, tokens: set[bytes], is_shuffled: bool) -> dict[bytes, int]:
+    """Ranks of all bytes and these tokens: rising with the length, or else any."""
+    ids = rng.sample(range(600), len(tokens) + 256) if is_shuffled else range(len(tokens) + 256)
+    return dict(zip([*BYTES, *sorted(tokens, key=len)], ids, strict=True))
+
+
 def lengths(rng: random.Random) -> list[int]:
     return [*BORDER, *(rng.randint(1, 400) for _ in range(6))]
 
@@ -143,8 +149,7 @@ def test_buckets_as_the_heap(seed: int) -> None:
     rng = random.Random(seed)
     letters = b"abcd"[: 1 + seed % 4]
     tokens = {random_piece(rng, letters, rng.randint(2, rng.choice([3, 5, 9, 80]))) for _ in range(120)}
-    ids = rng.sample(range(600), len(tokens) + 256) if seed % 2 else range(len(tokens) + 256)
-    ranks = dict(zip([*BYTES, *sorted(tokens, key=len)], ids, strict=True))
+    ranks = ranks_in_any_order(rng, tokens, bool(seed % 2))
     buckets = Tokenizer.from_ranks(ranks, pattern=None)
     heap = Tokenizer.from_ranks({token: rank + 2**21 for token, rank in ranks.items()}, pattern=None)
     for _ in range(2):
@@ -158,8 +163,7 @@ def test_windows_as_the_whole(seed: int) -> None:
     rng = random.Random(seed)
     letters = b"abcd"[: 1 + seed % 4]
     tokens = {random_piece(rng, letters, rng.randint(2, rng.choice([3, 5, 9, 30]))) for _ in range(60)}
-    ids = rng.sample(range(600), len(tokens) + 256) if seed % 2 else range(len(tokens) + 256)
-    ranks = dict(zip([*BYTES, *sorted(tokens, key=len)], ids, strict=True))
+    ranks = ranks_in_any_order(rng, tokens, bool(seed % 2))
     all_tokens = [*BYTES, *sorted(tokens)]
     made = {token: i for i, token in enumerate(all_tokens)}
     listed = [(made[a], made[b], made[a + b]) for a in made for b in made if a + b in tokens]
