@@ -53,7 +53,7 @@ cdef class Jobs:
                 else:
                     text_of(self._owners[i], &self._texts[i])
                 self._n_texts += 1
-                self._n_room += self._texts[i].n * (1 if self._texts[i].unit == 1 else 2)
+                self._n_room += self._texts[i].n * self._texts[i].unit  # an id a byte: hardly ever more
         except Exception as error:  # raised when the texts before are done: the first text's error comes first
             self._bad_text = error
         self._plan()
@@ -254,9 +254,12 @@ cdef class Jobs:
                 self._counts[text] = scratch.ids.n - before
         if self._counting:
             return 0
-        if self._out == NULL:
-            return self._keep(job, scratch.ids.items, scratch.ids.n)
-        self._give(number, scratch)
+        if self._out != NULL:
+            self._give(number, scratch)
+        elif self.n_jobs > 1:
+            self._keep(job, scratch.ids.items, scratch.ids.n)
+        else:  # to_lists does it itself, and has the scratch until the list is made
+            job.ids, job.n_ids = scratch.ids.items, scratch.ids.n
         return 0
 
     cdef int _keep(self, Job* job, const uint32_t* ids, size_t n_ids) except -1 nogil:
@@ -328,8 +331,9 @@ cdef class Jobs:
         cdef size_t number = 0, behind
         try:
             # One block for what all threads make: fresh memory is dear, and on huge pages less so. More than is
-            # needed, which costs nothing until it is touched.
-            self._arena = self._pipeline.take_arena(self._n_room)
+            # needed, which costs nothing until it is touched. A single job's ids stay where they are made.
+            if self.n_jobs > 1:
+                self._arena = self._pipeline.take_arena(self._n_room)
             start_beside(self._work, <int> min(<size_t> n_threads, self.n_jobs) - 1)
             while number < self.n_jobs:
                 behind = number + 1
