@@ -2,7 +2,9 @@
 
 try:
     import fastbpe._core.vocabulary  # noqa: F401
-except ImportError as error:  # the sources without their compiled half
+except ModuleNotFoundError as error:  # the sources without their compiled half
+    if error.name is None or not error.name.startswith("fastbpe."):
+        raise
     raise ImportError(
         "fastbpe's compiled core is missing: build it with `pip install .` in the project's folder"
     ) from error

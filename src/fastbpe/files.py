@@ -122,7 +122,7 @@ def encode_files(
     if not overwrite and not sink.is_finishing():
         for name in sink.places():
             if name.exists():
-                raise FileExistsError(f"{name} exists; to replace it, give overwrite=True")
+                raise FileExistsError(f"{name} exists; to replace it, give overwrite=True (--overwrite)")
     n_threads = usable_threads(num_threads)
     try:
         with sink.begun(afresh=overwrite) as done:
@@ -323,5 +323,5 @@ def _explained(mismatch: Mismatch) -> str:
             said.append(f"{name} {now!r}, which was {before!r}")
     return (
         f"{mismatch.folder}: an unfinished run, not to be gone on with by one that has {'; '.join(said)}. "
-        "Repeat the former, or give overwrite=True to begin anew"
+        "Repeat the former, or give overwrite=True (--overwrite) to begin anew"
     )

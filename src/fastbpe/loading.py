@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Mapping
 
@@ -36,6 +37,9 @@ def load(
         FormatError: not a file that fastbpe reads, or a damaged one; with its place and what to do.
         OSError: it cannot be opened.
     """
+    if isinstance(path_or_bytes, str) and path_or_bytes.isidentifier() and not os.path.exists(path_or_bytes):
+        said = f"{os.strerror(errno.ENOENT)} (load takes a path; fastbpe.tiktoken.get_encoding takes names)"
+        raise FileNotFoundError(errno.ENOENT, said, path_or_bytes)
     model = formats.read(path_or_bytes, pattern=pattern, special_tokens=special_tokens)
     where = "<bytes>" if isinstance(path_or_bytes, (bytes, bytearray, memoryview)) else os.fspath(path_or_bytes)
     try:

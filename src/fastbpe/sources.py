@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import glob
 import json
 import os
@@ -68,6 +69,9 @@ def documents(
                 yield from cast("Sequence[Document]", stretch.texts)
 
     if isinstance(source, (str, os.PathLike)):
+        if isinstance(source, str) and not os.path.exists(source) and not glob.has_magic(source):
+            said = f"{os.strerror(errno.ENOENT)} (a str is a path; texts are given as a list, e.g. [text])"
+            raise FileNotFoundError(errno.ENOENT, said, source)
         yield from texts_of(source)
         return
     if isinstance(source, bytes):

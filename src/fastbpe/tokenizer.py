@@ -53,6 +53,8 @@ class Tokenizer(MeasuringEncoder, Described):
     def __init__(self, model: Model, *, cache_bytes: int = CACHE_BYTES) -> None:
         if not isinstance(cache_bytes, int) or cache_bytes < 0:
             raise ValueError(f"cache_bytes={cache_bytes!r}: give the bytes that piece caches may take")
+        if not isinstance(model, Model):
+            raise TypeError(f"model must be a Model, not {type(model).__name__}; fastbpe.load reads a file")
         model, self._pattern_name, self._pattern, self._splitter = assembly.splitting(model)
         tables = model.tables
         merges = model.merges if model.merges_rule == "merges" else None

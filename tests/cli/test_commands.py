@@ -430,12 +430,19 @@ class TestEveryCommand:
             (ValueError("two\nlines\n"), "two lines"),
             (ValueError(), "ValueError"),
             (OSError("odd"), "odd"),
+            (ImportError("a.zst: .zst files need zstandard"), "a.zst: .zst files need zstandard"),
             (FileNotFoundError(2, "No such file", "a"), "a: No such file"),
             (FileNotFoundError(2, "No such file", ".a.tmp", None, "a"), "a: No such file"),
         ],
     )
     def test_errors_are_one_line(self, error, line):
         assert app.describe(error) == line
+
+    def test_an_extra_that_is_missing(self, run, tmp_path, monkeypatch):
+        monkeypatch.setitem(sys.modules, "zstandard", None)
+        (tmp_path / "a.txt.zst").touch()
+        done = run("train", tmp_path / "a.txt.zst", "-o", tmp_path / "a.fbpe", "--vocab-size", "300")
+        assert done.failed_with("a.txt.zst: .zst files need zstandard: pip install 'fastbpe[zstd]'")
 
     def test_closed_streams(self, run, model, text, monkeypatch):
         monkeypatch.setattr(sys, "stdout", None)

@@ -51,3 +51,28 @@ except AttributeError as error:
 """
     )
     assert printed == "module 'fastbpe' has no attribute 'trian'\n"
+
+
+@pytest.mark.parametrize(
+    ("hide", "said"),
+    [
+        ("sys.modules['fastbpe._core.vocabulary'] = None", "fastbpe's compiled core is missing: build it"),
+        ("sys.meta_path.insert(0, Broken)", "fastbpe._core.vocabulary: undefined symbol"),
+    ],
+)
+def test_a_core_that_is_missing_and_one_that_does_not_load(hide: str, said: str) -> None:
+    printed = run_python(
+        f"""
+import sys
+class Broken:
+    def find_spec(name, path, target=None):
+        if name == "fastbpe._core.vocabulary":
+            raise ImportError(f"{{name}}: undefined symbol")
+{hide}
+try:
+    import fastbpe
+except ImportError as error:
+    print(error)
+"""
+    )
+    assert printed.startswith(said)

@@ -451,7 +451,7 @@ def test_an_empty_file_holds_no_text(tmp_path: Path) -> None:
 def test_paths_that_are_no_files(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"missing\.txt"):
         train(tmp_path / "missing.txt")
-    with pytest.raises(FileNotFoundError, match="just some text"):
+    with pytest.raises(FileNotFoundError, match=r"texts are given as a list, e\.g\. \[text\]\): 'just some text'"):
         train("just some text")
     with pytest.raises(FileNotFoundError, match=r"no \.txt, \.jsonl or \.parquet file in this folder"):
         train(tmp_path)

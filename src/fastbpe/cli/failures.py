@@ -9,7 +9,8 @@ from fastbpe.errors import FastbpeError
 FAILURE, INTERRUPTED, CLOSED_PIPE = 1, 130, 141  # the last two as a shell reports SIGINT and SIGPIPE
 
 # What a user can mend: no traceback for these. (InvalidTokenError, a KeyError, is a FastbpeError.)
-MENDABLE = (FastbpeError, OSError, ValueError, MemoryError)
+# ImportError: an extra that some files need is not installed.
+MENDABLE = (FastbpeError, OSError, ValueError, MemoryError, ImportError)
 
 
 def describe(error: BaseException) -> str:

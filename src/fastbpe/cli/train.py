@@ -102,6 +102,8 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _vocab_size(text: str) -> int | str:
+    if text != "characters" and not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of ids, for example 32000, nor characters")
     return text if text == "characters" else int(text)
 
 

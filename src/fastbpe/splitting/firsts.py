@@ -43,7 +43,6 @@ class First:
 
 
 ANYTHING = First(ANY, True)
-_NOTHING = First(CharSet(()), False)
 
 
 def first(node: Node, follow: First) -> First:
