@@ -7,6 +7,7 @@ import errno
 import glob
 import json
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, NamedTuple, cast
@@ -14,7 +15,7 @@ from typing import IO, NamedTuple, cast
 from fastbpe import unpacking
 from fastbpe._core.json_lines import n_lines, texts_of_lines
 from fastbpe._core.text import n_valid
-from fastbpe.errors import FormatError
+from fastbpe.errors import FormatError, TrainingWarning
 
 Document = str | bytes
 Path_ = str | os.PathLike[str]
@@ -79,6 +80,8 @@ def documents(
     if not isinstance(source, Iterable):
         raise TypeError(f"source must be a path or an iterable of documents, not {type(source).__name__}")
     as_paths = _all_name_files(source)
+    if not as_paths:
+        _warn_of_names(source)
     for number, item in enumerate(source):
         if isinstance(item, os.PathLike) or as_paths:
             yield from texts_of(cast(Path_, item))
@@ -203,6 +206,18 @@ def _all_name_files(source: Iterable[object]) -> bool:
         and bool(source)
         and all(isinstance(item, str) and len(item) < 4096 and _is_file(item) for item in source)
     )
+
+
+def _warn_of_names(source: Iterable[object]) -> None:
+    """Where the first of several documents names a file, and not all do, one of the names may be wrong."""
+    if isinstance(source, (list, tuple)) and source and _all_name_files(source[:1]):
+        other = next(item for item in source if not _all_name_files((item,)))
+        warnings.warn(
+            f"all {len(source)} documents are taken for texts, not for names of files: {source[0]!r} names one, "
+            f"but {other!r:.80} does not; give paths as pathlib.Path",
+            TrainingWarning,
+            stacklevel=2,
+        )
 
 
 def _is_file(name: str) -> bool:

@@ -457,6 +457,10 @@ def test_paths_that_are_no_files(tmp_path: Path) -> None:
         train(tmp_path)
     with pytest.raises(FileNotFoundError, match="no file matches"):
         train(tmp_path / "*.txt")
+    there = tmp_path / "there.txt"
+    there.write_text("abc")
+    with pytest.warns(TrainingWarning, match=r"there\.txt' names one, but 'typo\.txt' does not; give paths as"):
+        fastbpe.train([str(there), "typo.txt"], vocab_size=257)
 
 
 def test_documents_of_every_kind() -> None:
