@@ -343,7 +343,7 @@ class TestInfo:
         assert r"\n, then \d{1,3}" in run("info", tmp_path / "a.fbpe").out.decode()
         assert json.loads(run("info", tmp_path / "a.fbpe", "--json").out)["pattern"] == ["\n", r"\d{1,3}"]
 
-    def test_much_is_cut_short_for_a_person(self, run, ranks, tmp_path):
+    def test_much_is_cut_short_for_a_person(self, run, tmp_path):
         tokenizer = fastbpe.train(["-" * 4096], vocab_size=268, pattern="-+\n?")
         tokenizer.with_special_tokens({f"<{i}>": 300 + i for i in range(40)}).save(tmp_path / "a.fbpe")
         shown = run("info", tmp_path / "a.fbpe").out.decode()

@@ -303,7 +303,7 @@ def test_headers_without_a_key(data: bytes, key: str) -> None:
 
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("value", [None, 5, 1.5, [], "text", {}, {"a": 1}, True])
-def test_headers_with_a_value_of_the_wrong_type(tokenizer: Tokenizer, data: bytes, key: str, value: Any) -> None:
+def test_headers_with_a_value_of_the_wrong_type(data: bytes, key: str, value: Any) -> None:
     header, tables = parts(data)
     sound = {
         "pattern": (str, type(None)), "name": (str, type(None)), "fingerprint": str,

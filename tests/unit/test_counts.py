@@ -283,7 +283,7 @@ def test_spilled_files_are_gone_after_an_error(tmp_path: Path, monkeypatch: pyte
     assert not list(tmp_path.iterdir())
 
 
-def test_a_full_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk() -> None:
     """A limit on the size of files stands for it."""
     pytest.importorskip("resource")
     code = """

@@ -176,7 +176,7 @@ def test_which_folder(server: Server, cache: Path, tmp_path: Path, monkeypatch: 
     assert kept(tmp_path / "data-gym-cache", server.url).exists()
 
 
-def test_a_cache_that_nothing_can_be_written_to(server: Server, cache: Path, tmp_path: Path) -> None:
+def test_a_cache_that_nothing_can_be_written_to(server: Server, cache: Path) -> None:
     cache.write_text("a file, where a folder should be")
     with pytest.warns(UserWarning, match="cannot be kept"):
         assert read_file_cached(server.url, SHA256) == CONTENT
@@ -230,7 +230,7 @@ def test_local_files_are_read_where_they_are(cache: Path, tmp_path: Path) -> Non
     assert not cache.exists()
 
 
-def test_other_places_take_blobfile(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_places_take_blobfile(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "blobfile", None)
     with pytest.raises(ImportError, match="pip install blobfile"):
         read_file_cached("az://bucket/file")
