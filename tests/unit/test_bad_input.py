@@ -3,6 +3,7 @@
 Special tokens, decoding, training and files are in test_special, test_decoding, test_training and formats/.
 """
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -101,6 +102,34 @@ def test_patterns_that_cannot_split(pattern: str, message: str) -> None:
 def test_a_text_that_is_none(tokenizer: Tokenizer, method: str, text: Any) -> None:
     with pytest.raises(TypeError, match=f"text must be str, or bytes of UTF-8, not {type(text).__name__}"):
         getattr(tokenizer, method)(text)
+
+
+@pytest.mark.parametrize("n_before", [0, 3, 70_000])
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_one_of_many_texts_that_is_none(tokenizer: Tokenizer, n_before: int, num_threads: int) -> None:
+    texts: list[Any] = ["abcdefgh"] * n_before + [float("nan"), "a"]
+    for method in (tokenizer.encode_batch, tokenizer.encode_batch_to_numpy, tokenizer.count_batch):
+        with pytest.raises(TypeError, match=rf"texts\[{n_before}\]: text must be str, .* not float"):
+            method(texts, num_threads=num_threads)
+    if n_before:
+        texts[n_before - 1] = b"\xff"
+        with pytest.raises(ValueError, match="0xff"):  # what is wrong with an earlier text comes first
+            tokenizer.encode_batch(texts, num_threads=num_threads)
+
+
+@pytest.mark.parametrize("model", ["small.fbpe", None, {b"a": 0}])
+def test_a_tokenizer_of_no_model(model: Any) -> None:
+    with pytest.raises(TypeError, match=rf"not {type(model).__name__}; fastbpe\.load reads a file"):
+        Tokenizer(model)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "cl100k_base"])
+def test_a_name_is_no_path(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"load takes a path; fastbpe\.tiktoken\.get_encoding takes names"):
+        fastbpe.load(name)
+    Tokenizer.from_ranks(BYTES, pattern=None).save(tmp_path / name)
+    assert fastbpe.load(name).vocab_size == 256
 
 
 @pytest.mark.parametrize("token", [None, 5, 1.5, ["a"]])

@@ -1,4 +1,4 @@
-"""Bytes that grow: where text is changed."""
+"""Bytes that grow: where text is changed, and where UTF-8 is made of it."""
 
 from libc.stdint cimport uint8_t
 
@@ -10,4 +10,5 @@ cdef struct Buffer:
 
 
 cdef int buffer_add(Buffer* buffer, const uint8_t* data, size_t n) except -1 nogil
+cdef int buffer_room(Buffer* buffer, size_t n) except -1 nogil
 cdef void buffer_free(Buffer* buffer) noexcept nogil

@@ -1,7 +1,7 @@
-"""Bytes that grow: where text is changed."""
+"""Bytes that grow: where text is changed, and where UTF-8 is made of it."""
 
 from libc.stdint cimport uint8_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy
 
 
@@ -20,6 +20,20 @@ cdef int buffer_add(Buffer* buffer, const uint8_t* data, size_t n) except -1 nog
     if n:
         memcpy(buffer.items + buffer.n, data, n)
     buffer.n += n
+    return 0
+
+
+cdef int buffer_room(Buffer* buffer, size_t n) except -1 nogil:
+    """Empty it, with room for n bytes."""
+    if n <= buffer.capacity:
+        buffer.n = 0
+        return 0
+    buffer_free(buffer)
+    buffer.items = <uint8_t*> malloc(n)
+    if buffer.items == NULL:
+        with gil:
+            raise MemoryError(f"no memory for {n} bytes of text")
+    buffer.capacity = n
     return 0
 
 

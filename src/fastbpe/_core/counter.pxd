@@ -1,6 +1,7 @@
 from libc.stdint cimport uint8_t, uint64_t
 
-from fastbpe._core.pieces cimport GROUP, Entry, PieceCount, PieceTable
+from fastbpe._core.buffer cimport Buffer
+from fastbpe._core.pieces cimport GROUP, Entry, PieceTable
 from fastbpe._core.special cimport SpecialMatcher
 from fastbpe._core.splitter cimport Ends, Splitter
 from fastbpe._core.text cimport Text
@@ -17,8 +18,7 @@ cdef struct Probe:
 cdef class PieceCounter(PieceTable):
     cdef readonly Splitter splitter
     cdef Ends _ends
-    cdef uint8_t* _utf8
-    cdef size_t _utf8_capacity
+    cdef Buffer _utf8
     cdef uint8_t[32] _tail
     cdef Probe[GROUP] _probes
     cdef uint8_t[GROUP] _long_ones

@@ -3,15 +3,16 @@ are counted.
 """
 
 cimport cython
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdint cimport uint8_t, uint64_t
+from libc.stdlib cimport calloc, free
 
+from fastbpe._core.buffer cimport buffer_free, buffer_room
 from fastbpe._core.cuts cimport text_cut
 from fastbpe._core.keys cimport SHORT_BYTES, copy_tail, key_hash, key_masks
 from fastbpe._core.memory cimport likely, prefetch
 from fastbpe._core.pieces cimport GROUP, Entry, LongSlot, PieceTable
 from fastbpe._core.special cimport Match, SpecialMatcher
-from fastbpe._core.splitter cimport GAP, Ends, Splitter, ends_free
+from fastbpe._core.splitter cimport GAP, Splitter, ends_free
 from fastbpe._core.tables cimport NONE, hash_bytes, load64
 from fastbpe._core.text cimport (
     Text, first_invalid, not_utf8, text_release, text_room, text_utf8, text_view,
@@ -35,7 +36,7 @@ cdef class PieceCounter(PieceTable):
         self.splitter = splitter
 
     def __dealloc__(self):
-        free(self._utf8)
+        buffer_free(&self._utf8)
         ends_free(&self._ends)
 
     def add_text(self, text, SpecialMatcher special=None):
@@ -104,7 +105,7 @@ cdef class PieceCounter(PieceTable):
 
     cdef int _units(self, const Text* text, size_t start, size_t end, SpecialMatcher special) except -1 nogil:
         """Count units start to end; where they are no UTF-8, stretch by stretch if the text may be cut."""
-        cdef size_t cut, room
+        cdef size_t cut
         cdef bint may_cut = self.splitter.cuttable and (special is None or special.cuttable)
         if text.is_utf8:
             return self._stretch(<const uint8_t*> text.data + start, end - start, special)
@@ -112,16 +113,8 @@ cdef class PieceCounter(PieceTable):
             cut = end
             if may_cut and end - start > STRETCH:
                 cut = min(text_cut(text, start, start + STRETCH), end)
-            room = text_room(text, cut - start)
-            if room > self._utf8_capacity:
-                free(self._utf8)
-                self._utf8_capacity = 0
-                self._utf8 = <uint8_t*> malloc(room)
-                if self._utf8 == NULL:
-                    with gil:
-                        raise MemoryError(f"no memory for {room} bytes of UTF-8")
-                self._utf8_capacity = room
-            self._stretch(self._utf8, text_utf8(text, start, cut, self._utf8), special)
+            buffer_room(&self._utf8, text_room(text, cut - start))
+            self._stretch(self._utf8.items, text_utf8(text, start, cut, self._utf8.items), special)
             start = cut
         return 0
 

@@ -1,14 +1,15 @@
 """The encoding half of a Tokenizer's face: arguments, special tokens, threads, and what ids are handed out as."""
 
+cimport cython
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
-from fastbpe._core.normalizing cimport Normalizing
 from fastbpe._core.front cimport Front
 from fastbpe._core.jobs cimport Jobs
 from fastbpe._core.limits cimport count_up_to
 from fastbpe._core.merge cimport Ids, ids_expect, ids_free
+from fastbpe._core.normalizing cimport Normalizing
 from fastbpe._core.output cimport Array, collect_again, ids_array, ids_list, int64_array, stop_collecting
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.short cimport is_short, short_list
@@ -296,8 +297,8 @@ cdef class Encoder:
         cdef list out = [], window
         cdef int n_threads
         cdef bint was_on
-        iterator = _iterate(texts)
-        while window := _window(iterator):
+        cdef _Windows windows = _Windows(texts)
+        while window := windows.next():
             n_threads = self._threads_for(window, num_threads)
             was_on = stop_collecting()
             try:
@@ -329,9 +330,9 @@ cdef class Encoder:
         cdef Ids ids = Ids(NULL, 0, 0)
         cdef Array counts
         allowed, disallowed = self._matchers(allowed_special, disallowed_special)
-        iterator = _iterate(texts)
+        cdef _Windows windows = _Windows(texts)
         try:
-            while window := _window(iterator):
+            while window := windows.next():
                 counts = int64_array(len(window))
                 parts.append(counts)
                 self._append_window(window, allowed, disallowed, &ids, counts, num_threads)
@@ -383,8 +384,8 @@ cdef class Encoder:
         cdef Jobs jobs
         cdef size_t count
         cdef int n_threads
-        iterator = _iterate(texts)
-        while window := _window(iterator):
+        cdef _Windows windows = _Windows(texts)
+        while window := windows.next():
             counts = int64_array(len(window))
             parts.append(counts)
             n_ids = <int64_t*> counts._items
@@ -416,28 +417,42 @@ cdef class Encoder:
         return self._n_threads(num_threads) if n_units >= THREADS_UNITS else 1
 
 
-cdef object _iterate(object texts):
-    if isinstance(texts, (str, bytes)):
-        raise TypeError("texts must be a list of texts, not one text; use encode for one")
-    return iter(texts)
+@cython.final
+cdef class _Windows:
+    """Texts, as many at a time as are encoded before more are asked for."""
 
+    cdef object _iterator, _error
+    cdef Py_ssize_t _n  # texts so far
 
-cdef list _window(object iterator):
-    """The next texts, as many as are encoded before more are asked for; none at the end."""
-    cdef list out = []
-    cdef size_t n_units = 0
-    for text in iterator:
-        out.append(text)
-        n_units += _units(text)
-        if n_units >= WINDOW_UNITS or len(out) >= WINDOW_TEXTS:
-            break
-    return out
+    def __cinit__(self, object texts):
+        if isinstance(texts, (str, bytes)):
+            raise TypeError("texts must be a list of texts, not one text; use encode for one")
+        self._iterator = iter(texts)
+
+    cdef list next(self):
+        """The next texts; none at the end. What is no text is an error once those before it are done."""
+        cdef list out = []
+        cdef size_t n_units = 0
+        if self._error is not None:
+            raise self._error
+        for text in self._iterator:
+            if not isinstance(text, (str, bytes, bytearray, memoryview)):
+                self._error = TypeError(
+                    f"texts[{self._n + len(out)}]: text must be str, or bytes of UTF-8, not {type(text).__name__}"
+                )
+                if not out:
+                    raise self._error
+                break
+            out.append(text)
+            n_units += _units(text)
+            if n_units >= WINDOW_UNITS or len(out) >= WINDOW_TEXTS:
+                break
+        self._n += len(out)
+        return out
 
 
 cdef size_t _units(object text) except? 0:
-    if isinstance(text, (str, bytes, bytearray)):
-        return len(text)
-    return text.nbytes if isinstance(text, memoryview) else 0
+    return text.nbytes if isinstance(text, memoryview) else len(text)
 
 
 cdef Array _joined(list parts):

@@ -11,7 +11,7 @@ Where Python's ints are not known to look like that (32 bits, free threading) th
 becomes an int of its own.
 """
 
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport uint8_t
 from libc.stdlib cimport calloc, free, malloc
 
 cdef extern from *:

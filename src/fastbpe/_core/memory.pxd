@@ -1,7 +1,5 @@
 """Memory for large tables and outputs: zeroed, and on huge pages where the system lends them when asked."""
 
-from libc.stdint cimport uint8_t
-
 cdef extern from *:
     """
     #include <stdint.h>

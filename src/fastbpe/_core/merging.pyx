@@ -40,44 +40,46 @@ cdef bint _has_avx512 = fb_can_merge() and os.environ.get("FASTBPE_SIMD", "") in
 
 cdef enum:
     LANES = 8
-    ABREAST = 32  # pieces at once: their states stay in the first-level cache
 
 
 cdef void merge_side_by_side(const Tables* tables, Merging* pieces, size_t n) noexcept nogil:
     """Merge pieces of 1 to MOST_BYTES bytes; then each has n_ids ids. The tables must be ranked."""
-    cdef Merging* active[ABREAST]
-    cdef size_t i, n_active, n_kept, n_begun = 0
-    if _has_avx512 and tables.characters == NULL and tables.tied_key == NO_KEY:
-        _merge_bytes(tables, pieces, n)
-        return
-    while n_begun < n:
-        n_active = min(n - n_begun, <size_t> ABREAST)
-        for i in range(n_active):
-            active[i] = &pieces[n_begun + i]
-            _begin(tables, active[i])
-        n_begun += n_active
-        while n_active:
-            n_kept = 0
-            for i in range(n_active):
-                active[n_kept] = active[i]
-                n_kept += _step(tables, active[i])
-            n_active = n_kept
+    cdef bint by_avx512 = _has_avx512 and tables.characters == NULL and tables.tied_key == NO_KEY
+    cdef size_t n_now
+    while n:
+        n_now = min(n, <size_t> FB_ABREAST)
+        if by_avx512:
+            _merge_bytes(tables, pieces, n_now)
+        else:
+            _merge_abreast(tables, pieces, n_now)
+        pieces += n_now
+        n -= n_now
+
+
+cdef void _merge_abreast(const Tables* tables, Merging* pieces, size_t n) noexcept nogil:
+    cdef Merging* active[FB_ABREAST]
+    cdef size_t i, n_kept
+    for i in range(n):
+        active[i] = &pieces[i]
+        _begin(tables, active[i])
+    while n:
+        n_kept = 0
+        for i in range(n):
+            active[n_kept] = active[i]
+            n_kept += _step(tables, active[i])
+        n = n_kept
 
 
 cdef void _merge_bytes(const Tables* tables, Merging* pieces, size_t n) noexcept nogil:
     cdef fb_merge_tables merge_tables
     cdef fb_new_piece[FB_ABREAST] new_pieces
-    cdef size_t i, n_begun
+    cdef size_t i
     merge_tables.pairs, merge_tables.shift = tables.pairs.ranked, tables.pairs.shift
     merge_tables.byte_ids, merge_tables.byte_keys = <const uint32_t*> tables.byte_ids, tables.byte_keys
-    while n:
-        n_begun = min(n, <size_t> FB_ABREAST)
-        for i in range(n_begun):
-            new_pieces[i].piece, new_pieces[i].n_bytes = pieces[i].piece, pieces[i].n_bytes
-            new_pieces[i].ids, new_pieces[i].n_ids = pieces[i].ids, &pieces[i].n_ids
-        fb_merge_avx512(&merge_tables, new_pieces, n_begun)
-        pieces += n_begun
-        n -= n_begun
+    for i in range(n):
+        new_pieces[i].piece, new_pieces[i].n_bytes = pieces[i].piece, pieces[i].n_bytes
+        new_pieces[i].ids, new_pieces[i].n_ids = pieces[i].ids, &pieces[i].n_ids
+    fb_merge_avx512(&merge_tables, new_pieces, n)
 
 
 cdef inline void _begin(const Tables* tables, Merging* m) noexcept nogil:

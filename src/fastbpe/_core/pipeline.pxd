@@ -1,4 +1,4 @@
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t, uint64_t
 
 from fastbpe._core.buffer cimport Buffer
 from fastbpe._core.cache cimport Cache
@@ -23,8 +23,7 @@ cdef struct Scratch:
     bint after_fused  # the last id is one of which there are never two in a row
     bint at_start  # what is looked at begins where the text does
     bint keeps_runs  # such ids are not made one until the scratch is given back
-    uint8_t* utf8
-    size_t utf8_capacity
+    Buffer utf8
     Buffer changed  # text that something has become of before it is split
     Buffer prefixed
     Buffer kept  # of pieces, what is left without bytes that are no tokens

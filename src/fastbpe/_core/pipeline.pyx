@@ -5,7 +5,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memset
 
-from fastbpe._core.buffer cimport Buffer, buffer_add, buffer_free
+from fastbpe._core.buffer cimport buffer_add, buffer_free, buffer_room
 from fastbpe._core.cache cimport cache_bytes, cache_free, cache_limit, cache_start, encode_pieces
 from fastbpe._core.cuts cimport text_cut, word_cut
 from fastbpe._core.front cimport Front
@@ -102,10 +102,8 @@ cdef class Pipeline:
         if scratch.normalized.room > SPARE_BYTES:
             normalized_free(&scratch.normalized)
             memset(&scratch.normalized, 0, sizeof(Normalized))
-        if scratch.utf8_capacity > SPARE_BYTES:
-            free(scratch.utf8)
-            scratch.utf8 = NULL
-            scratch.utf8_capacity = 0
+        if scratch.utf8.capacity > SPARE_BYTES:
+            buffer_free(&scratch.utf8)
         if scratch.changed.capacity + scratch.prefixed.capacity + scratch.kept.capacity > SPARE_BYTES:
             buffer_free(&scratch.changed)
             buffer_free(&scratch.kept)
@@ -203,9 +201,9 @@ cdef class Pipeline:
         if text.is_utf8:
             data = <const uint8_t*> text.data + start
         else:
-            _reserve_utf8(scratch, text_room(text, n))
-            n = text_utf8(text, start, end, scratch.utf8)
-            data = scratch.utf8
+            buffer_room(&scratch.utf8, text_room(text, n))
+            n = text_utf8(text, start, end, scratch.utf8.items)
+            data = scratch.utf8.items
         scratch.ends.text = data  # only splitters that are never given a part of a text say where they are
         if disallowed is not None and disallowed.find(data, n, 0, &match):
             with gil:
@@ -448,18 +446,5 @@ cdef void _free(Scratch* scratch) noexcept:
     ids_free(&scratch.other_ids)
     ends_free(&scratch.ends)
     cache_free(&scratch.cache)
-    free(scratch.utf8)
+    buffer_free(&scratch.utf8)
     free(scratch)
-
-
-cdef int _reserve_utf8(Scratch* scratch, size_t n) except -1 nogil:
-    if n <= scratch.utf8_capacity:
-        return 0
-    free(scratch.utf8)
-    scratch.utf8_capacity = 0
-    scratch.utf8 = <uint8_t*> malloc(n)
-    if scratch.utf8 == NULL:
-        with gil:
-            raise MemoryError(f"no memory for {n} bytes of UTF-8")
-    scratch.utf8_capacity = n
-    return 0

@@ -68,11 +68,13 @@ cdef class IdReader:
             self._make_slots()
         out.n = 0
         memset(sums, 0, sizeof(Sums))
-        if isinstance(ids, (str, bytes)):
+        if type(ids) is list or type(ids) is tuple:
+            return self._read_items(ids, out, sums)
+        if isinstance(ids, (str, bytes)) or not (hasattr(ids, "__iter__") or hasattr(ids, "__getitem__")):
             raise TypeError(f"ids must be a sequence of integers, not {type(ids).__name__}")
         if PyObject_CheckBuffer(ids):
             return self._read_buffer(ids, out, sums)
-        return self._read_items(ids if type(ids) is list or type(ids) is tuple else list(ids), out, sums)
+        return self._read_items(list(ids), out, sums)
 
     cdef int _read_items(self, object items, Ids* out, Sums* sums) except -1:
         cdef size_t n = <size_t> PySequence_Fast_GET_SIZE(items)

@@ -1,4 +1,4 @@
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, uint8_t, uint32_t
 from cpython.buffer cimport Py_buffer
 
 from fastbpe._core.tables cimport Pairs, PieceSlot

@@ -1,5 +1,6 @@
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t
 
+from fastbpe._core.buffer cimport Buffer
 from fastbpe._core.counter cimport PieceCounter
 from fastbpe._core.normalizer cimport Normalized, Normalizer
 from fastbpe._core.special cimport SpecialMatcher
@@ -25,8 +26,7 @@ cdef class WordCounter:
     cdef size_t _n_block, _block_capacity
     cdef size_t* _ends  # of the words in it
     cdef size_t _n_ends, _ends_capacity
-    cdef uint8_t* _utf8
-    cdef size_t _utf8_capacity
+    cdef Buffer _utf8
     cdef bint _busy
     cdef int _abandoned
     cdef Watch _watch

@@ -8,10 +8,11 @@ words never say anything to each other but how often a pair occurs.
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memchr, memcmp, memcpy
 
 from fastbpe._core.bits cimport lowest_bit
+from fastbpe._core.buffer cimport buffer_free, buffer_room
 from fastbpe._core.character_classes cimport ALONE, FIRST_SCRIPT, MARK, N_CODE_POINTS, next_code_point
 from fastbpe._core.counter cimport PieceCounter
 from fastbpe._core.flags cimport set_flag
@@ -77,7 +78,7 @@ cdef class WordCounter:
         normalized_free(&self._line)
         free(self._block)
         free(self._ends)
-        free(self._utf8)
+        buffer_free(&self._utf8)
 
     def abandon(self):
         """Make a thread that is counting stop soon, with an error: nobody wants the counts."""
@@ -174,17 +175,9 @@ cdef class WordCounter:
         cdef const uint8_t* data = <const uint8_t*> text.data + start
         cdef size_t n = end - start, bad
         if not text.is_utf8:
-            n = text_room(text, end - start)
-            if n > self._utf8_capacity:
-                free(self._utf8)
-                self._utf8_capacity = 0
-                self._utf8 = <uint8_t*> malloc(n)
-                if self._utf8 == NULL:
-                    with gil:
-                        raise MemoryError(f"no memory for {n} bytes of UTF-8")
-                self._utf8_capacity = n
-            n = text_utf8(text, start, end, self._utf8)
-            data = self._utf8
+            buffer_room(&self._utf8, text_room(text, end - start))
+            n = text_utf8(text, start, end, self._utf8.items)
+            data = self._utf8.items
         elif self._is_checked:
             bad = first_invalid(data, n)
             if bad < n:

@@ -23,7 +23,7 @@ typedef struct {
     const int32_t *byte_keys;
 } fb_merge_tables;
 
-enum { FB_ABREAST = 32 };
+enum { FB_ABREAST = 32 }; /* pieces at once: their states stay in the first-level cache */
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
@@ -115,19 +115,17 @@ static inline __attribute__((always_inline)) void fb_collect(const fb_lane *m) {
     *m->piece->n_ids = n;
 }
 
+/* At most FB_ABREAST pieces. */
 static void fb_merge_avx512(const fb_merge_tables *tables, const fb_new_piece *pieces, size_t n) {
     fb_lane lanes[FB_ABREAST], *active[FB_ABREAST];
-    while (n) {
-        size_t n_active = n < FB_ABREAST ? n : FB_ABREAST, i, n_kept;
-        for (i = 0; i < n_active; i++) fb_begin(active[i] = &lanes[i], tables, &pieces[i]);
-        pieces += n_active, n -= n_active;
-        for (; n_active; n_active = n_kept)
-            for (i = n_kept = 0; i < n_active; i++) {
-                active[n_kept] = active[i];
-                if (fb_step(active[i], tables)) n_kept++;
-                else fb_collect(active[i]);
-            }
-    }
+    size_t i, n_kept;
+    for (i = 0; i < n; i++) fb_begin(active[i] = &lanes[i], tables, &pieces[i]);
+    for (; n; n = n_kept)
+        for (i = n_kept = 0; i < n; i++) {
+            active[n_kept] = active[i];
+            if (fb_step(active[i], tables)) n_kept++;
+            else fb_collect(active[i]);
+        }
 }
 
 #ifdef __clang__
