@@ -70,10 +70,10 @@ cdef class IdReader:
         memset(sums, 0, sizeof(Sums))
         if type(ids) is list or type(ids) is tuple:
             return self._read_items(ids, out, sums)
+        if PyObject_CheckBuffer(ids) and not isinstance(ids, bytes):
+            return self._read_buffer(ids, out, sums)
         if isinstance(ids, (str, bytes)) or not (hasattr(ids, "__iter__") or hasattr(ids, "__getitem__")):
             raise TypeError(f"ids must be a sequence of integers, not {type(ids).__name__}")
-        if PyObject_CheckBuffer(ids):
-            return self._read_buffer(ids, out, sums)
         return self._read_items(list(ids), out, sums)
 
     cdef int _read_items(self, object items, Ids* out, Sums* sums) except -1:
