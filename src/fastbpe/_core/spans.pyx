@@ -6,8 +6,9 @@ from libc.stdlib cimport free, realloc
 from fastbpe._core.buffer cimport Buffer, buffer_add
 from fastbpe._core.cache cimport encode_pieces
 from fastbpe._core.front cimport Places, places_free
+from fastbpe._core.ints cimport Ints, kept_ints, place_int
 from fastbpe._core.merge cimport Ids, ids_reserve
-from fastbpe._core.output cimport collect_again, stop_collecting
+from fastbpe._core.output cimport collect_again, new_list, set_span, stop_collecting
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.splitter cimport GAP, Ends, Splitter, ends_free
@@ -378,16 +379,17 @@ def in_characters(text, list spans not None):
 
 cdef list spans_list(const Spans* spans):
     """(start, end) of each; where one begins that the one before ends, they share the int."""
-    cdef list out = []
+    cdef list out = new_list(spans.n)
+    cdef Ints* ints = kept_ints()
     cdef object start, end = 0
     cdef size_t i, last = 0
     cdef bint was_on = stop_collecting()
     try:
         for i in range(spans.n):
-            start = end if spans.items[i].start == last else spans.items[i].start
+            start = end if spans.items[i].start == last else place_int(ints, spans.items[i].start)
             last = spans.items[i].end
-            end = last
-            out.append((start, end))
+            end = place_int(ints, last)
+            set_span(out, i, start, end)
     finally:
         collect_again(was_on)
     return out
