@@ -7,8 +7,9 @@ them alone, so the first one holds unless the split pattern looks ahead.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sized
 from functools import cache
+from typing import TypeVar
 
 from fastbpe._core.encoder import Encoder
 from fastbpe._core.limits import takes_plain_text, window
@@ -21,6 +22,8 @@ _FURTHER = 8  # characters
 _SPARE_IDS = 8  # behind the place: what is cut off may change the ids just before it
 _GUESSES = 8  # then halves: guesses alone may come closer in steps of a character
 _MOST_GROWN = 16  # times, at once: few tokens tell little of what follows
+
+Tokens = TypeVar("Tokens", bound=Sized)  # one for each, or one more
 
 
 class MeasuringEncoder(Encoder):
@@ -209,7 +212,9 @@ def _between(text: str, near: int, far: int) -> str:
 
 def _at_token(encoder: Encoder, text: str, near: int, far: int, room: int) -> int:
     """A place between tokens, from near on towards far, up to which there are at most so many ids."""
-    sizes = _sizes(encoder, text, near, far, room)
+    _, sizes = sample(
+        lambda part: sizes_of_tokens(encoder._pipeline, part, near > far), text, near, far, room + _SPARE_IDS
+    )
     if len(sizes) - 1 <= room:
         return far
     kept = room
@@ -221,18 +226,17 @@ def _at_token(encoder: Encoder, text: str, near: int, far: int, room: int) -> in
     return near
 
 
-def _sizes(encoder: Encoder, text: str, near: int, far: int, room: int) -> memoryview[int]:
-    """`sizes_of_tokens` of text from near on, towards far: more tokens than there is room for, or all of it."""
-    wanted = room + _SPARE_IDS
-    size = wanted
+def sample(read: Callable[[str], Tokens], text: str, near: int, far: int, n_ids: int) -> tuple[str, Tokens]:
+    """Text from near on, towards far, that has more than n_ids ids, or all of it; and what reading it gave."""
+    size = n_ids
     least = 0
     while True:
         size = min(size, abs(far - near))
-        sizes = sizes_of_tokens(
-            encoder._pipeline, _between(text, near, near + size if near <= far else near - size), near > far
-        )
-        n = len(sizes) - 1
-        if size == abs(far - near) or n > wanted:
-            return sizes
-        size = max(least, size + min(size * (wanted * 9 // 8 - n) // max(n, 1), _MOST_GROWN * size))
+        part = _between(text, near, near + size if near <= far else near - size)
+        tokens = read(part)
+        n = len(tokens)
+        if size == abs(far - near) or n > n_ids + 1:
+            return part, tokens
+        size += min(size * (n_ids * 9 // 8 + 2 - n) // max(n, 1), _MOST_GROWN * size) + 1
+        size = max(least, size)
         least = 2 * size
