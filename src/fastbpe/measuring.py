@@ -2,7 +2,8 @@
 
 Safe cuts bound the place (`_core.limits.window`); between two of them it is found by trying, from the longest part
 on. Where there are none for a long stretch, the places between tokens are tried: merging leaves the ids before
-them alone, so the first one holds unless the split pattern looks ahead.
+them alone, so the first one holds unless the split pattern looks ahead. Where a text is changed first, ids are but
+counted, for places closer and closer to where they become too many.
 """
 
 from __future__ import annotations
@@ -237,6 +238,6 @@ def sample(read: Callable[[str], Tokens], text: str, near: int, far: int, n_ids:
         n = len(tokens)
         if size == abs(far - near) or n > n_ids + 1:
             return part, tokens
-        size += min(size * (n_ids * 9 // 8 + 2 - n) // max(n, 1), _MOST_GROWN * size) + 1
+        size += min(size * (n_ids * 9 // 8 + 2 - n) // max(n - 2, 1), _MOST_GROWN * size) + 1  # 2 at its ends
         size = max(least, size)
         least = 2 * size

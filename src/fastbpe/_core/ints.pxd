@@ -17,7 +17,7 @@ cdef extern from *:
 
 cdef enum:
     BLOCK_INTS = 128  # made at once: a page
-    PLACES = 1 << 14  # in a text: their ints take 512 KB, and are there as those of ids, too
+    PLACES = 1 << 16  # in a text: their ints take 2 MB at most, and most are there as those of ids
 
 
 cdef struct Ints:
