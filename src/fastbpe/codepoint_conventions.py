@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
 
 from fastbpe._core.decoder import Decoder
-from fastbpe._core.spans import in_characters
 from fastbpe._core.special import SpecialMatcher
 from fastbpe._core.tokens import TokenEncoder
 from fastbpe.codepoint_model import CodePointModel, Conventions
@@ -135,7 +133,8 @@ class Places:
                     text or b" " * has_dummy, offsets=True
                 )
                 ids += tokens.ids()
-                spans += [(a + first, min(a + last, b)) for first, last in tokens.offsets(in_characters=False)]
+                offsets = tokens.offsets(in_characters=False)
+                spans += offsets if a == 0 < b else [(a + first, min(a + last, b)) for first, last in offsets]
         return ids, spans, prefixed
 
     def _normalized(
@@ -174,16 +173,6 @@ def _places_of_spaces(text: bytes, start: int) -> list[int]:
         out += range(start, start + len(part))
         start += len(part)
     return [*out, start]
-
-
-def rising_in_characters(text: str | bytes, spans: Spans) -> Spans:
-    """Spans of the UTF-8 of a text, whose starts rise and whose ends rise, as spans of its characters."""
-    if all(one[1] <= other[0] for one, other in pairwise(spans)):
-        return in_characters(text, spans)
-    # An added token may take along white space that another one begins with.
-    starts = in_characters(text, [(start, start) for start, _ in spans])
-    ends = in_characters(text, [(end, end) for _, end in spans])
-    return [(start, end) for (start, _), (end, _) in zip(starts, ends, strict=True)]
 
 
 def widen(spans: Spans, prefixed: set[int]) -> Spans:

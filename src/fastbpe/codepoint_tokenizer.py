@@ -15,16 +15,17 @@ from fastbpe._core.decoder import Decoder
 from fastbpe._core.encoder import Encoder
 from fastbpe._core.merge import recover_merges
 from fastbpe._core.normalizer import Normalizer
+from fastbpe._core.spans import in_characters
 from fastbpe._core.splitter import Splitter
 from fastbpe._core.text import to_utf8
 from fastbpe._core.tokens import TokenEncoder
 from fastbpe._core.vocabulary import Vocabulary
-from fastbpe.codepoint_conventions import Decoding, Places, rising_in_characters, widen
+from fastbpe.codepoint_conventions import Decoding, Places, widen
 from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
 from fastbpe.codepoints import EACH_BYTE, MARK, Parts, build, make_normalizer, pieces_of
 from fastbpe.errors import FormatError, SpecialTokenError, VocabularyError
 from fastbpe.formats import _splits, huggingface_codepoints_dump, native, sentencepiece
-from fastbpe.measuring import inside
+from fastbpe.measuring import inside, sample
 from fastbpe.model import Buffer
 from fastbpe.special import SpecialTokens
 from fastbpe.streaming import CodePointStreamDecoder, RunStreamDecoder, StreamDecoder
@@ -139,7 +140,7 @@ class CodePointTokenizer(Tokenizer):
         if disallowed is not None and (found := disallowed.search(data)):
             raise SpecialTokenError.disallowed(data[found[0] : found[1]].decode())
         ids, spans, prefixed = self._places.of(data, allowed)
-        spans = rising_in_characters(text if isinstance(text, str) else data, spans)
+        spans = in_characters(text if isinstance(text, str) else data, spans)
         return ids, spans if self._source.conventions is None else widen(spans, prefixed)
 
     @cached_property
@@ -167,7 +168,7 @@ class CodePointTokenizer(Tokenizer):
     def _prefix_end(self, text: str, start: int, end: int, n_ids: int) -> int:
         if not n_ids:
             return start
-        part, offsets = self._sample(text, start, end, n_ids, 1)
+        part, offsets = sample(self._offsets, text, start, end, n_ids + _TRIED)
         if len(offsets) <= n_ids:
             return end
         kept = self._kept(n_ids, lambda kept: part[: offsets[kept - 1][1]])
@@ -182,7 +183,7 @@ class CodePointTokenizer(Tokenizer):
     def _suffix_start(self, text: str, start: int, end: int, n_ids: int) -> int:
         if not n_ids:
             return end
-        part, offsets = self._sample(text, start, end, n_ids, -1)
+        part, offsets = sample(self._offsets, text, end, start, n_ids + _TRIED)
         if len(offsets) <= n_ids:
             return start
         kept = self._kept(n_ids, lambda kept: part[offsets[-kept][0] :])
@@ -205,16 +206,9 @@ class CodePointTokenizer(Tokenizer):
             n_tried += 1
         return kept
 
-    def _sample(self, text: str, start: int, end: int, n_ids: int, side: int) -> tuple[str, list[tuple[int, int]]]:
-        """The beginning of text[start:end], or with side -1 its end, that has more ids than that, or all of it."""
-        size = n_ids + _TRIED
-        while True:
-            part = text[start : min(start + size, end)] if side > 0 else text[max(end - size, start) : end]
-            _, spans, _ = self._places.of(to_utf8(part), self._special.always)
-            offsets = rising_in_characters(part, spans)
-            if len(part) == end - start or len(offsets) > n_ids + _TRIED:
-                return part, offsets
-            size *= 2
+    def _offsets(self, text: str) -> list[tuple[int, int]]:
+        _, spans, _ = self._places.of(to_utf8(text), self._special.always)
+        return in_characters(text, spans)
 
     # Decoding
 

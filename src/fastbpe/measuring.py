@@ -2,22 +2,29 @@
 
 Safe cuts bound the place (`_core.limits.window`); between two of them it is found by trying, from the longest part
 on. Where there are none for a long stretch, the places between tokens are tried: merging leaves the ids before
-them alone, so the first one holds unless the split pattern looks ahead.
+them alone, so the first one holds unless the split pattern looks ahead. Where a text is changed first, ids are but
+counted, for places closer and closer to where they become too many.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sized
+from functools import cache
+from typing import TypeVar
 
 from fastbpe._core.encoder import Encoder
 from fastbpe._core.limits import takes_plain_text, window
-from fastbpe._core.spans import pieces
+from fastbpe._core.spans import pieces, sizes_of_tokens
 from fastbpe._core.text import to_utf8
 
 TRIED = 64  # characters without a safe cut of which every place is tried
 _MOST = 1 << 60  # ids: no text has so many
 _FURTHER = 8  # characters
 _SPARE_IDS = 8  # behind the place: what is cut off may change the ids just before it
+_GUESSES = 8  # then halves: guesses alone may come closer in steps of a character
+_MOST_GROWN = 16  # times, at once: few tokens tell little of what follows
+
+Tokens = TypeVar("Tokens", bound=Sized)  # one for each, or one more
 
 
 class MeasuringEncoder(Encoder):
@@ -102,13 +109,13 @@ def _prefix_end(encoder: Encoder, text: str, start: int, end: int, n_ids: int) -
     Exact, but for stretches of more than TRIED characters without a safe cut: there it may be a little shorter.
     """
     if not takes_plain_text(encoder._pipeline):
-        return _searched(encoder, text, start, end, n_ids, 1)
+        return _searched(encoder, text, start, end, n_ids)
     near, n_near, far = window(encoder._pipeline, text, start, end, n_ids, False)
     room = n_ids - n_near
     if near == far or not room:
         return near
     if far - near > TRIED:
-        return near + _tokens_before(encoder, text, near, far, room)
+        return _at_token(encoder, text, near, far, room)
     for place in range(far, near, -1):
         if not inside(text, place) and encoder.count(text[near:place], limit=room) <= room:
             return place
@@ -118,13 +125,13 @@ def _prefix_end(encoder: Encoder, text: str, start: int, end: int, n_ids: int) -
 def _suffix_start(encoder: Encoder, text: str, start: int, end: int, n_ids: int) -> int:
     """Where the longest text[place:end] with at most n_ids ids begins, no earlier than `start`; as exact."""
     if not takes_plain_text(encoder._pipeline):
-        return _searched(encoder, text, end, start, n_ids, -1)
+        return _searched(encoder, text, end, start, n_ids)
     near, n_near, far = window(encoder._pipeline, text, start, end, n_ids, True)
     room = n_ids - n_near
     if near == far or not room:
         return near
     if near - far > TRIED:
-        return near - _tokens_behind(encoder, text, far, near, room)
+        return _at_token(encoder, text, near, far, room)
     for place in range(far, near):
         if not inside(text, place) and encoder.count(text[place:near], limit=room) <= room:
             return place
@@ -155,31 +162,38 @@ def _next_chunk(
         overlap //= 2
 
 
-def _searched(encoder: Encoder, text: str, near: int, far: int, n_ids: int, step: int) -> int:
-    """The place, from near on towards far, up to which there are at most n_ids ids, as bisection finds it.
+def _searched(encoder: Encoder, text: str, near: int, far: int, n_ids: int) -> int:
+    """The place, from near on towards far, up to which there are at most n_ids ids, and which the next exceeds.
 
-    For tokenizers that change texts first. A few places further on are tried: longer text may have fewer ids.
+    For tokenizers that change texts first: found by guesses from how many characters an id has, then by bisection.
+    A few places further on are tried, too, for longer text may have fewer ids.
     """
+    step = 1 if near <= far else -1
 
     def place(size: int) -> int:
         at = near + step * size
         return at - step if inside(text, at) else at
 
-    def fits(size: int) -> bool:
-        at = place(size)
-        return encoder.count(text[near:at] if step > 0 else text[at:near], limit=n_ids) <= n_ids
+    @cache
+    def count(size: int) -> int:
+        return encoder.count(_between(text, near, place(size)), limit=2 * n_ids + _SPARE_IDS)
 
     most = abs(far - near)
-    low, high = 0, min(4 * n_ids + _FURTHER, most)
-    while high < most and fits(high):
-        low, high = high, min(2 * high, most)
-    if fits(high):
-        return place(high)
+    low, high = 0, most + 1
+    size = min(n_ids + _SPARE_IDS, most)
+    n_guesses = 0
     while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if fits(middle) else (low, middle)
+        n = count(size)
+        low, high = (size, high) if n <= n_ids else (low, size)
+        guess = min(size * (2 * n_ids + 1) // max(2 * n, 1), _MOST_GROWN * size, most)  # amid the last of the ids
+        is_near = high - low <= size // max(n, 1)
+        if n_guesses < _GUESSES and low < guess < high and not is_near:
+            size = guess
+            n_guesses += 1
+        else:
+            size = (low + high) // 2 if high <= most else min(2 * size, most)
     further = range(min(low + _FURTHER, most), low, -1)
-    return place(next((size for size in further if fits(size)), low))
+    return place(next((size for size in further if count(size) <= n_ids), low))
 
 
 def _as_str(text: str | bytes) -> str:
@@ -193,36 +207,37 @@ def inside(text: str, place: int) -> bool:
     )
 
 
-def _tokens_before(encoder: Encoder, text: str, near: int, far: int, room: int) -> int:
-    """How many characters of text[near:far], from its beginning on, have at most so many ids."""
-    part, offsets = _sample(encoder, text, near, far, room)
+def _between(text: str, near: int, far: int) -> str:
+    return text[near:far] if near <= far else text[far:near]
+
+
+def _at_token(encoder: Encoder, text: str, near: int, far: int, room: int) -> int:
+    """A place between tokens, from near on towards far, up to which there are at most so many ids."""
+    _, sizes = sample(
+        lambda part: sizes_of_tokens(encoder._pipeline, part, near > far), text, near, far, room + _SPARE_IDS
+    )
+    if len(sizes) - 1 <= room:
+        return far
     kept = room
-    while kept and len(offsets) > room:
-        length = offsets[kept][0]
-        if encoder.count(part[:length], limit=room) <= room:
-            return length
+    while kept:
+        place = near + sizes[kept] if near <= far else near - sizes[kept]
+        if encoder.count(_between(text, near, place), limit=room) <= room:
+            return place
         kept = kept * 7 // 8
-    return 0 if len(offsets) > room else len(part)
+    return near
 
 
-def _tokens_behind(encoder: Encoder, text: str, far: int, near: int, room: int) -> int:
-    """How many characters of text[far:near], at its end, have at most so many ids."""
-    part, offsets = _sample(encoder, text, near, far, room)
-    kept = room
-    while kept and len(offsets) > room:
-        start = offsets[-kept - 1][1]
-        if encoder.count(part[start:], limit=room) <= room:
-            return len(part) - start
-        kept = kept * 7 // 8
-    return 0 if len(offsets) > room else len(part)
-
-
-def _sample(encoder: Encoder, text: str, near: int, far: int, room: int) -> tuple[str, list[tuple[int, int]]]:
-    """Text from near on, towards far, that has more ids than there is room for, or all of it; and their places."""
-    size = wanted = room + _SPARE_IDS
+def sample(read: Callable[[str], Tokens], text: str, near: int, far: int, n_ids: int) -> tuple[str, Tokens]:
+    """Text from near on, towards far, that has more than n_ids ids, or all of it; and what reading it gave."""
+    size = n_ids
+    least = 0
     while True:
-        part = text[near : min(near + size, far)] if near < far else text[max(near - size, far) : near]
-        _, offsets = encoder._encode_with_places(part, (), ())
-        if len(part) == abs(far - near) or len(offsets) > wanted:
-            return part, offsets
-        size = max(2 * size, 2 * size * wanted // max(len(offsets), 1))
+        size = min(size, abs(far - near))
+        part = _between(text, near, near + size if near <= far else near - size)
+        tokens = read(part)
+        n = len(tokens)
+        if size == abs(far - near) or n > n_ids + 1:
+            return part, tokens
+        size += min(size * (n_ids * 9 // 8 + 2 - n) // max(n - 2, 1), _MOST_GROWN * size) + 1  # 2 at its ends
+        size = max(least, size)
+        least = 2 * size

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from fastbpe._core.limits import window
 from fastbpe._core.text import to_utf8
 from fastbpe._reference import longest_prefix, longest_suffix, offsets
 from fastbpe.measuring import TRIED
+from fastbpe.model import AddedToken, Model
 from texts import sound_texts, texts
 
 NAMES = [name for name, pattern in PATTERNS.items() if pattern is not None]
@@ -116,7 +119,10 @@ def test_parts_fit_and_cover_the_text(
     parts = list(tokenizer.chunk(text, n))
     assert "".join(parts) == text
     assert max(map(tokenizer.count, parts), default=0) <= n
-    overlap = min(overlap, n - 1)
+    check_overlapping(tokenizer, text, n, min(overlap, n - 1))
+
+
+def check_overlapping(tokenizer: Tokenizer, text: str, n: int, overlap: int) -> None:
     ends = {0}  # of the chunks so far, wherever in the text they may have been cut out
     for chunk in tokenizer.chunk(text, n, overlap=overlap):
         assert tokenizer.count(chunk) <= n
@@ -127,6 +133,83 @@ def test_parts_fit_and_cover_the_text(
             if text.startswith(chunk, start) and tokenizer.count(text[start:end]) <= overlap
         }
     assert len(text) in ends
+
+
+#: What becomes more when it is changed, or less, or nothing, or only together, and whom the change leaves alone.
+CHANGED = [
+    "ﬁ",
+    "\ufdfa",
+    "\u0301",
+    "\u0316",
+    "e\u0301",
+    "İ",
+    "\u1e9b\u0323",
+    "\xa0",
+    " ",
+    "\n",
+    "ab",
+    "aaaa",
+    "<x>",
+    "的",
+    "👍",
+]
+
+
+@pytest.fixture(scope="module")
+def changing() -> dict[str, Tokenizer]:
+    """Tokenizers that do more with a text than split it."""
+    base = train([standard_library(40_000), "naïve café fi fifi " * 20], vocab_size=500, progress=False)
+    tokens = base.vocab
+    lower, strip = {"type": "Lowercase"}, {"type": "StripAccents"}
+    options: dict[str, dict[str, Any]] = {
+        "NFKC": {"normalizers": [{"type": "NFKC"}]},
+        "NFKC, lower case, a space before": {"normalizers": [{"type": "NFKC"}, lower], "prefix_space": True},
+        "no accents": {"normalizers": [{"type": "NFD"}, strip], "pattern": None},
+        "stripped": {"normalizers": [{"type": "Strip", "strip_left": True, "strip_right": True}]},
+        "without some bytes": {
+            "tokens": [b"" if t in (b"\xcc", b"a") else t for t in tokens],
+            "drops_bytes": True,
+        },
+        "added": {"added_tokens": [AddedToken("<x>", 600, rstrip=True), AddedToken("aaaa", 601)]},
+    }
+    return {
+        name: Tokenizer(Model(**{"tokens": tokens, "pattern": "gpt2", "special_tokens": {}} | option))
+        for name, option in options.items()
+    }
+
+
+changed_texts = st.builds(
+    lambda runs: "".join(unit * n for unit, n in runs),
+    st.lists(st.tuples(st.sampled_from(CHANGED), st.sampled_from([1, 1, 2, 3, 9, 40])), max_size=12),
+)
+
+
+@given(text=changed_texts, number=st.integers(0, 5), n=st.integers(0, 30), side=st.sampled_from(sorted(SIDES)))
+@settings(max_examples=200)
+def test_truncating_text_that_is_changed_first(
+    changing: dict[str, Tokenizer], text: str, number: int, n: int, side: str
+) -> None:
+    """It fits, and is as long as the first that the next exceeds; the longest there is if no longer one fits."""
+    tokenizer = [*changing.values()][number]
+    parts = [text[:size] if side == "right" else text[len(text) - size :] for size in range(len(text) + 1)]
+    fitting = [tokenizer.count(part) <= n for part in parts]
+    first = (fitting.index(False) if False in fitting else len(parts)) - 1
+    size = len(tokenizer.truncate(text, n, side=side))
+    assert fitting[size]
+    assert size >= first
+    assert any(fitting[first + 1 :]) or size == first
+
+
+@given(text=changed_texts, number=st.integers(0, 5), n=st.integers(40, 200), overlap=st.integers(0, 39))
+@settings(max_examples=50)
+def test_chunks_of_text_that_is_changed_first(
+    changing: dict[str, Tokenizer], text: str, number: int, n: int, overlap: int
+) -> None:
+    tokenizer = [*changing.values()][number]
+    parts = list(tokenizer.chunk(text * 5, n))
+    assert "".join(parts) == text * 5
+    assert all(tokenizer.fits(part, n) for part in parts)
+    check_overlapping(tokenizer, text, n, overlap)
 
 
 @given(text=texts, name=st.sampled_from([*NAMES, "none"]), limit=st.integers(0, 60))

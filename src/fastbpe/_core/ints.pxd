@@ -17,6 +17,7 @@ cdef extern from *:
 
 cdef enum:
     BLOCK_INTS = 128  # made at once: a page
+    PLACES = 1 << 16  # in a text: their ints take 2 MB at most, and most are there as those of ids
 
 
 cdef struct Ints:
@@ -27,3 +28,12 @@ cdef struct Ints:
 
 cdef Ints* kept_ints() except NULL
 cdef void make_block(Ints* ints, size_t block) noexcept
+
+
+cdef inline object place_int(Ints* ints, size_t place):
+    """The int of a place in a text: in short ones it is kept, too."""
+    if place >= min(<size_t> PLACES, <size_t> ints.n):
+        return place
+    if not ints.made[place // BLOCK_INTS]:
+        make_block(ints, place // BLOCK_INTS)
+    return <object> int_at(ints.first, place)

@@ -18,7 +18,6 @@ cdef extern from *:
     PyObject* PyLong_FromUnsignedLong(unsigned long value) except NULL
     int PyGC_Disable()
     int PyGC_Enable()
-    void PyObject_GC_UnTrack(object)
 
 @cython.final
 cdef class Array:

@@ -1,13 +1,14 @@
 """Where ids and pieces lie in the characters of their text."""
 
-from libc.stdint cimport uint8_t, uint16_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport free, realloc
 
 from fastbpe._core.buffer cimport Buffer, buffer_add
 from fastbpe._core.cache cimport encode_pieces
 from fastbpe._core.front cimport Places, places_free
+from fastbpe._core.ints cimport Ints, kept_ints, place_int
 from fastbpe._core.merge cimport Ids, ids_reserve
-from fastbpe._core.output cimport collect_again, stop_collecting
+from fastbpe._core.output cimport Array, collect_again, int64_array, new_list, set_span, stop_collecting
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.splitter cimport GAP, Ends, Splitter, ends_free
@@ -378,19 +379,51 @@ def in_characters(text, list spans not None):
 
 cdef list spans_list(const Spans* spans):
     """(start, end) of each; where one begins that the one before ends, they share the int."""
-    cdef list out = []
+    cdef list out = new_list(spans.n)
+    cdef Ints* ints = kept_ints()
     cdef object start, end = 0
     cdef size_t i, last = 0
     cdef bint was_on = stop_collecting()
     try:
         for i in range(spans.n):
-            start = end if spans.items[i].start == last else spans.items[i].start
+            start = end if spans.items[i].start == last else place_int(ints, spans.items[i].start)
             last = spans.items[i].end
-            end = last
-            out.append((start, end))
+            end = place_int(ints, last)
+            set_span(out, i, start, end)
     finally:
         collect_again(was_on)
     return out
+
+
+def sizes_of_tokens(Pipeline pipeline not None, str text not None, bint backward):
+    """[k]: how many characters of a text come before its token k; backward: behind the last but k. [n]: all of them.
+
+    An array in memory. In byte mode only.
+    """
+    cdef Scratch* scratch
+    cdef Text view
+    cdef Utf8 utf8
+    cdef Spans spans = Spans(NULL, 0, 0)
+    cdef Array sizes
+    cdef int64_t* items
+    cdef size_t i
+    text_of(text, &view)
+    utf8_of(text, &utf8)
+    scratch = pipeline.take()
+    try:
+        with nogil:
+            encode_spans(pipeline, utf8.data, utf8.n, None, None, scratch, &spans, None)
+            to_characters(&view, &spans)
+        sizes = int64_array(spans.n + 1)
+        items = <int64_t*> sizes._items
+        for i in range(spans.n):
+            items[i] = view.n - spans.items[spans.n - 1 - i].end if backward else spans.items[i].start
+        items[spans.n] = view.n
+        return memoryview(sizes)
+    finally:
+        pipeline.give(scratch)
+        spans_free(&spans)
+        utf8_release(&utf8)
 
 
 def pieces(Splitter splitter not None, text):

@@ -15,9 +15,10 @@ from libc.string cimport memcpy, memset
 
 from fastbpe._core.dropout cimport Dropout, dropout_free, merge_with_dropout
 from fastbpe._core.encoder cimport Encoder
+from fastbpe._core.ints cimport Ints, kept_ints, place_int
 from fastbpe._core.merge cimport Ids, ids_free, ids_reserve
 from fastbpe._core.normalizer cimport Normalized, Normalizer, normalized_free
-from fastbpe._core.output cimport collect_again, ids_array, ids_list, new_list, stop_collecting
+from fastbpe._core.output cimport collect_again, ids_array, ids_list, new_list, set_span, stop_collecting
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.tables cimport NONE
@@ -113,6 +114,7 @@ cdef class Tokens:
         cdef const uint8_t* text = <const uint8_t*> PyBytes_AS_STRING(self._text)
         cdef const uint32_t* places = self._normalized.offsets
         cdef size_t n = <size_t> PyBytes_GET_SIZE(self._text), at = 0, counted = 0, i, place
+        cdef Ints* ints = kept_ints()
         cdef object begin, end
         if self._ids.n == 0:
             return out
@@ -127,11 +129,9 @@ cdef class Tokens:
                     at += min(_lead_bytes(text[at]), n - at)
                     counted += 1
                 place = counted
-            begin, end = end, place
+            begin, end = end, place_int(ints, place)
             if i:
-                span = (begin, end)
-                Py_INCREF(span)
-                PyList_SET_ITEM(out, <Py_ssize_t> i - 1, span)
+                set_span(out, i - 1, begin, end)
         return out
 
     def to_array(self):
