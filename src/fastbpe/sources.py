@@ -250,7 +250,7 @@ def _read_text(
 def _cut(data: bytes, cut: Cut, n_separator: int) -> int:
     """The last cut in front of what may be the beginning of a separator."""
     at = cut(data)
-    while at > len(data) - n_separator + 1:
+    while at > max(len(data) - n_separator + 1, 0):
         at = cut(data[:at])
     return at
 

@@ -118,6 +118,16 @@ def test_by_line_by_separator_and_by_field(code_tokenizer: Tokenizer, jsonl: Pat
     assert read_back(out) == [encode(text[:3]) for text in TEXTS]
 
 
+def test_a_separator_longer_than_what_is_read_at_once(
+    code_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "BLOCK", 4)
+    (tmp_path / "a.txt").write_text("one two three" + "-" * 9 + "four" + "-" * 8)
+    code_tokenizer.encode_files(tmp_path / "a.txt", tmp_path / "out.bin", separator="-" * 9)
+    encode = code_tokenizer.encode_ordinary
+    assert read_back(tmp_path / "out.bin") == [encode("one two three"), encode("four" + "-" * 8)]
+
+
 def test_patterns_without_known_cuts_read_documents_whole(
     unsplit_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
