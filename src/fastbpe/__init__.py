@@ -4,7 +4,8 @@ try:
     import fastbpe._core.vocabulary  # noqa: F401
 except ImportError as error:  # the sources without their compiled half
     raise ImportError(
-        "fastbpe's compiled core is missing: build it with `pip install .` in the project's folder"
+        f"fastbpe's compiled core is missing, or does not load here ({error}): build it with `pip install .` "
+        "in the project's folder"
     ) from error
 
 from typing import TYPE_CHECKING, Any

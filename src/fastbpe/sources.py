@@ -117,6 +117,8 @@ def files_of(inputs: Path_ | Iterable[Path_]) -> list[Path]:
 
 def _files_of(item: Path_) -> list[Path]:
     path = Path(item)
+    if item == "":  # which Path takes for the current folder
+        raise FileNotFoundError('"" names no file; give a path, or "." for this folder')
     if path.is_dir():
         found = [
             below
