@@ -365,6 +365,8 @@ def _read_parquet(path: Path, field: str, first_row: int, skip: Skip | None) -> 
                 raise FormatError(
                     f"{path}: no column {field!r}; its columns are {', '.join(map(repr, schema.names))}"
                 )
+            if schema.names.count(field) > 1:
+                raise FormatError(f"{path}: several columns {field!r}; leave one, or rename the others")
             kind = schema.field(field).type
             if str(kind) not in ("string", "large_string", "string_view"):
                 raise FormatError(f"{path}: its column {field!r} is {kind}, not string")
@@ -374,7 +376,7 @@ def _read_parquet(path: Path, field: str, first_row: int, skip: Skip | None) -> 
                 row += n_here
                 groups.pop(0)
             for batch in file.iter_batches(_ROWS, row_groups=groups, columns=[field]) if groups else ():
-                texts = batch.column(0).to_pylist()[max(first_row - row, 0) :]
+                texts = batch.column(field).to_pylist()[max(first_row - row, 0) :]
                 row += batch.num_rows
                 if None in texts:
                     _tell_nulls(texts, path, row - len(texts), field, skip)
