@@ -18,8 +18,9 @@ from fastbpe._core.aside import encode_json_lines, encode_texts
 from fastbpe._core.encoder import Encoder
 from fastbpe._core.output import Array
 from fastbpe._core.packing import pack_ids, pack_offsets
-from fastbpe._core.text import utf8_size
+from fastbpe._core.text import to_utf8, utf8_size
 from fastbpe.errors import FormatError
+from fastbpe.progress import shows_bars
 from fastbpe.sinks import DTYPES, SUFFIXES, Mismatch, Sink, require_parquet
 from fastbpe.sources import Cut, Document, Lines, Path_, files_of, read
 from fastbpe.threads import Helpers, Promise, usable_threads
@@ -161,9 +162,8 @@ class _Run:
 
         waiting: deque[tuple[_Batch, Promise[Encoded]]] = deque()
         total = sum(path.stat().st_size for path in files)
-        hide = None if progress is None else not progress  # tqdm's None: hidden unless stderr is a terminal
         with (
-            tqdm(desc="encoding", total=total, disable=hide, unit="B", unit_scale=True) as bar,
+            tqdm(desc="encoding", total=total, disable=not shows_bars(progress), unit="B", unit_scale=True) as bar,
             Helpers(1) as writer,
             Helpers(self._n_threads - 1) as helpers,
         ):
@@ -245,7 +245,7 @@ def _batches(files: Sequence[Path], job: Job, cut: Cut | None, done: Mapping[str
     first = done.get("file", 0)
     offset, number, is_start = done.get("offset", 0), done.get("number", 0), not done.get("in_document", False)
     n_before = [0, *accumulate(path.stat().st_size for path in files)]
-    separator = None if job.separator is None else job.separator.encode()
+    separator = None if job.separator is None else to_utf8(job.separator)
     batch = _Batch()
     for index in range(first, len(files)):
         stretches = read(

@@ -29,7 +29,7 @@ class Reporter:
         if progress is not None and not isinstance(progress, bool) and not callable(progress):
             raise TypeError(f"progress must be True, False, None or a function, not {type(progress).__name__}")
         self.tell = progress if callable(progress) else None
-        self.shown = sys.stderr.isatty() if progress is None else progress is True
+        self.shown = self.tell is None and shows_bars(progress)  # type: ignore[arg-type]
         self.seconds: dict[str, float] = {}  # of each phase that is over
 
     def phase(self, name: str, total: int | None, **options: Any) -> Phase:
@@ -44,6 +44,14 @@ class Reporter:
             print(f"{name}: {line}, {self.seconds[name]:.2f} s", file=sys.stderr)
         if peak := peak_memory():
             print(f"peak memory: {peak / 1e6:,.0f} MB", file=sys.stderr)
+
+
+def shows_bars(progress: bool | None) -> bool:
+    """Whether bars are shown on stderr: as asked, or, for None, where it is a terminal. It may not be there."""
+    stream: Any = sys.stderr
+    if stream is None or getattr(stream, "closed", False):
+        return False
+    return hasattr(stream, "isatty") and stream.isatty() if progress is None else progress
 
 
 class Phase:

@@ -124,6 +124,8 @@ def files_of(inputs: Path_ | Iterable[Path_]) -> list[Path]:
 
 def _files_of(item: Path_) -> list[Path]:
     path = Path(item)
+    if item == "":  # which Path takes for the current folder
+        raise FileNotFoundError('"" names no file; give a path, or "." for this folder')
     if path.is_dir():
         found = [
             below
@@ -269,7 +271,7 @@ def _read_text(
 def _cut(data: bytes, cut: Cut, n_separator: int) -> int:
     """The last cut in front of what may be the beginning of a separator."""
     at = cut(data)
-    while at > len(data) - n_separator + 1:
+    while at > max(len(data) - n_separator + 1, 0):
         at = cut(data[:at])
     return at
 
@@ -382,6 +384,8 @@ def _read_parquet(path: Path, field: str, first_row: int, skip: Skip | None) -> 
                 raise FormatError(
                     f"{path}: no column {field!r}; its columns are {', '.join(map(repr, schema.names))}"
                 )
+            if schema.names.count(field) > 1:
+                raise FormatError(f"{path}: several columns {field!r}; leave one, or rename the others")
             kind = schema.field(field).type
             if str(kind) not in ("string", "large_string", "string_view"):
                 raise FormatError(f"{path}: its column {field!r} is {kind}, not string")
@@ -391,7 +395,7 @@ def _read_parquet(path: Path, field: str, first_row: int, skip: Skip | None) -> 
                 row += n_here
                 groups.pop(0)
             for batch in file.iter_batches(_ROWS, row_groups=groups, columns=[field]) if groups else ():
-                texts = batch.column(0).to_pylist()[max(first_row - row, 0) :]
+                texts = batch.column(field).to_pylist()[max(first_row - row, 0) :]
                 row += batch.num_rows
                 if None in texts:
                     _tell_nulls(texts, path, row - len(texts), field, skip)

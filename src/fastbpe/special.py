@@ -33,7 +33,8 @@ class SpecialTokens:
 
     added: those of the special tokens that are not plain, and tokens that are found in text though they are not
     special. normalize: what becomes of text before normalized ones are looked for in it; None: nothing. may_share:
-    several special tokens may have the same id, which then means the first of them.
+    several special tokens may have the same id, which then means the first of them, and one may be the text of an
+    ordinary token.
     """
 
     def __init__(
@@ -286,7 +287,7 @@ def _check_ids(tokens: Mapping[str, int], vocabulary: Ordinary, added: Collectio
                 f"special token {name!r} has the id {token_id}, which the vocabulary gives to another "
                 f"token; the first free id is {vocabulary.n_ids}"
             )
-        ordinary = vocabulary.find(name.encode())
+        ordinary = None if may_share else vocabulary.find(name.encode())
         if ordinary is not None:
             raise SpecialTokenError.is_ordinary(name, ordinary)
 

@@ -258,6 +258,9 @@ class Tokenizer(MeasuringEncoder, Described):
         from fastbpe.files import Job, encode_files
         from fastbpe.sinks import choose_dtype
 
+        for argument, value in (("separator", separator), ("text_field", text_field)):
+            if not isinstance(value, str) and (argument, value) != ("separator", None):
+                raise TypeError(f"{argument} must be str, not {type(value).__name__}")
         if separator == "":
             raise ValueError('separator="": give what ends a document, or None for whole files')
         job = Job(

@@ -399,6 +399,19 @@ def test_special_tokens_of_one_id() -> None:
     assert pair.ours.decode([300]) == "<x>", "the first; in tiktoken either"
 
 
+def test_a_special_token_with_the_text_of_an_ordinary_one() -> None:
+    pair = Pair("shared", "[a-z]+|.", BYTES | {b"ab": 256}, {"ab": 300, "c": 301})
+    assert pair.same(lambda e: e.encode("abcab", allowed_special="all")) == [300, 301, 300]
+    assert pair.same(lambda e: e.encode("ab c ab", allowed_special={"c"}, disallowed_special=())) == [
+        256, 32, 301, 32, 256,
+    ]  # fmt: skip
+    assert pair.same(lambda e: e.encode_ordinary("ab c")) == [256, 32, 99]
+    assert pair.same(lambda e: [e.encode_single_token(name) for name in ("ab", "c")]) == [256, 99]
+    assert pair.same(lambda e: e.decode([300, 256, 301, 99])) == "ababcc"
+    assert pair.same(lambda e: (e.n_vocab, e.encode("ab") if "ab" not in e.special_tokens_set else None))
+    pair.same(lambda e: e.encode("xaby"))
+
+
 def test_explicit_size() -> None:
     assert ours.Encoding("x", **GOOD, explicit_n_vocab=256).n_vocab == 256
 

@@ -1,6 +1,7 @@
 """Ids back to text: what is no token, what is no text, and that nothing is lost."""
 
 import array
+import ctypes
 import random
 from typing import Any
 
@@ -74,6 +75,8 @@ def test_an_id_that_is_no_token(tokenizer: Tokenizer, token_id: int, errors: str
         array.array("I", [97, 98]),
         memoryview(array.array("Q", [97, 98])),
         np.array([97, 98]),
+        (ctypes.c_uint32 * 2)(97, 98),  # its buffer says no strides
+        (ctypes.c_int16.__ctype_be__ * 2)(97, 98),
         [np.uint32(97), np.int8(98)],
         {97: None, 98: None},
     ],

@@ -118,6 +118,53 @@ def test_by_line_by_separator_and_by_field(code_tokenizer: Tokenizer, jsonl: Pat
     assert read_back(out) == [encode(text[:3]) for text in TEXTS]
 
 
+def test_arguments_that_name_no_text_leave_nothing_behind(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a")
+    for wrong in ({"separator": b"-"}, {"separator": 5}, {"text_field": None}):
+        with pytest.raises(TypeError, match=r"(separator|text_field) must be str, not (bytes|int|NoneType)"):
+            code_tokenizer.encode_files(tmp_path / "a.txt", tmp_path / "out.bin", **wrong)  # type: ignore[arg-type]
+    with pytest.raises(FileNotFoundError, match='"" names no file'):
+        code_tokenizer.encode_files("", tmp_path / "out.bin")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_surrogates_in_a_separator_are_what_they_are_in_any_text(
+    code_tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text("a\U0001f600b\ufffdc", encoding="utf-8")
+    for separator, documents in [("\ud83d\ude00", ["a", "b\ufffdc"]), ("\ud83d", ["a\U0001f600b", "c"])]:
+        code_tokenizer.encode_files(tmp_path / "a.txt", tmp_path / "out.bin", separator=separator, overwrite=True)
+        assert read_back(tmp_path / "out.bin") == list(map(code_tokenizer.encode_ordinary, documents))
+
+
+@pytest.mark.parametrize("stderr", ["None", "closed", "object()"])
+def test_no_stderr_no_bars(stderr: str, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("ab ab ab")
+    run_python(
+        f"""
+import sys, pathlib, fastbpe
+folder = pathlib.Path({str(tmp_path)!r})
+closed = open(folder / "log", "w")
+closed.close()
+sys.stderr = {stderr}
+for progress in (None, False) if {stderr!r} == "object()" else (None, False, True):
+    tokenizer = fastbpe.train(folder / "a.txt", vocab_size=257, progress=progress)
+    tokenizer.encode_files(folder / "a.txt", folder / "a.bin", progress=progress, overwrite=True)
+sys.stderr = sys.__stderr__
+"""
+    )
+
+
+def test_a_separator_longer_than_what_is_read_at_once(
+    code_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "BLOCK", 4)
+    (tmp_path / "a.txt").write_text("one two three" + "-" * 9 + "four" + "-" * 8)
+    code_tokenizer.encode_files(tmp_path / "a.txt", tmp_path / "out.bin", separator="-" * 9)
+    encode = code_tokenizer.encode_ordinary
+    assert read_back(tmp_path / "out.bin") == [encode("one two three"), encode("four" + "-" * 8)]
+
+
 def test_patterns_without_known_cuts_read_documents_whole(
     unsplit_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

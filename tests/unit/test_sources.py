@@ -282,6 +282,16 @@ def test_parquet_columns_that_hold_no_text(tmp_path: Path) -> None:
     assert list(read(path)) == []
 
 
+def test_parquet_columns_that_share_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    struct = pyarrow.array([{"text": "not this", "id": 1}])
+    pyarrow.parquet.write_table(pyarrow.table({"a": struct, "a.text": ["this"]}), path)
+    assert texts(read(path, field="a.text")) == ["this"]
+    pyarrow.parquet.write_table(pyarrow.table([["one"], ["two"]], names=["text", "text"]), path)
+    with pytest.raises(FormatError, match=r"a\.parquet: several columns 'text'"):
+        list(read(path))
+
+
 def test_fields_that_are_not_there_are_told_with_those_that_are(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "a"}\n{"body": "a", "id": 1}\n')
     with pytest.raises(

@@ -100,6 +100,7 @@ cdef uint64_t read_array(
     """All items, or up to the first that is no token, which is returned."""
     cdef size_t i, n = <size_t> view.shape[0]
     cdef const char* at = <const char*> view.buf
+    cdef Py_ssize_t step = view.itemsize if view.strides == NULL else view.strides[0]  # ctypes gives none
     cdef uint64_t value = 0
     cdef Sums local = sums[0]
     for i in range(n):
@@ -108,7 +109,7 @@ cdef uint64_t read_array(
             out.n = i
             return value
         out.items[i] = <uint32_t> value
-        at += view.strides[0]
+        at += step
     out.n = n
     sums[0] = local
     return 0
