@@ -6,8 +6,7 @@ except ModuleNotFoundError as error:  # the sources without their compiled half
     if error.name is None or not error.name.startswith("fastbpe."):
         raise
     raise ImportError(
-        f"fastbpe's compiled core is missing, or does not load here ({error}): build it with `pip install .` "
-        "in the project's folder"
+        "fastbpe's compiled core is missing: build it with `pip install .` in the project's folder"
     ) from error
 
 from typing import TYPE_CHECKING, Any

@@ -37,20 +37,6 @@ print(sorted({HEAVY!r} & set(sys.modules)))
     assert printed == "[]\n"
 
 
-def test_why_the_core_does_not_load() -> None:
-    printed = run_python(
-        """
-import sys
-sys.modules["fastbpe._core.vocabulary"] = None
-try:
-    import fastbpe
-except ImportError as error:
-    print(error)
-"""
-    )
-    assert "does not load here (import of fastbpe._core.vocabulary halted" in printed
-
-
 def test_what_is_imported_later_is_there_for_all_ways_to_ask() -> None:
     printed = run_python(
         """
