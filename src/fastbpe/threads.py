@@ -21,17 +21,20 @@ _pool: _Pool | None = None
 
 
 def usable_threads(num_threads: int | None) -> int:
-    """How many threads a call may use: what it asks for, or FASTBPE_NUM_THREADS, or one for each usable core."""
+    """How many threads a call may use: what it asks for, or FASTBPE_NUM_THREADS, or one for each usable core.
+
+    What is asked for counts up to 256, for each may hold memory of its own.
+    """
     if num_threads is None:
         chosen = os.environ.get("FASTBPE_NUM_THREADS", "")
         if not chosen:
             return usable_cores()
         if not chosen.isdecimal() or not int(chosen):
             raise ValueError(f"FASTBPE_NUM_THREADS={chosen!r}: give 1 or more")
-        return int(chosen)
+        return min(int(chosen), _MOST_THREADS)
     if num_threads < 1:
         raise ValueError(f"num_threads={num_threads}: give 1 or more, or None")
-    return num_threads
+    return min(num_threads, _MOST_THREADS)
 
 
 def usable_cores() -> int:

@@ -218,3 +218,11 @@ def test_without_numpy_the_error_says_what_to_install(method: str, monkeypatch: 
     tokenizer = Tokenizer.from_ranks(dict(zip(BYTES, range(256), strict=True)), pattern=None)
     with pytest.raises(ImportError, match=rf"{method} needs numpy: pip install 'fastbpe\[numpy\]'"):
         getattr(tokenizer, method)("ab")
+
+
+@pytest.mark.parametrize("num_threads", [1000, 2**31, 2**40])
+def test_more_threads_than_any_machine_has(code_tokenizer: Tokenizer, num_threads: int) -> None:
+    texts = [standard_library(3000)] * 100
+    expected = code_tokenizer.encode_ordinary_batch(texts, num_threads=1)
+    assert code_tokenizer.encode_ordinary_batch(texts, num_threads=num_threads) == expected
+    assert code_tokenizer.decode_batch(expected, num_threads=num_threads) == texts
