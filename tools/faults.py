@@ -113,7 +113,8 @@ def entries(t: Tokenizer) -> dict[str, Call]:
         "count": lambda text: t.count(text),
         "count up to": lambda text: t.count(text, limit=len(text)),
         "encode_batch_to_numpy": lambda text: t.encode_batch_to_numpy([text], disallowed_special=()),
-        # All of it: Python keeps the memory of an eighth for the next call, and maps that of twice as much anew.
+        # All of it: Python keeps the memory of an eighth for the next call, and maps that of twice as much anew; and
+        # the ints of places below 65,536 are kept.
         "encode_with_offsets": lambda text: t.encode_with_offsets(text, disallowed_special=()),
         "pieces": lambda text: t.pieces(text),
         "fits": lambda text: t.fits(text, len(text) // 20),
@@ -147,7 +148,7 @@ def peers_entries(cl100k: Tokenizer) -> dict[str, Call]:
             allowed_special="all",  # one end, for ends differ in how many tokens they begin
         ),
         "sentencepiece, encode": lambda text: processor.encode(text),
-        "sentencepiece, offsets": lambda text: processor.encode(eighth(text), out_type="offset_mapping"),
+        "sentencepiece, offsets": lambda text: processor.encode(text, out_type="offset_mapping"),
         "train": lambda text: trained([text], vocab_size=500, pattern="cl100k"),
         "train code points": lambda text: trained(
             [text], vocab_size=3000, mode="codepoint", hard_vocab_limit=False, max_sentence_length=1 << 30

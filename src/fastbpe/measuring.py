@@ -21,7 +21,7 @@ TRIED = 64  # characters without a safe cut of which every place is tried
 _MOST = 1 << 60  # ids: no text has so many
 _FURTHER = 8  # characters
 _SPARE_IDS = 8  # behind the place: what is cut off may change the ids just before it
-_GUESSES = 8  # then halves: guesses alone may come closer in steps of a character
+_GUESSES = 8  # then halves: guesses alone may come closer in small steps
 _MOST_GROWN = 16  # times, at once: few tokens tell little of what follows
 
 Tokens = TypeVar("Tokens", bound=Sized)  # one for each, or one more
@@ -181,17 +181,17 @@ def _searched(encoder: Encoder, text: str, near: int, far: int, n_ids: int) -> i
     most = abs(far - near)
     low, high = 0, most + 1
     size = min(n_ids + _SPARE_IDS, most)
-    n_guesses = 0
+    stride = n_guesses = 1
     while high - low > 1:
         n = count(size)
         low, high = (size, high) if n <= n_ids else (low, size)
         guess = min(size * (2 * n_ids + 1) // max(2 * n, 1), _MOST_GROWN * size, most)  # amid the last of the ids
         is_near = high - low <= size // max(n, 1)
-        if n_guesses < _GUESSES and low < guess < high and not is_near:
-            size = guess
-            n_guesses += 1
-        else:
-            size = (low + high) // 2 if high <= most else min(2 * size, most)
+        size = min(max(guess, low + stride), high - stride)
+        stride *= 1 if size == guess else 2
+        if is_near or n_guesses > _GUESSES or not low < size < high:
+            size = (low + high) // 2 if high <= most else min(2 * low + 1, most)
+        n_guesses += 1
     further = range(min(low + _FURTHER, most), low, -1)
     return place(next((size for size in further if count(size) <= n_ids), low))
 

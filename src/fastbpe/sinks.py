@@ -86,9 +86,17 @@ class Sink:
                     offsets.write(bytes(8))
                 yield progress
 
-    def _appendable(self, name: str) -> IO[bytes]:
+    @contextlib.contextmanager
+    def _appendable(self, name: str) -> Iterator[IO[bytes]]:
         path = self.folder / name
-        return open(path, "r+b" if path.exists() else "w+b")
+        file = open(path, "r+b" if path.exists() else "w+b")  # noqa: SIM115
+        try:
+            yield file
+        except BaseException:
+            with contextlib.suppress(OSError):  # as when what was not written before is tried once more
+                file.close()
+            raise
+        file.close()
 
     def _progress(self, *, afresh: bool) -> dict[str, Any]:
         progress = self._read("progress.json") or {}
@@ -110,8 +118,9 @@ class Sink:
 
     def append(self, ids: bytes | bytearray | memoryview, n_ids: int, ends: bytes | bytearray) -> None:
         """Append ids, and where documents end in all that was appended, both as the files have them."""
-        self._ids.write(ids)
-        self._offsets.write(ends)
+        with _naming(self.folder):
+            self._ids.write(ids)
+            self._offsets.write(ends)
         self.n_ids += n_ids
         self.n_documents += len(ends) // 8
 
@@ -123,11 +132,12 @@ class Sink:
         """Note how far the run has come: it can go on from here, whatever happens to the process or machine."""
         counts = {"n_ids": self.n_ids, "n_documents": self.n_documents}
         noted = self._put("progress.json.new", {**progress, **counts})
-        self._ids.flush()
-        self._offsets.flush()
-        # One after the other, but written before: of fsyncs in a row only the first waits for the disk.
-        os.fsync(self._ids.fileno())
-        os.fsync(self._offsets.fileno())
+        with _naming(self.folder):
+            self._ids.flush()
+            self._offsets.flush()
+            # One after the other, but written before: of fsyncs in a row only the first waits for the disk.
+            os.fsync(self._ids.fileno())
+            os.fsync(self._offsets.fileno())
         for path in (self.folder / "json", noted):
             if path.exists():
                 _sync(path)
@@ -135,7 +145,8 @@ class Sink:
 
     def _put(self, name: str, value: Mapping[str, Any]) -> Path:
         path = self.folder / name
-        path.write_text(json.dumps(value), encoding="utf-8")
+        with _naming(self.folder):
+            path.write_text(json.dumps(value), encoding="utf-8")
         return path
 
     def _read(self, name: str) -> dict[str, Any] | None:
@@ -200,6 +211,16 @@ class Mismatch(Exception):
 def _sync(path: Path) -> None:
     with open(path, "rb+") as file:
         os.fsync(file.fileno())
+
+
+@contextlib.contextmanager
+def _naming(folder: Path) -> Iterator[None]:
+    """Errors of files that are open, as of a full disk, do not say where: let them name the folder."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = error.filename or os.fspath(folder)
+        raise
 
 
 @contextlib.contextmanager

@@ -106,9 +106,9 @@ class Tokenizer(MeasuringEncoder, Described):
         for token, rank in ranks.items():
             if not isinstance(token, bytes) or not token:
                 raise VocabularyError(f"token {token!r} must be bytes, and not empty")
-            if not isinstance(rank, int) or not 0 <= rank < MAX_IDS:
+            if not (type(rank) is int or hasattr(rank, "__index__")) or not 0 <= rank < MAX_IDS:
                 raise VocabularyError(f"token {token!r} has the rank {rank!r}: not in 0..{MAX_IDS - 1}")
-        tokens = [b""] * (max(ranks.values(), default=-1) + 1)
+        tokens = [b""] * (int(max(ranks.values(), default=-1)) + 1)  # numpy's ints are ranks, too
         for token, rank in ranks.items():
             if tokens[rank]:
                 raise VocabularyError(f"tokens {tokens[rank]!r} and {token!r} have the same rank {rank}")

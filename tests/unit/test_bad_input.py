@@ -69,6 +69,12 @@ def test_ranks_that_cannot_be(ranks: Any, message: str) -> None:
         Tokenizer.from_ranks(ranks, pattern=None)
 
 
+def test_ranks_and_sizes_of_any_kind_of_int() -> None:
+    numpy = pytest.importorskip("numpy")
+    ranks = {token: numpy.uint8(rank) for token, rank in BYTES.items()}
+    assert Tokenizer.from_ranks(ranks, pattern=None, cache_bytes=2**70).encode("ab") == [97, 98]
+
+
 @pytest.mark.parametrize("pattern", [5, b"a+", [5], ["a", None], [["a"]], [], 1.5])
 def test_patterns_that_are_no_text(pattern: Any) -> None:
     with pytest.raises((TypeError, PatternError), match="pattern"):

@@ -359,6 +359,26 @@ def test_a_disk_that_fails_meanwhile_is_told(tmp_path: Path, monkeypatch: pytest
     assert not (tmp_path / "out.bin.partial" / "progress.json").exists()
 
 
+def test_a_full_disk_is_named_and_gone_on_from(tmp_path: Path) -> None:
+    """A limit on the size of files stands for it."""
+    pytest.importorskip("resource")
+    path = tmp_path / "in.txt"
+    path.write_text("some words and more of them, 123; " * 40_000)
+    code = f"""
+import resource
+from fastbpe import Tokenizer
+tokenizer = Tokenizer.from_ranks({{bytes([i]): i for i in range(256)}}, pattern="gpt2")
+for most in 100, 5000, 1_000_000, resource.RLIM_INFINITY:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
+    try:
+        print(tokenizer.encode_files({str(path)!r}, {str(tmp_path / "out.bin")!r}, progress=False).n_ids)
+    except OSError as error:
+        print(error.filename)
+"""
+    assert run_python(code).split("\n") == [str(tmp_path / "out.bin.partial")] * 3 + ["1360000", ""]
+    assert not (tmp_path / "out.bin.partial").exists()
+
+
 def stopped(tokenizer: Tokenizer, jsonl: Path, out: Path) -> None:
     """A run over three inputs that the third stops, with what it did so far noted."""
     good, bad = jsonl.with_name("good.txt"), jsonl.with_name("bad.txt")

@@ -27,7 +27,7 @@ cdef enum:
     WINDOW_UNITS = 1 << 24  # what is encoded before the next texts are asked for: it bounds the memory
     WINDOW_TEXTS = 1 << 16
 
-cdef size_t MOST = <size_t> 1 << 62  # ids: no text has so many
+cdef size_t MOST = <size_t> 1 << 62  # ids, or bytes: nobody has so many
 cdef object NOTHING = frozenset()
 cdef str ALL = "all"
 
@@ -44,14 +44,14 @@ cdef class Encoder:
 
     def __init__(
         self, Vocabulary vocabulary not None, Splitter splitter not None, *, special=None,
-        Front front=None, size_t cache_bytes=64 << 20, Normalizing normalizing=None, trimmer=None,
+        Front front=None, cache_bytes=64 << 20, Normalizing normalizing=None, trimmer=None,
     ):
         always = None if special is None else special.always
         self._special = special
         self._trimmer = trimmer
         # Last: other threads may look whether it is there.
         self._pipeline = Pipeline(
-            vocabulary, splitter, cache_bytes, front=front, always=always, normalizing=normalizing
+            vocabulary, splitter, min(cache_bytes, MOST), front=front, always=always, normalizing=normalizing
         )
 
     cdef Pipeline _ready(self):
