@@ -113,8 +113,8 @@ def entries(t: Tokenizer) -> dict[str, Call]:
         "count": lambda text: t.count(text),
         "count up to": lambda text: t.count(text, limit=len(text)),
         "encode_batch_to_numpy": lambda text: t.encode_batch_to_numpy([text], disallowed_special=()),
-        # All of it: Python keeps the memory of an eighth for the next call, and maps that of twice as much anew; and
-        # the ints of places below 65,536 are kept.
+        # All of it: Python keeps the memory of an eighth for the next call, and maps that of twice as much anew;
+        # and the ints of places below 65,536 are kept.
         "encode_with_offsets": lambda text: t.encode_with_offsets(text, disallowed_special=()),
         "pieces": lambda text: t.pieces(text),
         "fits": lambda text: t.fits(text, len(text) // 20),
