@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fastbpe._core.aside import encode_json_lines, encode_texts
 from fastbpe._core.encoder import Encoder
@@ -20,13 +20,10 @@ from fastbpe._core.output import Array
 from fastbpe._core.packing import pack_ids, pack_offsets
 from fastbpe._core.text import to_utf8, utf8_size
 from fastbpe.errors import FormatError
-from fastbpe.progress import shows_bars
+from fastbpe.progress import Phase, Progress, Reporter
 from fastbpe.sinks import DTYPES, SUFFIXES, Mismatch, Sink, require_parquet
 from fastbpe.sources import Cut, Document, Lines, Path_, files_of, read
 from fastbpe.threads import Helpers, Promise, usable_threads
-
-if TYPE_CHECKING:
-    from tqdm import tqdm
 
 #: The ids of all texts, where each text's begin and the last end, and how many bytes of UTF-8 the texts are.
 Encoded = tuple[Array, Array, int]
@@ -112,7 +109,7 @@ def encode_files(
     cut: Cut | None,
     *,
     num_threads: int | None,
-    progress: bool | None,
+    progress: Progress,
     overwrite: bool,
 ) -> FilesSummary:
     """Encode the documents of files into one file; see `Tokenizer.encode_files`."""
@@ -125,13 +122,14 @@ def encode_files(
             if name.exists():
                 raise FileExistsError(f"{name} exists; to replace it, give overwrite=True (--overwrite)")
     n_threads = usable_threads(num_threads)
+    reporter = Reporter(progress)
     try:
         with sink.begun(afresh=overwrite) as done:
             if "finishing" in done:
                 sink.settle(done["finishing"])
             else:
                 run = _Run(job, sink, encoder, n_threads, done)
-                done = run.go(_batches(files, job, cut, done), files, progress)
+                done = run.go(_batches(files, job, cut, done), files, reporter)
                 sink.finish(done, _facts(job))
     except Mismatch as mismatch:
         raise FileExistsError(_explained(mismatch)) from None
@@ -156,14 +154,12 @@ class _Run:
         self._writing_out: Promise[None] | None = None
         self._error: Exception | None = None
 
-    def go(self, batches: Iterator[_Batch], files: Sequence[Path], progress: bool | None) -> dict[str, Any]:
+    def go(self, batches: Iterator[_Batch], files: Sequence[Path], reporter: Reporter) -> dict[str, Any]:
         """Encode and write all batches; returns the progress at the end."""
-        from tqdm import tqdm  # here and not above: who encodes no files does not wait
-
         waiting: deque[tuple[_Batch, Promise[Encoded]]] = deque()
         total = sum(path.stat().st_size for path in files)
         with (
-            tqdm(desc="encoding", total=total, disable=not shows_bars(progress), unit="B", unit_scale=True) as bar,
+            reporter.phase("encoding", total, unit="B", unit_scale=True) as phase,
             Helpers(1) as writer,
             Helpers(self._n_threads - 1) as helpers,
         ):
@@ -173,11 +169,11 @@ class _Run:
                     waiting.append((batch, helpers.promise(partial(batch.encode, self._encoder, n_threads))))
                     while waiting and (len(waiting) > 2 * self._n_threads + 2 or waiting[0][1].is_kept()):
                         batch, encoded = waiting.popleft()
-                        self._write(batch, helpers.result(encoded), bar)
+                        self._write(batch, helpers.result(encoded), phase)
                         self._write_out(writer)
                 while waiting:
                     batch, encoded = waiting.popleft()
-                    self._write(batch, helpers.result(encoded), bar)
+                    self._write(batch, helpers.result(encoded), phase)
                     self._write_out(writer)
             except FormatError as error:  # of lines, found in encoding
                 self._error = error
@@ -194,11 +190,11 @@ class _Run:
             self._error = error
             return None
 
-    def _write(self, batch: _Batch, encoded: Encoded, bar: tqdm[Any]) -> None:
+    def _write(self, batch: _Batch, encoded: Encoded, phase: Phase) -> None:
         ids, offsets, n_bytes = encoded
         self._write_ids(ids, memoryview(offsets), batch)
         self._done = {**batch.progress, "n_bytes": self._done["n_bytes"] + n_bytes}
-        bar.update(batch.n_stored - bar.n)
+        phase.update(batch.n_stored - phase.n)
         if time.monotonic() - self._noted >= NOTED_EVERY:
             self._sink.note(self._done)
             self._noted = time.monotonic()

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from fastbpe.files import FilesSummary
+    from fastbpe.progress import Progress
     from fastbpe.sources import Path_
     from fastbpe.streaming import StreamDecoder
 
@@ -209,7 +210,7 @@ class Tokenizer(MeasuringEncoder, Described):
         document_end: str | None = None,
         dtype: str | None = None,
         num_threads: int | None = None,
-        progress: bool | None = None,
+        progress: Progress = None,
         overwrite: bool = False,
     ) -> FilesSummary:
         r"""Encode the documents of files into one file of ids, as a stream: memory does not grow with the files.
@@ -238,7 +239,8 @@ class Tokenizer(MeasuringEncoder, Described):
             document_start, document_end: special tokens to put before and after each document, as parts of it.
             dtype: "uint16" or "uint32"; None: the smaller that holds every id of the vocabulary.
             num_threads: as in `encode_batch`.
-            progress: a bar on stderr: True, False, or None for only where stderr is a terminal.
+            progress: a bar on stderr: True, False, or None for only where stderr is a terminal. Or a function that
+                is called as progress("encoding", done, total), in bytes of the inputs as they are stored.
             overwrite: replace an output that exists, and what an unfinished run with other arguments has left.
 
         Raises:

@@ -232,6 +232,15 @@ def test_a_bar_where_asked(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Pat
     assert "encoding: 100%" in capsys.readouterr().err
     code_tokenizer.encode_files(jsonl, tmp_path / "out.bin", overwrite=True)
     assert capsys.readouterr().err == ""
+    told: list[tuple[str, int, int | None]] = []
+    code_tokenizer.encode_files(
+        jsonl, tmp_path / "out.bin", overwrite=True, progress=lambda *said: told.append(said)
+    )
+    size = jsonl.stat().st_size
+    assert (told[0], told[-1]) == (("encoding", 0, size), ("encoding", size, size))
+    with pytest.raises(TypeError, match="progress must be True, False, None or a function"):
+        code_tokenizer.encode_files(jsonl, tmp_path / "other.bin", progress="yes")  # type: ignore[arg-type]
+    assert not (tmp_path / "other.bin.partial").exists()
 
 
 # Refusals
