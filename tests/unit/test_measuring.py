@@ -197,3 +197,22 @@ def test_chunks_of_text_that_grows_when_it_is_changed_are_long() -> None:
     assert len(chunks) < 30
     assert all(tokenizer.fits(chunk, 100) for chunk in chunks)
     assert all(tokenizer.count(chunk) > 80 for chunk in chunks[:-1])
+
+
+@pytest.mark.parametrize(("n_characters", "n_of_them"), [(9, 5), (1, 1), (1, 18), (80, 1), (2, 3)])
+def test_where_text_is_changed_first_a_place_takes_few_counts(n_characters: int, n_of_them: int) -> None:
+    """Also where the first guess is right, and nothing tells how far behind it there are too many."""
+    text = "a" * 200_000
+    counted: list[int] = []
+
+    class Counting:
+        def count(self, part: str, limit: int) -> int:
+            counted.append(len(part))
+            return min(-(-len(part) * n_of_them // n_characters), limit + 1)
+
+    for n_ids in (1, 2, 499, 500, 1999, 2000):
+        counted.clear()
+        size = measuring._searched(Counting(), text, 0, len(text), n_ids)  # type: ignore[arg-type]
+        assert size == n_ids * n_characters // n_of_them
+        assert len(counted) <= 18
+        assert max(counted) <= max(size * 3 // 2, n_ids) + 20
