@@ -25,13 +25,11 @@ from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
 from fastbpe.codepoints import EACH_BYTE, MARK, Parts, build, make_normalizer, pieces_of
 from fastbpe.errors import FormatError, SpecialTokenError, VocabularyError
 from fastbpe.formats import _splits, huggingface_codepoints_dump, native, sentencepiece
-from fastbpe.measuring import inside, sample
 from fastbpe.model import Buffer
 from fastbpe.special import SpecialTokens
 from fastbpe.streaming import CodePointStreamDecoder, RunStreamDecoder, StreamDecoder
 from fastbpe.tokenizer import CACHE_BYTES, Special, Tokenizer, check_errors
 
-_TRIED = 16  # characters that are tried beyond those that some ids stand for: with more, it may be no more ids
 _MAX_CHECKED = 1 << 20  # pieces: fewer are no more symbols than there may be
 _NORMALIZER_OPTIONS = (
     "precompiled_charsmap",
@@ -164,51 +162,6 @@ class CodePointTokenizer(Tokenizer):
         """(start, end) in characters: the whole text, which no split pattern cuts; nothing for an empty one."""
         n = len(text) if isinstance(text, str) else len(bytes(text).decode())
         return [(0, n)] if n else []
-
-    def _prefix_end(self, text: str, start: int, end: int, n_ids: int) -> int:
-        if not n_ids:
-            return start
-        part, offsets = sample(self._offsets, text, start, end, n_ids + _TRIED)
-        if len(offsets) <= n_ids:
-            return end
-        kept = self._kept(n_ids, lambda kept: part[: offsets[kept - 1][1]])
-        place = offsets[kept - 1][1] if kept else 0
-        longer = place
-        while longer < min(place + _TRIED, len(part)):
-            longer += 1
-            if not inside(part, longer) and self.count(part[:longer], limit=n_ids) <= n_ids:
-                place = longer
-        return start + place
-
-    def _suffix_start(self, text: str, start: int, end: int, n_ids: int) -> int:
-        if not n_ids:
-            return end
-        part, offsets = sample(self._offsets, text, end, start, n_ids + _TRIED)
-        if len(offsets) <= n_ids:
-            return start
-        kept = self._kept(n_ids, lambda kept: part[offsets[-kept][0] :])
-        place = offsets[-kept][0] if kept else len(part)
-        earlier = place
-        while earlier > max(place - _TRIED, 0):
-            earlier -= 1
-            if not inside(part, earlier) and self.count(part[earlier:], limit=n_ids) <= n_ids:
-                place = earlier
-        return end - len(part) + place
-
-    def _kept(self, n_ids: int, text_of: Callable[[int], str]) -> int:
-        """Of how many ids the text alone has no more than n_ids: so many, or not many less."""
-        kept = n_ids
-        n_tried = 0
-        while kept and (n_over := self.count(text_of(kept), limit=2 * n_ids) - n_ids) > 0:
-            # Where that does not do, it is another text each time.
-            kept -= n_over if n_tried < _TRIED else max(n_over, kept // 8)
-            kept = max(kept, 0)
-            n_tried += 1
-        return kept
-
-    def _offsets(self, text: str) -> list[tuple[int, int]]:
-        _, spans, _ = self._places.of(to_utf8(text), self._special.always)
-        return in_characters(text, spans)
 
     # Decoding
 

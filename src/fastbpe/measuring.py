@@ -1,30 +1,30 @@
 """Texts measured by their ids: whether they fit, the part that does, and chunks.
 
-Safe cuts bound the place (`_core.limits.window`); between two of them it is found by trying, from the longest part
-on. Where there are none for a long stretch, the places between tokens are tried: merging leaves the ids before
-them alone, so the first one holds unless the split pattern looks ahead. Where a text is changed first, ids are but
+Cuts bound the place (`_core.limits.window`); between two of them it is found by trying, from the longest part on.
+Where there are none for a long stretch, the places between tokens are tried: merging leaves the ids before them
+alone, so the first one holds unless the split pattern looks ahead. Where a text is changed first, ids are but
 counted, for places closer and closer to where they become too many.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sized
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import TypeVar
 
 from fastbpe._core.encoder import Encoder
-from fastbpe._core.limits import takes_plain_text, window
+from fastbpe._core.limits import count_part, takes_plain_text, window
 from fastbpe._core.spans import pieces, sizes_of_tokens
 from fastbpe._core.text import to_utf8
 
-TRIED = 64  # characters without a safe cut of which every place is tried
+TRIED = 64  # characters without a cut of which every place is tried
 _MOST = 1 << 60  # ids: no text has so many
 _FURTHER = 8  # characters
 _SPARE_IDS = 8  # behind the place: what is cut off may change the ids just before it
 _GUESSES = 8  # then halves: guesses alone may come closer in small steps
 _MOST_GROWN = 16  # times, at once: few tokens tell little of what follows
 
-Tokens = TypeVar("Tokens", bound=Sized)  # one for each, or one more
+#: How many ids there are up to a place, at most one more than the limit.
+Counted = Callable[[int, int], int]
 
 
 class MeasuringEncoder(Encoder):
@@ -70,8 +70,8 @@ class MeasuringEncoder(Encoder):
         text = _as_str(text)
         n_ids = min(max_tokens, _MOST)
         if side == "right":
-            return text[: self._prefix_end(text, 0, len(text), n_ids)]
-        return text[self._suffix_start(text, 0, len(text), n_ids) :]
+            return text[: self._reach(text, 0, len(text), n_ids)]
+        return text[self._reach(text, len(text), 0, n_ids) :]
 
     def chunk(self, text: str | bytes, max_tokens: int, *, overlap: int = 0) -> Iterator[str]:
         """Cut a text into parts of at most max_tokens ids each, as `truncate` would, one after another.
@@ -94,48 +94,33 @@ class MeasuringEncoder(Encoder):
             raise ValueError(f"overlap={overlap}: give 0 or more, and less than max_tokens, {max_tokens}")
         return _chunks(self, _as_str(text), min(max_tokens, _MOST), min(overlap, _MOST - 1))
 
-    def _prefix_end(self, text: str, start: int, end: int, n_ids: int) -> int:
-        """Where the longest text[start:place] with at most n_ids ids ends, no later than `end`."""
-        return _prefix_end(self, text, start, end, n_ids)
+    def _reach(self, text: str, origin: int, last: int, n_ids: int) -> int:
+        """The place, from origin on towards last, which may lie before it, up to which text has at most n_ids ids.
 
-    def _suffix_start(self, text: str, start: int, end: int, n_ids: int) -> int:
-        """Where the longest text[place:end] with at most n_ids ids begins, no earlier than `start`."""
-        return _suffix_start(self, text, start, end, n_ids)
+        The furthest, but for stretches of more than TRIED characters without a cut.
+        """
+        if self._pipeline is None:
+            self._prepare()
+        pipeline = self._pipeline
+        near, n_near, far = window(pipeline, text, min(origin, last), max(origin, last), n_ids, last < origin)
+        room = n_ids - n_near
+        is_plain = takes_plain_text(pipeline)
+        if near == far or (is_plain and not room):
+            return near
 
+        def count(place: int, limit: int) -> int:
+            return count_part(pipeline, text, origin, near, place, limit)
 
-def _prefix_end(encoder: Encoder, text: str, start: int, end: int, n_ids: int) -> int:
-    """Where the longest text[start:place] with at most n_ids ids ends, no later than `end`.
-
-    Exact, but for stretches of more than TRIED characters without a safe cut: there it may be a little shorter.
-    """
-    if not takes_plain_text(encoder._pipeline):
-        return _searched(encoder, text, start, end, n_ids)
-    near, n_near, far = window(encoder._pipeline, text, start, end, n_ids, False)
-    room = n_ids - n_near
-    if near == far or not room:
-        return near
-    if far - near > TRIED:
-        return _at_token(encoder, text, near, far, room)
-    for place in range(far, near, -1):
-        if not inside(text, place) and encoder.count(text[near:place], limit=room) <= room:
-            return place
-    return near
-
-
-def _suffix_start(encoder: Encoder, text: str, start: int, end: int, n_ids: int) -> int:
-    """Where the longest text[place:end] with at most n_ids ids begins, no earlier than `start`; as exact."""
-    if not takes_plain_text(encoder._pipeline):
-        return _searched(encoder, text, end, start, n_ids)
-    near, n_near, far = window(encoder._pipeline, text, start, end, n_ids, True)
-    room = n_ids - n_near
-    if near == far or not room:
-        return near
-    if near - far > TRIED:
-        return _at_token(encoder, text, near, far, room)
-    for place in range(far, near):
-        if not inside(text, place) and encoder.count(text[place:near], limit=room) <= room:
-            return place
-    return near
+        if abs(far - near) > TRIED:
+            place = (_at_token if is_plain else _searched)(self, count, text, near, far, room)
+        else:
+            places = range(far, near, -1 if near < far else 1)
+            place = next((p for p in places if not inside(text, p) and count(p, room) <= room), near)
+        # What a text begins with may be put before it, so that it has more ids alone than within a longer one.
+        may_exceed = place == near and last < origin and not is_plain
+        if may_exceed and count_part(pipeline, text, origin, origin, near, n_ids) > n_ids:
+            return self._reach(text, origin, near, n_ids)
+        return place
 
 
 def _chunks(encoder: MeasuringEncoder, text: str, max_tokens: int, overlap: int) -> Iterator[str]:
@@ -151,8 +136,8 @@ def _next_chunk(
 ) -> tuple[int, int]:
     """What follows text[start:end]. It shares less where all of the overlap leaves no room for anything new."""
     while True:
-        new_start = encoder._suffix_start(text, start, end, overlap) if overlap else end
-        new_end = encoder._prefix_end(text, new_start, len(text), max_tokens)
+        new_start = encoder._reach(text, end, start, overlap) if overlap else end
+        new_end = encoder._reach(text, new_start, len(text), max_tokens)
         if new_end > end:
             return new_start, new_end
         if not overlap:
@@ -162,8 +147,8 @@ def _next_chunk(
         overlap //= 2
 
 
-def _searched(encoder: Encoder, text: str, near: int, far: int, n_ids: int) -> int:
-    """The place, from near on towards far, up to which there are at most n_ids ids, and which the next exceeds.
+def _searched(encoder: Encoder, counted: Counted, text: str, near: int, far: int, room: int) -> int:
+    """The place, from near on towards far, up to which there are at most so many ids, and which the next exceeds.
 
     For tokenizers that change texts first: found by guesses from how many characters an id has, then by bisection.
     A few places further on are tried, too, for longer text may have fewer ids.
@@ -176,16 +161,16 @@ def _searched(encoder: Encoder, text: str, near: int, far: int, n_ids: int) -> i
 
     @cache
     def count(size: int) -> int:
-        return encoder.count(_between(text, near, place(size)), limit=2 * n_ids + _SPARE_IDS)
+        return counted(place(size), 2 * room + _SPARE_IDS)
 
     most = abs(far - near)
     low, high = 0, most + 1
-    size = min(n_ids + _SPARE_IDS, most)
+    size = min(room + _SPARE_IDS, most)
     stride = n_guesses = 1
     while high - low > 1:
         n = count(size)
-        low, high = (size, high) if n <= n_ids else (low, size)
-        guess = min(size * (2 * n_ids + 1) // max(2 * n, 1), _MOST_GROWN * size, most)  # amid the last of the ids
+        low, high = (size, high) if n <= room else (low, size)
+        guess = min(size * (2 * room + 1) // max(2 * n, 1), _MOST_GROWN * size, most)  # amid the last of the ids
         is_near = high - low <= size // max(n, 1)
         size = min(max(guess, low + stride), high - stride)
         stride *= 1 if size == guess else 2
@@ -193,7 +178,7 @@ def _searched(encoder: Encoder, text: str, near: int, far: int, n_ids: int) -> i
             size = (low + high) // 2 if high <= most else min(2 * low + 1, most)
         n_guesses += 1
     further = range(min(low + _FURTHER, most), low, -1)
-    return place(next((size for size in further if count(size) <= n_ids), low))
+    return place(next((size for size in further if count(size) <= room), low))
 
 
 def _as_str(text: str | bytes) -> str:
@@ -207,37 +192,31 @@ def inside(text: str, place: int) -> bool:
     )
 
 
-def _between(text: str, near: int, far: int) -> str:
-    return text[near:far] if near <= far else text[far:near]
-
-
-def _at_token(encoder: Encoder, text: str, near: int, far: int, room: int) -> int:
+def _at_token(encoder: Encoder, counted: Counted, text: str, near: int, far: int, room: int) -> int:
     """A place between tokens, from near on towards far, up to which there are at most so many ids."""
-    _, sizes = sample(
-        lambda part: sizes_of_tokens(encoder._pipeline, part, near > far), text, near, far, room + _SPARE_IDS
-    )
+    sizes = _first_sizes(encoder, text, near, far, room + _SPARE_IDS)
     if len(sizes) - 1 <= room:
         return far
     kept = room
     while kept:
         place = near + sizes[kept] if near <= far else near - sizes[kept]
-        if encoder.count(_between(text, near, place), limit=room) <= room:
+        if counted(place, room) <= room:
             return place
         kept = kept * 7 // 8
     return near
 
 
-def sample(read: Callable[[str], Tokens], text: str, near: int, far: int, n_ids: int) -> tuple[str, Tokens]:
-    """Text from near on, towards far, that has more than n_ids ids, or all of it; and what reading it gave."""
+def _first_sizes(encoder: Encoder, text: str, near: int, far: int, n_ids: int) -> Sequence[int]:
+    """How many characters the first tokens take, from near on towards far: of more than n_ids, or of all."""
     size = n_ids
     least = 0
     while True:
         size = min(size, abs(far - near))
-        part = _between(text, near, near + size if near <= far else near - size)
-        tokens = read(part)
-        n = len(tokens)
+        part = text[near : near + size] if near <= far else text[near - size : near]
+        sizes = sizes_of_tokens(encoder._pipeline, part, near > far)
+        n = len(sizes)
         if size == abs(far - near) or n > n_ids + 1:
-            return part, tokens
+            return sizes
         size += min(size * (n_ids * 9 // 8 + 2 - n) // max(n - 2, 1), _MOST_GROWN * size) + 1  # 2 at its ends
         size = max(least, size)
         least = 2 * size

@@ -13,6 +13,7 @@ from fastbpe import PATTERNS, Tokenizer, train
 from fastbpe._core.limits import window
 from fastbpe._core.text import to_utf8
 from fastbpe._reference import longest_prefix, longest_suffix, offsets
+from fastbpe.codepoint_tokenizer import CodePointTokenizer
 from fastbpe.measuring import TRIED
 from fastbpe.model import AddedToken, Model
 from texts import sound_texts, texts
@@ -210,6 +211,57 @@ def test_chunks_of_text_that_is_changed_first(
     assert "".join(parts) == text * 5
     assert all(tokenizer.fits(part, n) for part in parts)
     check_overlapping(tokenizer, text, n, overlap)
+
+
+WORDS = ["a", "the", "cat", " ", "  ", " the", "é", "日本", "'s", "12", ".", "<sep>", "ﬁ", "的", "x\u0301", "\n"]
+
+
+@pytest.fixture(scope="module")
+def of_code_points() -> dict[str, CodePointTokenizer]:
+    """Models that put something before a text, leave something out, or change it."""
+    options: dict[str, dict[str, Any]] = {
+        "plain": {"normalization_rule_name": "identity", "remove_extra_whitespaces": False, "byte_fallback": True},
+        "no prefix": {"add_dummy_prefix": False, "remove_extra_whitespaces": False, "byte_fallback": True},
+        "trims": {"normalization_rule_name": "nmt_nfkc", "character_coverage": 0.98},
+        "suffix": {"treat_whitespace_as_suffix": True, "byte_fallback": True},
+        "symbols": {"user_defined_symbols": ["<sep>", "the c"], "byte_fallback": True},
+        "across words": {"split_by_whitespace": False, "byte_fallback": True},
+    }
+    text = [standard_library(20_000), "the cat's 日本 é a ﬁ " * 20]
+    made = {}
+    for name, of_model in options.items():
+        size = 120 + 256 * ("byte_fallback" in of_model)
+        tokenizer = train(text, mode="codepoint", vocab_size=size, progress=False, **of_model)
+        assert isinstance(tokenizer, CodePointTokenizer)
+        made[name] = tokenizer
+    return made
+
+
+@given(
+    words=st.lists(st.sampled_from(WORDS), max_size=30),
+    times=st.integers(1, 20),
+    number=st.integers(0, 5),
+    n=st.integers(0, 40),
+    side=st.sampled_from(sorted(SIDES)),
+)
+@settings(max_examples=200)
+def test_truncating_with_code_points(
+    of_code_points: dict[str, CodePointTokenizer], words: list[str], times: int, number: int, n: int, side: str
+) -> None:
+    """It fits; and is as long as the first that the next exceeds, though longer ones may fit."""
+    tokenizer = [*of_code_points.values()][number]
+    text = "".join(words) * times
+    size = len(tokenizer.truncate(text, n, side=side))
+    parts = (text[:i] if side == "right" else text[len(text) - i :] for i in range(size, len(text) + 1))
+    fitting = [tokenizer.fits(part, n) for part in parts]
+    assert fitting[0]
+    assert len(fitting) == 1 or not fitting[1]
+    for overlap in {0, n // 3}:
+        if n >= 10:
+            chunks = list(tokenizer.chunk(text, n, overlap=overlap))
+            assert all(tokenizer.fits(chunk, n) for chunk in chunks)
+            assert sum(map(len, chunks)) >= len(text)
+            assert overlap or "".join(chunks) == text
 
 
 @given(text=texts, name=st.sampled_from([*NAMES, "none"]), limit=st.integers(0, 60))

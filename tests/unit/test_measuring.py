@@ -205,14 +205,13 @@ def test_where_text_is_changed_first_a_place_takes_few_counts(n_characters: int,
     text = "a" * 200_000
     counted: list[int] = []
 
-    class Counting:
-        def count(self, part: str, limit: int) -> int:
-            counted.append(len(part))
-            return min(-(-len(part) * n_of_them // n_characters), limit + 1)
+    def count(place: int, limit: int) -> int:
+        counted.append(place)
+        return min(-(-place * n_of_them // n_characters), limit + 1)
 
     for n_ids in (1, 2, 499, 500, 1999, 2000):
         counted.clear()
-        size = measuring._searched(Counting(), text, 0, len(text), n_ids)  # type: ignore[arg-type]
+        size = measuring._searched(WHOLE, count, text, 0, len(text), n_ids)
         assert size == n_ids * n_characters // n_of_them
         assert len(counted) <= 18
         assert max(counted) <= max(size * 3 // 2, n_ids) + 20

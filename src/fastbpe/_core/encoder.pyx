@@ -267,7 +267,7 @@ cdef class Encoder:
             scratch = pipeline.take()
             try:
                 with nogil:
-                    count = count_up_to(pipeline, &view, most, scratch)
+                    count = count_up_to(pipeline, &view, 0, view.n, most, scratch)
             finally:
                 pipeline.give(scratch)
         finally:

@@ -1,5 +1,7 @@
 """Counting ids no further than needed, and where a text has so many."""
 
+from libc.stdint cimport uint8_t
+
 from fastbpe._core.cuts cimport safe_cut
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.text cimport Text, text_of, text_release
@@ -10,12 +12,16 @@ cdef enum:
     UNITS_OF_ID = 4  # roughly
 
 
-cdef size_t count_up_to(Pipeline pipeline, const Text* text, size_t limit, Scratch* scratch) except? 0 nogil:
-    """How many ids a text has; limit + 1 if they are more."""
-    cdef size_t start = 0, cut, count = 0, stretch = _first_stretch(limit)
+cdef size_t count_up_to(
+    Pipeline pipeline, const Text* text, size_t start, size_t end, size_t limit, Scratch* scratch
+) except? 0 nogil:
+    """How many ids units start to end have as a part of a text; limit + 1 if they are more."""
+    cdef size_t cut, count = 0, stretch = _first_stretch(limit)
     cdef bint may_cut = pipeline.may_cut(None, None)
-    while start < text.n and count <= limit:
-        cut = pipeline.cut(text, start, start + stretch) if may_cut and text.n - start > stretch else text.n
+    while start < end and count <= limit:
+        cut = end
+        if may_cut and end - start > stretch:
+            cut = min(pipeline.cut(text, start, start + stretch), end)
         pipeline.encode(text, start, cut, None, None, scratch, &count)
         start = cut
         stretch = min(2 * stretch, <size_t> STRETCH)
@@ -28,22 +34,52 @@ cdef inline size_t _first_stretch(size_t n_ids) noexcept nogil:
 
 
 def takes_plain_text(Pipeline pipeline not None):
-    """Whether nothing but splitting is done to a text, so that `window` holds."""
-    return (
-        pipeline.front is None and pipeline.normalizing is None and pipeline.always is None
-        and not pipeline.vocabulary.drops_bytes
-    )
+    """Whether nothing but splitting is done to a text, so that its tokens are where the text is."""
+    return pipeline.is_plain
+
+
+def count_part(
+    Pipeline pipeline not None, str text not None, size_t origin, size_t near, size_t place, size_t limit
+):
+    """How many ids the text between origin and place has beyond those up to near; limit + 1 if they are more.
+
+    near: between the two, or one of them; such a place as `window` gives. place may lie before origin.
+    """
+    cdef size_t start = min(origin, place), first = min(near, place) - start, last = max(near, place) - start
+    cdef Text view, part
+    cdef Scratch* scratch
+    cdef size_t count
+    text_of(text, &view)
+    try:
+        part = _part(&view, start, max(origin, place))
+        scratch = pipeline.take()
+        try:
+            with nogil:
+                count = count_up_to(pipeline, &part, first, last, limit, scratch)
+        finally:
+            pipeline.give(scratch)
+    finally:
+        text_release(&view)
+    return count
+
+
+cdef inline Text _part(const Text* text, size_t start, size_t end) noexcept nogil:
+    """A view of units start to end as a text by themselves, lent by the text."""
+    cdef Text part = text[0]
+    part.data = <const uint8_t*> text.data + start * text.unit
+    part.n = end - start
+    return part
 
 
 def window(Pipeline pipeline not None, str text not None, size_t start, size_t end, size_t n_ids, bint backward):
-    """Where text[start:end] exceeds n_ids ids, between two safe cuts: (near, n_near, far).
+    """Where text[start:end] exceeds n_ids ids, between two cuts: (near, n_near, far).
 
     Forward, text[start:near] has n_near ids, no more than n_ids, and text[start:far] has more; text[start:p], for p
-    between them, has n_near and those of text[near:p]. All is near if near is end. Backward it is the same from the
-    end on: text[near:end] has n_near ids. Where there is no safe cut for long, or none at all with the splitter, far
-    is where the text ends, though it may have no more ids than n_ids.
+    between them, has n_near and what `count_part` says. All is near if near is end. Backward it is the same from the
+    end on: text[near:end] has n_near ids. Where there is no cut for long, or none at all with the splitter, far is
+    where the text ends, though it may have no more ids than n_ids.
     """
-    cdef Text view
+    cdef Text view, part
     cdef Window found
     cdef Scratch* scratch
     end = min(end, <size_t> len(text))
@@ -52,15 +88,19 @@ def window(Pipeline pipeline not None, str text not None, size_t start, size_t e
         return (end, 0, start) if backward else (start, 0, end)
     text_of(text, &view)
     try:
+        part = _part(&view, start, end)
         scratch = pipeline.take()
         try:
             with nogil:
-                _search(pipeline, &view, end if backward else start, start if backward else end, n_ids, scratch, &found)
+                if backward:
+                    _search(pipeline, &part, part.n, 0, n_ids, scratch, &found)
+                else:
+                    _search(pipeline, &part, 0, part.n, n_ids, scratch, &found)
         finally:
             pipeline.give(scratch)
     finally:
         text_release(&view)
-    return found.near, found.n_near, found.far
+    return start + found.near, found.n_near, start + found.far
 
 
 cdef struct Window:
@@ -78,7 +118,7 @@ cdef int _search(
         far = last
         if max(near, last) - min(near, last) > 2 * stretch:
             middle = near + 2 * stretch if near < last else near - 2 * stretch
-            far = _cut_between(text, near, middle)
+            far = _cut_between(pipeline, text, near, middle)
             if far == max(near, middle):
                 found[0] = Window(near, n_near, last)
                 return 0
@@ -89,7 +129,7 @@ cdef int _search(
         n_near += count
         stretch = min(2 * stretch, <size_t> STRETCH)
     while near != far:
-        middle = _cut_between(text, near, far)
+        middle = _cut_between(pipeline, text, near, far)
         if middle == max(near, far):
             break
         count = _count(pipeline, text, near, middle, scratch)
@@ -102,10 +142,15 @@ cdef int _search(
     return 0
 
 
-cdef inline size_t _cut_between(const Text* text, size_t near, size_t far) noexcept nogil:
-    """A safe cut about halfway between two places, or the greater of them where there is none."""
-    cdef size_t start = min(near, far), end = max(near, far)
-    return safe_cut(text, start, start + (end - start) // 2, end)
+cdef size_t _cut_between(Pipeline pipeline, const Text* text, size_t near, size_t far) noexcept nogil:
+    """A cut about halfway between two places, or the greater of them where there is none."""
+    cdef size_t start = min(near, far), end = max(near, far), middle = start + (end - start) // 2
+    cdef Text bounded
+    if pipeline.is_plain:  # nothing is looked for in the text, so that every safe cut will do
+        return safe_cut(text, start, middle, end)
+    bounded = text[0]
+    bounded.n = end
+    return pipeline.cut(&bounded, start, middle)
 
 
 cdef inline size_t _count(
