@@ -14,10 +14,10 @@ from fastbpe._core.splitter import Splitter
 from fastbpe._core.text import to_utf8
 from fastbpe.config import check_special_tokens
 from fastbpe.errors import FormatError, TrainingError
+from fastbpe.extras import require_pyarrow
 from fastbpe.formats import piece_counts
 from fastbpe.patterns import Pattern, PatternLike, resolve_pattern, shown_pattern
 from fastbpe.progress import Progress, Reporter
-from fastbpe.sinks import require_parquet
 from fastbpe.sources import Source, documents, n_bytes
 from fastbpe.special import make_matcher
 from fastbpe.splitting import make_splitter
@@ -193,7 +193,7 @@ class PieceCounts(Mapping[bytes, int]):
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write a parquet file with the columns piece (binary) and count (int64); needs pyarrow."""
-        arrow = require_parquet(path)
+        arrow = require_pyarrow(path)
         schema = arrow.schema(
             [arrow.field("piece", arrow.binary(), False), arrow.field("count", arrow.int64(), False)]
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 
@@ -12,6 +13,27 @@ def require_numpy(method: str) -> Any:
     except ImportError:
         raise ImportError(f"{method} needs numpy: pip install 'fastbpe[numpy]'") from None
     return numpy
+
+
+def require_pyarrow(path: str | os.PathLike[str]) -> Any:
+    """pyarrow, or an error that says what to install to read or write a parquet file."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise ImportError(
+            f"{os.fspath(path)}: parquet files need pyarrow: pip install 'fastbpe[parquet]'"
+        ) from None
+    return pyarrow
+
+
+def require_zstandard(path: str | os.PathLike[str]) -> Any:
+    """zstandard, or an error that says what to install to read a .zst file."""
+    try:
+        import zstandard
+    except ImportError:
+        raise ImportError(f"{os.fspath(path)}: .zst files need zstandard: pip install 'fastbpe[zstd]'") from None
+    return zstandard
 
 
 def find_orjson() -> Any:

@@ -20,9 +20,10 @@ from fastbpe._core.output import Array
 from fastbpe._core.packing import pack_ids, pack_offsets
 from fastbpe._core.text import to_utf8, utf8_size
 from fastbpe.errors import FormatError
+from fastbpe.extras import require_pyarrow
 from fastbpe.progress import Phase, Progress, Reporter
-from fastbpe.sinks import DTYPES, SUFFIXES, Mismatch, Sink, require_parquet
-from fastbpe.sources import Cut, Document, Lines, Path_, files_of, read
+from fastbpe.sinks import DTYPES, SUFFIXES, Mismatch, Sink
+from fastbpe.sources import Cut, Document, Lines, Path_, files_of, read, require_extras
 from fastbpe.threads import Helpers, Promise, usable_threads
 
 #: The ids of all texts, where each text's begin and the last end, and how many bytes of UTF-8 the texts are.
@@ -284,12 +285,14 @@ def _checked_files(inputs: Path_ | Iterable[Path_], out: Path) -> list[Path]:
     if out.is_dir():
         raise IsADirectoryError(f"{out} is a folder; give the path of a file")
     if out.suffix == ".parquet":
-        require_parquet(out)
+        require_pyarrow(out)
     files = files_of(inputs)
     if not files:
         raise ValueError("inputs is empty: give a path, a folder, or a list of paths")
     if (same := next((path for path in files if path.resolve() == out.resolve()), None)) is not None:
         raise ValueError(f"{same} is the output and one of the inputs; write to another place")
+    for path in files:
+        require_extras(path)
     return files
 
 

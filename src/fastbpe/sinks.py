@@ -25,6 +25,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from fastbpe.extras import require_pyarrow
+
 SUFFIXES = (".bin", ".npy", ".parquet")
 DTYPES = {"uint16": 2, "uint32": 4}  # and their bytes
 
@@ -253,21 +255,9 @@ def choose_dtype(dtype: str | None, n_vocab: int) -> str:
     return dtype or ("uint16" if n_vocab <= 1 << 16 else "uint32")
 
 
-def require_parquet(out: str | os.PathLike[str]) -> Any:
-    """pyarrow, or an error that says what to install."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise ImportError(
-            f"{os.fspath(out)}: parquet files need pyarrow: pip install 'fastbpe[parquet]'"
-        ) from None
-    return pyarrow
-
-
 def _write_parquet(path: Path, ids: Path, offsets: Path, about: Mapping[str, Any]) -> None:
     """A row a document, with the column input_ids: lists of uint16 or uint32."""
-    arrow = require_parquet(path)
+    arrow = require_pyarrow(path)
     item = arrow.field("element", getattr(arrow, str(about["dtype"]))(), nullable=False)
     schema = arrow.schema([arrow.field("input_ids", arrow.large_list(item), nullable=False)])
     # In arrow's memory lists may be large; without its schema in the file they are read back as plain ones.

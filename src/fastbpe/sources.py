@@ -16,6 +16,7 @@ from fastbpe import unpacking
 from fastbpe._core.json_lines import n_lines, texts_of_lines
 from fastbpe._core.text import n_valid
 from fastbpe.errors import FormatError, TrainingWarning
+from fastbpe.extras import require_pyarrow, require_zstandard
 
 Document = str | bytes
 Path_ = str | os.PathLike[str]
@@ -187,6 +188,15 @@ def read(
             if errors != "strict":
                 file = cast("IO[bytes]", _Mended(file, errors))
             yield from _read_text(file, path, separator, cut, n_stored, offset, number)
+
+
+def require_extras(path: Path) -> None:
+    """Raise an ImportError, which says what to install, where a file cannot be read without it."""
+    kind, packing = _kind(path)
+    if kind == "parquet":
+        require_pyarrow(path)
+    elif packing == ".zst":
+        require_zstandard(path)
 
 
 def _kind(path: Path) -> tuple[str, str]:
@@ -370,11 +380,7 @@ class Lines:
 
 
 def _read_parquet(path: Path, field: str, first_row: int, skip: Skip | None) -> Iterator[Stretch]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise ImportError(f"{path}: parquet files need pyarrow: pip install 'fastbpe[parquet]'") from None
+    pyarrow = require_pyarrow(path)
     size = os.path.getsize(path)
     try:
         # Read as it is used, for a row group may be as large as the file.

@@ -9,9 +9,10 @@ import os
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, cast
 
 from fastbpe.errors import FormatError
+from fastbpe.extras import require_zstandard
 
 PACKINGS = (".gz", ".zst")
 
@@ -52,16 +53,13 @@ def skip(file: IO[bytes], n: int) -> None:
 
 @contextlib.contextmanager
 def _zstd_stream(stored: IO[bytes], path: Path) -> Iterator[IO[bytes]]:
-    try:
-        import zstandard
-    except ImportError:
-        raise ImportError(f"{path}: .zst files need zstandard: pip install 'fastbpe[zstd]'") from None
+    zstandard = require_zstandard(path)
     if not _is_whole(stored):
         raise FormatError(f"{path}: damaged zstd file: it ends too early; get it again")
     stored.seek(0)
     unpacker = zstandard.ZstdDecompressor(max_window_size=1 << 31)
     try:
-        with unpacker.stream_reader(cast(Any, stored), read_size=_READ, read_across_frames=True) as unpacked:
+        with unpacker.stream_reader(stored, read_size=_READ, read_across_frames=True) as unpacked:
             yield cast("IO[bytes]", unpacked)
     except zstandard.ZstdError as error:
         raise FormatError(f"{path}: damaged zstd file: {error}; get it again") from None

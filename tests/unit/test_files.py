@@ -309,6 +309,7 @@ def test_what_is_not_installed_is_named(code_tokenizer: Tokenizer, tmp_path: Pat
     with mock.patch.dict(sys.modules, {module: None}):
         with pytest.raises(ImportError, match=rf"{module}: pip install 'fastbpe\[{extra}\]'"):
             code_tokenizer.encode_files(tmp_path / name, tmp_path / "out.bin")
+        assert not (tmp_path / "out.bin.partial").exists()
         if module == "pyarrow":
             with pytest.raises(ImportError, match=r"out\.parquet: .*pip install 'fastbpe\[parquet\]'"):
                 code_tokenizer.encode_files(tmp_path / "a.txt", tmp_path / "out.parquet")

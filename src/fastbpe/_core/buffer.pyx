@@ -4,6 +4,8 @@ from libc.stdint cimport uint8_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy
 
+from fastbpe._core.memory cimport use_huge_pages
+
 
 cdef int buffer_add(Buffer* buffer, const uint8_t* data, size_t n) except -1 nogil:
     """Append n bytes; the room doubles, so that appending is linear."""
@@ -33,6 +35,7 @@ cdef int buffer_room(Buffer* buffer, size_t n) except -1 nogil:
     if buffer.items == NULL:
         with gil:
             raise MemoryError(f"no memory for {n} bytes of text")
+    use_huge_pages(buffer.items, n)
     buffer.capacity = n
     return 0
 

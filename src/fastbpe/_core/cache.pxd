@@ -35,6 +35,7 @@ cdef struct Probe:
 cdef struct Cache:
     uint64_t seed
     size_t limit  # bytes, all tables together
+    bint skips_long  # new long pieces are not kept
     Entry* entries
     void* entries_block
     size_t n_entries

@@ -404,7 +404,7 @@ cdef void _keep_long(
     Cache* cache, uint64_t hash, const uint8_t* piece, size_t length, const uint32_t* ids, size_t n_ids
 ) noexcept nogil:
     cdef LongSlot* slot
-    if not _room(cache, _words(length) + n_ids, 1):
+    if cache.skips_long or not _room(cache, _words(length) + n_ids, 1):
         return
     slot = _find_long(cache, hash, piece, length)
     slot.hash, slot.at = hash, <uint32_t> cache.arena_n

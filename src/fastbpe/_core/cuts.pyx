@@ -75,40 +75,41 @@ cdef size_t word_cut(const Text* text, size_t start, size_t at, bint ascii_only)
 
     No token goes on behind a word there, and what is before the cut is no part of what a rule of normalization is for.
     """
-    cdef size_t i
     if at >= text.n:
         return text.n
-    i = at
+    if text.unit == 1:
+        return _word_cut(<const uint8_t*> text.data, text.n, start, at, ascii_only, text.is_utf8)
+    if text.unit == 2:
+        return _word_cut(<const uint16_t*> text.data, text.n, start, at, ascii_only, False)
+    return _word_cut(<const uint32_t*> text.data, text.n, start, at, ascii_only, False)
+
+
+cdef size_t _word_cut(
+    const Unit* data, size_t n, size_t start, size_t at, bint ascii_only, bint is_utf8
+) noexcept nogil:
+    cdef size_t i = at
     while i > start + 1:
-        if _is_word_cut(text, i, ascii_only):
+        if data[i] == 0x20 and _ends_word(data, i - 1, ascii_only, is_utf8):
             return i
         i -= 1
     i = at + 1
-    while i < text.n and not _is_word_cut(text, i, ascii_only):
+    while i < n and not (data[i] == 0x20 and _ends_word(data, i - 1, ascii_only, is_utf8)):
         i += 1
     return i
 
 
-cdef inline uint32_t _unit(const Text* text, size_t i) noexcept nogil:
-    if text.unit == 1:
-        return (<const uint8_t*> text.data)[i]
-    return (<const uint16_t*> text.data)[i] if text.unit == 2 else (<const uint32_t*> text.data)[i]
-
-
-cdef inline bint _is_word_cut(const Text* text, size_t i, bint ascii_only) noexcept nogil:
-    cdef uint32_t last
+cdef inline bint _ends_word(const Unit* data, size_t i, bint ascii_only, bint is_utf8) noexcept nogil:
+    """Whether the character that unit i ends is a letter."""
     cdef size_t n_bytes
-    if _unit(text, i) != 0x20:
+    if data[i] == 0x20:
         return False
-    last = _unit(text, i - 1)
-    if ascii_only:
-        return <uint32_t> ((last | 0x20) - 0x61) < 26
-    if not text.is_utf8:
-        return _is_letter(last)
-    i -= 1
-    while (<const uint8_t*> text.data)[i] & 0xC0 == 0x80:
+    if ascii_only or data[i] < 0x80:
+        return <uint32_t> ((data[i] | 0x20) - 0x61) < 26
+    if not is_utf8:
+        return _is_letter(data[i])
+    while data[i] & 0xC0 == 0x80:
         i -= 1
-    return FB_IS(fb_class_at(<const uint8_t*> text.data + i, &n_bytes), FB_LETTERS)
+    return FB_IS(fb_class_at(<const uint8_t*> &data[i], &n_bytes), FB_LETTERS)
 
 
 cdef size_t _cut(const Unit* data, size_t n, size_t start, size_t at) noexcept nogil:

@@ -53,7 +53,8 @@ cdef class Jobs:
                 else:
                     text_of(self._owners[i], &self._texts[i])
                 self._n_texts += 1
-                self._n_room += self._texts[i].n * self._texts[i].unit  # an id a byte: hardly ever more
+                # An id for each byte, and those of a space before: hardly ever more.
+                self._n_room += self._texts[i].n * self._texts[i].unit + 4
         except Exception as error:  # raised when the texts before are done: the first text's error comes first
             self._bad_text = error
         self._plan()

@@ -53,6 +53,7 @@ def count_part(
     try:
         part = _part(&view, start, max(origin, place))
         scratch = pipeline.take()
+        scratch.cache.skips_long = True  # what is counted may end amid a piece, elsewhere each time
         try:
             with nogil:
                 count = count_up_to(pipeline, &part, first, last, limit, scratch)

@@ -10,7 +10,7 @@ from fastbpe._core.cache cimport cache_bytes, cache_free, cache_limit, cache_sta
 from fastbpe._core.cuts cimport text_cut, word_cut
 from fastbpe._core.front cimport Front
 from fastbpe._core.memory cimport use_huge_pages
-from fastbpe._core.merge cimport Ids, ids_free, ids_reserve
+from fastbpe._core.merge cimport Ids, ids_expect, ids_free, ids_reserve
 from fastbpe._core.normalizer cimport Normalized, normalized_free
 from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.normalizing cimport Normalizing
@@ -28,6 +28,7 @@ cdef enum:
     HELD_UNITS = 1 << 16  # of short texts, then other threads may have the GIL: half a millisecond
     CALL_UNITS = 1 << 6  # what a text costs besides its units
     STRETCH = 1 << 16  # units of a long text taken at once: transcoded, they stay in the second-level cache
+    ROOM = 1 << 10  # ids beyond those of a text: what the last group of pieces asks for
     SPARE_IDS = 1 << 22  # what grew beyond this many items is not kept between calls
     SPARE_ARENA = 1 << 23
     SPARE_ENDS = 1 << 17
@@ -84,7 +85,7 @@ cdef class Pipeline:
         scratch.ids.n = scratch.ends.n = 0
         scratch.watch.checked = 0
         scratch.watch.abandoned = NULL
-        scratch.keeps_runs = False
+        scratch.keeps_runs = scratch.cache.skips_long = False
         return scratch
 
     cdef void give(self, Scratch* scratch) noexcept:
@@ -198,6 +199,8 @@ cdef class Pipeline:
         cdef const uint8_t* data
         cdef size_t n = end - start
         cdef Match match
+        if n > 2 * STRETCH and count == NULL:  # text without cuts: ids that grow would be copied again and again
+            ids_expect(&scratch.ids, n * text.unit + ROOM)
         if text.is_utf8:
             data = <const uint8_t*> text.data + start
         else:
