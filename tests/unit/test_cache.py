@@ -56,6 +56,20 @@ def a_piece(rng: random.Random, letters: str = "abcd") -> str:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_known", [0, 1, 9])
+def test_many_new_pieces_at_once(kind: str, n_known: int) -> None:
+    """In a table so large that groups are, too: more than are merged side by side, some of them twice."""
+    rng = random.Random(n_known)
+    fast = encoder(kind, cache_bytes=1 << 26)
+    pieces = ["a"]
+    for _ in range(9_000):
+        pieces.append("".join(rng.choices("abcdéfg", k=rng.randint(1, 12))))
+        pieces += rng.choices(pieces, k=n_known)
+    assert fast.encode("|".join(pieces)) == expected(kind, pieces)[:-1]
+    assert fast.encode("|".join(pieces)) == expected(kind, pieces)[:-1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_pieces_of_every_length_at_the_ends_of_texts(kind: str) -> None:
     rng = random.Random(1)
     fast = encoder(kind)

@@ -21,7 +21,7 @@ from libc.string cimport memcmp, memcpy, memset
 from fastbpe._core.keys cimport SHORT_BYTES, copy_tail, key_hash, key_masks
 from fastbpe._core.memory cimport likely, prefetch, use_huge_pages, zeros
 from fastbpe._core.merge cimport Ids, encode_piece, ids_reserve
-from fastbpe._core.merging cimport MOST_BYTES, Merging, merge_side_by_side
+from fastbpe._core.merging cimport MOST_BYTES, MOST_PIECES, Merging, merge_side_by_side
 from fastbpe._core.splitter cimport GAP
 from fastbpe._core.tables cimport NONE, find_piece, find_tag, hash_bytes, load64
 from fastbpe._core.vocabulary cimport Tables
@@ -71,8 +71,11 @@ cdef int encode_pieces(
 ) except -1 nogil:
     """Append the ids of the pieces of data[start:n] that end at ends."""
     cdef size_t n_pieces
+    cdef bint is_large
     while n_ends:
-        n_pieces = min(n_ends, <size_t> GROUP)
+        # In a small table so many new pieces would push each other out before they are looked up.
+        is_large = cache.has_met and cache.n_entries > 4 * <size_t> NEW_GROUP
+        n_pieces = min(n_ends, <size_t> (NEW_GROUP if is_large else GROUP))
         group_aim(cache, data, n, start, ends, n_pieces)
         group_look_up(cache, tables, data, start, ends, n_pieces, out)
         start = ends[n_pieces - 1] & ~GAP
@@ -114,7 +117,7 @@ cdef int group_aim(
             if length <= LONG_BYTES and cache.n_slots:
                 probe[i].low = _long_hash(cache, piece, length)
                 prefetch(_slot(cache, probe[i].low))
-                cache.long_ones[n_long] = <uint8_t> i
+                cache.long_ones[n_long] = <uint16_t> i
                 n_long += 1
         start = ends[i] & ~GAP
     for i in range(n_long):
@@ -133,7 +136,7 @@ cdef void _meet(
     size_t n_pieces,
 ) noexcept nogil:
     """From the first piece that is not here on: merge the group's new pieces side by side, and remember them."""
-    cdef size_t i, length, n = 0, n_left = 0
+    cdef size_t i, length, n = 0
     cdef Probe* probe = cache.probes
     cdef Merging* newcomers = cache.newcomers
     for i in range(first, n_pieces):
@@ -143,7 +146,17 @@ cdef void _meet(
             newcomers[n].n_bytes = <uint32_t> length
             newcomers[n].number = <uint32_t> i
             n += 1
+            if n == MOST_PIECES:
+                _learn(cache, tables, n)
+                n = 0
         start = ends[i] & ~GAP
+    _learn(cache, tables, n)
+
+
+cdef void _learn(Cache* cache, const Tables* tables, size_t n) noexcept nogil:
+    """Find out what the newcomers become, and remember it."""
+    cdef Merging* newcomers = cache.newcomers
+    cdef size_t i, n_left = 0
     if tables.whole_piece_first:
         _find_tokens(tables, newcomers, n)
     for i in range(n):
@@ -171,7 +184,7 @@ cdef void _find_tokens(const Tables* tables, Merging* newcomers, size_t n) noexc
     Slots, ends and bytes lie far apart: all are asked for before any is read.
     """
     cdef Merging* m
-    cdef uint64_t[GROUP] hashes
+    cdef uint64_t[MOST_PIECES] hashes
     cdef size_t i
     for i in range(n):
         hashes[i] = hash_bytes(newcomers[i].piece, newcomers[i].n_bytes, 0)
@@ -215,6 +228,7 @@ cdef int group_look_up(
     cdef uint32_t* to
     cdef size_t i, room = SHORT_BYTES + INLINE_IDS * n_pieces + 1
     cdef bint met = tables.byte_keys == NULL
+    cache.has_met = False
     ids_reserve(out, room)
     to = out.items + out.n
     for i in range(n_pieces):
@@ -229,7 +243,7 @@ cdef int group_look_up(
                 start = ends[i - 1] & ~GAP
             if not ends[i] & GAP:
                 if not met and not _knows(cache, &probe[i], data + start, ends[i] - start):
-                    met = True
+                    met = cache.has_met = True
                     _meet(cache, tables, data, i, start, ends, n_pieces)
                 if ends[i] - start > SHORT_BYTES:
                     _long(cache, tables, data + start, ends[i] - start, out)

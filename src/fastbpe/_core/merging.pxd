@@ -4,6 +4,7 @@ from fastbpe._core.vocabulary cimport Tables
 
 cdef enum:
     MOST_BYTES = 32  # of a piece that is merged side by side with others
+    MOST_PIECES = 128  # at a time
 
 
 cdef struct Merging:

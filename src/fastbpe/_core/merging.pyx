@@ -43,36 +43,37 @@ cdef enum:
 
 
 cdef void merge_side_by_side(const Tables* tables, Merging* pieces, size_t n) noexcept nogil:
-    """Merge pieces of 1 to MOST_BYTES bytes; then each has n_ids ids. The tables must be ranked."""
-    cdef bint by_avx512 = _has_avx512 and tables.characters == NULL and tables.tied_key == NO_KEY
-    cdef size_t n_now
-    while n:
-        n_now = min(n, <size_t> FB_ABREAST)
-        if by_avx512:
-            _merge_bytes(tables, pieces, n_now)
-        else:
-            _merge_abreast(tables, pieces, n_now)
-        pieces += n_now
-        n -= n_now
+    """Merge up to MOST_PIECES of 1 to MOST_BYTES bytes; then each has n_ids ids. The tables must be ranked."""
+    if _has_avx512 and tables.characters == NULL and tables.tied_key == NO_KEY:
+        _merge_bytes(tables, pieces, n)
+    else:
+        _merge_abreast(tables, pieces, n)
 
 
 cdef void _merge_abreast(const Tables* tables, Merging* pieces, size_t n) noexcept nogil:
+    """Who is done makes room for the next, so that there are always as many abreast."""
     cdef Merging* active[FB_ABREAST]
-    cdef size_t i, n_kept
-    for i in range(n):
+    cdef size_t i, n_kept, n_begun = min(n, <size_t> FB_ABREAST), n_active = n_begun
+    for i in range(n_begun):
         active[i] = &pieces[i]
         _begin(tables, active[i])
-    while n:
+    while n_active:
         n_kept = 0
-        for i in range(n):
+        for i in range(n_active):
             active[n_kept] = active[i]
-            n_kept += _step(tables, active[i])
-        n = n_kept
+            if _step(tables, active[i]):
+                n_kept += 1
+            elif n_begun < n:
+                active[n_kept] = &pieces[n_begun]
+                _begin(tables, active[n_kept])
+                n_begun += 1
+                n_kept += 1
+        n_active = n_kept
 
 
 cdef void _merge_bytes(const Tables* tables, Merging* pieces, size_t n) noexcept nogil:
     cdef fb_merge_tables merge_tables
-    cdef fb_new_piece[FB_ABREAST] new_pieces
+    cdef fb_new_piece[MOST_PIECES] new_pieces
     cdef size_t i
     merge_tables.pairs, merge_tables.shift = tables.pairs.ranked, tables.pairs.shift
     merge_tables.byte_ids, merge_tables.byte_keys = <const uint32_t*> tables.byte_ids, tables.byte_keys

@@ -28,7 +28,7 @@ cdef enum:
     HELD_UNITS = 1 << 16  # of short texts, then other threads may have the GIL: half a millisecond
     CALL_UNITS = 1 << 6  # what a text costs besides its units
     STRETCH = 1 << 16  # units of a long text taken at once: transcoded, they stay in the second-level cache
-    ROOM = 1 << 10  # ids beyond those of a text: what the last group of pieces asks for
+    ROOM = 1 << 12  # ids beyond those of a text: what the last group of pieces asks for
     SPARE_IDS = 1 << 22  # what grew beyond this many items is not kept between calls
     SPARE_ARENA = 1 << 23
     SPARE_ENDS = 1 << 17

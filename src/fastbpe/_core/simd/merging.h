@@ -115,16 +115,20 @@ static inline __attribute__((always_inline)) void fb_collect(const fb_lane *m) {
     *m->piece->n_ids = n;
 }
 
-/* At most FB_ABREAST pieces. */
+/* Who is done makes room for the next, so that there are always as many abreast. */
 static void fb_merge_avx512(const fb_merge_tables *tables, const fb_new_piece *pieces, size_t n) {
     fb_lane lanes[FB_ABREAST], *active[FB_ABREAST];
-    size_t i, n_kept;
-    for (i = 0; i < n; i++) fb_begin(active[i] = &lanes[i], tables, &pieces[i]);
-    for (; n; n = n_kept)
-        for (i = n_kept = 0; i < n; i++) {
+    size_t i, n_kept, n_begun = n < FB_ABREAST ? n : FB_ABREAST, n_active = n_begun;
+    for (i = 0; i < n_begun; i++) fb_begin(active[i] = &lanes[i], tables, &pieces[i]);
+    for (; n_active; n_active = n_kept)
+        for (i = n_kept = 0; i < n_active; i++) {
             active[n_kept] = active[i];
-            if (fb_step(active[i], tables)) n_kept++;
-            else fb_collect(active[i]);
+            if (fb_step(active[i], tables)) {
+                n_kept++;
+                continue;
+            }
+            fb_collect(active[i]);
+            if (n_begun < n) fb_begin(active[n_kept++], tables, &pieces[n_begun++]);
         }
 }
 
