@@ -112,7 +112,11 @@ class MeasuringEncoder(Encoder):
             return count_part(pipeline, text, origin, near, place, limit)
 
         if abs(far - near) > TRIED:
-            place = (_at_token if is_plain else _searched)(self, count, text, near, far, room)
+            place = (
+                _at_token(self, count, text, near, far, room)
+                if is_plain
+                else _searched(count, text, near, far, room)
+            )
         else:
             places = range(far, near, -1 if near < far else 1)
             place = next((p for p in places if not inside(text, p) and count(p, room) <= room), near)
@@ -147,7 +151,7 @@ def _next_chunk(
         overlap //= 2
 
 
-def _searched(encoder: Encoder, counted: Counted, text: str, near: int, far: int, room: int) -> int:
+def _searched(counted: Counted, text: str, near: int, far: int, room: int) -> int:
     """The place, from near on towards far, up to which there are at most so many ids, and which the next exceeds.
 
     For tokenizers that change texts first: found by guesses from how many characters an id has, then by bisection.

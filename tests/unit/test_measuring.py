@@ -211,7 +211,7 @@ def test_where_text_is_changed_first_a_place_takes_few_counts(n_characters: int,
 
     for n_ids in (1, 2, 499, 500, 1999, 2000):
         counted.clear()
-        size = measuring._searched(WHOLE, count, text, 0, len(text), n_ids)
+        size = measuring._searched(count, text, 0, len(text), n_ids)
         assert size == n_ids * n_characters // n_of_them
         assert len(counted) <= 18
         assert max(counted) <= max(size * 3 // 2, n_ids) + 20
