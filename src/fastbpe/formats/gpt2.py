@@ -143,7 +143,7 @@ def parse(
     if pattern is None and known_pattern is None:
         raise FormatError(
             f"{where[1]}: a list of merges does not hold its split pattern; give it, e.g. "
-            'load(path, pattern="gpt2") (--pattern gpt2), or "none" for no splitting'
+            'load(path, pattern="gpt2"), or pattern="none" for no splitting (--pattern)'
         )
     contents = _read(vocab, merges, where)
     if special_tokens is None:

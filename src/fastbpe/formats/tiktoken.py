@@ -67,7 +67,8 @@ def parse(data: Buffer, where: str, *, pattern: PatternLike, special_tokens: Map
     if pattern is None and known is None:
         raise FormatError(
             f"{where}: a .tiktoken file does not hold its split pattern; give it, e.g. "
-            'load(path, pattern="cl100k", special_tokens={...}) (--pattern, --special), or "none" for no splitting'
+            'load(path, pattern="cl100k", special_tokens={...}), or pattern="none" for no splitting '
+            "(--pattern, --special)"
         )
     tokens, tables = None, None
     plain = _ranks.parse(data)
