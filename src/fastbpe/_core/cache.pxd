@@ -8,7 +8,7 @@ cdef enum:
     INLINE_IDS = 3  # that become at most so many ids
     GROUP = 128  # pieces looked up together: what is prefetched arrives before it is read
     # While there are new ones among them: the more these are, the less each waits. One pass over 16 MB on one thread
-    # takes 81 ms for 94; where all is known it would be 3 % slower, and on two threads of one core there is no difference.
+    # takes 82 ms for 94; where all is known it would be 3 % slower, and on two threads of one core there is no difference.
     NEW_GROUP = 1024
 
 
