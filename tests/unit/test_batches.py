@@ -69,6 +69,26 @@ def test_arrays_are_ones_own(code_tokenizer: Tokenizer) -> None:
     assert first.flags.writeable
 
 
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_memory_of_dropped_arrays_is_used_again(num_threads: int) -> None:
+    """A later text may become fewer ids, as many or far more; arrays that are kept stay as they are."""
+    tokenizer = Tokenizer.from_ranks(
+        {**BYTES, **{b"  " * 2**i: 256 + i for i in range(8)}}, pattern="gpt2", special_tokens={}
+    )
+    rng = random.Random(num_threads)
+    kept: list[tuple[np.ndarray, bytes]] = []
+    for turn in range(30):
+        spaces = rng.choice((0, 0, 1, 400_000, 1_000_000))
+        text = " " * spaces + "x" * (1_100_000 + rng.randrange(200_000) - spaces)
+        ids, offsets = tokenizer.encode_batch_to_numpy([text, text[::-1]], num_threads=num_threads)
+        assert tokenizer.decode(ids[: offsets[1]]) == text
+        assert tokenizer.decode(ids[offsets[1] :]) == text[::-1]
+        if turn % 5 == 0:
+            kept.append((ids, ids.tobytes()))
+    for ids, contents in kept:
+        assert ids.tobytes() == contents
+
+
 def test_arrays_outlive_their_tokenizer() -> None:
     tokenizer = Tokenizer.from_ranks(BYTES, pattern=None)
     ids, _ = tokenizer.encode_batch_to_numpy(["abc"] * 1000)

@@ -9,7 +9,7 @@ from fastbpe._core.encoder cimport Encoder
 from fastbpe._core.jobs cimport Jobs
 from fastbpe._core.json_lines cimport Bytes, JsonLines, Line
 from fastbpe._core.merge cimport Ids, ids_expect, ids_free
-from fastbpe._core.output cimport Array, ids_array, int64_array
+from fastbpe._core.output cimport Array, ids_array, int64_array, take_spare
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.text cimport Text
 
@@ -21,16 +21,17 @@ def encode_texts(Encoder encoder not None, texts, int num_threads):
     cdef int64_t* ends = <int64_t*> offsets._items + 1
     cdef Ids ids = Ids(NULL, 0, 0)
     cdef Jobs jobs = Jobs(encoder._ready(), window, None, None, False, checked=True)
+    cdef bint has_room = take_spare(&ids, jobs.n_room)
     cdef size_t i
     try:
         if num_threads == 1:
-            jobs.run_alone(&ids)
+            jobs.run_alone(&ids, has_room)
         else:
-            jobs.run_into(&ids, num_threads)
+            jobs.run_into(&ids, has_room, num_threads)
         jobs.add_counts(ends)
         for i in range(1, <size_t> len(window)):
             ends[i] += ends[i - 1]
-        return ids_array(&ids), offsets
+        return ids_array(&ids, jobs.n_room), offsets
     finally:
         ids_free(&ids)
 
@@ -48,10 +49,12 @@ def encode_json_lines(Encoder encoder not None, bytes block not None, size_t n_l
     cdef Scratch* scratch = pipeline.take()
     cdef Ids ids = Ids(NULL, 0, 0), own = scratch.ids
     cdef size_t n_bytes = 0, n_units = len(block)
+    cdef bint has_room = take_spare(&ids, n_units)
     scratch.ids = ids
     try:
         with nogil:
-            ids_expect(&scratch.ids, n_units // 3)
+            if not has_room:
+                ids_expect(&scratch.ids, n_units // 3)
             n_lines -= _append_lines(pipeline, lines, scratch, offset, n_lines, &n_bytes)
     except BaseException:
         ids_free(&scratch.ids)
@@ -62,7 +65,7 @@ def encode_json_lines(Encoder encoder not None, bytes block not None, size_t n_l
     if n_lines:
         ids_free(&ids)
         return None
-    return ids_array(&ids), offsets, n_bytes
+    return ids_array(&ids, n_units), offsets, n_bytes
 
 
 cdef Py_ssize_t _append_lines(

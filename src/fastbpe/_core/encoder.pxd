@@ -21,7 +21,7 @@ cdef class Encoder:
     cdef list _to_lists(self, object texts, SpecialMatcher allowed, SpecialMatcher disallowed, object num_threads)
     cdef int _add_lists(self, list window, SpecialMatcher allowed, SpecialMatcher disallowed, list out) except -1
     cdef int _append_window(
-        self, list window, SpecialMatcher allowed, SpecialMatcher disallowed, Ids* ids, Array counts,
+        self, list window, SpecialMatcher allowed, SpecialMatcher disallowed, Ids* ids, bint has_room, Array counts,
         object num_threads,
     ) except -1
     cdef size_t _count_up_to(self, object text, object limit) except? 0

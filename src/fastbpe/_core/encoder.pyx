@@ -10,7 +10,7 @@ from fastbpe._core.jobs cimport Jobs
 from fastbpe._core.limits cimport count_up_to
 from fastbpe._core.merge cimport Ids, ids_expect, ids_free
 from fastbpe._core.normalizing cimport Normalizing
-from fastbpe._core.output cimport Array, collect_again, ids_array, ids_list, int64_array, stop_collecting
+from fastbpe._core.output cimport Array, collect_again, ids_array, ids_list, int64_array, stop_collecting, take_spare
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.short cimport is_short, short_list
 from fastbpe._core.special cimport SpecialMatcher
@@ -328,6 +328,8 @@ cdef class Encoder:
         cdef SpecialMatcher allowed, disallowed
         cdef list window, parts = []
         cdef Ids ids = Ids(NULL, 0, 0)
+        cdef bint has_room = False
+        cdef size_t n_units, n_all_units = 0
         cdef Array counts
         allowed, disallowed = self._matchers(allowed_special, disallowed_special)
         cdef _Windows windows = _Windows(texts)
@@ -335,31 +337,33 @@ cdef class Encoder:
             while window := windows.next():
                 counts = int64_array(len(window))
                 parts.append(counts)
-                self._append_window(window, allowed, disallowed, &ids, counts, num_threads)
-            return ids_array(&ids), _offsets(parts)
+                n_units = _total_units(window)
+                if not n_all_units:
+                    has_room = take_spare(&ids, n_units)
+                n_all_units += n_units
+                self._append_window(window, allowed, disallowed, &ids, has_room, counts, num_threads)
+            return ids_array(&ids, n_all_units), _offsets(parts)
         finally:
             ids_free(&ids)
 
     cdef int _append_window(
-        self, list window, SpecialMatcher allowed, SpecialMatcher disallowed, Ids* ids, Array counts,
+        self, list window, SpecialMatcher allowed, SpecialMatcher disallowed, Ids* ids, bint has_room, Array counts,
         object num_threads,
     ) except -1:
-        """Append the ids of all texts to ids, and store how many each has."""
+        """Append the ids of all texts to ids, and store how many each has. has_room: ids have room for them already."""
         cdef int64_t* n_ids = <int64_t*> counts._items
         cdef int n_threads = self._threads_for(window, num_threads)
         cdef Scratch* scratch
         cdef Ids own
         cdef Jobs jobs
-        cdef size_t before, n_units, i = 0
+        cdef size_t before, i = 0
         if n_threads > 1:
             jobs = Jobs(self._pipeline, window, allowed, disallowed, False)
-            jobs.run_into(ids, n_threads)
+            jobs.run_into(ids, has_room, n_threads)
             jobs.add_counts(n_ids)
             return 0
-        n_units = 0
-        for text in window:
-            n_units += _units(text)
-        ids_expect(ids, n_units // 3)  # of English a little more than it takes, of others less
+        if not has_room:
+            ids_expect(ids, _total_units(window) // 3)  # of English a little more than it takes, of others less
         scratch = self._pipeline.take()
         own, scratch.ids = scratch.ids, ids[0]  # the ids go where they are to stay
         try:
@@ -409,12 +413,9 @@ cdef class Encoder:
 
     cdef int _threads_for(self, list window, object num_threads) except -1:
         """How many threads to encode these texts with."""
-        cdef size_t n_units = 0
         if num_threads is not None and usable_threads(num_threads) == 1:
             return 1
-        for text in window:
-            n_units += _units(text)
-        return self._n_threads(num_threads) if n_units >= THREADS_UNITS else 1
+        return self._n_threads(num_threads) if _total_units(window) >= THREADS_UNITS else 1
 
 
 @cython.final
@@ -453,6 +454,13 @@ cdef class _Windows:
 
 cdef size_t _units(object text) except? 0:
     return text.nbytes if isinstance(text, memoryview) else len(text)
+
+
+cdef size_t _total_units(list texts) except? 0:
+    cdef size_t total = 0
+    for text in texts:
+        total += _units(text)
+    return total
 
 
 cdef Array _joined(list parts):

@@ -30,7 +30,7 @@ cdef class Jobs:
     cdef list _owners  # keep the memory of the texts alive
     cdef Text* _texts
     cdef size_t _n_texts
-    cdef size_t _n_room  # ids that all texts become, or more, but for the oddest
+    cdef readonly size_t n_room  # ids that all texts become, or more, but for the oddest
     cdef size_t* _counts  # of ids, for each text that is not in parts
     cdef Ids _arena
     cdef Job* _jobs
@@ -48,8 +48,8 @@ cdef class Jobs:
     cdef int _plan_parts(self, size_t text) except -1
     cdef Job* _add(self, size_t first, size_t n_texts) except NULL
     cdef int run(self, int n_threads) except -1
-    cdef int run_into(self, Ids* out, int n_threads) except -1
-    cdef int run_alone(self, Ids* out) except -1
+    cdef int run_into(self, Ids* out, bint has_room, int n_threads) except -1
+    cdef int run_alone(self, Ids* out, bint has_room) except -1
     cdef int _wait(self) except -1
     cdef bint _do_jobs(self, Scratch* scratch, size_t n_jobs) except -1
     cdef int _do(self, size_t number, Scratch* scratch) except -1 nogil

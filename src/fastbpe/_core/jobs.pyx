@@ -54,7 +54,7 @@ cdef class Jobs:
                     text_of(self._owners[i], &self._texts[i])
                 self._n_texts += 1
                 # An id for each byte, and those of a space before: hardly ever more.
-                self._n_room += self._texts[i].n * self._texts[i].unit + 4
+                self.n_room += self._texts[i].n * self._texts[i].unit + 4
         except Exception as error:  # raised when the texts before are done: the first text's error comes first
             self._bad_text = error
         self._plan()
@@ -131,13 +131,14 @@ cdef class Jobs:
             raise self._bad_text
         return 0
 
-    cdef int run_into(self, Ids* out, int n_threads) except -1:
-        """Do all jobs, and append the ids of all texts, end to end."""
+    cdef int run_into(self, Ids* out, bint has_room, int n_threads) except -1:
+        """Do all jobs, and append the ids of all texts, end to end. has_room: out has room for them already."""
         cdef size_t total = out.n, number
         cdef Job* job
         if not self.n_jobs:
             return self.run(n_threads)
-        ids_expect(out, self._n_room)  # touched as it is used
+        if not has_room:
+            ids_expect(out, self.n_room)  # touched as it is used
         self._out = out
         self._jobs[0].offset = total
         self._jobs[0].n_known = 1
@@ -155,15 +156,19 @@ cdef class Jobs:
         out.n = total
         return 0
 
-    cdef int run_alone(self, Ids* out) except -1:
-        """Do all jobs in this thread, and append the ids of all texts. Signals are looked for only within long ones."""
+    cdef int run_alone(self, Ids* out, bint has_room) except -1:
+        """Do all jobs in this thread, and append the ids of all texts. Signals are looked for only within long ones.
+
+        has_room: as of run_into.
+        """
         cdef Scratch* scratch = self._pipeline.take()
         cdef Ids own = scratch.ids
         cdef size_t text, before
         scratch.ids = out[0]
         try:
             with nogil:
-                ids_expect(&scratch.ids, self._n_room // 3)
+                if not has_room:
+                    ids_expect(&scratch.ids, self.n_room // 3)
                 for text in range(self._n_texts):
                     before = scratch.ids.n
                     self._pipeline.encode(
@@ -334,7 +339,7 @@ cdef class Jobs:
             # One block for what all threads make: fresh memory is dear, and on huge pages less so. More than is
             # needed, which costs nothing until it is touched. A single job's ids stay where they are made.
             if self.n_jobs > 1:
-                self._arena = self._pipeline.take_arena(self._n_room)
+                self._arena = self._pipeline.take_arena(self.n_room)
             start_beside(self._work, <int> min(<size_t> n_threads, self.n_jobs) - 1)
             while number < self.n_jobs:
                 behind = number + 1

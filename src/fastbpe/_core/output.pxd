@@ -11,13 +11,16 @@ cdef extern from *:
 cdef class Array:
     cdef void* _items
     cdef Py_ssize_t _n
+    cdef size_t _capacity  # of ids
+    cdef size_t _n_units  # of the text that they are of
     cdef Py_ssize_t _item_size
     cdef const char* _format
     cdef Py_ssize_t _shape[1]
     cdef Py_ssize_t _strides[1]
 
 
-cdef Array ids_array(Ids* ids)
+cdef bint take_spare(Ids* ids, size_t n_units) noexcept
+cdef Array ids_array(Ids* ids, size_t n_units=*)
 cdef Array int64_array(size_t n)
 
 
