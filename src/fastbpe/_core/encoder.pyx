@@ -16,7 +16,7 @@ from fastbpe._core.short cimport is_short, short_list
 from fastbpe._core.special cimport SpecialMatcher
 from fastbpe._core.splitter cimport Splitter
 from fastbpe._core.spans cimport Spans, encode_spans, spans_free, spans_list, to_characters
-from fastbpe._core.text cimport Text, Utf8, text_of, text_release, utf8_of, utf8_release
+from fastbpe._core.text cimport Text, Utf8, prefetch_after, text_of, text_release, utf8_of, utf8_release
 from fastbpe._core.vocabulary cimport Vocabulary
 
 from fastbpe.threads import usable_threads
@@ -312,9 +312,12 @@ cdef class Encoder:
 
     cdef int _add_lists(self, list window, SpecialMatcher allowed, SpecialMatcher disallowed, list out) except -1:
         cdef Scratch* scratch = self._pipeline.take()
+        cdef size_t i = 0
         try:
             for text in window:
                 PyErr_CheckSignals()
+                prefetch_after(window, i)
+                i += 1
                 scratch.ids.n = 0
                 self._append(text, allowed, disallowed, scratch, NULL)
                 out.append(ids_list(scratch.ids.items, scratch.ids.n))
@@ -369,6 +372,7 @@ cdef class Encoder:
         try:
             for text in window:
                 PyErr_CheckSignals()
+                prefetch_after(window, i)
                 before = scratch.ids.n
                 self._append(text, allowed, disallowed, scratch, NULL)
                 n_ids[i] = scratch.ids.n - before
@@ -386,7 +390,7 @@ cdef class Encoder:
         cdef int64_t* n_ids
         cdef Scratch* scratch
         cdef Jobs jobs
-        cdef size_t count
+        cdef size_t count, i
         cdef int n_threads
         cdef _Windows windows = _Windows(texts)
         while window := windows.next():
@@ -400,13 +404,15 @@ cdef class Encoder:
                 jobs.add_counts(n_ids)
                 continue
             scratch = pipeline.take()
+            i = 0
             try:
                 for text in window:
                     PyErr_CheckSignals()
+                    prefetch_after(window, i)
                     count = 0
                     self._append(text, None, None, scratch, &count)
-                    n_ids[0] = count
-                    n_ids += 1
+                    n_ids[i] = count
+                    i += 1
             finally:
                 pipeline.give(scratch)
         return _joined(parts)

@@ -16,7 +16,7 @@ from fastbpe._core.merge cimport Ids, ids_expect, ids_reserve
 from fastbpe._core.output cimport fill_list, ids_list, new_list
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport SpecialMatcher
-from fastbpe._core.text cimport Text, text_of, text_release, text_view
+from fastbpe._core.text cimport Text, text_of, text_prefetch, text_release, text_view
 from fastbpe._core.watch cimport check_signals
 
 from time import sleep
@@ -249,6 +249,8 @@ cdef class Jobs:
         check_signals(&scratch.watch)
         scratch.ids.n = 0
         for text in range(job.first, job.first + job.n_texts):
+            if text + 1 < self._n_texts:
+                text_prefetch(&self._texts[text + 1])
             if self._counting:
                 count = &job.n_ids if job.is_part else &self._counts[text]
             before = scratch.ids.n

@@ -21,6 +21,8 @@ cdef int text_of(object text, Text* view) except -1
 cdef int text_view(object text, Text* view) except -1
 cdef object not_utf8(str what, uint8_t byte, size_t at)
 cdef void text_release(Text* view) noexcept nogil
+cdef void text_prefetch(const Text* text) noexcept nogil
+cdef void prefetch_after(list texts, size_t i) noexcept
 cdef size_t text_room(const Text* text, size_t n_units) noexcept nogil
 cdef size_t text_utf8(const Text* text, size_t start, size_t end, uint8_t* out) noexcept nogil
 cdef int utf8_of(object text, Utf8* view) except -1

@@ -67,7 +67,7 @@ static inline __attribute__((always_inline)) int32_t fb_pair_key(const fb_merge_
     __mmask8 empty = _mm256_cmpeq_epi64_mask(slots, _mm256_set1_epi64x(-1));
     if (__builtin_expect(!(equal | empty), 0)) return fb_pair_key_slowly(t, key, i);
     uint64_t word = (uint64_t)_mm_cvtsi128_si64(_mm256_castsi256_si128(_mm256_maskz_compress_epi64(equal, slots)));
-    return equal ? (int32_t)(word << 6 & 0x7FFFFC0) : FB_NO_KEY;
+    return (int32_t)(word << 6 & 0x7FFFFC0) | (FB_NO_KEY & -(int32_t)(equal == 0)); /* a branch would be guessed */
 }
 
 static inline __attribute__((always_inline)) void fb_begin(fb_lane *m, const fb_merge_tables *t, const fb_new_piece *piece) {
@@ -103,8 +103,11 @@ static inline __attribute__((always_inline)) int fb_step(fb_lane *m, const fb_me
     left = 63 - (uint32_t)_lzcnt_u64(m->alive & (((uint64_t)1 << at) - 1));
     m->keys[at] = m->keys[right] = m->keys[left] = FB_NO_KEY;
     m->at = at, m->left = left, m->right = (uint32_t)_tzcnt_u64(m->alive & ~(uint64_t)0 << right);
-    __builtin_prefetch(t->pairs + fb_pair_home(t, m->ids[at], m->ids[m->right]));
-    __builtin_prefetch(t->pairs + fb_pair_home(t, m->ids[left], m->ids[at]));
+    const uint64_t *p1 = t->pairs + fb_pair_home(t, m->ids[at], m->ids[m->right]), *p2 = t->pairs + fb_pair_home(t, m->ids[left], m->ids[at]);
+    __builtin_prefetch(p1);
+    __builtin_prefetch(p1 + 3);
+    __builtin_prefetch(p2);
+    __builtin_prefetch(p2 + 3);
     return 1;
 }
 
