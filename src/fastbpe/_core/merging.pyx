@@ -36,7 +36,7 @@ cdef extern from "simd/merging.h" nogil:
     bint fb_can_merge()
     void fb_merge_avx512(const fb_merge_tables* tables, const fb_new_piece* pieces, size_t n)
 
-cdef bint _has_avx512 = fb_can_merge() and os.environ.get("FASTBPE_SIMD", "") in ("", "avx512")
+cdef bint _has_avx512 = fb_can_merge() and os.environ.get("FASTBPE_SIMD", "") in ("", "avx512", "avx512vbmi2")
 
 cdef enum:
     LANES = 8

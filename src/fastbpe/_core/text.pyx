@@ -30,7 +30,7 @@ cdef extern from "simd/transcode.h" nogil:
     bint fb_can_transcode()
     size_t fb_transcode_blocks(const void* data, size_t* at, size_t n, int unit, uint8_t* out)
 
-cdef bint _has_vectors = fb_can_transcode() and os.environ.get("FASTBPE_SIMD", "") in ("", "avx512")
+cdef bint _has_vectors = fb_can_transcode() and os.environ.get("FASTBPE_SIMD", "") in ("", "avx512", "avx512vbmi2")
 
 
 cdef int text_of(object text, Text* view) except -1:

@@ -1,5 +1,6 @@
 /* Piece ends 64 bytes at a time, by bit algebra over masks of character classes. Included once for each
- * instruction set, with FB_FN(name) naming its functions. What differs lies in scan.h, for a vector `bytes` of 64:
+ * instruction set, with FB_FN(name) naming its functions and FB_V(name) those of its vectors. The latter lie in
+ * scan.h: put(out, base, bits), base and the places of the bits one after another; for a vector `bytes` of 64:
  * load(p, n), the rest zeros; and as bits below(v, first, count), equal(v, byte), high(v), bytes from 0x80 on, and
  * members(row, low_six_bits(v)), bytes of which the low six bits name a bit that is set in the row.
  *
@@ -12,17 +13,17 @@
  */
 
 /* The masks of ASCII. */
-FB_INLINE void FB_FN(classify_ascii)(FB_FN(bytes) v, fb_masks *m) {
+FB_INLINE void FB_FN(classify_ascii)(FB_V(bytes) v, fb_masks *m) {
     memset(m, 0, sizeof *m);
-    m->upper = FB_FN(below)(v, 'A', 26);
-    m->lower = FB_FN(below)(v, 'a', 26);
-    m->number = FB_FN(below)(v, '0', 10);
-    m->space = FB_FN(equal)(v, ' ');
-    m->blank = m->space | FB_FN(below)(v, 9, 5);
-    m->newline = FB_FN(equal)(v, '\n') | FB_FN(equal)(v, '\r');
-    m->quote = FB_FN(equal)(v, '\'');
-    m->slash = FB_FN(equal)(v, '/');
-    m->graph = FB_FN(below)(v, '!', 94);
+    m->upper = FB_V(below)(v, 'A', 26);
+    m->lower = FB_V(below)(v, 'a', 26);
+    m->number = FB_V(below)(v, '0', 10);
+    m->space = FB_V(equal)(v, ' ');
+    m->blank = m->space | FB_V(below)(v, 9, 5);
+    m->newline = FB_V(equal)(v, '\n') | FB_V(equal)(v, '\r');
+    m->quote = FB_V(equal)(v, '\'');
+    m->slash = FB_V(equal)(v, '/');
+    m->graph = FB_V(below)(v, '!', 94);
 }
 
 /* All the bytes of the characters whose first bytes are given. */
@@ -31,20 +32,20 @@ FB_INLINE uint64_t FB_FN(whole)(uint64_t first, uint64_t more) {
 }
 
 /* First bytes of kana and Han as fb_is_east_asian has them. */
-FB_INLINE uint64_t FB_FN(east_asian)(FB_FN(bytes) v) {
-    uint64_t kana = FB_FN(equal)(v, 0xE3) & FB_FN(below)(v, 0x81, 3) >> 1;
-    uint64_t from_e4 = FB_FN(equal)(v, 0xE4) & FB_FN(below)(v, 0xB8, 8) >> 1;
-    uint64_t in_be = FB_FN(equal)(v, 0xBE) >> 1 & FB_FN(below)(v, 0x80, 38) >> 2;
-    uint64_t up_to_e9 = FB_FN(equal)(v, 0xE9) & (FB_FN(below)(v, 0x80, 62) >> 1 | in_be);
-    return kana | from_e4 | FB_FN(below)(v, 0xE5, 4) | up_to_e9;
+FB_INLINE uint64_t FB_FN(east_asian)(FB_V(bytes) v) {
+    uint64_t kana = FB_V(equal)(v, 0xE3) & FB_V(below)(v, 0x81, 3) >> 1;
+    uint64_t from_e4 = FB_V(equal)(v, 0xE4) & FB_V(below)(v, 0xB8, 8) >> 1;
+    uint64_t in_be = FB_V(equal)(v, 0xBE) >> 1 & FB_V(below)(v, 0x80, 38) >> 2;
+    uint64_t up_to_e9 = FB_V(equal)(v, 0xE9) & (FB_V(below)(v, 0x80, 62) >> 1 | in_be);
+    return kana | from_e4 | FB_V(below)(v, 0xE5, 4) | up_to_e9;
 }
 
 /* First bytes of letters without case that two bytes tell: U+4000-9FFF but for 4DC0-4DFF, U+AC00-D77F. */
-FB_INLINE uint64_t FB_FN(han_hangul)(FB_FN(bytes) v) {
-    return FB_FN(below)(v, 0xE5, 5) | FB_FN(below)(v, 0xEB, 2) |
-           (FB_FN(equal)(v, 0xE4) & ~(FB_FN(equal)(v, 0xB7) >> 1)) |
-           (FB_FN(equal)(v, 0xEA) & FB_FN(below)(v, 0xB0, 16) >> 1) |
-           (FB_FN(equal)(v, 0xED) & FB_FN(below)(v, 0x80, 30) >> 1);
+FB_INLINE uint64_t FB_FN(han_hangul)(FB_V(bytes) v) {
+    return FB_V(below)(v, 0xE5, 5) | FB_V(below)(v, 0xEB, 2) |
+           (FB_V(equal)(v, 0xE4) & ~(FB_V(equal)(v, 0xB7) >> 1)) |
+           (FB_V(equal)(v, 0xEA) & FB_V(below)(v, 0xB0, 16) >> 1) |
+           (FB_V(equal)(v, 0xED) & FB_V(below)(v, 0x80, 30) >> 1);
 }
 
 /* Bits of the classes of characters outside ASCII, by first byte, of each number of a row one. */
@@ -66,16 +67,16 @@ FB_INLINE void FB_FN(look_up_each)(const uint8_t *p, uint64_t first, FB_FN(bits_
 }
 
 /* All characters of a row at once, of so many rows; returns the first bytes of those left. */
-FB_INLINE uint64_t FB_FN(look_up_rows)(const uint8_t *p, uint64_t first, int n_rows, FB_FN(bytes) v,
+FB_INLINE uint64_t FB_FN(look_up_rows)(const uint8_t *p, uint64_t first, int n_rows, FB_V(bytes) v,
                                            FB_FN(bits_of_classes) * found) {
-    FB_FN(sixes) last = FB_FN(low_six_bits)(v);
+    FB_V(sixes) last = FB_V(low_six_bits)(v);
     for (int n = 0; n < n_rows && first; n++) {
         size_t at = (size_t)__builtin_ctzll(first), n_bytes = fb_char_bytes(p[at]);
         const uint64_t *row = fb_row_of(fb_word_at(p + at, n_bytes), n_bytes);
-        uint64_t same = FB_FN(equal)(v, p[at]) & first;
-        if (n_bytes >= 3) same &= FB_FN(equal)(v, p[at + 1]) >> 1;
-        if (n_bytes == 4) same &= FB_FN(equal)(v, p[at + 2]) >> 2;
-        for (int k = 0; k < 3; k++) found->bit[k] |= same & FB_FN(members)(row[k], last) >> (n_bytes - 1);
+        uint64_t same = FB_V(equal)(v, p[at]) & first;
+        if (n_bytes >= 3) same &= FB_V(equal)(v, p[at + 1]) >> 1;
+        if (n_bytes == 4) same &= FB_V(equal)(v, p[at + 2]) >> 2;
+        for (int k = 0; k < 3; k++) found->bit[k] |= same & FB_V(members)(row[k], last) >> (n_bytes - 1);
         first &= ~same;
     }
     return first;
@@ -92,17 +93,17 @@ FB_INLINE uint64_t FB_FN(look_up_rows)(const uint8_t *p, uint64_t first, int n_r
  *   this, at most four rows                     1095   1013   987     922        1180       1028
  * Lost as well: classes stored as bytes and read back as a vector; look-ups unrolled; masks for Cyrillic; this
  * function out of line. */
-FB_INLINE size_t FB_FN(classify_high)(const uint8_t *p, size_t n_left, size_t n, FB_FN(bytes) v, fb_masks *m,
+FB_INLINE size_t FB_FN(classify_high)(const uint8_t *p, size_t n_left, size_t n, FB_V(bytes) v, fb_masks *m,
                                           int family) {
     uint8_t tail[68];
     FB_FN(bits_of_classes) found = {{0, 0, 0}};
     uint64_t more = m->more, letter = 0;
     /* First bytes of what ends in the next block. */
-    uint64_t cut = (uint64_t)1 << 63 | ((uint64_t)1 << 62 & FB_FN(below)(v, 0xE0, 32)) |
-                   ((uint64_t)1 << 61 & FB_FN(below)(v, 0xF0, 16));
+    uint64_t cut = (uint64_t)1 << 63 | ((uint64_t)1 << 62 & FB_V(below)(v, 0xE0, 32)) |
+                   ((uint64_t)1 << 61 & FB_V(below)(v, 0xF0, 16));
     uint64_t first = m->high & ~more, cut_first = first & cut;
     first &= ~cut;
-    if (FB_FN(below)(v, 0xE4, 10)) letter = FB_FN(han_hangul)(v) & first;
+    if (FB_V(below)(v, 0xE4, 10)) letter = FB_FN(han_hangul)(v) & first;
     uint64_t rest = first & ~letter;
     if (n_left < 68) { /* words may end behind the block */
         memset(tail, 0, sizeof tail);
@@ -120,7 +121,7 @@ FB_INLINE size_t FB_FN(classify_high)(const uint8_t *p, size_t n_left, size_t n,
     else
         stop |= number;
     if (family == FB_DEEPSEEK) {
-        uint64_t sign = bit0 & bit1 & bit2, east = FB_FN(below)(v, 0xE3, 7);
+        uint64_t sign = bit0 & bit1 & bit2, east = FB_V(below)(v, 0xE3, 7);
         if (east) east = FB_FN(east_asian)(v) & first;
         stop |= (east & ~letter) | (first & ~(upper | lower | letter | mark | sign));
         letter &= ~east;
@@ -285,14 +286,14 @@ FB_INLINE uint64_t FB_FN(starts_deepseek)(size_t n, const fb_masks *m, const fb_
 
 /* The piece starts of the block v of n_left bytes at p, bit 0 among them; *cut is the last one that is certain, and
  * *done says that the block reaches the end of the text. */
-FB_INLINE uint64_t FB_FN(starts)(const uint8_t *p, size_t n_left, FB_FN(bytes) v, const fb_pattern *pattern,
+FB_INLINE uint64_t FB_FN(starts)(const uint8_t *p, size_t n_left, FB_V(bytes) v, const fb_pattern *pattern,
                                  int family, int is_ascii, size_t *cut, int *done) {
     fb_masks m;
     size_t n = n_left < 64 ? n_left : 64, known;
     FB_FN(classify_ascii)(v, &m);
     if (!is_ascii) {
-        m.high = FB_FN(high)(v);
-        m.more = FB_FN(below)(v, 0x80, 64);
+        m.high = FB_V(high)(v);
+        m.more = FB_V(below)(v, 0x80, 64);
         n = FB_FN(classify_high)(p, n_left, n, v, &m, family);
         if (family == FB_O200K && (m.letter | m.mark)) n = FB_FN(known_o200k)(&m, n);
         fb_forget(&m, n);
@@ -327,8 +328,8 @@ FB_INLINE uint64_t FB_FN(starts)(const uint8_t *p, size_t n_left, FB_FN(bytes) v
 /* As starts, the two kinds of blocks apart: without what only other characters need ASCII is a tenth faster. */
 FB_INLINE uint64_t FB_FN(block)(const uint8_t *p, size_t n_left, const fb_pattern *pattern, int family,
                                     size_t *cut, int *done) {
-    FB_FN(bytes) v = FB_FN(load)(p, n_left < 64 ? n_left : 64);
-    if (FB_FN(high)(v)) return FB_FN(starts)(p, n_left, v, pattern, family, 0, cut, done);
+    FB_V(bytes) v = FB_V(load)(p, n_left < 64 ? n_left : 64);
+    if (FB_V(high)(v)) return FB_FN(starts)(p, n_left, v, pattern, family, 0, cut, done);
     return FB_FN(starts)(p, n_left, v, pattern, family, 1, cut, done);
 }
 
@@ -339,16 +340,13 @@ FB_INLINE size_t FB_FN(scan)(const uint8_t *text, size_t n, size_t *at, size_t *
     size_t base = *at, n_ends = 0, cut = 0;
     int done;
     while (base < n && room - n_ends >= FB_ROOM) {
+        __builtin_prefetch(text + base + FB_AHEAD); /* 20 MB in 10 ms for 15 */
         uint64_t starts = FB_FN(block)(text + base, n - base, pattern, family, &cut, &done);
         if (!done && cut == 0) {
             base = ends[n_ends++] = fb_piece_end(text, n, base, pattern);
             continue;
         }
-        /* Eight at a time, more than there are if need be: the count is not known to the branch predictor. */
-        size_t *out = ends + n_ends;
-        n_ends += (size_t)__builtin_popcountll(starts) - 1;
-        for (uint64_t rest = starts & ~(uint64_t)1; rest; out += 8)
-            for (int k = 0; k < 8; k++, rest &= rest - 1) out[k] = base + (size_t)__builtin_ctzll(rest | FB_TOP);
+        n_ends += FB_V(put)(ends + n_ends, base, starts & ~(uint64_t)1);
         base += cut;
         if (done) base = ends[n_ends++] = n;
     }

@@ -32,6 +32,7 @@ static inline __attribute__((always_inline)) size_t fb_transcode(const void *dat
     uint8_t *to = out;
     size_t i = *at;
     for (; n - i >= 16; i += 16) {
+        __builtin_prefetch((const uint8_t *)data + i * (size_t)unit + 1024); /* as in blocks.h */
         __m512i c = fb_units(data, i, unit);
         __mmask16 is_2 = _mm512_cmpge_epu32_mask(c, _mm512_set1_epi32(0x80));
         if (!is_2) {

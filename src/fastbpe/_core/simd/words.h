@@ -57,14 +57,14 @@ static size_t FB_FN(words)(const uint8_t *text, size_t n, size_t *at, size_t *en
     if (!w->by_words) return fb_scalar_words(text, n, at, ends, room, w);
     while (here < n && room - n_ends > FB_ROOM) {
         size_t n_here = n - here < 64 ? n - here : 64;
-        FB_FN(bytes) v = FB_FN(load)(text + here, n_here);
-        if (FB_FN(high)(v) || (last > 0x7F && last < 0x110000)) {
+        FB_V(bytes) v = FB_V(load)(text + here, n_here);
+        if (FB_V(high)(v) || (last > 0x7F && last < 0x110000)) {
             n_ends += fb_words_by_character(text, n, &here, here + n_here, &last, ends + n_ends,
                                             room - n_ends - 1, w);
             continue;
         }
-        uint64_t space = FB_FN(equal)(v, 0x20), cuts, after;
-        FB_FN(sets)(v, w, &cuts, &after);
+        uint64_t space = FB_V(equal)(v, 0x20), cuts, after;
+        FB_V(sets)(v, w, &cuts, &after);
         cuts |= space & ~(space << 1 | (last == 0x20));
         cuts |= after << 1;
         cuts &= fb_below(n_here);
@@ -72,11 +72,7 @@ static size_t FB_FN(words)(const uint8_t *text, size_t n, size_t *at, size_t *en
             cuts = (cuts & ~(uint64_t)1) | (uint64_t)fb_apart(w, last, text[here]);
         else
             cuts &= ~(uint64_t)1;
-        /* Eight at a time, as in blocks.h. */
-        size_t *out = ends + n_ends;
-        n_ends += (size_t)__builtin_popcountll(cuts);
-        for (uint64_t rest = cuts; rest; out += 8)
-            for (int k = 0; k < 8; k++, rest &= rest - 1) out[k] = here + (size_t)__builtin_ctzll(rest | FB_TOP);
+        n_ends += FB_V(put)(ends + n_ends, here, cuts);
         here += n_here;
         last = text[here - 1];
     }
