@@ -56,6 +56,7 @@ cdef struct Cache:
     bint has_met  # new pieces in its last group
     Probe probes[NEW_GROUP]
     uint16_t long_ones[NEW_GROUP]  # the numbers of the group's long pieces
+    uint16_t elsewhere[NEW_GROUP]  # of those that are not in their home line
     Merging newcomers[MOST_PIECES]
 
 

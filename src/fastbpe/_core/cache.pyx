@@ -136,10 +136,17 @@ cdef void _meet(
     size_t n_pieces,
 ) noexcept nogil:
     """From the first piece that is not here on: merge the group's new pieces side by side, and remember them."""
-    cdef size_t i, length, n = 0
+    cdef size_t i, k, length, n = 0, n_elsewhere = 0
     cdef Probe* probe = cache.probes
     cdef Merging* newcomers = cache.newcomers
+    # First, without a branch, leave out what is in its home line: nearly all.
     for i in range(first, n_pieces):
+        cache.elsewhere[n_elsewhere] = <uint16_t> i
+        n_elsewhere += not _is_home(&probe[i])
+    for k in range(n_elsewhere):
+        i = cache.elsewhere[k]
+        if i > first:
+            start = ends[i - 1] & ~GAP
         length = ends[i] - start
         if length <= MOST_BYTES and not _knows(cache, &probe[i], data + start, length):
             newcomers[n].piece = data + start
@@ -149,7 +156,6 @@ cdef void _meet(
             if n == MOST_PIECES:
                 _learn(cache, tables, n)
                 n = 0
-        start = ends[i] & ~GAP
     _learn(cache, tables, n)
 
 
