@@ -21,7 +21,7 @@ def encode_texts(Encoder encoder not None, texts, int num_threads):
     cdef int64_t* ends = <int64_t*> offsets._items + 1
     cdef Ids ids = Ids(NULL, 0, 0)
     cdef Jobs jobs = Jobs(encoder._ready(), window, None, None, False, checked=True)
-    cdef bint has_room = take_spare(&ids, jobs.n_room)
+    cdef bint has_room = take_spare(&ids, jobs.n_room) > 0
     cdef size_t i
     try:
         if num_threads == 1:
@@ -49,7 +49,7 @@ def encode_json_lines(Encoder encoder not None, bytes block not None, size_t n_l
     cdef Scratch* scratch = pipeline.take()
     cdef Ids ids = Ids(NULL, 0, 0), own = scratch.ids
     cdef size_t n_bytes = 0, n_units = len(block)
-    cdef bint has_room = take_spare(&ids, n_units)
+    cdef bint has_room = take_spare(&ids, n_units) > 0
     scratch.ids = ids
     try:
         with nogil:

@@ -42,6 +42,7 @@ cdef struct Cache:
     Entry* entries
     void* entries_block
     size_t n_entries
+    size_t n_room  # entries that the block has room for
     uint32_t shift  # a hash's top bits, less one, are the number of its line
     size_t n_used
     size_t n_pushed  # out by others, since the table has this size

@@ -31,6 +31,8 @@ cdef enum:
     FIRST_ENTRIES = 1 << 11  # 64 KB
     GROWTH = 4
     FAST_ENTRIES = 1 << 17  # from here on the table grows twofold: fresh memory is dear
+    ROOMY_ENTRIES = 1 << 15  # from here on it has room to grow where it is, which costs nothing until it is touched
+    ROOM = 16
     LONG_BYTES = 1 << 10  # longer pieces are hardly ever met again, and are merged each time
     FIRST_SLOTS = 1 << 8
     FIRST_WORDS = 1 << 12
@@ -364,37 +366,61 @@ cdef void _put(Cache* cache, const Probe* probe, const uint32_t* ids, uint32_t n
 
 cdef int _grow(Cache* cache) except -1 nogil:
     """Make the first table larger, if the limit and the memory allow it; there is always a table afterwards."""
-    cdef size_t n_old = cache.n_entries, n_new = max((GROWTH if n_old < FAST_ENTRIES else 2) * n_old, <size_t> FIRST_ENTRIES), most = cache.limit // 2
+    cdef size_t n_old = cache.n_entries, most = cache.limit // 2 // sizeof(Entry)
+    cdef size_t n_new = max((GROWTH if n_old < FAST_ENTRIES else 2) * n_old, <size_t> FIRST_ENTRIES), n_room
     cdef Entry* old = cache.entries
     cdef void* old_block = cache.entries_block
     cdef void* block
     cdef Entry* entries
-    cdef Probe probe
-    cdef size_t i
-    while n_new > 2 * n_old and n_new > FIRST_ENTRIES and n_new * sizeof(Entry) > most:
+    while n_new > 2 * n_old and n_new > FIRST_ENTRIES and n_new > most:
         n_new >>= 1
-    if n_old and (n_new <= n_old or n_new * sizeof(Entry) > most):
+    if n_old and (n_new <= n_old or n_new > most):
         return 0
-    entries = <Entry*> zeros(n_new * sizeof(Entry), &block)
+    if n_new <= cache.n_room:
+        memset(&old[n_old], 0, (n_new - n_old) * sizeof(Entry))
+        _spread(cache, old, n_old, n_new)
+        return 0
+    n_room = n_new if n_new < ROOMY_ENTRIES else min(ROOM * n_new, most)
+    entries = <Entry*> zeros(n_new * sizeof(Entry), n_room * sizeof(Entry), &block)
+    if entries == NULL:
+        n_room = n_new
+        entries = <Entry*> zeros(n_new * sizeof(Entry), 0, &block)
     if entries == NULL:
         if n_old:
             return 0
         with gil:
             raise MemoryError(f"no memory for a piece cache of {n_new * sizeof(Entry)} bytes")
-    cache.entries, cache.entries_block, cache.n_entries = entries, block, n_new
+    cache.entries, cache.entries_block, cache.n_room = entries, block, n_room
+    _spread(cache, old, n_old, n_new)
+    free(old_block)
+    return 0
+
+
+cdef void _spread(Cache* cache, Entry* old, size_t n_old, size_t n_new) noexcept nogil:
+    """Put a table's entries where they belong in one of n_new, which may be the same memory, zeros behind the old one.
+
+    From the last pair of lines on: the top bits of a hash say which line, so that its entries go to lines that lie
+    behind or are empty by then, and to no others.
+    """
+    cdef Entry[4] both
+    cdef Probe probe
+    cdef size_t i, k
+    cache.n_entries = n_new
     cache.n_used = cache.n_pushed = 0
     cache.shift = 65
     while n_new:
         n_new >>= 1
         cache.shift -= 1
     cache.shift += 1  # two entries to a line
-    for i in range(n_old):
-        if old[i].n_ids:
-            probe.low, probe.high = old[i].low, old[i].high
-            probe.line = &entries[(key_hash(probe.low, probe.high, cache.seed) >> cache.shift) << 1]
-            _put(cache, &probe, old[i].ids, old[i].n_ids)
-    free(old_block)
-    return 0
+    for i in range(n_old // 4):
+        k = n_old - 4 * (i + 1)
+        memcpy(both, &old[k], sizeof(both))
+        memset(&old[k], 0, sizeof(both))
+        for k in range(4):
+            if both[k].n_ids:
+                probe.low, probe.high = both[k].low, both[k].high
+                probe.line = &cache.entries[(key_hash(probe.low, probe.high, cache.seed) >> cache.shift) << 1]
+                _put(cache, &probe, both[k].ids, both[k].n_ids)
 
 
 # The second table
@@ -468,7 +494,7 @@ cdef bint _more_slots(Cache* cache, size_t n_slots) noexcept nogil:
     cdef LongSlot* slot
     cdef void* block
     cdef size_t i, n_old = cache.n_slots
-    cdef LongSlot* slots = <LongSlot*> zeros(n_slots * sizeof(LongSlot), &block)
+    cdef LongSlot* slots = <LongSlot*> zeros(n_slots * sizeof(LongSlot), 0, &block)
     if slots == NULL:
         return False
     cache.slots, cache.slots_block, cache.n_slots = slots, block, n_slots

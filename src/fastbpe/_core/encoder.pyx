@@ -331,8 +331,7 @@ cdef class Encoder:
         cdef SpecialMatcher allowed, disallowed
         cdef list window, parts = []
         cdef Ids ids = Ids(NULL, 0, 0)
-        cdef bint has_room = False
-        cdef size_t n_units, n_all_units = 0
+        cdef size_t n_units = 0, n_spare = 0  # of the texts so far, and of those that there is room for
         cdef Array counts
         allowed, disallowed = self._matchers(allowed_special, disallowed_special)
         cdef _Windows windows = _Windows(texts)
@@ -340,12 +339,11 @@ cdef class Encoder:
             while window := windows.next():
                 counts = int64_array(len(window))
                 parts.append(counts)
-                n_units = _total_units(window)
-                if not n_all_units:
-                    has_room = take_spare(&ids, n_units)
-                n_all_units += n_units
-                self._append_window(window, allowed, disallowed, &ids, has_room, counts, num_threads)
-            return ids_array(&ids, n_all_units), _offsets(parts)
+                n_units += _total_units(window)
+                if len(parts) == 1:
+                    n_spare = take_spare(&ids, n_units)
+                self._append_window(window, allowed, disallowed, &ids, n_units <= n_spare, counts, num_threads)
+            return ids_array(&ids, n_units), _offsets(parts)
         finally:
             ids_free(&ids)
 

@@ -22,14 +22,16 @@ cdef extern from *:
     #endif
     }
 
-    /* n_bytes of zeros at a multiple of 64 bytes; large ones on huge pages of their own. *block is what to free. */
-    static inline void *fastbpe_zeros(size_t n_bytes, void **block) {
+    /* n_bytes of zeros at a multiple of 64 bytes, and room behind them up to room bytes, which is not touched; large
+       ones on huge pages of their own. *block is what to free. */
+    static inline void *fastbpe_zeros(size_t n_bytes, size_t room, void **block) {
         size_t unit = n_bytes > FASTBPE_HUGE / 4 ? FASTBPE_HUGE : 64;
         n_bytes = (n_bytes + unit - 1) / unit * unit;
-        char *memory = (char *)(*block = malloc(n_bytes + unit));
+        room = room < n_bytes ? n_bytes : (room + unit - 1) / unit * unit;
+        char *memory = (char *)(*block = malloc(room + unit));
         if (memory == NULL) return NULL;
         memory += unit - (uintptr_t)memory % unit;
-        fastbpe_use_huge_pages(memory, n_bytes); /* calloc might touch them before */
+        fastbpe_use_huge_pages(memory, room); /* calloc might touch them before */
         return memset(memory, 0, n_bytes);
     }
 
@@ -44,4 +46,4 @@ cdef extern from *:
     void prefetch "FASTBPE_PREFETCH"(const void* p) noexcept nogil
     bint likely "FASTBPE_LIKELY"(bint x) noexcept nogil
     void use_huge_pages "fastbpe_use_huge_pages"(void* memory, size_t n_bytes) noexcept nogil
-    void* zeros "fastbpe_zeros"(size_t n_bytes, void** block) noexcept nogil
+    void* zeros "fastbpe_zeros"(size_t n_bytes, size_t room, void** block) noexcept nogil

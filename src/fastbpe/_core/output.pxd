@@ -19,7 +19,7 @@ cdef class Array:
     cdef Py_ssize_t _strides[1]
 
 
-cdef bint take_spare(Ids* ids, size_t n_units) noexcept
+cdef size_t take_spare(Ids* ids, size_t n_units) noexcept
 cdef Array ids_array(Ids* ids, size_t n_units=*)
 cdef Array int64_array(size_t n)
 

@@ -303,7 +303,7 @@ cdef class PieceTable:
         cdef void* old_block = self._entries_block
         cdef size_t n_old = self._n_entries, i
         cdef void* block
-        cdef Entry* entries = <Entry*> zeros(n * sizeof(Entry), &block)
+        cdef Entry* entries = <Entry*> zeros(n * sizeof(Entry), 0, &block)
         if entries == NULL:
             with gil:
                 raise MemoryError(f"no memory for a table of {n} pieces")

@@ -70,15 +70,22 @@ static inline __attribute__((always_inline)) int32_t fb_pair_key(const fb_merge_
     return (int32_t)(word << 6 & 0x7FFFFC0) | (FB_NO_KEY & -(int32_t)(equal == 0)); /* a branch would be guessed */
 }
 
+/* Four slots may be on two lines. */
+static inline __attribute__((always_inline)) void fb_ask(const uint64_t *slots) {
+    __builtin_prefetch(slots);
+    __builtin_prefetch(slots + 3);
+}
+
 /* Sixteen symbols from place `first` on: without a branch, for how many there are cannot be foretold. */
-static inline __attribute__((always_inline)) void fb_begin_16(fb_lane *m, const fb_merge_tables *t, const uint8_t *p, uint32_t n,
-                                                              uint32_t first) {
+static inline __attribute__((always_inline)) void fb_begin_16(fb_lane *m, const fb_merge_tables *t, const uint8_t *p,
+                                                              uint32_t n, uint32_t first) {
     const __m512i places = _mm512_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16);
     __mmask16 known = (__mmask16)_bzhi_u32(0xFFFF, n), paired = (__mmask16)_bzhi_u32(0xFFFF, n - 1);
     __m512i here = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(known, p));
     __m512i next = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(paired, p + 1));
-    __m512i ids = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), known, here, t->byte_ids, 4);
-    __m512i keys = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), paired, _mm512_or_si512(_mm512_slli_epi32(here, 8), next), t->byte_keys, 4);
+    __m512i pairs = _mm512_or_si512(_mm512_slli_epi32(here, 8), next), none = _mm512_setzero_si512();
+    __m512i ids = _mm512_mask_i32gather_epi32(none, known, here, t->byte_ids, 4);
+    __m512i keys = _mm512_mask_i32gather_epi32(none, paired, pairs, t->byte_keys, 4);
     keys = _mm512_or_si512(keys, _mm512_add_epi32(places, _mm512_set1_epi32((int)first)));
     _mm512_storeu_si512(m->keys + first + 1, _mm512_mask_mov_epi32(_mm512_set1_epi32(FB_NO_KEY), paired, keys));
     _mm512_storeu_si512(m->ids + first + 1, _mm512_cvtepu32_epi64(_mm512_castsi512_si256(ids)));
@@ -116,11 +123,8 @@ static inline __attribute__((always_inline)) int fb_step(fb_lane *m, const fb_me
     left = 63 - (uint32_t)_lzcnt_u64(m->alive & (((uint64_t)1 << at) - 1));
     m->keys[at] = m->keys[right] = m->keys[left] = FB_NO_KEY;
     m->at = at, m->left = left, m->right = (uint32_t)_tzcnt_u64(m->alive & ~(uint64_t)0 << right);
-    const uint64_t *p1 = t->pairs + fb_pair_home(t, m->ids[at], m->ids[m->right]), *p2 = t->pairs + fb_pair_home(t, m->ids[left], m->ids[at]);
-    __builtin_prefetch(p1);
-    __builtin_prefetch(p1 + 3);
-    __builtin_prefetch(p2);
-    __builtin_prefetch(p2 + 3);
+    fb_ask(t->pairs + fb_pair_home(t, m->ids[at], m->ids[m->right]));
+    fb_ask(t->pairs + fb_pair_home(t, m->ids[left], m->ids[at]));
     return 1;
 }
 
@@ -155,7 +159,8 @@ static void fb_merge_avx512(const fb_merge_tables *tables, const fb_new_piece *p
 #endif
 
 static int fb_can_merge(void) {
-    return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("bmi2");
+    return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("bmi2");
 }
 #else
 static int fb_can_merge(void) { return 0; }
