@@ -69,6 +69,20 @@ def test_many_new_pieces_at_once(kind: str, n_known: int) -> None:
     assert fast.encode("|".join(pieces)) == expected(kind, pieces)[:-1]
 
 
+@pytest.mark.parametrize("kind", ["ranks", "merges"])
+@pytest.mark.parametrize("cache_bytes", [1 << 20, 1 << 24, 1 << 26])
+def test_a_cache_that_grows_where_it_is(kind: str, cache_bytes: int) -> None:
+    """Pieces are found again after every growth: in a table of 64 KB, of megabytes, at its limit."""
+    fast, most_used = encoder(kind, cache_bytes=cache_bytes), 0
+    for n in (1_000, 20_000, 150_000):
+        text = "|".join(f"a{i:x}b" for i in range(n))
+        wanted = encoder(kind).encode(text)
+        assert fast.encode(text) == wanted
+        assert fast.encode(text) == wanted
+        most_used = max(most_used, fast._pipeline.used_bytes)
+    assert 1 << 18 < most_used <= cache_bytes
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_pieces_of_every_length_at_the_ends_of_texts(kind: str) -> None:
     rng = random.Random(1)

@@ -34,7 +34,8 @@ cdef class Array:
     def __dealloc__(self):
         global _spare, _spare_units
         cdef void* dropped = self._items
-        if self._n_units and LEAST_SPARE <= self._capacity <= MOST_SPARE and self._capacity > _spare.capacity:
+        # The last one's, unless that which is kept would have done for it as well.
+        if LEAST_SPARE <= self._capacity <= MOST_SPARE and not self._n_units <= _spare_units <= 2 * self._n_units:
             dropped = _spare.items
             _spare, _spare_units = Ids(<uint32_t*> self._items, 0, self._capacity), self._n_units
         free(dropped)
