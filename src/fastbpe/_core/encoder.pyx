@@ -12,7 +12,7 @@ from fastbpe._core.merge cimport Ids, ids_expect, ids_free
 from fastbpe._core.normalizing cimport Normalizing
 from fastbpe._core.output cimport Array, collect_again, ids_array, ids_list, int64_array, stop_collecting, take_spare
 from fastbpe._core.pipeline cimport Pipeline, Scratch
-from fastbpe._core.short cimport is_short, short_list
+from fastbpe._core.short cimport is_short, short_list, short_list_by
 from fastbpe._core.special cimport SpecialMatcher
 from fastbpe._core.splitter cimport Splitter
 from fastbpe._core.spans cimport Spans, encode_spans, spans_free, spans_list, to_characters
@@ -313,11 +313,17 @@ cdef class Encoder:
     cdef int _add_lists(self, list window, SpecialMatcher allowed, SpecialMatcher disallowed, list out) except -1:
         cdef Scratch* scratch = self._pipeline.take()
         cdef size_t i = 0
+        cdef list ids
         try:
             for text in window:
                 PyErr_CheckSignals()
                 prefetch_after(window, i)
                 i += 1
+                if allowed is None and is_short(self._pipeline, text):
+                    ids = short_list_by(scratch, self._pipeline, text, disallowed)
+                    if ids is not None:
+                        out.append(ids)
+                        continue
                 scratch.ids.n = 0
                 self._append(text, allowed, disallowed, scratch, NULL)
                 out.append(ids_list(scratch.ids.items, scratch.ids.n))

@@ -1,7 +1,7 @@
 from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_GET_LENGTH
 
-from fastbpe._core.pipeline cimport Pipeline
+from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport SpecialMatcher
 
 cdef extern from "Python.h":
@@ -20,3 +20,4 @@ cdef inline bint is_short(Pipeline pipeline, object text) noexcept:
 
 
 cdef list short_list(Pipeline pipeline, object text, SpecialMatcher disallowed)
+cdef list short_list_by(Scratch* scratch, Pipeline pipeline, object text, SpecialMatcher disallowed)

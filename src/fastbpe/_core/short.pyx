@@ -20,20 +20,21 @@ cdef enum:
 
 cdef list short_list(Pipeline pipeline, object text, SpecialMatcher disallowed):
     """The ids of a text that is_short; None: it is for Pipeline.encode, which also says what is wrong with it."""
-    cdef const uint8_t* data = <const uint8_t*> PyUnicode_DATA(text)
-    cdef size_t n = <size_t> PyUnicode_GET_LENGTH(text)
     cdef Scratch* scratch = pipeline.take()
     try:
-        pipeline.hold_gil(scratch, n)
-        return _list(pipeline, data, n, disallowed, scratch)
+        return short_list_by(scratch, pipeline, text, disallowed)
     finally:
         pipeline.give(scratch)
 
 
-cdef list _list(Pipeline pipeline, const uint8_t* data, size_t n, SpecialMatcher disallowed, Scratch* scratch):
+cdef list short_list_by(Scratch* scratch, Pipeline pipeline, object text, SpecialMatcher disallowed):
+    """The same by a scratch that was taken."""
+    cdef const uint8_t* data = <const uint8_t*> PyUnicode_DATA(text)
+    cdef size_t n = <size_t> PyUnicode_GET_LENGTH(text), room
     cdef Match match
     cdef list out
-    cdef size_t room
+    pipeline.hold_gil(scratch, n)
+    scratch.ids.n = scratch.ends.n = 0
     scratch.ends.text = data
     try:
         if n and pipeline.splitter.split(data, n, 0, &scratch.ends) < n or not 0 < scratch.ends.n <= GROUP:
