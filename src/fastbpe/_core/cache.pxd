@@ -43,7 +43,7 @@ cdef struct Cache:
     void* entries_block
     size_t n_entries
     size_t n_room  # entries that the block has room for
-    uint32_t shift  # a hash's top bits, less one, are the number of its line
+    uint64_t line_mask  # the bits of a hash that say where in the table its line is, in bytes
     size_t n_used
     size_t n_pushed  # out by others, since the table has this size
     LongSlot* slots

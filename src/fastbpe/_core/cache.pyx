@@ -18,7 +18,7 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcmp, memcpy, memset
 
-from fastbpe._core.keys cimport SHORT_BYTES, copy_tail, key_hash, key_masks
+from fastbpe._core.keys cimport SHORT_BYTES, copy_tail, find_in_line, key_hash, key_masks
 from fastbpe._core.memory cimport likely, prefetch, use_huge_pages, zeros
 from fastbpe._core.merge cimport Ids, encode_piece, ids_reserve
 from fastbpe._core.merging cimport MOST_BYTES, MOST_PIECES, Merging, merge_side_by_side
@@ -90,43 +90,63 @@ cdef int group_aim(
     Cache* cache, const uint8_t* data, size_t n, size_t start, const size_t* ends, size_t n_pieces
 ) except -1 nogil:
     """Make the keys of the pieces of a group, at least one, and ask for their lines."""
-    cdef Probe* probe = cache.probes
-    cdef size_t i, length
-    cdef const uint8_t* piece
-    cdef uint64_t hash
+    cdef size_t i, n_long, tail, n_inside = n_pieces
     cdef LongSlot* slot
-    cdef size_t n_long = 0, tail = n
+    cdef uint64_t hash
     # Just below half full a twentieth has no place, and pieces of it push each other out again and again.
     if cache.n_used * 2 >= cache.n_entries or cache.n_pushed * 16 >= cache.n_entries:
         _grow(cache)
-    if (ends[n_pieces - 1] & ~GAP) + 16 > n:
+    if (ends[n_pieces - 1] & ~GAP) + 16 <= n:
+        n_long = _aim(cache, data, start, ends, 0, n_pieces, 0)
+    else:
         tail = copy_tail(cache.tail, data, n)
-    for i in range(n_pieces):
+        while n_inside and (ends[n_inside - 2] & ~GAP if n_inside > 1 else start) >= tail:
+            n_inside -= 1
+        n_long = _aim(cache, data, start, ends, 0, n_inside, 0)
+        if n_inside:
+            start = ends[n_inside - 1] & ~GAP
+        n_long = _aim(cache, cache.tail - tail, start, ends, n_inside, n_pieces, n_long)
+    for i in range(n_long):
+        hash = cache.probes[cache.long_ones[i]].low
+        slot = _slot(cache, hash)
+        if slot.hash == hash:
+            prefetch(cache.arena + slot.at)
+    return 0
+
+
+cdef inline size_t _aim(
+    Cache* cache, const uint8_t* data, size_t start, const size_t* ends, size_t first, size_t n_pieces, size_t n_long
+) noexcept nogil:
+    """The same for those from the first one on, 16 bytes of each of which may be read. How many are long by then."""
+    cdef Probe* probe = cache.probes
+    cdef size_t i, length
+    cdef const uint8_t* piece
+    for i in range(first, n_pieces):
         length = ends[i] - start  # a gap's has its top bit set
         piece = data + start
         if likely(length <= SHORT_BYTES):
-            if start >= tail:
-                piece = cache.tail + (start - tail)
             probe[i].low = load64(piece) & key_masks[length][0]
             probe[i].high = (load64(piece + 8) & key_masks[length][1]) | (<uint64_t> length << 56)
-            hash = key_hash(probe[i].low, probe[i].high, cache.seed)
-            probe[i].line = &cache.entries[(hash >> cache.shift) << 1]
+            probe[i].line = _home(cache, key_hash(probe[i].low, probe[i].high, cache.seed))
             prefetch(probe[i].line)
         else:
-            probe[i].line = cache.entries  # to be read, and not to match: no key's length is 255
-            probe[i].high = ~<uint64_t> 0
-            probe[i].low = 0
-            if length <= LONG_BYTES and cache.n_slots:
-                probe[i].low = _long_hash(cache, piece, length)
-                prefetch(_slot(cache, probe[i].low))
-                cache.long_ones[n_long] = <uint16_t> i
-                n_long += 1
+            n_long = _aim_long(cache, piece, length, i, n_long)
         start = ends[i] & ~GAP
-    for i in range(n_long):
-        slot = _slot(cache, probe[cache.long_ones[i]].low)
-        if slot.hash == probe[cache.long_ones[i]].low:
-            prefetch(cache.arena + slot.at)
-    return 0
+    return n_long
+
+
+cdef size_t _aim_long(Cache* cache, const uint8_t* piece, size_t length, size_t i, size_t n_long) noexcept nogil:
+    """The same for one that is too long for a key, or a gap."""
+    cdef Probe* probe = &cache.probes[i]
+    probe.line = cache.entries  # to be read, and not to match: no key's length is 255
+    probe.high = ~<uint64_t> 0
+    probe.low = 0
+    if length <= LONG_BYTES and cache.n_slots:
+        probe.low = _long_hash(cache, piece, length)
+        prefetch(_slot(cache, probe.low))
+        cache.long_ones[n_long] = <uint16_t> i
+        n_long += 1
+    return n_long
 
 
 cdef inline uint64_t _long_hash(const Cache* cache, const uint8_t* piece, size_t length) noexcept nogil:
@@ -235,16 +255,20 @@ cdef int group_look_up(
     cdef Entry* entry
     cdef uint32_t* to
     cdef size_t i, room = SHORT_BYTES + INLINE_IDS * n_pieces + 1
+    cdef size_t at
+    cdef bint is_home
+    cdef uint32_t n_ids
     cdef bint met = tables.byte_keys == NULL
     cache.has_met = False
     ids_reserve(out, room)
     to = out.items + out.n
     for i in range(n_pieces):
-        entry = probe[i].line
-        entry += (entry.low != probe[i].low) | (entry.high != probe[i].high)
-        if likely(entry.low == probe[i].low and entry.high == probe[i].high and entry.n_ids <= INLINE_IDS):
+        is_home = find_in_line(probe[i].line, &probe[i], &at)
+        entry = <Entry*> (<char*> probe[i].line + at)
+        n_ids = entry.n_ids
+        if likely(is_home and n_ids <= INLINE_IDS):
             memcpy(to, entry.ids, 16)
-            to += entry.n_ids
+            to += n_ids
         else:
             out.n = to - out.items
             if i:
@@ -308,15 +332,19 @@ cdef int _long(
 # The first table
 
 
+cdef inline Entry* _home(const Cache* cache, uint64_t hash) noexcept nogil:
+    """The line that a piece of this hash is looked for in."""
+    return <Entry*> (<char*> cache.entries + (hash & cache.line_mask))
+
+
 cdef inline Entry* _next_line(const Cache* cache, Entry* line) noexcept nogil:
     return &cache.entries[(line - cache.entries) ^ 2]
 
 
 cdef inline bint _is_home(const Probe* probe) noexcept nogil:
-    """Whether the piece is in its home line; without a branch, since either place is likely."""
-    cdef const Entry* line = probe.line
-    cdef uint64_t other = (line[0].low ^ probe.low) | (line[0].high ^ probe.high)
-    return (other == 0) | (((line[1].low ^ probe.low) | (line[1].high ^ probe.high)) == 0)
+    """Whether the piece is in its home line."""
+    cdef size_t at
+    return find_in_line(probe.line, probe, &at)
 
 
 cdef inline Entry* _find_short(const Cache* cache, const Probe* probe) noexcept nogil:
@@ -399,27 +427,21 @@ cdef int _grow(Cache* cache) except -1 nogil:
 cdef void _spread(Cache* cache, Entry* old, size_t n_old, size_t n_new) noexcept nogil:
     """Put a table's entries where they belong in one of n_new, which may be the same memory, zeros behind the old one.
 
-    From the last pair of lines on: the top bits of a hash say which line, so that its entries go to lines that lie
-    behind or are empty by then, and to no others.
+    A pair of lines' entries stay in it or go to pairs that are new, each of which takes them from that one alone.
     """
     cdef Entry[4] both
     cdef Probe probe
     cdef size_t i, k
     cache.n_entries = n_new
     cache.n_used = cache.n_pushed = 0
-    cache.shift = 65
-    while n_new:
-        n_new >>= 1
-        cache.shift -= 1
-    cache.shift += 1  # two entries to a line
+    cache.line_mask = (n_new * sizeof(Entry) - 1) & ~<uint64_t> 63
     for i in range(n_old // 4):
-        k = n_old - 4 * (i + 1)
-        memcpy(both, &old[k], sizeof(both))
-        memset(&old[k], 0, sizeof(both))
+        memcpy(both, &old[4 * i], sizeof(both))
+        memset(&old[4 * i], 0, sizeof(both))
         for k in range(4):
             if both[k].n_ids:
                 probe.low, probe.high = both[k].low, both[k].high
-                probe.line = &cache.entries[(key_hash(probe.low, probe.high, cache.seed) >> cache.shift) << 1]
+                probe.line = _home(cache, key_hash(probe.low, probe.high, cache.seed))
                 _put(cache, &probe, both[k].ids, both[k].n_ids)
 
 

@@ -8,7 +8,7 @@ from libc.stdlib cimport calloc, free
 
 from fastbpe._core.buffer cimport buffer_free, buffer_room
 from fastbpe._core.cuts cimport text_cut
-from fastbpe._core.keys cimport SHORT_BYTES, copy_tail, key_hash, key_masks
+from fastbpe._core.keys cimport SHORT_BYTES, copy_tail, find_in_line, key_hash, key_masks
 from fastbpe._core.memory cimport likely, prefetch
 from fastbpe._core.pieces cimport GROUP, Entry, LongSlot, PieceTable
 from fastbpe._core.special cimport Match, SpecialMatcher
@@ -183,13 +183,12 @@ cdef class PieceCounter(PieceTable):
         """Count up to GROUP pieces."""
         cdef Probe* probe = self._probes
         cdef Entry* entry
-        cdef size_t i, length
+        cdef size_t i, length, at
         self._aim(data, n, start, ends, n_ends)
         self._is_settled = False
         for i in range(n_ends):
-            entry = probe[i].line
-            entry += (entry.low != probe[i].low) | (entry.high != probe[i].high)
-            if likely(entry.low == probe[i].low and entry.high == probe[i].high):
+            if likely(find_in_line(probe[i].line, &probe[i], &at)):
+                entry = <Entry*> (<char*> probe[i].line + at)
                 entry.count += 1
             elif not ends[i] & GAP:
                 if i:
