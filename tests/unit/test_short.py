@@ -6,6 +6,7 @@ import gc
 import random
 import string
 import threading
+from typing import Any
 
 import pytest
 
@@ -43,6 +44,36 @@ def test_any_length(tokenizer: Tokenizer, length: int) -> None:
         assert tokenizer.encode_ordinary(text) == expected
         assert tokenizer.encode_batch([text] * 2) == [expected] * 2
         assert tokenizer.encode(text, num_threads=1) == expected
+
+
+#: Of a model of code points: with a space before any text, or none, and those whose texts or ids are changed.
+CODE_POINTS: list[dict[str, Any]] = [
+    {"normalization_rule_name": "identity", "remove_extra_whitespaces": False},
+    {"normalization_rule_name": "identity", "remove_extra_whitespaces": False, "add_dummy_prefix": False},
+    {"normalization_rule_name": "identity", "remove_extra_whitespaces": False, "byte_fallback": False},
+    {"normalization_rule_name": "identity", "remove_extra_whitespaces": False, "user_defined_symbols": ["te"]},
+    {"normalization_rule_name": "nmt_nfkc"},
+    {"treat_whitespace_as_suffix": True},
+]
+
+
+@pytest.mark.parametrize("options", CODE_POINTS, ids=str)
+def test_code_points(options: dict[str, Any]) -> None:
+    text = ["the short texts that the tests thus test, those and 45 " * 3]
+    options = {"byte_fallback": True, "vocab_size": 300, "hard_vocab_limit": False, **options}
+    tokenizer = fastbpe.train(text, mode="codepoint", progress=False, **options)
+    rng = random.Random(3)
+    for length in [*range(20), 63, 64, 127, 128, 255, 256, 257]:
+        for alphabet in ("test ", " ", "the<s>", string.printable, "x\x00\x7f"):
+            text = "".join(rng.choices(alphabet, k=length))
+            expected = tokenizer.encode_ordinary(text.encode())
+            assert tokenizer.encode_ordinary(text) == expected
+            assert tokenizer.encode_ordinary_batch([text] * 2) == [expected] * 2
+            assert tokenizer.encode_ordinary(text, num_threads=1) == expected
+            if "<s>" not in text:
+                assert tokenizer.encode(text) == expected
+    with pytest.raises(SpecialTokenError, match="<s>"):
+        tokenizer.encode("the text<s>")
 
 
 @pytest.mark.parametrize("n_pieces", [1, 2, 127, 128, 129, 200])

@@ -29,3 +29,4 @@ cdef class Normalizing:
         self.symbols = symbols
         self.ascii_only = ascii_only
         self.fused = NONE if fused is None else fused
+        self.only_prefixes = normalizer is None and not prefix and symbols is None and fused is None

@@ -58,6 +58,7 @@ cdef class Pipeline:
         self.normalizing = normalizing
         self.cache_bytes = cache_bytes
         self.is_plain = front is None and always is None and normalizing is None and not vocabulary.drops_bytes
+        self.only_prefixes = self.is_plain or (normalizing is not None and always is None and normalizing.only_prefixes)
         self._seed = <uint64_t> int.from_bytes(os.urandom(8), "little")
 
     def __dealloc__(self):

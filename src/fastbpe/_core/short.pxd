@@ -14,7 +14,7 @@ cdef enum:
 cdef inline bint is_short(Pipeline pipeline, object text) noexcept:
     """Whether short_list may take a text, allowed special tokens apart."""
     return (
-        pipeline.is_plain and type(text) is str and PyUnicode_IS_COMPACT_ASCII(<PyObject*> text)
+        pipeline.only_prefixes and type(text) is str and PyUnicode_IS_COMPACT_ASCII(<PyObject*> text)
         and PyUnicode_GET_LENGTH(text) <= SHORT_UNITS
     )
 
