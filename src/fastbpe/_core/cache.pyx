@@ -93,8 +93,7 @@ cdef int group_aim(
     cdef size_t i, n_long, tail, n_inside = n_pieces
     cdef LongSlot* slot
     cdef uint64_t hash
-    # Just below half full a twentieth has no place, and pieces of it push each other out again and again.
-    if cache.n_used * 2 >= cache.n_entries or cache.n_pushed * 16 >= cache.n_entries:
+    if _is_full(cache):
         _grow(cache)
     if (ends[n_pieces - 1] & ~GAP) + 16 <= n:
         n_long = _aim(cache, data, start, ends, 0, n_pieces, 0)
@@ -112,6 +111,16 @@ cdef int group_aim(
         if slot.hash == hash:
             prefetch(cache.arena + slot.at)
     return 0
+
+
+cdef inline bint _is_full(const Cache* cache) noexcept nogil:
+    """Whether the first table should grow.
+
+    Just below half full a twentieth has no place, and pieces of it push each other out again and again. But a large
+    table is filled further, for fresh memory is dear: it takes a tenth off a first pass over 16 MB.
+    """
+    cdef size_t most = cache.n_entries // 2 if cache.n_entries < FAST_ENTRIES else cache.n_entries // 16 * 11
+    return cache.n_used >= most or cache.n_pushed * 16 >= cache.n_entries
 
 
 cdef inline size_t _aim(
