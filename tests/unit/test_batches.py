@@ -89,6 +89,19 @@ def test_memory_of_dropped_arrays_is_used_again(num_threads: int) -> None:
         assert ids.tobytes() == contents
 
 
+def test_memory_of_a_dropped_array_is_not_given_back() -> None:
+    """The next array lies where it lay, though others have asked for memory of its size meanwhile."""
+    tokenizer = Tokenizer.from_ranks(BYTES, pattern="gpt2", special_tokens={})
+    texts = ["x" * 600_000] * 2
+    ids, _ = tokenizer.encode_batch_to_numpy(texts, num_threads=1)
+    place, size = ids.ctypes.data, ids.nbytes
+    del ids
+    others = [np.ones(size + i, np.uint8) for i in (-4096, 0, 4096, 65536)]
+    ids, _ = tokenizer.encode_batch_to_numpy(texts, num_threads=1)
+    assert ids.ctypes.data == place
+    assert all(other.all() for other in others)
+
+
 def test_arrays_outlive_their_tokenizer() -> None:
     tokenizer = Tokenizer.from_ranks(BYTES, pattern=None)
     ids, _ = tokenizer.encode_batch_to_numpy(["abc"] * 1000)

@@ -21,10 +21,10 @@ cdef class Encoder:
     cdef list _to_lists(self, object texts, SpecialMatcher allowed, SpecialMatcher disallowed, object num_threads)
     cdef int _add_lists(self, list window, SpecialMatcher allowed, SpecialMatcher disallowed, list out) except -1
     cdef int _append_window(
-        self, list window, SpecialMatcher allowed, SpecialMatcher disallowed, Ids* ids, bint has_room, Array counts,
-        object num_threads,
+        self, list window, size_t n_units, SpecialMatcher allowed, SpecialMatcher disallowed, Ids* ids, bint has_room,
+        Array counts, object num_threads,
     ) except -1
     cdef size_t _count_up_to(self, object text, object limit) except? 0
     cdef Array _counts(self, object texts, object num_threads)
-    cdef int _threads_for(self, list window, object num_threads) except -1
+    cdef int _threads_for(self, size_t n_units, object num_threads) except -1
     cdef int _n_threads(self, object num_threads) except -1

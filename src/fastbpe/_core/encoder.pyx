@@ -299,7 +299,7 @@ cdef class Encoder:
         cdef bint was_on
         cdef _Windows windows = _Windows(texts)
         while window := windows.next():
-            n_threads = self._threads_for(window, num_threads)
+            n_threads = self._threads_for(windows.n_units, num_threads)
             was_on = stop_collecting()
             try:
                 if n_threads > 1:
@@ -345,21 +345,24 @@ cdef class Encoder:
             while window := windows.next():
                 counts = int64_array(len(window))
                 parts.append(counts)
-                n_units += _total_units(window)
+                n_units += windows.n_units
                 if len(parts) == 1:
                     n_spare = take_spare(&ids, n_units)
-                self._append_window(window, allowed, disallowed, &ids, n_units <= n_spare, counts, num_threads)
+                self._append_window(window, windows.n_units, allowed, disallowed, &ids, n_units <= n_spare, counts, num_threads)
             return ids_array(&ids, n_units), _offsets(parts)
         finally:
             ids_free(&ids)
 
     cdef int _append_window(
-        self, list window, SpecialMatcher allowed, SpecialMatcher disallowed, Ids* ids, bint has_room, Array counts,
-        object num_threads,
+        self, list window, size_t n_units, SpecialMatcher allowed, SpecialMatcher disallowed, Ids* ids, bint has_room,
+        Array counts, object num_threads,
     ) except -1:
-        """Append the ids of all texts to ids, and store how many each has. has_room: ids have room for them already."""
+        """Append the ids of texts of so many units to ids, and store how many each has.
+
+        has_room: ids have room for them already.
+        """
         cdef int64_t* n_ids = <int64_t*> counts._items
-        cdef int n_threads = self._threads_for(window, num_threads)
+        cdef int n_threads = self._threads_for(n_units, num_threads)
         cdef Scratch* scratch
         cdef Ids own
         cdef Jobs jobs
@@ -370,7 +373,7 @@ cdef class Encoder:
             jobs.add_counts(n_ids)
             return 0
         if not has_room:
-            ids_expect(ids, _total_units(window) // 3)  # of English a little more than it takes, of others less
+            ids_expect(ids, n_units // 3)  # of English a little more than it takes, of others less
         scratch = self._pipeline.take()
         own, scratch.ids = scratch.ids, ids[0]  # the ids go where they are to stay
         try:
@@ -401,7 +404,7 @@ cdef class Encoder:
             counts = int64_array(len(window))
             parts.append(counts)
             n_ids = <int64_t*> counts._items
-            n_threads = self._threads_for(window, num_threads)
+            n_threads = self._threads_for(windows.n_units, num_threads)
             if n_threads > 1:
                 jobs = Jobs(pipeline, window, None, None, True)
                 jobs.run(n_threads)
@@ -421,11 +424,11 @@ cdef class Encoder:
                 pipeline.give(scratch)
         return _joined(parts)
 
-    cdef int _threads_for(self, list window, object num_threads) except -1:
-        """How many threads to encode these texts with."""
+    cdef int _threads_for(self, size_t n_units, object num_threads) except -1:
+        """How many threads to encode texts of so many units with."""
         if num_threads is not None and usable_threads(num_threads) == 1:
             return 1
-        return self._n_threads(num_threads) if _total_units(window) >= THREADS_UNITS else 1
+        return self._n_threads(num_threads) if n_units >= THREADS_UNITS else 1
 
 
 @cython.final
@@ -434,6 +437,7 @@ cdef class _Windows:
 
     cdef object _iterator, _error
     cdef Py_ssize_t _n  # texts so far
+    cdef size_t n_units  # of those that were given last
 
     def __cinit__(self, object texts):
         if isinstance(texts, (str, bytes)):
@@ -443,7 +447,7 @@ cdef class _Windows:
     cdef list next(self):
         """The next texts; none at the end. What is no text is an error once those before it are done."""
         cdef list out = []
-        cdef size_t n_units = 0
+        self.n_units = 0
         if self._error is not None:
             raise self._error
         for text in self._iterator:
@@ -455,22 +459,11 @@ cdef class _Windows:
                     raise self._error
                 break
             out.append(text)
-            n_units += _units(text)
-            if n_units >= WINDOW_UNITS or len(out) >= WINDOW_TEXTS:
+            self.n_units += text.nbytes if isinstance(text, memoryview) else len(text)
+            if self.n_units >= WINDOW_UNITS or len(out) >= WINDOW_TEXTS:
                 break
         self._n += len(out)
         return out
-
-
-cdef size_t _units(object text) except? 0:
-    return text.nbytes if isinstance(text, memoryview) else len(text)
-
-
-cdef size_t _total_units(list texts) except? 0:
-    cdef size_t total = 0
-    for text in texts:
-        total += _units(text)
-    return total
 
 
 cdef Array _joined(list parts):
