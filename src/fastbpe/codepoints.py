@@ -28,7 +28,7 @@ MARK = "\u2581".encode()
 EACH_BYTE = "fastbpe-each-byte"  # an error handler: U+FFFD for each byte that belongs to no character
 
 _BYTE_NAME = re.compile(rb"<0x[+0-9A-Fa-f][0-9A-Fa-f]>")  # as a number is read by tokenizers
-_NO_PIECES = b"\xff" * 32  # a table of pieces, or of pairs, without any
+_NO_PIECES = b"\xff" * 64  # a table of pieces, or of pairs, without any
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,7 @@ def _surfaces(model: CodePointModel, code_points: CodePoints) -> Vocabulary:
         token_bytes=surface_bytes,
         token_ends=surface_ends,
         pieces=_NO_PIECES,
-        ranked_pairs=_NO_PIECES,
+        pair_lines=_NO_PIECES,
         whole_piece_first=False,
         code_points=code_points,
     )

@@ -61,7 +61,7 @@ class Tokenizer(MeasuringEncoder, Described):
         merges = model.merges if model.merges_rule == "merges" else None
         if tables is None:
             tables = build_tables(model.tokens or [], merges)
-        elif "pieces" not in tables or not {"pairs", "ranked_pairs"} & tables.keys():
+        elif "pieces" not in tables or not {"pairs", "pair_lines"} & tables.keys():
             tables = build_look_ups(tables["token_bytes"], tables["token_ends"], merges)
         self._vocabulary = Vocabulary(
             **tables, whole_piece_first=model.whole_piece_first, drops_bytes=model.drops_bytes, code_points=None

@@ -344,7 +344,7 @@ def test_headers_that_ask_for_what_cannot_be(data: bytes, key: str, value: Any, 
     refused(sealed({**header, key: value}, tables), message)
 
 
-SECTIONS = ("token_bytes", "token_ends", "merges", "pieces", "ranked_pairs")
+SECTIONS = ("token_bytes", "token_ends", "merges", "pieces", "pair_lines")
 
 
 @pytest.mark.parametrize("name", SECTIONS)
@@ -380,7 +380,7 @@ def test_sections_that_are_missing(data: bytes, name: str) -> None:
     refused(sealed(header, tables), f"no section '{name}'")
 
 
-@pytest.mark.parametrize("missing", [["pieces"], ["ranked_pairs"], ["pieces", "ranked_pairs"]])
+@pytest.mark.parametrize("missing", [["pieces"], ["pair_lines"], ["pieces", "pair_lines"]])
 def test_look_up_tables_that_are_missing_are_built_or_refused(
     tokenizer: Tokenizer, data: bytes, missing: list[str]
 ) -> None:
@@ -388,10 +388,24 @@ def test_look_up_tables_that_are_missing_are_built_or_refused(
     for name in missing:
         del header["sections"][name]
     forged = sealed(header, tables)
-    if missing == ["pieces", "ranked_pairs"]:
+    if missing == ["pieces", "pair_lines"]:
         check_same(fastbpe.load(forged), tokenizer)
         return
     check_refused_or_safe(forged)
+
+
+def test_files_with_the_former_table_of_pairs(
+    tokenizer: Tokenizer, listed: Tokenizer, data: bytes, tmp_path: Path
+) -> None:
+    """Whatever it holds, for it is built anew; not beside merges, which never had it."""
+    header, tables = parts(data)
+    header["sections"]["ranked_pairs"] = header["sections"].pop("pair_lines")
+    check_same(fastbpe.load(sealed(header, tables)), tokenizer)
+    header["sections"]["ranked_pairs"] = [0, 0]
+    check_same(fastbpe.load(sealed(header, tables)), tokenizer)
+    header, tables = parts(saved(listed, tmp_path))
+    header["sections"]["ranked_pairs"] = [0, 0]
+    refused(sealed(header, tables), "'ranked_pairs' that its merges_rule 'merges' does not use")
 
 
 def test_sections_that_nobody_knows(data: bytes) -> None:
@@ -440,7 +454,7 @@ def test_token_ends_that_do_not_rise(data: bytes, change: Callable[[bytearray], 
     forged = with_table(data, "token_ends", change)
     if not look_ups:
         header, tables = parts(forged)
-        del header["sections"]["pieces"], header["sections"]["ranked_pairs"]
+        del header["sections"]["pieces"], header["sections"]["pair_lines"]
         forged = sealed(header, tables)
     refused(forged)
 
@@ -472,9 +486,9 @@ def put_word(at: int, word: int) -> Callable[[bytearray], None]:
     ],
     ids=range(9),
 )  # fmt: skip
-def test_tables_of_ranked_pairs_that_lead_astray(data: bytes, change: Callable[[bytearray], None]) -> None:
+def test_tables_of_pair_lines_that_lead_astray(data: bytes, change: Callable[[bytearray], None]) -> None:
     """No empty slot, ids that are none (258 is a gap: it could not be decoded), half-empty slots."""
-    refused(with_table(data, "ranked_pairs", change))
+    refused(with_table(data, "pair_lines", change))
 
 
 def test_a_ranked_pair_that_makes_an_id_which_is_no_token(data: bytes) -> None:
@@ -482,7 +496,7 @@ def test_a_ranked_pair_that_makes_an_id_which_is_no_token(data: bytes) -> None:
         at = table.index(struct.pack("<Q", ranked(97, 98, 256)))
         struct.pack_into("<Q", table, at, ranked(97, 98, 258))
 
-    refused(with_table(data, "ranked_pairs", change))
+    refused(with_table(data, "pair_lines", change))
 
 
 @pytest.fixture(scope="module")
@@ -529,13 +543,13 @@ def test_pairs_of_one_kind_are_not_taken_for_the_other(
     header, tables = parts(saved(listed if change == "wide as ranked" else tokenizer, tmp_path))
     sections = header["sections"]
     if change == "wide as ranked":
-        sections["ranked_pairs"] = sections.pop("pairs")
-        refused(sealed(header, tables), "'ranked_pairs' that its merges_rule 'merges' does not use")
+        sections["pair_lines"] = sections.pop("pairs")
+        refused(sealed(header, tables), "'pair_lines' that its merges_rule 'merges' does not use")
     elif change == "both":
-        sections["pairs"] = sections["ranked_pairs"]
+        sections["pairs"] = sections["pair_lines"]
         refused(sealed(header, tables), "one table of pairs")
     else:
-        sections["pairs"] = sections.pop("ranked_pairs")
+        sections["pairs"] = sections.pop("pair_lines")
         check_refused_or_safe(sealed(header, tables))
 
 

@@ -45,7 +45,7 @@ def test_every_split_and_nothing_else() -> None:
     rng = random.Random(21)
     for _ in range(300):
         tokens = vocabulary(rng)
-        table = memoryview(build_tables(tokens)["ranked_pairs"]).cast("Q")
+        table = memoryview(build_tables(tokens)["pair_lines"]).cast("Q")
         found = [(word >> 42, word >> 21 & RANK, word & RANK) for word in table if word != 2**64 - 1]
         assert len(found) == len({*found})
         assert {*found} == listed(tokens)

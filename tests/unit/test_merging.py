@@ -213,7 +213,7 @@ def test_ids_where_the_slots_of_pairs_grow_wider(n_ids: int) -> None:
     high = {token: rank + (move if rank > 255 else 0) for token, rank in low.items()}
     vocab = vocabulary(high)
     assert vocab.n_ids == n_ids
-    assert ("ranked_pairs" in vocab.sections()) == (n_ids <= 2**21)
+    assert ("pair_lines" in vocab.sections()) == (n_ids < 2**21)
     for _ in range(60):
         piece = random_piece(rng, b"abc", rng.randint(1, 100))
         assert encode(vocab, piece) == merge_ranks(high, piece)
@@ -302,7 +302,7 @@ for letters, vocab_size in (("ab", 280), ("abc", 400), ("abcdefgh", 3000), ("aei
             fresh = fastbpe.Tokenizer.from_ranks(
                 {token: i for i, token in enumerate(tokenizer.vocab)}, pattern=pattern, cache_bytes=0
             )
-            text = " ".join("".join(rng.choices(letters, k=rng.randint(1, 40))) for _ in range(n_words))
+            text = " ".join("".join(rng.choices(letters, k=rng.randint(1, 70))) for _ in range(n_words))
             ids = fresh.encode_ordinary(text)
             assert fresh.decode(ids) == text
             seen.update(repr(ids).encode())
@@ -312,3 +312,35 @@ print(seen.hexdigest())
 
 def test_new_words_with_vectors_and_without() -> None:
     assert run_python(WORDS) == run_python(WORDS, FASTBPE_SIMD="scalar")
+
+
+LINES = r"""
+import fastbpe
+ranks = {bytes([i]): i for i in range(256)} | {token.encode(): 256 + i for i, token in enumerate(%r)}
+tokenizer = fastbpe.Tokenizer.from_ranks(ranks, pattern="[a-z]+|[^a-z]")
+print(tokenizer.encode_ordinary(%r))
+"""
+
+
+@pytest.mark.parametrize("line", [0, 7])
+def test_more_pairs_than_a_line_has_slots(line: int) -> None:
+    """Pairs of a token and a byte that all hash to one of eight lines; the last goes on in the first."""
+    starts = ["ab", "cd", "ef", "gh", "ij", "kl", "mn", "op"]
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    tokens = starts.copy()
+    for i, start in enumerate(starts):
+        for c in letters:
+            if (256 + i << 21 | ord(c)) * 0x9E3779B97F4A7C15 % 2**64 >> 61 == line:
+                tokens.append(start + c)
+    assert 21 < len(tokens) <= 42  # so that there are 64 slots
+    words = [start + c + d for start in starts for c in letters for d in ("", "x", "ab")]
+    ranks = {**BYTES, **{token.encode(): 256 + i for i, token in enumerate(tokens)}}
+    expected = [i for word in words for i in [*merge_ranks(ranks, word.encode()), 32]]
+    for simd in ("", "scalar"):
+        ids = run_python(LINES % (tokens, " ".join(words) + " "), FASTBPE_SIMD=simd)
+        assert ids.strip() == str(expected), simd
+    vocab = vocabulary(ranks)
+    for i, start in enumerate(starts):
+        for c in letters:
+            made = ranks.get((start + c).encode())
+            assert vocab.pair(256 + i, ord(c)) == (None if made is None else (made, made))

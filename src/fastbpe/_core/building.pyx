@@ -8,8 +8,8 @@ from libc.string cimport memcmp, memset
 
 from fastbpe._core.memory cimport prefetch, use_huge_pages
 from fastbpe._core.tables cimport (
-    NO_PAIR, NONE, RANKED_BITS, PairSlot, PieceSlot, find_piece, hash_bytes, load32, pair_home, ranked_slot,
-    table_bits, wide_slot,
+    MOST_RANKED, NO_PAIR, NONE, RANKED_BITS, PairSlot, PieceSlot, find_piece, hash_bytes, load32, pair_home,
+    ranked_slot, table_bits, wide_slot,
 )
 from fastbpe._core.vocabulary cimport Tables, ends_rise, is_token, token_length, token_start
 
@@ -20,6 +20,7 @@ from fastbpe.errors import VocabularyError
 
 # Building waits for memory: what is looked at a few steps later is asked for. Of cl100k that takes a fifth off.
 cdef enum:
+    LINE_BYTES = 64
     AHEAD = 8
     MOST_CUTS = 64  # bytes of a token; few are longer
     STAGES = 3
@@ -85,8 +86,8 @@ def build_look_ups(token_bytes, token_ends, merges=None):
     """The four buffers of a Vocabulary, from the two that hold its tokens.
 
     merges: None, for ranks (every split of a token into two tokens is a pair whose priority is the token's
-    id), or (left id, right id, merged id) in order of priority, as tuples or as packed uint32. Ranks of up to 2**21 ids make
-    "ranked_pairs", the rest "pairs" (see tables.pxd).
+    id), or (left id, right id, merged id) in order of priority, as tuples or as packed uint32. Ranks of up to
+    MOST_RANKED ids make "pair_lines", the rest "pairs" (see tables.pxd).
     """
     cdef Tables t
     cdef uint32_t n_repeated
@@ -94,7 +95,7 @@ def build_look_ups(token_bytes, token_ends, merges=None):
     if merges is not None:
         tables["pairs"] = _build_pairs_from_merges(&t, _triples(merges))
     else:
-        tables["ranked_pairs" if t.n_ids <= 1 << RANKED_BITS else "pairs"] = _build_pairs_from_ranks(&t, n_repeated > 0)
+        tables["pair_lines" if t.n_ids <= MOST_RANKED else "pairs"] = _build_pairs_from_ranks(&t, n_repeated > 0)
     return tables
 
 
@@ -116,8 +117,6 @@ cdef dict look_up_pieces(token_bytes, token_ends, Tables* t, uint32_t* n_repeate
     ):
         raise VocabularyError(f"table 'token_ends' does not cut {len(token_bytes)} bytes into tokens")
     pieces = _build_pieces(t, &n_found)
-    t.pieces = <const PieceSlot*> PyByteArray_AS_STRING(pieces)
-    t.piece_mask = <size_t> len(pieces) // sizeof(PieceSlot) - 1
     n_repeated[0] = t.n_tokens - n_found
     return {"token_bytes": token_bytes, "token_ends": token_ends, "pieces": pieces}
 
@@ -141,11 +140,15 @@ cdef const uint32_t[::1] _triples(merges):
     return array("I", [token_id for merge in listed for token_id in merge] or [0])
 
 
-cdef bytearray empty_table(size_t n_bytes):
-    table = PyByteArray_FromStringAndSize(NULL, <Py_ssize_t> n_bytes)
-    use_huge_pages(PyByteArray_AS_STRING(table), n_bytes)
-    memset(PyByteArray_AS_STRING(table), 0xFF, n_bytes)  # all ones: every slot NONE
-    return table
+cdef object empty_table(size_t n_bytes, void** slots):
+    """A memory view of a table without entries, whose lines are those of the processor's cache."""
+    memory = PyByteArray_FromStringAndSize(NULL, <Py_ssize_t> n_bytes + LINE_BYTES)
+    cdef char* first = PyByteArray_AS_STRING(memory)
+    cdef size_t start = -<size_t> first % LINE_BYTES
+    slots[0] = first + start
+    use_huge_pages(slots[0], n_bytes)
+    memset(slots[0], 0xFF, n_bytes)  # all ones: every slot NONE
+    return memoryview(memory)[start:start + n_bytes]
 
 
 cdef inline uint32_t _find(const Tables* t, uint32_t start, uint32_t end) noexcept nogil:
@@ -154,11 +157,11 @@ cdef inline uint32_t _find(const Tables* t, uint32_t start, uint32_t end) noexce
     )
 
 
-cdef bytearray _build_pieces(const Tables* t, uint32_t* n_found):
-    """The table of pieces; n_found: how many tokens it leads to."""
+cdef object _build_pieces(Tables* t, uint32_t* n_found):
+    """The table of pieces, which t has from then on; n_found: how many tokens it leads to."""
     cdef int bits = table_bits(t.n_ids)
-    cdef bytearray table = empty_table((<size_t> 1 << bits) * sizeof(PieceSlot))
-    cdef PieceSlot* slots = <PieceSlot*> PyByteArray_AS_STRING(table)
+    cdef PieceSlot* slots
+    table = empty_table((<size_t> 1 << bits) * sizeof(PieceSlot), <void**> &slots)
     cdef const uint8_t* data = t.token_bytes
     cdef size_t mask = (<size_t> 1 << bits) - 1, at
     cdef uint32_t i, start = 0, ahead = 0, length, other, found = 0
@@ -188,11 +191,12 @@ cdef bytearray _build_pieces(const Tables* t, uint32_t* n_found):
                 slots[at].id = i - AHEAD
                 found += 1
             start = t.token_ends[i - AHEAD]
+    t.pieces, t.piece_mask = slots, mask
     n_found[0] = found
     return table
 
 
-cdef bytearray _build_pairs_from_ranks(const Tables* t, bint has_repeated):
+cdef object _build_pairs_from_ranks(const Tables* t, bint has_repeated):
     """Every split of every token into two tokens: found in one pass, so that the table has the right size."""
     # A split of a long token is worth a look only if tokens of both lengths exist: keeps a hostile vocabulary of a
     # few enormous tokens from costing the square of their length.
@@ -209,7 +213,7 @@ cdef bytearray _build_pairs_from_ranks(const Tables* t, bint has_repeated):
             done = _fill(t, &known) and _each_split(t, &known, has_length, has_repeated, &splits)
         if not done:
             raise MemoryError(f"no memory for the pairs of {t.n_ids} tokens")
-        if t.n_ids <= 1 << RANKED_BITS:
+        if t.n_ids <= MOST_RANKED:
             return _ranked_table(&splits)
         return _wide_table(&splits)
     finally:
@@ -381,10 +385,10 @@ cdef inline bint _append(Splits* splits, uint32_t left, uint32_t right, uint32_t
     return True
 
 
-cdef bytearray _ranked_table(const Splits* splits):
+cdef object _ranked_table(const Splits* splits):
     cdef int bits = table_bits(splits.n)
-    cdef bytearray table = empty_table((<size_t> 1 << bits) * sizeof(uint64_t))
-    cdef uint64_t* slots = <uint64_t*> PyByteArray_AS_STRING(table)
+    cdef uint64_t* slots
+    table = empty_table((<size_t> 1 << bits) * sizeof(uint64_t), <void**> &slots)
     cdef const Split* split
     cdef size_t i, at
     with nogil:
@@ -401,10 +405,10 @@ cdef bytearray _ranked_table(const Splits* splits):
     return table
 
 
-cdef bytearray _wide_table(const Splits* splits):
+cdef object _wide_table(const Splits* splits):
     cdef int bits = table_bits(splits.n)
-    cdef bytearray table = empty_table((<size_t> 1 << bits) * sizeof(PairSlot))
-    cdef PairSlot* slots = <PairSlot*> PyByteArray_AS_STRING(table)
+    cdef PairSlot* slots
+    table = empty_table((<size_t> 1 << bits) * sizeof(PairSlot), <void**> &slots)
     cdef const Split* split
     cdef size_t i
     with nogil:
@@ -432,12 +436,12 @@ cdef bytes _token(const Tables* t, uint32_t i):
     return (<const char*> t.token_bytes)[token_start(t, i):t.token_ends[i]]
 
 
-cdef bytearray _build_pairs_from_merges(const Tables* t, const uint32_t[::1] merges):
+cdef object _build_pairs_from_merges(const Tables* t, const uint32_t[::1] merges):
     cdef size_t n = <size_t> merges.shape[0] // 3, i
     cdef int bits = table_bits(n)
-    cdef bytearray table = empty_table((<size_t> 1 << bits) * sizeof(PairSlot))
-    cdef PairSlot* pairs = <PairSlot*> PyByteArray_AS_STRING(table)
+    cdef PairSlot* pairs
     cdef const uint32_t* merge
+    table = empty_table((<size_t> 1 << bits) * sizeof(PairSlot), <void**> &pairs)
     for i in range(n):
         merge = &merges[3 * i]
         if not is_sound(t, merge):

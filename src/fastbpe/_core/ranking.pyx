@@ -4,14 +4,13 @@
 table: those that the list merges, which are half or a third of the splits of all tokens.
 """
 
-from cpython.bytearray cimport PyByteArray_AS_STRING
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from fastbpe._core.building cimport empty_table, is_sound, look_up_pieces
 from fastbpe._core.merge cimport Ids, ids_free, merge_piece
-from fastbpe._core.tables cimport NO_PAIR, NONE, RANKED_BITS, RANKED_MASK, ranked_slot, table_bits
+from fastbpe._core.tables cimport MOST_RANKED, NO_PAIR, NONE, RANKED_BITS, RANKED_MASK, ranked_slot, table_bits
 from fastbpe._core.vocabulary cimport Tables, Vocabulary
 
 cdef enum:
@@ -44,18 +43,16 @@ def rank_merges(token_bytes, token_ends, const uint8_t[::1] merges not None, bin
     cdef Tables t
     cdef Ranking ranking
     cdef uint32_t n_repeated
-    cdef bytearray pairs
     cdef list unmade = []
     cdef int bits
     cdef dict tables = look_up_pieces(token_bytes, token_ends, &t, &n_repeated)
-    if n_repeated or t.n_ids > 1 << RANKED_BITS or merges.shape[0] % 12:
+    if n_repeated or t.n_ids > MOST_RANKED or merges.shape[0] % 12:
         return None
     ranking.tables = &t
     ranking.merges = &merges[0] if merges.shape[0] else NULL
     ranking.n_merges = <size_t> merges.shape[0] // 12
     bits = table_bits(min(ranking.n_merges, <size_t> t.n_ids))
-    tables["ranked_pairs"] = pairs = empty_table((<size_t> 1 << bits) * sizeof(uint64_t))
-    ranking.slots = <uint64_t*> PyByteArray_AS_STRING(pairs)
+    tables["pair_lines"] = empty_table((<size_t> 1 << bits) * sizeof(uint64_t), <void**> &ranking.slots)
     ranking.shift = 64 - bits
     ranking.parts = <Parts*> malloc((<size_t> t.n_ids + 1) * sizeof(Parts))
     if ranking.parts == NULL:

@@ -1,7 +1,8 @@
 """Hashing and open-addressing tables: the shapes that every other module looks things up in.
 
-All tables are powers of two, probed linearly and at most two-thirds full, so that a search always meets an
-empty slot. Their bytes are what `.fbpe` files hold: change nothing here without a new file version.
+All tables are powers of two and at most two-thirds full, so that a search always meets an empty slot. Slots are probed
+one after another, those of ranked pairs within lines of eight, each around from its home slot, before the next line.
+Their bytes are what `.fbpe` files hold: what changes here needs a new name for its section there.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -35,11 +36,13 @@ cdef struct PairSlot:
 
 cdef enum:
     RANKED_BITS = 21  # of each of the three ids that a word of the ranked table holds
+    MOST_RANKED = (1 << RANKED_BITS) - 1  # ids of a vocabulary with a ranked table; this one is none
+    LINE = 8  # slots of the ranked table that a search goes through first: a line of the processor's cache
     NO_KEY = 0x7FFFFFFF
 
 
 cdef struct Pairs:
-    # Ranked vocabularies of up to 2**21 ids, all that are known, have 8 bytes a slot: left, right and merged
+    # Ranked vocabularies of up to MOST_RANKED ids, all that are known, have 8 bytes a slot: left, right and merged
     # id, which is the priority too; all ones: empty. Against 16 bytes, encoding without a cache is 5 % faster
     # in English and 10 % in many languages, and loading reads less. Others have the wide slots.
     const uint64_t* ranked  # or NULL
@@ -99,24 +102,32 @@ cdef inline uint64_t hash_bytes(const uint8_t* p, size_t n, uint64_t seed) noexc
 
 
 cdef inline size_t pair_home(uint32_t left, uint32_t right, uint32_t shift) noexcept nogil:
-    return <size_t> ((<uint64_t> left * 0x9E3779B97F4A7C15ULL + <uint64_t> right * 0xD6E8FEB86659FD93ULL)
-                     >> shift)
+    return <size_t> ((<uint64_t> left << RANKED_BITS | right) * 0x9E3779B97F4A7C15ULL >> shift)
 
 
 cdef inline size_t ranked_slot(const uint64_t* slots, uint32_t shift, uint32_t left, uint32_t right) noexcept nogil:
     """Where the pair lies, or the empty slot that proves its absence."""
     cdef size_t mask = (<size_t> 1 << (64 - shift)) - 1
-    cdef size_t i = pair_home(left, right, shift)
+    cdef size_t home = pair_home(left, right, shift), i = home
     cdef uint64_t key = <uint64_t> left << RANKED_BITS | right
     while slots[i] >> RANKED_BITS != key and slots[i] != NO_PAIR:
-        i = (i + 1) & mask
+        i = _around(i, 1)
+        if i == home:
+            home = i = (i + LINE) & mask
     return i
+
+
+cdef inline size_t _around(size_t i, size_t n) noexcept nogil:
+    """The slot n further on in the same line, whose first comes after its last."""
+    return (i & ~<size_t> (LINE - 1)) | ((i + n) & (LINE - 1))
 
 
 cdef inline size_t wide_slot(const PairSlot* slots, uint32_t shift, uint32_t left, uint32_t right) noexcept nogil:
     """Where the pair lies, or the empty slot (priority NONE) that proves its absence."""
     cdef size_t mask = (<size_t> 1 << (64 - shift)) - 1
-    cdef size_t i = pair_home(left, right, shift)
+    cdef size_t i = <size_t> (
+        (<uint64_t> left * 0x9E3779B97F4A7C15ULL + <uint64_t> right * 0xD6E8FEB86659FD93ULL) >> shift
+    )
     while slots[i].priority != NONE and (slots[i].left != left or slots[i].right != right):
         i = (i + 1) & mask
     return i
@@ -148,11 +159,11 @@ cdef inline int32_t pair_key(const Pairs* pairs, uint32_t left, uint32_t right) 
     The first slots are all looked at, without a branch: how far to go cannot be foretold.
     """
     cdef const uint64_t* slots = pairs.ranked
-    cdef size_t mask = (<size_t> 1 << (64 - pairs.shift)) - 1, i = pair_home(left, right, pairs.shift), k
+    cdef size_t i = pair_home(left, right, pairs.shift), k
     cdef uint64_t key = <uint64_t> left << RANKED_BITS | right, word = NO_PAIR, slot
     cdef bint is_known = False
     for k in range(4):
-        slot = slots[(i + k) & mask]
+        slot = slots[_around(i, k)]
         word = slot if slot >> RANKED_BITS == key else word
         is_known |= slot == NO_PAIR
     if not likely(is_known | (word != NO_PAIR)):
@@ -187,8 +198,8 @@ cdef inline uint32_t find_tag(const PieceSlot* table, size_t mask, uint64_t h) n
 
 
 cdef inline int table_bits(size_t n_entries) noexcept nogil:
-    """log2 of the slots for n entries, between one third and two thirds full (at least 4 slots)."""
-    cdef int bits = 2
+    """log2 of the slots for n entries, between one third and two thirds full (at least a line)."""
+    cdef int bits = 3
     while (<size_t> 1 << bits) * 2 < n_entries * 3 + 3:
         bits += 1
     return bits

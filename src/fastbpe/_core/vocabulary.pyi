@@ -17,7 +17,7 @@ class Vocabulary:
         token_ends: Buffer,
         pieces: Buffer,
         pairs: Buffer | None = None,
-        ranked_pairs: Buffer | None = None,
+        pair_lines: Buffer | None = None,
         whole_piece_first: bool = True,
         code_points: CodePoints | None = None,
         drops_bytes: bool = False,

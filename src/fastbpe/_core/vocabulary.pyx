@@ -12,7 +12,7 @@ from libc.stdlib cimport free, malloc
 
 from fastbpe._core.codepoints cimport CodePoints
 from fastbpe._core.tables cimport (
-    NO_KEY, NO_PAIR, NONE, RANKED_BITS, RANKED_MASK, Pair, PairSlot, PieceSlot, find_pair, find_piece, pair_key,
+    LINE, MOST_RANKED, NO_KEY, NO_PAIR, NONE, RANKED_MASK, Pair, PairSlot, PieceSlot, find_pair, find_piece, pair_key,
 )
 
 from fastbpe.errors import VocabularyError
@@ -20,7 +20,7 @@ from fastbpe.errors import VocabularyError
 # Ids index flat arrays, so an id costs memory even where no token has it: 2**24 ids are 64 MB of ends.
 MAX_IDS = 1 << 24
 
-SECTIONS = ("token_bytes", "token_ends", "pieces", "pairs", "ranked_pairs")  # of the last two, one
+SECTIONS = ("token_bytes", "token_ends", "pieces", "pairs", "pair_lines")  # of the last two, one
 
 
 @cython.final
@@ -31,25 +31,25 @@ cdef class Vocabulary:
     """
 
     def __cinit__(
-        self, *, token_bytes, token_ends, pieces, pairs=None, ranked_pairs=None, bint whole_piece_first=True,
+        self, *, token_bytes, token_ends, pieces, pairs=None, pair_lines=None, bint whole_piece_first=True,
         CodePoints code_points=None, bint drops_bytes=False,
     ):
         cdef size_t n_bytes, n_ids, n_pieces, n_pairs
-        self._ranked = ranked_pairs is not None
+        self._ranked = pair_lines is not None
         if self._ranked == (pairs is not None):
-            raise VocabularyError("a vocabulary has one table of pairs: 'pairs' or 'ranked_pairs'")
+            raise VocabularyError("a vocabulary has one table of pairs: 'pairs' or 'pair_lines'")
         self._take(0, token_bytes, 1, &n_bytes)
         self._take(1, token_ends, sizeof(uint32_t), &n_ids)
         self._take(2, pieces, sizeof(PieceSlot), &n_pieces)
         if self._ranked:
-            self._take(3, ranked_pairs, sizeof(uint64_t), &n_pairs)
+            self._take(3, pair_lines, sizeof(uint64_t), &n_pairs)
         else:
             self._take(3, pairs, sizeof(PairSlot), &n_pairs)
-        if n_ids > (<size_t> 1 << RANKED_BITS if self._ranked else MAX_IDS):
-            raise VocabularyError(f"{n_ids} ids: the limit is {1 << RANKED_BITS if self._ranked else MAX_IDS}")
+        if n_ids > <size_t> (MOST_RANKED if self._ranked else MAX_IDS):
+            raise VocabularyError(f"{n_ids} ids: the limit is {MOST_RANKED if self._ranked else MAX_IDS}")
         for name, size in (("pieces", n_pieces), (self._name(3), n_pairs)):
-            if size < 4 or size & (size - 1):
-                raise VocabularyError(f"table {name!r} has {size} slots: not a power of two of at least 4")
+            if size < LINE or size & (size - 1):
+                raise VocabularyError(f"table {name!r} has {size} slots: not a power of two of at least {LINE}")
         self.tables.token_bytes = <const uint8_t*> self._views[0].buf
         self.tables.token_ends = <const uint32_t*> self._views[1].buf
         self.tables.n_ids = <uint32_t> n_ids

@@ -2,8 +2,9 @@
 
 In mode "codepoint" it is the `.model` file of the same vocabulary, with a name and a report.
 
-The sections "pieces" and "ranked_pairs", or "pairs" where merges are listed or ids are many, are for looking up. A
-file may come without them (a pickle does): they are then built from the tokens.
+The sections "pieces" and "pair_lines", or "pairs" where merges are listed or ids are many, are for looking up. A
+file may come without them (a pickle does), or with "ranked_pairs", which was laid out otherwise: they are then
+built from the tokens.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ if TYPE_CHECKING:  # code points are imported when they are met
 KIND = Kind("tokenizer", 1, "a fastbpe file")
 MAGIC = KIND.magic
 _TOKENS = ("token_bytes", "token_ends")
-_LOOK_UPS = ("pieces", "pairs", "ranked_pairs")  # of pairs, one of the two
+_LOOK_UPS = ("pieces", "pairs", "pair_lines")  # of pairs, one of the two
+_FORMER = "ranked_pairs"
 _BYTE: Mapping[str, type | tuple[type, ...]] = {
     "pattern": (str, list, type(None)),
     "merges_rule": str,
@@ -94,11 +96,14 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
         raise FormatError(f"{where}: {n_special} special tokens: the limit is {limits.MAX_SPECIAL_TOKENS}")
     if header["merges_rule"] not in ("ranks", "merges"):
         raise FormatError(f"{where}: merges_rule {header['merges_rule']!r} is not known to this fastbpe")
-    check_sections(sections, {*_TOKENS, "merges"}, where, _LOOK_UPS)
+    check_sections(sections, {*_TOKENS, "merges"}, where, (*_LOOK_UPS, _FORMER))
     if header["merges_rule"] == "ranks" and len(sections["merges"]):
         raise FormatError(f"{where}: it has merges that its merges_rule 'ranks' does not use")
-    if header["merges_rule"] == "merges" and "ranked_pairs" in sections:
-        raise FormatError(f"{where}: it has a section 'ranked_pairs' that its merges_rule 'merges' does not use")
+    if header["merges_rule"] == "merges":
+        for name in ("pair_lines", _FORMER):
+            if name in sections:
+                raise FormatError(f"{where}: it has a section {name!r} that its merges_rule 'merges' does not use")
+    sections.pop(_FORMER, None)
     if len(sections["merges"]) % BYTES_PER_MERGE:
         raise FormatError(f"{where}: its section 'merges' does not hold whole merges")
     _check_merges(sections, where)

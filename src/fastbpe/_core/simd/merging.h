@@ -1,7 +1,10 @@
-/* Merging many new pieces of bytes side by side with AVX-512: what merging.pyx does, in two thirds of its time.
+/* Merging many new pieces of up to 63 bytes side by side with AVX-512: what merging.pyx does, in half of its time.
  *
- * The least of all keys is one instruction for sixteen and four more, and four slots of the table of pairs are compared
- * at once. On either side of a piece stands a symbol that makes no pair, so that its ends are no cases of their own.
+ * A piece's symbols are the places of one vector, of two or of four, and its pairs' keys those of as many others; both
+ * move up together at each merge, so that what is left and right of a symbol stands beside it. A key has its place in
+ * its low bits: the least of all, one instruction for sixteen and eight more, says what to merge and where. All slots
+ * of the table's line that a pair is in are compared at once. Beside a piece stand symbols that make no pair, so that
+ * its ends are no cases of their own.
  */
 #ifndef FASTBPE_MERGING_H
 #define FASTBPE_MERGING_H
@@ -11,8 +14,8 @@
 
 typedef struct {
     const uint8_t *piece;
-    uint32_t n_bytes; /* 1 to 32 */
-    uint32_t *ids;    /* where its ids go: room for a whole number of four */
+    uint32_t n_bytes; /* fewer than FB_PLACES */
+    uint32_t *ids;    /* where its ids go: room for a whole number of 16 */
     uint32_t *n_ids;
 } fb_new_piece;
 
@@ -23,133 +26,157 @@ typedef struct {
     const int32_t *byte_keys;
 } fb_merge_tables;
 
-enum { FB_ABREAST = 32 }; /* pieces at once: their states stay in the first-level cache */
+enum {
+    FB_ABREAST = 32, /* pieces at once: their states stay in the first-level cache */
+    FB_PLACES = 64
+};
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <immintrin.h>
 
-#define FB_NO_KEY 0x7FFFFFFF
+#define FB_INLINE static inline __attribute__((always_inline))
 #define FB_ID_BITS 21
-#define FB_NO_ID ((uint64_t)1 << 42) /* on neither side of a pair is it like any other */
+#define FB_LINE 8        /* slots */
+#define FB_NO_ID 0x1FFFFF /* beside a piece; what an empty slot, all ones, says that a pair makes */
+#define FB_NO_KEY (FB_NO_ID << 6)
 
-typedef struct { /* symbols at 1 to n_bytes, FB_NO_ID before and behind them */
-    uint64_t alive;
-    uint64_t ids[34];
-    int32_t keys[34]; /* of the pair that begins there: rank << 6 | place, or FB_NO_KEY */
-    uint32_t at, left, right;
+typedef struct {
+    const uint64_t *left_line, *right_line; /* of the pairs of the symbol that was made last */
+    uint64_t left_pair, right_pair;
+    uint64_t made; /* the bit of its place */
     const fb_new_piece *piece;
+    uint32_t n_ids, unused[2];
+    uint32_t ids[1 + FB_PLACES]; /* FB_NO_ID, then the symbols, and behind them FB_NO_ID again */
+    uint32_t keys[FB_PLACES];    /* of the pairs that begin there: rank << 6, or FB_NO_KEY */
 } fb_lane;
 
 #ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,bmi,bmi2,lzcnt,popcnt"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,bmi,bmi2"))), apply_to = function)
 #else
 #pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,bmi,bmi2,lzcnt,popcnt")
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,bmi,bmi2")
 #endif
 
-static inline __attribute__((always_inline)) size_t fb_pair_home(const fb_merge_tables *t, uint64_t left, uint64_t right) {
-    return (size_t)((left * 0x9E3779B97F4A7C15ull + right * 0xD6E8FEB86659FD93ull) >> t->shift);
+FB_INLINE const uint64_t *fb_pair_line(const fb_merge_tables *t, uint64_t pair) {
+    return t->pairs + (pair * 0x9E3779B97F4A7C15ull >> t->shift & ~(uint64_t)(FB_LINE - 1));
 }
 
-/* Slot by slot: the pair lies further away, or at the end of the table. */
-static __attribute__((noinline)) int32_t fb_pair_key_slowly(const fb_merge_tables *t, uint64_t key, size_t i) {
-    size_t mask = ((size_t)1 << (64 - t->shift)) - 1;
-    while (t->pairs[i] >> FB_ID_BITS != key && t->pairs[i] != UINT64_MAX) i = (i + 1) & mask;
-    return t->pairs[i] == UINT64_MAX ? FB_NO_KEY : (int32_t)(t->pairs[i] << 6 & 0x7FFFFC0);
+/* In the lines behind a full one. */
+static __attribute__((noinline)) uint64_t fb_pair_further(const fb_merge_tables *t, uint64_t pair, const uint64_t *line) {
+    size_t at = (size_t)(line - t->pairs), mask = ((size_t)1 << (64 - t->shift)) - 1, i;
+    int has_room = 0;
+    while (!has_room) {
+        at = (at + FB_LINE) & mask;
+        for (i = at; i < at + FB_LINE; i++) {
+            if (t->pairs[i] >> FB_ID_BITS == pair) return t->pairs[i];
+            has_room |= t->pairs[i] == UINT64_MAX;
+        }
+    }
+    return UINT64_MAX;
 }
 
-static inline __attribute__((always_inline)) int32_t fb_pair_key(const fb_merge_tables *t, uint64_t left, uint64_t right) {
-    size_t i = fb_pair_home(t, left, right), mask = ((size_t)1 << (64 - t->shift)) - 1;
-    uint64_t key = (left << FB_ID_BITS) + right;
-    if (__builtin_expect(i + 3 > mask, 0)) return fb_pair_key_slowly(t, key, i);
-    __m256i slots = _mm256_loadu_si256((const __m256i *)(t->pairs + i));
-    __mmask8 equal = _mm256_cmpeq_epi64_mask(_mm256_srli_epi64(slots, FB_ID_BITS), _mm256_set1_epi64x((int64_t)key));
-    __mmask8 empty = _mm256_cmpeq_epi64_mask(slots, _mm256_set1_epi64x(-1));
-    if (__builtin_expect(!(equal | empty), 0)) return fb_pair_key_slowly(t, key, i);
-    uint64_t word = (uint64_t)_mm_cvtsi128_si64(_mm256_castsi256_si128(_mm256_maskz_compress_epi64(equal, slots)));
-    return (int32_t)(word << 6 & 0x7FFFFC0) | (FB_NO_KEY & -(int32_t)(equal == 0)); /* a branch would be guessed */
+/* The key of a pair in the first of four numbers. A branch on whether there is one would be guessed. */
+FB_INLINE __m128i fb_pair_key(const fb_merge_tables *t, const uint64_t *line, uint64_t pair) {
+    __m512i slots = _mm512_loadu_si512(line), none = _mm512_set1_epi64(-1), wanted = _mm512_set1_epi64((int64_t)pair);
+    __mmask8 equal = _mm512_cmpeq_epi64_mask(_mm512_srli_epi64(slots, FB_ID_BITS), wanted);
+    __mmask8 empty = _mm512_cmpeq_epi64_mask(slots, none);
+    __m128i slot = _mm512_castsi512_si128(_mm512_mask_compress_epi64(none, equal, slots));
+    if (__builtin_expect(!(equal | empty), 0)) slot = _mm_cvtsi64_si128((int64_t)fb_pair_further(t, pair, line));
+    return _mm_srli_epi32(_mm_slli_epi32(slot, 32 - FB_ID_BITS), 32 - FB_ID_BITS - 6);
 }
 
-/* Four slots may be on two lines. */
-static inline __attribute__((always_inline)) void fb_ask(const uint64_t *slots) {
-    __builtin_prefetch(slots);
-    __builtin_prefetch(slots + 3);
-}
+#define FB_NONE_BESIDE _mm512_set1_epi32(FB_NO_ID)
+#define FB_NONE_PAIRED _mm512_set1_epi32(FB_NO_KEY)
+#define FB_EACH_VECTOR _Pragma("GCC unroll 4") for (size_t v = 0; v < n_vectors; v++)
 
-/* Sixteen symbols from place `first` on: without a branch, for how many there are cannot be foretold. */
-static inline __attribute__((always_inline)) void fb_begin_16(fb_lane *m, const fb_merge_tables *t, const uint8_t *p,
-                                                              uint32_t n, uint32_t first) {
-    const __m512i places = _mm512_setr_epi32(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16);
-    __mmask16 known = (__mmask16)_bzhi_u32(0xFFFF, n), paired = (__mmask16)_bzhi_u32(0xFFFF, n - 1);
-    __m512i here = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(known, p));
-    __m512i next = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(paired, p + 1));
-    __m512i pairs = _mm512_or_si512(_mm512_slli_epi32(here, 8), next), none = _mm512_setzero_si512();
-    __m512i ids = _mm512_mask_i32gather_epi32(none, known, here, t->byte_ids, 4);
-    __m512i keys = _mm512_mask_i32gather_epi32(none, paired, pairs, t->byte_keys, 4);
-    keys = _mm512_or_si512(keys, _mm512_add_epi32(places, _mm512_set1_epi32((int)first)));
-    _mm512_storeu_si512(m->keys + first + 1, _mm512_mask_mov_epi32(_mm512_set1_epi32(FB_NO_KEY), paired, keys));
-    _mm512_storeu_si512(m->ids + first + 1, _mm512_cvtepu32_epi64(_mm512_castsi512_si256(ids)));
-    _mm512_storeu_si512(m->ids + first + 9, _mm512_cvtepu32_epi64(_mm512_extracti64x4_epi64(ids, 1)));
-}
-
-static inline __attribute__((always_inline)) void fb_begin(fb_lane *m, const fb_merge_tables *t, const fb_new_piece *piece) {
-    uint32_t n = piece->n_bytes;
+/* Without a branch, for how many bytes there are cannot be foretold. */
+FB_INLINE void fb_begin(fb_lane *m, const fb_merge_tables *t, const fb_new_piece *piece, size_t n_vectors) {
+    uint64_t known = ((uint64_t)1 << piece->n_bytes) - 1;
+    FB_EACH_VECTOR {
+        const uint8_t *bytes = piece->piece + 16 * v;
+        __mmask16 single = (__mmask16)(known >> 16 * v), paired = (__mmask16)(known >> 1 >> 16 * v);
+        __m512i here = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(single, bytes));
+        __m512i next = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(paired, bytes + 1));
+        __m512i pairs = _mm512_or_si512(_mm512_slli_epi32(here, 8), next);
+        __m512i ids = _mm512_mask_i32gather_epi32(FB_NONE_BESIDE, single, here, t->byte_ids, 4);
+        __m512i keys = _mm512_mask_i32gather_epi32(FB_NONE_PAIRED, paired, pairs, t->byte_keys, 4);
+        _mm512_storeu_si512(m->ids + 1 + 16 * v, ids);
+        _mm512_storeu_si512(m->keys + 16 * v, _mm512_min_epi32(keys, FB_NONE_PAIRED));
+    }
+    m->ids[0] = FB_NO_ID;
     m->piece = piece;
-    m->alive = ((uint64_t)4 << n) - 1;
-    m->at = m->left = m->right = 0;
-    m->keys[0] = FB_NO_KEY;
-    fb_begin_16(m, t, piece->piece, n, 0);
-    if (n > 16) fb_begin_16(m, t, piece->piece + 16, n - 16, 16);
-    m->ids[0] = m->ids[n + 1] = FB_NO_ID;
+    m->n_ids = piece->n_bytes;
+    m->made = 0;
+    m->left_line = m->right_line = t->pairs;
+    m->left_pair = m->right_pair = 0;
 }
 
 /* Take in what was asked for, do the best merge and ask for its pairs; 0 if there is none to do. */
-static inline __attribute__((always_inline)) int fb_step(fb_lane *m, const fb_merge_tables *t) {
-    uint32_t at = m->at, left = m->left, right;
-    __m512i keys = _mm512_loadu_si512(m->keys);
-    if (m->piece->n_bytes > 16) keys = _mm512_min_epi32(keys, _mm512_loadu_si512(m->keys + 16));
-    int32_t best = _mm512_reduce_min_epi32(keys);
-    int32_t right_key = fb_pair_key(t, m->ids[at], m->ids[m->right]) | (int32_t)at;
-    int32_t left_key = fb_pair_key(t, m->ids[left], m->ids[at]) | (int32_t)left;
-    m->keys[left] = left_key;
-    m->keys[at] = right_key;
-    best = best < left_key ? best : left_key;
-    best = best < right_key ? best : right_key;
-    if (best == FB_NO_KEY) return 0;
-    at = (uint32_t)best & 63;
-    m->ids[at] = (uint32_t)best >> 6;
-    right = (uint32_t)_tzcnt_u64(m->alive & ~(uint64_t)1 << at);
-    m->alive ^= (uint64_t)1 << right;
-    left = 63 - (uint32_t)_lzcnt_u64(m->alive & (((uint64_t)1 << at) - 1));
-    m->keys[at] = m->keys[right] = m->keys[left] = FB_NO_KEY;
-    m->at = at, m->left = left, m->right = (uint32_t)_tzcnt_u64(m->alive & ~(uint64_t)0 << right);
-    fb_ask(t->pairs + fb_pair_home(t, m->ids[at], m->ids[m->right]));
-    fb_ask(t->pairs + fb_pair_home(t, m->ids[left], m->ids[at]));
+FB_INLINE int fb_step(fb_lane *m, const fb_merge_tables *t, size_t n_vectors) {
+    const __m512i places = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    __m512i ids[5], keys[5], least = FB_NONE_PAIRED;
+    __m128i right_key = fb_pair_key(t, m->right_line, m->right_pair);
+    __m128i left_key = fb_pair_key(t, m->left_line, m->left_pair);
+    uint64_t made = m->made, behind, id, left, right;
+    FB_EACH_VECTOR {
+        __m512i here = _mm512_add_epi32(places, _mm512_set1_epi32(16 * (int)v));
+        keys[v] = _mm512_loadu_si512(m->keys + 16 * v);
+        keys[v] = _mm512_mask_broadcastd_epi32(keys[v], (__mmask16)(made >> 16 * v), right_key);
+        keys[v] = _mm512_mask_broadcastd_epi32(keys[v], (__mmask16)(made >> 1 >> 16 * v), left_key);
+        least = _mm512_min_epi32(least, _mm512_or_si512(keys[v], here));
+    }
+    uint32_t best = (uint32_t)_mm512_reduce_min_epi32(least), at = best & 63;
+    if (best >= FB_NO_KEY) return 0;
+    id = best >> 6;
+    left = m->ids[at];
+    right = m->ids[at + 3];
+    m->made = made = (uint64_t)1 << at;
+    m->n_ids--;
+    behind = ~made & -made;
+    FB_EACH_VECTOR {
+        ids[v] = _mm512_loadu_si512(m->ids + 1 + 16 * v);
+        ids[v] = _mm512_mask_set1_epi32(ids[v], (__mmask16)(made >> 16 * v), (int)id);
+    }
+    ids[n_vectors] = FB_NONE_BESIDE;
+    keys[n_vectors] = FB_NONE_PAIRED;
+    FB_EACH_VECTOR {
+        __mmask16 moving = (__mmask16)(behind >> 16 * v);
+        _mm512_storeu_si512(m->ids + 1 + 16 * v, _mm512_mask_alignr_epi32(ids[v], moving, ids[v + 1], ids[v], 1));
+        _mm512_storeu_si512(m->keys + 16 * v, _mm512_mask_alignr_epi32(keys[v], moving, keys[v + 1], keys[v], 1));
+    }
+    m->right_pair = id << FB_ID_BITS | right;
+    m->left_pair = left << FB_ID_BITS | id;
+    __builtin_prefetch(m->right_line = fb_pair_line(t, m->right_pair));
+    __builtin_prefetch(m->left_line = fb_pair_line(t, m->left_pair));
     return 1;
 }
 
-static inline __attribute__((always_inline)) void fb_collect(const fb_lane *m) {
-    uint64_t rest = m->alive & (((uint64_t)2 << m->piece->n_bytes) - 2);
-    uint32_t n = 0;
-    for (; rest; rest &= rest - 1) m->piece->ids[n++] = (uint32_t)m->ids[_tzcnt_u64(rest)];
-    *m->piece->n_ids = n;
-}
-
 /* Who is done makes room for the next, so that there are always as many abreast. */
-static void fb_merge_avx512(const fb_merge_tables *tables, const fb_new_piece *pieces, size_t n) {
-    fb_lane lanes[FB_ABREAST], *active[FB_ABREAST];
+FB_INLINE void fb_merge(const fb_merge_tables *tables, const fb_new_piece *pieces, size_t n, size_t n_vectors) {
+    fb_lane lanes[FB_ABREAST] __attribute__((aligned(64))), *active[FB_ABREAST];
     size_t i, n_kept, n_begun = n < FB_ABREAST ? n : FB_ABREAST, n_active = n_begun;
-    for (i = 0; i < n_begun; i++) fb_begin(active[i] = &lanes[i], tables, &pieces[i]);
+    for (i = 0; i < n_begun; i++) fb_begin(active[i] = &lanes[i], tables, &pieces[i], n_vectors);
     for (; n_active; n_active = n_kept)
         for (i = n_kept = 0; i < n_active; i++) {
-            active[n_kept] = active[i];
-            if (fb_step(active[i], tables)) {
+            fb_lane *m = active[n_kept] = active[i];
+            if (fb_step(m, tables, n_vectors)) {
                 n_kept++;
                 continue;
             }
-            fb_collect(active[i]);
-            if (n_begun < n) fb_begin(active[n_kept++], tables, &pieces[n_begun++]);
+            FB_EACH_VECTOR _mm512_storeu_si512(m->piece->ids + 16 * v, _mm512_loadu_si512(m->ids + 1 + 16 * v));
+            *m->piece->n_ids = m->n_ids;
+            if (n_begun < n) fb_begin(active[n_kept++], tables, &pieces[n_begun++], n_vectors);
         }
+}
+
+/* n_vectors: 1, 2 or 4, for pieces of fewer than 16, 32 or 64 bytes. */
+static void fb_merge_avx512(const fb_merge_tables *tables, const fb_new_piece *pieces, size_t n, size_t n_vectors) {
+    if (n_vectors == 1)
+        fb_merge(tables, pieces, n, 1);
+    else if (n_vectors == 2)
+        fb_merge(tables, pieces, n, 2);
+    else
+        fb_merge(tables, pieces, n, 4);
 }
 
 #ifdef __clang__
@@ -164,8 +191,8 @@ static int fb_can_merge(void) {
 }
 #else
 static int fb_can_merge(void) { return 0; }
-static void fb_merge_avx512(const fb_merge_tables *tables, const fb_new_piece *pieces, size_t n) {
-    (void)tables, (void)pieces, (void)n;
+static void fb_merge_avx512(const fb_merge_tables *tables, const fb_new_piece *pieces, size_t n, size_t n_vectors) {
+    (void)tables, (void)pieces, (void)n, (void)n_vectors;
 }
 #endif
 
