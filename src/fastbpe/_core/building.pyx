@@ -8,8 +8,8 @@ from libc.string cimport memcmp, memset
 
 from fastbpe._core.memory cimport prefetch, use_huge_pages
 from fastbpe._core.tables cimport (
-    MOST_RANKED, NO_PAIR, NONE, RANKED_BITS, PairSlot, PieceSlot, find_piece, hash_bytes, load32, pair_home,
-    ranked_slot, table_bits, wide_slot,
+    MOST_RANKED, NO_PAIR, NONE, RANKED_BITS, PairSlot, PieceSlot, find_piece, find_tag, hash_bytes, pair_home,
+    ranked_slot, same_bytes, table_bits, wide_slot,
 )
 from fastbpe._core.vocabulary cimport Tables, ends_rise, is_token, token_length, token_start
 
@@ -312,7 +312,8 @@ cdef inline void _find_parts(const Tables* t, Cuts* cuts) noexcept nogil:
     if cuts.n > MOST_CUTS:
         return
     for i in range(cuts.n):
-        left, right = _alike(t, cuts.items[i].left_hash), _alike(t, cuts.items[i].right_hash)
+        left = find_tag(t.pieces, t.piece_mask, cuts.items[i].left_hash)
+        right = find_tag(t.pieces, t.piece_mask, cuts.items[i].right_hash)
         if left != NONE and right != NONE:
             cuts.items[n].at, cuts.items[n].left, cuts.items[n].right = cuts.items[i].at, left, right
             prefetch(&t.token_ends[left])
@@ -348,26 +349,11 @@ cdef bint _split_long(const Tables* t, const uint8_t* has_length, uint32_t token
     return True
 
 
-cdef inline uint32_t _alike(const Tables* t, uint64_t h) noexcept nogil:
-    """The first token of this hash as far as its slot tells, or NONE."""
-    cdef size_t at = <size_t> h & t.piece_mask
-    while t.pieces[at].id != NONE and t.pieces[at].tag != <uint32_t> (h >> 32):
-        at = (at + 1) & t.piece_mask
-    return t.pieces[at].id
-
-
 cdef inline bint _is_at(const Tables* t, uint32_t token, uint32_t start, uint32_t end) noexcept nogil:
-    """Whether a token is these bytes. Short ones are compared without a loop, whose end could not be foretold."""
-    cdef const uint8_t* one = t.token_bytes + token_start(t, token)
-    cdef const uint8_t* other = t.token_bytes + start
-    cdef size_t n = end - start
-    if token_length(t, token) != n:
-        return False
-    if n > 8:
-        return memcmp(one, other, n) == 0
-    if n >= 4:
-        return load32(one) == load32(other) and load32(one + n - 4) == load32(other + n - 4)
-    return one[0] == other[0] and one[n >> 1] == other[n >> 1] and one[n - 1] == other[n - 1]
+    """Whether a token is these bytes."""
+    return token_length(t, token) == end - start and same_bytes(
+        t.token_bytes + token_start(t, token), t.token_bytes + start, end - start
+    )
 
 
 cdef inline bint _append(Splits* splits, uint32_t left, uint32_t right, uint32_t merged) noexcept nogil:

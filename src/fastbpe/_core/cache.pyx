@@ -23,8 +23,8 @@ from fastbpe._core.memory cimport likely, prefetch, use_huge_pages, zeros
 from fastbpe._core.merge cimport Ids, encode_piece, ids_reserve
 from fastbpe._core.merging cimport MOST_BYTES, MOST_PIECES, Merging, merge_side_by_side
 from fastbpe._core.splitter cimport GAP
-from fastbpe._core.tables cimport NONE, find_piece, find_tag, hash_bytes, load64
-from fastbpe._core.vocabulary cimport Tables
+from fastbpe._core.tables cimport NONE, find_piece, find_tag, hash_bytes, load64, same_bytes
+from fastbpe._core.vocabulary cimport Tables, token_start
 
 cdef enum:
     LEAST_BYTES = 1 << 18
@@ -193,20 +193,18 @@ cdef void _meet(
 cdef void _learn(Cache* cache, const Tables* tables, size_t n) noexcept nogil:
     """Find out what the newcomers become, and remember it."""
     cdef Merging* newcomers = cache.newcomers
-    cdef size_t i, n_left = 0
+    cdef Merging* others[MOST_PIECES]
+    cdef size_t i, n_others = 0
+    for i in range(n):
+        newcomers[i].n_ids = 0
     if tables.whole_piece_first:
         _find_tokens(tables, newcomers, n)
     for i in range(n):
-        if tables.whole_piece_first and newcomers[i].n_ids:
-            _remember(cache, &newcomers[i], newcomers[i].ids, 1)
-        else:
-            newcomers[n_left].piece = newcomers[i].piece
-            newcomers[n_left].n_bytes = newcomers[i].n_bytes
-            newcomers[n_left].number = newcomers[i].number
-            n_left += 1
-    merge_side_by_side(tables, newcomers, n_left)
-    for i in range(n_left):
-        _remember(cache, &newcomers[i], newcomers[i].ids, newcomers[i].n_ids)
+        others[n_others] = &newcomers[i]
+        n_others += newcomers[i].n_ids == 0
+    merge_side_by_side(tables, others, n_others)
+    for i in range(n):
+        _remember(cache, &newcomers[i])
 
 
 cdef inline bint _knows(const Cache* cache, const Probe* probe, const uint8_t* piece, size_t length) noexcept nogil:
@@ -222,37 +220,45 @@ cdef void _find_tokens(const Tables* tables, Merging* newcomers, size_t n) noexc
     """
     cdef Merging* m
     cdef uint64_t[MOST_PIECES] hashes
-    cdef size_t i
+    cdef uint16_t[MOST_PIECES] alike
+    cdef size_t i, k, n_alike = 0
+    cdef uint32_t token
     for i in range(n):
         hashes[i] = hash_bytes(newcomers[i].piece, newcomers[i].n_bytes, 0)
         prefetch(&tables.pieces[hashes[i] & tables.piece_mask])
     for i in range(n):
-        newcomers[i].ids[0] = find_tag(tables.pieces, tables.piece_mask, hashes[i])
-        if newcomers[i].ids[0] != NONE:
-            prefetch(&tables.token_ends[newcomers[i].ids[0]])
-    for i in range(n):
-        if newcomers[i].ids[0] != NONE:
-            prefetch(tables.token_bytes + tables.token_ends[newcomers[i].ids[0]] - 1)
-    for i in range(n):
-        m = &newcomers[i]
-        m.n_ids = 0
-        if m.ids[0] != NONE:
+        token = find_tag(tables.pieces, tables.piece_mask, hashes[i])
+        newcomers[i].ids[0] = token
+        alike[n_alike] = <uint16_t> i
+        n_alike += token != NONE
+        prefetch(&tables.token_ends[token if token != NONE else 0])
+    for k in range(n_alike):
+        prefetch(tables.token_bytes + tables.token_ends[newcomers[alike[k]].ids[0]] - 1)
+    for k in range(n_alike):
+        m = &newcomers[alike[k]]
+        if not _is_token(tables, m.ids[0], m.piece, m.n_bytes):  # another of the same tag
             m.ids[0] = find_piece(
                 tables.pieces, tables.piece_mask, tables.token_bytes, tables.token_ends, m.piece, m.n_bytes
             )
-            m.n_ids = m.ids[0] != NONE
+        m.n_ids = m.ids[0] != NONE
 
 
-cdef void _remember(Cache* cache, const Merging* m, const uint32_t* ids, uint32_t n_ids) noexcept nogil:
+cdef inline bint _is_token(const Tables* tables, uint32_t token, const uint8_t* piece, size_t n) noexcept nogil:
+    """Whether a token is these bytes."""
+    cdef size_t start = token_start(tables, token)
+    return tables.token_ends[token] - start == n and same_bytes(tables.token_bytes + start, piece, n)
+
+
+cdef void _remember(Cache* cache, const Merging* m) noexcept nogil:
     """Remember what a newcomer became, if it was not met twice in its group."""
     cdef uint64_t hash
     if m.n_bytes <= SHORT_BYTES:
         if _find_short(cache, &cache.probes[m.number]) == NULL:
-            _keep(cache, &cache.probes[m.number], ids, n_ids)
+            _keep(cache, &cache.probes[m.number], m.ids, m.n_ids)
         return
     hash = _long_hash(cache, m.piece, m.n_bytes)
     if not cache.n_long or not _find_long(cache, hash, m.piece, m.n_bytes).hash:
-        _keep_long(cache, hash, m.piece, m.n_bytes, ids, n_ids)
+        _keep_long(cache, hash, m.piece, m.n_bytes, m.ids, m.n_ids)
 
 
 cdef int group_look_up(

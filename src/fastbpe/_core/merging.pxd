@@ -16,4 +16,4 @@ cdef struct Merging:
     uint32_t ids[MOST_BYTES + 1]
 
 
-cdef void merge_side_by_side(const Tables* tables, Merging* pieces, size_t n) noexcept nogil
+cdef void merge_side_by_side(const Tables* tables, Merging** pieces, size_t n) noexcept nogil

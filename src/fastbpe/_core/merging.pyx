@@ -56,7 +56,7 @@ cdef struct Lane:
     int32_t keys[MOST_BYTES + 1]
 
 
-cdef void merge_side_by_side(const Tables* tables, Merging* pieces, size_t n) noexcept nogil:
+cdef void merge_side_by_side(const Tables* tables, Merging** pieces, size_t n) noexcept nogil:
     """Merge up to MOST_PIECES of 1 to MOST_BYTES bytes; then each has n_ids ids. The tables must be ranked."""
     if _has_avx512 and tables.characters == NULL and tables.tied_key == NO_KEY:
         _merge_by_width(tables, pieces, n)
@@ -64,7 +64,7 @@ cdef void merge_side_by_side(const Tables* tables, Merging* pieces, size_t n) no
         _merge_abreast(tables, pieces, n)
 
 
-cdef void _merge_by_width(const Tables* tables, Merging* pieces, size_t n) noexcept nogil:
+cdef void _merge_by_width(const Tables* tables, Merging** pieces, size_t n) noexcept nogil:
     cdef fb_merge_tables merge_tables
     cdef fb_new_piece[WIDTHS][MOST_PIECES] new_pieces
     cdef size_t[WIDTHS] n_pieces
@@ -84,14 +84,14 @@ cdef void _merge_by_width(const Tables* tables, Merging* pieces, size_t n) noexc
             fb_merge_avx512(&merge_tables, new_pieces[width], n_pieces[width], <size_t> 1 << width)
 
 
-cdef void _merge_abreast(const Tables* tables, Merging* pieces, size_t n) noexcept nogil:
+cdef void _merge_abreast(const Tables* tables, Merging** pieces, size_t n) noexcept nogil:
     """Who is done makes room for the next, so that there are always as many abreast."""
     cdef Lane[FB_ABREAST] lanes
     cdef Lane* active[FB_ABREAST]
     cdef size_t i, n_kept, n_begun = min(n, <size_t> FB_ABREAST), n_active = n_begun
     for i in range(n_begun):
         active[i] = &lanes[i]
-        _begin(tables, active[i], &pieces[i])
+        _begin(tables, active[i], pieces[i])
     while n_active:
         n_kept = 0
         for i in range(n_active):
@@ -99,7 +99,7 @@ cdef void _merge_abreast(const Tables* tables, Merging* pieces, size_t n) noexce
             if _step(tables, active[i]):
                 n_kept += 1
             elif n_begun < n:
-                _begin(tables, active[n_kept], &pieces[n_begun])
+                _begin(tables, active[n_kept], pieces[n_begun])
                 n_begun += 1
                 n_kept += 1
         n_active = n_kept
