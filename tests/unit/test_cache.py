@@ -27,9 +27,13 @@ LEARNED = train(
 )
 RANKS = {token: rank for rank, token in enumerate(LEARNED.tokens)}
 
-#: Vocabularies that are ranked, of ids of 21 bits, of more (other tables), and of merges alone.
+#: Vocabularies that are ranked, with ids about 2**20 (up to there six are packed), of 21 bits, of more (other
+#: tables), and of merges alone.
 KINDS: dict[str, Vocabulary] = {
     "ranks": vocabulary(RANKS),
+    "ranks of 20 bits and 21": vocabulary(
+        {token: rank + (rank > 255) * ((1 << 20) - 400) for token, rank in RANKS.items()}
+    ),
     "high ranks": vocabulary({token: rank + (rank > 255) * ((1 << 21) - 700) for token, rank in RANKS.items()}),
     "wide ranks": vocabulary({token: rank + (rank > 255) * (1 << 21) for token, rank in RANKS.items()}),
     "merges": vocabulary(RANKS, LEARNED.merges),

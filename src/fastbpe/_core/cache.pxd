@@ -5,20 +5,30 @@ from fastbpe._core.merging cimport MOST_PIECES, Merging
 from fastbpe._core.vocabulary cimport Tables
 
 cdef enum:
-    INLINE_IDS = 3  # that become at most so many ids
     GROUP = 128  # pieces looked up together: what is prefetched arrives before it is read
     # While there are new ones among them: the more these are, the less each waits. One pass over 16 MB on one thread
     # takes 82 ms for 94; where all is known it would be 3 % slower, and on two threads of one core there is no difference.
     NEW_GROUP = 1024
 
 
-cdef struct Entry:
-    # The piece itself, then zeros, the last byte its length: exact, and never 0. Then its ids, stored as one; if
-    # they are more, where they lie in the arena.
-    uint64_t low
-    uint64_t high
-    uint32_t ids[INLINE_IDS]
-    uint32_t n_ids  # 0: an empty entry
+cdef extern from "simd/entries.h" nogil:
+    ctypedef struct Entry "fb_entry":
+        # The piece itself, then zeros, the last byte its length: exact, and never 0. Then its ids; if they do not
+        # fit, where they lie in the arena.
+        uint64_t low
+        uint64_t high
+        uint8_t ids[15]
+        uint8_t n_ids  # 0: an empty entry
+
+    ctypedef struct Probe "fb_probe":
+        # A piece on its way: its key, or a long piece's hash and 0; and the table's line that it must be in.
+        uint64_t low
+        uint64_t high
+        Entry* line
+
+
+cdef enum:
+    IN_ARENA = 0x80  # of n_ids
 
 
 cdef struct LongSlot:
@@ -26,13 +36,6 @@ cdef struct LongSlot:
     uint32_t at  # where its bytes lie in the arena, and behind them its ids, in words
     uint16_t n_bytes
     uint16_t n_ids
-
-
-cdef struct Probe:
-    # A piece on its way: its key, or a long piece's hash and 0; and the table's line that it must be in.
-    uint64_t low
-    uint64_t high
-    Entry* line
 
 
 cdef struct Cache:

@@ -2,7 +2,7 @@
 
 Two tables and an arena. The first table holds pieces of up to 15 bytes, nearly all of any text: 32 bytes an
 entry, the piece itself being the key, two entries to a line of the processor's cache, and a piece is in its
-home line or in the one beside it. Up to 3 ids are in the entry, more are in the arena. The second table is for
+home line or in the one beside it. Up to 6 ids are in the entry, more are in the arena. The second table is for
 longer pieces, whose bytes and ids lie in the arena. Pieces are taken in groups: first their keys are made and
 their lines asked for, then all are looked up.
 
@@ -25,6 +25,14 @@ from fastbpe._core.merging cimport MOST_BYTES, MOST_PIECES, Merging, merge_side_
 from fastbpe._core.splitter cimport GAP
 from fastbpe._core.tables cimport NONE, find_piece, find_tag, hash_bytes, load64, same_bytes
 from fastbpe._core.vocabulary cimport Tables, token_start
+
+cdef extern from "simd/entries.h" nogil:
+    cdef enum:
+        FB_ENTRY_IDS
+
+    bint fb_entry_pack(Entry* entry, const uint32_t* ids, size_t n)
+    void fb_entry_unpack(const Entry* entry, uint32_t* to)
+    size_t fb_entries_copy(const Probe* probes, size_t i, size_t n, uint32_t** to)
 
 cdef enum:
     LEAST_BYTES = 1 << 18
@@ -267,39 +275,29 @@ cdef int group_look_up(
 ) except -1 nogil:
     """Append the ids of the pieces that were aimed at last."""
     cdef Probe* probe = cache.probes
-    cdef Entry* entry
     cdef uint32_t* to
-    cdef size_t i, room = SHORT_BYTES + INLINE_IDS * n_pieces + 1
-    cdef size_t at
-    cdef bint is_home
-    cdef uint32_t n_ids
+    cdef size_t i = 0, room = SHORT_BYTES + FB_ENTRY_IDS * (n_pieces + 1)
     cdef bint met = tables.byte_keys == NULL
     cache.has_met = False
     ids_reserve(out, room)
-    to = out.items + out.n
-    for i in range(n_pieces):
-        is_home = find_in_line(probe[i].line, &probe[i], &at)
-        entry = <Entry*> (<char*> probe[i].line + at)
-        n_ids = entry.n_ids
-        if likely(is_home and n_ids <= INLINE_IDS):
-            memcpy(to, entry.ids, 16)
-            to += n_ids
-        else:
-            out.n = to - out.items
-            if i:
-                start = ends[i - 1] & ~GAP
-            if not ends[i] & GAP:
-                if not met and not _knows(cache, &probe[i], data + start, ends[i] - start):
-                    met = cache.has_met = True
-                    _meet(cache, tables, data, i, start, ends, n_pieces)
-                if ends[i] - start > SHORT_BYTES:
-                    _long(cache, tables, data + start, ends[i] - start, out)
-                else:
-                    _short(cache, tables, data + start, ends[i] - start, &probe[i], out)
-                ids_reserve(out, room)
-            to = out.items + out.n
-    out.n = to - out.items
-    return 0
+    while True:
+        to = out.items + out.n
+        i = fb_entries_copy(probe, i, n_pieces, &to)
+        out.n = to - out.items
+        if i == n_pieces:
+            return 0
+        if i:
+            start = ends[i - 1] & ~GAP
+        if not ends[i] & GAP:
+            if not met and not _knows(cache, &probe[i], data + start, ends[i] - start):
+                met = cache.has_met = True
+                _meet(cache, tables, data, i, start, ends, n_pieces)
+            if ends[i] - start > SHORT_BYTES:
+                _long(cache, tables, data + start, ends[i] - start, out)
+            else:
+                _short(cache, tables, data + start, ends[i] - start, &probe[i], out)
+            ids_reserve(out, room)
+        i += 1
 
 
 cdef int _short(
@@ -308,12 +306,14 @@ cdef int _short(
     """A short piece whose ids are not in its home line: in the line beside it, in the arena, or to be found."""
     cdef Entry* entry = _find_short(cache, probe)
     cdef size_t before = out.n
+    cdef uint32_t at
     if entry != NULL:
-        if entry.n_ids <= INLINE_IDS:
-            memcpy(out.items + out.n, entry.ids, 16)
+        if entry.n_ids & IN_ARENA:
+            memcpy(&at, entry.ids, sizeof(at))
+            memcpy(out.items + out.n, cache.arena + at, SHORT_BYTES * sizeof(uint32_t))
         else:
-            memcpy(out.items + out.n, cache.arena + entry.ids[0], SHORT_BYTES * sizeof(uint32_t))
-        out.n += entry.n_ids
+            fb_entry_unpack(entry, out.items + out.n)
+        out.n += entry.n_ids & ~IN_ARENA
         return 0
     encode_piece(tables, piece, length, out)
     _keep(cache, probe, out.items + before, <uint32_t> (out.n - before))
@@ -378,33 +378,31 @@ cdef inline Entry* _find_short(const Cache* cache, const Probe* probe) noexcept 
 
 cdef void _keep(Cache* cache, const Probe* probe, const uint32_t* ids, uint32_t n_ids) noexcept nogil:
     """Remember what a piece became."""
-    cdef uint32_t kept[INLINE_IDS]
-    if n_ids <= INLINE_IDS:
-        memcpy(kept, ids, n_ids * sizeof(uint32_t))
-    else:
+    cdef Entry kept
+    cdef uint32_t at
+    kept.low, kept.high = probe.low, probe.high
+    if not fb_entry_pack(&kept, ids, n_ids):
         if not _room(cache, SHORT_BYTES, 0):
             return
-        kept[0] = <uint32_t> cache.arena_n
+        at = <uint32_t> cache.arena_n
+        memcpy(kept.ids, &at, sizeof(at))
+        kept.n_ids = <uint8_t> n_ids | IN_ARENA
         memcpy(cache.arena + cache.arena_n, ids, n_ids * sizeof(uint32_t))
         cache.arena_n += n_ids
-    _put(cache, probe, kept, n_ids)
+    _put(cache, probe.line, &kept)
 
 
-cdef void _put(Cache* cache, const Probe* probe, const uint32_t* ids, uint32_t n_ids) noexcept nogil:
+cdef void _put(Cache* cache, Entry* home, const Entry* kept) noexcept nogil:
     """Put an entry where it is looked for first: the first free place, or else that of another."""
-    cdef Entry* home = probe.line
     cdef Entry* beside = _next_line(cache, home)
     cdef Entry* entry = home if not home.n_ids else home + 1 if not home[1].n_ids else \
         beside if not beside.n_ids else beside + 1
     if entry.n_ids:
-        entry = home + (probe.low >> 7 & 1)
+        entry = home + (kept.low >> 7 & 1)
         cache.n_pushed += 1
     else:
         cache.n_used += 1
-    entry.low = probe.low
-    entry.high = probe.high
-    memcpy(entry.ids, ids, sizeof(entry.ids))
-    entry.n_ids = n_ids
+    entry[0] = kept[0]
 
 
 cdef int _grow(Cache* cache) except -1 nogil:
@@ -445,7 +443,6 @@ cdef void _spread(Cache* cache, Entry* old, size_t n_old, size_t n_new) noexcept
     A pair of lines' entries stay in it or go to pairs that are new, each of which takes them from that one alone.
     """
     cdef Entry[4] both
-    cdef Probe probe
     cdef size_t i, k
     cache.n_entries = n_new
     cache.n_used = cache.n_pushed = 0
@@ -455,9 +452,7 @@ cdef void _spread(Cache* cache, Entry* old, size_t n_old, size_t n_new) noexcept
         memset(&old[4 * i], 0, sizeof(both))
         for k in range(4):
             if both[k].n_ids:
-                probe.low, probe.high = both[k].low, both[k].high
-                probe.line = _home(cache, key_hash(probe.low, probe.high, cache.seed))
-                _put(cache, &probe, both[k].ids, both[k].n_ids)
+                _put(cache, _home(cache, key_hash(both[k].low, both[k].high, cache.seed)), &both[k])
 
 
 # The second table

@@ -1,0 +1,30 @@
+/* Lines of a table whose entries are 32 bytes, of which the first 16 are the key. */
+#ifndef FASTBPE_LINES_H
+#define FASTBPE_LINES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The entry of a line, one of two, that has a key: how many bytes into the line it is in *at, and whether there is one.
+   Without a branch: either is likely. */
+#if defined(__SSE2__) || defined(_M_X64)
+#include <emmintrin.h>
+static inline int fb_find_in_line(const void *line, const void *key, size_t *at) {
+    __m128i wanted = _mm_loadu_si128((const __m128i *)key);
+    __m128i first = _mm_load_si128((const __m128i *)line), second = _mm_load_si128((const __m128i *)line + 2);
+    unsigned is_first = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi32(first, wanted)) + 1; /* 0x10000 if it is */
+    unsigned is_second = (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi32(second, wanted)) + 1;
+    *at = is_second >> 11 & 32;
+    return (is_first | is_second) >= 0x10000;
+}
+#else
+static inline int fb_find_in_line(const void *line, const void *key, size_t *at) {
+    const uint64_t *entries = (const uint64_t *)line, *wanted = (const uint64_t *)key;
+    int is_first = ((entries[0] ^ wanted[0]) | (entries[1] ^ wanted[1])) == 0;
+    int is_second = ((entries[4] ^ wanted[0]) | (entries[5] ^ wanted[1])) == 0;
+    *at = (size_t)is_second << 5;
+    return is_first | is_second;
+}
+#endif
+
+#endif
