@@ -267,6 +267,19 @@ def test_merge_lists_that_cannot_be(merges: list[tuple[int, int, int]], message:
         Vocabulary(**build_tables(tokens, merges))
 
 
+def test_tables_of_fewer_slots_than_are_made_now() -> None:
+    """Four, as files of few merges have them that were written before; pairs of ranks need a line."""
+    tables = build_tables([*BYTES, b"ab"], [(97, 98, 256)])
+    at = (97 * 0x9E3779B97F4A7C15 + 98 * 0xD6E8FEB86659FD93) % 2**64 >> 62
+    slots = [b"\xff" * 16] * 4
+    slots[at] = b"".join(number.to_bytes(4, "little") for number in (97, 98, 0, 256))
+    vocab = Vocabulary(**{**tables, "pairs": b"".join(slots)}, whole_piece_first=False)
+    assert vocab.pair(97, 98) == (0, 256)
+    assert encode(vocab, b"abba") == [256, 98, 97]
+    with pytest.raises(VocabularyError, match="'pair_lines' has 4 slots: not a power of two of at least 8"):
+        Vocabulary(**{**build_tables([*BYTES, b"ab"]), "pair_lines": b"\xff" * 32})
+
+
 @pytest.mark.parametrize("seed", range(30))
 def test_every_split_of_every_token_is_a_pair(seed: int) -> None:
     """Of tokens around 64 bytes too, which are split otherwise from there on; with gaps and repeated tokens."""

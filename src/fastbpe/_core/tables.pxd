@@ -191,7 +191,7 @@ cdef inline uint32_t find_piece(
 
 cdef inline uint32_t find_tag(const PieceSlot* table, size_t mask, uint64_t h) noexcept nogil:
     """The id of the first token whose bytes may be those of this hash, or NONE: no token has them."""
-    # Lost: four slots without a branch, as for pairs: a tenth slower where all splits are looked up, else no difference.
+    # Lost: four slots without a branch, as for pairs: loading a tenth slower, else no difference.
     cdef size_t i = <size_t> h & mask
     while table[i].id != NONE and table[i].tag != <uint32_t> (h >> 32):
         i = (i + 1) & mask

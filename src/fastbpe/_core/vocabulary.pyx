@@ -47,9 +47,9 @@ cdef class Vocabulary:
             self._take(3, pairs, sizeof(PairSlot), &n_pairs)
         if n_ids > <size_t> (MOST_RANKED if self._ranked else MAX_IDS):
             raise VocabularyError(f"{n_ids} ids: the limit is {MOST_RANKED if self._ranked else MAX_IDS}")
-        for name, size in (("pieces", n_pieces), (self._name(3), n_pairs)):
-            if size < LINE or size & (size - 1):
-                raise VocabularyError(f"table {name!r} has {size} slots: not a power of two of at least {LINE}")
+        for name, size, least in (("pieces", n_pieces, 4), (self._name(3), n_pairs, LINE if self._ranked else 4)):
+            if size < least or size & (size - 1):
+                raise VocabularyError(f"table {name!r} has {size} slots: not a power of two of at least {least}")
         self.tables.token_bytes = <const uint8_t*> self._views[0].buf
         self.tables.token_ends = <const uint32_t*> self._views[1].buf
         self.tables.n_ids = <uint32_t> n_ids
