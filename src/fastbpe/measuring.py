@@ -22,9 +22,14 @@ _FURTHER = 8  # characters
 _SPARE_IDS = 8  # behind the place: what is cut off may change the ids just before it
 _GUESSES = 8  # then halves: guesses alone may come closer in small steps
 _MOST_GROWN = 16  # times, at once: few tokens tell little of what follows
+_MANY = 1000  # ids: to count these again and again takes longer than to look for the place among their ends
+_END = 128  # characters, within which tokens nearly always are those of the whole text again
+_CLOSE = 16  # what part of a text its end may be
 
 #: How many ids there are up to a place, at most one more than the limit.
 Counted = Callable[[int, int], int]
+#: How many ids the text from one place to another has by itself.
+CountedEnd = Callable[[int, int], int]
 
 
 class MeasuringEncoder(Encoder):
@@ -111,11 +116,14 @@ class MeasuringEncoder(Encoder):
         def count(place: int, limit: int) -> int:
             return count_part(pipeline, text, origin, near, place, limit)
 
+        def count_end(start: int, place: int) -> int:
+            return count_part(pipeline, text, start, start, place, _MOST)
+
         if abs(far - near) > TRIED:
             place = (
                 _at_token(self, count, text, near, far, room)
                 if is_plain
-                else _searched(count, text, near, far, room)
+                else _searched(count, count_end, text, near, far, room)
             )
         else:
             places = range(far, near, -1 if near < far else 1)
@@ -151,13 +159,13 @@ def _next_chunk(
         overlap //= 2
 
 
-def _searched(counted: Counted, text: str, near: int, far: int, room: int) -> int:
+def _searched(counted: Counted, counted_end: CountedEnd, text: str, near: int, far: int, room: int) -> int:
     """The place, from near on towards far, up to which there are at most so many ids, and which the next exceeds.
 
-    For tokenizers that change texts first: found by guesses from how many characters an id has, then by bisection.
-    A few places further on are tried, too, for longer text may have fewer ids.
+    For tokenizers that change texts first. Of many ids only the last are counted again and again.
     """
     step = 1 if near <= far else -1
+    most = abs(far - near)
 
     def place(size: int) -> int:
         at = near + step * size
@@ -167,14 +175,26 @@ def _searched(counted: Counted, text: str, near: int, far: int, room: int) -> in
     def count(size: int) -> int:
         return counted(place(size), 2 * room + _SPARE_IDS)
 
-    most = abs(far - near)
+    def count_end(start: int, size: int) -> int:
+        return counted_end(place(start), place(size))
+
+    size = _longest_by_end(count, count_end, most, room) if room >= _MANY else None
+    return place(_longest(count, most, room) if size is None else size)
+
+
+def _longest(count: Callable[[int], int], most: int, room: int) -> int:
+    """Of how many characters there are at most so many ids, and of one more there are not.
+
+    Found by guesses from how many characters an id has, then by bisection. A few sizes more are tried, too, for
+    longer text may have fewer ids.
+    """
     low, high = 0, most + 1
     size = min(room + _SPARE_IDS, most)
     stride = n_guesses = 1
     while high - low > 1:
         n = count(size)
         low, high = (size, high) if n <= room else (low, size)
-        guess = min(size * (2 * room + 1) // max(2 * n, 1), _MOST_GROWN * size, most)  # amid the last of the ids
+        guess = _guess(size, n, most, room)
         is_near = high - low <= size // max(n, 1)
         size = min(max(guess, low + stride), high - stride)
         stride *= 1 if size == guess else 2
@@ -182,7 +202,32 @@ def _searched(counted: Counted, text: str, near: int, far: int, room: int) -> in
             size = (low + high) // 2 if high <= most else min(2 * low + 1, most)
         n_guesses += 1
     further = range(min(low + _FURTHER, most), low, -1)
-    return place(next((size for size in further if count(size) <= room), low))
+    return next((size for size in further if count(size) <= room), low)
+
+
+def _guess(size: int, n: int, most: int, room: int) -> int:
+    """Amid the last of the ids that there is room for, if so many characters have n."""
+    return min(size * (2 * room + 1) // max(2 * n, 1), _MOST_GROWN * size, most)
+
+
+def _longest_by_end(
+    count: Callable[[int], int], count_end: Callable[[int, int], int], most: int, room: int
+) -> int | None:
+    """The same, looked for among ends, from some way before it on; None where all of the text says otherwise."""
+    size = min(room + _SPARE_IDS, most)
+    for _ in range(_GUESSES // 2):
+        n = count(size)
+        off = abs(n - room) * size // max(n, 1)
+        if off <= size // _CLOSE:
+            break
+        size = _guess(size, n, most, room + _SPARE_IDS)
+    else:
+        return None
+    start = max(size - 2 * off - _END, 0)
+    of_end = room - n + count_end(start, size)
+    found = start + _longest(cache(lambda more: count_end(start, start + more)), most - start, max(of_end, 0))
+    is_right = count(found) <= room and (found == most or count(found + 1) > room)
+    return found if is_right else None
 
 
 def _as_str(text: str | bytes) -> str:

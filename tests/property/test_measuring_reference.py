@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data import standard_library
-from fastbpe import PATTERNS, Tokenizer, train
+from fastbpe import PATTERNS, Tokenizer, measuring, train
 from fastbpe._core.limits import window
 from fastbpe._core.text import to_utf8
 from fastbpe._reference import longest_prefix, longest_suffix, offsets
@@ -185,17 +185,27 @@ changed_texts = st.builds(
 )
 
 
-@given(text=changed_texts, number=st.integers(0, 5), n=st.integers(0, 30), side=st.sampled_from(sorted(SIDES)))
-@settings(max_examples=200)
+@given(
+    text=changed_texts,
+    number=st.integers(0, 5),
+    n=st.integers(0, 30),
+    side=st.sampled_from(sorted(SIDES)),
+    by_end=st.booleans(),
+)
+@settings(max_examples=300)
 def test_truncating_text_that_is_changed_first(
-    changing: dict[str, Tokenizer], text: str, number: int, n: int, side: str
+    changing: dict[str, Tokenizer], text: str, number: int, n: int, side: str, by_end: bool
 ) -> None:
     """It fits, and is as long as the first that the next exceeds; the longest there is if no longer one fits."""
     tokenizer = [*changing.values()][number]
     parts = [text[:size] if side == "right" else text[len(text) - size :] for size in range(len(text) + 1)]
     fitting = [tokenizer.count(part) <= n for part in parts]
     first = (fitting.index(False) if False in fitting else len(parts)) - 1
-    size = len(tokenizer.truncate(text, n, side=side))
+    with pytest.MonkeyPatch.context() as patch:
+        if by_end:  # as of many ids
+            patch.setattr(measuring, "_MANY", 1)
+            patch.setattr(measuring, "_END", 9)
+        size = len(tokenizer.truncate(text, n, side=side))
     assert fitting[size]
     assert size >= first
     assert any(fitting[first + 1 :]) or size == first

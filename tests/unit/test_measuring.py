@@ -202,16 +202,40 @@ def test_chunks_of_text_that_grows_when_it_is_changed_are_long() -> None:
 @pytest.mark.parametrize(("n_characters", "n_of_them"), [(9, 5), (1, 1), (1, 18), (80, 1), (2, 3)])
 def test_where_text_is_changed_first_a_place_takes_few_counts(n_characters: int, n_of_them: int) -> None:
     """Also where the first guess is right, and nothing tells how far behind it there are too many."""
-    text = "a" * 200_000
+    text = "a" * 400_000
     counted: list[int] = []
+    ends: list[int] = []
+
+    def n_ids_up_to(place: int) -> int:
+        return -(-place * n_of_them // n_characters)
 
     def count(place: int, limit: int) -> int:
         counted.append(place)
-        return min(-(-place * n_of_them // n_characters), limit + 1)
+        return min(n_ids_up_to(place), limit + 1)
 
-    for n_ids in (1, 2, 499, 500, 1999, 2000):
+    def count_end(start: int, place: int) -> int:
+        ends.append(place - start)
+        return n_ids_up_to(place) - n_ids_up_to(start)
+
+    for n_ids in (1, 2, 499, 500, 1999, 2000, 4000):
         counted.clear()
-        size = measuring._searched(count, text, 0, len(text), n_ids)
+        ends.clear()
+        size = measuring._searched(count, count_end, text, 0, len(text), n_ids)
         assert size == n_ids * n_characters // n_of_them
-        assert len(counted) <= 18
+        assert len(counted) <= (5 if n_ids >= measuring._MANY and n_of_them < 18 else 18)
         assert max(counted) <= max(size * 3 // 2, n_ids) + 20
+        assert len(ends) <= 25
+        assert max(ends, default=0) <= size // 8 + 2000
+
+
+def test_ends_that_say_something_else_than_the_whole_text_are_not_believed() -> None:
+    """As where a text by itself has other tokens than within a longer one for long."""
+    size = measuring._searched(
+        lambda place, limit: min(place, limit + 1),
+        lambda start, place: (place - start) * 3 // 2 + place % 5,
+        "a" * 100_000,
+        0,
+        100_000,
+        20_000,
+    )
+    assert size == 20_000
