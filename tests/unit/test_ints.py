@@ -10,7 +10,7 @@ from copy import deepcopy
 
 import pytest
 
-from fastbpe import Tokenizer
+from fastbpe import InvalidTokenError, Tokenizer
 
 #: Around the ends of blocks, of what Python keeps itself, of one digit, and of what has an int of its own.
 IDS = [256, 257, 383, 384, 511, 512, 65_535, 65_536, 2**20 - 129, 2**20 - 1, 2**20, 2**20 + 1, 2**24 - 1]
@@ -59,6 +59,34 @@ def test_they_outlive_their_tokenizer() -> None:
     ids = [Tokenizer.from_ranks(ranks, pattern=None).encode("some text") for _ in range(100)]
     gc.collect()
     assert ids == [[*b"some text"]] * 100
+
+
+def test_they_are_decoded_as_any_others(tokenizer: Tokenizer) -> None:
+    """By where they lie; alone, and where they begin among others."""
+    text = "abc" * 9 + "".join(f"<{i}>" for i in IDS)
+    own = tokenizer.encode(text, allowed_special="all")
+    others = [int(str(i)) for i in own]
+    for ids in (
+        own,
+        others,
+        own + others,
+        others + own,
+        [x for pair in zip(own, others, strict=True) for x in pair],
+    ):
+        expected = b"".join(map(tokenizer.id_to_token, ids))
+        assert tokenizer.decode_bytes(ids) == tokenizer.decode_bytes(tuple(ids)) == expected
+        many = ids * (200_000 // len(ids))
+        assert tokenizer.decode(many, num_threads=2).encode() == expected * (200_000 // len(ids))
+        assert tokenizer.decode_batch([ids] * 9) == [expected.decode()] * 9
+
+
+def test_those_of_another_vocabulary_are_refused(tokenizer: Tokenizer) -> None:
+    small = Tokenizer.from_ranks({bytes([byte]): byte for byte in range(256)}, pattern=None)
+    ids = encoded(tokenizer, [256])
+    with pytest.raises(InvalidTokenError, match="id 256 at position 3 is no token"):
+        small.decode(small.encode("abc") + ids)
+    with pytest.raises(InvalidTokenError, match="id 256 at position 0 is no token"):
+        small.decode_batch([small.encode("abc"), ids])
 
 
 def test_tokenizers_share_them(tokenizer: Tokenizer) -> None:

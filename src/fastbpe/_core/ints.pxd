@@ -14,6 +14,7 @@ cdef extern from *:
     #endif
     """
     PyObject* int_at "FASTBPE_INT_AT"(void* first, size_t i) noexcept nogil
+    size_t INT_BYTES "sizeof(PyLongObject)"
 
 cdef enum:
     BLOCK_INTS = 128  # made at once: a page
@@ -27,6 +28,7 @@ cdef struct Ints:
 
 
 cdef Ints* kept_ints() except NULL
+cdef const Ints* ints_so_far() noexcept nogil
 cdef void make_block(Ints* ints, size_t block) noexcept
 
 
@@ -37,3 +39,8 @@ cdef inline object place_int(Ints* ints, size_t place):
     if not ints.made[place // BLOCK_INTS]:
         make_block(ints, place // BLOCK_INTS)
     return <object> int_at(ints.first, place)
+
+
+cdef inline size_t kept_place(const Ints* ints, const PyObject* item) noexcept nogil:
+    """The value of an int that is kept, which is not read for it; ints.n or more: it is none of them."""
+    return (<size_t> item - <size_t> ints.first) // INT_BYTES

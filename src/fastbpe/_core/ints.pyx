@@ -54,10 +54,8 @@ cdef extern from *:
     static void fastbpe_model_ints(PyObject *zero, PyObject *model) { (void)zero, (void)model; }
     static void fastbpe_make_ints(void *first, size_t from, size_t n) { (void)first, (void)from, (void)n; }
     #endif
-    #define FASTBPE_INT_BYTES sizeof(PyLongObject)
     """
     bint KEEPS_INTS "FASTBPE_KEEPS_INTS"
-    size_t INT_BYTES "FASTBPE_INT_BYTES"
     void model_ints "fastbpe_model_ints"(object zero, object model)
     void make_ints "fastbpe_make_ints"(void* first, size_t start, size_t n) noexcept
 
@@ -82,6 +80,11 @@ cdef Ints* kept_ints() except NULL:
             model_ints(0, MOST_INTS)
             _ints.n = MOST_INTS
         _ints.made = made
+    return &_ints
+
+
+cdef const Ints* ints_so_far() noexcept nogil:
+    """Those that were asked for; perhaps none."""
     return &_ints
 
 

@@ -5,6 +5,7 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, u
 from libc.string cimport memcpy, memmove
 
 from fastbpe._core.characters cimport put_characters
+from fastbpe._core.ints cimport Ints, ints_so_far, kept_place
 from fastbpe._core.merge cimport Ids
 
 cdef extern from *:
@@ -82,13 +83,21 @@ cdef void read_ints(
     """
     cdef size_t i = out.n
     cdef uint32_t* to = out.items
-    cdef uint32_t value
+    cdef uint64_t value
     cdef Sums local = sums[0]  # in registers
+    cdef Ints kept = ints_so_far()[0]
+    # What encoding gave is read by where it lies: a list of it takes two thirds of the time.
+    while i < n:
+        value = kept_place(&kept, items[i])
+        if value >= kept.n or not slot_add(slots, n_ids, value, &local):
+            break
+        to[i] = <uint32_t> value
+        i += 1
     while i < n and PyLong_CheckExact(items[i]):
         value = small_int(items[i])
         if not slot_add(slots, n_ids, value, &local):
             break
-        to[i] = value
+        to[i] = <uint32_t> value
         i += 1
     out.n = i
     sums[0] = local
