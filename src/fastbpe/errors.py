@@ -78,3 +78,9 @@ class SpecError(TrainingError):
 
 class TrainingWarning(UserWarning):
     """Training that ended before it had learned all that was asked for."""
+
+
+def note_place(error: BaseException, place: str) -> None:
+    """Say in a note which of several things an error is for; before Python 3.11 errors have no notes."""
+    if hasattr(error, "add_note"):
+        error.add_note(f"for {place}")

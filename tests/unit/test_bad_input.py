@@ -3,6 +3,8 @@
 Special tokens, decoding, training and files are in test_special, test_decoding, test_training and formats/.
 """
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -185,3 +187,34 @@ def test_the_tokenizer_works_on_after_every_error(tokenizer: Tokenizer) -> None:
                 tokenizer.encode_batch_to_numpy(["a" * 1000, wrong])  # type: ignore[list-item]
         assert tokenizer.encode("abc") == [97, 98, 99]
         assert tokenizer.encode_batch(["abc", ""]) == [[97, 98, 99], []]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="errors have notes from Python 3.11 on")
+@pytest.mark.parametrize("num_threads", [1, 2])
+@pytest.mark.parametrize("n_before", [0, 3, 70_000])
+def test_errors_of_batches_say_of_which_text_they_are(
+    code_tokenizer: Tokenizer, num_threads: int, n_before: int
+) -> None:
+    """Which is the first that has one; also where texts come from an iterator, and are too many for one window."""
+    t = code_tokenizer
+    long = "words of a text " * 40_000  # so that threads are worth it
+    bad_texts = (("a<|sep|>b", "disallowed"), (b"\xff", "UTF-8"))
+    for bad, message in bad_texts:
+        texts = ["a"] * n_before + [bad, long, b"\xfe", long]
+        calls: list[Callable[[], Any]] = [
+            lambda texts=texts: t.encode_batch(iter(texts), num_threads=num_threads),
+            lambda texts=texts: t.encode_batch_to_numpy(texts, num_threads=num_threads),
+        ]
+        if message == "UTF-8":
+            calls.append(lambda texts=texts: t.count_batch(texts, num_threads=num_threads))
+        for call in calls:
+            with pytest.raises(ValueError, match=message) as raised:
+                call()
+            assert raised.value.__notes__ == [f"for texts[{n_before}]"]
+    many = [97] * 150_000
+    bad_ids: list[Any] = [[10**9], ["x"], 3, [0x80]]
+    for ids in bad_ids:
+        batch = [[97]] * n_before + [ids, many, [10**9]]
+        with pytest.raises((KeyError, TypeError, ValueError)) as refused:
+            t.decode_batch(iter(batch), errors="strict", num_threads=num_threads)
+        assert refused.value.__notes__ == [f"for batch[{n_before}]"]

@@ -25,6 +25,7 @@ from fastbpe._core.vocabulary cimport Vocabulary
 
 import sys
 
+from fastbpe.errors import note_place
 from fastbpe.threads import usable_threads
 
 cdef extern from *:
@@ -234,13 +235,18 @@ cdef class Decoder(IdReader):
         cdef int most = _threads(num_threads)
         iterator = iter(batch)
         while window := _window(iterator, &n_ids):
-            if most > 1 and n_ids >= THREADS_IDS:
-                self._decode_together(window, handler, most, out)
-            else:
-                self._decode_each(window, handler, out)
+            try:
+                if most > 1 and n_ids >= THREADS_IDS:
+                    self._decode_together(window, handler, most, out)
+                else:
+                    self._decode_each(window, handler, out)
+            except (KeyError, TypeError, ValueError) as error:
+                note_place(error, f"batch[{len(out)}]")
+                raise
         return out
 
     cdef int _decode_each(self, list window, const char* errors, list out) except -1:
+        """Append the texts of all, or of those before the first that has an error."""
         cdef Ids values = Ids(NULL, 0, 0)
         try:
             for ids in window:
@@ -259,6 +265,7 @@ cdef class Decoder(IdReader):
         return self._parts(values, &sums, &head, errors)
 
     cdef int _decode_together(self, list window, const char* errors, int n_threads, list out) except -1:
+        """The same by several threads."""
         cdef Decoding decoding
         cdef size_t i, before = len(out)
         cdef Item* item
@@ -278,7 +285,11 @@ cdef class Decoder(IdReader):
             item = &decoding.items[i]
             if item.data != NULL and not item.is_sound:
                 ids = decoding.ids_of(item)
-                out[before + i] = self._mended(&ids, &item.sums, &item.head, errors)
+                try:
+                    out[before + i] = self._mended(&ids, &item.sums, &item.head, errors)
+                except UnicodeDecodeError:
+                    del out[before + i :]
+                    raise
         if error is not None:
             raise error
         return 0

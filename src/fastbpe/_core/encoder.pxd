@@ -1,7 +1,10 @@
+from libc.stdint cimport int64_t
+
 from fastbpe._core.merge cimport Ids
 from fastbpe._core.output cimport Array
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport SpecialMatcher
+from fastbpe._core.windows cimport Windows
 
 
 cdef class Encoder:
@@ -19,6 +22,9 @@ cdef class Encoder:
         self, object text, SpecialMatcher allowed, SpecialMatcher disallowed, Scratch* scratch, size_t* count
     ) except -1
     cdef list _to_lists(self, object texts, SpecialMatcher allowed, SpecialMatcher disallowed, object num_threads)
+    cdef int _tell_which(
+        self, Windows windows, SpecialMatcher allowed, SpecialMatcher disallowed, object error
+    ) except -1
     cdef int _add_lists(self, list window, SpecialMatcher allowed, SpecialMatcher disallowed, list out) except -1
     cdef int _append_window(
         self, list window, size_t n_units, SpecialMatcher allowed, SpecialMatcher disallowed, Ids* ids, bint has_room,
@@ -26,5 +32,6 @@ cdef class Encoder:
     ) except -1
     cdef size_t _count_up_to(self, object text, object limit) except? 0
     cdef Array _counts(self, object texts, object num_threads)
+    cdef int _count_window(self, list window, size_t n_units, int64_t* n_ids, object num_threads) except -1
     cdef int _threads_for(self, size_t n_units, object num_threads) except -1
     cdef int _n_threads(self, object num_threads) except -1

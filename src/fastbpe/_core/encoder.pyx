@@ -18,14 +18,14 @@ from fastbpe._core.splitter cimport Splitter
 from fastbpe._core.spans cimport Spans, encode_spans, spans_free, spans_list, to_characters
 from fastbpe._core.text cimport Text, Utf8, prefetch_after, text_of, text_release, utf8_of, utf8_release
 from fastbpe._core.vocabulary cimport Vocabulary
+from fastbpe._core.windows cimport Windows
 
+from fastbpe.errors import note_place
 from fastbpe.threads import usable_threads
 
 cdef enum:
     NOGIL_UNITS = 1 << 13  # below this, handing the GIL over costs more than it gives
     THREADS_UNITS = 1 << 18  # below this, waking threads up costs more than they give
-    WINDOW_UNITS = 1 << 24  # what is encoded before the next texts are asked for: it bounds the memory
-    WINDOW_TEXTS = 1 << 16
 
 cdef size_t MOST = <size_t> 1 << 62  # ids, or bytes: nobody has so many
 cdef object NOTHING = frozenset()
@@ -297,7 +297,7 @@ cdef class Encoder:
         cdef list out = [], window
         cdef int n_threads
         cdef bint was_on
-        cdef _Windows windows = _Windows(texts)
+        cdef Windows windows = Windows(texts)
         while window := windows.next():
             n_threads = self._threads_for(windows.n_units, num_threads)
             was_on = stop_collecting()
@@ -306,9 +306,25 @@ cdef class Encoder:
                     out += Jobs(pipeline, window, allowed, disallowed, False).to_lists(n_threads)
                 else:
                     self._add_lists(window, allowed, disallowed, out)
+            except ValueError as error:
+                self._tell_which(windows, allowed, disallowed, error)
+                raise
             finally:
                 collect_again(was_on)
         return out
+
+    cdef int _tell_which(
+        self, Windows windows, SpecialMatcher allowed, SpecialMatcher disallowed, object error
+    ) except -1:
+        """Note at the error of a window of texts which of them it is for: the first that has one, as it was raised."""
+        cdef Py_ssize_t i
+        for i in range(len(windows.texts)):
+            try:
+                self._to_list(windows.texts[i], allowed, disallowed, 1)
+            except ValueError:
+                note_place(error, f"texts[{windows.first + i}]")
+                return 0
+        return 0
 
     cdef int _add_lists(self, list window, SpecialMatcher allowed, SpecialMatcher disallowed, list out) except -1:
         cdef Scratch* scratch = self._pipeline.take()
@@ -340,7 +356,7 @@ cdef class Encoder:
         cdef size_t n_units = 0, n_spare = 0  # of the texts so far, and of those that there is room for
         cdef Array counts
         allowed, disallowed = self._matchers(allowed_special, disallowed_special)
-        cdef _Windows windows = _Windows(texts)
+        cdef Windows windows = Windows(texts)
         try:
             while window := windows.next():
                 counts = int64_array(len(window))
@@ -348,7 +364,13 @@ cdef class Encoder:
                 n_units += windows.n_units
                 if len(parts) == 1:
                     n_spare = take_spare(&ids, n_units)
-                self._append_window(window, windows.n_units, allowed, disallowed, &ids, n_units <= n_spare, counts, num_threads)
+                try:
+                    self._append_window(
+                        window, windows.n_units, allowed, disallowed, &ids, n_units <= n_spare, counts, num_threads
+                    )
+                except ValueError as error:
+                    self._tell_which(windows, allowed, disallowed, error)
+                    raise
             return ids_array(&ids, n_units), _offsets(parts)
         finally:
             ids_free(&ids)
@@ -391,79 +413,49 @@ cdef class Encoder:
 
     cdef Array _counts(self, object texts, object num_threads):
         """How many ids each text has: an int64 array."""
-        cdef Pipeline pipeline = self._ready()
         cdef list window, parts = []
         cdef Array counts
-        cdef int64_t* n_ids
-        cdef Scratch* scratch
-        cdef Jobs jobs
-        cdef size_t count, i
-        cdef int n_threads
-        cdef _Windows windows = _Windows(texts)
+        cdef Windows windows = Windows(texts)
         while window := windows.next():
             counts = int64_array(len(window))
             parts.append(counts)
-            n_ids = <int64_t*> counts._items
-            n_threads = self._threads_for(windows.n_units, num_threads)
-            if n_threads > 1:
-                jobs = Jobs(pipeline, window, None, None, True)
-                jobs.run(n_threads)
-                jobs.add_counts(n_ids)
-                continue
-            scratch = pipeline.take()
-            i = 0
             try:
-                for text in window:
-                    PyErr_CheckSignals()
-                    prefetch_after(window, i)
-                    count = 0
-                    self._append(text, None, None, scratch, &count)
-                    n_ids[i] = count
-                    i += 1
-            finally:
-                pipeline.give(scratch)
+                self._count_window(window, windows.n_units, <int64_t*> counts._items, num_threads)
+            except ValueError as error:
+                self._tell_which(windows, None, None, error)
+                raise
         return _joined(parts)
+
+    cdef int _count_window(self, list window, size_t n_units, int64_t* n_ids, object num_threads) except -1:
+        """Store how many ids each of the texts has, which are of so many units."""
+        cdef Pipeline pipeline = self._ready()
+        cdef Scratch* scratch
+        cdef Jobs jobs
+        cdef size_t count, i = 0
+        cdef int n_threads = self._threads_for(n_units, num_threads)
+        if n_threads > 1:
+            jobs = Jobs(pipeline, window, None, None, True)
+            jobs.run(n_threads)
+            jobs.add_counts(n_ids)
+            return 0
+        scratch = pipeline.take()
+        try:
+            for text in window:
+                PyErr_CheckSignals()
+                prefetch_after(window, i)
+                count = 0
+                self._append(text, None, None, scratch, &count)
+                n_ids[i] = count
+                i += 1
+        finally:
+            pipeline.give(scratch)
+        return 0
 
     cdef int _threads_for(self, size_t n_units, object num_threads) except -1:
         """How many threads to encode texts of so many units with."""
         if num_threads is not None and usable_threads(num_threads) == 1:
             return 1
         return self._n_threads(num_threads) if n_units >= THREADS_UNITS else 1
-
-
-@cython.final
-cdef class _Windows:
-    """Texts, as many at a time as are encoded before more are asked for."""
-
-    cdef object _iterator, _error
-    cdef Py_ssize_t _n  # texts so far
-    cdef size_t n_units  # of those that were given last
-
-    def __cinit__(self, object texts):
-        if isinstance(texts, (str, bytes)):
-            raise TypeError("texts must be a list of texts, not one text; use encode for one")
-        self._iterator = iter(texts)
-
-    cdef list next(self):
-        """The next texts; none at the end. What is no text is an error once those before it are done."""
-        cdef list out = []
-        self.n_units = 0
-        if self._error is not None:
-            raise self._error
-        for text in self._iterator:
-            if not isinstance(text, (str, bytes, bytearray, memoryview)):
-                self._error = TypeError(
-                    f"texts[{self._n + len(out)}]: text must be str, or bytes of UTF-8, not {type(text).__name__}"
-                )
-                if not out:
-                    raise self._error
-                break
-            out.append(text)
-            self.n_units += text.nbytes if isinstance(text, memoryview) else len(text)
-            if self.n_units >= WINDOW_UNITS or len(out) >= WINDOW_TEXTS:
-                break
-        self._n += len(out)
-        return out
 
 
 cdef Array _joined(list parts):
