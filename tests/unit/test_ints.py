@@ -11,6 +11,7 @@ from copy import deepcopy
 import pytest
 
 from fastbpe import InvalidTokenError, Tokenizer
+from processes import run_python
 
 #: Around the ends of blocks, of what Python keeps itself, of one digit, and of what has an int of its own.
 IDS = [256, 257, 383, 384, 511, 512, 65_535, 65_536, 2**20 - 129, 2**20 - 1, 2**20, 2**20 + 1, 2**24 - 1]
@@ -20,6 +21,38 @@ IDS = [256, 257, 383, 384, 511, 512, 65_535, 65_536, 2**20 - 129, 2**20 - 1, 2**
 def tokenizer() -> Tokenizer:
     ranks = {bytes([byte]): byte for byte in range(256)}
     return Tokenizer.from_ranks(ranks, pattern=None, special_tokens={f"<{i}>": i for i in IDS})
+
+
+MANY_AND_FEW = """
+from itertools import product
+from fastbpe import Tokenizer
+
+beyond = [600, 70_000, 2**20 - 1, 2**20, 2**24 - 1]
+names = {f"<{i}>": i for i in beyond}
+ranks = {bytes([byte]): byte for byte in range(256)}
+tokenizer = Tokenizer.from_ranks(ranks, pattern="gpt2", special_tokens=names)
+
+def check():
+    for n, place, other in product(range(14), range(14), beyond):
+        ids = [(31 * i + n) % 128 for i in range(n)]
+        ids[place:place] = [other][: place <= n]
+        text = "".join(f"<{i}>" if i in beyond else chr(i) for i in ids)
+        for found in tokenizer.encode_batch([text, text], allowed_special="all"):
+            assert found == ids, (found, ids)
+    for place in (0, 1, 1020, 1023, 1024, 1025, 2047, 2048):
+        ids = [i % 100 for i in range(2050)]
+        ids[place] = 2**20
+        text = "".join(f"<{i}>" if i > 99 else chr(i) for i in ids)
+        assert tokenizer.encode(text, allowed_special="all") == ids
+
+check()
+text = bytes(range(128)).decode() * 100
+for _ in range(12):
+    assert tokenizer.encode(text) == [*range(128)] * 100
+check()
+assert tokenizer.encode("".join(names) * 20_000, allowed_special="all") == beyond * 20_000
+check()
+"""
 
 
 def encoded(tokenizer: Tokenizer, ids: list[int]) -> list[int]:
@@ -104,6 +137,11 @@ def test_no_memory_is_taken_again_and_again(tokenizer: Tokenizer) -> None:
     for _ in range(1000):
         tokenizer.encode(text, allowed_special="all")
     assert sys.getallocatedblocks() - before < 100
+
+
+def test_lists_of_every_length_before_and_behind_the_many() -> None:
+    """In a new process: of many ids it is not asked one by one whether they have their ints."""
+    run_python(MANY_AND_FEW)
 
 
 def test_threads_may_make_them_at_once() -> None:

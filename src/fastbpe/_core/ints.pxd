@@ -25,11 +25,14 @@ cdef struct Ints:
     void* first  # they lie in a row: that of id i is int_at(first, i)
     uint32_t n  # ids from n on have none; 0 where Python's ints are not known well enough
     uint8_t* made  # for each block; the one behind the last is never made
+    uint32_t n_row  # all ids below have theirs
+    size_t n_looked_up  # ids since it was set last of which it had to be asked whether they have
 
 
 cdef Ints* kept_ints() except NULL
 cdef const Ints* ints_so_far() noexcept nogil
 cdef void make_block(Ints* ints, size_t block) noexcept
+cdef void looked_up(Ints* ints, size_t n) noexcept
 
 
 cdef inline object place_int(Ints* ints, size_t place):

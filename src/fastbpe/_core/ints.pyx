@@ -1,7 +1,7 @@
 """Python ints for ids, in a row, made once for the whole process and never freed.
 
 Handing out an id is then adding its place to an address: no int is looked up, and none is touched, which would be a
-wait for memory for each id. Nor are their references counted when they are handed out. From Python 3.12 on they are
+wait for memory for each id. Nor, once many were handed out, is there a look whether they are made. Nor are their references counted when they are handed out. From Python 3.12 on they are
 immortal, as the ints up to 256 are; before, each begins with 2**60 references, which only become fewer, too slowly
 ever to reach 0: CPython's own ints that are compiled in (its deep-frozen modules) do the same. They never go away, as
 Python's own small ints do not: 32 bytes for each id that was ever handed out, by all tokenizers together, 3.2 MB for
@@ -59,10 +59,14 @@ cdef extern from *:
     void model_ints "fastbpe_model_ints"(object zero, object model)
     void make_ints "fastbpe_make_ints"(void* first, size_t start, size_t n) noexcept
 
+cdef extern from "simd/fill.h" nogil:
+    size_t FB_INT_BYTES
+
 cdef enum:
     MOST_INTS = 1 << 20  # ids above, which few vocabularies have, are made anew each time
+    MANY_LOOKED_UP = 1 << 16
 
-cdef Ints _ints = Ints(NULL, 0, NULL)
+cdef Ints _ints = Ints(NULL, 0, NULL, 0, 0)
 
 
 cdef Ints* kept_ints() except NULL:
@@ -72,7 +76,7 @@ cdef Ints* kept_ints() except NULL:
         made = <uint8_t*> calloc(MOST_INTS // BLOCK_INTS + 1, 1)
         if made == NULL:
             raise MemoryError("no memory for the ints of ids")
-        if KEEPS_INTS:
+        if KEEPS_INTS and INT_BYTES == FB_INT_BYTES:
             _ints.first = malloc(MOST_INTS * INT_BYTES)
             if _ints.first == NULL:
                 free(made)
@@ -92,3 +96,20 @@ cdef void make_block(Ints* ints, size_t block) noexcept:
     """Make the ints of a block. Under the GIL: they are written twice, and nobody may see them in between."""
     make_ints(ints.first, block * BLOCK_INTS, BLOCK_INTS)
     ints.made[block] = True
+
+
+cdef void looked_up(Ints* ints, size_t n) noexcept:
+    """Count ids that were looked up. After many, all up to where a quarter of the blocks is made have their ints."""
+    cdef size_t block, n_made = 0, n_blocks = 0
+    ints.n_looked_up += n
+    if ints.n_looked_up < MANY_LOOKED_UP:
+        return
+    ints.n_looked_up = 0
+    for block in range(ints.n // BLOCK_INTS):
+        n_made += ints.made[block]
+        if n_made * 4 > block:
+            n_blocks = block + 1
+    for block in range(n_blocks):
+        if not ints.made[block]:
+            make_block(ints, block)
+    ints.n_row = <uint32_t> (n_blocks * BLOCK_INTS)

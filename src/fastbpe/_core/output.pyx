@@ -1,12 +1,14 @@
 """What ids are handed out as: an array in memory of its own, or a list of ints that are made once."""
 
 cimport cython
+from cpython.exc cimport PyErr_Clear
 from cpython.list cimport PyList_New
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memset
 
-from fastbpe._core.ints cimport BLOCK_INTS, Ints, int_at, kept_ints, make_block
+from fastbpe._core.ints cimport BLOCK_INTS, Ints, int_at, kept_ints, looked_up, make_block
 from fastbpe._core.memory cimport likely, use_huge_pages
 from fastbpe._core.merge cimport Ids
 
@@ -15,11 +17,15 @@ cdef extern from *:
     #define FASTBPE_LIST_ITEMS(list) (((PyListObject *)(list))->ob_item)
     """
     PyObject** list_items "FASTBPE_LIST_ITEMS"(list items) noexcept
-    PyObject* PyLong_FromUnsignedLong(unsigned long value) except NULL
+    PyObject* PyLong_FromUnsignedLong(unsigned long value) noexcept
     int PyGC_Disable()
     int PyGC_Enable()
 
+cdef extern from "simd/fill.h" nogil:
+    bint fill_ints "fb_fill_ints"(void** items, const uint32_t* ids, size_t n, const void* first, uint32_t n_row)
+
 cdef enum:
+    PART_IDS = 1024  # of a list
     LEAST_SPARE = 1 << 18  # ids; smaller blocks are malloc's own affair
     MOST_SPARE = 1 << 23
 
@@ -111,6 +117,19 @@ cdef int fill_list(list out, size_t at, const uint32_t* ids, size_t n) except -1
     """Store ids in a new list from item `at` on."""
     cdef Ints* ints = kept_ints()
     cdef PyObject** items = list_items(out) + at
+    cdef size_t n_part
+    while n:
+        n_part = min(n, <size_t> PART_IDS)
+        if not likely(fill_ints(<void**> items, ids, n_part, ints.first, ints.n_row)):
+            _fill_part(ints, items, ids, n_part)
+        items += n_part
+        ids += n_part
+        n -= n_part
+    return 0
+
+
+cdef int _fill_part(Ints* ints, PyObject** items, const uint32_t* ids, size_t n) except -1:
+    """The same, making the ints that are not there yet."""
     cdef size_t i
     for i in range(n):
         if likely(ints.made[min(ids[i], ints.n) // BLOCK_INTS]):
@@ -120,6 +139,11 @@ cdef int fill_list(list out, size_t at, const uint32_t* ids, size_t n) except -1
             items[i] = int_at(ints.first, ids[i])
         else:
             items[i] = PyLong_FromUnsignedLong(ids[i])
+            if items[i] == NULL:
+                memset(items + i, 0, (n - i) * sizeof(PyObject*))  # what was void there
+                PyErr_Clear()
+                raise MemoryError("no memory for the int of an id")
+    looked_up(ints, n)
     return 0
 
 
