@@ -18,12 +18,12 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcmp, memcpy, memset
 
-from fastbpe._core.keys cimport SHORT_BYTES, copy_tail, find_in_line, key_hash, key_masks
+from fastbpe._core.keys cimport SHORT_BYTES, copy_tail, find_in_line, key_hash, make_key
 from fastbpe._core.memory cimport likely, prefetch, use_huge_pages, zeros
 from fastbpe._core.merge cimport Ids, encode_piece, ids_reserve
 from fastbpe._core.merging cimport MOST_BYTES, MOST_PIECES, Merging, merge_side_by_side
 from fastbpe._core.splitter cimport GAP
-from fastbpe._core.tables cimport NONE, find_piece, find_tag, hash_bytes, load64, same_bytes
+from fastbpe._core.tables cimport NONE, find_piece, find_tag, hash_bytes, same_bytes
 from fastbpe._core.vocabulary cimport Tables, token_start
 
 cdef extern from "simd/entries.h" nogil:
@@ -142,9 +142,7 @@ cdef inline size_t _aim(
         end = ends[i]
         length = end - start  # a gap's has its top bit set
         if likely(length <= SHORT_BYTES):
-            low = load64(data + start) & key_masks[length][0]
-            high = (load64(data + start + 8) & key_masks[length][1]) | (<uint64_t> length << 56)
-            probe[i].low, probe[i].high = low, high
+            low = make_key(data + start, length, &probe[i], &high)
             probe[i].line = _home(cache, key_hash(low, high, cache.seed))
             prefetch(probe[i].line)
             start = end

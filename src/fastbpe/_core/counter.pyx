@@ -8,12 +8,12 @@ from libc.stdlib cimport calloc, free
 
 from fastbpe._core.buffer cimport buffer_free, buffer_room
 from fastbpe._core.cuts cimport text_cut
-from fastbpe._core.keys cimport SHORT_BYTES, copy_tail, find_in_line, key_hash, key_masks
+from fastbpe._core.keys cimport SHORT_BYTES, copy_tail, find_in_line, key_hash, make_key
 from fastbpe._core.memory cimport likely, prefetch
 from fastbpe._core.pieces cimport GROUP, Entry, LongSlot, PieceTable
 from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.splitter cimport GAP, Splitter, ends_free
-from fastbpe._core.tables cimport NONE, hash_bytes, load64
+from fastbpe._core.tables cimport NONE, hash_bytes
 from fastbpe._core.text cimport (
     Text, first_invalid, not_utf8, text_release, text_room, text_utf8, text_view,
 )
@@ -150,6 +150,7 @@ cdef class PieceCounter(PieceTable):
         """Make the pieces' keys and ask for their lines."""
         cdef Probe* probe = self._probes
         cdef size_t i, length, n_long = 0, tail = n
+        cdef uint64_t low, high
         cdef const uint8_t* piece
         cdef LongSlot* slot
         if (ends[n_ends - 1] & ~GAP) + 16 > n:
@@ -160,9 +161,8 @@ cdef class PieceCounter(PieceTable):
             if likely(length <= SHORT_BYTES):
                 if start >= tail:
                     piece = self._tail + (start - tail)
-                probe[i].low = load64(piece) & key_masks[length][0]
-                probe[i].high = (load64(piece + 8) & key_masks[length][1]) | (<uint64_t> length << 56)
-                probe[i].line = self._entries + (key_hash(probe[i].low, probe[i].high, self._seed) >> self._shift << 1)
+                low = make_key(piece, length, &probe[i], &high)
+                probe[i].line = self._entries + (key_hash(low, high, self._seed) >> self._shift << 1)
                 prefetch(probe[i].line)
             else:
                 probe[i].line = self._entries  # to be read, and not to match: no key's length is 255
