@@ -2,9 +2,9 @@
 
 Two tables and an arena. The first table holds pieces of up to 15 bytes, nearly all of any text: 32 bytes an
 entry, the piece itself being the key, two entries to a line of the processor's cache, and a piece is in its
-home line or in the one beside it. Up to 6 ids are in the entry, more are in the arena. The second table is for
-longer pieces, whose bytes and ids lie in the arena. Pieces are taken in groups: first their keys are made and
-their lines asked for, then all are looked up.
+home line or in the one beside it. Up to 6 ids are in the entry, more are in the arena. The second table
+(`long_pieces`) is for longer pieces, whose bytes and ids lie in the arena. Pieces are taken in groups: first their
+keys are made and their lines asked for, then all are looked up.
 
 A cache belongs to one thread at a time. It begins small and grows with what is really distinct, since what
 matters most for speed is how much of it the processor's caches can hold; at its limit new pieces push out
@@ -15,11 +15,12 @@ entries that no text asks for would crowd out the others.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport free, realloc
-from libc.string cimport memcmp, memcpy, memset
+from libc.stdlib cimport free
+from libc.string cimport memcpy, memset
 
 from fastbpe._core.keys cimport SHORT_BYTES, copy_tail, find_in_line, key_hash, make_key
-from fastbpe._core.memory cimport likely, prefetch, use_huge_pages, zeros
+from fastbpe._core.long_pieces cimport arena_room, find_long, keep_long, slot_of, words_of
+from fastbpe._core.memory cimport likely, prefetch, zeros
 from fastbpe._core.merge cimport Ids, encode_piece, ids_reserve
 from fastbpe._core.merging cimport MOST_BYTES, MOST_PIECES, Merging, merge_side_by_side
 from fastbpe._core.splitter cimport GAP
@@ -42,8 +43,6 @@ cdef enum:
     ROOMY_ENTRIES = 1 << 15  # from here on it has room to grow where it is, which costs nothing until it is touched
     ROOM = 16
     LONG_BYTES = 1 << 10  # longer pieces are hardly ever met again, and are merged each time
-    FIRST_SLOTS = 1 << 8
-    FIRST_WORDS = 1 << 12
 
 
 cdef void cache_start(Cache* cache, uint64_t seed, size_t limit) noexcept nogil:
@@ -115,7 +114,7 @@ cdef int group_aim(
         n_long = _aim(cache, cache.tail - tail, start, ends, n_inside, n_pieces, n_long)
     for i in range(n_long):
         hash = cache.probes[cache.long_ones[i]].low
-        slot = _slot(cache, hash)
+        slot = slot_of(cache, hash)
         if slot.hash == hash:
             prefetch(cache.arena + slot.at)
     return 0
@@ -160,7 +159,7 @@ cdef size_t _aim_long(Cache* cache, const uint8_t* piece, size_t length, size_t 
     probe.low = 0
     if length <= LONG_BYTES and cache.n_slots:
         probe.low = _long_hash(cache, piece, length)
-        prefetch(_slot(cache, probe.low))
+        prefetch(slot_of(cache, probe.low))
         cache.long_ones[n_long] = <uint16_t> i
         n_long += 1
     return n_long
@@ -218,7 +217,7 @@ cdef void _learn(Cache* cache, const Tables* tables, size_t n) noexcept nogil:
 cdef inline bint _knows(const Cache* cache, const Probe* probe, const uint8_t* piece, size_t length) noexcept nogil:
     if length <= SHORT_BYTES:
         return _is_home(probe) or _find_short(cache, probe) != NULL
-    return cache.n_long and _find_long(cache, probe.low, piece, length).hash
+    return cache.n_long and find_long(cache, probe.low, piece, length).hash
 
 
 cdef void _find_tokens(const Tables* tables, Merging* newcomers, size_t n) noexcept nogil:
@@ -265,8 +264,8 @@ cdef void _remember(Cache* cache, const Merging* m) noexcept nogil:
             _keep(cache, &cache.probes[m.number], m.ids, m.n_ids)
         return
     hash = _long_hash(cache, m.piece, m.n_bytes)
-    if not cache.n_long or not _find_long(cache, hash, m.piece, m.n_bytes).hash:
-        _keep_long(cache, hash, m.piece, m.n_bytes, m.ids, m.n_ids)
+    if not cache.n_long or not find_long(cache, hash, m.piece, m.n_bytes).hash:
+        keep_long(cache, hash, m.piece, m.n_bytes, m.ids, m.n_ids)
 
 
 cdef int group_look_up(
@@ -332,16 +331,16 @@ cdef int _long(
         return encode_piece(tables, piece, length, out)
     hash = _long_hash(cache, piece, length)
     if cache.n_long:
-        slot = _find_long(cache, hash, piece, length)
+        slot = find_long(cache, hash, piece, length)
         if slot.hash:
             ids_reserve(out, slot.n_ids)
             memcpy(
-                out.items + out.n, cache.arena + slot.at + _words(length), slot.n_ids * sizeof(uint32_t)
+                out.items + out.n, cache.arena + slot.at + words_of(length), slot.n_ids * sizeof(uint32_t)
             )
             out.n += slot.n_ids
             return 0
     encode_piece(tables, piece, length, out)
-    _keep_long(cache, hash, piece, length, out.items + before, out.n - before)
+    keep_long(cache, hash, piece, length, out.items + before, out.n - before)
     return 0
 
 
@@ -395,7 +394,7 @@ cdef void _keep(Cache* cache, const Probe* probe, const uint32_t* ids, uint32_t 
     cdef uint32_t at
     kept.low, kept.high = probe.low, probe.high
     if not fb_entry_pack(&kept, ids, n_ids):
-        if not _room(cache, SHORT_BYTES, 0):
+        if not arena_room(cache, SHORT_BYTES, 0):
             return
         at = <uint32_t> cache.arena_n
         memcpy(kept.ids, &at, sizeof(at))
@@ -466,90 +465,3 @@ cdef void _spread(Cache* cache, Entry* old, size_t n_old, size_t n_new) noexcept
         for k in range(4):
             if both[k].n_ids:
                 _put(cache, _home(cache, key_hash(both[k].low, both[k].high, cache.seed)), &both[k])
-
-
-# The second table
-
-
-cdef inline size_t _words(size_t n_bytes) noexcept nogil:
-    return (n_bytes + sizeof(uint32_t) - 1) // sizeof(uint32_t)
-
-
-cdef inline LongSlot* _slot(const Cache* cache, uint64_t hash) noexcept nogil:
-    return &cache.slots[hash >> 32 & (cache.n_slots - 1)]
-
-
-cdef LongSlot* _find_long(const Cache* cache, uint64_t hash, const uint8_t* piece, size_t length) noexcept nogil:
-    """The piece's slot, or the empty one where it would be."""
-    cdef LongSlot* slot = _slot(cache, hash)
-    while slot.hash and (
-        slot.hash != hash or slot.n_bytes != length or memcmp(cache.arena + slot.at, piece, length)
-    ):
-        slot += 1
-        if slot == cache.slots + cache.n_slots:
-            slot = cache.slots
-    return slot
-
-
-cdef void _keep_long(
-    Cache* cache, uint64_t hash, const uint8_t* piece, size_t length, const uint32_t* ids, size_t n_ids
-) noexcept nogil:
-    cdef LongSlot* slot
-    if cache.skips_long or not _room(cache, _words(length) + n_ids, 1):
-        return
-    slot = _find_long(cache, hash, piece, length)
-    slot.hash, slot.at = hash, <uint32_t> cache.arena_n
-    slot.n_bytes, slot.n_ids = <uint16_t> length, <uint16_t> n_ids
-    memcpy(cache.arena + cache.arena_n, piece, length)
-    memcpy(cache.arena + cache.arena_n + _words(length), ids, n_ids * sizeof(uint32_t))
-    cache.arena_n += _words(length) + n_ids
-    cache.n_long += 1
-
-
-cdef bint _room(Cache* cache, size_t n_words, size_t n_slots_more) noexcept nogil:
-    """Make room in the arena and in the second table; at the limit by forgetting all. False without memory."""
-    cdef size_t n_slots = cache.n_slots, capacity = cache.arena_capacity
-    cdef uint32_t* arena
-    n_words += SHORT_BYTES  # which may be read behind the last ids
-    if 2 * (cache.n_long + n_slots_more) > n_slots:
-        n_slots = max(2 * n_slots, <size_t> FIRST_SLOTS)
-    while cache.arena_n + n_words > capacity:
-        capacity = max(2 * capacity, <size_t> FIRST_WORDS)
-    if n_slots * sizeof(LongSlot) > cache.limit // 8 or capacity * sizeof(uint32_t) > cache.limit // 8 * 3:
-        if n_words > cache.arena_capacity or 2 * n_slots_more > cache.n_slots:
-            return False
-        memset(cache.entries, 0, cache.n_entries * sizeof(Entry))
-        if cache.n_slots:
-            memset(cache.slots, 0, cache.n_slots * sizeof(LongSlot))
-        cache.n_used = cache.n_long = cache.arena_n = 0
-        return True
-    if capacity > cache.arena_capacity:
-        arena = <uint32_t*> realloc(cache.arena, capacity * sizeof(uint32_t))
-        if arena == NULL:
-            return False
-        use_huge_pages(arena, capacity * sizeof(uint32_t))
-        cache.arena = arena
-        cache.arena_capacity = capacity
-    return n_slots == cache.n_slots or _more_slots(cache, n_slots)
-
-
-cdef bint _more_slots(Cache* cache, size_t n_slots) noexcept nogil:
-    cdef LongSlot* old = cache.slots
-    cdef void* old_block = cache.slots_block
-    cdef LongSlot* slot
-    cdef void* block
-    cdef size_t i, n_old = cache.n_slots
-    cdef LongSlot* slots = <LongSlot*> zeros(n_slots * sizeof(LongSlot), 0, &block)
-    if slots == NULL:
-        return False
-    cache.slots, cache.slots_block, cache.n_slots = slots, block, n_slots
-    for i in range(n_old):
-        if old[i].hash:
-            slot = _slot(cache, old[i].hash)
-            while slot.hash:
-                slot += 1
-                if slot == slots + n_slots:
-                    slot = slots
-            slot[0] = old[i]
-    free(old_block)
-    return True
