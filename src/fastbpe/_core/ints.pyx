@@ -1,11 +1,12 @@
 """Python ints for ids, in a row, made once for the whole process and never freed.
 
 Handing out an id is then adding its place to an address: no int is looked up, and none is touched, which would be a
-wait for memory for each id. Nor, once many were handed out, is there a look whether they are made. Nor are their references counted when they are handed out. From Python 3.12 on they are
-immortal, as the ints up to 256 are; before, each begins with 2**60 references, which only become fewer, too slowly
-ever to reach 0: CPython's own ints that are compiled in (its deep-frozen modules) do the same. They never go away, as
-Python's own small ints do not: 32 bytes for each id that was ever handed out, by all tokenizers together, 3.2 MB for
-the 100,000 of cl100k.
+wait for memory for each id. Nor, once many were handed out, is it asked of each whether it is made. Nor are their
+references counted when they are handed out. From Python 3.12 on they are immortal, as the ints up to 256 are; before,
+each begins with 2**60 references, which only become fewer, too slowly ever to reach 0: CPython's own ints that are
+compiled in (its deep-frozen modules) do the same. They never go away, as Python's own small ints do not: 32 bytes for
+each id that was ever handed out, by all tokenizers together, and after many for those between them, 3.2 MB for the
+100,000 of cl100k.
 
 Where Python's ints are not known to look like that (32 bits, free threading) there are none, and every id
 becomes an int of its own.
