@@ -15,26 +15,32 @@ cdef class Windows:
         if isinstance(texts, (str, bytes)):
             raise TypeError("texts must be a list of texts, not one text; use encode for one")
         self._iterator = iter(texts)
-        self.texts = []
 
     cdef list next(self):
-        """The next texts; none at the end. What is no text is an error once those before it are done."""
-        cdef list out = []
-        self.first += len(self.texts)
-        self.texts = out
-        self.n_units = 0
+        """The next texts; None at the end. What is no text is an error once those before it are done."""
+        cdef list out
+        if self.texts is not None:
+            self.first += len(self.texts)
         if self._error is not None:
             raise self._error
+        if self._is_over:
+            return None
+        self.texts = out = []
+        self.n_units = 0
         for text in self._iterator:
-            if not isinstance(text, (str, bytes, bytearray, memoryview)):
+            if type(text) is str:
+                self.n_units += <size_t> len(<str> text)
+            elif isinstance(text, (str, bytes, bytearray, memoryview)):
+                self.n_units += text.nbytes if isinstance(text, memoryview) else len(text)
+            else:
                 self._error = TypeError(
                     f"texts[{self.first + len(out)}]: text must be str, or bytes of UTF-8, not {type(text).__name__}"
                 )
                 if not out:
                     raise self._error
-                break
+                return out
             out.append(text)
-            self.n_units += text.nbytes if isinstance(text, memoryview) else len(text)
             if self.n_units >= WINDOW_UNITS or len(out) >= WINDOW_TEXTS:
-                break
+                return out
+        self._is_over = True
         return out
