@@ -81,6 +81,8 @@ class TrainingWarning(UserWarning):
 
 
 def note_place(error: BaseException, place: str) -> None:
-    """Say in a note which of several things an error is for; before Python 3.11 errors have no notes."""
-    if hasattr(error, "add_note"):
-        error.add_note(f"for {place}")
+    """Say in a note which of several things an error is for: in its traceback from Python 3.11 on.
+
+    Before, it stands in `__notes__` all the same, where pytest and others look for it.
+    """
+    vars(error).setdefault("__notes__", []).append(f"for {place}")

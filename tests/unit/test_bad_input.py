@@ -3,7 +3,6 @@
 Special tokens, decoding, training and files are in test_special, test_decoding, test_training and formats/.
 """
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -189,7 +188,6 @@ def test_the_tokenizer_works_on_after_every_error(tokenizer: Tokenizer) -> None:
         assert tokenizer.encode_batch(["abc", ""]) == [[97, 98, 99], []]
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="errors have notes from Python 3.11 on")
 @pytest.mark.parametrize("num_threads", [1, 2])
 @pytest.mark.parametrize("n_before", [0, 3, 70_000])
 def test_errors_of_batches_say_of_which_text_they_are(
