@@ -11,6 +11,7 @@ from fastbpe import FormatError, PatternError, Tokenizer
 from fastbpe._core.counter import PieceCounter
 from fastbpe._core.encoder import Encoder
 from fastbpe._core.sequence import Regrouped, Sequence, StandIns
+from fastbpe._core.spans import pieces as pieces_in_characters
 from fastbpe._core.splitter import RegexSplitter, Splitter
 from fastbpe.formats import native
 from fastbpe.patterns import PATTERNS, resolve_pattern
@@ -282,6 +283,21 @@ def test_steps_after_byte_level_see_stand_ins() -> None:
     with pytest.raises(PatternError, match="two ByteLevel steps"):
         make_sequence([ByteLevel(), Digits(), ByteLevel()])
     assert make_sequence([ByteLevel(), Digits()]).ends("") == []
+
+
+@pytest.mark.parametrize("mark", ["", "é", "日", "👍"])
+def test_pieces_in_characters_of_a_long_text(mark: str) -> None:
+    """Pieces that begin and end inside characters, and gaps, across the parts that lists are made by."""
+    steps = [ByteLevel(use_regex=False), Digits(individual_digits=True)]
+    lines = Split(pattern="Ċ", behavior="removed", literal=True)
+    for splitter in (make_sequence(steps), make_sequence([*steps, lines]), make_splitter(PATTERNS["cl100k"])):
+        for text in ("1" * k + f"ab1{mark} ²ಲ\n1" * 400 for k in range(9)):
+            data = text.encode()
+            characters = [k for k, c in enumerate(text) for _ in c.encode()]
+            expected = [(characters[a], characters[b - 1] + 1) for a, b in splitter.pieces(text)]
+            assert len(expected) > 1000
+            assert pieces_in_characters(splitter, text) == expected
+            assert pieces_in_characters(splitter, data) == expected
 
 
 # Several patterns as the pattern of a tokenizer

@@ -11,13 +11,16 @@ from fastbpe._core.merge cimport Ids, ids_reserve
 from fastbpe._core.output cimport Array, collect_again, int64_array, new_list, set_span, stop_collecting
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport Match, SpecialMatcher
-from fastbpe._core.splitter cimport GAP, Ends, Splitter, ends_free
+from fastbpe._core.splitter cimport GAP, Ends, Splitter, ends_free, n_pieces
 from fastbpe._core.text cimport Text, Utf8, text_of, text_release, utf8_of, utf8_release
 from fastbpe._core.tables cimport NONE
 from fastbpe._core.vocabulary cimport Tables
 from fastbpe._core.watch cimport check_signals
 
 from fastbpe.errors import SpecialTokenError
+
+cdef enum:
+    PART_SPANS = 256  # that are made at once into pairs of ints
 
 
 # Spans
@@ -292,6 +295,12 @@ cdef struct Cursor:
     size_t n_units
 
 
+cdef struct Walk:
+    # How far a text has been gone through: to the end of the last span, and where that began.
+    Cursor cursor
+    Cursor begun
+
+
 cdef fused Unit:
     uint8_t
     uint16_t
@@ -308,9 +317,9 @@ cdef inline void _measure(const Unit* data, size_t n, Cursor* cursor) noexcept n
         cursor.n_bytes = 4
 
 
-cdef void _to_characters(const Unit* data, size_t n, Spans* spans) noexcept nogil:
+cdef void _to_characters(const Unit* data, size_t n, Spans* spans, Walk* walk) noexcept nogil:
     """Spans of bytes as spans of the characters that they lie in; their starts rise, and their ends."""
-    cdef Cursor cursor = Cursor(0, 0, 0, 0), begun = cursor
+    cdef Cursor cursor = walk.cursor, begun = walk.begun
     cdef size_t i
     for i in range(spans.n):
         if spans.items[i].start < cursor.byte:
@@ -320,6 +329,7 @@ cdef void _to_characters(const Unit* data, size_t n, Spans* spans) noexcept nogi
         _advance(data, n, &cursor, spans.items[i].end)
         spans.items[i].end = cursor.at + (cursor.n_units if cursor.byte < spans.items[i].end else 0)
         spans.items[i].start = begun.at
+    walk.cursor, walk.begun = cursor, begun
 
 
 cdef inline void _advance(const Unit* data, size_t n, Cursor* cursor, size_t byte) noexcept nogil:
@@ -332,9 +342,10 @@ cdef inline void _advance(const Unit* data, size_t n, Cursor* cursor, size_t byt
         cursor.at += cursor.n_units
 
 
-cdef void _utf8_to_characters(const uint8_t* data, size_t n, Spans* spans) noexcept nogil:
+cdef void _utf8_to_characters(const uint8_t* data, size_t n, Spans* spans, Walk* walk) noexcept nogil:
     """The same for text that is given as bytes."""
-    cdef size_t i, byte = 0, n_begun = 0, start, end, first = 0, n_first = 0
+    cdef size_t i, byte = walk.cursor.byte, n_begun = walk.cursor.at, start, end
+    cdef size_t first = walk.begun.byte, n_first = walk.begun.at
     for i in range(spans.n):
         start, end = spans.items[i].start, spans.items[i].end
         if start < byte:
@@ -348,18 +359,26 @@ cdef void _utf8_to_characters(const uint8_t* data, size_t n, Spans* spans) noexc
             n_begun += data[byte] & 0xC0 != 0x80
             byte += 1
         spans.items[i].end = n_begun
+    walk.cursor.byte, walk.cursor.at, walk.begun.byte, walk.begun.at = byte, n_begun, first, n_first
 
 
 cdef void to_characters(const Text* text, Spans* spans) noexcept nogil:
     """Spans of the UTF-8 of a text as spans of its characters; each holds all characters that it has a part of."""
+    cdef Cursor first = Cursor(0, 0, 0, 0)
+    cdef Walk walk = Walk(first, first)
+    _walk_on(text, spans, &walk)
+
+
+cdef void _walk_on(const Text* text, Spans* spans, Walk* walk) noexcept nogil:
+    """The same for spans that follow those of the last call."""
     if text.is_utf8:
-        _utf8_to_characters(<const uint8_t*> text.data, text.n, spans)
+        _utf8_to_characters(<const uint8_t*> text.data, text.n, spans, walk)
     elif text.unit == 1:
-        _to_characters(<const uint8_t*> text.data, text.n, spans)
+        _to_characters(<const uint8_t*> text.data, text.n, spans, walk)
     elif text.unit == 2:
-        _to_characters(<const uint16_t*> text.data, text.n, spans)
+        _to_characters(<const uint16_t*> text.data, text.n, spans, walk)
     else:
-        _to_characters(<const uint32_t*> text.data, text.n, spans)
+        _to_characters(<const uint32_t*> text.data, text.n, spans, walk)
 
 
 def in_characters(text, list spans not None):
@@ -380,19 +399,25 @@ def in_characters(text, list spans not None):
 cdef list spans_list(const Spans* spans):
     """(start, end) of each; where one begins that the one before ends, they share the int."""
     cdef list out = new_list(spans.n)
-    cdef Ints* ints = kept_ints()
-    cdef object start, end = 0
-    cdef size_t i, last = 0
     cdef bint was_on = stop_collecting()
     try:
-        for i in range(spans.n):
-            start = end if spans.items[i].start == last else place_int(ints, spans.items[i].start)
-            last = spans.items[i].end
-            end = place_int(ints, last)
-            set_span(out, i, start, end)
+        _set_spans(out, 0, spans, 0)
     finally:
         collect_again(was_on)
     return out
+
+
+cdef object _set_spans(list out, size_t at, const Spans* spans, object end):
+    """Store spans in a new list, from item `at` on; end: of the one before, and what is returned is of the last."""
+    cdef Ints* ints = kept_ints()
+    cdef object start
+    cdef size_t i, last = end
+    for i in range(spans.n):
+        start = end if spans.items[i].start == last else place_int(ints, spans.items[i].start)
+        last = spans.items[i].end
+        end = place_int(ints, last)
+        set_span(out, at + i, start, end)
+    return end
 
 
 def sizes_of_tokens(Pipeline pipeline not None, str text not None, bint backward):
@@ -431,8 +456,7 @@ def pieces(Splitter splitter not None, text):
     cdef Text view
     cdef Utf8 utf8
     cdef Ends ends = Ends(NULL, 0, 0, NULL, NULL, 0)
-    cdef Spans spans = Spans(NULL, 0, 0)
-    cdef size_t at = 0, begin = 0, end, i
+    cdef size_t at = 0
     if isinstance(text, (bytearray, memoryview)):
         text = bytes(text)  # looked at twice below
     text_of(text, &view)
@@ -442,18 +466,37 @@ def pieces(Splitter splitter not None, text):
         try:
             with nogil:
                 while at < utf8.n:
-                    ends.n = 0
                     at = splitter.split(utf8.data, utf8.n, at, &ends)
-                    for i in range(ends.n):
-                        end = ends.items[i] & ~GAP
-                        if not ends.items[i] & GAP:
-                            _add(&spans, begin, end)
-                        begin = end
-                to_characters(&view, &spans)
-            return spans_list(&spans)
+            return _pieces_list(&view, &ends)
         finally:
             utf8_release(&utf8)
             ends_free(&ends)
-            spans_free(&spans)
     finally:
         text_release(&view)
+
+
+cdef list _pieces_list(const Text* view, const Ends* ends):
+    """Part by part: spans of a whole text are as much memory to be touched first as a fifth of the objects."""
+    cdef Cursor first = Cursor(0, 0, 0, 0)
+    cdef Walk walk = Walk(first, first)
+    cdef Span items[PART_SPANS]
+    cdef Spans spans = Spans(&items[0], 0, PART_SPANS)
+    cdef list out = new_list(n_pieces(ends))
+    cdef object last = 0
+    cdef size_t i, end, begin = 0, done = 0
+    cdef bint was_on = stop_collecting()
+    try:
+        for i in range(ends.n):
+            end = ends.items[i] & ~GAP
+            if not ends.items[i] & GAP:
+                items[spans.n] = Span(begin, end)
+                spans.n += 1
+            begin = end
+            if spans.n == PART_SPANS or i + 1 == ends.n:
+                _walk_on(view, &spans, &walk)
+                last = _set_spans(out, done, &spans, last)
+                done += spans.n
+                spans.n = 0
+    finally:
+        collect_again(was_on)
+    return out

@@ -24,6 +24,7 @@ cdef struct Ends:
 
 cdef int ends_reserve(Ends* ends, size_t n_more) except -1 nogil
 cdef int ends_add(Ends* ends, size_t end) except -1 nogil
+cdef size_t n_pieces(const Ends* ends) noexcept nogil
 cdef size_t place_in_text(const Ends* ends, const uint8_t* at) noexcept nogil
 cdef void ends_free(Ends* ends) noexcept nogil
 

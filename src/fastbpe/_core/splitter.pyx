@@ -36,6 +36,14 @@ cdef int ends_add(Ends* ends, size_t end) except -1 nogil:
     return 0
 
 
+cdef size_t n_pieces(const Ends* ends) noexcept nogil:
+    """How many of the ends are not of gaps."""
+    cdef size_t n = ends.n, i
+    for i in range(ends.n):  # by shifts, which plain SSE2 adds up two at a time
+        n -= ends.items[i] >> (8 * sizeof(size_t) - 1)
+    return n
+
+
 cdef size_t place_in_text(const Ends* ends, const uint8_t* at) noexcept nogil:
     """Which byte of the whole text a byte that is split is, or stands for."""
     cdef size_t place = ends.stand_ins_at
@@ -102,7 +110,7 @@ cdef class Splitter:
         """How many pieces a text has, without a list of them; gaps do not count."""
         cdef Utf8 view
         cdef Ends ends = Ends(NULL, 0, 0, NULL, NULL, 0)
-        cdef size_t at = 0, n_pieces = 0, i
+        cdef size_t at = 0, n = 0
         utf8_of(text, &view)
         ends.text = view.data
         try:
@@ -110,10 +118,8 @@ cdef class Splitter:
                 while at < view.n:
                     ends.n = 0
                     at = self.split(view.data, view.n, at, &ends)
-                    for i in range(ends.n):  # by shifts, which plain SSE2 adds up two at a time
-                        n_pieces -= ends.items[i] >> (8 * sizeof(size_t) - 1)
-                    n_pieces += ends.n
-            return n_pieces
+                    n += n_pieces(&ends)
+            return n
         finally:
             utf8_release(&view)
             ends_free(&ends)
