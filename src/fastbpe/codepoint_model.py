@@ -6,10 +6,10 @@ from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from functools import cached_property
 from itertools import chain
 from typing import Any
 
+from fastbpe.caching import cached_property
 from fastbpe.model import AddedToken, Buffer
 
 

@@ -6,8 +6,6 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple
-from functools import cached_property
-from threading import RLock
 from typing import Any
 
 from fastbpe import formats
@@ -20,6 +18,7 @@ from fastbpe._core.splitter import Splitter
 from fastbpe._core.text import to_utf8
 from fastbpe._core.tokens import TokenEncoder
 from fastbpe._core.vocabulary import Vocabulary
+from fastbpe.caching import cached_property
 from fastbpe.codepoint_conventions import Decoding, Places, widen
 from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
 from fastbpe.codepoints import EACH_BYTE, MARK, Parts, build, make_normalizer, pieces_of
@@ -28,6 +27,7 @@ from fastbpe.formats import _splits, huggingface_codepoints_dump, native, senten
 from fastbpe.model import Buffer
 from fastbpe.special import SpecialTokens
 from fastbpe.streaming import CodePointStreamDecoder, RunStreamDecoder, StreamDecoder
+from fastbpe.threads import ForkSafeLock
 from fastbpe.tokenizer import CACHE_BYTES, Special, Tokenizer, check_errors
 
 _MAX_CHECKED = 1 << 20  # pieces: fewer are no more symbols than there may be
@@ -55,7 +55,7 @@ class CodePointTokenizer(Tokenizer):
         self._pattern_name, self._pattern = None, None
         self._source = model
         self._cache_bytes = cache_bytes
-        self._lock = RLock()  # making one part asks for another
+        self._lock = ForkSafeLock()  # making one part asks for another
         special = _control_symbols(model)
         special |= {token.content: token.id for token in model.added_tokens if token.special}
         is_plain = model.conventions is not None and not model.conventions.escapes
@@ -85,10 +85,11 @@ class CodePointTokenizer(Tokenizer):
 
     @property
     def _parts(self) -> Parts:
-        with self._lock:
-            if self._built is None:
-                self._built = build(self._source)
-            return self._built
+        if self._built is None:
+            with self._lock:
+                if self._built is None:
+                    self._built = build(self._source)
+        return self._built
 
     _built: Parts | None = None
 
@@ -133,8 +134,7 @@ class CodePointTokenizer(Tokenizer):
         place of the first character, and each of the ids of a character's bytes has all of it.
         """
         allowed, disallowed = self._special.choose(allowed_special, disallowed_special)
-        data = to_utf8(text) if isinstance(text, str) else bytes(text)
-        self.count(data)  # a ValueError for bytes that are not UTF-8
+        data = to_utf8(text)
         if disallowed is not None and (found := disallowed.search(data)):
             raise SpecialTokenError.disallowed(data[found[0] : found[1]].decode())
         ids, spans, prefixed = self._places.of(data, allowed)
@@ -160,7 +160,7 @@ class CodePointTokenizer(Tokenizer):
 
     def pieces(self, text: str | bytes) -> list[tuple[int, int]]:
         """(start, end) in characters: the whole text, which no split pattern cuts; nothing for an empty one."""
-        n = len(text) if isinstance(text, str) else len(bytes(text).decode())
+        n = len(text if isinstance(text, str) else to_utf8(text).decode())
         return [(0, n)] if n else []
 
     # Decoding

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import SupportsIndex
 
+from fastbpe.arguments import integer
 from fastbpe.errors import SpecialTokenError, TrainingError
 from fastbpe.patterns import PatternLike, resolve_pattern
 from fastbpe.special import check_names
@@ -46,7 +45,7 @@ class ByteConfig:
         put("special_tokens", check_special_tokens(self.special_tokens))
         for name in ("vocab_size", "min_count", "max_token_bytes"):
             if name != "max_token_bytes" or self.max_token_bytes is not None:
-                put(name, _integer(name, getattr(self, name)))
+                put(name, integer(name, getattr(self, name)))
         n_special = len(self.special_tokens)
         if self.vocab_size < N_BYTES + n_special:
             raise TrainingError(
@@ -61,12 +60,6 @@ class ByteConfig:
             raise TrainingError(f"ties={self.ties!r}: choose one of {', '.join(map(repr, TIES))}")
         if self.max_token_bytes is not None and self.max_token_bytes < 1:
             raise TrainingError(f"max_token_bytes={self.max_token_bytes}: give 1 or more, or None")
-
-
-def _integer(name: str, value: object) -> int:
-    if not isinstance(value, SupportsIndex) or isinstance(value, bool):
-        raise TypeError(f"{name} must be an integer, not {type(value).__name__}")
-    return operator.index(value)
 
 
 def check_special_tokens(names: object) -> tuple[str, ...]:

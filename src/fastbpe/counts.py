@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import IO, Any, SupportsIndex
+from typing import IO, Any
 
 from fastbpe import formats
 from fastbpe._core.counter import PieceCounter
 from fastbpe._core.records import add_tables, tables_of
 from fastbpe._core.splitter import Splitter
 from fastbpe._core.text import to_utf8
+from fastbpe.arguments import integer
 from fastbpe.config import check_special_tokens
 from fastbpe.errors import FormatError, TrainingError
 from fastbpe.extras import require_pyarrow
@@ -165,7 +166,7 @@ class PieceCounts(Mapping[bytes, int]):
         >>> dict(counts), counts.n_pruned
         ({b'low': 5}, 1)
         """
-        if _integer("min_count", min_count) < 1:
+        if integer("min_count", min_count) < 1:
             raise ValueError(f"min_count={min_count}: give 1 or more")
         table = PieceCounter(Splitter())
         n_dropped = 0
@@ -295,7 +296,7 @@ class Reading:
 
     def __post_init__(self) -> None:
         usable_threads(self.num_threads)
-        if self.max_memory_bytes is not None and _integer("max_memory_bytes", self.max_memory_bytes) < 1:
+        if self.max_memory_bytes is not None and integer("max_memory_bytes", self.max_memory_bytes) < 1:
             raise ValueError(f"max_memory_bytes={self.max_memory_bytes}: give 1 or more, or None")
         for name, choices in (("on_error", ON_ERROR), ("errors", ERRORS)):
             if getattr(self, name) not in choices:
@@ -356,19 +357,13 @@ def _add(table: PieceCounter, piece: object, number: object) -> None:
         piece = to_utf8(piece)
     if not isinstance(piece, bytes):
         raise TypeError(f"piece {piece!r} is {type(piece).__name__}, not bytes or str")
-    checked = _integer(f"count of {piece!r}", number)
+    checked = integer(f"count of {piece!r}", number)
     if checked < 0:
         raise ValueError(f"count of {piece!r} is {checked}: it must not be negative")
     if checked >= 1 << 63:
         raise OverflowError(f"count of {piece!r} is {checked}: more than 2**63 - 1")
     if checked and piece:
         table.add_piece(piece, checked)
-
-
-def _integer(name: str, value: object) -> int:
-    if not isinstance(value, SupportsIndex) or isinstance(value, bool):
-        raise TypeError(f"{name} must be an integer, not {type(value).__name__}")
-    return value.__index__()
 
 
 def _parse(data: Any, where: str) -> PieceCounts:

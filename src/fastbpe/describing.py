@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 from fastbpe import assembly
@@ -10,6 +9,7 @@ from fastbpe._core.decoder import Decoder
 from fastbpe._core.merge import recover_merges
 from fastbpe._core.text import to_utf8
 from fastbpe._core.vocabulary import Vocabulary
+from fastbpe.caching import cached_property
 from fastbpe.errors import InvalidTokenError
 from fastbpe.model import AddedToken, Model
 from fastbpe.patterns import Pattern

@@ -14,7 +14,8 @@ from functools import cache
 from fastbpe._core.encoder import Encoder
 from fastbpe._core.limits import count_part, takes_plain_text, window
 from fastbpe._core.spans import pieces, sizes_of_tokens
-from fastbpe._core.text import to_utf8
+from fastbpe._core.text import plain, to_utf8
+from fastbpe.arguments import integer
 
 TRIED = 64  # characters without a cut of which every place is tried
 _MOST = 1 << 60  # ids: no text has so many
@@ -47,6 +48,7 @@ class MeasuringEncoder(Encoder):
 
     def fits(self, text: str | bytes, n: int) -> bool:
         """Whether a text has at most n ids; no more of it is read than that takes."""
+        n = integer("n", n)
         return self.count(text, limit=n) <= n
 
     def truncate(self, text: str | bytes, max_tokens: int, *, side: str = "right") -> str:
@@ -70,6 +72,7 @@ class MeasuringEncoder(Encoder):
         """
         if side not in ("right", "left"):
             raise ValueError(f"side={side!r}: choose 'right' or 'left'")
+        max_tokens = integer("max_tokens", max_tokens)
         if max_tokens < 0:
             raise ValueError(f"max_tokens={max_tokens}: give 0 or more")
         text = _as_str(text)
@@ -93,6 +96,7 @@ class MeasuringEncoder(Encoder):
         >>> list(tokenizer.chunk("abcdefg", 3)), list(tokenizer.chunk("abcdef", 3, overlap=1))
         (['abc', 'def', 'g'], ['abc', 'cde', 'ef'])
         """
+        max_tokens, overlap = integer("max_tokens", max_tokens), integer("overlap", overlap)
         if max_tokens < 1:
             raise ValueError(f"max_tokens={max_tokens}: give 1 or more")
         if not 0 <= overlap < max_tokens:
@@ -231,7 +235,7 @@ def _longest_by_end(
 
 
 def _as_str(text: str | bytes) -> str:
-    return text if isinstance(text, str) else to_utf8(text).decode()
+    return plain(text) if isinstance(text, str) else to_utf8(text).decode()
 
 
 def inside(text: str, place: int) -> bool:

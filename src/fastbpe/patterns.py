@@ -101,6 +101,7 @@ def resolve_pattern(pattern: PatternLike) -> tuple[str | None, Pattern]:
         return "none", None
     if not isinstance(pattern, str):
         return _resolve_several(pattern)
+    pattern = str.__str__(pattern)  # a plain one of what may be a subclass's
     if pattern in PATTERNS:
         return pattern, PATTERNS[pattern]
     if (name := _mistaken_name(pattern)) is not None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache
 from itertools import chain
 from operator import itemgetter
 from typing import Protocol
 
 from fastbpe._core.special import SpecialMatcher
 from fastbpe._core.vocabulary import MAX_IDS
+from fastbpe.caching import cached_property
 from fastbpe.errors import SpecialTokenError
 from fastbpe.model import AddedToken
 

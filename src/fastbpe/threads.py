@@ -9,6 +9,9 @@ import time
 from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from weakref import WeakSet
+
+from fastbpe.arguments import integer
 
 if TYPE_CHECKING:
     from queue import SimpleQueue
@@ -32,9 +35,36 @@ def usable_threads(num_threads: int | None) -> int:
         if not chosen.isdecimal() or not int(chosen):
             raise ValueError(f"FASTBPE_NUM_THREADS={chosen!r}: give 1 or more")
         return min(int(chosen), _MOST_THREADS)
+    if not isinstance(num_threads, int):
+        num_threads = integer("num_threads", num_threads)
     if num_threads < 1:
         raise ValueError(f"num_threads={num_threads}: give 1 or more, or None")
     return min(num_threads, _MOST_THREADS)
+
+
+class ForkSafeLock:
+    """A lock to be used by `with`, again by the thread that has it, and free in a forked child whoever had it.
+
+    That thread is not there to give it back. What it guards must be whole at any time, for a child may find it
+    just before it is changed.
+    """
+
+    def __init__(self) -> None:
+        self._lock = _thread.RLock()
+        _locks.add(self)
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(RuntimeError):  # it was had when it forked: this is a child
+            self._lock.release()
+
+    def renew(self) -> None:
+        self._lock = _thread.RLock()
+
+
+_locks: WeakSet[ForkSafeLock] = WeakSet()
 
 
 def usable_cores() -> int:
@@ -230,6 +260,8 @@ def _queue() -> SimpleQueue[Any]:
 def _forget() -> None:
     global _pool
     _pool = None
+    for lock in _locks:
+        lock.renew()
 
 
 if hasattr(os, "register_at_fork"):

@@ -40,8 +40,8 @@ Special = str | Collection[str]  # "all" or a set of special tokens
 class Tokenizer(MeasuringEncoder, Described):
     """Byte-level BPE: text to ids and back. Made by `train`, `load` or `Tokenizer.from_ranks`.
 
-    Immutable, so any thread may use it; picklable, and equal to and hashed like any other tokenizer
-    that gives the same ids to every text.
+    Immutable, so any thread may use it; picklable, and equal to and hashed like another of the same tokens,
+    merges, special tokens and split pattern (as it is spelt), whatever files they come from.
 
     >>> ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256, b"abc": 257}
     >>> tokenizer = Tokenizer.from_ranks(ranks, pattern=None)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, cached_property
+from functools import cache
 from typing import Any
 
+from fastbpe.caching import cached_property
 from fastbpe.splitting.charset import CharSet
 
 Span = tuple[int, int]

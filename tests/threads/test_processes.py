@@ -56,6 +56,72 @@ print("done")
 
 
 @forking
+def test_fork_while_another_thread_makes_what_is_made_once() -> None:
+    """It is not there in the child to give its lock back, or to end what it began."""
+    code = """
+from fastbpe.caching import cached_property
+from fastbpe.codepoint_tokenizer import CodePointTokenizer
+model = fastbpe.train(["ab"], mode="codepoint", vocab_size=50, hard_vocab_limit=False, progress=False)
+expected = model.encode("ab a")
+model = CodePointTokenizer(model._source)
+class Slow:
+    @cached_property
+    def value(self):
+        begun.set()
+        may_end.wait()
+        return 5
+begun, may_end = threading.Event(), threading.Event()
+def work():
+    with model._lock:
+        Slow().value
+def ask():
+    global may_end
+    may_end = threading.Event()
+    may_end.set()
+    assert model.encode("ab a") == expected
+    assert Slow().value == 5
+    with model._lock:
+        in_child(lambda: model.encode("b"))
+thread = threading.Thread(target=work)
+thread.start()
+begun.wait()
+in_child(ask)
+may_end.set()
+thread.join()
+ask()
+print("done")
+"""
+    assert run_python(BEGIN + code) == "done\n"
+
+
+@forking
+def test_a_child_has_the_garbage_collector_of_its_parent() -> None:
+    code = """
+import gc
+texts = ["the other three threads " * 500] * 2000
+done = threading.Event()
+def work():
+    while not done.is_set():
+        tokenizer.encode_batch(texts, num_threads=2)
+        tokenizer.encode_batch(texts, num_threads=1)
+worker = threading.Thread(target=work)
+worker.start()
+def ask():
+    assert gc.isenabled()
+try:
+    for turn in range(20):
+        time.sleep(0.003)
+        assert gc.isenabled()
+        in_child(ask)
+finally:
+    done.set()
+worker.join()
+print("done")
+"""
+    assert run_python(BEGIN + code) == "done\n"
+
+
+@forking
 def test_fork_while_another_thread_is_inside_a_batch() -> None:
     code = """
 check()  # or the fork may come while a module is being imported, and the child waits for that for ever

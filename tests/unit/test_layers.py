@@ -13,6 +13,8 @@ PACKAGE = Path(__file__).resolve().parents[2] / "src" / "fastbpe"
 LAYERS = (
     {
         "_version",
+        "arguments",
+        "caching",
         "errors",
         "model",
         "codepoint_model",

@@ -25,6 +25,7 @@ from fastbpe._core.vocabulary cimport Vocabulary
 
 import sys
 
+from fastbpe._core.text import plain
 from fastbpe.errors import note_place
 from fastbpe.threads import usable_threads
 
@@ -179,13 +180,13 @@ cdef class Decoder(IdReader):
         finally:
             ids_free(&values)
 
-    def decode(self, ids, str errors not None="replace", num_threads=None):
+    def decode(self, ids, errors="replace", num_threads=None):
         """The text of all ids; errors= says what becomes of bytes that are not UTF-8.
 
         num_threads: at most so many work on a long list.
         """
         cdef Ids values = Ids(NULL, 0, 0)
-        cdef bytes handler = errors.encode()
+        cdef bytes handler = _handler(errors)
         cdef str text
         cdef int n_threads
         if num_threads is not None:
@@ -227,9 +228,9 @@ cdef class Decoder(IdReader):
             decoding.end()
         return text if decoding.is_sound() else self._mended(&all_ids, &sums, &first.head, errors)
 
-    def decode_batch(self, batch, str errors not None="replace", num_threads=None):
+    def decode_batch(self, batch, errors="replace", num_threads=None):
         """`decode` for each sequence of ids, in order. num_threads: at most so many work on a large batch."""
-        cdef bytes handler = errors.encode()
+        cdef bytes handler = _handler(errors)
         cdef list out = [], window
         cdef size_t n_ids
         cdef int most = _threads(num_threads)
@@ -334,14 +335,14 @@ cdef class Decoder(IdReader):
         finally:
             ids_free(&values)
 
-    def decode_with_offsets(self, ids, str errors not None="replace"):
+    def decode_with_offsets(self, ids, errors="replace"):
         """(text, for each id the place in it of the first character that the id has a part in).
 
         errors: "replace" or "strict".
         """
         cdef Ids values = Ids(NULL, 0, 0)
         cdef Sums sums
-        cdef bytes data, begins
+        cdef bytes data, begins, handler = _handler(errors)
         cdef list offsets
         cdef size_t i, n
         cdef Py_ssize_t n_begun = 0
@@ -351,7 +352,7 @@ cdef class Decoder(IdReader):
             self._read(ids, &values, &sums)
             self._behead(&values, &sums, &head)
             data = self._bytes(&values, &sums, &head)
-            text = data.decode("utf-8", errors)
+            text = PyUnicode_DecodeUTF8(data, <Py_ssize_t> sums.n_bytes, handler)
             begins = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> sums.n_bytes)
             begins_here = <uint8_t*> PyBytes_AS_STRING(begins)
             character_starts(<const uint8_t*> PyBytes_AS_STRING(data), sums.n_bytes, begins_here)
@@ -388,6 +389,13 @@ cdef class Decoder(IdReader):
     def n_ids(self):
         """One more than the greatest id."""
         return self._n_ids
+
+
+cdef bytes _handler(object errors):
+    """What errors= names, for C."""
+    if not isinstance(errors, str):
+        raise TypeError(f"errors must be str, not {type(errors).__name__}")
+    return plain(errors).encode()
 
 
 cdef int _threads(object num_threads) except -1:

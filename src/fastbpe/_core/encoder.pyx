@@ -10,7 +10,9 @@ from fastbpe._core.jobs cimport Jobs
 from fastbpe._core.limits cimport count_up_to
 from fastbpe._core.merge cimport Ids, ids_expect, ids_free
 from fastbpe._core.normalizing cimport Normalizing
-from fastbpe._core.output cimport Array, collect_again, ids_array, ids_list, int64_array, stop_collecting, take_spare
+from fastbpe._core.output cimport (
+    Array, PyObject_GC_Track, PyObject_GC_UnTrack, ids_array, ids_list, int64_array, take_spare,
+)
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.short cimport is_short, short_list, short_list_by
 from fastbpe._core.special cimport SpecialMatcher
@@ -20,6 +22,7 @@ from fastbpe._core.text cimport Text, Utf8, prefetch_after, text_of, text_releas
 from fastbpe._core.vocabulary cimport Vocabulary
 from fastbpe._core.windows cimport Windows
 
+from fastbpe.arguments import integer
 from fastbpe.errors import note_place
 from fastbpe.threads import usable_threads
 
@@ -112,7 +115,7 @@ cdef class Encoder:
         cdef Pipeline pipeline = self._ready()
         cdef Scratch* scratch
         cdef int n_threads
-        cdef list out = None
+        cdef list lists, out = None
         if allowed is None and num_threads is None and is_short(pipeline, text):
             out = short_list(pipeline, text, disallowed)
             if out is not None:
@@ -120,7 +123,9 @@ cdef class Encoder:
         if self._is_long(text, num_threads):
             n_threads = self._n_threads(num_threads)
             if n_threads > 1 and pipeline.may_cut(allowed, disallowed):
-                return Jobs(pipeline, [text], allowed, disallowed, False).to_lists(n_threads)[0]
+                lists = []
+                Jobs(pipeline, [text], allowed, disallowed, False).add_lists(n_threads, lists)
+                return lists[0]
         scratch = pipeline.take()
         try:
             self._append(text, allowed, disallowed, scratch, NULL)
@@ -259,6 +264,7 @@ cdef class Encoder:
         cdef Scratch* scratch
         cdef Text view
         cdef size_t most, count
+        limit = integer("limit", limit)
         if limit < 0:
             raise ValueError(f"limit={limit!r}: give how many ids to count, 0 or more")
         most = min(limit, MOST)
@@ -296,21 +302,21 @@ cdef class Encoder:
         cdef Pipeline pipeline = self._ready()
         cdef list out = [], window
         cdef int n_threads
-        cdef bint was_on
         cdef Windows windows = Windows(texts)
+        # The garbage collector would look through it again and again, a twentieth of the time, and find nothing: it
+        # is told of it at the end.
+        PyObject_GC_UnTrack(out)
         while window := windows.next():
             n_threads = self._threads_for(windows.n_units, num_threads)
-            was_on = stop_collecting()
             try:
                 if n_threads > 1:
-                    out += Jobs(pipeline, window, allowed, disallowed, False).to_lists(n_threads)
+                    Jobs(pipeline, window, allowed, disallowed, False).add_lists(n_threads, out)
                 else:
                     self._add_lists(window, allowed, disallowed, out)
             except ValueError as error:
                 self._tell_which(windows, allowed, disallowed, error)
                 raise
-            finally:
-                collect_again(was_on)
+        PyObject_GC_Track(out)
         return out
 
     cdef int _tell_which(

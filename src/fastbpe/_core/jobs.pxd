@@ -57,7 +57,7 @@ cdef class Jobs:
     cdef void _give(self, size_t number, Scratch* scratch) noexcept nogil
     cdef void _place(self, size_t number, Scratch* scratch) noexcept nogil
     cdef void add_counts(self, int64_t* counts) noexcept
-    cdef list to_lists(self, int n_threads)
+    cdef int add_lists(self, int n_threads, list out) except -1
     cdef bint _is_same_text(self, size_t number, size_t other) noexcept
     cdef int _have_done(self, size_t number, size_t behind, Scratch* scratch) except -1
     cdef int _add_lists(self, size_t number, size_t behind, list out) except -1

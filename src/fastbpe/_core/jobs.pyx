@@ -266,7 +266,7 @@ cdef class Jobs:
             self._give(number, scratch)
         elif self.n_jobs > 1:
             self._keep(job, scratch.ids.items, scratch.ids.n)
-        else:  # to_lists does it itself, and has the scratch until the list is made
+        else:  # add_lists does it itself, and has the scratch until the list is made
             job.ids, job.n_ids = scratch.ids.items, scratch.ids.n
         return 0
 
@@ -332,9 +332,8 @@ cdef class Jobs:
             if self._jobs[number].is_part:
                 counts[self._jobs[number].first] += self._jobs[number].n_ids
 
-    cdef list to_lists(self, int n_threads):
-        """Do all jobs, and make a list of each text's ids, beside the other threads."""
-        cdef list out = []
+    cdef int add_lists(self, int n_threads, list out) except -1:
+        """Do all jobs, and append a list of each text's ids, beside the other threads."""
         cdef Scratch* scratch = self._pipeline.take()
         cdef size_t number = 0, behind
         try:
@@ -358,7 +357,7 @@ cdef class Jobs:
             self._wait()
         if self._bad_text is not None:
             raise self._bad_text
-        return out
+        return 0
 
     cdef bint _is_same_text(self, size_t number, size_t other) noexcept:
         return self._jobs[other].is_part and self._jobs[other].first == self._jobs[number].first

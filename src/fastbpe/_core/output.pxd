@@ -8,6 +8,7 @@ cdef extern from *:
     """
     #define FASTBPE_SHORTEN(list, n) Py_SET_SIZE((PyObject *)(list), (Py_ssize_t)(n))
     """
+    void PyObject_GC_Track(object)
     void PyObject_GC_UnTrack(object)
     void shorten_list "FASTBPE_SHORTEN"(list items, size_t n) noexcept  # that holds nothing from n on
 

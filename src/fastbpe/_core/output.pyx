@@ -162,9 +162,10 @@ cdef list new_list(size_t n):
 
 
 cdef bint stop_collecting() noexcept:
-    """Keep the garbage collector from looking through lists of ints while they are made; whether it was on.
+    """Keep the garbage collector from starting while many tuples are made; whether it was on. It would find nothing.
 
-    It would look at the list of lists again and again, a twentieth of the time of making them, and find nothing.
+    Not while the GIL may be given up: what other threads do with the collector must hold, and a child that is forked
+    meanwhile has it as it is.
     """
     return PyGC_Disable()
 

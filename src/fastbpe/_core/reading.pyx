@@ -8,7 +8,7 @@ from cpython.buffer cimport (
 )
 from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.long cimport PyLong_AsLongLong
-from cpython.sequence cimport PySequence_Fast_GET_SIZE, PySequence_Fast_ITEMS
+from cpython.sequence cimport PySequence_Check, PySequence_Fast_GET_SIZE, PySequence_Fast_ITEMS
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
@@ -70,7 +70,7 @@ cdef class IdReader:
         memset(sums, 0, sizeof(Sums))
         if type(ids) is list or type(ids) is tuple:
             return self._read_items(ids, out, sums)
-        if PyObject_CheckBuffer(ids) and not isinstance(ids, bytes):
+        if PyObject_CheckBuffer(ids) and PySequence_Check(ids) and not isinstance(ids, bytes):
             return self._read_buffer(ids, out, sums)
         if isinstance(ids, (str, bytes)) or not (hasattr(ids, "__iter__") or hasattr(ids, "__getitem__")):
             raise TypeError(f"ids must be a sequence of integers, not {type(ids).__name__}")
@@ -107,9 +107,14 @@ cdef class IdReader:
         cdef bytes code
         cdef bint is_signed, swapped
         cdef uint64_t bad
-        PyObject_GetBuffer(ids, &view, PyBUF_STRIDES | PyBUF_FORMAT)
+        try:
+            PyObject_GetBuffer(ids, &view, PyBUF_STRIDES | PyBUF_FORMAT)
+        except ValueError as error:  # numpy's of dates, for example
+            raise TypeError(f"ids must be integers in one dimension: {error}") from None
         try:
             code = view.format if view.format != NULL else b"B"
+            if view.ndim == 1 and (not view.shape[0] or code == b"O"):  # numpy's empty ones are floats
+                return self._read_items(list(ids), out, sums)
             if view.ndim != 1 or code.lstrip(b"@=<>!") not in _INTEGERS:
                 raise TypeError(
                     f"ids must be integers in one dimension: got format {code.decode()!r} "

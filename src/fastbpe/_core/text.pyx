@@ -4,9 +4,9 @@ ASCII is borrowed from the str; other text is transcoded into memory of ours, so
 copy. A surrogate pair is the character it stands for, a lone surrogate is U+FFFD. Bytes must be UTF-8.
 """
 
-from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
-from cpython.unicode cimport PyUnicode_DATA, PyUnicode_GET_LENGTH, PyUnicode_KIND
+from cpython.unicode cimport PyUnicode_DATA, PyUnicode_FromObject, PyUnicode_GET_LENGTH, PyUnicode_KIND
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
@@ -321,19 +321,30 @@ cdef size_t _size(const Unit* data, size_t n) noexcept nogil:
     return size - 2 * n_pairs  # two of three bytes were counted
 
 
-def n_valid(bytes data not None):
+def plain(text):
+    """A str or bytes of a subclass (numpy's, an enum's) as a plain one, which holds what it held; others as they are."""
+    if isinstance(text, str):
+        return PyUnicode_FromObject(text)
+    if isinstance(text, bytes) and type(text) is not bytes:
+        return PyBytes_FromStringAndSize(PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text))
+    return text
+
+
+def n_valid(data):
     """How many bytes of data are UTF-8 before the first that is not, or that begins a character cut off."""
-    cdef size_t n = <size_t> PyBytes_GET_SIZE(data), at
-    cdef const uint8_t* start = <const uint8_t*> PyBytes_AS_STRING(data)
+    cdef bytes checked = plain(data)
+    cdef size_t n = <size_t> len(checked), at
+    cdef const uint8_t* start = <const uint8_t*> PyBytes_AS_STRING(checked)
     with nogil:
         at = first_invalid(start, n)
     return at
 
 
-def has_surrogates(str text not None):
-    """Whether a text holds surrogates, in pairs or alone: no UTF-8 says that."""
+def has_surrogates(text):
+    """Whether a str holds surrogates, in pairs or alone: no UTF-8 says that."""
     cdef Text view
-    text_of(text, &view)
+    cdef str checked = plain(text)
+    text_of(checked, &view)
     if view.unit == 1:
         return False
     if view.unit == 2:

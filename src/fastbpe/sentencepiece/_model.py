@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import pairwise
 from typing import Any, TypeVar
 
 from fastbpe._core.normalizer import Normalizer
-from fastbpe._core.text import has_surrogates, n_valid
+from fastbpe._core.text import has_surrogates, n_valid, plain
 from fastbpe._core.tokens import TokenEncoder, Tokens
+from fastbpe.caching import cached_property
 from fastbpe.codepoint_model import PieceType
 from fastbpe.codepoint_tokenizer import CodePointTokenizer
 from fastbpe.codepoints import make_normalizer, token_encoder
@@ -206,8 +206,8 @@ def to_bytes(text: Text) -> bytes:
     """The bytes of a text; ModelError for surrogates."""
     if isinstance(text, str):
         is_sound(text)
-        return text.encode()
-    return text
+        return plain(text).encode()
+    return plain(text)
 
 
 def checked_ids(ids: Any) -> Any:
@@ -230,10 +230,10 @@ def checked_ids(ids: Any) -> Any:
 def _listed(ids: Any) -> list[Any]:
     if hasattr(ids, "__len__") and not isinstance(ids, (str, dict)):
         return list(ids)
-    raise _not_integers()
+    raise not_integers()
 
 
-def _not_integers() -> TypeError:
+def not_integers() -> TypeError:
     return TypeError("Input must be an integer buffer, list of integers, or a sequence of integers.")
 
 
@@ -241,5 +241,5 @@ def id_error(ids: Any) -> Exception:
     """Why these ids are no pieces."""
     for i in ids:
         if not hasattr(i, "__index__") or not -(1 << 31) <= i.__index__() < 1 << 31:
-            return _not_integers() if isinstance(ids, list) else out_of_range()
+            return not_integers() if isinstance(ids, list) else out_of_range()
     return out_of_range()

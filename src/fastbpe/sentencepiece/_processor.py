@@ -8,7 +8,7 @@ from typing import Any
 from fastbpe.codepoint_model import PieceType
 from fastbpe.sentencepiece._decodes import Decodes
 from fastbpe.sentencepiece._encodes import Encodes
-from fastbpe.sentencepiece._model import LoadedModel, checked_ids, id_error
+from fastbpe.sentencepiece._model import LoadedModel, checked_ids, id_error, not_integers
 from fastbpe.sentencepiece._normalizing import normalize
 
 
@@ -84,12 +84,15 @@ class SentencePieceProcessor(Encodes, Decodes):
         return self._each(id, lambda model, i: model.model.types[i] == PieceType.BYTE)
 
     def _each(self, ids: Any, fact: Callable[[LoadedModel, int], Any]) -> Any:
-        is_one = hasattr(ids, "__index__") and not hasattr(ids, "__len__")
-        listed = [ids] if is_one else list(checked_ids(ids))
+        if isinstance(ids, bytes):
+            raise not_integers()
+        is_one = _is_one(ids)
+        checked = [ids] if is_one else checked_ids(ids)
+        listed = list(checked)
         n_pieces = self.get_piece_size()
         for i in listed:
             if not hasattr(i, "__index__") or not 0 <= i.__index__() < n_pieces:
-                raise id_error(listed)
+                raise id_error(checked)
         if not listed:
             return []
         model = self._loaded()
@@ -157,3 +160,14 @@ class SentencePieceProcessor(Encodes, Decodes):
     IsUnused = is_unused
     IsByte = is_byte
     Normalize = normalize
+
+
+def _is_one(ids: Any) -> bool:
+    """Whether it is an id and not several: numpy's arrays of no dimension are one, and have no length."""
+    if not hasattr(ids, "__index__"):
+        return False
+    try:
+        len(ids)
+    except TypeError:
+        return True
+    return False

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import operator
 import random
-from threading import Lock
 
 _stream = random.Random()
-_lock = Lock()
 
 
 def set_random_generator_seed(seed: int, /) -> None:
@@ -18,14 +16,12 @@ def set_random_generator_seed(seed: int, /) -> None:
     seed = operator.index(seed)
     if not 0 <= seed < 1 << 32:
         raise TypeError(f"seed={seed}: give 0 to 2**32 - 1")
-    with _lock:
-        _stream.seed(seed)
+    _stream.seed(seed)
 
 
 def draw_seed() -> int:
     """The next seed of the stream, for one text."""
-    with _lock:
-        return _stream.getrandbits(64)
+    return _stream.getrandbits(64)
 
 
 SetRandomGeneratorSeed = set_random_generator_seed

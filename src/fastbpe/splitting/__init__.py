@@ -9,6 +9,7 @@ from fastbpe._core.engine import Engine
 from fastbpe._core.scanner import Scanner
 from fastbpe._core.sequence import Sequence
 from fastbpe._core.splitter import RegexSplitter, Splitter
+from fastbpe._core.text import plain
 from fastbpe.errors import PatternError
 from fastbpe.patterns import PatternLike
 from fastbpe.splitting.named import SPECS_OF_TEXTS, ScannerSpec
@@ -36,6 +37,7 @@ def make_splitter(pattern: PatternLike, *, drop_unmatched: bool = False) -> Spli
     """
     if pattern is None:
         return Splitter()
+    pattern = plain(pattern) if isinstance(pattern, str) else pattern
     spec = _scanner_spec(pattern if isinstance(pattern, str) else tuple(pattern), drop_unmatched)
     if spec is not None:
         return Scanner(**spec._asdict())

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import cached_property
 from itertools import chain
 from typing import Any, Literal, NoReturn
 
 from fastbpe._core.building import build_look_ups, build_tables
 from fastbpe._core.decoder import Decoder
 from fastbpe._core.output import Array
-from fastbpe._core.text import n_valid, to_utf8
+from fastbpe._core.text import n_valid, plain, to_utf8
 from fastbpe._core.vocabulary import Vocabulary
+from fastbpe.caching import cached_property
 from fastbpe.errors import CheckError, InvalidTokenError, SpecialTokenError
 from fastbpe.model import Buffer, Model
 from fastbpe.special import SpecialTokens
@@ -149,6 +149,7 @@ class Encoding(Methods):
         token = text_or_bytes.encode() if isinstance(text_or_bytes, str) else text_or_bytes
         if not isinstance(token, bytes):
             raise TypeError(f"a token is str or bytes, not {type(token).__name__}")
+        token = plain(token)
         found = self._vocabulary.find(token)
         if found is None:
             found = self._special_matchers.ids_of_bytes.get(token)
@@ -192,6 +193,7 @@ class Encoding(Methods):
         """The ids of bytes that need not be UTF-8: from the first that is not on, they are one piece."""
         if not isinstance(text, bytes):
             raise TypeError(f"expected bytes, not {type(text).__name__}")
+        text = plain(text)
         sound = text[: n_valid(text)]
         ids = self.encode_ordinary(sound)
         if len(sound) == len(text):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -18,12 +17,13 @@ from importlib.util import find_spec
 from typing import Any
 
 from fastbpe.errors import VocabularyError
+from fastbpe.threads import ForkSafeLock
 from fastbpe.tiktoken import published
 from fastbpe.tiktoken.core import Encoding
 
 Constructor = Callable[[], dict[str, Any]]
 
-_lock = threading.RLock()
+_lock = ForkSafeLock()
 #: What get_encoding has made.
 ENCODINGS: dict[str, Encoding] = {}
 #: None: plug-ins are not looked for yet.
