@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import time
@@ -35,6 +36,10 @@ _BATCH_TEXTS = 1 << 16
 _LITTLE = 1 << 16  # bytes of lines: so few share a batch with others
 _LONG_BATCH = 16  # times _BATCH_BYTES: a document so long that all threads should work on it
 _WRITTEN_OUT = 4 << 20  # bytes of ids: so many wait for the disk to take them
+_CALLED = {
+    "before": "document_start",
+    "after": "document_end",
+}  # in the caller's words, with the ids of the tokens
 _VERSION = 1  # of the rules by which inputs become outputs: an unfinished run of another is not gone on with
 
 
@@ -117,7 +122,7 @@ def encode_files(
     started = time.perf_counter()
     path = Path(out)
     files = _checked_files(inputs, path)
-    sink = Sink(path, job.dtype, _settings(job, files))
+    sink = Sink(path, job.dtype, _settings(job, files), _kept)
     if not overwrite and not sink.is_finishing():
         for name in sink.places():
             if name.exists():
@@ -150,6 +155,7 @@ class _Run:
         self._must_pack = job.dtype != "uint32" or sys.byteorder != "little"
         self._before, self._after = _Marker(job.before, job.dtype), _Marker(job.after, job.dtype)
         self._done: dict[str, Any] = {"n_bytes": 0, **done}
+        self._earlier = self._done.pop("earlier", None)  # the last progress in a file before the one it is in now
         self._noted = time.monotonic()
         self._n_out = sink.n_ids
         self._writing_out: Promise[None] | None = None
@@ -179,7 +185,7 @@ class _Run:
             except FormatError as error:  # of lines, found in encoding
                 self._error = error
         if self._error is not None:
-            self._sink.note(self._done)
+            self._note()
             raise self._error
         return self._done
 
@@ -193,12 +199,18 @@ class _Run:
 
     def _write(self, batch: _Batch, encoded: Encoded, phase: Phase) -> None:
         ids, offsets, n_bytes = encoded
+        if "file" in self._done and batch.progress["file"] > self._done["file"]:
+            counts = {"n_ids": self._sink.n_ids, "n_documents": self._sink.n_documents}
+            self._earlier = {**self._done, **counts}
         self._write_ids(ids, memoryview(offsets), batch)
         self._done = {**batch.progress, "n_bytes": self._done["n_bytes"] + n_bytes}
         phase.update(batch.n_stored - phase.n)
         if time.monotonic() - self._noted >= NOTED_EVERY:
-            self._sink.note(self._done)
+            self._note()
             self._noted = time.monotonic()
+
+    def _note(self) -> None:
+        self._sink.note(self._done if self._earlier is None else {**self._done, "earlier": self._earlier})
 
     def _write_out(self, writer: Helpers) -> None:
         if self._n_threads == 1 or (self._writing_out is not None and not self._writing_out.is_kept()):
@@ -286,6 +298,10 @@ def _checked_files(inputs: Path_ | Iterable[Path_], out: Path) -> list[Path]:
         raise IsADirectoryError(f"{out} is a folder; give the path of a file")
     if out.suffix == ".parquet":
         require_pyarrow(out)
+    if not out.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder; make it first", str(out.parent))
+    if isinstance(inputs, bytes) or not isinstance(inputs, (str, os.PathLike, Iterable)):
+        raise TypeError(f"inputs must be a path, a folder, or a list of paths, not {type(inputs).__name__}")
     files = files_of(inputs)
     if not files:
         raise ValueError("inputs is empty: give a path, a folder, or a list of paths")
@@ -306,6 +322,23 @@ def _settings(job: Job, files: Sequence[Path]) -> dict[str, Any]:
     }
 
 
+def _kept(progress: dict[str, Any], before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any] | None:
+    """How far an unfinished run holds where inputs were changed since, as one that was damaged: up to the first.
+
+    None where that leaves nothing of what was done.
+    """
+    if [name for name in now if now[name] != before.get(name)] != ["inputs"]:
+        return None
+    if [path for path, *_ in before["inputs"]] != [path for path, *_ in now["inputs"]]:
+        return None
+    changed = next(i for i, (a, b) in enumerate(zip(before["inputs"], now["inputs"], strict=True)) if a != b)
+    for noted in (progress, progress.get("earlier", progress)):
+        begins = not (noted.get("offset") or noted.get("number") or noted.get("in_document"))
+        if noted.get("file", 0) < changed or (noted.get("file", 0) == changed and begins):
+            return noted
+    return None
+
+
 def _facts(job: Job) -> dict[str, Any]:
     return {"tokenizer": job.identity, "before": job.before, "after": job.after}
 
@@ -318,8 +351,10 @@ def _explained(mismatch: Mismatch) -> str:
             said.append(f"the input (path, size, time of change) {tuple(now)}, which was {tuple(before)}")
         elif name == "inputs":
             said.append(f"{len(now)} inputs, which were {len(before or ())}")
+        elif name == "identity":
+            said.append("another tokenizer")
         else:
-            said.append(f"{name} {now!r}, which was {before!r}")
+            said.append(f"{_CALLED.get(name, name)} {now!r}, which was {before!r}")
     return (
         f"{mismatch.folder}: an unfinished run, not to be gone on with by one that has {'; '.join(said)}. "
         "Repeat the former, or give overwrite=True (--overwrite) to begin anew"

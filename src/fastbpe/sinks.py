@@ -16,12 +16,13 @@ A parquet file holds the same JSON as its metadata, under "fastbpe".
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import sys
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,6 +30,9 @@ from fastbpe.extras import require_pyarrow
 
 SUFFIXES = (".bin", ".npy", ".parquet")
 DTYPES = {"uint16": 2, "uint32": 4}  # and their bytes
+
+#: Of progress, the settings it was made with, and others: the progress that holds for these too, or None.
+Kept = Callable[[dict[str, Any], Mapping[str, Any], Mapping[str, Any]], dict[str, Any] | None]
 
 _NPY_HEADER = 128  # bytes, as numpy writes for any shape of one dimension
 _ROW_GROUP_IDS, _ROW_GROUP_ROWS = 1 << 22, 1 << 16
@@ -42,15 +46,17 @@ except ImportError:  # Windows: the caller sees to it that there is one writer
 class Sink:
     """The unfinished output of one run, and its end.
 
-    A run is known by `settings`: one that finds the output of another is refused by `Mismatch`.
+    A run is known by `settings`: one that finds the output of another is refused by `Mismatch`, unless `kept` says
+    how much of it holds for this one too.
     """
 
-    def __init__(self, out: Path, dtype: str, settings: Mapping[str, Any]) -> None:
+    def __init__(self, out: Path, dtype: str, settings: Mapping[str, Any], kept: Kept = lambda *_: None) -> None:
         self.out = out
         self.folder = out.with_name(out.name + ".partial")
         self._dtype = dtype
         self._header = _NPY_HEADER if out.suffix == ".npy" else 0
         self._settings = json.loads(json.dumps(settings))  # as it comes back
+        self._kept = kept
         self.n_ids = self.n_documents = 0
 
     def places(self) -> list[Path]:
@@ -70,7 +76,6 @@ class Sink:
 
         afresh: throw away what an unfinished run with other settings has left, rather than raise Mismatch.
         """
-        self.folder.mkdir(exist_ok=True)
         with _locked(self.folder):
             progress = self._progress(afresh=afresh)
             self.n_ids, self.n_documents = progress.get("n_ids", 0), progress.get("n_documents", 0)
@@ -107,6 +112,11 @@ class Sink:
             differing = [name for name, value in self._settings.items() if noted.get(name) != value]
             if not differing:
                 return progress
+            kept = None if afresh or "finishing" in progress else self._kept(progress, noted, self._settings)
+            if kept is not None:
+                self._replace("progress.json", kept)  # first: it holds for the former settings as well
+                self._replace("run.json", self._settings)
+                return kept
             if not afresh:
                 raise Mismatch(self.folder, differing, noted, self._settings)
             for path in list(self.folder.iterdir()):
@@ -145,6 +155,11 @@ class Sink:
                 _sync(path)
         os.replace(noted, self.folder / "progress.json")
 
+    def _replace(self, name: str, value: Mapping[str, Any]) -> None:
+        put = self._put(name + ".new", value)
+        _sync(put)
+        os.replace(put, self.folder / name)
+
     def _put(self, name: str, value: Mapping[str, Any]) -> Path:
         path = self.folder / name
         with _naming(self.folder):
@@ -154,7 +169,9 @@ class Sink:
     def _read(self, name: str) -> dict[str, Any] | None:
         try:
             return json.loads((self.folder / name).read_bytes())  # type: ignore[no-any-return]
-        except (FileNotFoundError, ValueError):  # the latter: the machine stopped before the disk had it
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except ValueError:  # the machine stopped before the disk had it
             return None
 
     # The end
@@ -193,10 +210,12 @@ class Sink:
             os.replace(ids, out)
         # From here on a restarted run finds no ids, and only clears up.
         for path in list(self.folder.iterdir()):
-            if path.name != "progress.json":
+            if path.name not in ("progress.json", "lock"):
                 path.unlink()
         (self.folder / "progress.json").unlink()
-        self.folder.rmdir()
+        with contextlib.suppress(OSError):  # another run may have begun here, as soon as there is no lock
+            (self.folder / "lock").unlink(missing_ok=True)
+            self.folder.rmdir()
 
 
 class Mismatch(Exception):
@@ -227,13 +246,16 @@ def _naming(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Let nobody else write here while this process lives."""
+    """Make a folder, and let nobody else write there while this process lives."""
+    folder.mkdir(exist_ok=True)
     if fcntl is None:
         yield
         return
     with open(folder / "lock", "wb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not os.path.samestat(os.fstat(file.fileno()), os.stat(file.name)):  # of a run that has just ended
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), file.name)
         except OSError as error:
             raise BlockingIOError(error.errno, "another run is writing here; wait for it", str(folder)) from None
         yield

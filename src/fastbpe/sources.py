@@ -410,7 +410,10 @@ def _read_parquet(path: Path, field: str, first_row: int, skip: Skip | None) -> 
                     yield Stretch(texts, True, row, row, size * row // n_rows)
     except UnicodeDecodeError as error:
         raise FormatError(f"{path}: a text near row {row} is not UTF-8: {error}; convert it first") from None
-    except pyarrow.ArrowException as error:
+    except (pyarrow.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno:  # the system's, and not pyarrow's of what it has read
+            error.filename = error.filename or os.fspath(path)
+            raise
         raise FormatError(f"{path}: not a parquet file that can be read: {error}; get it again") from None
 
 

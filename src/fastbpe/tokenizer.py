@@ -220,7 +220,7 @@ class Tokenizer(MeasuringEncoder, Described):
 
         The output appears whole or not at all. A run that was stopped goes on where it was when it is called again
         with the same arguments, and ends with the same bytes; until then the folder OUT.partial keeps what that
-        takes.
+        takes. An input that was found damaged may be replaced meanwhile: the run goes on from before it.
 
         What must fit into memory: a piece (without a split pattern, or with one that has no scanner, a document),
         a line of jsonl, a row of parquet; for parquet output also the ids of a document.

@@ -34,6 +34,8 @@ def open_unpacked(path: Path, packing: str) -> Iterator[tuple[IO[bytes], Callabl
                 yield file, stored.tell
         elif packing == ".gz":
             try:
+                if not os.fstat(stored.fileno()).st_size:
+                    raise EOFError("it is empty")
                 with gzip.GzipFile(fileobj=stored) as unpacked:
                     yield cast("IO[bytes]", unpacked), stored.tell
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -99,4 +101,4 @@ def _is_whole(file: IO[bytes]) -> bool:
         else:
             return at <= size
         file.seek(at)
-    return at == size
+    return 0 < size == at

@@ -194,6 +194,40 @@ def test_other_python_threads_keep_running(code_tokenizer: Tokenizer, what: str,
     assert during >= 2
 
 
+@pytest.mark.parametrize(
+    "what", ["encode", "count", "encode_batch", "encode_batch_to_numpy", "count_batch", "decode", "decode_batch"]
+)
+def test_other_threads_have_the_gil_in_their_turn(code_tokenizer: Tokenizer, what: str) -> None:
+    """Given up too often it goes to nobody, and they stood still for as long as short texts were encoded."""
+    texts = ["import os, sys  # and more"] * 20_000
+    ids = [code_tokenizer.encode(text) for text in texts]
+    call = getattr(code_tokenizer, what)
+    given = ids if what.startswith("decode") else texts
+    options = {"num_threads": 1} if "batch" in what else {}
+    n_turns, done = 0, threading.Event()
+
+    def turn() -> None:
+        nonlocal n_turns
+        while not done.is_set():
+            n_turns += 1
+            time.sleep(0.0005)
+
+    other = threading.Thread(target=turn)
+    other.start()
+    try:
+        end = time.monotonic() + 0.5
+        while time.monotonic() < end:
+            if options:
+                call(given, **options)
+            else:
+                for item in given:
+                    call(item)
+    finally:
+        done.set()
+        other.join()
+    assert n_turns >= 10  # 70, but for a busy machine
+
+
 @pytest.mark.parametrize("kind", [bytearray, memoryview])
 def test_bytes_that_another_thread_changes(code_tokenizer: Tokenizer, kind: type) -> None:
     """Either what it was at some moment, or an error; the memory that was read belongs to nobody else."""

@@ -405,17 +405,8 @@ def test_an_error_leaves_no_output_and_nothing_is_done_twice(
     out = tmp_path / f"out{suffix}"
     stopped(code_tokenizer, jsonl, out)
     assert not out.exists()
-    (tmp_path / "bad.txt").write_bytes(b"ok")
-    stat = os.stat(tmp_path / "bad.txt")
+    (tmp_path / "bad.txt").write_bytes(b"ok")  # nothing of which was read
     inputs = [tmp_path / name for name in ("texts.jsonl", "good.txt", "bad.txt")]
-    with pytest.raises(
-        FileExistsError, match=r"unfinished run, .*bad\.txt.*, which was .*bad\.txt.* overwrite=True"
-    ):
-        code_tokenizer.encode_files(inputs, out)
-    folder = tmp_path / f"out{suffix}.partial"
-    run = json.loads((folder / "run.json").read_text())
-    run["inputs"][2][1:] = [stat.st_size, stat.st_mtime_ns]  # as if it had been so from the beginning
-    (folder / "run.json").write_text(json.dumps(run))
     read = mock.Mock(side_effect=sources.read)
     with mock.patch.object(files, "read", read):
         code_tokenizer.encode_files(inputs, out)
@@ -448,13 +439,108 @@ def test_a_run_goes_on_behind_what_was_read_before_an_error(
     assert read_back(out) == [*map(code_tokenizer.encode_ordinary, TEXTS)]
 
 
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("fails", [None, "progress.json", "run.json"])
+def test_a_run_goes_on_before_an_input_that_was_repaired(
+    code_tokenizer: Tokenizer,
+    jsonl: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fails: str,
+    suffix: str,
+) -> None:
+    """What was read of it is read again, and nothing of what came before; also where that is interrupted."""
+    monkeypatch.setattr(files, "_LITTLE", 0)
+    monkeypatch.setattr(files, "_BATCH_BYTES", 1)
+    monkeypatch.setattr(sources, "BLOCK", 50)
+    inputs = [jsonl, *(tmp_path / f"{name}.jsonl" for name in "bcd")]
+    for path in inputs[1:]:
+        path.write_bytes(jsonl.read_bytes())
+    inputs[2].write_bytes(jsonl.read_bytes() + b"!\n")
+    out = tmp_path / f"out{suffix}"
+    for _ in range(2):
+        with pytest.raises(FormatError, match=r"c.jsonl:\d+: not a line of JSON"):
+            code_tokenizer.encode_files(inputs, out)
+    inputs[2].write_bytes(jsonl.read_bytes() + b'{"text": "more"}\n')
+    inputs[3].write_bytes(b"")
+    if fails:
+        replace = os.replace
+
+        def stops(source: Path, target: Path) -> None:
+            if target.name == fails:
+                raise OSError("stopped")
+            replace(source, target)
+
+        with mock.patch.object(os, "replace", stops), pytest.raises(OSError, match="stopped"):
+            code_tokenizer.encode_files(inputs, out)
+    read = mock.Mock(side_effect=sources.read)
+    with mock.patch.object(files, "read", read):
+        code_tokenizer.encode_files(inputs, out)
+    begun = [(call.args[0].name, call.kwargs["offset"] > 0) for call in read.call_args_list]
+    assert begun == [("b.jsonl", True), ("c.jsonl", False), ("d.jsonl", False)]
+    assert read_back(out) == [*map(code_tokenizer.encode_ordinary, [*TEXTS * 3, "more"])]
+
+
+def test_a_change_of_what_was_read_is_refused(
+    code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "_LITTLE", 0)
+    monkeypatch.setattr(files, "_BATCH_BYTES", 1)
+    monkeypatch.setattr(sources, "BLOCK", 50)
+    bad, out = tmp_path / "bad.jsonl", tmp_path / "out.bin"
+    bad.write_bytes(jsonl.read_bytes() + b"!\n")
+    with pytest.raises(FormatError):
+        code_tokenizer.encode_files([jsonl, bad], out)
+    good = jsonl.read_bytes()
+    jsonl.write_bytes(good + b"\n")
+    with pytest.raises(FileExistsError, match=r"unfinished run, .*jsonl.*, which was .*jsonl.* overwrite=True"):
+        code_tokenizer.encode_files([jsonl, bad], out)
+    bad.write_bytes(good)
+    code_tokenizer.encode_files([jsonl, bad], out, overwrite=True)
+    assert read_back(out) == [*map(code_tokenizer.encode_ordinary, TEXTS * 2)]
+    out = tmp_path / "alone.bin"
+    bad.write_bytes(good + b"!\n")
+    with pytest.raises(FormatError):
+        code_tokenizer.encode_files(bad, out)
+    bad.write_bytes(good)
+    with pytest.raises(FileExistsError, match="unfinished run"):  # which would leave nothing of it
+        code_tokenizer.encode_files(bad, out)
+
+
+def test_a_damaged_parquet_file_is_named(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """pyarrow says of some that they are an OSError, without an errno."""
+    path = tmp_path / "damaged.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"text": [f"{i} some words" for i in range(1000)]}), path)
+    data = path.read_bytes()
+    rng = random.Random(1)
+    n_errors = 0
+    for _ in range(60):
+        damaged = bytearray(data)
+        for _ in range(3):
+            damaged[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        path.write_bytes(damaged)
+        try:
+            code_tokenizer.encode_files(path, tmp_path / "out.bin", overwrite=True)
+        except FormatError as error:
+            n_errors += 1
+            assert "damaged.parquet" in str(error)  # noqa: PT017
+    assert n_errors > 20
+
+
+@pytest.mark.parametrize("name", ["a.txt.gz", "a.jsonl.zst"])
+def test_an_empty_packed_file_is_damaged(code_tokenizer: Tokenizer, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"")
+    with pytest.raises(FormatError, match=f"{name}: damaged .* it (is empty|ends too early)"):
+        code_tokenizer.encode_files(tmp_path / name, tmp_path / "out.bin")
+
+
 def test_another_run_is_not_gone_on_with(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.bin"
     stopped(code_tokenizer, jsonl, out)
     other = code_tokenizer.with_special_tokens({"<more>": 2000})
     inputs = [jsonl, tmp_path / "good.txt", tmp_path / "bad.txt"]
     calls: list[tuple[Callable[[], object], str]] = [
-        (lambda: other.encode_files(inputs, out), "identity"),
+        (lambda: other.encode_files(inputs, out), "another tokenizer"),
         (lambda: code_tokenizer.encode_files(inputs[:2], out), "2 inputs, which were 3"),
         (lambda: code_tokenizer.encode_files(inputs, out, separator="\n"), r"separator '\\n', which was None"),
         (lambda: code_tokenizer.encode_files(inputs, out, dtype="uint32"), "dtype 'uint32', which was 'uint16'"),

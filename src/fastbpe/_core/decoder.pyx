@@ -21,6 +21,7 @@ from fastbpe._core.slots cimport (
     NOT_ASCII, NOT_LATIN1, NOT_UCS2, Head, Slot, Sums, copy_tokens, slot_add, slot_token,
 )
 from fastbpe._core.text cimport character_starts
+from fastbpe._core.turns cimport take_turns
 from fastbpe._core.vocabulary cimport Vocabulary
 
 import sys
@@ -34,6 +35,8 @@ cdef extern from *:
 
 cdef enum:
     NOGIL_BYTES = 8192  # below this, handing the GIL over costs more than it gives
+    HELD_IDS = 1 << 14  # of short lists, then it is asked whether it is others' turn: a tenth of a millisecond
+    CALL_IDS = 1 << 4  # what a list costs besides its ids
     BLOCK_BYTES = 16384  # of UTF-8 on its way into a str that is not ASCII
     THREADS_IDS = 1 << 17  # below this, waking threads up costs more than they give
     WINDOW_IDS = 1 << 21  # what is decoded before the next ids are asked for
@@ -249,10 +252,15 @@ cdef class Decoder(IdReader):
     cdef int _decode_each(self, list window, const char* errors, list out) except -1:
         """Append the texts of all, or of those before the first that has an error."""
         cdef Ids values = Ids(NULL, 0, 0)
+        cdef size_t n_held = 0
         try:
             for ids in window:
                 PyErr_CheckSignals()
                 out.append(self._one(ids, &values, errors))
+                n_held += values.n + CALL_IDS
+                if n_held >= HELD_IDS:
+                    n_held = 0
+                    take_turns()
         finally:
             ids_free(&values)
         return 0

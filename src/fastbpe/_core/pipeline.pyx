@@ -17,6 +17,7 @@ from fastbpe._core.normalizing cimport Normalizing
 from fastbpe._core.splitter cimport GAP, Splitter, ends_free
 from fastbpe._core.tables cimport NONE
 from fastbpe._core.text cimport Text, text_room, text_utf8
+from fastbpe._core.turns cimport take_turns
 from fastbpe._core.vocabulary cimport Vocabulary
 from fastbpe._core.watch cimport check_signals
 
@@ -25,7 +26,7 @@ import os
 from fastbpe.errors import SpecialTokenError
 
 cdef enum:
-    HELD_UNITS = 1 << 16  # of short texts, then other threads may have the GIL: half a millisecond
+    HELD_UNITS = 1 << 16  # of short texts, then it is asked whether it is others' turn: a tenth of a millisecond
     CALL_UNITS = 1 << 6  # what a text costs besides its units
     STRETCH = 1 << 16  # units of a long text taken at once: transcoded, they stay in the second-level cache
     ROOM = 1 << 12  # ids beyond those of a text: what the last group of pieces asks for
@@ -118,8 +119,7 @@ cdef class Pipeline:
         scratch.n_held += n_units + CALL_UNITS
         if scratch.n_held >= HELD_UNITS:
             scratch.n_held = 0
-            with nogil:
-                pass
+            take_turns()
         return 0
 
     cdef Ids take_arena(self, size_t capacity) noexcept:

@@ -432,23 +432,25 @@ def sizes_of_tokens(Pipeline pipeline not None, str text not None, bint backward
     cdef Array sizes
     cdef int64_t* items
     cdef size_t i
-    text_of(text, &view)
-    utf8_of(text, &utf8)
     scratch = pipeline.take()
     try:
-        with nogil:
-            encode_spans(pipeline, utf8.data, utf8.n, None, None, scratch, &spans, None)
-            to_characters(&view, &spans)
-        sizes = int64_array(spans.n + 1)
-        items = <int64_t*> sizes._items
-        for i in range(spans.n):
-            items[i] = view.n - spans.items[spans.n - 1 - i].end if backward else spans.items[i].start
-        items[spans.n] = view.n
-        return memoryview(sizes)
+        text_of(text, &view)
+        utf8_of(text, &utf8)
+        try:
+            with nogil:
+                encode_spans(pipeline, utf8.data, utf8.n, None, None, scratch, &spans, None)
+                to_characters(&view, &spans)
+            sizes = int64_array(spans.n + 1)
+            items = <int64_t*> sizes._items
+            for i in range(spans.n):
+                items[i] = view.n - spans.items[spans.n - 1 - i].end if backward else spans.items[i].start
+            items[spans.n] = view.n
+            return memoryview(sizes)
+        finally:
+            spans_free(&spans)
+            utf8_release(&utf8)
     finally:
         pipeline.give(scratch)
-        spans_free(&spans)
-        utf8_release(&utf8)
 
 
 def pieces(Splitter splitter not None, text):

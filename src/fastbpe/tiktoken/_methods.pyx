@@ -151,6 +151,7 @@ cdef class Methods(Encoder):
 
     def decode_batch(self, batch, *, errors="replace", num_threads=8):
         """`decode` for each list of ids, in order."""
+        usable_threads(num_threads)  # an error of its own
         batch = list(batch)
         try:
             return self._decoder.decode_batch(batch, errors, num_threads)

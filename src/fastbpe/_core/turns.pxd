@@ -1,0 +1,1 @@
+cdef int take_turns() except -1
