@@ -165,6 +165,14 @@ class TestEncode:
         assert (done.status, done.out, done.err) == (0, b"%s\n" % " ".join(map(str, ids)).encode(), "")
         assert run("decode", "-m", model, stdin=done.out).out == data
 
+    def test_what_is_encoded_with_an_output_only(self, run, model, text, tmp_path):
+        done = run("encode", "-m", model, tmp_path)
+        assert (done.status, done.out) == (2, b"")
+        assert f"{tmp_path} is a folder: its files are encoded with -o OUT only" in done.err
+        done = run("encode", "-m", model, text, text)
+        assert (done.status, done.out) == (2, b"")
+        assert "are encoded with -o OUT only" in done.err
+
     def test_nothing_is_a_line_without_ids(self, run, model):
         assert run("encode", "-m", model).out == b"\n"
         assert run("encode", "-m", model, "--lines").out == b""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Callable
 from functools import partial
 
@@ -77,6 +78,8 @@ def run(args: argparse.Namespace) -> None:
     if len(args.files) > 1:
         args.wrong(f"several files ({args.files[0]}, {args.files[1]}) are encoded with -o OUT only")
     name = args.files[0] if args.files else streams.STDIN
+    if os.path.isdir(name):
+        args.wrong(f"{name} is a folder: its files are encoded with -o OUT only")
     encode = _choose(load_model(args), args.allow_special, args.forbid_special)
     where = streams.name_of(name)
     with streams.open_input(name) as file:
