@@ -8,10 +8,10 @@ Vocabularies are found where tiktoken finds them: in the folder that TIKTOKEN_CA
 names, else in data-gym-cache in the folder for temporary files, else where they are published. So the two share
 one cache. FASTBPE_OFFLINE=1 forbids the last. Packages that register encodings for tiktoken work here too.
 
-What is not tiktoken's, on purpose: of special tokens that begin alike the longest is found, where tiktoken finds any of
-them; a pair of surrogates is its character and a lone one U+FFFD in every method, where some of tiktoken's raise
-UnicodeEncodeError; a pattern that can match nothing is refused at once, where tiktoken panics when it does; and a
-method that a subclass overrides is not what the other methods go through.
+What is not tiktoken's, on purpose: of special tokens that begin alike the longest is found, where tiktoken finds
+any of them; a pair of surrogates is its character and a lone one U+FFFD in every method, where some of tiktoken's
+raise UnicodeEncodeError; a pattern that can match nothing is refused at once, where tiktoken panics when it does;
+and a method that a subclass overrides is not what the other methods go through.
 """
 
 from fastbpe.tiktoken.core import Encoding
