@@ -210,11 +210,10 @@ class Sink:
             os.replace(ids, out)
         # From here on a restarted run finds no ids, and only clears up.
         for path in list(self.folder.iterdir()):
-            if path.name not in ("progress.json", "lock"):
+            if path.name != "progress.json":
                 path.unlink()
         (self.folder / "progress.json").unlink()
-        with contextlib.suppress(OSError):  # another run may have begun here, as soon as there is no lock
-            (self.folder / "lock").unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # another run may have begun here, as soon as there was no lock
             self.folder.rmdir()
 
 
