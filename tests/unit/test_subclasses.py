@@ -68,6 +68,7 @@ def test_texts(tokenizer: Tokenizer, text: str | bytes) -> None:
     ids = tokenizer.encode(expected)
     assert tokenizer.encode(text) == tokenizer.encode_batch([text])[0] == ids
     assert tokenizer.count(text) == len(ids)
+    assert tokenizer.token_to_id(text) == tokenizer.token_to_id(expected)
     assert tokenizer.pieces(text) == tokenizer.pieces(expected)
     assert tokenizer.encode_with_offsets(text) == tokenizer.encode_with_offsets(expected)
     for n in range(8):
