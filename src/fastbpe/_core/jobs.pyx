@@ -13,7 +13,7 @@ from libc.string cimport memcpy
 
 from fastbpe._core.flags cimport add, is_set, set_flag
 from fastbpe._core.merge cimport Ids, ids_expect, ids_reserve
-from fastbpe._core.output cimport fill_list, ids_list, new_list
+from fastbpe._core.output cimport add_ids, ids_list, new_list
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport SpecialMatcher
 from fastbpe._core.text cimport Text, text_of, text_prefetch, text_release, text_view
@@ -383,8 +383,7 @@ cdef class Jobs:
                 total += self._jobs[i].n_ids
             made = new_list(total)
             for i in range(number, behind):
-                fill_list(made, at, self._jobs[i].ids, self._jobs[i].n_ids)
-                at += self._jobs[i].n_ids
+                add_ids(made, self._jobs[i].ids, self._jobs[i].n_ids)
             out.append(made)
         else:
             for text in range(job.first, job.first + job.n_texts):

@@ -6,11 +6,11 @@ from fastbpe._core.merge cimport Ids
 
 cdef extern from *:
     """
-    #define FASTBPE_SHORTEN(list, n) Py_SET_SIZE((PyObject *)(list), (Py_ssize_t)(n))
+    #define FASTBPE_SET_SIZE(list, n) Py_SET_SIZE((PyObject *)(list), (Py_ssize_t)(n))
     """
     void PyObject_GC_Track(object)
     void PyObject_GC_UnTrack(object)
-    void shorten_list "FASTBPE_SHORTEN"(list items, size_t n) noexcept  # that holds nothing from n on
+    void set_size "FASTBPE_SET_SIZE"(list items, size_t n) noexcept
 
 
 cdef class Array:
@@ -31,18 +31,25 @@ cdef Array int64_array(size_t n)
 
 cdef list new_list(size_t n)
 cdef list ids_list(const uint32_t* ids, size_t n)
-cdef int fill_list(list out, size_t at, const uint32_t* ids, size_t n) except -1
+cdef int add_ids(list out, const uint32_t* ids, size_t n) except -1
 cdef bint stop_collecting() noexcept
 cdef void collect_again(bint was_on) noexcept
 
 
-cdef inline int set_span(list out, size_t i, object start, object end) except -1:
-    """Store (start, end), both ints, in a new list.
+cdef inline void add_item(list out, object item) noexcept:
+    """Append an object to a list that has room for it."""
+    cdef Py_ssize_t size = len(out)
+    set_size(out, size + 1)
+    Py_INCREF(item)
+    PyList_SET_ITEM(out, size, item)
+
+
+cdef inline int add_span(list out, object start, object end) except -1:
+    """Append (start, end), both ints, to a list that has room for it.
 
     Nor is the garbage collector told of the tuple: those that are kept took 1.6 times as long with it.
     """
     cdef tuple span = (start, end)
     PyObject_GC_UnTrack(span)
-    Py_INCREF(span)
-    PyList_SET_ITEM(out, <Py_ssize_t> i, span)
+    add_item(out, span)
     return 0

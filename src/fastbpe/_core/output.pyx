@@ -2,11 +2,9 @@
 
 cimport cython
 from cpython.exc cimport PyErr_Clear
-from cpython.list cimport PyList_New
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport calloc, free, realloc
-from libc.string cimport memset
 
 from fastbpe._core.ints cimport BLOCK_INTS, Ints, int_at, kept_ints, looked_up, make_block
 from fastbpe._core.memory cimport likely, use_huge_pages
@@ -15,7 +13,29 @@ from fastbpe._core.merge cimport Ids
 cdef extern from *:
     """
     #define FASTBPE_LIST_ITEMS(list) (((PyListObject *)(list))->ob_item)
+
+    /* An empty list with room for n items. PyList_New clears them: of memory that was used before, a twentieth of the
+       time of a long text. */
+    static PyObject *fastbpe_list_with_room(size_t n) {
+    #ifdef Py_GIL_DISABLED /* where more than the items lies in their memory */
+        PyObject *list = PyList_New((Py_ssize_t)n);
+        if (list != NULL) Py_SET_SIZE(list, 0);
+    #else
+        PyObject *list = PyList_New(0);
+        if (list != NULL && n) {
+            PyObject **items = PyMem_New(PyObject *, n);
+            if (items == NULL) {
+                Py_DECREF(list);
+                return PyErr_NoMemory();
+            }
+            ((PyListObject *)list)->ob_item = items;
+            ((PyListObject *)list)->allocated = (Py_ssize_t)n;
+        }
+    #endif
+        return list;
+    }
     """
+    list list_with_room "fastbpe_list_with_room"(size_t n)
     PyObject** list_items "FASTBPE_LIST_ITEMS"(list items) noexcept
     PyObject* PyLong_FromUnsignedLong(unsigned long value) noexcept
     int PyGC_Disable()
@@ -109,28 +129,30 @@ cdef Array int64_array(size_t n):
 
 cdef list ids_list(const uint32_t* ids, size_t n):
     cdef list out = new_list(n)
-    fill_list(out, 0, ids, n)
+    add_ids(out, ids, n)
     return out
 
 
-cdef int fill_list(list out, size_t at, const uint32_t* ids, size_t n) except -1:
-    """Store ids in a new list from item `at` on."""
+cdef int add_ids(list out, const uint32_t* ids, size_t n) except -1:
+    """Append ids to a list that has room for them."""
     cdef Ints* ints = kept_ints()
-    cdef PyObject** items = list_items(out) + at
-    cdef size_t n_part
+    cdef PyObject** items = list_items(out)
+    cdef size_t size = <size_t> len(out), n_part
     while n:
         n_part = min(n, <size_t> PART_IDS)
-        if not likely(fill_ints(<void**> items, ids, n_part, ints.first, ints.n_row)):
-            _fill_part(ints, items, ids, n_part)
-        items += n_part
+        if not likely(fill_ints(<void**> items + size, ids, n_part, ints.first, ints.n_row)):
+            _make_part(ints, out, ids, n_part)
+        size += n_part
+        set_size(out, size)
         ids += n_part
         n -= n_part
     return 0
 
 
-cdef int _fill_part(Ints* ints, PyObject** items, const uint32_t* ids, size_t n) except -1:
-    """The same, making the ints that are not there yet."""
-    cdef size_t i
+cdef int _make_part(Ints* ints, list out, const uint32_t* ids, size_t n) except -1:
+    """Write ids behind a list's items, making the ints that are not there yet."""
+    cdef size_t size = <size_t> len(out), i
+    cdef PyObject** items = list_items(out) + size
     for i in range(n):
         if likely(ints.made[min(ids[i], ints.n) // BLOCK_INTS]):
             items[i] = int_at(ints.first, ids[i])
@@ -140,7 +162,7 @@ cdef int _fill_part(Ints* ints, PyObject** items, const uint32_t* ids, size_t n)
         else:
             items[i] = PyLong_FromUnsignedLong(ids[i])
             if items[i] == NULL:
-                memset(items + i, 0, (n - i) * sizeof(PyObject*))  # what was void there
+                set_size(out, size + i)
                 PyErr_Clear()
                 raise MemoryError("no memory for the int of an id")
     looked_up(ints, n)
@@ -148,13 +170,13 @@ cdef int _fill_part(Ints* ints, PyObject** items, const uint32_t* ids, size_t n)
 
 
 cdef list new_list(size_t n):
-    """A list of n items, all still to be set to ints.
+    """An empty list with room for n items, to be added by add_ids, add_item or add_span.
 
     The garbage collector is not told of it: ints are part of no cycle, and looking through all of them every time
     takes longer than making them (100-byte strings: 870 ns each with it, 640 without). Should somebody put an object
     into the list that holds the list itself, these two are never freed; a copy of the list is as any other.
     """
-    cdef list out = PyList_New(n)
+    cdef list out = list_with_room(n)
     PyObject_GC_UnTrack(out)
     if n:
         use_huge_pages(list_items(out), n * sizeof(PyObject*))

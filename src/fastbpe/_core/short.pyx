@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 
 from fastbpe._core.buffer cimport buffer_room
 from fastbpe._core.cache cimport GROUP, group_aim, group_look_up
-from fastbpe._core.output cimport fill_list, ids_list, new_list, shorten_list
+from fastbpe._core.output cimport add_ids, ids_list, new_list
 from fastbpe._core.pipeline cimport Scratch
 from fastbpe._core.special cimport Match
 
@@ -70,6 +70,5 @@ cdef list short_list_by(Scratch* scratch, Pipeline pipeline, object text, Specia
     )
     if scratch.ids.n > room:
         return ids_list(scratch.ids.items, scratch.ids.n)
-    shorten_list(out, scratch.ids.n)
-    fill_list(out, 0, scratch.ids.items, scratch.ids.n)
+    add_ids(out, scratch.ids.items, scratch.ids.n)
     return out

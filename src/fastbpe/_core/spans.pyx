@@ -8,7 +8,7 @@ from fastbpe._core.cache cimport encode_pieces
 from fastbpe._core.front cimport Places, places_free
 from fastbpe._core.ints cimport Ints, kept_ints, place_int
 from fastbpe._core.merge cimport Ids, ids_reserve
-from fastbpe._core.output cimport Array, collect_again, int64_array, new_list, set_span, stop_collecting
+from fastbpe._core.output cimport Array, add_span, collect_again, int64_array, new_list, stop_collecting
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.splitter cimport GAP, Ends, Splitter, ends_free, n_pieces
@@ -401,14 +401,14 @@ cdef list spans_list(const Spans* spans):
     cdef list out = new_list(spans.n)
     cdef bint was_on = stop_collecting()
     try:
-        _set_spans(out, 0, spans, 0)
+        _add_spans(out, spans, 0)
     finally:
         collect_again(was_on)
     return out
 
 
-cdef object _set_spans(list out, size_t at, const Spans* spans, object end):
-    """Store spans in a new list, from item `at` on; end: of the one before, and what is returned is of the last."""
+cdef object _add_spans(list out, const Spans* spans, object end):
+    """Append spans to a list with room for them; end: of the one before, and what is returned is of the last."""
     cdef Ints* ints = kept_ints()
     cdef object start
     cdef size_t i, last = end
@@ -416,7 +416,7 @@ cdef object _set_spans(list out, size_t at, const Spans* spans, object end):
         start = end if spans.items[i].start == last else place_int(ints, spans.items[i].start)
         last = spans.items[i].end
         end = place_int(ints, last)
-        set_span(out, at + i, start, end)
+        add_span(out, start, end)
     return end
 
 
@@ -485,7 +485,7 @@ cdef list _pieces_list(const Text* view, const Ends* ends):
     cdef Spans spans = Spans(&items[0], 0, PART_SPANS)
     cdef list out = new_list(n_pieces(ends))
     cdef object last = 0
-    cdef size_t i, end, begin = 0, done = 0
+    cdef size_t i, end, begin = 0
     cdef bint was_on = stop_collecting()
     try:
         for i in range(ends.n):
@@ -496,8 +496,7 @@ cdef list _pieces_list(const Text* view, const Ends* ends):
             begin = end
             if spans.n == PART_SPANS or i + 1 == ends.n:
                 _walk_on(view, &spans, &walk)
-                last = _set_spans(out, done, &spans, last)
-                done += spans.n
+                last = _add_spans(out, &spans, last)
                 spans.n = 0
     finally:
         collect_again(was_on)

@@ -7,8 +7,6 @@ character's; and the ids of bytes come together, for a character. So nothing is 
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from cpython.list cimport PyList_SET_ITEM
-from cpython.ref cimport Py_INCREF
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
@@ -18,7 +16,7 @@ from fastbpe._core.encoder cimport Encoder
 from fastbpe._core.ints cimport Ints, kept_ints, place_int
 from fastbpe._core.merge cimport Ids, ids_free, ids_reserve
 from fastbpe._core.normalizer cimport Normalized, Normalizer, normalized_free
-from fastbpe._core.output cimport collect_again, ids_array, ids_list, new_list, set_span, stop_collecting
+from fastbpe._core.output cimport add_item, add_span, collect_again, ids_array, ids_list, new_list, stop_collecting
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.tables cimport NONE
@@ -84,8 +82,7 @@ cdef class Tokens:
             else:
                 piece = names[<Py_ssize_t> token]
             start = self._ends[i]
-            Py_INCREF(piece)
-            PyList_SET_ITEM(out, <Py_ssize_t> i, piece)
+            add_item(out, piece)
         return out
 
     cdef object _surface(self, size_t start, size_t end, bint as_bytes):
@@ -131,7 +128,7 @@ cdef class Tokens:
                 place = counted
             begin, end = end, place_int(ints, place)
             if i:
-                set_span(out, i - 1, begin, end)
+                add_span(out, begin, end)
         return out
 
     def to_array(self):
