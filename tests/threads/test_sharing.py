@@ -1,5 +1,7 @@
 """Threads inside a call and around it: the same ids, the first error, no thread that nobody asked for."""
 
+from __future__ import annotations
+
 import _thread
 import random
 import threading
@@ -169,29 +171,38 @@ def test_other_python_threads_keep_running(code_tokenizer: Tokenizer, what: str,
     }
     text = standard_library(LONG)
     lines = text.splitlines()
-    n_turns, during, done = 0, 0, threading.Event()
-
-    def turn() -> None:
-        nonlocal n_turns
-        while not done.is_set():
-            n_turns += 1
-            time.sleep(0.001)
-
-    other = threading.Thread(target=turn)
-    other.start()
-    try:
-        while not n_turns:
+    during = 0
+    with Turns(0.001) as turns:
+        while not turns.n:
             time.sleep(0.001)
         for n in (4, 16, 64, 256):  # a fast machine is done with a few before anybody else had a turn
-            before = n_turns
+            before = turns.n
             calls[what](n)
-            during = n_turns - before
+            during = turns.n - before
             if during >= 2:
                 break
-    finally:
-        done.set()
-        other.join()
     assert during >= 2
+
+
+class Turns:
+    """Counts in another thread how often that has a turn; it sleeps for some seconds between two."""
+
+    def __init__(self, seconds: float) -> None:
+        self.n, self._seconds, self._done = 0, seconds, threading.Event()
+        self._thread = threading.Thread(target=self._count)
+
+    def _count(self) -> None:
+        while not self._done.is_set():
+            self.n += 1
+            time.sleep(self._seconds)
+
+    def __enter__(self) -> Turns:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
 
 
 @pytest.mark.parametrize(
@@ -204,28 +215,15 @@ def test_other_threads_have_the_gil_in_their_turn(code_tokenizer: Tokenizer, wha
     call = getattr(code_tokenizer, what)
     given = ids if what.startswith("decode") else texts
     options = {"num_threads": 1} if "batch" in what else {}
-    n_turns, done = 0, threading.Event()
-
-    def turn() -> None:
-        nonlocal n_turns
-        while not done.is_set():
-            n_turns += 1
-            time.sleep(0.0005)
-
-    other = threading.Thread(target=turn)
-    other.start()
-    try:
-        end = time.monotonic() + 0.5
+    end = time.monotonic() + 0.5
+    with Turns(0.0005) as turns:
         while time.monotonic() < end:
             if options:
                 call(given, **options)
             else:
                 for item in given:
                     call(item)
-    finally:
-        done.set()
-        other.join()
-    assert n_turns >= 10  # 70, but for a busy machine
+    assert turns.n >= 10  # 70, but for a busy machine
 
 
 @pytest.mark.parametrize("kind", [bytearray, memoryview])
