@@ -1,4 +1,5 @@
 from cpython.list cimport PyList_SET_ITEM
+from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport uint32_t
 
@@ -6,11 +7,17 @@ from fastbpe._core.merge cimport Ids
 
 cdef extern from *:
     """
-    #define FASTBPE_SET_SIZE(list, n) Py_SET_SIZE((PyObject *)(list), (Py_ssize_t)(n))
+    #define FASTBPE_SET_SIZE(list, n) Py_SET_SIZE(list, (Py_ssize_t)(n))
+    #ifdef Py_GIL_DISABLED /* there, more than the items lies in their memory */
+    #define FASTBPE_LISTS_GROW 0
+    #else
+    #define FASTBPE_LISTS_GROW 1
+    #endif
     """
+    bint LISTS_GROW "FASTBPE_LISTS_GROW"  # whether expect_items and move_ids may be called
     void PyObject_GC_Track(object)
     void PyObject_GC_UnTrack(object)
-    void set_size "FASTBPE_SET_SIZE"(list items, size_t n) noexcept
+    void set_size "FASTBPE_SET_SIZE"(PyObject* items, size_t n) noexcept nogil
 
 
 cdef class Array:
@@ -32,6 +39,9 @@ cdef Array int64_array(size_t n)
 cdef list new_list(size_t n)
 cdef list ids_list(const uint32_t* ids, size_t n)
 cdef int add_ids(list out, const uint32_t* ids, size_t n) except -1
+cdef int expect_items(PyObject* out, size_t n_more) except -1 nogil
+cdef int move_ids(PyObject* out, Ids* ids) except -1 nogil
+cdef void fit_list(list out) noexcept
 cdef bint stop_collecting() noexcept
 cdef void collect_again(bint was_on) noexcept
 
@@ -39,7 +49,7 @@ cdef void collect_again(bint was_on) noexcept
 cdef inline void add_item(list out, object item) noexcept:
     """Append an object to a list that has room for it."""
     cdef Py_ssize_t size = len(out)
-    set_size(out, size + 1)
+    set_size(<PyObject*> out, size + 1)
     Py_INCREF(item)
     PyList_SET_ITEM(out, size, item)
 

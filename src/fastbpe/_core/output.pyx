@@ -6,37 +6,53 @@ from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport calloc, free, realloc
 
-from fastbpe._core.ints cimport BLOCK_INTS, Ints, int_at, kept_ints, looked_up, make_block
+from fastbpe._core.ints cimport BLOCK_INTS, Ints, int_at, ints_so_far, kept_ints, looked_up, make_block
 from fastbpe._core.memory cimport likely, use_huge_pages
 from fastbpe._core.merge cimport Ids
 
 cdef extern from *:
     """
     #define FASTBPE_LIST_ITEMS(list) (((PyListObject *)(list))->ob_item)
+    #define FASTBPE_LIST_ROOM(list) ((size_t)((PyListObject *)(list))->allocated)
+    #define FASTBPE_LIST_SIZE(list) ((size_t)Py_SIZE(list))
+
+    #if FASTBPE_LISTS_GROW
+    static int fastbpe_set_items(PyObject *list, PyObject **items, size_t n) {
+        if (items == NULL) return 0;
+        FASTBPE_LIST_ITEMS(list) = items;
+        ((PyListObject *)list)->allocated = (Py_ssize_t)n;
+        return 1;
+    }
 
     /* An empty list with room for n items. PyList_New clears them: of memory that was used before, a twentieth of the
        time of a long text. */
     static PyObject *fastbpe_list_with_room(size_t n) {
-    #ifdef Py_GIL_DISABLED /* where more than the items lies in their memory */
-        PyObject *list = PyList_New((Py_ssize_t)n);
-        if (list != NULL) Py_SET_SIZE(list, 0);
-    #else
         PyObject *list = PyList_New(0);
-        if (list != NULL && n) {
-            PyObject **items = PyMem_New(PyObject *, n);
-            if (items == NULL) {
-                Py_DECREF(list);
-                return PyErr_NoMemory();
-            }
-            ((PyListObject *)list)->ob_item = items;
-            ((PyListObject *)list)->allocated = (Py_ssize_t)n;
-        }
-    #endif
+        if (list == NULL || !n || fastbpe_set_items(list, PyMem_New(PyObject *, n), n)) return list;
+        Py_DECREF(list);
+        return PyErr_NoMemory();
+    }
+
+    static int fastbpe_resize_list(PyObject *list, size_t n) {
+        PyObject **items = FASTBPE_LIST_ITEMS(list);
+        PyMem_Resize(items, PyObject *, n);
+        return fastbpe_set_items(list, items, n);
+    }
+    #else
+    static PyObject *fastbpe_list_with_room(size_t n) {
+        PyObject *list = PyList_New((Py_ssize_t)n);
+        if (list != NULL) FASTBPE_SET_SIZE(list, 0);
         return list;
     }
+
+    static int fastbpe_resize_list(PyObject *list, size_t n) { return n <= FASTBPE_LIST_ROOM(list); }
+    #endif
     """
     list list_with_room "fastbpe_list_with_room"(size_t n)
-    PyObject** list_items "FASTBPE_LIST_ITEMS"(list items) noexcept
+    bint resize_list "fastbpe_resize_list"(PyObject* items, size_t n) noexcept
+    PyObject** list_items "FASTBPE_LIST_ITEMS"(PyObject* items) noexcept nogil
+    size_t list_room "FASTBPE_LIST_ROOM"(PyObject* items) noexcept nogil
+    size_t list_size "FASTBPE_LIST_SIZE"(PyObject* items) noexcept nogil
     PyObject* PyLong_FromUnsignedLong(unsigned long value) noexcept
     int PyGC_Disable()
     int PyGC_Enable()
@@ -136,14 +152,14 @@ cdef list ids_list(const uint32_t* ids, size_t n):
 cdef int add_ids(list out, const uint32_t* ids, size_t n) except -1:
     """Append ids to a list that has room for them."""
     cdef Ints* ints = kept_ints()
-    cdef PyObject** items = list_items(out)
+    cdef PyObject** items = list_items(<PyObject*> out)
     cdef size_t size = <size_t> len(out), n_part
     while n:
         n_part = min(n, <size_t> PART_IDS)
         if not likely(fill_ints(<void**> items + size, ids, n_part, ints.first, ints.n_row)):
             _make_part(ints, out, ids, n_part)
         size += n_part
-        set_size(out, size)
+        set_size(<PyObject*> out, size)
         ids += n_part
         n -= n_part
     return 0
@@ -152,7 +168,7 @@ cdef int add_ids(list out, const uint32_t* ids, size_t n) except -1:
 cdef int _make_part(Ints* ints, list out, const uint32_t* ids, size_t n) except -1:
     """Write ids behind a list's items, making the ints that are not there yet."""
     cdef size_t size = <size_t> len(out), i
-    cdef PyObject** items = list_items(out) + size
+    cdef PyObject** items = list_items(<PyObject*> out) + size
     for i in range(n):
         if likely(ints.made[min(ids[i], ints.n) // BLOCK_INTS]):
             items[i] = int_at(ints.first, ids[i])
@@ -162,15 +178,55 @@ cdef int _make_part(Ints* ints, list out, const uint32_t* ids, size_t n) except 
         else:
             items[i] = PyLong_FromUnsignedLong(ids[i])
             if items[i] == NULL:
-                set_size(out, size + i)
+                set_size(<PyObject*> out, size + i)
                 PyErr_Clear()
                 raise MemoryError("no memory for the int of an id")
     looked_up(ints, n)
     return 0
 
 
+cdef int expect_items(PyObject* out, size_t n_more) except -1 nogil:
+    """Make room in a list for n_more items."""
+    cdef size_t wanted = list_size(out) + n_more
+    if wanted <= list_room(out):
+        return 0
+    with gil:
+        if not resize_list(out, max(wanted, 2 * list_room(out))):
+            raise MemoryError(f"no memory for a list of {wanted} ids")
+        use_huge_pages(list_items(out), list_room(out) * sizeof(PyObject*))
+    return 0
+
+
+cdef int move_ids(PyObject* out, Ids* ids) except -1 nogil:
+    """Append ids, while the processor's caches hold them, to a list that grows: add_ids without the GIL.
+
+    kept_ints() was called under it before.
+    """
+    cdef const Ints* ints = ints_so_far()
+    cdef size_t done = 0, n_part, size
+    expect_items(out, ids.n)
+    while done < ids.n:
+        n_part = min(ids.n - done, <size_t> PART_IDS)
+        size = list_size(out)
+        if likely(fill_ints(<void**> list_items(out) + size, ids.items + done, n_part, ints.first, ints.n_row)):
+            set_size(out, size + n_part)
+        else:
+            with gil:
+                add_ids(<list> out, ids.items + done, n_part)
+        done += n_part
+    ids.n = 0
+    return 0
+
+
+cdef void fit_list(list out) noexcept:
+    """Give back most of the room that a list does not need."""
+    cdef size_t n = <size_t> len(out)
+    if list_room(<PyObject*> out) > n + n // 8:
+        resize_list(<PyObject*> out, n)  # in vain is no error
+
+
 cdef list new_list(size_t n):
-    """An empty list with room for n items, to be added by add_ids, add_item or add_span.
+    """An empty list with room for n items, to be added by add_ids, add_item or add_span, or for more by move_ids.
 
     The garbage collector is not told of it: ints are part of no cycle, and looking through all of them every time
     takes longer than making them (100-byte strings: 870 ns each with it, 640 without). Should somebody put an object
@@ -179,7 +235,7 @@ cdef list new_list(size_t n):
     cdef list out = list_with_room(n)
     PyObject_GC_UnTrack(out)
     if n:
-        use_huge_pages(list_items(out), n * sizeof(PyObject*))
+        use_huge_pages(list_items(<PyObject*> out), n * sizeof(PyObject*))
     return out
 
 

@@ -1,3 +1,4 @@
+from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint64_t
 
 from fastbpe._core.buffer cimport Buffer
@@ -16,6 +17,7 @@ from fastbpe._core.watch cimport Watch
 cdef struct Scratch:
     # What one thread works with: all that grows, kept warm between calls.
     Ids ids
+    PyObject* out  # the list that ids go to while caches hold them, sooner or later; NULL: they stay
     Ids other_ids  # to go on with where ids must wait; its n says nothing
     Ends ends
     Cache cache

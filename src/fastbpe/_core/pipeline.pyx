@@ -14,6 +14,7 @@ from fastbpe._core.merge cimport Ids, ids_expect, ids_free, ids_reserve
 from fastbpe._core.normalizer cimport Normalized, normalized_free
 from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.normalizing cimport Normalizing
+from fastbpe._core.output cimport expect_items, move_ids
 from fastbpe._core.splitter cimport GAP, Splitter, ends_free
 from fastbpe._core.tables cimport NONE
 from fastbpe._core.text cimport Text, text_room, text_utf8
@@ -200,8 +201,11 @@ cdef class Pipeline:
         cdef const uint8_t* data
         cdef size_t n = end - start
         cdef Match match
-        if n > 2 * STRETCH and count == NULL:  # text without cuts: ids that grow would be copied again and again
-            ids_expect(&scratch.ids, n * text.unit + ROOM)
+        if n > 2 * STRETCH and count == NULL:  # text without cuts: what grows would be copied again and again
+            if scratch.out != NULL:
+                expect_items(scratch.out, n * text.unit + ROOM)
+            else:
+                ids_expect(&scratch.ids, n * text.unit + ROOM)
         if text.is_utf8:
             data = <const uint8_t*> text.data + start
         else:
@@ -373,6 +377,8 @@ cdef class Pipeline:
             if count != NULL:  # the same few cache lines are written again and again: it costs nothing
                 count[0] += scratch.ids.n
                 scratch.ids.n = 0
+            elif scratch.out != NULL:
+                move_ids(scratch.out, &scratch.ids)
             if at < n:
                 check_signals(&scratch.watch)
         return 0
