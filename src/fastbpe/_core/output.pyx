@@ -186,14 +186,25 @@ cdef int _make_part(Ints* ints, list out, const uint32_t* ids, size_t n) except 
 
 
 cdef int expect_items(PyObject* out, size_t n_more) except -1 nogil:
-    """Make room in a list for n_more items."""
-    cdef size_t wanted = list_size(out) + n_more
-    if wanted <= list_room(out):
+    """Ask for room in a list for n_more items, at once; without memory for all of them it grows, as far as it can."""
+    cdef size_t n = list_size(out) + n_more
+    if n > list_room(out):
+        with gil:
+            if resize_list(out, n):
+                use_huge_pages(list_items(out), n * sizeof(PyObject*))
+    return 0
+
+
+cdef int _reserve_items(PyObject* out, size_t n_more) except -1 nogil:
+    """Make room in a list for n_more items; the amount doubles, so that appending is linear."""
+    cdef size_t n = list_size(out) + n_more
+    if n <= list_room(out):
         return 0
-    with gil:
-        if not resize_list(out, max(wanted, 2 * list_room(out))):
-            raise MemoryError(f"no memory for a list of {wanted} ids")
-        use_huge_pages(list_items(out), list_room(out) * sizeof(PyObject*))
+    expect_items(out, max(n_more, 2 * list_room(out) - list_size(out)))
+    if n > list_room(out):
+        with gil:
+            if not resize_list(out, n):
+                raise MemoryError(f"no memory for a list of {n} ids")
     return 0
 
 
@@ -204,7 +215,7 @@ cdef int move_ids(PyObject* out, Ids* ids) except -1 nogil:
     """
     cdef const Ints* ints = ints_so_far()
     cdef size_t done = 0, n_part, size
-    expect_items(out, ids.n)
+    _reserve_items(out, ids.n)
     while done < ids.n:
         n_part = min(ids.n - done, <size_t> PART_IDS)
         size = list_size(out)
