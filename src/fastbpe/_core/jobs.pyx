@@ -7,13 +7,14 @@ The calling thread works as well, so that a pool that has no thread to spare mak
 
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
+from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy
 
 from fastbpe._core.flags cimport add, is_set, set_flag
 from fastbpe._core.merge cimport Ids, ids_expect, ids_reserve
-from fastbpe._core.output cimport add_ids, ids_list, new_list
+from fastbpe._core.output cimport LISTS_GROW, fit_list, ids_list, move_ids, new_list
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport SpecialMatcher
 from fastbpe._core.text cimport Text, text_of, text_prefetch, text_release, text_view
@@ -335,7 +336,7 @@ cdef class Jobs:
     cdef int add_lists(self, int n_threads, list out) except -1:
         """Do all jobs, and append a list of each text's ids, beside the other threads."""
         cdef Scratch* scratch = self._pipeline.take()
-        cdef size_t number = 0, behind
+        cdef size_t number = 0
         try:
             # One block for what all threads make: fresh memory is dear, and on huge pages less so. More than is
             # needed, which costs nothing until it is touched. A single job's ids stay where they are made.
@@ -343,12 +344,12 @@ cdef class Jobs:
                 self._arena = self._pipeline.take_arena(self.n_room)
             start_beside(self._work, <int> min(<size_t> n_threads, self.n_jobs) - 1)
             while number < self.n_jobs:
-                behind = number + 1
-                while behind < self.n_jobs and self._is_same_text(number, behind):
-                    behind += 1
-                self._have_done(number, behind, scratch)
-                self._add_lists(number, behind, out)
-                number = behind
+                if self._jobs[number].is_part:
+                    number = self._add_list(number, scratch, out)
+                else:
+                    self._have_done(number, scratch)
+                    self._add_lists(&self._jobs[number], out)
+                    number += 1
         except BaseException:
             set_flag(&self._abandoned)
             raise
@@ -359,34 +360,52 @@ cdef class Jobs:
             raise self._bad_text
         return 0
 
-    cdef bint _is_same_text(self, size_t number, size_t other) noexcept:
-        return self._jobs[other].is_part and self._jobs[other].first == self._jobs[number].first
-
-    cdef int _have_done(self, size_t number, size_t behind, Scratch* scratch) except -1:
-        """Wait for these jobs, and do jobs meanwhile."""
-        while number < behind:
-            if is_set(&self._jobs[number].done):
-                number += 1
-            elif not self._do_jobs(scratch, 1):
+    cdef int _have_done(self, size_t number, Scratch* scratch) except -1:
+        """Wait for a job, and do jobs meanwhile."""
+        while not is_set(&self._jobs[number].done):
+            if not self._do_jobs(scratch, 1):
                 if self._error is not None and self._error_number == number:
                     raise self._error
                 sleep(WAIT)
             PyErr_CheckSignals()
+        PyErr_CheckSignals()
         return 0
 
-    cdef int _add_lists(self, size_t number, size_t behind, list out) except -1:
+    cdef size_t _add_list(self, size_t number, Scratch* scratch, list out) except 0:
+        """Append the list of a text in parts, each as soon as it is done; the number of the first job behind them."""
         cdef Job* job = &self._jobs[number]
-        cdef size_t text, at = 0, total = 0, i
+        cdef size_t text = job.first, room
         cdef list made
-        if job.is_part:
-            for i in range(number, behind):
-                total += self._jobs[i].n_ids
-            made = new_list(total)
-            for i in range(number, behind):
-                add_ids(made, self._jobs[i].ids, self._jobs[i].n_ids)
-            out.append(made)
-        else:
-            for text in range(job.first, job.first + job.n_texts):
-                out.append(ids_list(job.ids + at, self._counts[text]))
-                at += self._counts[text]
+        cdef Ids ids
+        self._have_done(number, scratch)
+        room = self._n_ids_of(number, scratch) if not LISTS_GROW else <size_t> (
+            1.05 * job.n_ids * self._texts[text].n / (job.end - job.start)
+        )
+        made = new_list(room)
+        while self._is_part_of(number, text):
+            self._have_done(number, scratch)
+            ids = Ids(self._jobs[number].ids, self._jobs[number].n_ids, 0)
+            move_ids(<PyObject*> made, &ids)
+            number += 1
+        fit_list(made)
+        out.append(made)
+        return number
+
+    cdef size_t _n_ids_of(self, size_t number, Scratch* scratch) except? 0:
+        """How many ids the text has of which this job is the first part, when all are done."""
+        cdef size_t text = self._jobs[number].first, n = 0
+        while self._is_part_of(number, text):
+            self._have_done(number, scratch)
+            n += self._jobs[number].n_ids
+            number += 1
+        return n
+
+    cdef bint _is_part_of(self, size_t number, size_t text) noexcept:
+        return number < self.n_jobs and self._jobs[number].is_part and self._jobs[number].first == text
+
+    cdef int _add_lists(self, const Job* job, list out) except -1:
+        cdef size_t text, at = 0
+        for text in range(job.first, job.first + job.n_texts):
+            out.append(ids_list(job.ids + at, self._counts[text]))
+            at += self._counts[text]
         return 0
