@@ -99,10 +99,12 @@ def linear(tokenizers: dict[str, Tokenizer]) -> list[str]:
 
 
 def keep_memory() -> list[tuple[int]]:
-    """Have this process keep what it frees, as long as what is returned lives, so that every call finds it there.
+    """Have this process keep what it frees from now on, so that every call finds it there.
 
     Else the objects of the shorter text lie in what others happen to have left, and those of the longer one partly
     in pages that the system makes anew for each call; a loop in Python that makes tuples then grows by 2.5, too.
+    What is not seen so is the price of memory that is new to a call: docs/performance.md has what it was. Python
+    keeps its own as long as what is returned lives.
     """
     with contextlib.suppress(OSError, AttributeError, TypeError):  # no glibc: what malloc does is its own affair
         libc = ctypes.CDLL(None)

@@ -17,7 +17,6 @@ cdef class Encoder:
     cdef tuple _matchers(self, object allowed, object disallowed)
     cdef SpecialMatcher _all(self)
     cdef list _to_list(self, object text, SpecialMatcher allowed, SpecialMatcher disallowed, object num_threads)
-    cdef list _grown_list(self, object text, SpecialMatcher allowed, SpecialMatcher disallowed, Scratch* scratch)
     cdef bint _is_long(self, object text, object num_threads) except -1
     cdef int _append(
         self, object text, SpecialMatcher allowed, SpecialMatcher disallowed, Scratch* scratch, size_t* count

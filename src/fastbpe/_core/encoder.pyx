@@ -7,14 +7,14 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from fastbpe._core.front cimport Front
-from fastbpe._core.ints cimport kept_ints
+from fastbpe._core.ints cimport ints_so_far
 from fastbpe._core.jobs cimport Jobs
 from fastbpe._core.limits cimport count_up_to
 from fastbpe._core.merge cimport Ids, ids_expect, ids_free
 from fastbpe._core.normalizing cimport Normalizing
 from fastbpe._core.output cimport (
-    LISTS_GROW, Array, PyObject_GC_Track, PyObject_GC_UnTrack, fit_list, ids_array, ids_list, int64_array, move_ids,
-    new_list, take_spare,
+    Array, PyObject_GC_Track, PyObject_GC_UnTrack, append_ids, expect_items, fit_list, ids_array, ids_list,
+    int64_array, new_list, take_spare,
 )
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.short cimport is_short, short_list, short_list_by
@@ -134,25 +134,15 @@ cdef class Encoder:
                     return lists[0]
         scratch = pipeline.take()
         try:
-            if LISTS_GROW and isinstance(text, (str, bytes)) and len(text) >= NOGIL_UNITS:
-                return self._grown_list(text, allowed, disallowed, scratch)
+            out = new_list(0)
+            if ints_so_far().n_row:  # else there is hardly an id whose int was made
+                scratch.out = <PyObject*> out
             self._append(text, allowed, disallowed, scratch, NULL)
-            return ids_list(scratch.ids.items, scratch.ids.n)
+            append_ids(out, scratch.ids.items, scratch.ids.n)
+            fit_list(out)
+            return out
         finally:
             pipeline.give(scratch)
-
-    cdef list _grown_list(self, object text, SpecialMatcher allowed, SpecialMatcher disallowed, Scratch* scratch):
-        """The ids of a long text, which become items part by part: to write all of them first takes 3 to 9 % longer."""
-        cdef list out = new_list(len(text) // 3)
-        kept_ints()  # under the GIL, where move_ids has none
-        scratch.out = <PyObject*> out
-        try:
-            self._append(text, allowed, disallowed, scratch, NULL)
-            move_ids(scratch.out, &scratch.ids)
-        finally:
-            scratch.out = NULL
-        fit_list(out)
-        return out
 
     cdef bint _is_long(self, object text, object num_threads) except -1:
         """Whether threads may pay for one text."""
@@ -172,7 +162,9 @@ cdef class Encoder:
                 self._pipeline.encode(&view, 0, view.n, allowed, disallowed, scratch, count)
             else:
                 scratch.n_held = 0
-                if count == NULL and scratch.out == NULL:
+                if scratch.out != NULL:
+                    expect_items(<list> scratch.out, view.n // 3)
+                elif count == NULL:
                     ids_expect(&scratch.ids, view.n // 4)
                 with nogil:
                     self._pipeline.encode(&view, 0, view.n, allowed, disallowed, scratch, count)

@@ -60,6 +60,4 @@ cdef class Jobs:
     cdef int add_lists(self, int n_threads, list out) except -1
     cdef int _have_done(self, size_t number, Scratch* scratch) except -1
     cdef size_t _add_list(self, size_t number, Scratch* scratch, list out) except 0
-    cdef size_t _n_ids_of(self, size_t number, Scratch* scratch) except? 0
-    cdef bint _is_part_of(self, size_t number, size_t text) noexcept
     cdef int _add_lists(self, const Job* job, list out) except -1

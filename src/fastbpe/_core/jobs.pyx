@@ -7,14 +7,13 @@ The calling thread works as well, so that a pool that has no thread to spare mak
 
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals
-from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy
 
 from fastbpe._core.flags cimport add, is_set, set_flag
 from fastbpe._core.merge cimport Ids, ids_expect, ids_reserve
-from fastbpe._core.output cimport LISTS_GROW, fit_list, ids_list, move_ids, new_list
+from fastbpe._core.output cimport append_ids, expect_items, fit_list, ids_list, new_list
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport SpecialMatcher
 from fastbpe._core.text cimport Text, text_of, text_prefetch, text_release, text_view
@@ -374,34 +373,17 @@ cdef class Jobs:
     cdef size_t _add_list(self, size_t number, Scratch* scratch, list out) except 0:
         """Append the list of a text in parts, each as soon as it is done; the number of the first job behind them."""
         cdef Job* job = &self._jobs[number]
-        cdef size_t text = job.first, room
-        cdef list made
-        cdef Ids ids
+        cdef Text* text = &self._texts[job.first]
+        cdef list made = new_list(0)
         self._have_done(number, scratch)
-        room = self._n_ids_of(number, scratch) if not LISTS_GROW else <size_t> (
-            1.05 * job.n_ids * self._texts[text].n / (job.end - job.start)
-        )
-        made = new_list(room)
-        while self._is_part_of(number, text):
+        expect_items(made, <size_t> (min(1.05 * job.n_ids / (job.end - job.start), <double> text.unit) * text.n))
+        while number < self.n_jobs and self._jobs[number].is_part and self._jobs[number].first == job.first:
             self._have_done(number, scratch)
-            ids = Ids(self._jobs[number].ids, self._jobs[number].n_ids, 0)
-            move_ids(<PyObject*> made, &ids)
+            append_ids(made, self._jobs[number].ids, self._jobs[number].n_ids)
             number += 1
         fit_list(made)
         out.append(made)
         return number
-
-    cdef size_t _n_ids_of(self, size_t number, Scratch* scratch) except? 0:
-        """How many ids the text has of which this job is the first part, when all are done."""
-        cdef size_t text = self._jobs[number].first, n = 0
-        while self._is_part_of(number, text):
-            self._have_done(number, scratch)
-            n += self._jobs[number].n_ids
-            number += 1
-        return n
-
-    cdef bint _is_part_of(self, size_t number, size_t text) noexcept:
-        return number < self.n_jobs and self._jobs[number].is_part and self._jobs[number].first == text
 
     cdef int _add_lists(self, const Job* job, list out) except -1:
         cdef size_t text, at = 0

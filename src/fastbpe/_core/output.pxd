@@ -8,13 +8,7 @@ from fastbpe._core.merge cimport Ids
 cdef extern from *:
     """
     #define FASTBPE_SET_SIZE(list, n) Py_SET_SIZE(list, (Py_ssize_t)(n))
-    #ifdef Py_GIL_DISABLED /* there, more than the items lies in their memory */
-    #define FASTBPE_LISTS_GROW 0
-    #else
-    #define FASTBPE_LISTS_GROW 1
-    #endif
     """
-    bint LISTS_GROW "FASTBPE_LISTS_GROW"  # whether expect_items and move_ids may be called
     void PyObject_GC_Track(object)
     void PyObject_GC_UnTrack(object)
     void set_size "FASTBPE_SET_SIZE"(PyObject* items, size_t n) noexcept nogil
@@ -39,8 +33,9 @@ cdef Array int64_array(size_t n)
 cdef list new_list(size_t n)
 cdef list ids_list(const uint32_t* ids, size_t n)
 cdef int add_ids(list out, const uint32_t* ids, size_t n) except -1
-cdef int expect_items(PyObject* out, size_t n_more) except -1 nogil
-cdef int move_ids(PyObject* out, Ids* ids) except -1 nogil
+cdef void expect_items(list out, size_t n_more) noexcept
+cdef int append_ids(list out, const uint32_t* ids, size_t n) except -1
+cdef bint move_ids(PyObject* out, Ids* ids) noexcept nogil
 cdef void fit_list(list out) noexcept
 cdef bint stop_collecting() noexcept
 cdef void collect_again(bint was_on) noexcept

@@ -5,6 +5,7 @@ from cpython.exc cimport PyErr_Clear
 from cpython.object cimport PyObject
 from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memmove
 
 from fastbpe._core.ints cimport BLOCK_INTS, Ints, int_at, ints_so_far, kept_ints, looked_up, make_block
 from fastbpe._core.memory cimport likely, use_huge_pages
@@ -16,7 +17,8 @@ cdef extern from *:
     #define FASTBPE_LIST_ROOM(list) ((size_t)((PyListObject *)(list))->allocated)
     #define FASTBPE_LIST_SIZE(list) ((size_t)Py_SIZE(list))
 
-    #if FASTBPE_LISTS_GROW
+    #ifndef Py_GIL_DISABLED
+    #define FASTBPE_LISTS_GROW 1
     static int fastbpe_set_items(PyObject *list, PyObject **items, size_t n) {
         if (items == NULL) return 0;
         FASTBPE_LIST_ITEMS(list) = items;
@@ -38,7 +40,8 @@ cdef extern from *:
         PyMem_Resize(items, PyObject *, n);
         return fastbpe_set_items(list, items, n);
     }
-    #else
+    #else /* there, more than the items lies in their memory */
+    #define FASTBPE_LISTS_GROW 0
     static PyObject *fastbpe_list_with_room(size_t n) {
         PyObject *list = PyList_New((Py_ssize_t)n);
         if (list != NULL) FASTBPE_SET_SIZE(list, 0);
@@ -48,6 +51,7 @@ cdef extern from *:
     static int fastbpe_resize_list(PyObject *list, size_t n) { return n <= FASTBPE_LIST_ROOM(list); }
     #endif
     """
+    bint LISTS_GROW "FASTBPE_LISTS_GROW"
     list list_with_room "fastbpe_list_with_room"(size_t n)
     bint resize_list "fastbpe_resize_list"(PyObject* items, size_t n) noexcept
     PyObject** list_items "FASTBPE_LIST_ITEMS"(PyObject* items) noexcept nogil
@@ -185,48 +189,46 @@ cdef int _make_part(Ints* ints, list out, const uint32_t* ids, size_t n) except 
     return 0
 
 
-cdef int expect_items(PyObject* out, size_t n_more) except -1 nogil:
-    """Ask for room in a list for n_more items, at once; without memory for all of them it grows, as far as it can."""
-    cdef size_t n = list_size(out) + n_more
-    if n > list_room(out):
-        with gil:
-            if resize_list(out, n):
-                use_huge_pages(list_items(out), n * sizeof(PyObject*))
-    return 0
+cdef void expect_items(list out, size_t n_more) noexcept:
+    """Ask for room in a list for n_more items, at once; without memory for them there is none."""
+    cdef size_t n = <size_t> len(out) + n_more
+    if n > list_room(<PyObject*> out) and resize_list(<PyObject*> out, n):
+        use_huge_pages(list_items(<PyObject*> out), n * sizeof(PyObject*))
 
 
-cdef int _reserve_items(PyObject* out, size_t n_more) except -1 nogil:
-    """Make room in a list for n_more items; the amount doubles, so that appending is linear."""
-    cdef size_t n = list_size(out) + n_more
-    if n <= list_room(out):
+cdef int append_ids(list out, const uint32_t* ids, size_t n) except -1:
+    """Append ids to a list of new_list, which grows: its room doubles, so that this is linear."""
+    cdef size_t size = <size_t> len(out), room = list_room(<PyObject*> out), i
+    if not LISTS_GROW:
+        for i in range(n):
+            out.append(ids[i])
         return 0
-    expect_items(out, max(n_more, 2 * list_room(out) - list_size(out)))
-    if n > list_room(out):
-        with gil:
-            if not resize_list(out, n):
-                raise MemoryError(f"no memory for a list of {n} ids")
-    return 0
+    if size + n > room:
+        expect_items(out, max(n, 2 * room - size))
+        if size + n > list_room(<PyObject*> out) and not resize_list(<PyObject*> out, size + n):
+            raise MemoryError(f"no memory for a list of {size + n} ids")
+    return add_ids(out, ids, n)
 
 
-cdef int move_ids(PyObject* out, Ids* ids) except -1 nogil:
-    """Append ids, while the processor's caches hold them, to a list that grows: add_ids without the GIL.
+cdef bint move_ids(PyObject* out, Ids* ids) noexcept nogil:
+    """Append ids to a list, while the processor's caches hold them, and without the GIL: False where that cannot be.
 
-    kept_ints() was called under it before.
+    Then some of the ids are left. To take the GIL for each group of them may be a wait of 5 ms each.
     """
     cdef const Ints* ints = ints_so_far()
-    cdef size_t done = 0, n_part, size
-    _reserve_items(out, ids.n)
-    while done < ids.n:
+    cdef size_t size = list_size(out), done = 0, n_part
+    cdef bint has_room = size + ids.n <= list_room(out)
+    while has_room and done < ids.n:
         n_part = min(ids.n - done, <size_t> PART_IDS)
-        size = list_size(out)
-        if likely(fill_ints(<void**> list_items(out) + size, ids.items + done, n_part, ints.first, ints.n_row)):
-            set_size(out, size + n_part)
-        else:
-            with gil:
-                add_ids(<list> out, ids.items + done, n_part)
+        if not fill_ints(<void**> list_items(out) + size, ids.items + done, n_part, ints.first, ints.n_row):
+            break
+        size += n_part
         done += n_part
-    ids.n = 0
-    return 0
+        set_size(out, size)
+    ids.n -= done
+    if ids.n:
+        memmove(ids.items, ids.items + done, ids.n * sizeof(uint32_t))
+    return ids.n == 0
 
 
 cdef void fit_list(list out) noexcept:
@@ -237,7 +239,7 @@ cdef void fit_list(list out) noexcept:
 
 
 cdef list new_list(size_t n):
-    """An empty list with room for n items, to be added by add_ids, add_item or add_span, or for more by move_ids.
+    """An empty list with room for n items, to be added by add_ids, add_item or add_span; append_ids makes more room.
 
     The garbage collector is not told of it: ints are part of no cycle, and looking through all of them every time
     takes longer than making them (100-byte strings: 870 ns each with it, 640 without). Should somebody put an object

@@ -17,7 +17,7 @@ from fastbpe._core.watch cimport Watch
 cdef struct Scratch:
     # What one thread works with: all that grows, kept warm between calls.
     Ids ids
-    PyObject* out  # the list that ids go to while caches hold them, sooner or later; NULL: they stay
+    PyObject* out  # the list that ids are moved to, as long as that can be done without the GIL; NULL: none
     Ids other_ids  # to go on with where ids must wait; its n says nothing
     Ends ends
     Cache cache

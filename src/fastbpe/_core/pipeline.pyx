@@ -86,6 +86,7 @@ cdef class Pipeline:
         if scratch.cache.limit > self._limit:
             cache_limit(&scratch.cache, self._limit)
         scratch.ids.n = scratch.ends.n = 0
+        scratch.out = NULL
         scratch.watch.checked = 0
         scratch.watch.abandoned = NULL
         scratch.keeps_runs = scratch.cache.skips_long = False
@@ -203,7 +204,8 @@ cdef class Pipeline:
         cdef Match match
         if n > 2 * STRETCH and count == NULL:  # text without cuts: what grows would be copied again and again
             if scratch.out != NULL:
-                expect_items(scratch.out, n * text.unit + ROOM)
+                with gil:
+                    expect_items(<list> scratch.out, n * text.unit + ROOM)
             else:
                 ids_expect(&scratch.ids, n * text.unit + ROOM)
         if text.is_utf8:
@@ -377,8 +379,8 @@ cdef class Pipeline:
             if count != NULL:  # the same few cache lines are written again and again: it costs nothing
                 count[0] += scratch.ids.n
                 scratch.ids.n = 0
-            elif scratch.out != NULL:
-                move_ids(scratch.out, &scratch.ids)
+            elif scratch.out != NULL and not move_ids(scratch.out, &scratch.ids):
+                scratch.out = NULL
             if at < n:
                 check_signals(&scratch.watch)
         return 0
