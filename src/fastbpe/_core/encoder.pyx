@@ -134,10 +134,13 @@ cdef class Encoder:
                     return lists[0]
         scratch = pipeline.take()
         try:
-            out = new_list(0)
-            if ints_so_far().n_row:  # else there is hardly an id whose int was made
+            # Without a row of ints there is hardly an id whose int was made.
+            if ints_so_far().n_row and isinstance(text, (str, bytes)) and len(text) >= NOGIL_UNITS:
+                out = new_list(0)
                 scratch.out = <PyObject*> out
             self._append(text, allowed, disallowed, scratch, NULL)
+            if out is None:
+                return ids_list(scratch.ids.items, scratch.ids.n)
             append_ids(out, scratch.ids.items, scratch.ids.n)
             fit_list(out)
             return out
