@@ -6,9 +6,9 @@ Prints a line for each check and exits with 1 if any fails:
 - interrupts: Ctrl-C ends a long call within a second
 - memory: resident memory is flat over ten million different words
 - threads: eight threads on one tokenizer give the ids of one for thirty seconds
-- linear: a hostile text of twice the size takes less than 2.5 times as long, through every entry point, where
-  what is freed stays with the process; of what takes longer the next doubling is told, too (a step of the
-  processor's caches is there but once)
+- linear: a hostile text of twice the size takes less than 2.5 times as long, through every entry point; of what
+  takes longer the next doubling is told, too (a step of the processor's caches is there but once), and what it is
+  where the process keeps what it frees, for what other calls have left of memory decides much
 
 Needs FASTBPE_DATA (default ../shared/data beside the project). About fifteen minutes; name the checks to do
 only some.
@@ -86,16 +86,20 @@ def linear(tokenizers: dict[str, Tokenizer]) -> list[str]:
     calls |= peers_entries(tokenizers["cl100k"])
     failed = []
     worst = (0.0, "")
-    kept = keep_memory()
     for (entry, call), (name, make) in product(calls.items(), HOSTILE.items()):
         growth = growth_of(call, make, SIZE)
         worst = max(worst, (growth, f"{entry} of {name}"))
         if growth >= LONGEST_GROWTH:
-            further = growth_of(call, make, 2 * SIZE)
-            failed.append(f"{entry} of {name}: {growth:.2f} times as long for twice the text, then {further:.2f}")
-    del kept
+            failed.append((entry, name, growth, growth_of(call, make, 2 * SIZE)))
     print(f"linear: {len(HOSTILE) * len(calls)} calls, at worst {worst[0]:.2f} times for twice: {worst[1]}")
-    return failed
+    kept = keep_memory()
+    lines = [
+        f"{entry} of {name}: {growth:.2f} times as long for twice the text, then {further:.2f}; "
+        f"{growth_of(calls[entry], HOSTILE[name], SIZE):.2f} where freed memory is kept"
+        for entry, name, growth, further in failed
+    ]
+    del kept
+    return lines
 
 
 def keep_memory() -> list[tuple[int]]:
@@ -103,8 +107,8 @@ def keep_memory() -> list[tuple[int]]:
 
     Else the objects of the shorter text lie in what others happen to have left, and those of the longer one partly
     in pages that the system makes anew for each call; a loop in Python that makes tuples then grows by 2.5, too.
-    What is not seen so is the price of memory that is new to a call: docs/performance.md has what it was. Python
-    keeps its own as long as what is returned lives.
+    What is not seen so is the price of memory that is new to a call, as of room that is made twice. Python keeps
+    its own as long as what is returned lives.
     """
     with contextlib.suppress(OSError, AttributeError, TypeError):  # no glibc: what malloc does is its own affair
         libc = ctypes.CDLL(None)

@@ -25,6 +25,7 @@ from fastbpe.threads import start_beside
 
 cdef enum:
     JOB = 1 << 17  # units
+    MORE_IDS = 1 << 10  # than bytes, hardly ever
 
 cdef double WAIT = 5e-5  # seconds between two looks at whether another thread is done
 
@@ -374,9 +375,12 @@ cdef class Jobs:
         """Append the list of a text in parts, each as soon as it is done; the number of the first job behind them."""
         cdef Job* job = &self._jobs[number]
         cdef Text* text = &self._texts[job.first]
+        cdef size_t room
         cdef list made = new_list(0)
         self._have_done(number, scratch)
-        expect_items(made, <size_t> (min(1.05 * job.n_ids / (job.end - job.start), <double> text.unit) * text.n))
+        # At most one for each byte, and a few: room that is one short is room for twice as many, made anew.
+        room = <size_t> (min(1.05 * job.n_ids / (job.end - job.start), <double> text.unit) * text.n)
+        expect_items(made, room + MORE_IDS)
         while number < self.n_jobs and self._jobs[number].is_part and self._jobs[number].first == job.first:
             self._have_done(number, scratch)
             append_ids(made, self._jobs[number].ids, self._jobs[number].n_ids)
