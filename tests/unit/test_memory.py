@@ -166,3 +166,27 @@ print("done")
 
 def test_a_generator_of_long_texts_is_not_read_at_once() -> None:
     assert run_python(BOUNDED) == "done\n"
+
+
+TOUCHED = """
+import resource
+import fastbpe
+ranks = {bytes([i]): i for i in range(256)} | {b"th": 256, b"the": 257, b"the ": 258}
+t = fastbpe.Tokenizer.from_ranks(ranks, pattern=None)
+def touched(call):
+    call()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    n_bytes = call()
+    pages = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+    assert pages < 1.25 * n_bytes / resource.getpagesize() + 500, (pages, n_bytes)
+documents = ["the " * 500] * 20_000
+touched(lambda: t.encode_batch_to_numpy(documents, num_threads=2)[0].nbytes)
+touched(lambda: t.encode_batch_to_numpy(documents, num_threads=1)[0].nbytes)
+print("done")
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="page faults are counted as Linux does")
+def test_what_grows_is_touched_once() -> None:
+    """A batch of several windows: what realloc cannot move it copies, in each call, to memory touched anew."""
+    assert run_python(TOUCHED) == "done\n"

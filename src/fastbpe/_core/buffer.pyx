@@ -1,10 +1,10 @@
 """Bytes that grow: where text is changed, and where UTF-8 is made of it."""
 
 from libc.stdint cimport uint8_t
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from fastbpe._core.memory cimport use_huge_pages
+from fastbpe._core.memory cimport grown, use_huge_pages
 
 
 cdef int buffer_add(Buffer* buffer, const uint8_t* data, size_t n) except -1 nogil:
@@ -13,7 +13,7 @@ cdef int buffer_add(Buffer* buffer, const uint8_t* data, size_t n) except -1 nog
     cdef uint8_t* items
     if n > buffer.capacity - buffer.n:
         capacity = max(buffer.n + n, 2 * buffer.capacity)
-        items = <uint8_t*> realloc(buffer.items, capacity)
+        items = <uint8_t*> grown(buffer.items, buffer.n, buffer.capacity, capacity)
         if items == NULL:
             with gil:
                 raise MemoryError(f"no memory for {capacity} bytes of text")

@@ -3,10 +3,11 @@
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
 from fastbpe._core.buffer cimport Buffer, buffer_add, buffer_free
+from fastbpe._core.memory cimport grown
 from fastbpe._core.tables cimport load64
 from fastbpe._core.text cimport Text, Utf8, utf8_of, utf8_release
 from fastbpe._core.utf8 cimport fb_char
@@ -234,11 +235,11 @@ cdef void places_free(Places* places) noexcept nogil:
 
 
 cdef int _reserve(Places* places, size_t n) except -1:
-    cdef size_t capacity
+    cdef size_t capacity, size = sizeof(size_t)
     cdef size_t* items
     if n > places.capacity - places.n:
         capacity = max(places.n + n, 2 * places.capacity)
-        items = <size_t*> realloc(places.items, capacity * sizeof(size_t))
+        items = <size_t*> grown(places.items, places.n * size, places.capacity * size, capacity * size)
         if items == NULL:
             raise MemoryError(f"no memory for the places of {capacity} bytes")
         places.items = items

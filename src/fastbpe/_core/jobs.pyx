@@ -149,6 +149,7 @@ cdef class Jobs:
             self._out = NULL
         job = &self._jobs[self.n_jobs - 1]
         total = job.offset + job.n_ids
+        out.n = min(total, out.capacity)  # what is there is kept
         ids_reserve(out, total - out.n)
         for number in range(self.n_jobs):
             job = &self._jobs[number]

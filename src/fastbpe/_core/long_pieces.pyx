@@ -1,12 +1,12 @@
 """The second table of the piece cache, for pieces of more than 15 bytes, and the arena, where what is long lies."""
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy, memset
 
 from fastbpe._core.cache cimport Cache, Entry, LongSlot
 from fastbpe._core.keys cimport SHORT_BYTES
-from fastbpe._core.memory cimport use_huge_pages, zeros
+from fastbpe._core.memory cimport grown, zeros
 
 cdef enum:
     FIRST_SLOTS = 1 << 8
@@ -42,7 +42,7 @@ cdef void keep_long(
 
 cdef bint arena_room(Cache* cache, size_t n_words, size_t n_slots_more) noexcept nogil:
     """Make room in the arena and in the second table; at the limit by forgetting all. False without memory."""
-    cdef size_t n_slots = cache.n_slots, capacity = cache.arena_capacity
+    cdef size_t n_slots = cache.n_slots, capacity = cache.arena_capacity, size
     cdef uint32_t* arena
     n_words += SHORT_BYTES  # which may be read behind the last ids
     if 2 * (cache.n_long + n_slots_more) > n_slots:
@@ -58,10 +58,10 @@ cdef bint arena_room(Cache* cache, size_t n_words, size_t n_slots_more) noexcept
         cache.n_used = cache.n_long = cache.arena_n = 0
         return True
     if capacity > cache.arena_capacity:
-        arena = <uint32_t*> realloc(cache.arena, capacity * sizeof(uint32_t))
+        size = sizeof(uint32_t)
+        arena = <uint32_t*> grown(cache.arena, cache.arena_n * size, cache.arena_capacity * size, capacity * size)
         if arena == NULL:
             return False
-        use_huge_pages(arena, capacity * sizeof(uint32_t))
         cache.arena = arena
         cache.arena_capacity = capacity
     return n_slots == cache.n_slots or _more_slots(cache, n_slots)

@@ -7,12 +7,12 @@ length, whatever it holds.
 """
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free
 from libc.string cimport memmove
 
 from fastbpe._core.bits cimport highest_bit, lowest_bit
 from fastbpe._core.linked cimport merge_linked
-from fastbpe._core.memory cimport use_huge_pages
+from fastbpe._core.memory cimport grown
 from fastbpe._core.spelling cimport begin_characters, is_ascii, leftmost, spell
 from fastbpe._core.tables cimport NO_KEY, NONE, Pair, find_pair, find_piece, pair_key
 from fastbpe._core.vocabulary cimport Tables, Vocabulary
@@ -30,26 +30,29 @@ cdef int ids_reserve(Ids* ids, size_t n_more) except -1 nogil:
     if wanted <= ids.capacity:
         return 0
     capacity = max(wanted, 2 * ids.capacity, <size_t> 256)
-    items = <uint32_t*> realloc(ids.items, capacity * sizeof(uint32_t))
+    items = _grown(ids, capacity)
     if items == NULL:
         with gil:
             raise MemoryError(f"no memory for {capacity} token ids")
-    use_huge_pages(items, capacity * sizeof(uint32_t))
     ids.items = items
     ids.capacity = capacity
     return 0
 
 
 cdef void ids_expect(Ids* ids, size_t n_more) noexcept nogil:
-    """Ask for room at once, before anything is written: fresh memory that grows is copied, and on small pages."""
+    """Ask for room at once, before anything is written: fresh memory that grows is copied."""
     cdef uint32_t* items
     if ids.n + n_more <= ids.capacity or (ids.n + n_more) * sizeof(uint32_t) < EXPECT_BYTES:
         return
-    items = <uint32_t*> realloc(ids.items, (ids.n + n_more) * sizeof(uint32_t))
+    items = _grown(ids, ids.n + n_more)
     if items != NULL:  # without, they grow
-        use_huge_pages(items, (ids.n + n_more) * sizeof(uint32_t))
         ids.items = items
         ids.capacity = ids.n + n_more
+
+
+cdef inline uint32_t* _grown(const Ids* ids, size_t capacity) noexcept nogil:
+    cdef size_t size = sizeof(uint32_t)
+    return <uint32_t*> grown(ids.items, ids.n * size, ids.capacity * size, capacity * size)
 
 
 cdef void ids_free(Ids* ids) noexcept nogil:

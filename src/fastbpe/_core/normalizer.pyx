@@ -7,10 +7,11 @@ Most characters begin no rule; a bit for each of them says so, and ASCII that AS
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport calloc, free
 from libc.string cimport memcmp, memcpy, memset, strlen
 
 from fastbpe._core.bits cimport lowest_bit
+from fastbpe._core.memory cimport grown
 from fastbpe._core.rules cimport LOOK, N_CHARACTERS, longest_rule, mark_characters, read_rules
 from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.tables cimport load64
@@ -39,20 +40,20 @@ cdef void normalized_free(Normalized* out) noexcept nogil:
 
 cdef int normalized_room(Normalized* out, size_t n_more) noexcept nogil:
     """Make room for so many more bytes; -1: no memory."""
-    cdef void* grown
-    cdef size_t room
+    cdef void* items
+    cdef size_t room, size = sizeof(uint32_t)
     if out.n + n_more <= out.room:
         return 0
     room = out.n + n_more + (out.n >> 1)
-    grown = realloc(out.data, room)
-    if grown == NULL:
+    items = grown(out.data, out.n, out.room, room)
+    if items == NULL:
         return -1
-    out.data = <uint8_t*> grown
+    out.data = <uint8_t*> items
     if out.with_offsets:
-        grown = realloc(out.offsets, (room + 1) * sizeof(uint32_t))
-        if grown == NULL:
+        items = grown(out.offsets, out.n * size, out.room * size, (room + 1) * size)
+        if items == NULL:
             return -1
-        out.offsets = <uint32_t*> grown
+        out.offsets = <uint32_t*> items
     out.room = room
     return 0
 

@@ -31,10 +31,27 @@ cdef extern from *:
         PyMem_Resize(items, PyObject *, n);
         return fastbpe_set_items(list, items, n);
     }
+
+    static int fastbpe_grow_list(PyObject *list, size_t n) {
+        size_t n_bytes = n * sizeof(PyObject *), n_had = FASTBPE_LIST_ROOM(list) * sizeof(PyObject *);
+        PyObject **items;
+        if (!fastbpe_copies(n_had, n_bytes)) {
+            if (!fastbpe_resize_list(list, n)) return 0;
+            fastbpe_use_huge_pages(FASTBPE_LIST_ITEMS(list), n_bytes);
+            return 1;
+        }
+        items = PyMem_New(PyObject *, n);
+        if (items == NULL) return 0;
+        fastbpe_use_huge_pages(items, n_bytes);
+        memcpy(items, FASTBPE_LIST_ITEMS(list), FASTBPE_LIST_SIZE(list) * sizeof(PyObject *));
+        PyMem_Free(FASTBPE_LIST_ITEMS(list));
+        return fastbpe_set_items(list, items, n);
+    }
     #else /* there, more than the items lies in their memory */
     #define FASTBPE_LISTS_GROW 0
     static int fastbpe_set_items(PyObject *list, PyObject **items, size_t n) { return 0; }
     static int fastbpe_resize_list(PyObject *list, size_t n) { return n <= FASTBPE_LIST_ROOM(list); }
+    static int fastbpe_grow_list(PyObject *list, size_t n) { return fastbpe_resize_list(list, n); }
     #endif
 
     /* An empty list with room for n items. PyList_New clears them: of a long list, whose memory was used before, a
@@ -53,6 +70,7 @@ cdef extern from *:
     bint LISTS_GROW "FASTBPE_LISTS_GROW"
     list list_with_room "fastbpe_list_with_room"(size_t n)
     bint resize_list "fastbpe_resize_list"(PyObject* items, size_t n) noexcept
+    bint grow_list "fastbpe_grow_list"(PyObject* items, size_t n) noexcept
     PyObject** list_items "FASTBPE_LIST_ITEMS"(PyObject* items) noexcept nogil
     size_t list_room "FASTBPE_LIST_ROOM"(PyObject* items) noexcept nogil
     size_t list_size "FASTBPE_LIST_SIZE"(PyObject* items) noexcept nogil
@@ -191,8 +209,8 @@ cdef int _make_part(Ints* ints, list out, const uint32_t* ids, size_t n) except 
 cdef void expect_items(list out, size_t n_more) noexcept:
     """Ask for room in a list for n_more items, at once; without memory for them there is none."""
     cdef size_t n = <size_t> len(out) + n_more
-    if n > list_room(<PyObject*> out) and resize_list(<PyObject*> out, n):
-        use_huge_pages(list_items(<PyObject*> out), n * sizeof(PyObject*))
+    if n > list_room(<PyObject*> out):
+        grow_list(<PyObject*> out, n)
 
 
 cdef int append_ids(list out, const uint32_t* ids, size_t n) except -1:
@@ -204,7 +222,7 @@ cdef int append_ids(list out, const uint32_t* ids, size_t n) except -1:
         return 0
     if size + n > room:
         expect_items(out, max(n, 2 * room - size))
-        if size + n > list_room(<PyObject*> out) and not resize_list(<PyObject*> out, size + n):
+        if size + n > list_room(<PyObject*> out) and not grow_list(<PyObject*> out, size + n):
             raise MemoryError(f"no memory for a list of {size + n} ids")
     return add_ids(out, ids, n)
 

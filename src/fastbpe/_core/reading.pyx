@@ -13,7 +13,6 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
-from fastbpe._core.memory cimport use_huge_pages
 from fastbpe._core.merge cimport Ids, ids_reserve
 from fastbpe._core.slots cimport IN_SLOT, LongToken, Slot, Sums, read_array, read_ints, slot_add, slot_fill
 from fastbpe._core.vocabulary cimport Tables
@@ -81,7 +80,6 @@ cdef class IdReader:
         cdef int64_t value
         cdef object item
         ids_reserve(out, n)
-        use_huge_pages(out.items, n * sizeof(uint32_t))
         while True:
             read_ints(PySequence_Fast_ITEMS(items), n, self._slots, self._n_ids, out, sums)
             if out.n == n:
@@ -122,7 +120,6 @@ cdef class IdReader:
                 )
             is_signed, swapped = code.islower(), code[:1] in _SWAPPED
             ids_reserve(out, <size_t> view.shape[0])
-            use_huge_pages(out.items, <size_t> view.shape[0] * sizeof(uint32_t))
             with nogil:
                 bad = read_array(&view, is_signed, swapped, self._slots, self._n_ids, out, sums)
             if out.n < <size_t> view.shape[0]:

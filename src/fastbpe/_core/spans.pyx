@@ -1,12 +1,13 @@
 """Where ids and pieces lie in the characters of their text."""
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport free
 
 from fastbpe._core.buffer cimport Buffer, buffer_add
 from fastbpe._core.cache cimport encode_pieces
 from fastbpe._core.front cimport Places, places_free
 from fastbpe._core.ints cimport Ints, kept_ints, place_int
+from fastbpe._core.memory cimport grown
 from fastbpe._core.merge cimport Ids, ids_reserve
 from fastbpe._core.output cimport Array, add_span, collect_again, int64_array, new_list, stop_collecting
 from fastbpe._core.pipeline cimport Pipeline, Scratch
@@ -36,7 +37,7 @@ cdef int _add(Spans* spans, size_t start, size_t end) except -1 nogil:
     cdef Span* items
     if spans.n == spans.capacity:
         capacity = max(2 * spans.capacity, <size_t> 64)
-        items = <Span*> realloc(spans.items, capacity * sizeof(Span))
+        items = <Span*> grown(spans.items, spans.n * sizeof(Span), spans.n * sizeof(Span), capacity * sizeof(Span))
         if items == NULL:
             with gil:
                 raise MemoryError(f"no memory for the places of {capacity} ids")
