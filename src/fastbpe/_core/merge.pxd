@@ -2,6 +2,9 @@ from libc.stdint cimport uint8_t, uint32_t
 
 from fastbpe._core.vocabulary cimport Tables
 
+cdef enum:
+    MUCH_ROOM = 1 << 25  # for ids, one for each byte of text: from here on they are put on huge pages
+
 
 cdef struct Ids:
     # A growing buffer of token ids; also the scratch of whoever fills it.

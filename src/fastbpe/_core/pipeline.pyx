@@ -10,7 +10,7 @@ from fastbpe._core.cache cimport cache_bytes, cache_free, cache_limit, cache_sta
 from fastbpe._core.cuts cimport text_cut, word_cut
 from fastbpe._core.front cimport Front
 from fastbpe._core.memory cimport use_huge_pages
-from fastbpe._core.merge cimport Ids, ids_expect, ids_free, ids_reserve
+from fastbpe._core.merge cimport MUCH_ROOM, Ids, ids_expect, ids_free, ids_reserve
 from fastbpe._core.normalizer cimport Normalized, normalized_free
 from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.normalizing cimport Normalizing
@@ -136,7 +136,8 @@ cdef class Pipeline:
             arena = Ids(<uint32_t*> malloc(capacity * sizeof(uint32_t)), 0, capacity)
             if arena.items == NULL:
                 arena.capacity = 0
-            use_huge_pages(arena.items, arena.capacity * sizeof(uint32_t))
+            if capacity >= MUCH_ROOM:
+                use_huge_pages(arena.items, arena.capacity * sizeof(uint32_t))
         arena.n = 0
         return arena
 
