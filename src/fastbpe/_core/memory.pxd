@@ -13,6 +13,8 @@ cdef extern from *:
     #define FASTBPE_HUGE ((size_t)1 << 21)
     #define FASTBPE_MAPPED ((size_t)1 << 25) /* from here on glibc's blocks are mappings of their own */
 
+    #define FASTBPE_SMALL ((size_t)1 << 22) /* of a table that lies on small pages: see docs/performance.md, cold */
+
     /* First touch of fresh memory runs at 2.8 GB/s on 4 KB pages and at 8.8 GB/s on huge ones.
 
        All of its pages are told, those at its ends, too: realloc moves a mapping that is all of one kind, and copies
@@ -50,8 +52,8 @@ cdef extern from *:
         return grown;
     }
 
-    /* n_bytes of zeros at a multiple of 64 bytes, and room behind them up to room bytes, which is not touched; large
-       ones on huge pages of their own. *block is what to free. */
+    /* n_bytes of zeros at a multiple of 64 bytes, and room behind them up to room bytes, which is not touched; what is
+       behind FASTBPE_SMALL on huge pages of its own. *block is what to free. */
     static inline void *fastbpe_zeros(size_t n_bytes, size_t room, void **block) {
         size_t unit = n_bytes > FASTBPE_HUGE / 4 ? FASTBPE_HUGE : 64;
         n_bytes = (n_bytes + unit - 1) / unit * unit;
@@ -59,7 +61,8 @@ cdef extern from *:
         char *memory = (char *)(*block = malloc(room + unit));
         if (memory == NULL) return NULL;
         memory += unit - (uintptr_t)memory % unit;
-        fastbpe_use_huge_pages(memory, room); /* calloc might touch them before */
+        if (room > FASTBPE_SMALL) /* calloc might touch them before */
+            fastbpe_use_huge_pages(memory + FASTBPE_SMALL, room - FASTBPE_SMALL);
         return memset(memory, 0, n_bytes);
     }
 
