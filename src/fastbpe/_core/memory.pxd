@@ -12,7 +12,6 @@ cdef extern from *:
 
     #define FASTBPE_HUGE ((size_t)1 << 21)
     #define FASTBPE_MAPPED ((size_t)1 << 25) /* from here on glibc's blocks are mappings of their own */
-
     #define FASTBPE_SMALL ((size_t)1 << 22) /* of a table that lies on small pages: see docs/performance.md, cold */
 
     /* First touch of fresh memory runs at 2.8 GB/s on 4 KB pages and at 8.8 GB/s on huge ones.

@@ -22,6 +22,7 @@ cdef enum:
     LANES = 8
     EXPECT_BYTES = 1 << 20
     MANY_IDS = 1 << 21
+    MUCH = 1 << 22  # ids for which there has to be room, where MUCH_ROOM is asked for in case
 
 
 cdef int ids_reserve(Ids* ids, size_t n_more) except -1 nogil:
@@ -31,7 +32,7 @@ cdef int ids_reserve(Ids* ids, size_t n_more) except -1 nogil:
     if wanted <= ids.capacity:
         return 0
     capacity = max(wanted, 2 * ids.capacity, <size_t> 256)
-    items = _grown(ids, capacity)
+    items = _grown(ids, capacity, MUCH)
     if items == NULL:
         with gil:
             raise MemoryError(f"no memory for {capacity} token ids")
@@ -45,20 +46,20 @@ cdef void ids_expect(Ids* ids, size_t n_more) noexcept nogil:
     cdef uint32_t* items
     if ids.n + n_more <= ids.capacity or (ids.n + n_more) * sizeof(uint32_t) < EXPECT_BYTES:
         return
-    items = _grown(ids, ids.n + n_more)
+    items = _grown(ids, ids.n + n_more, MUCH_ROOM)
     if items != NULL:  # without, they grow
         ids.items = items
         ids.capacity = ids.n + n_more
 
 
-cdef inline uint32_t* _grown(const Ids* ids, size_t capacity) noexcept nogil:
-    """On huge pages if they are many.
+cdef inline uint32_t* _grown(const Ids* ids, size_t capacity, size_t much) noexcept nogil:
+    """On huge pages if they are many, or the room is much, whose memory is not kept for the next call.
 
     Under a hypervisor that takes back free memory, which it does by huge pages, these are the ones that it has to find
-    again: a first pass over 16 MB takes 100 ms with them and 73 without. Of fewer ids the memory is kept.
+    again: a first pass over 16 MB takes 100 ms with them and 70 without.
     """
     cdef size_t size = sizeof(uint32_t)
-    if ids.n < MANY_IDS and capacity < MUCH_ROOM:
+    if ids.n < MANY_IDS and capacity < much:
         return <uint32_t*> realloc(ids.items, capacity * size)
     return <uint32_t*> grown(ids.items, ids.n * size, ids.capacity * size, capacity * size)
 
