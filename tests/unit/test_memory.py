@@ -190,3 +190,56 @@ print("done")
 def test_what_grows_is_touched_once() -> None:
     """A batch of several windows: what realloc cannot move it copies, in each call, to memory touched anew."""
     assert run_python(TOUCHED) == "done\n"
+
+
+KEPT = """
+import resource
+import fastbpe
+t = fastbpe.Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern="cl100k")
+short = ["some more words"] * 100_000
+ids = t.encode_batch(["some more words " * 12] * 50_000)
+long = "some more words " * 60_000
+calls = {
+    "encode": lambda: [t.encode(text) for text in short],
+    "encode_batch": lambda: t.encode_batch(short),
+    "pieces": lambda: t.pieces(long),
+    "decode": lambda: [t.decode(one) for one in ids],
+    "decode_batch": lambda: t.decode_batch(ids),
+}
+def faults(call):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    call()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+for name, call in calls.items():
+    call()
+    again = min(faults(call) for _ in range(3))
+    assert again < 1000, (name, again)  # 2,200 to 4,400 where nothing is kept
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize() >> 20
+before = resident()
+pieces = [t.pieces(long) for _ in range(20)]
+held = resident()
+del pieces
+assert held > before + 200 and resident() < before + 100, (before, held, resident())
+print("done")
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="page faults are counted as Linux does")
+def test_small_objects_find_the_memory_of_those_before() -> None:
+    """Python would give it back as soon as nothing lives in it; of much the most goes back."""
+    assert run_python(KEPT) == "done\n"
+
+
+@pytest.mark.parametrize("allocator", ["malloc", "debug", "pymalloc_debug"])
+def test_small_objects_of_other_allocators(allocator: str) -> None:
+    code = """
+import fastbpe
+t = fastbpe.Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern="cl100k")
+text = "some more words " * 10_000
+assert t.pieces(text)[-2:] == [(159_993, 159_999), (159_999, 160_000)]
+assert all(t.decode(t.encode(word)) == word for word in text.split())
+print("done")
+"""
+    assert run_python(code, PYTHONMALLOC=allocator) == "done\n"

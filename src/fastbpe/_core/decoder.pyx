@@ -13,6 +13,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
+from fastbpe._core.arenas cimport small_object_made
 from fastbpe._core.decoding cimport Decoding, Item, fill_text, new_decoding
 from fastbpe._core.memory cimport use_huge_pages
 from fastbpe._core.merge cimport Ids, ids_free
@@ -426,6 +427,7 @@ cdef str _new_text(const Sums* sums, uint8_t** data, size_t* width):
         width[0], greatest = 1, 0xFF
     text = PyUnicode_New(<Py_ssize_t> n, greatest)
     data[0] = <uint8_t*> PyUnicode_DATA(text)
+    small_object_made(<size_t> (data[0] - <uint8_t*> <void*> text) + (n + 1) * width[0])
     use_huge_pages(data[0], n * width[0])
     return text
 

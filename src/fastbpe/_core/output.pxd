@@ -3,6 +3,7 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport uint32_t
 
+from fastbpe._core.arenas cimport LIST_BYTES, small_object_made
 from fastbpe._core.merge cimport Ids
 
 cdef extern from *:
@@ -56,5 +57,6 @@ cdef inline int add_span(list out, object start, object end) except -1:
     """
     cdef tuple span = (start, end)
     PyObject_GC_UnTrack(span)
+    small_object_made(LIST_BYTES)
     add_item(out, span)
     return 0

@@ -7,6 +7,7 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memmove
 
+from fastbpe._core.arenas cimport LIST_BYTES, small_object_made
 from fastbpe._core.ints cimport BLOCK_INTS, Ints, int_at, ints_so_far, kept_ints, looked_up, make_block
 from fastbpe._core.memory cimport likely, use_huge_pages
 from fastbpe._core.merge cimport Ids
@@ -264,6 +265,7 @@ cdef list new_list(size_t n):
     """
     cdef list out = list_with_room(n)
     PyObject_GC_UnTrack(out)
+    small_object_made(LIST_BYTES)
     if n:
         use_huge_pages(list_items(<PyObject*> out), n * sizeof(PyObject*))
     return out
