@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from fastbpe._core.decoder import Decoder
 from fastbpe._core.special import SpecialMatcher
-from fastbpe._core.tokens import TokenEncoder
+from fastbpe._core.tokens import Offsets, TokenEncoder
 from fastbpe.codepoint_model import CodePointModel, Conventions
 from fastbpe.codepoints import MARK, Parts, as_found, decoded_bytes
 from fastbpe.model import Buffer
@@ -108,10 +108,10 @@ class Places:
         self._conventions = conventions
         self._dummy_prefix = dummy_prefix
 
-    def of(self, data: bytes, allowed: SpecialMatcher | None) -> tuple[list[int], Spans, set[int]]:
-        """(ids, spans, which of them begin with a space that was put before text), as sentencepiece has them."""
+    def of(self, data: bytes, allowed: SpecialMatcher | None) -> tuple[list[int], Offsets, set[int]]:
+        """(ids, their places as sentencepiece has them, which begin with a space that was put before text)."""
         ids: list[int] = []
-        spans: Spans = []
+        places = Offsets()
         prefixed: set[int] = set()
         then = None if allowed is None else allowed.then
         for start, end, token_id in segments(data, allowed):
@@ -123,7 +123,7 @@ class Places:
             for a, b, one_id, has_dummy in found:
                 if one_id is not None:
                     ids.append(one_id)
-                    spans.append((a, b))
+                    places.add(a, b)
                     continue
                 text = data[a:b]
                 if has_dummy or self._has_prefix(text, a):
@@ -132,10 +132,12 @@ class Places:
                 tokens = self._sections(len(ids) in prefixed and a < b).encode(
                     text or b" " * has_dummy, offsets=True
                 )
-                ids += tokens.ids()
-                offsets = tokens.offsets(in_characters=False)
-                spans += offsets if a == 0 < b else [(a + first, min(a + last, b)) for first, last in offsets]
-        return ids, spans, prefixed
+                places.add_tokens(tokens, a, b)
+                if ids:
+                    ids += tokens.ids()
+                else:
+                    ids = tokens.ids()
+        return ids, places, prefixed
 
     def _normalized(
         self, data: bytes, start: int, end: int, then: SpecialMatcher | None

@@ -13,7 +13,6 @@ from fastbpe._core.decoder import Decoder
 from fastbpe._core.encoder import Encoder
 from fastbpe._core.merge import recover_merges
 from fastbpe._core.normalizer import Normalizer
-from fastbpe._core.spans import in_characters
 from fastbpe._core.splitter import Splitter
 from fastbpe._core.text import to_utf8
 from fastbpe._core.tokens import TokenEncoder
@@ -137,8 +136,8 @@ class CodePointTokenizer(Tokenizer):
         data = to_utf8(text)
         if disallowed is not None and (found := disallowed.search(data)):
             raise SpecialTokenError.disallowed(data[found[0] : found[1]].decode())
-        ids, spans, prefixed = self._places.of(data, allowed)
-        spans = in_characters(text if isinstance(text, str) else data, spans)
+        ids, places, prefixed = self._places.of(data, allowed)
+        spans = places.in_characters(text if isinstance(text, str) else data)
         return ids, spans if self._source.conventions is None else widen(spans, prefixed)
 
     @cached_property

@@ -17,6 +17,7 @@ cdef struct Spans:
     size_t capacity
 
 
+cdef int add_place(Spans* spans, size_t start, size_t end) except -1 nogil
 cdef void spans_free(Spans* spans) noexcept nogil
 cdef int encode_spans(
     Pipeline pipeline, const uint8_t* data, size_t n, SpecialMatcher allowed, SpecialMatcher disallowed,

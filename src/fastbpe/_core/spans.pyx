@@ -32,7 +32,7 @@ cdef void spans_free(Spans* spans) noexcept nogil:
     spans.n = spans.capacity = 0
 
 
-cdef int _add(Spans* spans, size_t start, size_t end) except -1 nogil:
+cdef int add_place(Spans* spans, size_t start, size_t end) except -1 nogil:
     cdef size_t capacity
     cdef Span* items
     if spans.n == spans.capacity:
@@ -102,7 +102,7 @@ cdef int _add_token(
     ids_reserve(&scratch.ids, 1)
     scratch.ids.items[scratch.ids.n] = match.id
     scratch.ids.n += 1
-    return _add(spans, match.start, match.end)
+    return add_place(spans, match.start, match.end)
 
 
 cdef int _change(
@@ -212,11 +212,11 @@ cdef int _place(
             i += 1
             token_end = begin + tables.token_ends[token] - (tables.token_ends[token - 1] if token else 0)
             token_end = min(token_end, end)  # a vocabulary that contradicts itself gives strange places, no more
-            _add(spans, begin, token_end)
+            add_place(spans, begin, token_end)
             begin = token_end
         begin = end
     while i < ids.n:
-        _add(spans, begin, begin)
+        add_place(spans, begin, begin)
         i += 1
     return 0
 
@@ -273,7 +273,7 @@ cdef int _place_shown(
             n -= n_left
             at += 1
             n_left = _shown(data[at])
-        _add(spans, start, at + 1)
+        add_place(spans, start, at + 1)
         n_left -= min(n, n_left)
         if not n_left and at + 1 < end:
             at += 1
@@ -380,21 +380,6 @@ cdef void _walk_on(const Text* text, Spans* spans, Walk* walk) noexcept nogil:
         _to_characters(<const uint16_t*> text.data, text.n, spans, walk)
     else:
         _to_characters(<const uint32_t*> text.data, text.n, spans, walk)
-
-
-def in_characters(text, list spans not None):
-    """Spans of the UTF-8 of a text, (start, end) in bytes, which rise, as spans of its characters."""
-    cdef Text view
-    cdef Spans made = Spans(NULL, 0, 0)
-    text_of(text, &view)
-    try:
-        for start, end in spans:
-            _add(&made, start, end)
-        to_characters(&view, &made)
-        return spans_list(&made)
-    finally:
-        text_release(&view)
-        spans_free(&made)
 
 
 cdef list spans_list(const Spans* spans):

@@ -18,8 +18,10 @@ from fastbpe._core.merge cimport Ids, ids_free, ids_reserve
 from fastbpe._core.normalizer cimport Normalized, Normalizer, normalized_free
 from fastbpe._core.output cimport add_item, add_span, collect_again, ids_array, ids_list, new_list, stop_collecting
 from fastbpe._core.pipeline cimport Pipeline, Scratch
+from fastbpe._core.spans cimport Spans, add_place, spans_free, spans_list, to_characters
 from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.tables cimport NONE
+from fastbpe._core.text cimport Text, text_of, text_release
 from fastbpe._core.vocabulary cimport EXPANDED, Characters, Tables
 
 cdef enum:
@@ -138,6 +140,40 @@ cdef class Tokens:
         memcpy(ids.items, self._ids.items, self._ids.n * sizeof(uint32_t))
         ids.n = self._ids.n
         return ids_array(&ids)
+
+
+@cython.final
+cdef class Offsets:
+    """Where the ids of a text come from whose parts are encoded one after the other."""
+
+    cdef Spans _spans  # of its UTF-8
+
+    def __dealloc__(self):
+        spans_free(&self._spans)
+
+    def add(self, size_t start, size_t end):
+        """That of one id, in bytes."""
+        add_place(&self._spans, start, end)
+
+    def add_tokens(self, Tokens tokens not None, size_t start, size_t end):
+        """Those of the ids of text[start:end], of which no end lies beyond that."""
+        cdef const uint32_t* places = tokens._normalized.offsets
+        cdef size_t i, at = 0
+        if tokens._ids.n and places == NULL:
+            raise ValueError("encoded without offsets")
+        for i in range(tokens._ids.n):
+            add_place(&self._spans, start + places[at], min(start + places[tokens._ends[i]], end))
+            at = tokens._ends[i]
+
+    def in_characters(self, text):
+        """(start, end) of each id: a list. text: all of it, str or bytes. Nothing may be added afterwards."""
+        cdef Text view
+        text_of(text, &view)
+        try:
+            to_characters(&view, &self._spans)
+            return spans_list(&self._spans)
+        finally:
+            text_release(&view)
 
 
 cdef inline size_t _lead_bytes(uint8_t lead) noexcept nogil:
