@@ -10,6 +10,7 @@ from hypothesis import given, settings
 
 from data import BYTES, peer_of
 from fastbpe import Tokenizer
+from fastbpe._core.scanner import paths
 from fastbpe._core.text import to_utf8, utf8_size
 from processes import run_python
 from texts import as_utf8, texts
@@ -149,7 +150,9 @@ print(seen.hexdigest())
 
 
 def test_transcoding_with_vectors_and_without() -> None:
-    assert run_python(TRANSCODE) == run_python(TRANSCODE, FASTBPE_SIMD="scalar")
+    expected = run_python(TRANSCODE, FASTBPE_SIMD="scalar")
+    for path in paths():
+        assert run_python(TRANSCODE, FASTBPE_SIMD=path) == expected, path
 
 
 def verdict(text: bytes) -> int | None:

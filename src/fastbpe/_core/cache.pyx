@@ -187,7 +187,8 @@ cdef void _meet(
             start = ends[i - 1] & ~GAP
         length = ends[i] - start
         if length <= MOST_BYTES and not _knows(cache, &probe[i], data + start, length):
-            newcomers[n].piece = data + start
+            # A key is the piece, and may be read to its end.
+            newcomers[n].piece = <const uint8_t*> &probe[i] if length <= SHORT_BYTES else data + start
             newcomers[n].n_bytes = <uint32_t> length
             newcomers[n].number = <uint32_t> i
             n += 1

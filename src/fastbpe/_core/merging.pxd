@@ -9,7 +9,7 @@ cdef enum:
 
 cdef struct Merging:
     # A piece on its way to its ids.
-    const uint8_t* piece
+    const uint8_t* piece  # of fewer than 16 bytes: 16 may be read
     uint32_t n_bytes
     uint32_t number  # whatever the caller wants to know it by
     uint32_t n_ids  # when it is done

@@ -3,7 +3,8 @@
 Merging one piece waits for memory: each merge asks for two pairs, whose slots lie anywhere in megabytes, and
 only then is it known what to merge next. Many pieces take turns instead, each asking for its slots and
 letting the others go on until they have come: about 500 ns a new word one after another, 260 side by side, on one
-machine; on another 440 side by side, and 190 where simd/merging.h does it.
+machine; on another 440 side by side, and 190 where simd/merging.h does it with AVX-512; on a third 280 and, with AVX2,
+170.
 """
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
@@ -30,13 +31,16 @@ cdef extern from "simd/merging.h" nogil:
         const uint32_t* byte_ids
         const int32_t* byte_keys
 
+    ctypedef void (*fb_merge_fn)(
+        const fb_merge_tables* tables, const fb_new_piece* pieces, size_t n, size_t n_places
+    ) noexcept
+
     cdef enum:
         FB_ABREAST
 
-    bint fb_can_merge()
-    void fb_merge_avx512(const fb_merge_tables* tables, const fb_new_piece* pieces, size_t n, size_t n_vectors)
+    fb_merge_fn fb_choose_merge(const char* path)
 
-cdef bint _has_avx512 = fb_can_merge() and os.environ.get("FASTBPE_SIMD", "") in ("", "avx512", "avx512vbmi2")
+cdef fb_merge_fn _merge = fb_choose_merge(os.environ.get("FASTBPE_SIMD", "").encode())
 
 cdef enum:
     LANES = 8  # of a vector
@@ -58,7 +62,7 @@ cdef struct Lane:
 
 cdef void merge_side_by_side(const Tables* tables, Merging** pieces, size_t n) noexcept nogil:
     """Merge up to MOST_PIECES of 1 to MOST_BYTES bytes; then each has n_ids ids. The tables must be ranked."""
-    if _has_avx512 and tables.characters == NULL and tables.tied_key == NO_KEY:
+    if _merge != NULL and tables.characters == NULL and tables.tied_key == NO_KEY:
         _merge_by_width(tables, pieces, n)
     else:
         _merge_abreast(tables, pieces, n)
@@ -81,7 +85,7 @@ cdef void _merge_by_width(const Tables* tables, Merging** pieces, size_t n) noex
         new.ids, new.n_ids = pieces[i].ids, &pieces[i].n_ids
     for width in range(WIDTHS):
         if n_pieces[width]:
-            fb_merge_avx512(&merge_tables, new_pieces[width], n_pieces[width], <size_t> 1 << width)
+            _merge(&merge_tables, new_pieces[width], n_pieces[width], <size_t> 16 << width)
 
 
 cdef void _merge_abreast(const Tables* tables, Merging** pieces, size_t n) noexcept nogil:

@@ -27,10 +27,10 @@ cdef extern from "Python.h":
 
 
 cdef extern from "simd/transcode.h" nogil:
-    bint fb_can_transcode()
-    size_t fb_transcode_blocks(const void* data, size_t* at, size_t n, int unit, uint8_t* out)
+    ctypedef size_t (*fb_transcode_fn)(const void* data, size_t* at, size_t n, int unit, uint8_t* out) noexcept
+    fb_transcode_fn fb_choose_transcode(const char* path)
 
-cdef bint _has_vectors = fb_can_transcode() and os.environ.get("FASTBPE_SIMD", "") in ("", "avx512", "avx512vbmi2")
+cdef fb_transcode_fn _transcode_blocks = fb_choose_transcode(os.environ.get("FASTBPE_SIMD", "").encode())
 
 
 cdef int text_of(object text, Text* view) except -1:
@@ -162,8 +162,8 @@ cdef size_t _transcode(const Unit* data, size_t n, uint8_t* out) noexcept nogil:
     cdef size_t i = 0, j
     cdef uint32_t seen
     while n - i >= BLOCK:
-        if _has_vectors:
-            to += fb_transcode_blocks(data, &i, n, sizeof(Unit), to)
+        if _transcode_blocks != NULL:
+            to += _transcode_blocks(data, &i, n, sizeof(Unit), to)
             if n - i >= BLOCK:
                 i = _transcode_slowly(data, i, i + BLOCK, n, &to)
             continue

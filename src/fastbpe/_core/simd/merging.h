@@ -1,9 +1,9 @@
-/* Merging many new pieces of up to 63 bytes side by side with AVX-512: what merging.pyx does, in half of its time.
+/* Merging many new pieces of up to 63 bytes side by side with vectors: what merging.pyx does, in half of its time.
  *
- * A piece's symbols are the places of one vector, of two or of four, and its pairs' keys those of as many others; both
+ * A piece's symbols are the places of vectors, as many as it needs, and its pairs' keys those of as many others; both
  * move up together at each merge, so that what is left and right of a symbol stands beside it. A key has its place in
- * its low bits: the least of all, one instruction for sixteen and eight more, says what to merge and where. All slots
- * of the table's line that a pair is in are compared at once. Beside a piece stand symbols that make no pair, so that
+ * its low bits: the least of all, found in a few instructions, says what to merge and where. All slots of the table's
+ * line that a pair is in are compared at once. Beside a piece stand symbols that make no pair, so that
  * its ends are no cases of their own.
  */
 #ifndef FASTBPE_MERGING_H
@@ -12,10 +12,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "targets.h"
+
 typedef struct {
-    const uint8_t *piece;
-    uint32_t n_bytes; /* fewer than FB_PLACES */
-    uint32_t *ids;    /* where its ids go: room for a whole number of 16 */
+    const uint8_t *piece; /* of fewer than 16 bytes: 16 may be read */
+    uint32_t n_bytes;     /* fewer than FB_PLACES */
+    uint32_t *ids;        /* where its ids go: room for a whole number of 16 */
     uint32_t *n_ids;
 } fb_new_piece;
 
@@ -31,31 +33,13 @@ enum {
     FB_PLACES = 64
 };
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
+typedef void (*fb_merge_fn)(const fb_merge_tables *tables, const fb_new_piece *pieces, size_t n, size_t n_places);
 
-#define FB_INLINE static inline __attribute__((always_inline))
+#ifdef FB_X86
 #define FB_ID_BITS 21
 #define FB_LINE 8        /* slots */
 #define FB_NO_ID 0x1FFFFF /* beside a piece; what an empty slot, all ones, says that a pair makes */
 #define FB_NO_KEY (FB_NO_ID << 6)
-
-typedef struct {
-    const uint64_t *left_line, *right_line; /* of the pairs of the symbol that was made last */
-    uint64_t left_pair, right_pair;
-    uint64_t made; /* the bit of its place */
-    const fb_new_piece *piece;
-    uint32_t n_ids, unused[2];
-    uint32_t ids[1 + FB_PLACES]; /* FB_NO_ID, then the symbols, and behind them FB_NO_ID again */
-    uint32_t keys[FB_PLACES];    /* of the pairs that begin there: rank << 6, or FB_NO_KEY */
-} fb_lane;
-
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,bmi,bmi2"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512dq,bmi,bmi2")
-#endif
 
 FB_INLINE const uint64_t *fb_pair_line(const fb_merge_tables *t, uint64_t pair) {
     return t->pairs + (pair * 0x9E3779B97F4A7C15ull >> t->shift & ~(uint64_t)(FB_LINE - 1));
@@ -75,125 +59,41 @@ static __attribute__((noinline)) uint64_t fb_pair_further(const fb_merge_tables 
     return UINT64_MAX;
 }
 
-/* The key of a pair in the first of four numbers. A branch on whether there is one would be guessed. */
-FB_INLINE __m128i fb_pair_key(const fb_merge_tables *t, const uint64_t *line, uint64_t pair) {
-    __m512i slots = _mm512_loadu_si512(line), none = _mm512_set1_epi64(-1), wanted = _mm512_set1_epi64((int64_t)pair);
-    __mmask8 equal = _mm512_cmpeq_epi64_mask(_mm512_srli_epi64(slots, FB_ID_BITS), wanted);
-    __mmask8 empty = _mm512_cmpeq_epi64_mask(slots, none);
-    __m128i slot = _mm512_castsi512_si128(_mm512_mask_compress_epi64(none, equal, slots));
-    if (__builtin_expect(!(equal | empty), 0)) slot = _mm_cvtsi64_si128((int64_t)fb_pair_further(t, pair, line));
-    return _mm_srli_epi32(_mm_slli_epi32(slot, 32 - FB_ID_BITS), 32 - FB_ID_BITS - 6);
-}
+#define FB_EACH_VECTOR _Pragma("GCC unroll 8") for (size_t v = 0; v < n_vectors; v++)
 
-#define FB_NONE_BESIDE _mm512_set1_epi32(FB_NO_ID)
-#define FB_NONE_PAIRED _mm512_set1_epi32(FB_NO_KEY)
-#define FB_EACH_VECTOR _Pragma("GCC unroll 4") for (size_t v = 0; v < n_vectors; v++)
+FB_TARGET_BEGIN("avx512f,avx512bw,avx512vl,avx512dq,bmi,bmi2")
+#define FB_V(name) fb_avx512_##name
+#define FB_SYMBOLS 16
+#include "merging_avx512.h"
+#include "abreast.h"
+#undef FB_SYMBOLS
+#undef FB_V
+FB_TARGET_END
 
-/* Without a branch, for how many bytes there are cannot be foretold. */
-FB_INLINE void fb_begin(fb_lane *m, const fb_merge_tables *t, const fb_new_piece *piece, size_t n_vectors) {
-    uint64_t known = ((uint64_t)1 << piece->n_bytes) - 1;
-    FB_EACH_VECTOR {
-        const uint8_t *bytes = piece->piece + 16 * v;
-        __mmask16 single = (__mmask16)(known >> 16 * v), paired = (__mmask16)(known >> 1 >> 16 * v);
-        __m512i here = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(single, bytes));
-        __m512i next = _mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(paired, bytes + 1));
-        __m512i pairs = _mm512_or_si512(_mm512_slli_epi32(here, 8), next);
-        __m512i ids = _mm512_mask_i32gather_epi32(FB_NONE_BESIDE, single, here, t->byte_ids, 4);
-        __m512i keys = _mm512_mask_i32gather_epi32(FB_NONE_PAIRED, paired, pairs, t->byte_keys, 4);
-        _mm512_storeu_si512(m->ids + 1 + 16 * v, ids);
-        _mm512_storeu_si512(m->keys + 16 * v, _mm512_min_epi32(keys, FB_NONE_PAIRED));
-    }
-    m->ids[0] = FB_NO_ID;
-    m->piece = piece;
-    m->n_ids = piece->n_bytes;
-    m->made = 0;
-    m->left_line = m->right_line = t->pairs;
-    m->left_pair = m->right_pair = 0;
-}
+FB_TARGET_BEGIN("avx2,bmi,bmi2")
+#define FB_V(name) fb_avx2_##name
+#define FB_SYMBOLS 8
+#include "merging_avx2.h"
+#include "abreast.h"
+#undef FB_SYMBOLS
+#undef FB_V
+FB_TARGET_END
 
-/* Take in what was asked for, do the best merge and ask for its pairs; 0 if there is none to do. */
-FB_INLINE int fb_step(fb_lane *m, const fb_merge_tables *t, size_t n_vectors) {
-    const __m512i places = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    __m512i ids[5], keys[5], least = FB_NONE_PAIRED;
-    __m128i right_key = fb_pair_key(t, m->right_line, m->right_pair);
-    __m128i left_key = fb_pair_key(t, m->left_line, m->left_pair);
-    uint64_t made = m->made, behind, id, left, right;
-    FB_EACH_VECTOR {
-        __m512i here = _mm512_add_epi32(places, _mm512_set1_epi32(16 * (int)v));
-        keys[v] = _mm512_loadu_si512(m->keys + 16 * v);
-        keys[v] = _mm512_mask_broadcastd_epi32(keys[v], (__mmask16)(made >> 16 * v), right_key);
-        keys[v] = _mm512_mask_broadcastd_epi32(keys[v], (__mmask16)(made >> 1 >> 16 * v), left_key);
-        least = _mm512_min_epi32(least, _mm512_or_si512(keys[v], here));
-    }
-    uint32_t best = (uint32_t)_mm512_reduce_min_epi32(least), at = best & 63;
-    if (best >= FB_NO_KEY) return 0;
-    id = best >> 6;
-    left = m->ids[at];
-    right = m->ids[at + 3];
-    m->made = made = (uint64_t)1 << at;
-    m->n_ids--;
-    behind = ~made & -made;
-    FB_EACH_VECTOR {
-        ids[v] = _mm512_loadu_si512(m->ids + 1 + 16 * v);
-        ids[v] = _mm512_mask_set1_epi32(ids[v], (__mmask16)(made >> 16 * v), (int)id);
-    }
-    ids[n_vectors] = FB_NONE_BESIDE;
-    keys[n_vectors] = FB_NONE_PAIRED;
-    FB_EACH_VECTOR {
-        __mmask16 moving = (__mmask16)(behind >> 16 * v);
-        _mm512_storeu_si512(m->ids + 1 + 16 * v, _mm512_mask_alignr_epi32(ids[v], moving, ids[v + 1], ids[v], 1));
-        _mm512_storeu_si512(m->keys + 16 * v, _mm512_mask_alignr_epi32(keys[v], moving, keys[v + 1], keys[v], 1));
-    }
-    m->right_pair = id << FB_ID_BITS | right;
-    m->left_pair = left << FB_ID_BITS | id;
-    __builtin_prefetch(m->right_line = fb_pair_line(t, m->right_pair));
-    __builtin_prefetch(m->left_line = fb_pair_line(t, m->left_pair));
-    return 1;
-}
-
-/* Who is done makes room for the next, so that there are always as many abreast. */
-FB_INLINE void fb_merge(const fb_merge_tables *tables, const fb_new_piece *pieces, size_t n, size_t n_vectors) {
-    fb_lane lanes[FB_ABREAST] __attribute__((aligned(64))), *active[FB_ABREAST];
-    size_t i, n_kept, n_begun = n < FB_ABREAST ? n : FB_ABREAST, n_active = n_begun;
-    for (i = 0; i < n_begun; i++) fb_begin(active[i] = &lanes[i], tables, &pieces[i], n_vectors);
-    for (; n_active; n_active = n_kept)
-        for (i = n_kept = 0; i < n_active; i++) {
-            fb_lane *m = active[n_kept] = active[i];
-            if (fb_step(m, tables, n_vectors)) {
-                n_kept++;
-                continue;
-            }
-            FB_EACH_VECTOR _mm512_storeu_si512(m->piece->ids + 16 * v, _mm512_loadu_si512(m->ids + 1 + 16 * v));
-            *m->piece->n_ids = m->n_ids;
-            if (n_begun < n) fb_begin(active[n_kept++], tables, &pieces[n_begun++], n_vectors);
-        }
-}
-
-/* n_vectors: 1, 2 or 4, for pieces of fewer than 16, 32 or 64 bytes. */
-static void fb_merge_avx512(const fb_merge_tables *tables, const fb_new_piece *pieces, size_t n, size_t n_vectors) {
-    if (n_vectors == 1)
-        fb_merge(tables, pieces, n, 1);
-    else if (n_vectors == 2)
-        fb_merge(tables, pieces, n, 2);
-    else
-        fb_merge(tables, pieces, n, 4);
-}
-
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
-
-static int fb_can_merge(void) {
+static int fb_has_avx512_to_merge(void) {
     return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
            __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("bmi2");
 }
-#else
-static int fb_can_merge(void) { return 0; }
-static void fb_merge_avx512(const fb_merge_tables *tables, const fb_new_piece *pieces, size_t n, size_t n_vectors) {
-    (void)tables, (void)pieces, (void)n, (void)n_vectors;
-}
 #endif
+
+/* What merges here, where a path is asked for; NULL: nothing does. */
+static fb_merge_fn fb_choose_merge(const char *path) {
+#ifdef FB_X86
+    if (fb_is_path_of(path, "avx512") && fb_has_avx512_to_merge()) return fb_avx512_merge;
+    if (fb_is_path_of(path, "avx2") && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"))
+        return fb_avx2_merge;
+#endif
+    (void)path;
+    return NULL;
+}
 
 #endif

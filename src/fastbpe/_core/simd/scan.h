@@ -3,30 +3,7 @@
 #define FASTBPE_SCAN_H
 
 #include "pieces.h"
-
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
-#define FB_X86 1
-#elif defined(__aarch64__) && defined(__GNUC__)
-#include <arm_neon.h>
-#define FB_NEON 1
-#endif
-
-#ifdef __GNUC__
-#define FB_INLINE static inline __attribute__((always_inline))
-#else
-#define FB_INLINE static inline
-#endif
-
-/* The functions between the two are compiled for these instruction sets, whatever the rest is compiled for. */
-#define FB_PRAGMA(text) _Pragma(#text)
-#ifdef __clang__
-#define FB_TARGET_BEGIN(sets) FB_PRAGMA(clang attribute push(__attribute__((target(sets))), apply_to = function))
-#define FB_TARGET_END _Pragma("clang attribute pop")
-#else
-#define FB_TARGET_BEGIN(sets) _Pragma("GCC push_options") FB_PRAGMA(GCC target(sets))
-#define FB_TARGET_END _Pragma("GCC pop_options")
-#endif
+#include "targets.h"
 
 #define FB_ROOM 80                       /* ends that a block may write, rounded up to a whole group of 16 */
 #define FB_AHEAD 1024                     /* bytes: a processor looks ahead by itself, but not into the next page */

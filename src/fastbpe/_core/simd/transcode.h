@@ -1,8 +1,9 @@
 /* Units of a str to UTF-8, sixteen at a time without a branch, where the processor can close the gaps between bytes.
  *
- * Each unit becomes a word of up to four bytes, and one instruction (VBMI2) pushes the bytes that are in use together:
- * three times as fast as arithmetic unit by unit in Russian or Greek, where no branch could be foretold. AVX2 and
- * NEON would need tables of shuffles; there the loop in text.pyx does the work.
+ * Each unit becomes a word of up to four bytes, and then the bytes that are in use are pushed together: by one
+ * instruction for sixteen words where there is one (VBMI2), else four words at a time, by a shuffle from a table (AVX2).
+ * Of arithmetic unit by unit that takes a third in Russian or Greek, where no branch could be foretold. NEON would need
+ * tables of its own; there the loop in text.pyx does the work.
  */
 #ifndef FASTBPE_TRANSCODE_H
 #define FASTBPE_TRANSCODE_H
@@ -10,30 +11,44 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#include <immintrin.h>
+#include "targets.h"
 
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vbmi2,popcnt"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vbmi2,popcnt")
-#endif
+/* Write the units of data from *at on as UTF-8, sixteen at a time; stop before sixteen with a surrogate among them.
+ * *at is then where it stopped; up to 64 bytes more than were written may be overwritten. unit: 1, 2 or 4 bytes. */
+typedef size_t (*fb_transcode_fn)(const void *data, size_t *at, size_t n, int unit, uint8_t *out);
 
-static inline __attribute__((always_inline)) __m512i fb_units(const void *data, size_t at, int unit) {
+#ifdef FB_X86
+/* Each unit's width has a loop of its own. */
+#define FB_EACH_WIDTH(name)                                                                             \
+    static size_t name##_1(const void *data, size_t *at, size_t n, uint8_t *out) {                      \
+        return name(data, at, n, 1, out);                                                               \
+    }                                                                                                   \
+    static size_t name##_2(const void *data, size_t *at, size_t n, uint8_t *out) {                      \
+        return name(data, at, n, 2, out);                                                               \
+    }                                                                                                   \
+    static size_t name##_4(const void *data, size_t *at, size_t n, uint8_t *out) {                      \
+        return name(data, at, n, 4, out);                                                               \
+    }                                                                                                   \
+    static size_t name##_blocks(const void *data, size_t *at, size_t n, int unit, uint8_t *out) {       \
+        return unit == 1 ? name##_1(data, at, n, out)                                                   \
+             : unit == 2 ? name##_2(data, at, n, out) : name##_4(data, at, n, out);                     \
+    }
+
+FB_TARGET_BEGIN("avx512f,avx512bw,avx512vbmi2,popcnt")
+
+FB_INLINE __m512i fb_avx512_units(const void *data, size_t at, int unit) {
     if (unit == 1) return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)((const uint8_t *)data + at)));
     if (unit == 2) return _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)((const uint16_t *)data + at)));
     return _mm512_loadu_si512((const uint32_t *)data + at);
 }
 
-static inline __attribute__((always_inline)) size_t fb_transcode(const void *data, size_t *at, size_t n, int unit,
-                                                                 uint8_t *out) {
+FB_INLINE size_t fb_avx512_transcode(const void *data, size_t *at, size_t n, int unit, uint8_t *out) {
     const __m512i six = _mm512_set1_epi32(0x3F);
     uint8_t *to = out;
     size_t i = *at;
     for (; n - i >= 16; i += 16) {
         __builtin_prefetch((const uint8_t *)data + i * (size_t)unit + 1024); /* as in blocks.h */
-        __m512i c = fb_units(data, i, unit);
+        __m512i c = fb_avx512_units(data, i, unit);
         __mmask16 is_2 = _mm512_cmpge_epu32_mask(c, _mm512_set1_epi32(0x80));
         if (!is_2) {
             _mm_storeu_si128((__m128i *)to, _mm512_cvtepi32_epi8(c));
@@ -70,40 +85,128 @@ static inline __attribute__((always_inline)) size_t fb_transcode(const void *dat
     return (size_t)(to - out);
 }
 
-static size_t fb_transcode_1(const void *data, size_t *at, size_t n, uint8_t *out) {
-    return fb_transcode(data, at, n, 1, out);
+FB_EACH_WIDTH(fb_avx512_transcode)
+
+FB_TARGET_END
+
+FB_TARGET_BEGIN("avx2")
+
+/* Of four words: which bytes are in use, for a shuffle, and how many. Bit k of an index and bit k + 4 say how many bytes
+ * word k has beyond the first. */
+static uint8_t fb_used[256][16], fb_n_used[256];
+
+static void fb_fill_used(void) {
+    for (int i = 0; i < 256; i++) {
+        int n = 0;
+        for (int k = 0; k < 4; k++)
+            for (int byte = 0; byte <= (i >> k & 1) + 2 * (i >> (k + 4) & 1); byte++)
+                fb_used[i][n++] = (uint8_t)(4 * k + byte);
+        fb_n_used[i] = (uint8_t)n;
+    }
 }
 
-static size_t fb_transcode_2(const void *data, size_t *at, size_t n, uint8_t *out) {
-    return fb_transcode(data, at, n, 2, out);
+/* Eight units as eight words. */
+FB_INLINE __m256i fb_avx2_units(const void *data, size_t at, int unit) {
+    if (unit == 1) return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)((const uint8_t *)data + at)));
+    if (unit == 2) return _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)((const uint16_t *)data + at)));
+    return _mm256_loadu_si256((const __m256i *)((const uint32_t *)data + at));
 }
 
-static size_t fb_transcode_4(const void *data, size_t *at, size_t n, uint8_t *out) {
-    return fb_transcode(data, at, n, 4, out);
+/* Eight words, each of them a character, as UTF-8. */
+FB_INLINE uint8_t *fb_avx2_put(uint8_t *to, __m256i c, int unit) {
+    const __m256i six = _mm256_set1_epi32(0x3F), top = _mm256_set1_epi32(0x80);
+    __m256i c6 = _mm256_srli_epi32(c, 6), last = _mm256_or_si256(_mm256_and_si256(c, six), top);
+    __m256i is_2 = _mm256_cmpgt_epi32(c, _mm256_set1_epi32(0x7F)), low = is_2, high = _mm256_setzero_si256();
+    __m256i two = _mm256_or_si256(_mm256_or_si256(c6, _mm256_set1_epi32(0xC0)), _mm256_slli_epi32(last, 8));
+    __m256i word = _mm256_blendv_epi8(c, two, is_2);
+    if (unit > 1) {
+        __m256i is_3 = _mm256_cmpgt_epi32(c, _mm256_set1_epi32(0x7FF)), c12 = _mm256_srli_epi32(c, 12);
+        __m256i middle = _mm256_or_si256(_mm256_and_si256(c6, six), top);
+        __m256i three = _mm256_or_si256(_mm256_slli_epi32(middle, 8), _mm256_slli_epi32(last, 16));
+        three = _mm256_or_si256(three, _mm256_or_si256(c12, _mm256_set1_epi32(0xE0)));
+        word = _mm256_blendv_epi8(word, three, is_3);
+        low = _mm256_xor_si256(is_2, is_3), high = is_3;
+        if (unit > 2) {
+            __m256i is_4 = _mm256_cmpgt_epi32(c, _mm256_set1_epi32(0xFFFF));
+            __m256i second = _mm256_or_si256(_mm256_and_si256(c12, six), top);
+            __m256i four = _mm256_or_si256(_mm256_slli_epi32(middle, 16), _mm256_slli_epi32(last, 24));
+            four = _mm256_or_si256(four, _mm256_slli_epi32(second, 8));
+            four = _mm256_or_si256(four, _mm256_or_si256(_mm256_srli_epi32(c, 18), _mm256_set1_epi32(0xF0)));
+            word = _mm256_blendv_epi8(word, four, is_4);
+            low = _mm256_xor_si256(low, is_4);
+        }
+    }
+    unsigned ones = (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(low));
+    unsigned twos = (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(high));
+    unsigned first = (ones & 15) | (twos & 15) << 4, second = ones >> 4 | (twos & ~15u);
+    __m128i used = _mm_loadu_si128((const __m128i *)fb_used[first]);
+    _mm_storeu_si128((__m128i *)to, _mm_shuffle_epi8(_mm256_castsi256_si128(word), used));
+    to += fb_n_used[first];
+    used = _mm_loadu_si128((const __m128i *)fb_used[second]);
+    _mm_storeu_si128((__m128i *)to, _mm_shuffle_epi8(_mm256_extracti128_si256(word, 1), used));
+    return to + fb_n_used[second];
 }
 
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
+FB_INLINE int fb_avx2_has_surrogate(__m256i c) {
+    __m256i found = _mm256_cmpeq_epi32(_mm256_srli_epi32(c, 11), _mm256_set1_epi32(0x1B));
+    return !_mm256_testz_si256(found, found);
+}
+
+/* Sixteen units, if all are ASCII: whether they are. */
+FB_INLINE int fb_avx2_put_ascii(uint8_t *to, const void *data, size_t at, int unit) {
+    __m128i bytes;
+    if (unit == 1) {
+        bytes = _mm_loadu_si128((const __m128i *)((const uint8_t *)data + at));
+        if (_mm_movemask_epi8(bytes)) return 0;
+    } else if (unit == 2) {
+        __m256i units = _mm256_loadu_si256((const __m256i *)((const uint16_t *)data + at));
+        if (!_mm256_testz_si256(units, _mm256_set1_epi16(~0x7F))) return 0;
+        bytes = _mm_packus_epi16(_mm256_castsi256_si128(units), _mm256_extracti128_si256(units, 1));
+    } else {
+        __m256i low = fb_avx2_units(data, at, unit), high = fb_avx2_units(data, at + 8, unit);
+        if (!_mm256_testz_si256(_mm256_or_si256(low, high), _mm256_set1_epi32(~0x7F))) return 0;
+        low = _mm256_permute4x64_epi64(_mm256_packus_epi32(low, high), 0xD8);
+        bytes = _mm_packus_epi16(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
+    }
+    _mm_storeu_si128((__m128i *)to, bytes);
+    return 1;
+}
+
+FB_INLINE size_t fb_avx2_transcode(const void *data, size_t *at, size_t n, int unit, uint8_t *out) {
+    uint8_t *to = out;
+    size_t i = *at;
+    for (; n - i >= 16; i += 16) {
+        __builtin_prefetch((const uint8_t *)data + i * (size_t)unit + 1024); /* as in blocks.h */
+        if (fb_avx2_put_ascii(to, data, i, unit)) {
+            to += 16;
+            continue;
+        }
+        __m256i low = fb_avx2_units(data, i, unit), high = fb_avx2_units(data, i + 8, unit);
+        if (unit > 1 && (fb_avx2_has_surrogate(low) || fb_avx2_has_surrogate(high))) break;
+        to = fb_avx2_put(to, low, unit);
+        to = fb_avx2_put(to, high, unit);
+    }
+    *at = i;
+    return (size_t)(to - out);
+}
+
+FB_EACH_WIDTH(fb_avx2_transcode)
+
+FB_TARGET_END
 #endif
 
-static int fb_can_transcode(void) {
-    return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vbmi2");
-}
-
-/* Write the units of data from *at on as UTF-8, sixteen at a time; stop before sixteen with a surrogate among them.
- * *at is then where it stopped; up to 64 bytes more than were written may be overwritten. */
-static size_t fb_transcode_blocks(const void *data, size_t *at, size_t n, int unit, uint8_t *out) {
-    return unit == 1 ? fb_transcode_1(data, at, n, out)
-         : unit == 2 ? fb_transcode_2(data, at, n, out) : fb_transcode_4(data, at, n, out);
-}
-#else
-static int fb_can_transcode(void) { return 0; }
-static size_t fb_transcode_blocks(const void *data, size_t *at, size_t n, int unit, uint8_t *out) {
-    (void)data, (void)at, (void)n, (void)unit, (void)out;
-    return 0;
-}
+/* What transcodes here, where a path is asked for; NULL: nothing does. */
+static fb_transcode_fn fb_choose_transcode(const char *path) {
+#ifdef FB_X86
+    if (fb_is_path_of(path, "avx512") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vbmi2"))
+        return fb_avx512_transcode_blocks;
+    if (fb_is_path_of(path, "avx2") && __builtin_cpu_supports("avx2")) {
+        fb_fill_used();
+        return fb_avx2_transcode_blocks;
+    }
 #endif
+    (void)path;
+    return NULL;
+}
 
 #endif
