@@ -20,7 +20,7 @@ from libc.string cimport memcpy, memset
 
 from fastbpe._core.keys cimport SHORT_BYTES, copy_tail, find_in_line, key_hash, make_key
 from fastbpe._core.long_pieces cimport arena_room, find_long, keep_long, slot_of, words_of
-from fastbpe._core.memory cimport likely, prefetch, zeros
+from fastbpe._core.memory cimport lay_out, likely, prefetch, zeros
 from fastbpe._core.merge cimport Ids, encode_piece, ids_reserve
 from fastbpe._core.merging cimport MOST_BYTES, MOST_PIECES, Merging, merge_side_by_side
 from fastbpe._core.splitter cimport GAP
@@ -431,6 +431,7 @@ cdef int _grow(Cache* cache) except -1 nogil:
     if n_old and (n_new <= n_old or n_new > most):
         return 0
     if n_new <= cache.n_room:
+        lay_out(&old[n_old], (n_new - n_old) * sizeof(Entry))
         memset(&old[n_old], 0, (n_new - n_old) * sizeof(Entry))
         _spread(cache, old, n_old, n_new)
         return 0

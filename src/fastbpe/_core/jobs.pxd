@@ -44,6 +44,7 @@ cdef class Jobs:
     cdef size_t _error_number
     cdef object _bad_text  # why the text behind the last one is none
     cdef Ids* _out  # where the ids are to stay; NULL: in the arena, for lists
+    cdef bint _is_fresh  # that memory: it may have no pages yet
     cdef int _plan(self) except -1
     cdef int _plan_parts(self, size_t text) except -1
     cdef Job* _add(self, size_t first, size_t n_texts) except NULL

@@ -12,6 +12,7 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy
 
 from fastbpe._core.flags cimport add, is_set, set_flag
+from fastbpe._core.memory cimport lay_out
 from fastbpe._core.merge cimport Ids, ids_expect, ids_reserve
 from fastbpe._core.output cimport append_ids, expect_items, fit_list, ids_list, new_list
 from fastbpe._core.pipeline cimport Pipeline, Scratch
@@ -140,7 +141,7 @@ cdef class Jobs:
             return self.run(n_threads)
         if not has_room:
             ids_expect(out, self.n_room)  # touched as it is used
-        self._out = out
+        self._out, self._is_fresh = out, not has_room
         self._jobs[0].offset = total
         self._jobs[0].n_known = 1
         try:
@@ -276,6 +277,8 @@ cdef class Jobs:
         cdef size_t at = add(&self._arena.n, n_ids)
         if at + n_ids <= self._arena.capacity:
             job.ids = self._arena.items + at
+            if self._is_fresh:
+                lay_out(job.ids, n_ids * sizeof(uint32_t))
         else:
             job.ids = <uint32_t*> malloc((n_ids + 1) * sizeof(uint32_t))
             if job.ids == NULL:
@@ -314,6 +317,8 @@ cdef class Jobs:
             if job.offset + job.n_ids > self._out.capacity:
                 continue
             if job.n_ids:
+                if self._is_fresh:
+                    lay_out(self._out.items + job.offset, job.n_ids * sizeof(uint32_t))
                 memcpy(
                     self._out.items + job.offset, job.ids if job.owns_ids else scratch.ids.items,
                     job.n_ids * sizeof(uint32_t),
@@ -342,7 +347,7 @@ cdef class Jobs:
             # One block for what all threads make: fresh memory is dear, and on huge pages less so. More than is
             # needed, which costs nothing until it is touched. A single job's ids stay where they are made.
             if self.n_jobs > 1:
-                self._arena = self._pipeline.take_arena(self.n_room)
+                self._arena = self._pipeline.take_arena(self.n_room, &self._is_fresh)
             start_beside(self._work, <int> min(<size_t> n_threads, self.n_jobs) - 1)
             while number < self.n_jobs:
                 if self._jobs[number].is_part:

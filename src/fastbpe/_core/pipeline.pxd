@@ -51,7 +51,7 @@ cdef class Pipeline:
     cdef Scratch* take(self) except NULL
     cdef void give(self, Scratch* scratch) noexcept
     cdef int hold_gil(self, Scratch* scratch, size_t n_units) except -1
-    cdef Ids take_arena(self, size_t capacity) noexcept
+    cdef Ids take_arena(self, size_t capacity, bint* is_fresh) noexcept
     cdef void give_arena(self, Ids arena) noexcept
     cdef bint may_cut(self, SpecialMatcher allowed, SpecialMatcher disallowed) noexcept nogil
     cdef bint _may_cut_finding(self, SpecialMatcher tokens) noexcept nogil

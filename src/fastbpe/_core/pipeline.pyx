@@ -124,14 +124,16 @@ cdef class Pipeline:
             take_turns()
         return 0
 
-    cdef Ids take_arena(self, size_t capacity) noexcept:
+    cdef Ids take_arena(self, size_t capacity, bint* is_fresh) noexcept:
         """Room for so many ids of several threads; its capacity is 0 without memory. Under the GIL, as is give_arena.
 
-        What was given back lies on pages that were touched before: fresh ones would cost a third of a warm call.
+        What was given back lies on pages that were touched before, unless is_fresh: fresh ones would cost a third of a
+        warm call.
         """
         cdef Ids arena = self._spare_arena
         self._spare_arena = Ids(NULL, 0, 0)
-        if arena.capacity < capacity:
+        is_fresh[0] = arena.capacity < capacity
+        if is_fresh[0]:
             free(arena.items)
             arena = Ids(<uint32_t*> malloc(capacity * sizeof(uint32_t)), 0, capacity)
             if arena.items == NULL:
