@@ -74,35 +74,52 @@ def usable_cores() -> int:
     return os.cpu_count() or 1
 
 
-class _Pool:
-    """Threads that are kept. No lock of Python's is taken here, for an interrupt might leave it taken for ever.
+class _Worker:
+    """A thread that is kept: what it does next, and the lock that it waits for when it has nothing to do."""
 
-    idle: a token for each thread that waits for work, or soon will. An interrupt can lose one: that thread then
-    waits for good, and another takes its place.
+    __slots__ = ("wake", "work")
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self.work: Callable[[], None] | None = work
+        self.wake = _thread.allocate_lock()
+        self.wake.acquire()
+
+
+class _Pool:
+    """Threads that are kept. The calling thread takes no lock here, for an interrupt might leave it taken for ever.
+
+    Nor is there a queue, whose module takes longer to import than a megabyte to encode.
+
+    idle: those that wait for work, or soon will. An interrupt can lose one: it then waits for good, and another takes
+    its place.
     """
 
     def __init__(self) -> None:
-        self.tasks: SimpleQueue[Callable[[], None]] = _queue()
-        self.idle: list[None] = []
+        self.idle: list[_Worker] = []
 
     def start(self, work: Callable[[], None]) -> None:
         """Have a thread do it; RuntimeError where no thread can be started."""
         try:
-            self.idle.pop()
+            worker = self.idle.pop()
         except IndexError:
-            _thread.start_new_thread(self._serve, ())
-        self.tasks.put(work)
+            _thread.start_new_thread(self._serve, (_Worker(work),))
+            return
+        try:
+            worker.work = work
+        finally:  # an interrupt in between shall not leave it waiting, with all that the work holds
+            worker.wake.release()
 
-    def _serve(self) -> None:
+    def _serve(self, worker: _Worker) -> None:
         while True:
-            work = self.tasks.get()
-            with contextlib.suppress(BaseException):  # what it raises, it has told those who wait for it
-                work()
-            del work  # and what it holds: the next may be long in coming
+            if worker.work is not None:
+                with contextlib.suppress(BaseException):  # what it raises, it has told those who wait for it
+                    worker.work()
+            worker.work = None  # and what it holds: the next may be long in coming
             try:
-                self.idle.append(None)
+                self.idle.append(worker)
             except MemoryError:
                 return  # where a thread is needed again, another is started
+            worker.wake.acquire()
 
 
 def start_beside(work: Callable[[], None], n_threads: int) -> int:
