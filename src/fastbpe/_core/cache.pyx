@@ -127,7 +127,7 @@ cdef inline bint _is_full(const Cache* cache) noexcept nogil:
     table is filled further, for fresh memory is dear: it takes a tenth off a first pass over 16 MB.
     """
     cdef size_t most = cache.n_entries // 2 if cache.n_entries < FAST_ENTRIES else cache.n_entries // 16 * 11
-    return cache.n_used >= most or cache.n_pushed * 16 >= cache.n_entries
+    return cache.n_used >= most or cache.n_pushed * 8 >= cache.n_entries
 
 
 cdef inline size_t _aim(
