@@ -31,9 +31,11 @@ cdef extern from "simd/merging.h" nogil:
         const uint32_t* byte_ids
         const int32_t* byte_keys
 
-    ctypedef void (*fb_merge_fn)(
-        const fb_merge_tables* tables, const fb_new_piece* pieces, size_t n, size_t n_places
-    ) noexcept
+    ctypedef struct fb_new_pieces:
+        const fb_new_piece* pieces
+        size_t n
+
+    ctypedef void (*fb_merge_fn)(const fb_merge_tables* tables, const fb_new_pieces* by_width) noexcept
 
     cdef enum:
         FB_ABREAST
@@ -71,21 +73,20 @@ cdef void merge_side_by_side(const Tables* tables, Merging** pieces, size_t n) n
 cdef void _merge_by_width(const Tables* tables, Merging** pieces, size_t n) noexcept nogil:
     cdef fb_merge_tables merge_tables
     cdef fb_new_piece[WIDTHS][MOST_PIECES] new_pieces
-    cdef size_t[WIDTHS] n_pieces
+    cdef fb_new_pieces[WIDTHS] by_width
     cdef fb_new_piece* new
     cdef size_t i, width
     merge_tables.pairs, merge_tables.shift = tables.pairs.ranked, tables.pairs.shift
     merge_tables.byte_ids, merge_tables.byte_keys = <const uint32_t*> tables.byte_ids, tables.byte_keys
-    n_pieces[0] = n_pieces[1] = n_pieces[2] = 0
+    for width in range(WIDTHS):
+        by_width[width].pieces, by_width[width].n = &new_pieces[width][0], 0
     for i in range(n):
         width = <size_t> (pieces[i].n_bytes >= 16) + <size_t> (pieces[i].n_bytes >= 32)
-        new = &new_pieces[width][n_pieces[width]]
-        n_pieces[width] += 1
+        new = &new_pieces[width][by_width[width].n]
+        by_width[width].n += 1
         new.piece, new.n_bytes = pieces[i].piece, pieces[i].n_bytes
         new.ids, new.n_ids = pieces[i].ids, &pieces[i].n_ids
-    for width in range(WIDTHS):
-        if n_pieces[width]:
-            _merge(&merge_tables, new_pieces[width], n_pieces[width], <size_t> 16 << width)
+    _merge(&merge_tables, by_width)
 
 
 cdef void _merge_abreast(const Tables* tables, Merging** pieces, size_t n) noexcept nogil:

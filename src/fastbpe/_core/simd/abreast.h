@@ -1,29 +1,44 @@
 /* Merging pieces side by side, for one instruction set: FB_V is its names, FB_SYMBOLS how many its vectors hold. Of one
  * piece it says how that is begun, goes a step further, and is given back. */
 
-/* Who is done makes room for the next, so that there are always as many abreast. */
-FB_INLINE void FB_V(abreast)(const fb_merge_tables *tables, const fb_new_piece *pieces, size_t n, size_t n_vectors) {
+typedef struct { /* pieces of one width on their way */
     FB_V(lane) lanes[FB_ABREAST] __attribute__((aligned(64))), *active[FB_ABREAST];
-    size_t i, n_kept, n_begun = n < FB_ABREAST ? n : FB_ABREAST, n_active = n_begun;
-    for (i = 0; i < n_begun; i++) FB_V(begin)(active[i] = &lanes[i], tables, &pieces[i], n_vectors);
-    for (; n_active; n_active = n_kept)
-        for (i = n_kept = 0; i < n_active; i++) {
-            FB_V(lane) *m = active[n_kept] = active[i];
-            if (FB_V(step)(m, tables, n_vectors)) {
-                n_kept++;
-                continue;
-            }
-            FB_V(give)(m, n_vectors);
-            if (n_begun < n) FB_V(begin)(active[n_kept++], tables, &pieces[n_begun++], n_vectors);
-        }
+    const fb_new_piece *pieces;
+    size_t n, n_begun, n_active;
+} FB_V(queue);
+
+FB_INLINE void FB_V(start)(FB_V(queue) * q, const fb_merge_tables *tables, const fb_new_pieces *new, size_t n_vectors) {
+    size_t i;
+    q->pieces = new->pieces;
+    q->n = new->n;
+    q->n_begun = q->n_active = q->n < FB_ABREAST ? q->n : FB_ABREAST;
+    for (i = 0; i < q->n_begun; i++) FB_V(begin)(q->active[i] = &q->lanes[i], tables, &q->pieces[i], n_vectors);
 }
 
-/* n_places: 16, 32 or 64, for pieces of fewer bytes. */
-static void FB_V(merge)(const fb_merge_tables *tables, const fb_new_piece *pieces, size_t n, size_t n_places) {
-    if (n_places == 16)
-        FB_V(abreast)(tables, pieces, n, 16 / FB_SYMBOLS);
-    else if (n_places == 32)
-        FB_V(abreast)(tables, pieces, n, 32 / FB_SYMBOLS);
-    else
-        FB_V(abreast)(tables, pieces, n, 64 / FB_SYMBOLS);
+/* A step of each. Who is done makes room for the next, so that there are always as many abreast. */
+FB_INLINE void FB_V(turn)(FB_V(queue) * q, const fb_merge_tables *tables, size_t n_vectors) {
+    size_t i, n_kept = 0, n_active = q->n_active;
+    for (i = 0; i < n_active; i++) {
+        FB_V(lane) *m = q->active[n_kept] = q->active[i];
+        if (FB_V(step)(m, tables, n_vectors)) {
+            n_kept++;
+            continue;
+        }
+        FB_V(give)(m, n_vectors);
+        if (q->n_begun < q->n) FB_V(begin)(q->active[n_kept++], tables, &q->pieces[q->n_begun++], n_vectors);
+    }
+    q->n_active = n_kept;
+}
+
+/* All widths take turns: there are few wide ones at a time, and by themselves they would wait for memory. */
+static void FB_V(merge)(const fb_merge_tables *tables, const fb_new_pieces *new) {
+    FB_V(queue) narrow, wide, widest;
+    FB_V(start)(&narrow, tables, &new[0], 16 / FB_SYMBOLS);
+    FB_V(start)(&wide, tables, &new[1], 32 / FB_SYMBOLS);
+    FB_V(start)(&widest, tables, &new[2], 64 / FB_SYMBOLS);
+    while (narrow.n_active | wide.n_active | widest.n_active) {
+        FB_V(turn)(&widest, tables, 64 / FB_SYMBOLS);
+        FB_V(turn)(&wide, tables, 32 / FB_SYMBOLS);
+        FB_V(turn)(&narrow, tables, 16 / FB_SYMBOLS);
+    }
 }

@@ -22,6 +22,11 @@ typedef struct {
 } fb_new_piece;
 
 typedef struct {
+    const fb_new_piece *pieces;
+    size_t n;
+} fb_new_pieces;
+
+typedef struct {
     const uint64_t *pairs; /* tables.pxd: Pairs.ranked */
     unsigned shift;
     const uint32_t *byte_ids;
@@ -33,7 +38,8 @@ enum {
     FB_PLACES = 64
 };
 
-typedef void (*fb_merge_fn)(const fb_merge_tables *tables, const fb_new_piece *pieces, size_t n, size_t n_places);
+/* new: three, pieces of fewer than 16, 32 and 64 bytes. */
+typedef void (*fb_merge_fn)(const fb_merge_tables *tables, const fb_new_pieces *new);
 
 #ifdef FB_X86
 #define FB_ID_BITS 21
