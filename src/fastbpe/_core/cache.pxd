@@ -48,7 +48,7 @@ cdef struct Cache:
     size_t n_room  # entries that the block has room for
     uint64_t line_mask  # the bits of a hash that say where in the table its line is, in bytes
     size_t n_used
-    size_t n_pushed  # out by others, since the table has this size
+    size_t cost  # of a table of this size so far: of pieces that were found beside their home line, or pushed out
     LongSlot* slots
     void* slots_block
     size_t n_slots
@@ -57,6 +57,7 @@ cdef struct Cache:
     size_t arena_n
     size_t arena_capacity
     uint8_t tail[32]  # the last 16 bytes of a text, or all of a shorter one, and zeros: nothing is read behind it
+    bint turn  # which place in a line gives way next
     bint has_met  # new pieces in its last group
     Probe probes[NEW_GROUP]
     uint16_t long_ones[NEW_GROUP]  # the numbers of the group's long pieces

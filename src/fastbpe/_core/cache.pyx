@@ -2,7 +2,7 @@
 
 Two tables and an arena. The first table holds pieces of up to 15 bytes, nearly all of any text: 32 bytes an
 entry, the piece itself being the key, two entries to a line of the processor's cache, and a piece is in its
-home line or in the one beside it. Up to 6 ids are in the entry, more are in the arena. The second table
+home line or in one of the three beside it. Up to 6 ids are in the entry, more are in the arena. The second table
 (`long_pieces`) is for longer pieces, whose bytes and ids lie in the arena. Pieces are taken in groups: first their
 keys are made and their lines asked for, then all are looked up.
 
@@ -42,6 +42,8 @@ cdef enum:
     FAST_ENTRIES = 1 << 17  # from here on the table grows twofold: fresh memory is dear
     ROOMY_ENTRIES = 1 << 15  # from here on it has room to grow where it is, which costs nothing until it is touched
     ROOM = 16
+    LINES = 4  # in which a piece may be: where the limit keeps it from growing, a tenth faster than with two
+    PUSHED = 8  # times what it costs to find a piece beside its home line, some 20 ns: to learn it again
     LONG_BYTES = 1 << 10  # longer pieces are hardly ever met again, and are merged each time
 
 
@@ -121,13 +123,12 @@ cdef int group_aim(
 
 
 cdef inline bint _is_full(const Cache* cache) noexcept nogil:
-    """Whether the first table should grow.
+    """Whether the first table should grow: when it is half full, or its size has cost as much as growing does.
 
-    Just below half full a twentieth has no place, and pieces of it push each other out again and again. But a large
-    table is filled further, for fresh memory is dear: it takes a tenth off a first pass over 16 MB.
+    A large table is filled further, for fresh memory is dear: it takes a tenth off a first pass over 16 MB.
     """
     cdef size_t most = cache.n_entries // 2 if cache.n_entries < FAST_ENTRIES else cache.n_entries // 16 * 11
-    return cache.n_used >= most or cache.n_pushed * 8 >= cache.n_entries
+    return cache.n_used >= most or cache.cost >= cache.n_entries
 
 
 cdef inline size_t _aim(
@@ -303,7 +304,7 @@ cdef int group_look_up(
 cdef int _short(
     Cache* cache, const Tables* tables, const uint8_t* piece, size_t length, Probe* probe, Ids* out
 ) except -1 nogil:
-    """A short piece whose ids are not in its home line: in the line beside it, in the arena, or to be found."""
+    """A short piece whose ids are not in its home line: in a line beside it, in the arena, or to be found."""
     cdef Entry* entry = _find_short(cache, probe)
     cdef size_t before = out.n
     cdef uint32_t at
@@ -314,7 +315,7 @@ cdef int _short(
         else:
             fb_entry_unpack(entry, out.items + out.n)
         out.n += entry.n_ids & ~IN_ARENA
-        _bring_home(probe, entry)
+        _bring_home(cache, probe, entry)
         return 0
     encode_piece(tables, piece, length, out)
     _keep(cache, probe, out.items + before, <uint32_t> (out.n - before))
@@ -353,8 +354,9 @@ cdef inline Entry* _home(const Cache* cache, uint64_t hash) noexcept nogil:
     return <Entry*> (<char*> cache.entries + (hash & cache.line_mask))
 
 
-cdef inline Entry* _next_line(const Cache* cache, Entry* line) noexcept nogil:
-    return &cache.entries[(line - cache.entries) ^ 2]
+cdef inline Entry* _line_beside(const Cache* cache, Entry* line, int i) noexcept nogil:
+    """The i-th of the LINES where the pieces of a home line are looked for, the first of which it is."""
+    return &cache.entries[(line - cache.entries) ^ 2 * i]
 
 
 cdef inline bint _is_home(const Probe* probe) noexcept nogil:
@@ -363,28 +365,46 @@ cdef inline bint _is_home(const Probe* probe) noexcept nogil:
     return find_in_line(probe.line, probe, &at)
 
 
+cdef inline Entry* _in_line(Entry* line, const Probe* probe) noexcept nogil:
+    """The piece's entry in a line, or NULL."""
+    if line[0].low == probe.low and line[0].high == probe.high:
+        return line
+    return line + 1 if line[1].low == probe.low and line[1].high == probe.high else NULL
+
+
 cdef inline Entry* _find_short(const Cache* cache, const Probe* probe) noexcept nogil:
     """The piece's entry, or NULL."""
-    cdef Entry* entry = probe.line
+    cdef Entry* entry = _in_line(probe.line, probe)
+    return entry if entry != NULL or not probe.line[1].n_ids else _find_beside(cache, probe)
+
+
+cdef Entry* _find_beside(const Cache* cache, const Probe* probe) noexcept nogil:
+    cdef Entry* line
+    cdef Entry* entry = NULL
     cdef int i
-    for i in range(4):
-        if i == 2:
-            if not entry[1].n_ids:
-                return NULL
-            entry = _next_line(cache, probe.line) - 2
-        if entry[i].low == probe.low and entry[i].high == probe.high:
-            return &entry[i]
-    return NULL
+    for i in range(1, LINES):
+        line = _line_beside(cache, probe.line, i)
+        entry = _in_line(line, probe)
+        if entry != NULL or not line[1].n_ids:
+            break
+    return entry
 
 
-cdef inline void _bring_home(const Probe* probe, Entry* entry) noexcept nogil:
+cdef inline bint _either(Cache* cache) noexcept nogil:
+    """One of the two places in a line, by turns: were it the piece that chose, two might drive each other out for ever."""
+    cache.turn = not cache.turn
+    return cache.turn
+
+
+cdef inline void _bring_home(Cache* cache, const Probe* probe, Entry* entry) noexcept nogil:
     """Have a piece that was found beside its home line change places with one in it, so that what is met often is there.
 
     Many languages 4 % faster, code 9, English 1.
     """
-    cdef Entry* other = &probe.line[probe.low >> 7 & 1]
+    cdef Entry* other = &probe.line[_either(cache)]
     cdef Entry swapped = other[0]
     if <size_t> (entry - probe.line) > 1:
+        cache.cost += 1
         other[0] = entry[0]
         entry[0] = swapped
 
@@ -407,15 +427,17 @@ cdef void _keep(Cache* cache, const Probe* probe, const uint32_t* ids, uint32_t 
 
 cdef void _put(Cache* cache, Entry* home, const Entry* kept) noexcept nogil:
     """Put an entry where it is looked for first: the first free place, or else that of another."""
-    cdef Entry* beside = _next_line(cache, home)
-    cdef Entry* entry = home if not home.n_ids else home + 1 if not home[1].n_ids else \
-        beside if not beside.n_ids else beside + 1
-    if entry.n_ids:
-        entry = home + (kept.low >> 7 & 1)
-        cache.n_pushed += 1
+    cdef Entry* line = home
+    cdef int i = 1
+    while i < LINES and line[1].n_ids:
+        line = _line_beside(cache, home, i)
+        i += 1
+    if line[1].n_ids:
+        cache.cost += PUSHED
+        home[_either(cache)] = kept[0]
     else:
         cache.n_used += 1
-    entry[0] = kept[0]
+        line[line[0].n_ids != 0] = kept[0]
 
 
 cdef int _grow(Cache* cache) except -1 nogil:
@@ -454,16 +476,16 @@ cdef int _grow(Cache* cache) except -1 nogil:
 cdef void _spread(Cache* cache, Entry* old, size_t n_old, size_t n_new) noexcept nogil:
     """Put a table's entries where they belong in one of n_new, which may be the same memory, zeros behind the old one.
 
-    A pair of lines' entries stay in it or go to pairs that are new, each of which takes them from that one alone.
+    The entries of LINES stay in these or go to as many new ones, each of which take them from those alone.
     """
-    cdef Entry[4] both
+    cdef Entry[2 * LINES] together
     cdef size_t i, k
     cache.n_entries = n_new
-    cache.n_used = cache.n_pushed = 0
+    cache.n_used = cache.cost = 0
     cache.line_mask = (n_new * sizeof(Entry) - 1) & ~<uint64_t> 63
-    for i in range(n_old // 4):
-        memcpy(both, &old[4 * i], sizeof(both))
-        memset(&old[4 * i], 0, sizeof(both))
-        for k in range(4):
-            if both[k].n_ids:
-                _put(cache, _home(cache, key_hash(both[k].low, both[k].high, cache.seed)), &both[k])
+    for i in range(n_old // (2 * LINES)):
+        memcpy(together, &old[2 * LINES * i], sizeof(together))
+        memset(&old[2 * LINES * i], 0, sizeof(together))
+        for k in range(2 * LINES):
+            if together[k].n_ids:
+                _put(cache, _home(cache, key_hash(together[k].low, together[k].high, cache.seed)), &together[k])
