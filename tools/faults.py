@@ -146,7 +146,6 @@ def entries(t: Tokenizer) -> dict[str, Call]:
         "count": lambda text: t.count(text),
         "count up to": lambda text: t.count(text, limit=len(text)),
         "encode_batch_to_numpy": lambda text: t.encode_batch_to_numpy([text], disallowed_special=()),
-        # All of it: of an eighth, the ints of places are kept, those below 65,536.
         "encode_with_offsets": lambda text: t.encode_with_offsets(text, disallowed_special=()),
         "pieces": lambda text: t.pieces(text),
         "fits": lambda text: t.fits(text, len(text) // 20),

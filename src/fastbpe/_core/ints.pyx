@@ -6,7 +6,7 @@ references counted when they are handed out. From Python 3.12 on they are immort
 each begins with 2**60 references, which only become fewer, too slowly ever to reach 0: CPython's own ints that are
 compiled in (its deep-frozen modules) do the same. They never go away, as Python's own small ints do not: 32 bytes for
 each id that was ever handed out, by all tokenizers together, and after many for those between them, 3.2 MB for the
-100,000 of cl100k.
+100,000 of cl100k; and for each place in a text that was, up to a million of them.
 
 Where Python's ints are not known to look like that (32 bits, free threading) there are none, and every id
 becomes an int of its own.

@@ -9,7 +9,7 @@ from fastbpe._core.front cimport Places, places_free
 from fastbpe._core.ints cimport Ints, kept_ints, place_int
 from fastbpe._core.memory cimport grown
 from fastbpe._core.merge cimport Ids, ids_reserve
-from fastbpe._core.output cimport Array, add_span, collect_again, int64_array, new_list, stop_collecting
+from fastbpe._core.output cimport Array, add_item, add_span, collect_again, int64_array, new_list, stop_collecting
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.splitter cimport GAP, Ends, Splitter, ends_free, n_pieces
@@ -383,7 +383,7 @@ cdef void _walk_on(const Text* text, Spans* spans, Walk* walk) noexcept nogil:
 
 
 cdef list spans_list(const Spans* spans):
-    """(start, end) of each; where one begins that the one before ends, they share the int."""
+    """(start, end) of each; where one begins that the one before ends, they share the int, and equal ones are one."""
     cdef list out = new_list(spans.n)
     cdef bint was_on = stop_collecting()
     try:
@@ -396,13 +396,19 @@ cdef list spans_list(const Spans* spans):
 cdef object _add_spans(list out, const Spans* spans, object end):
     """Append spans to a list with room for them; end: of the one before, and what is returned is of the last."""
     cdef Ints* ints = kept_ints()
+    cdef const Span* span
     cdef object start
+    cdef tuple made = None
     cdef size_t i, last = end
     for i in range(spans.n):
-        start = end if spans.items[i].start == last else place_int(ints, spans.items[i].start)
-        last = spans.items[i].end
+        span = &spans.items[i]
+        if i and span.end == last and span.start == spans.items[i - 1].start:  # ids of one character's bytes
+            add_item(out, made)
+            continue
+        start = end if span.start == last else place_int(ints, span.start)
+        last = span.end
         end = place_int(ints, last)
-        add_span(out, start, end)
+        made = add_span(out, start, end)
     return end
 
 

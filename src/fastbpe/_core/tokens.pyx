@@ -26,6 +26,7 @@ from fastbpe._core.vocabulary cimport EXPANDED, Characters, Tables
 
 cdef enum:
     NOGIL_BYTES = 1 << 13  # below this, handing the GIL over costs more than it gives
+    MANY_IDS = 1 << 20
 
 cdef extern from *:
     # Not Cython enums: those would be ints.
@@ -112,9 +113,10 @@ cdef class Tokens:
         cdef list out = new_list(self._ids.n)
         cdef const uint8_t* text = <const uint8_t*> PyBytes_AS_STRING(self._text)
         cdef const uint32_t* places = self._normalized.offsets
-        cdef size_t n = <size_t> PyBytes_GET_SIZE(self._text), at = 0, counted = 0, i, place
+        cdef size_t n = <size_t> PyBytes_GET_SIZE(self._text), at = 0, counted = 0, i, place, last = 0
         cdef Ints* ints = kept_ints()
         cdef object begin, end
+        cdef tuple empty = None  # the span before, if it is
         if self._ids.n == 0:
             return out
         if places == NULL:
@@ -128,9 +130,15 @@ cdef class Tokens:
                     at += min(_lead_bytes(text[at]), n - at)
                     counted += 1
                 place = counted
-            begin, end = end, place_int(ints, place)
+            if i and place == last and empty is not None:
+                add_item(out, empty)
+                continue
+            begin, end = end, end if i and place == last else place_int(ints, place)
             if i:
-                add_span(out, begin, end)
+                empty = add_span(out, begin, end)
+                if place != last:
+                    empty = None
+            last = place
         return out
 
     def to_array(self):
@@ -323,7 +331,10 @@ cdef class TokenEncoder:
         out._ends = <uint32_t*> malloc((n_ids + 1) * sizeof(uint32_t))
         if out._ends == NULL:
             _no_memory(n_ids)
-        ids_reserve(&out._ids, n_ids)
+        if n_ids >= MANY_IDS:  # fewer are copied, so that the scratch keeps its memory
+            out._ids, scratch.ids = scratch.ids, Ids(NULL, 0, 0)
+        else:
+            ids_reserve(&out._ids, n_ids)
         while i < n_ids:
             width = self._widths[ids[i]]
             if width == A_BYTE:
