@@ -86,12 +86,12 @@ class _Worker:
 
 
 class _Pool:
-    """Threads that are kept. The calling thread takes no lock here, for an interrupt might leave it taken for ever.
+    """Threads that are kept. Who gives them work takes no lock, for an interrupt might leave it taken for ever.
 
-    Nor is there a queue, whose module takes longer to import than a megabyte to encode.
+    Nor is there a queue, whose module takes as long to import as half a megabyte to encode.
 
-    idle: those that wait for work, or soon will. An interrupt can lose one: it then waits for good, and another takes
-    its place.
+    idle: those that wait for work, or soon will. An interrupt can lose one: it then waits for good, and another
+    takes its place.
     """
 
     def __init__(self) -> None:
