@@ -283,6 +283,22 @@ def test_one_thread_starts_none_and_more_are_kept() -> None:
     assert run_python(STARTS_NONE.replace("check(1)", "check(None)"), FASTBPE_NUM_THREADS="1") == "done\n"
 
 
+IMPORTS_NOTHING = """
+import sys
+import fastbpe
+tokenizer = fastbpe.Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern="cl100k")
+texts, before = ["some words " * 30_000] * 4, set(sys.modules)
+for call in (tokenizer.encode_batch, tokenizer.encode_ordinary_batch):
+    call(texts, num_threads=3)
+print(sorted(set(sys.modules) - before))
+"""
+
+
+def test_starting_threads_imports_nothing() -> None:
+    """It is part of the first call, and takes as long as half a megabyte does."""
+    assert run_python(IMPORTS_NOTHING) == "[]\n"
+
+
 def test_threads_that_cannot_be_started(code_tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
     text = standard_library(LONG)
     expected = code_tokenizer.encode_ordinary(text, num_threads=1)

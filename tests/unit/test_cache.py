@@ -87,6 +87,18 @@ def test_a_cache_that_grows_where_it_is(kind: str, cache_bytes: int) -> None:
     assert 1 << 18 < most_used <= cache_bytes
 
 
+def test_a_cache_grows_where_that_pays() -> None:
+    """Filled to two thirds it grows in later passes, and no further when it is large for what there is."""
+    fast = encoder("ranks", cache_bytes=1 << 28)
+    text = "|".join(f"a{i:x}b" for i in range(85_000))
+    wanted, used = fast.encode(text), []
+    for n_passes in (1, 60, 60):
+        for _ in range(n_passes):
+            assert fast.encode(text) == wanted
+        used.append(fast._pipeline.used_bytes)
+    assert used[0] < 6 << 20 < used[1] == used[2] < 20 << 20
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_pieces_of_every_length_at_the_ends_of_texts(kind: str) -> None:
     rng = random.Random(1)

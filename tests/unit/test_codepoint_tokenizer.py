@@ -213,6 +213,17 @@ def test_offsets(fallback: bool) -> None:
     assert tokenizer.encode_with_offsets("\ud83d\ude00b", disallowed_special=())[1][-1] == (2, 3)
 
 
+def test_offsets_of_more_than_a_million_ids() -> None:
+    """Their memory is taken over, not copied; the next text finds what it needs all the same."""
+    tokenizer = small(fallback=True)
+    for text in ("é日" * 230_000, "é", "ab é" * 300_000):
+        ids, offsets = tokenizer.encode_with_offsets(text)
+        assert ids == tokenizer.encode(text)
+        assert len(offsets) == len(ids)
+        assert offsets[-1][1] == len(text)
+    assert offsets[-3:] == [(1_199_998, 1_199_999), (1_199_999, 1_199_999), (1_199_999, 1_200_000)]
+
+
 @pytest.mark.parametrize("trims", [False, True])
 def test_streams(trims: bool) -> None:
     tokenizer = small(fallback=True, remove_extra_whitespaces=trims)

@@ -54,6 +54,19 @@ def test_offsets_of_a_long_text(code_tokenizer: Tokenizer) -> None:
     assert places[-1][1] == len(text)
 
 
+def test_offsets_of_more_than_a_million_characters() -> None:
+    """Places beyond those whose ints are kept; equal spans side by side are one tuple."""
+    text = "\U0001f600" * 200_000 + "abé" * 300_000
+    ids, places = SPLIT.encode_with_offsets(text)
+    assert ids == SPLIT.encode(text)
+    assert places[:800_000:4] == [(i, i + 1) for i in range(200_000)]
+    assert all(places[i] is places[i + 3] for i in range(0, 800_000, 40_000))
+    assert places[800_000:] == [
+        place for i in range(200_000, 1_100_000, 3) for place in ((i, i + 2), (i + 2, i + 3), (i + 2, i + 3))
+    ]
+    assert SPLIT.pieces(text)[-1][1] == len(text)
+
+
 def test_offsets_of_a_vocabulary_that_contradicts_itself() -> None:
     """A pair of a damaged file makes a token of other bytes: strange places, but one for each id, in the text."""
     good = Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None)
