@@ -132,13 +132,12 @@ cdef class Tokens:
                 place = counted
             if i and place == last and empty is not None:
                 add_item(out, empty)
-                continue
-            begin, end = end, end if i and place == last else place_int(ints, place)
-            if i:
-                empty = add_span(out, begin, end)
-                if place != last:
-                    empty = None
-            last = place
+            elif i and place == last:
+                empty = add_span(out, end, end)
+            else:
+                begin, end, last, empty = end, place_int(ints, place), place, None
+                if i:
+                    add_span(out, begin, end)
         return out
 
     def to_array(self):
