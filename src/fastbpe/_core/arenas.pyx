@@ -3,7 +3,7 @@
 Python takes memory for them from the system in arenas of 1 MB and gives each back as soon as nothing in it lives. A call
 that makes a million tuples, or a loop that makes as many short lists, has all of that laid out anew each time, a page
 fault for every 4 KB: a third to a half of its time (docs/performance.md). malloc, where the items of long lists lie,
-keeps up to 64 MB for what comes next; here it is 128, as offsets of a megabyte of text may take. In each of the arenas
+keeps up to 64 MB for what comes next; here it is 80, a million tuples and some. In each of the arenas
 that were filled last there is a block of ours, which holds nothing: the arena stays, and all of Python may use it.
 
 An arena that Python takes while such objects are made has its pages asked for at once, in place of a fault for each:
@@ -59,7 +59,7 @@ cdef extern from *:
 
 cdef enum:
     WINDOW_BITS = 20  # an arena's size: where it begins is not known, but in a row of them each has a window of its own
-    N_KEPT = 128
+    N_KEPT = 80
     MOST_BYTES = 512  # of a small object; what is larger is malloc's
 
 cdef void* _blocks[N_KEPT]
