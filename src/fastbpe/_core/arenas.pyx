@@ -1,10 +1,10 @@
 """Python's memory for small objects: kept from one call to the next, and laid out an arena at a time.
 
-Python takes memory for them from the system in arenas of 1 MB and gives each back as soon as nothing in it lives. A call
-that makes a million tuples, or a loop that makes as many short lists, has all of that laid out anew each time, a page
-fault for every 4 KB: a third to a half of its time (docs/performance.md). malloc, where the items of long lists lie,
-keeps up to 64 MB for what comes next; here it is 80, a million tuples and some. In each of the arenas
-that were filled last there is a block of ours, which holds nothing: the arena stays, and all of Python may use it.
+Python takes memory for them from the system in arenas of 1 MB and gives each back as soon as nothing in it lives. A
+call that makes a million tuples, or a loop that makes as many short lists, has all of that laid out anew each time, a
+page fault for every 4 KB: a third to a half of its time (docs/performance.md). malloc, where the items of long lists
+lie, keeps up to 64 MB for what comes next; here it is 80, a million tuples and some. In each of the arenas that were
+filled last there is a block of ours, which holds nothing: the arena stays, and all of Python may use it.
 
 An arena that Python takes while such objects are made has its pages asked for at once, in place of a fault for each:
 another 10 to 20 % where what is made is kept. For that Python is given an allocator of arenas that asks its own one.
