@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import _thread
+import os
 import random
 import threading
 import time
@@ -297,6 +298,31 @@ print(sorted(set(sys.modules) - before))
 def test_starting_threads_imports_nothing() -> None:
     """It is part of the first call, and takes as long as half a megabyte does."""
     assert run_python(IMPORTS_NOTHING) == "[]\n"
+
+
+SMALL_STACK = """
+import random
+import threading
+import fastbpe
+rng = random.Random(1)
+text = " ".join("".join(rng.choices("abcdefgh", k=rng.randint(1, 60))) for _ in range(20_000))
+ranks = {bytes([i]): i for i in range(256)}
+ranks |= {bytes(pair): 256 + i for i, pair in enumerate((a, b) for a in b"abcdefgh" for b in b"abcdefgh")}
+tokenizer, found = fastbpe.Tokenizer.from_ranks(ranks, pattern="cl100k"), []
+wanted = tokenizer.encode(text, num_threads=1)
+threading.stack_size(64 << 10)
+other = fastbpe.Tokenizer.from_ranks(ranks, pattern="cl100k")
+thread = threading.Thread(target=lambda: found.append(other.encode(text, num_threads=1)))
+thread.start()
+thread.join()
+print(found == [wanted])
+"""
+
+
+@pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer needs more stack")
+def test_threads_with_small_stacks() -> None:
+    """New pieces of all widths are merged at once in 64 KB."""
+    assert run_python(SMALL_STACK) == "True\n"
 
 
 def test_threads_that_cannot_be_started(code_tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,17 +2,22 @@
  * piece it says how that is begun, goes a step further, and is given back. */
 
 typedef struct { /* pieces of one width on their way */
-    FB_V(lane) lanes[FB_ABREAST] __attribute__((aligned(64))), *active[FB_ABREAST];
+    FB_V(lane) *active[FB_ABREAST];
     const fb_new_piece *pieces;
     size_t n, n_begun, n_active;
 } FB_V(queue);
 
-FB_INLINE void FB_V(start)(FB_V(queue) * q, const fb_merge_tables *tables, const fb_new_pieces *new, size_t n_vectors) {
+/* lanes: most, for so many at once; where the next queue's begin. */
+FB_INLINE FB_V(lane) *FB_V(start)(
+    FB_V(queue) * q, FB_V(lane) * lanes, size_t most, const fb_merge_tables *tables, const fb_new_pieces *new,
+    size_t n_vectors
+) {
     size_t i;
     q->pieces = new->pieces;
     q->n = new->n;
-    q->n_begun = q->n_active = q->n < FB_ABREAST ? q->n : FB_ABREAST;
-    for (i = 0; i < q->n_begun; i++) FB_V(begin)(q->active[i] = &q->lanes[i], tables, &q->pieces[i], n_vectors);
+    q->n_begun = q->n_active = q->n < most ? q->n : most;
+    for (i = 0; i < q->n_begun; i++) FB_V(begin)(q->active[i] = &lanes[i], tables, &q->pieces[i], n_vectors);
+    return lanes + q->n_begun;
 }
 
 /* A step of each. Who is done makes room for the next, so that there are always as many abreast. */
@@ -30,12 +35,14 @@ FB_INLINE void FB_V(turn)(FB_V(queue) * q, const fb_merge_tables *tables, size_t
     q->n_active = n_kept;
 }
 
-/* All widths take turns: there are few wide ones at a time, and by themselves they would wait for memory. */
+/* All widths take turns: there are few wide ones at a time, and by themselves they would wait for memory. They share
+ * the lanes, for threads may have stacks of 64 KB. */
 static void FB_V(merge)(const fb_merge_tables *tables, const fb_new_pieces *new) {
+    FB_V(lane) lanes[FB_ABREAST] __attribute__((aligned(64))), *free = lanes, *end = lanes + FB_ABREAST;
     FB_V(queue) narrow, wide, widest;
-    FB_V(start)(&narrow, tables, &new[0], 16 / FB_SYMBOLS);
-    FB_V(start)(&wide, tables, &new[1], 32 / FB_SYMBOLS);
-    FB_V(start)(&widest, tables, &new[2], 64 / FB_SYMBOLS);
+    free = FB_V(start)(&widest, free, fb_lanes_of(end - free, new[0].n + new[1].n), tables, &new[2], 64 / FB_SYMBOLS);
+    free = FB_V(start)(&wide, free, fb_lanes_of(end - free, new[0].n), tables, &new[1], 32 / FB_SYMBOLS);
+    FB_V(start)(&narrow, free, (size_t)(end - free), tables, &new[0], 16 / FB_SYMBOLS);
     while (narrow.n_active | wide.n_active | widest.n_active) {
         FB_V(turn)(&widest, tables, 64 / FB_SYMBOLS);
         FB_V(turn)(&wide, tables, 32 / FB_SYMBOLS);

@@ -65,6 +65,11 @@ static __attribute__((noinline)) uint64_t fb_pair_further(const fb_merge_tables 
     return UINT64_MAX;
 }
 
+/* How many of the lanes that are free wide pieces may have: what n others leave, or else a quarter of all. */
+static inline size_t fb_lanes_of(ptrdiff_t n_free, size_t n) {
+    return (size_t)n_free > n + FB_ABREAST / 4 ? (size_t)n_free - n : FB_ABREAST / 4;
+}
+
 #define FB_EACH_VECTOR _Pragma("GCC unroll 8") for (size_t v = 0; v < n_vectors; v++)
 
 FB_TARGET_BEGIN("avx512f,avx512bw,avx512vl,avx512dq,bmi,bmi2")
