@@ -7,6 +7,7 @@
     python benchmarks/compare.py split [--pattern cl100k] [--text FILE]...
     python benchmarks/compare.py dropins [--vocab cl100k] [--text english] [--n-bytes 1000000] [--threads 1]
     python benchmarks/compare.py load [--formats tiktoken,native] [--rounds 9]
+    python benchmarks/compare.py import [--peers tiktoken] [--rounds 9]
 
 Outputs are compared before anything is timed: a peer whose ids are not tiktoken's is named and not timed. Rounds
 go from peer to peer in turning order; every call gets texts made anew, outside the clock. The median counts.
@@ -30,6 +31,7 @@ from typing import Any
 import peers
 import report
 import texts
+from imports import compare_imports
 from loads import FILES, compare_loading
 from peers.trainers import TRAINERS, trainers_of
 from vocabularies import NAMES as VOCABULARIES
@@ -98,6 +100,11 @@ def _parser() -> argparse.ArgumentParser:
     load.add_argument("--rounds", type=_at_least_one, default=9)
     load.add_argument("--json", type=Path, metavar="FILE", help="write every measurement there")
     load.set_defaults(run=_load, workload="load", text=None, plot=None, threads=1)
+    imports = commands.add_parser("import", help="importing each library, every time in a fresh process")
+    imports.add_argument("--peers", type=_names, default=list(peers.ENCODERS), help="names, joined by commas")
+    imports.add_argument("--rounds", type=_at_least_one, default=9)
+    imports.add_argument("--json", type=Path, metavar="FILE", help="write every measurement there")
+    imports.set_defaults(run=_import, workload="import", text=None, plot=None, threads=1)
     _add_workers(commands)
     return parser
 
@@ -195,6 +202,10 @@ def _dropins(chosen: argparse.Namespace) -> int:
 
 def _load(chosen: argparse.Namespace) -> int:
     return _reported(chosen, ", ".join(chosen.formats), lambda: compare_loading(chosen.formats, chosen.rounds))
+
+
+def _import(chosen: argparse.Namespace) -> int:
+    return _reported(chosen, "import", lambda: compare_imports(chosen.peers, chosen.rounds))
 
 
 def _reported(chosen: argparse.Namespace, what: str, measure: Callable[[], list[dict[str, Any]]]) -> int:

@@ -1,9 +1,10 @@
 """The piece cache against merging each piece by itself: small, full, and forgetting all the time."""
 
 import base64
+import pickle
 import random
 from functools import cache
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import hypothesis.strategies as st
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 
 from data import BYTES, random_texts, vocabulary
-from fastbpe import Tokenizer, load
+from fastbpe import SpecialTokenError, Tokenizer, load
 from fastbpe._core.encoder import Encoder
 from fastbpe._core.splitter import Splitter
 from fastbpe._core.vocabulary import Vocabulary
@@ -197,3 +198,70 @@ def test_a_tokenizer_takes_no_more_for_its_caches_than_it_is_given() -> None:
 def test_sizes_of_caches_that_make_no_sense(wrong: Any) -> None:
     with pytest.raises(ValueError, match=r"cache_bytes=.*: give the bytes that piece caches may take"):
         Tokenizer.from_ranks(BYTES, pattern=None, cache_bytes=wrong)
+
+
+# New pieces are learned together, over texts too: nobody may see the holes that they leave until then
+
+#: The least that a cache takes, so that pieces push out others that are waited for, and what it takes by itself.
+SIZES = [0, 1 << 22, 1 << 26]
+
+
+def batch(rng: random.Random, n_texts: int) -> list[list[str]]:
+    """Pieces of texts: none, some, more new ones than are merged at once, one that leaves all the holes there may be."""
+    known = ["ab"]
+    texts = []
+    for _ in range(n_texts):
+        kind, pieces = rng.random(), []
+        if kind < 0.7:
+            for _ in range(rng.randint(0, 30)):
+                if rng.random() < 0.3:
+                    n = rng.choice(LENGTHS[:15]) if rng.random() < 0.1 else rng.randint(1, 20)
+                    known.append("".join(rng.choices("abcdéfg", k=n)))
+                    pieces.append(known[-1])
+                else:
+                    pieces.append(rng.choice(known))
+        elif kind < 0.75:
+            pieces = [
+                "".join(rng.choices("abcdéfg", k=rng.randint(1, 15))) for _ in range(rng.choice([127, 128, 400]))
+            ]
+        elif kind < 0.78:
+            pieces = ["".join(rng.choices("abcdefg", k=12))] * rng.choice([1023, 1024, 1025, 3000])
+        texts.append(pieces)
+    return texts
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("cache_bytes", SIZES)
+@pytest.mark.parametrize("num_threads", [1, 3])
+def test_texts_of_which_some_are_new(kind: str, cache_bytes: int, num_threads: int) -> None:
+    rng = random.Random(f"{kind} {cache_bytes} {num_threads}")
+    fast = encoder(kind, cache_bytes=cache_bytes)
+    for _ in range(3):
+        pieces = batch(rng, 150)
+        texts = ["|".join(of_one) for of_one in pieces]
+        expected = []
+        for of_one in pieces:
+            expected.append([i for piece in of_one for i in [*slow(kind, piece), ord("|")]][:-1])
+        fresh = encoder(kind, cache_bytes=cache_bytes)
+        assert list(memoryview(fresh._count_to_array(texts, num_threads))) == [len(ids) for ids in expected]
+        ids, offsets = map(list, map(memoryview, fast._encode_to_array(texts, set(), (), num_threads)))
+        assert [ids[a:b] for a, b in pairwise(offsets)] == expected
+        assert fast.encode_ordinary_batch(texts, num_threads=num_threads) == expected
+        one = "|".join(texts)
+        assert (
+            encoder(kind, cache_bytes=cache_bytes).encode(one, num_threads=num_threads)
+            == [i for ids in expected for i in [*ids, ord("|")]][:-1]
+        )
+
+
+def test_an_error_among_what_is_waited_for(code_tokenizer: Tokenizer) -> None:
+    """The texts before it left holes that nobody fills; what was new in them is found all the same."""
+    rng, fresh = random.Random(5), code_tokenizer
+    for n in range(100):
+        texts = [" ".join("".join(rng.choices("abcdefgh", k=7)) for _ in range(20)) for _ in range(4)]
+        wanted = [code_tokenizer.encode_ordinary(text) for text in texts]
+        if n % 10 == 0:
+            fresh = pickle.loads(pickle.dumps(code_tokenizer))
+        with pytest.raises(SpecialTokenError, match=r"texts\[3\]"):
+            fresh.encode_batch_to_numpy([*texts[:3], "<|sep|>", *texts[3:]], num_threads=1 + n % 2)
+        assert fresh.encode_ordinary_batch(texts, num_threads=1 + n % 2) == wanted

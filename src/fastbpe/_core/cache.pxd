@@ -6,9 +6,7 @@ from fastbpe._core.vocabulary cimport Tables
 
 cdef enum:
     GROUP = 128  # pieces looked up together: what is prefetched arrives before it is read
-    # While there are new ones among them: the more these are, the less each waits. One pass over 16 MB on one thread
-    # takes 82 ms for 94; where all is known it would be 3 % slower, and on two threads of one core there is no difference.
-    NEW_GROUP = 1024
+    MOST_HOLES = 1024
 
 
 cdef extern from "simd/entries.h" nogil:
@@ -27,8 +25,16 @@ cdef extern from "simd/entries.h" nogil:
         Entry* line
 
 
-cdef enum:
-    IN_ARENA = 0x80  # of n_ids
+cdef enum:  # of n_ids
+    IN_ARENA = 0x80
+    PENDING = 0x40  # in place of ids: which of the new pieces it is that are not merged yet
+
+
+cdef struct Hole:
+    # Among ids: where those of a new piece are missing; or else, where it is asked how many ids stand before.
+    size_t place
+    size_t* mark  # where to store how many; NULL: it is a new piece's
+    size_t newcomer
 
 
 cdef struct LongSlot:
@@ -58,17 +64,23 @@ cdef struct Cache:
     size_t arena_capacity
     uint8_t tail[32]  # the last 16 bytes of a text, or all of a shorter one, and zeros: nothing is read behind it
     bint turn  # which place in a line gives way next
-    bint has_met  # new pieces in its last group
-    Probe probes[NEW_GROUP]
-    uint16_t long_ones[NEW_GROUP]  # the numbers of the group's long pieces
-    uint16_t elsewhere[NEW_GROUP]  # of those that are not in their home line
+    Probe probes[GROUP]
+    uint16_t long_ones[GROUP]  # the numbers of the group's long pieces
+    bint defers  # holes are left until they are settled; else all that is looked up is whole
+    size_t n_newcomers
+    size_t n_holes
+    uint64_t n_settled  # how often newcomers were learned: what is pending from before is not
     Merging newcomers[MOST_PIECES]
+    size_t awaited_at[MOST_PIECES]  # where the entries of short ones were last
+    Hole holes[MOST_HOLES]
+    Ids aside  # what has to move when holes are filled
 
 
 cdef void cache_start(Cache* cache, uint64_t seed, size_t limit) noexcept nogil
 cdef void cache_free(Cache* cache) noexcept nogil
 cdef void cache_limit(Cache* cache, size_t limit) noexcept nogil
 cdef size_t cache_bytes(const Cache* cache) noexcept nogil
+cdef void cache_keep(Cache* cache, size_t newcomer) noexcept nogil
 cdef int group_aim(
     Cache* cache, const uint8_t* data, size_t n, size_t start, const size_t* ends, size_t n_pieces
 ) except -1 nogil

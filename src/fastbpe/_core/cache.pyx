@@ -4,7 +4,8 @@ Two tables and an arena. The first table holds pieces of up to 15 bytes, nearly 
 entry, the piece itself being the key, two entries to a line of the processor's cache, and a piece is in its
 home line or in one of the three beside it. Up to 6 ids are in the entry, more are in the arena. The second table
 (`long_pieces`) is for longer pieces, whose bytes and ids lie in the arena. Pieces are taken in groups: first their
-keys are made and their lines asked for, then all are looked up.
+keys are made and their lines asked for, then all are looked up. What is in none of the tables is left to
+`newcomers`, which learns many new pieces at once.
 
 A cache belongs to one thread at a time. It begins small and grows with what is really distinct, since what
 matters most for speed is how much of it the processor's caches can hold; at its limit new pieces push out
@@ -18,14 +19,15 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
-from fastbpe._core.keys cimport SHORT_BYTES, copy_tail, find_in_line, key_hash, make_key
+from fastbpe._core.keys cimport SHORT_BYTES, copy_tail, key_hash, make_key
 from fastbpe._core.long_pieces cimport arena_room, find_long, keep_long, slot_of, words_of
 from fastbpe._core.memory cimport lay_out, likely, prefetch, zeros
-from fastbpe._core.merge cimport Ids, encode_piece, ids_reserve
-from fastbpe._core.merging cimport MOST_BYTES, MOST_PIECES, Merging, merge_side_by_side
+from fastbpe._core.merge cimport Ids, encode_piece, ids_free, ids_reserve
+from fastbpe._core.merging cimport MOST_PIECES, Merging
+from fastbpe._core.newcomers cimport leave_hole, may_wait, meet, settle
 from fastbpe._core.splitter cimport GAP
-from fastbpe._core.tables cimport NONE, find_piece, find_tag, hash_bytes, same_bytes
-from fastbpe._core.vocabulary cimport Tables, token_start
+from fastbpe._core.tables cimport hash_bytes
+from fastbpe._core.vocabulary cimport Tables
 
 cdef extern from "simd/entries.h" nogil:
     cdef enum:
@@ -58,6 +60,7 @@ cdef void cache_free(Cache* cache) noexcept nogil:
     free(cache.entries_block)
     free(cache.slots_block)
     free(cache.arena)
+    ids_free(&cache.aside)
     cache_start(cache, cache.seed, cache.limit)
 
 
@@ -82,17 +85,14 @@ cdef int encode_pieces(
 ) except -1 nogil:
     """Append the ids of the pieces of data[start:n] that end at ends."""
     cdef size_t n_pieces
-    cdef bint is_large
     while n_ends:
-        # In a small table so many new pieces would push each other out before they are looked up.
-        is_large = cache.has_met and cache.n_entries > 4 * <size_t> NEW_GROUP
-        n_pieces = min(n_ends, <size_t> (NEW_GROUP if is_large else GROUP))
+        n_pieces = min(n_ends, <size_t> GROUP)
         group_aim(cache, data, n, start, ends, n_pieces)
-        group_look_up(cache, tables, data, start, ends, n_pieces, out)
+        _look_up(cache, tables, data, start, ends, n_pieces, out)
         start = ends[n_pieces - 1] & ~GAP
         ends += n_pieces
         n_ends -= n_pieces
-    return 0
+    return 0 if cache.defers else settle(cache, tables, out)
 
 
 cdef int group_aim(
@@ -171,133 +171,36 @@ cdef inline uint64_t _long_hash(const Cache* cache, const uint8_t* piece, size_t
     return hash_bytes(piece, length, cache.seed) | 1
 
 
-cdef void _meet(
-    Cache* cache, const Tables* tables, const uint8_t* data, size_t first, size_t start, const size_t* ends,
-    size_t n_pieces,
-) noexcept nogil:
-    """From the first piece that is not here on: merge the group's new pieces side by side, and remember them."""
-    cdef size_t i, k, length, n = 0, n_elsewhere = 0
-    cdef Probe* probe = cache.probes
-    cdef Merging* newcomers = cache.newcomers
-    # First, without a branch, leave out what is in its home line: nearly all.
-    for i in range(first, n_pieces):
-        cache.elsewhere[n_elsewhere] = <uint16_t> i
-        n_elsewhere += not _is_home(&probe[i])
-    for k in range(n_elsewhere):
-        i = cache.elsewhere[k]
-        if i > first:
-            start = ends[i - 1] & ~GAP
-        length = ends[i] - start
-        if length <= MOST_BYTES and not _knows(cache, &probe[i], data + start, length):
-            # A key is the piece, and may be read to its end.
-            newcomers[n].piece = <const uint8_t*> &probe[i] if length <= SHORT_BYTES else data + start
-            newcomers[n].n_bytes = <uint32_t> length
-            newcomers[n].number = <uint32_t> i
-            n += 1
-            if n == MOST_PIECES:
-                _learn(cache, tables, n)
-                n = 0
-    _learn(cache, tables, n)
-
-
-cdef void _learn(Cache* cache, const Tables* tables, size_t n) noexcept nogil:
-    """Find out what the newcomers become, and remember it."""
-    cdef Merging* newcomers = cache.newcomers
-    cdef Merging* others[MOST_PIECES]
-    cdef size_t i, n_others = 0
-    for i in range(n):
-        newcomers[i].n_ids = 0
-    if tables.whole_piece_first:
-        _find_tokens(tables, newcomers, n)
-    for i in range(n):
-        others[n_others] = &newcomers[i]
-        n_others += newcomers[i].n_ids == 0
-    merge_side_by_side(tables, others, n_others)
-    for i in range(n):
-        _remember(cache, &newcomers[i])
-
-
-cdef inline bint _knows(const Cache* cache, const Probe* probe, const uint8_t* piece, size_t length) noexcept nogil:
-    if length <= SHORT_BYTES:
-        return _is_home(probe) or _find_short(cache, probe) != NULL
-    return cache.n_long and find_long(cache, probe.low, piece, length).hash
-
-
-cdef void _find_tokens(const Tables* tables, Merging* newcomers, size_t n) noexcept nogil:
-    """Give those that are tokens their one id, and the others none.
-
-    Slots, ends and bytes lie far apart: all are asked for before any is read.
-    """
-    cdef Merging* m
-    cdef uint64_t[MOST_PIECES] hashes
-    cdef uint16_t[MOST_PIECES] alike
-    cdef size_t i, k, n_alike = 0
-    cdef uint32_t token
-    for i in range(n):
-        hashes[i] = hash_bytes(newcomers[i].piece, newcomers[i].n_bytes, 0)
-        prefetch(&tables.pieces[hashes[i] & tables.piece_mask])
-    for i in range(n):
-        token = find_tag(tables.pieces, tables.piece_mask, hashes[i])
-        newcomers[i].ids[0] = token
-        alike[n_alike] = <uint16_t> i
-        n_alike += token != NONE
-        prefetch(&tables.token_ends[token if token != NONE else 0])
-    for k in range(n_alike):
-        prefetch(tables.token_bytes + tables.token_ends[newcomers[alike[k]].ids[0]] - 1)
-    for k in range(n_alike):
-        m = &newcomers[alike[k]]
-        if not _is_token(tables, m.ids[0], m.piece, m.n_bytes):  # another of the same tag
-            m.ids[0] = find_piece(
-                tables.pieces, tables.piece_mask, tables.token_bytes, tables.token_ends, m.piece, m.n_bytes
-            )
-        m.n_ids = m.ids[0] != NONE
-
-
-cdef inline bint _is_token(const Tables* tables, uint32_t token, const uint8_t* piece, size_t n) noexcept nogil:
-    """Whether a token is these bytes."""
-    cdef size_t start = token_start(tables, token)
-    return tables.token_ends[token] - start == n and same_bytes(tables.token_bytes + start, piece, n)
-
-
-cdef void _remember(Cache* cache, const Merging* m) noexcept nogil:
-    """Remember what a newcomer became, if it was not met twice in its group."""
-    cdef uint64_t hash
-    if m.n_bytes <= SHORT_BYTES:
-        if _find_short(cache, &cache.probes[m.number]) == NULL:
-            _keep(cache, &cache.probes[m.number], m.ids, m.n_ids)
-        return
-    hash = _long_hash(cache, m.piece, m.n_bytes)
-    if not cache.n_long or not find_long(cache, hash, m.piece, m.n_bytes).hash:
-        keep_long(cache, hash, m.piece, m.n_bytes, m.ids, m.n_ids)
-
-
 cdef int group_look_up(
     Cache* cache, const Tables* tables, const uint8_t* data, size_t start, const size_t* ends,
     size_t n_pieces, Ids* out,
 ) except -1 nogil:
     """Append the ids of the pieces that were aimed at last."""
-    cdef Probe* probe = cache.probes
+    _look_up(cache, tables, data, start, ends, n_pieces, out)
+    return 0 if cache.defers else settle(cache, tables, out)
+
+
+cdef int _look_up(
+    Cache* cache, const Tables* tables, const uint8_t* data, size_t start, const size_t* ends,
+    size_t n_pieces, Ids* out,
+) except -1 nogil:
+    """The same, with holes where pieces are new."""
     cdef uint32_t* to
     cdef size_t i = 0, room = SHORT_BYTES + FB_ENTRY_IDS * (n_pieces + 1)
-    cdef bint met = tables.byte_keys == NULL
-    cache.has_met = False
     ids_reserve(out, room)
     while True:
         to = out.items + out.n
-        i = fb_entries_copy(probe, i, n_pieces, &to)
+        i = fb_entries_copy(cache.probes, i, n_pieces, &to)
         out.n = to - out.items
         if i == n_pieces:
             return 0
         if i:
             start = ends[i - 1] & ~GAP
         if not ends[i] & GAP:
-            if not met and not _knows(cache, &probe[i], data + start, ends[i] - start):
-                met = cache.has_met = True
-                _meet(cache, tables, data, i, start, ends, n_pieces)
             if ends[i] - start > SHORT_BYTES:
                 _long(cache, tables, data + start, ends[i] - start, out)
             else:
-                _short(cache, tables, data + start, ends[i] - start, &probe[i], out)
+                _short(cache, tables, data + start, ends[i] - start, &cache.probes[i], out)
             ids_reserve(out, room)
         i += 1
 
@@ -309,7 +212,7 @@ cdef int _short(
     cdef Entry* entry = _find_short(cache, probe)
     cdef size_t before = out.n
     cdef uint32_t at
-    if entry != NULL:
+    if entry != NULL and entry.n_ids != PENDING:
         if entry.n_ids & IN_ARENA:
             memcpy(&at, entry.ids, sizeof(at))
             memcpy(out.items + out.n, cache.arena + at, SHORT_BYTES * sizeof(uint32_t))
@@ -318,8 +221,10 @@ cdef int _short(
         out.n += entry.n_ids & ~IN_ARENA
         _bring_home(cache, probe, entry)
         return 0
+    if may_wait(tables, length):
+        return leave_hole(cache, tables, _awaited(cache, entry, probe, length), out)
     encode_piece(tables, piece, length, out)
-    _keep(cache, probe, out.items + before, <uint32_t> (out.n - before))
+    _keep(cache, probe, out.items + before, out.n - before)
     return 0
 
 
@@ -342,6 +247,8 @@ cdef int _long(
             )
             out.n += slot.n_ids
             return 0
+    if may_wait(tables, length):
+        return leave_hole(cache, tables, meet(cache, piece, length), out)
     encode_piece(tables, piece, length, out)
     keep_long(cache, hash, piece, length, out.items + before, out.n - before)
     return 0
@@ -358,12 +265,6 @@ cdef inline Entry* _home(const Cache* cache, uint64_t hash) noexcept nogil:
 cdef inline Entry* _line_beside(const Cache* cache, Entry* line, int i) noexcept nogil:
     """The i-th of the LINES where the pieces of a home line are looked for, the first of which it is."""
     return &cache.entries[(line - cache.entries) ^ 2 * i]
-
-
-cdef inline bint _is_home(const Probe* probe) noexcept nogil:
-    """Whether the piece is in its home line."""
-    cdef size_t at
-    return find_in_line(probe.line, probe, &at)
 
 
 cdef inline Entry* _in_line(Entry* line, const Probe* probe) noexcept nogil:
@@ -410,24 +311,74 @@ cdef inline void _bring_home(Cache* cache, const Probe* probe, Entry* entry) noe
         entry[0] = swapped
 
 
-cdef void _keep(Cache* cache, const Probe* probe, const uint32_t* ids, uint32_t n_ids) noexcept nogil:
-    """Remember what a piece became."""
+cdef void cache_keep(Cache* cache, size_t newcomer) noexcept nogil:
+    """Remember what a new piece became that was waited for."""
+    cdef Merging* m = &cache.newcomers[newcomer]
+    cdef Entry* entry
+    cdef Probe probe
+    cdef uint64_t hash
+    if m.n_bytes <= SHORT_BYTES:
+        memcpy(&probe, m.bytes, SHORT_BYTES + 1)
+        entry = &cache.entries[cache.awaited_at[newcomer]]
+        if entry.low == probe.low and entry.high == probe.high and entry.n_ids == PENDING:
+            if fb_entry_pack(entry, m.ids, m.n_ids):
+                return
+        probe.line = _home(cache, key_hash(probe.low, probe.high, cache.seed))
+        _keep(cache, &probe, m.ids, m.n_ids)
+        return
+    hash = _long_hash(cache, m.bytes, m.n_bytes)
+    if not cache.n_long or not find_long(cache, hash, m.bytes, m.n_bytes).hash:
+        keep_long(cache, hash, m.bytes, m.n_bytes, m.ids, m.n_ids)
+
+
+cdef uint32_t _awaited(Cache* cache, Entry* entry, const Probe* probe, size_t length) noexcept nogil:
+    """The number of a new piece among those that are waited for. entry: where it says so, or NULL.
+
+    What entries say of others before is void: where those have moved, a search may end before them.
+    """
+    cdef Entry pending
+    cdef uint64_t awaited = ~<uint64_t> 0
+    cdef uint32_t number
+    if entry != NULL:
+        memcpy(&awaited, entry.ids, sizeof(awaited))
+    if awaited // MOST_PIECES == cache.n_settled:
+        return <uint32_t> (awaited % MOST_PIECES)
+    number = meet(cache, <const uint8_t*> probe, length)
+    awaited = cache.n_settled * MOST_PIECES + number
+    pending.low, pending.high = probe.low, probe.high
+    memcpy(pending.ids, &awaited, sizeof(awaited))
+    pending.n_ids = PENDING
+    if entry == NULL:
+        entry = _put(cache, probe.line, &pending)
+    else:
+        entry[0] = pending
+    cache.awaited_at[number] = entry - cache.entries
+    return number
+
+
+cdef void _keep(Cache* cache, const Probe* probe, const uint32_t* ids, size_t n_ids) noexcept nogil:
+    """Remember what a piece became, unless it is there already."""
     cdef Entry kept
+    cdef Entry* entry
     cdef uint32_t at
     kept.low, kept.high = probe.low, probe.high
     if not fb_entry_pack(&kept, ids, n_ids):
         if not arena_room(cache, SHORT_BYTES, 0):
-            return
+            return  # a pending one is new again next time
         at = <uint32_t> cache.arena_n
         memcpy(kept.ids, &at, sizeof(at))
         kept.n_ids = <uint8_t> n_ids | IN_ARENA
         memcpy(cache.arena + cache.arena_n, ids, n_ids * sizeof(uint32_t))
         cache.arena_n += n_ids
-    _put(cache, probe.line, &kept)
+    entry = _find_short(cache, probe)
+    if entry == NULL:
+        _put(cache, probe.line, &kept)
+    elif entry.n_ids == PENDING:
+        entry[0] = kept
 
 
-cdef void _put(Cache* cache, Entry* home, const Entry* kept) noexcept nogil:
-    """Put an entry where it is looked for first: the first free place, or else that of another."""
+cdef Entry* _put(Cache* cache, Entry* home, const Entry* kept) noexcept nogil:
+    """Put an entry where it is looked for first: the first free place, or else that of another; which place."""
     cdef Entry* line = home
     cdef int i = 1
     while i < LINES and line[1].n_ids:
@@ -435,10 +386,12 @@ cdef void _put(Cache* cache, Entry* home, const Entry* kept) noexcept nogil:
         i += 1
     if line[1].n_ids:
         cache.cost += PUSHED
-        home[_either(cache)] = kept[0]
+        line = &home[_either(cache)]
     else:
         cache.n_used += 1
-        line[line[0].n_ids != 0] = kept[0]
+        line = &line[line[0].n_ids != 0]
+    line[0] = kept[0]
+    return line
 
 
 cdef int _grow(Cache* cache) except -1 nogil:

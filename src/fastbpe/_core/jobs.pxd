@@ -4,6 +4,7 @@ from fastbpe._core.merge cimport Ids
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport SpecialMatcher
 from fastbpe._core.text cimport Text
+from fastbpe._core.vocabulary cimport Tables
 
 
 cdef struct Job:
@@ -24,6 +25,7 @@ cdef struct Job:
 
 cdef class Jobs:
     cdef Pipeline _pipeline
+    cdef const Tables* _tables
     cdef SpecialMatcher _allowed
     cdef SpecialMatcher _disallowed
     cdef bint _counting
@@ -54,6 +56,7 @@ cdef class Jobs:
     cdef int _wait(self) except -1
     cdef bint _do_jobs(self, Scratch* scratch, size_t n_jobs) except -1
     cdef int _do(self, size_t number, Scratch* scratch) except -1 nogil
+    cdef int _encode_texts(self, size_t first, size_t end, Scratch* scratch) except -1 nogil
     cdef int _keep(self, Job* job, const uint32_t* ids, size_t n_ids) except -1 nogil
     cdef void _give(self, size_t number, Scratch* scratch) noexcept nogil
     cdef void _place(self, size_t number, Scratch* scratch) noexcept nogil

@@ -14,6 +14,7 @@ from libc.string cimport memcpy
 from fastbpe._core.flags cimport add, is_set, set_flag
 from fastbpe._core.memory cimport lay_out
 from fastbpe._core.merge cimport Ids, ids_expect, ids_reserve
+from fastbpe._core.newcomers cimport leave_mark, settle
 from fastbpe._core.output cimport append_ids, expect_items, fit_list, ids_list, new_list
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport SpecialMatcher
@@ -27,6 +28,7 @@ from fastbpe.threads import start_beside
 cdef enum:
     JOB = 1 << 17  # units
     MORE_IDS = 1 << 10  # than bytes, hardly ever
+    SETTLED_IDS = 1 << 13  # of some texts: those of which there may be holes stay in the caches
 
 cdef double WAIT = 5e-5  # seconds between two looks at whether another thread is done
 
@@ -40,6 +42,7 @@ cdef class Jobs:
         bint counting, bint checked=False,
     ):
         self._pipeline = pipeline
+        self._tables = &pipeline.vocabulary.tables
         self._allowed, self._disallowed = allowed, disallowed
         self._counting = counting
         self._owners = list(texts)
@@ -166,18 +169,13 @@ cdef class Jobs:
         """
         cdef Scratch* scratch = self._pipeline.take()
         cdef Ids own = scratch.ids
-        cdef size_t text, before
+        cdef size_t number
         scratch.ids = out[0]
         try:
             with nogil:
                 if not has_room:
                     ids_expect(&scratch.ids, self.n_room // 3)
-                for text in range(self._n_texts):
-                    before = scratch.ids.n
-                    self._pipeline.encode(
-                        &self._texts[text], 0, self._texts[text].n, self._allowed, self._disallowed, scratch, NULL
-                    )
-                    self._counts[text] = scratch.ids.n - before
+                self._encode_texts(0, self._n_texts, scratch)
         finally:
             out[0], scratch.ids = scratch.ids, own
             self._pipeline.give(scratch)
@@ -247,22 +245,18 @@ cdef class Jobs:
 
     cdef int _do(self, size_t number, Scratch* scratch) except -1 nogil:
         cdef Job* job = &self._jobs[number]
-        cdef size_t text, before
-        cdef size_t* count = NULL
         check_signals(&scratch.watch)
         scratch.ids.n = 0
-        for text in range(job.first, job.first + job.n_texts):
-            if text + 1 < self._n_texts:
-                text_prefetch(&self._texts[text + 1])
-            if self._counting:
-                count = &job.n_ids if job.is_part else &self._counts[text]
-            before = scratch.ids.n
+        if job.is_part:
+            scratch.cache.defers = self._pipeline.may_defer and not self._counting
             self._pipeline.encode(
-                &self._texts[text], job.start, job.end if job.is_part else self._texts[text].n, self._allowed,
-                self._disallowed, scratch, count,
+                &self._texts[job.first], job.start, job.end, self._allowed, self._disallowed, scratch,
+                &job.n_ids if self._counting else NULL,
             )
-            if not self._counting and not job.is_part:
-                self._counts[text] = scratch.ids.n - before
+            settle(&scratch.cache, self._tables, &scratch.ids)
+            scratch.cache.defers = False
+        else:
+            self._encode_texts(job.first, job.first + job.n_texts, scratch)
         if self._counting:
             return 0
         if self._out != NULL:
@@ -271,6 +265,31 @@ cdef class Jobs:
             self._keep(job, scratch.ids.items, scratch.ids.n)
         else:  # add_lists does it itself, and has the scratch until the list is made
             job.ids, job.n_ids = scratch.ids.items, scratch.ids.n
+        return 0
+
+    cdef int _encode_texts(self, size_t first, size_t end, Scratch* scratch) except -1 nogil:
+        """Store how many ids each of these texts has, and append them, if not counting."""
+        cdef size_t text = first, before, after
+        while first < end:
+            before = scratch.ids.n
+            scratch.cache.defers = self._pipeline.may_defer
+            while text < end and scratch.ids.n - before < <size_t> SETTLED_IDS:
+                if text + 1 < self._n_texts:
+                    text_prefetch(&self._texts[text + 1])
+                self._pipeline.encode(
+                    &self._texts[text], 0, self._texts[text].n, self._allowed, self._disallowed, scratch, NULL
+                )
+                leave_mark(&scratch.cache, self._tables, &self._counts[text], &scratch.ids)
+                text += 1
+            settle(&scratch.cache, self._tables, &scratch.ids)
+            scratch.cache.defers = False
+            if self._counting:
+                scratch.ids.n = before
+            while first < text:
+                after = self._counts[first]
+                self._counts[first] = after - before
+                before = after
+                first += 1
         return 0
 
     cdef int _keep(self, Job* job, const uint32_t* ids, size_t n_ids) except -1 nogil:

@@ -40,6 +40,7 @@ cdef class Pipeline:
     cdef readonly Normalizing normalizing
     cdef readonly size_t cache_bytes
     cdef bint is_plain  # nothing but special tokens happens to text before it is split
+    cdef bint may_defer  # ids are not looked at until all are there
     cdef bint only_prefixes  # nothing but these and a dummy prefix
     cdef readonly Front front
     cdef readonly SpecialMatcher always

@@ -12,6 +12,7 @@ from fastbpe._core.front cimport Front
 from fastbpe._core.memory cimport use_huge_pages
 from fastbpe._core.merge cimport MUCH_ROOM, Ids, ids_expect, ids_free, ids_reserve
 from fastbpe._core.normalizer cimport Normalized, normalized_free
+from fastbpe._core.newcomers cimport give_up
 from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.normalizing cimport Normalizing
 from fastbpe._core.output cimport expect_items, move_ids
@@ -60,6 +61,7 @@ cdef class Pipeline:
         self.normalizing = normalizing
         self.cache_bytes = cache_bytes
         self.is_plain = front is None and always is None and normalizing is None and not vocabulary.drops_bytes
+        self.may_defer = normalizing is None or normalizing.fused == NONE
         self.only_prefixes = self.is_plain or (normalizing is not None and always is None and normalizing.only_prefixes)
         self._seed = <uint64_t> int.from_bytes(os.urandom(8), "little")
 
@@ -93,6 +95,7 @@ cdef class Pipeline:
         return scratch
 
     cdef void give(self, Scratch* scratch) noexcept:
+        give_up(&scratch.cache, &self.vocabulary.tables)  # where an error left holes
         if self._n_scratch > SPARE_SCRATCHES:
             self._n_scratch -= 1
             self._limit = self.cache_bytes // self._n_scratch

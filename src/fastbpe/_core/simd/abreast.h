@@ -34,18 +34,3 @@ FB_INLINE void FB_V(turn)(FB_V(queue) * q, const fb_merge_tables *tables, size_t
     }
     q->n_active = n_kept;
 }
-
-/* All widths take turns: there are few wide ones at a time, and by themselves they would wait for memory. They share
- * the lanes, for threads may have stacks of 64 KB. */
-static void FB_V(merge)(const fb_merge_tables *tables, const fb_new_pieces *new) {
-    FB_V(lane) lanes[FB_ABREAST] __attribute__((aligned(64))), *free = lanes, *end = lanes + FB_ABREAST;
-    FB_V(queue) narrow, wide, widest;
-    free = FB_V(start)(&widest, free, fb_lanes_of(end - free, new[0].n + new[1].n), tables, &new[2], 64 / FB_SYMBOLS);
-    free = FB_V(start)(&wide, free, fb_lanes_of(end - free, new[0].n), tables, &new[1], 32 / FB_SYMBOLS);
-    FB_V(start)(&narrow, free, (size_t)(end - free), tables, &new[0], 16 / FB_SYMBOLS);
-    while (narrow.n_active | wide.n_active | widest.n_active) {
-        FB_V(turn)(&widest, tables, 64 / FB_SYMBOLS);
-        FB_V(turn)(&wide, tables, 32 / FB_SYMBOLS);
-        FB_V(turn)(&narrow, tables, 16 / FB_SYMBOLS);
-    }
-}

@@ -34,7 +34,8 @@ typedef struct {
 } fb_merge_tables;
 
 enum {
-    FB_ABREAST = 32, /* pieces at once: their states stay in the first-level cache */
+    FB_MOST_PIECES = 128, /* in a call */
+    FB_ABREAST = 32,      /* pieces at once: their states stay in the first-level cache */
     FB_PLACES = 64
 };
 
@@ -77,6 +78,7 @@ FB_TARGET_BEGIN("avx512f,avx512bw,avx512vl,avx512dq,bmi,bmi2")
 #define FB_SYMBOLS 16
 #include "merging_avx512.h"
 #include "abreast.h"
+#include "columns_avx512.h"
 #undef FB_SYMBOLS
 #undef FB_V
 FB_TARGET_END
@@ -86,6 +88,22 @@ FB_TARGET_BEGIN("avx2,bmi,bmi2")
 #define FB_SYMBOLS 8
 #include "merging_avx2.h"
 #include "abreast.h"
+
+/* All widths take turns: there are few wide ones at a time, and by themselves they would wait for memory. They share
+ * the lanes, for threads may have stacks of 64 KB. */
+static void fb_avx2_merge(const fb_merge_tables *tables, const fb_new_pieces *new) {
+    fb_avx2_lane lanes[FB_ABREAST] __attribute__((aligned(64))), *free = lanes, *end = lanes + FB_ABREAST;
+    fb_avx2_queue narrow, wide, widest;
+    free = fb_avx2_start(&widest, free, fb_lanes_of(end - free, new[0].n + new[1].n), tables, &new[2], 64 / FB_SYMBOLS);
+    free = fb_avx2_start(&wide, free, fb_lanes_of(end - free, new[0].n), tables, &new[1], 32 / FB_SYMBOLS);
+    fb_avx2_start(&narrow, free, (size_t)(end - free), tables, &new[0], 16 / FB_SYMBOLS);
+    while (narrow.n_active | wide.n_active | widest.n_active) {
+        fb_avx2_turn(&widest, tables, 64 / FB_SYMBOLS);
+        fb_avx2_turn(&wide, tables, 32 / FB_SYMBOLS);
+        fb_avx2_turn(&narrow, tables, 16 / FB_SYMBOLS);
+    }
+}
+
 #undef FB_SYMBOLS
 #undef FB_V
 FB_TARGET_END
