@@ -64,11 +64,11 @@ cdef struct Cache:
     size_t arena_capacity
     uint8_t tail[32]  # the last 16 bytes of a text, or all of a shorter one, and zeros: nothing is read behind it
     bint turn  # which place in a line gives way next
-    Probe probes[GROUP]
-    uint16_t long_ones[GROUP]  # the numbers of the group's long pieces
     bint defers  # holes are left until they are settled; else all that is looked up is whole
     size_t n_newcomers
     size_t n_holes
+    Probe probes[GROUP]
+    uint16_t long_ones[GROUP]  # the numbers of the group's long pieces
     uint64_t n_settled  # how often newcomers were learned: what is pending from before is not
     Merging newcomers[MOST_PIECES]
     size_t awaited_at[MOST_PIECES]  # where the entries of short ones were last
@@ -80,6 +80,7 @@ cdef void cache_start(Cache* cache, uint64_t seed, size_t limit) noexcept nogil
 cdef void cache_free(Cache* cache) noexcept nogil
 cdef void cache_limit(Cache* cache, size_t limit) noexcept nogil
 cdef size_t cache_bytes(const Cache* cache) noexcept nogil
+cdef Entry* put_entry(Cache* cache, Entry* home, const Entry* kept) noexcept nogil
 cdef void cache_keep(Cache* cache, size_t newcomer) noexcept nogil
 cdef int group_aim(
     Cache* cache, const uint8_t* data, size_t n, size_t start, const size_t* ends, size_t n_pieces

@@ -23,8 +23,8 @@ from fastbpe._core.keys cimport SHORT_BYTES, copy_tail, key_hash, make_key
 from fastbpe._core.long_pieces cimport arena_room, find_long, keep_long, slot_of, words_of
 from fastbpe._core.memory cimport lay_out, likely, prefetch, zeros
 from fastbpe._core.merge cimport Ids, encode_piece, ids_free, ids_reserve
-from fastbpe._core.merging cimport MOST_PIECES, Merging
-from fastbpe._core.newcomers cimport leave_hole, may_wait, meet, settle
+from fastbpe._core.merging cimport Merging
+from fastbpe._core.newcomers cimport await_long, await_short, may_wait, settle
 from fastbpe._core.splitter cimport GAP
 from fastbpe._core.tables cimport hash_bytes
 from fastbpe._core.vocabulary cimport Tables
@@ -222,7 +222,7 @@ cdef int _short(
         _bring_home(cache, probe, entry)
         return 0
     if may_wait(tables, length):
-        return leave_hole(cache, tables, _awaited(cache, entry, probe, length), out)
+        return await_short(cache, tables, entry, probe, length, out)
     encode_piece(tables, piece, length, out)
     _keep(cache, probe, out.items + before, out.n - before)
     return 0
@@ -248,7 +248,7 @@ cdef int _long(
             out.n += slot.n_ids
             return 0
     if may_wait(tables, length):
-        return leave_hole(cache, tables, meet(cache, piece, length), out)
+        return await_long(cache, tables, piece, length, out)
     encode_piece(tables, piece, length, out)
     keep_long(cache, hash, piece, length, out.items + before, out.n - before)
     return 0
@@ -331,31 +331,6 @@ cdef void cache_keep(Cache* cache, size_t newcomer) noexcept nogil:
         keep_long(cache, hash, m.bytes, m.n_bytes, m.ids, m.n_ids)
 
 
-cdef uint32_t _awaited(Cache* cache, Entry* entry, const Probe* probe, size_t length) noexcept nogil:
-    """The number of a new piece among those that are waited for. entry: where it says so, or NULL.
-
-    What entries say of others before is void: where those have moved, a search may end before them.
-    """
-    cdef Entry pending
-    cdef uint64_t awaited = ~<uint64_t> 0
-    cdef uint32_t number
-    if entry != NULL:
-        memcpy(&awaited, entry.ids, sizeof(awaited))
-    if awaited // MOST_PIECES == cache.n_settled:
-        return <uint32_t> (awaited % MOST_PIECES)
-    number = meet(cache, <const uint8_t*> probe, length)
-    awaited = cache.n_settled * MOST_PIECES + number
-    pending.low, pending.high = probe.low, probe.high
-    memcpy(pending.ids, &awaited, sizeof(awaited))
-    pending.n_ids = PENDING
-    if entry == NULL:
-        entry = _put(cache, probe.line, &pending)
-    else:
-        entry[0] = pending
-    cache.awaited_at[number] = entry - cache.entries
-    return number
-
-
 cdef void _keep(Cache* cache, const Probe* probe, const uint32_t* ids, size_t n_ids) noexcept nogil:
     """Remember what a piece became, unless it is there already."""
     cdef Entry kept
@@ -372,12 +347,12 @@ cdef void _keep(Cache* cache, const Probe* probe, const uint32_t* ids, size_t n_
         cache.arena_n += n_ids
     entry = _find_short(cache, probe)
     if entry == NULL:
-        _put(cache, probe.line, &kept)
+        put_entry(cache, probe.line, &kept)
     elif entry.n_ids == PENDING:
         entry[0] = kept
 
 
-cdef Entry* _put(Cache* cache, Entry* home, const Entry* kept) noexcept nogil:
+cdef Entry* put_entry(Cache* cache, Entry* home, const Entry* kept) noexcept nogil:
     """Put an entry where it is looked for first: the first free place, or else that of another; which place."""
     cdef Entry* line = home
     cdef int i = 1
@@ -442,4 +417,4 @@ cdef void _spread(Cache* cache, Entry* old, size_t n_old, size_t n_new) noexcept
         memset(&old[2 * LINES * i], 0, sizeof(together))
         for k in range(2 * LINES):
             if together[k].n_ids:
-                _put(cache, _home(cache, key_hash(together[k].low, together[k].high, cache.seed)), &together[k])
+                put_entry(cache, _home(cache, key_hash(together[k].low, together[k].high, cache.seed)), &together[k])

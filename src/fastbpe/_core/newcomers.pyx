@@ -7,7 +7,8 @@ So they are collected, over documents too, until there are as many as can be mer
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from fastbpe._core.cache cimport MOST_HOLES, Hole, cache_keep
+from fastbpe._core.cache cimport MOST_HOLES, PENDING, Hole, cache_keep, put_entry
+from fastbpe._core.keys cimport SHORT_BYTES
 from fastbpe._core.memory cimport prefetch
 from fastbpe._core.merge cimport ids_reserve
 from fastbpe._core.merging cimport MOST_PIECES, Merging, merge_side_by_side
@@ -18,6 +19,58 @@ cdef enum:
     BESIDES = 8  # ids that may be written behind the last one
 
 
+cdef int await_short(
+    Cache* cache, const Tables* tables, Entry* entry, const Probe* probe, size_t length, Ids* out
+) except -1 nogil:
+    """Leave a hole for a new piece that has a key. entry: the one that says that it is waited for, or NULL.
+
+    What entries say of newcomers before these is void: where such have moved, a search may end before them.
+    """
+    cdef Entry pending
+    cdef uint64_t awaited = ~<uint64_t> 0
+    cdef size_t number
+    if entry != NULL:
+        memcpy(&awaited, entry.ids, sizeof(awaited))
+    if awaited // MOST_PIECES == cache.n_settled:
+        return _leave_hole(cache, tables, awaited % MOST_PIECES, out)
+    number = _meet(cache, <const uint8_t*> probe, length, SHORT_BYTES + 1)
+    awaited = cache.n_settled * MOST_PIECES + number
+    pending.low, pending.high = probe.low, probe.high
+    memcpy(pending.ids, &awaited, sizeof(awaited))
+    pending.n_ids = PENDING
+    if entry == NULL:
+        entry = put_entry(cache, probe.line, &pending)
+    else:
+        entry[0] = pending
+    cache.awaited_at[number] = entry - cache.entries
+    return _leave_hole(cache, tables, number, out)
+
+
+cdef int await_long(
+    Cache* cache, const Tables* tables, const uint8_t* piece, size_t length, Ids* out
+) except -1 nogil:
+    """The same for one that is too long for a key; met again meanwhile, it is one more."""
+    return _leave_hole(cache, tables, _meet(cache, piece, length, length), out)
+
+
+cdef inline size_t _meet(Cache* cache, const uint8_t* piece, size_t length, size_t n_kept) noexcept nogil:
+    """Add a newcomer of which so many bytes are to be kept; its number."""
+    cdef Merging* newcomer = &cache.newcomers[cache.n_newcomers]
+    memcpy(newcomer.bytes, piece, n_kept)
+    newcomer.piece, newcomer.n_bytes = newcomer.bytes, <uint32_t> length
+    cache.n_newcomers += 1
+    return cache.n_newcomers - 1
+
+
+cdef inline int _leave_hole(Cache* cache, const Tables* tables, size_t newcomer, Ids* out) except -1 nogil:
+    """There is room for one more newcomer afterwards, and for one more hole."""
+    cache.holes[cache.n_holes] = Hole(out.n, NULL, newcomer)
+    cache.n_holes += 1
+    if cache.n_newcomers == MOST_PIECES or cache.n_holes == MOST_HOLES:
+        fill_holes(cache, tables, out)
+    return 0
+
+
 cdef int leave_mark(Cache* cache, const Tables* tables, size_t* mark, Ids* out) except -1 nogil:
     """Store how many ids there are, sooner or later."""
     mark[0] = out.n
@@ -25,19 +78,17 @@ cdef int leave_mark(Cache* cache, const Tables* tables, size_t* mark, Ids* out) 
         cache.holes[cache.n_holes] = Hole(out.n, mark, 0)
         cache.n_holes += 1
         if cache.n_holes == MOST_HOLES:
-            settle(cache, tables, out)
+            fill_holes(cache, tables, out)
     return 0
 
 
-cdef int settle(Cache* cache, const Tables* tables, Ids* out) except -1 nogil:
-    """Learn what the newcomers become, and fill all holes."""
+cdef int fill_holes(Cache* cache, const Tables* tables, Ids* out) except -1 nogil:
+    """Learn what the newcomers become, and put their ids into the holes, of which there are some."""
     cdef Merging* newcomer
     cdef Hole* hole
     cdef uint32_t* to
     cdef const uint32_t* ids
     cdef size_t i, n, first, at = 0, n_more = 0
-    if not cache.n_holes:
-        return 0
     _learn(cache, tables)
     for i in range(cache.n_holes):
         if cache.holes[i].mark == NULL:
@@ -75,10 +126,8 @@ cdef inline uint32_t* _copy(uint32_t* to, const uint32_t* ids, size_t n) noexcep
 
 cdef void give_up(Cache* cache, const Tables* tables) noexcept nogil:
     """Forget the holes, for nobody wants the ids; no piece is waited for any more."""
-    if cache.n_newcomers:
-        _learn(cache, tables)
+    _learn(cache, tables)
     cache.n_holes = cache.n_newcomers = 0
-    cache.defers = False
 
 
 cdef void _learn(Cache* cache, const Tables* tables) noexcept nogil:

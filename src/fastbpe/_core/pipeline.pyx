@@ -91,11 +91,12 @@ cdef class Pipeline:
         scratch.out = NULL
         scratch.watch.checked = 0
         scratch.watch.abandoned = NULL
-        scratch.keeps_runs = scratch.cache.skips_long = False
+        scratch.keeps_runs = scratch.cache.skips_long = scratch.cache.defers = False
         return scratch
 
     cdef void give(self, Scratch* scratch) noexcept:
-        give_up(&scratch.cache, &self.vocabulary.tables)  # where an error left holes
+        if scratch.cache.n_holes:  # an error left them
+            give_up(&scratch.cache, &self.vocabulary.tables)
         if self._n_scratch > SPARE_SCRATCHES:
             self._n_scratch -= 1
             self._limit = self.cache_bytes // self._n_scratch
