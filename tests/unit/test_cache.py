@@ -207,7 +207,7 @@ SIZES = [0, 1 << 22, 1 << 26]
 
 
 def batch(rng: random.Random, n_texts: int) -> list[list[str]]:
-    """Pieces of texts: none, some, more new ones than are merged at once, one that leaves all holes there may be."""
+    """Pieces of texts: none, some, more new ones than are merged at once, one that leaves all the holes."""
     known = ["ab"]
     texts = []
     for _ in range(n_texts):
