@@ -220,17 +220,23 @@ FB_INLINE void fb_avx512_columns_turn(fb_avx512_columns *c, const fb_merge_table
     c->n_active = n_kept;
 }
 
-/* See abreast.h: pieces of fewer than 16 bytes in columns, others beside them in lanes. */
+/* See abreast.h: pieces of fewer than 16 bytes in columns, if they are enough for one group, and all others in lanes. */
 static void fb_avx512_merge(const fb_merge_tables *tables, const fb_new_pieces *new) {
-    fb_avx512_lane lanes[FB_ABREAST / 2] __attribute__((aligned(64))), *free = lanes, *end = lanes + FB_ABREAST / 2;
-    fb_avx512_columns narrow;
-    fb_avx512_queue wide, widest;
-    free = fb_avx512_start(&widest, free, fb_lanes_of(end - free, new[1].n), tables, &new[2], 64 / FB_SYMBOLS);
-    fb_avx512_start(&wide, free, (size_t)(end - free), tables, &new[1], 32 / FB_SYMBOLS);
-    fb_avx512_columns_start(&narrow, tables, &new[0]);
-    while (narrow.n_active | wide.n_active | widest.n_active) {
+    enum { N_LANES = FB_ABREAST / 4 * 3 };
+    fb_avx512_lane lanes[N_LANES] __attribute__((aligned(64))), *free = lanes, *end = lanes + N_LANES;
+    fb_avx512_columns columns;
+    fb_avx512_queue narrow, wide, widest;
+    const fb_new_pieces none = {NULL, 0};
+    int few = new[0].n < FB_COLUMNS;
+    size_t n = few ? new[0].n : 0;
+    free = fb_avx512_start(&widest, free, fb_lanes_of(end - free, n + new[1].n), tables, &new[2], 64 / FB_SYMBOLS);
+    free = fb_avx512_start(&wide, free, fb_lanes_of(end - free, n), tables, &new[1], 32 / FB_SYMBOLS);
+    fb_avx512_start(&narrow, free, (size_t)(end - free), tables, few ? &new[0] : &none, 16 / FB_SYMBOLS);
+    fb_avx512_columns_start(&columns, tables, few ? &none : &new[0]);
+    while (narrow.n_active | wide.n_active | widest.n_active | columns.n_active) {
         fb_avx512_turn(&widest, tables, 64 / FB_SYMBOLS);
         fb_avx512_turn(&wide, tables, 32 / FB_SYMBOLS);
-        fb_avx512_columns_turn(&narrow, tables);
+        fb_avx512_turn(&narrow, tables, 16 / FB_SYMBOLS);
+        fb_avx512_columns_turn(&columns, tables);
     }
 }
