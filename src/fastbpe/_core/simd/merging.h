@@ -4,7 +4,8 @@
  * move up together at each merge, so that what is left and right of a symbol stands beside it. A key has its place in
  * its low bits: the least of all, found in a few instructions, says what to merge and where. All slots of the table's
  * line that a pair is in are compared at once. Beside a piece stand symbols that make no pair, so that
- * its ends are no cases of their own.
+ * its ends are no cases of their own. With AVX-512 narrow pieces, where they are many, stand beside each other in
+ * vectors instead: see columns_avx512.h.
  */
 #ifndef FASTBPE_MERGING_H
 #define FASTBPE_MERGING_H
