@@ -18,6 +18,7 @@ from fastbpe._core.splitter import Splitter
 from fastbpe._core.vocabulary import Vocabulary
 from fastbpe._reference import train
 from fastbpe.splitting import make_splitter
+from processes import run_python
 
 #: Lengths about which the cache thinks differently: its two tables, merging side by side, not kept at all.
 LENGTHS = [1, 2, 3, 7, 8, 9, 14, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 1023, 1024, 1025, 2000]
@@ -265,3 +266,28 @@ def test_an_error_among_what_is_waited_for(code_tokenizer: Tokenizer) -> None:
         with pytest.raises(SpecialTokenError, match=r"texts\[3\]"):
             fresh.encode_batch_to_numpy([*texts[:3], "<|sep|>", *texts[3:]], num_threads=1 + n % 2)
         assert fresh.encode_ordinary_batch(texts, num_threads=1 + n % 2) == wanted
+
+
+@pytest.mark.parametrize(("work", "n"), [("count_batch", 8_000_000), ("encode_batch_to_numpy", 2_000_000)])
+def test_long_texts_have_no_second_copy_of_their_ids(work: str, n: int) -> None:
+    """Nor a first one, if they are only counted. New pieces at their begin wait for no more than some ids."""
+    assert int(run_python(LONG_TEXTS % (n, work, work))) < 16 << 20
+
+
+LONG_TEXTS = """
+import resource
+from fastbpe import Tokenizer
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+tokenizer = Tokenizer.from_ranks({bytes([byte]): byte for byte in range(256)}, pattern="[^|]+|[|]")
+tokenizer.count_batch(["ab|" * 300_000] * 2, num_threads=2)
+texts = ["ab|" * %d] * 2
+if "count" not in %r:
+    tokenizer.encode_batch_to_numpy(texts, num_threads=2)
+texts = ["new" + text for text in texts]
+before = peak()
+tokenizer.%s(texts, num_threads=2)
+print(peak() - before)
+"""

@@ -46,6 +46,7 @@ cdef enum:
     ROOM = 16
     LINES = 4  # in which a piece may be: where the limit keeps it from growing, a tenth faster than with two
     PUSHED = 8  # times what it costs to find a piece beside its home line, some 20 ns: to learn it again
+    FAR = 1 << 14  # ids from the first hole on: they have to move when it is filled
     LONG_BYTES = 1 << 10  # longer pieces are hardly ever met again, and are merged each time
 
 
@@ -92,6 +93,8 @@ cdef int encode_pieces(
         start = ends[n_pieces - 1] & ~GAP
         ends += n_pieces
         n_ends -= n_pieces
+        if cache.n_holes and out.n - cache.holes[0].place > <size_t> FAR:
+            settle(cache, tables, out)
     return 0 if cache.defers else settle(cache, tables, out)
 
 
@@ -236,6 +239,7 @@ cdef int _long(
     cdef uint64_t hash
     cdef size_t before = out.n
     if length > LONG_BYTES:
+        settle(cache, tables, out)  # its ids may be very many, and would have to move
         return encode_piece(tables, piece, length, out)
     hash = _long_hash(cache, piece, length)
     if cache.n_long:

@@ -271,9 +271,18 @@ cdef class Jobs:
         """Store how many ids each of these texts has, and append them, if not counting."""
         cdef size_t text = first, before, after
         while first < end:
+            if self._counting and self._texts[first].n > <size_t> JOB:  # whose ids are too many to have them all
+                self._pipeline.encode(
+                    &self._texts[first], 0, self._texts[first].n, self._allowed, self._disallowed, scratch,
+                    &self._counts[first],
+                )
+                first = text = first + 1
+                continue
             before = scratch.ids.n
             scratch.cache.defers = self._pipeline.may_defer
             while text < end and scratch.ids.n - before < <size_t> SETTLED_IDS:
+                if self._counting and self._texts[text].n > <size_t> JOB:
+                    break
                 if text + 1 < self._n_texts:
                     text_prefetch(&self._texts[text + 1])
                 self._pipeline.encode(
