@@ -16,7 +16,7 @@ elif os.environ.get("FASTBPE_SANITIZE"):
     compile_args = ["-std=gnu11", "-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined"]
     link_args = ["-fsanitize=address,undefined"]
 else:
-    compile_args, link_args = ["-std=gnu11", "-O3", "-fno-strict-aliasing"], []
+    compile_args, link_args = ["-std=gnu11", "-O3", "-g0", "-fno-strict-aliasing"], []
 
 extensions = [
     Extension(

@@ -104,7 +104,7 @@ def need_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise SystemExit("--plot needs matplotlib: pip install 'fastbpe[bench]'") from None
+        raise SystemExit("--plot needs matplotlib: pip install matplotlib") from None
 
 
 def plot(path: Path, title: str, rows: Sequence[Mapping[str, Any]]) -> None:

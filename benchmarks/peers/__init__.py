@@ -22,7 +22,7 @@ Ids = list[int]
 
 #: Adapters that encode, in the order of the tables: module here → distribution that it needs.
 ENCODERS = {
-    "fastbpe": "fastbpe",
+    "fastbpe": "fastbpe-tokenizer",
     "tiktoken": "tiktoken",
     "tokenizers": "tokenizers",
     "gigatoken": "gigatoken",

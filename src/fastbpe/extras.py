@@ -11,7 +11,7 @@ def require_numpy(method: str) -> Any:
     try:
         import numpy
     except ImportError:
-        raise ImportError(f"{method} needs numpy: pip install 'fastbpe[numpy]'") from None
+        raise ImportError(f"{method} needs numpy: pip install numpy") from None
     return numpy
 
 
@@ -22,7 +22,7 @@ def require_pyarrow(path: str | os.PathLike[str]) -> Any:
         import pyarrow.parquet
     except ImportError:
         raise ImportError(
-            f"{os.fspath(path)}: parquet files need pyarrow: pip install 'fastbpe[parquet]'"
+            f"{os.fspath(path)}: parquet files need pyarrow: pip install pyarrow"
         ) from None
     return pyarrow
 
@@ -32,7 +32,7 @@ def require_zstandard(path: str | os.PathLike[str]) -> Any:
     try:
         import zstandard
     except ImportError:
-        raise ImportError(f"{os.fspath(path)}: .zst files need zstandard: pip install 'fastbpe[zstd]'") from None
+        raise ImportError(f"{os.fspath(path)}: .zst files need zstandard: pip install zstandard") from None
     return zstandard
 
 

@@ -45,7 +45,7 @@ def test_offsets_of_text_and_of_bytes() -> None:
 
 
 def test_offsets_of_a_long_text(code_tokenizer: Tokenizer) -> None:
-    text = standard_library(400_000) + "é"
+    text = standard_library(400_000).encode("ascii", "ignore").decode() + "é"
     ids, places = code_tokenizer.encode_with_offsets(text)
     assert ids == code_tokenizer.encode(text)
     data = text.encode()

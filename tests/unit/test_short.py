@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import fastbpe
+from data import own_ints
 from fastbpe import Tokenizer
 from fastbpe.errors import PatternError, SpecialTokenError
 from fastbpe.tiktoken import Encoding
@@ -152,6 +153,7 @@ def test_without_memory_for_a_list(ranks: dict[bytes, int]) -> None:
         n_refused = 0
         for nth in range(len(expected) + 10):
             ids = None
+            kept = own_ints()
             testing.set_nomemory(nth, nth + 1)
             try:
                 ids = tokenizer.encode(text)
@@ -160,6 +162,7 @@ def test_without_memory_for_a_list(ranks: dict[bytes, int]) -> None:
             finally:
                 testing.remove_mem_hooks()
             assert ids is None or ids == expected
+            del kept
             assert tokenizer.encode(text) == expected
         assert n_refused > 1
 

@@ -105,7 +105,7 @@ def _read_header(kind: Kind, view: memoryview, where: str) -> tuple[Any, int]:
     if version and int(version.group()) > kind.version:
         raise FormatError(
             f"{where}: file version {version.group().decode()}, written by a newer fastbpe; this one reads up to "
-            f"version {kind.version}: upgrade with `pip install -U fastbpe`"
+            f"version {kind.version}: upgrade with `pip install -U fastbpe-tokenizer`"
         )
     shape = rb"%s%d header=([0-9a-f]{8}) crc=([0-9a-f]{8}) *\n" % (re.escape(kind.magic), kind.version)
     line = re.fullmatch(shape, start)

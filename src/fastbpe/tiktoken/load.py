@@ -44,11 +44,14 @@ def read_file(blobpath: str) -> bytes:
 def _download(url: str) -> bytes:
     import urllib.request  # here: 20 ms that a file in the cache does not need
     from http.client import HTTPException
+    from urllib.error import HTTPError
 
     try:
         with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS) as response:
             content: bytes = response.read()
     except (OSError, HTTPException) as error:
+        if isinstance(error, HTTPError):
+            error.close()  # it holds the answer, which is a file of its own
         raise DownloadError(f"{url} cannot be downloaded: {error}") from error
     return content
 
