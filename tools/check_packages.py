@@ -49,7 +49,7 @@ def _ends(names: list[str], end: str) -> bool:
 
 
 def check_install(package: Path, folder: Path) -> list[str]:
-    """Install a package where nothing else is, and train, encode and call the command there; list what is wrong."""
+    """Install a package where nothing else is, train, encode and call the command there; list what is wrong."""
     venv.create(folder, with_pip=True)
     bin_ = folder / ("Scripts" if sys.platform == "win32" else "bin")
     run(bin_ / "pip", "install", "--quiet", package)

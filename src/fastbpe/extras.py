@@ -21,9 +21,7 @@ def require_pyarrow(path: str | os.PathLike[str]) -> Any:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise ImportError(
-            f"{os.fspath(path)}: parquet files need pyarrow: pip install pyarrow"
-        ) from None
+        raise ImportError(f"{os.fspath(path)}: parquet files need pyarrow: pip install pyarrow") from None
     return pyarrow
 
 

@@ -249,7 +249,7 @@ def test_numbers_of_threads_that_make_no_sense(code_tokenizer: Tokenizer, num_th
 def test_without_numpy_the_error_says_what_to_install(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "numpy", None)
     tokenizer = Tokenizer.from_ranks(dict(zip(BYTES, range(256), strict=True)), pattern=None)
-    with pytest.raises(ImportError, match=rf"{method} needs numpy: pip install 'fastbpe\[numpy\]'"):
+    with pytest.raises(ImportError, match=rf"{method} needs numpy: pip install numpy$"):
         getattr(tokenizer, method)("ab")
 
 
