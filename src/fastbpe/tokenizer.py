@@ -20,7 +20,7 @@ from fastbpe.formats import native
 from fastbpe.measuring import MeasuringEncoder
 from fastbpe.model import Buffer, Model, pack_merges
 from fastbpe.patterns import PatternLike, shown_pattern
-from fastbpe.special import SpecialTokens
+from fastbpe.special import SpecialTokens, number
 
 if TYPE_CHECKING:
     import numpy as np
@@ -363,8 +363,20 @@ class Tokenizer(MeasuringEncoder, Described):
 
     # Making others
 
-    def with_special_tokens(self, special_tokens: Mapping[str, int]) -> Tokenizer:
-        """A tokenizer with these special tokens besides its own; this one stays as it is."""
+    def with_special_tokens(self, special_tokens: Mapping[str, int] | Sequence[str]) -> Tokenizer:
+        """Make a tokenizer with these special tokens besides its own; this one stays as it is.
+
+        special_tokens: text to id; or a list of texts, of which new ones get the ids from n_vocab on, in order,
+            and those that are special tokens already keep theirs.
+
+        Raises SpecialTokenError: a text is empty or another token, or an id is taken (VocabularyError: a special
+        token has another id).
+
+        >>> tokenizer = Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern=None)
+        >>> tokenizer.with_special_tokens(["<s>", "</s>"]).special_tokens
+        {'<s>': 256, '</s>': 257}
+        """
+        special_tokens = number(special_tokens, self._special.ids, self._special.added, self.n_vocab)
         for name, token_id in special_tokens.items():
             if self._special.ids.get(name, token_id) != token_id:
                 raise VocabularyError(f"special token {name!r} has the id {self._special.ids[name]} already")

@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> None:
     sources = [streams.read(name) if name == streams.STDIN else Path(name) for name in args.files]
     options: dict[str, Any] = {name: getattr(args, name) for name in (*_OPTIONS, *_READING)}
     if args.base is not None:  # a .tiktoken file does not hold its pattern
-        options["base"] = load(Path(args.base), pattern=options.pop("pattern"))
+        options["base"] = load(args.base, pattern=options.pop("pattern"))
     if args.mode == "codepoint":
         options |= dict(args.option) | {"mode": args.mode, "control_symbols": args.special or None}
     elif args.option:
