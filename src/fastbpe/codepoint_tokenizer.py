@@ -24,6 +24,7 @@ from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
 from fastbpe.codepoints import EACH_BYTE, MARK, Parts, build, make_normalizer, pieces_of
 from fastbpe.errors import FormatError, SpecialTokenError, VocabularyError
 from fastbpe.formats import _splits, huggingface_codepoints_dump, native, sentencepiece
+from fastbpe.formats.endings import format_of
 from fastbpe.model import Buffer
 from fastbpe.special import SpecialTokens, check_new, number
 from fastbpe.streaming import CodePointStreamDecoder, RunStreamDecoder, StreamDecoder
@@ -376,12 +377,15 @@ class CodePointTokenizer(Tokenizer):
         extended = sentencepiece.with_control_symbols(model, special_tokens, "special_tokens")
         return type(self)(extended, cache_bytes=self._cache_bytes)
 
-    def export(self, path: str | os.PathLike[str], *, format: str) -> None:
+    def export(self, path: str | os.PathLike[str], *, format: str | None = None) -> None:
         """Write the vocabulary in a format: "native", "sentencepiece" or "huggingface" (a tokenizer.json).
+
+        None: by the ending of path, `.fbpe`, `.model` or `.json`; native where it has none.
 
         Raises:
             FormatError: the format cannot hold this vocabulary; the message says why.
         """
+        format = format or format_of(path, self.mode)
         if format == "native":
             data = native.dump_code_points(self._source)
         elif format == "sentencepiece":

@@ -36,6 +36,36 @@ def export(path: str | os.PathLike[str], model: Model, vocabulary: Vocabulary, f
         formats.write(folder / name, data)
 
 
+def check_holds_all(
+    path: str | os.PathLike[str], model: Callable[[], Model], vocabulary: Vocabulary, format: str
+) -> None:
+    """Raise FormatError if a file of a format loses what `load` then needs. Published files are known."""
+    if format not in ("tiktoken", "gpt2"):
+        return  # these hold all, or writing them fails
+    whole = model()
+    files = _EXPORTERS[format](whole, vocabulary)
+    if not _is_known(files, whole):
+        lost = left_out(format, resolve_pattern(whole.pattern)[1], whole.special_tokens)
+        raise FormatError(
+            f"{os.fsdecode(path)}: {format} has no place for {lost}; save a .fbpe file, or export it with "
+            f"format={format!r} and give these to load"
+        )
+
+
+def _is_known(files: Files, model: Model) -> bool:
+    """Tell whether `load` knows by their SHA-256 all that these files do not say."""
+    from fastbpe.formats import gpt2
+    from fastbpe.known import recognise
+
+    pattern = resolve_pattern(model.pattern)[1]
+    if isinstance(files, dict):
+        return gpt2.published_pattern(files[gpt2.MERGES_FILE]) == pattern
+    known = recognise(files)
+    if known is None or resolve_pattern(known.pattern)[1] != pattern:
+        return False
+    return known.special_tokens() == dict(model.special_tokens)
+
+
 def left_out(format: str, pattern: Pattern, special_tokens: Mapping[str, int]) -> str:
     """What a format has no place for, as the arguments that `load` then needs; "" for nothing.
 

@@ -43,6 +43,10 @@ def _o200k() -> dict[str, int]:
     return {_END: 199999, "<|endofprompt|>": 200018}
 
 
+#: The id of <|endofprompt|> in o200k_harmony, which tiktoken gives to <|reserved_200018|> as well.
+SHARED_ID = 200018
+
+
 def _harmony() -> dict[str, int]:
     names = {
         199998: "startoftext",
@@ -55,7 +59,8 @@ def _harmony() -> dict[str, int]:
         200008: "message",
         200012: "call",
     }
-    return _o200k() | {f"<|{names.get(i, f'reserved_{i}')}|>": i for i in range(199998, 201088)}
+    own = {f"<|{names.get(i, f'reserved_{i}')}|>": i for i in range(199998, 201088) if i != SHARED_ID}
+    return _o200k() | own
 
 
 def _numbered(first: int, count: int, group: str = "") -> list[str]:

@@ -101,8 +101,8 @@ def check(tokenizer: Tokenizer, vocabulary: KnownVocabulary, path: str, *, speci
     """Raise FormatError if a tokenizer is not the published vocabulary: ranks, pattern and special tokens."""
     named = vocabulary.special_tokens()
     tokens = tokenizer.vocab
-    for token_id in named.values():
-        if token_id < len(tokens):
+    for token_id in tokenizer.special_tokens.values():
+        if token_id >= vocabulary.n_leading:
             tokens[token_id] = b""
     has = hashlib.sha256(tiktoken.dump(tokens, "ranks")).hexdigest()
     differs = ""

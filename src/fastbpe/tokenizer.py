@@ -387,24 +387,37 @@ class Tokenizer(MeasuringEncoder, Described):
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the native file, `.fbpe`; `load` reads it. The file appears whole or not at all."""
-        self.export(path, format="native")
+        """Write all that the tokenizer is, for `load` to read. The file appears whole or not at all.
 
-    def export(self, path: str | os.PathLike[str], *, format: str) -> None:
+        path: its ending decides the format, as in `export`; one without an ending becomes a native file.
+
+        Raises FormatError: no format has this ending, or its format would lose something, which the message names.
+        """
+        from fastbpe.exporting import check_holds_all
+        from fastbpe.formats.endings import format_of
+
+        format = format_of(path, self.mode)
+        check_holds_all(path, self._full_model, self._vocabulary, format)
+        self.export(path, format=format)
+
+    def export(self, path: str | os.PathLike[str], *, format: str | None = None) -> None:
         """Write the vocabulary in a format; `load` reads them all.
 
         Args:
             path: a file; for "gpt2" a folder, which is made if it is not there.
             format: "native" (all there is), "tiktoken" (neither pattern nor special tokens), "gpt2" (vocab.json
                 and merges.txt, without the pattern), "minbpe", or "huggingface" (a tokenizer.json, with which
-                tokenizers gives the ids that allowed_special="all" gives).
+                tokenizers gives the ids that allowed_special="all" gives). None: by the ending of path, `.fbpe`
+                native, `.tiktoken`, `.json` huggingface, `.model` minbpe, a folder (that is there, or is written
+                with a slash at its end) gpt2; native where it has none.
 
         Raises:
             FormatError: the format cannot hold this vocabulary; the message names what would be lost.
         """
         from fastbpe.exporting import export  # here: it knows all formats
+        from fastbpe.formats.endings import format_of
 
-        export(path, self._full_model(), self._vocabulary, format)
+        export(path, self._full_model(), self._vocabulary, format or format_of(path, self.mode))
 
     def _full_model(self) -> Model:
         return replace(

@@ -47,7 +47,7 @@ def _read_folder(
     if len(found.paths) == 2:
         data = map_file(found.paths[0]), map_file(found.paths[1])
         for one, path in zip(data, found.paths, strict=True):
-            foreign.check(one, path)
+            _check_other(one, path)
         return gpt2.parse(
             *data, found.paths, pattern=pattern, special_tokens=special_tokens, also_special=found.special_tokens
         )
@@ -103,7 +103,8 @@ def _parse(
             raise FormatError("<bytes>: one of two files of a vocabulary; give its path, or the folder of both")
         other = gpt2.sibling(where, is_vocab=is_vocab)
         files = ((where, data), (other, map_file(other)))[:: 1 if is_vocab else -1]
-        foreign.check(map_file(other), other)
+        for path, one in files:
+            _check_other(one, path)
         return gpt2.parse(
             files[0][1],
             files[1][1],
@@ -112,6 +113,11 @@ def _parse(
             special_tokens=special_tokens,
         )
     raise FormatError(f"{where}: no format that fastbpe reads ({_READABLE}): it begins with {bytes(data[:24])!r}")
+
+
+def _check_other(data: Buffer, where: str) -> None:
+    if len(data):  # a list without merges is one
+        foreign.check(data, where)
 
 
 def _is_object(data: Buffer) -> bool:

@@ -19,7 +19,6 @@ _MAGIC = (
     (b"\x1f\x8b", "compressed by gzip", "decompress it first: gunzip"),
     (b"\x28\xb5\x2f\xfd", "compressed by zstd", "decompress it first: zstd -d"),
     (b"\x93NUMPY", "a numpy array", "a vocabulary is another file"),
-    (b"PAR1", "a parquet file", "a vocabulary is another file"),
 )
 _WEIGHTS = "it holds the weights of a model; its vocabulary is another file of its folder: give that folder"
 _MESSAGES = ("error", "message", "detail")  # keys of an error body

@@ -17,7 +17,7 @@ from fastbpe.errors import FormatError
 from fastbpe.formats import _gpt2
 from fastbpe.formats.limits import check_entries
 from fastbpe.model import Buffer, Model, pack_merges
-from fastbpe.patterns import PATTERNS, PatternLike
+from fastbpe.patterns import PATTERNS, Pattern, PatternLike
 
 VOCAB_FILE, MERGES_FILE = NAMES = ("vocab.json", "merges.txt")
 ALL_NAMES = (NAMES, ("encoder.json", "vocab.bpe"))
@@ -167,6 +167,14 @@ def parse(
         whole_piece_first=False,
         name=name,
     )
+
+
+def published_pattern(merges: Buffer) -> Pattern:
+    """The split pattern of a published list of merges; None for others."""
+    import hashlib  # here, as in parse
+
+    _, name = _KNOWN.get(hashlib.sha256(merges).hexdigest(), (None, "none"))
+    return PATTERNS[name]
 
 
 def _special_tokens(contents: Contents, also: Mapping[str, int | None], where: str) -> dict[str, int]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fastbpe.formats import gpt2, tiktoken
-from fastbpe.known import OPENAI_SITE, VOCABULARIES, KnownFile
+from fastbpe.known import OPENAI_SITE, SHARED_ID, VOCABULARIES, KnownFile
 from fastbpe.model import Model
 from fastbpe.patterns import PATTERNS
 from fastbpe.tiktoken.load import data_gym_to_mergeable_bpe_ranks, load_tiktoken_bpe, read_file_cached
@@ -62,10 +62,11 @@ class Published:
 
 def _published(name: str, n_vocab: int | None = None) -> Published:
     known = VOCABULARIES[name]
+    shared = {f"<|reserved_{SHARED_ID}|>": SHARED_ID} if name == "o200k_harmony" else {}
     return Published(
         name=name,
         pattern=known.pattern,
-        special_tokens=known.special_tokens(),
+        special_tokens=known.special_tokens() | shared,
         file=None if name == "gpt2" else known.file,
         n_vocab=n_vocab,
     )
