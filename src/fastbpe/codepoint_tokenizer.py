@@ -385,7 +385,7 @@ class CodePointTokenizer(Tokenizer):
         Raises:
             FormatError: the format cannot hold this vocabulary; the message says why.
         """
-        format = format or format_of(path, self.mode)
+        format = format_of(path, self.mode) if format is None else format
         if format == "native":
             data = native.dump_code_points(self._source)
         elif format == "sentencepiece":

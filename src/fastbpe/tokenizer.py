@@ -417,7 +417,8 @@ class Tokenizer(MeasuringEncoder, Described):
         from fastbpe.exporting import export  # here: it knows all formats
         from fastbpe.formats.endings import format_of
 
-        export(path, self._full_model(), self._vocabulary, format or format_of(path, self.mode))
+        format = format_of(path, self.mode) if format is None else format
+        export(path, self._full_model(), self._vocabulary, format)
 
     def _full_model(self) -> Model:
         return replace(
