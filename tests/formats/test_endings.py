@@ -18,7 +18,7 @@ RANKS = {**BYTES, b"ab": 256, b"abc": 257}
 PLAIN = Tokenizer.from_ranks(RANKS, pattern="gpt2", special_tokens={"<s>": 258})
 PIECES = [
     (b"<unk>", 0.0, PieceType.UNKNOWN),
-    *((piece, -float(i), PieceType.NORMAL) for i, piece in enumerate([b"ab", b"a", b"b"])),
+    *((piece, -float(i), PieceType.NORMAL) for i, piece in enumerate([b"ab", b"a", b"b", b"\xe2\x96\x81"])),
 ]
 
 
@@ -69,9 +69,6 @@ def test_save_writes_what_load_reads(name: str, tmp_path: Path) -> None:
         for text in ("abc ab", "ab<s>b", "cab"):
             assert again.encode_ordinary(text) == tokenizer.encode_ordinary(text)
         assert again.special_tokens == tokenizer.special_tokens
-    assert (tmp_path / name).read_bytes()[:1] == {"tokenizer.json": b"{"}.get(
-        name, (tmp_path / name).read_bytes()[:1]
-    )
 
 
 def test_transformers_form_is_written_under_its_name(tmp_path: Path) -> None:
@@ -82,11 +79,12 @@ def test_transformers_form_is_written_under_its_name(tmp_path: Path) -> None:
 def test_save_refuses_to_lose_anything(tmp_path: Path) -> None:
     with pytest.raises(FormatError) as error:
         PLAIN.save(tmp_path / "a.tiktoken")
+    path = tmp_path / "a.tiktoken"
     assert str(error.value) == (
-        f"{tmp_path / 'a.tiktoken'}: tiktoken has no place for pattern='gpt2', special_tokens={{'<s>': 258}}; save a "
-        ".fbpe file, or export it with format='tiktoken' and give these to load"
+        f"{path}: tiktoken has no place for pattern='gpt2', special_tokens={{'<s>': 258}}; save a .fbpe file, or "
+        "export it with format='tiktoken' and give these to load"
     )
-    with pytest.raises(FormatError, match="gpt2 has no place for pattern='gpt2'; save a .fbpe file"):
+    with pytest.raises(FormatError, match=r"gpt2 has no place for pattern='gpt2'; save a \.fbpe file"):
         PLAIN.save(f"{tmp_path}/folder/")
     assert not [*tmp_path.iterdir()]
     PLAIN.export(tmp_path / "a.tiktoken")
