@@ -68,7 +68,7 @@ def test_save_writes_what_load_reads(name: str, tmp_path: Path) -> None:
         again = fastbpe.load(tmp_path / name)
         for text in ("abc ab", "ab<s>b", "cab"):
             assert again.encode_ordinary(text) == tokenizer.encode_ordinary(text)
-        assert again.special_tokens == tokenizer.special_tokens
+        assert tokenizer.special_tokens.items() <= again.special_tokens.items()
 
 
 def test_transformers_form_is_written_under_its_name(tmp_path: Path) -> None:
