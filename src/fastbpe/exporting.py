@@ -18,6 +18,9 @@ from fastbpe.ranking import merges_by_rank
 #: Bytes of a file, or of the files of a folder by their names.
 Files = bytes | dict[str, bytes]
 
+#: Formats without a place for all that a tokenizer is; the others hold it, or cannot be written.
+LOSSY = ("tiktoken", "gpt2")
+
 
 def export(path: str | os.PathLike[str], model: Model, vocabulary: Vocabulary, format: str) -> None:
     """Write a model, whose tables are the vocabulary's, in a format. Each file appears whole or not at all.
@@ -36,16 +39,10 @@ def export(path: str | os.PathLike[str], model: Model, vocabulary: Vocabulary, f
         formats.write(folder / name, data)
 
 
-def check_holds_all(
-    path: str | os.PathLike[str], model: Callable[[], Model], vocabulary: Vocabulary, format: str
-) -> None:
-    """Raise FormatError if a file of a format loses what `load` then needs. Published files are known."""
-    if format not in ("tiktoken", "gpt2"):
-        return  # these hold all, or writing them fails
-    whole = model()
-    files = _EXPORTERS[format](whole, vocabulary)
-    if not _is_known(files, whole):
-        lost = left_out(format, resolve_pattern(whole.pattern)[1], whole.special_tokens)
+def check_holds_all(path: str | os.PathLike[str], model: Model, vocabulary: Vocabulary, format: str) -> None:
+    """Raise FormatError if a file of a format in LOSSY needs more than itself to load; published ones do not."""
+    if not _is_known(_EXPORTERS[format](model, vocabulary), model):
+        lost = left_out(format, resolve_pattern(model.pattern)[1], model.special_tokens)
         raise FormatError(
             f"{os.fsdecode(path)}: {format} has no place for {lost}; save a .fbpe file, or export it with "
             f"format={format!r} and give these to load"
@@ -73,7 +70,7 @@ def left_out(format: str, pattern: Pattern, special_tokens: Mapping[str, int]) -
     ("pattern='none', special_tokens={'<s>': 256}", "pattern='none'")
     """
     arguments = []
-    if format in ("tiktoken", "gpt2"):
+    if format in LOSSY:
         arguments.append(f"pattern={(resolve_pattern(pattern)[0] or pattern)!r}")
     if format == "tiktoken" and special_tokens:
         arguments.append(f"special_tokens={dict(special_tokens)!r}")

@@ -393,11 +393,12 @@ class Tokenizer(MeasuringEncoder, Described):
 
         Raises FormatError: no format has this ending, or its format would lose something, which the message names.
         """
-        from fastbpe.exporting import check_holds_all
+        from fastbpe.exporting import LOSSY, check_holds_all
         from fastbpe.formats.endings import format_of
 
         format = format_of(path, self.mode)
-        check_holds_all(path, self._full_model, self._vocabulary, format)
+        if format in LOSSY:
+            check_holds_all(path, self._full_model(), self._vocabulary, format)
         self.export(path, format=format)
 
     def export(self, path: str | os.PathLike[str], *, format: str | None = None) -> None:

@@ -179,3 +179,19 @@ def test_a_code_point_base_says_what_can_be_done(mode: str) -> None:
 def test_a_byte_level_base_for_code_points_says_what_can_be_done() -> None:
     with pytest.raises(fastbpe.TrainingError, match='base= with mode="codepoint": only mode="byte" learns on'):
         fastbpe.train(["ab"], vocab_size=400, mode="codepoint", base=byte_level())
+
+
+def test_the_command_says_it_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from fastbpe.cli import main
+
+    from_model().save(tmp_path / "a.model")
+    (tmp_path / "x.txt").write_text("ab abc")
+    out = tmp_path / "y.fbpe"
+    for more in ([], ["--mode", "codepoint"]):
+        arguments = ["train", tmp_path / "x.txt", "-o", out, "--vocab-size", "400", "--base", tmp_path / "a.model"]
+        assert main([*map(str, arguments), *more]) == 1
+        error = capsys.readouterr().err
+        assert error.startswith("fastbpe: error: base= ")
+        assert error.count("\n") == 1
+        assert "with_special_tokens" in error
+    assert not out.exists()
