@@ -116,3 +116,17 @@ def test_a_folder_without_a_tokenizer_is_named(tmp_path: Path) -> None:
 def test_a_vocabulary_that_begins_like_one_is_read(start: bytes) -> None:
     data = dump([*BYTES], "ranks")
     assert fastbpe.load(start + b" 256\n" + data, pattern="none").vocab_size == 257
+
+
+def test_tokens_that_are_called_like_keys_are_tokens(tmp_path: Path) -> None:
+    Tokenizer.from_ranks(BYTES, pattern="gpt2").export(tmp_path, format="gpt2")
+    vocab = json.loads((tmp_path / "vocab.json").read_bytes())
+    vocab |= {"error": 256, "model_type": 257, "tokenizer_class": 258}
+    (tmp_path / "vocab.json").write_text(json.dumps(vocab))
+    assert fastbpe.load(tmp_path, pattern="gpt2").n_vocab == 259
+
+
+@pytest.mark.parametrize("data", [b"\x80", b"G", b"{", b"<", b"PK"])
+def test_a_few_bytes_are_a_format_error(data: bytes) -> None:
+    with pytest.raises(FormatError):
+        fastbpe.load(data)

@@ -60,7 +60,7 @@ def _name_weights(head: bytes, data: Buffer) -> tuple[str, str] | None:
         if b"/data.pkl" in head or b"/version" in head:
             return "a PyTorch file", _WEIGHTS
         return "a zip archive", "unpack it, and give the vocabulary in it"
-    if head[:1] == b"\x80" and 2 <= head[1] <= 5:
+    if head.startswith((b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")):
         return "a pickle", f"as older PyTorch files are: {_WEIGHTS}"
     return None
 
@@ -95,6 +95,6 @@ def _name_answer(head: bytes, data: Buffer) -> tuple[str, str] | None:
     for key in _MESSAGES:
         if isinstance(value.get(key), (str, dict)):
             return "a JSON message", f"a server answered {key}: {value[key]!r:.200}; download the file again"
-    if "tokenizer_class" in value or "model_type" in value or "architectures" in value:
+    if isinstance(value.get("tokenizer_class"), str) or isinstance(value.get("model_type"), str):
         return "a model's settings", "give tokenizer.json, or the folder of the model"
     return None
