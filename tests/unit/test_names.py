@@ -253,6 +253,12 @@ def test_leading_ranks_are_special_tokens() -> None:
     assert deepseek.decode([0]) == "<\uff5cbegin\u2581of\u2581sentence\uff5c>"
 
 
+def test_leading_ranks_are_ordinary_where_the_caller_gives_special_tokens() -> None:
+    tokenizer = fastbpe.load(data_file("vocab", "deepseek_v3.tiktoken"), special_tokens={"<x>": 128000})
+    assert tokenizer.special_tokens == {"<x>": 128000}
+    assert tokenizer.token_to_id("<\uff5cbegin\u2581of\u2581sentence\uff5c>") == 0
+
+
 def test_llama3_has_its_256_special_tokens() -> None:
     special = VOCABULARIES["llama3"].special_tokens()
     assert [*special.values()] == [*range(128000, 128256)]

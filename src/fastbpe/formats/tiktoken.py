@@ -70,7 +70,7 @@ def parse(
         known_special = {}
     else:
         known_special = known.special_tokens()
-        if known.n_leading and tables is not None:
+        if known.n_leading and tables is not None and special_tokens is None:
             tables, leading = _split_off(tables, known.n_leading)
             known_special |= leading
         pattern = known.pattern if pattern is None else pattern
