@@ -183,6 +183,22 @@ _TEKKEN = _converted(
     "mistralai/Mistral-Nemo-Instruct-2407",
 )
 
+#: GPT-2's two files: merges, and the ids of tokens.
+GPT2_MERGES = KnownFile(
+    name="vocab.bpe",
+    sha256="1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5",
+    n_bytes=456_318,
+    n_lines=50_001,
+    url=f"{OPENAI_SITE}/gpt-2/encodings/main/vocab.bpe",
+)
+GPT2_IDS = KnownFile(
+    name="encoder.json",
+    sha256="196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783",
+    n_bytes=1_042_301,
+    n_lines=0,
+    url=f"{OPENAI_SITE}/gpt-2/encodings/main/encoder.json",
+)
+
 
 def _vocabulary(
     name: str, file: KnownFile, pattern: str, special_tokens: Callable[[], dict[str, int]], n_leading: int = 0

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fastbpe import formats
 from fastbpe.errors import FormatError, VocabularyNotFoundError
-from fastbpe.formats import tiktoken
-from fastbpe.known import VOCABULARIES, KnownFile, KnownVocabulary, encoding_of_model
+from fastbpe.formats import gpt2, tiktoken
+from fastbpe.known import GPT2_IDS, GPT2_MERGES, VOCABULARIES, KnownFile, KnownVocabulary, encoding_of_model
 from fastbpe.model import Model
 from fastbpe.patterns import PATTERNS, PatternLike
 
@@ -78,6 +78,8 @@ def read(name: str, *, pattern: PatternLike, special_tokens: Mapping[str, int] |
             model = tiktoken.parse(data, path, pattern=pattern, special_tokens=special_tokens, known=vocabulary)
             return Found(model, path)
         wrong.append(f"{path} has the SHA-256 {hashlib.sha256(data).hexdigest()}")
+    if vocabulary.name == "gpt2" and (found := _read_gpt2(looked_at, pattern, special_tokens)) is not None:
+        return found
     for path in _own_places(vocabulary.name):
         looked_at.append(path)
         if os.path.exists(path):
@@ -95,6 +97,22 @@ def read(name: str, *, pattern: PatternLike, special_tokens: Mapping[str, int] |
         f"names, or {_way_out(vocabulary)}",
         name,
     )
+
+
+def _read_gpt2(
+    looked_at: list[str], pattern: PatternLike, special_tokens: Mapping[str, int] | None
+) -> Found | None:
+    """GPT-2's two files in tiktoken's cache, where get_encoding("gpt2") puts them. looked_at: gets their paths."""
+    cache, _ = tiktoken_cache()
+    if not cache:
+        return None
+    paths = [os.path.join(cache, tiktoken_name(str(file.url))) for file in (GPT2_IDS, GPT2_MERGES)]
+    looked_at += paths
+    ids, merges = map(_bytes_of, paths)
+    if ids is None or merges is None or not (GPT2_IDS.is_in(ids) and GPT2_MERGES.is_in(merges)):
+        return None
+    where = paths[0], paths[1]
+    return Found(gpt2.parse(ids, merges, where, pattern=pattern, special_tokens=special_tokens), paths[0])
 
 
 def check(tokenizer: Tokenizer, vocabulary: KnownVocabulary, path: str, *, special_tokens_too: bool) -> None:

@@ -270,14 +270,15 @@ def test_llama3_has_its_256_special_tokens() -> None:
     assert (llama4["<|image_start|>"], llama4["<|reasoning_thinking_end|>"]) == (200080, 201143)
 
 
-def test_gpt2_has_the_ranks_of_r50k_base() -> None:
-    gpt2, r50k = VOCABULARIES["gpt2"], VOCABULARIES["r50k_base"]
-    assert (gpt2.file, gpt2.special_tokens()) == (r50k.file, r50k.special_tokens())
-    merges = data_file("vocab", "gpt2_vocab.bpe").read_bytes()
-    ids = json.loads(data_file("vocab", "gpt2_encoder.json").read_bytes())
-    from fastbpe.formats import gpt2 as format
-
-    theirs = format.parse(json.dumps(ids).encode(), merges, ("ids", "merges"), pattern=None, special_tokens=None)
-    from fastbpe.ranking import by_ranks
-
-    assert Tokenizer(by_ranks(theirs)) == fastbpe.load(data_file("vocab", "r50k_base.tiktoken"))
+def test_gpt2_is_read_from_tiktokens_cache_too(here: Path) -> None:
+    (here / "tiktoken").mkdir()
+    files = ((known.GPT2_MERGES, "gpt2_vocab.bpe"), (known.GPT2_IDS, "gpt2_encoder.json"))
+    for file, name in files:
+        with pytest.raises(VocabularyNotFoundError):
+            fastbpe.load("gpt2")
+        data = data_file("vocab", name).read_bytes()
+        assert (len(data), data.count(b"\n")) == (file.n_bytes, file.n_lines)
+        put(here / "tiktoken", hashlib.sha1(str(file.url).encode()).hexdigest(), data)
+    gpt2 = fastbpe.load("gpt-2")
+    assert (gpt2.name, gpt2.special_tokens) == ("gpt2", {"<|endoftext|>": 50256})
+    assert gpt2 == fastbpe.load(data_file("vocab", "r50k_base.tiktoken"))

@@ -7,16 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fastbpe.formats import gpt2, tiktoken
-from fastbpe.known import OPENAI_SITE, SHARED_ID, VOCABULARIES, KnownFile
+from fastbpe.known import GPT2_IDS, GPT2_MERGES, OPENAI_SITE, SHARED_ID, VOCABULARIES, KnownFile
 from fastbpe.model import Model
 from fastbpe.patterns import PATTERNS
 from fastbpe.tiktoken.load import data_gym_to_mergeable_bpe_ranks, load_tiktoken_bpe, read_file_cached
 
 _SITE = OPENAI_SITE
-_GPT2_MERGES = f"{_SITE}/gpt-2/encodings/main/vocab.bpe"
-_GPT2_IDS = f"{_SITE}/gpt-2/encodings/main/encoder.json"
-_GPT2_MERGES_SHA256 = "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5"
-_GPT2_IDS_SHA256 = "196139668be63f3b5d6574427317ae82f612a97c5d1cdaf36ed2256dbf636783"
+_GPT2_MERGES, _GPT2_IDS = str(GPT2_MERGES.url), str(GPT2_IDS.url)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,14 +40,14 @@ class Published:
 
     def _ranks(self) -> dict[bytes, int]:
         if self.file is None:
-            return data_gym_to_mergeable_bpe_ranks(_GPT2_MERGES, _GPT2_IDS, _GPT2_MERGES_SHA256, _GPT2_IDS_SHA256)
+            return data_gym_to_mergeable_bpe_ranks(_GPT2_MERGES, _GPT2_IDS, GPT2_MERGES.sha256, GPT2_IDS.sha256)
         return load_tiktoken_bpe(str(self.file.url), self.file.sha256)
 
     def model(self) -> Model:
         """The same, read in a fifth of the time, as nobody needs a dict of all ranks."""
         if self.file is None:
-            merges = read_file_cached(_GPT2_MERGES, _GPT2_MERGES_SHA256)
-            ids = read_file_cached(_GPT2_IDS, _GPT2_IDS_SHA256)
+            merges = read_file_cached(_GPT2_MERGES, GPT2_MERGES.sha256)
+            ids = read_file_cached(_GPT2_IDS, GPT2_IDS.sha256)
             where = _GPT2_IDS, _GPT2_MERGES
             model = gpt2.parse(ids, merges, where, pattern=self.pattern, special_tokens=self.special_tokens)
         else:
