@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import os
 import stat
-import urllib.parse
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
@@ -132,6 +131,7 @@ def download(url: str, *, token: str | None = None) -> bytes:
 
 
 def _opener() -> OpenerDirector:
+    from urllib.parse import urlsplit
     from urllib.request import HTTPRedirectHandler, Request, build_opener
 
     class Redirects(HTTPRedirectHandler):
@@ -141,7 +141,7 @@ def _opener() -> OpenerDirector:
             self, req: Request, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str
         ) -> Request | None:
             redirected = super().redirect_request(req, fp, code, msg, headers, newurl)
-            old, new = urllib.parse.urlsplit(req.full_url), urllib.parse.urlsplit(newurl)
+            old, new = urlsplit(req.full_url), urlsplit(newurl)
             if old.scheme == "https" and new.scheme != "https":
                 raise DownloadError(f"redirected to {newurl}, which is not https")
             if redirected is not None and (old.scheme, old.netloc) == (new.scheme, new.netloc):
