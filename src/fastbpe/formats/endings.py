@@ -45,6 +45,6 @@ def format_of(path: str | os.PathLike[str], mode: str) -> str:
         shown = ending if ending == _FOLDER else f"a {ending} file"
         raise FormatError(
             f"{os.fsdecode(path)}: no {mode}-mode tokenizer can be written as {shown}; choose "
-            f"{choices}, or name the format"
+            f"{choices}, or name the format (export's format=, convert's --to)"
         )
     return formats[ending]
