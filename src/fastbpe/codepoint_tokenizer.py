@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import binascii
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple
-from typing import Any
+from typing import Any, NoReturn
 
 from fastbpe import formats
 from fastbpe._core.decoder import Decoder
@@ -23,12 +24,17 @@ from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
 from fastbpe.codepoints import EACH_BYTE, MARK, Parts, build, make_normalizer, pieces_of
 from fastbpe.errors import FormatError, SpecialTokenError, VocabularyError
 from fastbpe.formats import _splits, huggingface_codepoints_dump, native, sentencepiece
+from fastbpe.formats.endings import format_of
 from fastbpe.model import Buffer
-from fastbpe.special import SpecialTokens
+from fastbpe.special import SpecialTokens, check_new, number
 from fastbpe.streaming import CodePointStreamDecoder, RunStreamDecoder, StreamDecoder
 from fastbpe.threads import ForkSafeLock
 from fastbpe.tokenizer import CACHE_BYTES, Special, Tokenizer, check_errors
 
+_NO_BYTES = (
+    "CodePointTokenizer.{0}: {1} are of bytes; Tokenizer.{0} makes a byte-level tokenizer of them, "
+    'fastbpe.load and fastbpe.train(mode="codepoint") make code-point ones'
+)
 _MAX_CHECKED = 1 << 20  # pieces: fewer are no more symbols than there may be
 _NORMALIZER_OPTIONS = (
     "precompiled_charsmap",
@@ -51,6 +57,10 @@ class CodePointTokenizer(Tokenizer):
     def __init__(self, model: CodePointModel, *, cache_bytes: int = CACHE_BYTES) -> None:
         if not isinstance(cache_bytes, int) or cache_bytes < 0:
             raise ValueError(f"cache_bytes={cache_bytes!r}: give the bytes that piece caches may take")
+        if not isinstance(model, CodePointModel):
+            raise TypeError(
+                f"model must be a CodePointModel, not {type(model).__name__}; fastbpe.load reads a file"
+            )
         self._pattern_name, self._pattern = None, None
         self._source = model
         self._cache_bytes = cache_bytes
@@ -68,6 +78,16 @@ class CodePointTokenizer(Tokenizer):
             _check_merges(model)
         if model.n_pieces > _MAX_CHECKED:
             self._prepare()
+
+    @classmethod
+    def from_ranks(cls, ranks: object, **options: object) -> NoReturn:
+        """Raise TypeError: ranks are of bytes."""
+        raise TypeError(_NO_BYTES.format("from_ranks", "ranks"))
+
+    @classmethod
+    def from_merges(cls, merges: object, **options: object) -> NoReturn:
+        """Raise TypeError: merges are of bytes."""
+        raise TypeError(_NO_BYTES.format("from_merges", "merges"))
 
     def _prepare(self) -> None:
         parts = self._parts
@@ -258,6 +278,33 @@ class CodePointTokenizer(Tokenizer):
         return "codepoint"
 
     @property
+    def normalizers(self) -> list[dict[str, Any]]:
+        """The changes that text undergoes before it is merged, in the terms of a tokenizer.json.
+
+        The model's rules (Precompiled), the removal of extra white space (Strip, Replace), the space at a text's
+        beginning (Prepend) and U+2581 in place of spaces (Replace). One at its end has no such term.
+        """
+        model, spec = self._source, self._source.normalizer
+        steps: list[dict[str, Any]] = []
+        if spec["precompiled_charsmap"]:
+            charsmap = binascii.b2a_base64(spec["precompiled_charsmap"], newline=False).decode()
+            steps.append({"type": "Precompiled", "precompiled_charsmap": charsmap})
+        if spec["remove_extra_whitespaces"]:
+            steps.append({"type": "Strip", "strip_left": True, "strip_right": True})
+            steps.append({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "})
+        if spec["add_dummy_prefix"] and not model.trainer["treat_whitespace_as_suffix"]:
+            steps.append({"type": "Prepend", "prepend": "\u2581" if spec["escape_whitespaces"] else " "})
+        if spec["escape_whitespaces"] and (model.conventions is None or model.conventions.escapes):
+            steps.append({"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"})
+        return steps
+
+    @property
+    def pre_tokenizers(self) -> list[dict[str, Any]]:
+        """The steps that split text, as its tokenizer.json describes them; []: nothing does."""
+        step = huggingface_codepoints_dump._pre_tokenizer(self._source.conventions or Conventions())
+        return [] if step is None else [step]
+
+    @property
     def template(self) -> tuple[list[int], list[int]]:
         """As `Tokenizer.template`."""
         before, behind = self._source.template
@@ -307,9 +354,14 @@ class CodePointTokenizer(Tokenizer):
 
     # Making others
 
-    def with_special_tokens(self, special_tokens: Mapping[str, int]) -> CodePointTokenizer:
-        """A tokenizer with these control symbols besides its own, whose ids follow those that there are."""
+    def with_special_tokens(self, special_tokens: Mapping[str, int] | Sequence[str]) -> CodePointTokenizer:
+        """Make a tokenizer with these control symbols besides its own, whose ids follow those that there are.
+
+        special_tokens: as in `Tokenizer.with_special_tokens`; the ids of a mapping must leave no gap.
+        """
         model, known = self._source, self._special.ids
+        special_tokens = number(special_tokens, known, self._special.added, model.n_pieces)
+        check_new(special_tokens, _NoTokens())
         for name, token_id in special_tokens.items():
             if known.get(name, token_id) != token_id:
                 raise SpecialTokenError(f"special token {name!r} has the id {known[name]} already")
@@ -325,12 +377,15 @@ class CodePointTokenizer(Tokenizer):
         extended = sentencepiece.with_control_symbols(model, special_tokens, "special_tokens")
         return type(self)(extended, cache_bytes=self._cache_bytes)
 
-    def export(self, path: str | os.PathLike[str], *, format: str) -> None:
+    def export(self, path: str | os.PathLike[str], *, format: str | None = None) -> None:
         """Write the vocabulary in a format: "native", "sentencepiece" or "huggingface" (a tokenizer.json).
+
+        None: by the ending of path, `.fbpe`, `.model` or `.json`; native where it has none.
 
         Raises:
             FormatError: the format cannot hold this vocabulary; the message says why.
         """
+        format = format_of(path, self.mode) if format is None else format
         if format == "native":
             data = native.dump_code_points(self._source)
         elif format == "sentencepiece":

@@ -61,6 +61,13 @@ class DownloadError(FastbpeError, OSError):
     """A file that is not here, and could not or must not be downloaded."""
 
 
+class VocabularyNotFoundError(FastbpeError, FileNotFoundError):
+    """A name that is neither a file or folder nor a vocabulary that is on this machine."""
+
+    def __str__(self) -> str:
+        return f"{self.filename}: {self.strerror}"
+
+
 class TrainingError(FastbpeError, ValueError):
     """Training that cannot start or cannot give what was asked for."""
 

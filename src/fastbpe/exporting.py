@@ -18,6 +18,9 @@ from fastbpe.ranking import merges_by_rank
 #: Bytes of a file, or of the files of a folder by their names.
 Files = bytes | dict[str, bytes]
 
+#: Formats without a place for all that a tokenizer is; the others hold it, or cannot be written.
+LOSSY = ("tiktoken", "gpt2")
+
 
 def export(path: str | os.PathLike[str], model: Model, vocabulary: Vocabulary, format: str) -> None:
     """Write a model, whose tables are the vocabulary's, in a format. Each file appears whole or not at all.
@@ -36,6 +39,30 @@ def export(path: str | os.PathLike[str], model: Model, vocabulary: Vocabulary, f
         formats.write(folder / name, data)
 
 
+def check_holds_all(path: str | os.PathLike[str], model: Model, vocabulary: Vocabulary, format: str) -> None:
+    """Raise FormatError if a file of a format in LOSSY needs more than itself to load; published ones do not."""
+    if not _is_known(_EXPORTERS[format](model, vocabulary), model):
+        lost = left_out(format, resolve_pattern(model.pattern)[1], model.special_tokens)
+        raise FormatError(
+            f"{os.fsdecode(path)}: {format} has no place for {lost}; save a .fbpe file, or export it with "
+            f"format={format!r} and give these to load"
+        )
+
+
+def _is_known(files: Files, model: Model) -> bool:
+    """Tell whether `load` knows by their SHA-256 all that these files do not say."""
+    from fastbpe.formats import gpt2
+    from fastbpe.known import recognise
+
+    pattern = resolve_pattern(model.pattern)[1]
+    if isinstance(files, dict):
+        return gpt2.published_pattern(files[gpt2.MERGES_FILE]) == pattern
+    known = recognise(files)
+    if known is None or resolve_pattern(known.pattern)[1] != pattern:
+        return False
+    return known.special_tokens() == dict(model.special_tokens)
+
+
 def left_out(format: str, pattern: Pattern, special_tokens: Mapping[str, int]) -> str:
     """What a format has no place for, as the arguments that `load` then needs; "" for nothing.
 
@@ -43,7 +70,7 @@ def left_out(format: str, pattern: Pattern, special_tokens: Mapping[str, int]) -
     ("pattern='none', special_tokens={'<s>': 256}", "pattern='none'")
     """
     arguments = []
-    if format in ("tiktoken", "gpt2"):
+    if format in LOSSY:
         arguments.append(f"pattern={(resolve_pattern(pattern)[0] or pattern)!r}")
     if format == "tiktoken" and special_tokens:
         arguments.append(f"special_tokens={dict(special_tokens)!r}")

@@ -118,6 +118,11 @@ def options_of_base(base: object, options: Mapping[str, Any]) -> dict[str, Any]:
     """The options of `ByteConfig` with the base's split pattern, which no other may replace."""
     if not isinstance(base, Tokenizer):
         raise TypeError(f"base must be a Tokenizer, not {type(base).__name__}: fastbpe.load makes one of a file")
+    if base.mode != "byte":
+        raise TrainingError(
+            f"base= is a {base.mode} tokenizer, and only byte-level ones can be extended; train a new one on the "
+            'old texts and the new ones with mode="codepoint", or add tokens with with_special_tokens'
+        )
     if "pattern" in options:
         pattern = resolve_pattern(options["pattern"])[1]
         if pattern != base.pattern:

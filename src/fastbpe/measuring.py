@@ -47,8 +47,10 @@ class MeasuringEncoder(Encoder):
         return pieces(self._pipeline.splitter, text)
 
     def fits(self, text: str | bytes, n: int) -> bool:
-        """Whether a text has at most n ids; no more of it is read than that takes."""
+        """Whether a text has at most n ids; no more of it is read than that takes. n: 0 or more."""
         n = integer("n", n)
+        if n < 0:
+            raise ValueError(f"n={n}: give how many ids may fit, 0 or more")
         return self.count(text, limit=n) <= n
 
     def truncate(self, text: str | bytes, max_tokens: int, *, side: str = "right") -> str:

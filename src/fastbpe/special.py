@@ -268,6 +268,47 @@ def _reaches(some: Sequence[str], others: Sequence[str]) -> bool:
     return False
 
 
+def number(
+    special_tokens: Mapping[str, int] | Sequence[str],
+    known: Mapping[str, int],
+    added: Iterable[AddedToken],
+    first_free: int,
+) -> Mapping[str, int]:
+    """The ids of special tokens that a caller adds: those of a list that are not known get the next free ids.
+
+    known: the special tokens that there are. added: the tokens that are found in any text, or special ones.
+
+    Raises:
+        SpecialTokenError: a name of a list is no name, stands twice, or is a token found in any text.
+        TypeError: neither a list, a tuple nor a mapping.
+    """
+    if isinstance(special_tokens, Mapping):
+        return special_tokens
+    if not isinstance(special_tokens, (list, tuple)):
+        raise TypeError(
+            f"special_tokens must be a list of texts, or texts with their ids, not {type(special_tokens).__name__}"
+        )
+    check_names(special_tokens)
+    found = {token.content: token.id for token in added if not token.special}
+    ids = dict(known)
+    for name in special_tokens:
+        if name in found:
+            raise SpecialTokenError(
+                f"special token {name!r} is a token already, with the id {found[name]}, that is found in any "
+                "text; choose another name"
+            )
+        if name not in ids:
+            ids[name] = first_free
+            first_free += 1
+    return {name: ids[name] for name in special_tokens}
+
+
+def check_new(tokens: Mapping[str, int], vocabulary: Ordinary) -> None:
+    """Raise SpecialTokenError for names that no text could hold, and for ids that are none or stand twice."""
+    check_names(tokens)
+    _check_ids(tokens, vocabulary, (), may_share=False)
+
+
 def _check_ids(tokens: Mapping[str, int], vocabulary: Ordinary, added: Collection[str], may_share: bool) -> None:
     """added: those that may share their id or their bytes with an ordinary token."""
     if not vocabulary.n_ids and _are_in_order(tokens.values(), may_share):

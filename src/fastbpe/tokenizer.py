@@ -20,7 +20,7 @@ from fastbpe.formats import native
 from fastbpe.measuring import MeasuringEncoder
 from fastbpe.model import Buffer, Model, pack_merges
 from fastbpe.patterns import PatternLike, shown_pattern
-from fastbpe.special import SpecialTokens
+from fastbpe.special import SpecialTokens, number
 
 if TYPE_CHECKING:
     import numpy as np
@@ -363,8 +363,20 @@ class Tokenizer(MeasuringEncoder, Described):
 
     # Making others
 
-    def with_special_tokens(self, special_tokens: Mapping[str, int]) -> Tokenizer:
-        """A tokenizer with these special tokens besides its own; this one stays as it is."""
+    def with_special_tokens(self, special_tokens: Mapping[str, int] | Sequence[str]) -> Tokenizer:
+        """Make a tokenizer with these special tokens besides its own; this one stays as it is.
+
+        special_tokens: text to id; or a list of texts, of which new ones get the ids from n_vocab on, in order,
+            and those that are special tokens already keep theirs.
+
+        Raises SpecialTokenError: a text is empty or another token, or an id is taken (VocabularyError: a special
+        token has another id).
+
+        >>> tokenizer = Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern=None)
+        >>> tokenizer.with_special_tokens(["<s>", "</s>"]).special_tokens
+        {'<s>': 256, '</s>': 257}
+        """
+        special_tokens = number(special_tokens, self._special.ids, self._special.added, self.n_vocab)
         for name, token_id in special_tokens.items():
             if self._special.ids.get(name, token_id) != token_id:
                 raise VocabularyError(f"special token {name!r} has the id {self._special.ids[name]} already")
@@ -375,23 +387,38 @@ class Tokenizer(MeasuringEncoder, Described):
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the native file, `.fbpe`; `load` reads it. The file appears whole or not at all."""
-        self.export(path, format="native")
+        """Write all that the tokenizer is, for `load` to read. The file appears whole or not at all.
 
-    def export(self, path: str | os.PathLike[str], *, format: str) -> None:
+        path: its ending decides the format, as in `export`; one without an ending becomes a native file.
+
+        Raises FormatError: no format has this ending, or its format would lose something, which the message names.
+        """
+        from fastbpe.exporting import LOSSY, check_holds_all
+        from fastbpe.formats.endings import format_of
+
+        format = format_of(path, self.mode)
+        if format in LOSSY:
+            check_holds_all(path, self._full_model(), self._vocabulary, format)
+        self.export(path, format=format)
+
+    def export(self, path: str | os.PathLike[str], *, format: str | None = None) -> None:
         """Write the vocabulary in a format; `load` reads them all.
 
         Args:
             path: a file; for "gpt2" a folder, which is made if it is not there.
             format: "native" (all there is), "tiktoken" (neither pattern nor special tokens), "gpt2" (vocab.json
                 and merges.txt, without the pattern), "minbpe", or "huggingface" (a tokenizer.json, with which
-                tokenizers gives the ids that allowed_special="all" gives).
+                tokenizers gives the ids that allowed_special="all" gives). None: by the ending of path, `.fbpe`
+                native, `.tiktoken`, `.json` huggingface, `.model` minbpe, a folder (that is there, or is written
+                with a slash at its end) gpt2; native where it has none.
 
         Raises:
             FormatError: the format cannot hold this vocabulary; the message names what would be lost.
         """
         from fastbpe.exporting import export  # here: it knows all formats
+        from fastbpe.formats.endings import format_of
 
+        format = format_of(path, self.mode) if format is None else format
         export(path, self._full_model(), self._vocabulary, format)
 
     def _full_model(self) -> Model:

@@ -148,7 +148,10 @@ def _train_code_points(source: Source | PieceCounts, base: Tokenizer | None, **o
     from fastbpe.codepoint_training import train_model
 
     if base is not None:
-        raise TrainingError('base=: only mode="byte" learns on after a tokenizer')
+        raise TrainingError(
+            'base= with mode="codepoint": only mode="byte" learns on after a tokenizer; leave base= out and '
+            "train on the old texts and the new ones, or add tokens to the old tokenizer with with_special_tokens"
+        )
     if isinstance(source, PieceCounts):
         raise TrainingError('PieceCounts hold what mode="byte" learns from; give the text')
     model, report = train_model(source, **options)

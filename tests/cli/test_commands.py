@@ -135,7 +135,7 @@ class TestTrain:
         def train_to(output):
             return run("train", tmp_path / "no.txt", "-o", output, "--vocab-size", "270")
 
-        assert train_to(tmp_path).failed_with(f"{tmp_path}: Is a directory")
+        assert train_to(tmp_path / "a.txt").failed_with(f"{tmp_path / 'a.txt'}: no byte-mode tokenizer can be")
         assert train_to(tmp_path / "no" / "a.fbpe").failed_with(f"{tmp_path / 'no'}: No such file")
         assert train_to(text / "a.fbpe").failed_with(f"{text}: Not a directory")
         assert train_to(os.devnull).failed_with(f"{os.devnull}: not a regular file")

@@ -83,6 +83,8 @@ def test_known_files_are_known_by_their_contents(tmp_path: Path) -> None:
     copy.write_bytes(data_file("vocab", "r50k_base.tiktoken").read_bytes())
     assert fastbpe.load(copy).name == "r50k_base"
     copy.write_bytes(copy.read_bytes().replace(b"\n", b"\r\n"))
+    assert fastbpe.load(copy) == published("r50k_base")
+    copy.write_bytes(copy.read_bytes()[:-1] + b"\r")
     with pytest.raises(FormatError, match=r"does not hold its split pattern.*\(--pattern, --special\)"):
         fastbpe.load(copy)
 
@@ -117,9 +119,8 @@ def test_line_ends_and_blank_lines_do_not_matter(data: bytes, tmp_path: Path) ->
 def test_pattern_is_needed(tmp_path: Path) -> None:
     path = tmp_path / "small.tiktoken"
     path.write_bytes(DATA)
-    with pytest.raises(
-        FormatError, match=r'small\.tiktoken: .*split pattern; give it, e\.g\. load.*pattern="none"'
-    ):
+    message = r'small\.tiktoken: .*by name \(gpt2, .*, none\) or as a regex: load.*"none" is no splitting'
+    with pytest.raises(FormatError, match=message):
         fastbpe.load(path)
     assert fastbpe.load(path, pattern="none").pattern is None
     assert fastbpe.load(path, pattern=r"\w|\W").pattern == r"\w|\W"

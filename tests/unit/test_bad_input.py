@@ -4,7 +4,6 @@ Special tokens, decoding, training and files are in test_special, test_decoding,
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -128,15 +127,6 @@ def test_one_of_many_texts_that_is_none(tokenizer: Tokenizer, n_before: int, num
 def test_a_tokenizer_of_no_model(model: Any) -> None:
     with pytest.raises(TypeError, match=rf"not {type(model).__name__}; fastbpe\.load reads a file"):
         Tokenizer(model)
-
-
-@pytest.mark.parametrize("name", ["gpt2", "cl100k_base"])
-def test_a_name_is_no_path(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(FileNotFoundError, match=r"load takes a path; fastbpe\.tiktoken\.get_encoding takes names"):
-        fastbpe.load(name)
-    Tokenizer.from_ranks(BYTES, pattern=None).save(tmp_path / name)
-    assert fastbpe.load(name).vocab_size == 256
 
 
 @pytest.mark.parametrize("token", [None, 5, 1.5, ["a"]])

@@ -228,10 +228,12 @@ def test_the_garbage_collector_is_left_as_it_was(
         (gc.enable if was_on else gc.disable)()
 
 
-@pytest.mark.parametrize("method", ["encode_batch", "encode_ordinary_batch", "encode_batch_to_numpy"])
+@pytest.mark.parametrize(
+    "method", ["encode_batch", "encode_ordinary_batch", "encode_batch_to_numpy", "count_batch"]
+)
 def test_one_text_is_not_a_batch(code_tokenizer: Tokenizer, method: str) -> None:
     for text in ("abc", b"abc"):
-        with pytest.raises(TypeError, match="a list of texts, not one text; use encode"):
+        with pytest.raises(TypeError, match="a list of texts, not one text: give \\[text\\]"):
             getattr(code_tokenizer, method)(text)
     for wrong in (None, 5):
         with pytest.raises(TypeError):

@@ -136,6 +136,31 @@ def test_more_special_tokens() -> None:
         tokenizer.with_special_tokens({"ab": 10})
 
 
+def test_a_list_of_special_tokens_gets_the_next_ids() -> None:
+    tokenizer = small()
+    more = tokenizer.with_special_tokens(["<x>", "<s>", "<y>"])
+    assert more.special_tokens == {"<s>": 1, "</s>": 2, "<x>": 10, "<y>": 11}
+    assert more.encode("ab<y>", allowed_special="all") == [4, 11]
+    assert tokenizer.with_special_tokens(()) == tokenizer
+
+
+@pytest.mark.parametrize(
+    ("special", "message"),
+    [
+        ({"\ud83d": 10}, "holds a surrogate, which no UTF-8 text can hold"),
+        (["\ud83d"], "holds a surrogate, which no UTF-8 text can hold"),
+        ({"<x>": 10, "<y>": 10}, "special tokens '<x>' and '<y>' have the same id 10"),
+        ({"<x>": "10"}, "special token '<x>' has the id '10': ids are integers"),
+        ({"": 10}, "a special token is empty"),
+        (["<x>", "<x>"], "special token '<x>' is given twice"),
+        (["ab"], "special token 'ab' is also the ordinary token 3"),
+    ],
+)
+def test_special_tokens_that_cannot_be_are_refused_as_in_byte_mode(special: Any, message: str) -> None:
+    with pytest.raises(SpecialTokenError, match=message):
+        small().with_special_tokens(special)
+
+
 def test_training() -> None:
     tokenizer = fastbpe.train(
         ["ab ab abc\nabcd ab"], mode="codepoint", vocab_size=12, hard_vocab_limit=False, progress=False

@@ -295,6 +295,38 @@ def test_more_special_tokens_make_another_tokenizer(tokenizer: Tokenizer) -> Non
         tokenizer.with_special_tokens({"<|im_end|>": 400})
 
 
+def test_a_list_of_special_tokens_gets_the_next_ids(tokenizer: Tokenizer) -> None:
+    after = tokenizer.n_vocab
+    for names in (["<x>", "<|im_end|>", "<y>"], ("<x>", "<|im_end|>", "<y>")):
+        more = tokenizer.with_special_tokens(names)
+        assert more.special_tokens == {**SPECIAL, "<x>": after, "<y>": after + 1}
+        assert more.encode("<x>", allowed_special="all") == [after]
+    assert tokenizer.with_special_tokens([]) == tokenizer
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["a\ud83d"], "holds a surrogate"),
+        (["<x>", "<x>"], "'<x>' is given twice"),
+        ([5], "special token 5 is int, not str"),
+        (["ab"], "'ab' is also the ordinary token 256"),
+        ([""], "a special token is empty"),
+    ],
+)
+def test_a_list_that_cannot_be_is_refused(names: list[Any], message: str) -> None:
+    tokenizer = Tokenizer.from_ranks({**BYTES, b"ab": 256}, pattern=None)
+    with pytest.raises(SpecialTokenError, match=message):
+        tokenizer.with_special_tokens(names)
+
+
+@pytest.mark.parametrize("wrong", [{"<x>"}, "<x>", 5, None])
+def test_special_tokens_without_an_order_are_refused(tokenizer: Tokenizer, wrong: Any) -> None:
+    message = f"special_tokens must be a list of texts, or texts with their ids, not {type(wrong).__name__}"
+    with pytest.raises(TypeError, match=message):
+        tokenizer.with_special_tokens(wrong)
+
+
 def test_handed_out_special_tokens_are_copies(tokenizer: Tokenizer) -> None:
     tokenizer.special_tokens["<x>"] = 1
     assert tokenizer.special_tokens == SPECIAL

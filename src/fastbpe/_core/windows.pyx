@@ -13,7 +13,7 @@ cdef class Windows:
 
     def __cinit__(self, object texts):
         if isinstance(texts, (str, bytes)):
-            raise TypeError("texts must be a list of texts, not one text; use encode for one")
+            raise TypeError("texts must be a list of texts, not one text: give [text]")
         self._iterator = iter(texts)
 
     cdef list next(self):

@@ -8,11 +8,11 @@ import warnings
 from collections.abc import Iterator, Sequence
 
 from fastbpe._version import __version__
-from fastbpe.cli import convert, count, decode, demo, encode, info, streams, train
+from fastbpe.cli import convert, count, decode, demo, encode, fetch, info, streams, train
 from fastbpe.cli.failures import CLOSED_PIPE, FAILURE, INTERRUPTED, MENDABLE, describe
 from fastbpe.errors import TrainingWarning
 
-COMMANDS = (demo, train, encode, decode, count, info, convert)
+COMMANDS = (demo, train, encode, decode, count, info, convert, fetch)
 EXAMPLE = r"""
 example:
   $ printf 'low lower lowest\n' > words.txt

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from fastbpe.cli import streams
 from fastbpe.cli.options import add_model, load_model
 from fastbpe.errors import FormatError
 from fastbpe.exporting import FORMATS, left_out
+from fastbpe.formats.endings import ENDINGS, format_of, has_ending
 from fastbpe.loading import load
 from fastbpe.tokenizer import Tokenizer
 
@@ -31,30 +31,28 @@ examples:
   vocab.json
 """
 _CHOICES = (*FORMATS, "sentencepiece")
-_ENDINGS = {".fbpe": "native", ".tiktoken": "tiktoken", ".json": "huggingface"}
-_MODELS = {"byte": "minbpe", "codepoint": "sentencepiece"}  # what .model is, by the tokenizer's mode
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's flags."""
     add_model(parser, as_flag=False)
     parser.add_argument("out", metavar="OUT", help="the file to write; for gpt2 the folder")
-    endings = ", ".join(f"{ending} {name}" for ending, name in _ENDINGS.items())
+    endings = ", ".join(f"{ending} {name}" for ending, name in ENDINGS["byte"].items())
     parser.add_argument(
         "--to",
         metavar="FORMAT",
         choices=_CHOICES,
-        help=f"one of {', '.join(_CHOICES)} (default: by OUT: {endings}, .model {' or '.join(_MODELS.values())})",
+        help=f"one of {', '.join(_CHOICES)} (default: by OUT: {endings}, of code points "
+        "sentencepiece, a folder gpt2)",
     )
 
 
 def run(args: argparse.Namespace) -> None:
     """Load, write, and see whether what was written says it all."""
-    ending = Path(args.out).suffix
-    if not args.to and ending != ".model" and ending not in _ENDINGS:
+    if not args.to and not has_ending(args.out):
         raise FormatError(f"{args.out}: its name does not say which format; give --to {', '.join(_CHOICES)}")
     tokenizer = load_model(args)
-    format = args.to or _ENDINGS.get(ending) or _MODELS[tokenizer.mode]
+    format = args.to or format_of(args.out, tokenizer.mode)
     tokenizer.export(args.out, format=format)
     arguments = left_out(format, tokenizer.pattern, tokenizer.special_tokens)
     if arguments and not _says_it_all(args.out, tokenizer):

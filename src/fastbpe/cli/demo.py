@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from fastbpe.cli import colours, streams
 from fastbpe.errors import FastbpeError, TrainingError
+from fastbpe.formats.endings import format_of
 from fastbpe.loading import load
 from fastbpe.tokenizer import Tokenizer
 from fastbpe.training import train
@@ -158,6 +159,7 @@ def _utf8_or_none(path: Path) -> bytes | None:
 def _choose_output(asked: str | None) -> str:
     """The file to write: as asked, or in the current folder, or, if that cannot be, in a temporary one."""
     output = asked or DEFAULT_OUTPUT
+    format_of(output, "byte")  # an ending that cannot be is an error now
     try:
         streams.check_output(output)
     except OSError as error:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from fastbpe.cli.streams import STDIN
 from fastbpe.loading import load
 from fastbpe.tokenizer import Tokenizer
+
+_MODEL_HELP = "a tokenizer: file or folder of any format, or a name (gpt-4o, o200k_base, org/name; see fetch)"
 
 
 def add_input(parser: argparse.ArgumentParser) -> None:
@@ -18,11 +19,9 @@ def add_input(parser: argparse.ArgumentParser) -> None:
 def add_model(parser: argparse.ArgumentParser, *, as_flag: bool = True) -> None:
     """The tokenizer file, and what a file may not hold."""
     if as_flag:
-        parser.add_argument(
-            "-m", "--model", metavar="MODEL", required=True, help="a tokenizer: file or folder, of any format"
-        )
+        parser.add_argument("-m", "--model", metavar="MODEL", required=True, help=_MODEL_HELP)
     else:
-        parser.add_argument("model", metavar="MODEL", help="a tokenizer: file or folder, of any format")
+        parser.add_argument("model", metavar="MODEL", help=_MODEL_HELP)
     group = parser.add_argument_group("for files that do not hold these (.tiktoken, merges.txt)")
     group.add_argument(
         "--pattern", metavar="NAME_OR_REGEX", help="split pattern: gpt2, cl100k, o200k, ..., a regex, or none"
@@ -39,7 +38,7 @@ def add_model(parser: argparse.ArgumentParser, *, as_flag: bool = True) -> None:
 def load_model(args: argparse.Namespace) -> Tokenizer:
     """The tokenizer that `add_model`'s flags ask for."""
     special = None if args.special is None else dict(args.special)
-    return load(Path(args.model), pattern=args.pattern, special_tokens=special)
+    return load(args.model, pattern=args.pattern, special_tokens=special)
 
 
 def token_and_id(text: str) -> tuple[str, int]:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import Any
 
 from fastbpe.cli import streams
 from fastbpe.config import TIES
 from fastbpe.counts import ERRORS, ON_ERROR
-from fastbpe.errors import TrainingError
+from fastbpe.errors import FormatError, TrainingError
+from fastbpe.exporting import left_out
 from fastbpe.extending import BASE_SPECIAL
+from fastbpe.formats.endings import format_of
 from fastbpe.loading import load
+from fastbpe.tokenizer import Tokenizer
 from fastbpe.training import train
 
 SUMMARY = "learn a tokenizer from text"
@@ -32,6 +36,10 @@ examples:
   $ fastbpe train words.txt -o words.model --mode codepoint --vocab-size 18 --option byte_fallback=false
   words.model: 18 tokens, learned from 17 bytes
 """
+_OUTPUT_HELP = (
+    "file to write; its ending says the format: .fbpe, .tiktoken, tokenizer.json, .model (minbpe's; of code "
+    "points sentencepiece's), a folder for GPT-2's two files"
+)
 _OPTIONS = ("pattern", "ties", "min_count", "max_token_bytes", "base_special")
 _READING = ("num_threads", "max_memory_bytes", "text_field", "on_error", "errors")
 
@@ -40,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's flags."""
     add = parser.add_argument
     add("files", metavar="FILE", nargs="*", help="text to learn from")
-    add("-o", "--output", metavar="OUT.fbpe", required=True, help="file to write; of code points also .model")
+    add("-o", "--output", metavar="OUT", required=True, help=_OUTPUT_HELP)
     add("--vocab-size", metavar="N", type=_vocab_size, required=True, help="ids to end with, specials included")
     add("--mode", choices=("byte", "codepoint"), help="bytes (default), or code points as sentencepiece's BPE")
     add(
@@ -76,12 +84,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Train and save."""
-    streams.check_output(args.output)
+    format = format_of(args.output, args.mode or "byte")  # before hours of training
+    streams.check_output(os.path.join(args.output, "merges.txt") if os.path.isdir(args.output) else args.output)
     # Paths, not str: a str that names no file would be taken for a document.
     sources = [streams.read(name) if name == streams.STDIN else Path(name) for name in args.files]
     options: dict[str, Any] = {name: getattr(args, name) for name in (*_OPTIONS, *_READING)}
     if args.base is not None:  # a .tiktoken file does not hold its pattern
-        options["base"] = load(Path(args.base), pattern=options.pop("pattern"))
+        options["base"] = load(args.base, pattern=options.pop("pattern"))
     if args.mode == "codepoint":
         options |= dict(args.option) | {"mode": args.mode, "control_symbols": args.special or None}
     elif args.option:
@@ -94,11 +103,22 @@ def run(args: argparse.Namespace) -> None:
         progress=False if args.quiet else None,
         **{name: value for name, value in options.items() if value is not None},
     )
-    is_model = args.mode == "codepoint" and args.output.endswith(".model")
-    tokenizer.export(args.output, format="sentencepiece" if is_model else "native")
+    _write(tokenizer, args.output, format)
     if not args.quiet:
         n_bytes = tokenizer.training_report["n_bytes"]
         streams.say(f"{args.output}: {tokenizer.vocab_size:,} tokens, learned from {n_bytes:,} bytes")
+
+
+def _write(tokenizer: Tokenizer, output: str, format: str) -> None:
+    """Write the tokenizer, and say what its format has no place for."""
+    try:
+        tokenizer.export(output, format=format)
+    except FormatError as error:
+        kept = output.rstrip("/") + ".fbpe"
+        tokenizer.save(kept)
+        raise FormatError(f"{output}: {error}; the tokenizer is kept in {kept}") from None
+    if lost := left_out(format, tokenizer.pattern, tokenizer.special_tokens):
+        streams.complain(f"{output} ({format}) does not hold everything; load it with {lost}", "warning")
 
 
 def _vocab_size(text: str) -> int | str:

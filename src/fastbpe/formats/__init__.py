@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
 from fastbpe.errors import FormatError
-from fastbpe.formats import limits, native, tiktoken
+from fastbpe.formats import foreign, limits, native, tiktoken
 from fastbpe.model import Buffer, Model
 from fastbpe.patterns import PatternLike
 
@@ -46,6 +46,8 @@ def _read_folder(
     pattern = found.pattern if pattern is None else pattern
     if len(found.paths) == 2:
         data = map_file(found.paths[0]), map_file(found.paths[1])
+        for one, path in zip(data, found.paths, strict=True):
+            _check_other(one, path)
         return gpt2.parse(
             *data, found.paths, pattern=pattern, special_tokens=special_tokens, also_special=found.special_tokens
         )
@@ -79,6 +81,7 @@ def _parse(
         if not isinstance(model, Model):
             raise _holds(where, "special tokens", "special_tokens")
         return replace(model, special_tokens=special_tokens, fingerprint="")
+    foreign.check(data, where)
     if _is_object(data) and (read := _read_huggingface(data, where, pattern, special_tokens)):
         return read
     if tiktoken.recognise(data) or where.endswith(".tiktoken"):
@@ -100,6 +103,8 @@ def _parse(
             raise FormatError("<bytes>: one of two files of a vocabulary; give its path, or the folder of both")
         other = gpt2.sibling(where, is_vocab=is_vocab)
         files = ((where, data), (other, map_file(other)))[:: 1 if is_vocab else -1]
+        for path, one in files:
+            _check_other(one, path)
         return gpt2.parse(
             files[0][1],
             files[1][1],
@@ -108,6 +113,11 @@ def _parse(
             special_tokens=special_tokens,
         )
     raise FormatError(f"{where}: no format that fastbpe reads ({_READABLE}): it begins with {bytes(data[:24])!r}")
+
+
+def _check_other(data: Buffer, where: str) -> None:
+    if len(data):  # a list without merges is one
+        foreign.check(data, where)
 
 
 def _is_object(data: Buffer) -> bool:

@@ -17,7 +17,7 @@ from fastbpe.errors import FormatError
 from fastbpe.formats import _gpt2
 from fastbpe.formats.limits import check_entries
 from fastbpe.model import Buffer, Model, pack_merges
-from fastbpe.patterns import PatternLike
+from fastbpe.patterns import PATTERNS, Pattern, PatternLike
 
 VOCAB_FILE, MERGES_FILE = NAMES = ("vocab.json", "merges.txt")
 ALL_NAMES = (NAMES, ("encoder.json", "vocab.bpe"))
@@ -142,8 +142,9 @@ def parse(
     name, known_pattern = _KNOWN.get(hashlib.sha256(merges).hexdigest(), (None, None))
     if pattern is None and known_pattern is None:
         raise FormatError(
-            f"{where[1]}: a list of merges does not hold its split pattern; give it, e.g. "
-            'load(path, pattern="gpt2"), or pattern="none" for no splitting (--pattern)'
+            f"{where[1]}: a list of merges does not hold its split pattern, and this one is no published "
+            f"vocabulary that fastbpe knows; give its pattern by name ({', '.join(PATTERNS)}) or as a regex: "
+            'load(path, pattern=...); "none" is no splitting (--pattern)'
         )
     contents = _read(vocab, merges, where)
     if special_tokens is None:
@@ -166,6 +167,14 @@ def parse(
         whole_piece_first=False,
         name=name,
     )
+
+
+def published_pattern(merges: Buffer) -> Pattern:
+    """The split pattern of a published list of merges; None for others."""
+    import hashlib  # here, as in parse
+
+    _, name = _KNOWN.get(hashlib.sha256(merges).hexdigest(), (None, "none"))
+    return PATTERNS[name]
 
 
 def _special_tokens(contents: Contents, also: Mapping[str, int | None], where: str) -> dict[str, int]:

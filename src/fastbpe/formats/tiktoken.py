@@ -1,51 +1,27 @@
 """The `.tiktoken` format: a line a token, its bytes in base64, a space, its rank. Nothing else is in it.
 
 Neither the split pattern nor the special tokens are in the file, so they must be given, or be known for a file
-with these very contents (the published SHA-256 of OpenAI's vocabularies).
+with these very contents: `fastbpe.known` has the SHA-256 of published vocabularies.
 """
 
 from __future__ import annotations
 
 import binascii
 import re
+from array import array
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import _ranks
 from fastbpe.formats.limits import check_entries
 from fastbpe.model import Buffer, Model
-from fastbpe.patterns import PatternLike
+from fastbpe.patterns import PATTERNS, PatternLike
 
-# sha256 of the file → name of the encoding, name of its pattern, special tokens; all as published by OpenAI.
-_KNOWN: Mapping[str, tuple[str, str, Mapping[str, int]]] = {
-    "306cd27f03c1a714eca7108e03d66b7dc042abe8c258b44c199a7ed9838dd930": (
-        "r50k_base",
-        "gpt2",
-        {"<|endoftext|>": 50256},
-    ),
-    "94b5ca7dff4d00767bc256fdd1b27e5b17361d7b8a5f968547f9f23eb70d2069": (
-        "p50k_base",
-        "gpt2",
-        {"<|endoftext|>": 50256},
-    ),
-    "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7": (
-        "cl100k_base",
-        "cl100k",
-        {
-            "<|endoftext|>": 100257,
-            "<|fim_prefix|>": 100258,
-            "<|fim_middle|>": 100259,
-            "<|fim_suffix|>": 100260,
-            "<|endofprompt|>": 100276,
-        },
-    ),
-    "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d": (
-        "o200k_base",
-        "o200k",
-        {"<|endoftext|>": 199999, "<|endofprompt|>": 200018},
-    ),
-}
+if TYPE_CHECKING:  # most files are recognised without it
+    from fastbpe.known import KnownVocabulary
+
 _LINE = re.compile(rb"[A-Za-z0-9+/]+={0,2} [0-9]+\r?")
 _MAX_RANK = (1 << 24) - 1  # of the core: ids index flat arrays
 
@@ -58,32 +34,62 @@ def recognise(data: Buffer) -> bool:
     return False
 
 
-def parse(data: Buffer, where: str, *, pattern: PatternLike, special_tokens: Mapping[str, int] | None) -> Model:
-    """The model in a file's bytes. pattern: as the caller gave it, None where it was not given."""
-    import hashlib  # here: 2 ms that no other format needs
+def parse(
+    data: Buffer,
+    where: str,
+    *,
+    pattern: PatternLike,
+    special_tokens: Mapping[str, int] | None,
+    known: KnownVocabulary | None = None,
+) -> Model:
+    """The model in a file's bytes.
+
+    pattern, special_tokens: as the caller gave them, None where they were not given.
+    known: the published vocabulary that these bytes are; None: their SHA-256 tells.
+    """
+    from fastbpe.known import recognise as recognise_known  # here: 2 ms that no other format needs
 
     check_entries(data, where, b"\n")
-    known = _KNOWN.get(hashlib.sha256(data).hexdigest())
+    known = known or recognise_known(data)
     if pattern is None and known is None:
         raise FormatError(
-            f"{where}: a .tiktoken file does not hold its split pattern; give it, e.g. "
-            'load(path, pattern="cl100k", special_tokens={...}), or pattern="none" for no splitting '
-            "(--pattern, --special)"
+            f"{where}: a .tiktoken file does not hold its split pattern, and this one is no published vocabulary "
+            f"that fastbpe knows; give its pattern by name ({', '.join(PATTERNS)}) or as a regex: load(path, "
+            'pattern=..., special_tokens={...}); "none" is no splitting (--pattern, --special)'
         )
-    tokens, tables = None, None
+    if known is not None and len(data) != known.file.n_bytes:
+        data = bytes(data).replace(b"\r\n", b"\n")
+    tokens: list[bytes] | None = None
+    tables: dict[str, Buffer] | None = None
     plain = _ranks.parse(data)
     if plain is not None:
         tables = dict(zip(("token_bytes", "token_ends"), plain, strict=True))
     else:
         tokens = list_tokens(parse_ranks(bytes(data), where))
-    name, known_pattern, known_special = known or (None, None, {})
+    if known is None:
+        known_special = {}
+    else:
+        known_special = known.special_tokens()
+        if known.n_leading and tables is not None and special_tokens is None:
+            tables, leading = _split_off(tables, known.n_leading)
+            known_special |= leading
+        pattern = known.pattern if pattern is None else pattern
     return Model(
         tokens=tokens,
         tables=tables,
-        pattern=known_pattern if pattern is None else pattern,
+        pattern=pattern,
         special_tokens=known_special if special_tokens is None else special_tokens,
-        name=name,
+        name=None if known is None else known.name,
     )
+
+
+def _split_off(tables: Mapping[str, Buffer], n: int) -> tuple[dict[str, Buffer], dict[str, int]]:
+    """The tables without the tokens of the first n ids, and those, which are special, by their names."""
+    flat, ends = bytes(tables["token_bytes"]), array("I", bytes(tables["token_ends"]))
+    first = ends[n - 1]
+    names = {flat[ends[i - 1] if i else 0 : ends[i]].decode(): i for i in range(n)}
+    moved = array("I", [0] * n + [end - first for end in ends[n:]])
+    return {"token_bytes": flat[first:], "token_ends": moved.tobytes()}, names
 
 
 def list_tokens(ranks: Mapping[bytes, int]) -> list[bytes]:

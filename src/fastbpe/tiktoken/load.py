@@ -5,21 +5,15 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
-import tempfile
 import warnings
 from pathlib import Path
 from typing import Any
 
-from fastbpe import formats
+from fastbpe import fetching, formats, names
 from fastbpe.config import N_BYTES
 from fastbpe.errors import CheckError, DownloadError, FormatError
 from fastbpe.formats import _ranks, gpt2, tiktoken
 from fastbpe.tiktoken._methods import ranks_of_tables
-
-_TIMEOUT_SECONDS = 60  # without a byte
-#: What tiktoken names its folder for temporary copies.
-_DEFAULT_FOLDER = "data-gym-cache"
 
 
 def read_file(blobpath: str) -> bytes:
@@ -31,28 +25,10 @@ def read_file(blobpath: str) -> bytes:
     """
     if "://" not in blobpath:
         return Path(blobpath).read_bytes()
-    if os.environ.get("FASTBPE_OFFLINE", "0") not in ("", "0"):
-        raise DownloadError(
-            f"{blobpath} is not downloaded: FASTBPE_OFFLINE={os.environ['FASTBPE_OFFLINE']} forbids it"
-        )
-    if not blobpath.startswith(("http://", "https://")):
-        content: bytes = _blobfile(blobpath).read_bytes(blobpath)
-        return content
-    return _download(blobpath)
-
-
-def _download(url: str) -> bytes:
-    import urllib.request  # here: 20 ms that a file in the cache does not need
-    from http.client import HTTPException
-    from urllib.error import HTTPError
-
-    try:
-        with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS) as response:
-            content: bytes = response.read()
-    except (OSError, HTTPException) as error:
-        if isinstance(error, HTTPError):
-            error.close()  # it holds the answer, which is a file of its own
-        raise DownloadError(f"{url} cannot be downloaded: {error}") from error
+    if blobpath.startswith(("http://", "https://")):
+        return fetching.download(blobpath)
+    fetching.check_allowed(blobpath)
+    content: bytes = _blobfile(blobpath).read_bytes(blobpath)
     return content
 
 
@@ -66,21 +42,24 @@ def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
 
     The cache is the folder that TIKTOKEN_CACHE_DIR, else DATA_GYM_CACHE_DIR names, and "" is none; without either
     it is data-gym-cache in the folder for temporary files. A file is there under the SHA-1 of its URL, and whole
-    or not at all, whoever else writes. Where none can be written, a warning says so.
+    or not at all, whoever else writes. Where none can be written, a warning says so. A published file is also
+    found where `fastbpe.load` finds it by name: in FASTBPE_VOCAB_DIR and in the cache that `fastbpe fetch` fills.
 
     Raises:
         ValueError: what was read does not have this SHA-256; nothing is kept.
         OSError: it cannot be read, as in `read_file`; the message says which file to put where.
     """
-    folder, chosen = _cache_folder()
+    folder, chosen = names.tiktoken_cache()
     if not folder or "://" not in blobpath:
         content = read_file(blobpath)
         _check(content, blobpath, expected_hash)
         return content
-    path = Path(folder, hashlib.sha1(blobpath.encode(), usedforsecurity=False).hexdigest())
+    path = Path(folder, names.tiktoken_name(blobpath))
     kept = _kept(path)
     if kept is not None and (expected_hash is None or check_hash(kept, expected_hash)):
         return kept
+    if (copy := names.published_copy(blobpath, expected_hash)) is not None:
+        return copy
     try:
         content = read_file(blobpath)
     except DownloadError as error:
@@ -100,14 +79,6 @@ def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
     return content
 
 
-def _cache_folder() -> tuple[str, bool]:
-    """The folder of the cache, and whether the environment names it."""
-    for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
-        if variable in os.environ:
-            return os.environ[variable], True
-    return os.path.join(tempfile.gettempdir(), _DEFAULT_FOLDER), False
-
-
 def _kept(path: Path) -> bytes | None:
     try:
         return path.read_bytes()
@@ -116,11 +87,8 @@ def _kept(path: Path) -> bytes | None:
 
 
 def _check(content: bytes, source: str, expected_hash: str | None) -> None:
-    if expected_hash is not None and not check_hash(content, expected_hash):
-        raise FormatError(
-            f"Hash mismatch for data downloaded from {source} (expected {expected_hash}, found "
-            f"{hashlib.sha256(content).hexdigest()}): it was damaged on its way, or changed; nothing of it is kept"
-        )
+    if expected_hash is not None:
+        fetching.check_hash(content, source, expected_hash)
 
 
 def load_tiktoken_bpe(tiktoken_bpe_file: str, expected_hash: str | None = None) -> dict[bytes, int]:

@@ -1,0 +1,52 @@
+"""fastbpe fetch: download a vocabulary into the user's cache."""
+
+from __future__ import annotations
+
+import argparse
+
+from fastbpe.cli import streams
+from fastbpe.cli.failures import FAILURE, MENDABLE, describe
+from fastbpe.fetching import fetch
+from fastbpe.known import VOCABULARIES
+
+SUMMARY = "download a vocabulary, for -m NAME and fastbpe.load(NAME)"
+DETAILS = f"""
+
+NAME is one of
+  {", ".join([*VOCABULARIES][:7])},
+  {", ".join([*VOCABULARIES][7:])},
+a model of OpenAI's (gpt-4o, ...), or ORG/NAME, a repository on huggingface.co,
+whose tokenizer.json is taken (HF_TOKEN and HF_ENDPOINT count). A file is kept
+only if its SHA-256 is the published one; that of a repository, which publishes
+none, is printed. Files go into a folder of the user's cache (XDG_CACHE_HOME, or
+~/.cache/fastbpe). No other command downloads anything; with FASTBPE_OFFLINE=1
+neither does this one. A NAME that fails is reported, the others are fetched all
+the same, and the exit status is 1."""
+EXAMPLE = r"""
+example:
+  $ FASTBPE_OFFLINE=1 fastbpe fetch gpt-4o 2> why.txt || cat why.txt
+  ...
+
+  fastbpe fetch gpt-4o && fastbpe count -m gpt-4o README.md
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("names", metavar="NAME", nargs="+", help="a vocabulary, a model or a repository")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Download each and say where it is; the exit status."""
+    status = 0
+    for name in args.names:
+        try:
+            found = fetch(name)
+        except MENDABLE as error:
+            streams.complain(describe(error))
+            status = FAILURE
+            continue
+        checked = "as published" if found.is_checked else "nobody publishes what it should be"
+        there = "" if found.is_new else "there already, "
+        streams.say(f"{name}: {found.path} ({there}SHA-256 {found.sha256}, {checked})")
+    return status

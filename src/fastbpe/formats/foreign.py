@@ -1,0 +1,100 @@
+"""Files that are no vocabulary but are often given as one: recognised by their first bytes, and named."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from fastbpe.errors import FormatError
+from fastbpe.model import Buffer
+
+_HEAD_BYTES = 4096
+_MAX_MESSAGE_BYTES = 1 << 16
+_POINTER = b"version https://git-lfs"
+_OID = re.compile(rb"^oid sha256:([0-9a-f]{64})$", re.MULTILINE)
+_SIZE = re.compile(rb"^size ([0-9]+)$", re.MULTILINE)
+_MAX_SAFETENSORS_HEADER = 100_000_000  # bytes; of the format itself
+# First bytes → kind of file, way out.
+_MAGIC = (
+    (b"\x1f\x8b", "compressed by gzip", "decompress it first: gunzip"),
+    (b"\x28\xb5\x2f\xfd", "compressed by zstd", "decompress it first: zstd -d"),
+    (b"\x93NUMPY", "a numpy array", "a vocabulary is another file"),
+)
+_WEIGHTS = "it holds the weights of a model; its vocabulary is another file of its folder: give that folder"
+_MESSAGES = ("error", "message", "detail")  # keys of an error body
+
+
+def check(data: Buffer, where: str) -> None:
+    """Raise FormatError, with the kind of file and the way out, for a file that is plainly no vocabulary."""
+    head = bytes(data[:_HEAD_BYTES])
+    found = _name(head, data)
+    if found is not None:
+        kind, way_out = found
+        raise FormatError(f"{where}: {kind}, no vocabulary: {way_out}")
+
+
+def _name(head: bytes, data: Buffer) -> tuple[str, str] | None:
+    if not head.strip():
+        return "an empty file", "it was not copied or downloaded to its end; fetch it again"
+    if head.startswith(_POINTER):
+        oid, size = _OID.search(head), _SIZE.search(head)
+        file = f"{int(size[1]):,} bytes" if size else "the file"
+        named = f" with the SHA-256 {oid[1].decode()}" if oid else ""
+        return "a Git LFS pointer", f"it stands for {file}{named}; run `git lfs pull` in its repository"
+    for magic, kind, way_out in _MAGIC:
+        if head.startswith(magic):
+            return kind, way_out
+    return _name_weights(head, data) or _name_answer(head, data)
+
+
+def _name_weights(head: bytes, data: Buffer) -> tuple[str, str] | None:
+    if head.startswith(b"GGUF") and head[5:8] == bytes(3):
+        way_out = (
+            "fastbpe does not read the tokenizer in it; give the original model's tokenizer.json or its folder"
+        )
+        return "a GGUF file", way_out
+    length = int.from_bytes(head[:8], "little")
+    if head[8:10] == b'{"' and length <= min(len(data) - 8, _MAX_SAFETENSORS_HEADER):
+        return "a safetensors file", _WEIGHTS
+    if head.startswith(b"PK\x03\x04"):
+        if b"/data.pkl" in head or b"/version" in head:
+            return "a PyTorch file", _WEIGHTS
+        return "a zip archive", "unpack it, and give the vocabulary in it"
+    if head.startswith((b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")):
+        return "a pickle", f"as older PyTorch files are: {_WEIGHTS}"
+    return None
+
+
+def _name_answer(head: bytes, data: Buffer) -> tuple[str, str] | None:
+    """Name the answer of a web server that was kept in place of the file."""
+    text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    if text[:1] == b"<":
+        start = text[:64].lower()
+        if start.startswith((b"<!doctype html", b"<html", b"<head")):
+            way_out = (
+                "the address was that of a page, or asked for a login; download the file itself (/resolve/ on "
+                "huggingface.co, /raw/ on github.com)"
+            )
+            return "an HTML page", way_out
+        if start.startswith((b"<?xml", b"<error")):
+            shown = " ".join(text[:200].decode(errors="replace").split())
+            return "an XML message", f"a server answered {shown!r}; download the file again"
+    if text[:1] != b"{":
+        return None
+    if b'"num_vocab_tokens"' in head and b'"pattern"' in head:
+        way_out = "which fastbpe does not read; give the model's tokenizer.json"
+        return "Mistral's tekken.json", way_out
+    if len(data) > _MAX_MESSAGE_BYTES:
+        return None
+    try:
+        value = json.loads(bytes(data))
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(value, dict):
+        return None
+    for key in _MESSAGES:
+        if isinstance(value.get(key), (str, dict)):
+            return "a JSON message", f"a server answered {key}: {value[key]!r:.200}; download the file again"
+    if isinstance(value.get("tokenizer_class"), str) or isinstance(value.get("model_type"), str):
+        return "a model's settings", "give tokenizer.json, or the folder of the model"
+    return None

@@ -1,0 +1,132 @@
+"""Files that are often given as a vocabulary and are none: each is named, with the way out."""
+
+import io
+import json
+import pickle
+import struct
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import fastbpe
+from data import BYTES
+from fastbpe import FormatError, Tokenizer
+from fastbpe.formats.tiktoken import dump
+
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"ab" * 32 + b"\nsize 17209920\n"
+WEIGHTS = "it holds the weights of a model; its vocabulary is another file of its folder: give that folder"
+
+
+def safetensors() -> bytes:
+    header = json.dumps({"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
+    return struct.pack("<Q", len(header)) + header + bytes(4)
+
+
+def archive(name: str) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as out:
+        out.writestr(name, b"x" * 100)
+    return file.getvalue()
+
+
+FILES = {
+    "pointer": (POINTER, "a Git LFS pointer, no vocabulary: it stands for 17,209,920 bytes with the SHA-256 abab"),
+    "empty": (b"", "an empty file, no vocabulary: it was not copied or downloaded to its end; fetch it again"),
+    "blank": (b" \n\n", "an empty file, no vocabulary"),
+    "html": (
+        b"\n<!DOCTYPE html>\n<html>",
+        "an HTML page, no vocabulary: the address was that of a page, or asked for",
+    ),
+    "html without doctype": (b"<html lang=en>", "download the file itself (/resolve/ on huggingface.co, /raw/ on"),
+    "xml": (
+        b"<?xml version='1.0'?><Error><Code>AccessDenied</Code></Error>",
+        "an XML message, no vocabulary: a server",
+    ),
+    "xml alone": (b"<Error>no</Error>", "a server answered '<Error>no</Error>'; download the file again"),
+    "json": (
+        b'{"error": "Invalid credentials"}',
+        "a JSON message, no vocabulary: a server answered error: 'Invalid",
+    ),
+    "json of github": (b'{"message": "Not Found", "status": "404"}', "a server answered message: 'Not Found'"),
+    "settings": (
+        b'{"tokenizer_class": "GPT2Tokenizer"}',
+        "a model's settings, no vocabulary: give tokenizer.json, or",
+    ),
+    "tekken": (
+        b'{"config": {"pattern": "a", "num_vocab_tokens": 1}}',
+        "Mistral's tekken.json, no vocabulary: which",
+    ),
+    "safetensors": (safetensors(), f"a safetensors file, no vocabulary: {WEIGHTS}"),
+    "gguf": (
+        b"GGUF\x03\0\0\0" + bytes(100),
+        "a GGUF file, no vocabulary: fastbpe does not read the tokenizer in it",
+    ),
+    "pytorch": (archive("archive/data.pkl"), f"a PyTorch file, no vocabulary: {WEIGHTS}"),
+    "zip": (archive("vocab.txt"), "a zip archive, no vocabulary: unpack it, and give the vocabulary in it"),
+    "pickle": (pickle.dumps({"a": 1}), f"a pickle, no vocabulary: as older PyTorch files are: {WEIGHTS}"),
+    "gzip": (b"\x1f\x8b\x08\0", "compressed by gzip, no vocabulary: decompress it first"),
+    "zstd": (b"\x28\xb5\x2f\xfd\0", "compressed by zstd, no vocabulary: decompress it first"),
+    "numpy": (b"\x93NUMPY\x01\0", "a numpy array, no vocabulary"),
+}
+
+
+@pytest.mark.parametrize(
+    "name", ["x.bin", "x.tiktoken", "tokenizer.model", "tokenizer.json", "merges.txt", "x.fbpe"]
+)
+@pytest.mark.parametrize("kind", FILES)
+def test_it_is_named_with_the_way_out(kind: str, name: str, tmp_path: Path) -> None:
+    data, message = FILES[kind]
+    path = tmp_path / name
+    path.write_bytes(data)
+    with pytest.raises(FormatError) as error:
+        fastbpe.load(path)
+    assert str(error.value).startswith(f"{path}: ")
+    assert message in str(error.value)
+    with pytest.raises(FormatError) as error:
+        fastbpe.load(data)
+    assert message in str(error.value)
+
+
+def test_a_pointer_in_a_folder_is_named(tmp_path: Path) -> None:
+    Tokenizer.from_ranks(BYTES, pattern="gpt2").export(tmp_path / "model", format="gpt2")
+    for name in ("vocab.json", "merges.txt"):
+        kept = (tmp_path / "model" / name).read_bytes()
+        (tmp_path / "model" / name).write_bytes(POINTER)
+        for path in (tmp_path / "model", tmp_path / "model" / "vocab.json"):
+            with pytest.raises(
+                FormatError, match=rf"{name}: a Git LFS pointer, no vocabulary: .*run `git lfs pull`"
+            ):
+                fastbpe.load(path, pattern="gpt2")
+        (tmp_path / "model" / name).write_bytes(kept)
+    (tmp_path / "model" / "tokenizer.json").write_bytes(POINTER)
+    with pytest.raises(FormatError, match=r"tokenizer\.json: a Git LFS pointer"):
+        fastbpe.load(tmp_path / "model")
+
+
+def test_a_folder_without_a_tokenizer_is_named(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").write_bytes(safetensors())
+    with pytest.raises(
+        FormatError, match=r"no tokenizer in this folder; looked for tokenizer\.json, tokenizer\.model"
+    ):
+        fastbpe.load(tmp_path)
+
+
+@pytest.mark.parametrize("start", [b"GGUF", b"UEsD", b"PAR1"])
+def test_a_vocabulary_that_begins_like_one_is_read(start: bytes) -> None:
+    data = dump([*BYTES], "ranks")
+    assert fastbpe.load(start + b" 256\n" + data, pattern="none").vocab_size == 257
+
+
+def test_tokens_that_are_called_like_keys_are_tokens(tmp_path: Path) -> None:
+    Tokenizer.from_ranks(BYTES, pattern="gpt2").export(tmp_path, format="gpt2")
+    vocab = json.loads((tmp_path / "vocab.json").read_bytes())
+    vocab |= {"error": 256, "model_type": 257, "tokenizer_class": 258}
+    (tmp_path / "vocab.json").write_text(json.dumps(vocab))
+    assert fastbpe.load(tmp_path, pattern="gpt2").n_vocab == 259
+
+
+@pytest.mark.parametrize("data", [b"\x80", b"G", b"{", b"<", b"PK"])
+def test_a_few_bytes_are_a_format_error(data: bytes) -> None:
+    with pytest.raises(FormatError):
+        fastbpe.load(data)

@@ -1,0 +1,197 @@
+"""Every public attribute and method of Tokenizer, on tokenizers of every kind: an answer, or an error meant."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastbpe
+from codepoints import model_of
+from data import BYTES, data_file
+from fastbpe import FastbpeError, Tokenizer
+from fastbpe.codepoint_model import PieceType
+from fastbpe.codepoint_tokenizer import CodePointTokenizer
+
+PIECES = [
+    (b"<unk>", 0.0, PieceType.UNKNOWN),
+    *((name, 0.0, PieceType.CONTROL) for name in (b"<s>", b"</s>", b"<|endoftext|>")),
+    *((b"<0x%02X>" % byte, 0.0, PieceType.BYTE) for byte in range(256)),
+    *(
+        (piece.encode(), -float(i), PieceType.NORMAL)
+        for i, piece in enumerate(["ab", "\u2581ab", "\u2581", "a", "b", "c"])
+    ),
+]
+#: Arguments of each method, of which PATH is a path to write to.
+PATH, TEXT_PATH = object(), object()
+CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
+    "chunk": (("ab abc", 2), {}),
+    "count": (("ab abc",), {"limit": 3}),
+    "count_batch": ((["ab", "abc"],), {}),
+    "decode": (([260],), {"errors": "strict"}),
+    "decode_batch": (([[260], []],), {}),
+    "decode_bytes": (([260],), {}),
+    "decode_single_token_bytes": ((260,), {}),
+    "decode_tokens_bytes": (([260, 261],), {}),
+    "decode_with_offsets": (([260, 261],), {}),
+    "decoder": ((), {}),
+    "encode": (("ab abc",), {}),
+    "encode_batch": ((["ab", "abc"],), {}),
+    "encode_batch_to_numpy": ((["ab", "abc"],), {}),
+    "encode_files": ((TEXT_PATH, PATH), {"progress": False}),
+    "encode_ordinary": (("ab abc",), {}),
+    "encode_ordinary_batch": ((["ab", "abc"],), {}),
+    "encode_parts": (([("<s>", True), ("ab", False)],), {}),
+    "encode_to_numpy": (("ab abc",), {}),
+    "encode_with_offsets": (("ab abc",), {}),
+    "encode_with_template": (("ab abc",), {}),
+    "export": ((PATH,), {"format": "native"}),
+    "fits": (("ab abc", 2), {}),
+    "from_merges": (([(97, 98)],), {"pattern": None}),
+    "from_ranks": ((BYTES,), {"pattern": None}),
+    "id_to_token": ((260,), {}),
+    "is_special_token": ((1,), {}),
+    "pieces": (("ab abc",), {}),
+    "save": ((PATH,), {}),
+    "token_to_id": (("ab",), {}),
+    "truncate": (("ab abc", 2), {}),
+    "with_special_tokens": ((["<x>"],), {}),
+}
+#: Names that answer with an error of their own, and the kind of it.
+REFUSED = {"from_merges": TypeError, "from_ranks": TypeError}
+
+
+@lru_cache
+def from_model() -> Tokenizer:
+    return fastbpe.load(model_of(PIECES, {"byte_fallback": True}, {"remove_extra_whitespaces": False}))
+
+
+@lru_cache
+def from_model_with_rules() -> Tokenizer:
+    text = "ab abc ab\nabc  ab\uff21\n"
+    return fastbpe.train(
+        [text] * 9,
+        mode="codepoint",
+        vocab_size=267,
+        hard_vocab_limit=False,
+        character_coverage=1.0,
+        byte_fallback=True,
+        control_symbols=["<|endoftext|>"],
+    )
+
+
+@lru_cache
+def byte_level() -> Tokenizer:
+    return Tokenizer.from_ranks(
+        {**BYTES, b"ab": 256, b"abc": 257},
+        pattern="gpt2",
+        special_tokens={"<|endoftext|>": 260, "<s>": 1000, "</s>": 261},
+    )
+
+
+def exported(make: Callable[[], Tokenizer], folder: Path) -> Tokenizer:
+    make().export(folder / "tokenizer.json", format="huggingface")
+    return fastbpe.load(folder / "tokenizer.json")
+
+
+KINDS = ("model", "rules", "llama", "byte", "byte json", "phi3_mini", "openllama_zh_en", "llama2", "falcon")
+
+
+@lru_cache
+def published(file: str) -> Tokenizer:
+    return fastbpe.load(data_file("vocab", file))
+
+
+def tokenizer_of(kind: str, folder: Path) -> Tokenizer:
+    if kind in ("phi3_mini", "openllama_zh_en", "falcon"):
+        return published(f"{kind}_tokenizer.json")
+    if kind == "llama2":
+        return published("llama2_tokenizer.model")
+    if kind in ("llama", "byte json"):
+        return exported(byte_level if kind == "byte json" else from_model, folder)
+    return {"model": from_model, "rules": from_model_with_rules, "byte": byte_level}[kind]()
+
+
+@pytest.mark.parametrize("name", [name for name in dir(Tokenizer) if not name.startswith("_")])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_public_name_answers(kind: str, name: str, tmp_path: Path) -> None:
+    tokenizer = tokenizer_of(kind, tmp_path)
+    try:
+        value = getattr(tokenizer, name)
+    except FastbpeError:
+        assert name == "eot_token"
+        return
+    if not callable(value):
+        again = getattr(tokenizer, name)
+        assert again == value
+        expected = type(getattr(byte_level(), name))
+        assert value is None or expected is type(None) or isinstance(value, expected)
+        return
+    assert name in CALLS, f"say in CALLS what to call {name} with"
+    (tmp_path / "text.txt").write_text("ab abc")
+    out = "out.bin" if name == "encode_files" else "out.fbpe"
+    paths = {PATH: tmp_path / out, TEXT_PATH: tmp_path / "text.txt"}
+    positional, named = CALLS[name]
+    arguments = [
+        paths[argument] if argument is PATH or argument is TEXT_PATH else argument for argument in positional
+    ]
+    if tokenizer.mode == "codepoint" and name in REFUSED:
+        with pytest.raises(REFUSED[name], match=f"CodePointTokenizer.{name}: {name[5:]} are of bytes; Tokenizer"):
+            value(*arguments, **named)
+        return
+    value(*arguments, **named)
+
+
+@pytest.mark.parametrize("kind", ["model", "rules", "llama"])
+def test_what_becomes_of_text_is_told_in_terms_of_a_tokenizer_json(kind: str, tmp_path: Path) -> None:
+    tokenizer = tokenizer_of(kind, tmp_path)
+    assert isinstance(tokenizer, CodePointTokenizer)
+    prepend = {"type": "Prepend", "prepend": "\u2581"}
+    escape = {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"}
+    if kind != "rules":
+        assert tokenizer.normalizers == [prepend, escape]
+    else:
+        assert [step["type"] for step in tokenizer.normalizers] == [
+            *("Precompiled", "Strip", "Replace", "Prepend", "Replace")
+        ]
+    assert tokenizer.pre_tokenizers == []
+
+
+def test_metaspace_is_told() -> None:
+    tokenizer = published("openllama_zh_en_tokenizer.json")
+    assert [step["type"] for step in tokenizer.normalizers] == ["Prepend", "Replace"]
+    tokenizer.normalizers.clear()
+    assert tokenizer.normalizers
+
+
+def test_a_code_point_tokenizer_takes_no_other_model() -> None:
+    with pytest.raises(TypeError, match=r"a CodePointModel, not dict; fastbpe\.load reads a file"):
+        CodePointTokenizer({})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mode", ["byte", "codepoint"])
+def test_a_code_point_base_says_what_can_be_done(mode: str) -> None:
+    with pytest.raises(fastbpe.TrainingError, match=r"the old texts and the new ones.*with_special_tokens"):
+        fastbpe.train(["ab"], vocab_size=400, mode=mode, base=from_model())
+
+
+def test_a_byte_level_base_for_code_points_says_what_can_be_done() -> None:
+    with pytest.raises(fastbpe.TrainingError, match='base= with mode="codepoint": only mode="byte" learns on'):
+        fastbpe.train(["ab"], vocab_size=400, mode="codepoint", base=byte_level())
+
+
+def test_the_command_says_it_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from fastbpe.cli import main
+
+    from_model().save(tmp_path / "a.model")
+    (tmp_path / "x.txt").write_text("ab abc")
+    out = tmp_path / "y.fbpe"
+    for more in ([], ["--mode", "codepoint"]):
+        arguments = ["train", tmp_path / "x.txt", "-o", out, "--vocab-size", "400", "--base", tmp_path / "a.model"]
+        assert main([*map(str, arguments), *more]) == 1
+        error = capsys.readouterr().err
+        assert error.startswith("fastbpe: error: base= ")
+        assert error.count("\n") == 1
+        assert "with_special_tokens" in error
+    assert not out.exists()
