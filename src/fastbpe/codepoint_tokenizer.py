@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastbpe import formats
 from fastbpe._core.decoder import Decoder
@@ -28,6 +28,9 @@ from fastbpe.special import SpecialTokens
 from fastbpe.streaming import CodePointStreamDecoder, RunStreamDecoder, StreamDecoder
 from fastbpe.threads import ForkSafeLock
 from fastbpe.tokenizer import CACHE_BYTES, Special, Tokenizer, check_errors
+
+if TYPE_CHECKING:
+    from fastbpe.verifying import Verification
 
 _MAX_CHECKED = 1 << 20  # pieces: fewer are no more symbols than there may be
 _NORMALIZER_OPTIONS = (
@@ -325,12 +328,23 @@ class CodePointTokenizer(Tokenizer):
         extended = sentencepiece.with_control_symbols(model, special_tokens, "special_tokens")
         return type(self)(extended, cache_bytes=self._cache_bytes)
 
-    def export(self, path: str | os.PathLike[str], *, format: str) -> None:
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str,
+        verify: bool = True,
+        verify_text: str | None = None,
+    ) -> Verification | None:
         """Write the vocabulary in a format: "native", "sentencepiece" or "huggingface" (a tokenizer.json).
 
+        verify, verify_text, what is returned: as in `Tokenizer.export`.
+
         Raises:
-            FormatError: the format cannot hold this vocabulary; the message says why.
+            FormatError: the format cannot hold this vocabulary, or ids differ; the message says why.
         """
+        from fastbpe.exporting import put  # here: it knows all formats
+
         if format == "native":
             data = native.dump_code_points(self._source)
         elif format == "sentencepiece":
@@ -341,7 +355,7 @@ class CodePointTokenizer(Tokenizer):
             raise FormatError(
                 f'format={format!r} holds no code points; choose "native", "sentencepiece" or "huggingface"'
             )
-        formats.write(path, data)
+        return put(path, self, data, format, verify=verify, verify_text=verify_text)
 
     # Being a value
 

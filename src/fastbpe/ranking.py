@@ -18,8 +18,8 @@ N_BYTES = 256
 def by_ranks(model: Model) -> Model:
     """The same vocabulary with its ranks deciding, if they give every text the same ids; else with its merges.
 
-    They do where merges were learned one after another and ids count them, which is to say nearly always, and where
-    a list was made of ranks.
+    They do where merges were learned one after another and ids count them, which is to say nearly always, and
+    where a list was made of ranks.
     """
     if model.merges_rule == "ranks" or "pieces" in (model.tables or ()):  # what has its tables stays as it is
         return model
@@ -71,10 +71,11 @@ def merges_by_rank(vocabulary: Vocabulary, model: Model) -> bool:
 
 
 def made_by(vocabulary: Vocabulary, model: Model) -> dict[int, tuple[int, int]]:
-    """(left id, right id) by merged id: the one merge that ever makes each token; without those that none makes."""
+    """(left id, right id) by merged id: the one merge that ever makes each token, if one does; best first."""
     if model.merges_rule == "ranks":
         return recover_merges(vocabulary)
-    return last_merges(vocabulary, model.merges)
+    made = last_merges(vocabulary, model.merges)
+    return dict(sorted(made.items(), key=lambda item: vocabulary.pair(*item[1]) or (0, 0)))
 
 
 def unmade(vocabulary: Vocabulary, made: Mapping[int, tuple[int, int]]) -> list[int]:

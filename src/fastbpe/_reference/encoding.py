@@ -49,7 +49,7 @@ def merge_pairs(merges: Mapping[tuple[int, int], tuple[int, int]], ids: Iterable
 
 
 def last_merge(priority: Callable[[bytes, bytes], int | None], token: bytes) -> tuple[bytes, bytes] | None:
-    """The last merge of a token's own bytes, which is the only one that ever makes it; None if merging leaves parts.
+    """The last merge of a token's own bytes, the only one that ever makes it; None if merging leaves parts.
 
     priority: of a pair of tokens, None if it is not merged. The least is merged first, the leftmost of equals.
 

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import IO, TYPE_CHECKING
 
 from fastbpe.errors import FormatError
@@ -202,8 +203,53 @@ def write_with(path: str | os.PathLike[str], fill: Callable[[IO[bytes]], object]
         raise type(error)(error.errno, error.strerror, os.fspath(path)) from error
 
 
+def write_folder(path: str | os.PathLike[str], files: Mapping[str, bytes]) -> None:
+    """Write files into a folder, which is made if it is not there: all of them or none.
+
+    Each is written beside its place, then all are renamed. If one cannot be, what the others replaced comes back.
+    """
+    folder = os.fspath(path)
+    is_new = not os.path.isdir(folder)
+    if is_new:
+        os.mkdir(folder)
+    places = {os.path.realpath(os.path.join(folder, name)): data for name, data in files.items()}
+    beside = {target: _place_beside(target) for target in places}
+    kept = {target: _place_beside(target) for target in places if os.path.isfile(target)}
+    undo: list[Callable[[], object]] = []
+    try:
+        for target, data in places.items():
+            undo.append(partial(os.unlink, beside[target]))
+            with open(beside[target], "xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+        for target in places:
+            if target in kept:
+                os.rename(target, kept[target])
+                undo.append(partial(os.replace, kept[target], target))
+            os.replace(beside[target], target)
+            if target not in kept:
+                undo.append(partial(os.unlink, target))
+    except BaseException as error:
+        for step in reversed(undo):
+            with contextlib.suppress(OSError):
+                step()
+        if is_new:
+            with contextlib.suppress(OSError):
+                os.rmdir(folder)
+        if isinstance(error, OSError) and error.errno is not None:
+            raise type(error)(error.errno, error.strerror, folder) from error
+        raise
+    for place in kept.values():
+        os.unlink(place)
+
+
+def _place_beside(target: str) -> str:
+    return os.path.join(os.path.dirname(target), f".{os.urandom(8).hex()}.fastbpe")
+
+
 def _write_beside(target: str, fill: Callable[[IO[bytes]], object]) -> None:
-    beside = os.path.join(os.path.dirname(target), f".{os.urandom(8).hex()}.fastbpe")
+    beside = _place_beside(target)
     try:
         with open(beside, "xb") as file:
             fill(file)
