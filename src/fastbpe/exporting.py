@@ -96,8 +96,10 @@ def _minbpe(tokenizer: Tokenizer) -> Files:
     model = tokenizer._full_model()
     assembly.check_plain(model, "minbpe's file")
     _, pattern = resolve_pattern(model.pattern)
-    merges = _made_by_merging(tokenizer)
-    return minbpe.dump(tokenizer._vocabulary.tokens(), merges, pattern, model.special_tokens)
+    listed = None if tokenizer._vocabulary.whole_piece_first else model.merge_list()
+    if listed is None or not minbpe.is_learned(listed):
+        listed = _made_by_merging(tokenizer)
+    return minbpe.dump(tokenizer._vocabulary.tokens(), listed, pattern, model.special_tokens)
 
 
 def _huggingface(tokenizer: Tokenizer) -> Files:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
+from fastbpe.codepoint_model import PieceType
 from fastbpe.codepoint_tokenizer import CodePointTokenizer
 from fastbpe.errors import FastbpeError, FormatError
 from fastbpe.formats import gpt2
@@ -22,7 +23,7 @@ from fastbpe.tokenizer import Tokenizer
 #: Bytes of a file, or of the files of a folder by their names.
 Files = bytes | dict[str, bytes]
 
-_PAIRS = 1 << 17  # texts of two tokens, or of two that share a character
+_PAIRS = 1 << 16  # texts of two tokens, or of two that share a character
 _NATIVE = 1 << 14  # texts that a native file is compared on, which holds the very tables, and a checksum
 _BATCH = 1 << 14  # texts that are encoded at once
 _MOST_BYTES = 1 << 24  # of the texts of tokens and pairs
@@ -206,17 +207,25 @@ def _compare_tokens(one: Tokenizer, other: Tokenizer, format: str) -> None:
 def _changed_token(one: Tokenizer, other: Tokenizer) -> str:
     """What becomes of a token that is another one in the other tokenizer; "" if all are the same."""
     special = other.special_tokens
-    for name, token_id in one.special_tokens.items():
+    for name, token_id in _control_tokens(one).items():
         if special.get(name) != token_id:
             return f"the special token {name!r} ({token_id}) would not be one"
     if one.mode != "byte":
         return ""
     for name in special.keys() - one.special_tokens.keys():
         return f"{name!r} ({special[name]}) would become a special token"
-    for i, (token, found) in enumerate(zip(one.vocab, other.vocab, strict=False)):
+    for i, (token, found) in enumerate(zip(one._vocabulary.tokens(), other._vocabulary.tokens(), strict=False)):
         if token != found:
             return f"the token {i}, {token!r:.60}, would be {found!r:.60}"
     return "" if one.n_vocab == other.n_vocab else f"{one.n_vocab} ids would be {other.n_vocab}"
+
+
+def _control_tokens(tokenizer: Tokenizer) -> dict[str, int]:
+    """The special tokens, but for the unknown one, which only a tokenizer.json has among them."""
+    if not isinstance(tokenizer, CodePointTokenizer):
+        return tokenizer.special_tokens
+    types = tokenizer._source.types
+    return {name: i for name, i in tokenizer.special_tokens.items() if types[i] != PieceType.UNKNOWN}
 
 
 # The probe
@@ -232,11 +241,17 @@ def probe(tokenizer: Tokenizer) -> Iterator[str]:
         if left < 0:
             return
         yield text
-    for text in _pairs(texts):
+    for text in _pairs(_joining(texts)):
         left -= len(text)
         if left < 0:
             return
         yield text
+
+
+def _joining(texts: Sequence[str]) -> list[str]:
+    """Those that more than characters by themselves are made of: what no merge ever joins is left out."""
+    joined = {character for text in texts if len(text) > 1 for character in text}
+    return [text for text in texts if len(text) > 1 or text in joined]
 
 
 def _pairs(texts: Sequence[str]) -> Iterator[str]:
@@ -260,7 +275,7 @@ def _pairs(texts: Sequence[str]) -> Iterator[str]:
 
 def _special_probe(tokenizer: Tokenizer) -> Iterator[str]:
     """Special tokens by themselves and between texts."""
-    for name in islice(tokenizer.special_tokens, _SPECIAL):
+    for name in islice(_control_tokens(tokenizer), _SPECIAL):
         yield from (name, f"a{name}b", f" {name} {name}\n")
 
 

@@ -310,6 +310,11 @@ def dump(
                 f"special token {name!r} is how {VOCAB_FILE} writes token {entries[name]}, "
                 f"{tokens[entries[name]]!r}; choose another name"
             )
+        token = token_of(name)
+        if token not in (None, name.encode()):
+            raise FormatError(
+                f"special token {name!r} is how {VOCAB_FILE} writes the bytes {token!r}; choose another name"
+            )
         entries[name] = token_id
     in_order = dict(sorted(entries.items(), key=lambda entry: entry[1]))
     lines = [f"{_VERSION}: 0.2", *(f"{texts[left]} {texts[right]}" for left, right, _ in merges)]

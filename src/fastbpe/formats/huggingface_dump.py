@@ -109,14 +109,14 @@ def _number(vocabulary: dict[str, int], added: Sequence[AddedToken], empty_token
     if empty_token is not None:
         vocabulary[""] = empty_token
     own = [token for token in added if vocabulary.get(token.content) != token.id]
+    for token in own:
+        if token.content in vocabulary:
+            raise FormatError(
+                f"the added token {token.content!r} with the id {token.id} is written as the token "
+                f"{vocabulary[token.content]} in a tokenizer.json; rename it, or export it as native"
+            )
     if [token.id for token in own] != list(range(len(vocabulary), len(vocabulary) + len(own))):
-        for token in own:
-            if token.content in vocabulary:
-                raise FormatError(
-                    f"the added token {token.content!r} with the id {token.id} is written as the token "
-                    f"{vocabulary[token.content]} in a tokenizer.json; rename it, or export it as native"
-                )
-            vocabulary[token.content] = token.id
+        vocabulary.update((token.content, token.id) for token in own)
     taken = {*vocabulary.values(), *(token.id for token in own)}
     gap = next((i for i in range(greatest) if i not in taken), None)
     if gap is not None:
