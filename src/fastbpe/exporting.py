@@ -104,13 +104,12 @@ def _minbpe(tokenizer: Tokenizer) -> Files:
 
 def _huggingface(tokenizer: Tokenizer) -> Files:
     model, vocabulary = tokenizer._full_model(), tokenizer._vocabulary
+    made = made_by(vocabulary, model)
     listed = model.merge_list()
-    if listed is None:
-        merges = list(made_by(vocabulary, model).values())
-    else:
-        merges = [(left, right) for left, right, _ in listed]
+    merges = list(made.values()) if listed is None else [(left, right) for left, right, _ in listed]
     steps = assembly.described_splitting(model)
-    return huggingface_dump.dump(model, vocabulary.tokens(), merges, steps)
+    all_made = not unmade(vocabulary, made)
+    return huggingface_dump.dump(model, vocabulary.tokens(), merges, steps, all_made=all_made)
 
 
 _EXPORTERS: Mapping[str, Callable[[Tokenizer], Files]] = {

@@ -11,11 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from fastbpe.codepoint_model import PieceType
+from fastbpe import formats
+from fastbpe.codepoint_model import CodePointModel, PieceType
 from fastbpe.codepoint_tokenizer import CodePointTokenizer
 from fastbpe.errors import FastbpeError, FormatError
 from fastbpe.formats import gpt2
-from fastbpe.loading import load
+from fastbpe.model import Model
 from fastbpe.patterns import Pattern, resolve_pattern
 from fastbpe.ranking import by_ranks
 from fastbpe.tokenizer import Tokenizer
@@ -49,6 +50,7 @@ _PLAIN = (
     "\U0001f600",
     "\ufffd",
 )
+_ENDINGS = {"tiktoken": ".tiktoken", "sentencepiece": ".model"}  # by which files that look odd are known
 _WAY_OUT = "nothing is written: export it as native"
 
 
@@ -122,14 +124,18 @@ def verify(tokenizer: Tokenizer, files: Files, format: str, text: str | None = N
 def read_back(tokenizer: Tokenizer, files: Files, format: str) -> Tokenizer:
     """The tokenizer that these files are, read with the arguments that they need."""
     needed = arguments(format, tokenizer.pattern, tokenizer.special_tokens)
+    pattern, special = needed.get("pattern"), needed.get("special_tokens")
+    model: Model | CodePointModel
     try:
         if isinstance(files, bytes):
-            return load(files, cache_bytes=0, **needed)
-        vocab, merges = (files[name] for name in gpt2.NAMES)
-        model = gpt2.parse(
-            vocab, merges, gpt2.NAMES, pattern=needed["pattern"], special_tokens=needed.get("special_tokens")
-        )
-        return Tokenizer(by_ranks(model), cache_bytes=0)
+            name = f"<bytes>{_ENDINGS.get(format, '')}"
+            model = formats.read(files, pattern=pattern, special_tokens=special, name=name)
+        else:
+            vocab, merges = (files[name] for name in gpt2.NAMES)
+            model = gpt2.parse(vocab, merges, gpt2.NAMES, pattern=pattern, special_tokens=special)
+        if isinstance(model, Model):
+            return Tokenizer(by_ranks(model), cache_bytes=0)
+        return CodePointTokenizer(model, cache_bytes=0)
     except FastbpeError as error:
         raise FormatError(f"what would be written as {format} could not be read again: {error}") from error
 

@@ -7,15 +7,14 @@ from collections import Counter
 import pytest
 
 import random_exports
-from fastbpe import FormatError, Tokenizer
 
 
-@pytest.mark.parametrize("first", range(0, 300, 10))
+@pytest.mark.parametrize("first", range(0, 200, 10))
 def test_no_export_changes_an_id(first: int) -> None:
     counts: Counter[tuple[str, str, str]] = Counter()
-    wrong = [
-        line for seed in range(first, first + 10) for line in random_exports.check(seed, counts, owners=seed % 10 == 0)
-    ]
+    wrong: list[str] = []
+    for seed in range(first, first + 10):
+        wrong += random_exports.check(seed, counts, owners=seed == first)
     assert not wrong
 
 

@@ -28,10 +28,14 @@ def read(
     *,
     pattern: PatternLike = None,
     special_tokens: Mapping[str, int] | None = None,
+    name: str = "<bytes>",
 ) -> Model | CodePointModel:
-    """The model in a file, a file's bytes or a folder, whatever its format; its contents say which it is."""
+    """The model in a file, a file's bytes or a folder, whatever its format; its contents say which it is.
+
+    name: what errors call a file of which the bytes are given.
+    """
     if isinstance(source, (bytes, bytearray, memoryview)):
-        return _parse(_frozen(source), "<bytes>", pattern, special_tokens)
+        return _parse(_frozen(source), name, pattern, special_tokens)
     where = os.fspath(source)
     if os.path.isdir(where):
         return _read_folder(where, pattern, special_tokens)

@@ -19,13 +19,17 @@ def dump(
     tokens: Sequence[bytes],
     merges: Iterable[tuple[int, int]],
     pre_tokenizers: Sequence[Mapping[str, Any]],
+    *,
+    all_made: bool,
 ) -> bytes:
     """The file's bytes.
 
     tokens: the bytes of each id, b"" where an id is no ordinary token. merges: pairs of ids, best first.
-    pre_tokenizers: what splits text, ByteLevel among it.
+    pre_tokenizers: what splits text, ByteLevel among it. all_made: merging makes every token, so whole pieces need
+    not be looked up. Then they are not where that would find special tokens in the vocabulary.
     """
     vocabulary = _vocabulary(tokens)
+    n_ordinary = len(vocabulary)
     added = _added_tokens(model)
     _number(vocabulary, added, model.huggingface.get("empty_token"))
     shown = [show(token) for token in tokens]
@@ -37,7 +41,7 @@ def dump(
         pre_tokenizer=model.huggingface.get("pre_tokenizer") or _sequence(pre_tokenizers),
         post_processor=model.huggingface.get("post_processor"),
         decoder=model.huggingface.get("decoder") or _BYTE_LEVEL,
-        ignore_merges=model.whole_piece_first,
+        ignore_merges=model.whole_piece_first and (len(vocabulary) == n_ordinary or not all_made),
         vocab=dict(sorted(vocabulary.items(), key=lambda item: item[1])),
         merges=[f"{shown[left]} {shown[right]}" for left, right in merges],
     )
