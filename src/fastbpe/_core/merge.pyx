@@ -212,7 +212,9 @@ def recover_merges(Vocabulary vocabulary not None, const uint32_t[::1] limits=No
             if length > 1 and limit != NONE:
                 ids.n = 0
                 merge_piece(tables, tables.token_bytes + start, length, limit, &ids)
-                if ids.n == 2 and find_pair(&tables.pairs, ids.items[0], ids.items[1]).id == i:
+                if ids.n == 2 and (
+                    tables.characters != NULL or find_pair(&tables.pairs, ids.items[0], ids.items[1]).id == i
+                ):
                     out[i] = (ids.items[0], ids.items[1])
                 elif ids.n > 2 and tables.characters == NULL:
                     last = _last_pair(tables, &ids)
