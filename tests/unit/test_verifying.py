@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -179,7 +180,7 @@ def test_a_text_is_compared_by_the_owner_too(tmp_path: Path, monkeypatch: pytest
 
 
 def test_an_owner_that_is_not_installed_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "tokenizers", None)
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
     verified = d1().export(tmp_path / "x", format="huggingface", verify_text="abcd")
     assert verified is not None
     assert verified.owner is None
@@ -203,26 +204,27 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("failing", [1, 2, 3, 4])
+@pytest.mark.parametrize(("name", "failing"), [("os.replace", 1), ("os.replace", 2), ("shutil.copyfile", 2)])
 def test_both_files_of_a_folder_are_written_or_none(
-    failing: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, failing: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = {"vocab.json": b"old", "merges.txt": b"old, too"}
     write_folder(tmp_path / "x", before)
+    module, function = name.split(".")
+    real = getattr(sys.modules[module], function)
     calls = 0
-    for name in ("rename", "replace"):
-        real = getattr(os, name)
 
-        def fails(*args: Any, real: Callable[..., None] = real) -> None:
-            nonlocal calls
-            calls += 1
-            if calls == failing:
-                raise OSError(28, "No space left on device")
-            real(*args)
+    def fails(*args: Any) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == failing:
+            raise OSError(28, "No space left on device")
+        real(*args)
 
-        monkeypatch.setattr(os, name, fails)
+    monkeypatch.setattr(name, fails)
     with pytest.raises(OSError, match="No space left on device"):
         d1().export(tmp_path / "x", format="gpt2")
+    assert calls >= failing
     assert files_of(tmp_path / "x") == before
 
 

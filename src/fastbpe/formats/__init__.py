@@ -6,6 +6,7 @@ import contextlib
 import mmap
 import os
 import re
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -227,13 +228,14 @@ def write_folder(path: str | os.PathLike[str], files: Mapping[str, bytes]) -> No
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-        for target in places:
             if target in kept:
-                os.rename(target, kept[target])
-                undo.append(partial(os.replace, kept[target], target))
+                undo.append(partial(os.unlink, kept[target]))
+                shutil.copyfile(target, kept[target])
+        for target in places:
             os.replace(beside[target], target)
-            if target not in kept:
-                undo.append(partial(os.unlink, target))
+            undo.append(
+                partial(os.replace, kept[target], target) if target in kept else partial(os.unlink, target)
+            )
     except BaseException as error:
         for step in reversed(undo):
             with contextlib.suppress(OSError):
