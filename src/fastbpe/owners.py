@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import NamedTuple
 
-from fastbpe.formats import tiktoken
+from fastbpe import assembly
+from fastbpe.errors import FormatError
+from fastbpe.formats import gpt2, tiktoken
 from fastbpe.tokenizer import Tokenizer
 
 
@@ -19,14 +22,13 @@ class Owner(NamedTuple):
 def owner_of(tokenizer: Tokenizer, files: bytes | dict[str, bytes], format: str) -> Owner | None:
     """The owner of a format with what was written in it; None where there is none, or it is not installed."""
     try:
+        if isinstance(files, dict):
+            return _gpt2(tokenizer, files)
         if format == "sentencepiece":
-            assert isinstance(files, bytes)
             return _sentencepiece(files)
         if format == "tiktoken":
-            assert isinstance(files, bytes)
             return _tiktoken(tokenizer, files)
         if format == "huggingface":
-            assert isinstance(files, bytes)
             return _tokenizers(files.decode())
     except ImportError:
         return None
@@ -47,6 +49,29 @@ def _tokenizers(text: str) -> Owner:
     made.encode_special_tokens = True
     made.no_truncation()
     made.no_padding()
+    return Owner("tokenizers", lambda text: made.encode(text, add_special_tokens=False).ids)
+
+
+def _gpt2(tokenizer: Tokenizer, files: dict[str, bytes]) -> Owner | None:
+    """None where tokenizers cannot split as this tokenizer does."""
+    from tokenizers import Regex, models, pre_tokenizers
+    from tokenizers import Tokenizer as Peer
+
+    try:
+        steps = assembly.described_splitting(tokenizer._full_model())
+    except FormatError:
+        return None
+    lines = files[gpt2.MERGES_FILE].decode().splitlines()[1:]
+    merges = [(left, right) for left, _, right in (line.partition(" ") for line in lines)]
+    made = Peer(models.BPE(vocab=json.loads(files[gpt2.VOCAB_FILE]), merges=merges))
+    made.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(step["pattern"]["Regex"]), "isolated")
+            if step["type"] == "Split"
+            else pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=step["use_regex"])
+            for step in steps
+        ]
+    )
     return Owner("tokenizers", lambda text: made.encode(text, add_special_tokens=False).ids)
 
 
