@@ -253,3 +253,14 @@ def test_special_tokens_that_the_files_do_not_show_are_told() -> None:
         Tokenizer.from_ranks(D1, pattern=None, special_tokens={"<é>": 259}).export("x", format="gpt2")
     with pytest.raises(FormatError, match="the added token 'é' with the id 259 is written as the token 233"):
         Tokenizer.from_ranks(D1, pattern=None, special_tokens={"é": 259}).export("x", format="huggingface")
+
+
+def test_special_tokens_in_the_vocabulary_are_no_whole_pieces_of_text(tmp_path: Path) -> None:
+    """Behind a gap they must stand in the vocabulary, where ignore_merges would find them."""
+    tokenizer = Tokenizer.from_ranks(D1, pattern=None, special_tokens={"<s>": 270})
+    tokenizer.export(tmp_path / "x.json", format="huggingface")
+    assert fastbpe.load(tmp_path / "x.json") == tokenizer
+    peer = tokenizers.Tokenizer.from_file(str(tmp_path / "x.json"))
+    assert peer.encode("<s>").ids == tokenizer.encode("<s>", allowed_special="all") == [270]
+    peer.encode_special_tokens = True
+    assert peer.encode("<s>").ids == tokenizer.encode_ordinary("<s>") == [60, 115, 62]
