@@ -129,7 +129,8 @@ def vocabulary(tokens: Mapping[bytes, int], merges: list[tuple[int, int, int]] |
     listed: list[bytes] = [b""] * (max(tokens.values()) + 1)
     for token, token_id in tokens.items():
         listed[token_id] = token
-    return Vocabulary(**build_tables(listed, merges), whole_piece_first=merges is None)
+    tables = build_tables(listed, merges)
+    return Vocabulary(**tables, whole_piece_first=merges is None, code_points=None, drops_bytes=False)
 
 
 @lru_cache

@@ -133,7 +133,7 @@ def file_of(name: str) -> bytes:
         )
     if name == "llama3":
         vocab = _vocab("llama3_tokenizer.model", special={})
-        names = ("<|begin_of_text|>", "<|end_of_text|>")
+        markers = ("<|begin_of_text|>", "<|end_of_text|>")
         return dumped(
             document(
                 vocab,
@@ -141,7 +141,7 @@ def file_of(name: str) -> bytes:
                 pre_tokenizer=sequence(split(LLAMA3), BYTE_LEVEL),
                 model={"ignore_merges": True},
                 post_processor=_begin_of_text(),
-                added_tokens=[added(len(vocab) + i, name, special=True) for i, name in enumerate(names)],
+                added_tokens=[added(len(vocab) + i, name, special=True) for i, name in enumerate(markers)],
             )
         )
     special = {"<｜begin▁of▁sentence｜>": 0, "<｜end▁of▁sentence｜>": 1, "<｜▁pad▁｜>": 2}

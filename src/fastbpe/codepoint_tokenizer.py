@@ -7,7 +7,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from fastbpe import formats
 from fastbpe._core.decoder import Decoder
@@ -30,6 +30,9 @@ from fastbpe.special import SpecialTokens, check_new, number
 from fastbpe.streaming import CodePointStreamDecoder, RunStreamDecoder, StreamDecoder
 from fastbpe.threads import ForkSafeLock
 from fastbpe.tokenizer import CACHE_BYTES, Special, Tokenizer, check_errors
+
+if TYPE_CHECKING:
+    from fastbpe.verifying import Verification
 
 _NO_BYTES = (
     "CodePointTokenizer.{0}: {1} are of bytes; Tokenizer.{0} makes a byte-level tokenizer of them, "
@@ -377,14 +380,24 @@ class CodePointTokenizer(Tokenizer):
         extended = sentencepiece.with_control_symbols(model, special_tokens, "special_tokens")
         return type(self)(extended, cache_bytes=self._cache_bytes)
 
-    def export(self, path: str | os.PathLike[str], *, format: str | None = None) -> None:
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,
+        verify: bool = True,
+        verify_text: str | None = None,
+    ) -> Verification | None:
         """Write the vocabulary in a format: "native", "sentencepiece" or "huggingface" (a tokenizer.json).
 
         None: by the ending of path, `.fbpe`, `.model` or `.json`; native where it has none.
+        verify, verify_text, what is returned: as in `Tokenizer.export`.
 
         Raises:
-            FormatError: the format cannot hold this vocabulary; the message says why.
+            FormatError: the format cannot hold this vocabulary, or ids differ; the message says why.
         """
+        from fastbpe.exporting import put  # here: it knows all formats
+
         format = format_of(path, self.mode) if format is None else format
         if format == "native":
             data = native.dump_code_points(self._source)
@@ -396,7 +409,7 @@ class CodePointTokenizer(Tokenizer):
             raise FormatError(
                 f'format={format!r} holds no code points; choose "native", "sentencepiece" or "huggingface"'
             )
-        formats.write(path, data)
+        return put(path, self, data, format, verify=verify, verify_text=verify_text)
 
     # Being a value
 

@@ -115,8 +115,8 @@ class Described:
     def merges(self) -> list[tuple[int, int]]:
         """Pairs of ids in the order they are merged, as given, or else recovered from the ranks: a new list.
 
-        In a ranked vocabulary that was not made by merging alone, a token has no merge if pairs of lower
-        rank do not leave exactly two tokens of its bytes.
+        In a ranked vocabulary that was not made by merging alone, a token has no merge if merging its bytes
+        leaves several tokens, and may be made of tokens with greater ids than its own.
         """
         listed = self._model.merge_list()
         if listed is not None:

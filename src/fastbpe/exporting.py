@@ -4,63 +4,78 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from dataclasses import replace
 
-from fastbpe import assembly, formats
-from fastbpe._core.merge import recover_merges
-from fastbpe._core.vocabulary import Vocabulary
+from fastbpe import assembly, formats, verifying
 from fastbpe.errors import FormatError
-from fastbpe.formats import native, tiktoken
+from fastbpe.formats import gpt2, huggingface_dump, minbpe, native, tiktoken
+from fastbpe.known import recognise
 from fastbpe.model import Model
 from fastbpe.patterns import Pattern, resolve_pattern
-from fastbpe.ranking import merges_by_rank
-
-#: Bytes of a file, or of the files of a folder by their names.
-Files = bytes | dict[str, bytes]
+from fastbpe.ranking import made_by, merges_by_rank, unmade
+from fastbpe.tokenizer import Tokenizer
+from fastbpe.verifying import Files, Verification, arguments, is_text, shown_ids, shown_text
 
 #: Formats without a place for all that a tokenizer is; the others hold it, or cannot be written.
 LOSSY = ("tiktoken", "gpt2")
 
 
-def export(path: str | os.PathLike[str], model: Model, vocabulary: Vocabulary, format: str) -> None:
-    """Write a model, whose tables are the vocabulary's, in a format. Each file appears whole or not at all.
+def export(
+    path: str | os.PathLike[str],
+    tokenizer: Tokenizer,
+    format: str,
+    *,
+    verify: bool = True,
+    verify_text: str | None = None,
+) -> Verification | None:
+    """Write a tokenizer in a format: all files or none. What was compared before, if it was asked for.
 
     Raises FormatError: the format is unknown, or cannot hold this vocabulary; then nothing is written.
     """
     if format not in _EXPORTERS:
         raise FormatError(f"format={format!r}: choose one of {', '.join(map(repr, FORMATS))}")
-    files = _EXPORTERS[format](model, vocabulary)
-    if not isinstance(files, dict):
+    files = _EXPORTERS[format](tokenizer)
+    return put(path, tokenizer, files, format, verify=verify, verify_text=verify_text)
+
+
+def put(
+    path: str | os.PathLike[str],
+    tokenizer: Tokenizer,
+    files: Files,
+    format: str,
+    *,
+    verify: bool,
+    verify_text: str | None,
+) -> Verification | None:
+    """Compare the files of an exported tokenizer with it, if asked for, and write them."""
+    done = None
+    if verify or verify_text is not None:
+        done = verifying.verify(tokenizer, files, format, verify_text)
+    if isinstance(files, dict):
+        formats.write_folder(path, files)
+    else:
         formats.write(path, files)
-        return
-    folder = Path(path)
-    folder.mkdir(exist_ok=True)
-    for name, data in files.items():
-        formats.write(folder / name, data)
+    return done
 
 
-def check_holds_all(path: str | os.PathLike[str], model: Model, vocabulary: Vocabulary, format: str) -> None:
+def check_holds_all(path: str | os.PathLike[str], tokenizer: Tokenizer, format: str) -> None:
     """Raise FormatError if a file of a format in LOSSY needs more than itself to load; published ones do not."""
-    if not _is_known(_EXPORTERS[format](model, vocabulary), model):
-        lost = left_out(format, resolve_pattern(model.pattern)[1], model.special_tokens)
+    if not _is_known(_EXPORTERS[format](tokenizer), tokenizer):
+        lost = left_out(format, tokenizer.pattern, tokenizer.special_tokens)
         raise FormatError(
             f"{os.fsdecode(path)}: {format} has no place for {lost}; save a .fbpe file, or export it with "
             f"format={format!r} and give these to load"
         )
 
 
-def _is_known(files: Files, model: Model) -> bool:
+def _is_known(files: Files, tokenizer: Tokenizer) -> bool:
     """Tell whether `load` knows by their SHA-256 all that these files do not say."""
-    from fastbpe.formats import gpt2
-    from fastbpe.known import recognise
-
-    pattern = resolve_pattern(model.pattern)[1]
     if isinstance(files, dict):
-        return gpt2.published_pattern(files[gpt2.MERGES_FILE]) == pattern
+        return gpt2.published_pattern(files[gpt2.MERGES_FILE]) == tokenizer.pattern
     known = recognise(files)
-    if known is None or resolve_pattern(known.pattern)[1] != pattern:
+    if known is None or resolve_pattern(known.pattern)[1] != tokenizer.pattern:
         return False
-    return known.special_tokens() == dict(model.special_tokens)
+    return known.special_tokens() == tokenizer.special_tokens
 
 
 def left_out(format: str, pattern: Pattern, special_tokens: Mapping[str, int]) -> str:
@@ -69,51 +84,59 @@ def left_out(format: str, pattern: Pattern, special_tokens: Mapping[str, int]) -
     >>> left_out("tiktoken", None, {"<s>": 256}), left_out("gpt2", None, {"<s>": 256})
     ("pattern='none', special_tokens={'<s>': 256}", "pattern='none'")
     """
-    arguments = []
-    if format in LOSSY:
-        arguments.append(f"pattern={(resolve_pattern(pattern)[0] or pattern)!r}")
-    if format == "tiktoken" and special_tokens:
-        arguments.append(f"special_tokens={dict(special_tokens)!r}")
-    return ", ".join(arguments)
+    return ", ".join(f"{name}={value!r}" for name, value in arguments(format, pattern, special_tokens).items())
 
 
-def _native(model: Model, vocabulary: Vocabulary) -> Files:
-    return native.dump(model)
+def _native(tokenizer: Tokenizer) -> Files:
+    return native.dump(tokenizer._full_model())
 
 
-def _tiktoken(model: Model, vocabulary: Vocabulary) -> Files:
+def _tiktoken(tokenizer: Tokenizer) -> Files:
+    model, vocabulary = tokenizer._full_model(), tokenizer._vocabulary
     assembly.check_plain(model, "a .tiktoken file")
-    return tiktoken.dump(vocabulary.tokens(), "ranks" if merges_by_rank(vocabulary, model) else "merges")
+    if model.drops_bytes:
+        raise FormatError("a .tiktoken file needs a token for every byte; export it as native or huggingface")
+    if merges_by_rank(vocabulary, model):
+        return tiktoken.dump(vocabulary.tokens())
+    tiktoken.check_tokens(vocabulary.tokens())
+    ranked = replace(
+        model, tokens=vocabulary.tokens(), tables=None, merges=b"", merges_rule="ranks", whole_piece_first=True
+    )
+    raise FormatError(
+        "this vocabulary merges by a list of pairs; .tiktoken holds ranks only, which would give other ids"
+        f"{_witness(tokenizer, ranked)}: export it as native"
+    )
 
 
-def _gpt2(model: Model, vocabulary: Vocabulary) -> Files:
-    from fastbpe.formats import gpt2
-
+def _gpt2(tokenizer: Tokenizer) -> Files:
+    model, vocabulary = tokenizer._full_model(), tokenizer._vocabulary
     assembly.check_plain(model, "GPT-2's files")
-    return gpt2.dump(vocabulary.tokens(), listed_merges(model, vocabulary), model.special_tokens)
+    listed = None if vocabulary.whole_piece_first else model.merge_list()
+    merges = _made_by_merging(tokenizer) if listed is None else listed
+    return gpt2.dump(vocabulary.tokens(), merges, model.special_tokens)
 
 
-def _minbpe(model: Model, vocabulary: Vocabulary) -> Files:
-    from fastbpe.formats import minbpe
-
+def _minbpe(tokenizer: Tokenizer) -> Files:
+    model = tokenizer._full_model()
     assembly.check_plain(model, "minbpe's file")
     _, pattern = resolve_pattern(model.pattern)
-    return minbpe.dump(vocabulary.tokens(), listed_merges(model, vocabulary), pattern, model.special_tokens)
+    listed = None if tokenizer._vocabulary.whole_piece_first else model.merge_list()
+    if listed is None or not minbpe.is_learned(listed):
+        listed = _made_by_merging(tokenizer)
+    return minbpe.dump(tokenizer._vocabulary.tokens(), listed, pattern, model.special_tokens)
 
 
-def _huggingface(model: Model, vocabulary: Vocabulary) -> Files:
-    from fastbpe.formats import huggingface_dump
-
+def _huggingface(tokenizer: Tokenizer) -> Files:
+    model, vocabulary = tokenizer._full_model(), tokenizer._vocabulary
+    made = made_by(vocabulary, model)
     listed = model.merge_list()
-    if listed is None:
-        merges = list(recover_merges(vocabulary).values())
-    else:
-        merges = [(left, right) for left, right, _ in listed]
+    merges = list(made.values()) if listed is None else [(left, right) for left, right, _ in listed]
     steps = assembly.described_splitting(model)
-    return huggingface_dump.dump(model, vocabulary.tokens(), merges, steps)
+    all_made = not unmade(vocabulary, made)
+    return huggingface_dump.dump(model, vocabulary.tokens(), merges, steps, all_made=all_made)
 
 
-_EXPORTERS: Mapping[str, Callable[[Model, Vocabulary], Files]] = {
+_EXPORTERS: Mapping[str, Callable[[Tokenizer], Files]] = {
     "native": _native,
     "tiktoken": _tiktoken,
     "gpt2": _gpt2,
@@ -126,24 +149,31 @@ _EXPORTERS: Mapping[str, Callable[[Model, Vocabulary], Files]] = {
 FORMATS = tuple(_EXPORTERS)
 
 
-def listed_merges(model: Model, vocabulary: Vocabulary) -> list[tuple[int, int, int]]:
-    """(left id, right id, merged id), best first: a list that gives every text the ids that the model gives.
+def _made_by_merging(tokenizer: Tokenizer) -> list[tuple[int, int, int]]:
+    """(left id, right id, merged id), best first: the merges that ever make a token, which give all ids alone.
 
-    Raises FormatError if there is none.
+    Raises FormatError if they do not, for some tokens are met as whole pieces only. Those that are no UTF-8 are no
+    pieces of any text.
     """
-    listed = model.merge_list()
-    if listed is None:
-        merges = recover_merges(vocabulary)
-        listed = [(left, right, merged) for merged, (left, right) in merges.items()]
-    elif not vocabulary.whole_piece_first:
-        return listed
-    made = {merged for _, _, merged in listed}
+    model, vocabulary = tokenizer._full_model(), tokenizer._vocabulary
+    made = made_by(vocabulary, model)
     tokens = vocabulary.tokens()
-    lost = [i for i, token in enumerate(tokens) if len(token) > 1 and i not in made]
+    lost = [i for i in unmade(vocabulary, made) if is_text(tokens[i])] if vocabulary.whole_piece_first else []
     if lost:
         some = ", ".join(f"{tokens[i]!r} ({i})" for i in lost[:3])
+        merging = replace(model, whole_piece_first=False)
         raise FormatError(
             f"no merges make {len(lost)} of its tokens, {some}{', ...' if len(lost) > 3 else ''}: they are met as "
-            "whole pieces only, which a list of merges cannot say; export it as native or tiktoken"
+            f"whole pieces only, which a list of merges cannot say{_witness(tokenizer, merging)}; export it as "
+            "native, tiktoken or huggingface"
         )
-    return listed
+    return [(left, right, merged) for merged, (left, right) in made.items()]
+
+
+def _witness(tokenizer: Tokenizer, other: Model) -> str:
+    """A text to which another model gives other ids, as a part of a sentence; "" if none is found."""
+    difference = verifying.differ(tokenizer, Tokenizer(other, cache_bytes=0))
+    if difference is None:
+        return ""
+    text, expected, found = difference
+    return f" (the text {shown_text(text)} is {shown_ids(expected)} and would be {shown_ids(found)})"

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fastbpe.progress import Progress
     from fastbpe.sources import Path_
     from fastbpe.streaming import StreamDecoder
+    from fastbpe.verifying import Verification
 
 CACHE_BYTES = 64 << 20  # by default
 
@@ -398,11 +399,18 @@ class Tokenizer(MeasuringEncoder, Described):
 
         format = format_of(path, self.mode)
         if format in LOSSY:
-            check_holds_all(path, self._full_model(), self._vocabulary, format)
+            check_holds_all(path, self, format)
         self.export(path, format=format)
 
-    def export(self, path: str | os.PathLike[str], *, format: str | None = None) -> None:
-        """Write the vocabulary in a format; `load` reads them all.
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,
+        verify: bool = True,
+        verify_text: str | None = None,
+    ) -> Verification | None:
+        """Write the vocabulary in a format; `load` reads them all. All files are written, or none.
 
         Args:
             path: a file; for "gpt2" a folder, which is made if it is not there.
@@ -411,15 +419,32 @@ class Tokenizer(MeasuringEncoder, Described):
                 tokenizers gives the ids that allowed_special="all" gives). None: by the ending of path, `.fbpe`
                 native, `.tiktoken`, `.json` huggingface, `.model` minbpe, a folder (that is there, or is written
                 with a slash at its end) gpt2; native where it has none.
+            verify: read what is to be written, and compare ids on every token's text and many pairs of tokens,
+                before any file is written: up to a second for the largest vocabularies. The split pattern and the
+                special tokens are given where the format has no place for them.
+            verify_text: a text to compare besides, line by line, also with the format's owner (tokenizers,
+                tiktoken, sentencepiece) where that is installed.
+
+        Returns:
+            How many texts were compared, and with which owner; None without verify and verify_text.
 
         Raises:
-            FormatError: the format cannot hold this vocabulary; the message names what would be lost.
+            FormatError: the format cannot hold this vocabulary, or ids differ; the message names what would be
+                lost, or a text with both ids and the first token that differs. Nothing is written then.
+
+        >>> import pathlib, tempfile
+        >>> tokenizer = Tokenizer.from_ranks({bytes([i]): i for i in range(256)} | {b"ab": 256}, pattern="gpt2")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "tokenizer.json")
+        ...     verified = tokenizer.export(path, format="huggingface", verify_text="abc ab")
+        >>> verified.owner
+        'tokenizers'
         """
         from fastbpe.exporting import export  # here: it knows all formats
         from fastbpe.formats.endings import format_of
 
         format = format_of(path, self.mode) if format is None else format
-        export(path, self._full_model(), self._vocabulary, format)
+        return export(path, self, format, verify=verify, verify_text=verify_text)
 
     def _full_model(self) -> Model:
         return replace(

@@ -87,3 +87,31 @@ def test_code_points(run, tmp_path):
     )
     assert run("convert", tmp_path / "c.fbpe", tmp_path / "e.model", "--to", "sentencepiece").status == 0
     assert (tmp_path / "b.model").read_bytes() == (tmp_path / "e.model").read_bytes()
+
+
+def test_a_text_to_verify_is_compared_and_told(run, tmp_path):
+    ranks = {**BYTES, b"bc": 256, b"abcd": 257, b"abc": 258}
+    Tokenizer.from_ranks(ranks, pattern="gpt2").save(tmp_path / "a.fbpe")
+    (tmp_path / "x.txt").write_text("abcdx\nabcd bc\n")
+    done = run("convert", tmp_path / "a.fbpe", tmp_path / "tokenizer.json", "--verify-text", tmp_path / "x.txt")
+    assert done.status == 0
+    assert "texts have the same ids, in tokenizers too" in done.err
+    assert fastbpe.load(tmp_path / "tokenizer.json").encode("abcdx") == [257, 120]
+    (tmp_path / "x.txt").write_bytes(b"ab\xff")
+    done = run("convert", tmp_path / "a.fbpe", tmp_path / "b.json", "--verify-text", tmp_path / "x.txt")
+    assert done.failed_with("x.txt: byte 2 is not UTF-8; --verify-text takes a text")
+    assert not (tmp_path / "b.json").exists()
+
+
+def test_a_conversion_is_verified_unless_told_otherwise(run, tmp_path, monkeypatch):
+    from fastbpe import verifying
+
+    calls = []
+    real = verifying.verify
+    monkeypatch.setattr(verifying, "verify", lambda *args: calls.append(args[2]) or real(*args))
+    Tokenizer.from_ranks(BYTES, pattern="gpt2").export(tmp_path / "a.fbpe", format="native", verify=False)
+    assert run("convert", tmp_path / "a.fbpe", tmp_path / "b.json", "--no-verify").status == 0
+    assert calls == []
+    for flags in ([], ["--verify"]):
+        assert run("convert", tmp_path / "a.fbpe", tmp_path / "b.json", *flags).status == 0
+    assert calls == ["huggingface", "huggingface"]

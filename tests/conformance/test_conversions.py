@@ -23,7 +23,7 @@ from tokenizers import AddedToken, models, pre_tokenizers
 
 import fastbpe
 from codepoints import published_bytes
-from data import OPENAI, corpus, data_file, standard_library
+from data import OPENAI, corpus, data_file, published, standard_library
 from fastbpe import PATTERNS, Tokenizer
 
 FULL = os.environ.get("FASTBPE_FULL") == "1"
@@ -206,3 +206,18 @@ def test_code_points(name: str, source: str, target: str, tmp_path: Path) -> Non
         owner = owner_of_points(path)
         if owner is not None:
             assert owner(lines()) == expected
+
+
+def test_llama3_as_a_tokenizer_json_keeps_tokens_made_of_those_with_greater_ids(tmp_path: Path) -> None:
+    """Of its tokens 90 are merged from one that has a greater id, and 588 are met as whole pieces only."""
+    tokenizer = published("llama3")
+    tokenizer.export(tmp_path / "tokenizer.json", format="huggingface")
+    again = fastbpe.load(tmp_path / "tokenizer.json")
+    assert again == tokenizer
+    peer = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    peer.encode_special_tokens = True
+    texts = [" документацію", *corpus("multilingual.txt", 10 * N_BYTES).splitlines(keepends=True)]
+    expected = tokenizer.encode_ordinary_batch(texts)
+    assert expected[0] == [113916, 103781]
+    assert again.encode_ordinary_batch(texts) == expected
+    assert with_tokenizers(peer)(texts) == expected

@@ -401,7 +401,7 @@ def test_what_would_be_lost_is_named(tokenizer: Tokenizer, message: str, tmp_pat
 
 
 def test_llama3_has_tokens_that_no_merges_make(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="no merges make 678 of its tokens"):
+    with pytest.raises(FormatError, match=r"no merges make 588 of its tokens.*the text .*việc' is \[100769\]"):
         published("llama3").export(tmp_path / "x", format="gpt2")
 
 

@@ -59,6 +59,8 @@ LAYERS = (
         "ranking",
         "streaming",
         "exporting",
+        "verifying",
+        "owners",
     },
     {"tiktoken", "sentencepiece", "minbpe", "cli", "__init__", "__main__"},
 )

@@ -14,7 +14,7 @@ from fastbpe._core.merge import recover_merges
 from fastbpe._core.scanner import paths
 from fastbpe._core.splitter import Splitter
 from fastbpe._core.vocabulary import Vocabulary
-from fastbpe._reference import merge_pairs, merge_ranks
+from fastbpe._reference import last_merge, merge_pairs, merge_ranks
 from fastbpe._reference import train as reference_train
 from processes import run_python
 
@@ -233,9 +233,34 @@ def test_merges_recovered_are_those_learned() -> None:
 def test_merges_recovered_leave_out_what_only_a_whole_piece_can_be() -> None:
     vocab = vocabulary({**BYTES, b"ab": 256, b"xyz": 257, b"abab": 258, b"abc": 300})
     assert recover_merges(vocab) == {256: (97, 98), 258: (256, 256), 300: (256, 99)}
-    tokenizer = Tokenizer.from_ranks({**BYTES, b"abab": 256, b"ab": 257}, pattern=None)
-    assert tokenizer.merges == [(97, 98)]
-    assert ranks_of(tokenizer)[b"abab"] == 256
+
+
+def test_merges_recovered_may_be_of_tokens_with_greater_ids() -> None:
+    tokenizer = Tokenizer.from_ranks({**BYTES, b"bc": 256, b"abcd": 257, b"abc": 258}, pattern=None)
+    assert tokenizer.merges == [(98, 99), (258, 100), (97, 256)]
+    long = b"ab" * 50
+    tokenizer = Tokenizer.from_ranks({**BYTES, long: 256, b"ab": 257, long[:50]: 258, b"abab": 259}, pattern=None)
+    assert tokenizer.merges == [(97, 98), (257, 257)]
+    assert ranks_of(tokenizer)[long] == 256
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_merges_recovered_are_the_last_ones_and_give_the_ids_of_the_ranks(seed: int) -> None:
+    rng = random.Random(seed)
+    letters = [b"ab", b"abc", b"a"]
+    tokens = {random_piece(rng, rng.choice(letters), rng.randint(2, 9)) for _ in range(rng.randint(1, 12))}
+    ranks = {**BYTES, **{token: 256 + i for i, token in enumerate(rng.sample([*tokens], len(tokens)))}}
+    recovered = recover_merges(vocabulary(ranks))
+    expected = {}
+    for token, i in ranks.items():
+        last = last_merge(lambda left, right: ranks.get(left + right), token)
+        if last is not None:
+            expected[i] = (ranks[last[0]], ranks[last[1]])
+    assert recovered == expected
+    pairs = {pair: (i, i) for i, pair in recovered.items()}
+    for _ in range(40):
+        piece = b"".join(rng.choices([*tokens, b"a", b"b", b"c"], k=rng.randint(1, 5)))
+        assert piece in ranks or merge_pairs(pairs, piece) == merge_ranks(ranks, piece)
 
 
 def test_pairs_that_a_vocabulary_has() -> None:

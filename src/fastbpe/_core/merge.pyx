@@ -17,6 +17,8 @@ from fastbpe._core.spelling cimport begin_characters, is_ascii, leftmost, spell
 from fastbpe._core.tables cimport NO_KEY, NONE, Pair, find_pair, find_piece, pair_key
 from fastbpe._core.vocabulary cimport Tables, Vocabulary
 
+from heapq import heappop, heappush
+
 cdef enum:
     SHORT = 64
     LANES = 8
@@ -186,28 +188,72 @@ cdef size_t _merge_short(
     return n
 
 
-def recover_merges(Vocabulary vocabulary not None):
-    """(left id, right id) by merged id: the two tokens that a ranked vocabulary's token was merged from.
+def recover_merges(Vocabulary vocabulary not None, const uint32_t[::1] limits=None):
+    """(left id, right id) by merged id: the last merge of each token's own bytes, which is the only one to make it.
 
-    A token is what pairs of lower rank make of its bytes, then one merge; one for which they do not leave
-    exactly two tokens (it can only be met as a whole piece) is left out.
+    `_reference/__init__.py` has the proof. Left out are tokens that merging leaves in parts: they can only be met as
+    whole pieces.
+
+    limits: of each id, the priority of the first merge in a list that makes it; NONE where none does. None: ranks,
+    where that is the id.
     """
     cdef const Tables* tables = &vocabulary.tables
     cdef uint32_t i, start = 0, length, limit
     cdef Ids ids
     cdef dict out = {}
+    if limits is not None and <size_t> limits.shape[0] != tables.n_ids:
+        raise ValueError(f"{limits.shape[0]} limits for {tables.n_ids} ids")
     ids.items = NULL
     ids.n = ids.capacity = 0
     try:
         for i in range(tables.n_ids):
             length = tables.token_ends[i] - start
-            if length > 1:
+            limit = limits[i] if limits is not None else i if tables.characters == NULL else tables.characters.ties[i]
+            if length > 1 and limit != NONE:
                 ids.n = 0
-                limit = i if tables.characters == NULL else tables.characters.ties[i]
                 merge_piece(tables, tables.token_bytes + start, length, limit, &ids)
-                if ids.n == 2:
+                if ids.n == 2 and (
+                    tables.characters != NULL or find_pair(&tables.pairs, ids.items[0], ids.items[1]).id == i
+                ):
                     out[i] = (ids.items[0], ids.items[1])
+                elif ids.n > 2 and tables.characters == NULL:
+                    last = _last_pair(tables, &ids)
+                    if last is not None:
+                        out[i] = last
             start = tables.token_ends[i]
     finally:
         ids_free(&ids)
     return out
+
+
+cdef object _last_pair(const Tables* tables, const Ids* ids):
+    """(left id, right id) of the merge that makes one token of these; None where merging leaves several."""
+    cdef list symbols = [ids.items[k] for k in range(ids.n)]  # None once it was merged into its left neighbour
+    cdef list behind = list(range(1, len(symbols) + 1)), before = list(range(-1, len(symbols) - 1)), heap = []
+    cdef Py_ssize_t at, right, n_left = len(symbols)
+    for at in range(n_left - 1):
+        _queue_pair(heap, tables, at, symbols[at], symbols[at + 1])
+    last = None
+    while heap:
+        _, at, pair, merged = heappop(heap)
+        right = behind[at]
+        if right == len(symbols) or (symbols[at], symbols[right]) != pair:
+            continue
+        last = pair
+        n_left -= 1
+        symbols[at] = merged
+        symbols[right] = None
+        behind[at] = behind[right]
+        if behind[at] < len(symbols):
+            before[behind[at]] = at
+            _queue_pair(heap, tables, at, merged, symbols[behind[at]])
+        if before[at] >= 0:
+            _queue_pair(heap, tables, before[at], symbols[before[at]], merged)
+    return last if n_left == 1 else None
+
+
+cdef int _queue_pair(list heap, const Tables* tables, Py_ssize_t at, uint32_t left, uint32_t right) except -1:
+    cdef Pair pair = find_pair(&tables.pairs, left, right)
+    if pair.priority != NONE:
+        heappush(heap, (pair.priority, at, (left, right), pair.id))
+    return 0

@@ -10,8 +10,14 @@ from libc.string cimport memcpy
 
 from fastbpe._core.building cimport empty_table, is_sound, look_up_pieces
 from fastbpe._core.merge cimport Ids, ids_free, merge_piece
-from fastbpe._core.tables cimport MOST_RANKED, NO_PAIR, NONE, RANKED_BITS, RANKED_MASK, ranked_slot, table_bits
+from fastbpe._core.tables cimport (
+    MOST_RANKED, NO_PAIR, NONE, RANKED_BITS, RANKED_MASK, find_pair, find_piece, ranked_slot, table_bits,
+)
 from fastbpe._core.vocabulary cimport Tables, Vocabulary
+
+from array import array
+
+from fastbpe._core.merge import recover_merges
 
 cdef enum:
     LEFT = 3  # tokens of which no merge makes one
@@ -166,3 +172,48 @@ def left_apart(Vocabulary vocabulary not None, list ids not None):
         return True
     finally:
         ids_free(&out)
+
+
+def last_merges(Vocabulary listed not None, const uint8_t[::1] merges not None):
+    """(left id, right id) by merged id: of a list, the one merge that ever makes each token. See `recover_merges`.
+
+    merges: the vocabulary's list: uint32 triples (left id, right id, merged id), best first.
+    """
+    cdef uint32_t[::1] limits = array("I", [NONE]) * listed.n_ids
+    cdef uint32_t merge[3]
+    cdef size_t k
+    for k in range(<size_t> merges.shape[0] // 12, 0, -1):
+        memcpy(merge, &merges[12 * (k - 1)], 12)
+        if merge[2] >= listed.tables.n_ids:
+            raise ValueError(f"merge {k - 1} makes the id {merge[2]}, which is no token")
+        limits[merge[2]] = <uint32_t> (k - 1)
+    return recover_merges(listed, limits)
+
+
+def follows_ranks(Vocabulary listed not None, const uint8_t[::1] merges not None):
+    """Whether ranks give every text the ids that a vocabulary with this list of merges gives it.
+
+    They do where the last merges of the tokens stand in the order of the ids; where every token of several bytes has
+    one, or is looked up as a whole piece and left as three tokens or more by merging; and where no two tokens are
+    equal. `_reference/__init__.py` has the proof. merges: as in `last_merges`.
+    """
+    cdef const Tables* t = &listed.tables
+    cdef uint32_t i, start = 0, length, priority, least = 0
+    cdef dict last = last_merges(listed, merges)
+    cdef list unmade = []
+    for i in range(t.n_ids):
+        length = t.token_ends[i] - start
+        if length and find_piece(
+            t.pieces, t.piece_mask, t.token_bytes, t.token_ends, t.token_bytes + start, length
+        ) != i:
+            return False
+        start = t.token_ends[i]
+        pair = last.get(i)
+        if pair is not None:
+            priority = find_pair(&t.pairs, pair[0], pair[1]).priority
+            if priority < least:
+                return False
+            least = priority
+        elif length > 1:
+            unmade.append(i)
+    return not unmade or (listed.whole_piece_first and left_apart(listed, unmade))

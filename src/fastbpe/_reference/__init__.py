@@ -30,24 +30,40 @@ What follows, whichever pair the trainer picks each time:
 The last point is about vocabularies trained like this, or cut off after their first merges. Ranks from
 elsewhere (tokens added by hand, two vocabularies joined) promise nothing.
 
-**A list of merges that comes from elsewhere** can be judged. Let every token of several bytes be made by one
-merge, in the order of their ids, and let the merges before its own make just the two tokens of its merge of a
-token's bytes. Then ranks and the list give the same ids.
+**One merge makes each token**, whatever the ranks or the list. Let any rule give pairs of tokens priorities,
+or none (the rank of what a pair spells, its place in a list, a score), and let the best pair be merged, the
+leftmost of equals, one at a time, until there is none. Then all pairs that are ever merged to the bytes of a
+token t, in any piece, are one and the same pair: that which is merged last where the bytes of t are merged by
+themselves.
 
-*Proof*, by induction: up to token t, merging by ranks and replaying the list agree on every piece. Replay both on
-the piece and on the bytes of every token. Before merge t the bytes of t are the two tokens of its merge, so by the
-fact above every stretch that spells t is cut like that: pairs that spell t are the pair listed. Making t brings
-back no pair that spells a token u below t, for the bytes of u alone are one token since merge u, so by the same
-fact no such stretch has a border inside. So the ranks have just the pair left that the list replays.
+*Proof.* Take a stretch of a piece with a border on either side that stands now. It has stood all the time, so
+every merge so far was inside the stretch or outside. A merge inside was of the best pair of the piece, so it
+was of the best pair of the stretch, leftmost of equals: what the bytes of the stretch, merged by themselves,
+would have merged next. So the stretch is cut as these bytes are after some number of merges by themselves.
+Each merge takes one token away: two tokens that spell t are what is left of its bytes before the last merge.
 
-Where whole pieces are looked up first, a token may also have several merges, one after another in the list, or be
-made by none. Of the several, only the one of the two tokens into which the token's bytes are cut before ever meets
-its pair, by the same fact. And let what is made of the bytes of a token u that no merge makes be three tokens
-or more, in the end and so at any time: then by the same fact two tokens that spell u never stand side by side,
-neither in the list nor in the ranks, and u is nothing but a whole piece.
+What follows:
+
+- Ranks can be listed. List for each token of several bytes, in the order of ranks, its last merge
+  (`last_merge`); nothing for one that is never made, for merging leaves it in three tokens or more and it is
+  met as a whole piece only, where these are looked up first. The list gives every piece what the ranks give
+  it: by induction both have done the same merges so far; of the pairs that stand side by side now, those that
+  spell a token are those listed, in the same order. Parts of a token may well have greater ranks than it has.
+  A list of all splits of each token, in the order of ranks, says the same: the others never stand side by
+  side.
+- A list can be given as ranks if the last merges of the tokens, found by the list, stand in the order of ids,
+  and every other token of several bytes is looked up as a whole piece and left in three tokens or more. Two
+  tokens that spell a token are then its last merge, which is listed; so both do the same merges, as above.
+- Two rules give every piece the same tokens if they do so for each token and for each two tokens, end to end.
+  For let t1 … tn be what one makes of a piece: it makes ti, ti+1 of the bytes of these two, and so does the
+  other by assumption. Of the piece the other makes t1 … tn too: the first merge to cross a border of these, ti
+  | ti+1 say, would be done to the bytes of ti, ti+1 by themselves.
+
+Where every token has one merge and merges of lower ranks leave the two tokens of it, which is so after
+training, less need be looked at: `_core.ranking` follows the border between the two back in time.
 """
 
-from fastbpe._reference.encoding import decode, encode, merge_pairs, merge_ranks
+from fastbpe._reference.encoding import decode, encode, last_merge, merge_pairs, merge_ranks
 from fastbpe._reference.measuring import longest_prefix, longest_suffix, offsets
 from fastbpe._reference.splitting import split, stretches
 from fastbpe._reference.training import STAND_IN_ORDER, Merges, Ties, train
@@ -58,6 +74,7 @@ __all__ = [
     "Ties",
     "decode",
     "encode",
+    "last_merge",
     "longest_prefix",
     "longest_suffix",
     "merge_pairs",

@@ -48,6 +48,28 @@ def merge_pairs(merges: Mapping[tuple[int, int], tuple[int, int]], ids: Iterable
         merged[at : at + 2] = [merges[merged[at], merged[at + 1]][1]]
 
 
+def last_merge(priority: Callable[[bytes, bytes], int | None], token: bytes) -> tuple[bytes, bytes] | None:
+    """The last merge of a token's own bytes, the only one that ever makes it; None if merging leaves parts.
+
+    priority: of a pair of tokens, None if it is not merged. The least is merged first, the leftmost of equals.
+
+    >>> ranks = {b"a": 0, b"b": 1, b"c": 2, b"d": 3, b"bc": 4, b"abcd": 5, b"abc": 6, b"dad": 7}
+    >>> last_merge(lambda left, right: ranks.get(left + right), b"abcd")
+    (b'abc', b'd')
+    >>> last_merge(lambda left, right: ranks.get(left + right), b"dad")
+    """
+    parts = [token[at : at + 1] for at in range(len(token))]
+    last = None
+    while True:
+        found = [(priority(left, right), at) for at, (left, right) in enumerate(pairwise(parts))]
+        known = [(rank, at) for rank, at in found if rank is not None]
+        if not known:
+            return last if len(parts) == 1 else None
+        _, at = min(known)
+        last = parts[at], parts[at + 1]
+        parts[at : at + 2] = [parts[at] + parts[at + 1]]
+
+
 def encode(
     text: str, ranks: Mapping[bytes, int], split: Callable[[str], Iterable[str]] | None = None
 ) -> list[int]:

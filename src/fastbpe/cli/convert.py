@@ -10,6 +10,7 @@ from fastbpe.errors import FormatError
 from fastbpe.exporting import FORMATS, left_out
 from fastbpe.formats.endings import ENDINGS, format_of, has_ending
 from fastbpe.loading import load
+from fastbpe.progress import shows_bars
 from fastbpe.tokenizer import Tokenizer
 
 SUMMARY = "write a tokenizer in another format"
@@ -17,7 +18,8 @@ DETAILS = """
 
 All ids stay the same, or it is an error that says what would be lost. What the
 format has no place for (the split pattern, in some also special tokens) is
-printed as the arguments to load the file with."""
+printed as the arguments to load the file with. What is to be written is read
+back first, and must give the same ids for every token and many pairs of tokens."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -45,6 +47,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"one of {', '.join(_CHOICES)} (default: by OUT: {endings}, of code points "
         "sentencepiece, a folder gpt2)",
     )
+    parser.add_argument(
+        "--verify",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="read back what is to be written and compare ids, before anything is replaced (default)",
+    )
+    parser.add_argument(
+        "--verify-text",
+        metavar="FILE",
+        help="compare the ids of this text as well, line by line, also with tokenizers, tiktoken or "
+        "sentencepiece, whose format it is, if installed",
+    )
 
 
 def run(args: argparse.Namespace) -> None:
@@ -53,10 +67,23 @@ def run(args: argparse.Namespace) -> None:
         raise FormatError(f"{args.out}: its name does not say which format; give --to {', '.join(_CHOICES)}")
     tokenizer = load_model(args)
     format = args.to or format_of(args.out, tokenizer.mode)
-    tokenizer.export(args.out, format=format)
+    text = None if args.verify_text is None else _read_text(args.verify_text)
+    verified = tokenizer.export(args.out, format=format, verify=args.verify, verify_text=text)
+    if verified is not None and (text is not None or shows_bars(None)):
+        owner = f", in {verified.owner} too" if verified.owner else ""
+        streams.note(f"{args.out}: {verified.n_texts:,} texts have the same ids{owner}")
     arguments = left_out(format, tokenizer.pattern, tokenizer.special_tokens)
     if arguments and not _says_it_all(args.out, tokenizer):
         streams.say(f"{args.out} ({format}) does not hold everything; load it with {arguments}")
+
+
+def _read_text(name: str) -> str:
+    data = streams.read(name)
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        where = streams.name_of(name)
+        raise FormatError(f"{where}: byte {error.start} is not UTF-8; --verify-text takes a text") from None
 
 
 def _says_it_all(path: str, tokenizer: Tokenizer) -> bool:

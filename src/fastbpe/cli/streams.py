@@ -49,6 +49,11 @@ def complain(text: str, kind: str = "error") -> None:
     print(f"fastbpe: {kind}: {text}", file=sys.stderr)
 
 
+def note(text: str) -> None:
+    """A line to standard error that is no complaint."""
+    print(f"fastbpe: {text}", file=sys.stderr)
+
+
 def flush() -> None:
     """Send what was written; an error (full disk, closed pipe) shows here rather than at exit."""
     if sys.stdout is not None:

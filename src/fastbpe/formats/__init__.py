@@ -6,8 +6,10 @@ import contextlib
 import mmap
 import os
 import re
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import IO, TYPE_CHECKING
 
 from fastbpe.errors import FormatError
@@ -27,10 +29,14 @@ def read(
     *,
     pattern: PatternLike = None,
     special_tokens: Mapping[str, int] | None = None,
+    name: str = "<bytes>",
 ) -> Model | CodePointModel:
-    """The model in a file, a file's bytes or a folder, whatever its format; its contents say which it is."""
+    """The model in a file, a file's bytes or a folder, whatever its format; its contents say which it is.
+
+    name: what errors call a file of which the bytes are given.
+    """
     if isinstance(source, (bytes, bytearray, memoryview)):
-        return _parse(_frozen(source), "<bytes>", pattern, special_tokens)
+        return _parse(_frozen(source), name, pattern, special_tokens)
     where = os.fspath(source)
     if os.path.isdir(where):
         return _read_folder(where, pattern, special_tokens)
@@ -212,8 +218,54 @@ def write_with(path: str | os.PathLike[str], fill: Callable[[IO[bytes]], object]
         raise type(error)(error.errno, error.strerror, os.fspath(path)) from error
 
 
+def write_folder(path: str | os.PathLike[str], files: Mapping[str, bytes]) -> None:
+    """Write files into a folder, which is made if it is not there: all of them or none.
+
+    Each is written beside its place, then all are renamed. If one cannot be, what the others replaced comes back.
+    """
+    folder = os.fspath(path)
+    is_new = not os.path.isdir(folder)
+    if is_new:
+        os.mkdir(folder)
+    places = {os.path.realpath(os.path.join(folder, name)): data for name, data in files.items()}
+    beside = {target: _place_beside(target) for target in places}
+    kept = {target: _place_beside(target) for target in places if os.path.isfile(target)}
+    undo: list[Callable[[], object]] = []
+    try:
+        for target, data in places.items():
+            undo.append(partial(os.unlink, beside[target]))
+            with open(beside[target], "xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            if target in kept:
+                undo.append(partial(os.unlink, kept[target]))
+                shutil.copyfile(target, kept[target])
+        for target in places:
+            os.replace(beside[target], target)
+            undo.append(
+                partial(os.replace, kept[target], target) if target in kept else partial(os.unlink, target)
+            )
+    except BaseException as error:
+        for step in reversed(undo):
+            with contextlib.suppress(OSError):
+                step()
+        if is_new:
+            with contextlib.suppress(OSError):
+                os.rmdir(folder)
+        if isinstance(error, OSError) and error.errno is not None:
+            raise type(error)(error.errno, error.strerror, folder) from error
+        raise
+    for place in kept.values():
+        os.unlink(place)
+
+
+def _place_beside(target: str) -> str:
+    return os.path.join(os.path.dirname(target), f".{os.urandom(8).hex()}.fastbpe")
+
+
 def _write_beside(target: str, fill: Callable[[IO[bytes]], object]) -> None:
-    beside = os.path.join(os.path.dirname(target), f".{os.urandom(8).hex()}.fastbpe")
+    beside = _place_beside(target)
     try:
         with open(beside, "xb") as file:
             fill(file)

@@ -195,6 +195,14 @@ def _special_tokens(contents: Contents, also: Mapping[str, int | None], where: s
     return found
 
 
+def are_known(special_tokens: Iterable[str]) -> bool:
+    """Whether all of these, written into the files, are read as special tokens without being named."""
+    tokens = {name: token_of(name) for name in special_tokens}
+    return all(
+        token is None or (_SPECIAL.fullmatch(token) and token == name.encode()) for name, token in tokens.items()
+    )
+
+
 def _read(vocab: Buffer, merges: Buffer, where: tuple[str, str]) -> Contents:
     plain = _gpt2.read(vocab or b"\n", merges or b"\n")
     if plain is not None:
@@ -310,6 +318,11 @@ def dump(
             raise FormatError(
                 f"special token {name!r} is how {VOCAB_FILE} writes token {entries[name]}, "
                 f"{tokens[entries[name]]!r}; choose another name"
+            )
+        token = token_of(name)
+        if token not in (None, name.encode()):
+            raise FormatError(
+                f"special token {name!r} is how {VOCAB_FILE} writes the bytes {token!r}; choose another name"
             )
         entries[name] = token_id
     in_order = dict(sorted(entries.items(), key=lambda entry: entry[1]))

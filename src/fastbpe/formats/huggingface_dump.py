@@ -19,13 +19,17 @@ def dump(
     tokens: Sequence[bytes],
     merges: Iterable[tuple[int, int]],
     pre_tokenizers: Sequence[Mapping[str, Any]],
+    *,
+    all_made: bool,
 ) -> bytes:
     """The file's bytes.
 
     tokens: the bytes of each id, b"" where an id is no ordinary token. merges: pairs of ids, best first.
-    pre_tokenizers: what splits text, ByteLevel among it.
+    pre_tokenizers: what splits text, ByteLevel among it. all_made: merging makes every token, so whole pieces need
+    not be looked up. Then they are not where that would find special tokens in the vocabulary.
     """
     vocabulary = _vocabulary(tokens)
+    n_ordinary = len(vocabulary)
     added = _added_tokens(model)
     _number(vocabulary, added, model.huggingface.get("empty_token"))
     shown = [show(token) for token in tokens]
@@ -37,7 +41,7 @@ def dump(
         pre_tokenizer=model.huggingface.get("pre_tokenizer") or _sequence(pre_tokenizers),
         post_processor=model.huggingface.get("post_processor"),
         decoder=model.huggingface.get("decoder") or _BYTE_LEVEL,
-        ignore_merges=model.whole_piece_first,
+        ignore_merges=model.whole_piece_first and (len(vocabulary) == n_ordinary or not all_made),
         vocab=dict(sorted(vocabulary.items(), key=lambda item: item[1])),
         merges=[f"{shown[left]} {shown[right]}" for left, right in merges],
     )
@@ -109,14 +113,14 @@ def _number(vocabulary: dict[str, int], added: Sequence[AddedToken], empty_token
     if empty_token is not None:
         vocabulary[""] = empty_token
     own = [token for token in added if vocabulary.get(token.content) != token.id]
+    for token in own:
+        if token.content in vocabulary:
+            raise FormatError(
+                f"the added token {token.content!r} with the id {token.id} is written as the token "
+                f"{vocabulary[token.content]} in a tokenizer.json; rename it, or export it as native"
+            )
     if [token.id for token in own] != list(range(len(vocabulary), len(vocabulary) + len(own))):
-        for token in own:
-            if token.content in vocabulary:
-                raise FormatError(
-                    f"the added token {token.content!r} with the id {token.id} is written as the token "
-                    f"{vocabulary[token.content]} in a tokenizer.json; rename it, or export it as native"
-                )
-            vocabulary[token.content] = token.id
+        vocabulary.update((token.content, token.id) for token in own)
     taken = {*vocabulary.values(), *(token.id for token in own)}
     gap = next((i for i in range(greatest) if i not in taken), None)
     if gap is not None:

@@ -101,6 +101,11 @@ def _merges(lines: Sequence[str], first: int, where: str) -> tuple[list[bytes], 
     return tokens, merges
 
 
+def is_learned(merges: Iterable[tuple[int, int, int]]) -> bool:
+    """Whether the merges make the ids 256, 257 and so on, each one."""
+    return all(merged == i for i, (_, _, merged) in enumerate(merges, 256))
+
+
 def dump(
     tokens: Sequence[bytes],
     merges: Sequence[tuple[int, int, int]],
@@ -114,10 +119,18 @@ def dump(
     listed = tokens[: next((i for i in range(len(tokens), 0, -1) if tokens[i - 1]), 0)]
     if any(token != bytes([byte]) for byte, token in enumerate(listed[:256])):
         raise FormatError("in a minbpe file ids 0 to 255 are the bytes in order; here they are not")
-    for i, (_, _, merged) in enumerate(merges):
+    for i, (left, right, merged) in enumerate(merges):
         if merged != 256 + i:
             raise FormatError(
                 f"in a minbpe file merge {i} makes the id {256 + i}, here {merged}: ids would change"
+            )
+        if max(left, right) >= merged:
+            later, token = max(left, right), tokens[merged]
+            parts = f"{tokens[left]!r} ({left}) and {tokens[right]!r} ({right})"
+            raise FormatError(
+                f"the token {token!r} ({merged}) is made of {parts}, but in "
+                f"a minbpe file {later} is made later: of the text {token.decode(errors='replace')!r}, "
+                f"{merged} would not be made; export it as native, tiktoken or huggingface"
             )
     if len(listed) != 256 + len(merges):
         raise FormatError(

@@ -145,11 +145,15 @@ def _parse_line(line: bytes, where: str) -> tuple[bytes, int]:
     return token, int(fields[1])
 
 
-def dump(tokens: Sequence[bytes], merges_rule: str) -> bytes:
-    """The file's bytes, from the bytes of each id (b"" where an id is no ordinary token)."""
-    if merges_rule != "ranks":
-        raise FormatError("this vocabulary merges by a list of pairs; .tiktoken holds ranks only, which would "
-                          "give other ids: export it as native")  # fmt: skip
+def dump(tokens: Sequence[bytes]) -> bytes:
+    """The file's bytes, from the bytes of each id (b"" where an id is no ordinary token), whose ranks decide."""
+    check_tokens(tokens)
+    as_base64 = partial(binascii.b2a_base64, newline=False)
+    return b"".join(b"%s %d\n" % (as_base64(token), rank) for rank, token in enumerate(tokens) if token)
+
+
+def check_tokens(tokens: Sequence[bytes]) -> None:
+    """Raise FormatError for a token that has two ids."""
     first: dict[bytes, int] = {}
     for token_id, token in enumerate(tokens):
         if token and first.setdefault(token, token_id) != token_id:
@@ -157,5 +161,3 @@ def dump(tokens: Sequence[bytes], merges_rule: str) -> bytes:
                 f"tokens {first[token]} and {token_id} are both {token!r}; .tiktoken can hold it once only: "
                 "export it as native"
             )
-    as_base64 = partial(binascii.b2a_base64, newline=False)
-    return b"".join(b"%s %d\n" % (as_base64(token), rank) for rank, token in enumerate(tokens) if token)
