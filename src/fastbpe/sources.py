@@ -14,8 +14,8 @@ from typing import IO, NamedTuple, cast
 
 from fastbpe import unpacking
 from fastbpe._core.json_lines import n_lines, texts_of_lines
-from fastbpe._core.text import n_valid
-from fastbpe.errors import FormatError, TrainingWarning
+from fastbpe._core.text import n_valid, to_utf8
+from fastbpe.errors import FormatError, TrainingError, TrainingWarning
 from fastbpe.extras import require_pyarrow, require_zstandard
 
 Document = str | bytes
@@ -29,6 +29,9 @@ BLOCK = 1 << 20  # bytes read at a time: enough that a call costs nothing, littl
 _ROWS = 256  # of a parquet file at a time; a row may be a whole book
 _KINDS = {".txt": "txt", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 _REFUSED = (".bz2", ".xz", ".zip", ".7z", ".lz4")
+_SUFFIXES = (*_KINDS, *unpacking.PACKINGS, *_REFUSED)  # a name that ends so is a path
+_MAX_NAME = 1024  # characters of a str that may be a path
+_ENDS_OF_FOLDERS = ("/", os.sep)
 
 
 class Stretch(NamedTuple):
@@ -50,42 +53,30 @@ def documents(
     source: Source,
     *,
     field: str = "text",
+    separator: str | None = None,
     cut: Cut | None = None,
     skip: Skip | None = None,
     errors: str = "strict",
 ) -> Iterator[Document]:
     """The documents of a source, one after another; long txt files come in parts, cut at places that `cut` allows.
 
-    source: a path, a folder or a pattern of paths (see `files_of`); or an iterable of documents (str, bytes) or of
-    paths (os.PathLike; a list or tuple of str that all name files counts as paths). A txt file is one document, a
-    jsonl file one a line, a parquet file one a row, under `field`.
+    source: a path, a folder or a pattern of paths (see `files_of`), or an iterable of these and of documents (str
+    or bytes); `_items` says which str are paths. A txt file is one document, or several that end with a separator;
+    a jsonl file has one a line, a parquet file one a row, under `field`.
 
     skip: told of a line or row that holds no text, which is passed over; None: the error is raised. errors:
     "replace": bytes that are not UTF-8 become U+FFFD; "strict": in files they are an error, and documents that
     are bytes are not looked at.
     """
-
-    def texts_of(item: Path_) -> Iterator[Document]:
-        for path in _files_of(item):
-            for stretch in read(path, field=field, cut=cut, skip=skip, errors=errors):
-                yield from cast("Sequence[Document]", stretch.texts)
-
-    if isinstance(source, (str, os.PathLike)):
-        if isinstance(source, str) and not os.path.exists(source) and not glob.has_magic(source):
-            said = f"{os.strerror(errno.ENOENT)} (a str is a path; texts are given as a list, e.g. [text])"
-            raise FileNotFoundError(errno.ENOENT, said, source)
-        yield from texts_of(source)
-        return
-    if isinstance(source, bytes):
-        raise TypeError("source is bytes: give a path, or a list of documents, e.g. [text]")
-    if not isinstance(source, Iterable):
-        raise TypeError(f"source must be a path or an iterable of documents, not {type(source).__name__}")
-    as_paths = _all_name_files(source)
-    if not as_paths:
-        _warn_of_names(source)
-    for number, item in enumerate(source):
-        if isinstance(item, os.PathLike) or as_paths:
-            yield from texts_of(cast(Path_, item))
+    items, str_are_paths = _items(source)
+    if not str_are_paths:
+        _warn_of_names(items)
+    ends = None if separator is None else to_utf8(separator)
+    for number, item in enumerate(items):
+        if isinstance(item, os.PathLike) or (str_are_paths and isinstance(item, str)):
+            for path in _files_of(item):
+                for stretch in read(path, separator=ends, field=field, cut=cut, skip=skip, errors=errors):
+                    yield from cast("Sequence[Document]", stretch.texts)
         elif isinstance(item, (str, bytes)):
             yield item.decode(errors=errors) if errors != "strict" and isinstance(item, bytes) else item
         else:
@@ -94,20 +85,79 @@ def documents(
 
 def n_bytes(source: Source) -> int | None:
     """The bytes of a source that is made of files, for progress; None where only reading it would tell."""
-    if isinstance(source, (str, os.PathLike)):
-        source = (source,)
-    elif (
-        not isinstance(source, (list, tuple))
-        or not source
-        or (not _all_name_files(source) and not all(isinstance(item, os.PathLike) for item in source))
-    ):
+    if not isinstance(source, (str, os.PathLike, list, tuple)):
         return None
     try:
-        files = files_of(cast(Iterable[Path_], source))
+        items, str_are_paths = _items(source)
+        if not items or not all(
+            isinstance(i, os.PathLike) or (str_are_paths and isinstance(i, str)) for i in items
+        ):
+            return None
+        files = files_of(cast(Iterable[Path_], items))
         # What gz, zst and parquet files hold, their size does not say.
         return None if any(_is_packed(path) for path in files) else sum(os.path.getsize(path) for path in files)
-    except (OSError, FormatError):
+    except (OSError, FormatError, TrainingError):
         return None
+
+
+def _items(source: Source) -> tuple[Iterable[Path_ | Document], bool]:
+    """What a source consists of, and whether the str among that are paths. Whatever is os.PathLike is one.
+
+    A str alone is a path. The str of a list or tuple are paths if each of them looks like one; those of any other
+    iterable are texts.
+
+    Raises:
+        FileNotFoundError: a str that is a path names nothing.
+        TrainingError: all str of a list name something, though not all look like paths.
+    """
+    if isinstance(source, str):
+        _check_there(source, "a str is a path; texts are given as a list, e.g. [text]")
+        return (source,), True
+    if isinstance(source, os.PathLike):
+        return (source,), True
+    if isinstance(source, bytes):
+        raise TypeError("source is bytes: give a path, or a list of documents, e.g. [text]")
+    if not isinstance(source, Iterable):
+        raise TypeError(f"source must be a path or an iterable of documents, not {type(source).__name__}")
+    if not isinstance(source, (list, tuple)) or not any(isinstance(item, str) for item in source):
+        return source, False
+    if all(_looks_like_path(item) for item in source if isinstance(item, str)):
+        for item in source:
+            if isinstance(item, str):
+                _check_there(
+                    item, "a list of str that all look like paths is read as paths; give texts as iter(list)"
+                )
+        return source, True
+    if all(_is_there(item) for item in source if isinstance(item, str)):
+        name = next(item for item in source if isinstance(item, str) and not _looks_like_path(item))
+        raise TrainingError(
+            f"{name!r} names a file or a folder, but does not look like a path; give pathlib.Path({name!r}) to "
+            "read it, or iter(list) to learn from the str themselves"
+        )
+    return source, False
+
+
+def _looks_like_path(text: str) -> bool:
+    """Whether a str is one short line that ends with a known suffix or a slash, or is a pattern without spaces."""
+    if len(text) >= _MAX_NAME or "\n" in text or "\r" in text or "\0" in text:
+        return False
+    if text.lower().endswith(_SUFFIXES) or text.endswith(_ENDS_OF_FOLDERS):
+        return True
+    return glob.has_magic(text) and len(text.split()) == 1
+
+
+def _is_there(name: str) -> bool:
+    """Whether a str names a file or a folder, or is a pattern that matches some."""
+    if os.path.exists(name):
+        return True
+    may_match = len(name) < _MAX_NAME and "\n" not in name and "\0" not in name and glob.has_magic(name)
+    return may_match and next(glob.iglob(name, recursive=True), None) is not None
+
+
+def _check_there(name: str, way_out: str) -> None:
+    if name and not _is_there(name):
+        said = "no file matches" if glob.has_magic(name) else os.strerror(errno.ENOENT)
+        raise FileNotFoundError(errno.ENOENT, f"{said} ({way_out})", name)
 
 
 def files_of(inputs: Path_ | Iterable[Path_]) -> list[Path]:
@@ -190,6 +240,14 @@ def read(
             yield from _read_text(file, path, separator, cut, n_stored, offset, number)
 
 
+def check_separator(separator: str | None) -> None:
+    """Raise TypeError or ValueError unless it is text that can end a document, or None."""
+    if separator is not None and not isinstance(separator, str):
+        raise TypeError(f"separator must be str, not {type(separator).__name__}")
+    if separator == "":
+        raise ValueError('separator="": give what ends a document, or None for whole files')
+
+
 def require_extras(path: Path) -> None:
     """Raise an ImportError, which says what to install, where a file cannot be read without it."""
     kind, packing = _kind(path)
@@ -211,32 +269,20 @@ def _is_packed(path: Path) -> bool:
     return kind == "parquet" or packing != ""
 
 
-def _all_name_files(source: Iterable[object]) -> bool:
-    # A list of texts that all happen to be names of files is not worth fearing; a list of names is common.
-    return (
-        isinstance(source, (list, tuple))
-        and bool(source)
-        and all(isinstance(item, str) and len(item) < 4096 and _is_file(item) for item in source)
-    )
-
-
-def _warn_of_names(source: Iterable[object]) -> None:
+def _warn_of_names(items: Iterable[object]) -> None:
     """Where the first of several documents names a file, and not all do, one of the names may be wrong."""
-    if isinstance(source, (list, tuple)) and source and _all_name_files(source[:1]):
-        other = next(item for item in source if not _all_name_files((item,)))
+    if isinstance(items, (list, tuple)) and items and _names_file(items[0]):
+        other = next((item for item in items if not _names_file(item)), None)
         warnings.warn(
-            f"all {len(source)} documents are taken for texts, not for names of files: {source[0]!r} names one, "
+            f"all {len(items)} documents are taken for texts, not for names of files: {items[0]!r} names one, "
             f"but {other!r:.80} does not; give paths as pathlib.Path",
             TrainingWarning,
             stacklevel=2,
         )
 
 
-def _is_file(name: str) -> bool:
-    try:
-        return os.path.isfile(name)
-    except ValueError:  # a NUL in the text
-        return False
+def _names_file(item: object) -> bool:
+    return isinstance(item, str) and len(item) < _MAX_NAME and os.path.isfile(item)
 
 
 def _read_text(

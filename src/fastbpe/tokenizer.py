@@ -227,8 +227,9 @@ class Tokenizer(MeasuringEncoder, Described):
 
         Args:
             inputs: a path, a folder (all .txt, .jsonl and .parquet files below it), a pattern ("data/*.jsonl"), or
-                a list of these. A txt file is one document; jsonl has one a line, parquet one a row. Files other
-                than parquet may also be .gz or .zst.
+                several of these. A txt file is one document; jsonl has one a line, parquet one a row. Files other
+                than parquet may also be .gz or .zst. As in `train`, but that every str is a path: texts are not
+                taken here (`encode_batch` takes them).
             out: where the ids go, by its ending. .bin: nothing but ids, little-endian; .npy: the same as a numpy
                 array of shape (n_ids,). Either has a small OUT.json beside it (dtype, count, tokenizer) and
                 OUT.offsets, little-endian int64: the ids of document i are those from offsets[i] up to
@@ -259,12 +260,11 @@ class Tokenizer(MeasuringEncoder, Described):
         """
         from fastbpe.files import Job, encode_files
         from fastbpe.sinks import choose_dtype
+        from fastbpe.sources import check_separator
 
-        for argument, value in (("separator", separator), ("text_field", text_field)):
-            if not isinstance(value, str) and (argument, value) != ("separator", None):
-                raise TypeError(f"{argument} must be str, not {type(value).__name__}")
-        if separator == "":
-            raise ValueError('separator="": give what ends a document, or None for whole files')
+        check_separator(separator)
+        if not isinstance(text_field, str):
+            raise TypeError(f"text_field must be str, not {type(text_field).__name__}")
         job = Job(
             identity={"fingerprint": self.fingerprint, "n_vocab": self.n_vocab},
             dtype=choose_dtype(dtype, self.n_vocab),
