@@ -10,7 +10,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple, cast
+from typing import IO, Any, NamedTuple, cast
 
 from fastbpe import unpacking
 from fastbpe._core.json_lines import n_lines, texts_of_lines
@@ -30,6 +30,7 @@ _ROWS = 256  # of a parquet file at a time; a row may be a whole book
 _KINDS = {".txt": "txt", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
 _REFUSED = (".bz2", ".xz", ".zip", ".7z", ".lz4")
 _SUFFIXES = (*_KINDS, *unpacking.PACKINGS, *_REFUSED)  # a name that ends so is a path
+_OTHER_FIELD = "name the one that holds the text by text_field= (--text-field)"
 _MAX_NAME = 1024  # characters of a str that may be a path
 _ENDS_OF_FOLDERS = ("/", os.sep)
 
@@ -240,6 +241,24 @@ def read(
             yield from _read_text(file, path, separator, cut, n_stored, offset, number)
 
 
+def read_stream(
+    file: IO[bytes],
+    where: str,
+    *,
+    separator: bytes | None = None,
+    cut: Cut | None = None,
+    errors: str = "strict",
+) -> Iterator[Stretch]:
+    """The documents of a stream of text, as `read` gives those of a txt file; where: what errors call it.
+
+    Documents that have ended are given before more is waited for.
+    """
+    stream = cast("IO[bytes]", _AsItComes(file)) if separator is not None else file
+    if errors != "strict":
+        stream = cast("IO[bytes]", _Mended(stream, errors))
+    yield from _read_text(stream, Path(where), separator, cut, lambda: 0, 0, 0)
+
+
 def check_separator(separator: str | None) -> None:
     """Raise TypeError or ValueError unless it is text that can end a document, or None."""
     if separator is not None and not isinstance(separator, str):
@@ -344,6 +363,18 @@ def _n_whole(data: bytes, path: Path, offset: int, *, final: bool) -> int:
     return at
 
 
+class _AsItComes:
+    """A buffered stream that gives what there is, but of a long document no less than was asked for."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def read(self, n: int) -> bytes:
+        """At least one byte, but at the end."""
+        data: bytes = self._file.read1(n) if n <= BLOCK else self._file.read(n)
+        return data
+
+
 class _Mended:
     """A stream whose bytes are UTF-8, whatever those of the other one are."""
 
@@ -418,7 +449,9 @@ class Lines:
             raise FormatError(f"{where}: not a line of JSON: {error}") from None
         if not isinstance(record, dict) or self.field not in record:
             fields = f"its fields are {', '.join(map(repr, record))}" if isinstance(record, dict) else ""
-            raise FormatError(f"{where}: no object with a field {self.field!r}; {fields or 'it is no object'}")
+            raise FormatError(
+                f"{where}: no object with a field {self.field!r}; {fields or 'it is no object'}; {_OTHER_FIELD}"
+            )
         text = record[self.field]
         if not isinstance(text, str):
             raise FormatError(f"{where}: its field {self.field!r} is {type(text).__name__}, not a string")
@@ -434,7 +467,8 @@ def _read_parquet(path: Path, field: str, first_row: int, skip: Skip | None) -> 
             schema = file.schema_arrow
             if field not in schema.names:
                 raise FormatError(
-                    f"{path}: no column {field!r}; its columns are {', '.join(map(repr, schema.names))}"
+                    f"{path}: no column {field!r}; its columns are {', '.join(map(repr, schema.names))}; "
+                    + _OTHER_FIELD
                 )
             if schema.names.count(field) > 1:
                 raise FormatError(f"{path}: several columns {field!r}; leave one, or rename the others")

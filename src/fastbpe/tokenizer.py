@@ -284,14 +284,15 @@ class Tokenizer(MeasuringEncoder, Described):
             overwrite=overwrite,
         )
 
-    def _cutter(self) -> Callable[[bytes], int] | None:
-        """What finds where a long document may be cut, or None."""
+    def _cutter(self, special: Collection[str] = ()) -> Callable[[bytes], int] | None:
+        """What finds where a long document may be cut, or None. special: special tokens that are looked for."""
         from fastbpe.splitting.cutting import make_cutter
 
-        finder = self._special.always
+        finder, _ = self._special.choose(special, ())
         if self._pipeline.front is not None or (finder is not None and not finder.cuttable):
             return None
-        return make_cutter(self._splitter, [token.content for token in self._special.added if not token.special])
+        added = [token.content for token in self._special.added if not token.special]
+        return make_cutter(self._splitter, [*added, *special])
 
     def _marker(self, argument: str, name: str | None) -> tuple[int, ...]:
         if name is None:

@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import warnings
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from fastbpe._version import __version__
 from fastbpe.cli import convert, count, decode, demo, encode, info, streams, train
@@ -47,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of `fastbpe` with its commands."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="fastbpe",
         description="Train and run byte-pair-encoding tokenizers.",
         epilog=EXAMPLE + "\n`fastbpe COMMAND --help` says more about a command.",
@@ -70,6 +71,26 @@ def make_parser() -> argparse.ArgumentParser:
         command.add_arguments(one)
         one.set_defaults(run=command.run)
     return parser
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that refuses a flag of one value that is given twice, rather than take the last."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        for action in (None, "store"):
+            self.register("action", action, _StoreOnce)
+
+
+class _StoreOnce(argparse._StoreAction):
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, flag: str | None = None
+    ) -> None:
+        given: set[str] = vars(namespace).setdefault("_given", set())
+        if flag is not None and self.dest in given:
+            parser.error(f"{'/'.join(self.option_strings)} is given twice, and takes one value")
+        given.add(self.dest)
+        super().__call__(parser, namespace, values, flag)
 
 
 @contextlib.contextmanager
