@@ -15,6 +15,7 @@ from fastbpe._version import __version__
 from fastbpe.errors import (
     FastbpeError,
     FormatError,
+    FormatWarning,
     InvalidTokenError,
     OptionError,
     PatternError,
@@ -37,6 +38,7 @@ __all__ = [
     "FastbpeError",
     "FilesSummary",
     "FormatError",
+    "FormatWarning",
     "InvalidTokenError",
     "OptionError",
     "PatternError",

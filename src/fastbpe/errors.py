@@ -80,6 +80,10 @@ class SpecError(TrainingError):
         self.detail, self.code = detail, code
 
 
+class FormatWarning(UserWarning):
+    """A file that asks for what fastbpe does not do with ids."""
+
+
 class TrainingWarning(UserWarning):
     """Training that ended before it had learned all that was asked for, or that left out a part of the text."""
 

@@ -36,6 +36,9 @@ def load(
     Raises:
         FormatError: not a file that fastbpe reads, or a damaged one; with its place and what to do.
         OSError: it cannot be opened.
+
+    Warns:
+        FormatWarning: a tokenizer.json asks for truncation or padding, which are not applied.
     """
     if isinstance(path_or_bytes, str) and path_or_bytes.isidentifier() and not os.path.exists(path_or_bytes):
         said = f"{os.strerror(errno.ENOENT)} (load takes a path; fastbpe.tiktoken.get_encoding takes names)"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import asdict, fields, replace
-from difflib import get_close_matches
 from inspect import signature
 from typing import Any
 
@@ -174,7 +173,9 @@ def _check_options(mode: str, options: Iterable[str]) -> None:
     of_bytes = {field.name for field in fields(ByteConfig)}
     if mode == "byte" and of_bytes.issuperset(options):
         return
-    from fastbpe.codepoint_options import NAMES, WITHOUT_EFFECT  # here: what byte mode does not need
+    from difflib import get_close_matches  # here, with the next: what byte mode does not need
+
+    from fastbpe.codepoint_options import NAMES, WITHOUT_EFFECT
 
     of_mode, of_other = (of_bytes, NAMES) if mode == "byte" else (NAMES, of_bytes)
     for name in options:

@@ -18,6 +18,7 @@ import fastbpe
 from data import standard_library
 from fastbpe import sources
 from fastbpe.cli import app, streams
+from tokenizer_json import dumped, small
 
 PACKAGE = str(Path(fastbpe.__file__).parents[1])
 TEXTS = ["low lower", "", "lowest\nnaïve 東京", "low<|end|>"]
@@ -227,3 +228,12 @@ def test_text_that_is_left_out_is_told(run, tmp_path):
         "fastbpe: warning: left out: 1 of 21 lines, 8,000 bytes: 1 longer than max_sentence_length=4192 bytes "
         "(raise it)"
     ]
+
+
+def test_truncation_of_a_file_is_told_in_one_line(run, tmp_path):
+    truncation = {"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0}
+    (tmp_path / "tokenizer.json").write_bytes(dumped(small(truncation=truncation)))
+    done = run("count", "-m", tmp_path / "tokenizer.json", stdin=b"x y z")
+    assert done.out == b"5\n"
+    assert done.err.startswith(f"fastbpe: warning: {tmp_path / 'tokenizer.json'}: its truncation is not applied: ")
+    assert done.err.count("\n") == 1

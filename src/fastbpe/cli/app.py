@@ -11,7 +11,7 @@ from typing import Any
 from fastbpe._version import __version__
 from fastbpe.cli import convert, count, decode, demo, encode, info, streams, train
 from fastbpe.cli.failures import CLOSED_PIPE, FAILURE, INTERRUPTED, MENDABLE, describe
-from fastbpe.errors import TrainingWarning
+from fastbpe.errors import FormatWarning, TrainingWarning
 
 COMMANDS = (demo, train, encode, decode, count, info, convert)
 EXAMPLE = r"""
@@ -95,13 +95,14 @@ class _StoreOnce(argparse._StoreAction):
 
 @contextlib.contextmanager
 def _plain_warnings() -> Iterator[None]:
-    """Show a TrainingWarning as one line, without the source line that raised it."""
+    """Show our warnings as one line, without the source line that raised them."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", TrainingWarning)
+        warnings.simplefilter("always", FormatWarning)
         show_others = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *where: object) -> None:
-            if issubclass(category, TrainingWarning):
+            if issubclass(category, (TrainingWarning, FormatWarning)):
                 streams.complain(str(message), "warning")
             else:
                 show_others(message, category, *where)  # type: ignore[arg-type]
