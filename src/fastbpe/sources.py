@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import codecs
-import errno
 import glob
 import json
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple, cast
@@ -15,8 +13,9 @@ from typing import IO, Any, NamedTuple, cast
 from fastbpe import unpacking
 from fastbpe._core.json_lines import n_lines, texts_of_lines
 from fastbpe._core.text import n_valid, to_utf8
-from fastbpe.errors import FormatError, TrainingError, TrainingWarning
+from fastbpe.errors import FormatError, TrainingError
 from fastbpe.extras import require_pyarrow, require_zstandard
+from fastbpe.source_kinds import KINDS, REFUSED, items_of, warn_of_names
 
 Document = str | bytes
 Path_ = str | os.PathLike[str]
@@ -27,12 +26,7 @@ Skip = Callable[[FormatError], object]
 
 BLOCK = 1 << 20  # bytes read at a time: enough that a call costs nothing, little enough to hold many
 _ROWS = 256  # of a parquet file at a time; a row may be a whole book
-_KINDS = {".txt": "txt", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
-_REFUSED = (".bz2", ".xz", ".zip", ".7z", ".lz4")
-_SUFFIXES = (*_KINDS, *unpacking.PACKINGS, *_REFUSED)  # a name that ends so is a path
 _OTHER_FIELD = "name the one that holds the text by text_field= (--text-field)"
-_MAX_NAME = 1024  # characters of a str that may be a path
-_ENDS_OF_FOLDERS = ("/", os.sep)
 
 
 class Stretch(NamedTuple):
@@ -62,16 +56,16 @@ def documents(
     """The documents of a source, one after another; long txt files come in parts, cut at places that `cut` allows.
 
     source: a path, a folder or a pattern of paths (see `files_of`), or an iterable of these and of documents (str
-    or bytes); `_items` says which str are paths. A txt file is one document, or several that end with a separator;
-    a jsonl file has one a line, a parquet file one a row, under `field`.
+    or bytes); `items_of` says which str are paths. A txt file is one document, or several that end with a
+    separator; a jsonl file has one a line, a parquet file one a row, under `field`.
 
     skip: told of a line or row that holds no text, which is passed over; None: the error is raised. errors:
     "replace": bytes that are not UTF-8 become U+FFFD; "strict": in files they are an error, and documents that
     are bytes are not looked at.
     """
-    items, str_are_paths = _items(source)
+    items, str_are_paths = items_of(source)
     if not str_are_paths:
-        _warn_of_names(items)
+        warn_of_names(items)
     ends = None if separator is None else to_utf8(separator)
     for number, item in enumerate(items):
         if isinstance(item, os.PathLike) or (str_are_paths and isinstance(item, str)):
@@ -89,7 +83,7 @@ def n_bytes(source: Source) -> int | None:
     if not isinstance(source, (str, os.PathLike, list, tuple)):
         return None
     try:
-        items, str_are_paths = _items(source)
+        items, str_are_paths = items_of(source)
         if not items or not all(
             isinstance(i, os.PathLike) or (str_are_paths and isinstance(i, str)) for i in items
         ):
@@ -99,66 +93,6 @@ def n_bytes(source: Source) -> int | None:
         return None if any(_is_packed(path) for path in files) else sum(os.path.getsize(path) for path in files)
     except (OSError, FormatError, TrainingError):
         return None
-
-
-def _items(source: Source) -> tuple[Iterable[Path_ | Document], bool]:
-    """What a source consists of, and whether the str among that are paths. Whatever is os.PathLike is one.
-
-    A str alone is a path. The str of a list or tuple are paths if each of them looks like one; those of any other
-    iterable are texts.
-
-    Raises:
-        FileNotFoundError: a str that is a path names nothing.
-        TrainingError: all str of a list name something, though not all look like paths.
-    """
-    if isinstance(source, str):
-        _check_there(source, "a str is a path; texts are given as a list, e.g. [text]")
-        return (source,), True
-    if isinstance(source, os.PathLike):
-        return (source,), True
-    if isinstance(source, bytes):
-        raise TypeError("source is bytes: give a path, or a list of documents, e.g. [text]")
-    if not isinstance(source, Iterable):
-        raise TypeError(f"source must be a path or an iterable of documents, not {type(source).__name__}")
-    if not isinstance(source, (list, tuple)) or not any(isinstance(item, str) for item in source):
-        return source, False
-    if all(_looks_like_path(item) for item in source if isinstance(item, str)):
-        for item in source:
-            if isinstance(item, str):
-                _check_there(
-                    item, "a list of str that all look like paths is read as paths; give texts as iter(list)"
-                )
-        return source, True
-    if all(_is_there(item) for item in source if isinstance(item, str)):
-        name = next(item for item in source if isinstance(item, str) and not _looks_like_path(item))
-        raise TrainingError(
-            f"{name!r} names a file or a folder, but does not look like a path; give pathlib.Path({name!r}) to "
-            "read it, or iter(list) to learn from the str themselves"
-        )
-    return source, False
-
-
-def _looks_like_path(text: str) -> bool:
-    """Whether a str is one short line that ends with a known suffix or a slash, or is a pattern without spaces."""
-    if len(text) >= _MAX_NAME or "\n" in text or "\r" in text or "\0" in text:
-        return False
-    if text.lower().endswith(_SUFFIXES) or text.endswith(_ENDS_OF_FOLDERS):
-        return True
-    return glob.has_magic(text) and len(text.split()) == 1
-
-
-def _is_there(name: str) -> bool:
-    """Whether a str names a file or a folder, or is a pattern that matches some."""
-    if os.path.exists(name):
-        return True
-    may_match = len(name) < _MAX_NAME and "\n" not in name and "\0" not in name and glob.has_magic(name)
-    return may_match and next(glob.iglob(name, recursive=True), None) is not None
-
-
-def _check_there(name: str, way_out: str) -> None:
-    if name and not _is_there(name):
-        said = "no file matches" if glob.has_magic(name) else os.strerror(errno.ENOENT)
-        raise FileNotFoundError(errno.ENOENT, f"{said} ({way_out})", name)
 
 
 def files_of(inputs: Path_ | Iterable[Path_]) -> list[Path]:
@@ -217,7 +151,7 @@ def read(
     Raises FormatError with file and place for what is not UTF-8, not JSON or not there.
     """
     kind, packing = _kind(path)
-    if path.suffix.lower() in _REFUSED:
+    if path.suffix.lower() in REFUSED:
         raise FormatError(f"{path}: {path.suffix} files are not read; unpack it, or pack it as .gz or .zst")
     if kind == "parquet":
         if packing:
@@ -280,28 +214,12 @@ def _kind(path: Path) -> tuple[str, str]:
     """What a file holds ("" if its name does not say) and how it is packed ("" if it is not)."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     packing = suffixes.pop() if suffixes and suffixes[-1] in unpacking.PACKINGS else ""
-    return _KINDS.get(suffixes[-1] if suffixes else "", ""), packing
+    return KINDS.get(suffixes[-1] if suffixes else "", ""), packing
 
 
 def _is_packed(path: Path) -> bool:
     kind, packing = _kind(path)
     return kind == "parquet" or packing != ""
-
-
-def _warn_of_names(items: Iterable[object]) -> None:
-    """Where the first of several documents names a file, and not all do, one of the names may be wrong."""
-    if isinstance(items, (list, tuple)) and items and _names_file(items[0]):
-        other = next((item for item in items if not _names_file(item)), None)
-        warnings.warn(
-            f"all {len(items)} documents are taken for texts, not for names of files: {items[0]!r} names one, "
-            f"but {other!r:.80} does not; give paths as pathlib.Path",
-            TrainingWarning,
-            stacklevel=2,
-        )
-
-
-def _names_file(item: object) -> bool:
-    return isinstance(item, str) and len(item) < _MAX_NAME and os.path.isfile(item)
 
 
 def _read_text(

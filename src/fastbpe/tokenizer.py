@@ -285,7 +285,10 @@ class Tokenizer(MeasuringEncoder, Described):
         )
 
     def _cutter(self, special: Collection[str] = ()) -> Callable[[bytes], int] | None:
-        """What finds where a long document may be cut, or None. special: special tokens that are looked for."""
+        """Make the function that finds where a long document may be cut; None if nothing is known of that.
+
+        special: the special tokens that are looked for.
+        """
         from fastbpe.splitting.cutting import make_cutter
 
         finder, _ = self._special.choose(special, ())

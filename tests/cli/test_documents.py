@@ -168,7 +168,7 @@ print(*[line.split()[1] for line in open("/proc/self/status") if line.startswith
 
 
 def test_lines_are_encoded_as_they_come(model):
-    """What a pipe has given is not held back until there is more."""
+    """Nothing that a pipe has given is held back until there is more."""
     command = [sys.executable, "-u", "-m", "fastbpe", "encode", "-m", str(model), "--lines"]
     with subprocess.Popen(
         command,

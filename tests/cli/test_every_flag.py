@@ -1,7 +1,7 @@
 """No flag is accepted and ignored: each one of every command changes what it does, or is refused.
 
-`TABLE` has a row for each command, with words for each of its arguments for which the outcome must differ from that
-of the base line. An argument without a row fails the test.
+`TABLE` has a row for each command, with words for each of its arguments for which the outcome must differ from the
+base line's. An argument without a row fails the test.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def tokenizer() -> Tokenizer:
 
 
 def outcome(call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-    """What a call gives, as something to compare; of an error its type and text."""
+    """Call, and return something to compare; of an error its type and text."""
     told: list[Any] = []
     out = arguments.get("out", arguments.get("path"))
     if arguments.get("progress") == "tell":
@@ -302,7 +302,7 @@ LINES = [
 
 
 def code_points(**options: Any) -> Any:
-    """What a model does and not what it was asked for; of an error its text."""
+    """Train, and return what the model does, not what it was asked for; of an error its text."""
     try:
         made = fastbpe.train(
             ["\n".join(LINES)], mode="codepoint", **{"vocab_size": 120, "progress": False, **options}

@@ -26,6 +26,7 @@ LAYERS = (
         "unpacking",
     },
     {"_core", "formats"},
+    {"source_kinds"},
     {"sources"},
     {
         "codepoints",

@@ -28,7 +28,7 @@ def learned_text(source: Any, **options: Any) -> list[str]:
 
 
 def same(source: Any, documents: Any, **options: Any) -> bool:
-    """Whether a source trains what these documents train."""
+    """Tell if a source trains what these documents train."""
     one, other = train(source, **options), train(documents)
     return one == other and one.training_report["n_bytes"] == other.training_report["n_bytes"]
 

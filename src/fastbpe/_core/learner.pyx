@@ -147,7 +147,7 @@ cdef class Learner(MergeLearner):
         return True
 
     def limits_met(self):
-        """(min_count, max_token_bytes): whether each keeps a pair from being merged that is still in the text.
+        """Tell of min_count and of max_token_bytes if it keeps a pair from being merged that is still in the text.
 
         A pair that both keep back counts where none is kept back by one alone.
         """

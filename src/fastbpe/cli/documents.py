@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def separator_of(args: argparse.Namespace) -> str | None:
-    """What ends a document. Wrong usage ends the command."""
+    """Return the text that ends a document, or None. Wrong usage ends the command."""
     if args.lines and args.separator is not None:
         args.wrong("--lines and --separator: give one of them")
     sources.check_separator(args.separator)
