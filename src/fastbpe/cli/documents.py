@@ -38,6 +38,8 @@ def separator_of(args: argparse.Namespace) -> str | None:
     """Return the text that ends a document, or None. Wrong usage ends the command."""
     if args.lines and args.separator is not None:
         args.wrong("--lines and --separator: give one of them")
+    if args.text_field is not None and {streams.STDIN}.issuperset(args.files):
+        args.wrong("--text-field is for jsonl and parquet files: standard input is text")
     sources.check_separator(args.separator)
     return "\n" if args.lines else args.separator
 
