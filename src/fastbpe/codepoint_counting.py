@@ -33,11 +33,13 @@ _SEED = 1  # of samples: the same text gives the same model
 class Counted:
     """The words of the sentences that were kept, and what became of the others.
 
-    n_bytes: of all text. n_too_long: sentences of more than max_sentence_length bytes; n_reserved: with U+2585.
+    n_bytes: of the text that is kept. n_too_long: sentences of more than max_sentence_length bytes; n_reserved:
+    with U+2585; n_bytes_left_out: of both, without line ends.
     """
 
     words: PieceCounter
     n_bytes: int
+    n_bytes_left_out: int
     n_sentences: int
     n_empty: int
     n_too_long: int
@@ -111,9 +113,11 @@ def count_words(
         else:
             crew.count(batches(texts, lambda *_: None if are_sentences else _parts(*_)), n_threads - 1, report)
         report(crew.n_bytes)
+        n_left_out = sum(counter.n_bytes_left_out for counter in crew.counters)
         return Counted(
             words=added_up([counter.words for counter in crew.counters], spill),
-            n_bytes=crew.n_bytes,
+            n_bytes=crew.n_bytes - n_left_out - sum(counter.n_ends_left_out for counter in crew.counters),
+            n_bytes_left_out=n_left_out + sieve.n_bytes_left_out,
             n_sentences=sum(counter.n_sentences for counter in crew.counters),
             n_empty=sum(counter.n_empty for counter in crew.counters) + sieve.n_empty,
             n_too_long=sum(counter.n_too_long for counter in crew.counters) + sieve.n_too_long,
@@ -217,7 +221,7 @@ class _Sieve:
     """Chooses input_sentence_size of the sentences that are kept: the first, or any, each as likely as another."""
 
     def __init__(self, options: CodePointOptions) -> None:
-        self.n_empty = self.n_too_long = self.n_reserved = 0
+        self.n_empty = self.n_too_long = self.n_reserved = self.n_bytes_left_out = 0
         self._size = options.trainer["input_sentence_size"]
         self._shuffle = options.trainer["shuffle_input_sentence"]
         self._max_bytes = options.trainer["max_sentence_length"]
@@ -241,10 +245,12 @@ class _Sieve:
             data = data.split(b"\t")[0]
         if not data:
             self.n_empty += 1
-        elif len(data) > self._max_bytes:
+            return False
+        if len(data) > self._max_bytes:
             self.n_too_long += 1
         elif _RESERVED in data:
             self.n_reserved += 1
         else:
             return True
+        self.n_bytes_left_out += len(data)
         return False

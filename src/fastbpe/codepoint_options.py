@@ -29,6 +29,31 @@ _RANGES: dict[str, tuple[float, float]] = {
     "max_sentence_length": (10, 1 << 30),
 }
 _INTEGERS = {"int32": (-specs.MAX_INT32 - 1, specs.MAX_INT32), "uint64": (0, (1 << 64) - 1)}
+_FOR_OTHERS = "it has no effect on BPE; leave it out"
+#: Options of sentencepiece that change nothing of a model learned here; its own interface takes them.
+WITHOUT_EFFECT = {
+    "input": "the text is the first argument, source",
+    "model_prefix": 'write the model by tokenizer.export("NAME.model", format="sentencepiece")',
+    "vocabulary_output_piece_score": "no .vocab file is written",
+    "accept_language": _FOR_OTHERS,
+    "self_test_sample_size": _FOR_OTHERS,
+    "mining_sentence_size": _FOR_OTHERS,
+    "training_sentence_size": _FOR_OTHERS,
+    "seed_sentencepiece_size": _FOR_OTHERS,
+    "shrinking_factor": _FOR_OTHERS,
+    "num_sub_iterations": _FOR_OTHERS,
+    "train_extremely_large_corpus": _FOR_OTHERS,
+    "enable_differential_privacy": _FOR_OTHERS,
+    "differential_privacy_noise_level": _FOR_OTHERS,
+    "differential_privacy_clipping_threshold": _FOR_OTHERS,
+}
+#: All others, which training takes besides vocab_size and num_threads.
+NAMES = {
+    *specs.TRAINER,
+    *specs.NORMALIZER,
+    "normalization_rule_name",
+    "denormalization_rule_tsv",
+} - {*WITHOUT_EFFECT, "precompiled_charsmap", "vocab_size", "num_threads"}
 _TRUE = ("1", "t", "true", "y", "yes", "")
 _FALSE = ("0", "f", "false", "n", "no")
 
@@ -121,7 +146,7 @@ def _parsed(name: str, option: Option, value: Any) -> Any:
     expected = {"strings": "a list of names", "string": "text", "bool": "True or False", "float": "a number"}
     if kind == "model_type":
         raise SpecError(
-            f"{name}={value!r}: fastbpe trains 'bpe'",
+            f"{name}={value!r}: fastbpe trains 'bpe' only",
             f'unknown enumeration value of "{value}" as kModelType_Map',
             "INVALID_ARGUMENT",
         )
@@ -206,7 +231,8 @@ def _check(trainer: Spec) -> None:
     """Raise SpecError for what cannot be trained."""
     if trainer["model_type"] != "bpe":
         raise SpecError(
-            f"model_type={trainer['model_type']!r}: fastbpe trains 'bpe', not the other types",
+            f"model_type={trainer['model_type']!r}: fastbpe trains 'bpe' only; vocab_size=\"characters\" gives "
+            "what 'char' would",
             "fastbpe trains --model_type=bpe only.",
         )
     if trainer["vocab_size"] <= 0:

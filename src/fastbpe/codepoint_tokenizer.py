@@ -5,7 +5,7 @@ from __future__ import annotations
 import binascii
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -137,7 +137,7 @@ class CodePointTokenizer(Tokenizer):
         marks = self._source.conventions is not None or self._parts.marks_spaces
         return make_normalizer(self._source, marks_to_spaces=marks)
 
-    def _cutter(self) -> Callable[[bytes], int] | None:
+    def _cutter(self, special: Collection[str] = ()) -> Callable[[bytes], int] | None:
         return None  # what a document begins and ends with is not what a part of it does
 
     # Encoding

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fastbpe._core.codepoint_learner import CodePointLearner
@@ -13,8 +13,8 @@ from fastbpe._core.words import characters
 from fastbpe.codepoint_counting import Counted, Pretokenizer, character_classes, count_words
 from fastbpe.codepoint_model import CodePointModel, PieceType, Spec
 from fastbpe.codepoint_options import CodePointOptions
-from fastbpe.counts import Reading
-from fastbpe.errors import SpecError
+from fastbpe.counts import Reading, checked_count
+from fastbpe.errors import FormatError, SpecError
 from fastbpe.formats import sentencepiece_specs as specs
 from fastbpe.model import pack_pieces
 from fastbpe.progress import Progress, Reporter
@@ -29,10 +29,12 @@ class CodePointReport:
     """What training found, and what it says nothing about otherwise.
 
     Attributes:
-        n_bytes: of the text.
+        n_bytes: of the text that was learned from.
         n_sentences: those that were learned from.
         n_empty, n_too_long, n_reserved: lines left out since they were empty, had more bytes than
             max_sentence_length, or held U+2585, which stands for unknown characters.
+        n_bytes_left_out: of the lines of the last two kinds, without line ends.
+        n_skipped: documents that could not be read and were left out, as on_error="skip" asks for.
         n_characters: characters of the normalised sentences.
         left_out: characters outside the alphabet, which are unknown to the model, and how often each occurred.
         n_distinct_words: what pieces were learned from.
@@ -44,28 +46,37 @@ class CodePointReport:
     n_empty: int
     n_too_long: int
     n_reserved: int
+    n_bytes_left_out: int
     n_characters: int
     left_out: Mapping[str, int] = field(repr=False)
     n_distinct_words: int
     n_merges: int
+    n_skipped: int = 0
 
-    def notes(self) -> list[str]:
-        """A sentence for each thing that a user should know of."""
+    def notes(self, trainer: Spec) -> list[str]:
+        """A sentence for each kind of text that was left out: how much, and by which option of the trainer."""
         notes = []
-        if self.n_too_long:
+        n_left_out = self.n_too_long + self.n_reserved
+        if n_left_out:
+            reasons = []
+            if self.n_too_long:
+                limit = trainer["max_sentence_length"]
+                reasons.append(f"{self.n_too_long:,} longer than max_sentence_length={limit} bytes (raise it)")
+            if self.n_reserved:
+                reasons.append(f"{self.n_reserved:,} with U+2585, which stands for unknown characters")
             notes.append(
-                f"{self.n_too_long:,} lines left out: longer than max_sentence_length, which counts bytes"
+                f"left out: {n_left_out:,} of {self.n_sentences + n_left_out:,} lines, "
+                f"{self.n_bytes_left_out:,} bytes: {' and '.join(reasons)}"
             )
-        if self.n_reserved:
-            notes.append(f"{self.n_reserved:,} lines left out: they hold U+2585, which stands for what is unknown")
         if self.left_out:
-            n_left_out = sum(self.left_out.values())
+            n_times = sum(self.left_out.values())
             most = sorted(self.left_out, key=lambda c: -self.left_out[c])[:10]
             notes.append(
-                f"{len(self.left_out):,} characters left out of the alphabet, {n_left_out:,} times in all "
-                f"({n_left_out / max(self.n_characters, 1):.3%}): {', '.join(map(repr, most))}"
+                f"left out of the vocabulary: {len(self.left_out):,} rare characters, {n_times:,} times in all "
+                f"({n_times / max(self.n_characters, 1):.3%}): {', '.join(map(repr, most))}"
                 + (", …" if len(self.left_out) > len(most) else "")
-                + "; raise character_coverage to have them"
+                + f"; they become {'bytes' if trainer['byte_fallback'] else trainer['unk_piece']}, unless "
+                f"character_coverage={trainer['character_coverage']:g} is raised"
             )
         return notes
 
@@ -78,6 +89,7 @@ def train_model(
     num_threads: int | None = None,
     max_memory_bytes: int | None = None,
     text_field: str = "text",
+    separator: str | None = None,
     on_error: str = "raise",
     errors: str = "strict",
     **options: Any,
@@ -85,9 +97,10 @@ def train_model(
     """Learn a code-point vocabulary from text: pieces, scores and options are those of sentencepiece 0.2.3.
 
     Args:
-        source: as for `train`; the lines of a document are the sentences.
+        source: as for `train`; the lines of a document are the sentences. A mapping is of sentences to how often
+            each occurs: what sentencepiece learns from with input_format="tsv".
         vocab_size: the ids to end with, control symbols and characters included; "characters": no more than those.
-        progress, num_threads, max_memory_bytes, text_field, on_error, errors: as for `train`.
+        progress, num_threads, max_memory_bytes, text_field, separator, on_error, errors: as for `train`.
         **options: sentencepiece's, by their names: character_coverage, byte_fallback, user_defined_symbols, ...
 
     Raises:
@@ -107,39 +120,60 @@ def train_model(
         num_threads=num_threads,
         max_memory_bytes=max_memory_bytes,
         text_field=text_field,
+        separator=separator,
         on_error=on_error,
         errors=errors,
     )
+    has_counts = isinstance(source, Mapping)
+    if has_counts:
+        replace(reading, num_threads=None, max_memory_bytes=None).check_unused()
+        if options.setdefault("input_format", "tsv") != "tsv":
+            raise SpecError(f"input_format={options['input_format']!r}: counts of sentences are 'tsv'", "")
     wants_characters = vocab_size == CHARACTERS
     checked = CodePointOptions.of(
-        options | {"model_type": "bpe", "vocab_size": specs.MAX_INT32 if wants_characters else vocab_size}
+        {"model_type": "bpe"} | options | {"vocab_size": specs.MAX_INT32 if wants_characters else vocab_size}
     )
     reporter = Reporter(progress)
+    skipped: list[FormatError] = []
     texts = documents(
-        source,
+        _tsv_lines(source) if isinstance(source, Mapping) else source,
         field=reading.text_field,
+        separator=reading.separator,
         cut=lambda data: data.rfind(b"\n") + 1,
-        skip=(lambda error: None) if reading.on_error == "skip" else None,
+        skip=skipped.append if reading.on_error == "skip" else None,
         errors=reading.errors,
     )
     model, report = learn_model(
         texts,
         checked,
         n_bytes=n_bytes(source),
+        are_sentences=has_counts,
         only_characters=wants_characters,
         is_checked=True,
         num_threads=reading.num_threads,
         max_memory_bytes=reading.max_memory_bytes,
         reporter=reporter,
     )
+    report = replace(report, n_skipped=len(skipped))
     reporter.summarise(
         {
             "counting": f"{report.n_bytes:,} bytes, {report.n_sentences:,} sentences, "
-            f"{report.n_distinct_words:,} distinct words",
-            "learning": "; ".join([f"{report.n_merges:,} merges", *report.notes()]),
+            f"{report.n_distinct_words:,} distinct words"
+            + (f", {report.n_skipped:,} documents skipped" if report.n_skipped else ""),
+            "learning": f"{report.n_merges:,} merges",
         }
     )
     return model, report
+
+
+def _tsv_lines(counts: Mapping[Any, Any]) -> Iterator[bytes]:
+    """A line for each sentence that occurs, as input_format="tsv" has it."""
+    for sentence, number in counts.items():
+        data, n = checked_count(sentence, number)
+        if b"\t" in data:
+            raise SpecError(f"sentence {sentence!r} holds a tab, which no counted sentence can", "")
+        if n:
+            yield b"%s\t%d" % (data, n)
 
 
 def learn_model(
@@ -189,6 +223,7 @@ def learn_model(
         n_empty=counted.n_empty,
         n_too_long=counted.n_too_long,
         n_reserved=counted.n_reserved,
+        n_bytes_left_out=counted.n_bytes_left_out,
         n_characters=sum(counts.values()),
         left_out=left_out,
         n_distinct_words=len(counted.words),

@@ -19,7 +19,7 @@ from fastbpe.extras import require_pyarrow
 from fastbpe.formats import piece_counts
 from fastbpe.patterns import Pattern, PatternLike, resolve_pattern, shown_pattern
 from fastbpe.progress import Progress, Reporter
-from fastbpe.sources import Source, documents, n_bytes
+from fastbpe.sources import Source, check_separator, documents, n_bytes
 from fastbpe.special import make_matcher
 from fastbpe.splitting import make_splitter
 from fastbpe.splitting.cutting import make_cutter
@@ -242,6 +242,7 @@ def count_pieces(
     max_memory_bytes: int | None = None,
     progress: Progress = None,
     text_field: str = "text",
+    separator: str | None = None,
     on_error: str = "raise",
     errors: str = "strict",
 ) -> PieceCounts:
@@ -250,7 +251,7 @@ def count_pieces(
     Exact, and the same for any number of threads. Files are read as a stream, and never held whole.
 
     Args:
-        source: as for `train`.
+        source: as for `train`: a path, or texts; a mapping of pieces to counts becomes `PieceCounts` as it is.
         mode: "byte".
         pattern, special_tokens: what makes the pieces, as for `train`.
         num_threads: None: FASTBPE_NUM_THREADS, or one for each usable core.
@@ -259,6 +260,8 @@ def count_pieces(
             each, are held in any case. None: no limit.
         progress: as for `train`, of the phase "counting".
         text_field: where a line of jsonl or a row of parquet holds its text.
+        separator: what ends a document within a txt file and belongs to none; "\\n": a document a line, which may
+            also end with "\\r\\n". None: the file is one document.
         on_error: "skip": lines of jsonl and rows of parquet that hold no text are left out, and n_skipped says how
             many; "raise": they are a FormatError.
         errors: "replace": bytes that are not UTF-8 become U+FFFD; "strict": they are an error.
@@ -277,6 +280,7 @@ def count_pieces(
         num_threads=num_threads,
         max_memory_bytes=max_memory_bytes,
         text_field=text_field,
+        separator=separator,
         on_error=on_error,
         errors=errors,
     )
@@ -291,6 +295,7 @@ class Reading:
     num_threads: int | None = None
     max_memory_bytes: int | None = None
     text_field: str = "text"
+    separator: str | None = None
     on_error: str = "raise"
     errors: str = "strict"
 
@@ -301,16 +306,27 @@ class Reading:
         for name, choices in (("on_error", ON_ERROR), ("errors", ERRORS)):
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name}={getattr(self, name)!r}: choose one of {', '.join(map(repr, choices))}")
+        check_separator(self.separator)
+        if not isinstance(self.text_field, str):
+            raise TypeError(f"text_field must be str, not {type(self.text_field).__name__}")
 
-    def named(self) -> str:
-        """The options that are not as they are if nobody gives them."""
-        return ", ".join(field.name for field in fields(self) if getattr(self, field.name) != field.default)
+    def check_unused(self) -> None:
+        """Raise TrainingError if any option is given: there is nothing to read."""
+        given = ", ".join(field.name for field in fields(self) if getattr(self, field.name) != field.default)
+        if given:
+            raise TrainingError(f"the source is counted already: leave out {given}")
 
 
 def counted(
     source: Source, pattern: PatternLike, special_tokens: tuple[str, ...], reading: Reading, reporter: Reporter
 ) -> PieceCounts:
     """The counted pieces of a source; pattern and special tokens are checked."""
+    if isinstance(source, PieceCounts):
+        raise TrainingError("the source is PieceCounts already: use it as it is")
+    if isinstance(source, Mapping):
+        reading.check_unused()
+        with reporter.phase("counting", 0):
+            return PieceCounts(source, pattern=pattern, special_tokens=special_tokens)
     from fastbpe.counting import count  # here: with queues and threads, which who only encodes does not need
 
     splitter = make_splitter(pattern)
@@ -320,6 +336,7 @@ def counted(
             documents(
                 source,
                 field=reading.text_field,
+                separator=reading.separator,
                 cut=make_cutter(splitter, special_tokens),
                 skip=skipped.append if reading.on_error == "skip" else None,
                 errors=reading.errors,
@@ -353,6 +370,13 @@ def add(counts: Sequence[PieceCounts]) -> PieceCounts:
 
 
 def _add(table: PieceCounter, piece: object, number: object) -> None:
+    data, checked = checked_count(piece, number)
+    if checked and data:
+        table.add_piece(data, checked)
+
+
+def checked_count(piece: object, number: object) -> tuple[bytes, int]:
+    """A piece as bytes and its count; TypeError, ValueError or OverflowError for what is none."""
     if isinstance(piece, str):
         piece = to_utf8(piece)
     if not isinstance(piece, bytes):
@@ -362,8 +386,7 @@ def _add(table: PieceCounter, piece: object, number: object) -> None:
         raise ValueError(f"count of {piece!r} is {checked}: it must not be negative")
     if checked >= 1 << 63:
         raise OverflowError(f"count of {piece!r} is {checked}: more than 2**63 - 1")
-    if checked and piece:
-        table.add_piece(piece, checked)
+    return piece, checked
 
 
 def _parse(data: Any, where: str) -> PieceCounts:

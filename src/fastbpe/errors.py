@@ -72,6 +72,10 @@ class TrainingError(FastbpeError, ValueError):
     """Training that cannot start or cannot give what was asked for."""
 
 
+class OptionError(TrainingError, TypeError):
+    """An option that training does not have, or that has no effect there."""
+
+
 class SpecError(TrainingError):
     """An option or a text that sentencepiece would not train with.
 
@@ -83,8 +87,12 @@ class SpecError(TrainingError):
         self.detail, self.code = detail, code
 
 
+class FormatWarning(UserWarning):
+    """A file that asks for what fastbpe does not do with ids."""
+
+
 class TrainingWarning(UserWarning):
-    """Training that ended before it had learned all that was asked for."""
+    """Training that ended before it had learned all that was asked for, or that left out a part of the text."""
 
 
 def note_place(error: BaseException, place: str) -> None:

@@ -300,9 +300,13 @@ def _checked_files(inputs: Path_ | Iterable[Path_], out: Path) -> list[Path]:
         require_pyarrow(out)
     if not out.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder; make it first", str(out.parent))
-    if isinstance(inputs, bytes) or not isinstance(inputs, (str, os.PathLike, Iterable)):
+    if isinstance(inputs, (bytes, Mapping)) or not isinstance(inputs, (str, os.PathLike, Iterable)):
         raise TypeError(f"inputs must be a path, a folder, or a list of paths, not {type(inputs).__name__}")
     files = files_of(inputs)
+    for path in files:
+        if not path.exists():
+            said = f"{os.strerror(errno.ENOENT)} (every str is a path here; texts are encoded by encode_batch)"
+            raise FileNotFoundError(errno.ENOENT, said, os.fspath(path))
     if not files:
         raise ValueError("inputs is empty: give a path, a folder, or a list of paths")
     if (same := next((path for path in files if path.resolve() == out.resolve()), None)) is not None:

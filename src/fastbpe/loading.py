@@ -48,6 +48,9 @@ def load(
         FileNotFoundError: there is no such file, and no vocabulary of this name: where it was looked for, its
             SHA-256 and the way to get it.
         OSError: it cannot be opened.
+
+    Warns:
+        FormatWarning: a tokenizer.json asks for truncation or padding, which are not applied.
     """
     if special_tokens is not None and not isinstance(special_tokens, Mapping):
         base = load(path_or_bytes, pattern=pattern, cache_bytes=cache_bytes)

@@ -74,7 +74,8 @@ class Sink:
     def begun(self, *, afresh: bool) -> Iterator[dict[str, Any]]:
         """The files open for appending, and the progress noted last ({} for a new run).
 
-        afresh: throw away what an unfinished run with other settings has left, rather than raise Mismatch.
+        afresh: throw away what an unfinished run with other settings has left, rather than raise Mismatch. A run
+        that ends by an error before anything is appended leaves nothing.
         """
         with _locked(self.folder):
             progress = self._progress(afresh=afresh)
@@ -82,16 +83,22 @@ class Sink:
             if "finishing" in progress:
                 yield progress
                 return
-            with self._appendable("ids") as ids, self._appendable("offsets") as offsets:
-                self._ids, self._offsets = ids, offsets
-                ids.truncate(self._header + self.n_ids * DTYPES[self._dtype] if progress else 0)
-                offsets.truncate(8 * (self.n_documents + 1) if progress else 0)
-                ids.seek(0, os.SEEK_END)
-                offsets.seek(0, os.SEEK_END)
-                if not progress:
-                    ids.write(bytes(self._header))
-                    offsets.write(bytes(8))
-                yield progress
+            try:
+                with self._appendable("ids") as ids, self._appendable("offsets") as offsets:
+                    self._ids, self._offsets = ids, offsets
+                    ids.truncate(self._header + self.n_ids * DTYPES[self._dtype] if progress else 0)
+                    offsets.truncate(8 * (self.n_documents + 1) if progress else 0)
+                    ids.seek(0, os.SEEK_END)
+                    offsets.seek(0, os.SEEK_END)
+                    if not progress:
+                        ids.write(bytes(self._header))
+                        offsets.write(bytes(8))
+                    yield progress
+            except BaseException:
+                if not self.n_ids and not self.n_documents:
+                    with contextlib.suppress(OSError):  # the error that is on its way says more
+                        self._clear()
+                raise
 
     @contextlib.contextmanager
     def _appendable(self, name: str) -> Iterator[IO[bytes]]:
@@ -112,7 +119,10 @@ class Sink:
             differing = [name for name, value in self._settings.items() if noted.get(name) != value]
             if not differing:
                 return progress
-            kept = None if afresh or "finishing" in progress else self._kept(progress, noted, self._settings)
+            is_finishing = "finishing" in progress
+            has_nothing = not is_finishing and not progress.get("n_ids") and not progress.get("n_documents")
+            afresh = afresh or has_nothing  # what was appended and not noted is no loss: no run goes on from it
+            kept = None if afresh or is_finishing else self._kept(progress, noted, self._settings)
             if kept is not None:
                 self._replace("progress.json", kept)  # first: it holds for the former settings as well
                 self._replace("run.json", self._settings)
@@ -209,10 +219,13 @@ class Sink:
                 os.replace(described, out.with_name(out.name + ".json"))
             os.replace(ids, out)
         # From here on a restarted run finds no ids, and only clears up.
+        self._clear()
+
+    def _clear(self) -> None:
         for path in list(self.folder.iterdir()):
             if path.name != "progress.json":
                 path.unlink()
-        (self.folder / "progress.json").unlink()
+        (self.folder / "progress.json").unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # another run may have begun here, as soon as there was no lock
             self.folder.rmdir()
 

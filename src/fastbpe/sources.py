@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import codecs
-import errno
 import glob
 import json
 import os
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple, cast
+from typing import IO, Any, NamedTuple, cast
 
 from fastbpe import unpacking
 from fastbpe._core.json_lines import n_lines, texts_of_lines
-from fastbpe._core.text import n_valid
-from fastbpe.errors import FormatError, TrainingWarning
+from fastbpe._core.text import n_valid, to_utf8
+from fastbpe.errors import FormatError, TrainingError
 from fastbpe.extras import require_pyarrow, require_zstandard
+from fastbpe.source_kinds import KINDS, REFUSED, items_of, warn_of_names
 
 Document = str | bytes
 Path_ = str | os.PathLike[str]
@@ -27,8 +26,7 @@ Skip = Callable[[FormatError], object]
 
 BLOCK = 1 << 20  # bytes read at a time: enough that a call costs nothing, little enough to hold many
 _ROWS = 256  # of a parquet file at a time; a row may be a whole book
-_KINDS = {".txt": "txt", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
-_REFUSED = (".bz2", ".xz", ".zip", ".7z", ".lz4")
+_OTHER_FIELD = "name the one that holds the text by text_field= (--text-field)"
 
 
 class Stretch(NamedTuple):
@@ -50,42 +48,30 @@ def documents(
     source: Source,
     *,
     field: str = "text",
+    separator: str | None = None,
     cut: Cut | None = None,
     skip: Skip | None = None,
     errors: str = "strict",
 ) -> Iterator[Document]:
     """The documents of a source, one after another; long txt files come in parts, cut at places that `cut` allows.
 
-    source: a path, a folder or a pattern of paths (see `files_of`); or an iterable of documents (str, bytes) or of
-    paths (os.PathLike; a list or tuple of str that all name files counts as paths). A txt file is one document, a
-    jsonl file one a line, a parquet file one a row, under `field`.
+    source: a path, a folder or a pattern of paths (see `files_of`), or an iterable of these and of documents (str
+    or bytes); `items_of` says which str are paths. A txt file is one document, or several that end with a
+    separator; a jsonl file has one a line, a parquet file one a row, under `field`.
 
     skip: told of a line or row that holds no text, which is passed over; None: the error is raised. errors:
     "replace": bytes that are not UTF-8 become U+FFFD; "strict": in files they are an error, and documents that
     are bytes are not looked at.
     """
-
-    def texts_of(item: Path_) -> Iterator[Document]:
-        for path in _files_of(item):
-            for stretch in read(path, field=field, cut=cut, skip=skip, errors=errors):
-                yield from cast("Sequence[Document]", stretch.texts)
-
-    if isinstance(source, (str, os.PathLike)):
-        if isinstance(source, str) and not os.path.exists(source) and not glob.has_magic(source):
-            said = f"{os.strerror(errno.ENOENT)} (a str is a path; texts are given as a list, e.g. [text])"
-            raise FileNotFoundError(errno.ENOENT, said, source)
-        yield from texts_of(source)
-        return
-    if isinstance(source, bytes):
-        raise TypeError("source is bytes: give a path, or a list of documents, e.g. [text]")
-    if not isinstance(source, Iterable):
-        raise TypeError(f"source must be a path or an iterable of documents, not {type(source).__name__}")
-    as_paths = _all_name_files(source)
-    if not as_paths:
-        _warn_of_names(source)
-    for number, item in enumerate(source):
-        if isinstance(item, os.PathLike) or as_paths:
-            yield from texts_of(cast(Path_, item))
+    items, str_are_paths = items_of(source)
+    if not str_are_paths:
+        warn_of_names(items)
+    ends = None if separator is None else to_utf8(separator)
+    for number, item in enumerate(items):
+        if isinstance(item, os.PathLike) or (str_are_paths and isinstance(item, str)):
+            for path in _files_of(item):
+                for stretch in read(path, separator=ends, field=field, cut=cut, skip=skip, errors=errors):
+                    yield from cast("Sequence[Document]", stretch.texts)
         elif isinstance(item, (str, bytes)):
             yield item.decode(errors=errors) if errors != "strict" and isinstance(item, bytes) else item
         else:
@@ -94,19 +80,18 @@ def documents(
 
 def n_bytes(source: Source) -> int | None:
     """The bytes of a source that is made of files, for progress; None where only reading it would tell."""
-    if isinstance(source, (str, os.PathLike)):
-        source = (source,)
-    elif (
-        not isinstance(source, (list, tuple))
-        or not source
-        or (not _all_name_files(source) and not all(isinstance(item, os.PathLike) for item in source))
-    ):
+    if not isinstance(source, (str, os.PathLike, list, tuple)):
         return None
     try:
-        files = files_of(cast(Iterable[Path_], source))
+        items, str_are_paths = items_of(source)
+        if not items or not all(
+            isinstance(i, os.PathLike) or (str_are_paths and isinstance(i, str)) for i in items
+        ):
+            return None
+        files = files_of(cast(Iterable[Path_], items))
         # What gz, zst and parquet files hold, their size does not say.
         return None if any(_is_packed(path) for path in files) else sum(os.path.getsize(path) for path in files)
-    except (OSError, FormatError):
+    except (OSError, FormatError, TrainingError):
         return None
 
 
@@ -166,7 +151,7 @@ def read(
     Raises FormatError with file and place for what is not UTF-8, not JSON or not there.
     """
     kind, packing = _kind(path)
-    if path.suffix.lower() in _REFUSED:
+    if path.suffix.lower() in REFUSED:
         raise FormatError(f"{path}: {path.suffix} files are not read; unpack it, or pack it as .gz or .zst")
     if kind == "parquet":
         if packing:
@@ -190,6 +175,32 @@ def read(
             yield from _read_text(file, path, separator, cut, n_stored, offset, number)
 
 
+def read_stream(
+    file: IO[bytes],
+    where: str,
+    *,
+    separator: bytes | None = None,
+    cut: Cut | None = None,
+    errors: str = "strict",
+) -> Iterator[Stretch]:
+    """The documents of a stream of text, as `read` gives those of a txt file; where: what errors call it.
+
+    Documents that have ended are given before more is waited for.
+    """
+    stream = cast("IO[bytes]", _AsItComes(file)) if separator is not None else file
+    if errors != "strict":
+        stream = cast("IO[bytes]", _Mended(stream, errors))
+    yield from _read_text(stream, Path(where), separator, cut, lambda: 0, 0, 0)
+
+
+def check_separator(separator: str | None) -> None:
+    """Raise TypeError or ValueError unless it is text that can end a document, or None."""
+    if separator is not None and not isinstance(separator, str):
+        raise TypeError(f"separator must be str, not {type(separator).__name__}")
+    if separator == "":
+        raise ValueError('separator="": give what ends a document, or None for whole files')
+
+
 def require_extras(path: Path) -> None:
     """Raise an ImportError, which says what to install, where a file cannot be read without it."""
     kind, packing = _kind(path)
@@ -203,40 +214,12 @@ def _kind(path: Path) -> tuple[str, str]:
     """What a file holds ("" if its name does not say) and how it is packed ("" if it is not)."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     packing = suffixes.pop() if suffixes and suffixes[-1] in unpacking.PACKINGS else ""
-    return _KINDS.get(suffixes[-1] if suffixes else "", ""), packing
+    return KINDS.get(suffixes[-1] if suffixes else "", ""), packing
 
 
 def _is_packed(path: Path) -> bool:
     kind, packing = _kind(path)
     return kind == "parquet" or packing != ""
-
-
-def _all_name_files(source: Iterable[object]) -> bool:
-    # A list of texts that all happen to be names of files is not worth fearing; a list of names is common.
-    return (
-        isinstance(source, (list, tuple))
-        and bool(source)
-        and all(isinstance(item, str) and len(item) < 4096 and _is_file(item) for item in source)
-    )
-
-
-def _warn_of_names(source: Iterable[object]) -> None:
-    """Where the first of several documents names a file, and not all do, one of the names may be wrong."""
-    if isinstance(source, (list, tuple)) and source and _all_name_files(source[:1]):
-        other = next(item for item in source if not _all_name_files((item,)))
-        warnings.warn(
-            f"all {len(source)} documents are taken for texts, not for names of files: {source[0]!r} names one, "
-            f"but {other!r:.80} does not; give paths as pathlib.Path",
-            TrainingWarning,
-            stacklevel=2,
-        )
-
-
-def _is_file(name: str) -> bool:
-    try:
-        return os.path.isfile(name)
-    except ValueError:  # a NUL in the text
-        return False
 
 
 def _read_text(
@@ -296,6 +279,18 @@ def _n_whole(data: bytes, path: Path, offset: int, *, final: bool) -> int:
             f"{path}: not UTF-8: invalid byte 0x{data[at]:02x} at offset {offset + at}; convert it first"
         ) from None
     return at
+
+
+class _AsItComes:
+    """A buffered stream that gives what there is, but of a long document no less than was asked for."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def read(self, n: int) -> bytes:
+        """At least one byte, but at the end."""
+        data: bytes = self._file.read1(n) if n <= BLOCK else self._file.read(n)
+        return data
 
 
 class _Mended:
@@ -372,7 +367,9 @@ class Lines:
             raise FormatError(f"{where}: not a line of JSON: {error}") from None
         if not isinstance(record, dict) or self.field not in record:
             fields = f"its fields are {', '.join(map(repr, record))}" if isinstance(record, dict) else ""
-            raise FormatError(f"{where}: no object with a field {self.field!r}; {fields or 'it is no object'}")
+            raise FormatError(
+                f"{where}: no object with a field {self.field!r}; {fields or 'it is no object'}; {_OTHER_FIELD}"
+            )
         text = record[self.field]
         if not isinstance(text, str):
             raise FormatError(f"{where}: its field {self.field!r} is {type(text).__name__}, not a string")
@@ -388,7 +385,8 @@ def _read_parquet(path: Path, field: str, first_row: int, skip: Skip | None) -> 
             schema = file.schema_arrow
             if field not in schema.names:
                 raise FormatError(
-                    f"{path}: no column {field!r}; its columns are {', '.join(map(repr, schema.names))}"
+                    f"{path}: no column {field!r}; its columns are {', '.join(map(repr, schema.names))}; "
+                    + _OTHER_FIELD
                 )
             if schema.names.count(field) > 1:
                 raise FormatError(f"{path}: several columns {field!r}; leave one, or rename the others")

@@ -228,8 +228,9 @@ class Tokenizer(MeasuringEncoder, Described):
 
         Args:
             inputs: a path, a folder (all .txt, .jsonl and .parquet files below it), a pattern ("data/*.jsonl"), or
-                a list of these. A txt file is one document; jsonl has one a line, parquet one a row. Files other
-                than parquet may also be .gz or .zst.
+                several of these. A txt file is one document; jsonl has one a line, parquet one a row. Files other
+                than parquet may also be .gz or .zst. As in `train`, but that every str is a path: texts are not
+                taken here (`encode_batch` takes them).
             out: where the ids go, by its ending. .bin: nothing but ids, little-endian; .npy: the same as a numpy
                 array of shape (n_ids,). Either has a small OUT.json beside it (dtype, count, tokenizer) and
                 OUT.offsets, little-endian int64: the ids of document i are those from offsets[i] up to
@@ -260,12 +261,11 @@ class Tokenizer(MeasuringEncoder, Described):
         """
         from fastbpe.files import Job, encode_files
         from fastbpe.sinks import choose_dtype
+        from fastbpe.sources import check_separator
 
-        for argument, value in (("separator", separator), ("text_field", text_field)):
-            if not isinstance(value, str) and (argument, value) != ("separator", None):
-                raise TypeError(f"{argument} must be str, not {type(value).__name__}")
-        if separator == "":
-            raise ValueError('separator="": give what ends a document, or None for whole files')
+        check_separator(separator)
+        if not isinstance(text_field, str):
+            raise TypeError(f"text_field must be str, not {type(text_field).__name__}")
         job = Job(
             identity={"fingerprint": self.fingerprint, "n_vocab": self.n_vocab},
             dtype=choose_dtype(dtype, self.n_vocab),
@@ -285,14 +285,18 @@ class Tokenizer(MeasuringEncoder, Described):
             overwrite=overwrite,
         )
 
-    def _cutter(self) -> Callable[[bytes], int] | None:
-        """What finds where a long document may be cut, or None."""
+    def _cutter(self, special: Collection[str] = ()) -> Callable[[bytes], int] | None:
+        """Make the function that finds where a long document may be cut; None if nothing is known of that.
+
+        special: the special tokens that are looked for.
+        """
         from fastbpe.splitting.cutting import make_cutter
 
-        finder = self._special.always
+        finder, _ = self._special.choose(special, ())
         if self._pipeline.front is not None or (finder is not None and not finder.cuttable):
             return None
-        return make_cutter(self._splitter, [token.content for token in self._special.added if not token.special])
+        added = [token.content for token in self._special.added if not token.special]
+        return make_cutter(self._splitter, [*added, *special])
 
     def _marker(self, argument: str, name: str | None) -> tuple[int, ...]:
         if name is None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import asdict, replace
+from collections.abc import Iterable
+from dataclasses import asdict, fields, replace
+from inspect import signature
 from typing import Any
 
 from fastbpe._core.counter import PieceCounter
@@ -11,11 +13,20 @@ from fastbpe._core.learner import Learner
 from fastbpe._version import __version__
 from fastbpe.config import N_BYTES, ByteConfig
 from fastbpe.counts import PieceCounts, Reading, counted
-from fastbpe.errors import TrainingError, TrainingWarning
+from fastbpe.errors import OptionError, TrainingError, TrainingWarning
 from fastbpe.extending import Beginning, from_base, from_bytes, options_of_base
 from fastbpe.progress import Phase, Progress, Reporter
 from fastbpe.sources import Source
 from fastbpe.tokenizer import Tokenizer
+
+# Options that others call otherwise.
+_NAMES_ELSEWHERE = {
+    "min_frequency": "min_count",
+    "max_token_length": "max_token_bytes",
+    "pat_str": "pattern",
+    "split_pattern": "pattern",
+    "show_progress": "progress",
+}
 
 
 def train(
@@ -29,6 +40,7 @@ def train(
     num_threads: int | None = None,
     max_memory_bytes: int | None = None,
     text_field: str = "text",
+    separator: str | None = None,
     on_error: str = "raise",
     errors: str = "strict",
     **options: Any,
@@ -39,9 +51,17 @@ def train(
     documents (but with ties="first", which asks for the order).
 
     Args:
-        source: a path or a list of paths (.txt, .jsonl or .parquet with a field "text"; also .gz or .zst), a
-            folder, a pattern like "data/*.txt", or an iterable of documents (str, or bytes of UTF-8). Files are
-            read as a stream: memory does not grow with them. Or `PieceCounts`, which say by themselves which
+        source: paths, texts, or counts.
+            A path is a file (.txt, .jsonl or .parquet with a field "text"; also .gz or .zst), a folder, or a
+            pattern like "data/*.txt". Files are read as a stream: memory does not grow with them. A text is a
+            document: str, or bytes of UTF-8.
+            A pathlib.Path is a path wherever it stands; a str alone is a path. In a list or tuple, str are paths
+            if every one of them looks like one: a single line of fewer than 1,024 characters that ends with a
+            suffix of such files or a slash, or that has no spaces and is a pattern (`*`, `?`, `[`). One that names
+            nothing is then an error; `iter(list)` says that they are texts. In all other lists, and in any other
+            iterable, a str is a text.
+            A mapping of pieces (str or bytes) to how often they occur is learned from as it is, whatever `pattern`
+            would make of the pieces; in code-point mode, of sentences. `PieceCounts` also say by themselves which
             pattern and special tokens made them.
         vocab_size: the ids to end with: 256 bytes, merges, special tokens, in that order. In code-point mode:
             control symbols, pieces, characters; "characters" there asks for the characters and no merge.
@@ -55,18 +75,21 @@ def train(
         progress: bars and a summary on stderr: True, False, or None for only where stderr is a terminal. Or a
             function that is called as progress(phase, done, total): "counting" (done: bytes; total: None where
             the source does not say), then "learning" (merges).
-        num_threads, max_memory_bytes, text_field, on_error, errors: how the source is read and counted; see
-            `count_pieces`.
+        num_threads, max_memory_bytes, text_field, separator, on_error, errors: how the source is read and counted;
+            see `count_pieces`.
         **options: see `ByteConfig`: pattern, special_tokens, ties, min_count, max_token_bytes. In code-point
             mode those of sentencepiece's trainer and normalizer by their names: character_coverage,
             byte_fallback, user_defined_symbols, normalization_rule_name, ...
 
     Raises:
         TrainingError: an option that cannot be met, or no text to learn from.
+        OptionError: an option that there is not (also a TypeError); the message names the nearest.
+        FileNotFoundError: a path that names nothing.
         SpecialTokenError: a special token that no text could hold, or that is a token already.
 
     Warns:
-        TrainingWarning: no pair is left before vocab_size is reached.
+        TrainingWarning: no pair is left before vocab_size is reached; or, in code-point mode, lines or characters
+            are left out, by max_sentence_length or character_coverage.
 
     >>> tokenizer = train(["aaabdaaabac"], vocab_size=259, pattern=None)
     >>> tokenizer.encode("aaabdaaabac")
@@ -75,6 +98,11 @@ def train(
     >>> extended.encode("acac"), extended.vocab[:259] == tokenizer.vocab
     ([259, 259], True)
     """
+    _check_options(mode, options)
+    if base is None and base_special is not None:
+        raise TrainingError(
+            f"base_special={base_special!r} says what becomes of the special tokens of base=; give one"
+        )
     if mode == "codepoint":
         return _train_code_points(
             source,
@@ -84,12 +112,11 @@ def train(
             num_threads=num_threads,
             max_memory_bytes=max_memory_bytes,
             text_field=text_field,
+            separator=separator,
             on_error=on_error,
             errors=errors,
             **options,
         )
-    if mode != "byte":
-        raise TrainingError(f'mode={mode!r}: choose "byte" or "codepoint"')
     if not isinstance(vocab_size, int):
         raise TypeError(f"vocab_size must be an integer, not {type(vocab_size).__name__}")
     if isinstance(source, PieceCounts):
@@ -97,10 +124,6 @@ def train(
         told = {"pattern": source.pattern, "special_tokens": [t for t in source.special_tokens if t not in known]}
         options = told | options
     if base is None:
-        if base_special is not None:
-            raise TrainingError(
-                f"base_special={base_special!r} says what becomes of the special tokens of base=; give one"
-            )
         config = ByteConfig(vocab_size=vocab_size, **options)
         beginning = from_bytes(config)
     else:
@@ -111,6 +134,7 @@ def train(
         num_threads=num_threads,
         max_memory_bytes=max_memory_bytes,
         text_field=text_field,
+        separator=separator,
         on_error=on_error,
         errors=errors,
     )
@@ -142,6 +166,35 @@ def train(
     return Tokenizer(beginning.extended(merges, config, report))
 
 
+def _check_options(mode: str, options: Iterable[str]) -> None:
+    """Raise OptionError for an option that this mode of training does not have, with the nearest that it has."""
+    if mode not in ("byte", "codepoint"):
+        raise TrainingError(f'mode={mode!r}: choose "byte" or "codepoint"')
+    of_bytes = {field.name for field in fields(ByteConfig)}
+    if mode == "byte" and of_bytes.issuperset(options):
+        return
+    from difflib import get_close_matches  # here, with the next: what byte mode does not need
+
+    from fastbpe.codepoint_options import NAMES, WITHOUT_EFFECT
+
+    of_mode, of_other = (of_bytes, NAMES) if mode == "byte" else (NAMES, of_bytes)
+    for name in options:
+        if name in of_mode:
+            continue
+        if mode == "codepoint" and name in WITHOUT_EFFECT:
+            raise OptionError(f"{name!r} is no option of training here: {WITHOUT_EFFECT[name]}")
+        if name in of_other:
+            near = f"it is one of mode={'codepoint' if mode == 'byte' else 'byte'!r}"
+            near += " (here: control_symbols, user_defined_symbols)" if name == "special_tokens" else ""
+        else:
+            alike = {*of_mode, *signature(train).parameters} - {"source", "options"}
+            matches = (
+                [_NAMES_ELSEWHERE[name]] if name in _NAMES_ELSEWHERE else get_close_matches(name, sorted(alike))
+            )
+            near = f"did you mean {' or '.join(matches)}?" if matches else f"it has {', '.join(sorted(of_mode))}"
+        raise OptionError(f"{name!r} is no option of training in {mode} mode: {near}")
+
+
 def _train_code_points(source: Source | PieceCounts, base: Tokenizer | None, **options: Any) -> Tokenizer:
     # here: what byte mode does not need
     from fastbpe.codepoint_tokenizer import CodePointTokenizer
@@ -155,6 +208,8 @@ def _train_code_points(source: Source | PieceCounts, base: Tokenizer | None, **o
     if isinstance(source, PieceCounts):
         raise TrainingError('PieceCounts hold what mode="byte" learns from; give the text')
     model, report = train_model(source, **options)
+    for note in report.notes(model.trainer):
+        warnings.warn(note, TrainingWarning, stacklevel=3)
     return CodePointTokenizer(replace(model, training={"library": __version__, **asdict(report)}))
 
 
@@ -164,8 +219,7 @@ def _counted(
     """The pieces of a source, or those that were counted before, if that was done as config says."""
     if isinstance(source, PieceCounts):
         source.check_made_by(config.pattern, config.special_tokens)
-        if reading != Reading():
-            raise TrainingError(f"the source is counted already: leave out {reading.named()}")
+        reading.check_unused()
         counts = source
         with reporter.phase("counting", 0):
             pass
@@ -196,9 +250,16 @@ def _learn(counter: PieceCounter, beginning: Beginning, config: ByteConfig, repo
         )
         learner.learn(lambda n_ids: bar.update(n_ids - n_base - bar.n))
     if bar.n < n_merges:
+        limits = [
+            f"{name}={getattr(config, name)}"
+            for name, met in zip(("min_count", "max_token_bytes"), learner.limits_met(), strict=True)
+            if met
+        ]
+        allowed = f" that {' and '.join(limits)} {'allow' if limits[1:] else 'allows'}" if limits else ""
+        way_out = f"{'change that limit, ' if limits else ''}give more text, or ask for fewer"
         warnings.warn(
-            f"no pair is left to merge: the vocabulary has {beginning.n_known + bar.n} entries, not the "
-            f"{config.vocab_size} asked for; give more text, or ask for fewer",
+            f"no pair is left to merge{allowed}: the vocabulary has {beginning.n_known + bar.n} entries, not the "
+            f"{config.vocab_size} asked for; {way_out}",
             TrainingWarning,
             stacklevel=3,
         )

@@ -165,14 +165,6 @@ class TestEncode:
         assert (done.status, done.out, done.err) == (0, b"%s\n" % " ".join(map(str, ids)).encode(), "")
         assert run("decode", "-m", model, stdin=done.out).out == data
 
-    def test_what_is_encoded_with_an_output_only(self, run, model, text, tmp_path):
-        done = run("encode", "-m", model, tmp_path)
-        assert (done.status, done.out) == (2, b"")
-        assert f"{tmp_path} is a folder: its files are encoded with -o OUT only" in done.err
-        done = run("encode", "-m", model, text, text)
-        assert (done.status, done.out) == (2, b"")
-        assert "are encoded with -o OUT only" in done.err
-
     def test_nothing_is_a_line_without_ids(self, run, model):
         assert run("encode", "-m", model).out == b"\n"
         assert run("encode", "-m", model, "--lines").out == b""
@@ -228,7 +220,7 @@ class TestEncode:
 
     def test_invalid_utf8(self, run, model, tmp_path):
         assert run("encode", "-m", model, stdin=DAMAGED).failed_with("<stdin>: ", "0xe9", "offset 3")
-        assert run("encode", "-m", model, "--lines", stdin=b"a\n" + DAMAGED).failed_with("<stdin>:2: ")
+        assert run("encode", "-m", model, "--lines", stdin=b"a\n" + DAMAGED).failed_with("<stdin>: ", "offset 5")
         (tmp_path / "a.txt").write_bytes(DAMAGED)
         assert run("encode", "-m", model, tmp_path / "a.txt").failed_with(f"{tmp_path / 'a.txt'}: ", "0xe9")
 
@@ -319,7 +311,7 @@ class TestCount:
         assert done.status == 1
         assert [line.partition(": ")[2] for line in done.err.splitlines()] == [
             f"error: {tmp_path / 'no.txt'}: No such file or directory",
-            f"error: {tmp_path}: Is a directory",
+            f"error: {tmp_path}: no .txt, .jsonl or .parquet file in this folder",
         ]
         assert [line.split()[-1] for line in done.out.decode().splitlines()] == [str(text), "total"]
         assert run("count", "-m", model, tmp_path / "no.txt").failed_with("no.txt")
@@ -391,9 +383,16 @@ class TestEveryCommand:
             "train -o a.fbpe --vocab-size 270 --ties random",
             "encode",
             "encode -m",
-            "encode -m a.fbpe one two",
+            "encode -m a.fbpe one two --lines --separator x",
+            "count -m a.fbpe one two --lines --separator x",
+            "count -m a.fbpe --text-field x",
+            "encode -m a.fbpe - --text-field x",
+            "train -o a.fbpe --vocab-size 300 --text-field x",
+            "train -o a.fbpe --vocab-size 300 --lines --separator x",
+            "count -m a.fbpe -m b.fbpe",
+            "info a.fbpe --pattern gpt2 --pattern gpt2",
             "encode -m a.fbpe one --overwrite",
-            "encode -m a.fbpe one --separator x",
+            "encode -m a.fbpe one --dtype uint16",
             "encode -m a.fbpe -o a.bin",
             "encode -m a.fbpe -o a.bin -",
             "encode -m a.fbpe -o a.bin one --lines --separator x",

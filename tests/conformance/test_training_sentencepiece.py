@@ -353,7 +353,7 @@ def test_what_happened_goes_to_the_logstream(tmp_path: Path) -> None:
     with (tmp_path / "log").open("w+", encoding="utf-8") as log:
         outcome(PEERS[1], sentence_iterator=iter([*SENTENCES, "x" * 5000]), logstream=log)
         log.seek(0)
-        assert "1 lines left out" in log.read()
+        assert "left out: 1 of" in log.read()
 
 
 CUTS: dict[str, Callable[[str], Any]] = {

@@ -15,7 +15,7 @@ import pytest
 import fastbpe
 from bounds import within
 from data import BYTES, PUBLISHED, corpus, published
-from fastbpe import FormatError, Tokenizer, TrainingError, formats
+from fastbpe import FormatError, FormatWarning, Tokenizer, TrainingError, formats
 from fastbpe._core.building import build_tables
 from fastbpe.formats import _vocab_json
 from tokenizer_json import (
@@ -171,6 +171,29 @@ def random_tokenizers(n: int) -> list[tuple[Tokenizer, random.Random]]:
             out.append((load(random_document(rng)), rng))
     assert len(out) > n // 2
     return out
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        (["truncation"], "truncation is"),
+        (["padding"], "padding is"),
+        (["truncation", "padding"], "truncation and padding are"),
+    ],
+)
+def test_settings_that_are_not_applied_are_warned_of(keys: list[str], said: str) -> None:
+    settings: dict[str, Any] = {
+        "truncation": {"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0},
+        "padding": {"strategy": {"Fixed": 5}, "direction": "Right", "pad_to_multiple_of": None, "pad_id": 0,
+                    "pad_type_id": 0, "pad_token": "!"},
+    }  # fmt: skip
+    chosen = {key: settings[key] for key in keys}
+    with pytest.warns(
+        FormatWarning, match=f"^<bytes>: its {said} not applied: encode gives all ids of a text"
+    ) as caught:
+        tokenizer = fastbpe.load(dumped(small(**chosen)))
+    assert len(caught) == 1
+    assert tokenizer.encode("x y z") == load(small()).encode("x y z")
 
 
 def test_native_files_and_pickles_hold_all(tmp_path: Path) -> None:
@@ -460,6 +483,7 @@ def test_truncated_anywhere() -> None:
             fastbpe.load(data[:size])
 
 
+@pytest.mark.filterwarnings("ignore::fastbpe.FormatWarning")
 def test_any_value_in_place_of_any_other() -> None:
     """Whatever the type of a part, it is a FormatError or a tokenizer."""
     made = small(

@@ -11,7 +11,7 @@ import pytest
 
 import fastbpe
 from bounds import within
-from fastbpe import FormatError
+from fastbpe import FormatError, FormatWarning
 from fastbpe.codepoint_model import CodePointModel, Conventions
 from fastbpe.codepoint_tokenizer import CodePointTokenizer
 from fastbpe.formats import huggingface_codepoints, native, native_extras, sentencepiece
@@ -161,6 +161,15 @@ def test_nested_deep(part: str, deep: str) -> None:
     data = dumped(**{part: "@"}).replace(b'"@"', deep.encode())
     with within(10), pytest.raises(FormatError):  # a second
         fastbpe.load(data)
+
+
+def test_truncation_is_warned_of() -> None:
+    with pytest.warns(FormatWarning, match="its truncation is not applied"):
+        fastbpe.load(
+            dumped(truncation={"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0})
+        )
+    with pytest.raises(FormatError, match="padding: must be an object, not 5"):
+        fastbpe.load(dumped(padding=5))
 
 
 def test_pieces_that_sentencepiece_would_not_load() -> None:

@@ -35,12 +35,12 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 def counted_in_every_way(texts: list[str], pattern: str | None, rng: random.Random) -> list[PieceCounts]:
     """Whole with 1 and 2 threads, with and without spilling; in shards, one of them through a dict."""
     found = [
-        count_pieces(texts, pattern=pattern, num_threads=num_threads, max_memory_bytes=max_memory_bytes)
+        count_pieces(iter(texts), pattern=pattern, num_threads=num_threads, max_memory_bytes=max_memory_bytes)
         for num_threads in (1, 2)
         for max_memory_bytes in (None, 1)
     ]
     cut = rng.randint(0, len(texts))
-    shards = [count_pieces(part, pattern=pattern, num_threads=2) for part in (texts[:cut], texts[cut:])]
+    shards = [count_pieces(iter(part), pattern=pattern, num_threads=2) for part in (texts[:cut], texts[cut:])]
     found.append(shards[0] + shards[1])
     found.append(sum([PieceCounts(dict(shard), pattern=pattern) for shard in shards]))
     return found

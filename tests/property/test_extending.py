@@ -22,7 +22,7 @@ def extend(source: object, base: Tokenizer, n_merges: int, **options: object) ->
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TrainingWarning)
         return fastbpe.train(
-            source,  # type: ignore[arg-type]
+            iter(source) if isinstance(source, list) else source,  # type: ignore[arg-type]
             vocab_size=base.vocab_size + n_special + n_merges,
             base=base,
             progress=False,
@@ -74,8 +74,8 @@ def test_going_on_is_as_if_there_had_been_no_stop() -> None:
         for ties in ("pair", "first"):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", TrainingWarning)
-                whole = fastbpe.train(texts, vocab_size=300, ties=ties, progress=False)
-                half = fastbpe.train(texts, vocab_size=260, ties=ties, progress=False)
+                whole = fastbpe.train(iter(texts), vocab_size=300, ties=ties, progress=False)
+                half = fastbpe.train(iter(texts), vocab_size=260, ties=ties, progress=False)
             again = extend(texts, half, 300 - half.vocab_size, ties=ties)
             assert again.vocab == whole.vocab, (SEED, number, ties)
             assert again == whole
@@ -87,7 +87,7 @@ def test_a_base_of_listed_merges_keeps_its_list() -> None:
         texts, others = random_texts(rng), random_texts(rng)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TrainingWarning)
-            ranked = fastbpe.train(texts, vocab_size=270, progress=False)
+            ranked = fastbpe.train(iter(texts), vocab_size=270, progress=False)
         listed = Tokenizer.from_merges(ranked.merges, pattern="cl100k")
         longer, twin = extend(others, listed, 20), extend(others, ranked, 20)
         assert longer.vocab == twin.vocab

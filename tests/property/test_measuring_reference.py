@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from data import standard_library
-from fastbpe import PATTERNS, Tokenizer, measuring, train
+from fastbpe import PATTERNS, Tokenizer, TrainingWarning, measuring, train
 from fastbpe._core.limits import window
 from fastbpe._core.text import to_utf8
 from fastbpe._reference import longest_prefix, longest_suffix, offsets
@@ -241,7 +241,8 @@ def of_code_points() -> dict[str, CodePointTokenizer]:
     made = {}
     for name, of_model in options.items():
         size = 120 + 256 * ("byte_fallback" in of_model)
-        tokenizer = train(text, mode="codepoint", vocab_size=size, progress=False, **of_model)
+        with pytest.warns(TrainingWarning, match="left out of the vocabulary"):
+            tokenizer = train(text, mode="codepoint", vocab_size=size, progress=False, **of_model)
         assert isinstance(tokenizer, CodePointTokenizer)
         made[name] = tokenizer
     return made

@@ -9,7 +9,15 @@ from typing import Any
 
 import pytest
 
-from fastbpe import TrainingError, codepoint_counting, codepoint_options, codepoint_training, counting
+import fastbpe
+from fastbpe import (
+    TrainingError,
+    TrainingWarning,
+    codepoint_counting,
+    codepoint_options,
+    codepoint_training,
+    counting,
+)
 from fastbpe._reference import sentencepiece_training
 from fastbpe.codepoint_model import CodePointModel
 from fastbpe.codepoint_options import CodePointOptions
@@ -130,13 +138,37 @@ def test_report() -> None:
     assert (report.n_sentences, report.n_empty, report.n_too_long, report.n_reserved) == (51, 2, 1, 1)
     assert report.left_out == {"q": 1}
     assert "q" not in b" ".join(model.pieces).decode()
-    assert len(report.notes()) == 3
-    assert report.n_bytes == len(text.encode())
+    assert report.n_bytes_left_out == 50 + 5
+    assert report.n_bytes == len(text.encode()) - 51 - 6
+    assert report.notes(model.trainer) == [
+        "left out: 2 of 53 lines, 55 bytes: 1 longer than max_sentence_length=45 bytes (raise it) and 1 with "
+        "U+2585, which stands for unknown characters",
+        "left out of the vocabulary: 1 rare characters, 1 times in all (0.331%): 'q'; they become <unk>, unless "
+        "character_coverage=0.98 is raised",
+    ]
 
 
-def test_summary_tells_what_was_left_out(capsys: pytest.CaptureFixture[str]) -> None:
-    learned(["ab ab\n" * 100 + "q"], progress=True, character_coverage=0.98)
-    assert "1 characters left out of the alphabet, 1 times in all" in capsys.readouterr().err
+def test_text_that_is_left_out_is_warned_of(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("ab abc\n" * 20 + "x" * 8000 + "\n")
+    with pytest.warns(TrainingWarning, match="left out: 1 of 21 lines, 8,000 bytes: 1 longer than max_sent"):
+        tokenizer = fastbpe.train(tmp_path / "a.txt", mode="codepoint", vocab_size=12, progress=False)
+    assert tokenizer.training_report["n_bytes"] == 140
+    for fallback, become in ((False, "<unk>"), (True, "bytes")):
+        with pytest.warns(TrainingWarning, match=f"1 rare characters.*'q'; they become {become}, unless char"):
+            fastbpe.train(
+                ["ab ab\n" * 500 + "q"], mode="codepoint", vocab_size="characters", byte_fallback=fallback
+            )
+
+
+def test_lines_left_out_of_a_sample_are_counted() -> None:
+    lines = ["ab" * 100, *["ab ab"] * 200]
+    _, report = learned(lines, max_sentence_length=50, input_sentence_size=101)
+    assert (report.n_sentences, report.n_too_long, report.n_bytes_left_out, report.n_bytes) == (101, 1, 200, 505)
+
+
+def test_documents_that_are_skipped_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "ab ab"}\n{"body": 1}\n')
+    assert learned(tmp_path / "a.jsonl", on_error="skip")[1].n_skipped == 1
 
 
 def test_progress() -> None:

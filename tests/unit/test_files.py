@@ -672,3 +672,42 @@ def test_memory_does_not_grow_with_the_files(code_tokenizer: Tokenizer, tmp_path
     arguments = [tmp_path / name for name in ("model.fbpe", "warm.txt", f"out{suffix}", *inputs)]
     grown = int(run_python(MEMORY, *map(str, arguments)))
     assert grown < 80, f"{grown} MB for 120 MB of text"
+
+
+# Failed before anything was written
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_run_that_failed_at_once_leaves_nothing(
+    code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, suffix: str
+) -> None:
+    out = tmp_path / f"out{suffix}"
+    before = sorted(tmp_path.iterdir())
+    for options in ({"text_field": "content"}, {"text_field": "n"}):
+        with pytest.raises(FormatError, match=r"jsonl:1: no object with a field .*fields are 'text', 'body'"):
+            code_tokenizer.encode_files(jsonl, out, **options)  # type: ignore[arg-type]
+        assert sorted(tmp_path.iterdir()) == before
+    code_tokenizer.encode_files(jsonl, out)
+    assert read_back(out) == [*map(code_tokenizer.encode_ordinary, TEXTS)]
+
+
+def test_an_interrupt_at_once_leaves_nothing(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path) -> None:
+    with mock.patch.object(files, "read", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        code_tokenizer.encode_files(jsonl, tmp_path / "out.bin")
+    assert sorted(tmp_path.iterdir()) == [jsonl]
+
+
+def test_a_run_that_was_killed_at_once_blocks_no_other(
+    code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.bin"
+    run_python(f"""
+import os, fastbpe
+from fastbpe import sinks, Tokenizer
+sinks.Sink.finish = lambda *_: os._exit(0)  # with everything appended, and nothing noted
+tokenizer = Tokenizer.from_ranks({{bytes([i]): i for i in range(256)}}, pattern=None)
+tokenizer.encode_files({str(jsonl)!r}, {str(out)!r}, text_field="body", progress=False)
+""")
+    assert (tmp_path / "out.bin.partial" / "run.json").exists()
+    code_tokenizer.encode_files(jsonl, out)
+    assert read_back(out) == [*map(code_tokenizer.encode_ordinary, TEXTS)]

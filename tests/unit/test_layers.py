@@ -27,6 +27,7 @@ LAYERS = (
         "unpacking",
     },
     {"_core", "formats"},
+    {"source_kinds"},
     {"sources"},
     {
         "codepoints",

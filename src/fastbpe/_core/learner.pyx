@@ -146,6 +146,24 @@ cdef class Learner(MergeLearner):
             self._tokens.append(token)
         return True
 
+    def limits_met(self):
+        """Tell of min_count and of max_token_bytes if it keeps a pair from being merged that is still in the text.
+
+        A pair that both keep back counts where none is kept back by one alone.
+        """
+        cdef bint rare = False, long = False, both = False, is_rare, is_long
+        cdef uint32_t i
+        with nogil:
+            for i in range(self._state.n_pairs):
+                if self._state.counts[i] > 0:
+                    is_rare = self._state.counts[i] < self._min_count
+                    is_long = not self._is_valid(&self._state.pairs[i])
+                    rare = rare or (is_rare and not is_long)
+                    long = long or (is_long and not is_rare)
+                    both = both or (is_rare and is_long)
+        both = both and not rare and not long
+        return rare or both, long or both
+
     @property
     def n_pieces(self):
         """How many pieces there are, each as often as it was counted."""

@@ -12,6 +12,8 @@ cdef class WordCounter:
     cdef readonly PieceCounter words
     cdef readonly size_t n_bytes  # of text that was read
     cdef readonly size_t n_sentences, n_empty, n_too_long, n_reserved
+    cdef readonly size_t n_bytes_left_out  # of sentences that are too long or reserved, without line ends
+    cdef readonly size_t n_ends_left_out  # the line ends behind those
     cdef Normalizer _normalizer
     cdef SpecialMatcher _symbols
     cdef tuple _owners  # of what the next two point to

@@ -191,12 +191,14 @@ cdef class WordCounter:
         return 0
 
     cdef int _lines(self, const uint8_t* data, size_t n) except -1 nogil:
-        cdef size_t at = 0, length
+        cdef size_t at = 0, length, n_left_out
         cdef const uint8_t* end
         while at < n:
             end = <const uint8_t*> memchr(data + at, b"\n", n - at)
             length = n - at if end == NULL else <size_t> (end - data) - at
+            n_left_out = self.n_bytes_left_out
             self._sentence(data + at, length)
+            self.n_ends_left_out += end != NULL and self.n_bytes_left_out != n_left_out
             at += length + 1
         return 0
 
@@ -215,8 +217,10 @@ cdef class WordCounter:
             self.n_empty += 1
         elif n > self._max_bytes:
             self.n_too_long += 1
+            self.n_bytes_left_out += n
         elif holds(data, n, b"\xe2\x96\x85", 3):
             self.n_reserved += 1
+            self.n_bytes_left_out += n
         else:
             self.n_sentences += 1
             if self._normalizer.run(data, n, &self._line) != 0:

@@ -6,11 +6,12 @@ import argparse
 import contextlib
 import warnings
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from fastbpe._version import __version__
 from fastbpe.cli import convert, count, decode, demo, encode, fetch, info, streams, train
 from fastbpe.cli.failures import CLOSED_PIPE, FAILURE, INTERRUPTED, MENDABLE, describe
-from fastbpe.errors import TrainingWarning
+from fastbpe.errors import FormatWarning, TrainingWarning
 
 COMMANDS = (demo, train, encode, decode, count, info, convert, fetch)
 EXAMPLE = r"""
@@ -47,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of `fastbpe` with its commands."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="fastbpe",
         description="Train and run byte-pair-encoding tokenizers.",
         epilog=EXAMPLE + "\n`fastbpe COMMAND --help` says more about a command.",
@@ -72,15 +73,36 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser that refuses a flag of one value that is given twice, rather than take the last."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        for action in (None, "store"):
+            self.register("action", action, _StoreOnce)
+
+
+class _StoreOnce(argparse._StoreAction):
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: Any, flag: str | None = None
+    ) -> None:
+        given: set[str] = vars(namespace).setdefault("_given", set())
+        if flag is not None and self.dest in given:
+            parser.error(f"{'/'.join(self.option_strings)} is given twice, and takes one value")
+        given.add(self.dest)
+        super().__call__(parser, namespace, values, flag)
+
+
 @contextlib.contextmanager
 def _plain_warnings() -> Iterator[None]:
-    """Show a TrainingWarning as one line, without the source line that raised it."""
+    """Show our warnings as one line, without the source line that raised them."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", TrainingWarning)
+        warnings.simplefilter("always", FormatWarning)
         show_others = warnings.showwarning
 
         def show(message: Warning | str, category: type[Warning], *where: object) -> None:
-            if issubclass(category, TrainingWarning):
+            if issubclass(category, (TrainingWarning, FormatWarning)):
                 streams.complain(str(message), "warning")
             else:
                 show_others(message, category, *where)  # type: ignore[arg-type]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from fastbpe.cli import streams
+from fastbpe.cli import documents, streams
 from fastbpe.cli.failures import FAILURE, MENDABLE, describe
 from fastbpe.cli.options import add_model, load_model
 from fastbpe.tokenizer import Tokenizer
 
 SUMMARY = "count the tokens of files"
-DETAILS = """
+DETAILS = f"""{documents.DETAILS}
 
 Special tokens in the text are counted as the text they are. A file that cannot
 be counted is reported, the others are counted all the same, and the exit status
@@ -25,27 +25,40 @@ examples:
   14 total
   $ fastbpe count -m words.fbpe < words.txt
   7
+  $ echo '{"id": 1, "body": "lower lowest"}' > words.jsonl
+  $ fastbpe count -m words.fbpe --text-field body words.jsonl
+  6 words.jsonl
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's flags."""
-    parser.add_argument("files", metavar="FILE", nargs="*", help="default: standard input; so is -")
+    parser.add_argument("files", metavar="FILE", nargs="*", help="text to count (default: standard input)")
+    documents.add_arguments(parser)
     add_model(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Count and print; the exit status."""
+    documents.separator_of(args)
     tokenizer = load_model(args)
     rows: list[tuple[int, str]] = []
-    status = 0
-    for name in args.files or [streams.STDIN]:
+    status = n_names = 0
+    for argument in args.files or [streams.STDIN]:
         try:
-            rows.append((_count(tokenizer, name), name))
+            names = documents.files_of(argument)
         except MENDABLE as error:
             streams.complain(describe(error))
             status = FAILURE
-    if len(args.files) > 1:
+            continue
+        for name in names:
+            try:
+                rows.append((_count(tokenizer, name, args), name))
+            except MENDABLE as error:
+                streams.complain(describe(error))
+                status = FAILURE
+        n_names += len(names)
+    if max(len(args.files), n_names) > 1:
         rows.append((sum(n_tokens for n_tokens, _ in rows), "total"))
     width = max((len(str(n_tokens)) for n_tokens, _ in rows), default=0)
     for n_tokens, name in rows:
@@ -53,9 +66,5 @@ def run(args: argparse.Namespace) -> int:
     return status
 
 
-def _count(tokenizer: Tokenizer, name: str) -> int:
-    text = streams.read(name)
-    try:
-        return tokenizer.count(text)
-    except ValueError as error:
-        raise ValueError(f"{streams.name_of(name)}: {error}") from None
+def _count(tokenizer: Tokenizer, name: str, args: argparse.Namespace) -> int:
+    return sum(tokenizer.count(text) for texts, _ in documents.read(name, args, tokenizer) for text in texts)

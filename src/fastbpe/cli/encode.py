@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Callable
 from functools import partial
 
-from fastbpe.cli import encode_files, streams
+from fastbpe.cli import documents, encode_files, streams
 from fastbpe.cli.options import add_model, load_model
 from fastbpe.errors import SpecialTokenError
 from fastbpe.tokenizer import Tokenizer
 
 SUMMARY = "turn text into ids"
-DETAILS = """
+DETAILS = f"""{documents.DETAILS}
 
-The whole input is one text, line ends included: `fastbpe decode` gives it back
-byte for byte. The ids come out on one line, separated by spaces. Special tokens
-in the text are text like any other, unless --allow-special or --forbid-special
-says otherwise.
+The ids of a document come out on one line, separated by spaces. Text is one
+document, line ends included: `fastbpe decode` gives it back byte for byte.
+Special tokens in the text are text like any other, unless --allow-special or
+--forbid-special says otherwise.
 
-With -o the documents of files (txt, jsonl, parquet; .gz, .zst; folders) become
-one file of ids instead, in memory that does not grow with them. If that is
-stopped, the same command goes on where it was."""
+With -o the documents become one file of ids instead. If that is stopped, the
+same command goes on where it was. Nothing is ever held whole, unless the
+tokenizer says that a document cannot be cut."""
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest<|end|>\n' > words.txt
@@ -34,23 +33,21 @@ examples:
   $ printf 'low\nlower\n' | fastbpe encode -m words.fbpe --lines
   257
   257 101 114
+  $ echo '{"text": "low"}' > words.jsonl
+  $ fastbpe encode -m words.fbpe words.jsonl words.txt
+  257
+  257 259 114 259 115 116 60 124 101 110 100 124 62 10
   $ fastbpe encode -m words.fbpe words.txt -o words.bin --lines --document-end '<|end|>'
   words.bin: 14 ids of 1 document
 """
 _IDS_A_WRITE = 1 << 16  # the digits of a large text at once would need ten times its memory
-Encode = Callable[[bytes], list[int]]
+Encode = Callable[[str | bytes], list[int]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's flags."""
-    parser.add_argument(
-        "files", metavar="FILE", nargs="*", help="default: standard input; so is -; several with -o"
-    )
-    parser.add_argument(
-        "--lines",
-        action="store_true",
-        help="each line is a text of its own, without its end (\\n or \\r\\n), and gets a line of ids",
-    )
+    parser.add_argument("files", metavar="FILE", nargs="*", help="text to encode (default: standard input)")
+    documents.add_arguments(parser)
     parser.add_argument(
         "--allow-special",
         metavar="TOKEN",
@@ -65,31 +62,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     encode_files.add_arguments(parser)
     add_model(parser)
-    parser.set_defaults(wrong=parser.error)
 
 
 def run(args: argparse.Namespace) -> None:
     """Encode and print, or write files."""
+    separator = documents.separator_of(args)
     if wrong := encode_files.misused(args):
         args.wrong(wrong)
     if args.output is not None:
-        encode_files.run(args, load_model(args))
+        encode_files.run(args, load_model(args), separator)
         return
-    if len(args.files) > 1:
-        args.wrong(f"several files ({args.files[0]}, {args.files[1]}) are encoded with -o OUT only")
-    name = args.files[0] if args.files else streams.STDIN
-    if os.path.isdir(name):
-        args.wrong(f"{name} is a folder: its files are encoded with -o OUT only")
-    encode = _choose(load_model(args), args.allow_special, args.forbid_special)
-    where = streams.name_of(name)
-    with streams.open_input(name) as file:
-        if not args.lines:
-            _write(_encode(encode, file.read(), where))
-            return
-        for number, line in enumerate(file, 1):
-            if line.endswith(b"\n"):
-                line = line[:-1].removesuffix(b"\r")
-            _write(_encode(encode, line, f"{where}:{number}"))
+    tokenizer = load_model(args)
+    encode = _choose(tokenizer, args.allow_special, args.forbid_special)
+    special = tokenizer.special_tokens_set if args.allow_special or args.forbid_special else ()
+    names = [name for argument in args.files or [streams.STDIN] for name in documents.files_of(argument)]
+    for name in names:
+        number, is_start = 1, True
+        for texts, ends in documents.read(name, args, tokenizer, special):
+            for i, text in enumerate(texts, 1):
+                _write(_encode(encode, text, f"{streams.name_of(name)}:{number}"), is_start=is_start)
+                is_start = i < len(texts) or ends
+                if is_start:
+                    streams.write(b"\n")
+                    number += 1
 
 
 def _choose(tokenizer: Tokenizer, allowed: list[str], forbid: bool) -> Encode:
@@ -106,7 +101,7 @@ def _choose(tokenizer: Tokenizer, allowed: list[str], forbid: bool) -> Encode:
     )
 
 
-def _encode(encode: Encode, text: bytes, where: str) -> list[int]:
+def _encode(encode: Encode, text: str | bytes, where: str) -> list[int]:
     try:
         return encode(text)
     except SpecialTokenError as error:
@@ -118,8 +113,8 @@ def _encode(encode: Encode, text: bytes, where: str) -> list[int]:
         raise ValueError(f"{where}: {error}") from None
 
 
-def _write(ids: list[int]) -> None:
+def _write(ids: list[int], *, is_start: bool) -> None:
+    """Ids on the line of their document, which they begin or go on with."""
     for start in range(0, len(ids), _IDS_A_WRITE):
-        space = " " if start else ""
+        space = " " if start or not is_start else ""
         streams.write((space + " ".join(map(str, ids[start : start + _IDS_A_WRITE]))).encode())
-    streams.write(b"\n")

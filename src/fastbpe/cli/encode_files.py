@@ -10,7 +10,7 @@ from fastbpe.cli import streams
 from fastbpe.sinks import DTYPES
 from fastbpe.tokenizer import Tokenizer
 
-_OPTIONS = ("separator", "text_field", "document_start", "document_end", "dtype", "num_threads", "overwrite")
+_OPTIONS = ("document_start", "document_end", "dtype", "num_threads", "overwrite")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,8 +18,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("for files of ids")
     add = group.add_argument
     add("-o", "--output", metavar="OUT", help=".bin, .npy or .parquet file to write, whole or not at all")
-    add("--separator", metavar="TEXT", help="what ends a document within a txt file (lines: --lines)")
-    add("--text-field", metavar="NAME", help="where jsonl and parquet files hold their text (default: text)")
     add("--document-start", metavar="TOKEN", help="a special token to put before each document")
     add("--document-end", metavar="TOKEN", help="a special token to put after each document")
     add("--dtype", choices=DTYPES, help="what an id is (default: the smaller that holds them all)")
@@ -28,13 +26,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--quiet", action="store_true", default=None, help="no progress bar and no summary")
 
 
-def run(args: argparse.Namespace, tokenizer: Tokenizer) -> None:
+def run(args: argparse.Namespace, tokenizer: Tokenizer, separator: str | None) -> None:
     """Encode files into one."""
-    options: dict[str, Any] = {name: value for name in _OPTIONS if (value := getattr(args, name)) is not None}
-    if args.lines:
-        options["separator"] = "\n"
+    names = ("text_field", *_OPTIONS)
+    options: dict[str, Any] = {name: value for name in names if (value := getattr(args, name)) is not None}
     summary = tokenizer.encode_files(
-        args.files, Path(args.output), progress=False if args.quiet else None, **options
+        args.files,
+        Path(args.output),
+        separator=separator,
+        progress=False if args.quiet else None,
+        **options,
     )
     if not args.quiet:
         documents = "document" if summary.n_documents == 1 else "documents"
@@ -50,6 +51,4 @@ def misused(args: argparse.Namespace) -> str | None:
         return "with -o, special tokens in the text are text: leave out --allow-special and --forbid-special"
     if not args.files or streams.STDIN in args.files:
         return "-o OUT reads files that can be read again, not standard input: name them"
-    if args.lines and args.separator is not None:
-        return "--lines and --separator: give one of them"
     return None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Sequence
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from fastbpe.cli import streams
+from fastbpe.cli import documents, streams
 from fastbpe.config import TIES
 from fastbpe.counts import ERRORS, ON_ERROR
 from fastbpe.errors import FormatError, TrainingError
@@ -15,15 +17,12 @@ from fastbpe.exporting import left_out
 from fastbpe.extending import BASE_SPECIAL
 from fastbpe.formats.endings import format_of
 from fastbpe.loading import load
+from fastbpe.sources import Document, read_stream
 from fastbpe.tokenizer import Tokenizer
 from fastbpe.training import train
 
 SUMMARY = "learn a tokenizer from text"
-DETAILS = """
-
-A file is one document of UTF-8 text; a .jsonl file holds one a line, a .parquet
-file one a row, under "text"; the first two may be .gz or .zst. Without a FILE,
-or for -, standard input is one document."""
+DETAILS = documents.DETAILS
 EXAMPLE = r"""
 examples:
   $ printf 'low lower lowest\n' > words.txt
@@ -76,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--max-memory-bytes", metavar="N", type=int, help="counts beyond go to temporary files (default: no limit)"
     )
-    add("--text-field", metavar="NAME", help="where jsonl and parquet files hold their text (default: text)")
+    documents.add_arguments(parser)
     add("--on-error", choices=ON_ERROR, help="for documents that cannot be read (default: raise)")
     add("--errors", choices=ERRORS, help="for bytes that are not UTF-8 (default: strict)")
     add("--quiet", action="store_true", help="no progress bar and no summary")
@@ -86,19 +85,22 @@ def run(args: argparse.Namespace) -> None:
     """Train and save."""
     format = format_of(args.output, args.mode or "byte")  # before hours of training
     streams.check_output(os.path.join(args.output, "merges.txt") if os.path.isdir(args.output) else args.output)
-    # Paths, not str: a str that names no file would be taken for a document.
-    sources = [streams.read(name) if name == streams.STDIN else Path(name) for name in args.files]
+    separator = documents.separator_of(args)
+    sources: list[Document | Path] = []
+    for name in args.files or [streams.STDIN]:
+        sources += _standard_input(separator, args.errors) if name == streams.STDIN else [Path(name)]
     options: dict[str, Any] = {name: getattr(args, name) for name in (*_OPTIONS, *_READING)}
+    options["separator"] = separator
     if args.base is not None:  # a .tiktoken file does not hold its pattern
         options["base"] = load(args.base, pattern=options.pop("pattern"))
     if args.mode == "codepoint":
-        options |= dict(args.option) | {"mode": args.mode, "control_symbols": args.special or None}
+        options |= _code_point_options(args) | {"mode": args.mode}
     elif args.option:
         raise TrainingError(f"--option {args.option[0][0]}=...: only --mode codepoint has such options")
     else:
         options["special_tokens"] = args.special
     tokenizer = train(
-        sources or [streams.read(streams.STDIN)],
+        sources,
         vocab_size=args.vocab_size,
         progress=False if args.quiet else None,
         **{name: value for name, value in options.items() if value is not None},
@@ -119,6 +121,27 @@ def _write(tokenizer: Tokenizer, output: str, format: str) -> None:
         raise FormatError(f"{output}: {error}; the tokenizer is kept in {kept}") from None
     if lost := left_out(format, tokenizer.pattern, tokenizer.special_tokens):
         streams.complain(f"{output} ({format}) does not hold everything; load it with {lost}", "warning")
+
+
+def _code_point_options(args: argparse.Namespace) -> dict[str, Any]:
+    """The options by sentencepiece's names, each given once, and none that has a flag of its own."""
+    options: dict[str, Any] = {}
+    for name, value in args.option + [("control_symbols", args.special)] * bool(args.special):
+        if name in options:
+            raise TrainingError(f"--option {name}=... is given twice (--special gives control_symbols)")
+        if name in signature(train).parameters:
+            raise TrainingError(f"--option {name}=...: that is no option of code points; see --help for its flag")
+        options[name] = value
+    return options
+
+
+def _standard_input(separator: str | None, errors: str | None) -> list[Document]:
+    if separator is None:
+        return [streams.read(streams.STDIN)]
+    with streams.open_input(streams.STDIN) as file:
+        where = streams.name_of(streams.STDIN)
+        stretches = read_stream(file, where, separator=separator.encode(), errors=errors or "strict")
+        return [text for stretch in stretches for text in cast("Sequence[Document]", stretch.texts)]
 
 
 def _vocab_size(text: str) -> int | str:

@@ -4,6 +4,7 @@ Read are byte-level BPE vocabularies: merges in the order of the list, tokens in
 decides ids goes into the Model; the rest of the file is kept for writing it again.
 
 Two things of a file are not applied: truncation and padding, which are settings of a program, not of a vocabulary.
+A FormatWarning says so.
 """
 
 from __future__ import annotations
@@ -84,6 +85,7 @@ def _model(top: Part, entries: _vocab_json.Entries | None = None) -> Model | Non
         tokens, merges, misses_bytes = vocabulary_.lay_out(model, vocabulary, listed, added, whole_piece_first)
         ordinary = {i for i in _ids(added, vocabulary) if i < len(tokens) and tokens[i]}
     special, others = _plain_special(added, vocabulary, ordinary)
+    parts.warn_of_settings(top)
     return Model(
         tokens=tokens,
         tables=tables,

@@ -69,6 +69,7 @@ def _model(top: Part, entries: _vocab_json.Entries | None = None) -> CodePointMo
                 "where spaces are U+2581 by then",
                 "added_tokens",
             )
+    parts.warn_of_settings(top)
     if MARK not in vocabulary:
         model.fail(f"{MARK!r}, which stands for a space, is no token", "vocab")
     if PieceType.BYTE in types:  # no character is unknown

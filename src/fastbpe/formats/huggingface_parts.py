@@ -5,10 +5,11 @@ Each is checked against a list of what is known; what is not is refused by its n
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
-from fastbpe.errors import FormatError
+from fastbpe.errors import FormatError, FormatWarning
 
 _MISSING = object()
 _NAMES = {str: "text", bool: "true or false", int: "an integer", dict: "an object", list: "a list"}
@@ -80,6 +81,18 @@ class Part:
         if kinds not in (["String"], ["Regex"]) or not isinstance(texts[0], str):
             self.fail(f'must be {{"String": text}} or {{"Regex": text}}, not {value!r:.60}', "pattern")
         return dict(value)
+
+
+def warn_of_settings(top: Part) -> None:
+    """Warn of what tokenizers would cut off from ids, or add to them, for the settings of a file say so."""
+    asked = [key for key in ("truncation", "padding") if top.get(key, dict, {})]
+    if asked:
+        warnings.warn(
+            f"{top.where}: its {' and '.join(asked)} {'are' if asked[1:] else 'is'} not applied: encode gives all "
+            "ids of a text and no others; use truncate(text, n), and pad where batches are made",
+            FormatWarning,
+            stacklevel=2,
+        )
 
 
 def normalizers(part: Part | None) -> list[dict[str, Any]]:

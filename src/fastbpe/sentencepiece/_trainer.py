@@ -136,7 +136,7 @@ def _train(
         _write(f"{trainer['model_prefix']}.model", sentencepiece_format.dump(model))
         _write(f"{trainer['model_prefix']}.vocab", vocabulary_text(model))
     if logstream is not None:
-        logstream.write("".join(f"{line}\n" for line in _told(report)))
+        logstream.write("".join(f"{line}\n" for line in _told(report, trainer)))
 
 
 def _cutting(pretokenizer: Callable[[str], Sequence[str | bytes]]) -> Callable[[str], list[str]]:
@@ -246,9 +246,9 @@ def _as_sentencepiece_raises() -> Iterator[None]:
         raise kind(f"{error.code}: {detail}") from error
 
 
-def _told(report: CodePointReport) -> list[str]:
+def _told(report: CodePointReport, trainer: Spec) -> list[str]:
     return [
         f"{report.n_sentences:,} sentences, {report.n_distinct_words:,} distinct words, "
         f"{report.n_merges:,} merges",
-        *report.notes(),
+        *report.notes(trainer),
     ]

@@ -1,0 +1,68 @@
+"""The texts that commands read: files, folders and patterns, by document, or standard input."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from typing import cast
+
+from fastbpe import sources
+from fastbpe.cli import streams
+from fastbpe.tokenizer import Tokenizer
+
+#: Of every --help.
+DETAILS = """
+
+FILE is a file, a folder (all .txt, .jsonl and .parquet files below it) or a
+pattern like 'data/*.txt'. A txt file is one document of UTF-8 text, or several
+(--lines, --separator); a .jsonl file holds one a line, a .parquet file one a row,
+under "text" (--text-field). All but .parquet may be .gz or .zst. Standard input,
+read without a FILE or for -, is text."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The flags that say what is a document."""
+    add = parser.add_argument
+    add(
+        "--lines",
+        action="store_true",
+        help="each line of text is a document, without its end (\\n or \\r\\n)",
+    )
+    add("--separator", metavar="TEXT", help="what ends a document within text, and belongs to none")
+    add("--text-field", metavar="NAME", help="where jsonl and parquet files hold their text (default: text)")
+    parser.set_defaults(wrong=parser.error)
+
+
+def separator_of(args: argparse.Namespace) -> str | None:
+    """Return the text that ends a document, or None. Wrong usage ends the command."""
+    if args.lines and args.separator is not None:
+        args.wrong("--lines and --separator: give one of them")
+    if args.text_field is not None and {streams.STDIN}.issuperset(args.files):
+        args.wrong("--text-field is for jsonl and parquet files: standard input is text")
+    sources.check_separator(args.separator)
+    return "\n" if args.lines else args.separator
+
+
+def files_of(name: str) -> list[str]:
+    """The files that an argument names, or standard input."""
+    return [name] if name == streams.STDIN else [str(path) for path in sources.files_of(Path(name))]
+
+
+def read(
+    name: str, args: argparse.Namespace, tokenizer: Tokenizer, special: Collection[str] = ()
+) -> Iterator[tuple[Sequence[sources.Document], bool]]:
+    """The documents of a file or of standard input, as a stream: some, and whether the last of them ends there.
+
+    Long ones come in parts that can be encoded one by one. special: the special tokens that are looked for.
+    """
+    separator = separator_of(args)
+    ends = None if separator is None else separator.encode()
+    cut = tokenizer._cutter(special)
+    if name == streams.STDIN:
+        with streams.open_input(name) as file:
+            for stretch in sources.read_stream(file, streams.name_of(name), separator=ends, cut=cut):
+                yield cast("Sequence[sources.Document]", stretch.texts), stretch.ends
+    else:
+        for stretch in sources.read(Path(name), separator=ends, field=args.text_field or "text", cut=cut):
+            yield cast("Sequence[sources.Document]", stretch.texts), stretch.ends

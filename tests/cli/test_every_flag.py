@@ -1,0 +1,166 @@
+"""No flag is accepted and ignored: each one of every command changes what it does, or is refused.
+
+`TABLE` has a row for each command, with words for each of its arguments for which the outcome must differ from the
+base line's. An argument without a row fails the test.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
+
+import pytest
+
+import fastbpe
+from data import BYTES
+from fastbpe.cli import app
+
+TRAIN = "train a.txt -o out.fbpe --vocab-size 258 --quiet"
+POINTS = "train a.txt -o out.fbpe --vocab-size characters --mode codepoint --quiet"
+ENCODE = "encode -m m.fbpe a.jsonl -o out.bin"
+TIKTOKEN = "-m m.tiktoken --pattern gpt2"
+MODEL = {"model": "-m m.fbpe | -m n.fbpe", "pattern": "--pattern none", "special": "--special <y>=5"}
+TABLE: dict[str, tuple[str, dict[str, str]]] = {
+    "demo": (
+        "demo --text a.txt --vocab-size 257 --output out.fbpe",
+        {
+            "text": "{demo} --text b.txt",
+            "vocab_size": "{demo} --vocab-size 258",
+            "output": "{demo} --output other.fbpe",
+        },
+    ),
+    "train": (
+        TRAIN,
+        {
+            "files": "b.txt",
+            "output": "train a.txt --vocab-size 258 --quiet | train a.txt --vocab-size 258 --quiet -o other.fbpe",
+            "vocab_size": "train a.txt -o out.fbpe --vocab-size 257 | train a.txt -o out.fbpe --vocab-size 258",
+            "mode": "--mode codepoint",
+            "option": f"{POINTS} | {POINTS} --option add_dummy_prefix=false",
+            "pattern": "--pattern none",
+            "special": "--special <x>",
+            "ties": "--ties first",
+            "min_count": "--min-count 9",
+            "max_token_bytes": "--max-token-bytes 1",
+            "base": "--base m.fbpe",
+            "base_special": "train b.txt -o out.fbpe --vocab-size 261 --base m.fbpe | ... --base-special end",
+            "num_threads": "--num-threads 0",
+            "max_memory_bytes": "--max-memory-bytes 0",
+            "lines": f"{TRAIN} --pattern none | ... --lines",
+            "separator": f"{TRAIN} --pattern none | ... --separator ab",
+            "text_field": "train a.jsonl -o out.fbpe --vocab-size 258 | ... --text-field body",
+            "on_error": "train holes.jsonl -o out.fbpe --vocab-size 258 | ... --on-error skip",
+            "errors": "train latin.txt -o out.fbpe --vocab-size 258 | ... --errors replace",
+            "quiet": "train a.txt -o out.fbpe --vocab-size 258 | ... --quiet",
+        },
+    ),
+    "encode": (
+        "encode -m m.fbpe a.txt",
+        {
+            **MODEL,
+            "files": "b.txt",
+            "lines": "--lines",
+            "separator": "--separator ab",
+            "text_field": "encode -m m.fbpe a.jsonl | ... --text-field body",
+            "allow_special": "--allow-special all",
+            "forbid_special": "--forbid-special",
+            "output": "-o out.bin",
+            "document_start": f"{ENCODE} | ... --document-start <x>",
+            "document_end": f"{ENCODE} | ... --document-end <x>",
+            "dtype": f"{ENCODE} | ... --dtype uint32",
+            "num_threads": f"{ENCODE} | ... --num-threads 0",
+            "overwrite": "encode -m m.fbpe a.txt -o there.bin | ... --overwrite",
+            "quiet": f"{ENCODE} | ... --quiet",
+        },
+    ),
+    "decode": (
+        "decode -m m.fbpe ids",
+        {**MODEL, "file": "decode -m m.fbpe ids | decode -m m.fbpe a.txt", "lines": "--lines"},
+    ),
+    "count": (
+        "count -m m.fbpe a.txt",
+        {
+            **MODEL,
+            "files": "b.txt",
+            "lines": "--lines",
+            "separator": "--separator ab",
+            "text_field": "count -m m.fbpe a.jsonl | ... --text-field body",
+        },
+    ),
+    "info": ("info m.fbpe", {**MODEL, "model": "info m.fbpe | info n.fbpe", "json": "--json"}),
+    "convert": (
+        "convert m.fbpe out.tiktoken",
+        {
+            **MODEL,
+            "model": "convert m.fbpe out.tiktoken | convert n.fbpe out.tiktoken",
+            "out": "convert m.fbpe out.tiktoken | convert m.fbpe out.json",
+            "to": "--to native",
+        },
+    ),
+}
+ARGUMENTS = {
+    command: [action.dest for action in parser._actions if not isinstance(action, argparse._HelpAction)]
+    for action in app.make_parser()._actions
+    if isinstance(action, argparse._SubParsersAction)
+    for command, parser in action.choices.items()
+}
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("ab ab<x>\nba ba b ab\n")
+    (tmp_path / "b.txt").write_text("xy xyz")
+    (tmp_path / "ids").write_text("256 98\n97\n")
+    (tmp_path / "a.jsonl").write_text('{"text": "ab ab", "body": "xyz"}\n')
+    (tmp_path / "holes.jsonl").write_text('{"text": "ab ab"}\n{"no": 1}\n')
+    (tmp_path / "latin.txt").write_bytes(b"ab \xe9")
+    (tmp_path / "there.bin").write_bytes(b"")
+    tokenizer = fastbpe.Tokenizer.from_ranks(
+        BYTES | {b"ab": 256, b" ab": 257}, pattern="gpt2", special_tokens={"<x>": 258}
+    )
+    tokenizer.save("m.fbpe")
+    tokenizer.export("m.tiktoken", format="tiktoken")
+    fastbpe.Tokenizer.from_ranks(BYTES | {b"ba": 256}, pattern=None).save("n.fbpe")
+    return tmp_path
+
+
+def lines(command: str, argument: str) -> tuple[str, str]:
+    """The base line, and the one with the argument. What a row says is the end of that, or both lines."""
+    base, said = TABLE[command][0], TABLE[command][1][argument]
+    if argument in ("pattern", "special") and said == MODEL[argument]:
+        base = base.replace("m.fbpe", "m.tiktoken") + (" --pattern gpt2" if argument == "special" else "")
+    if said == MODEL["model"]:
+        return base, base.replace("m.fbpe", "n.fbpe")
+    if said.startswith("{demo}"):
+        flag = said.split()[1]
+        words = base.split()
+        at = words.index(flag)
+        return base, " ".join([*words[:at], *said.split()[1:], *words[at + 2 :]])
+    if " | " not in said:
+        return base, f"{base} {said}"
+    base, changed = said.split(" | ")
+    return base, changed.replace("...", base)
+
+
+def test_every_command_and_argument_has_a_row() -> None:
+    assert TABLE.keys() == ARGUMENTS.keys()
+    for command, (_, row) in TABLE.items():
+        assert sorted(row) == sorted(ARGUMENTS[command]), command
+
+
+@pytest.mark.parametrize(
+    ("command", "argument"), [(name, argument) for name, row in TABLE.items() for argument in row[1]]
+)
+def test_every_argument_changes_something_or_is_refused(command: str, argument: str, here: Path, run) -> None:
+    before = {path: path.read_bytes() for path in here.iterdir()}
+    outcomes = []
+    for line in lines(command, argument):
+        done = run(*shlex.split(line))
+        made = {path.name: path.read_bytes() for path in here.iterdir() if before.get(path) != path.read_bytes()}
+        outcomes.append((done, made))
+        for path in set(here.iterdir()) - before.keys():
+            path.unlink()
+    assert outcomes[0] != outcomes[1]
+    assert outcomes[0][0].status == 0 or argument in ("pattern", "on_error", "errors", "overwrite", "output")

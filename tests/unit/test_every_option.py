@@ -1,0 +1,371 @@
+"""No option is accepted and ignored: each one of every public function changes what comes out, or is refused.
+
+`CALLS` has a row for each function, with a value for each of its parameters for which the outcome must differ from
+that of the base call. A parameter without a row fails the test.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import fastbpe
+from fastbpe import OptionError, PieceCounts, Tokenizer
+from fastbpe.codepoint_options import NAMES, WITHOUT_EFFECT
+from fastbpe.config import ByteConfig
+from fastbpe.formats.sentencepiece_specs import NORMALIZER, TRAINER
+
+TEXT = "ab ab<x>é 👍 ab"
+
+
+class Row(NamedTuple):
+    """A base call by its arguments, and of each parameter the value that matters.
+
+    Where that matters beside other values alone, they stand in a dict together with it.
+    """
+
+    base: dict[str, Any]
+    values: dict[str, Any]
+
+
+class Beside(dict[str, Any]):
+    """Arguments of both calls; under "value" what the parameter is in the second."""
+
+
+def tokenizer() -> Tokenizer:
+    return fastbpe.train(["ab ab"], vocab_size=259, special_tokens=["<x>"], pattern="gpt2", progress=False)
+
+
+def outcome(call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+    """Call, and return something to compare; of an error its type and text."""
+    told: list[Any] = []
+    out = arguments.get("out", arguments.get("path"))
+    if arguments.get("progress") == "tell":
+        arguments = {**arguments, "progress": lambda *said: told.append(said[0])}
+    try:
+        result = call(**arguments)
+    except Exception as error:
+        return type(error), str(error)
+    if isinstance(result, Tokenizer):
+        report = result.training_report
+        result = result.fingerprint, result.name, report.get("n_skipped"), report.get("n_bytes")
+    elif isinstance(result, PieceCounts):
+        result = dict(result), result.pattern, result.special_tokens, result.n_skipped
+    elif isinstance(result, fastbpe.FilesSummary):
+        n = 5 if call is fastbpe.FilesSummary else -1  # of encode_files not the seconds, which are last
+        result = [*vars(result).values()][:n]
+    elif hasattr(result, "push"):
+        result = result.push([0xFF, 0x61])
+    elif isinstance(result, Iterator):
+        result = list(result)
+    elif isinstance(result, tuple):
+        result = [getattr(part, "tolist", lambda part=part: part)() for part in result]
+    files = Path(out) if isinstance(out, (str, Path)) else None
+    written = files.read_bytes() if files is not None and files.is_file() else files and files.is_dir()
+    return getattr(result, "tolist", lambda: result)(), told, written
+
+
+THREADS = {"num_threads": 0}  # so few are refused
+SPECIAL = {
+    "allowed_special": {"<x>"},
+    "disallowed_special": (),
+}
+READING = {
+    "text_field": Beside(source="{jsonl}", value="body"),
+    "separator": Beside(source="{txt}", pattern=None, value="\n"),
+    "on_error": Beside(source="{holes}", value="skip"),
+    "errors": Beside(source="{latin}", value="replace"),
+    "max_memory_bytes": 0,
+    "progress": "tell",
+    **THREADS,
+}
+CALLS: dict[str, Row] = {
+    "train": Row(
+        {"source": ["ab ab"], "vocab_size": 257, "progress": False},
+        {
+            "source": ["xy xy"],
+            "vocab_size": 258,
+            "mode": Beside(vocab_size=6, value="codepoint"),
+            "base": Beside(vocab_size=260, value=tokenizer()),
+            "base_special": Beside(source=["xy xy"], vocab_size=260, base=tokenizer(), value="end"),
+            "options": None,  # below
+            **READING,
+        },
+    ),
+    "count_pieces": Row(
+        {"source": ["ab ab<x>"]},
+        {"source": ["xy"], "mode": "codepoint", "pattern": None, "special_tokens": ["<x>"], **READING},
+    ),
+    "load": Row(
+        {"path_or_bytes": "{tiktoken}", "pattern": "gpt2"},
+        {"path_or_bytes": "no", "pattern": "cl100k", "special_tokens": {"<y>": 300}, "cache_bytes": -1},
+    ),
+    "PieceCounts": Row({"counts": {"ab": 2}}, {"counts": {"ab": 3}, "pattern": "gpt2", "special_tokens": ["<x>"]}),
+    "PieceCounts.load": Row({"path": "{counts}"}, {"path": "no"}),
+    "PieceCounts.save": Row({"path": "{out}"}, {"path": "{folder}"}),
+    "PieceCounts.to_parquet": Row({"path": "{out}"}, {"path": "{folder}"}),
+    "PieceCounts.pruned": Row({"min_count": 1}, {"min_count": 2}),
+    "PieceCounts.get": Row({"key": b"no"}, {"key": b"ab", "default": 5}),
+    "PieceCounts.check_made_by": Row(
+        {"pattern": None, "special_tokens": []}, {"pattern": "gpt2", "special_tokens": ["<x>"]}
+    ),
+    "PieceCounts.items": Row({}, {}),
+    "PieceCounts.keys": Row({}, {}),
+    "PieceCounts.values": Row({}, {}),
+    "FilesSummary": Row(
+        {"path": "a", "n_documents": 1, "n_ids": 1, "n_bytes": 1, "seconds": 1.0},
+        {
+            "path": None,
+            "n_documents": None,
+            "n_ids": 2,
+            "n_bytes": 2,
+            "seconds": None,
+        },  # a record of what was done
+    ),
+    "Tokenizer": Row({"model": 5}, {"model": 5.0, "cache_bytes": -1}),
+    "Tokenizer.from_ranks": Row(
+        {"ranks": {bytes([i]): i for i in range(256)}, "pattern": None},
+        {
+            "ranks": {b"a": 0},
+            "pattern": "gpt2",
+            "special_tokens": {"<x>": 300},
+            "name": "a",
+            "cache_bytes": -1,
+        },
+    ),
+    "Tokenizer.from_merges": Row(
+        {"merges": [(97, 98)], "pattern": None},
+        {
+            "merges": [(97, 99)],
+            "pattern": "gpt2",
+            "special_tokens": {"<x>": 300},
+            "name": "a",
+            "cache_bytes": -1,
+        },
+    ),
+    "Tokenizer.encode": Row({"text": TEXT}, {"text": "b", **SPECIAL, "num_threads": Beside(text="a", value=0)}),
+    "Tokenizer.encode_ordinary": Row({"text": TEXT}, {"text": "b", **THREADS}),
+    "Tokenizer.encode_to_numpy": Row(
+        {"text": TEXT}, {"text": "b", **SPECIAL, "num_threads": Beside(text="a", value=0)}
+    ),
+    "Tokenizer.encode_batch": Row(
+        {"texts": [TEXT]}, {"texts": ["b"], **SPECIAL, "num_threads": Beside(texts=["a"], value=0)}
+    ),
+    "Tokenizer.encode_ordinary_batch": Row({"texts": [TEXT]}, {"texts": ["b"], **THREADS}),
+    "Tokenizer.encode_batch_to_numpy": Row(
+        {"texts": [TEXT]}, {"texts": ["b"], **SPECIAL, "num_threads": Beside(texts=["a"], value=0)}
+    ),
+    "Tokenizer.encode_with_offsets": Row({"text": TEXT}, {"text": "b", **SPECIAL}),
+    "Tokenizer.encode_parts": Row({"parts": [(TEXT, True)]}, {"parts": [(TEXT, False)]}),
+    "Tokenizer.encode_files": Row(
+        {"inputs": "{txt}", "out": "{bin}", "overwrite": True},
+        {
+            "inputs": "{jsonl}",
+            "out": "{out}",
+            "separator": Beside(document_end="<x>", value="\n"),
+            "text_field": Beside(inputs="{jsonl}", value="body"),
+            "document_start": "<x>",
+            "document_end": "<x>",
+            "dtype": "uint32",
+            "progress": "tell",
+            "overwrite": Beside(out="{txt}.bin", value=False),
+            **THREADS,
+        },
+    ),
+    "Tokenizer.count": Row({"text": TEXT}, {"text": "b", "limit": 1, **THREADS}),
+    "Tokenizer.count_batch": Row({"texts": [TEXT]}, {"texts": ["b"], **THREADS}),
+    "Tokenizer.fits": Row({"text": TEXT, "n": 5}, {"text": "b", "n": 50}),
+    "Tokenizer.truncate": Row({"text": TEXT, "max_tokens": 3}, {"text": "b", "max_tokens": 4, "side": "left"}),
+    "Tokenizer.chunk": Row({"text": TEXT, "max_tokens": 6}, {"text": "b", "max_tokens": 7, "overlap": 1}),
+    "Tokenizer.pieces": Row({"text": TEXT}, {"text": "b"}),
+    "Tokenizer.decode": Row({"ids": [0xFF, 0x61]}, {"ids": [0x61], "errors": "ignore", **THREADS}),
+    "Tokenizer.decode_batch": Row({"batch": [[0xFF]]}, {"batch": [[0x61]], "errors": "ignore", **THREADS}),
+    "Tokenizer.decode_bytes": Row({"ids": [0x61]}, {"ids": [0x62]}),
+    "Tokenizer.decode_single_token_bytes": Row({"token_id": 1}, {"token_id": 2}),
+    "Tokenizer.decode_tokens_bytes": Row({"ids": [1]}, {"ids": [2]}),
+    "Tokenizer.decode_with_offsets": Row({"ids": [0x61]}, {"ids": [0x62]}),
+    "Tokenizer.decoder": Row({}, {"errors": "ignore"}),
+    "Tokenizer.id_to_token": Row({"token_id": 1}, {"token_id": 2}),
+    "Tokenizer.token_to_id": Row({"token": "a"}, {"token": "b"}),
+    "Tokenizer.is_special_token": Row({"token_id": 1}, {"token_id": 258}),
+    "Tokenizer.export": Row({"path": "{out}", "format": "native"}, {"path": "{folder}", "format": "tiktoken"}),
+    "Tokenizer.save": Row({"path": "{out}"}, {"path": "{folder}"}),
+    "Tokenizer.with_special_tokens": Row({"special_tokens": {"<y>": 300}}, {"special_tokens": {"<z>": 300}}),
+}
+
+
+def public_functions() -> dict[str, Callable[..., Any]]:
+    """All functions and methods, by their names; classes by what makes an object of them."""
+    found: dict[str, Callable[..., Any]] = {}
+    counts = PieceCounts({"ab": 1, "c": 2})
+    objects = {"Tokenizer": tokenizer(), "PieceCounts": counts}
+    for name in fastbpe.__all__:
+        one = getattr(fastbpe, name)
+        if not callable(one) or (inspect.isclass(one) and issubclass(one, BaseException)):
+            continue
+        found[name] = one
+        for method in dir(one) if inspect.isclass(one) else ():
+            if not method.startswith("_") and callable(getattr(one, method)):
+                found[f"{name}.{method}"] = getattr(objects.get(name, one), method)
+    return found
+
+
+FUNCTIONS = public_functions()
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> dict[str, str]:
+    (tmp_path / "a.jsonl").write_text(json.dumps({"text": "ab ab", "body": "xyxy"}))
+    (tmp_path / "holes.jsonl").write_text('{"text": "ab"}\n{"no": 1}\n')
+    (tmp_path / "a.txt").write_text("ab\nab\nab\n")
+    (tmp_path / "a.txt.bin").write_text("")
+    (tmp_path / "latin.txt").write_bytes(b"ab \xe9\xe9")
+    tokenizer().export(tmp_path / "a.tiktoken", format="tiktoken")
+    PieceCounts({"ab": 1}).save(tmp_path / "counts")
+    (tmp_path / "folder").mkdir()
+    names = {"jsonl": "a.jsonl", "holes": "holes.jsonl", "txt": "a.txt", "latin": "latin.txt", "folder": "folder"}
+    names |= {"tiktoken": "a.tiktoken", "counts": "counts", "out": "out", "bin": "out.bin"}
+    return {name: str(tmp_path / path) for name, path in names.items()}
+
+
+def placed(value: Any, places: dict[str, str]) -> Any:
+    return value.format(**places) if isinstance(value, str) and value.startswith("{") else value
+
+
+def test_every_public_function_and_parameter_has_a_row() -> None:
+    assert sorted(CALLS) == sorted(FUNCTIONS)
+    for name, function in FUNCTIONS.items():
+        assert sorted(CALLS[name].values) == sorted(set(inspect.signature(function).parameters) - {"self"}), name
+
+
+@pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
+@pytest.mark.parametrize(
+    ("name", "parameter"),
+    [
+        (name, parameter)
+        for name, row in CALLS.items()
+        for parameter in row.values
+        if row.values[parameter] is not None
+    ],
+)
+def test_every_parameter_changes_something_or_is_refused(
+    name: str, parameter: str, places: dict[str, str]
+) -> None:
+    row, function = CALLS[name], FUNCTIONS[name]
+    value = row.values[parameter]
+    base = dict(row.base)
+    if isinstance(value, Beside):
+        base |= {key: other for key, other in value.items() if key != "value"}
+        value = value["value"]
+    base = {key: placed(other, places) for key, other in base.items()}
+    outcomes = []
+    for arguments in (base, base | {parameter: placed(value, places)}):
+        outcomes.append(outcome(function, arguments))
+        if name == "Tokenizer.encode_files" and parameter != "overwrite":
+            for path in Path(places["bin"]).parent.glob("out.bin*"):
+                path.unlink()
+    assert outcomes[0] != outcomes[1]
+
+
+# Options of training
+
+
+@pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
+def test_every_option_of_byte_training_changes_the_tokenizer() -> None:
+    values = {
+        "vocab_size": 258,
+        "pattern": None,
+        "special_tokens": ["<x>"],
+        "ties": "first",
+        "min_count": 3,
+        "max_token_bytes": 1,
+    }
+    assert values.keys() == {field.name for field in fields(ByteConfig)}
+    base = {"vocab_size": 257, "progress": False}
+    plain = fastbpe.train(["ba ba ab ab"], **base)
+    for name, value in values.items():
+        assert fastbpe.train(["ba ba ab ab"], **base | {name: value}) != plain, name
+
+
+LINES = [
+    "ab aB２ 12 абab  cd|ef\tgh ab",
+    *(f"ab abc abcd x{'y' * (i % 7)}{i}" for i in range(120)),
+    "a    b    c" * 9,
+    "q" * 50,
+]
+
+
+def code_points(**options: Any) -> Any:
+    """Train, and return what the model does, not what it was asked for; of an error its text."""
+    try:
+        made = fastbpe.train(
+            ["\n".join(LINES)], mode="codepoint", **{"vocab_size": 120, "progress": False, **options}
+        )
+    except fastbpe.TrainingError as error:
+        return str(error)
+    text = "ab  ab２ qx <s>ぬ"
+    return made.fingerprint, made.encode_ordinary(text), made.decode(made.encode_ordinary(text)), made.vocab_size
+
+
+@pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
+def test_every_option_of_code_point_training_changes_the_model_or_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "rules.tsv").write_text("61\t7A\n")
+    sample = {"input_sentence_size": 101}
+    spaces = {"remove_extra_whitespaces": False}
+    values: dict[str, Any] = {
+        "model_type": "unigram",
+        "input_format": "tsv",
+        "character_coverage": 0.98,
+        "input_sentence_size": 101,
+        "shuffle_input_sentence": Beside(**sample, value=False),
+        "max_sentence_length": 20,
+        "max_sentencepiece_length": 2,
+        "split_by_unicode_script": False,
+        "split_by_whitespace": False,
+        "split_by_number": False,
+        "treat_whitespace_as_suffix": True,
+        "split_digits": True,
+        "allow_whitespace_only_pieces": Beside(**spaces, value=True),
+        "control_symbols": ["<c>"],
+        "user_defined_symbols": ["<u>"],
+        "hard_vocab_limit": Beside(vocab_size=5000, value=False),
+        "use_all_vocab": True,
+        "byte_fallback": Beside(vocab_size=400, value=True),
+        "required_chars": "ぬ",
+        "unk_id": 3,
+        "bos_id": -1,
+        "eos_id": -1,
+        "pad_id": 3,
+        "unk_surface": "??",
+        "unk_piece": "<U>",
+        "bos_piece": "<B>",
+        "eos_piece": "<E>",
+        "pad_piece": Beside(pad_id=3, value="<P>"),
+        "pretokenization_delimiter": "|",
+        "seed_sentencepieces_file": "a",
+        "auto_character_coverage": True,
+        "name": "identity",
+        "normalization_rule_name": "identity",
+        "add_dummy_prefix": False,
+        "remove_extra_whitespaces": False,
+        "escape_whitespaces": False,
+        "normalization_rule_tsv": str(tmp_path / "rules.tsv"),
+        "denormalization_rule_tsv": str(tmp_path / "rules.tsv"),
+    }
+    assert values.keys() == NAMES
+    for name, value in values.items():
+        base = dict(value) if isinstance(value, Beside) else {"value": value}
+        value = base.pop("value")
+        assert code_points(**base) != code_points(**base | {name: value}), name
+
+
+@pytest.mark.parametrize("name", sorted(WITHOUT_EFFECT))
+def test_options_of_sentencepiece_without_effect_are_refused_by_name(name: str) -> None:
+    with pytest.raises(OptionError, match=f"'{name}' is no option of training here: {WITHOUT_EFFECT[name][:20]}"):
+        fastbpe.train(["ab"], mode="codepoint", vocab_size=9, **{name: (TRAINER | NORMALIZER)[name].default})

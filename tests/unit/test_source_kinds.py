@@ -1,0 +1,182 @@
+"""Which sources are paths, texts or counts: one rule for train, count_pieces and encode_files."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter, deque
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastbpe
+from fastbpe import PieceCounts, Tokenizer, TrainingError, TrainingWarning
+
+WORDS = r" ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+"
+
+
+def train(source: Any, *, n_merges: int | None = None, **options: Any) -> Tokenizer:
+    """Quietly; n_merges=None: all there are."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrainingWarning)
+        vocab_size = 256 + (500 if n_merges is None else n_merges)
+        return fastbpe.train(source, vocab_size=vocab_size, progress=False, **{"pattern": WORDS, **options})
+
+
+def learned_text(source: Any, **options: Any) -> list[str]:
+    return [token.decode() for token in train(source, **options).vocab[256:]]
+
+
+def same(source: Any, documents: Any, **options: Any) -> bool:
+    """Tell if a source trains what these documents train."""
+    one, other = train(source, **options), train(documents)
+    return one == other and one.training_report["n_bytes"] == other.training_report["n_bytes"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["no.txt", "no.JSONL", "no.parquet", "a b.txt.gz", "no.zst", "no/", "no/*", "no-?", "no[1]", "no.xz"],
+)
+def test_str_of_a_list_that_look_like_paths_are_paths(name: str, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.txt").write_text("abab")
+    for source in ([name], ("a.txt", name), [Path("a.txt"), name], [b"text", name]):
+        for call in (train, fastbpe.count_pieces):
+            with pytest.raises(
+                FileNotFoundError, match=r"read as paths; give texts as iter\(list\)\): 'a? ?"
+            ) as caught:
+                call(source)
+            assert caught.value.filename == name
+    assert same(iter([name]), [name, ""])
+
+
+@pytest.mark.parametrize(
+    "text", ["a text", "see *this* one", "why is that?", "a.txt\n", "x" * 1020 + ".txt", "a\0.txt", ""]
+)
+def test_str_of_a_list_that_do_not_look_like_paths_are_texts(text: str, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert same([text, "ab"], iter([text, "ab"]))
+    assert same([text, "no.txt"], iter([text, "no.txt"]))
+
+
+def test_paths_are_paths_in_any_iterable(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "a.txt").write_text("abab")
+    for source in ("folder", "folder/*.txt", ["folder/"], ("folder/a.txt",), ["folder/*"], iter([Path("folder")])):
+        assert same(source, ["abab"])
+        if not hasattr(source, "__next__"):
+            assert fastbpe.count_pieces(source) == fastbpe.count_pieces(["abab"])
+    for texts in (iter(["folder"]), {"folder"}, deque(["folder"])):
+        assert same(texts, [b"folder"])
+
+
+def test_str_of_a_list_that_name_files_without_looking_like_paths_are_an_error(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "a.txt").write_text("abab")
+    (tmp_path / "a.txt").write_text("abab")
+    (tmp_path / "a folder").mkdir()
+    for source, name in ((["corpus"], "corpus"), (["a.txt", "corpus"], "corpus"), (["a.txt", "a fol*"], "a fol*")):
+        with pytest.raises(
+            TrainingError, match=f"{name!r} names a file or a folder.*Path.*iter.list.".replace("*'", r"\*'")
+        ):
+            train(source)
+
+
+def test_mappings_are_counts() -> None:
+    counts = {"the": 10, b"cat": 5, "at": 0}
+    assert learned_text(counts) == ["he", "the", "at", "cat"]
+    assert same(Counter({"the": 10, "cat": 5}), PieceCounts({"the": 10, "cat": 5}, pattern=WORDS))
+    assert learned_text({"a b": 3}, n_merges=2) == [" b", "a b"]  # whatever the pattern would make of it
+    counted = fastbpe.count_pieces({"the": 10, "cat": 5}, pattern="gpt2", special_tokens=["<s>"])
+    assert counted == PieceCounts({"the": 10, "cat": 5}, pattern="gpt2", special_tokens=["<s>"])
+    tokenizer = train(counts, n_merges=2)
+    extended = fastbpe.train({"the the": 2}, vocab_size=259, base=tokenizer, progress=False)
+    assert extended.vocab[258] == b" the"
+    told: list[Any] = []
+    train(counts, n_merges=1)
+    fastbpe.count_pieces({"a": 1}, progress=lambda *said: told.append(said))
+    assert [phase for phase, *_ in told] == ["counting", "counting"]
+
+
+@pytest.mark.parametrize(
+    ("counts", "error", "message"),
+    [
+        ({"the": "x"}, TypeError, "count of b'the' must be an integer, not str"),
+        ({"the": -1}, ValueError, "count of b'the' is -1: it must not be negative"),
+        ({5: 1}, TypeError, "piece 5 is int, not bytes or str"),
+        ({}, TrainingError, "no text to learn from"),
+        ({"a": 1 << 63}, OverflowError, "more than"),
+    ],
+)
+def test_counts_that_are_none_are_named(counts: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        train(counts)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [{"text_field": "a"}, {"separator": "a"}, {"on_error": "skip"}, {"errors": "replace"}, {"num_threads": 2}],
+)
+def test_options_of_reading_do_not_go_with_counts(option: dict[str, Any]) -> None:
+    for call in (train, fastbpe.count_pieces):
+        with pytest.raises(TrainingError, match=f"counted already: leave out {next(iter(option))}"):
+            call({"a": 1}, **option)
+    with pytest.raises(TrainingError, match="PieceCounts already"):
+        fastbpe.count_pieces(PieceCounts({"a": 1}))
+
+
+def test_a_separator_ends_documents(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"ab<|end|>ab\r\nab")
+    for separator, documents in (("<|end|>", ["ab", "ab\r\nab"]), ("\n", ["ab<|end|>ab", "ab"])):
+        assert same(tmp_path / "a.txt", documents, separator=separator)
+        counted = fastbpe.count_pieces(tmp_path / "a.txt", pattern=None, separator=separator)
+        assert counted == fastbpe.count_pieces(documents, pattern=None)
+    for wrong, error in (("", ValueError), (b"a", TypeError)):
+        with pytest.raises(error, match="separator"):
+            train(tmp_path / "a.txt", separator=wrong)
+    with pytest.raises(TypeError, match="text_field must be str, not int"):
+        train(tmp_path / "a.txt", text_field=5)
+
+
+def test_counts_in_code_point_mode_are_of_sentences() -> None:
+    options: dict[str, Any] = {"mode": "codepoint", "vocab_size": 10, "hard_vocab_limit": False, "progress": False}
+    counted = fastbpe.train({"ab ab": 3, b"ac": 2, "x": 0}, **options)
+    assert counted == fastbpe.train(["ab ab\n" * 3 + "ac\n" * 2], **options)
+    assert fastbpe.train({"ab\nab": 1}, **options).training_report["n_sentences"] == 1
+    for source, more, error, message in (
+        ({"a\tb": 1}, {}, TrainingError, "'a.tb' holds a tab, which no counted sentence can"),
+        ({"a": -1}, {}, ValueError, "must not be negative"),
+        ({"a": 1}, {"input_format": "text"}, TrainingError, "input_format='text': counts of sentences are 'tsv'"),
+        ({"a": 1}, {"separator": "x"}, TrainingError, "counted already: leave out separator"),
+        (PieceCounts({"a": 1}), {}, TrainingError, "PieceCounts hold what"),
+    ):
+        with pytest.raises(error, match=message):
+            fastbpe.train(source, **options, **more)
+
+
+def test_every_str_is_a_path_for_encode_files(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus" / "a.txt").write_text("ab")
+    (tmp_path / "b").write_text("abc")
+    tokenizer = train(["ab"])
+    for inputs, n_bytes in (
+        ("corpus", 2), ("corpus/*", 2), (["corpus/", "b"], 5), (iter(["b"]), 3), ([Path("corpus")], 2)
+    ):  # fmt: skip
+        assert tokenizer.encode_files(inputs, "a.bin", overwrite=True).n_bytes == n_bytes
+    for wrong in (["some text"], "some text", ["no.txt"], iter(["no.txt"])):
+        with pytest.raises(FileNotFoundError, match="every str is a path here; texts are encoded by encode_batch"):
+            tokenizer.encode_files(wrong, "b.bin")
+    with pytest.raises(TypeError, match="inputs must be a path, a folder, or a list of paths, not dict"):
+        tokenizer.encode_files({"b": 1}, "b.bin")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "a.bin",
+        "a.bin.json",
+        "a.bin.offsets",
+        "b",
+        "corpus",
+    ]
