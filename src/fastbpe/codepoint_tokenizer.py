@@ -22,10 +22,11 @@ from fastbpe.codepoint_conventions import Decoding, Places, widen
 from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
 from fastbpe.codepoints import EACH_BYTE, MARK, Parts, build, make_normalizer, pieces_of
 from fastbpe.errors import FormatError, SpecialTokenError, VocabularyError
-from fastbpe.formats import _splits, huggingface_codepoints_dump, native, sentencepiece
+from fastbpe.formats import _splits, huggingface_codepoints_dump, native, sentencepiece, transformers_folder
 from fastbpe.model import Buffer
 from fastbpe.special import SpecialTokens
 from fastbpe.streaming import CodePointStreamDecoder, RunStreamDecoder, StreamDecoder
+from fastbpe.templates import Templates
 from fastbpe.threads import ForkSafeLock
 from fastbpe.tokenizer import CACHE_BYTES, Special, Tokenizer, check_errors
 
@@ -258,12 +259,6 @@ class CodePointTokenizer(Tokenizer):
         return "codepoint"
 
     @property
-    def template(self) -> tuple[list[int], list[int]]:
-        """As `Tokenizer.template`."""
-        before, behind = self._source.template
-        return list(before), list(behind)
-
-    @property
     def training_report(self) -> dict[str, Any]:
         """What `train` was asked for and found; empty for a tokenizer that was not trained here."""
         return dict(self._source.training)
@@ -305,6 +300,22 @@ class CodePointTokenizer(Tokenizer):
     def _ids(self) -> dict[bytes, int]:
         return {piece: i for i, piece in enumerate(self._source.pieces)}
 
+    # A model's own tokens: see OwnTokens
+
+    @property
+    def _templates(self) -> Templates:
+        return self._source.templates
+
+    def _said_roles(self) -> Mapping[str, str]:
+        model = self._source
+        said: dict[str, str] = {}
+        if model.conventions is None:
+            ids = {role: model.control_id(role) for role in ("bos", "eos", "pad")}
+            said = {role: model.piece(i).decode() for role, i in ids.items() if i is not None}
+        for piece in pieces_of(model, PieceType.UNKNOWN).values():
+            said["unk"] = piece.decode("utf-8", "replace")
+        return {**said, **model.roles}
+
     # Making others
 
     def with_special_tokens(self, special_tokens: Mapping[str, int]) -> CodePointTokenizer:
@@ -328,9 +339,14 @@ class CodePointTokenizer(Tokenizer):
     def export(self, path: str | os.PathLike[str], *, format: str) -> None:
         """Write the vocabulary in a format: "native", "sentencepiece" or "huggingface" (a tokenizer.json).
 
+        path: a file; for "huggingface" also a folder for transformers, as in `Tokenizer.export`.
+
         Raises:
             FormatError: the format cannot hold this vocabulary; the message says why.
         """
+        if format == "huggingface" and transformers_folder.is_folder(path):
+            transformers_folder.write_folder(path, self._roles, lambda file: self.export(file, format=format))
+            return
         if format == "native":
             data = native.dump_code_points(self._source)
         elif format == "sentencepiece":

@@ -19,8 +19,10 @@ from fastbpe.extras import require_numpy
 from fastbpe.formats import native
 from fastbpe.measuring import MeasuringEncoder
 from fastbpe.model import Buffer, Model, pack_merges
+from fastbpe.own_tokens import OwnTokens
 from fastbpe.patterns import PatternLike, shown_pattern
 from fastbpe.special import SpecialTokens
+from fastbpe.templates import TEXT, Templates
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +39,7 @@ Text = str | bytes
 Special = str | Collection[str]  # "all" or a set of special tokens
 
 
-class Tokenizer(MeasuringEncoder, Described):
+class Tokenizer(MeasuringEncoder, Described, OwnTokens):
     """Byte-level BPE: text to ids and back. Made by `train`, `load` or `Tokenizer.from_ranks`.
 
     Immutable, so any thread may use it; picklable, and equal to and hashed like another of the same tokens,
@@ -361,6 +363,26 @@ class Tokenizer(MeasuringEncoder, Described):
         """
         return self._decoder.decode_with_offsets(ids)
 
+    # A model's own tokens: see OwnTokens
+
+    @property
+    def _templates(self) -> Templates:
+        before, behind = self._model.template
+        return Templates((*before, TEXT, *behind), self._model.pair_template)
+
+    def _said_roles(self) -> Mapping[str, str]:
+        return self._model.roles
+
+    def _special_ids(self) -> Mapping[str, int]:
+        return self._special.ids
+
+    def _id_of_token(self, name: str) -> int | None:
+        token_id = self._special.ids.get(name)
+        return self.token_to_id(name) if token_id is None else token_id
+
+    def _encode_trusted(self, text: Text) -> list[int]:
+        return self.encode(text, allowed_special="all")
+
     # Making others
 
     def with_special_tokens(self, special_tokens: Mapping[str, int]) -> Tokenizer:
@@ -382,7 +404,9 @@ class Tokenizer(MeasuringEncoder, Described):
         """Write the vocabulary in a format; `load` reads them all.
 
         Args:
-            path: a file; for "gpt2" a folder, which is made if it is not there.
+            path: a file; for "gpt2" a folder, which is made if it is not there. For "huggingface" either: a folder
+                that is there, or a path that ends with a slash, is one made for transformers, with a
+                tokenizer_config.json beside the tokenizer.json.
             format: "native" (all there is), "tiktoken" (neither pattern nor special tokens), "gpt2" (vocab.json
                 and merges.txt, without the pattern), "minbpe", or "huggingface" (a tokenizer.json, with which
                 tokenizers gives the ids that allowed_special="all" gives).
@@ -391,7 +415,11 @@ class Tokenizer(MeasuringEncoder, Described):
             FormatError: the format cannot hold this vocabulary; the message names what would be lost.
         """
         from fastbpe.exporting import export  # here: it knows all formats
+        from fastbpe.formats import transformers_folder
 
+        if format == "huggingface" and transformers_folder.is_folder(path):
+            transformers_folder.write_folder(path, self._roles, lambda file: self.export(file, format=format))
+            return
         export(path, self._full_model(), self._vocabulary, format)
 
     def _full_model(self) -> Model:

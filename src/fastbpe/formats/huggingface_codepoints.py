@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
 from fastbpe.formats import _splits, _vocab_json
 from fastbpe.formats import huggingface_parts as parts
+from fastbpe.formats import huggingface_templates as templates
 from fastbpe.formats import sentencepiece_specs as specs
 from fastbpe.formats.huggingface import check_model, read_json, read_with_entries
 from fastbpe.formats.huggingface_parts import Part
@@ -88,6 +89,7 @@ def _model(top: Part, entries: _vocab_json.Entries | None = None) -> CodePointMo
     if not (say_it or merges):
         model.fail("there is none, and so no text becomes a token of several characters", "merges")
     ids = {token.content: token.id for token in added}
+    around = templates.read(top.part("post_processor"))
     return CodePointModel(
         piece_bytes=piece_bytes,
         piece_ends=piece_ends,
@@ -108,7 +110,8 @@ def _model(top: Part, entries: _vocab_json.Entries | None = None) -> CodePointMo
             {"name": "identity", "add_dummy_prefix": dummy_prefix, "remove_extra_whitespaces": False},
         ),
         added_tokens=added,
-        template=parts.template(top.part("post_processor")),
+        template=templates.split(around.single),
+        pair_template=around.pair,
         conventions=conventions,
     )
 

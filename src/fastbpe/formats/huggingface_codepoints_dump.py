@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
 from fastbpe.errors import FormatError
+from fastbpe.formats import huggingface_templates
 from fastbpe.formats.huggingface_codepoints import ESCAPE, MARK, PREPEND, STRIP, UNESCAPE
 from fastbpe.formats.huggingface_dump import write_document
 from fastbpe.model import BYTES_PER_MERGE, AddedToken
@@ -29,7 +30,7 @@ def dump(model: CodePointModel) -> bytes:
         added_tokens=added,
         normalizer={"type": "Sequence", "normalizers": steps} if steps else None,
         pre_tokenizer=_pre_tokenizer(conventions),
-        post_processor=_template(model, pieces),
+        post_processor=huggingface_templates.describe(model.templates, pieces),
         decoder=_decoder(conventions),
         unk_token=pieces[unknown] if unknown >= 0 else None,
         fuse_unk=conventions.fuses,
@@ -154,25 +155,6 @@ def _merged(n: int, order: Mapping[tuple[int, int], int]) -> list[int]:
             return runs
         at = min(found)[1]
         runs[at : at + 2] = [runs[at] + runs[at + 1]]
-
-
-def _template(model: CodePointModel, pieces: list[str]) -> Any:
-    before, behind = model.template
-    if not before and not behind:
-        return None
-
-    def tokens(ids: Any) -> list[Any]:
-        return [{"SpecialToken": {"id": pieces[i], "type_id": 0}} for i in ids]
-
-    single = [*tokens(before), {"Sequence": {"id": "A", "type_id": 0}}, *tokens(behind)]
-    return {
-        "type": "TemplateProcessing",
-        "single": single,
-        "pair": [*single, {"Sequence": {"id": "B", "type_id": 1}}],
-        "special_tokens": {
-            pieces[i]: {"id": pieces[i], "ids": [i], "tokens": [pieces[i]]} for i in (*before, *behind)
-        },
-    }
 
 
 def _check_characters(ids: Mapping[str, int]) -> None:
