@@ -180,13 +180,15 @@ def _places_of_spaces(text: bytes, start: int) -> list[int]:
 def widen(spans: Spans, prefixed: set[int]) -> Spans:
     """Spans as tokenizers has them, in characters.
 
-    A space that was put before text has the place of its first character; each of the ids of a character's bytes
-    has all of it. prefixed: as `Places.of` gives it.
+    A space that was put before text has the place of its first character, one behind it that of its last; each of
+    the ids of a character's bytes has all of it. prefixed: as `Places.of` gives it.
     """
     out = [*spans]
     for i in range(len(out) - 1, -1, -1):
         start, end = out[i]
-        if start == end:
+        if start == end and i + 1 == len(out) and i not in prefixed:
+            out[i] = max(start - 1, 0), start
+        elif start == end:
             out[i] = start, start + 1 if i in prefixed else out[i + 1][1]
     return out
 

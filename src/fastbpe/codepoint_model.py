@@ -52,6 +52,7 @@ class Conventions:
     fuses: unknown characters in a row are one id.
     decoder: "ByteFallback", which makes text of the ids of bytes, or "Metaspace", which leaves them their names.
     strips: decoded text has lost a first space.
+    symbols: pieces of type USER_DEFINED that are no added tokens are found in normalized text.
     """
 
     prefix: str = ""
@@ -60,6 +61,7 @@ class Conventions:
     fuses: bool = True
     decoder: str = "ByteFallback"
     strips: bool = False
+    symbols: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +103,11 @@ class CodePointModel:
     pair_template: Sequence[int] | None = None
     roles: Mapping[str, str] = field(default_factory=dict)
     conventions: Conventions | None = None
+
+    @property
+    def finds_symbols(self) -> bool:
+        """Whether pieces of type USER_DEFINED are found in normalized text."""
+        return self.conventions is None or self.conventions.symbols
 
     @cached_property
     def templates(self) -> Templates:

@@ -282,7 +282,7 @@ class CodePointTokenizer(Tokenizer):
         if model.added_tokens:
             options.append([tuple(token) for token in model.added_tokens])
         if model.conventions is not None:
-            options.append(astuple(model.conventions))
+            options.append(astuple(model.conventions)[: None if model.conventions.symbols else -1])
         digest = hashlib.sha256(repr(("codepoint", options)).encode())
         for part in (model.piece_ends, model.piece_bytes, model.scores, model.types, model.merges):
             digest.update(part)

@@ -9,33 +9,40 @@ from typing import Any, NoReturn
 
 from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
 from fastbpe.errors import FormatError
-from fastbpe.formats import huggingface_templates
-from fastbpe.formats.huggingface_codepoints import ESCAPE, MARK, PREPEND, STRIP, UNESCAPE
+from fastbpe.formats import huggingface_rules, huggingface_spaces, huggingface_symbols, huggingface_templates
+from fastbpe.formats.huggingface_codepoints import STRIP, UNESCAPE
 from fastbpe.formats.huggingface_dump import write_document
-from fastbpe.model import BYTES_PER_MERGE, AddedToken
+from fastbpe.formats.huggingface_spaces import MARK, Spaces
+from fastbpe.model import BYTES_PER_MERGE, AddedToken, pack_merges
 
 
 def dump(model: CodePointModel) -> bytes:
     """The file's bytes; FormatError for what it cannot hold."""
-    prefix = bool(model.normalizer["add_dummy_prefix"])
-    _check_writable(model)
+    spaces = _spaces(model)
+    _check_writable(model, spaces)
     pieces = [piece.decode() for piece in model.pieces]
     merges = _merges(model, pieces)
     unknown = model.types.find(PieceType.UNKNOWN)
-    conventions = model.conventions or Conventions(strips=prefix)
-    added = _added_tokens(model, pieces)
-    steps = ([PREPEND] if prefix else []) + ([ESCAPE] if conventions.escapes else [])
+    conventions = model.conventions
+    if conventions is None:
+        has_symbols = PieceType.USER_DEFINED in model.types and spaces != Spaces(dummy=False)
+        conventions = Conventions(strips=spaces.dummy or spaces.trims, symbols=has_symbols)
+    added = _added_tokens(model, pieces, conventions)
+    listed = pieces[: _n_listed(model, added)]
+    _check_listed(model, listed)
+    steps = huggingface_spaces.describe(spaces) if conventions.escapes else []
     as_lists = any(" " in pieces[i] for merge in merges for i in merge)
     return write_document(
         added_tokens=added,
         normalizer={"type": "Sequence", "normalizers": steps} if steps else None,
-        pre_tokenizer=_pre_tokenizer(conventions),
+        pre_tokenizer=_symbols(model, listed, merges, added, conventions) or _pre_tokenizer(conventions),
         post_processor=huggingface_templates.describe(model.templates, pieces),
         decoder=_decoder(conventions),
         unk_token=pieces[unknown] if unknown >= 0 else None,
         fuse_unk=conventions.fuses,
         byte_fallback=bool(model.trainer["byte_fallback"]),
-        vocab={piece: i for i, piece in enumerate(pieces[: _n_listed(model, added)])},
+        ignore_merges=conventions.symbols,
+        vocab={piece: i for i, piece in enumerate(listed)},
         merges=[
             [pieces[left], pieces[right]] if as_lists else f"{pieces[left]} {pieces[right]}"
             for left, right, _ in merges
@@ -43,14 +50,53 @@ def dump(model: CodePointModel) -> bytes:
     )
 
 
-def _added_tokens(model: CodePointModel, pieces: list[str]) -> list[AddedToken]:
+def _spaces(model: CodePointModel) -> Spaces:
+    spec, suffix = model.normalizer, model.trainer["treat_whitespace_as_suffix"]
+    dummy, trims = bool(spec["add_dummy_prefix"]), bool(spec["remove_extra_whitespaces"])
+    return Spaces(dummy=dummy, trims=trims, suffix=bool(suffix and dummy))
+
+
+def _symbols(
+    model: CodePointModel,
+    listed: list[str],
+    merges: list[tuple[int, int, int]],
+    added: list[AddedToken],
+    conventions: Conventions,
+) -> dict[str, Any] | None:
+    """What finds user-defined pieces that are no added tokens."""
+    if not conventions.symbols:
+        return None
+    described, bad = huggingface_symbols.pre_tokenizer(
+        listed, model.types, pack_merges(merges), added={token.id for token in added}, fuses=conventions.fuses
+    )
+    if described is None:
+        first = next(
+            piece for piece, type_ in zip(listed, model.types, strict=False) if type_ == PieceType.USER_DEFINED
+        )
+        text = first + bad
+        raise FormatError(
+            f"a tokenizer.json cannot hold user-defined pieces together with the piece {bad!r}: in the text "
+            f"{text!r} tokenizers might find it where sentencepiece does not; export it as sentencepiece"
+        )
+    return described
+
+
+def _check_listed(model: CodePointModel, listed: list[str]) -> None:
+    """Refuse single characters that text must not become: every one that is listed is found."""
+    if model.conventions is None:
+        for piece, type_ in zip(listed, model.types, strict=False):
+            if len(piece) == 1 and type_ in (PieceType.CONTROL, PieceType.UNKNOWN):
+                _cannot(f"the piece {piece!r} of type {PieceType(type_).name}, which text may hold,")
+
+
+def _added_tokens(model: CodePointModel, pieces: list[str], conventions: Conventions) -> list[AddedToken]:
     """Those of the model, and what sentencepiece does not merge.
 
     That is control symbols, which it never finds in text, and user-defined ones, which it finds in any.
     """
     known = {token.id for token in model.added_tokens}
     special = {PieceType.CONTROL, PieceType.UNKNOWN} if model.conventions is None else {PieceType.CONTROL}
-    others = set() if model.conventions else {PieceType.USER_DEFINED}
+    others = set() if model.conventions or conventions.symbols else {PieceType.USER_DEFINED}
     more = [
         AddedToken(content=piece, id=i, special=type_ in special, normalized=type_ in others)
         for i, (piece, type_) in enumerate(zip(pieces, model.types, strict=True))
@@ -167,30 +213,21 @@ def _check_characters(ids: Mapping[str, int]) -> None:
                 _cannot(f"the piece {piece!r}, of whose characters one is no piece,")
 
 
-def _check_writable(model: CodePointModel) -> None:
+def _check_writable(model: CodePointModel, spaces: Spaces) -> None:
     spec = model.normalizer
     if spec["precompiled_charsmap"]:
-        _cannot(f"the rules of normalization {spec['name']!r}")
-    if spec["remove_extra_whitespaces"]:
-        _cannot("remove_extra_whitespaces")
+        raise FormatError(
+            f"a tokenizer.json cannot hold the rules of normalization {spec['name']!r}"
+            f"{huggingface_rules.shown_apart(spec['precompiled_charsmap'])}; export it as sentencepiece"
+        )
     if not spec["escape_whitespaces"]:
         _cannot("spaces that do not become U+2581")
-    if model.trainer["treat_whitespace_as_suffix"]:
-        _cannot("treat_whitespace_as_suffix")
     if PieceType.UNUSED in model.types:
         _cannot("pieces of type UNUSED")
     if model.conventions is not None:
         return
     if b" " in model.piece_bytes and any(b" " in piece for piece in model.pieces):
         _cannot("pieces with spaces")
-    first = model.types.find(PieceType.USER_DEFINED)
-    if first >= 0 and spec["add_dummy_prefix"]:
-        name = model.piece(first).decode()
-        raise FormatError(
-            f"a tokenizer.json cannot hold the piece {name!r} of type USER_DEFINED together with "
-            f"add_dummy_prefix: of the text {name!r} sentencepiece makes {MARK!r} and the piece, tokenizers "
-            "the piece alone, for it puts nothing before what it finds; export it as sentencepiece"
-        )
 
 
 def _cannot(what: str) -> NoReturn:

@@ -49,7 +49,7 @@ def describe_code_points(model: CodePointModel) -> dict[str, Any]:
         {
             "added_tokens": _described(model.added_tokens),
             "template": [] if model.template is None else [[*side] for side in model.template],
-            "conventions": None if model.conventions is None else asdict(model.conventions),
+            "conventions": None if model.conventions is None else _described_conventions(model.conventions),
         }
     )
 
@@ -174,12 +174,20 @@ def _read_template(top: Part) -> tuple[Sequence[int], Sequence[int]]:
     return sides[0], sides[1]
 
 
+def _described_conventions(conventions: Conventions) -> dict[str, Any]:
+    """Older readers know nothing of symbols."""
+    values = asdict(conventions)
+    return values if conventions.symbols else {name: values[name] for name in values if name != "symbols"}
+
+
 def _read_conventions(values: Any, where: str) -> Conventions | None:
     from fastbpe.codepoint_model import Conventions
 
     if values is None:
         return None
     kinds = {field.name: bool if field.type == "bool" else str for field in fields(Conventions)}
+    if isinstance(values, dict):
+        values = {"symbols": False, **values}
     if not isinstance(values, dict) or {name: type(value) for name, value in values.items()} != kinds:
         raise FormatError(f"{where}: its header has no valid 'conventions': {values!r:.80}")
     return Conventions(**values)
