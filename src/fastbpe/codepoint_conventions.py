@@ -177,6 +177,16 @@ def _places_of_spaces(text: bytes, start: int) -> list[int]:
     return [*out, start]
 
 
+def begin_at_last_space(spans: Spans, text: str) -> Spans:
+    """Spans, in characters, that begin with one space at most: of those that became one, the last."""
+    out = []
+    for start, end in spans:
+        while start + 1 < end and text[start] == text[start + 1] == " ":
+            start += 1
+        out.append((start, end))
+    return out
+
+
 def widen(spans: Spans, prefixed: set[int]) -> Spans:
     """Spans as tokenizers has them, in characters.
 

@@ -18,7 +18,7 @@ from fastbpe._core.text import to_utf8
 from fastbpe._core.tokens import TokenEncoder
 from fastbpe._core.vocabulary import Vocabulary
 from fastbpe.caching import cached_property
-from fastbpe.codepoint_conventions import Decoding, Places, widen
+from fastbpe.codepoint_conventions import Decoding, Places, begin_at_last_space, widen
 from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
 from fastbpe.codepoints import EACH_BYTE, MARK, Parts, build, make_normalizer, pieces_of
 from fastbpe.errors import FormatError, SpecialTokenError, VocabularyError
@@ -139,7 +139,11 @@ class CodePointTokenizer(Tokenizer):
             raise SpecialTokenError.disallowed(data[found[0] : found[1]].decode())
         ids, places, prefixed = self._places.of(data, allowed)
         spans = places.in_characters(text if isinstance(text, str) else data)
-        return ids, spans if self._source.conventions is None else widen(spans, prefixed)
+        if self._source.conventions is None:
+            return ids, spans
+        if self._source.normalizer["remove_extra_whitespaces"]:
+            spans = begin_at_last_space(spans, text if isinstance(text, str) else data.decode())
+        return ids, widen(spans, prefixed)
 
     @cached_property
     def _places(self) -> Places:

@@ -218,7 +218,7 @@ def make_normalizer(
         remove_extra_whitespaces=spec["remove_extra_whitespaces"],
         escape_whitespaces=spec["escape_whitespaces"],
         treat_whitespace_as_suffix=model.trainer["treat_whitespace_as_suffix"],
-        symbols=[*_symbols(model).values()],
+        symbols=[*pieces_of(model, PieceType.USER_DEFINED).values()] if model.conventions is None else [],
         marks_to_spaces=marks_to_spaces,
     )
 
