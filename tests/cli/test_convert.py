@@ -85,3 +85,10 @@ def test_code_points(run, tmp_path):
     assert run("convert", tmp_path / "b.model", tmp_path / "d.tiktoken").failed_with("holds no code points")
     assert run("convert", tmp_path / "c.fbpe", tmp_path / "e.model", "--to", "sentencepiece").status == 0
     assert (tmp_path / "b.model").read_bytes() == (tmp_path / "e.model").read_bytes()
+
+
+def test_a_folder_for_transformers(run, model, tmp_path):
+    assert run("convert", str(model), f"{tmp_path}/made/", "--to", "huggingface").status == 0
+    made = sorted(path.name for path in (tmp_path / "made").iterdir())
+    assert made == ["tokenizer.json", "tokenizer_config.json"]
+    assert fastbpe.load(tmp_path / "made").encode("low") == fastbpe.load(model).encode("low")

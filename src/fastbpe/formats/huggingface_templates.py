@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface_parts import Part, flat
 from fastbpe.templates import PAIR, TEXT, Templates
 
@@ -82,6 +83,9 @@ def describe(templates: Templates, names: Sequence[str]) -> dict[str, Any] | Non
     if templates.single == (TEXT,) and templates.pair == (TEXT, PAIR):
         return None
 
+    used = sorted({item for item in (*templates.single, *templates.pair) if item >= 0})
+    if used and used[-1] >= len(names):
+        raise FormatError(f"the template has the id {used[-1]}, which is no token; export it as native")
     n_behind = len(split(templates.single)[1])
 
     def items(template: Sequence[int]) -> list[dict[str, Any]]:
@@ -95,7 +99,6 @@ def describe(templates: Templates, names: Sequence[str]) -> dict[str, Any] | Non
                 made.append({"Sequence": {"id": "A" if item == TEXT else "B", "type_id": type_id}})
         return made
 
-    used = sorted({item for item in (*templates.single, *templates.pair) if item >= 0})
     return {
         "type": "TemplateProcessing",
         "single": items(templates.single),
