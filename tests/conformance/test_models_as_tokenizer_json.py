@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import os
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import fastbpe
-from codepoints import PUBLISHED, published_bytes, trained
+from codepoints import RULE_NAMES, peer_charsmap, published_bytes, trained
 from data import corpus
 from fastbpe import FormatError
 from fastbpe.codepoint_tokenizer import CodePointTokenizer
+from fastbpe.formats import huggingface_codepoints_dump, sentencepiece, sentencepiece_specs
 
 spm = pytest.importorskip("sentencepiece")
 tokenizers = pytest.importorskip("tokenizers")
@@ -117,7 +119,6 @@ def test_published_models_on_the_corpora(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["bpemb", "chinese"])
 def test_models_with_rules_are_refused_with_a_text(name: str, tmp_path: Path) -> None:
-    assert name in PUBLISHED
     message = r"rules of normalization '.*nfkc': of the text '\\ufb01\\u0301' they make 'fi\\u0301', and the norm"
     with pytest.raises(FormatError, match=message):
         fastbpe.load(published_bytes(name)).export(tmp_path / "tokenizer.json", format="huggingface")
@@ -126,8 +127,6 @@ def test_models_with_rules_are_refused_with_a_text(name: str, tmp_path: Path) ->
 
 def test_rules_are_applied_otherwise_by_tokenizers() -> None:
     """The text that the error shows."""
-    from codepoints import RULE_NAMES, peer_charsmap
-
     for rule_name in RULE_NAMES[1:]:
         theirs = tokenizers.normalizers.Precompiled(peer_charsmap(rule_name)).normalize_str("\ufb01\u0301")
         peer = spm.SentencePieceNormalizer(rule_name=rule_name, add_dummy_prefix=False)
@@ -151,3 +150,14 @@ def test_other_splits_with_ignore_merges_are_refused(steps: list[dict[str, Any]]
     document["pre_tokenizer"]["pretokenizers"] = steps
     with pytest.raises(FormatError, match="pre_tokenizer: with ignore_merges, and spaces"):
         fastbpe.load(json.dumps(document).encode())
+
+
+def test_rules_for_decoded_text_are_refused() -> None:
+    model = sentencepiece.parse(
+        trained(["ab abc b"] * 5, vocab_size=20, normalization_rule_name="identity"), "model"
+    )
+    rules = sentencepiece_specs.make(
+        sentencepiece_specs.NORMALIZER, {"precompiled_charsmap": peer_charsmap("nfkc")}
+    )
+    with pytest.raises(FormatError, match="cannot hold rules for decoded text as sentencepiece means it"):
+        huggingface_codepoints_dump.dump(replace(model, denormalizer=rules, serialized=b""))

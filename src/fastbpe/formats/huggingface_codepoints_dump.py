@@ -220,6 +220,8 @@ def _check_writable(model: CodePointModel, spaces: Spaces) -> None:
             f"a tokenizer.json cannot hold the rules of normalization {spec['name']!r}"
             f"{huggingface_rules.shown_apart(spec['precompiled_charsmap'])}; export it as sentencepiece"
         )
+    if model.denormalizer is not None and model.denormalizer["precompiled_charsmap"]:
+        _cannot("rules for decoded text")
     if not spec["escape_whitespaces"]:
         _cannot("spaces that do not become U+2581")
     if PieceType.UNUSED in model.types:
