@@ -177,16 +177,28 @@ def _places_of_spaces(text: bytes, start: int) -> list[int]:
     return [*out, start]
 
 
+def begin_at_last_space(spans: Spans, text: str) -> Spans:
+    """Spans, in characters, that begin with one space at most: of those that became one, the last."""
+    out = []
+    for start, end in spans:
+        while start + 1 < end and text[start] == text[start + 1] == " ":
+            start += 1
+        out.append((start, end))
+    return out
+
+
 def widen(spans: Spans, prefixed: set[int]) -> Spans:
     """Spans as tokenizers has them, in characters.
 
-    A space that was put before text has the place of its first character; each of the ids of a character's bytes
-    has all of it. prefixed: as `Places.of` gives it.
+    A space that was put before text has the place of its first character, one behind it that of its last; each of
+    the ids of a character's bytes has all of it. prefixed: as `Places.of` gives it.
     """
     out = [*spans]
     for i in range(len(out) - 1, -1, -1):
         start, end = out[i]
-        if start == end:
+        if start == end and i + 1 == len(out) and i not in prefixed:
+            out[i] = max(start - 1, 0), start
+        elif start == end:
             out[i] = start, start + 1 if i in prefixed else out[i + 1][1]
     return out
 

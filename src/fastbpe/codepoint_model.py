@@ -11,6 +11,7 @@ from typing import Any
 
 from fastbpe.caching import cached_property
 from fastbpe.model import AddedToken, Buffer
+from fastbpe.templates import Templates, around
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +52,7 @@ class Conventions:
     fuses: unknown characters in a row are one id.
     decoder: "ByteFallback", which makes text of the ids of bytes, or "Metaspace", which leaves them their names.
     strips: decoded text has lost a first space.
+    symbols: pieces of type USER_DEFINED that are no added tokens are found in normalized text.
     """
 
     prefix: str = ""
@@ -59,6 +61,7 @@ class Conventions:
     fuses: bool = True
     decoder: str = "ByteFallback"
     strips: bool = False
+    symbols: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +79,9 @@ class CodePointModel:
     merges: what is merged where scores cannot say it: as in Model; b"": scores say it.
     conventions: those of a tokenizer.json; None: sentencepiece's. With them, pieces of type USER_DEFINED are found
         where they are added tokens, and not merged.
-    added_tokens, template: of a tokenizer.json, as in Model; sentencepiece has neither. What is between added
-        tokens is normalized by itself.
+    added_tokens: of a tokenizer.json, as in Model. What is between added tokens is normalized by itself.
+    template, pair_template: as in Model; None: nothing says them, as in a .model. See `templates`.
+    roles: as in Model; those that the model's own options name are not among them.
     """
 
     piece_bytes: bytes
@@ -95,8 +99,35 @@ class CodePointModel:
     training: Mapping[str, Any] = field(default_factory=dict)
     merges: Buffer = b""
     added_tokens: Sequence[AddedToken] = ()
-    template: tuple[Sequence[int], Sequence[int]] = ((), ())
+    template: tuple[Sequence[int], Sequence[int]] | None = None
+    pair_template: Sequence[int] | None = None
+    roles: Mapping[str, str] = field(default_factory=dict)
     conventions: Conventions | None = None
+
+    @property
+    def finds_symbols(self) -> bool:
+        """Whether pieces of type USER_DEFINED are found in normalized text."""
+        return self.conventions is None or self.conventions.symbols
+
+    @cached_property
+    def templates(self) -> Templates:
+        """What stands around texts. Where nothing says it, the bos control symbol before each, if there is one.
+
+        That is what transformers' classes for such models add: add_bos_token=True, add_eos_token=False.
+        """
+        if self.template is None:
+            bos = self.control_id("bos")
+            return around(() if bos is None else (bos,), ())
+        made = around(*self.template)
+        return made if self.pair_template is None else made._replace(pair=self.pair_template)
+
+    def control_id(self, role: str) -> int | None:
+        """The id of the control symbol that the options name for "bos", "eos" or "pad"; None if it is none."""
+        name = self.trainer[f"{role}_piece"].encode("utf-8", "surrogateescape")
+        at = self.trainer[f"{role}_id"]
+        guess = at if 0 <= at < self.n_pieces and self.piece(at) == name else None
+        found = guess if guess is not None else next((i for i, p in enumerate(self.pieces) if p == name), None)
+        return found if found is not None and self.types[found] == PieceType.CONTROL else None
 
     @property
     def n_pieces(self) -> int:

@@ -19,15 +19,16 @@ from fastbpe._core.text import to_utf8
 from fastbpe._core.tokens import TokenEncoder
 from fastbpe._core.vocabulary import Vocabulary
 from fastbpe.caching import cached_property
-from fastbpe.codepoint_conventions import Decoding, Places, widen
+from fastbpe.codepoint_conventions import Decoding, Places, begin_at_last_space, widen
 from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
 from fastbpe.codepoints import EACH_BYTE, MARK, Parts, build, make_normalizer, pieces_of
 from fastbpe.errors import FormatError, SpecialTokenError, VocabularyError
-from fastbpe.formats import _splits, huggingface_codepoints_dump, native, sentencepiece
-from fastbpe.formats.endings import format_of
+from fastbpe.formats import _splits, huggingface_codepoints_dump, native, sentencepiece, transformers_folder
+from fastbpe.formats.endings import format_of, is_folder
 from fastbpe.model import Buffer
 from fastbpe.special import SpecialTokens, check_new, number
 from fastbpe.streaming import CodePointStreamDecoder, RunStreamDecoder, StreamDecoder
+from fastbpe.templates import Templates
 from fastbpe.threads import ForkSafeLock
 from fastbpe.tokenizer import CACHE_BYTES, Special, Tokenizer, check_errors
 
@@ -161,7 +162,11 @@ class CodePointTokenizer(Tokenizer):
             raise SpecialTokenError.disallowed(data[found[0] : found[1]].decode())
         ids, places, prefixed = self._places.of(data, allowed)
         spans = places.in_characters(text if isinstance(text, str) else data)
-        return ids, spans if self._source.conventions is None else widen(spans, prefixed)
+        if self._source.conventions is None:
+            return ids, spans
+        if self._source.normalizer["remove_extra_whitespaces"]:
+            spans = begin_at_last_space(spans, text if isinstance(text, str) else data.decode())
+        return ids, widen(spans, prefixed)
 
     @cached_property
     def _places(self) -> Places:
@@ -304,14 +309,8 @@ class CodePointTokenizer(Tokenizer):
     @property
     def pre_tokenizers(self) -> list[dict[str, Any]]:
         """The steps that split text, as its tokenizer.json describes them; []: nothing does."""
-        step = huggingface_codepoints_dump._pre_tokenizer(self._source.conventions or Conventions())
+        step = huggingface_codepoints_dump.pre_tokenizer(self._source.conventions or Conventions())
         return [] if step is None else [step]
-
-    @property
-    def template(self) -> tuple[list[int], list[int]]:
-        """As `Tokenizer.template`."""
-        before, behind = self._source.template
-        return list(before), list(behind)
 
     @property
     def training_report(self) -> dict[str, Any]:
@@ -337,7 +336,7 @@ class CodePointTokenizer(Tokenizer):
         if model.added_tokens:
             options.append([tuple(token) for token in model.added_tokens])
         if model.conventions is not None:
-            options.append(astuple(model.conventions))
+            options.append(astuple(model.conventions)[: None if model.conventions.symbols else -1])
         digest = hashlib.sha256(repr(("codepoint", options)).encode())
         for part in (model.piece_ends, model.piece_bytes, model.scores, model.types, model.merges):
             digest.update(part)
@@ -354,6 +353,22 @@ class CodePointTokenizer(Tokenizer):
     @cached_property
     def _ids(self) -> dict[bytes, int]:
         return {piece: i for i, piece in enumerate(self._source.pieces)}
+
+    # A model's own tokens: see OwnTokens
+
+    @property
+    def _templates(self) -> Templates:
+        return self._source.templates
+
+    def _said_roles(self) -> Mapping[str, str]:
+        model = self._source
+        said: dict[str, str] = {}
+        if model.conventions is None:
+            ids = {role: model.control_id(role) for role in ("bos", "eos", "pad")}
+            said = {role: model.piece(i).decode() for role, i in ids.items() if i is not None}
+        for piece in pieces_of(model, PieceType.UNKNOWN).values():
+            said["unk"] = piece.decode("utf-8", "replace")
+        return {**said, **model.roles}
 
     # Making others
 
@@ -390,7 +405,8 @@ class CodePointTokenizer(Tokenizer):
     ) -> Verification | None:
         """Write the vocabulary in a format: "native", "sentencepiece" or "huggingface" (a tokenizer.json).
 
-        None: by the ending of path, `.fbpe`, `.model` or `.json`; native where it has none.
+        path: a file; for "huggingface" also a folder for transformers, as in `Tokenizer.export`.
+        format: None: by the ending of path, `.fbpe`, `.model` or `.json`; native where it has none.
         verify, verify_text, what is returned: as in `Tokenizer.export`.
 
         Raises:
@@ -399,6 +415,12 @@ class CodePointTokenizer(Tokenizer):
         from fastbpe.exporting import put  # here: it knows all formats
 
         format = format_of(path, self.mode) if format is None else format
+        if format == "huggingface" and is_folder(path):
+            return transformers_folder.write_folder(
+                path,
+                self._roles,
+                lambda file: self.export(file, format=format, verify=verify, verify_text=verify_text),
+            )
         if format == "native":
             data = native.dump_code_points(self._source)
         elif format == "sentencepiece":

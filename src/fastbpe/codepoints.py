@@ -166,8 +166,7 @@ def _meta(model: CodePointModel) -> tuple[int, list[int] | None]:
 
 def _normalizing(model: CodePointModel, code_points: CodePoints, fused: int | None) -> Normalizing:
     spec = model.normalizer
-    # Added tokens are found before.
-    symbols = pieces_of(model, PieceType.USER_DEFINED) if model.conventions is None else {}
+    symbols = _symbols(model)
     marks = code_points.marks_spaces
     conventions = model.conventions or Conventions()
     is_plain = (
@@ -195,6 +194,14 @@ def _normalizing(model: CodePointModel, code_points: CodePoints, fused: int | No
         ascii_only=bool(spec["precompiled_charsmap"] or symbols),
         fused=fused if conventions.fuses else None,
     )
+
+
+def _symbols(model: CodePointModel) -> dict[int, bytes]:
+    """Id to piece of what is found in normalized text; added tokens are found before."""
+    if not model.finds_symbols:
+        return {}
+    added = {token.id for token in model.added_tokens}
+    return {i: piece for i, piece in pieces_of(model, PieceType.USER_DEFINED).items() if i not in added}
 
 
 def make_normalizer(

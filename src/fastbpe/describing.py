@@ -98,15 +98,6 @@ class Described:
         return list(self._special.added)
 
     @property
-    def template(self) -> tuple[list[int], list[int]]:
-        """The ids that the tokenizer.json puts before a text and behind it, such as those of `<s>` and `</s>`.
-
-        No method adds them by itself: `before + tokenizer.encode(text) + behind`.
-        """
-        before, behind = self._model.template
-        return list(before), list(behind)
-
-    @property
     def training_report(self) -> dict[str, Any]:
         """What `train` was asked for and found; empty for a tokenizer that was not trained here."""
         return dict(self._model.training)

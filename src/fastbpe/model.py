@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 from fastbpe.patterns import PatternLike
+from fastbpe.templates import PAIR, TEXT
 
 Buffer = bytes | bytearray | memoryview
 
@@ -52,6 +53,8 @@ class Model:
     prefix_space: a space is put before text that has none there.
     added_tokens: special tokens that are not plain, and tokens found in text though they are not special.
     template: the ids that go before a text and behind it where the caller asks for them.
+    pair_template: those around two texts, with TEXT and PAIR in the places of the texts.
+    roles: the tokens that a file names for "bos", "eos", "pad" and "unk"; they decide no ids.
     huggingface: parts of a tokenizer.json that decide no ids, kept for writing one.
     fingerprint: as the file gives it, "" where it gives none.
     """
@@ -70,6 +73,8 @@ class Model:
     prefix_space: bool = False
     added_tokens: Sequence[AddedToken] = ()
     template: tuple[Sequence[int], Sequence[int]] = ((), ())
+    pair_template: Sequence[int] = (TEXT, PAIR)
+    roles: Mapping[str, str] = field(default_factory=dict)
     huggingface: Mapping[str, Any] = field(default_factory=dict)
     fingerprint: str = ""
     training: Mapping[str, Any] = field(default_factory=dict)

@@ -19,8 +19,10 @@ from fastbpe.extras import require_numpy
 from fastbpe.formats import native
 from fastbpe.measuring import MeasuringEncoder
 from fastbpe.model import Buffer, Model, pack_merges
+from fastbpe.own_tokens import OwnTokens
 from fastbpe.patterns import PatternLike, shown_pattern
 from fastbpe.special import SpecialTokens, number
+from fastbpe.templates import TEXT, Templates
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +40,7 @@ Text = str | bytes
 Special = str | Collection[str]  # "all" or a set of special tokens
 
 
-class Tokenizer(MeasuringEncoder, Described):
+class Tokenizer(MeasuringEncoder, Described, OwnTokens):
     """Byte-level BPE: text to ids and back. Made by `train`, `load` or `Tokenizer.from_ranks`.
 
     Immutable, so any thread may use it; picklable, and equal to and hashed like another of the same tokens,
@@ -366,6 +368,26 @@ class Tokenizer(MeasuringEncoder, Described):
         """
         return self._decoder.decode_with_offsets(ids)
 
+    # A model's own tokens: see OwnTokens
+
+    @property
+    def _templates(self) -> Templates:
+        before, behind = self._model.template
+        return Templates((*before, TEXT, *behind), self._model.pair_template)
+
+    def _said_roles(self) -> Mapping[str, str]:
+        return self._model.roles
+
+    def _special_ids(self) -> Mapping[str, int]:
+        return self._special.ids
+
+    def _id_of_token(self, name: str) -> int | None:
+        token_id = self._special.ids.get(name)
+        return self.token_to_id(name) if token_id is None else token_id
+
+    def _encode_trusted(self, text: Text) -> list[int]:
+        return self.encode(text, allowed_special="all")
+
     # Making others
 
     def with_special_tokens(self, special_tokens: Mapping[str, int] | Sequence[str]) -> Tokenizer:
@@ -417,7 +439,9 @@ class Tokenizer(MeasuringEncoder, Described):
         """Write the vocabulary in a format; `load` reads them all. All files are written, or none.
 
         Args:
-            path: a file; for "gpt2" a folder, which is made if it is not there.
+            path: a file; for "gpt2" a folder, which is made if it is not there. For "huggingface" either: a folder
+                that is there, or a path that ends with a slash, is one made for transformers, with a
+                tokenizer_config.json beside the tokenizer.json.
             format: "native" (all there is), "tiktoken" (neither pattern nor special tokens), "gpt2" (vocab.json
                 and merges.txt, without the pattern), "minbpe", or "huggingface" (a tokenizer.json, with which
                 tokenizers gives the ids that allowed_special="all" gives). None: by the ending of path, `.fbpe`
@@ -445,9 +469,16 @@ class Tokenizer(MeasuringEncoder, Described):
         'tokenizers'
         """
         from fastbpe.exporting import export  # here: it knows all formats
-        from fastbpe.formats.endings import format_of
+        from fastbpe.formats import transformers_folder
+        from fastbpe.formats.endings import format_of, is_folder
 
         format = format_of(path, self.mode) if format is None else format
+        if format == "huggingface" and is_folder(path):
+            return transformers_folder.write_folder(
+                path,
+                self._roles,
+                lambda file: export(file, self, format, verify=verify, verify_text=verify_text),
+            )
         return export(path, self, format, verify=verify, verify_text=verify_text)
 
     def _full_model(self) -> Model:

@@ -115,3 +115,10 @@ def test_a_conversion_is_verified_unless_told_otherwise(run, tmp_path, monkeypat
     for flags in ([], ["--verify"]):
         assert run("convert", tmp_path / "a.fbpe", tmp_path / "b.json", *flags).status == 0
     assert calls == ["huggingface", "huggingface"]
+
+
+def test_a_folder_for_transformers(run, model, tmp_path):
+    assert run("convert", str(model), f"{tmp_path}/made/", "--to", "huggingface").status == 0
+    made = sorted(path.name for path in (tmp_path / "made").iterdir())
+    assert made == ["tokenizer.json", "tokenizer_config.json"]
+    assert fastbpe.load(tmp_path / "made").encode("low") == fastbpe.load(model).encode("low")

@@ -135,22 +135,23 @@ def test_user_defined_symbols(byte_fallback: bool) -> None:
     assert sentencepiece.parse(back, "back").scores == model.scores
 
 
-def test_mistral_v3_there_and_back() -> None:
+@pytest.mark.parametrize("add_dummy_prefix", [True, False])
+def test_mistral_v3_there_and_back(add_dummy_prefix: bool) -> None:
     model = sentencepiece.parse(data_file("vocab", "mistral_v3_tokenizer.model").read_bytes(), "model")
-    message = r"'\[REFERENCE_DOC_19\]' of type USER_DEFINED together with add_dummy_prefix: of the text"
-    with pytest.raises(FormatError, match=message):
-        huggingface_codepoints_dump.dump(model)
-    values = {**model.normalizer.values, "add_dummy_prefix": False}
-    model = replace(model, normalizer=replace(model.normalizer, values=values), serialized=b"")
+    if not add_dummy_prefix:
+        values = {**model.normalizer.values, "add_dummy_prefix": False}
+        model = replace(model, normalizer=replace(model.normalizer, values=values), serialized=b"")
     data = sentencepiece.dump(model)
     symbols = [f"[REFERENCE_DOC_{i}]" for i in (0, 1, 10, 19)]
     texts = with_symbols([*symbols, "[INST]", "[REFERENCE_DOC_1"])
+    texts += [symbols[0] + name for name in ("<s>", "</s>", "<unk>", "<0x41>", "[INST]", "[control_12]", "▁▁▁")]
     file = huggingface_codepoints_dump.dump(model)
     expected = sentencepieces(data, texts)
     assert theirs(file, texts) == expected
     again = huggingface_codepoints.parse(file, "file")
     assert not again.merges
     assert (again.pieces, again.types) == (model.pieces, model.types)
+    assert CodePointTokenizer(again).encode_ordinary_batch(texts) == expected
     assert sentencepieces(sentencepiece.dump(again), texts) == expected
 
 
@@ -165,10 +166,16 @@ def test_a_character_that_is_no_piece() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"normalization_rule_name": "nfkc"}, "the rules of normalization 'nfkc'"),
-        ({"remove_extra_whitespaces": True}, "remove_extra_whitespaces"),
-        ({"treat_whitespace_as_suffix": True}, "treat_whitespace_as_suffix"),
-        ({"user_defined_symbols": ["<u>"]}, "USER_DEFINED"),
+        (
+            {"normalization_rule_name": "nfkc"},
+            r"the rules of normalization 'nfkc': of the text '\\ufb01\\u0301' they make 'fi\\u0301', and the "
+            r"normalizer Precompiled of tokenizers 'fi'; export it as sentencepiece",
+        ),
+        ({"control_symbols": ["Q"]}, "the piece 'Q' of type CONTROL, which text may hold,"),
+        (
+            {"user_defined_symbols": ["ab"], "control_symbols": ["QQ"], "byte_fallback": False, "vocab_size": 90},
+            r"together with the piece '</s>': in the text 'ab</s>' tokenizers might find it where sentencep",
+        ),
     ],
 )
 def test_what_a_file_cannot_hold(options: dict[str, Any], message: str) -> None:

@@ -217,3 +217,8 @@ def test_what_a_model_file_can_hold() -> None:
 def test_a_native_file_with_other_conventions(value: Any) -> None:
     with pytest.raises(FormatError, match="file: its header has no valid 'conventions'"):
         native_extras._read_conventions(value, "file")
+
+
+def test_conventions_of_older_files_are_read() -> None:
+    values = {name: value for name, value in asdict(Conventions(splits=True)).items() if name != "symbols"}
+    assert native_extras._read_conventions(values, "file") == Conventions(splits=True)

@@ -10,6 +10,7 @@ import json
 import os
 import pickle
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -68,6 +69,9 @@ def check_safe(tokenizer: Tokenizer) -> None:
     assert all(0 <= i < tokenizer.n_vocab for pair in tokenizer.merges for i in pair)
     assert [type(i) for side in tokenizer.template for i in side] == [int] * sum(map(len, tokenizer.template))
     assert tokenizer.fingerprint
+    assert {*map(type, tokenizer.encode_with_template("ab", "b"))} <= {int}
+    for name in ("bos", "eos", "pad", "unk"):
+        assert type(getattr(tokenizer, f"{name}_token_id")) in (int, type(None))
     assert repr(tokenizer)
     assert pickle.loads(pickle.dumps(tokenizer)).special_tokens == tokenizer.special_tokens
 
@@ -217,3 +221,42 @@ def test_merges_that_make_no_token(tmp_path: Any) -> None:
         forged[at + number] ^= 0x01
         with pytest.raises(FormatError, match=r"merge [01] does not make a token of two tokens"):
             fastbpe.load(sealed(header, bytes(forged)))
+
+
+OWN = {"roles": {"bos": "<m>"}, "pair_template": [-2, 5, -1]}
+
+
+def test_a_models_own_tokens_are_read(data: bytes) -> None:
+    header, tables = parts(data)
+    made = fastbpe.load(sealed({**header, "own_tokens": OWN}, tables))
+    check_safe(made)
+    assert made.bos_token_id == made.special_tokens["<m>"]
+    assert made.encode_with_template("a", "b") == [*made.encode("b"), 5, *made.encode("a")]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"roles": None}, "own_tokens: it has no 'roles'"),
+        ({"roles": {"cls": "a"}}, r"own_tokens\.roles: it must name the tokens of bos, eos, pad or unk, not"),
+        ({"roles": {"bos": 3}}, r"own_tokens\.roles: it must name"),
+        ({"pair_template": {}}, r"own_tokens\.pair_template: must be a list"),
+        ({"pair_template": [-3]}, r"own_tokens\.pair_template: it must be a list of ids"),
+        ({"pair_template": [True]}, r"own_tokens\.pair_template: it must be a list of ids"),
+        ({"pair_template": [1 << 24]}, r"own_tokens\.pair_template: it must be a list of ids"),
+    ],
+)
+def test_own_tokens_that_are_none_are_refused(data: bytes, changes: dict[str, Any], message: str) -> None:
+    header, tables = parts(data)
+    with pytest.raises(FormatError, match=message):
+        fastbpe.load(sealed({**header, "own_tokens": {**OWN, **changes}}, tables))
+
+
+def test_a_template_of_no_tokens_is_not_exported(tmp_path: Path) -> None:
+    made = fastbpe.load(json.dumps(code_points()).encode())
+    made.save(tmp_path / "a.fbpe")
+    header, tables = parts((tmp_path / "a.fbpe").read_bytes())
+    own = {"roles": {}, "pair_template": [-1, 999, -2]}
+    made = fastbpe.load(sealed({**header, "own_tokens": own}, tables))
+    with pytest.raises(FormatError, match="the template has the id 999, which is no token; export it as native"):
+        made.export(tmp_path / "tokenizer.json", format="huggingface")

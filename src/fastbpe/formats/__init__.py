@@ -39,7 +39,9 @@ def read(
         return _parse(_frozen(source), name, pattern, special_tokens)
     where = os.fspath(source)
     if os.path.isdir(where):
-        return _read_folder(where, pattern, special_tokens)
+        from fastbpe.formats import transformers_folder
+
+        return transformers_folder.with_own_tokens(_read_folder(where, pattern, special_tokens), where)
     return _parse(map_file(where), where, pattern, special_tokens)
 
 

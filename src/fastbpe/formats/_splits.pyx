@@ -120,6 +120,49 @@ def rescore(
         free(listed.table)
 
 
+def unmade(
+    bytes piece_bytes not None, bytes piece_ends not None, bytes types not None, const uint32_t[::1] merges,
+    uint64_t seed,
+):
+    """The ids of the pieces that merging their text alone does not make.
+
+    None where it would take long to see. Arguments as of `judge`.
+    """
+    cdef Pieces pieces = Pieces(
+        <const uint8_t*> PyBytes_AS_STRING(piece_bytes), <const uint32_t*> PyBytes_AS_STRING(piece_ends),
+        <uint32_t> len(types), NULL, NULL, 3, seed,
+    )
+    cdef Merges listed = Merges(NULL, <size_t> merges.shape[0] // 3, NULL, 3, seed)
+    cdef uint32_t i, n_left, last = 0
+    cdef list found = []
+    if listed.n:
+        listed.items = &merges[0]
+    while pieces.mask < 2 * <size_t> pieces.n:
+        pieces.mask = 2 * pieces.mask + 1
+    while listed.mask < 2 * listed.n:
+        listed.mask = 2 * listed.mask + 1
+    pieces.usable = <uint8_t*> calloc(<size_t> pieces.n + 1, 1)
+    pieces.table = <uint64_t*> calloc(pieces.mask + 1, sizeof(uint64_t))
+    listed.table = <uint32_t*> malloc(4 * (listed.mask + 1))
+    try:
+        if pieces.usable == NULL or pieces.table == NULL or listed.table == NULL:
+            raise MemoryError(f"no memory to judge the merges of {pieces.n} pieces")
+        _index(&pieces, <const uint8_t*> PyBytes_AS_STRING(types), False)
+        _index_merges(&pieces, &listed)
+        for i in range(pieces.n):
+            if pieces.usable[i]:
+                n_left = _merge_alone(&pieces, &listed, i, &last)
+                if n_left == 0:
+                    return None
+                if n_left > 1:
+                    found.append(i)
+        return found
+    finally:
+        free(pieces.usable)
+        free(pieces.table)
+        free(listed.table)
+
+
 def first_bad(
     bytes piece_bytes not None, bytes piece_ends not None, const uint32_t[::1] merges
 ):

@@ -44,7 +44,7 @@ def find(folder: str) -> Found:
     paths = _find_files(Path(folder))
     if Path(paths[0]).name == "tokenizer.json" or paths[0].endswith(".fbpe"):
         return Found(paths, {}, None)
-    config = _read_object(Path(folder, _CONFIG))
+    config = read_object(Path(folder, _CONFIG))
     class_name = config.get("tokenizer_class")
     plain = class_name.removesuffix("Fast").removesuffix("Tokenizer") if isinstance(class_name, str) else ""
     if plain in _PATTERNS and config.get("add_prefix_space"):
@@ -77,17 +77,17 @@ def _special_tokens(folder: Path, config: Mapping[str, Any]) -> dict[str, int | 
     decoder = config.get("added_tokens_decoder")
     found: dict[str, int | None] = {}
     for token_id, token in decoder.items() if isinstance(decoder, dict) else ():
-        name = _name(token)
+        name = name_of(token)
         if name is None or not token_id.isdecimal():
             raise FormatError(
                 f"{folder / _CONFIG}: added_tokens_decoder: {token_id!r} is no id of a token: {token!r:.80}"
             )
         found[name] = int(token_id)
-    for name, number in _read_object(folder / _ADDED).items():
+    for name, number in read_object(folder / _ADDED).items():
         if type(number) is not int:
             raise FormatError(f"{folder / _ADDED}: {name!r} has the id {number!r:.40}: not a number")
         found.setdefault(name, number)
-    for source in (config, _read_object(folder / _MAP)):
+    for source in (config, read_object(folder / _MAP)):
         for name in _names(source):
             found.setdefault(name, None)
     return found
@@ -96,18 +96,18 @@ def _special_tokens(folder: Path, config: Mapping[str, Any]) -> dict[str, int | 
 def _names(source: Mapping[str, Any]) -> Iterator[str]:
     others = source.get(_OTHERS)
     for token in (*(source.get(role) for role in _ROLES), *(others if isinstance(others, list) else ())):
-        name = _name(token)
+        name = name_of(token)
         if name:
             yield name
 
 
-def _name(token: object) -> str | None:
+def name_of(token: object) -> str | None:
     """A token is written as its text, or as an object that has it."""
     content = token.get("content") if isinstance(token, dict) else token
     return content if isinstance(content, str) else None
 
 
-def _read_object(path: Path) -> dict[str, Any]:
+def read_object(path: Path) -> dict[str, Any]:
     """A JSON object; an empty one where there is no such file."""
     try:
         with open(path, "rb") as file:

@@ -20,6 +20,7 @@ from fastbpe.errors import FormatError
 from fastbpe.extras import find_orjson
 from fastbpe.formats import _vocab_json
 from fastbpe.formats import huggingface_parts as parts
+from fastbpe.formats import huggingface_templates as templates
 from fastbpe.formats import huggingface_vocabulary as vocabulary_
 from fastbpe.formats.huggingface_parts import Part
 from fastbpe.model import AddedToken, Buffer, Model
@@ -86,6 +87,8 @@ def _model(top: Part, entries: _vocab_json.Entries | None = None) -> Model | Non
         ordinary = {i for i in _ids(added, vocabulary) if i < len(tokens) and tokens[i]}
     special, others = _plain_special(added, vocabulary, ordinary)
     parts.warn_of_settings(top)
+    around = templates.read(top.part("post_processor"))
+    unknown = model.get("unk_token", str, "")
     return Model(
         tokens=tokens,
         tables=tables,
@@ -99,7 +102,9 @@ def _model(top: Part, entries: _vocab_json.Entries | None = None) -> Model | Non
         normalizers=parts.normalizers(top.part("normalizer")),
         prefix_space=prefix_space,
         added_tokens=others,
-        template=parts.template(top.part("post_processor")),
+        template=templates.split(around.single),
+        pair_template=around.pair,
+        roles={"unk": unknown} if unknown else {},
         huggingface=_kept(top, vocabulary),
     )
 

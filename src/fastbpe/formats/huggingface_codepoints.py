@@ -11,22 +11,22 @@ import os
 from array import array
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import Any, TypeAlias
 
 from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
-from fastbpe.formats import _splits, _vocab_json
+from fastbpe.formats import _splits, _vocab_json, huggingface_spaces, huggingface_symbols
 from fastbpe.formats import huggingface_parts as parts
+from fastbpe.formats import huggingface_templates as templates
 from fastbpe.formats import sentencepiece_specs as specs
 from fastbpe.formats.huggingface import check_model, read_json, read_with_entries
 from fastbpe.formats.huggingface_parts import Part
+from fastbpe.formats.huggingface_spaces import ESCAPE, MARK, PREPEND, Spaces
 from fastbpe.formats.huggingface_vocabulary import check_vocabulary, read_added_tokens, read_merges
 from fastbpe.model import AddedToken, Buffer, pack_merges, pack_pieces
 
 _Vocabulary: TypeAlias = dict[str, int] | _vocab_json.Entries
 
-MARK = "\u2581"
-ESCAPE = {"type": "Replace", "pattern": {"String": " "}, "content": MARK}
-PREPEND = {"type": "Prepend", "prepend": MARK}
 UNESCAPE = {"type": "Replace", "pattern": {"String": MARK}, "content": " "}
 STRIP = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
 _BYTE_NAMES = [f"<0x{byte:02X}>" for byte in range(256)]
@@ -52,16 +52,21 @@ def _model(top: Part, entries: _vocab_json.Entries | None = None) -> CodePointMo
     if model is None:
         top.fail("it has no 'model'")
     check_model(model)
+    symbols = None
     if model.get("ignore_merges", bool, False):
-        model.fail("not supported where spaces are U+2581; it must be false", "ignore_merges")
+        symbols = huggingface_symbols.read(top.value.get("pre_tokenizer"))
+        if symbols is None:
+            model.fail("not supported where spaces are U+2581; it must be false", "ignore_merges")
     vocabulary = check_vocabulary(model) if entries is None else entries
     added = read_added_tokens(top, vocabulary)
     laid_out = _lay_out(model, vocabulary) if isinstance(vocabulary, dict) else vocabulary.pieces()
     if laid_out is None:
         return None
     piece_bytes, piece_ends, merges = laid_out
-    dummy_prefix, conventions = _conventions(top, any(token.normalized for token in added))
-    types = _types(model, vocabulary, added, merges, in_all_text=conventions.escapes and not dummy_prefix)
+    spaces, conventions = _conventions(top, any(token.normalized for token in added), symbols is not None)
+    types = _types(
+        model, vocabulary, added, merges, in_all_text=conventions.escapes and spaces == Spaces(dummy=False)
+    )
     for token in added:
         if conventions.escapes and token.normalized and (token.lstrip or token.rstrip):
             top.fail(
@@ -70,6 +75,8 @@ def _model(top: Part, entries: _vocab_json.Entries | None = None) -> CodePointMo
                 "added_tokens",
             )
     parts.warn_of_settings(top)
+    if symbols is not None:
+        _find_symbols(top, types, symbols, vocabulary, added, laid_out, conventions.fuses)
     if MARK not in vocabulary:
         model.fail(f"{MARK!r}, which stands for a space, is no token", "vocab")
     if PieceType.BYTE in types:  # no character is unknown
@@ -89,6 +96,7 @@ def _model(top: Part, entries: _vocab_json.Entries | None = None) -> CodePointMo
     if not (say_it or merges):
         model.fail("there is none, and so no text becomes a token of several characters", "merges")
     ids = {token.content: token.id for token in added}
+    around = templates.read(top.part("post_processor"))
     return CodePointModel(
         piece_bytes=piece_bytes,
         piece_ends=piece_ends,
@@ -101,15 +109,21 @@ def _model(top: Part, entries: _vocab_json.Entries | None = None) -> CodePointMo
                 "model_type": "bpe",
                 "vocab_size": len(types),
                 "byte_fallback": PieceType.BYTE in types,
+                **({"treat_whitespace_as_suffix": True} if spaces.suffix else {}),
                 **_meta(model, types, lambda name: ids.get(name, vocabulary.get(name, -1))),
             },
         ),
         normalizer=specs.make(
             specs.NORMALIZER,
-            {"name": "identity", "add_dummy_prefix": dummy_prefix, "remove_extra_whitespaces": False},
+            {
+                "name": "identity",
+                "add_dummy_prefix": spaces.dummy,
+                "remove_extra_whitespaces": spaces.trims,
+            },
         ),
         added_tokens=added,
-        template=parts.template(top.part("post_processor")),
+        template=templates.split(around.single),
+        pair_template=around.pair,
         conventions=conventions,
     )
 
@@ -139,31 +153,68 @@ def _lay_out(model: Part, vocabulary: Mapping[str, int]) -> tuple[bytes, bytes, 
 # What text becomes, and what it becomes again
 
 
-def _conventions(top: Part, finds_normalized: bool) -> tuple[bool, Conventions]:
-    """Whether U+2581 is put before every text, whatever it begins with; and the rest."""
+def _conventions(top: Part, finds_normalized: bool, symbols: bool) -> tuple[Spaces, Conventions]:
+    """What becomes of white space in every text, whatever it begins with; and the rest."""
     steps = parts.normalizers(top.part("normalizer"))
-    marks = _metaspace(top.part("pre_tokenizer"))
-    dummy_prefix = PREPEND in steps
-    if [step for step in steps if step != PREPEND] not in ([ESCAPE], [] if marks else [ESCAPE]):
+    marks = None if symbols else _metaspace(top.part("pre_tokenizer"))
+    spaces = huggingface_spaces.read(steps)
+    if spaces is None and [step for step in steps if step != PREPEND] not in ([ESCAPE], [] if marks else [ESCAPE]):
         top.fail(
             "neither byte-level, for want of a ByteLevel pre-tokenizer, nor of the Llama kind, whose normalizers "
             "are Prepend and Replace: spaces must become U+2581, and nothing else may change",
             "normalizer",
         )
-    if len(steps) > 2 or (dummy_prefix and ESCAPE not in steps):
+    if spaces is None and steps:
         top.fail("Prepend must stand beside one Replace, of spaces by U+2581", "normalizer")
+    spaces = spaces or Spaces(dummy=False)
     prefix, is_split = marks or ("", False)
-    if dummy_prefix and prefix and finds_normalized:
+    if (spaces.trims or spaces.suffix) and (marks or finds_normalized):
+        top.fail("regexes for spaces do not go together with Metaspace or normalized added tokens", "normalizer")
+    if spaces.dummy and prefix and finds_normalized:
         top.fail('with Prepend and normalized added tokens it must be "never"', "pre_tokenizer.prepend_scheme")
     decoder, strips = _decoder(top.part("decoder"), top)
-    return dummy_prefix, Conventions(
-        prefix="" if dummy_prefix else prefix,
+    return spaces, Conventions(
+        prefix="" if spaces.dummy else prefix,
         escapes=ESCAPE in steps,
         splits=is_split,
         fuses=bool(top.value["model"].get("fuse_unk")),
         decoder=decoder,
         strips=strips,
+        symbols=symbols,
     )
+
+
+def _find_symbols(
+    top: Part,
+    types: bytearray,
+    symbols: list[str],
+    vocabulary: _Vocabulary,
+    added: list[AddedToken],
+    laid_out: tuple[bytes, bytes, bytes],
+    fuses: bool,
+) -> None:
+    """Set the types of symbols. Refuse splits and ignore_merges that do anything but find these."""
+    for symbol in symbols:
+        token_id = vocabulary.get(symbol, -1)
+        if token_id >= 0 and types[token_id] == PieceType.NORMAL:
+            types[token_id] = PieceType.USER_DEFINED
+    piece_bytes, piece_ends, merges = laid_out
+    pieces = texts_of(piece_bytes, piece_ends)
+    expected, _ = huggingface_symbols.pre_tokenizer(
+        pieces, bytes(types), merges, added={token.id for token in added}, fuses=fuses
+    )
+    if expected != top.value["pre_tokenizer"]:
+        top.fail(
+            "with ignore_merges, and spaces that are U+2581, it must find tokens that no merging makes, and cut "
+            "those that must not stand alone, as fastbpe writes it",
+            "pre_tokenizer",
+        )
+
+
+def texts_of(piece_bytes: bytes, piece_ends: bytes) -> list[str]:
+    """Pieces end to end, one by one."""
+    ends = array("I", piece_ends)
+    return [piece_bytes[start:end].decode() for start, end in zip(chain((0,), ends), ends, strict=False)]
 
 
 def _metaspace(part: Part | None) -> tuple[str, bool] | None:

@@ -9,32 +9,40 @@ from typing import Any, NoReturn
 
 from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
 from fastbpe.errors import FormatError
-from fastbpe.formats.huggingface_codepoints import ESCAPE, MARK, PREPEND, STRIP, UNESCAPE
+from fastbpe.formats import huggingface_rules, huggingface_spaces, huggingface_symbols, huggingface_templates
+from fastbpe.formats.huggingface_codepoints import STRIP, UNESCAPE
 from fastbpe.formats.huggingface_dump import write_document
-from fastbpe.model import BYTES_PER_MERGE, AddedToken
+from fastbpe.formats.huggingface_spaces import MARK, Spaces
+from fastbpe.model import BYTES_PER_MERGE, AddedToken, pack_merges
 
 
 def dump(model: CodePointModel) -> bytes:
     """The file's bytes; FormatError for what it cannot hold."""
-    prefix = bool(model.normalizer["add_dummy_prefix"])
-    _check_writable(model)
+    spaces = _spaces(model)
+    _check_writable(model, spaces)
     pieces = [piece.decode() for piece in model.pieces]
     merges = _merges(model, pieces)
     unknown = model.types.find(PieceType.UNKNOWN)
-    conventions = model.conventions or Conventions(strips=prefix)
-    added = _added_tokens(model, pieces)
-    steps = ([PREPEND] if prefix else []) + ([ESCAPE] if conventions.escapes else [])
+    conventions = model.conventions
+    if conventions is None:
+        has_symbols = PieceType.USER_DEFINED in model.types and spaces != Spaces(dummy=False)
+        conventions = Conventions(strips=spaces.dummy or spaces.trims, symbols=has_symbols)
+    added = _added_tokens(model, pieces, conventions)
+    listed = pieces[: _n_listed(model, added)]
+    _check_listed(model, listed)
+    steps = huggingface_spaces.describe(spaces) if conventions.escapes else []
     as_lists = any(" " in pieces[i] for merge in merges for i in merge)
     return write_document(
         added_tokens=added,
         normalizer={"type": "Sequence", "normalizers": steps} if steps else None,
-        pre_tokenizer=_pre_tokenizer(conventions),
-        post_processor=_template(model, pieces),
+        pre_tokenizer=_symbols(model, listed, merges, added, conventions) or pre_tokenizer(conventions),
+        post_processor=huggingface_templates.describe(model.templates, pieces),
         decoder=_decoder(conventions),
         unk_token=pieces[unknown] if unknown >= 0 else None,
         fuse_unk=conventions.fuses,
         byte_fallback=bool(model.trainer["byte_fallback"]),
-        vocab={piece: i for i, piece in enumerate(pieces[: _n_listed(model, added)])},
+        ignore_merges=conventions.symbols,
+        vocab={piece: i for i, piece in enumerate(listed)},
         merges=[
             [pieces[left], pieces[right]] if as_lists else f"{pieces[left]} {pieces[right]}"
             for left, right, _ in merges
@@ -42,14 +50,53 @@ def dump(model: CodePointModel) -> bytes:
     )
 
 
-def _added_tokens(model: CodePointModel, pieces: list[str]) -> list[AddedToken]:
+def _spaces(model: CodePointModel) -> Spaces:
+    spec, suffix = model.normalizer, model.trainer["treat_whitespace_as_suffix"]
+    dummy, trims = bool(spec["add_dummy_prefix"]), bool(spec["remove_extra_whitespaces"])
+    return Spaces(dummy=dummy, trims=trims, suffix=bool(suffix and dummy))
+
+
+def _symbols(
+    model: CodePointModel,
+    listed: list[str],
+    merges: list[tuple[int, int, int]],
+    added: list[AddedToken],
+    conventions: Conventions,
+) -> dict[str, Any] | None:
+    """What finds user-defined pieces that are no added tokens."""
+    if not conventions.symbols:
+        return None
+    described, bad = huggingface_symbols.pre_tokenizer(
+        listed, model.types, pack_merges(merges), added={token.id for token in added}, fuses=conventions.fuses
+    )
+    if described is None:
+        first = next(
+            piece for piece, type_ in zip(listed, model.types, strict=False) if type_ == PieceType.USER_DEFINED
+        )
+        text = first + bad
+        raise FormatError(
+            f"a tokenizer.json cannot hold user-defined pieces together with the piece {bad!r}: in the text "
+            f"{text!r} tokenizers might find it where sentencepiece does not; export it as sentencepiece"
+        )
+    return described
+
+
+def _check_listed(model: CodePointModel, listed: list[str]) -> None:
+    """Refuse single characters that text must not become: every one that is listed is found."""
+    if model.conventions is None:
+        for piece, type_ in zip(listed, model.types, strict=False):
+            if len(piece) == 1 and type_ in (PieceType.CONTROL, PieceType.UNKNOWN):
+                _cannot(f"the piece {piece!r} of type {PieceType(type_).name}, which text may hold,")
+
+
+def _added_tokens(model: CodePointModel, pieces: list[str], conventions: Conventions) -> list[AddedToken]:
     """Those of the model, and what sentencepiece does not merge.
 
     That is control symbols, which it never finds in text, and user-defined ones, which it finds in any.
     """
     known = {token.id for token in model.added_tokens}
     special = {PieceType.CONTROL, PieceType.UNKNOWN} if model.conventions is None else {PieceType.CONTROL}
-    others = set() if model.conventions else {PieceType.USER_DEFINED}
+    others = set() if model.conventions or conventions.symbols else {PieceType.USER_DEFINED}
     more = [
         AddedToken(content=piece, id=i, special=type_ in special, normalized=type_ in others)
         for i, (piece, type_) in enumerate(zip(pieces, model.types, strict=True))
@@ -70,7 +117,7 @@ def _n_listed(model: CodePointModel, added: list[AddedToken]) -> int:
     return n
 
 
-def _pre_tokenizer(conventions: Conventions) -> dict[str, Any] | None:
+def pre_tokenizer(conventions: Conventions) -> dict[str, Any] | None:
     if not conventions.prefix and not conventions.splits and conventions.escapes:
         return None
     return {
@@ -156,25 +203,6 @@ def _merged(n: int, order: Mapping[tuple[int, int], int]) -> list[int]:
         runs[at : at + 2] = [runs[at] + runs[at + 1]]
 
 
-def _template(model: CodePointModel, pieces: list[str]) -> Any:
-    before, behind = model.template
-    if not before and not behind:
-        return None
-
-    def tokens(ids: Any) -> list[Any]:
-        return [{"SpecialToken": {"id": pieces[i], "type_id": 0}} for i in ids]
-
-    single = [*tokens(before), {"Sequence": {"id": "A", "type_id": 0}}, *tokens(behind)]
-    return {
-        "type": "TemplateProcessing",
-        "single": single,
-        "pair": [*single, {"Sequence": {"id": "B", "type_id": 1}}],
-        "special_tokens": {
-            pieces[i]: {"id": pieces[i], "ids": [i], "tokens": [pieces[i]]} for i in (*before, *behind)
-        },
-    }
-
-
 def _check_characters(ids: Mapping[str, int]) -> None:
     """Refuse pieces that are merged from a character that is none."""
     missing = {character for piece in ids for character in piece} - ids.keys()
@@ -185,30 +213,23 @@ def _check_characters(ids: Mapping[str, int]) -> None:
                 _cannot(f"the piece {piece!r}, of whose characters one is no piece,")
 
 
-def _check_writable(model: CodePointModel) -> None:
+def _check_writable(model: CodePointModel, spaces: Spaces) -> None:
     spec = model.normalizer
     if spec["precompiled_charsmap"]:
-        _cannot(f"the rules of normalization {spec['name']!r}")
-    if spec["remove_extra_whitespaces"]:
-        _cannot("remove_extra_whitespaces")
+        raise FormatError(
+            f"a tokenizer.json cannot hold the rules of normalization {spec['name']!r}"
+            f"{huggingface_rules.shown_apart(spec['precompiled_charsmap'])}; export it as sentencepiece"
+        )
+    if model.denormalizer is not None and model.denormalizer["precompiled_charsmap"]:
+        _cannot("rules for decoded text")
     if not spec["escape_whitespaces"]:
         _cannot("spaces that do not become U+2581")
-    if model.trainer["treat_whitespace_as_suffix"]:
-        _cannot("treat_whitespace_as_suffix")
     if PieceType.UNUSED in model.types:
         _cannot("pieces of type UNUSED")
     if model.conventions is not None:
         return
     if b" " in model.piece_bytes and any(b" " in piece for piece in model.pieces):
         _cannot("pieces with spaces")
-    first = model.types.find(PieceType.USER_DEFINED)
-    if first >= 0 and spec["add_dummy_prefix"]:
-        name = model.piece(first).decode()
-        raise FormatError(
-            f"a tokenizer.json cannot hold the piece {name!r} of type USER_DEFINED together with "
-            f"add_dummy_prefix: of the text {name!r} sentencepiece makes {MARK!r} and the piece, tokenizers "
-            "the piece alone, for it puts nothing before what it finds; export it as sentencepiece"
-        )
 
 
 def _cannot(what: str) -> NoReturn:

@@ -34,7 +34,6 @@ _PRE_TOKENIZERS: Mapping[str, Mapping[str, type]] = {
     "WhitespaceSplit": {},
     "CharDelimiterSplit": {"delimiter": str},
 }
-_NO_POST_PROCESSOR = ((), ())
 
 
 class Part:
@@ -97,12 +96,12 @@ def warn_of_settings(top: Part) -> None:
 
 def normalizers(part: Part | None) -> list[dict[str, Any]]:
     """The normalizers in the order they work, sequences taken apart."""
-    return [_checked(step, _NORMALIZERS, "normalizer") for step in _flat(part, "normalizers")]
+    return [_checked(step, _NORMALIZERS, "normalizer") for step in flat(part, "normalizers")]
 
 
 def pre_tokenizers(part: Part | None) -> tuple[list[dict[str, Any]], bool]:
     """The pre-tokenizers in the order they work, and whether the first puts a space before text without one."""
-    steps = list(_flat(part, "pretokenizers"))
+    steps = list(flat(part, "pretokenizers"))
     out = [_checked(step, _PRE_TOKENIZERS, "pre-tokenizer") for step in steps]
     prefix_space = False
     for number, (step, made) in enumerate(zip(steps, out, strict=True)):
@@ -119,7 +118,7 @@ def pre_tokenizers(part: Part | None) -> tuple[list[dict[str, Any]], bool]:
     return out, prefix_space
 
 
-def _flat(part: Part | None, key: str, depth: int = 0) -> Iterator[Part]:
+def flat(part: Part | None, key: str, depth: int = 0) -> Iterator[Part]:
     if part is None:
         return
     if part.value.get("type") != "Sequence":
@@ -128,7 +127,7 @@ def _flat(part: Part | None, key: str, depth: int = 0) -> Iterator[Part]:
     if depth > 16:
         part.fail("sequences within sequences, 16 deep and more")
     for inner in part.parts(key):
-        yield from _flat(inner, key, depth + 1)
+        yield from flat(inner, key, depth + 1)
 
 
 def _checked(step: Part, known: Mapping[str, Mapping[str, type]], what: str) -> dict[str, Any]:
@@ -141,58 +140,9 @@ def _checked(step: Part, known: Mapping[str, Mapping[str, type]], what: str) -> 
     return out
 
 
-def template(part: Part | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The ids that post-processing puts before a text and behind it."""
-    before: tuple[int, ...] = ()
-    after: tuple[int, ...] = ()
-    for step in _flat(part, "processors"):
-        kind = step.get("type", str)
-        if kind == "TemplateProcessing":
-            first, last = _single(step)
-        elif kind in ("RobertaProcessing", "BertProcessing"):
-            first, last = (_pair_id(step, "cls"),), (_pair_id(step, "sep"),)
-        elif kind == "ByteLevel":  # only about offsets
-            first, last = _NO_POST_PROCESSOR
-        else:
-            step.fail(
-                f"the post-processor {kind!r} is not supported; it knows TemplateProcessing, RobertaProcessing, "
-                "BertProcessing, ByteLevel and Sequence"
-            )
-        before, after = first + before, after + last
-    return before, after
-
-
-def _single(step: Part) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """What a template for one text says."""
-    special = step.part("special_tokens")
-    sides: list[list[int]] = [[]]
-    for item in step.parts("single"):
-        if "Sequence" in item.value:
-            sides.append([])
-            continue
-        name = Part(item.value.get("SpecialToken"), item.where, f"{item.place}.SpecialToken").get("id", str)
-        token = special.part(name) if special is not None else None
-        if token is None:
-            item.fail(f"{name!r} is not among the template's special_tokens")
-        ids = token.get("ids", list)
-        if not all(isinstance(i, int) and i >= 0 for i in ids):
-            token.fail(f"must hold ids, not {ids!r:.60}", "ids")
-        sides[-1] += ids
-    if len(sides) != 2:
-        step.fail(f"it must hold the text once, not {len(sides) - 1} times", "single")
-    return tuple(sides[0]), tuple(sides[1])
-
-
-def _pair_id(step: Part, key: str) -> int:
-    value = step.get(key, list)
-    if len(value) != 2 or not isinstance(value[1], int) or value[1] < 0:
-        step.fail(f"must be a token and its id, not {value!r:.60}", key)
-    return int(value[1])
-
-
 def check_byte_decoder(part: Part | None) -> None:
     """Refuse a decoder that gives anything but the bytes of the tokens."""
-    for step in _flat(part, "decoders"):
+    for step in flat(part, "decoders"):
         kind = step.get("type", str)
         if kind not in ("ByteLevel", "Fuse"):
             step.fail(f"the decoder {kind!r} is not supported beside ByteLevel")

@@ -57,6 +57,7 @@ def dump(model: Model, *, look_ups: bool = True) -> bytes:
         "special_tokens": dict(model.special_tokens),
         "training": dict(model.training),
         **native_extras.describe(model),
+        **native_extras.describe_own(model.roles, model.pair_template),
     }
     return b"".join(pack(KIND, header, parts))
 
@@ -69,7 +70,9 @@ def dump_code_points(model: CodePointModel) -> bytes:
     parts: dict[str, Buffer] = {"model": sentencepiece.dump(_as_sentencepiece(model))}
     if model.merges:
         parts["merges"] = model.merges
-    return b"".join(pack(KIND, header | native_extras.describe_code_points(model), parts))
+    header |= native_extras.describe_code_points(model)
+    header |= native_extras.describe_own(model.roles, model.pair_template)
+    return b"".join(pack(KIND, header, parts))
 
 
 def _as_sentencepiece(model: CodePointModel) -> CodePointModel:
@@ -87,6 +90,7 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
         extras: dict[str, Any] = {}
         if "extras" in header:
             extras = native_extras.read_code_points(header["extras"], model.n_pieces, where)
+        extras |= native_extras.read_own(header, where)
         merges = bytes(sections.get("merges", b""))
         if len(merges) % BYTES_PER_MERGE:
             raise FormatError(f"{where}: its section 'merges' does not hold whole merges")
@@ -108,10 +112,11 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
         raise FormatError(f"{where}: its section 'merges' does not hold whole merges")
     _check_merges(sections, where)
     extras = {}
-    if "extras" in header:
+    if "extras" in header or "own_tokens" in header:
         from fastbpe.formats import native_extras
 
-        extras = native_extras.read(header["extras"], where)
+        extras = native_extras.read(header["extras"], where) if "extras" in header else {}
+        extras |= native_extras.read_own(header, where)
     return Model(
         tokens=None,
         pattern=header["pattern"],

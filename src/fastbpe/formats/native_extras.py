@@ -5,16 +5,17 @@ All of it is checked as it is read: whoever can write a checksum can write anyth
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, fields
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import huggingface_parts as parts
-from fastbpe.formats import limits
+from fastbpe.formats import huggingface_templates, limits
 from fastbpe.formats.huggingface_parts import Part
 from fastbpe.model import AddedToken, Model
+from fastbpe.templates import PAIR, TEXT
 
 if TYPE_CHECKING:  # code points are imported when they are met
     from fastbpe.codepoint_model import CodePointModel, Conventions
@@ -23,6 +24,7 @@ _MAX_IDS = 1 << 24  # of the core
 _FLAGS = AddedToken._fields[2:]
 _BYTE = ("drops_bytes", "pre_tokenizers", "normalizers", "prefix_space", "added_tokens", "template", "huggingface")
 _CODEPOINT = ("added_tokens", "template", "conventions")
+_OWN = "own_tokens"
 _OBJECTS = ("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder")
 
 
@@ -46,8 +48,8 @@ def describe_code_points(model: CodePointModel) -> dict[str, Any]:
     return _under_key(
         {
             "added_tokens": _described(model.added_tokens),
-            "template": _described_template(model.template),
-            "conventions": None if model.conventions is None else asdict(model.conventions),
+            "template": [] if model.template is None else [[*side] for side in model.template],
+            "conventions": None if model.conventions is None else _described_conventions(model.conventions),
         }
     )
 
@@ -64,7 +66,7 @@ def read(extras: Any, where: str) -> dict[str, Any]:
     for key in _OBJECTS:
         kept.part(key)
     kept.get("empty_token", int, 0)
-    parts.template(kept.part("post_processor"))
+    huggingface_templates.read(kept.part("post_processor"))
     normalizers = top.get("normalizers", list)
     steps = top.get("pre_tokenizers", list)
     if parts.normalizers(Part({"type": "Sequence", **top.value}, where, "extras")) != normalizers:
@@ -88,11 +90,33 @@ def read(extras: Any, where: str) -> dict[str, Any]:
 def read_code_points(extras: Any, n_pieces: int, where: str) -> dict[str, Any]:
     """What `describe_code_points` has made, as arguments of CodePointModel, likewise."""
     top = _top(extras, where, _CODEPOINT)
+    conventions = _read_conventions(extras["conventions"], where)
+    is_said = conventions is not None or extras["template"]
     return {
         "added_tokens": _read_added_tokens(top, n_pieces),
-        "template": _read_template(top),
-        "conventions": _read_conventions(extras["conventions"], where),
+        "template": _read_template(top) if is_said else None,
+        "conventions": conventions,
     }
+
+
+def describe_own(roles: Mapping[str, str], pair_template: Sequence[int] | None) -> dict[str, Any]:
+    """The roles of tokens and the template of two texts, under a key of their own that older readers pass over."""
+    pair = [] if pair_template is None or tuple(pair_template) == (TEXT, PAIR) else [*pair_template]
+    return {_OWN: {"roles": dict(roles), "pair_template": pair}} if roles or pair else {}
+
+
+def read_own(header: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """What `describe_own` has made, as arguments of a model; nothing where there is no such key."""
+    if _OWN not in header:
+        return {}
+    top = Part(header[_OWN], where, _OWN)
+    roles = top.get("roles", dict)
+    if not {*roles} <= {"bos", "eos", "pad", "unk"} or not {str}.issuperset(map(type, roles.values())):
+        top.fail(f"it must name the tokens of bos, eos, pad or unk, not {roles!r:.80}", "roles")
+    pair = top.get("pair_template", list)
+    if not all(type(item) is int and PAIR <= item < _MAX_IDS for item in pair):
+        top.fail("it must be a list of ids", "pair_template")
+    return {"roles": roles, **({"pair_template": pair} if pair else {})}
 
 
 def _under_key(extras: dict[str, Any]) -> dict[str, Any]:
@@ -150,12 +174,20 @@ def _read_template(top: Part) -> tuple[Sequence[int], Sequence[int]]:
     return sides[0], sides[1]
 
 
+def _described_conventions(conventions: Conventions) -> dict[str, Any]:
+    """Older readers know nothing of symbols."""
+    values = asdict(conventions)
+    return values if conventions.symbols else {name: values[name] for name in values if name != "symbols"}
+
+
 def _read_conventions(values: Any, where: str) -> Conventions | None:
     from fastbpe.codepoint_model import Conventions
 
     if values is None:
         return None
     kinds = {field.name: bool if field.type == "bool" else str for field in fields(Conventions)}
+    if isinstance(values, dict):
+        values = {"symbols": False, **values}
     if not isinstance(values, dict) or {name: type(value) for name, value in values.items()} != kinds:
         raise FormatError(f"{where}: its header has no valid 'conventions': {values!r:.80}")
     return Conventions(**values)

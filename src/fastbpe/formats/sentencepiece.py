@@ -213,7 +213,9 @@ def _lost(model: CodePointModel) -> str:
         return "that unknown characters in a row are an id each"
     if conventions.decoder == "Metaspace" and PieceType.BYTE in model.types:
         return "a decoder that leaves byte pieces their names"
-    if conventions.strips != model.normalizer["add_dummy_prefix"]:
+    if conventions.strips != (
+        model.normalizer["add_dummy_prefix"] or model.normalizer["remove_extra_whitespaces"]
+    ):
         return "that decoding leaves out a space where encoding puts none, or the other way round"
     return ""
 

@@ -1,0 +1,55 @@
+"""White space in a tokenizer.json of the Llama kind: the normalizers for each of sentencepiece's options.
+
+tokenizers' own Strip takes white space of all kinds away, sentencepiece nothing but spaces; so regexes say it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import Any, NamedTuple
+
+MARK = "\u2581"
+
+
+def _replace(pattern: str, content: str) -> dict[str, Any]:
+    return {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}
+
+
+ESCAPE = {"type": "Replace", "pattern": {"String": " "}, "content": MARK}
+PREPEND = {"type": "Prepend", "prepend": MARK}
+_COLLAPSE = _replace(" {2,}", " ")
+_TRIM = _replace(r"\A | \z", "")
+_TRIM_MARKS = _replace(rf"{MARK}+\z", "")
+_APPEND = _replace(r"\z", MARK)
+_TRIM_MARKS_AND_APPEND = _replace(rf"{MARK}*\z", MARK)
+
+
+class Spaces(NamedTuple):
+    """sentencepiece's add_dummy_prefix, remove_extra_whitespaces and treat_whitespace_as_suffix."""
+
+    dummy: bool
+    trims: bool = False
+    suffix: bool = False
+
+
+def describe(spaces: Spaces) -> list[dict[str, Any]]:
+    """The normalizers, in the order they work."""
+    steps = [_COLLAPSE, _TRIM] if spaces.trims else []
+    if spaces.dummy and not spaces.suffix:
+        steps.append(PREPEND)
+    steps.append(ESCAPE)
+    if spaces.dummy and spaces.suffix:
+        steps.append(_TRIM_MARKS_AND_APPEND if spaces.trims else _APPEND)
+    elif spaces.trims:
+        steps.append(_TRIM_MARKS)
+    return steps
+
+
+def read(steps: Sequence[Mapping[str, Any]]) -> Spaces | None:
+    """What `describe` has made; None if it is anything else."""
+    for flags in product((False, True), repeat=3):
+        spaces = Spaces(*flags)
+        if (spaces.dummy or not spaces.suffix) and describe(spaces) == [*steps]:
+            return spaces
+    return None

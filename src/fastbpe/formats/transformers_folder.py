@@ -1,0 +1,118 @@
+"""tokenizer_config.json, which tells transformers what a tokenizer.json does not: bos, eos, pad and unk.
+
+It is read beside any tokenizer, and written beside a tokenizer.json.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from fastbpe.errors import FormatError
+from fastbpe.formats import folder as folders
+from fastbpe.formats import write
+from fastbpe.model import Model
+
+if TYPE_CHECKING:  # code points are imported when they are met
+    from fastbpe.codepoint_model import CodePointModel
+
+_Written = TypeVar("_Written")
+
+TOKENIZER, CONFIG = "tokenizer.json", "tokenizer_config.json"
+#: Files of older transformers, which it reads before the others.
+_OLDER = ("special_tokens_map.json", "added_tokens.json")
+_ROLES = ("bos", "eos", "pad", "unk")
+_NO_LIMIT = int(1e30)  # transformers' own word for a model_max_length that nobody knows
+_FLAGS = ("content", "lstrip", "normalized", "rstrip", "single_word", "special")
+
+
+def with_own_tokens(model: Model | CodePointModel, path: str) -> Model | CodePointModel:
+    """A model that was read from a folder, with the roles of tokens that the files beside it name.
+
+    add_bos_token and add_eos_token count where no tokenizer.json says what stands around texts.
+    """
+    where = Path(path)
+    config = folders.read_object(where / CONFIG)
+    older = folders.read_object(where / _OLDER[0])
+    roles: dict[str, str] = {}
+    for role in _ROLES:
+        names = (folders.name_of(source.get(f"{role}_token")) for source in (config, older))
+        name = next((name for name in names if name), None)
+        if name is not None:
+            roles[role] = name
+    if roles:
+        model = replace(model, roles={**model.roles, **roles})
+    if isinstance(model, Model) or model.template is not None:
+        return model
+    adds = [config.get("add_bos_token", True), config.get("add_eos_token", False)]
+    for key, value in zip(("add_bos_token", "add_eos_token"), adds, strict=True):
+        if not isinstance(value, bool):
+            raise FormatError(f"{where / CONFIG}: {key}: must be true or false, not {value!r:.60}")
+    if adds == [True, False]:
+        return model
+    bos, eos = model.control_id("bos"), model.control_id("eos")
+    before = (bos,) if adds[0] and bos is not None else ()
+    behind = (eos,) if adds[1] and eos is not None else ()
+    return replace(model, template=(before, behind))
+
+
+def write_folder(
+    path: str | os.PathLike[str], roles: Mapping[str, int | None], write_tokenizer: Callable[[Path], _Written]
+) -> _Written:
+    """Write a tokenizer.json with its tokenizer_config.json into a folder, which is made if it is not there.
+
+    Both are ready before either is put into its place.
+
+    Args:
+        path: the folder.
+        roles: the ids of "bos", "eos", "pad" and "unk".
+        write_tokenizer: writes the tokenizer.json to a path.
+
+    Returns:
+        What write_tokenizer returns.
+
+    Raises:
+        FormatError: the folder holds files that would say otherwise.
+    """
+    folder = Path(os.path.realpath(path))
+    if not folder.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
+    for name in _OLDER:
+        if (folder / name).exists():
+            raise FormatError(
+                f"{path}: it holds a {name} of another tokenizer, which transformers reads too; "
+                "remove it, or give another folder"
+            )
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".", suffix=".fastbpe") as made:
+        beside = Path(made)
+        written = write_tokenizer(beside / TOKENIZER)
+        added = json.loads((beside / TOKENIZER).read_bytes())["added_tokens"]
+        write(beside / CONFIG, _config(roles, added))
+        folder.mkdir(exist_ok=True)
+        for name in (TOKENIZER, CONFIG):
+            os.replace(beside / name, folder / name)
+    return written
+
+
+def _config(roles: Mapping[str, int | None], added: list[dict[str, Any]]) -> bytes:
+    """The bytes of a tokenizer_config.json.
+
+    Only tokens that are special in the tokenizer.json have a role there: transformers makes special whatever has
+    one, and would find it in texts.
+    """
+    special = {token["id"]: token["content"] for token in added if token["special"]}
+    named = {f"{role}_token": special[i] for role, i in roles.items() if i is not None and i in special}
+    config = {
+        "added_tokens_decoder": {str(token["id"]): {flag: token[flag] for flag in _FLAGS} for token in added},
+        **named,
+        "clean_up_tokenization_spaces": False,
+        "model_max_length": _NO_LIMIT,
+        "tokenizer_class": "PreTrainedTokenizerFast",
+    }
+    return (json.dumps(config, ensure_ascii=False, indent=2) + "\n").encode()

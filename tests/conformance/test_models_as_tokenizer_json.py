@@ -1,0 +1,163 @@
+"""Models that sentencepiece trains, with options at random, as tokenizer.json: tokenizers gives the same ids."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastbpe
+from codepoints import RULE_NAMES, peer_charsmap, published_bytes, trained
+from data import corpus
+from fastbpe import FormatError
+from fastbpe.codepoint_tokenizer import CodePointTokenizer
+from fastbpe.formats import huggingface_codepoints_dump, sentencepiece, sentencepiece_specs
+
+spm = pytest.importorskip("sentencepiece")
+tokenizers = pytest.importorskip("tokenizers")
+
+FULL = bool(os.environ.get("FASTBPE_FULL"))
+ROUNDS = 3000 if FULL else 80
+SYMBOLS = ("<u>", "abc", "ab", "bcd", "▁d", "d▁a", "é", "[INST]", "[INST]▁▁", "b|c", "x.y", "<s><", "X", "a")
+CONTROL = ("[C]", "<ctl>", "s>x", "Q")
+NAMES = ("<s>", "</s>", "<unk>", "<0x41>", "<0x00>")
+BITS = (*"abcdx1", "ab", " ", "  ", "▁", "é", "漢", "\t", "\n", "\u3000", "<u", "\u0301", "Ａ", "12", *NAMES)
+REFUSED = ("of type CONTROL, which text may hold,", "user-defined pieces together with the piece")
+
+
+def options_of(rng: random.Random) -> dict[str, Any]:
+    switches = (
+        "byte_fallback",
+        "add_dummy_prefix",
+        "remove_extra_whitespaces",
+        "treat_whitespace_as_suffix",
+        "split_digits",
+        "allow_whitespace_only_pieces",
+        "split_by_unicode_script",
+        "split_by_whitespace",
+        "split_by_number",
+    )
+    made: dict[str, Any] = {name: rng.random() < 0.5 for name in switches}
+    made["user_defined_symbols"] = rng.sample(SYMBOLS, rng.choice([0, 0, 1, 2, 4]))
+    made["control_symbols"] = rng.sample(CONTROL, rng.choice([0, 0, 1, 2]))
+    made["vocab_size"] = 256 * made["byte_fallback"] + rng.randint(34, 80)
+    return made | rng.choice([{}, {}, {"bos_id": -1}, {"pad_id": 3}])
+
+
+def texts_of(rng: random.Random, options: dict[str, Any]) -> list[str]:
+    symbols, control = options["user_defined_symbols"], options["control_symbols"]
+    bits = [*BITS, *symbols, *control]
+    texts = ["", *bits, *("".join(rng.choices(bits, k=rng.randint(1, 10))) for _ in range(40))]
+    return texts + [symbol + name for symbol in symbols for name in (*NAMES, *control)]
+
+
+def compare(seed: int, path: Path) -> str:
+    """Compare one model; why it was refused, or ""."""
+    rng = random.Random(seed)
+    letters = ["a", "b", "ab", "c", " ", "<s>x", "d", "é", "1", "</", "<", "s>", "0x41"]
+    sentences = ["".join(rng.choices(letters, k=rng.randint(1, 14))) for _ in range(60)]
+    options = options_of(rng)
+    model = trained(sentences, normalization_rule_name="identity", **options)
+    tokenizer = fastbpe.load(model)
+    try:
+        tokenizer.export(path, format="huggingface")
+    except FormatError as error:
+        return str(error)
+    processor = spm.SentencePieceProcessor(model_proto=model)
+    again = fastbpe.load(path)
+    assert isinstance(again, CodePointTokenizer)
+    again.export(path.with_suffix(".fbpe"), format="native")
+    native = fastbpe.load(path.with_suffix(".fbpe"))
+    assert native.fingerprint == again.fingerprint
+    peer = tokenizers.Tokenizer.from_file(str(path))
+    for text in texts_of(rng, options):
+        ids = processor.encode(text)
+        peer.encode_special_tokens = True
+        theirs = peer.encode(text, add_special_tokens=False)
+        assert theirs.ids == ids, (seed, options, text)
+        for ours in (again, native):
+            assert ours.encode_ordinary(text) == ids, (seed, options, text)
+            of_offsets, offsets = ours.encode_with_offsets(text, disallowed_special=())
+            assert of_offsets == ids, (seed, options, text)
+            # A U+2581 of the text itself that is removed counts for what stands before it.
+            if not (options["remove_extra_whitespaces"] and "▁" in text):
+                assert offsets == theirs.offsets, (seed, options, text)
+            assert ours.decode(ids) == peer.decode(ids), (seed, options, text)
+        peer.encode_special_tokens = False
+        assert again.encode_with_template(text) == peer.encode(text).ids, (seed, options, text)
+        assert again.encode_with_template(text, "a") == peer.encode(text, "a").ids, (seed, options, text)
+    return ""
+
+
+def test_models_trained_with_options_at_random(tmp_path: Path) -> None:
+    refused = [compare(seed, tmp_path / "tokenizer.json") for seed in range(ROUNDS)]
+    assert refused.count("") > ROUNDS / 2
+    assert all(any(reason in message for reason in REFUSED) for message in refused if message)
+
+
+@pytest.mark.parametrize("name", ["llama2", "mistral_v1", "mistral_v3"])
+def test_published_models_on_the_corpora(name: str, tmp_path: Path) -> None:
+    model = published_bytes(name)
+    fastbpe.load(model).export(tmp_path / "tokenizer.json", format="huggingface")
+    processor = spm.SentencePieceProcessor(model_proto=model)
+    peer = tokenizers.Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    peer.encode_special_tokens = True
+    ours = fastbpe.load(tmp_path / "tokenizer.json")
+    for text in ("english.txt", "multilingual.txt", "json_yaml.txt", "emoji_mixed.txt"):
+        lines = corpus(text, None if FULL else 30_000).replace("\0", "").split("\n")
+        expected = processor.encode(lines)
+        theirs = [encoding.ids for encoding in peer.encode_batch(lines, add_special_tokens=False)]
+        for line, ids, expected_ids in zip(lines, theirs, expected, strict=True):
+            assert ids == expected_ids, line
+        assert ours.encode_ordinary_batch(lines) == expected
+
+
+@pytest.mark.parametrize("name", ["bpemb", "chinese"])
+def test_models_with_rules_are_refused_with_a_text(name: str, tmp_path: Path) -> None:
+    message = r"rules of normalization '.*nfkc': of the text '\\ufb01\\u0301' they make 'fi\\u0301', and the norm"
+    with pytest.raises(FormatError, match=message):
+        fastbpe.load(published_bytes(name)).export(tmp_path / "tokenizer.json", format="huggingface")
+    assert not [*tmp_path.iterdir()]
+
+
+def test_rules_are_applied_otherwise_by_tokenizers() -> None:
+    """The text that the error shows."""
+    for rule_name in RULE_NAMES[1:]:
+        theirs = tokenizers.normalizers.Precompiled(peer_charsmap(rule_name)).normalize_str("\ufb01\u0301")
+        peer = spm.SentencePieceNormalizer(rule_name=rule_name, add_dummy_prefix=False)
+        assert (theirs, peer.normalize("\ufb01\u0301")) == ("fi", "fi\u0301")
+
+
+SPLIT = {"type": "Split", "pattern": {"Regex": "ab"}, "behavior": "Isolated", "invert": False}
+
+
+@pytest.mark.parametrize("steps", [[SPLIT], [{**SPLIT, "behavior": "Removed"}], [SPLIT, SPLIT]])
+def test_other_splits_with_ignore_merges_are_refused(steps: list[dict[str, Any]], tmp_path: Path) -> None:
+    model = trained(
+        ["ab abc b"] * 5,
+        vocab_size=280,
+        byte_fallback=True,
+        normalization_rule_name="identity",
+        user_defined_symbols=["bc"],
+    )
+    fastbpe.load(model).export(tmp_path / "tokenizer.json", format="huggingface")
+    document = json.loads((tmp_path / "tokenizer.json").read_bytes())
+    document["pre_tokenizer"]["pretokenizers"] = steps
+    with pytest.raises(FormatError, match="pre_tokenizer: with ignore_merges, and spaces"):
+        fastbpe.load(json.dumps(document).encode())
+
+
+def test_rules_for_decoded_text_are_refused() -> None:
+    model = sentencepiece.parse(
+        trained(["ab abc b"] * 5, vocab_size=20, normalization_rule_name="identity"), "model"
+    )
+    rules = sentencepiece_specs.make(
+        sentencepiece_specs.NORMALIZER, {"precompiled_charsmap": peer_charsmap("nfkc")}
+    )
+    with pytest.raises(FormatError, match="cannot hold rules for decoded text as sentencepiece means it"):
+        huggingface_codepoints_dump.dump(replace(model, denormalizer=rules, serialized=b""))

@@ -1,0 +1,113 @@
+"""Folders made for transformers: a tokenizer.json and what goes beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastbpe
+from codepoints import model_of, trained
+from data import BYTES
+from fastbpe import FormatError, Tokenizer
+from fastbpe.codepoint_model import PieceType
+
+SPECIAL = {"<s>": 257, "</s>": 258, "<pad>": 259, "<unk>": 260, "<|sep|>": 261}
+
+
+def byte_level() -> Tokenizer:
+    return Tokenizer.from_ranks({**BYTES, b"ab": 256}, pattern="gpt2", special_tokens=SPECIAL)
+
+
+def codepoint() -> Tokenizer:
+    return fastbpe.load(
+        trained(
+            ["a b ab abc"] * 9,
+            vocab_size=300,
+            byte_fallback=True,
+            normalization_rule_name="identity",
+            remove_extra_whitespaces=False,
+        )
+    )
+
+
+def test_a_folder_holds_all_that_transformers_needs(tmp_path: Path) -> None:
+    folder = tmp_path / "made"
+    byte_level().export(f"{folder}/", format="huggingface")
+    assert sorted(os.listdir(tmp_path)) == ["made"]
+    assert sorted(os.listdir(folder)) == ["tokenizer.json", "tokenizer_config.json"]
+    config: dict[str, Any] = json.loads((folder / "tokenizer_config.json").read_bytes())
+    decoder = config.pop("added_tokens_decoder")
+    assert config == {
+        "bos_token": "<s>",
+        "eos_token": "</s>",
+        "pad_token": "<pad>",
+        "unk_token": "<unk>",
+        "clean_up_tokenization_spaces": False,
+        "model_max_length": int(1e30),
+        "tokenizer_class": "PreTrainedTokenizerFast",
+    }
+    flags = {"lstrip": False, "normalized": False, "rstrip": False, "single_word": False, "special": True}
+    assert decoder == {str(i): {"content": name, **flags} for name, i in SPECIAL.items()}
+
+
+@pytest.mark.parametrize("make", [byte_level, codepoint])
+def test_a_folder_gives_the_tokenizer_back(make: Any, tmp_path: Path) -> None:
+    tokenizer = make()
+    tokenizer.export(tmp_path, format="huggingface")  # it is there
+    again = fastbpe.load(tmp_path)
+    for name in ("bos_token_id", "eos_token_id", "pad_token_id", "unk_token_id", "template", "special_tokens"):
+        if (make, name) != (codepoint, "special_tokens"):  # the unknown piece is one in a tokenizer.json
+            assert getattr(again, name) == getattr(tokenizer, name)
+    for text in ("ab", "a <s> é", " ab  c"):
+        assert again.encode_with_template(text, "b") == tokenizer.encode_with_template(text, "b")
+    tokenizer.export(tmp_path, format="huggingface")  # once more
+
+
+def test_a_tokenizer_that_cannot_be_written_leaves_no_folder(tmp_path: Path) -> None:
+    pieces = [(b"<unk>", 0.0, PieceType.UNKNOWN), (b"a", -1.0, PieceType.NORMAL), (b"b", -2.0, PieceType.UNUSED)]
+    with pytest.raises(FormatError, match="pieces of type UNUSED"):
+        fastbpe.load(model_of(pieces, normalizer={"remove_extra_whitespaces": False})).export(
+            f"{tmp_path}/made/", format="huggingface"
+        )
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_without_a_parent_is_refused_by_its_name(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="absent/made/"):
+        byte_level().export(f"{tmp_path}/absent/made/", format="huggingface")
+
+
+@pytest.mark.parametrize("name", ["special_tokens_map.json", "added_tokens.json"])
+def test_files_of_another_tokenizer_are_not_left_beside_it(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("{}")
+    with pytest.raises(FormatError, match=f"it holds a {name} of another tokenizer, which transformers reads too"):
+        byte_level().export(tmp_path, format="huggingface")
+    assert os.listdir(tmp_path) == [name]
+
+
+def test_a_role_of_an_ordinary_token_is_not_written(tmp_path: Path) -> None:
+    """transformers would make it special, and find it in texts."""
+    byte_level().export(tmp_path, format="huggingface")
+    (tmp_path / "tokenizer_config.json").write_text('{"unk_token": "ab"}')
+    tokenizer = fastbpe.load(tmp_path)
+    assert tokenizer.unk_token_id == 256
+    tokenizer.export(tmp_path, format="huggingface")
+    assert "unk_token" not in json.loads((tmp_path / "tokenizer_config.json").read_bytes())
+
+
+@pytest.mark.parametrize("make", [byte_level, codepoint])
+def test_transformers_knows_the_tokens(make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    transformers = pytest.importorskip("transformers")
+    tokenizer = make()
+    tokenizer.export(tmp_path, format="huggingface")
+    peer = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    for name in ("bos_token_id", "eos_token_id", "pad_token_id", "unk_token_id"):
+        assert getattr(peer, name) == getattr(tokenizer, name)
+    for text in ("ab", "a <s> é", " ab  c . b"):
+        assert peer(text)["input_ids"] == tokenizer.encode_with_template(text)
+        assert peer(text, "b")["input_ids"] == tokenizer.encode_with_template(text, "b")
