@@ -119,6 +119,11 @@ class CodePointTokenizer(Tokenizer):
 
     # Encoding
 
+    def _spelled_out(self) -> dict[int, list[int]]:
+        from fastbpe.untrusted import spelled_characters  # here: only `encode_parts` asks
+
+        return spelled_characters(self._source, self._parts)
+
     def encode_with_offsets(
         self,
         text: str | bytes,

@@ -7,7 +7,7 @@ import os
 import re
 import struct
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from fastbpe._core.building import build_look_ups
@@ -36,7 +36,8 @@ class Parts:
     """vocabulary: of symbols. surfaces: what each id adds to a decoded text.
 
     marks_spaces: symbols have a space in place of U+2581. leading, whole, overridden: as of the decoder; the last
-    are its special tokens.
+    are its special tokens. symbol_ids: gives the id of each symbol, or, where it has none of its own, one beyond all
+    ids or the unknown one. unknown, byte_ids: what a character that no symbol has becomes; byte_ids, if there are any.
     """
 
     vocabulary: Vocabulary
@@ -48,6 +49,9 @@ class Parts:
     leading: bool | None
     whole: frozenset[int]
     overridden: list[tuple[int, bytes]]
+    symbol_ids: Callable[[], list[int]]
+    unknown: int
+    byte_ids: list[int] | None
 
 
 def build(model: CodePointModel) -> Parts:
@@ -83,6 +87,9 @@ def build(model: CodePointModel) -> Parts:
         leading=leading,
         whole=whole,
         overridden=overridden,
+        symbol_ids=code_points.ids,
+        unknown=unknown,
+        byte_ids=byte_ids,
     )
 
 

@@ -301,6 +301,11 @@ class Tokenizer(MeasuringEncoder, Described):
             raise SpecialTokenError(f"{argument}={name!r} is no special token of this tokenizer; it has: {has}")
         return (self._special.ids[name],)
 
+    def _spelled_out(self) -> dict[int, list[int]]:
+        from fastbpe.untrusted import spelled_bytes  # here: few tokenizers have added tokens
+
+        return spelled_bytes(self._vocabulary, {token.id for token in self._special.added})
+
     # Decoding
 
     def decoder(self, *, errors: str = "replace") -> StreamDecoder:

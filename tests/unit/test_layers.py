@@ -36,7 +36,7 @@ LAYERS = (
         "normalizers",
         "normalizers_tables",
     }
-    | {"script_table", "special", "splitting", "trimming"},
+    | {"script_table", "special", "splitting", "trimming", "untrusted"},
     {
         "assembly",
         "describing",
