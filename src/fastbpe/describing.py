@@ -152,11 +152,10 @@ class Described:
 
     def token_to_id(self, token: bytes | str) -> int | None:
         """The id of a token, ordinary or special, or None. The lowest id, should several have these bytes."""
-        if not isinstance(token, (str, bytes)):
-            raise TypeError(f"token must be bytes or str, not {type(token).__name__}")
-        data = to_utf8(token) if isinstance(token, str) else plain(token)
-        found = self._vocabulary.find(data)
-        return self._special.ids_of_bytes.get(data) if found is None else found
+        found = self._vocabulary.find(token)
+        if found is not None:
+            return found
+        return self._special.ids_of_bytes.get(to_utf8(token) if isinstance(token, str) else plain(token))
 
     def id_to_token(self, token_id: int) -> bytes:
         """The bytes of an id. Raises InvalidTokenError (a KeyError)."""

@@ -82,6 +82,18 @@ class SpecialTokens:
         return {token_id: name.encode() for token_id, name in self.names.items()} | self._decoded_added
 
     @cached_property
+    def left_out(self) -> frozenset[int]:
+        """The ids that skip_special_tokens= leaves out: those found as the name of a special token.
+
+        As in tokenizers, special tokens that normalizing changes are none of them.
+        """
+        found = {**self.names, **{token.id: self._found_as(token) for token in self.added}}
+        return frozenset([token_id for token_id, name in found.items() if name in self._tokens])
+
+    def _found_as(self, token: AddedToken) -> str:
+        return self._normalize(token.content) if token.normalized and self._normalize else token.content
+
+    @cached_property
     def encoded(self) -> list[tuple[int, bytes]]:
         """The ids that the vocabulary has not, rising, and what they decode to."""
         return [(i, token) for i, token in sorted(self.decoded.items()) if not self._vocabulary.has(i)]
@@ -103,7 +115,7 @@ class SpecialTokens:
             return {token.id: token.content.encode() for token in self.added}
         made = {}
         for token in self.added:
-            text = self._normalize(token.content) if token.normalized and self._normalize else token.content
+            text = self._found_as(token)
             if not text:
                 raise SpecialTokenError(
                     f"nothing is left of the added token {token.content!r} when it is normalized: "

@@ -13,6 +13,7 @@ from fastbpe import assembly
 from fastbpe._core.building import build_look_ups, build_tables
 from fastbpe._core.decoder import Decoder
 from fastbpe._core.vocabulary import MAX_IDS, Vocabulary
+from fastbpe.caching import cached_property
 from fastbpe.describing import Described
 from fastbpe.errors import SpecialTokenError, VocabularyError
 from fastbpe.extras import require_numpy
@@ -26,10 +27,10 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from fastbpe._core.stream import StreamDecoder
     from fastbpe.files import FilesSummary
     from fastbpe.progress import Progress
     from fastbpe.sources import Path_
-    from fastbpe.streaming import StreamDecoder
 
 CACHE_BYTES = 64 << 20  # by default
 
@@ -308,44 +309,82 @@ class Tokenizer(MeasuringEncoder, Described):
 
     # Decoding
 
-    def decoder(self, *, errors: str = "replace") -> StreamDecoder:
-        """What decodes ids as they come: its `push` gives text, never half a character, its `finish` what is left.
+    def decoder(
+        self, *, errors: str = "replace", unknown_ids: str = "raise", skip_special_tokens: bool = False
+    ) -> StreamDecoder:
+        """Make a stream that decodes ids as they come.
 
-        errors: as in `decode`.
+        Its `push` gives text, never half a character, and its `finish` what is left. A model with more rows than
+        its tokenizer has tokens may give ids that are no token: with unknown_ids="skip" or "replace" the stream
+        goes on.
+
+        Args:
+            errors, unknown_ids, skip_special_tokens: as in `decode`.
         """
-        from fastbpe.streaming import StreamDecoder
+        from fastbpe._core.stream import StreamDecoder
 
         check_errors(errors)
-        return StreamDecoder(self._decoder, errors)
+        return StreamDecoder(self._skipping if skip_special_tokens else self._decoder, errors, unknown_ids)
 
     def decode(
-        self, ids: Sequence[int] | Buffer, *, errors: str = "replace", num_threads: int | None = None
+        self,
+        ids: Sequence[int] | Buffer,
+        *,
+        errors: str = "replace",
+        num_threads: int | None = None,
+        unknown_ids: str = "raise",
+        skip_special_tokens: bool = False,
     ) -> str:
-        """The text of ids, special tokens included.
+        """Decode ids to text, special tokens included.
 
         Args:
             ids: a list, an array or any sequence of integers.
             errors: what becomes of bytes that are not UTF-8: "replace" (by U+FFFD), "strict" or "ignore".
             num_threads: at most so many work on a long list; None: as in `encode`.
+            unknown_ids: what becomes of ids that are no token, negative ones included: "raise", "skip" (they are
+                left out) or "replace" (by U+FFFD each).
+            skip_special_tokens: leave special tokens out; added tokens that are not special stay.
 
         Raises:
-            InvalidTokenError: an id is no token (a KeyError).
+            InvalidTokenError: with unknown_ids="raise", an id is no token (a KeyError).
             UnicodeDecodeError: with errors="strict", bytes that are not UTF-8.
+
+        >>> ranks = {bytes([i]): i for i in range(256)}
+        >>> tokenizer = Tokenizer.from_ranks(ranks, pattern=None, special_tokens={"<end>": 256})
+        >>> tokenizer.decode([72, 105, 256, 300], unknown_ids="skip", skip_special_tokens=True)
+        'Hi'
         """
         if errors != "replace":  # a call less for short lists, an eighth of the time
             check_errors(errors)
-        return self._decoder.decode(ids, errors, num_threads)
+        decoder = self._skipping if skip_special_tokens else self._decoder
+        return decoder.decode(ids, errors, num_threads, unknown_ids)
+
+    @cached_property
+    def _skipping(self) -> Decoder:
+        """What decodes without special tokens."""
+        left_out = self._special.left_out
+        if not left_out:
+            return self._decoder
+        decoded = {**self._special.decoded, **dict.fromkeys(left_out, b"")}
+        return Decoder(self._vocabulary, [*decoded.items()], joins=True)
 
     def decode_bytes(self, ids: Sequence[int] | Buffer) -> bytes:
         """The bytes of ids; a text's ids give back its UTF-8 exactly. Raises InvalidTokenError (a KeyError)."""
         return self._decoder.decode_bytes(ids)
 
     def decode_batch(
-        self, batch: Iterable[Sequence[int] | Buffer], *, errors: str = "replace", num_threads: int | None = None
+        self,
+        batch: Iterable[Sequence[int] | Buffer],
+        *,
+        errors: str = "replace",
+        num_threads: int | None = None,
+        unknown_ids: str = "raise",
+        skip_special_tokens: bool = False,
     ) -> list[str]:
-        """`decode` for each sequence of ids, in order. num_threads: as in `encode_batch`."""
+        """Decode each sequence of ids, in order, as `decode` does. num_threads: as in `encode_batch`."""
         check_errors(errors)
-        return self._decoder.decode_batch(batch, errors, num_threads)
+        decoder = self._skipping if skip_special_tokens else self._decoder
+        return decoder.decode_batch(batch, errors, num_threads, unknown_ids)
 
     def decode_single_token_bytes(self, token_id: int) -> bytes:
         """The bytes of one id. Raises InvalidTokenError (a KeyError)."""

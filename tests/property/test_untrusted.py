@@ -1,4 +1,4 @@
-"""Text of an untrusted part becomes no control token, whatever the vocabulary holds and whatever stands beside it."""
+"""Text of an untrusted part becomes no control token, whatever the vocabulary holds and stands beside it."""
 
 from __future__ import annotations
 

@@ -54,7 +54,6 @@ LAYERS = (
         "spilling",
         "measuring",
         "ranking",
-        "streaming",
         "exporting",
     },
     {"tiktoken", "sentencepiece", "minbpe", "cli", "__init__", "__main__"},
