@@ -36,8 +36,8 @@ class Parts:
     """vocabulary: of symbols. surfaces: what each id adds to a decoded text.
 
     marks_spaces: symbols have a space in place of U+2581. leading, whole: as of the decoder. symbol_ids: gives the
-    id of each symbol, or, where it has none of its own, one beyond all ids or the unknown one. unknown, byte_ids: the
-    ids of a character that no symbol has; byte_ids, if there are any.
+    id of each symbol, or, where it has none of its own, one beyond all ids or the unknown one. unknown, byte_ids:
+    the ids of a character that no symbol has; byte_ids, if there are any.
     """
 
     vocabulary: Vocabulary
