@@ -10,6 +10,7 @@ from typing import Any
 
 from fastbpe import formats
 from fastbpe._core.decoder import Decoder
+from fastbpe._core.decoding_encoder import check_errors
 from fastbpe._core.encoder import Encoder
 from fastbpe._core.merge import recover_merges
 from fastbpe._core.normalizer import Normalizer
@@ -27,7 +28,7 @@ from fastbpe.formats import _splits, huggingface_codepoints_dump, native, senten
 from fastbpe.model import Buffer
 from fastbpe.special import SpecialTokens
 from fastbpe.threads import ForkSafeLock
-from fastbpe.tokenizer import CACHE_BYTES, Special, Tokenizer, check_errors
+from fastbpe.tokenizer import CACHE_BYTES, Special, Tokenizer
 
 _MAX_CHECKED = 1 << 20  # pieces: fewer are no more symbols than there may be
 _NORMALIZER_OPTIONS = (
@@ -212,7 +213,8 @@ class CodePointTokenizer(Tokenizer):
         """
         decoding = self._skipping_decoding if skip_special_tokens else self._decoding
         if decoding is not None:
-            check_errors(errors)
+            if errors != "replace":
+                check_errors(errors)
             return decoding.decode(ids, errors, num_threads, unknown_ids)
         as_sentencepiece = EACH_BYTE if errors == "replace" else errors
         return self._denormalized(
@@ -332,8 +334,11 @@ class CodePointTokenizer(Tokenizer):
 
     def token_to_id(self, token: bytes | str) -> int | None:
         """The id of a piece as the model has it, with spaces or with U+2581 for them; None if there is none."""
-        if type(token) is str and (known := self._ids_by_text.get(token)) is not None:
-            return known
+        if type(token) is str:
+            try:
+                return self._ids_by_text[token]
+            except KeyError:
+                pass
         if not isinstance(token, (str, bytes)):
             raise TypeError(f"token must be bytes or str, not {type(token).__name__}")
         data = token.encode("utf-8", "replace") if isinstance(token, str) else token
@@ -346,8 +351,11 @@ class CodePointTokenizer(Tokenizer):
 
     @cached_property
     def _ids_by_text(self) -> dict[str, int]:
-        texts = enumerate(piece.decode("utf-8", "replace") for piece in self._source.pieces)
-        return {text: i for i, text in texts if "\ufffd" not in text}
+        """Ids by the text of pieces, with U+2581 or with spaces for it."""
+        texts = [(i, piece.decode("utf-8", "replace")) for i, piece in enumerate(self._source.pieces)]
+        texts = [(i, text) for i, text in texts if "\ufffd" not in text]
+        mark = MARK.decode()
+        return {text.replace(mark, " "): i for i, text in texts} | {text: i for i, text in texts}
 
     def id_to_token(self, token_id: int) -> bytes:
         """The bytes that an id stands for; of control symbols and the unknown piece, their text in the model.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import os
 import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fastbpe import assembly
 from fastbpe._core.building import build_look_ups, build_tables
 from fastbpe._core.decoder import Decoder
+from fastbpe._core.decoding_encoder import check_errors
 from fastbpe._core.vocabulary import MAX_IDS, Vocabulary
 from fastbpe.caching import cached_property
 from fastbpe.describing import Described
@@ -217,7 +217,7 @@ class Tokenizer(MeasuringEncoder, Described):
         r"""Encode the documents of files into one file of ids, as a stream: memory does not grow with the files.
 
         Special tokens in the texts are just text, as in `encode_ordinary`, for files are not to be trusted; only
-        document_start and document_end put some in.
+        document_start and document_end put some in. Added tokens that are not special are found, as there.
 
         The output appears whole or not at all. A run that was stopped goes on where it was when it is called again
         with the same arguments, and ends with the same bytes; until then the folder OUT.partial keeps what that
@@ -307,7 +307,7 @@ class Tokenizer(MeasuringEncoder, Described):
 
         return spelled_bytes(self._vocabulary, {token.id for token in self._special.added})
 
-    # Decoding
+    # Decoding: what is not here is the DecodingEncoder's
 
     def decoder(
         self, *, errors: str = "replace", unknown_ids: str = "raise", skip_special_tokens: bool = False
@@ -325,39 +325,6 @@ class Tokenizer(MeasuringEncoder, Described):
 
         check_errors(errors)
         return StreamDecoder(self._skipping if skip_special_tokens else self._decoder, errors, unknown_ids)
-
-    def decode(
-        self,
-        ids: Sequence[int] | Buffer,
-        *,
-        errors: str = "replace",
-        num_threads: int | None = None,
-        unknown_ids: str = "raise",
-        skip_special_tokens: bool = False,
-    ) -> str:
-        """Decode ids to text, special tokens included.
-
-        Args:
-            ids: a list, an array or any sequence of integers.
-            errors: what becomes of bytes that are not UTF-8: "replace" (by U+FFFD), "strict" or "ignore".
-            num_threads: at most so many work on a long list; None: as in `encode`.
-            unknown_ids: what becomes of ids that are no token, negative ones included: "raise", "skip" (they are
-                left out) or "replace" (by U+FFFD each).
-            skip_special_tokens: leave special tokens out; added tokens that are not special stay.
-
-        Raises:
-            InvalidTokenError: with unknown_ids="raise", an id is no token (a KeyError).
-            UnicodeDecodeError: with errors="strict", bytes that are not UTF-8.
-
-        >>> ranks = {bytes([i]): i for i in range(256)}
-        >>> tokenizer = Tokenizer.from_ranks(ranks, pattern=None, special_tokens={"<end>": 256})
-        >>> tokenizer.decode([72, 105, 256, 300], unknown_ids="skip", skip_special_tokens=True)
-        'Hi'
-        """
-        if errors != "replace":  # a call less for short lists, an eighth of the time
-            check_errors(errors)
-        decoder = self._skipping if skip_special_tokens else self._decoder
-        return decoder.decode(ids, errors, num_threads, unknown_ids)
 
     @cached_property
     def _skipping(self) -> Decoder:
@@ -475,11 +442,6 @@ class Tokenizer(MeasuringEncoder, Described):
             f"<fastbpe.Tokenizer {name}{self.mode} mode, {self.vocab_size} tokens ({len(self._special.ids)} "
             f"special), {pattern} (split by {self._splitter!r}), {self.fingerprint[:12]}>"
         )
-
-
-def check_errors(errors: str) -> None:
-    if errors not in ("replace", "strict", "ignore"):
-        codecs.lookup_error(errors)  # a LookupError now, and not only where bytes are bad
 
 
 def _unpickle(state: bytes) -> Tokenizer:

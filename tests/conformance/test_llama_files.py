@@ -286,3 +286,23 @@ def test_bytes_that_are_no_text() -> None:
     assert pushed == ["", "é", "\ufffd", "\ufffd", "\ufffd", "a"]
     assert stream.finish() == "\ufffd"
     assert [stream.push(first + 0x20), stream.push(first + 0x20)] == ["", " "]
+
+
+@pytest.mark.parametrize("name", ["phi3_mini", "falcon", "phi2"])
+def test_tokens_of_published_files_are_those_of_tokenizers(name: str) -> None:
+    data = data_file("vocab", f"{name}_tokenizer.json").read_bytes()
+    ours, peer = fastbpe.load(data), tokenizers.Tokenizer.from_str(data.decode())
+    named = {*ours.special_tokens.values(), *(token.id for token in ours.added_tokens)}
+    assert named
+    vocab = ours.vocab
+    for token_id in named:
+        assert ours.id_to_token(token_id).decode() == peer.id_to_token(token_id)
+        assert ours.decode([token_id]) == peer.decode([token_id], skip_special_tokens=False)
+        assert ours.decode([token_id], skip_special_tokens=True) == peer.decode([token_id])
+        assert vocab[token_id] == ours.id_to_token(token_id)
+        assert ours.is_special_token(token_id) == (ours.decode([token_id], skip_special_tokens=True) == "")
+    if name == "phi3_mini":
+        assert ours.id_to_token(32010) == b"<|user|>"
+        assert ours.decode([32010]) == "<|user|>"
+    ids = [ours.n_vocab + 5, *sorted(named), 1 << 31]
+    assert ours.decode(ids, unknown_ids="skip") == peer.decode(ids, skip_special_tokens=False)
