@@ -9,7 +9,7 @@ from fastbpe._core.decoder import Decoder
 from fastbpe._core.special import SpecialMatcher
 from fastbpe._core.tokens import Offsets, TokenEncoder
 from fastbpe.codepoint_model import CodePointModel, Conventions
-from fastbpe.codepoints import MARK, Parts, as_found, decoded_bytes
+from fastbpe.codepoints import MARK, Parts, as_found, decoded_bytes, overridden
 from fastbpe.model import Buffer
 
 Spans = list[tuple[int, int]]
@@ -18,65 +18,72 @@ Spans = list[tuple[int, int]]
 class Decoding:
     """Ids to text as the decoders of a tokenizer.json do it.
 
-    Ids of bytes in a row are a text together, or, if they are no UTF-8, a U+FFFD each. Special tokens are left out
-    before anything else is done.
+    Ids of bytes in a row are a text together, or, if they are no UTF-8, a U+FFFD each. skips: special tokens are
+    left out before anything else is done.
     """
 
-    def __init__(self, model: CodePointModel, parts: Parts) -> None:
+    def __init__(self, model: CodePointModel, parts: Parts, *, skips: bool) -> None:
         assert model.conventions is not None
+        special = overridden(model, skips=skips)
         self.decoder = parts.decoder
-        self._plain = Decoder(parts.surfaces, parts.overridden, joins=True)
+        if skips:
+            self.decoder = Decoder(parts.surfaces, special, leading=parts.leading, whole=parts.whole, joins=True)
+        self._plain = Decoder(parts.surfaces, special, joins=True)
         self.strips = model.conventions.strips
         self.bytes = frozenset(decoded_bytes(model))
         self.firsts: dict[int, bytes] = {}
         if model.conventions.decoder == "Metaspace" and self.strips:
             self.firsts = dict(_odd_firsts(model))
 
-    def decode(self, ids: Sequence[int] | Buffer, errors: str, num_threads: int | None = None) -> str:
+    def decode(self, ids: Sequence[int] | Buffer, errors: str, num_threads: int | None, unknown_ids: str) -> str:
         """The text. errors: "replace" is as tokenizers does it."""
-        first, rest, decoder = self._begin(ids)
+        if unknown_ids == "skip":
+            ids = self.decoder.known(ids)
+        first, rest, decoder = self._begin(ids, unknown_ids)
         if errors != "replace":
-            return first + decoder.decode(rest, errors, num_threads)
+            return first + decoder.decode(rest, errors, num_threads, unknown_ids)
         try:
-            return first + decoder.decode(rest, "strict", num_threads)
+            return first + decoder.decode(rest, "strict", num_threads, unknown_ids)
         except UnicodeDecodeError:
-            return self._decode_runs(rest)
+            return first + self._decode_runs(rest, unknown_ids, strips=self.strips and decoder is not self._plain)
 
-    def decode_batch(self, batch: list[Sequence[int] | Buffer], errors: str, num_threads: int | None) -> list[str]:
+    def decode_batch(
+        self, batch: list[Sequence[int] | Buffer], errors: str, num_threads: int | None, unknown_ids: str
+    ) -> list[str]:
         """The text of each."""
-        if not self.firsts:
+        if not self.firsts or not batch:
             with contextlib.suppress(UnicodeDecodeError):
-                return self.decoder.decode_batch(batch, "strict", num_threads)
-        return [self.decode(ids, errors, num_threads) for ids in batch]
+                return self.decoder.decode_batch(batch, "strict", num_threads, unknown_ids)
+        return [self.decode(ids, errors, num_threads, unknown_ids) for ids in batch]
 
     def decode_bytes(self, ids: Sequence[int] | Buffer) -> bytes:
         """The bytes of the text, also those that are no UTF-8."""
-        first, rest, decoder = self._begin(ids)
+        first, rest, decoder = self._begin(ids, "raise")
         return first.encode() + decoder.decode_bytes(rest)
 
-    def _begin(self, ids: Sequence[int] | Buffer) -> tuple[str, Sequence[int] | Buffer, Decoder]:
+    def _begin(self, ids: Sequence[int] | Buffer, unknown_ids: str) -> tuple[str, Sequence[int] | Buffer, Decoder]:
         """What a first token is that loses more than a space; the other ids; what decodes them."""
         if not self.firsts:
             return "", ids if hasattr(ids, "__len__") else list(ids), self.decoder
         listed = list(ids)
-        for at, token in enumerate(self.decoder.tokens(listed)):
+        for at, token in enumerate(self.decoder.tokens(listed, unknown_ids)):
             if token:
                 if listed[at] not in self.firsts:
                     break
                 return self.firsts[listed[at]].decode(), listed[at + 1 :], self._plain
         return "", listed, self.decoder
 
-    def _decode_runs(self, ids: Sequence[int] | Buffer) -> str:
+    def _decode_runs(self, ids: Sequence[int] | Buffer, unknown_ids: str, *, strips: bool) -> str:
         out: list[str] = []
         run = b""
-        for token_id, token in zip(ids, self.decoder.tokens(ids), strict=True):
+        for token_id, token in zip(ids, self.decoder.tokens(ids, unknown_ids), strict=True):
             if token_id in self.bytes:
                 run += token
             elif token:
                 out += [_text_of_run(run), token.decode()]
                 run = b""
         text = "".join([*out, _text_of_run(run)])
-        return text[1:] if self.strips and text.startswith(" ") else text
+        return text[1:] if strips and text.startswith(" ") else text
 
 
 def _odd_firsts(model: CodePointModel) -> Iterator[tuple[int, bytes]]:

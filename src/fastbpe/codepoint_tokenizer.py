@@ -11,26 +11,27 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from fastbpe import formats
 from fastbpe._core.decoder import Decoder
+from fastbpe._core.decoding_encoder import check_errors
 from fastbpe._core.encoder import Encoder
 from fastbpe._core.merge import recover_merges
 from fastbpe._core.normalizer import Normalizer
 from fastbpe._core.splitter import Splitter
+from fastbpe._core.stream import StreamDecoder
 from fastbpe._core.text import to_utf8
 from fastbpe._core.tokens import TokenEncoder
 from fastbpe._core.vocabulary import Vocabulary
 from fastbpe.caching import cached_property
 from fastbpe.codepoint_conventions import Decoding, Places, begin_at_last_space, widen
 from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
-from fastbpe.codepoints import EACH_BYTE, MARK, Parts, build, make_normalizer, pieces_of
+from fastbpe.codepoints import EACH_BYTE, MARK, Parts, build, make_normalizer, names_of, pieces_of
 from fastbpe.errors import FormatError, SpecialTokenError, VocabularyError
 from fastbpe.formats import _splits, huggingface_codepoints_dump, native, sentencepiece, transformers_folder
 from fastbpe.formats.endings import format_of, is_folder
 from fastbpe.model import Buffer
 from fastbpe.special import SpecialTokens, check_new, number
-from fastbpe.streaming import CodePointStreamDecoder, RunStreamDecoder, StreamDecoder
 from fastbpe.templates import Templates
 from fastbpe.threads import ForkSafeLock
-from fastbpe.tokenizer import CACHE_BYTES, Special, Tokenizer, check_errors
+from fastbpe.tokenizer import CACHE_BYTES, Special, Tokenizer
 
 if TYPE_CHECKING:
     from fastbpe.verifying import Verification
@@ -53,7 +54,8 @@ class CodePointTokenizer(Tokenizer):
 
     Special tokens are the control symbols of the model, `<s>` and the like. sentencepiece never finds them in
     text; here they are what special tokens are in byte mode: ids where they are allowed, else forbidden or text.
-    What lies between two of them is encoded as a text of its own. Decoding leaves them out.
+    What lies between two of them is encoded as a text of its own. Decoding leaves them out, while the special
+    tokens of a tokenizer.json are decoded to their text.
 
     Everything else is as in `Tokenizer`.
     """
@@ -124,8 +126,8 @@ class CodePointTokenizer(Tokenizer):
     def _splitter(self) -> Splitter:  # type: ignore[override]
         return self._parts.splitter
 
-    @property
-    def _decoder(self) -> Decoder:  # type: ignore[override]
+    @cached_property
+    def _decoder(self) -> Decoder:
         return self._parts.decoder
 
     def _normalized(self, name: str) -> str:
@@ -142,6 +144,11 @@ class CodePointTokenizer(Tokenizer):
         return None  # what a document begins and ends with is not what a part of it does
 
     # Encoding
+
+    def _spelled_out(self) -> dict[int, list[int]]:
+        from fastbpe.untrusted import spelled_characters  # here: only `encode_parts` asks
+
+        return spelled_characters(self._source, self._parts)
 
     def encode_with_offsets(
         self,
@@ -192,7 +199,9 @@ class CodePointTokenizer(Tokenizer):
 
     # Decoding
 
-    def decoder(self, *, errors: str = "replace") -> StreamDecoder:
+    def decoder(
+        self, *, errors: str = "replace", unknown_ids: str = "raise", skip_special_tokens: bool = False
+    ) -> StreamDecoder:
         """As `Tokenizer.decoder`. A model with rules for decoded text has none: they need the whole text.
 
         With a tokenizer.json, ids of bytes in a row that are no UTF-8 are a U+FFFD each. What a stream has given
@@ -200,39 +209,65 @@ class CodePointTokenizer(Tokenizer):
         """
         if self._denormalizer is not None:
             raise ValueError("this model changes decoded text by rules, which need all of it: use decode")
-        if self._decoding is not None and errors == "replace":
-            return RunStreamDecoder(self._decoding)
-        return CodePointStreamDecoder(
-            self._decoder,
+        check_errors(errors)
+        decoding = self._skipping_decoding if skip_special_tokens else self._decoding
+        return StreamDecoder(
+            self._decoder if decoding is None else decoding.decoder,
             EACH_BYTE if errors == "replace" else errors,
+            unknown_ids,
+            joins=decoding is not None,
             leading=self._parts.leading,
             whole=self._parts.whole,
+            runs=decoding.bytes if decoding is not None and errors == "replace" else None,
+            firsts=None if decoding is None else decoding.firsts,
         )
 
     def decode(
-        self, ids: Sequence[int] | Buffer, *, errors: str = "replace", num_threads: int | None = None
+        self,
+        ids: Sequence[int] | Buffer,
+        *,
+        errors: str = "replace",
+        num_threads: int | None = None,
+        unknown_ids: str = "raise",
+        skip_special_tokens: bool = False,
     ) -> str:
-        """The text of ids, control symbols left out; errors= as in `Tokenizer.decode`.
+        """Decode ids to text, with the arguments of `Tokenizer.decode`.
 
-        "replace" gives U+FFFD for each byte that belongs to no character, as sentencepiece does. With a
+        The control symbols of a sentencepiece model are nothing, as there; the special tokens of a tokenizer.json
+        are their text, unless skip_special_tokens leaves them out.
+
+        errors="replace" gives U+FFFD for each byte that belongs to no character, as sentencepiece does. With a
         tokenizer.json it does as tokenizers: ids of bytes in a row that are no UTF-8 are a U+FFFD each.
         """
-        if self._decoding is not None:
-            check_errors(errors)
-            return self._decoding.decode(ids, errors, num_threads)
+        decoding = self._skipping_decoding if skip_special_tokens else self._decoding
+        if decoding is not None:
+            if errors != "replace":
+                check_errors(errors)
+            return decoding.decode(ids, errors, num_threads, unknown_ids)
         as_sentencepiece = EACH_BYTE if errors == "replace" else errors
-        return self._denormalized(super().decode(ids, errors=as_sentencepiece, num_threads=num_threads))
+        return self._denormalized(
+            super().decode(ids, errors=as_sentencepiece, num_threads=num_threads, unknown_ids=unknown_ids)
+        )
 
     def decode_batch(
-        self, batch: Iterable[Sequence[int] | Buffer], *, errors: str = "replace", num_threads: int | None = None
+        self,
+        batch: Iterable[Sequence[int] | Buffer],
+        *,
+        errors: str = "replace",
+        num_threads: int | None = None,
+        unknown_ids: str = "raise",
+        skip_special_tokens: bool = False,
     ) -> list[str]:
-        """`decode` for each sequence of ids, in order. num_threads: as in `encode_batch`."""
-        if self._decoding is not None:
+        """Decode each sequence of ids, in order, as `decode` does. num_threads: as in `encode_batch`."""
+        decoding = self._skipping_decoding if skip_special_tokens else self._decoding
+        if decoding is not None:
             check_errors(errors)
             listed = [ids if hasattr(ids, "__len__") else list(ids) for ids in batch]
-            return self._decoding.decode_batch(listed, errors, num_threads)
+            return decoding.decode_batch(listed, errors, num_threads, unknown_ids)
         as_sentencepiece = EACH_BYTE if errors == "replace" else errors
-        texts = super().decode_batch(batch, errors=as_sentencepiece, num_threads=num_threads)
+        texts = super().decode_batch(
+            batch, errors=as_sentencepiece, num_threads=num_threads, unknown_ids=unknown_ids
+        )
         return texts if self._denormalizer is None else [self._denormalized(text) for text in texts]
 
     def decode_bytes(self, ids: Sequence[int] | Buffer) -> bytes:
@@ -241,7 +276,11 @@ class CodePointTokenizer(Tokenizer):
 
     @cached_property
     def _decoding(self) -> Decoding | None:
-        return None if self._source.conventions is None else Decoding(self._source, self._parts)
+        return None if self._source.conventions is None else Decoding(self._source, self._parts, skips=False)
+
+    @cached_property
+    def _skipping_decoding(self) -> Decoding | None:
+        return None if self._source.conventions is None else Decoding(self._source, self._parts, skips=True)
 
     @cached_property
     def _denormalizer(self) -> Normalizer | None:
@@ -325,7 +364,7 @@ class CodePointTokenizer(Tokenizer):
     @property
     def vocab(self) -> list[bytes]:
         """The bytes that every id adds to a decoded text, b"" for control symbols: a new list, worth keeping."""
-        return self._vocabulary.tokens()
+        return self._decoder.tokens(range(self.n_vocab))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -344,6 +383,11 @@ class CodePointTokenizer(Tokenizer):
 
     def token_to_id(self, token: bytes | str) -> int | None:
         """The id of a piece as the model has it, with spaces or with U+2581 for them; None if there is none."""
+        if type(token) is str:
+            try:
+                return self._ids_by_text[token]
+            except KeyError:
+                pass
         if not isinstance(token, (str, bytes)):
             raise TypeError(f"token must be bytes or str, not {type(token).__name__}")
         data = token.encode("utf-8", "replace") if isinstance(token, str) else token
@@ -354,6 +398,26 @@ class CodePointTokenizer(Tokenizer):
     def _ids(self) -> dict[bytes, int]:
         return {piece: i for i, piece in enumerate(self._source.pieces)}
 
+    @cached_property
+    def _ids_by_text(self) -> dict[str, int]:
+        """Ids by the text of pieces, with U+2581 or with spaces for it."""
+        texts = [(i, piece.decode("utf-8", "replace")) for i, piece in enumerate(self._source.pieces)]
+        texts = [(i, text) for i, text in texts if "\ufffd" not in text]
+        mark = MARK.decode()
+        return {text.replace(mark, " "): i for i, text in texts} | {text: i for i, text in texts}
+
+    def id_to_token(self, token_id: int) -> bytes:
+        """The bytes that an id stands for; of control symbols and the unknown piece, their text in the model.
+
+        Raises InvalidTokenError (a KeyError).
+        """
+        return self._names.token(token_id)
+
+    @cached_property
+    def _names(self) -> Decoder:
+        if self._source.conventions is not None:
+            return self._decoder
+        return Decoder(self._vocabulary, [*names_of(self._source).items()])
     # A model's own tokens: see OwnTokens
 
     @property

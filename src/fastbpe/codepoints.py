@@ -7,7 +7,7 @@ import os
 import re
 import struct
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from fastbpe._core.building import build_look_ups
@@ -35,8 +35,9 @@ _NO_PIECES = b"\xff" * 64  # a table of pieces, or of pairs, without any
 class Parts:
     """vocabulary: of symbols. surfaces: what each id adds to a decoded text.
 
-    marks_spaces: symbols have a space in place of U+2581. leading, whole, overridden: as of the decoder; the last
-    are its special tokens.
+    marks_spaces: symbols have a space in place of U+2581. leading, whole: as of the decoder. symbol_ids: gives the
+    id of each symbol, or, where it has none of its own, one beyond all ids or the unknown one. unknown, byte_ids:
+    the ids of a character that no symbol has; byte_ids, if there are any.
     """
 
     vocabulary: Vocabulary
@@ -47,7 +48,9 @@ class Parts:
     marks_spaces: bool
     leading: bool | None
     whole: frozenset[int]
-    overridden: list[tuple[int, bytes]]
+    symbol_ids: Callable[[], list[int]]
+    unknown: int
+    byte_ids: list[int] | None
 
 
 def build(model: CodePointModel) -> Parts:
@@ -72,17 +75,20 @@ def build(model: CodePointModel) -> Parts:
         )
     surface = _surfaces(model, code_points)
     leading, whole = _leading(model, unknown, byte_ids)
-    overridden = _overridden(model)
     return Parts(
         vocabulary=vocabulary,
         splitter=WordScanner(code_points),
         normalizing=_normalizing(model, code_points, None if byte_ids else unknown),
         surfaces=surface,
-        decoder=Decoder(surface, overridden, leading=leading, whole=whole, joins=model.conventions is not None),
+        decoder=Decoder(
+            surface, overridden(model), leading=leading, whole=whole, joins=model.conventions is not None
+        ),
         marks_spaces=code_points.marks_spaces,
         leading=leading,
         whole=whole,
-        overridden=overridden,
+        symbol_ids=code_points.ids,
+        unknown=unknown,
+        byte_ids=byte_ids,
     )
 
 
@@ -134,20 +140,27 @@ def as_found(model: CodePointModel, token: AddedToken) -> str:
     return (mark if model.normalizer["add_dummy_prefix"] else "") + token.content.replace(" ", mark)
 
 
-def _overridden(model: CodePointModel) -> list[tuple[int, bytes]]:
-    """The ids that decode otherwise than their pieces say."""
-    conventions = model.conventions
+def overridden(model: CodePointModel, *, skips: bool = False) -> list[tuple[int, bytes]]:
+    """The ids that decode otherwise than their pieces say. skips: without a tokenizer.json's special tokens."""
     out = dict.fromkeys(_pieces.ids_of(model.types, PieceType.CONTROL), b"")
-    if conventions is None:
+    if model.conventions is None:
         if not model.trainer["unk_surface"]:
             out |= dict.fromkeys(_pieces.ids_of(model.types, PieceType.UNKNOWN), b"")
         return [*out.items()]
+    if not skips:
+        out = names_of(model)
     special = {token.content for token in model.added_tokens if token.special}
     for token in model.added_tokens:
         found = as_found(model, token)
         # tokenizers leaves out special tokens by what they are found as, so not those that normalizing changes.
-        out[token.id] = b"" if found in special else found.encode().replace(MARK, b" ")
+        out[token.id] = b"" if skips and found in special else found.encode().replace(MARK, b" ")
     return [*out.items()]
+
+
+def names_of(model: CodePointModel) -> dict[int, bytes]:
+    """The text of control symbols and of the unknown piece, by id, with spaces for U+2581."""
+    kinds = PieceType.CONTROL, PieceType.UNKNOWN
+    return {i: piece.replace(MARK, b" ") for kind in kinds for i, piece in pieces_of(model, kind).items()}
 
 
 def pieces_of(model: CodePointModel, piece_type: PieceType) -> dict[int, bytes]:

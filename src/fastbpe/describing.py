@@ -7,7 +7,6 @@ from typing import Any
 from fastbpe import assembly
 from fastbpe._core.decoder import Decoder
 from fastbpe._core.merge import recover_merges
-from fastbpe._core.text import plain, to_utf8
 from fastbpe._core.vocabulary import Vocabulary
 from fastbpe.caching import cached_property
 from fastbpe.errors import InvalidTokenError
@@ -140,18 +139,6 @@ class Described:
         if self._model.merges_rule == "merges":
             digest.update(self._model.merges)
         return digest.hexdigest()
-
-    def token_to_id(self, token: bytes | str) -> int | None:
-        """The id of a token, ordinary or special, or None. The lowest id, should several have these bytes."""
-        if not isinstance(token, (str, bytes)):
-            raise TypeError(f"token must be bytes or str, not {type(token).__name__}")
-        data = to_utf8(token) if isinstance(token, str) else plain(token)
-        found = self._vocabulary.find(data)
-        return self._special.ids_of_bytes.get(data) if found is None else found
-
-    def id_to_token(self, token_id: int) -> bytes:
-        """The bytes of an id. Raises InvalidTokenError (a KeyError)."""
-        return self._decoder.token(token_id)
 
     def is_special_token(self, token_id: int) -> bool:
         """Whether an id is a special token's."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
+from fastbpe._core.decoding_encoder import DecodingEncoder
 from fastbpe._core.encoder import Encoder
 from fastbpe._core.limits import count_part, takes_plain_text, window
 from fastbpe._core.spans import pieces, sizes_of_tokens
@@ -33,7 +34,7 @@ Counted = Callable[[int, int], int]
 CountedEnd = Callable[[int, int], int]
 
 
-class MeasuringEncoder(Encoder):
+class MeasuringEncoder(DecodingEncoder):
     """An encoder that cuts texts by their ids; special tokens are just text, as in `encode_ordinary`."""
 
     def pieces(self, text: str | bytes) -> list[tuple[int, int]]:

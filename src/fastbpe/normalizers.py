@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from fastbpe._core.front import Form, Front
 from fastbpe.errors import PatternError
-from fastbpe.splitting.charset import CharSet
+from fastbpe.splitting.charset import blanks
 
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 Change = Callable[[str], str]
@@ -133,9 +133,7 @@ class _Strip:
     def __init__(self, left: bool, right: bool) -> None:
         self._left = left
         self._right = right
-        self._blanks = "".join(
-            chr(c) for first, last in CharSet.white_space().ranges for c in range(first, last + 1)
-        )
+        self._blanks = blanks()
 
     def __call__(self, text: str) -> str:
         text = text.lstrip(self._blanks) if self._left else text

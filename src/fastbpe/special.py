@@ -82,6 +82,18 @@ class SpecialTokens:
         return {token_id: name.encode() for token_id, name in self.names.items()} | self._decoded_added
 
     @cached_property
+    def left_out(self) -> frozenset[int]:
+        """The ids that skip_special_tokens= leaves out: those found as the name of a special token.
+
+        As in tokenizers, special tokens that normalizing changes are none of them.
+        """
+        found = {**self.names, **{token.id: self._found_as(token) for token in self.added}}
+        return frozenset([token_id for token_id, name in found.items() if name in self._tokens])
+
+    def _found_as(self, token: AddedToken) -> str:
+        return self._normalize(token.content) if token.normalized and self._normalize else token.content
+
+    @cached_property
     def encoded(self) -> list[tuple[int, bytes]]:
         """The ids that the vocabulary has not, rising, and what they decode to."""
         return [(i, token) for i, token in sorted(self.decoded.items()) if not self._vocabulary.has(i)]
@@ -103,7 +115,7 @@ class SpecialTokens:
             return {token.id: token.content.encode() for token in self.added}
         made = {}
         for token in self.added:
-            text = self._normalize(token.content) if token.normalized and self._normalize else token.content
+            text = self._found_as(token)
             if not text:
                 raise SpecialTokenError(
                     f"nothing is left of the added token {token.content!r} when it is normalized: "
@@ -130,6 +142,21 @@ class SpecialTokens:
     def all(self) -> SpecialMatcher | None:
         """The matcher of all special tokens; None if there are none."""
         return self._matcher(self.set)
+
+    @cached_property
+    def trusted(self) -> SpecialMatcher | None:
+        """The matcher of all special and added tokens; None if there are none."""
+        return self._finder(self.set)
+
+    @cached_property
+    def untrusted(self) -> SpecialMatcher | None:
+        """The matcher of the added tokens that untrusted text may hold: white space only, and not special.
+
+        None if the tokenizer has no added tokens.
+        """
+        if not self.added:
+            return None
+        return self._make_finder(frozenset(), [token for token in self.added if is_blank(token)])
 
     @cached_property
     def always(self) -> SpecialMatcher | None:
@@ -159,16 +186,17 @@ class SpecialTokens:
             return self._matcher(allowed)
         if not allowed and all(token.special for token in self.added):
             return None
-        return _kept(self._found, allowed, lambda: self._make_finder(allowed))
+        return _kept(self._found, allowed, lambda: self._make_finder(allowed, [*self._plain(), *self.added]))
 
-    def _make_finder(self, allowed: frozenset[str]) -> SpecialMatcher:
-        """One that finds all tokens, and passes over special ones that are not allowed, as tokenizers does."""
+    def _plain(self) -> list[AddedToken]:
+        """The special tokens that are not among the added ones."""
         listed = {token.content for token in self.added}
-        plain = [
-            AddedToken(content=name, id=i, special=True) for name, i in self.ids.items() if name not in listed
-        ]
-        raw = [token for token in (*plain, *self.added) if not token.normalized]
-        normalized = [token for token in self.added if token.normalized]
+        return [AddedToken(content=name, id=i, special=True) for name, i in self.ids.items() if name not in listed]
+
+    def _make_finder(self, allowed: frozenset[str], tokens: Sequence[AddedToken]) -> SpecialMatcher:
+        """One that finds these tokens, and passes over special ones that are not allowed, as tokenizers does."""
+        raw = [token for token in tokens if not token.normalized]
+        normalized = [token for token in tokens if token.normalized]
         if normalized and self._normalize is None and not _may_touch(raw, normalized):
             raw, normalized = raw + normalized, []
         then = None
@@ -180,6 +208,13 @@ class SpecialTokens:
                 texts.setdefault(normalize(token.content), token)
             then = _finder_of(list(texts), list(texts.values()), allowed)
         return _finder_of([token.content for token in raw], raw, allowed, then)
+
+
+def is_blank(token: AddedToken) -> bool:
+    """Whether an added token is not special, and white space only."""
+    from fastbpe.splitting.charset import blanks  # here: few tokenizers have added tokens
+
+    return not token.special and not token.content.strip(blanks())
 
 
 def _kept(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import codecs
 import os
 import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -12,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 from fastbpe import assembly
 from fastbpe._core.building import build_look_ups, build_tables
 from fastbpe._core.decoder import Decoder
+from fastbpe._core.decoding_encoder import check_errors
 from fastbpe._core.vocabulary import MAX_IDS, Vocabulary
+from fastbpe.caching import cached_property
 from fastbpe.describing import Described
 from fastbpe.errors import SpecialTokenError, VocabularyError
 from fastbpe.extras import require_numpy
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
+    from fastbpe._core.stream import StreamDecoder
     from fastbpe.files import FilesSummary
     from fastbpe.progress import Progress
     from fastbpe.sources import Path_
-    from fastbpe.streaming import StreamDecoder
     from fastbpe.verifying import Verification
 
 CACHE_BYTES = 64 << 20  # by default
@@ -219,7 +220,7 @@ class Tokenizer(MeasuringEncoder, Described, OwnTokens):
         r"""Encode the documents of files into one file of ids, as a stream: memory does not grow with the files.
 
         Special tokens in the texts are just text, as in `encode_ordinary`, for files are not to be trusted; only
-        document_start and document_end put some in.
+        document_start and document_end put some in. Added tokens that are not special are found, as there.
 
         The output appears whole or not at all. A run that was stopped goes on where it was when it is called again
         with the same arguments, and ends with the same bytes; until then the folder OUT.partial keeps what that
@@ -308,46 +309,56 @@ class Tokenizer(MeasuringEncoder, Described, OwnTokens):
             raise SpecialTokenError(f"{argument}={name!r} is no special token of this tokenizer; it has: {has}")
         return (self._special.ids[name],)
 
-    # Decoding
+    def _spelled_out(self) -> dict[int, list[int]]:
+        from fastbpe.untrusted import spelled_bytes  # here: few tokenizers have added tokens
 
-    def decoder(self, *, errors: str = "replace") -> StreamDecoder:
-        """What decodes ids as they come: its `push` gives text, never half a character, its `finish` what is left.
+        return spelled_bytes(self._vocabulary, {token.id for token in self._special.added})
 
-        errors: as in `decode`.
-        """
-        from fastbpe.streaming import StreamDecoder
+    # Decoding: what is not here is the DecodingEncoder's
 
-        check_errors(errors)
-        return StreamDecoder(self._decoder, errors)
+    def decoder(
+        self, *, errors: str = "replace", unknown_ids: str = "raise", skip_special_tokens: bool = False
+    ) -> StreamDecoder:
+        """Make a stream that decodes ids as they come.
 
-    def decode(
-        self, ids: Sequence[int] | Buffer, *, errors: str = "replace", num_threads: int | None = None
-    ) -> str:
-        """The text of ids, special tokens included.
+        Its `push` gives text, never half a character, and its `finish` what is left. A model with more rows than
+        its tokenizer has tokens may give ids that are no token: with unknown_ids="skip" or "replace" the stream
+        goes on.
 
         Args:
-            ids: a list, an array or any sequence of integers.
-            errors: what becomes of bytes that are not UTF-8: "replace" (by U+FFFD), "strict" or "ignore".
-            num_threads: at most so many work on a long list; None: as in `encode`.
-
-        Raises:
-            InvalidTokenError: an id is no token (a KeyError).
-            UnicodeDecodeError: with errors="strict", bytes that are not UTF-8.
+            errors, unknown_ids, skip_special_tokens: as in `decode`.
         """
-        if errors != "replace":  # a call less for short lists, an eighth of the time
-            check_errors(errors)
-        return self._decoder.decode(ids, errors, num_threads)
+        from fastbpe._core.stream import StreamDecoder
+
+        check_errors(errors)
+        return StreamDecoder(self._skipping if skip_special_tokens else self._decoder, errors, unknown_ids)
+
+    @cached_property
+    def _skipping(self) -> Decoder:
+        """What decodes without special tokens."""
+        left_out = self._special.left_out
+        if not left_out:
+            return self._decoder
+        decoded = {**self._special.decoded, **dict.fromkeys(left_out, b"")}
+        return Decoder(self._vocabulary, [*decoded.items()], joins=True)
 
     def decode_bytes(self, ids: Sequence[int] | Buffer) -> bytes:
         """The bytes of ids; a text's ids give back its UTF-8 exactly. Raises InvalidTokenError (a KeyError)."""
         return self._decoder.decode_bytes(ids)
 
     def decode_batch(
-        self, batch: Iterable[Sequence[int] | Buffer], *, errors: str = "replace", num_threads: int | None = None
+        self,
+        batch: Iterable[Sequence[int] | Buffer],
+        *,
+        errors: str = "replace",
+        num_threads: int | None = None,
+        unknown_ids: str = "raise",
+        skip_special_tokens: bool = False,
     ) -> list[str]:
-        """`decode` for each sequence of ids, in order. num_threads: as in `encode_batch`."""
+        """Decode each sequence of ids, in order, as `decode` does. num_threads: as in `encode_batch`."""
         check_errors(errors)
-        return self._decoder.decode_batch(batch, errors, num_threads)
+        decoder = self._skipping if skip_special_tokens else self._decoder
+        return decoder.decode_batch(batch, errors, num_threads, unknown_ids)
 
     def decode_single_token_bytes(self, token_id: int) -> bytes:
         """The bytes of one id. Raises InvalidTokenError (a KeyError)."""
@@ -518,11 +529,6 @@ class Tokenizer(MeasuringEncoder, Described, OwnTokens):
             f"<fastbpe.Tokenizer {name}{self.mode} mode, {self.vocab_size} tokens ({len(self._special.ids)} "
             f"special), {pattern} (split by {self._splitter!r}), {self.fingerprint[:12]}>"
         )
-
-
-def check_errors(errors: str) -> None:
-    if errors not in ("replace", "strict", "ignore"):
-        codecs.lookup_error(errors)  # a LookupError now, and not only where bytes are bad
 
 
 def _unpickle(state: bytes) -> Tokenizer:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 from fastbpe.caching import cached_property
-from fastbpe.splitting.charset import CharSet
+from fastbpe.splitting.charset import blanks
 
 Span = tuple[int, int]
 
@@ -70,11 +69,5 @@ def _trimmed(span: Span, n_before: int, n_behind: int, *, keeps_one: bool) -> Sp
 
 
 def _blanks_of(text: str) -> tuple[int, int]:
-    blanks = _white_space()
-    return len(text) - len(text.lstrip(blanks)), len(text) - len(text.rstrip(blanks))
-
-
-@cache
-def _white_space() -> str:
-    ranges = CharSet.white_space().ranges
-    return _SPACE + "".join(chr(c) for first, last in ranges for c in range(first, last + 1))
+    left_out = _SPACE + blanks()
+    return len(text) - len(text.lstrip(left_out)), len(text) - len(text.rstrip(left_out))

@@ -123,10 +123,8 @@ def with_tokenizers(tokenizer: Tokenizer, peer: tokenizers.Tokenizer) -> Pair:
         encodings = peer.encode_batch(lines, add_special_tokens=False)
         return [encoding.ids for encoding in encodings], [encoding.offsets for encoding in encodings]
 
-    skips = tokenizer.mode == "codepoint"  # special tokens decode to nothing there
-
     def decode(batch: Ids) -> list[str]:
-        return peer.decode_batch(batch, skip_special_tokens=skips)
+        return peer.decode_batch(batch, skip_special_tokens=False)
 
     return Pair(tokenizer, encode, decode)
 

@@ -138,13 +138,16 @@ def compare(seed: int) -> None:
 
 
 def compare_decoded(ours: CodePointTokenizer, peer: Any, ids: list[int], what: object) -> None:
-    text = peer.decode(ids)
-    assert ours.decode(ids) == text, (what, ids)
-    assert ours.decode_batch([ids, []]) == [text, ""], (what, ids)
-    if "\ufffd" not in text:
-        stream = ours.decoder()
-        assert "".join([stream.push(token_id) for token_id in ids]) + stream.finish() == text, (what, ids)
-        assert ours.decode_bytes(ids).decode() == text, (what, ids)
+    for skips in (False, True):
+        text = peer.decode(ids, skip_special_tokens=skips)
+        assert ours.decode(ids, skip_special_tokens=skips) == text, (what, ids)
+        assert ours.decode_batch([ids, []], skip_special_tokens=skips) == [text, ""], (what, ids)
+        with_others = [ids[0], 1 << 40, *ids[1:], -1] if ids else [-1]
+        assert ours.decode(with_others, unknown_ids="skip", skip_special_tokens=skips) == text, (what, ids)
+        if "\ufffd" not in text:
+            stream = ours.decoder(skip_special_tokens=skips)
+            assert "".join([stream.push(token_id) for token_id in ids]) + stream.finish() == text, (what, ids)
+            assert skips or ours.decode_bytes(ids).decode() == text, (what, ids)
 
 
 @pytest.mark.parametrize("part", range(5))
@@ -217,12 +220,14 @@ def test_published_on_the_corpora(name: str, text: str) -> None:
     lines = lines_of(ours, text, random.Random(5))
     theirs = [encoding.ids for encoding in peer.encode_batch(lines, add_special_tokens=False)]
     assert ours.encode_batch(lines, allowed_special="all") == theirs
-    assert ours.decode_batch(theirs) == peer.decode_batch(theirs)
+    assert ours.decode_batch(theirs, skip_special_tokens=True) == peer.decode_batch(theirs)
+    assert ours.decode_batch(theirs) == peer.decode_batch(theirs, skip_special_tokens=False)
     whole = "\n".join(lines)
     encoding = peer.encode(whole, add_special_tokens=False)
     assert ours.encode(whole, allowed_special="all", num_threads=2) == encoding.ids
     assert ours.encode_with_offsets(whole, allowed_special="all") == (encoding.ids, encoding.offsets)
-    assert ours.decode(encoding.ids) == peer.decode(encoding.ids)
+    assert ours.decode(encoding.ids) == peer.decode(encoding.ids, skip_special_tokens=False)
+    assert ours.decode(encoding.ids, skip_special_tokens=True) == peer.decode(encoding.ids)
     peer.encode_special_tokens = True
     theirs = [encoding.ids for encoding in peer.encode_batch(lines, add_special_tokens=False)]
     assert ours.encode_ordinary_batch(lines) == theirs
@@ -281,3 +286,23 @@ def test_bytes_that_are_no_text() -> None:
     assert pushed == ["", "é", "\ufffd", "\ufffd", "\ufffd", "a"]
     assert stream.finish() == "\ufffd"
     assert [stream.push(first + 0x20), stream.push(first + 0x20)] == ["", " "]
+
+
+@pytest.mark.parametrize("name", ["phi3_mini", "falcon", "phi2"])
+def test_tokens_of_published_files_are_those_of_tokenizers(name: str) -> None:
+    data = data_file("vocab", f"{name}_tokenizer.json").read_bytes()
+    ours, peer = fastbpe.load(data), tokenizers.Tokenizer.from_str(data.decode())
+    named = {*ours.special_tokens.values(), *(token.id for token in ours.added_tokens)}
+    assert named
+    vocab = ours.vocab
+    for token_id in named:
+        assert ours.id_to_token(token_id).decode() == peer.id_to_token(token_id)
+        assert ours.decode([token_id]) == peer.decode([token_id], skip_special_tokens=False)
+        assert ours.decode([token_id], skip_special_tokens=True) == peer.decode([token_id])
+        assert vocab[token_id] == ours.id_to_token(token_id)
+        assert ours.is_special_token(token_id) == (ours.decode([token_id], skip_special_tokens=True) == "")
+    if name == "phi3_mini":
+        assert ours.id_to_token(32010) == b"<|user|>"
+        assert ours.decode([32010]) == "<|user|>"
+    ids = [ours.n_vocab + 5, *sorted(named), 1 << 31]
+    assert ours.decode(ids, unknown_ids="skip") == peer.decode(ids, skip_special_tokens=False)

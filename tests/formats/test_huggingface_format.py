@@ -79,7 +79,8 @@ def test_tokens_that_are_not_special_are_found_in_any_text() -> None:
     assert tokenizer.encode("a<n>") == tokenizer.encode_ordinary("a<n>") == [97, 263]
     assert tokenizer.encode_ordinary("<s>") == [60, 115, 62]
     assert tokenizer.count("a<n><n>") == 3
-    assert tokenizer.encode_parts([("<n><s>", False), ("<s>", True)]) == [263, 60, 115, 62, 262]
+    parts = [("<n>", False), ("<n><s>", True)]
+    assert tokenizer.encode_parts(parts) == [60, 110, 62, 263, 262], "neither in text of somebody else's"
     assert tokenizer.encode_batch(["<n>", "<s>"], allowed_special={"<s>"}) == [[263], [262]]
     assert not tokenizer.is_special_token(263)
     assert tokenizer.token_to_id("<n>") == 263

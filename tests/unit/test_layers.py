@@ -39,7 +39,7 @@ LAYERS = (
         "normalizers",
         "normalizers_tables",
     }
-    | {"script_table", "special", "splitting", "trimming"},
+    | {"script_table", "special", "splitting", "trimming", "untrusted"},
     {
         "assembly",
         "describing",
@@ -60,7 +60,6 @@ LAYERS = (
         "measuring",
         "own_tokens",
         "ranking",
-        "streaming",
         "exporting",
         "verifying",
         "owners",

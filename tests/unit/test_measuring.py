@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from data import BYTES, standard_library
-from fastbpe import SpecialTokenError, Tokenizer, measuring, streaming
+from fastbpe import SpecialTokenError, Tokenizer, measuring
+from fastbpe._core import decoding_encoder, stream
 from fastbpe.formats.tiktoken import list_tokens
 from fastbpe.model import Model
 
@@ -18,7 +19,7 @@ WHOLE = Tokenizer.from_ranks(RANKS, pattern=None)
 PARTS = Tokenizer.from_ranks(RANKS, pattern=r"a+|[^a]", special_tokens={"<|x|>": 300})
 
 
-@pytest.mark.parametrize("module", [measuring, streaming])
+@pytest.mark.parametrize("module", [measuring, stream, decoding_encoder])
 def test_doctests(module: Any) -> None:
     results = doctest.testmod(module)
     assert results.attempted > 0

@@ -7,9 +7,10 @@ second pass, which needs no GIL, copies into it.
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from cpython.exc cimport PyErr_CheckSignals
+from cpython.long cimport PyLong_AsLongLongAndOverflow
 from cpython.sequence cimport PySequence_Fast_GET_SIZE
 from cpython.unicode cimport PyUnicode_DATA, PyUnicode_DecodeUTF8
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
@@ -17,7 +18,7 @@ from fastbpe._core.arenas cimport small_object_made
 from fastbpe._core.decoding cimport Decoding, Item, fill_text, new_decoding
 from fastbpe._core.memory cimport use_huge_pages
 from fastbpe._core.merge cimport Ids, ids_free
-from fastbpe._core.reading cimport IdReader, as_int
+from fastbpe._core.reading cimport RAISE, SKIP, IdReader, as_int, unknown_rule
 from fastbpe._core.slots cimport (
     NOT_ASCII, NOT_LATIN1, NOT_UCS2, Head, Slot, Sums, copy_tokens, slot_add, slot_token,
 )
@@ -138,7 +139,7 @@ cdef class Decoder(IdReader):
                 slot_token(&self._slots[ids.items[at]], &n)
                 if n == 0:
                     break
-                slot_add(self._slots, self._n_ids, ids.items[at], &part_sums)
+                slot_add(self._slots, <uint64_t> self._n_ids + 1, ids.items[at], &part_sums)
                 at += 1
             if at > start:
                 part_sums.n_bytes -= part_head.at
@@ -179,19 +180,21 @@ cdef class Decoder(IdReader):
         cdef Sums sums
         cdef Head head
         try:
-            self._read(ids, &values, &sums)
+            self._read(ids, &values, &sums, RAISE)
             self._behead(&values, &sums, &head)
             return self._bytes(&values, &sums, &head)
         finally:
             ids_free(&values)
 
-    def decode(self, ids, errors="replace", num_threads=None):
+    def decode(self, ids, errors="replace", num_threads=None, unknown_ids="raise"):
         """The text of all ids; errors= says what becomes of bytes that are not UTF-8.
 
-        num_threads: at most so many work on a long list.
+        num_threads: at most so many work on a long list. unknown_ids: what becomes of ids that are no token: "raise",
+        "skip" or "replace".
         """
         cdef Ids values = Ids(NULL, 0, 0)
         cdef bytes handler = _handler(errors)
+        cdef int unknown = unknown_rule(unknown_ids)
         cdef str text
         cdef int n_threads
         if num_threads is not None:
@@ -202,7 +205,7 @@ cdef class Decoder(IdReader):
             if text is not None:
                 return text
         try:
-            return self._one(ids, &values, handler)
+            return self._one(ids, &values, handler, unknown)
         finally:
             ids_free(&values)
 
@@ -233,9 +236,10 @@ cdef class Decoder(IdReader):
             decoding.end()
         return text if decoding.is_sound() else self._mended(&all_ids, &sums, &first.head, errors)
 
-    def decode_batch(self, batch, errors="replace", num_threads=None):
+    def decode_batch(self, batch, errors="replace", num_threads=None, unknown_ids="raise"):
         """`decode` for each sequence of ids, in order. num_threads: at most so many work on a large batch."""
         cdef bytes handler = _handler(errors)
+        cdef int unknown = unknown_rule(unknown_ids)
         cdef list out = [], window
         cdef size_t n_ids
         cdef int most = _threads(num_threads)
@@ -243,22 +247,22 @@ cdef class Decoder(IdReader):
         while window := _window(iterator, &n_ids):
             try:
                 if most > 1 and n_ids >= THREADS_IDS:
-                    self._decode_together(window, handler, most, out)
+                    self._decode_together(window, handler, most, out, unknown)
                 else:
-                    self._decode_each(window, handler, out)
+                    self._decode_each(window, handler, out, unknown)
             except (KeyError, TypeError, ValueError) as error:
                 note_place(error, f"batch[{len(out)}]")
                 raise
         return out
 
-    cdef int _decode_each(self, list window, const char* errors, list out) except -1:
+    cdef int _decode_each(self, list window, const char* errors, list out, int unknown) except -1:
         """Append the texts of all, or of those before the first that has an error."""
         cdef Ids values = Ids(NULL, 0, 0)
         cdef size_t n_held = 0
         try:
             for ids in window:
                 PyErr_CheckSignals()
-                out.append(self._one(ids, &values, errors))
+                out.append(self._one(ids, &values, errors, unknown))
                 n_held += values.n + CALL_IDS
                 if n_held >= HELD_IDS:
                     n_held = 0
@@ -267,15 +271,17 @@ cdef class Decoder(IdReader):
             ids_free(&values)
         return 0
 
-    cdef str _one(self, object ids, Ids* values, const char* errors):
+    cdef str _one(self, object ids, Ids* values, const char* errors, int unknown):
         """The text of some ids, by way of values."""
         cdef Sums sums
         cdef Head head
-        self._read(ids, values, &sums)
+        self._read(ids, values, &sums, unknown)
         self._behead(values, &sums, &head)
         return self._parts(values, &sums, &head, errors)
 
-    cdef int _decode_together(self, list window, const char* errors, int n_threads, list out) except -1:
+    cdef int _decode_together(
+        self, list window, const char* errors, int n_threads, list out, int unknown
+    ) except -1:
         """The same by several threads."""
         cdef Decoding decoding
         cdef size_t i, before = len(out)
@@ -288,7 +294,7 @@ cdef class Decoder(IdReader):
         try:
             decoding.invite(n_threads)
             decoding.read(window)
-            error = self._make_texts(decoding, window, errors, out)
+            error = self._make_texts(decoding, window, errors, out, unknown)
             decoding.fill()
         finally:
             decoding.end()
@@ -305,7 +311,7 @@ cdef class Decoder(IdReader):
             raise error
         return 0
 
-    cdef object _make_texts(self, Decoding decoding, list window, const char* errors, list out):
+    cdef object _make_texts(self, Decoding decoding, list window, const char* errors, list out, int unknown):
         """The strs of all items, plain ones yet to be filled, up to the first that has an error, which is returned."""
         cdef Ids values = Ids(NULL, 0, 0), ids
         cdef Item* item
@@ -316,7 +322,7 @@ cdef class Decoder(IdReader):
                 item = &decoding.items[i]
                 ids = decoding.ids_of(item)
                 if not item.is_read:
-                    out.append(self._one(window[i], &values, errors))
+                    out.append(self._one(window[i], &values, errors, unknown))
                     continue
                 self._behead(&ids, &item.sums, &item.head)
                 if item.sums.n_bytes == 0 or (item.sums.n_empty and item.sums.tags & NOT_ASCII):
@@ -329,14 +335,24 @@ cdef class Decoder(IdReader):
             ids_free(&values)
         return None
 
-    def tokens(self, ids):
-        """The bytes of each id."""
+    def known(self, ids):
+        """Those of the ids that are tokens: a new list."""
+        cdef Ids values = Ids(NULL, 0, 0)
+        cdef Sums sums
+        try:
+            self._read(ids, &values, &sums, SKIP)
+            return [values.items[i] for i in range(values.n)]
+        finally:
+            ids_free(&values)
+
+    def tokens(self, ids, unknown_ids="raise"):
+        """The bytes of each id, and with unknown_ids="replace" those of U+FFFD where one is no token."""
         cdef Ids values = Ids(NULL, 0, 0)
         cdef Sums sums
         cdef size_t i, n
         cdef const uint8_t* token
         try:
-            self._read(ids, &values, &sums)
+            self._read(ids, &values, &sums, unknown_rule(unknown_ids))
             out = []
             for i in range(values.n):
                 token = slot_token(&self._slots[values.items[i]], &n)
@@ -359,7 +375,7 @@ cdef class Decoder(IdReader):
         cdef uint8_t* begins_here
         cdef Head head
         try:
-            self._read(ids, &values, &sums)
+            self._read(ids, &values, &sums, RAISE)
             self._behead(&values, &sums, &head)
             data = self._bytes(&values, &sums, &head)
             text = PyUnicode_DecodeUTF8(data, <Py_ssize_t> sums.n_bytes, handler)
@@ -382,14 +398,23 @@ cdef class Decoder(IdReader):
     def token(self, token_id):
         """The bytes of one id."""
         cdef bytes special
-        cdef int64_t value
-        token_id = as_int(token_id, 0)
-        if self._special:
-            special = self._special.get(token_id)
-            if special is not None:
-                return special
-        if 0 <= token_id < self._vocabulary.tables.n_ids:
-            value = token_id
+        cdef const uint8_t* data
+        cdef size_t n
+        cdef int overflow
+        if type(token_id) is not int:
+            token_id = as_int(token_id, 0)
+        cdef int64_t value = PyLong_AsLongLongAndOverflow(token_id, &overflow)
+        if overflow or not 0 <= value < self._n_ids:
+            raise self._unknown(token_id, 0)
+        if self._slots != NULL:
+            if self._slots[value].tag:
+                data = slot_token(&self._slots[value], &n)
+                return PyBytes_FromStringAndSize(<const char*> data, <Py_ssize_t> n)
+            raise self._unknown(token_id, 0)
+        special = self._special.get(token_id)
+        if special is not None:
+            return special
+        if value < self._vocabulary.tables.n_ids:
             token = self._vocabulary.token(<uint32_t> value)
             if token:
                 return token

@@ -1,5 +1,6 @@
 from libc.stdint cimport int64_t
 
+from fastbpe._core.guard cimport Guard
 from fastbpe._core.merge cimport Ids
 from fastbpe._core.output cimport Array
 from fastbpe._core.pipeline cimport Pipeline, Scratch
@@ -13,6 +14,7 @@ cdef class Encoder:
     cdef object _trimmer
     cdef SpecialMatcher _all_special
     cdef bint _has_all_special
+    cdef Guard _guard  # made when encode_parts first asks
     cdef Pipeline _ready(self)
     cdef tuple _matchers(self, object allowed, object disallowed)
     cdef SpecialMatcher _all(self)
@@ -21,6 +23,7 @@ cdef class Encoder:
     cdef int _append(
         self, object text, SpecialMatcher allowed, SpecialMatcher disallowed, Scratch* scratch, size_t* count
     ) except -1
+    cdef Guard _guarding(self)
     cdef list _to_lists(self, object texts, SpecialMatcher allowed, SpecialMatcher disallowed, object num_threads)
     cdef int _tell_which(
         self, Windows windows, SpecialMatcher allowed, SpecialMatcher disallowed, object error

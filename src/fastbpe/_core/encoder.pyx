@@ -7,6 +7,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from fastbpe._core.front cimport Front
+from fastbpe._core.guard cimport Guard
 from fastbpe._core.ints cimport ints_so_far
 from fastbpe._core.jobs cimport Jobs
 from fastbpe._core.limits cimport count_up_to
@@ -41,8 +42,8 @@ cdef str ALL = "all"
 cdef class Encoder:
     """Encodes text with one vocabulary, one splitter and the choice of special tokens that `special` makes.
 
-    special: its choose(allowed, disallowed) gives two matchers, and its `always` what is found in any text; None:
-    there are no special tokens. front: what becomes of text before it is split; None: nothing.
+    special: its choose(allowed, disallowed) gives two matchers, its `always` what is found in any text, `trusted` and
+    `untrusted` what is found in such parts; None: there are no special tokens. front: what becomes of text before it is split; None: nothing.
     cache_bytes: what its piece caches may take, all threads together.
     normalizing: in code-point mode, what is done to texts first. trimmer: makes offsets of ids, their
     offsets, and tokens that were found.
@@ -89,7 +90,10 @@ cdef class Encoder:
     # One text
 
     def encode(self, text, *, allowed_special=NOTHING, disallowed_special=ALL, num_threads=None):
-        """The ids of a text, special tokens only where they are allowed.
+        """Encode a text, with special tokens only where they are allowed.
+
+        Added tokens of a tokenizer.json that are not special (`<think>`) are found in any text, as tokenizers does:
+        `encode_parts` is the way for text that is not to be trusted.
 
         The list is as any other, but that the garbage collector does not look through it: see docs/performance.md.
 
@@ -111,7 +115,11 @@ cdef class Encoder:
         return self._to_list(text, allowed, disallowed, num_threads)
 
     def encode_ordinary(self, text, *, num_threads=None):
-        """The ids of a text in which special tokens are just text. Never raises because of them."""
+        """Encode a text in which special tokens are just text. Never raises because of them.
+
+        Added tokens that are not special (`<think>`) are found here, as tokenizers does: `encode_parts` is the way for
+        text that is not to be trusted.
+        """
         return self._to_list(text, None, None, num_threads)
 
     cdef list _to_list(self, object text, SpecialMatcher allowed, SpecialMatcher disallowed, object num_threads):
@@ -179,9 +187,21 @@ cdef class Encoder:
         return 1 if self._pipeline.splitter.holds_gil else usable_threads(num_threads)
 
     def encode_parts(self, parts):
-        """The ids of (text, trusted) parts: special tokens only inside trusted parts, none across a joint.
+        """Encode (text, trusted) parts: special and added tokens only inside trusted parts, none across a joint.
 
-        For prompts made of a template of one's own and text of somebody else's:
+        The safe way to encode prompts made of a template of one's own and text of somebody else's. No text of an
+        untrusted part becomes the id of a special token, nor of an added token (`<think>`, `<tool_call>`) with a
+        visible character, nor of such a user-defined symbol of a sentencepiece model; where the trained vocabulary has
+        the same text as a token of its own, smaller pieces take its place. Still found are added tokens that are
+        white space only and not special. Untouched are ids that text has no other for: a single byte or character,
+        and the unknown token.
+
+        Args:
+            parts: an iterable of (text, trusted); text is str, or bytes of UTF-8.
+
+        Raises:
+            TypeError: a part is no (text, trusted), or its text is neither str nor bytes.
+            ValueError: bytes that are not UTF-8.
 
         >>> from fastbpe import Tokenizer
         >>> ranks = {bytes([i]): i for i in range(256)}
@@ -192,16 +212,35 @@ cdef class Encoder:
         if parts is None:
             raise TypeError("parts must be a list of (text, trusted), not None")
         cdef Pipeline pipeline = self._ready()
+        cdef SpecialMatcher trusted = None, untrusted = None
+        cdef Guard guard = self._guarding()
+        cdef size_t start
+        if self._special is not None:
+            trusted, untrusted = self._special.trusted, self._special.untrusted
         cdef Scratch* scratch = pipeline.take()
         try:
             for part in parts:
                 PyErr_CheckSignals()
                 if not isinstance(part, (tuple, list)) or len(part) != 2:
                     raise TypeError(f"each of parts must be (text, trusted), not {part!r:.80}")
-                self._append(part[0], self._all() if part[1] else None, None, scratch, NULL)
+                start = scratch.ids.n
+                if part[1]:
+                    self._append(part[0], trusted, None, scratch, NULL)
+                else:
+                    self._append(part[0], untrusted, None, scratch, NULL)
+                    guard.replace(&scratch.ids, start)
             return ids_list(scratch.ids.items, scratch.ids.n)
         finally:
             pipeline.give(scratch)
+
+    cdef Guard _guarding(self):
+        if self._guard is None:
+            self._guard = Guard(self._spelled_out())
+        return self._guard
+
+    def _spelled_out(self):
+        """Ids that untrusted text may become and must not, each with the ids that take its place."""
+        return {}
 
     def encode_with_offsets(self, text, *, allowed_special=NOTHING, disallowed_special=ALL):
         """(ids, offsets): what `encode` gives, and (start, end) of each id in characters of the text.
@@ -257,7 +296,7 @@ cdef class Encoder:
             pipeline.give(scratch)
 
     def count(self, text, *, limit=None, num_threads=None):
-        """How many ids `encode_ordinary` would give. num_threads: as in `encode`.
+        """Count the ids that `encode_ordinary` would give, added tokens included. num_threads: as in `encode`.
 
         limit: count no further; if there are more, the answer is limit + 1, and the rest of a long text is not read.
         """

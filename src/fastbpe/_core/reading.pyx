@@ -20,6 +20,9 @@ from fastbpe._core.vocabulary cimport Tables
 import operator
 import sys
 
+cdef str _RAISE = sys.intern("raise")
+cdef const uint8_t* REPLACEMENT = b"\xef\xbf\xbd"
+
 from fastbpe.errors import InvalidTokenError
 
 
@@ -52,6 +55,7 @@ cdef class IdReader:
                 slot_fill(&slots[i], t.token_bytes + start, t.token_ends[i] - start, self._long, &n_long)
         for i, token in self._special.items():
             slot_fill(&slots[i], <const uint8_t*> PyBytes_AS_STRING(token), <uint32_t> len(token), self._long, &n_long)
+        slot_fill(&slots[self._n_ids], REPLACEMENT, 3, self._long, &n_long)
         self._slots = slots
         return 0
 
@@ -61,33 +65,39 @@ cdef class IdReader:
             f"0..{<int64_t> self._n_ids - 1})"
         )
 
-    cdef int _read(self, object ids, Ids* out, Sums* sums) except -1:
-        """The ids of any sequence of integers, each checked to be a token's, and what they make together."""
+    cdef int _read(self, object ids, Ids* out, Sums* sums, int unknown) except -1:
+        """The ids of any sequence of integers, each checked to be a token's, and what they make together.
+
+        unknown: RAISE, SKIP or REPLACE; the last puts _n_ids in the places of ids that are no token.
+        """
         if self._slots == NULL:
             self._make_slots()
         out.n = 0
         memset(sums, 0, sizeof(Sums))
         if type(ids) is list or type(ids) is tuple:
-            return self._read_items(ids, out, sums)
+            return self._read_items(ids, out, sums, unknown)
         if PyObject_CheckBuffer(ids) and PySequence_Check(ids) and not isinstance(ids, bytes):
-            return self._read_buffer(ids, out, sums)
+            return self._read_buffer(ids, out, sums, unknown)
         if isinstance(ids, (str, bytes)) or not (hasattr(ids, "__iter__") or hasattr(ids, "__getitem__")):
             raise TypeError(f"ids must be a sequence of integers, not {type(ids).__name__}")
-        return self._read_items(list(ids), out, sums)
+        return self._read_items(list(ids), out, sums, unknown)
 
-    cdef int _read_items(self, object items, Ids* out, Sums* sums) except -1:
-        cdef size_t n = <size_t> PySequence_Fast_GET_SIZE(items)
+    cdef int _read_items(self, object items, Ids* out, Sums* sums, int unknown) except -1:
+        cdef size_t n = <size_t> PySequence_Fast_GET_SIZE(items), n_skipped = 0, at
         cdef int64_t value
         cdef object item
         ids_reserve(out, n)
         while True:
-            read_ints(PySequence_Fast_ITEMS(items), n, self._slots, self._n_ids, out, sums)
-            if out.n == n:
+            read_ints(
+                PySequence_Fast_ITEMS(items) + n_skipped, n - n_skipped, self._slots, self._n_ids, out, sums
+            )
+            at = n_skipped + out.n
+            if at == n:
                 return 0
             # No exact int of one digit, or no token: the slow way, for this one.
-            item = <object> PySequence_Fast_ITEMS(items)[out.n]
+            item = <object> PySequence_Fast_ITEMS(items)[at]
             if type(item) is not int:
-                item = as_int(item, out.n)
+                item = as_int(item, at)
                 if <size_t> PySequence_Fast_GET_SIZE(items) != n:  # its __index__ may do anything
                     raise ValueError("ids changed while they were read")
             try:
@@ -95,11 +105,17 @@ cdef class IdReader:
             except OverflowError:
                 value = -1
             if not slot_add(self._slots, self._n_ids, <uint64_t> value, sums):
-                raise self._unknown(item, out.n)
+                if unknown == RAISE:
+                    raise self._unknown(item, at)
+                if unknown == SKIP:
+                    n_skipped += 1
+                    continue
+                value = self._n_ids
+                slot_add(self._slots, <uint64_t> self._n_ids + 1, <uint64_t> value, sums)
             out.items[out.n] = <uint32_t> value
             out.n += 1
 
-    cdef int _read_buffer(self, object ids, Ids* out, Sums* sums) except -1:
+    cdef int _read_buffer(self, object ids, Ids* out, Sums* sums, int unknown) except -1:
         """An array of integers (numpy's, array.array's, …) of one dimension, as it lies in memory."""
         cdef Py_buffer view
         cdef bytes code
@@ -112,7 +128,7 @@ cdef class IdReader:
         try:
             code = view.format if view.format != NULL else b"B"
             if view.ndim == 1 and (not view.shape[0] or code == b"O"):  # numpy's empty ones are floats
-                return self._read_items(list(ids), out, sums)
+                return self._read_items(list(ids), out, sums, unknown)
             if view.ndim != 1 or code.lstrip(b"@=<>!") not in _INTEGERS:
                 raise TypeError(
                     f"ids must be integers in one dimension: got format {code.decode()!r} "
@@ -122,15 +138,30 @@ cdef class IdReader:
             ids_reserve(out, <size_t> view.shape[0])
             with nogil:
                 bad = read_array(&view, is_signed, swapped, self._slots, self._n_ids, out, sums)
-            if out.n < <size_t> view.shape[0]:
+            if out.n == <size_t> view.shape[0]:
+                return 0
+            if unknown == RAISE:
                 raise self._unknown(<int64_t> bad if is_signed else bad, out.n)
         finally:
             PyBuffer_Release(&view)
-        return 0
+        out.n = 0
+        memset(sums, 0, sizeof(Sums))
+        return self._read_items(list(ids), out, sums, unknown)
 
 
 _INTEGERS = frozenset(bytes([code]) for code in b"bBhHiIlLqQnN")  # small letters are signed
 _SWAPPED = frozenset({b">", b"!"} if sys.byteorder == "little" else {b"<"})
+
+
+cdef int unknown_rule(object unknown_ids) except -1:
+    """RAISE, SKIP or REPLACE, as unknown_ids= says."""
+    if unknown_ids is _RAISE or unknown_ids == "raise":
+        return RAISE
+    if unknown_ids == "skip":
+        return SKIP
+    if unknown_ids == "replace":
+        return REPLACE
+    raise ValueError(f'unknown_ids={unknown_ids!r}: choose one of "raise", "skip", "replace"')
 
 
 cdef object as_int(object item, Py_ssize_t position):

@@ -7,6 +7,7 @@ memory-mapped file, checks that no look-up in them can leave them, and keeps the
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.unicode cimport PyUnicode_DATA, PyUnicode_GET_LENGTH
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
@@ -15,7 +16,11 @@ from fastbpe._core.tables cimport (
     LINE, MOST_RANKED, NO_KEY, NO_PAIR, NONE, RANKED_MASK, Pair, PairSlot, PieceSlot, find_pair, find_piece, pair_key,
 )
 
+from fastbpe._core.text import plain, to_utf8
 from fastbpe.errors import VocabularyError
+
+cdef extern from *:
+    bint PyUnicode_IS_ASCII(str text)
 
 # Ids index flat arrays, so an id costs memory even where no token has it: 2**24 ids are 64 MB of ends.
 MAX_IDS = 1 << 24
@@ -160,11 +165,23 @@ cdef class Vocabulary:
         """Whether a piece that is a token is never merged up from its bytes."""
         return bool(self.tables.whole_piece_first)
 
-    def find(self, bytes token not None):
-        """The id of the token with these bytes (the lowest, should several have them), or None."""
+    def find(self, token):
+        """The id of the token with these bytes (the lowest, should several have them), or None.
+
+        token: bytes, or a str, of which the UTF-8 is meant.
+        """
+        cdef const uint8_t* data
+        cdef size_t n
+        cdef bytes utf8
+        if type(token) is str and PyUnicode_IS_ASCII(token):
+            data, n = <const uint8_t*> PyUnicode_DATA(token), <size_t> PyUnicode_GET_LENGTH(token)
+        elif isinstance(token, (str, bytes)):
+            utf8 = to_utf8(token) if isinstance(token, str) else plain(token)
+            data, n = <const uint8_t*> PyBytes_AS_STRING(utf8), <size_t> PyBytes_GET_SIZE(utf8)
+        else:
+            raise TypeError(f"token must be bytes or str, not {type(token).__name__}")
         cdef uint32_t found = find_piece(
-            self.tables.pieces, self.tables.piece_mask, self.tables.token_bytes, self.tables.token_ends,
-            <const uint8_t*> PyBytes_AS_STRING(token), PyBytes_GET_SIZE(token),
+            self.tables.pieces, self.tables.piece_mask, self.tables.token_bytes, self.tables.token_ends, data, n
         )
         return None if found == NONE else found
 

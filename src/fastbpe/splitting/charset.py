@@ -174,6 +174,12 @@ class CharSet:
         return f"CharSet({' '.join(shown[:8])!r}{more})"
 
 
+@cache
+def blanks() -> str:
+    r"""The characters of `\s`, as `str.strip` takes them."""
+    return "".join(chr(c) for first, last in CharSet.white_space().ranges for c in range(first, last + 1))
+
+
 def _show(code_point: int) -> str:
     return chr(code_point) if 0x21 <= code_point <= 0x7E else f"U+{code_point:04X}"
 

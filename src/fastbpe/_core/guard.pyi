@@ -1,0 +1,7 @@
+from typing import final
+
+from typing_extensions import Self
+
+@final
+class Guard:
+    def __new__(cls, spelled: dict[int, list[int]]) -> Self: ...

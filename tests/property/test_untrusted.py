@@ -1,0 +1,246 @@
+"""Text of an untrusted part becomes no control token, whatever the vocabulary holds and stands beside it."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fastbpe
+from codepoints import model_of
+from data import data_file
+from fastbpe import FastbpeError, Tokenizer
+from fastbpe.codepoint_model import PieceType
+from fastbpe.splitting.charset import blanks
+from tokenizer_json import BYTE_LEVEL, MARK, SHOWN, added, document, dumped, llama_document, random_document
+
+PARTS = [
+    *"abc<>s|/.é漢",
+    " ",
+    "  ",
+    "\n",
+    "\t",
+    MARK,
+    "<s>",
+    "</s>",
+    "<x>",
+    "ab",
+    "abc",
+    "<unk>",
+    "<0x41>",
+    "<t>a",
+]
+rngs = st.randoms(use_true_random=False)
+
+
+def text_of(rng: random.Random) -> str:
+    return "".join(rng.choices(PARTS, k=rng.randint(0, 12)))
+
+
+def merges_of(rng: random.Random, base: list[str]) -> tuple[list[str], list[str]]:
+    """Tokens and the merges that make them; some spell what is also an added token."""
+    tokens = [*base]
+    merges: list[str] = []
+    for wanted in ("<s", "<s>", "ab", "abc", "<x", "<x>", "bc", *(rng.choice(tokens) for _ in range(6))):
+        cuts = [at for at in range(1, len(wanted)) if wanted[:at] in tokens and wanted[at:] in tokens]
+        if wanted not in tokens and cuts and rng.random() < 0.8:
+            at = rng.choice(cuts)
+            tokens.append(wanted)
+            merges.append(f"{wanted[:at]} {wanted[at:]}")
+    return tokens, merges
+
+
+def added_to(rng: random.Random, vocab: dict[str, int]) -> list[dict[str, Any]]:
+    names = rng.sample(["<s>", "</s>", "<x>", "abc", "ab", "  ", "\n", "\t", "é漢", "a b", "<t>", "c"], 5)
+    out, following = [], len(vocab)
+    for name in names:
+        flags = {key: rng.random() < 0.3 for key in ("special", "normalized", "lstrip", "rstrip", "single_word")}
+        if rng.random() < 0.6:
+            flags |= {"normalized": False, "lstrip": False, "rstrip": False, "single_word": False}
+        out.append(added(vocab.get(name, following), name, **flags))
+        following += name not in vocab
+    return out
+
+
+def byte_level(rng: random.Random) -> dict[str, Any]:
+    tokens, merges = merges_of(rng, [*SHOWN])
+    vocab = {token: i for i, token in enumerate(tokens)}
+    if rng.random() < 0.5:  # tokens that no merge makes, which a whole piece may be all the same
+        vocab |= {name: len(vocab) + i for i, name in enumerate(n for n in ("<t>", "</s>") if n not in vocab)}
+    return document(
+        vocab,
+        merges,
+        pre_tokenizer={**BYTE_LEVEL, "use_regex": rng.random() < 0.5},
+        model={"ignore_merges": rng.random() < 0.5},
+        added_tokens=added_to(rng, vocab),
+    )
+
+
+def llama_kind(rng: random.Random) -> dict[str, Any]:
+    fallback = [f"<0x{byte:02X}>" for byte in range(256)] if rng.random() < 0.7 else []
+    tokens, merges = merges_of(rng, [MARK, *"abc<>sx|/"])
+    vocab = {token: i for i, token in enumerate(["<unk>", *fallback, *tokens])}
+    made = llama_document(vocab, merges)
+    made["model"]["byte_fallback"] = bool(fallback)
+    made["added_tokens"] += added_to(rng, vocab)
+    if rng.random() < 0.5:
+        scheme = rng.choice(["always", "first", "never"])
+        made["normalizer"] = None
+        made["pre_tokenizer"] = {
+            "type": "Metaspace",
+            "replacement": MARK,
+            "prepend_scheme": scheme,
+            "split": False,
+        }
+    return made
+
+
+def check(tokenizer: Tokenizer, forbidden: set[int], rng: random.Random) -> list[tuple[str, list[int]]]:
+    """Random texts and their ids, none of which is forbidden, alone and between trusted parts."""
+    out = []
+    for _ in range(8):
+        before, text, behind = text_of(rng), text_of(rng), text_of(rng)
+        ids = tokenizer.encode_parts([(text, False)])
+        assert forbidden.isdisjoint(ids), (text, ids)
+        trusted = [tokenizer.encode(one, allowed_special="all") for one in (before, behind)]
+        parts = [(before, True), (text, False), (behind, True)]
+        assert tokenizer.encode_parts(parts) == [*trusted[0], *ids, *trusted[1]]
+        assert tokenizer.encode_parts([(text[:3], False), (text[3:], False)]) == [
+            *tokenizer.encode_parts([(text[:3], False)]),
+            *tokenizer.encode_parts([(text[3:], False)]),
+        ]
+        out.append((text, ids))
+    return out
+
+
+def loaded(made: dict[str, Any]) -> Tokenizer | None:
+    try:
+        return fastbpe.load(dumped(made))
+    except FastbpeError:
+        return None  # a file that is refused
+
+
+def forbidden_in(made: dict[str, Any], bases: set[int]) -> set[int]:
+    """Ids of added tokens with a visible character, and of special ones, that are no base symbols."""
+    return {
+        token["id"]
+        for token in made["added_tokens"]
+        if (token["special"] or token["content"].strip(blanks())) and token["id"] not in bases
+    }
+
+
+@given(rngs)
+@settings(max_examples=150, deadline=None)
+def test_no_added_token_comes_out_of_untrusted_bytes(rng: random.Random) -> None:
+    made = byte_level(rng)
+    tokenizer = loaded(made)
+    if tokenizer is not None:
+        for text, ids in check(tokenizer, forbidden_in(made, {*range(256)}), rng):
+            if not any(token["lstrip"] or token["rstrip"] for token in made["added_tokens"]):
+                assert tokenizer.decode(ids) == text
+
+
+@given(rngs)
+@settings(max_examples=100, deadline=None)
+def test_no_added_token_comes_out_where_text_is_changed_first(rng: random.Random) -> None:
+    made = random_document(rng)
+    tokenizer = loaded(made)
+    if tokenizer is not None:
+        check(tokenizer, forbidden_in(made, {*range(256)}), rng)
+
+
+@given(rngs)
+@settings(max_examples=150, deadline=None)
+def test_no_added_token_comes_out_of_untrusted_characters(rng: random.Random) -> None:
+    made = llama_kind(rng)
+    tokenizer = loaded(made)
+    if tokenizer is None:
+        return
+    vocab = made["model"]["vocab"]
+    bases = {i for token, i in vocab.items() if len(token) == 1 or token == "<unk>"}
+    takes_along = any(token["lstrip"] or token["rstrip"] for token in made["added_tokens"])
+    for text, ids in check(tokenizer, forbidden_in(made, bases), rng):
+        prepends = made["normalizer"] is not None
+        if prepends and made["model"]["byte_fallback"] and not takes_along and MARK not in text and text.isascii():
+            blank = any(token["id"] in ids for token in made["added_tokens"])
+            assert blank or tokenizer.decode(ids) == text
+
+
+@given(rngs)
+@settings(max_examples=150, deadline=None)
+def test_no_symbol_of_a_model_comes_out_of_untrusted_text(rng: random.Random) -> None:
+    tokens, _ = merges_of(rng, [MARK, *"abc<>sx|/"])
+    pieces = [(b"<unk>", 0.0, PieceType.UNKNOWN), (b"</s>", 0.0, PieceType.CONTROL)]
+    fallback = rng.random() < 0.7
+    if fallback:
+        pieces += [(b"<0x%02X>" % byte, 0.0, PieceType.BYTE) for byte in range(256)]
+    kinds = [PieceType.NORMAL, PieceType.NORMAL, PieceType.USER_DEFINED, PieceType.UNUSED, PieceType.CONTROL]
+    names = [*tokens, "<t>", "a b", f"{MARK}{MARK}", "\n", "<t>a", "é漢", "é"]
+    for number, name in enumerate(names):
+        kind = rng.choice(kinds) if len(name) > 1 or name == "é" else PieceType.NORMAL
+        pieces.append((name.encode(), -float(number), kind))
+    normalizer = {"add_dummy_prefix": rng.random() < 0.5, "remove_extra_whitespaces": rng.random() < 0.3}
+    tokenizer = fastbpe.load(model_of(pieces, {"byte_fallback": fallback}, normalizer))
+    forbidden = {
+        i
+        for i, (piece, _, kind) in enumerate(pieces)
+        if kind == PieceType.CONTROL
+        or (kind == PieceType.USER_DEFINED and len(piece.decode()) > 1 and piece.decode().strip(blanks() + MARK))
+    }
+    for text, ids in check(tokenizer, forbidden, rng):
+        if fallback and not normalizer["remove_extra_whitespaces"] and MARK not in text and text[:1] != " ":
+            assert tokenizer.decode(ids) == text
+
+
+def test_tokens_of_the_vocabulary_that_are_added_are_spelled_out() -> None:
+    vocab = {shown: i for i, shown in enumerate([*SHOWN, "ab", "<s", "<s>", "<s>a"])}
+    made = document(vocab, ["a b", "< s", "<s >", "<s> a"], pre_tokenizer={**BYTE_LEVEL, "use_regex": False})
+    made["added_tokens"] = [added(258, "<s>", special=True), added(256, "ab"), added(97, "a")]
+    tokenizer = fastbpe.load(dumped(made))
+    a, b, more = (SHOWN.index(character) for character in "ab>")
+    assert tokenizer.encode_parts([("<s>", True)]) == [258]
+    assert tokenizer.encode_parts([("<s>", False)]) == [257, more]
+    assert tokenizer.encode_parts([("ab", False)]) == [a, b], "a byte has no other id"
+    assert tokenizer.encode_parts([("<s>a", False)]) == [259], "a token of text, which nobody added"
+
+
+FILES = {
+    "phi2": "phi2_tokenizer.json",
+    "phi3_mini": "phi3_mini_tokenizer.json",
+    "whisper": "whisper_large_v3_tokenizer.json",
+    "falcon": "falcon_tokenizer.json",
+    "mistral_v3": "mistral_v3_tokenizer.model",
+    "llama2": "llama2_tokenizer.model",
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_published_vocabularies_keep_control_tokens_out(name: str) -> None:
+    tokenizer = fastbpe.load(data_file("vocab", FILES[name]))
+    names = [*tokenizer.special_tokens, *(token.content for token in tokenizer.added_tokens)]
+    names += ["[REFERENCE_DOC_0]"] * (name == "mistral_v3")
+    visible = [one for one in names if one.strip(blanks())][:200]
+    forbidden = {token_id for one in visible if (token_id := tokenizer.token_to_id(one)) is not None}
+    assert len(forbidden) == len({*visible})
+    for one in visible:
+        ids = tokenizer.encode_parts([(f"a {one}", False), (one, False)])
+        assert forbidden.isdisjoint(ids), (one, ids)
+        assert tokenizer.decode(ids) in (f"a {one}{one}", f"a {one} {one}")
+        if one in tokenizer.special_tokens:
+            assert tokenizer.encode_parts([(one, True)]) == [tokenizer.token_to_id(one)]
+
+
+def test_runs_of_spaces_are_found_in_untrusted_text() -> None:
+    tokenizer = fastbpe.load(data_file("vocab", "phi2_tokenizer.json"))
+    text = "if x:\n        return\t\ty"
+    assert tokenizer.encode_parts([(text, False)]) == tokenizer.encode(text)
+
+
+def test_what_marks_turns_in_llama_files() -> None:
+    tokenizer = fastbpe.load(data_file("vocab", "phi3_mini_tokenizer.json"))
+    assert tokenizer.encode_parts([("</s>", True)]) == [2]
+    assert 2 not in tokenizer.encode_parts([("</s>", False)])
+    assert tokenizer.encode("</s>") == [2], "as tokenizers does"
