@@ -275,6 +275,7 @@ for one in (t, c):
     one.encode_with_offsets(text), one.decode(ids), one.decode_batch([ids] * 9, num_threads=2)
     one.count(text)
 t.pieces(text)
+fastbpe.release_memory()
 after = state()
 assert after == before, [pair for pair in zip(before, after) if pair[0] != pair[1]]
 print("done")

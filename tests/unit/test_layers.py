@@ -54,6 +54,7 @@ LAYERS = (
         "spilling",
         "measuring",
         "ranking",
+        "releasing",
         "streaming",
         "exporting",
     },
