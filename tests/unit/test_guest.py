@@ -256,8 +256,9 @@ def state():
     return [
         allocators(), gc.isenabled(), gc.get_threshold(), gc.get_debug(), gc.get_freeze_count(),
         list(gc.callbacks), locale.setlocale(locale.LC_ALL), dict(os.environ), os.getcwd(), handlers,
-        sys.getswitchinterval(), sys.getrecursionlimit(), sys.excepthook, sys.unraisablehook, sys.gettrace(), sys.getprofile(),
-        list(sys.path), list(sys.meta_path), threading.excepthook, threading.stack_size(), list(warnings.filters),
+        sys.getswitchinterval(), sys.getrecursionlimit(), sys.excepthook, sys.unraisablehook, sys.gettrace(),
+        sys.getprofile(), list(sys.path), list(sys.meta_path), threading.excepthook, threading.stack_size(),
+        list(warnings.filters),
         logging.getLogger().handlers, os.umask(os.umask(0o22)), threading.active_count(),
     ]
 import multiprocessing, unicodedata  # what they change is theirs
