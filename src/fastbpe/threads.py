@@ -77,10 +77,11 @@ def usable_cores() -> int:
 class _Worker:
     """A thread that is kept: what it does next, and the lock that it waits for when it has nothing to do."""
 
-    __slots__ = ("wake", "work")
+    __slots__ = ("is_dismissed", "wake", "work")
 
     def __init__(self, work: Callable[[], None]) -> None:
         self.work: Callable[[], None] | None = work
+        self.is_dismissed = False
         self.wake = _thread.allocate_lock()
         self.wake.acquire()
 
@@ -109,8 +110,20 @@ class _Pool:
         finally:  # an interrupt in between shall not leave it waiting, with all that the work holds
             worker.wake.release()
 
+    def dismiss(self) -> None:
+        """Let the threads end that have no work."""
+        for _ in range(len(self.idle)):
+            try:
+                worker = self.idle.pop()
+            except IndexError:  # others were given work meanwhile
+                return
+            try:
+                worker.is_dismissed = True
+            finally:
+                worker.wake.release()
+
     def _serve(self, worker: _Worker) -> None:
-        while True:
+        while not worker.is_dismissed:
             if worker.work is not None:
                 with contextlib.suppress(BaseException):  # what it raises, it has told those who wait for it
                     worker.work()
@@ -120,6 +133,12 @@ class _Pool:
             except MemoryError:
                 return  # where a thread is needed again, another is started
             worker.wake.acquire()
+
+
+def end_idle_threads() -> None:
+    """Let the threads end that wait for work; where work comes, others are started."""
+    if _pool is not None:
+        _pool.dismiss()
 
 
 def start_beside(work: Callable[[], None], n_threads: int) -> int:

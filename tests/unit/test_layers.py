@@ -60,6 +60,7 @@ LAYERS = (
         "measuring",
         "own_tokens",
         "ranking",
+        "releasing",
         "exporting",
         "verifying",
         "owners",

@@ -14,10 +14,10 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from fastbpe._core.arenas cimport small_object_made
 from fastbpe._core.decoding cimport Decoding, Item, fill_text, new_decoding
 from fastbpe._core.memory cimport use_huge_pages
 from fastbpe._core.merge cimport Ids, ids_free
+from fastbpe._core.output cimport hide, show
 from fastbpe._core.reading cimport RAISE, SKIP, IdReader, as_int, unknown_rule
 from fastbpe._core.slots cimport (
     NOT_ASCII, NOT_LATIN1, NOT_UCS2, Head, Slot, Sums, copy_tokens, slot_add, slot_token,
@@ -244,6 +244,7 @@ cdef class Decoder(IdReader):
         cdef size_t n_ids
         cdef int most = _threads(num_threads)
         iterator = iter(batch)
+        hide(out)  # it holds strs that are not filled yet
         while window := _window(iterator, &n_ids):
             try:
                 if most > 1 and n_ids >= THREADS_IDS:
@@ -253,7 +254,7 @@ cdef class Decoder(IdReader):
             except (KeyError, TypeError, ValueError) as error:
                 note_place(error, f"batch[{len(out)}]")
                 raise
-        return out
+        return show(out)
 
     cdef int _decode_each(self, list window, const char* errors, list out, int unknown) except -1:
         """Append the texts of all, or of those before the first that has an error."""
@@ -455,7 +456,6 @@ cdef str _new_text(const Sums* sums, uint8_t** data, size_t* width):
         width[0], greatest = 1, 0xFF
     text = PyUnicode_New(<Py_ssize_t> n, greatest)
     data[0] = <uint8_t*> PyUnicode_DATA(text)
-    small_object_made(<size_t> (data[0] - <uint8_t*> <void*> text) + (n + 1) * width[0])
     use_huge_pages(data[0], n * width[0])
     return text
 

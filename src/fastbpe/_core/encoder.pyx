@@ -14,8 +14,8 @@ from fastbpe._core.limits cimport count_up_to
 from fastbpe._core.merge cimport Ids, ids_expect, ids_free
 from fastbpe._core.normalizing cimport Normalizing
 from fastbpe._core.output cimport (
-    Array, PyObject_GC_Track, PyObject_GC_UnTrack, append_ids, expect_items, fit_list, ids_array, ids_list,
-    int64_array, new_list, take_spare,
+    Array, append_ids, expect_items, fit_list, hide, ids_array, ids_list, int64_array, new_list, show, show_all,
+    take_spare,
 )
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.short cimport is_short, short_list, short_list_by
@@ -95,8 +95,6 @@ cdef class Encoder:
         Added tokens of a tokenizer.json that are not special (`<think>`) are found in any text, as tokenizers does:
         `encode_parts` is the way for text that is not to be trusted.
 
-        The list is as any other, but that the garbage collector does not look through it: see docs/performance.md.
-
         Args:
             text: str, or bytes of UTF-8.
             allowed_special: special tokens that become their ids: a set, or "all".
@@ -139,19 +137,20 @@ cdef class Encoder:
                 if jobs.n_jobs > 1:
                     lists = []
                     jobs.add_lists(n_threads, lists)
-                    return lists[0]
+                    return show(lists[0])
         scratch = pipeline.take()
         try:
             # Without a row of ints there is hardly an id whose int was made.
             if ints_so_far().n_row and isinstance(text, (str, bytes)) and len(text) >= NOGIL_UNITS:
                 out = new_list(0)
+                hide(out)  # it is filled without the GIL
                 scratch.out = <PyObject*> out
             self._append(text, allowed, disallowed, scratch, NULL)
             if out is None:
                 return ids_list(scratch.ids.items, scratch.ids.n)
             append_ids(out, scratch.ids.items, scratch.ids.n)
             fit_list(out)
-            return out
+            return show(out)
         finally:
             pipeline.give(scratch)
 
@@ -358,9 +357,8 @@ cdef class Encoder:
         cdef list out = [], window
         cdef int n_threads
         cdef Windows windows = Windows(texts)
-        # The garbage collector would look through it again and again, a twentieth of the time, and find nothing: it
-        # is told of it at the end.
-        PyObject_GC_UnTrack(out)
+        # Until the end the garbage collector is told of none of the lists: it would look through them again and again.
+        hide(out)
         while window := windows.next():
             n_threads = self._threads_for(windows.n_units, num_threads)
             try:
@@ -371,7 +369,7 @@ cdef class Encoder:
             except ValueError as error:
                 self._tell_which(windows, allowed, disallowed, error)
                 raise
-        PyObject_GC_Track(out)
+        show_all(out)
         return out
 
     cdef int _tell_which(
@@ -388,6 +386,7 @@ cdef class Encoder:
         return 0
 
     cdef int _add_lists(self, list window, SpecialMatcher allowed, SpecialMatcher disallowed, list out) except -1:
+        """Append a hidden list of the ids of each text."""
         cdef Scratch* scratch = self._pipeline.take()
         cdef size_t i = 0
         cdef list ids
@@ -399,11 +398,14 @@ cdef class Encoder:
                 if allowed is None and is_short(self._pipeline, text):
                     ids = short_list_by(scratch, self._pipeline, text, disallowed)
                     if ids is not None:
+                        hide(ids)
                         out.append(ids)
                         continue
                 scratch.ids.n = 0
                 self._append(text, allowed, disallowed, scratch, NULL)
-                out.append(ids_list(scratch.ids.items, scratch.ids.n))
+                ids = ids_list(scratch.ids.items, scratch.ids.n)
+                hide(ids)
+                out.append(ids)
         finally:
             self._pipeline.give(scratch)
         return 0

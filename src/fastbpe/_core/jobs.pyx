@@ -15,7 +15,7 @@ from fastbpe._core.flags cimport add, is_set, set_flag
 from fastbpe._core.memory cimport lay_out
 from fastbpe._core.merge cimport Ids, ids_expect, ids_reserve
 from fastbpe._core.newcomers cimport leave_mark, settle
-from fastbpe._core.output cimport append_ids, expect_items, fit_list, ids_list, new_list
+from fastbpe._core.output cimport append_ids, expect_items, fit_list, hide, ids_list, new_list
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport SpecialMatcher
 from fastbpe._core.text cimport Text, text_of, text_prefetch, text_release, text_view
@@ -368,7 +368,7 @@ cdef class Jobs:
                 counts[self._jobs[number].first] += self._jobs[number].n_ids
 
     cdef int add_lists(self, int n_threads, list out) except -1:
-        """Do all jobs, and append a list of each text's ids, beside the other threads."""
+        """Do all jobs, and append a hidden list of each text's ids, beside the other threads."""
         cdef Scratch* scratch = self._pipeline.take()
         cdef size_t number = 0
         try:
@@ -411,6 +411,7 @@ cdef class Jobs:
         cdef Text* text = &self._texts[job.first]
         cdef size_t room
         cdef list made = new_list(0)
+        hide(made)
         self._have_done(number, scratch)
         # At most one for each byte, and a few: room that is one short is room for twice as many, made anew.
         room = <size_t> (min(1.05 * job.n_ids / (job.end - job.start), <double> text.unit) * text.n)
@@ -425,7 +426,10 @@ cdef class Jobs:
 
     cdef int _add_lists(self, const Job* job, list out) except -1:
         cdef size_t text, at = 0
+        cdef list ids
         for text in range(job.first, job.first + job.n_texts):
-            out.append(ids_list(job.ids + at, self._counts[text]))
+            ids = ids_list(job.ids + at, self._counts[text])
+            hide(ids)
+            out.append(ids)
             at += self._counts[text]
         return 0

@@ -3,7 +3,6 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport uint32_t
 
-from fastbpe._core.arenas cimport LIST_BYTES, small_object_made
 from fastbpe._core.merge cimport Ids
 
 cdef extern from *:
@@ -27,6 +26,7 @@ cdef class Array:
 
 
 cdef size_t take_spare(Ids* ids, size_t n_units) noexcept
+cdef size_t free_spare() noexcept
 cdef Array ids_array(Ids* ids, size_t n_units=*)
 cdef Array int64_array(size_t n)
 
@@ -38,8 +38,22 @@ cdef void expect_items(list out, size_t n_more) noexcept
 cdef int append_ids(list out, const uint32_t* ids, size_t n) except -1
 cdef bint move_ids(PyObject* out, Ids* ids) noexcept nogil
 cdef void fit_list(list out) noexcept
-cdef bint stop_collecting() noexcept
-cdef void collect_again(bint was_on) noexcept
+cdef void show_all(list lists) noexcept
+
+
+cdef inline void hide(object container) noexcept:
+    """Take a new list or tuple away from the garbage collector: until it is shown, nobody else can come by it.
+
+    A list that is filled while Python code may run (a collection, another thread, a signal handler) is hidden: its
+    items are no valid objects yet, its room must not change, and a collection would look through it in vain.
+    """
+    PyObject_GC_UnTrack(container)
+
+
+cdef inline list show(list out):
+    """Tell the garbage collector of a list that was hidden. It may be part of a cycle: the caller may append anything."""
+    PyObject_GC_Track(out)
+    return out
 
 
 cdef inline void add_item(list out, object item) noexcept:
@@ -53,10 +67,9 @@ cdef inline void add_item(list out, object item) noexcept:
 cdef inline tuple add_span(list out, object start, object end):
     """Append (start, end), both ints, to a list that has room for it; returned for others that are equal to it.
 
-    Nor is the garbage collector told of the tuple: those that are kept took 1.6 times as long with it.
+    The tuple stays hidden, as CPython hides tuples of ints when it first meets them: it is part of no cycle.
     """
     cdef tuple span = (start, end)
-    PyObject_GC_UnTrack(span)
-    small_object_made(LIST_BYTES)
+    hide(span)
     add_item(out, span)
     return span

@@ -7,7 +7,6 @@ from libc.stdint cimport int64_t, uint32_t
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memmove
 
-from fastbpe._core.arenas cimport LIST_BYTES, small_object_made
 from fastbpe._core.ints cimport BLOCK_INTS, Ints, int_at, ints_so_far, kept_ints, looked_up, make_block
 from fastbpe._core.memory cimport likely, use_huge_pages
 from fastbpe._core.merge cimport Ids
@@ -76,8 +75,6 @@ cdef extern from *:
     size_t list_room "FASTBPE_LIST_ROOM"(PyObject* items) noexcept nogil
     size_t list_size "FASTBPE_LIST_SIZE"(PyObject* items) noexcept nogil
     PyObject* PyLong_FromUnsignedLong(unsigned long value) noexcept
-    int PyGC_Disable()
-    int PyGC_Enable()
 
 cdef extern from "simd/fill.h" nogil:
     bint fill_ints "fb_fill_ints"(void** items, const uint32_t* ids, size_t n, const void* first, uint32_t n_row)
@@ -135,6 +132,15 @@ cdef size_t take_spare(Ids* ids, size_t n_units) noexcept:
     ids[0] = _spare
     _spare, _spare_units = Ids(NULL, 0, 0), 0
     return held
+
+
+cdef size_t free_spare() noexcept:
+    """Free the memory that is kept for the next array; how many bytes. Under the GIL."""
+    global _spare, _spare_units
+    cdef size_t n_bytes = _spare.capacity * sizeof(uint32_t)
+    free(_spare.items)
+    _spare, _spare_units = Ids(NULL, 0, 0), 0
+    return n_bytes
 
 
 cdef Array ids_array(Ids* ids, size_t n_units=0):
@@ -259,27 +265,17 @@ cdef void fit_list(list out) noexcept:
 cdef list new_list(size_t n):
     """An empty list with room for n items, to be added by add_ids, add_item or add_span; append_ids makes more room.
 
-    The garbage collector is not told of it: ints are part of no cycle, and looking through all of them every time
-    takes longer than making them (100-byte strings: 870 ns each with it, 640 without). Should somebody put an object
-    into the list that holds the list itself, these two are never freed; a copy of the list is as any other.
+    Its size counts what is there, so that it is whole at any time; `hide` says when that is not enough.
     """
     cdef list out = list_with_room(n)
-    PyObject_GC_UnTrack(out)
-    small_object_made(LIST_BYTES)
     if n:
         use_huge_pages(list_items(<PyObject*> out), n * sizeof(PyObject*))
     return out
 
 
-cdef bint stop_collecting() noexcept:
-    """Keep the garbage collector from starting while many tuples are made; whether it was on. It would find nothing.
-
-    Not while the GIL may be given up: what other threads do with the collector must hold, and a child that is forked
-    meanwhile has it as it is.
-    """
-    return PyGC_Disable()
-
-
-cdef void collect_again(bint was_on) noexcept:
-    if was_on:
-        PyGC_Enable()
+cdef void show_all(list lists) noexcept:
+    """Show a hidden list and the hidden lists in it."""
+    cdef list one
+    for one in lists:
+        show(one)
+    show(lists)

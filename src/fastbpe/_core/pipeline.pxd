@@ -49,6 +49,10 @@ cdef class Pipeline:
     cdef Ids _spare_arena
     cdef size_t _n_scratch
     cdef size_t _limit  # of each cache
+    cdef bint _is_listed
+    cdef PyObject* _listed_before  # the neighbours among all pipelines that live; NULL: none
+    cdef PyObject* _listed_after
+    cdef size_t _free_kept(self) noexcept
     cdef Scratch* take(self) except NULL
     cdef void give(self, Scratch* scratch) noexcept
     cdef int hold_gil(self, Scratch* scratch, size_t n_units) except -1
@@ -91,3 +95,6 @@ cdef class Pipeline:
     cdef int _find_symbols(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil
     cdef bint _drop(self, const uint8_t* data, size_t start, size_t end, Scratch* scratch) except -1 nogil
     cdef int _ordinary(self, const uint8_t* data, size_t n, Scratch* scratch, size_t* count) except -1 nogil
+
+
+cdef size_t free_scratches() noexcept

@@ -1,6 +1,7 @@
 """One text on one thread: text → UTF-8 → special tokens → pieces → ids."""
 
 cimport cython
+from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memset
@@ -40,6 +41,8 @@ cdef enum:
 
 cdef const uint8_t* MARK = b"\xe2\x96\x81"
 
+cdef PyObject* _newest = NULL  # of all pipelines that live, a list that owns none of them; changed under the GIL
+
 
 @cython.final
 cdef class Pipeline:
@@ -64,14 +67,26 @@ cdef class Pipeline:
         self.may_defer = normalizing is None or normalizing.fused == NONE
         self.only_prefixes = self.is_plain or (normalizing is not None and always is None and normalizing.only_prefixes)
         self._seed = <uint64_t> int.from_bytes(os.urandom(8), "little")
+        _list(self)
 
     def __dealloc__(self):
+        if self._is_listed:
+            _unlist(self)
+        self._free_kept()
+
+    cdef size_t _free_kept(self) noexcept:
+        """Free what waits for the next call; how many bytes. Threads that are encoding now keep what they work with."""
         cdef Scratch* scratch = self._spare
+        cdef size_t n_bytes = self._spare_arena.capacity * sizeof(uint32_t)
         while scratch != NULL:
             self._spare = scratch.next
+            self._n_scratch -= 1
+            n_bytes += _bytes_of(scratch)
             _free(scratch)
             scratch = self._spare
+        self._limit = self.cache_bytes // max(self._n_scratch, <size_t> 1)
         ids_free(&self._spare_arena)
+        return n_bytes
 
     cdef Scratch* take(self) except NULL:
         """A scratch, warm if one is spare. Under the GIL, as is give."""
@@ -467,3 +482,44 @@ cdef void _free(Scratch* scratch) noexcept:
     cache_free(&scratch.cache)
     buffer_free(&scratch.utf8)
     free(scratch)
+
+
+cdef size_t _bytes_of(const Scratch* scratch) noexcept nogil:
+    cdef size_t n_bytes = scratch.utf8.capacity + scratch.changed.capacity + scratch.prefixed.capacity
+    n_bytes += scratch.kept.capacity + scratch.normalized.room + scratch.ends.capacity * sizeof(size_t)
+    n_bytes += (scratch.ids.capacity + scratch.other_ids.capacity) * sizeof(uint32_t)
+    return n_bytes + cache_bytes(&scratch.cache)
+
+
+# All pipelines
+
+cdef void _list(Pipeline pipeline) noexcept:
+    global _newest
+    pipeline._listed_after = _newest
+    if _newest != NULL:
+        (<Pipeline> _newest)._listed_before = <PyObject*> pipeline
+    _newest = <PyObject*> pipeline
+    pipeline._is_listed = True
+
+
+cdef void _unlist(Pipeline pipeline) noexcept:
+    global _newest
+    if pipeline._listed_before == NULL:
+        _newest = pipeline._listed_after
+    else:
+        (<Pipeline> pipeline._listed_before)._listed_after = pipeline._listed_after
+    if pipeline._listed_after != NULL:
+        (<Pipeline> pipeline._listed_after)._listed_before = pipeline._listed_before
+
+
+cdef size_t free_scratches() noexcept:
+    """Free what all pipelines keep for their next calls; how many bytes.
+
+    Requires the GIL, and no Python code runs in between: none of the pipelines dies, and none hands out a scratch.
+    """
+    cdef PyObject* pipeline = _newest
+    cdef size_t n_bytes = 0
+    while pipeline != NULL:
+        n_bytes += (<Pipeline> pipeline)._free_kept()
+        pipeline = (<Pipeline> pipeline)._listed_after
+    return n_bytes

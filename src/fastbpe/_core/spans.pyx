@@ -9,7 +9,7 @@ from fastbpe._core.front cimport Places, places_free
 from fastbpe._core.ints cimport Ints, kept_ints, place_int
 from fastbpe._core.memory cimport grown
 from fastbpe._core.merge cimport Ids, ids_reserve
-from fastbpe._core.output cimport Array, add_item, add_span, collect_again, int64_array, new_list, stop_collecting
+from fastbpe._core.output cimport Array, add_item, add_span, hide, int64_array, new_list, show
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.splitter cimport GAP, Ends, Splitter, ends_free, n_pieces
@@ -385,12 +385,9 @@ cdef void _walk_on(const Text* text, Spans* spans, Walk* walk) noexcept nogil:
 cdef list spans_list(const Spans* spans):
     """(start, end) of each; where one begins that the one before ends, they share the int, and equal ones are one."""
     cdef list out = new_list(spans.n)
-    cdef bint was_on = stop_collecting()
-    try:
-        _add_spans(out, spans, 0)
-    finally:
-        collect_again(was_on)
-    return out
+    hide(out)
+    _add_spans(out, spans, 0)
+    return show(out)
 
 
 cdef object _add_spans(list out, const Spans* spans, object end):
@@ -478,18 +475,15 @@ cdef list _pieces_list(const Text* view, const Ends* ends):
     cdef list out = new_list(n_pieces(ends))
     cdef object last = 0
     cdef size_t i, end, begin = 0
-    cdef bint was_on = stop_collecting()
-    try:
-        for i in range(ends.n):
-            end = ends.items[i] & ~GAP
-            if not ends.items[i] & GAP:
-                items[spans.n] = Span(begin, end)
-                spans.n += 1
-            begin = end
-            if spans.n == PART_SPANS or i + 1 == ends.n:
-                _walk_on(view, &spans, &walk)
-                last = _add_spans(out, &spans, last)
-                spans.n = 0
-    finally:
-        collect_again(was_on)
-    return out
+    hide(out)
+    for i in range(ends.n):
+        end = ends.items[i] & ~GAP
+        if not ends.items[i] & GAP:
+            items[spans.n] = Span(begin, end)
+            spans.n += 1
+        begin = end
+        if spans.n == PART_SPANS or i + 1 == ends.n:
+            _walk_on(view, &spans, &walk)
+            last = _add_spans(out, &spans, last)
+            spans.n = 0
+    return show(out)

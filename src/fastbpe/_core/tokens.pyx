@@ -16,7 +16,7 @@ from fastbpe._core.encoder cimport Encoder
 from fastbpe._core.ints cimport Ints, kept_ints, place_int
 from fastbpe._core.merge cimport Ids, ids_free, ids_reserve
 from fastbpe._core.normalizer cimport Normalized, Normalizer, normalized_free
-from fastbpe._core.output cimport add_item, add_span, collect_again, ids_array, ids_list, new_list, stop_collecting
+from fastbpe._core.output cimport add_item, add_span, hide, ids_array, ids_list, new_list, show
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.spans cimport Spans, add_place, spans_free, spans_list, to_characters
 from fastbpe._core.special cimport Match, SpecialMatcher
@@ -78,6 +78,7 @@ cdef class Tokens:
         cdef object piece
         if <size_t> len(names) < self._encoder._n_ids:
             raise ValueError(f"{len(names)} names for {self._encoder._n_ids} ids")
+        hide(out)
         for i in range(self._ids.n):
             token = self._ids.items[i]
             if self._encoder._widths[token] == A_CHARACTER:
@@ -86,7 +87,7 @@ cdef class Tokens:
                 piece = names[<Py_ssize_t> token]
             start = self._ends[i]
             add_item(out, piece)
-        return out
+        return show(out)
 
     cdef object _surface(self, size_t start, size_t end, bint as_bytes):
         """A stretch of the normalised text, with U+2581 for the spaces that stand for it."""
@@ -103,13 +104,6 @@ cdef class Tokens:
         A space that was put before the text has an empty span at its beginning; of the ids of a character's bytes
         all but the last have one.
         """
-        cdef bint was_on = stop_collecting()
-        try:
-            return self._offsets(in_characters)
-        finally:
-            collect_again(was_on)
-
-    cdef list _offsets(self, bint in_characters):
         cdef list out = new_list(self._ids.n)
         cdef const uint8_t* text = <const uint8_t*> PyBytes_AS_STRING(self._text)
         cdef const uint32_t* places = self._normalized.offsets
@@ -122,6 +116,7 @@ cdef class Tokens:
         if places == NULL:
             raise ValueError("encoded without offsets")
         end = None
+        hide(out)
         for i in range(self._ids.n + 1):
             # Where token i begins is where the one before it ends.
             place = places[self._ends[i - 1] if i else 0]
@@ -138,7 +133,7 @@ cdef class Tokens:
                 begin, end, last, empty = end, place_int(ints, place), place, None
                 if i:
                     add_span(out, begin, end)
-        return out
+        return show(out)
 
     def to_array(self):
         """The ids as an array of uint32."""

@@ -1,0 +1,292 @@
+"""A guest in its process: what is returned can be collected, and nothing of the interpreter is changed."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import itertools
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastbpe
+import fastbpe.minbpe
+import fastbpe.sentencepiece
+import fastbpe.tiktoken
+from processes import run_python
+
+RANKS = {bytes([i]): i for i in range(256)} | {b"th": 256, b"the": 257, b" w": 258}
+TEXT = "the words <e> of a text, thé others"
+LONG = "the words " * 2000  # encoded without the GIL
+HUGE = "the words " * 40_000  # and by several threads
+IDS = [97, 98, 99]
+#: What a method may be called with, beside nothing at all: every one that it takes is tried.
+ARGUMENTS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+    ((), {}),
+    ((TEXT,), {}),
+    (("the words",), {}),
+    ((LONG,), {}),
+    ((HUGE,), {"num_threads": 1}),
+    ((HUGE,), {"num_threads": 2}),
+    ((TEXT, 4), {}),
+    ((LONG, 4), {}),
+    ((["the words", "", LONG],), {}),
+    ((["the words", ""],), {"num_threads": 1}),
+    ((["the words"] * 60_000,), {"num_threads": 2}),
+    (([(TEXT, True), (LONG, False)],), {}),
+    ((TEXT,), {"allowed_special": "all"}),
+    ((97,), {}),
+    ((b"the",), {}),
+    ((IDS,), {}),
+    (([IDS, IDS],), {}),
+    (([IDS * 30_000] * 3,), {"num_threads": 2}),
+    ((LONG,), {"chunk_len": 1 << 20}),
+    *(((LONG,), {"return_type": return_type, "chunk_len": 1 << 20}) for return_type in (int, str, "numpy")),
+    *((("the words",), {"out_type": out_type}) for out_type in (int, str, bytes, "numpy", "offset_mapping")),
+    *(
+        ((["the words", LONG],), {"out_type": out_type})
+        for out_type in (int, str, bytes, "numpy", "offset_mapping")
+    ),
+    (("the words", 2), {}),
+    (("the words", 1, 0.1), {}),
+    ((["▁the", "▁"],), {}),
+]
+#: What writes, reads or makes another tokenizer.
+PASSED_OVER = {
+    "encode_files",
+    "export",
+    "save",
+    "save_vocab",
+    "train",
+    "register_special_tokens",
+    "with_special_tokens",
+} | {
+    "from_file",
+    "from_merges",
+    "from_proto",
+    "from_ranks",
+    "Load",
+    "LoadFromFile",
+    "LoadFromSerializedProto",
+    "load",
+    "load_from_file",
+    "load_from_serialized_proto",
+}
+#: What no BPE model has an answer to, or only beside a package of protobufs.
+REFUSED = {"NBestEncode", "SampleEncode", "Proto", "nbest_encode", "sample_encode", "proto"}
+
+
+def byte_tokenizer() -> fastbpe.Tokenizer:
+    return fastbpe.Tokenizer.from_ranks(RANKS, pattern="cl100k", special_tokens={"<e>": 300})
+
+
+def encoding() -> fastbpe.tiktoken.Encoding:
+    pattern = fastbpe.PATTERNS["cl100k"]
+    return fastbpe.tiktoken.Encoding("t", pat_str=pattern, mergeable_ranks=RANKS, special_tokens={"<e>": 300})
+
+
+def basic() -> fastbpe.minbpe.BasicTokenizer:
+    tokenizer = fastbpe.minbpe.BasicTokenizer()
+    tokenizer.train(TEXT * 3, 260)
+    return tokenizer
+
+
+def by_regex() -> fastbpe.minbpe.RegexTokenizer:
+    tokenizer = fastbpe.minbpe.RegexTokenizer()
+    tokenizer.train(TEXT * 3, 260)
+    tokenizer.register_special_tokens({"<e>": 300})
+    return tokenizer
+
+
+@pytest.fixture(scope="module")
+def model_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("guest") / "t.model"
+    model = fastbpe.train([TEXT] * 20, mode="codepoint", vocab_size=300, byte_fallback=True, progress=False,
+                          hard_vocab_limit=False)  # fmt: skip
+    model.export(path, format="sentencepiece")
+    return path
+
+
+MAKERS: dict[str, Callable[[Path], Any]] = {
+    "bytes": lambda _: byte_tokenizer(),
+    "code points": fastbpe.load,
+    "tiktoken": lambda _: encoding(),
+    "minbpe.BasicTokenizer": lambda _: basic(),
+    "minbpe.RegexTokenizer": lambda _: by_regex(),
+    "SentencePieceProcessor": lambda path: fastbpe.sentencepiece.SentencePieceProcessor(model_file=str(path)),
+    "SentencePieceNormalizer": lambda path: fastbpe.sentencepiece.SentencePieceNormalizer(model_file=str(path)),
+}
+
+
+class Holder:
+    """Something that is put into a container, and holds it."""
+
+    held: object
+
+
+def answers(make: Callable[[], Any], name: str) -> Iterator[object]:
+    """What an attribute is, or what a method gives with all arguments that it takes."""
+    try:
+        value = getattr(make(), name)
+    except Exception:  # eot_token of a tokenizer that has none, for example
+        return
+    if not callable(value):
+        yield value
+        return
+    n_calls = 0
+    for arguments, named in ARGUMENTS:
+        try:
+            answer = value(*arguments, **named)
+            if isinstance(answer, Iterator):
+                answer = list(itertools.islice(answer, 4))
+        except Exception:
+            continue
+        n_calls += 1
+        yield answer
+    assert n_calls or any(part in name for part in REFUSED), f"{name}: no arguments fit; add some"
+
+
+def containers(value: object, most: int = 50) -> Iterator[list[Any] | dict[Any, Any]]:
+    """The mutable ones, some of many."""
+    if isinstance(value, (list, dict)):
+        yield value
+    if isinstance(value, (list, tuple)):
+        for item in [*value[:most], *value[-2:]]:
+            yield from containers(item)
+    elif isinstance(value, dict):
+        for item in list(value.values())[:most]:
+            yield from containers(item)
+
+
+def names(one: object) -> list[str]:
+    return [name for name in dir(one) if not name.startswith("_") and name not in PASSED_OVER]
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_an_object_put_into_any_returned_container_can_be_collected(kind: str, model_file: Path) -> None:
+    refs: dict[weakref.ref[Holder], str] = {}
+    n_lists = 0
+
+    def make() -> Any:
+        return MAKERS[kind](model_file)
+
+    for name in names(make()):
+        for answer in answers(make, name):
+            seen: dict[int, list[Any] | dict[Any, Any]] = {id(found): found for found in containers(answer)}
+            for found in seen.values():
+                holder = Holder()
+                holder.held = found
+                refs[weakref.ref(holder)] = name
+                if isinstance(found, dict):
+                    found["holder"] = holder
+                else:
+                    n_lists += 1
+                    assert gc.is_tracked(found), name
+                    found.append(holder)
+                assert gc.is_tracked(found), name
+                del holder, found
+            del answer, seen
+    gc.collect()
+    assert {name for ref, name in refs.items() if ref() is not None} == set()
+    assert n_lists > 3 or kind == "SentencePieceNormalizer"
+
+
+def test_lists_of_the_rare_paths_are_tracked() -> None:
+    """Where an int is made anew, where a text cannot be cut, where a batch has an error and is asked for again."""
+    tokenizer = fastbpe.Tokenizer.from_ranks({**RANKS, b"x": 2**20 + 7, b"\xe6\xbc\xa2": 2**20 + 9}, pattern=None)
+    for text in ("x", "x" * 9000, "漢" * 300_000, "ab" * 200_000, ""):
+        for n_threads in (1, 2):
+            assert gc.is_tracked(tokenizer.encode(text, num_threads=n_threads))
+            assert all(map(gc.is_tracked, tokenizer.encode_batch([text, text], num_threads=n_threads)))
+    with pytest.raises(ValueError, match=r"texts\[1\]"):
+        tokenizer.encode_batch(["x", b"\xff"])
+    assert gc.is_tracked(tokenizer.pieces(""))
+
+
+COLLECTED = """
+import gc, sys
+import fastbpe
+t = fastbpe.Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern="cl100k")
+text = "some words " * 10_000
+n_times = n_seen = 0
+def look(phase, info):
+    global n_times, n_seen
+    n_times += 1
+    assert gc.isenabled()
+    for one in gc.get_objects():
+        if type(one) is list and one and type(one[0]) in (tuple, int):
+            n_seen += one[0] in begins
+begins = ((0, 4), (0, 1))
+gc.set_threshold(200)
+gc.callbacks.append(look)
+t.pieces(text)
+t.encode_with_offsets(text)
+begins = (115,)
+t.encode_batch(["some words"] * 2000, num_threads=1)
+t.encode(text)
+gc.callbacks.remove(look)
+assert n_seen == 0 and (n_times > 200 or sys.version_info >= (3, 12)), (n_seen, n_times)
+print("done")
+"""
+
+
+def test_the_collector_stays_on_and_meets_no_list_that_is_being_filled() -> None:
+    assert run_python(COLLECTED) == "done\n"
+
+
+UNCHANGED = """
+import ctypes, gc, locale, logging, os, signal, sys, threading, warnings
+class Allocator(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_void_p) for name in ("context", "malloc", "calloc", "realloc", "free")]
+def allocators():
+    found = []
+    arenas = Allocator()
+    ctypes.pythonapi.PyObject_GetArenaAllocator(ctypes.byref(arenas))
+    found.append([getattr(arenas, name) for name, _ in Allocator._fields_[:3]])
+    for domain in range(3):
+        now = Allocator()
+        ctypes.pythonapi.PyMem_GetAllocator(domain, ctypes.byref(now))
+        found.append([getattr(now, name) for name, _ in Allocator._fields_])
+    return found
+def state():
+    handlers = {number: signal.getsignal(number) for number in signal.valid_signals()}
+    return [
+        allocators(), gc.isenabled(), gc.get_threshold(), gc.get_debug(), gc.get_freeze_count(),
+        list(gc.callbacks), locale.setlocale(locale.LC_ALL), dict(os.environ), os.getcwd(), handlers,
+        sys.getswitchinterval(), sys.getrecursionlimit(), sys.excepthook, sys.unraisablehook, sys.gettrace(),
+        sys.getprofile(), list(sys.path), list(sys.meta_path), threading.excepthook, threading.stack_size(),
+        list(warnings.filters),
+        logging.getLogger().handlers, os.umask(os.umask(0o22)), threading.active_count(),
+    ]
+import multiprocessing, unicodedata  # what they change is theirs
+os.umask(0o22)
+before = state()
+import fastbpe
+from fastbpe import minbpe, sentencepiece, tiktoken
+t = fastbpe.train(["some words " * 200], vocab_size=258, pattern="cl100k", progress=False, num_threads=2)
+c = fastbpe.train(["some words"] * 9, mode="codepoint", vocab_size=20, hard_vocab_limit=False, progress=False)
+text = "some words " * 40_000
+for one in (t, c):
+    ids = one.encode(text, num_threads=2)
+    one.encode_batch([text] * 4, num_threads=2)
+    [one.encode(word) for word in text.split()]
+    one.encode_with_offsets(text), one.decode(ids), one.decode_batch([ids] * 9, num_threads=2)
+    one.count(text)
+t.pieces(text)
+fastbpe.release_memory()
+after = state()
+assert after == before, [pair for pair in zip(before, after) if pair[0] != pair[1]]
+print("done")
+"""
+
+
+def test_nothing_of_the_host_is_changed() -> None:
+    """Allocators, collector, locale, environment, signals, hooks, warnings: as they were before the import."""
+    assert run_python(UNCHANGED) == "done\n"
+
+
+def test_docstrings_do_not_speak_of_lists_that_are_not_collected() -> None:
+    assert "collector" not in str(inspect.getdoc(fastbpe.Tokenizer.encode))

@@ -1,0 +1,193 @@
+"""What release_memory gives back, and that all goes on working."""
+
+from __future__ import annotations
+
+import _thread
+import importlib
+import pkgutil
+import sys
+import threading
+import time
+
+import pytest
+
+import fastbpe
+from fastbpe import Tokenizer
+from fastbpe.releasing import CACHES
+from processes import run_python
+
+RANKS = {bytes([i]): i for i in range(256)} | {b"th": 256, b"the": 257, b" w": 258}
+TEXT = "the words of a text, thé others " * 20_000
+
+
+@pytest.fixture
+def tokenizer() -> Tokenizer:
+    return Tokenizer.from_ranks(RANKS, pattern="cl100k")
+
+
+def test_caches_of_all_tokenizers_are_freed(tokenizer: Tokenizer) -> None:
+    others = [Tokenizer.from_ranks(RANKS, pattern=pattern) for pattern in ("gpt2", "o200k", None)]
+    others.append(
+        fastbpe.train([TEXT[:999]], mode="codepoint", vocab_size=40, hard_vocab_limit=False, progress=False)
+    )
+    expected = [one.encode(TEXT, num_threads=1) for one in (tokenizer, *others)]
+    used = sum(one._pipeline.used_bytes for one in (tokenizer, *others))
+    assert used > 0
+    assert fastbpe.release_memory() >= used
+    assert [one._pipeline.used_bytes for one in (tokenizer, *others)] == [0] * 5
+    assert fastbpe.release_memory() == 0
+    assert [one.encode(TEXT, num_threads=1) for one in (tokenizer, *others)] == expected
+
+
+def test_dropped_tokenizers_are_no_longer_looked_at() -> None:
+    """In any order: of the first, the last, one in between, and all of them."""
+    fastbpe.release_memory()
+    for order in ([0, 1, 2], [2, 1, 0], [1, 0, 2], [1, 2, 0]):
+        some: list[Tokenizer | None] = [Tokenizer.from_ranks(RANKS, pattern="gpt2") for _ in order]
+        for i in order:
+            for one in some:
+                assert one is None or one.encode("the words")
+            some[i] = one = None
+            n_left = sum(one is not None for one in some)
+            assert (fastbpe.release_memory() > 0) == (n_left > 0)
+
+
+def test_the_block_of_a_dropped_array_is_freed(tokenizer: Tokenizer) -> None:
+    pytest.importorskip("numpy")
+    fastbpe.release_memory()
+    array = tokenizer.encode_batch_to_numpy([TEXT])[0]
+    n_bytes = array.nbytes
+    assert n_bytes > 1 << 20
+    fastbpe.release_memory()
+    del array
+    assert fastbpe.release_memory() >= n_bytes
+    assert tokenizer.encode_batch_to_numpy([TEXT])[0].nbytes == n_bytes
+
+
+def test_the_block_that_threads_share_is_freed(tokenizer: Tokenizer) -> None:
+    tokenizer.encode_batch([TEXT] * 4, num_threads=2)
+    used = tokenizer._pipeline.used_bytes
+    assert fastbpe.release_memory() > used + 4 * len(TEXT)  # an int of 32 bits for each byte, at least
+
+
+def test_idle_threads_end_and_others_are_started(tokenizer: Tokenizer) -> None:
+    before = tokenizer.encode(TEXT, num_threads=1)
+    assert tokenizer.encode(TEXT, num_threads=3) == before
+    fastbpe.release_memory()
+    deadline = time.monotonic() + 10
+    while _thread._count() > threading.active_count() - 1 and time.monotonic() < deadline:
+        fastbpe.release_memory()  # one that was still at work is idle only now
+        time.sleep(0.01)
+    assert _thread._count() <= threading.active_count() - 1
+    assert tokenizer.encode(TEXT, num_threads=3) == before
+
+
+def test_other_threads_go_on_encoding(tokenizer: Tokenizer) -> None:
+    text, shorts = TEXT[:300_000], ["the words", "of a text"] * 500
+    expected, expected_batch = tokenizer.encode(text, num_threads=1), tokenizer.encode_batch(shorts)
+    wrong: list[object] = []
+    over = threading.Event()
+
+    def work() -> None:
+        try:
+            while not over.is_set():
+                if (
+                    tokenizer.encode(text, num_threads=2) != expected
+                    or tokenizer.encode_batch(shorts) != expected_batch
+                ):
+                    wrong.append("other ids")
+                if tokenizer.decode(expected) != text:
+                    wrong.append("another text")
+        except BaseException as error:
+            wrong.append(error)
+
+    workers = [threading.Thread(target=work) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    end = time.monotonic() + 1
+    n_bytes = 0
+    while time.monotonic() < end:
+        n_bytes += fastbpe.release_memory()
+        time.sleep(0.001)
+    over.set()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+    assert n_bytes > 0
+
+
+def test_every_cache_that_grows_is_named() -> None:
+    """All functions with a bounded cache and arguments, in all modules."""
+    import fastbpe.sentencepiece
+
+    found = set()
+    for info in pkgutil.walk_packages(fastbpe.__path__, "fastbpe."):
+        if info.name.endswith("__main__") or "_reference" in info.name:
+            continue
+        module = importlib.import_module(info.name)
+        for name, value in vars(module).items():
+            if not hasattr(value, "cache_parameters") or value.cache_parameters()["maxsize"] is None:
+                continue
+            wrapped = value.__wrapped__
+            takes_any = not hasattr(wrapped, "__code__") or wrapped.__code__.co_argcount > 0
+            if wrapped.__module__ == info.name and takes_any:
+                found.add((info.name, name))
+    assert found == {(module, name) for module, names in CACHES.items() for name in names}
+
+
+def test_caches_are_emptied() -> None:
+    Tokenizer.from_ranks(RANKS, pattern=r"(\w)\1+|\s+|[a-m]").encode("the words")
+    fastbpe.release_memory()
+    for module, names in CACHES.items():
+        for name in names:
+            if module in sys.modules:
+                assert getattr(sys.modules[module], name).cache_info().currsize == 0
+
+
+RESIDENT = """
+import resource
+import fastbpe
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * resource.getpagesize() >> 20
+t = fastbpe.Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern="cl100k")
+t.encode_batch(["a word"], num_threads=2), t.encode_ordinary("some words " * 40_000, num_threads=2)
+fastbpe.release_memory()
+before = resident()
+text = " ".join([f"w{i * 2654435761 % 4294967291:x}" for i in range(300_000)])
+ids = t.encode_batch([text] * 2, num_threads=2)
+n = len(ids[0])
+del ids
+t.encode(text, num_threads=1)
+held = resident()
+n_bytes = fastbpe.release_memory()
+after = resident()
+assert n_bytes > 20 << 20 and held - after > 20 and after < before + 24, (before, held, after, n_bytes)
+assert len(t.encode(text)) == n
+print("done")
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_the_process_becomes_smaller() -> None:
+    assert run_python(RESIDENT) == "done\n"
+
+
+FORKED = """
+import os
+import fastbpe
+t = fastbpe.Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern="cl100k")
+text = "some words " * 40_000
+ids = t.encode(text, num_threads=2)
+child = os.fork()
+if child == 0:
+    fine = fastbpe.release_memory() > 0 and t.encode(text, num_threads=2) == ids
+    os._exit(0 if fine else 1)
+assert os.waitpid(child, 0)[1] == 0 and t.encode(text, num_threads=2) == ids
+print("done")
+"""
+
+
+@pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="needs fork")
+def test_a_forked_child_releases_its_own() -> None:
+    assert run_python(FORKED) == "done\n"
