@@ -17,8 +17,10 @@ from fastbpe.codepoint_tokenizer import CodePointTokenizer
 from fastbpe.codepoints import make_normalizer, token_encoder
 from fastbpe.errors import FastbpeError, InvalidTokenError
 from fastbpe.formats import sentencepiece as model_format
+from fastbpe.sentencepiece._arguments import checked_ids, id_error
 from fastbpe.sentencepiece._decoding import Surfaces
-from fastbpe.sentencepiece._errors import ModelError, out_of_range
+from fastbpe.sentencepiece._errors import ModelError
+from fastbpe.sentencepiece._methods import Facts
 from fastbpe.sentencepiece._random import draw_seed
 from fastbpe.sentencepiece._texts import Piece, serialize
 
@@ -39,7 +41,7 @@ class Sampling:
         self.alpha = float(alpha)
 
 
-class LoadedModel:
+class LoadedModel(Facts):
     """A BPE model from the bytes of its file. ModelError where there is none in them."""
 
     def __init__(self, data: bytes, where: str) -> None:
@@ -48,6 +50,7 @@ class LoadedModel:
             self.tokenizer = CodePointTokenizer(self.model)
         except FastbpeError as error:
             raise ModelError(f"INTERNAL: {error}") from error
+        super().__init__(self.tokenizer, self.model.types)
 
     # Encoding
 
@@ -152,6 +155,11 @@ class LoadedModel:
 
     # Pieces
 
+    @property
+    def piece_bytes(self) -> list[bytes]:
+        """The piece of each id, as the file has it."""
+        return self.model.pieces
+
     @cached_property
     def names(self) -> list[str]:
         """The piece of each id."""
@@ -170,15 +178,13 @@ class LoadedModel:
         return self.model.types.find(PieceType.UNKNOWN)
 
     @cached_property
-    def bos_id(self) -> int:
-        return self.special_id("bos_piece", PieceType.CONTROL)
+    def special_ids(self) -> tuple[int, ...]:
+        """The ids of `<unk>`, `<s>`, `</s>` and `<pad>`; -1 where there is none."""
+        controls = ("bos_piece", "eos_piece", "pad_piece")
+        unknown = self._special_id("unk_piece", PieceType.UNKNOWN)
+        return (unknown, *(self._special_id(option, PieceType.CONTROL) for option in controls))
 
-    @cached_property
-    def eos_id(self) -> int:
-        return self.special_id("eos_piece", PieceType.CONTROL)
-
-    def special_id(self, option: str, piece_type: PieceType) -> int:
-        """The id of the piece that a training option names; -1 if there is none of this type."""
+    def _special_id(self, option: str, piece_type: PieceType) -> int:
         found = self.ids_by_piece.get(self.model.trainer[option].encode("utf-8", "surrogateescape"), -1)
         return found if found >= 0 and self.model.types[found] == piece_type else -1
 
@@ -208,38 +214,3 @@ def to_bytes(text: Text) -> bytes:
         is_sound(text)
         return plain(text).encode()
     return plain(text)
-
-
-def checked_ids(ids: Any) -> Any:
-    """Ids in a form that decoding reads: a list, or a buffer of integers."""
-    if isinstance(ids, list):
-        return ids
-    if isinstance(ids, (bytes, bytearray)):
-        return list(ids)
-    try:
-        view = memoryview(ids)
-    except TypeError:
-        return _listed(ids)
-    if view.format.lstrip("@=<>!") not in tuple("bBhHiIlLqQnN"):
-        raise TypeError("Buffer must be of integer type")
-    if view.ndim != 1:
-        raise TypeError("Buffer must be 1-dimensional")
-    return ids
-
-
-def _listed(ids: Any) -> list[Any]:
-    if hasattr(ids, "__len__") and not isinstance(ids, (str, dict)):
-        return list(ids)
-    raise not_integers()
-
-
-def not_integers() -> TypeError:
-    return TypeError("Input must be an integer buffer, list of integers, or a sequence of integers.")
-
-
-def id_error(ids: Any) -> Exception:
-    """Why these ids are no pieces."""
-    for i in ids:
-        if not hasattr(i, "__index__") or not -(1 << 31) <= i.__index__() < 1 << 31:
-            return not_integers() if isinstance(ids, list) else out_of_range()
-    return out_of_range()
