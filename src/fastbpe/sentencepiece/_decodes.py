@@ -9,6 +9,7 @@ from fastbpe.sentencepiece import _texts
 from fastbpe.sentencepiece._arguments import checked_ids
 from fastbpe.sentencepiece._base import Base
 from fastbpe.sentencepiece._errors import ArgumentError, out_of_range
+from fastbpe.sentencepiece._messages import mapping, serialize
 from fastbpe.sentencepiece._methods import Methods
 from fastbpe.sentencepiece._threads import ThreadPool
 
@@ -73,8 +74,8 @@ class Decodes(Base):
             pieces = model.pieces_of(ids)
         text, found = model.decoded(pieces)
         if return_type == "offset_mapping":
-            return _mapping(text, found, as_bytes)
-        return _texts.serialize(text, found)
+            return mapping(text, found, as_bytes)
+        return serialize(text, found)
 
     def decode_pieces_as_proto(self, input: Any, **kwargs: Any) -> Any:
         """`decode` to a message of the protobuf package."""
@@ -112,25 +113,3 @@ def _pieces(sequence: Sequence[Any]) -> list[bytes]:
         except (TypeError, UnicodeEncodeError):
             raise TypeError("List elements must be str or bytes") from None
     return out
-
-
-def _mapping(text: bytes, pieces: list[_texts.Piece], as_bytes: bool) -> dict[str, Any]:
-    if as_bytes:
-        return {
-            "text": text,
-            "ids": [piece.id & 0xFFFFFFFF for piece in pieces],
-            "pieces": [piece.piece for piece in pieces],
-            "offsets": [(piece.begin, piece.end) for piece in pieces],
-        }
-    decoded = text.decode()
-    counted: Sequence[int] = range(len(text) + 1)  # by byte of the text, and of its end
-    if not decoded.isascii():
-        counted = [at for at, character in enumerate(decoded) for _ in character.encode()] + [len(decoded)]
-    if any(piece.end >= len(counted) for piece in pieces):
-        raise ArgumentError("Invalid piece offsets in SentencePieceText")
-    return {
-        "text": decoded,
-        "ids": [piece.id & 0xFFFFFFFF for piece in pieces],
-        "pieces": [piece.piece.decode() for piece in pieces],
-        "offsets": [(counted[piece.begin], counted[piece.end]) for piece in pieces],
-    }

@@ -18,11 +18,10 @@ from fastbpe.codepoints import make_normalizer, token_encoder
 from fastbpe.errors import FastbpeError, InvalidTokenError
 from fastbpe.formats import sentencepiece as model_format
 from fastbpe.sentencepiece._arguments import checked_ids, id_error
-from fastbpe.sentencepiece._decoding import Surfaces
 from fastbpe.sentencepiece._errors import ModelError
+from fastbpe.sentencepiece._messages import Surfaces, encoded, serialize
 from fastbpe.sentencepiece._methods import Facts
 from fastbpe.sentencepiece._random import draw_seed
-from fastbpe.sentencepiece._texts import Piece, serialize
 
 Text = str | bytes
 Name = TypeVar("Name", str, bytes)
@@ -99,20 +98,11 @@ class LoadedModel(Facts):
         }
 
     def serialized(self, text: Text, tokens: Tokens) -> bytes:
-        """A SentencePieceText; of a character's bytes only the last piece has a surface."""
+        """A SentencePieceText, serialized."""
         data = to_bytes(text)
-        out = []
-        n_more = 0  # bytes of the same character
+        pieces = tokens.byte_pieces(self.model.pieces)
         offsets = tokens.offsets(in_characters=False)
-        pieces = zip(tokens.byte_pieces(self.model.pieces), tokens.ids(), offsets, strict=True)
-        for piece, token_id, (begin, end) in pieces:
-            if n_more:
-                n_more -= 1
-            elif self.model.types[token_id] == PieceType.BYTE:
-                lead = int(piece[3:5], 16)
-                n_more = (lead >= 0xC0) + (lead >= 0xE0) + (lead >= 0xF0)
-            out.append(Piece(piece, token_id, None if n_more else data[begin:end], begin, end))
-        return serialize(data, out)
+        return serialize(data, encoded(data, self.model.types, pieces, tokens.ids(), offsets))
 
     # Decoding
 
@@ -143,7 +133,7 @@ class LoadedModel(Facts):
             return self.tokenizer.decode(ids).encode()
         return self.decoded(pieces)[0]
 
-    def decoded(self, pieces: Sequence[bytes]) -> tuple[bytes, list[Piece]]:
+    def decoded(self, pieces: Sequence[bytes]) -> tuple[bytes, list[Any]]:
         """The text of pieces, known or not, and where in it each lies."""
         text, found = self._surfaces.of(pieces)
         denormalizer = self.tokenizer._denormalizer
@@ -151,7 +141,15 @@ class LoadedModel(Facts):
 
     @cached_property
     def _surfaces(self) -> Surfaces:
-        return Surfaces(self.model, self.ids_by_piece, self.id_or_unknown)
+        model = self.model
+        return Surfaces(
+            model.types,
+            self.ids_by_piece,
+            self.unknown_id,
+            model.trainer["unk_surface"].encode("utf-8", "surrogateescape"),
+            trims=model.normalizer["remove_extra_whitespaces"],
+            dummy_prefix=model.normalizer["add_dummy_prefix"],
+        )
 
     # Pieces
 
