@@ -56,7 +56,7 @@ cdef inline uint8_t* _bytes(uint8_t* out, uint8_t tag, bytes data) noexcept:
 
 cdef size_t _piece_bytes(tuple item) except 0:
     """How long the message of one piece is."""
-    cdef bytes piece = item[0], surface = item[2]
+    cdef bytes piece = item[0], surface = item[2]  # of another type: a TypeError before anything is written
     cdef size_t n = <size_t> PyBytes_GET_SIZE(piece)
     cdef size_t size = 4 + _width(n) + n + _width(<uint32_t> <long long> item[1]) + _width(item[3]) + _width(item[4])
     if surface is not None:
@@ -115,6 +115,10 @@ def in_characters(bytes text not None, list places not None):
     cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(text)
     cdef size_t n = <size_t> PyBytes_GET_SIZE(text), at = 0, n_characters = 0, place
     cdef list out = []
+    if text.isascii():
+        if places and max(places) > n:
+            raise IndexError(f"place {max(places)} of {n} bytes")
+        return places
     for place in places:
         if place > n:
             raise IndexError(f"place {place} of {n} bytes")
@@ -137,6 +141,8 @@ def normalized_in_characters(bytes text not None, bytes normalized not None, lis
     cdef size_t n = <size_t> PyBytes_GET_SIZE(normalized), i
     if not places:
         return [0]
+    if normalized.isascii():
+        return in_characters(text, places)
     return in_characters(text, [places[i] for i in range(n + 1) if i == n or data[i] & 0xC0 != 0x80])
 
 

@@ -16,6 +16,7 @@ _Array: TypeAlias = npt.NDArray[np.int32]
 @disjoint_base
 class Facts:
     def __init__(self, encoder: Encoder, types: bytes) -> None: ...
+    def bytes_of_ids(self, ids: list[int]) -> list[bytes] | None: ...
 
 @disjoint_base
 class Methods:

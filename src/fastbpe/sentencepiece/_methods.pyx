@@ -118,6 +118,17 @@ cdef class Facts:
             PyList_SET_ITEM(out, at, found)
         return out
 
+    def bytes_of_ids(self, list ids not None):
+        """The piece of each id, as bytes; None: one of them is no plain int below the number of pieces."""
+        cdef list pieces = self.piece_bytes, out = []
+        cdef Py_ssize_t i
+        for id in ids:
+            i = _index(id)
+            if not 0 <= i < self._n_pieces:
+                return None
+            out.append(<object> PyList_GET_ITEM(pieces, i))
+        return out
+
     # Encoding
 
     cdef list _pieces_of(self, list ids, bint as_bytes):

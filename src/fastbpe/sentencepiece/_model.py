@@ -17,7 +17,7 @@ from fastbpe.codepoint_tokenizer import CodePointTokenizer
 from fastbpe.codepoints import make_normalizer, token_encoder
 from fastbpe.errors import FastbpeError, InvalidTokenError
 from fastbpe.formats import sentencepiece as model_format
-from fastbpe.sentencepiece._arguments import checked_ids, id_error
+from fastbpe.sentencepiece._arguments import checked_ids, id_error, ids_of_pieces
 from fastbpe.sentencepiece._errors import ModelError
 from fastbpe.sentencepiece._messages import Surfaces, encoded, serialize
 from fastbpe.sentencepiece._methods import Facts
@@ -120,11 +120,12 @@ class LoadedModel(Facts):
             return [self.text(ids) for ids in batch]
 
     def pieces_of(self, ids: Any) -> list[bytes]:
-        pieces = self.model.pieces
-        for i in ids:
-            if not hasattr(i, "__index__") or not 0 <= i.__index__() < len(pieces):
-                raise id_error(ids)
-        return [pieces[i] for i in ids]
+        """The piece of each id. IndexError or TypeError for one that is none."""
+        pieces = self.bytes_of_ids(ids) if isinstance(ids, list) else None
+        if pieces is None:
+            every = self.model.pieces
+            pieces = [every[i] for i in ids_of_pieces(ids, len(every))[1]]
+        return pieces
 
     def text_of_pieces(self, pieces: Sequence[bytes]) -> bytes:
         find = self.ids_by_piece.get
