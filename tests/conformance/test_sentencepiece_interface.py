@@ -7,6 +7,7 @@ import os
 import pickle
 import random
 import re
+import struct
 import threading
 from collections.abc import Callable
 from functools import lru_cache
@@ -728,6 +729,23 @@ def test_arrays_are_read_only(options: dict[str, Any]) -> None:
         assert not ids.flags.writeable
         with pytest.raises(ValueError, match="WRITEABLE"):
             ids.setflags(write=True)
+    lent = ours.encode("Hello world", out_type="numpy").base.obj
+    assert lent.data_address() == memoryview_address(lent)
+    assert memoryview(lent).format == "i"
+    with pytest.raises(TypeError):
+        struct.pack_into("i", lent, 0, 1)
+
+
+def memoryview_address(lent: Any) -> int:
+    return numpy.frombuffer(lent, dtype=numpy.int32).__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+
+def test_messages_are_of_sentencepieces_class_where_it_is_imported() -> None:
+    pytest.importorskip("google.protobuf")
+    message = pytest.importorskip("sentencepiece.sentencepiece_pb2").SentencePieceText
+    ours, _ = both()
+    assert isinstance(ours.encode("Hello", out_type="proto"), message)
+    assert isinstance(ours.decode([300], return_type="proto"), message)
 
 
 # The quick ways and the others

@@ -9,7 +9,7 @@ from fastbpe import extras
 from fastbpe.sentencepiece import _texts
 from fastbpe.sentencepiece._base import Base
 from fastbpe.sentencepiece._errors import ArgumentError, ModelError
-from fastbpe.sentencepiece._methods import Methods
+from fastbpe.sentencepiece._methods import Methods, VectorBuffer
 from fastbpe.sentencepiece._model import LoadedModel, Sampling, Text, is_sound
 from fastbpe.sentencepiece._threads import ThreadPool, pool_threads
 
@@ -319,12 +319,12 @@ class _Frame:
     def around_array(self, ids: memoryview) -> Any:
         """The same as an array of numpy's that cannot be written to."""
         numpy = extras.require_numpy("return_type='numpy'")
-        array = numpy.frombuffer(ids.toreadonly(), dtype=numpy.int32)
+        array = numpy.frombuffer(VectorBuffer(ids), dtype=numpy.int32)
         if not (self._bos or self._eos or self._reverse):
             return array
         bos, eos = self._ends()
         joined = numpy.concatenate([bos, array[::-1] if self._reverse else array, eos]).astype(numpy.int32)
-        return numpy.frombuffer(memoryview(joined).toreadonly(), dtype=numpy.int32)
+        return numpy.frombuffer(VectorBuffer(joined), dtype=numpy.int32)
 
     def around_pieces(self, pieces: list[Any], model: LoadedModel, as_bytes: bool) -> list[Any]:
         """Pieces with those of the ids around them; each that the model does not know as its unknown one."""

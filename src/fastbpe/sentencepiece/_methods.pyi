@@ -1,11 +1,12 @@
 from collections.abc import Sequence
-from typing import Any, TypeAlias, overload
+from typing import Any, TypeAlias, final, overload
 
 import numpy as np
 import numpy.typing as npt
-from typing_extensions import disjoint_base
+from typing_extensions import Self, disjoint_base
 
 from fastbpe._core.encoder import Encoder
+from fastbpe.model import Buffer
 from fastbpe.sentencepiece._model import LoadedModel
 from fastbpe.sentencepiece._threads import ThreadPool
 
@@ -17,6 +18,12 @@ _Array: TypeAlias = npt.NDArray[np.int32]
 class Facts:
     def __init__(self, encoder: Encoder, types: bytes) -> None: ...
     def bytes_of_ids(self, ids: list[int]) -> list[bytes] | None: ...
+
+@final
+class VectorBuffer:
+    def __new__(cls, owner: Buffer) -> Self: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+    def data_address(self) -> int: ...
 
 @disjoint_base
 class Methods:

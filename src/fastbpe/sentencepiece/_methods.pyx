@@ -5,6 +5,7 @@ derived from Methods has: `_encode_any`, `_decode_any`, `_id_of`. Both give the 
 """
 
 cimport cython
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_GetItem
 from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE, PyList_New, PyList_SET_ITEM
@@ -195,6 +196,40 @@ cdef inline bint _is_sound(object text) except -1:
     return first_invalid(<const uint8_t*> PyBytes_AS_STRING(text), n) == n
 
 
+@cython.final
+@cython.auto_pickle(False)
+cdef class VectorBuffer:
+    """Ids as sentencepiece lends them: int32 in one dimension, not to be written to, in memory of their owner."""
+
+    cdef Py_buffer _view
+    cdef Py_ssize_t _shape[1]
+    cdef Py_ssize_t _strides[1]
+
+    def __cinit__(self, owner):
+        PyObject_GetBuffer(owner, &self._view, PyBUF_SIMPLE)
+        self._shape[0], self._strides[0] = self._view.len // 4, 4
+
+    def __dealloc__(self):
+        PyBuffer_Release(&self._view)
+
+    def __getbuffer__(self, Py_buffer* view, int flags):
+        PyBuffer_FillInfo(view, self, self._view.buf, self._shape[0] * 4, 1, flags)  # BufferError for one who would write
+        view.itemsize = 4
+        if view.format != NULL:
+            view.format = b"i"
+        if view.shape != NULL:
+            view.shape = self._shape
+        if view.strides != NULL:
+            view.strides = self._strides
+
+    def __releasebuffer__(self, Py_buffer* view):
+        pass  # numpy then asks by way of a memoryview, as of sentencepiece's
+
+    def data_address(self):
+        """The address of the first id."""
+        return <size_t> self._view.buf
+
+
 @cython.auto_pickle(False)
 cdef class Methods:
     """The settings and the model of a processor, and what is called often. The settings are those of its constructor."""
@@ -314,7 +349,7 @@ cdef class Methods:
             return None
         numpy = require_numpy("return_type='numpy'")
         ids = self._model._encoder._encode_to_array((text,), frozenset(), (), _threads(num_threads))[0]
-        return numpy.frombuffer(memoryview(ids).toreadonly(), dtype=numpy.int32)
+        return numpy.frombuffer(VectorBuffer(ids), dtype=numpy.int32)
 
     def encode_as_ids(self, input, **kwargs):
         """`encode` to ids."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from typing import Any
 
@@ -11,7 +12,9 @@ _PIECE, _ID, _SURFACE, _BEGIN, _END = range(1, 6)
 
 def parse(serialized: bytes) -> Any:
     """The message as an object of the protobuf package; ImportError without it."""
-    return _message_class().FromString(serialized)
+    module = sys.modules.get("sentencepiece.sentencepiece_pb2")  # who has it may ask for its classes
+    message = _message_class() if module is None else module.SentencePieceText
+    return message.FromString(serialized)
 
 
 @cache
