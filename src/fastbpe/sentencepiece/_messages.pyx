@@ -116,8 +116,9 @@ def in_characters(bytes text not None, list places not None):
     cdef size_t n = <size_t> PyBytes_GET_SIZE(text), at = 0, n_characters = 0, place
     cdef list out = []
     if text.isascii():
-        if places and max(places) > n:
-            raise IndexError(f"place {max(places)} of {n} bytes")
+        for place in places:
+            if place > n:
+                raise IndexError(f"place {place} of {n} bytes")
         return places
     for place in places:
         if place > n:
