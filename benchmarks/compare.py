@@ -91,7 +91,9 @@ def _parser() -> argparse.ArgumentParser:
     grown.add_argument("--pattern", default="gpt2", choices=_single_patterns())
     _add_text(grown, rounds=3)
     grown.set_defaults(run=_grown, workload="grown")
-    dropins = commands.add_parser("dropins", help="methods of fastbpe.tiktoken and .minbpe beside fastbpe's own")
+    dropins = commands.add_parser(
+        "dropins", help="all methods of the drop-ins beside fastbpe's own and the originals"
+    )
     _add_vocabulary(dropins)
     _add_text(dropins, rounds=5)
     dropins.set_defaults(run=_dropins, workload="dropins", plot=None)

@@ -581,3 +581,10 @@ def test_gpt2_files_of_a_learned_vocabulary(tmp_path: Path) -> None:
 def test_all_published_are_covered() -> None:
     assert list(fastbpe.tiktoken.published.ENCODING_CONSTRUCTORS) == tiktoken.list_encoding_names()
     assert published("cl100k_base").name == "cl100k_base"
+
+
+def test_the_list_of_token_bytes_is_the_callers_own() -> None:
+    ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256}
+    encoding = ours.Encoding("small", pat_str=".+", mergeable_ranks=ranks, special_tokens={})
+    encoding.token_byte_values().clear()
+    assert encoding.token_byte_values() == sorted(ranks)

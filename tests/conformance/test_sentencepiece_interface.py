@@ -7,6 +7,8 @@ import os
 import pickle
 import random
 import re
+import struct
+import threading
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -707,3 +709,180 @@ def test_normalizers_that_cannot_be(tmp_path: Path) -> None:
         assert (
             outcome(lambda options=options: drop_in.SentencePieceNormalizer(**options).normalize("a")) is expected
         )
+
+
+def test_rules_that_are_not_utf8_are_a_value_error() -> None:
+    for norm_map in ([(b"\xff", b"bar")], [(b"foo", b"\xff")]):
+        with pytest.raises(ValueError, match=r"norm_map: b'\\xff' is not UTF-8"):
+            drop_in.SentencePieceNormalizer(norm_map=norm_map)
+        assert outcome(lambda m=norm_map: sentencepiece.SentencePieceNormalizer(norm_map=m)) is ValueError
+
+
+@pytest.mark.parametrize("options", [{}, {"add_bos": True, "reverse": True}, {"enable_sampling": True}], ids=str)
+def test_arrays_are_read_only(options: dict[str, Any]) -> None:
+    ours, _ = both()
+    arrays = [ours.encode(text, out_type="numpy", **options) for text in ("Hello world", "", b"\xff", "日本")]
+    arrays += ours.encode(["Hello world", "", "日本" * 100], out_type="numpy", **options)
+    arrays += [ours.encode_as_numpy("Hello"), ours.parallel_encode_as_numpy("Hello", chunk_len=9)]
+    for ids in arrays:
+        assert ids.dtype == numpy.int32
+        assert not ids.flags.writeable
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            ids.setflags(write=True)
+    lent = ours.encode("Hello world", out_type="numpy").base.obj
+    assert lent.data_address() == memoryview_address(lent)
+    assert memoryview(lent).format == "i"
+    with pytest.raises(TypeError):
+        struct.pack_into("i", lent, 0, 1)
+
+
+def memoryview_address(lent: Any) -> int:
+    return numpy.frombuffer(lent, dtype=numpy.int32).__array_interface__["data"][0]  # type: ignore[no-any-return]
+
+
+def test_messages_are_of_sentencepieces_class_where_it_is_imported() -> None:
+    pytest.importorskip("google.protobuf")
+    message = pytest.importorskip("sentencepiece.sentencepiece_pb2").SentencePieceText
+    ours, _ = both()
+    assert isinstance(ours.encode("Hello", out_type="proto"), message)
+    assert isinstance(ours.decode([300], return_type="proto"), message)
+
+
+# The quick ways and the others
+
+
+def short_texts(rng: random.Random) -> list[Any]:
+    words = ["Hello", " ", "  ", "ab", "<s>", "日本", "é", "😉", "\u2581", "zzz", "'s", "\n", ""]
+    texts: list[Any] = ["".join(rng.choices(words, k=rng.randint(0, 12))) for _ in range(40)]
+    texts += [text.encode() for text in texts[:10]]
+    return [
+        *texts,
+        "x" * 300,
+        "ab " * 200,
+        b"\xff",
+        b"a\xc3",
+        "a\ud800",
+        [],
+        texts[:9],
+        [b"a", "b\xe9"],
+        ["a", b"\xff"],
+    ]
+
+
+FORMS: list[dict[str, Any]] = [
+    *({"out_type": kind} for kind in (int, str, bytes, "numpy")),
+    *({"return_type": kind, "add_bos": True} for kind in (int, str, bytes, "numpy")),
+    *({"return_type": kind, "add_eos": True, "reverse": True} for kind in (int, str, bytes, "numpy")),
+    *({"out_type": kind, "emit_unk_piece": True} for kind in (int, str)),
+    *({"out_type": kind, "num_threads": n} for kind in (int, str) for n in (1, 3)),
+]
+
+
+@pytest.mark.parametrize("name", ["llama2", "bpemb", "trained", "symbols", "no_ends"])
+def test_quick_ways_give_what_the_others_and_sentencepiece_give(name: str) -> None:
+    sentences = ["ab ab abc", "abcd ab 日本", "Hello zzz"] * 3
+    data = {
+        "trained": lambda: trained(sentences, vocab_size=30),
+        "symbols": lambda: trained(
+            sentences, vocab_size=300, byte_fallback=True, user_defined_symbols=["ab", "<s>"]
+        ),
+        "no_ends": lambda: trained(sentences, vocab_size=30, bos_id=-1, eos_id=-1),
+    }.get(name, lambda: published_bytes(name))()
+    ours, theirs = (module.SentencePieceProcessor(model_proto=data) for module in MODULES)
+    rng = random.Random(name)
+    for text in short_texts(rng):
+        for options in FORMS:
+            expected = outcome(lambda t=text, o=options: theirs.encode(t, **o))
+            assert outcome(lambda t=text, o=options: ours.encode(t, **o)) == expected, (text, options)
+            given = [options.get(key) for key in ("return_type", "out_type")]
+            rest = [options.get(key) for key in ("add_bos", "add_eos", "reverse", "emit_unk_piece")]
+            threads = options.get("num_threads")
+            slowly = outcome(
+                lambda t=text, r=rest, g=given, n=threads: ours._encode_any(
+                    t, *r, None, None, None, n, None, *g, None
+                )
+            )
+            assert slowly == expected, (text, options)
+        for kind in ("ids", "pieces"):
+            one = outcome(lambda t=text, k=kind: getattr(ours, f"encode_as_{k}")(t))
+            assert one == outcome(lambda t=text, k=kind: getattr(theirs, f"EncodeAs{k.title()}")(t)), text
+            if not isinstance(one, list):
+                continue
+            for back in (None, str, bytes):
+                expected = outcome(lambda o=one, b=back: theirs.decode(o, return_type=b))
+                assert outcome(lambda o=one, b=back: ours.decode(o, return_type=b)) == expected
+                assert outcome(lambda o=one, b=back: ours.decode_ids(o, b)) == expected
+                slowly = outcome(lambda o=one, b=back: ours._decode_any(o, b, None, None, None, None))
+                assert slowly == expected
+            if kind == "pieces" and one and isinstance(one[0], str):
+                as_bytes = [piece.encode() for piece in one]
+                assert ours.decode(as_bytes) == theirs.decode(as_bytes)
+                assert ours.piece_to_id(one) == theirs.piece_to_id(one)
+            if kind == "ids" and one and isinstance(one[0], int):
+                for fact in FACTS:
+                    assert getattr(ours, fact)(one) == getattr(theirs, fact)(one)
+                    assert getattr(ours, fact)(one[0]) == getattr(theirs, fact)(one[0])
+
+
+def test_settings_may_be_changed() -> None:
+    ours, theirs = (module.SentencePieceProcessor(model_proto=published_bytes("llama2")) for module in MODULES)
+    for name, value in (
+        *(("_add_bos", True), ("_reverse", True), ("_return_type", str), ("_add_bos", False), ("_add_eos", 1)),
+        *(
+            ("_emit_unk_piece", True),
+            ("_return_type", "offset_mapping"),
+            ("_num_threads", "x"),
+            ("_num_threads", 2),
+        ),
+        *(("_return_type", "numpy"), ("_nbest_size", 1), ("_enable_sampling", True), ("_add_eos", None)),
+    ):
+        for processor in (ours, theirs):
+            setattr(processor, name, value)
+        for text in ("Hello world", ["a", "日本"]):
+            expected = outcome(lambda t=text: theirs.encode(t))
+            assert outcome(lambda t=text: ours.encode(t)) == expected, (name, value)
+            assert outcome(lambda t=text: ours.EncodeAsIds(t)) == outcome(lambda t=text: theirs.EncodeAsIds(t))
+        assert outcome(lambda: ours.decode([300])) == outcome(lambda: theirs.decode([300]))
+
+
+def test_numbers_for_sampling_are_checked_though_nothing_is_sampled() -> None:
+    for processor in both():
+        for options in ({"nbest_size": "x"}, {"alpha": "x"}):
+            with pytest.raises(TypeError):
+                processor.encode("ab", **options)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_subclass_that_replaces_encode_is_asked_by_the_named_ways(module: Any) -> None:
+    class Loud(module.SentencePieceProcessor):  # type: ignore[misc]
+        def Encode(self, input: Any, **kwargs: Any) -> Any:
+            return super().Encode(input.upper(), **kwargs)
+
+        def Decode(self, input: Any, **kwargs: Any) -> Any:
+            return super().Decode(input, **kwargs).lower()
+
+    loud, plain_one = (cls(model_proto=published_bytes("llama2")) for cls in (Loud, module.SentencePieceProcessor))
+    assert loud.encode_as_ids("ab") == loud.EncodeAsIds("ab") == plain_one.encode("AB")
+    assert loud.encode_as_pieces("ab") == plain_one.encode("AB", out_type=str)
+    assert loud.encode("ab") == plain_one.encode("ab")
+    assert loud.decode_ids(plain_one.encode("AB")) == "ab"
+
+
+def test_threads_share_a_processor_that_has_made_no_tables() -> None:
+    expected = both()[1]
+    for _ in range(5):
+        fresh = drop_in.SentencePieceProcessor(model_proto=published_bytes("llama2"))
+        found: list[Any] = []
+
+        def work(processor: Any = fresh, out: list[Any] = found) -> None:
+            ids = processor.encode("Hello 日本 world")
+            out.append((processor.decode(ids), processor.id_to_piece(ids), processor.piece_to_id("▁a"), ids))
+
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        ids = expected.encode("Hello 日本 world")
+        row = (expected.decode(ids), expected.id_to_piece(ids), expected.piece_to_id("▁a"), ids)
+        assert found == [row] * len(threads)

@@ -87,7 +87,11 @@ def test_split(files: list[str]) -> None:
 def test_dropins(files: list[str], tmp_path: Path) -> None:
     compare("dropins", *files, "--rounds", "1", "--json", str(tmp_path / "out.json"))
     found = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["rows"]
-    assert {row["row"].partition(":")[0] for row in found} == {"fastbpe.tiktoken", "fastbpe.minbpe"}
+    assert {row["row"].partition(":")[0] for row in found} == {
+        "fastbpe.tiktoken",
+        "fastbpe.sentencepiece",
+        "fastbpe.minbpe",
+    }
 
 
 def test_load(tmp_path: Path) -> None:

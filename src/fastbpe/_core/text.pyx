@@ -340,7 +340,7 @@ def n_valid(data):
     return at
 
 
-def has_surrogates(text):
+cpdef bint has_surrogates(object text) except -1:
     """Whether a str holds surrogates, in pairs or alone: no UTF-8 says that."""
     cdef Text view
     cdef str checked = plain(text)

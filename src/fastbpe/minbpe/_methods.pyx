@@ -14,6 +14,7 @@ cdef class Methods:
 
     cdef Encoder _encoder
     cdef object _decoder, _all_special, _choose
+    cdef tuple _matchers_of_all  # what "all" allows and forbids; None: not asked for yet
 
     def _make(self):
         """(Encoder, Decoder, what allowed_special="all" allows, what chooses of a set what is allowed)."""
@@ -26,6 +27,7 @@ cdef class Methods:
     cdef Encoder _ready(self):
         if self._encoder is None:
             encoder, self._decoder, self._all_special, self._choose = self._make()
+            self._matchers_of_all = None
             self._encoder = encoder
         return self._encoder
 
@@ -54,7 +56,9 @@ cdef class Methods:
         if allowed_special == "none":
             return encoder._to_list(text, None, None, None)
         if allowed_special == "all":
-            return encoder.encode(text, allowed_special=self._all_special, disallowed_special=())
+            if self._matchers_of_all is None:
+                self._matchers_of_all = encoder._matchers(self._all_special, ())
+            return encoder._to_list(text, self._matchers_of_all[0], self._matchers_of_all[1], None)
         raise SpecialTokenError(
             f'allowed_special={allowed_special!r} is not understood: give "all", "none", "none_raise" or a set'
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fastbpe.sentencepiece._errors import ArgumentError, not_loaded
 from fastbpe.sentencepiece._files import proto_bytes, read_model
+from fastbpe.sentencepiece._methods import Methods
 from fastbpe.sentencepiece._model import LoadedModel
 from fastbpe.sentencepiece._threads import n_threads
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _RETURN_TYPES = (int, str, bytes, "proto", "serialized_proto", "numpy", "offset_mapping")
 
 
-class Base:
+class Base(Methods):
     """Construction, loading and settings; SentencePieceProcessor says what the arguments mean."""
 
     def __init__(
@@ -35,8 +36,8 @@ class Base:
         num_threads: int = -1,
         return_type: Any = None,
     ) -> None:
-        self._model: LoadedModel | None = None
-        self._return_type: Any = int
+        self._model = None
+        self._return_type = int
         self._return_type = self._resolve_return_type(return_type, out_type)
         self._add_bos = add_bos
         self._add_eos = add_eos
@@ -47,7 +48,7 @@ class Base:
         self._alpha = alpha
         self._num_threads = num_threads
         if model_file or model_proto:
-            self.load(model_file=model_file, model_proto=model_proto)
+            self.Load(model_file=model_file, model_proto=model_proto)
 
     # Loading
 
@@ -55,14 +56,14 @@ class Base:
     def from_file(cls, model_file: str | bytes | os.PathLike[str], **kwargs: Any) -> Self:
         """A processor with the model of a file; keywords as in the constructor."""
         processor = cls._without_model(kwargs, "from_file")
-        processor.load_from_file(model_file)
+        processor.LoadFromFile(model_file)
         return processor
 
     @classmethod
     def from_proto(cls, model_proto: Any, **kwargs: Any) -> Self:
         """A processor with a model's bytes; keywords as in the constructor."""
         processor = cls._without_model(kwargs, "from_proto")
-        processor.load_from_serialized_proto(model_proto)
+        processor.LoadFromSerializedProto(model_proto)
         return processor
 
     @classmethod
@@ -78,9 +79,9 @@ class Base:
         if model_file and model_proto:
             raise ArgumentError("model_file and model_proto must be exclusive.")
         if model_proto:
-            return self.load_from_serialized_proto(model_proto)
+            return self.LoadFromSerializedProto(model_proto)
         if model_file:
-            return self.load_from_file(model_file)
+            return self.LoadFromFile(model_file)
         raise ArgumentError("Either model_file or model_proto must be specified.")
 
     def load_from_file(self, filename: str | bytes | os.PathLike[str]) -> bool:

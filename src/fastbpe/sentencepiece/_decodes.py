@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from fastbpe.sentencepiece import _texts
+from fastbpe.sentencepiece._arguments import checked_ids
 from fastbpe.sentencepiece._base import Base
 from fastbpe.sentencepiece._errors import ArgumentError, out_of_range
-from fastbpe.sentencepiece._model import checked_ids
+from fastbpe.sentencepiece._messages import mapping, serialize
+from fastbpe.sentencepiece._methods import Methods
 from fastbpe.sentencepiece._threads import ThreadPool
 
 _RETURN_TYPES = (str, bytes, "serialized_proto", "offset_mapping")
@@ -17,34 +19,22 @@ _RETURN_TYPES = (str, bytes, "serialized_proto", "offset_mapping")
 class Decodes(Base):
     """The decoding half of a processor."""
 
-    def decode(
+    def _decode_any(
         self,
         input: Any,
-        return_type: Any = None,
-        out_type: Any = None,
-        num_threads: int | None = None,
-        thread_pool: ThreadPool | None = None,
-        return_bytes: bool | None = None,
+        return_type: Any,
+        out_type: Any,
+        num_threads: int | None,
+        thread_pool: ThreadPool | None,
+        return_bytes: bool | None,
     ) -> Any:
-        """The text of ids or of pieces, or a list of texts for a list of them.
-
-        Args:
-            input: ids (a list, a numpy array, one int) or pieces (a list, one str or bytes); or a list or an array
-                of these. Of pieces given as bytes the text is bytes. A piece that is in no vocabulary is text.
-            return_type, out_type: `str` (the default), `bytes`, "offset_mapping" (a dict of text, ids, pieces and
-                offsets), "serialized_proto", "proto".
-            return_bytes: of an offset mapping: text and pieces as bytes, and offsets in bytes.
-
-        Raises:
-            IndexError: an id that no piece has.
-            TypeError: the input is neither ids nor pieces.
-        """
+        """`decode` with any arguments."""
         return_type = self._resolve_return_type(return_type, out_type, default=str)
         if return_bytes is not None and return_type != "offset_mapping":
             raise ArgumentError("return_bytes is only supported when return_type='offset_mapping'")
         self._threads(num_threads)
         if return_type == "proto":
-            serialized = self.decode(input, return_type="serialized_proto")
+            serialized = self.Decode(input, return_type="serialized_proto")
             is_batch = isinstance(serialized, list)
             return list(map(_texts.parse, serialized)) if is_batch else _texts.parse(serialized)
         if input is None or (isinstance(input, (str, bytes)) and not input):
@@ -84,28 +74,20 @@ class Decodes(Base):
             pieces = model.pieces_of(ids)
         text, found = model.decoded(pieces)
         if return_type == "offset_mapping":
-            return _mapping(text, found, as_bytes)
-        return _texts.serialize(text, found)
-
-    def decode_pieces(self, input: Any, return_type: Any = None, **kwargs: Any) -> Any:
-        """`decode`."""
-        return self.decode(input=input, return_type=return_type, **kwargs)
-
-    def decode_ids(self, input: Any, return_type: Any = None, **kwargs: Any) -> Any:
-        """`decode`."""
-        return self.decode(input=input, return_type=return_type, **kwargs)
+            return mapping(text, found, as_bytes)
+        return serialize(text, found)
 
     def decode_pieces_as_proto(self, input: Any, **kwargs: Any) -> Any:
         """`decode` to a message of the protobuf package."""
-        return self.decode(input=input, return_type="proto", **kwargs)
+        return self.Decode(input=input, return_type="proto", **kwargs)
 
     def decode_ids_as_proto(self, input: Any, **kwargs: Any) -> Any:
         """`decode` to a message of the protobuf package."""
-        return self.decode(input=input, return_type="proto", **kwargs)
+        return self.Decode(input=input, return_type="proto", **kwargs)
 
-    Decode = Detokenize = detokenize = decode
-    DecodePieces = decode_pieces
-    DecodeIds = decode_ids
+    Decode = Detokenize = detokenize = Methods.decode
+    DecodePieces = Methods.decode_pieces
+    DecodeIds = Methods.decode_ids
     DecodePiecesAsProto = decode_pieces_as_proto
     DecodeIdsAsProto = decode_ids_as_proto
 
@@ -131,25 +113,3 @@ def _pieces(sequence: Sequence[Any]) -> list[bytes]:
         except (TypeError, UnicodeEncodeError):
             raise TypeError("List elements must be str or bytes") from None
     return out
-
-
-def _mapping(text: bytes, pieces: list[_texts.Piece], as_bytes: bool) -> dict[str, Any]:
-    if as_bytes:
-        return {
-            "text": text,
-            "ids": [piece.id & 0xFFFFFFFF for piece in pieces],
-            "pieces": [piece.piece for piece in pieces],
-            "offsets": [(piece.begin, piece.end) for piece in pieces],
-        }
-    decoded = text.decode()
-    counted: Sequence[int] = range(len(text) + 1)  # by byte of the text, and of its end
-    if not decoded.isascii():
-        counted = [at for at, character in enumerate(decoded) for _ in character.encode()] + [len(decoded)]
-    if any(piece.end >= len(counted) for piece in pieces):
-        raise ArgumentError("Invalid piece offsets in SentencePieceText")
-    return {
-        "text": decoded,
-        "ids": [piece.id & 0xFFFFFFFF for piece in pieces],
-        "pieces": [piece.piece.decode() for piece in pieces],
-        "offsets": [(counted[piece.begin], counted[piece.end]) for piece in pieces],
-    }

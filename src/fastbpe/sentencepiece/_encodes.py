@@ -9,6 +9,7 @@ from fastbpe import extras
 from fastbpe.sentencepiece import _texts
 from fastbpe.sentencepiece._base import Base
 from fastbpe.sentencepiece._errors import ArgumentError, ModelError
+from fastbpe.sentencepiece._methods import Methods, VectorBuffer
 from fastbpe.sentencepiece._model import LoadedModel, Sampling, Text, is_sound
 from fastbpe.sentencepiece._threads import ThreadPool, pool_threads
 
@@ -18,35 +19,23 @@ _PLAIN = ("serialized_proto", "proto", "offset_mapping")  # outputs without <s>,
 class Encodes(Base):
     """The encoding half of a processor."""
 
-    def encode(
+    def _encode_any(
         self,
         input: Any,
-        add_bos: bool | None = None,
-        add_eos: bool | None = None,
-        reverse: bool | None = None,
-        emit_unk_piece: bool | None = None,
-        enable_sampling: bool | None = None,
-        nbest_size: int | None = None,
-        alpha: float | None = None,
-        num_threads: int | None = None,
-        thread_pool: ThreadPool | None = None,
-        return_type: Any = None,
-        out_type: Any = None,
-        return_bytes: bool | None = None,
+        add_bos: bool | None,
+        add_eos: bool | None,
+        reverse: bool | None,
+        emit_unk_piece: bool | None,
+        enable_sampling: bool | None,
+        nbest_size: int | None,
+        alpha: float | None,
+        num_threads: int | None,
+        thread_pool: ThreadPool | None,
+        return_type: Any,
+        out_type: Any,
+        return_bytes: bool | None,
     ) -> Any:
-        """What a text becomes, or a list of texts: ids, pieces, whatever return_type or out_type says.
-
-        Args:
-            input: str, bytes, or a list of them. Bytes that are no UTF-8 stand for U+FFFD each.
-            return_bytes: of an offset mapping: pieces as bytes, and offsets in bytes; None: as the input is.
-            thread_pool: in place of num_threads.
-            Everything else is as in the constructor, whose values hold where None is given.
-
-        Raises:
-            TypeError: the input is nothing of the kind.
-            RuntimeError: the text holds surrogates; the output cannot hold what was asked for; there is no model.
-            ValueError: an argument cannot be had with another one, or with this model.
-        """
+        """`encode` with any arguments."""
         return_type = self._resolve_return_type(return_type, out_type)
         if return_bytes is not None and return_type != "offset_mapping":
             raise ArgumentError("return_bytes is only supported when return_type='offset_mapping'")
@@ -107,31 +96,19 @@ class Encodes(Base):
             return [frame.around_array(view) for view in self._loaded().arrays_of_all(texts, threads)]
         return [self._encode_one(text, return_type, frame, sampling, threads, return_bytes) for text in texts]
 
-    def encode_as_pieces(self, input: Any, **kwargs: Any) -> Any:
-        """`encode` to pieces."""
-        return self.encode(input=input, return_type=str, **kwargs)
-
-    def encode_as_ids(self, input: Any, **kwargs: Any) -> Any:
-        """`encode` to ids."""
-        return self.encode(input=input, return_type=int, **kwargs)
-
-    def encode_as_numpy(self, input: Any, **kwargs: Any) -> Any:
-        """`encode` to an array of int32."""
-        return self.encode(input=input, return_type="numpy", **kwargs)
-
     def encode_as_proto(self, input: Any, **kwargs: Any) -> Any:
         """`encode` to a message of the protobuf package."""
-        return self.encode(input=input, return_type="proto", **kwargs)
+        return self.Encode(input=input, return_type="proto", **kwargs)
 
     def encode_as_offset_mapping(self, input: Any, **kwargs: Any) -> Any:
         """`encode` to a dict of ids, pieces and offsets."""
-        return self.encode(input=input, return_type="offset_mapping", **kwargs)
+        return self.Encode(input=input, return_type="offset_mapping", **kwargs)
 
     def sample_encode_as_pieces(
         self, input: Any, nbest_size: int | None = None, alpha: float | None = None, **kwargs: Any
     ) -> Any:
         """`encode` to pieces, with dropout."""
-        return self.encode(
+        return self.Encode(
             input=input, nbest_size=nbest_size, alpha=alpha, return_type=str, enable_sampling=True, **kwargs
         )
 
@@ -139,7 +116,7 @@ class Encodes(Base):
         self, input: Any, nbest_size: int | None = None, alpha: float | None = None, **kwargs: Any
     ) -> Any:
         """`encode` to ids, with dropout."""
-        return self.encode(
+        return self.Encode(
             input=input, nbest_size=nbest_size, alpha=alpha, return_type=int, enable_sampling=True, **kwargs
         )
 
@@ -147,7 +124,7 @@ class Encodes(Base):
         self, input: Any, nbest_size: int | None = None, alpha: float | None = None, **kwargs: Any
     ) -> Any:
         """`encode` to an array, with dropout."""
-        return self.encode(
+        return self.Encode(
             input=input, nbest_size=nbest_size, alpha=alpha, return_type="numpy", enable_sampling=True, **kwargs
         )
 
@@ -155,7 +132,7 @@ class Encodes(Base):
         self, input: Any, nbest_size: int | None = None, alpha: float | None = None, **kwargs: Any
     ) -> Any:
         """`encode` to a message of the protobuf package, with dropout."""
-        return self.encode(
+        return self.Encode(
             input=input, nbest_size=nbest_size, alpha=alpha, return_type="proto", enable_sampling=True, **kwargs
         )
 
@@ -185,19 +162,19 @@ class Encodes(Base):
 
     def nbest_encode_as_pieces(self, input: Any, nbest_size: int | None = None, **kwargs: Any) -> Any:
         """`nbest_encode` to pieces."""
-        return self.nbest_encode(input=input, nbest_size=nbest_size, return_type=str, **kwargs)
+        return self.NBestEncode(input=input, nbest_size=nbest_size, return_type=str, **kwargs)
 
     def nbest_encode_as_ids(self, input: Any, nbest_size: int | None = None, **kwargs: Any) -> Any:
         """`nbest_encode` to ids."""
-        return self.nbest_encode(input=input, nbest_size=nbest_size, return_type=int, **kwargs)
+        return self.NBestEncode(input=input, nbest_size=nbest_size, return_type=int, **kwargs)
 
     def nbest_encode_as_numpy(self, input: Any, nbest_size: int | None = None, **kwargs: Any) -> Any:
         """`nbest_encode` to arrays."""
-        return self.nbest_encode(input=input, nbest_size=nbest_size, return_type="numpy", **kwargs)
+        return self.NBestEncode(input=input, nbest_size=nbest_size, return_type="numpy", **kwargs)
 
     def nbest_encode_as_proto(self, input: Any, nbest_size: int | None = None, **kwargs: Any) -> Any:
         """`nbest_encode` to a message of the protobuf package."""
-        return self.nbest_encode(input=input, nbest_size=nbest_size, return_type="proto", **kwargs)
+        return self.NBestEncode(input=input, nbest_size=nbest_size, return_type="proto", **kwargs)
 
     def parallel_encode(
         self,
@@ -235,29 +212,30 @@ class Encodes(Base):
 
     def parallel_encode_as_pieces(self, input: Any, **kwargs: Any) -> Any:
         """`parallel_encode` to pieces."""
-        return self.parallel_encode(input=input, return_type=str, **kwargs)
+        return self.ParallelEncode(input=input, return_type=str, **kwargs)
 
     def parallel_encode_as_ids(self, input: Any, **kwargs: Any) -> Any:
         """`parallel_encode` to ids."""
-        return self.parallel_encode(input=input, return_type=int, **kwargs)
+        return self.ParallelEncode(input=input, return_type=int, **kwargs)
 
     def parallel_encode_as_numpy(self, input: Any, **kwargs: Any) -> Any:
         """`parallel_encode` to an array."""
-        return self.parallel_encode(input=input, return_type="numpy", **kwargs)
+        return self.ParallelEncode(input=input, return_type="numpy", **kwargs)
 
     def parallel_encode_as_proto(self, input: Any, **kwargs: Any) -> Any:
         """`parallel_encode` to a message of the protobuf package."""
-        return self.parallel_encode(input=input, return_type="proto", **kwargs)
+        return self.ParallelEncode(input=input, return_type="proto", **kwargs)
 
     def _sampling(
         self, enable_sampling: bool | None, nbest_size: int | None, alpha: float | None
     ) -> Sampling | None:
         if enable_sampling is None:
             enable_sampling = self._enable_sampling
-        if not _flag("enable_sampling", enable_sampling):
-            return None
         nbest_size = self._nbest_size if nbest_size is None else nbest_size
         alpha = self._alpha if alpha is None else alpha
+        if not _flag("enable_sampling", enable_sampling):
+            _check_sampling(nbest_size, alpha)
+            return None
         if enable_sampling is True and (nbest_size in (None, 0, 1) or alpha is None):
             raise ArgumentError(
                 'When enable_sampling is True, We must specify "nbest_size > 1" or "nbest_size = -1", '
@@ -265,10 +243,10 @@ class Encodes(Base):
             )
         return Sampling(nbest_size, alpha)
 
-    Encode = Tokenize = tokenize = encode
-    EncodeAsPieces = encode_as_pieces
-    EncodeAsIds = encode_as_ids
-    EncodeAsNumpy = encode_as_numpy
+    Encode = Tokenize = tokenize = Methods.encode
+    EncodeAsPieces = Methods.encode_as_pieces
+    EncodeAsIds = Methods.encode_as_ids
+    EncodeAsNumpy = Methods.encode_as_numpy
     EncodeAsProto = encode_as_proto
     EncodeAsOffsetMapping = encode_as_offset_mapping
     SampleEncodeAsPieces = sample_encode_as_pieces
@@ -314,15 +292,15 @@ class _Frame:
     def _ends(self) -> tuple[list[int], list[int]]:
         """The ids before and behind."""
         bos, eos = [], []
-        model = self._processor._loaded()
+        self._processor._loaded()
         if self._bos:
-            bos = [model.bos_id]
+            bos = [self._processor.bos_id()]
             if bos == [-1]:
                 raise ArgumentError(
                     "INVALID_ARGUMENT: BOS token is not defined as a control symbol in this model."
                 )
         if self._eos:
-            eos = [model.eos_id]
+            eos = [self._processor.eos_id()]
             if eos == [-1]:
                 raise ArgumentError(
                     "INVALID_ARGUMENT: EOS token is not defined as a control symbol in this model."
@@ -339,13 +317,14 @@ class _Frame:
         return bos + ids + eos
 
     def around_array(self, ids: memoryview) -> Any:
-        """The same as an array of numpy's."""
+        """The same as an array of numpy's that cannot be written to."""
         numpy = extras.require_numpy("return_type='numpy'")
-        array = numpy.frombuffer(ids, dtype=numpy.int32) if len(ids) else numpy.zeros(0, dtype=numpy.int32)
+        array = numpy.frombuffer(VectorBuffer(ids), dtype=numpy.int32)
         if not (self._bos or self._eos or self._reverse):
             return array
         bos, eos = self._ends()
-        return numpy.concatenate([bos, array[::-1] if self._reverse else array, eos]).astype(numpy.int32)
+        joined = numpy.concatenate([bos, array[::-1] if self._reverse else array, eos]).astype(numpy.int32)
+        return numpy.frombuffer(VectorBuffer(joined), dtype=numpy.int32)
 
     def around_pieces(self, pieces: list[Any], model: LoadedModel, as_bytes: bool) -> list[Any]:
         """Pieces with those of the ids around them; each that the model does not know as its unknown one."""
@@ -381,6 +360,14 @@ def _element(text: Any) -> Text:
     except ModelError as error:
         raise TypeError(f"List elements must be str or bytes: {error}") from None
     return text
+
+
+def _check_sampling(nbest_size: Any, alpha: Any) -> None:
+    """TypeError for what is no number, though nothing is sampled."""
+    if not hasattr(nbest_size, "__index__"):
+        raise TypeError(f"nbest_size={nbest_size!r}: give an int")
+    if not hasattr(alpha, "__float__"):
+        raise TypeError(f"alpha={alpha!r}: give a number")
 
 
 def _flag(name: str, value: Any) -> bool:

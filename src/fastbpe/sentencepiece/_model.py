@@ -17,10 +17,11 @@ from fastbpe.codepoint_tokenizer import CodePointTokenizer
 from fastbpe.codepoints import make_normalizer, token_encoder
 from fastbpe.errors import FastbpeError, InvalidTokenError
 from fastbpe.formats import sentencepiece as model_format
-from fastbpe.sentencepiece._decoding import Surfaces
-from fastbpe.sentencepiece._errors import ModelError, out_of_range
+from fastbpe.sentencepiece._arguments import checked_ids, id_error, ids_of_pieces
+from fastbpe.sentencepiece._errors import ModelError
+from fastbpe.sentencepiece._messages import Surfaces, encoded, serialize
+from fastbpe.sentencepiece._methods import Facts
 from fastbpe.sentencepiece._random import draw_seed
-from fastbpe.sentencepiece._texts import Piece, serialize
 
 Text = str | bytes
 Name = TypeVar("Name", str, bytes)
@@ -39,7 +40,7 @@ class Sampling:
         self.alpha = float(alpha)
 
 
-class LoadedModel:
+class LoadedModel(Facts):
     """A BPE model from the bytes of its file. ModelError where there is none in them."""
 
     def __init__(self, data: bytes, where: str) -> None:
@@ -48,6 +49,7 @@ class LoadedModel:
             self.tokenizer = CodePointTokenizer(self.model)
         except FastbpeError as error:
             raise ModelError(f"INTERNAL: {error}") from error
+        super().__init__(self.tokenizer, self.model.types)
 
     # Encoding
 
@@ -96,20 +98,11 @@ class LoadedModel:
         }
 
     def serialized(self, text: Text, tokens: Tokens) -> bytes:
-        """A SentencePieceText; of a character's bytes only the last piece has a surface."""
+        """A SentencePieceText, serialized."""
         data = to_bytes(text)
-        out = []
-        n_more = 0  # bytes of the same character
+        pieces = tokens.byte_pieces(self.model.pieces)
         offsets = tokens.offsets(in_characters=False)
-        pieces = zip(tokens.byte_pieces(self.model.pieces), tokens.ids(), offsets, strict=True)
-        for piece, token_id, (begin, end) in pieces:
-            if n_more:
-                n_more -= 1
-            elif self.model.types[token_id] == PieceType.BYTE:
-                lead = int(piece[3:5], 16)
-                n_more = (lead >= 0xC0) + (lead >= 0xE0) + (lead >= 0xF0)
-            out.append(Piece(piece, token_id, None if n_more else data[begin:end], begin, end))
-        return serialize(data, out)
+        return serialize(data, encoded(data, self.model.types, pieces, tokens.ids(), offsets))
 
     # Decoding
 
@@ -127,11 +120,12 @@ class LoadedModel:
             return [self.text(ids) for ids in batch]
 
     def pieces_of(self, ids: Any) -> list[bytes]:
-        pieces = self.model.pieces
-        for i in ids:
-            if not hasattr(i, "__index__") or not 0 <= i.__index__() < len(pieces):
-                raise id_error(ids)
-        return [pieces[i] for i in ids]
+        """The piece of each id. IndexError or TypeError for one that is none."""
+        pieces = self.bytes_of_ids(ids) if isinstance(ids, list) else None
+        if pieces is None:
+            every = self.model.pieces
+            pieces = [every[i] for i in ids_of_pieces(ids, len(every))[1]]
+        return pieces
 
     def text_of_pieces(self, pieces: Sequence[bytes]) -> bytes:
         find = self.ids_by_piece.get
@@ -140,7 +134,7 @@ class LoadedModel:
             return self.tokenizer.decode(ids).encode()
         return self.decoded(pieces)[0]
 
-    def decoded(self, pieces: Sequence[bytes]) -> tuple[bytes, list[Piece]]:
+    def decoded(self, pieces: Sequence[bytes]) -> tuple[bytes, list[Any]]:
         """The text of pieces, known or not, and where in it each lies."""
         text, found = self._surfaces.of(pieces)
         denormalizer = self.tokenizer._denormalizer
@@ -148,9 +142,22 @@ class LoadedModel:
 
     @cached_property
     def _surfaces(self) -> Surfaces:
-        return Surfaces(self.model, self.ids_by_piece, self.id_or_unknown)
+        model = self.model
+        return Surfaces(
+            model.types,
+            self.ids_by_piece,
+            self.unknown_id,
+            model.trainer["unk_surface"].encode("utf-8", "surrogateescape"),
+            trims=model.normalizer["remove_extra_whitespaces"],
+            dummy_prefix=model.normalizer["add_dummy_prefix"],
+        )
 
     # Pieces
+
+    @property
+    def piece_bytes(self) -> list[bytes]:
+        """The piece of each id, as the file has it."""
+        return self.model.pieces
 
     @cached_property
     def names(self) -> list[str]:
@@ -170,15 +177,13 @@ class LoadedModel:
         return self.model.types.find(PieceType.UNKNOWN)
 
     @cached_property
-    def bos_id(self) -> int:
-        return self.special_id("bos_piece", PieceType.CONTROL)
+    def special_ids(self) -> tuple[int, ...]:
+        """The ids of `<unk>`, `<s>`, `</s>` and `<pad>`; -1 where there is none."""
+        controls = ("bos_piece", "eos_piece", "pad_piece")
+        unknown = self._special_id("unk_piece", PieceType.UNKNOWN)
+        return (unknown, *(self._special_id(option, PieceType.CONTROL) for option in controls))
 
-    @cached_property
-    def eos_id(self) -> int:
-        return self.special_id("eos_piece", PieceType.CONTROL)
-
-    def special_id(self, option: str, piece_type: PieceType) -> int:
-        """The id of the piece that a training option names; -1 if there is none of this type."""
+    def _special_id(self, option: str, piece_type: PieceType) -> int:
         found = self.ids_by_piece.get(self.model.trainer[option].encode("utf-8", "surrogateescape"), -1)
         return found if found >= 0 and self.model.types[found] == piece_type else -1
 
@@ -208,38 +213,3 @@ def to_bytes(text: Text) -> bytes:
         is_sound(text)
         return plain(text).encode()
     return plain(text)
-
-
-def checked_ids(ids: Any) -> Any:
-    """Ids in a form that decoding reads: a list, or a buffer of integers."""
-    if isinstance(ids, list):
-        return ids
-    if isinstance(ids, (bytes, bytearray)):
-        return list(ids)
-    try:
-        view = memoryview(ids)
-    except TypeError:
-        return _listed(ids)
-    if view.format.lstrip("@=<>!") not in tuple("bBhHiIlLqQnN"):
-        raise TypeError("Buffer must be of integer type")
-    if view.ndim != 1:
-        raise TypeError("Buffer must be 1-dimensional")
-    return ids
-
-
-def _listed(ids: Any) -> list[Any]:
-    if hasattr(ids, "__len__") and not isinstance(ids, (str, dict)):
-        return list(ids)
-    raise not_integers()
-
-
-def not_integers() -> TypeError:
-    return TypeError("Input must be an integer buffer, list of integers, or a sequence of integers.")
-
-
-def id_error(ids: Any) -> Exception:
-    """Why these ids are no pieces."""
-    for i in ids:
-        if not hasattr(i, "__index__") or not -(1 << 31) <= i.__index__() < 1 << 31:
-            return not_integers() if isinstance(ids, list) else out_of_range()
-    return out_of_range()

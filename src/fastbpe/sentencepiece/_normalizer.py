@@ -48,7 +48,7 @@ class SentencePieceNormalizer:
         normalizer_spec: Any = None,
         rule_tsv: str | bytes | os.PathLike[str] | None = None,
         rule_name: str | bytes | None = None,
-        norm_map: Iterable[tuple[str, str]] | None = None,
+        norm_map: Iterable[tuple[str | bytes, str | bytes]] | None = None,
         add_dummy_prefix: bool | None = None,
         escape_whitespaces: bool | None = None,
         remove_extra_whitespaces: bool | None = None,
@@ -166,6 +166,8 @@ def _listed(norm_map: Any) -> dict[str, str]:
         try:
             source, target = (text.decode() if isinstance(text, bytes) else text for text in pair)
             (source + target).encode()
+        except UnicodeDecodeError as error:
+            raise ArgumentError(f"INVALID_ARGUMENT: norm_map: {error.object!r:.60} is not UTF-8") from None
         except (TypeError, ValueError):
             raise TypeError(f"norm_map is a list of (text, what it becomes); {pair!r} is no such pair") from None
         if source in rules:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fastbpe._core.normalizer import Normalizer
+from fastbpe.sentencepiece._messages import normalized_in_characters
 from fastbpe.sentencepiece._model import to_bytes
 
 
@@ -25,15 +26,4 @@ def _normalized(normalizer: Normalizer, text: Any, with_offsets: bool | None) ->
     normalized, places = normalizer.normalize_with_offsets(data)
     if isinstance(text, bytes):
         return normalized, places
-    return normalized.decode(), _in_characters(text, normalized, places)
-
-
-def _in_characters(text: str, normalized: bytes, places: list[int]) -> list[int]:
-    if not places:
-        return [0]
-    counted: list[int] = []  # by byte of the text, and of its end
-    for at, character in enumerate(text):
-        counted += [at] * len(character.encode())
-    counted.append(len(text))
-    starts = [at for at, byte in enumerate(normalized) if byte & 0xC0 != 0x80]
-    return [counted[places[at]] for at in (*starts, len(normalized))]
+    return normalized.decode(), normalized_in_characters(data, normalized, places)

@@ -1,67 +1,20 @@
-"""SentencePieceText, the message that serialized outputs are."""
+"""SentencePieceText as an object of the protobuf package."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import cache, lru_cache
-from typing import Any, NamedTuple
-
-from fastbpe.formats.protobuf import BYTES, VARINT, bytes_field, varint, varint_field
+import sys
+from functools import cache
+from typing import Any
 
 _TEXT, _PIECES = 1, 2
 _PIECE, _ID, _SURFACE, _BEGIN, _END = range(1, 6)
-_PIECES_TAG = varint(_PIECES << 3 | BYTES)
-_SURFACE_TAG = varint(_SURFACE << 3 | BYTES)
-_BEGIN_TAG, _END_TAG = (varint(number << 3 | VARINT) for number in (_BEGIN, _END))
-_SHORT = [bytes([value]) for value in range(0x80)]
-
-
-class Piece(NamedTuple):
-    """A piece of a text: its surface is what it stands for there, text[begin:end] in bytes; None: not said."""
-
-    piece: bytes
-    id: int
-    surface: bytes | None
-    begin: int
-    end: int
-
-
-def serialize(text: bytes, pieces: Iterable[Piece]) -> bytes:
-    """The message, as sentencepiece writes it.
-
-    >>> serialize(b"a", [Piece("▁a".encode(), 5, b"a", 0, 1)]).hex()
-    '0a0161120f0a04e296816110051a016120002801'
-    """
-    out = [bytes_field(_TEXT, text)]
-    last, number = 0, _SHORT[0]  # most pieces begin where the one before ends
-    for piece, token_id, surface, begin, end in pieces:
-        begins = number if begin == last else _number(begin)
-        last, number = end, _number(end)
-        said = b"" if surface is None else _SURFACE_TAG + _number(len(surface)) + surface
-        message = _head(piece, token_id) + said + _BEGIN_TAG + begins + _END_TAG + number
-        out += (_PIECES_TAG, _number(len(message)), message)
-    return b"".join(out)
-
-
-@lru_cache(maxsize=1 << 16)
-def _head(piece: bytes, token_id: int) -> bytes:
-    return bytes_field(_PIECE, piece) + varint_field(_ID, token_id & 0xFFFFFFFF)
-
-
-def _number(value: int) -> bytes:
-    """A varint; nearly all are short."""
-    if value < 0x80:
-        return _SHORT[value]
-    if value < 0x4000:
-        return bytes((value & 0x7F | 0x80, value >> 7))
-    if value < 0x200000:
-        return bytes((value & 0x7F | 0x80, value >> 7 & 0x7F | 0x80, value >> 14))
-    return varint(value)
 
 
 def parse(serialized: bytes) -> Any:
     """The message as an object of the protobuf package; ImportError without it."""
-    return _message_class().FromString(serialized)
+    module = sys.modules.get("sentencepiece.sentencepiece_pb2")  # who has it may ask for its classes
+    message = _message_class() if module is None else module.SentencePieceText
+    return message.FromString(serialized)
 
 
 @cache

@@ -161,6 +161,10 @@ class Encoding(Methods):
 
     def token_byte_values(self) -> list[bytes]:
         """The bytes of all ordinary tokens, in the order of the bytes."""
+        return list(self._sorted_tokens)
+
+    @cached_property
+    def _sorted_tokens(self) -> list[bytes]:
         return sorted(self._mergeable_ranks)
 
     @property
@@ -175,7 +179,7 @@ class Encoding(Methods):
 
     def is_special_token(self, token: int) -> bool:
         """Whether an id is a special token's."""
-        if not isinstance(token, int):
+        if type(token) is not int and not isinstance(token, int):
             raise CheckError(f"an id is an int, not {type(token).__name__}")
         return token in self._special_token_values
 

@@ -1,0 +1,270 @@
+"""SentencePieceText: pieces with the places that they have in a text, and the message that holds them.
+
+A piece is a tuple: (piece, id, surface, begin, end). Its surface is what it stands for in the text, text[begin:end] in
+bytes; None: the message does not say.
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdint cimport uint8_t, uint32_t
+from libc.string cimport memcpy
+
+from fastbpe.codepoint_model import PieceType
+from fastbpe.codepoints import MARK as _MARK
+from fastbpe.sentencepiece._errors import ArgumentError
+
+cdef bytes MARK = _MARK, NO_CHARACTER = "\ufffd".encode()
+cdef int UNKNOWN = PieceType.UNKNOWN, CONTROL = PieceType.CONTROL, BYTE = PieceType.BYTE
+
+cdef enum:
+    # Tags of protobuf: the number of the field, and how it is written.
+    TEXT = 1 << 3 | 2
+    PIECES = 2 << 3 | 2
+    PIECE = 1 << 3 | 2
+    ID = 2 << 3 | 0
+    SURFACE = 3 << 3 | 2
+    BEGIN = 4 << 3 | 0
+    END = 5 << 3 | 0
+
+
+cdef inline size_t _width(size_t value) noexcept nogil:
+    """How many bytes a number takes."""
+    cdef size_t n = 1
+    while value >= 0x80:
+        value >>= 7
+        n += 1
+    return n
+
+
+cdef inline uint8_t* _number(uint8_t* out, uint8_t tag, size_t value) noexcept nogil:
+    out[0] = tag
+    out += 1
+    while value >= 0x80:
+        out[0] = <uint8_t> (value & 0x7F | 0x80)
+        value >>= 7
+        out += 1
+    out[0] = <uint8_t> value
+    return out + 1
+
+
+cdef inline uint8_t* _bytes(uint8_t* out, uint8_t tag, bytes data) noexcept:
+    cdef size_t n = <size_t> PyBytes_GET_SIZE(data)
+    out = _number(out, tag, n)
+    memcpy(out, PyBytes_AS_STRING(data), n)
+    return out + n
+
+
+cdef size_t _piece_bytes(tuple item) except 0:
+    """How long the message of one piece is."""
+    cdef bytes piece = item[0], surface = item[2]  # of another type: a TypeError before anything is written
+    cdef size_t n = <size_t> PyBytes_GET_SIZE(piece)
+    cdef size_t size = 4 + _width(n) + n + _width(<uint32_t> <long long> item[1]) + _width(item[3]) + _width(item[4])
+    if surface is not None:
+        n = <size_t> PyBytes_GET_SIZE(surface)
+        size += 1 + _width(n) + n
+    return size
+
+
+def serialize(bytes text not None, list pieces not None):
+    """The message, as sentencepiece writes it.
+
+    >>> serialize(b"a", [("▁a".encode(), 5, b"a", 0, 1)]).hex()
+    '0a0161120f0a04e296816110051a016120002801'
+    """
+    cdef size_t n_text = <size_t> PyBytes_GET_SIZE(text), size = 1 + _width(n_text) + n_text, n
+    cdef tuple item
+    cdef bytes out
+    cdef uint8_t* to
+    pieces = list(pieces)  # nobody else's
+    for item in pieces:
+        n = _piece_bytes(item)
+        size += 1 + _width(n) + n
+    out = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> size)
+    to = _bytes(<uint8_t*> PyBytes_AS_STRING(out), TEXT, text)
+    for item in pieces:
+        to = _number(to, PIECES, _piece_bytes(item))
+        to = _bytes(to, PIECE, item[0])
+        to = _number(to, ID, <uint32_t> <long long> item[1])
+        if item[2] is not None:
+            to = _bytes(to, SURFACE, item[2])
+        to = _number(to, BEGIN, item[3])
+        to = _number(to, END, item[4])
+    return out
+
+
+def encoded(bytes text not None, bytes types not None, list pieces not None, list ids not None, list offsets not None):
+    """The pieces of a text that was encoded; of a character's bytes only the last has a surface."""
+    cdef list out = []
+    cdef Py_ssize_t i, token, begin, end
+    cdef int lead, n_more = 0  # bytes of the same character
+    cdef bytes piece
+    for i in range(len(pieces)):
+        piece, token = pieces[i], ids[i]
+        begin, end = offsets[i]
+        if n_more:
+            n_more -= 1
+        elif types[token] == BYTE:
+            lead = int(piece[3:5], 16)
+            n_more = (lead >= 0xC0) + (lead >= 0xE0) + (lead >= 0xF0)
+        out.append((piece, token, None if n_more else text[begin:end], begin, end))
+    return out
+
+
+def in_characters(bytes text not None, list places not None):
+    """Places in UTF-8, in bytes, as places in its characters. IndexError for one beyond the end."""
+    cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(text)
+    cdef size_t n = <size_t> PyBytes_GET_SIZE(text), at = 0, n_characters = 0, place
+    cdef list out = []
+    if text.isascii():
+        for place in places:
+            if place > n:
+                raise IndexError(f"place {place} of {n} bytes")
+        return places
+    for place in places:
+        if place > n:
+            raise IndexError(f"place {place} of {n} bytes")
+        if place < at:  # they rise, as a rule
+            at = n_characters = 0
+        while at < place:
+            at += 1
+            # A byte within a character belongs to that.
+            n_characters += at == n or data[at] & 0xC0 != 0x80
+        out.append(n_characters)
+    return out
+
+
+def normalized_in_characters(bytes text not None, bytes normalized not None, list places not None):
+    """Of each character of a normalized text, and of its end, the place in characters of the text.
+
+    places: those of its bytes and of its end, in bytes of the text; [] for a text of which nothing is left.
+    """
+    cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(normalized)
+    cdef size_t n = <size_t> PyBytes_GET_SIZE(normalized), i
+    if not places:
+        return [0]
+    if normalized.isascii():
+        return in_characters(text, places)
+    return in_characters(text, [places[i] for i in range(n + 1) if i == n or data[i] & 0xC0 != 0x80])
+
+
+def mapping(bytes text not None, list pieces not None, bint as_bytes):
+    """The "offset_mapping" of a decoded text. ValueError where rules for decoded text have made it shorter."""
+    cdef tuple item
+    cdef list ids = [], names = [], places = [], offsets
+    cdef Py_ssize_t i
+    for item in pieces:
+        ids.append(<uint32_t> <long long> item[1])
+        names.append(item[0] if as_bytes else (<bytes> item[0]).decode())
+        places.append(item[3])
+        places.append(item[4])
+    if not as_bytes:
+        try:
+            places = in_characters(text, places)
+        except IndexError:
+            raise ArgumentError("Invalid piece offsets in SentencePieceText") from None
+    offsets = [(places[2 * i], places[2 * i + 1]) for i in range(len(ids))]
+    return {"text": text if as_bytes else text.decode(), "ids": ids, "pieces": names, "offsets": offsets}
+
+
+@cython.final
+cdef class Surfaces:
+    """Decodes pieces one by one, of a vocabulary or not, and tells the place of each in the text.
+
+    types: of each id. ids: piece to id. unknown_id: of others; -1: there is none. unknown_surface: the text of
+    `<unk>`. trims, dummy_prefix: as the model's normalizer has them.
+    """
+
+    cdef bytes _types, _unknown_surface
+    cdef dict _ids
+    cdef Py_ssize_t _unknown_id
+    cdef bint _trims, _strips
+    cdef dict _known  # piece → (id, surface; None: a byte)
+
+    def __init__(
+        self, bytes types not None, dict ids not None, Py_ssize_t unknown_id, bytes unknown_surface not None, *,
+        bint trims, bint dummy_prefix,
+    ):
+        self._types, self._ids, self._unknown_id, self._unknown_surface = types, ids, unknown_id, unknown_surface
+        self._trims, self._strips = trims, trims or dummy_prefix
+        self._known = {}
+
+    def of(self, pieces):
+        """The text of all pieces, and each with its place there, in bytes."""
+        cdef list out = [], pending = []  # byte pieces in a row
+        cdef Py_ssize_t at = 0, end, token
+        cdef bint at_start = True
+        cdef tuple known
+        cdef bytes surface, piece
+        for piece in pieces:
+            known = self._known.get(piece)
+            if known is None:
+                known = self._look_up(piece)
+            token, surface = known[0], known[1]
+            if surface is None:
+                pending.append(piece)
+                continue
+            if pending:
+                at = self._add_bytes(pending, out, at)
+                pending.clear()
+            if at_start:
+                surface, at_start = self._surface(piece, token, at == 0)
+            end = at + PyBytes_GET_SIZE(surface)
+            out.append((piece, token, surface, at, end))
+            at = end
+        self._add_bytes(pending, out, at)
+        return b"".join([(<tuple> item)[2] for item in out]), out
+
+    cdef tuple _look_up(self, bytes piece):
+        cdef Py_ssize_t token = self._ids.get(piece, self._unknown_id)
+        cdef tuple found
+        if token >= 0 and self._types[token] == BYTE:
+            found = token, None
+        else:
+            found = token, self._surface(piece, token, False)[0]
+        if piece in self._ids:
+            self._known[piece] = found
+        return found
+
+    cdef Py_ssize_t _add_bytes(self, list pending, list out, Py_ssize_t at) except -1:
+        """Byte pieces from a place on, whose end is returned; the last of a character has all of it."""
+        cdef Py_ssize_t i = 0, k, last, n_bytes
+        cdef bytes surface, data
+        if not pending:
+            return at
+        data = bytes([int(piece[3:5], 16) for piece in pending])
+        while i < len(data):
+            n_bytes = _character_bytes(data, i)
+            surface = data[i : i + n_bytes] if n_bytes else NO_CHARACTER
+            last = i + max(n_bytes, 1) - 1
+            for k in range(i, last):
+                out.append((pending[k], self._ids[pending[k]], b"", at, at))
+            out.append((pending[last], self._ids[pending[last]], surface, at, at + len(surface)))
+            at += len(surface)
+            i = last + 1
+        return at
+
+    cdef tuple _surface(self, bytes piece, Py_ssize_t token, bint at_start):
+        """What a piece gives, and whether the text still begins after it."""
+        cdef bytes text
+        if token >= 0 and self._types[token] == CONTROL:
+            return b"", at_start
+        if token < 0 or self._types[token] == UNKNOWN:
+            # One that gives nothing ends the beginning in `decode` to text, but not where places are told:
+            # so it is in sentencepiece.
+            return (self._unknown_surface if piece in self._ids else piece), at_start
+        text = piece.replace(MARK, b" ")
+        if not at_start or not self._strips or not piece.startswith(MARK):
+            return text, at_start
+        return text[1:], self._trims
+
+
+cdef Py_ssize_t _character_bytes(bytes data, Py_ssize_t at):
+    """The bytes of the character of UTF-8 that begins there; 0 if none does."""
+    cdef Py_ssize_t n_bytes
+    for n_bytes in range(1, 5):
+        try:
+            data[at : at + n_bytes].decode()
+        except UnicodeDecodeError:
+            continue
+        return n_bytes if at + n_bytes <= len(data) else 0
+    return 0

@@ -1,0 +1,563 @@
+"""The methods of a SentencePieceProcessor that are called often.
+
+Arguments of the common kinds are answered here, before any other Python is run; all others by the methods that a class
+derived from Methods has: `_encode_any`, `_decode_any`, `_id_of`. Both give the same.
+"""
+
+cimport cython
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.dict cimport PyDict_GetItem
+from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE, PyList_New, PyList_SET_ITEM
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from libc.stdint cimport uint8_t
+
+from fastbpe._core.encoder cimport Encoder
+from fastbpe._core.short cimport PyUnicode_IS_COMPACT_ASCII, SHORT_UNITS
+from fastbpe._core.text cimport first_invalid, has_surrogates
+
+from fastbpe.codepoint_model import PieceType
+from fastbpe.codepoints import EACH_BYTE as _EACH_BYTE
+from fastbpe.errors import InvalidTokenError
+from fastbpe.extras import require_numpy
+from fastbpe.sentencepiece._arguments import ids_of_pieces
+from fastbpe.sentencepiece._threads import n_threads
+
+cdef extern from "Python.h":
+    long long PyLong_AsLongLongAndOverflow(object number, int* overflow) except? -1
+
+cdef object EACH_BYTE = _EACH_BYTE
+
+cdef enum:
+    # What is asked of an id: a fact, or whether its piece is of a type, which are 1 and above.
+    PIECE = -1
+    SCORE = 0
+
+cdef int UNKNOWN = PieceType.UNKNOWN, CONTROL = PieceType.CONTROL, UNUSED = PieceType.UNUSED, BYTE = PieceType.BYTE
+
+
+@cython.auto_pickle(False)
+cdef class Facts:
+    """What the methods look up in a loaded model, each table made when it is first asked for.
+
+    A class derived from this has `tokenizer`, `names`, `ids_by_piece`, `scores` and `special_ids`.
+    """
+
+    cdef Encoder _encoder
+    cdef Py_ssize_t _n_pieces
+    cdef bytes _types
+    cdef Py_ssize_t _unknown_id  # -1: there is none
+    cdef list _names
+    cdef dict _ids_by_name
+    cdef dict _ids_by_piece
+    cdef tuple _scores
+    cdef tuple _special_ids  # of <unk>, <s>, </s> and <pad>
+    cdef object _decoder
+    cdef bint _changes_decoded
+
+    def __init__(self, Encoder encoder not None, bytes types not None):
+        self._encoder = encoder
+        self._types = types
+        self._n_pieces = len(types)
+        self._unknown_id = types.find(UNKNOWN)
+
+    cdef list _all_names(self):
+        if self._names is None:
+            self._names = self.names
+        return self._names
+
+    cdef dict _by_name(self):
+        if self._ids_by_name is None:
+            self._ids_by_name = {name: i for i, name in enumerate(self._all_names())}
+        return self._ids_by_name
+
+    cdef dict _by_piece(self):
+        if self._ids_by_piece is None:
+            self._ids_by_piece = self.ids_by_piece
+        return self._ids_by_piece
+
+    cdef Py_ssize_t _special_id(self, Py_ssize_t which) except -2:
+        if self._special_ids is None:
+            self._special_ids = self.special_ids
+        return self._special_ids[which]
+
+    cdef object _ready_decoder(self):
+        """The decoder, or None where decoded text is changed."""
+        if self._decoder is None and not self._changes_decoded:
+            self._changes_decoded = self.tokenizer._denormalizer is not None
+            if not self._changes_decoded:
+                self._decoder = self.tokenizer._decoder
+        return self._decoder
+
+    cdef int _prepare_fact(self, int fact) except -1:
+        if fact == PIECE:
+            self._all_names()
+        elif fact == SCORE and self._scores is None:
+            self._scores = self.scores
+        return 0
+
+    cdef object _fact(self, Py_ssize_t i, int fact):
+        """Requires _prepare_fact, and that there is such an id."""
+        if fact == PIECE:
+            return <object> PyList_GET_ITEM(self._names, i)
+        if fact == SCORE:
+            return self._scores[i]
+        return (<const uint8_t*> PyBytes_AS_STRING(self._types))[i] == fact
+
+    cdef list _facts(self, list ids, int fact):
+        """Those of several ids; None: one of them is no plain int below the number of pieces."""
+        cdef Py_ssize_t n = PyList_GET_SIZE(ids), at, i
+        cdef list out = PyList_New(n)
+        cdef object found
+        for at in range(n):
+            i = _index(<object> PyList_GET_ITEM(ids, at)) if at < PyList_GET_SIZE(ids) else -1
+            if not 0 <= i < self._n_pieces:
+                return None
+            found = self._fact(i, fact)
+            Py_INCREF(found)
+            PyList_SET_ITEM(out, at, found)
+        return out
+
+    def bytes_of_ids(self, list ids not None):
+        """The piece of each id, as bytes; None: one of them is no plain int below the number of pieces."""
+        cdef list pieces = self.piece_bytes, out = []
+        cdef Py_ssize_t i
+        for id in ids:
+            i = _index(id)
+            if not 0 <= i < self._n_pieces:
+                return None
+            out.append(<object> PyList_GET_ITEM(pieces, i))
+        return out
+
+    # Encoding
+
+    cdef list _pieces_of(self, list ids, bint as_bytes):
+        """The piece of each id; None: there is one whose piece is text that the model does not know."""
+        cdef list names = self.piece_bytes if as_bytes else self._all_names()
+        cdef Py_ssize_t n = PyList_GET_SIZE(ids), at, i
+        cdef list out = PyList_New(n)
+        for at in range(n):
+            i = _index(<object> PyList_GET_ITEM(ids, at))
+            if i == self._unknown_id:
+                return None
+            name = <object> PyList_GET_ITEM(names, i)
+            Py_INCREF(name)
+            PyList_SET_ITEM(out, at, name)
+        return out
+
+    cdef list _around(self, list items, object first, object last, bint reverse):
+        """A list with what belongs before and behind it; None: nothing."""
+        if reverse:
+            items.reverse()
+        if first is not None:
+            items.insert(0, first)
+        if last is not None:
+            items.append(last)
+        return items
+
+    # Decoding
+
+    cdef list _ids_of(self, list pieces, object kind):
+        """The ids of pieces, all str or all bytes, as kind says; None: some are others, or in no vocabulary."""
+        cdef dict ids = self._by_name() if kind is str else self._by_piece()
+        cdef Py_ssize_t n = PyList_GET_SIZE(pieces), at
+        cdef list out = PyList_New(n)
+        cdef PyObject* found
+        for at in range(n):
+            if at >= PyList_GET_SIZE(pieces) or type(<object> PyList_GET_ITEM(pieces, at)) is not kind:
+                return None
+            found = PyDict_GetItem(ids, <object> PyList_GET_ITEM(pieces, at))
+            if found == NULL:
+                return None
+            Py_INCREF(<object> found)
+            PyList_SET_ITEM(out, at, <object> found)
+        return out
+
+
+cdef inline Py_ssize_t _index(object id):
+    """An int as a C integer; -1: it is no plain int, or far too large."""
+    cdef int overflow
+    cdef long long value
+    if type(id) is not int:
+        return -1
+    value = PyLong_AsLongLongAndOverflow(id, &overflow)
+    return -1 if overflow else <Py_ssize_t> value
+
+
+cdef inline bint _is_sound(object text) except -1:
+    """Whether it is a plain str without surrogates, or plain bytes of UTF-8."""
+    cdef size_t n
+    if type(text) is str:
+        return PyUnicode_IS_COMPACT_ASCII(<PyObject*> text) or not has_surrogates(text)
+    if type(text) is not bytes:
+        return False
+    n = <size_t> PyBytes_GET_SIZE(text)
+    return first_invalid(<const uint8_t*> PyBytes_AS_STRING(text), n) == n
+
+
+@cython.final
+@cython.auto_pickle(False)
+cdef class VectorBuffer:
+    """Ids as sentencepiece lends them: int32 in one dimension, not to be written to, in memory of their owner."""
+
+    cdef Py_buffer _view
+    cdef Py_ssize_t _shape[1]
+    cdef Py_ssize_t _strides[1]
+
+    def __cinit__(self, owner):
+        PyObject_GetBuffer(owner, &self._view, PyBUF_SIMPLE)
+        self._shape[0], self._strides[0] = self._view.len // 4, 4
+
+    def __dealloc__(self):
+        PyBuffer_Release(&self._view)
+
+    def __getbuffer__(self, Py_buffer* view, int flags):
+        PyBuffer_FillInfo(view, self, self._view.buf, self._shape[0] * 4, 1, flags)  # BufferError for one who would write
+        view.itemsize = 4
+        if view.format != NULL:
+            view.format = b"i"
+        if view.shape != NULL:
+            view.shape = self._shape
+        if view.strides != NULL:
+            view.strides = self._strides
+
+    def __releasebuffer__(self, Py_buffer* view):
+        pass  # numpy then asks by way of a memoryview, as of sentencepiece's
+
+    def data_address(self):
+        """The address of the first id."""
+        return <size_t> self._view.buf
+
+
+@cython.auto_pickle(False)
+cdef class Methods:
+    """The settings and the model of a processor, and what is called often. The settings are those of its constructor."""
+
+    cdef public object _return_type, _add_bos, _add_eos, _reverse, _emit_unk_piece
+    cdef public object _enable_sampling, _nbest_size, _alpha, _num_threads
+    cdef public Facts _model  # None: none is loaded
+
+    # Encoding
+
+    def encode(
+        self, input, add_bos=None, add_eos=None, reverse=None, emit_unk_piece=None, enable_sampling=None,
+        nbest_size=None, alpha=None, num_threads=None, thread_pool=None, return_type=None, out_type=None,
+        return_bytes=None,
+    ):
+        """What a text becomes, or a list of texts: ids, pieces, whatever return_type or out_type says.
+
+        Args:
+            input: str, bytes, or a list of them. Bytes that are no UTF-8 stand for U+FFFD each.
+            return_bytes: of an offset mapping: pieces as bytes, and offsets in bytes; None: as the input is.
+            thread_pool: in place of num_threads.
+            Everything else is as in the constructor, whose values hold where None is given.
+
+        Raises:
+            TypeError: the input is nothing of the kind.
+            RuntimeError: the text holds surrogates; the output cannot hold what was asked for; there is no model.
+            ValueError: an argument cannot be had with another one, or with this model.
+        """
+        cdef object out = None
+        if nbest_size is None and alpha is None and thread_pool is None and return_bytes is None:
+            if add_bos is None and add_eos is None and reverse is None and enable_sampling is None \
+                    and num_threads is None and return_type is None and out_type is None and self._is_plain(input):
+                return self._model._encoder._to_list(input, None, None, None)
+            if return_type is None or out_type is None:
+                out = self._encoded(
+                    input, add_bos, add_eos, reverse, emit_unk_piece, enable_sampling, num_threads,
+                    out_type if return_type is None else return_type,
+                )
+        if out is None:
+            out = self._encode_any(
+                input, add_bos, add_eos, reverse, emit_unk_piece, enable_sampling, nbest_size, alpha, num_threads,
+                thread_pool, return_type, out_type, return_bytes,
+            )
+        return out
+
+    cdef bint _is_plain(self, object input):
+        """Whether it is a short ASCII str, and the settings ask for its ids and nothing else."""
+        return (
+            type(input) is str and PyUnicode_IS_COMPACT_ASCII(<PyObject*> input) and len(input) <= SHORT_UNITS
+            and self._return_type is int and self._add_bos is False and self._add_eos is False
+            and self._reverse is False and self._enable_sampling is False and type(self._num_threads) is int
+            and self._model is not None
+        )
+
+    cdef object _encoded(
+        self, object input, object add_bos, object add_eos, object reverse, object emit_unk_piece,
+        object enable_sampling, object num_threads, object kind,
+    ):
+        """The ids or pieces of a text or of a list of texts; None: that is for `_encode_any`."""
+        cdef Facts model = self._model
+        cdef object first = None, last = None, threads = None, text
+        cdef bint plain
+        cdef list texts, outs
+        if kind is None:
+            kind = self._return_type
+        if add_bos is None:
+            add_bos = self._add_bos
+        if add_eos is None:
+            add_eos = self._add_eos
+        if reverse is None:
+            reverse = self._reverse
+        if emit_unk_piece is None:
+            emit_unk_piece = self._emit_unk_piece
+        if enable_sampling is None:
+            enable_sampling = self._enable_sampling
+        if num_threads is None:
+            num_threads = self._num_threads
+        if model is None or enable_sampling is not False or type(num_threads) is not int:
+            return None
+        if (kind is not int or emit_unk_piece is not True) and emit_unk_piece is not False:
+            return None
+        plain = add_bos is False and add_eos is False and reverse is False
+        if not plain:
+            if not _are_flags(add_bos, add_eos, reverse):
+                return None
+            first, last = model._special_id(1) if add_bos else None, model._special_id(2) if add_eos else None
+            if first == -1 or last == -1:
+                return None
+            if kind is not int:
+                first, last = _named(model, first, kind), _named(model, last, kind)
+        if kind is not int and kind is not str and kind is not bytes:
+            return self._array(input, num_threads) if plain and type(kind) is str and kind == "numpy" else None
+        if type(input) is not list:
+            if not _is_sound(input):
+                return None
+            if len(input) > SHORT_UNITS:
+                threads = _threads(num_threads)
+            return _finished(model, model._encoder._to_list(input, None, None, threads), kind, plain, first, last, reverse)
+        texts = list(input)
+        for text in texts:
+            if not _is_sound(text):
+                return None
+        outs = model._encoder._to_lists(texts, None, None, _threads(num_threads))
+        if kind is int and plain:
+            return outs
+        texts = []
+        for ids in outs:
+            ids = _finished(model, ids, kind, plain, first, last, reverse)
+            if ids is None:
+                return None
+            texts.append(ids)
+        return texts
+
+    cdef object _array(self, object text, object num_threads):
+        """The ids of a text as an array of numpy's that cannot be written to."""
+        if not _is_sound(text):
+            return None
+        numpy = require_numpy("return_type='numpy'")
+        ids = self._model._encoder._encode_to_array((text,), frozenset(), (), _threads(num_threads))[0]
+        return numpy.frombuffer(VectorBuffer(ids), dtype=numpy.int32)
+
+    def encode_as_ids(self, input, **kwargs):
+        """`encode` to ids."""
+        return self._encode_as(input, int, kwargs)
+
+    def encode_as_pieces(self, input, **kwargs):
+        """`encode` to pieces."""
+        return self._encode_as(input, str, kwargs)
+
+    def encode_as_numpy(self, input, **kwargs):
+        """`encode` to an array of int32."""
+        return self._encode_as(input, "numpy", kwargs)
+
+    cdef object _encode_as(self, object input, object kind, dict kwargs):
+        cdef object out = None
+        if not kwargs and type(self).Encode is ENCODE:
+            out = self._encoded(input, None, None, None, None, None, None, kind)
+        return self.Encode(input=input, return_type=kind, **kwargs) if out is None else out
+
+    # Decoding
+
+    def decode(
+        self, input, return_type=None, out_type=None, num_threads=None, thread_pool=None, return_bytes=None
+    ):
+        """The text of ids or of pieces, or a list of texts for a list of them.
+
+        Args:
+            input: ids (a list, a numpy array, one int) or pieces (a list, one str or bytes); or a list or an array
+                of these. Of pieces given as bytes the text is bytes. A piece that is in no vocabulary is text.
+            return_type, out_type: `str` (the default), `bytes`, "offset_mapping" (a dict of text, ids, pieces and
+                offsets), "serialized_proto", "proto".
+            return_bytes: of an offset mapping: text and pieces as bytes, and offsets in bytes.
+
+        Raises:
+            IndexError: an id that no piece has.
+            TypeError: the input is neither ids nor pieces.
+        """
+        cdef object out = None
+        if thread_pool is None and return_bytes is None and (return_type is None or out_type is None):
+            out = self._decoded(input, out_type if return_type is None else return_type, num_threads)
+        if out is None:
+            out = self._decode_any(input, return_type, out_type, num_threads, thread_pool, return_bytes)
+        return out
+
+    cdef object _decoded(self, object input, object kind, object num_threads):
+        """The text of ids or pieces, or those of a list of lists; None: that is for `_decode_any`."""
+        cdef Facts model = self._model
+        cdef object decoder, item, element
+        cdef list batch
+        if num_threads is None:
+            num_threads = self._num_threads
+        if model is None or (kind is not None and kind is not str and kind is not bytes) or type(num_threads) is not int:
+            return None
+        decoder = model._ready_decoder()
+        if decoder is None:
+            return None
+        if type(input) is not list:
+            if type(input) is not int and (type(input) is not str and type(input) is not bytes or not len(input)):
+                return None
+            input = [input]
+        elif PyList_GET_SIZE(input) == 0:
+            return None
+        item = <object> PyList_GET_ITEM(input, 0)
+        try:
+            if type(item) is not list:
+                if type(item) is not int:
+                    input = model._ids_of(input, type(item)) if type(item) is str or type(item) is bytes else None
+                    if input is None:
+                        return None
+                text = decoder.decode(input, EACH_BYTE, _threads(num_threads))
+                return text.encode() if kind is bytes or type(item) is bytes else text
+            batch, element = list(input), None
+            for item in batch:
+                if type(item) is not list:
+                    return None
+                if element is None and PyList_GET_SIZE(item):
+                    element = type(<object> PyList_GET_ITEM(item, 0))
+            if element is str or element is bytes:
+                batch = [model._ids_of(item, element) for item in batch]
+                if None in batch:
+                    return None
+            elif element is not int:
+                return None
+            batch = decoder.decode_batch(batch, EACH_BYTE, _threads(num_threads))
+        except (InvalidTokenError, TypeError):
+            return None
+        return [text.encode() for text in batch] if kind is bytes or element is bytes else batch
+
+    def decode_ids(self, input, return_type=None, **kwargs):
+        """`decode`."""
+        return self._decode_as(input, return_type, kwargs)
+
+    def decode_pieces(self, input, return_type=None, **kwargs):
+        """`decode`."""
+        return self._decode_as(input, return_type, kwargs)
+
+    cdef object _decode_as(self, object input, object kind, dict kwargs):
+        cdef object out = None
+        if not kwargs and type(self).Decode is DECODE:
+            out = self._decoded(input, kind, None)
+        return self.Decode(input=input, return_type=kind, **kwargs) if out is None else out
+
+    # Pieces
+
+    def get_piece_size(self):
+        """How many pieces there are; 0 without a model."""
+        return 0 if self._model is None else self._model._n_pieces
+
+    def piece_to_id(self, piece):
+        """The id of a piece, str or bytes, or those of several; of none that is known, that of `<unk>`."""
+        cdef PyObject* found = NULL
+        if isinstance(piece, (str, bytes, bytearray)):
+            if type(piece) is str and self._model is not None:
+                found = PyDict_GetItem(self._model._by_name(), piece)
+            return self._id_of(piece) if found == NULL else <object> found
+        if not hasattr(piece, "__getitem__"):
+            raise TypeError(f"a piece is str or bytes, not {type(piece).__name__}")
+        cdef list ids = []
+        for item in piece:
+            found = NULL
+            if type(item) is str and self._model is not None:
+                found = PyDict_GetItem(self._model._by_name(), item)
+            ids.append(self._id_of(item) if found == NULL else <object> found)
+        return ids
+
+    def id_to_piece(self, id):
+        """The piece of an id, or the pieces of several. IndexError for an id that none has."""
+        return self._fact(id, PIECE)
+
+    def get_score(self, id):
+        """The score of an id, or of several: a merge of a higher one is done first."""
+        return self._fact(id, SCORE)
+
+    def is_unknown(self, id):
+        """Whether an id stands for what is unknown; or of several."""
+        return self._fact(id, UNKNOWN)
+
+    def is_control(self, id):
+        """Whether an id is that of a control symbol; or of several."""
+        return self._fact(id, CONTROL)
+
+    def is_unused(self, id):
+        """Whether an id's piece is not to be used; or of several."""
+        return self._fact(id, UNUSED)
+
+    def is_byte(self, id):
+        """Whether an id stands for a byte; or of several."""
+        return self._fact(id, BYTE)
+
+    cdef object _fact(self, object id, int fact):
+        cdef Facts model = self._model
+        cdef Py_ssize_t i
+        cdef list facts = None
+        if model is not None:
+            model._prepare_fact(fact)
+            if type(id) is list:
+                facts = model._facts(id, fact)
+                if facts is not None:
+                    return facts
+            i = _index(id)
+            if 0 <= i < model._n_pieces:
+                return model._fact(i, fact)
+        is_one, ids = ids_of_pieces(id, 0 if model is None else model._n_pieces)
+        if not ids:
+            return []
+        facts = model._facts(ids, fact)
+        return facts[0] if is_one else facts
+
+    def unk_id(self):
+        """The id of `<unk>`; -1 if there is none."""
+        return -1 if self._model is None else self._model._special_id(0)
+
+    def bos_id(self):
+        """The id of `<s>`; -1 if there is none."""
+        return -1 if self._model is None else self._model._special_id(1)
+
+    def eos_id(self):
+        """The id of `</s>`; -1 if there is none."""
+        return -1 if self._model is None else self._model._special_id(2)
+
+    def pad_id(self):
+        """The id of `<pad>`; -1 if there is none."""
+        return -1 if self._model is None else self._model._special_id(3)
+
+
+cdef object ENCODE = Methods.encode, DECODE = Methods.decode
+
+
+cdef inline bint _are_flags(object a, object b, object c):
+    return (a is True or a is False) and (b is True or b is False) and (c is True or c is False)
+
+
+cdef inline object _threads(object num_threads):
+    """What the core takes for a number of threads."""
+    return None if num_threads < 0 else n_threads(num_threads)
+
+
+cdef object _named(Facts model, object id, object kind):
+    """The piece of an id, as str or as bytes; None of None."""
+    if id is None:
+        return None
+    return model._all_names()[id] if kind is str else model.piece_bytes[id]
+
+
+cdef inline list _finished(Facts model, list ids, object kind, bint plain, object first, object last, object reverse):
+    """Ids, or their pieces, with what belongs around them; None: as _pieces_of."""
+    if kind is not int:
+        ids = model._pieces_of(ids, kind is bytes)
+        if ids is None:
+            return None
+    return ids if plain else model._around(ids, first, last, reverse is True)
