@@ -27,7 +27,7 @@ def tokenizers() -> dict[str, Tokenizer]:
     """A small vocabulary for each scanner, for the engine, for the regex package and for no pattern."""
     text = [standard_library(40_000), "naïve café日本語안녕 " * 20]
     patterns: dict[str, str | None] = {name: name for name in NAMES}
-    patterns |= {"engine": r"\p{L}{1,7}|\s+(?!\S)|.\b|[\s\S]", "regex": r"(\S)\1|\w+|[\s\S]", "none": None}
+    patterns |= {"engine": r"\p{L}{1,7}|\s+(?!\S)|.\b|[\s\S]", "regex": r"(?>(\S))\1|\w+|[\s\S]", "none": None}
     special = ["<|endoftext|>", "<|sep|>"]
     return {
         name: train(text, vocab_size=500, pattern=pattern, special_tokens=special, progress=False)

@@ -93,8 +93,8 @@ def test_named_patterns_are_taken(name: str) -> None:
 @pytest.mark.parametrize(
     "pattern",
     [
-        r"(a)\1",
-        r"(?<q>['\"]).+?\k<q>",
+        r"(?>(a))\1",
+        r"(?=(?<q>['\"])).+?\k<q>",
         "(?<=a+)b",
         "(?<=a|b*)c",
         "(?<=(?:a|bc)d)e",
@@ -161,6 +161,28 @@ def test_hostile_patterns_end_within_a_second(pattern: str) -> None:
             assert splitter.count("a" * 100_000) > 0
         except PatternError as error:
             assert "backtracks too much on this text: at byte" in str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize("n", [40, 4_000])
+@pytest.mark.parametrize("pattern", [r"(a|aa)+\1c|.", r"(?:(a)\1?|a+)+c|.", r"(?P<x>a+)(?:(?P=x)|a)+c|."])
+def test_back_references_that_backtrack_without_end_raise_pattern_error(pattern: str, n: int) -> None:
+    splitter = make_splitter(pattern)
+    assert repr(splitter) == "engine"
+    with within(2), pytest.raises(PatternError, match=r"backtracks too much on this text: at byte 3 .* steps"):
+        splitter.ends("bbb" + "a" * n)
+    assert splitter.ends("aab") == [1, 2, 3]
+
+
+def test_patterns_that_regex_runs_without_end_raise_pattern_error() -> None:
+    splitter = make_splitter(r"(?<=c(?:a|aa)+)b|.")
+    assert repr(splitter) == "regex"
+    assert splitter.ends("ab") == [1, 2]
+    message = (
+        r"pattern '\(\?<=c\(\?:a\|aa\)\+\)b\|\.' backtracks too much on this text: behind byte \d+ no match ended "
+        r"within 3\.0 seconds of the processor; make repetitions possessive"
+    )
+    with within(8), pytest.raises(PatternError, match=message):
+        splitter.ends("a" * 50 + "b")
 
 
 def test_error_names_the_pattern_the_place_and_the_way_out() -> None:

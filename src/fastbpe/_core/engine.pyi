@@ -16,6 +16,7 @@ class Engine(Splitter):
         set_bytes: bytes,
         set_index: array[int],
         set_blocks: array[int],
+        n_groups: int,
         track_after: int = 4096,
         keep_gaps: bool = True,
     ) -> None: ...

@@ -46,6 +46,8 @@ cdef enum:
     OP_CHECK = 19
     OP_SPAN = 20
     OP_OPTION = 21
+    OP_CLOSE = 22
+    OP_SAME = 23
 
 cdef enum:
     N_REGISTERS = 128  # splitting.program.MAX_DEPTH
@@ -106,15 +108,17 @@ cdef class Engine(Splitter):
     cdef str _pattern
     cdef int64_t _track_after
     cdef size_t _mark
+    cdef size_t _n_groups
 
     def __init__(
         self, str pattern not None, *, code, tables, lists, bytes follows not None, bytes set_bytes not None,
-        set_index, set_blocks, int64_t track_after=4096, bint keep_gaps=True,
+        set_index, set_blocks, size_t n_groups, int64_t track_after=4096, bint keep_gaps=True,
     ):
         cdef bytes words = code.tobytes(), table_words = tables.tobytes(), list_words = lists.tobytes()
         cdef bytes index = set_index.tobytes(), blocks = set_blocks.tobytes()
         self._pattern = pattern
         self._track_after = track_after
+        self._n_groups = n_groups
         self._mark = 0 if keep_gaps else GAP
         self._owners = words, table_words, list_words, follows, set_bytes, index, blocks
         self._code = <const uint32_t*> PyBytes_AS_STRING(words)
@@ -178,9 +182,12 @@ cdef class Engine(Splitter):
         """The end of the match that begins here; `begin` if there is none."""
         cdef const uint32_t* code = self._code
         cdef const uint32_t* words = code + 1
-        cdef size_t at = begin, low
+        cdef size_t at = begin, low, size
         cdef uint32_t target
         cdef int64_t steps = 0, steps_before = scratch.steps_left
+        cdef size_t i
+        for i in range(N_REGISTERS - 2 * self._n_groups, N_REGISTERS):
+            scratch.marks[i] = NONE
         scratch.n_frames = 0
         scratch.begin = data + begin
         while True:
@@ -291,6 +298,21 @@ cdef class Engine(Splitter):
             elif words[0] == OP_CHECK:
                 words = code + words[2] if at == scratch.marks[words[1]] else words + 3
                 continue
+            elif words[0] == OP_CLOSE:
+                self._push(scratch, words, 0, scratch.marks[words[2]], scratch.marks[words[2] + 1])
+                scratch.marks[words[2]] = scratch.marks[words[1]]
+                scratch.marks[words[2] + 1] = at
+                words += 3
+                continue
+            elif words[0] == OP_SAME:
+                low = scratch.marks[words[1]]
+                if low != NONE:
+                    size = scratch.marks[words[1] + 1] - low
+                    scratch.steps_left -= size >> 2
+                    if size <= n - at and memcmp(data + at, data + low, size) == 0:
+                        at += size
+                        words += 2
+                        continue
             scratch.steps_left -= steps
             steps = 0
             if scratch.steps_left < 0:
@@ -331,7 +353,11 @@ cdef class Engine(Splitter):
                 if words[0] == OP_NOT:
                     at[0] = frame.at
                     return self._code + words[2]
-                scratch.marks[words[1]] = frame.at  # MARK
+                if words[0] == OP_CLOSE:
+                    scratch.marks[words[2]] = frame.at
+                    scratch.marks[words[2] + 1] = frame.low
+                else:
+                    scratch.marks[words[1]] = frame.at  # MARK
         return NULL
 
     cdef bint _give_back(

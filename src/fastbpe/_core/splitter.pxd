@@ -38,5 +38,6 @@ cdef class Splitter:
 
 cdef class RegexSplitter(Splitter):
     cdef object _pattern
+    cdef str _shown
     cdef size_t _mark
     cdef int _split(self, const uint8_t* data, size_t n, Ends* ends) except -1

@@ -12,6 +12,12 @@ from libc.stdlib cimport free, realloc
 
 from fastbpe._core.text cimport Utf8, utf8_of, utf8_release
 
+from fastbpe.errors import PatternError
+
+# How long a text may take: far beyond what patterns of use do, which take a tenth of a microsecond a byte.
+cdef double REGEX_SECONDS = 3
+cdef double REGEX_SECONDS_PER_BYTE = 1e-5
+
 
 cdef int ends_reserve(Ends* ends, size_t n_more) except -1 nogil:
     """Make room for n_more ends; the amount doubles, so that appending is linear."""
@@ -132,12 +138,18 @@ cdef class Splitter:
 cdef class RegexSplitter(Splitter):
     """Pieces are the matches of a compiled `regex` pattern. Exact for any pattern, but holds the GIL.
 
+    `regex` counts no steps, so a text may take so many seconds of the processor: REGEX_SECONDS, and
+    REGEX_SECONDS_PER_BYTE for each byte. Then there is a PatternError. `regex` counts those of the whole process, all
+    of its threads together. Ctrl-C ends it sooner.
+
     keep_gaps: what lies between two matches is a piece too; False: it is a gap.
+    shown: the pattern for messages, as it was written; None: as `regex` has it.
     """
 
-    def __init__(self, pattern, *, bint keep_gaps=True):
+    def __init__(self, pattern, *, bint keep_gaps=True, str shown=None):
         self.holds_gil = True
         self._pattern = pattern
+        self._shown = pattern.pattern if shown is None else shown
         self._mark = 0 if keep_gaps else GAP
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
@@ -149,17 +161,27 @@ cdef class RegexSplitter(Splitter):
         cdef str text = PyUnicode_DecodeUTF8(<const char*> data, n, NULL)
         cdef Py_ssize_t at = 0, start, end
         cdef size_t at_byte = 0
-        # finditer, not findall: a list of all the pieces would cost a dozen times the text's memory.
-        for match in self._pattern.finditer(text):
-            start, end = match.span()
-            if start == end:
-                continue
-            if start > at:
-                at_byte = _advance(data, at_byte, start - at)
-                ends_add(ends, at_byte | self._mark)
-            at_byte = _advance(data, at_byte, end - start)
-            ends_add(ends, at_byte)
-            at = end
+        cdef double seconds = REGEX_SECONDS + REGEX_SECONDS_PER_BYTE * n
+        try:
+            # finditer, not findall: a list of all the pieces would cost a dozen times the text's memory.
+            for match in self._pattern.finditer(text, timeout=seconds):
+                start, end = match.span()
+                if start == end:
+                    continue
+                if start > at:
+                    at_byte = _advance(data, at_byte, start - at)
+                    ends_add(ends, at_byte | self._mark)
+                at_byte = _advance(data, at_byte, end - start)
+                ends_add(ends, at_byte)
+                at = end
+        except TimeoutError:
+            shown = self._shown if len(self._shown) <= 60 else self._shown[:57] + "..."
+            raise PatternError(
+                f"the split pattern {shown!r} backtracks too much on this text: behind byte "
+                f"{place_in_text(ends, data + at_byte)} no match ended within {seconds:.1f} seconds of the "
+                "processor; make repetitions possessive, as a++, and alternatives exclude one another, or give the "
+                "text in shorter parts"
+            ) from None
         if at_byte < n:
             ends_add(ends, n | self._mark)
         return 0

@@ -25,7 +25,7 @@ def make_splitter(pattern: PatternLike, *, drop_unmatched: bool = False) -> Spli
 
     >>> make_splitter(r"[a-z]+").ends("one 2 three")
     [3, 6, 11]
-    >>> make_splitter(r"[a-z]+"), make_splitter(r"([a-z])\1")
+    >>> make_splitter(r"[a-z]+"), make_splitter(r"(?<=[a-z]+)[0-9]")
     (engine, regex)
 
     drop_unmatched: what a pattern does not match is no piece, but left out.
@@ -48,7 +48,7 @@ def make_splitter(pattern: PatternLike, *, drop_unmatched: bool = False) -> Spli
         return engine
     from fastbpe.splitting.to_regex import compile_regex
 
-    return RegexSplitter(compile_regex(pattern), keep_gaps=not drop_unmatched)
+    return RegexSplitter(compile_regex(pattern), keep_gaps=not drop_unmatched, shown=pattern)
 
 
 # What parses, compiles and falls back to `regex` is imported where it is used: it takes as long as all the rest

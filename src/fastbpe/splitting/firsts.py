@@ -11,7 +11,18 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from fastbpe.splitting.charset import ANY, CharSet, Range
-from fastbpe.splitting.nodes import Alternation, Atomic, Chars, Concat, Look, Node, Repeat, can_match_empty
+from fastbpe.splitting.nodes import (
+    Alternation,
+    Atomic,
+    Backreference,
+    Chars,
+    Concat,
+    Group,
+    Look,
+    Node,
+    Repeat,
+    can_match_empty,
+)
 
 #: One bit for each byte that can come next, and bit 256 for the end of the text.
 ByteMask: TypeAlias = int
@@ -65,8 +76,10 @@ def first(node: Node, follow: First) -> First:
     if isinstance(node, Repeat):
         begun = first_of_round(node, follow)
         return begun | follow if node.minimum == 0 or can_match_empty(node.child) else begun
-    if isinstance(node, Atomic):
+    if isinstance(node, Atomic | Group):
         return first(node.child, follow)
+    if isinstance(node, Backreference):
+        return ANYTHING
     if isinstance(node, Look) and not node.behind:
         return follow & _first_of_look(node)
     return follow
@@ -86,7 +99,7 @@ def always_matches(node: Node) -> bool:
         return any(map(always_matches, node.branches))
     if isinstance(node, Repeat):
         return node.minimum == 0 or always_matches(node.child)
-    return isinstance(node, Atomic) and always_matches(node.child)
+    return isinstance(node, Atomic | Group) and always_matches(node.child)
 
 
 def width(node: Node) -> int | None:
@@ -102,7 +115,9 @@ def width(node: Node) -> int | None:
     if isinstance(node, Repeat):
         inner = width(node.child)
         return None if inner is None or node.minimum != node.maximum else inner * node.minimum
-    return width(node.child) if isinstance(node, Atomic) else 0
+    if isinstance(node, Backreference):
+        return None
+    return width(node.child) if isinstance(node, Atomic | Group) else 0
 
 
 @lru_cache(maxsize=1024)

@@ -26,13 +26,17 @@ from fastbpe.splitting.firsts import (
 from fastbpe.splitting.nodes import (
     Alternation,
     Atomic,
+    Backreference,
     Chars,
     Concat,
+    Group,
     Look,
     Mode,
     Node,
     Repeat,
     can_match_empty,
+    children,
+    referenced_groups,
 )
 from fastbpe.splitting.set_tables import SetTables
 from fastbpe.splitting.simplify import simplified
@@ -99,6 +103,10 @@ class Op(IntEnum):
     SPAN = 20
     #: [set]: RUN of none or one.
     OPTION = 21
+    #: [register, group]: what lies between the place of MARK and this one is what the group matched.
+    CLOSE = 22
+    #: [group]: the bytes that it matched last, or fail. A group is the first of two registers: start and end.
+    SAME = 23
 
 
 class UnsupportedError(Exception):
@@ -119,21 +127,25 @@ class Program:
     set_bytes: bytes
     set_index: array[int]
     set_blocks: array[int]
+    #: Groups that back-references name; their registers are the last ones.
+    n_groups: int
 
 
 def compile_program(node: Node) -> Program | None:
     r"""The program of a parsed pattern; None if the engine does not take it.
 
-    That is: back-references; look-behind whose alternatives are not each of one width of at most 255
-    characters; what needs more than 65,536 words, 1,024 choices or 256 different sets.
+    That is: back-references to groups within atomic groups, look-arounds or rounds that may be empty; look-behind
+    whose alternatives are not each of one width of at most 255 characters; what needs more than 65,536 words,
+    1,024 choices or 256 different sets.
 
     >>> from fastbpe.splitting.syntax import parse
-    >>> compile_program(parse(r"(a)\1")) is None
+    >>> compile_program(parse(r"(?>(a))\1")) is None
     True
     """
-    compiler = _Compiler()
+    kept = referenced_groups(node)
+    compiler = _Compiler(kept)
     try:
-        return compiler.program(simplified(node))
+        return compiler.program(simplified(node, kept))
     except UnsupportedError:
         return None
 
@@ -153,7 +165,9 @@ class _Choice:
 
 
 class _Compiler:
-    def __init__(self) -> None:
+    def __init__(self, kept: frozenset[int]) -> None:
+        #: The registers of groups that back-references name.
+        self.groups = {index: MAX_DEPTH - 2 * (place + 1) for place, index in enumerate(sorted(kept))}
         self.code: list[int] = [Op.FAIL]
         self.jumps: list[tuple[int, _Label]] = []
         self.choices: list[_Choice] = []
@@ -161,6 +175,7 @@ class _Compiler:
         self.sets = SetTables()
         self.depth = 0
         self.n_cuts = 0
+        self.n_sure = 0  # cuts of what is never taken back
 
     def program(self, node: Node) -> Program:
         self._follow(first(node, ANYTHING))
@@ -174,7 +189,7 @@ class _Compiler:
         follows = b"".join(bytes(mask >> symbol & 1 for symbol in range(_N_SYMBOLS)) for mask in self.follows)
         return Program(
             array("I", self.code), tables, lists, follows,
-            self.sets.bytes, self.sets.index, self.sets.blocks,
+            self.sets.bytes, self.sets.index, self.sets.blocks, len(self.groups),
         )  # fmt: skip
 
     def node(self, node: Node, follow: First, sure: bool) -> None:
@@ -196,8 +211,10 @@ class _Compiler:
             self._leave(Op.CUT, register)
         elif isinstance(node, Look):
             self._look(node)
-        else:
-            raise UnsupportedError("a back-reference")
+        elif isinstance(node, Group):
+            self._group(node, follow, sure)
+        elif isinstance(node, Backreference):
+            self._emit(Op.SAME, self.groups[node.index])
 
     def _emit(self, *words: int) -> None:
         self.code += words
@@ -213,7 +230,7 @@ class _Compiler:
 
     def _enter(self, op: Op) -> int:
         """Begin what needs a register; those that stand side by side share one."""
-        if self.depth == MAX_DEPTH:
+        if self.depth >= MAX_DEPTH - 2 * len(self.groups):
             raise UnsupportedError("nested too deep")
         self._emit(op, self.depth)
         self.depth += 1
@@ -223,11 +240,11 @@ class _Compiler:
     def _leave(self, op: Op, register: int) -> None:
         self._emit(op, register)
         self.depth = register
-        self.n_cuts -= op != Op.CHECK
+        self.n_cuts -= op not in (Op.CHECK, Op.CLOSE)
 
     def _open(self) -> int:
-        # Outside of all cuts every register is one of MARK.
-        return 0 if self.n_cuts or self.depth > MAX_OPEN else 1 + self.depth
+        # Outside of all cuts every register is one of MARK. What groups matched is no part of what is remembered.
+        return 0 if self.n_cuts or self.groups or self.depth > MAX_OPEN else 1 + self.depth
 
     def _set(self, characters: CharSet) -> int:
         if not self.sets.has_room():
@@ -332,12 +349,14 @@ class _Compiler:
         # Where the rest always matches no finished round is ever taken back: forget its ways back, so that
         # (?:ab|cd)+ on 10 MB needs no memory at all.
         register = self._enter(Op.SAVE) if sure else -1
+        self.n_sure += sure
         self._place(start)
         if node.minimum == 0:
             self._choose_round(node, again, follow, exit_)
         self._round(node, again | follow, sure, exit_)
         if sure:
             self._leave(Op.CUT, register)
+            self.n_sure -= 1
         if node.minimum == 0:
             self._emit(Op.JUMP)
             self._target(start)
@@ -357,11 +376,22 @@ class _Compiler:
     def _round(self, node: Repeat, follow: First, sure: bool, exit_: _Label) -> None:
         """Emit a round that need not be; an empty one is the last, or it would go on for ever."""
         may_be_empty = can_match_empty(node.child)
+        if may_be_empty and _has_group(node.child):
+            raise UnsupportedError("a group that is referred to, in a round that may be empty")
         register = self._enter(Op.MARK) if may_be_empty else -1
         self.node(node.child, follow, sure)
         if may_be_empty:
             self._leave(Op.CHECK, register)
             self._target(exit_)
+
+    def _group(self, node: Group, follow: First, sure: bool) -> None:
+        if self.n_cuts > self.n_sure:
+            # A cut forgets how to undo CLOSE.
+            raise UnsupportedError("a group that is referred to, within an atomic group or a look-around")
+        register = self._enter(Op.MARK)
+        self.node(node.child, follow, sure)
+        self._leave(Op.CLOSE, register)
+        self._emit(self.groups[node.index])
 
     def _look(self, node: Look) -> None:
         if isinstance(node.child, Chars):
@@ -394,6 +424,11 @@ class _Compiler:
             self._emit(Op.JUMP)
             self._target(end)
         self._place(end)
+
+
+def _has_group(node: Node) -> bool:
+    """Whether a simplified node has a group that is referred to."""
+    return isinstance(node, Group) or any(map(_has_group, children(node)))
 
 
 def _only_character(node: Chars) -> str | None:

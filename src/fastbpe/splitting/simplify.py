@@ -1,12 +1,14 @@
 r"""Bringing a parsed pattern down to six kinds of nodes, and out of the shapes that backtrack for nothing.
 
-What is left is Chars, Concat, Alternation, Repeat, Atomic and Look. Groups leave no trace, anchors and word
+What is left is Chars, Concat, Alternation, Repeat, Atomic and Look; and back-references with the groups that they
+name. Other groups leave no trace, anchors and word
 boundaries become look-arounds (`$` is `(?![\s\S])`), possessive groups are atomic ones. Nothing here changes
 what a pattern matches.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TypeGuard
 
 from fastbpe.splitting.charset import ANY, CharSet
@@ -42,25 +44,27 @@ _ANCHORS: dict[AnchorKind, Node] = {
 EMPTY = Concat(())
 
 
-def simplified(node: Node) -> Node:
-    r"""The same pattern in fewer kinds of nodes.
+def simplified(node: Node, kept: frozenset[int] = frozenset()) -> Node:
+    r"""The same pattern in fewer kinds of nodes. kept: the groups that back-references name, which stay.
 
     >>> from fastbpe.splitting.syntax import parse
     >>> simplified(parse("((a|b)+)*")) == parse("[ab]*")
     True
     """
+    inner = partial(simplified, kept=kept)
     if isinstance(node, Group):
-        return simplified(node.child)
+        child = inner(node.child)
+        return Group(child, node.index, node.name) if node.index in kept else child
     if isinstance(node, Concat):
-        return _concat([simplified(part) for part in node.parts])
+        return _concat(list(map(inner, node.parts)))
     if isinstance(node, Alternation):
-        return _alternation([simplified(branch) for branch in node.branches])
+        return _alternation(list(map(inner, node.branches)))
     if isinstance(node, Repeat):
-        return _repeat(simplified(node.child), node.minimum, node.maximum, node.mode)
+        return _repeat(inner(node.child), node.minimum, node.maximum, node.mode)
     if isinstance(node, Atomic):
-        return _atomic(simplified(node.child))
+        return _atomic(inner(node.child))
     if isinstance(node, Look):
-        return Look(simplified(node.child), node.behind, node.negative)
+        return Look(inner(node.child), node.behind, node.negative)
     if isinstance(node, Anchor):
         return _ANCHORS[node.kind]
     return _boundary(node.kind) if isinstance(node, WordBoundary) else node

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from itertools import chain
 from typing import Any, Literal, NoReturn
 
 from fastbpe._core.building import build_look_ups, build_tables
@@ -119,13 +118,10 @@ class Encoding(Methods):
         if not n_unstable:
             return ids, []
         tail = self.decode_bytes(ids[-n_unstable:])
-        single, several = self._completions.of(tail)
         last = tail.decode()[-1]
-        if last in _SPACES and tail != last.encode():
-            # A pattern may split before the last of some white space once a word follows.
-            parts = tail.removesuffix(last.encode()), last.encode()
-            several.add(tuple(chain.from_iterable(map(self._completions.merged, parts))))
-        return ids[:-n_unstable], [[token] for token in single] + list(map(list, several))
+        # A pattern may split before the last of some white space once a word follows.
+        may_split = last in _SPACES and tail != last.encode()
+        return ids[:-n_unstable], self._completions.of(tail, last.encode() if may_split else b"")
 
     @cached_property
     def _completions(self) -> Completions:
