@@ -418,6 +418,7 @@ class CodePointTokenizer(Tokenizer):
         if self._source.conventions is not None:
             return self._decoder
         return Decoder(self._vocabulary, [*names_of(self._source).items()])
+
     # A model's own tokens: see OwnTokens
 
     @property

@@ -122,7 +122,7 @@ def check(tokenizer: Tokenizer, vocabulary: KnownVocabulary, path: str, *, speci
     for token_id in tokenizer.special_tokens.values():
         if token_id >= vocabulary.n_leading:
             tokens[token_id] = b""
-    has = hashlib.sha256(tiktoken.dump(tokens, "ranks")).hexdigest()
+    has = hashlib.sha256(tiktoken.dump(tokens)).hexdigest()
     differs = ""
     if has != vocabulary.file.sha256:
         differs = f"its ranks have the SHA-256 {has}, those published {vocabulary.file.sha256}"

@@ -114,7 +114,7 @@ def test_a_folder_without_a_tokenizer_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("start", [b"GGUF", b"UEsD", b"PAR1"])
 def test_a_vocabulary_that_begins_like_one_is_read(start: bytes) -> None:
-    data = dump([*BYTES], "ranks")
+    data = dump([*BYTES])
     assert fastbpe.load(start + b" 256\n" + data, pattern="none").vocab_size == 257
 
 

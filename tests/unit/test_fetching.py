@@ -20,7 +20,7 @@ from fastbpe.formats.tiktoken import dump
 from fastbpe.known import VOCABULARIES, KnownFile, KnownVocabulary
 from fastbpe.tiktoken.load import read_file_cached
 
-DATA = dump([*BYTES, b"ab"], "ranks")
+DATA = dump([*BYTES, b"ab"])
 SHA256 = hashlib.sha256(DATA).hexdigest()
 Ask = Callable[[], list[tuple[str, str | None]]]
 

@@ -21,7 +21,7 @@ from fastbpe.known import VOCABULARIES, KnownFile, KnownVocabulary
 from fastbpe.patterns import PATTERNS
 
 TOKENS = [*BYTES, b"ab", b"abc"]
-DATA = dump(TOKENS, "ranks")
+DATA = dump(TOKENS)
 SPECIAL = {"<|endoftext|>": 258, "<|pad|>": 260}
 FILE = KnownFile(
     name="small.tiktoken",
