@@ -12,7 +12,6 @@ CACHES = {
     "fastbpe._core.front": ("_decomposed", "_known"),
     "fastbpe.minbpe.tokenizers": ("_splitter",),
     "fastbpe.normalization": ("_kept",),
-    "fastbpe.sentencepiece._texts": ("_head",),
     "fastbpe.splitting.charset": ("_case_closure", "_property"),
     "fastbpe.splitting.firsts": ("first_bytes",),
     "fastbpe.splitting.oniguruma": ("from_oniguruma",),
@@ -36,8 +35,7 @@ def release_memory() -> int:
       large as the largest call needed. Given back.
     - Threads that wait for work: as many as worked at the same time, 256 at most. They end.
     - Patterns and character sets that were compiled: 64 to 1,024 of each kind; normalized characters, 4,096 of
-      each kind; pieces that `fastbpe.sentencepiece` has put into protobufs, 65,536; the five standard charsmaps.
-      Given back, but not counted.
+      each kind; the five standard charsmaps. Given back, but not counted.
     - Free pages that glibc's malloc holds. Given back (malloc_trim), but not counted.
     - The int objects of ids and of places in texts, 32 bytes each, 32 MB for the process. They stay, since lists
       of ids hold them.

@@ -21,7 +21,7 @@ POINTS = "train a.txt -o out.fbpe --vocab-size characters --mode codepoint --qui
 ENCODE = "encode -m m.fbpe a.jsonl -o out.bin"
 TIKTOKEN = "-m m.tiktoken --pattern gpt2"
 MODEL = {"model": "-m m.fbpe | -m n.fbpe", "pattern": "--pattern none", "special": "--special <y>=5"}
-TABLE: dict[str, tuple[str, dict[str, str]]] = {
+TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
     "demo": (
         "demo --text a.txt --vocab-size 257 --output out.fbpe",
         {
@@ -96,8 +96,11 @@ TABLE: dict[str, tuple[str, dict[str, str]]] = {
             "model": "convert m.fbpe out.tiktoken | convert n.fbpe out.tiktoken",
             "out": "convert m.fbpe out.tiktoken | convert m.fbpe out.json",
             "to": "--to native",
+            "verify": None,  # where ids are the same, nothing is to be seen: test_convert.py
+            "verify_text": "--verify-text a.txt",
         },
     ),
+    "fetch": ("fetch nonsense", {"names": "nonsense2"}),
 }
 ARGUMENTS = {
     command: [action.dest for action in parser._actions if not isinstance(action, argparse._HelpAction)]
@@ -129,6 +132,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def lines(command: str, argument: str) -> tuple[str, str]:
     """The base line, and the one with the argument. What a row says is the end of that, or both lines."""
     base, said = TABLE[command][0], TABLE[command][1][argument]
+    assert said is not None
     if argument in ("pattern", "special") and said == MODEL[argument]:
         base = base.replace("m.fbpe", "m.tiktoken") + (" --pattern gpt2" if argument == "special" else "")
     if said == MODEL["model"]:
@@ -151,7 +155,8 @@ def test_every_command_and_argument_has_a_row() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "argument"), [(name, argument) for name, row in TABLE.items() for argument in row[1]]
+    ("command", "argument"),
+    [(name, argument) for name, row in TABLE.items() for argument, said in row[1].items() if said is not None],
 )
 def test_every_argument_changes_something_or_is_refused(command: str, argument: str, here: Path, run) -> None:
     before = {path: path.read_bytes() for path in here.iterdir()}
@@ -163,4 +168,11 @@ def test_every_argument_changes_something_or_is_refused(command: str, argument: 
         for path in set(here.iterdir()) - before.keys():
             path.unlink()
     assert outcomes[0] != outcomes[1]
-    assert outcomes[0][0].status == 0 or argument in ("pattern", "on_error", "errors", "overwrite", "output")
+    assert outcomes[0][0].status == 0 or argument in (
+        "pattern",
+        "on_error",
+        "errors",
+        "overwrite",
+        "output",
+        "names",
+    )

@@ -61,7 +61,7 @@ def outcome(call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
         n = 5 if call is fastbpe.FilesSummary else -1  # of encode_files not the seconds, which are last
         result = [*vars(result).values()][:n]
     elif hasattr(result, "push"):
-        result = result.push([0xFF, 0x61])
+        result = _pushed(result)
     elif isinstance(result, Iterator):
         result = list(result)
     elif isinstance(result, tuple):
@@ -69,6 +69,15 @@ def outcome(call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     files = Path(out) if isinstance(out, (str, Path)) else None
     written = files.read_bytes() if files is not None and files.is_file() else files and files.is_dir()
     return getattr(result, "tolist", lambda: result)(), told, written
+
+
+def _pushed(decoder: Any) -> list[str]:
+    texts = [decoder.push([0xFF, 0x61, 258])]
+    try:
+        texts.append(decoder.push(10**6))
+    except KeyError as error:
+        texts.append(str(error))
+    return texts
 
 
 THREADS = {"num_threads": 0}  # so few are refused
@@ -84,6 +93,10 @@ READING = {
     "max_memory_bytes": 0,
     "progress": "tell",
     **THREADS,
+}
+UNKNOWN = {
+    "unknown_ids": Beside(ids=[10**6], value="skip"),
+    "skip_special_tokens": Beside(ids=[258], value=True),
 }
 CALLS: dict[str, Row] = {
     "train": Row(
@@ -102,6 +115,7 @@ CALLS: dict[str, Row] = {
         {"source": ["ab ab<x>"]},
         {"source": ["xy"], "mode": "codepoint", "pattern": None, "special_tokens": ["<x>"], **READING},
     ),
+    "release_memory": Row({}, {}),
     "load": Row(
         {"path_or_bytes": "{tiktoken}", "pattern": "gpt2"},
         {"path_or_bytes": "no", "pattern": "cl100k", "special_tokens": {"<y>": 300}, "cache_bytes": -1},
@@ -162,6 +176,7 @@ CALLS: dict[str, Row] = {
         {"texts": [TEXT]}, {"texts": ["b"], **SPECIAL, "num_threads": Beside(texts=["a"], value=0)}
     ),
     "Tokenizer.encode_with_offsets": Row({"text": TEXT}, {"text": "b", **SPECIAL}),
+    "Tokenizer.encode_with_template": Row({"text": "a"}, {"text": "b", "pair": "c"}),
     "Tokenizer.encode_parts": Row({"parts": [(TEXT, True)]}, {"parts": [(TEXT, False)]}),
     "Tokenizer.encode_files": Row(
         {"inputs": "{txt}", "out": "{bin}", "overwrite": True},
@@ -184,17 +199,29 @@ CALLS: dict[str, Row] = {
     "Tokenizer.truncate": Row({"text": TEXT, "max_tokens": 3}, {"text": "b", "max_tokens": 4, "side": "left"}),
     "Tokenizer.chunk": Row({"text": TEXT, "max_tokens": 6}, {"text": "b", "max_tokens": 7, "overlap": 1}),
     "Tokenizer.pieces": Row({"text": TEXT}, {"text": "b"}),
-    "Tokenizer.decode": Row({"ids": [0xFF, 0x61]}, {"ids": [0x61], "errors": "ignore", **THREADS}),
-    "Tokenizer.decode_batch": Row({"batch": [[0xFF]]}, {"batch": [[0x61]], "errors": "ignore", **THREADS}),
+    "Tokenizer.decode": Row({"ids": [0xFF, 0x61]}, {"ids": [0x61], "errors": "ignore", **UNKNOWN, **THREADS}),
+    "Tokenizer.decode_batch": Row(
+        {"batch": [[0xFF]]},
+        {
+            "batch": [[0x61]],
+            "errors": "ignore",
+            "unknown_ids": Beside(batch=[[10**6]], value="skip"),
+            "skip_special_tokens": Beside(batch=[[258]], value=True),
+            **THREADS,
+        },
+    ),
     "Tokenizer.decode_bytes": Row({"ids": [0x61]}, {"ids": [0x62]}),
     "Tokenizer.decode_single_token_bytes": Row({"token_id": 1}, {"token_id": 2}),
     "Tokenizer.decode_tokens_bytes": Row({"ids": [1]}, {"ids": [2]}),
     "Tokenizer.decode_with_offsets": Row({"ids": [0x61]}, {"ids": [0x62]}),
-    "Tokenizer.decoder": Row({}, {"errors": "ignore"}),
+    "Tokenizer.decoder": Row({}, {"errors": "ignore", "unknown_ids": "skip", "skip_special_tokens": True}),
     "Tokenizer.id_to_token": Row({"token_id": 1}, {"token_id": 2}),
     "Tokenizer.token_to_id": Row({"token": "a"}, {"token": "b"}),
     "Tokenizer.is_special_token": Row({"token_id": 1}, {"token_id": 258}),
-    "Tokenizer.export": Row({"path": "{out}", "format": "native"}, {"path": "{folder}", "format": "tiktoken"}),
+    "Tokenizer.export": Row(
+        {"path": "{out}", "format": "native"},
+        {"path": "{folder}", "format": "tiktoken", "verify": False, "verify_text": "ab"},
+    ),
     "Tokenizer.save": Row({"path": "{out}"}, {"path": "{folder}"}),
     "Tokenizer.with_special_tokens": Row({"special_tokens": {"<y>": 300}}, {"special_tokens": {"<z>": 300}}),
 }
