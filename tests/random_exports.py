@@ -289,7 +289,7 @@ def owner(path: Path, format: str, tokenizer: Tokenizer) -> tuple[str, Callable[
 
 
 def _finds_names(path: Path) -> bool:
-    """Whether tokenizers finds special tokens even as text: with ignore_merges, those in the vocabulary."""
+    """Tell whether tokenizers finds special tokens even as text: with ignore_merges, those in the vocabulary."""
     if not path.is_file():
         return False
     made = json.loads(path.read_text(encoding="utf-8"))

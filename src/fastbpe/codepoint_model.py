@@ -106,12 +106,12 @@ class CodePointModel:
 
     @property
     def finds_symbols(self) -> bool:
-        """Whether pieces of type USER_DEFINED are found in normalized text."""
+        """Tell whether pieces of type USER_DEFINED are found in normalized text."""
         return self.conventions is None or self.conventions.symbols
 
     @cached_property
     def templates(self) -> Templates:
-        """What stands around texts. Where nothing says it, the bos control symbol before each, if there is one.
+        """The ids around texts. By default the bos control symbol before each, if there is one.
 
         That is what transformers' classes for such models add: add_bos_token=True, add_eos_token=False.
         """

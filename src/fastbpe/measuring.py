@@ -48,7 +48,7 @@ class MeasuringEncoder(DecodingEncoder):
         return pieces(self._pipeline.splitter, text)
 
     def fits(self, text: str | bytes, n: int) -> bool:
-        """Whether a text has at most n ids; no more of it is read than that takes. n: 0 or more."""
+        """Tell whether a text has at most n ids; read no more of it than that takes. n: 0 or more."""
         n = integer("n", n)
         if n < 0:
             raise ValueError(f"n={n}: give how many ids may fit, 0 or more")

@@ -84,7 +84,7 @@ def unmade(vocabulary: Vocabulary, made: Mapping[int, tuple[int, int]]) -> list[
 
 
 def _is_in_order(model: Model) -> bool:
-    """Whether merges are listed in the order of what they make."""
+    """Tell whether merges are listed in the order of the tokens that they make."""
     made = memoryview(model.merges).cast("B").cast("I")[2::3].tolist()
     return made == sorted(made)
 

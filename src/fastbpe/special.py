@@ -211,7 +211,7 @@ class SpecialTokens:
 
 
 def is_blank(token: AddedToken) -> bool:
-    """Whether an added token is not special, and white space only."""
+    """Tell whether an added token is not special, and white space only."""
     from fastbpe.splitting.charset import blanks  # here: few tokenizers have added tokens
 
     return not token.special and not token.content.strip(blanks())

@@ -1,4 +1,4 @@
-"""What stands around one text or two: ids, and the places of the texts."""
+"""Templates: the ids around one text or two, and the places of the texts."""
 
 from __future__ import annotations
 

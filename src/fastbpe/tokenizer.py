@@ -335,7 +335,7 @@ class Tokenizer(MeasuringEncoder, Described, OwnTokens):
 
     @cached_property
     def _skipping(self) -> Decoder:
-        """What decodes without special tokens."""
+        """The decoder that leaves special tokens out."""
         left_out = self._special.left_out
         if not left_out:
             return self._decoder

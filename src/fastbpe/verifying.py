@@ -1,4 +1,4 @@
-"""What was written, read back and compared, before it takes its place.
+"""Read back an export and compare its ids before it replaces anything.
 
 Two tokenizers of the same vocabulary that split texts alike give all texts the same ids if they do so for each
 token and for each two tokens end to end (`_reference/__init__.py` has the proof). Of small vocabularies the probe
@@ -55,7 +55,7 @@ _WAY_OUT = "nothing is written: export it as native"
 
 
 class Verification(NamedTuple):
-    """What was compared: n_texts texts, and which owner of the format gave verify_text the same ids, if any."""
+    """The result of a comparison: n_texts texts; the owner of the format, if it gave verify_text the same ids."""
 
     n_texts: int
     owner: str | None
@@ -70,7 +70,7 @@ class Difference(NamedTuple):
 
 
 def arguments(format: str, pattern: Pattern, special_tokens: Mapping[str, int]) -> dict[str, Any]:
-    """What a format has no place for, as the arguments that `load` then needs."""
+    """The arguments that `load` needs for what a format has no place for."""
     needed: dict[str, Any] = {}
     if format in ("tiktoken", "gpt2"):
         needed["pattern"] = resolve_pattern(pattern)[0] or pattern
@@ -143,7 +143,7 @@ def read_back(tokenizer: Tokenizer, files: Files, format: str) -> Tokenizer:
 def compare(
     one: Tokenizer, other: Tokenizer, texts: Iterable[str], allowed: frozenset[str] | str
 ) -> tuple[int, Difference | None]:
-    """How many texts were compared, and the first to which two tokenizers give different ids."""
+    """Count the texts that were compared, and find the first to which two tokenizers give different ids."""
     n, remaining = 0, iter(texts)
     while batch := [*islice(remaining, _BATCH)]:
         n += len(batch)
@@ -211,7 +211,7 @@ def _compare_tokens(one: Tokenizer, other: Tokenizer, format: str) -> None:
 
 
 def _changed_token(one: Tokenizer, other: Tokenizer) -> str:
-    """What becomes of a token that is another one in the other tokenizer; "" if all are the same."""
+    """Say which token is another one in the other tokenizer; "" if all are the same."""
     special = other.special_tokens
     for name, token_id in _control_tokens(one).items():
         if special.get(name) != token_id:
@@ -255,7 +255,7 @@ def probe(tokenizer: Tokenizer) -> Iterator[str]:
 
 
 def _joining(texts: Sequence[str]) -> list[str]:
-    """Those that more than characters by themselves are made of: what no merge ever joins is left out."""
+    """Leave out the characters that no merge ever joins."""
     joined = {character for text in texts if len(text) > 1 for character in text}
     return [text for text in texts if len(text) > 1 or text in joined]
 
@@ -286,7 +286,7 @@ def _special_probe(tokenizer: Tokenizer) -> Iterator[str]:
 
 
 def is_text(token: bytes) -> bool:
-    """Whether it is UTF-8."""
+    """Tell whether bytes are UTF-8."""
     try:
         token.decode()
     except UnicodeDecodeError:

@@ -87,7 +87,9 @@ def compare(seed: int, path: Path) -> str:
             # A U+2581 of the text itself that is removed counts for what stands before it.
             if not (options["remove_extra_whitespaces"] and "▁" in text):
                 assert offsets == theirs.offsets, (seed, options, text)
-            assert ours.decode(ids) == peer.decode(ids), (seed, options, text)
+            for skips in (False, True):
+                decoded = ours.decode(ids, skip_special_tokens=skips)
+                assert decoded == peer.decode(ids, skip_special_tokens=skips), (seed, options, text)
         peer.encode_special_tokens = False
         assert again.encode_with_template(text) == peer.encode(text).ids, (seed, options, text)
         assert again.encode_with_template(text, "a") == peer.encode(text, "a").ids, (seed, options, text)

@@ -167,7 +167,7 @@ def test_an_ending_that_cannot_be_is_an_error_before_training(
     assert [path.name for path in words.iterdir()] == ["words.txt"]
 
 
-def test_what_a_format_cannot_hold_is_kept_in_a_native_file(
+def test_a_tokenizer_that_the_format_cannot_hold_is_kept_in_a_native_file(
     words: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert train("-o", "a.json", "--mode", "codepoint", "--option", "hard_vocab_limit=false") == 1

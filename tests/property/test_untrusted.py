@@ -239,7 +239,7 @@ def test_runs_of_spaces_are_found_in_untrusted_text() -> None:
     assert tokenizer.encode_parts([(text, False)]) == tokenizer.encode(text)
 
 
-def test_what_marks_turns_in_llama_files() -> None:
+def test_marks_of_turns_in_llama_files_are_found_in_trusted_parts_only() -> None:
     tokenizer = fastbpe.load(data_file("vocab", "phi3_mini_tokenizer.json"))
     assert tokenizer.encode_parts([("</s>", True)]) == [2]
     assert 2 not in tokenizer.encode_parts([("</s>", False)])

@@ -144,7 +144,7 @@ def test_every_public_name_answers(kind: str, name: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("kind", ["model", "rules", "llama"])
-def test_what_becomes_of_text_is_told_in_terms_of_a_tokenizer_json(kind: str, tmp_path: Path) -> None:
+def test_changes_of_text_are_told_in_terms_of_a_tokenizer_json(kind: str, tmp_path: Path) -> None:
     tokenizer = tokenizer_of(kind, tmp_path)
     assert isinstance(tokenizer, CodePointTokenizer)
     prepend = {"type": "Prepend", "prepend": "\u2581"}

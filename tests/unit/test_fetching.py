@@ -189,7 +189,9 @@ def test_a_link_in_the_cache_is_replaced_and_not_followed(server: Server, tmp_pa
 
 
 @pytest.mark.skipif(os.name != "posix", reason="owners of POSIX")
-def test_another_users_folder_is_refused(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folder_of_another_user_is_refused(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "caches" / "fastbpe").mkdir(parents=True)
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     with pytest.raises(
@@ -259,7 +261,7 @@ def test_the_token_goes_to_its_host_alone(server: Server, tmp_path: Path, monkey
         assert elsewhere.asked == [("/store", None)]
 
 
-def test_what_is_no_tokenizer_is_not_kept(server: Server, tmp_path: Path) -> None:
+def test_a_download_that_is_no_tokenizer_is_not_kept(server: Server, tmp_path: Path) -> None:
     server.files["/org/a/resolve/main/tokenizer.json"] = b"<!DOCTYPE html><html></html>"
     with pytest.raises(FormatError, match="an HTML page, no vocabulary"):
         fetch("org/a")

@@ -128,7 +128,7 @@ class Holder:
 
 
 def answers(make: Callable[[], Any], name: str) -> Iterator[object]:
-    """What an attribute is, or what a method gives with all arguments that it takes."""
+    """The value of an attribute, or the result of a method with all arguments that it takes."""
     try:
         value = getattr(make(), name)
     except Exception:  # eot_token of a tokenizer that has none, for example
@@ -195,7 +195,7 @@ def test_an_object_put_into_any_returned_container_can_be_collected(kind: str, m
 
 
 def test_lists_of_the_rare_paths_are_tracked() -> None:
-    """Where an int is made anew, where a text cannot be cut, where a batch has an error and is asked for again."""
+    """Cover ints that are made anew, a text that cannot be cut, and a batch with an error, asked for again."""
     tokenizer = fastbpe.Tokenizer.from_ranks({**RANKS, b"x": 2**20 + 7, b"\xe6\xbc\xa2": 2**20 + 9}, pattern=None)
     for text in ("x", "x" * 9000, "漢" * 300_000, "ab" * 200_000, ""):
         for n_threads in (1, 2):

@@ -108,7 +108,7 @@ def test_a_native_file_or_a_folder_of_the_name_serves(here: Path) -> None:
         (TOKENS, "cl100k", {"<|pad|>": 300}, "its special tokens are others"),
     ],
 )
-def test_another_vocabulary_under_the_name_is_refused(
+def test_a_vocabulary_with_other_ids_under_the_name_is_refused(
     ranks: list[bytes], pattern: str, special: Mapping[str, int], message: str, here: Path
 ) -> None:
     (here / "user").mkdir()

@@ -1,4 +1,4 @@
-"""Which token begins a text, ends it, pads it or is unknown, and what stands around texts."""
+"""Tokens that begin a text, end it, pad it or are unknown, and templates."""
 
 from __future__ import annotations
 

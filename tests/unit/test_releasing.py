@@ -1,4 +1,4 @@
-"""What release_memory gives back, and that all goes on working."""
+"""release_memory gives memory back, and all goes on working."""
 
 from __future__ import annotations
 

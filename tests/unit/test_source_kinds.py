@@ -1,4 +1,4 @@
-"""Which sources are paths, texts or counts: one rule for train, count_pieces and encode_files."""
+"""Sources are paths, texts or counts by one rule, in train, count_pieces and encode_files."""
 
 from __future__ import annotations
 

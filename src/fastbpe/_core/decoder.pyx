@@ -337,7 +337,7 @@ cdef class Decoder(IdReader):
         return None
 
     def known(self, ids):
-        """Those of the ids that are tokens: a new list."""
+        """List the ids that are tokens."""
         cdef Ids values = Ids(NULL, 0, 0)
         cdef Sums sums
         try:

@@ -191,7 +191,7 @@ def last_merges(Vocabulary listed not None, const uint8_t[::1] merges not None):
 
 
 def follows_ranks(Vocabulary listed not None, const uint8_t[::1] merges not None):
-    """Whether ranks give every text the ids that a vocabulary with this list of merges gives it.
+    """Tell whether ranks give every text the ids that a vocabulary with this list of merges gives it.
 
     They do where the last merges of the tokens stand in the order of the ids; where every token of several bytes has
     one, or is looked up as a whole piece and left as three tokens or more by merging; and where no two tokens are

@@ -196,7 +196,7 @@ def _special_tokens(contents: Contents, also: Mapping[str, int | None], where: s
 
 
 def are_known(special_tokens: Iterable[str]) -> bool:
-    """Whether all of these, written into the files, are read as special tokens without being named."""
+    """Tell whether all of these, written into the files, are read as special tokens without being named."""
     tokens = {name: token_of(name) for name in special_tokens}
     return all(
         token is None or (_SPECIAL.fullmatch(token) and token == name.encode()) for name, token in tokens.items()

@@ -154,7 +154,7 @@ def _lay_out(model: Part, vocabulary: Mapping[str, int]) -> tuple[bytes, bytes, 
 
 
 def _conventions(top: Part, finds_normalized: bool, symbols: bool) -> tuple[Spaces, Conventions]:
-    """What becomes of white space in every text, whatever it begins with; and the rest."""
+    """The rules for white space that hold in every text, and the other steps."""
     steps = parts.normalizers(top.part("normalizer"))
     marks = None if symbols else _metaspace(top.part("pre_tokenizer"))
     spaces = huggingface_spaces.read(steps)

@@ -63,7 +63,7 @@ def _symbols(
     added: list[AddedToken],
     conventions: Conventions,
 ) -> dict[str, Any] | None:
-    """What finds user-defined pieces that are no added tokens."""
+    """The pre-tokenizer that finds user-defined pieces that are no added tokens."""
     if not conventions.symbols:
         return None
     described, bad = huggingface_symbols.pre_tokenizer(

@@ -16,7 +16,7 @@ _LIKELY = ("\ufb01", "\u00a0", "\u3000", *map(chr, range(0x20, 0x3100)))
 
 
 def shown_apart(charsmap: bytes) -> str:
-    """What tokenizers and sentencepiece make of a text, for an error; "" where no such text was found."""
+    """Show a text that tokenizers and sentencepiece normalize differently, for an error; "" if none is found."""
     for character in _LIKELY:
         target = find(charsmap, character)
         if target is None or find(charsmap, character + _MARK) is not None or find(charsmap, _MARK) is not None:
@@ -29,7 +29,7 @@ def shown_apart(charsmap: bytes) -> str:
 
 
 def find(charsmap: bytes, source: str) -> str | None:
-    """What the rule for just this source gives; None if there is none. charsmap: one that was checked."""
+    """The result of the rule for just this source; None if there is none. charsmap: one that was checked."""
     (n,) = struct.unpack_from("<I", charsmap)
     units = memoryview(charsmap)[4 : 4 + n].cast("I")
     at = _offset(units[0])

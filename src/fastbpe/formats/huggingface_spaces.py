@@ -47,7 +47,7 @@ def describe(spaces: Spaces) -> list[dict[str, Any]]:
 
 
 def read(steps: Sequence[Mapping[str, Any]]) -> Spaces | None:
-    """What `describe` has made; None if it is anything else."""
+    """Read what `describe` wrote; None if it is anything else."""
     for flags in product((False, True), repeat=3):
         spaces = Spaces(*flags)
         if (spaces.dummy or not spaces.suffix) and describe(spaces) == [*steps]:

@@ -18,7 +18,7 @@ def read(part: Part | None) -> Templates:
 
 
 def _around(part: Part | None, texts: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """What becomes of one text, or of two.
+    """The ids around one text, and around two.
 
     Each post-processor is given the parts that the one before has made: a template makes a part of each of its
     items, the others as many as there were.

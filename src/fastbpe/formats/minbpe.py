@@ -102,7 +102,7 @@ def _merges(lines: Sequence[str], first: int, where: str) -> tuple[list[bytes], 
 
 
 def is_learned(merges: Iterable[tuple[int, int, int]]) -> bool:
-    """Whether the merges make the ids 256, 257 and so on, each one."""
+    """Tell whether the merges make the ids 256, 257 and so on, each one."""
     return all(merged == i for i, (_, _, merged) in enumerate(merges, 256))
 
 

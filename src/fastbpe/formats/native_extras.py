@@ -106,7 +106,7 @@ def describe_own(roles: Mapping[str, str], pair_template: Sequence[int] | None) 
 
 
 def read_own(header: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """What `describe_own` has made, as arguments of a model; nothing where there is no such key."""
+    """Read what `describe_own` wrote, as arguments of a model; {} where there is no such key."""
     if _OWN not in header:
         return {}
     top = Part(header[_OWN], where, _OWN)

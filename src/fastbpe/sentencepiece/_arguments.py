@@ -56,7 +56,7 @@ def _not_integers() -> TypeError:
 
 
 def _is_one(ids: Any) -> bool:
-    """Whether it is an id and not several: numpy's arrays of no dimension are one, and have no length."""
+    """Tell one id from several: a numpy array of no dimension is one id, and has no length."""
     if not hasattr(ids, "__index__"):
         return False
     try:

@@ -28,7 +28,7 @@ cdef enum:
 
 
 cdef inline size_t _width(size_t value) noexcept nogil:
-    """How many bytes a number takes."""
+    """The number of bytes that a varint takes."""
     cdef size_t n = 1
     while value >= 0x80:
         value >>= 7
@@ -55,7 +55,7 @@ cdef inline uint8_t* _bytes(uint8_t* out, uint8_t tag, bytes data) noexcept:
 
 
 cdef size_t _piece_bytes(tuple item) except 0:
-    """How long the message of one piece is."""
+    """The length of the message of one piece, in bytes."""
     cdef bytes piece = item[0], surface = item[2]  # of another type: a TypeError before anything is written
     cdef size_t n = <size_t> PyBytes_GET_SIZE(piece)
     cdef size_t size = 4 + _width(n) + n + _width(<uint32_t> <long long> item[1]) + _width(item[3]) + _width(item[4])
@@ -244,7 +244,7 @@ cdef class Surfaces:
         return at
 
     cdef tuple _surface(self, bytes piece, Py_ssize_t token, bint at_start):
-        """What a piece gives, and whether the text still begins after it."""
+        """The text of a piece, and whether the text still begins after it."""
         cdef bytes text
         if token >= 0 and self._types[token] == CONTROL:
             return b"", at_start

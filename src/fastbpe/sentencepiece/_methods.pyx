@@ -39,7 +39,7 @@ cdef int UNKNOWN = PieceType.UNKNOWN, CONTROL = PieceType.CONTROL, UNUSED = Piec
 
 @cython.auto_pickle(False)
 cdef class Facts:
-    """What the methods look up in a loaded model, each table made when it is first asked for.
+    """Tables of a loaded model that the methods look things up in, each made when it is first asked for.
 
     A class derived from this has `tokenizer`, `names`, `ids_by_piece`, `scores` and `special_ids`.
     """
@@ -106,7 +106,7 @@ cdef class Facts:
         return (<const uint8_t*> PyBytes_AS_STRING(self._types))[i] == fact
 
     cdef list _facts(self, list ids, int fact):
-        """Those of several ids; None: one of them is no plain int below the number of pieces."""
+        """The entries of several ids; None: one of them is no plain int below the number of pieces."""
         cdef Py_ssize_t n = PyList_GET_SIZE(ids), at, i
         cdef list out = PyList_New(n)
         cdef object found
@@ -186,7 +186,7 @@ cdef inline Py_ssize_t _index(object id):
 
 
 cdef inline bint _is_sound(object text) except -1:
-    """Whether it is a plain str without surrogates, or plain bytes of UTF-8."""
+    """Tell whether this is a plain str without surrogates, or plain bytes of UTF-8."""
     cdef size_t n
     if type(text) is str:
         return PyUnicode_IS_COMPACT_ASCII(<PyObject*> text) or not has_surrogates(text)
@@ -245,7 +245,7 @@ cdef class Methods:
         nbest_size=None, alpha=None, num_threads=None, thread_pool=None, return_type=None, out_type=None,
         return_bytes=None,
     ):
-        """What a text becomes, or a list of texts: ids, pieces, whatever return_type or out_type says.
+        """Encode a text, or a list of texts, to ids, pieces, or what return_type or out_type says.
 
         Args:
             input: str, bytes, or a list of them. Bytes that are no UTF-8 stand for U+FFFD each.
@@ -276,7 +276,7 @@ cdef class Methods:
         return out
 
     cdef bint _is_plain(self, object input):
-        """Whether it is a short ASCII str, and the settings ask for its ids and nothing else."""
+        """Tell whether this is a short ASCII str, and the settings ask for its ids and nothing else."""
         return (
             type(input) is str and PyUnicode_IS_COMPACT_ASCII(<PyObject*> input) and len(input) <= SHORT_UNITS
             and self._return_type is int and self._add_bos is False and self._add_eos is False
@@ -455,7 +455,7 @@ cdef class Methods:
     # Pieces
 
     def get_piece_size(self):
-        """How many pieces there are; 0 without a model."""
+        """The number of pieces; 0 without a model."""
         return 0 if self._model is None else self._model._n_pieces
 
     def piece_to_id(self, piece):
@@ -484,19 +484,19 @@ cdef class Methods:
         return self._fact(id, SCORE)
 
     def is_unknown(self, id):
-        """Whether an id stands for what is unknown; or of several."""
+        """Tell whether an id is that of the unknown piece; a list for several ids."""
         return self._fact(id, UNKNOWN)
 
     def is_control(self, id):
-        """Whether an id is that of a control symbol; or of several."""
+        """Tell whether an id is that of a control symbol; a list for several ids."""
         return self._fact(id, CONTROL)
 
     def is_unused(self, id):
-        """Whether an id's piece is not to be used; or of several."""
+        """Tell whether an id is that of an unused piece; a list for several ids."""
         return self._fact(id, UNUSED)
 
     def is_byte(self, id):
-        """Whether an id stands for a byte; or of several."""
+        """Tell whether an id stands for a byte; a list for several ids."""
         return self._fact(id, BYTE)
 
     cdef object _fact(self, object id, int fact):
@@ -543,7 +543,7 @@ cdef inline bint _are_flags(object a, object b, object c):
 
 
 cdef inline object _threads(object num_threads):
-    """What the core takes for a number of threads."""
+    """The number of threads in the form that the core takes."""
     return None if num_threads < 0 else n_threads(num_threads)
 
 

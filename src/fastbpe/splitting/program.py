@@ -427,7 +427,7 @@ class _Compiler:
 
 
 def _has_group(node: Node) -> bool:
-    """Whether a simplified node has a group that is referred to."""
+    """Tell whether a simplified node has a group that is referred to."""
     return isinstance(node, Group) or any(map(_has_group, children(node)))
 
 

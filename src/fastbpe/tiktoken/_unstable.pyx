@@ -95,7 +95,7 @@ cdef class Completions:
         return [[token_id] for token_id in self._beginning_with(tail, 0)] + lists.shown()
 
     cdef dict _extras(self, bytes tail, Watch* watch):
-        """What tokens that begin within the tail, but not with it, would add to it: the keys, in a fixed order."""
+        """The bytes that tokens which begin within the tail, but not with it, would add to it: keys, in a fixed order."""
         cdef const Tables* t = &self._vocabulary.tables
         cdef Py_ssize_t start, n = len(tail)
         cdef dict out = {}
@@ -182,7 +182,7 @@ cdef class _Lists:
 
 @cython.final
 cdef class _Merged:
-    """What a long piece is merged to."""
+    """Merge a long piece."""
 
     cdef Ids ids
 
@@ -227,7 +227,7 @@ cdef class _Trial:
         ids_free(&self._again)
 
     cdef bytes _stand_in(self, bytes tail):
-        """What a scanner splits in place of a tail of white space: a line end for all up to the last, then two bytes.
+        """A short stand-in for a tail of white space: a line end for all up to the last one, then two bytes.
 
         For the scanners' patterns count no white space. A run of it ends pieces behind its last line end and before its
         last character, and nowhere else within; which of these depends on what follows, and on no other white space.
@@ -301,7 +301,7 @@ cdef class _Trial:
         return _extend(&self.ids, &merged.ids, merged.ids.n)
 
     cdef _Merged _merged(self, size_t start, size_t end):
-        """What a long part of the tail is merged to."""
+        """Merge a long part of the tail."""
         cdef _Merged merged = self._known.get((start, end))
         if merged is None:
             if len(self._known) == MOST_KNOWN:
