@@ -231,8 +231,8 @@ for call in (
     lambda: Learner(counter, max_ids=1_000_000).learn(),
     lambda: fastbpe.train([run] * 20, vocab_size=300, pattern=None, progress=False),
 ):
-    threading.Timer(0.01, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     try:
+        threading.Timer(0.01, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         while True:
             call()
     except KeyboardInterrupt:
