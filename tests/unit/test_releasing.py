@@ -106,12 +106,14 @@ def test_other_threads_go_on_encoding(tokenizer: Tokenizer) -> None:
         worker.start()
     end = time.monotonic() + 1
     n_bytes = 0
-    while time.monotonic() < end:
-        n_bytes += fastbpe.release_memory()
-        time.sleep(0.001)
-    over.set()
-    for worker in workers:
-        worker.join()
+    try:
+        while time.monotonic() < end:
+            n_bytes += fastbpe.release_memory()
+            time.sleep(0.001)
+    finally:  # else the threads keep the process from ending
+        over.set()
+        for worker in workers:
+            worker.join()
     assert not wrong
     assert n_bytes > 0
 
