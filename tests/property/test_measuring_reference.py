@@ -276,6 +276,12 @@ def of_code_points() -> dict[str, CodePointTokenizer]:
         "trims": {"normalization_rule_name": "nmt_nfkc", "character_coverage": 0.98},
         "suffix": {"treat_whitespace_as_suffix": True, "byte_fallback": True},
         "symbols": {"user_defined_symbols": ["<sep>", "the c"], "byte_fallback": True},
+        "symbols alone": {
+            "normalization_rule_name": "identity",
+            "remove_extra_whitespaces": False,
+            "user_defined_symbols": ["<sep>"],
+            "byte_fallback": True,
+        },
         "across words": {"split_by_whitespace": False, "byte_fallback": True},
     }
     text = [standard_library(20_000), "the cat's 日本 é a ﬁ " * 20]
@@ -292,7 +298,7 @@ def of_code_points() -> dict[str, CodePointTokenizer]:
 @given(
     words=st.lists(st.sampled_from(WORDS), max_size=30),
     times=st.integers(1, 20),
-    number=st.integers(0, 5),
+    number=st.integers(0, 6),
     n=st.integers(0, 40),
     side=st.sampled_from(sorted(SIDES)),
 )
@@ -314,6 +320,30 @@ def test_truncating_with_code_points(
             assert all(tokenizer.fits(chunk, n) for chunk in chunks)
             assert sum(map(len, chunks)) >= len(text)
             assert overlap or "".join(chunks) == text
+
+
+@given(
+    words=st.lists(st.sampled_from([*WORDS, " žluť", " дом"]), min_size=1, max_size=30),
+    times=st.integers(1, 20),
+    name=st.sampled_from(["plain", "symbols alone"]),
+    n=st.integers(1, 60),
+)
+def test_ids_up_to_a_cut_and_behind_it_are_those_of_the_text(
+    of_code_points: dict[str, CodePointTokenizer], words: list[str], times: int, name: str, n: int
+) -> None:
+    tokenizer, text = of_code_points[name], "".join(words) * times
+    count = tokenizer.count(text)
+    near, n_near, _ = window(tokenizer._pipeline, text, 0, len(text), n, False)
+    assert n_near + count_part(tokenizer._pipeline, text, 0, near, len(text), count) == count
+
+
+def test_letters_beyond_ascii_have_cuts_behind_them_beside_symbols(
+    of_code_points: dict[str, CodePointTokenizer],
+) -> None:
+    text = "дом žluť " * 200
+    of_code_points["symbols alone"].count(text)
+    near, _, far = window(of_code_points["symbols alone"]._pipeline, text, 0, len(text), 100, False)
+    assert far - near <= 5
 
 
 @given(text=texts, name=st.sampled_from([*NAMES, "none"]), limit=st.integers(0, 60))

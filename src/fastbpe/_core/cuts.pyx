@@ -11,6 +11,11 @@ a number and before a character that is none. This holds for every pattern that 
   sees the letter or the number that stands before the cut.
 - What is behind is split as if the text began there: no pattern looks back.
 
+It holds for splitters one after another, too, if one of them has a scanner, and before it there are but such in
+which the two characters beside a place alone decide if a piece ends there, as classes of characters do. To these a
+cut makes no other change than an end at the cut; if there was none, the scanner puts one there, and splits what is
+before and behind it as said. Those after the scanner see the same pieces.
+
 It says nothing about special tokens, which often hold such a place: look for them first. Those of text_cut are
 few of the safe ones: behind a letter and before a space, a newline, or a comma or full stop of the east. Hardly
 any special token holds one, so that text may be cut there before special tokens are looked for.
