@@ -24,7 +24,7 @@ _FURTHER = 8  # characters
 _SPARE_IDS = 8  # behind the place: what is cut off may change the ids just before it
 _GUESSES = 8  # then halves: guesses alone may come closer in small steps
 _MOST_GROWN = 16  # times, at once: few tokens tell little of what follows
-_MANY = 1000  # ids: to count these again and again takes longer than to look for the place among their ends
+_MANY = 200  # ids: to count these again and again takes longer than to look for the place among their ends
 _END = 128  # characters, within which tokens nearly always are those of the whole text again
 _CLOSE = 16  # what part of a text its end may be
 

@@ -179,7 +179,7 @@ cdef int _search(
 
     A step takes most of the way that is left if the text goes on as it did so far: little is counted in vain.
     """
-    cdef size_t first = near, far = near, n_near = 0, count, middle, least = LEAST_STEP, step = n_ids
+    cdef size_t first = near, far = near, n_near = 0, count, middle, least = LEAST_STEP, step = n_ids // 2
     cdef double way
     while near != last:
         step = max(step, least)
