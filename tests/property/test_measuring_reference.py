@@ -325,7 +325,7 @@ def test_truncating_with_code_points(
 @given(
     words=st.lists(st.sampled_from([*WORDS, " žluť", " дом"]), min_size=1, max_size=30),
     times=st.integers(1, 20),
-    name=st.sampled_from(["plain", "symbols alone"]),
+    name=st.sampled_from(["plain", "symbols alone", "trims"]),
     n=st.integers(1, 60),
 )
 def test_ids_up_to_a_cut_and_behind_it_are_those_of_the_text(
@@ -337,12 +337,13 @@ def test_ids_up_to_a_cut_and_behind_it_are_those_of_the_text(
     assert n_near + count_part(tokenizer._pipeline, text, 0, near, len(text), count) == count
 
 
-def test_letters_beyond_ascii_have_cuts_behind_them_beside_symbols(
-    of_code_points: dict[str, CodePointTokenizer],
+@pytest.mark.parametrize("name", ["symbols alone", "trims"])
+def test_letters_beyond_ascii_have_cuts_behind_them(
+    of_code_points: dict[str, CodePointTokenizer], name: str
 ) -> None:
     text = "дом žluť " * 200
-    of_code_points["symbols alone"].count(text)
-    near, _, far = window(of_code_points["symbols alone"]._pipeline, text, 0, len(text), 100, False)
+    of_code_points[name].count(text)
+    near, _, far = window(of_code_points[name]._pipeline, text, 0, len(text), 100, False)
     assert far - near <= 5
 
 
