@@ -229,7 +229,8 @@ cdef size_t _cut_between(Pipeline pipeline, const Text* text, size_t near, size_
     """A cut about halfway between two places, or the greater of them where there is none."""
     cdef size_t start = min(near, far), end = max(near, far), middle = start + (end - start) // 2
     cdef Text bounded
-    if pipeline.is_plain:  # nothing is looked for in the text, so that every safe cut will do
+    if pipeline.front is None and pipeline.always is None and pipeline.normalizing is None:
+        # Nothing is looked for in the text, so that every safe cut will do.
         return safe_cut(text, start, middle, end)
     bounded = text[0]
     bounded.n = end
