@@ -13,7 +13,7 @@ from functools import cache
 
 from fastbpe._core.decoding_encoder import DecodingEncoder
 from fastbpe._core.encoder import Encoder
-from fastbpe._core.limits import count_part, takes_plain_text, window
+from fastbpe._core.limits import count_part, furthest_place, inside, takes_plain_text, window
 from fastbpe._core.spans import pieces, sizes_of_tokens
 from fastbpe._core.text import plain, to_utf8
 from fastbpe.arguments import integer
@@ -24,7 +24,7 @@ _FURTHER = 8  # characters
 _SPARE_IDS = 8  # behind the place: what is cut off may change the ids just before it
 _GUESSES = 8  # then halves: guesses alone may come closer in small steps
 _MOST_GROWN = 16  # times, at once: few tokens tell little of what follows
-_MANY = 1000  # ids: to count these again and again takes longer than to look for the place among their ends
+_MANY = 200  # ids: to count these again and again takes longer than to look for the place among their ends
 _END = 128  # characters, within which tokens nearly always are those of the whole text again
 _CLOSE = 16  # what part of a text its end may be
 
@@ -119,6 +119,19 @@ class MeasuringEncoder(DecodingEncoder):
         is_plain = takes_plain_text(pipeline)
         if near == far or (is_plain and not room):
             return near
+        if abs(far - near) > TRIED:
+            place = self._searched_place(text, origin, near, far, room)
+        else:
+            place = furthest_place(pipeline, text, origin, near, far, room)
+        # What a text begins with may be put before it, so that it has more ids alone than within a longer one.
+        may_exceed = place == near and last < origin and not is_plain
+        if may_exceed and count_part(pipeline, text, origin, origin, near, n_ids) > n_ids:
+            return self._reach(text, origin, near, n_ids)
+        return place
+
+    def _searched_place(self, text: str, origin: int, near: int, far: int, room: int) -> int:
+        """A place from near on towards far up to which there are at most room ids; not every place is tried."""
+        pipeline = self._pipeline
 
         def count(place: int, limit: int) -> int:
             return count_part(pipeline, text, origin, near, place, limit)
@@ -126,20 +139,9 @@ class MeasuringEncoder(DecodingEncoder):
         def count_end(start: int, place: int) -> int:
             return count_part(pipeline, text, start, start, place, _MOST)
 
-        if abs(far - near) > TRIED:
-            place = (
-                _at_token(self, count, text, near, far, room)
-                if is_plain
-                else _searched(count, count_end, text, near, far, room)
-            )
-        else:
-            places = range(far, near, -1 if near < far else 1)
-            place = next((p for p in places if not inside(text, p) and count(p, room) <= room), near)
-        # What a text begins with may be put before it, so that it has more ids alone than within a longer one.
-        may_exceed = place == near and last < origin and not is_plain
-        if may_exceed and count_part(pipeline, text, origin, origin, near, n_ids) > n_ids:
-            return self._reach(text, origin, near, n_ids)
-        return place
+        if takes_plain_text(pipeline):
+            return _at_token(self, count, text, near, far, room)
+        return _searched(count, count_end, text, near, far, room)
 
 
 def _chunks(encoder: MeasuringEncoder, text: str, max_tokens: int, overlap: int) -> Iterator[str]:
@@ -239,13 +241,6 @@ def _longest_by_end(
 
 def _as_str(text: str | bytes) -> str:
     return plain(text) if isinstance(text, str) else to_utf8(text).decode()
-
-
-def inside(text: str, place: int) -> bool:
-    """Whether a place lies between the two halves of a character."""
-    return (
-        0 < place < len(text) and "\udc00" <= text[place] <= "\udfff" and "\ud800" <= text[place - 1] <= "\udbff"
-    )
 
 
 def _at_token(encoder: Encoder, counted: Counted, text: str, near: int, far: int, room: int) -> int:

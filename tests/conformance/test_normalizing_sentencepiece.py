@@ -10,7 +10,7 @@ import sentencepiece
 from codepoints import FULL, RULE_NAMES, hard_text, model_of, peer_charsmap, peer_rules, published_model
 from codepoints import published_processor as processor
 from data import corpus
-from fastbpe import normalization
+from fastbpe import normalization, train
 from fastbpe._core.normalizer import Normalizer
 from fastbpe._reference import normalization as reference
 from fastbpe.codepoint_model import CodePointModel, PieceType
@@ -145,3 +145,21 @@ def test_files_of_rules(tmp_path: Path) -> None:
     path.write_bytes(data)
     peer = dict(sentencepiece.SentencePieceNormalizer(rule_tsv=str(path)).decompile())
     assert normalization.parse_rules(data, "rules.tsv") == peer
+
+
+def test_long_text_is_not_cut_at_a_space_that_a_rule_takes_away(tmp_path: Path) -> None:
+    rules, path = tmp_path / "rules.tsv", tmp_path / "spaces.model"
+    rules.write_text("20 62\t62\n")  # a space before b
+    options: dict[str, Any] = {"remove_extra_whitespaces": False, "add_dummy_prefix": False}
+    tokenizer = train(
+        ["ab abc b ab cab ab bca " * 3] * 300,
+        mode="codepoint",
+        vocab_size=60,
+        hard_vocab_limit=False,
+        normalization_rule_tsv=str(rules),
+        progress=False,
+        **options,
+    )
+    tokenizer.save(path)
+    text = "cab ab bca ab bb ab " * 10_000
+    assert tokenizer.encode(text) == sentencepiece.SentencePieceProcessor(model_file=str(path)).encode(text)

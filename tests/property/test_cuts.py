@@ -12,8 +12,10 @@ import splits
 from data import standard_library
 from fastbpe import PATTERNS
 from fastbpe._core.cuts import last_cut, near_cut
+from fastbpe._core.special import SpecialMatcher
 from fastbpe._core.splitter import Splitter
 from fastbpe.splitting import make_splitter
+from fastbpe.splitting.steps import ByteLevel, Digits, Punctuation, Split, Step, WhitespaceSplit, make_sequence
 from texts import sound_texts
 
 SLOW = {name: splits.oracle(PATTERNS[name] or "") for name in splits.NAMES}
@@ -76,6 +78,85 @@ def test_near_cuts_of_every_width(text: str) -> None:
         cut = near_cut(text, 0, at)
         assert cut == len(text) or len(text[:cut].encode()) in safe
     assert near_cut(text, 0, len(text)) == len(text)
+
+
+STEPS: dict[str, list[Step]] = {
+    "falcon's": [
+        Punctuation(behavior="contiguous"),
+        ByteLevel(use_regex=True),
+        Digits(individual_digits=False),
+        Split(pattern="[0-9][0-9][0-9]", behavior="isolated"),
+    ],
+    "digits first": [Digits(individual_digits=True), ByteLevel(use_regex=True)],
+    "two before": [
+        Punctuation(behavior="isolated"),
+        Digits(individual_digits=False),
+        ByteLevel(use_regex=True),
+    ],
+    "words without what is between": [WhitespaceSplit(), ByteLevel(use_regex=True)],
+}
+CHAINS = {name: make_sequence(steps) for name, steps in STEPS.items()}
+
+
+@given(sound_texts)
+@settings(max_examples=300)
+def test_steps_before_a_scanner_by_classes_of_characters(text: str) -> None:
+    assert all(splitter.cuttable for splitter in CHAINS.values())
+    check(text.encode(), CHAINS)
+
+
+def test_short_strings_by_steps() -> None:
+    for n in range(2, 5):
+        for letters in itertools.product(" \n'as1é\u0301/か・", repeat=n):
+            check("".join(letters).encode(), CHAINS)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [Punctuation(behavior="contiguous")],
+        [Punctuation(behavior="merged_with_next"), ByteLevel(use_regex=True)],
+        [Split(pattern=r"\w+ \w+", behavior="isolated"), ByteLevel(use_regex=True)],
+        [Split(pattern="[a-z]{1,2}", behavior="isolated"), ByteLevel(use_regex=True)],
+        [Split(pattern="[a-z]+?", behavior="isolated"), ByteLevel(use_regex=True)],
+    ],
+    ids=["no scanner", "merged", "across the cut", "a number of characters", "lazy"],
+)
+def test_other_steps_are_not_cut(steps: list[Step]) -> None:
+    assert not make_sequence(steps).cuttable
+
+
+STRIPPING = SpecialMatcher([b"<x>", b"<|e|>"], [0, 1], flags=b"\x02\x03")  # one on its right, one on both sides
+
+
+@given(
+    st.lists(st.sampled_from(["<x>", "<|e|>", " ", "\n", "\u3000", "a", "é", "的", "。", "1", ">", "<"])).map(
+        "".join
+    ),
+    st.integers(0, 40),
+)
+@settings(max_examples=300)
+def test_tokens_that_take_white_space_along_lie_across_no_cut(text: str, at: int) -> None:
+    cut = near_cut(text, 0, min(at, len(text)))
+    n_bytes = len(text[:cut].encode())
+    behind = [(start + n_bytes, end + n_bytes, i) for start, end, i in STRIPPING.find_all(text[cut:])]
+    assert STRIPPING.find_all(text) == STRIPPING.find_all(text[:cut]) + behind
+
+
+@pytest.mark.parametrize(
+    ("token", "flags", "cuttable"),
+    [
+        (b"<x>", 2, True),
+        (b"<x>", 3, True),
+        (b"<x", 2, False),
+        (b"<1", 2, False),
+        ("<é".encode(), 2, False),
+        (b"<x", 1, True),
+        (b"<x>", 4, False),
+    ],
+)
+def test_tokens_that_end_in_a_sign_may_take_white_space_along(token: bytes, flags: int, cuttable: bool) -> None:
+    assert SpecialMatcher([token], [0], flags=bytes([flags])).cuttable is cuttable
 
 
 def test_where_they_are() -> None:

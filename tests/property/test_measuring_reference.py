@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from data import standard_library
 from fastbpe import PATTERNS, Tokenizer, TrainingWarning, measuring, train
-from fastbpe._core.limits import window
+from fastbpe._core.limits import count_part, furthest_place, window
 from fastbpe._core.text import to_utf8
 from fastbpe._reference import longest_prefix, longest_suffix, offsets
 from fastbpe.codepoint_tokenizer import CodePointTokenizer
@@ -84,6 +85,30 @@ def whole_characters(tokenizer: Tokenizer, text: str, n: int, side: str) -> str:
     raise AssertionError((text, part))
 
 
+units = st.sampled_from(["\ud83d", "\ude00", "\ud83d\ude00", "a", " the", "é", "日本"])
+
+
+@given(
+    text=st.lists(units, min_size=1, max_size=20).map("".join),
+    end=st.sampled_from(["", "é", "日", "😀"]),
+    name=st.sampled_from(["gpt2", "none"]),
+    n=st.integers(0, 12),
+    backward=st.booleans(),
+)
+@settings(max_examples=300)
+def test_furthest_place_is_none_between_the_halves_of_a_pair(
+    tokenizers: dict[str, Tokenizer], text: str, end: str, name: str, n: int, backward: bool
+) -> None:
+    """In str of one, two and four bytes a character."""
+    text += end
+    pipeline = tokenizers[name]._pipeline
+    origin, far = (len(text), 0) if backward else (0, len(text))
+    places = range(far, origin, -1 if far > origin else 1)
+    halves = {match.start() + 1 for match in re.finditer("[\ud800-\udbff][\udc00-\udfff]", text)}
+    fitting = (p for p in places if p not in halves and count_part(pipeline, text, origin, origin, p, n) <= n)
+    assert furthest_place(pipeline, text, origin, origin, far, n) == next(fitting, origin)
+
+
 @given(
     text=texts,
     name=st.sampled_from(["engine", "regex", "none"]),
@@ -121,6 +146,22 @@ def test_parts_fit_and_cover_the_text(
     assert "".join(parts) == text
     assert max(map(tokenizer.count, parts), default=0) <= n
     check_overlapping(tokenizer, text, n, min(overlap, n - 1))
+
+
+@given(
+    text=st.builds(lambda text, n: text * n, texts, st.integers(1, 30)),
+    name=st.sampled_from([*NAMES, "engine", "regex", "none"]),
+    n=st.integers(4, 60),
+)
+@settings(max_examples=100)
+def test_chunks_are_parts_truncated_one_after_another(
+    tokenizers: dict[str, Tokenizer], text: str, name: str, n: int
+) -> None:
+    tokenizer = tokenizers[name]
+    for chunk in tokenizer.chunk(text, n):
+        assert chunk == tokenizer.truncate(text, n)
+        text = text[len(chunk) :]
+    assert not text
 
 
 def check_overlapping(tokenizer: Tokenizer, text: str, n: int, overlap: int) -> None:
@@ -235,6 +276,12 @@ def of_code_points() -> dict[str, CodePointTokenizer]:
         "trims": {"normalization_rule_name": "nmt_nfkc", "character_coverage": 0.98},
         "suffix": {"treat_whitespace_as_suffix": True, "byte_fallback": True},
         "symbols": {"user_defined_symbols": ["<sep>", "the c"], "byte_fallback": True},
+        "symbols alone": {
+            "normalization_rule_name": "identity",
+            "remove_extra_whitespaces": False,
+            "user_defined_symbols": ["<sep>"],
+            "byte_fallback": True,
+        },
         "across words": {"split_by_whitespace": False, "byte_fallback": True},
     }
     text = [standard_library(20_000), "the cat's 日本 é a ﬁ " * 20]
@@ -251,7 +298,7 @@ def of_code_points() -> dict[str, CodePointTokenizer]:
 @given(
     words=st.lists(st.sampled_from(WORDS), max_size=30),
     times=st.integers(1, 20),
-    number=st.integers(0, 5),
+    number=st.integers(0, 6),
     n=st.integers(0, 40),
     side=st.sampled_from(sorted(SIDES)),
 )
@@ -273,6 +320,31 @@ def test_truncating_with_code_points(
             assert all(tokenizer.fits(chunk, n) for chunk in chunks)
             assert sum(map(len, chunks)) >= len(text)
             assert overlap or "".join(chunks) == text
+
+
+@given(
+    words=st.lists(st.sampled_from([*WORDS, " žluť", " дом"]), min_size=1, max_size=30),
+    times=st.integers(1, 20),
+    name=st.sampled_from(["plain", "symbols alone", "trims"]),
+    n=st.integers(1, 60),
+)
+def test_ids_up_to_a_cut_and_behind_it_are_those_of_the_text(
+    of_code_points: dict[str, CodePointTokenizer], words: list[str], times: int, name: str, n: int
+) -> None:
+    tokenizer, text = of_code_points[name], "".join(words) * times
+    count = tokenizer.count(text)
+    near, n_near, _ = window(tokenizer._pipeline, text, 0, len(text), n, False)
+    assert n_near + count_part(tokenizer._pipeline, text, 0, near, len(text), count) == count
+
+
+@pytest.mark.parametrize("name", ["symbols alone", "trims"])
+def test_letters_beyond_ascii_have_cuts_behind_them(
+    of_code_points: dict[str, CodePointTokenizer], name: str
+) -> None:
+    text = "дом žluť " * 200
+    of_code_points[name].count(text)
+    near, _, far = window(of_code_points[name]._pipeline, text, 0, len(text), 100, False)
+    assert far - near <= 5
 
 
 @given(text=texts, name=st.sampled_from([*NAMES, "none"]), limit=st.integers(0, 60))

@@ -91,6 +91,37 @@ def test_rules_that_cannot_be_compiled(rules: dict[str, str]) -> None:
         normalization.compile_rules(rules)
 
 
+def is_letter_lost(source: str, target: str) -> bool:
+    return source[-1].isalpha() and (not target or target[-1].isspace() or target[-1] == "\u2581")
+
+
+@pytest.mark.parametrize("name", ["nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"])
+def test_letters_stay_by_the_standard_rules(name: str) -> None:
+    rules = normalization.standard_rules(name)
+    assert not any(" " in source or is_letter_lost(source, target) for source, target in rules.items())
+    assert Normalizer(normalization.charsmap(name), **PLAIN).letters_stay()
+
+
+@pytest.mark.parametrize(
+    ("rules", "stay"),
+    [
+        ({"é": "e", "1": " ", "ab": " x"}, True),
+        ({"\xa0": " "}, True),
+        ({"é1": ""}, True),
+        ({"1é": ""}, False),
+        ({"a": ""}, False),
+        ({"é": "e "}, False),
+        ({"é": "\u3000"}, False),
+        ({"xé": "x\u2581"}, False),
+        ({"é ": "e"}, False),
+        ({" b": "b"}, False),
+        ({"a1": "", "b1": "", "b": "c", "ba": ""}, False),
+    ],
+)
+def test_letters_stay_where_no_rule_makes_white_space_of_them(rules: dict[str, str], stay: bool) -> None:
+    assert Normalizer(normalization.compile_rules(rules), **PLAIN).letters_stay() is stay
+
+
 def test_random_rules() -> None:
     rng = random.Random(1)
     for _ in range(200):
@@ -101,6 +132,8 @@ def test_random_rules() -> None:
         charsmap = normalization.compile_rules(rules)
         encoded = {source.encode(): target.encode() for source, target in rules.items()}
         assert rules_of(charsmap) == encoded
+        stay = not any(" " in source or is_letter_lost(source, target) for source, target in rules.items())
+        assert Normalizer(charsmap, **PLAIN).letters_stay() is stay, rules
         flags = {name: rng.random() < 0.5 for name in PLAIN}
         ours, twin = Normalizer(charsmap, **flags), Twin(encoded, **flags)
         for _ in range(20):

@@ -11,6 +11,11 @@ a number and before a character that is none. This holds for every pattern that 
   sees the letter or the number that stands before the cut.
 - What is behind is split as if the text began there: no pattern looks back.
 
+It holds for splitters one after another, too, if one of them has a scanner, and before it there are but such in
+which the two characters beside a place alone decide if a piece ends there, as classes of characters do. To these a
+cut makes no other change than an end at the cut; if there was none, the scanner puts one there, and splits what is
+before and behind it as said. Those after the scanner see the same pieces.
+
 It says nothing about special tokens, which often hold such a place: look for them first. Those of text_cut are
 few of the safe ones: behind a letter and before a space, a newline, or a comma or full stop of the east. Hardly
 any special token holds one, so that text may be cut there before special tokens are looked for.
@@ -70,40 +75,40 @@ cdef size_t text_cut(const Text* text, size_t start, size_t at) noexcept nogil:
     return _cut(<const uint32_t*> text.data, text.n, start, at)
 
 
-cdef size_t word_cut(const Text* text, size_t start, size_t at, bint ascii_only) noexcept nogil:
-    """As text_cut for words of a code-point vocabulary: behind a letter and before a space. ascii_only: a to z, A to Z.
+cdef size_t word_cut(const Text* text, size_t start, size_t at) noexcept nogil:
+    """As text_cut for words of a code-point vocabulary: behind a letter and before a space.
 
-    No token goes on behind a word there, and what is before the cut is no part of what a rule of normalization is for.
+    No token goes on behind a word there. Only where rules of normalization leave it the end of a word.
     """
     if at >= text.n:
         return text.n
     if text.unit == 1:
-        return _word_cut(<const uint8_t*> text.data, text.n, start, at, ascii_only, text.is_utf8)
+        return _word_cut(<const uint8_t*> text.data, text.n, start, at, text.is_utf8)
     if text.unit == 2:
-        return _word_cut(<const uint16_t*> text.data, text.n, start, at, ascii_only, False)
-    return _word_cut(<const uint32_t*> text.data, text.n, start, at, ascii_only, False)
+        return _word_cut(<const uint16_t*> text.data, text.n, start, at, False)
+    return _word_cut(<const uint32_t*> text.data, text.n, start, at, False)
 
 
 cdef size_t _word_cut(
-    const Unit* data, size_t n, size_t start, size_t at, bint ascii_only, bint is_utf8
+    const Unit* data, size_t n, size_t start, size_t at, bint is_utf8
 ) noexcept nogil:
     cdef size_t i = at
     while i > start + 1:
-        if data[i] == 0x20 and _ends_word(data, i - 1, ascii_only, is_utf8):
+        if data[i] == 0x20 and _ends_word(data, i - 1, is_utf8):
             return i
         i -= 1
     i = at + 1
-    while i < n and not (data[i] == 0x20 and _ends_word(data, i - 1, ascii_only, is_utf8)):
+    while i < n and not (data[i] == 0x20 and _ends_word(data, i - 1, is_utf8)):
         i += 1
     return i
 
 
-cdef inline bint _ends_word(const Unit* data, size_t i, bint ascii_only, bint is_utf8) noexcept nogil:
+cdef inline bint _ends_word(const Unit* data, size_t i, bint is_utf8) noexcept nogil:
     """Whether the character that unit i ends is a letter."""
     cdef size_t n_bytes
     if data[i] == 0x20:
         return False
-    if ascii_only or data[i] < 0x80:
+    if data[i] < 0x80:
         return <uint32_t> ((data[i] | 0x20) - 0x61) < 26
     if not is_utf8:
         return _is_letter(data[i])

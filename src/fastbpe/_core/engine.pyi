@@ -19,4 +19,5 @@ class Engine(Splitter):
         n_groups: int,
         track_after: int = 4096,
         keep_gaps: bool = True,
+        by_neighbours: bool = False,
     ) -> None: ...

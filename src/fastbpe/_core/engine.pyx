@@ -95,7 +95,8 @@ cdef class Engine(Splitter):
     """Pieces are the matches of a program and what lies between them (keep_gaps=False: that is a gap).
 
     pattern: for messages. track_after: after so many steps an attempt remembers the states it has been in and
-    enters none twice, without which (a+|b)+c takes 2**n steps; well-meant patterns never get so far. The rest
+    enters none twice, without which (a+|b)+c takes 2**n steps; well-meant patterns never get so far.
+    by_neighbours: the pattern is one character of a set, or as many as there are. The rest
     is what `splitting.program.compile_program` made, and is trusted.
     """
 
@@ -109,15 +110,18 @@ cdef class Engine(Splitter):
     cdef int64_t _track_after
     cdef size_t _mark
     cdef size_t _n_groups
+    cdef bint _by_neighbours
 
     def __init__(
         self, str pattern not None, *, code, tables, lists, bytes follows not None, bytes set_bytes not None,
         set_index, set_blocks, size_t n_groups, int64_t track_after=4096, bint keep_gaps=True,
+        bint by_neighbours=False,
     ):
         cdef bytes words = code.tobytes(), table_words = tables.tobytes(), list_words = lists.tobytes()
         cdef bytes index = set_index.tobytes(), blocks = set_blocks.tobytes()
         self._pattern = pattern
         self._track_after = track_after
+        self._by_neighbours = by_neighbours
         self._n_groups = n_groups
         self._mark = 0 if keep_gaps else GAP
         self._owners = words, table_words, list_words, follows, set_bytes, index, blocks
@@ -132,6 +136,9 @@ cdef class Engine(Splitter):
     def quiet_bytes(self):
         """Those that no match begins with."""
         return None if self._mark or self._follows == NULL else bytes([not self._follows[byte] for byte in range(256)])
+
+    def by_neighbours(self):
+        return self._by_neighbours
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
         cdef Scratch scratch

@@ -1,16 +1,23 @@
 """Counting ids no further than needed, and where a text has so many."""
 
-from libc.stdint cimport uint8_t
+from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
 from fastbpe._core.cuts cimport safe_cut
 from fastbpe._core.pipeline cimport Pipeline, Scratch
 from fastbpe._core.text cimport Text, text_of, text_release
 from fastbpe._core.watch cimport check_signals
 
+cdef fused Wide:
+    uint16_t
+    uint32_t
+
+
 cdef enum:
     STRETCH = 1 << 16  # units of a long text counted at once
     UNITS_OF_ID = 4  # roughly
+    LEAST_STEP = 32  # units
 
+cdef double MOST_OF_THE_WAY = 0.875
 
 cdef size_t count_up_to(
     Pipeline pipeline, const Text* text, size_t start, size_t end, size_t limit, Scratch* scratch
@@ -45,23 +52,78 @@ def count_part(
 
     near: between the two, or one of them; such a place as `window` gives. place may lie before origin.
     """
-    cdef size_t start = min(origin, place), first = min(near, place) - start, last = max(near, place) - start
-    cdef Text view, part
+    cdef Text view
     cdef Scratch* scratch
     cdef size_t count
     text_of(text, &view)
     try:
-        part = _part(&view, start, max(origin, place))
         scratch = pipeline.take()
         scratch.cache.skips_long = True  # what is counted may end amid a piece, elsewhere each time
         try:
             with nogil:
-                count = count_up_to(pipeline, &part, first, last, limit, scratch)
+                count = _count_part(pipeline, &view, origin, near, place, limit, scratch)
         finally:
             pipeline.give(scratch)
     finally:
         text_release(&view)
     return count
+
+
+cdef size_t _count_part(
+    Pipeline pipeline, const Text* text, size_t origin, size_t near, size_t place, size_t limit, Scratch* scratch
+) except? 0 nogil:
+    cdef size_t start = min(origin, place)
+    cdef Text part = _part(text, start, max(origin, place))
+    return count_up_to(pipeline, &part, min(near, place) - start, max(near, place) - start, limit, scratch)
+
+
+def furthest_place(
+    Pipeline pipeline not None, str text not None, size_t origin, size_t near, size_t far, size_t limit
+):
+    """The furthest place from near on towards far up to which `count_part` gives at most limit; near if there is none.
+
+    Every place is tried, from far on, but those between the two halves of a character.
+    """
+    cdef Text view
+    cdef Scratch* scratch
+    text_of(text, &view)
+    try:
+        scratch = pipeline.take()
+        scratch.cache.skips_long = True
+        try:
+            with nogil:
+                while far != near:
+                    if not _is_inside(&view, far):
+                        if _count_part(pipeline, &view, origin, near, far, limit, scratch) <= limit:
+                            break
+                    far = far - 1 if near < far else far + 1
+        finally:
+            pipeline.give(scratch)
+    finally:
+        text_release(&view)
+    return far
+
+
+def inside(str text not None, size_t place):
+    """Whether a place lies between the two halves of a character."""
+    cdef Text view
+    text_of(text, &view)
+    try:
+        return _is_inside(&view, place)
+    finally:
+        text_release(&view)
+
+
+cdef bint _is_inside(const Text* text, size_t place) noexcept nogil:
+    if place == 0 or place >= text.n:
+        return False
+    if text.unit == 2:
+        return _is_pair(<const uint16_t*> text.data + place)
+    return text.unit == 4 and _is_pair(<const uint32_t*> text.data + place)
+
+
+cdef inline bint _is_pair(const Wide* second) noexcept nogil:
+    return second[0] >> 10 == 0x37 and (second - 1)[0] >> 10 == 0x36
 
 
 cdef inline Text _part(const Text* text, size_t start, size_t end) noexcept nogil:
@@ -113,14 +175,18 @@ cdef struct Window:
 cdef int _search(
     Pipeline pipeline, const Text* text, size_t near, size_t last, size_t n_ids, Scratch* scratch, Window* found
 ) except -1 nogil:
-    """From near on towards last, which may lie before it: in stretches while there is room, then by halves."""
-    cdef size_t far = near, n_near = 0, count, middle, stretch = _first_stretch(n_ids)
+    """From near on towards last, which may lie before it: in steps while there is room, then by halves.
+
+    A step takes most of the way that is left if the text goes on as it did so far: little is counted in vain.
+    """
+    cdef size_t first = near, far = near, n_near = 0, count, middle, least = LEAST_STEP, step = n_ids // 2
+    cdef double way
     while near != last:
-        far = last
-        if max(near, last) - min(near, last) > 2 * stretch:
-            middle = near + 2 * stretch if near < last else near - 2 * stretch
-            far = _cut_between(pipeline, text, near, middle)
-            if far == max(near, middle):
+        step = max(step, least)
+        far = _cut_ahead(pipeline, text, near, last, step)
+        if far == near:
+            far = _cut_ahead(pipeline, text, near, last, max(step, _first_stretch(n_ids)))
+            if far == near:
                 found[0] = Window(near, n_near, last)
                 return 0
         count = _count(pipeline, text, near, far, scratch)
@@ -128,7 +194,9 @@ cdef int _search(
             break
         near = far
         n_near += count
-        stretch = min(2 * stretch, <size_t> STRETCH)
+        least *= 2
+        way = <double> _distance(first, near) / (n_near + 1) * (n_ids - n_near)
+        step = <size_t> min(way * MOST_OF_THE_WAY, <double> _distance(near, last))
     while near != far:
         middle = _cut_between(pipeline, text, near, far)
         if middle == max(near, far):
@@ -143,11 +211,26 @@ cdef int _search(
     return 0
 
 
+cdef inline size_t _distance(size_t near, size_t far) noexcept nogil:
+    return max(near, far) - min(near, far)
+
+
+cdef size_t _cut_ahead(Pipeline pipeline, const Text* text, size_t near, size_t last, size_t step) noexcept nogil:
+    """A cut about so many units from near on towards last, or last if it is near, or near where there is no cut."""
+    cdef size_t end, cut
+    if _distance(near, last) <= 2 * step:
+        return last
+    end = near + 2 * step if near < last else near - 2 * step
+    cut = _cut_between(pipeline, text, near, end)
+    return near if cut == max(near, end) else cut
+
+
 cdef size_t _cut_between(Pipeline pipeline, const Text* text, size_t near, size_t far) noexcept nogil:
     """A cut about halfway between two places, or the greater of them where there is none."""
     cdef size_t start = min(near, far), end = max(near, far), middle = start + (end - start) // 2
     cdef Text bounded
-    if pipeline.is_plain:  # nothing is looked for in the text, so that every safe cut will do
+    if pipeline.front is None and pipeline.always is None and pipeline.normalizing is None:
+        # Nothing is looked for in the text, so that every safe cut will do.
         return safe_cut(text, start, middle, end)
     bounded = text[0]
     bounded.n = end

@@ -17,6 +17,8 @@ from fastbpe._core.special cimport Match, SpecialMatcher
 from fastbpe._core.tables cimport load64
 from fastbpe._core.utf8 cimport char_bytes
 
+from fastbpe._core.rules import letters_stay
+
 cdef enum:
     BLOCK = 4096  # bytes of text for which room is made at once
     ROOM = 3 * BLOCK + 64  # each becomes at most three without a rule; words are written eight bytes at a time
@@ -234,6 +236,12 @@ cdef class Normalizer:
         if out.is_empty:
             return 0
         return -1 if self.advance(text, n, n, out) != 0 else self.finish(out)
+
+    def letters_stay(self):
+        """Whether no symbol or rule keeps a text from being cut behind a letter and before a space."""
+        if self._symbols is not None and any([b" " in symbol for symbol in self._symbols.tokens]):
+            return False
+        return self._rules is None or letters_stay(self._rules)
 
     def normalize(self, bytes text not None):
         """The normalised text.

@@ -14,7 +14,7 @@ class Normalizing:
         dummy_prefix: bool,
         prefix: str = "",
         symbols: SpecialMatcher | None,
-        ascii_only: bool,
+        cuttable: bool,
         fused: int | None,
     ) -> Self: ...
     @property
@@ -28,4 +28,4 @@ class Normalizing:
     @property
     def symbols(self) -> SpecialMatcher | None: ...
     @property
-    def ascii_only(self) -> bool: ...
+    def cuttable(self) -> bool: ...

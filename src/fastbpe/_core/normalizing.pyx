@@ -14,19 +14,20 @@ cdef class Normalizing:
 
     prefix: "always" or "first", where a space is put before normalized text that begins with none: before all that is
     between tokens, or where the text begins; "": nowhere.
-    symbols: user-defined symbols, as they are in normalized text. ascii_only: only ASCII is sure to become what it is.
+    symbols: user-defined symbols, as they are in normalized text. cuttable: a letter before a space stays the end of a word, and the space
+    begins the next one.
     fused: an id of which several in a row become one, or None.
     """
 
     def __cinit__(
         self, Normalizer normalizer, *, bint dummy_prefix, str prefix not None="", SpecialMatcher symbols,
-        bint ascii_only, fused,
+        bint cuttable, fused,
     ):
         self.normalizer = normalizer
         self.prefix_always = prefix == "always"
         self.prefix_first = prefix == "first"
         self.dummy_prefix = dummy_prefix
         self.symbols = symbols
-        self.ascii_only = ascii_only
+        self.cuttable = cuttable
         self.fused = NONE if fused is None else fused
         self.only_prefixes = normalizer is None and not prefix and symbols is None and fused is None

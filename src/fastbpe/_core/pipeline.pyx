@@ -171,6 +171,8 @@ cdef class Pipeline:
 
     cdef bint may_cut(self, SpecialMatcher allowed, SpecialMatcher disallowed) noexcept nogil:
         """Whether a text cut by `cut` gives the same ids."""
+        if self.normalizing is not None and not self.normalizing.cuttable:
+            return False
         if not self.splitter.cuttable or not (disallowed is None or disallowed.cuttable):
             return False
         if allowed is None:
@@ -193,7 +195,7 @@ cdef class Pipeline:
         """
         cdef size_t place
         if self.normalizing is not None:
-            return word_cut(text, start, at, self.normalizing.ascii_only)
+            return word_cut(text, start, at)
         place = text_cut(text, start, at)
         if self.front is not None and self.front.form is not None:
             while place < text.n and not self.front.form.keeps_before(text, place):

@@ -7,13 +7,29 @@ cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy
+from libc.string cimport memcpy, strlen
+
+from fastbpe._core.text cimport first_invalid
 
 from fastbpe.errors import FormatError
 
 cdef enum:
     ABOVE = 1
     DONE = 2
+    MOST_STEPS = 1 << 20  # along the keys of a charsmap
+
+cdef struct Level:
+    # On a walk down a trie.
+    size_t place
+    uint32_t todo  # one more than the place of the child that is next
+    bint has_blanks
+
+
+cdef extern from "simd/classes.h" nogil:
+    unsigned FB_LETTERS
+    unsigned FB_BLANKS
+    unsigned fb_class_at(const uint8_t* p, size_t* n_bytes)
+    bint FB_IS(unsigned cls, unsigned set)
 
 
 @cython.final
@@ -168,6 +184,88 @@ cdef Rules read_rules(bytes charsmap, uint8_t* starts):
     rules._load(charsmap)
     rules._index(starts)
     return rules
+
+
+def letters_stay(Rules rules not None):
+    """Whether a letter before a space becomes the end of a word, and the space begins the next, whatever the letter.
+
+    Then no rule has a space, and what becomes of a sequence that ends in a letter ends in a
+    character other than white space.
+    """
+    cdef size_t n = rules.n_units + 1
+    cdef uint32_t* first = <uint32_t*> calloc(n, sizeof(uint32_t))
+    cdef uint32_t* following = <uint32_t*> calloc(n, sizeof(uint32_t))
+    cdef Level* levels = <Level*> malloc(n * sizeof(Level))
+    cdef uint8_t* key = <uint8_t*> malloc(n)
+    cdef uint8_t* is_done = <uint8_t*> calloc(n, 1)
+    cdef bint stay
+    try:
+        if first == NULL or following == NULL or levels == NULL or key == NULL or is_done == NULL:
+            raise MemoryError("no memory to look through the precompiled_charsmap")
+        with nogil:
+            rules._link(first, following)
+            stay = _letters_stay(rules, first, following, levels, key, is_done)
+    finally:
+        free(first)
+        free(following)
+        free(levels)
+        free(key)
+        free(is_done)
+    return stay
+
+
+cdef bint _letters_stay(
+    Rules rules, const uint32_t* first, const uint32_t* following, Level* levels, uint8_t* key, uint8_t* is_done
+) noexcept nogil:
+    """The same, by a walk along the keys; False if that takes too long.
+
+    Keys share their ends: a place below which nothing becomes white space or nothing is not entered again.
+    """
+    cdef size_t depth = 0, at, place, n_steps = 0
+    cdef Level* level = levels
+    place = below(rules.units, 0)
+    level[0] = Level(place, first[place], False)
+    while n_steps < MOST_STEPS:
+        n_steps += 1
+        if level.todo == 0:
+            is_done[level.place] = not level.has_blanks
+            if depth == 0:
+                return True
+            depth -= 1
+            levels[depth].has_blanks |= level.has_blanks
+            level = &levels[depth]
+            continue
+        at = level.todo - 1
+        level.todo = following[at]
+        key[depth] = <uint8_t> (rules.units[at] & LABEL)
+        if key[depth] == 0x20:
+            return False
+        place = below(rules.units, at)
+        if rules.units[at] & HAS_VALUE and _ends_in_blank(rules.replacements + (rules.units[place] & VALUE)):
+            if _last_class(key, depth + 1, FB_LETTERS):
+                return False
+            level.has_blanks = True
+        if not is_done[place]:
+            depth += 1
+            level = &levels[depth]
+            level[0] = Level(place, first[place], False)
+    return False
+
+
+cdef inline bint _last_class(const uint8_t* text, size_t n, unsigned classes) noexcept nogil:
+    """Whether the last character of a text, not empty, is of these classes; True of what is no UTF-8."""
+    cdef size_t at = n - 1, n_bytes
+    while at and text[at] & 0xC0 == 0x80:
+        at -= 1
+    return first_invalid(text + at, n - at) < n - at or FB_IS(fb_class_at(text + at, &n_bytes), classes)
+
+
+cdef inline bint _ends_in_blank(const uint8_t* text) noexcept nogil:
+    """Whether a text is empty or ends in white space or U+2581, which stands for it."""
+    cdef size_t n = strlen(<const char*> text)
+    if n == 0 or n >= 3 and text[n - 3] == 0xE2 and text[n - 2] == 0x96 and text[n - 1] == 0x81:
+        return True
+    return _last_class(text, n, FB_BLANKS)
 
 
 cdef void mark_characters(uint8_t* starts, uint32_t c, int n_left) noexcept nogil:

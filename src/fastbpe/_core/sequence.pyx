@@ -53,6 +53,7 @@ cdef class Sequence(Splitter):
         self.first = first
         self.second = second
         self.holds_gil = first.holds_gil or second.holds_gil
+        self.cuttable = first.cuttable or (second.cuttable and first.by_neighbours())  # proved in cuts.pyx
         self._owner = second.quiet_bytes()
         if self._owner is not None:
             self._quiet = <const uint8_t*> PyBytes_AS_STRING(self._owner)
@@ -60,6 +61,9 @@ cdef class Sequence(Splitter):
     def quiet_bytes(self):
         first = self.first.quiet_bytes()
         return None if first is None or self._owner is None else bytes(map(min, first, self._owner))
+
+    def by_neighbours(self):
+        return self.first.by_neighbours() and self.second.by_neighbours()
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
         # The second's ends are put behind the first's and then moved to their place: no memory of our own.
@@ -121,6 +125,9 @@ cdef class Regrouped(Splitter):
         self.holds_gil = splitter.holds_gil
         self.behavior = behavior
         self._invert = invert
+
+    def by_neighbours(self):
+        return self._behavior == CONTIGUOUS and self.splitter.by_neighbours()
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
         cdef size_t begin = ends.n

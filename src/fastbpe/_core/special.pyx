@@ -92,7 +92,7 @@ cdef class SpecialMatcher:
     cdef int _keep_flags(self, bytes flags, bytes words) except -1:
         cdef size_t n = len(flags)
         # What looks at its neighbours must see them.
-        self.cuttable = not any([flag & (RSTRIP | SINGLE_WORD) for flag in flags])
+        self.cuttable = not any([flag & SINGLE_WORD for flag in flags])
         if not any(flags):
             return 0
         if n != <size_t> len(self.tokens):
@@ -123,7 +123,11 @@ cdef class SpecialMatcher:
         cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(token)
         cdef Text text = Text(p, len(token), 1, True, NULL)
         self.cuttable = self.cuttable and first_invalid(p, text.n) == text.n and text_cut(&text, 0, 0) == text.n
-        self.ends_in_letter |= p[text.n - 1] > 0x7F or <uint8_t> ((p[text.n - 1] | 0x20) - 0x61) < 26
+        cdef uint8_t last = p[text.n - 1]
+        cdef bint is_letter = last > 0x7F or <uint8_t> ((last | 0x20) - 0x61) < 26
+        self.ends_in_letter |= is_letter
+        if self._flags != NULL and self._flags[index] & RSTRIP and (is_letter or 0x30 <= last <= 0x39):
+            self.cuttable = False  # a cut may lie between it and the white space that it takes along
         cdef uint32_t node = 0, child
         cdef size_t i, at
         for i in range(<size_t> PyBytes_GET_SIZE(token)):

@@ -84,6 +84,10 @@ cdef class Splitter:
         """Of each byte, 1 if a text of nothing but such bytes is one piece, else 0; None where that is not known."""
         return b"\1" * 256 if type(self) is Splitter else None
 
+    def by_neighbours(self):
+        """Whether the two characters beside a place alone decide if a piece ends there."""
+        return False
+
     def ends(self, text):
         """The ends of the pieces of a text and of the gaps between them, as byte offsets into its UTF-8."""
         return [end for _, end, _ in self._spans(text)]

@@ -65,6 +65,7 @@ def _scanner_spec(pattern: str | tuple[str, ...], drop_unmatched: bool) -> Scann
 
 def engine_of(pattern: str, *, keep_gaps: bool = True) -> Engine | None:
     """The engine for a pattern; None if it does not take it. Raises PatternError for a pattern of no use."""
+    from fastbpe.splitting.nodes import is_run
     from fastbpe.splitting.program import compile_program
     from fastbpe.splitting.syntax import parse
     from fastbpe.splitting.to_regex import refuse_empty_matches
@@ -72,7 +73,9 @@ def engine_of(pattern: str, *, keep_gaps: bool = True) -> Engine | None:
     node = parse(pattern)
     refuse_empty_matches(pattern, node)
     program = compile_program(node)
-    return None if program is None else Engine(pattern, **vars(program), keep_gaps=keep_gaps)
+    if program is None:
+        return None
+    return Engine(pattern, **vars(program), keep_gaps=keep_gaps, by_neighbours=is_run(node))
 
 
 def chain(splitters: SequenceOf[Splitter]) -> Splitter:

@@ -138,6 +138,13 @@ def referenced_groups(node: Node) -> frozenset[int]:
     return frozenset().union(*map(referenced_groups, children(node)))
 
 
+def is_run(node: Node) -> bool:
+    """Whether a node is one character of a set, or as many of them as there are."""
+    if isinstance(node, Repeat) and (node.minimum, node.maximum) == (1, None) and node.mode is not Mode.LAZY:
+        node = node.child
+    return isinstance(node, Chars)
+
+
 def can_match(node: Node) -> bool:
     """False if the node certainly never matches, like `[^\\s\\S]`; True if it does, or may."""
     if isinstance(node, Chars):
