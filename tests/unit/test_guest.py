@@ -211,6 +211,9 @@ import gc, sys
 import fastbpe
 t = fastbpe.Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern="cl100k")
 text = "some words " * 10_000
+# From Python 3.12 on a collection waits until the call has returned, and may meet the list that it gave.
+whole = {len(t.pieces(text)), len(t.encode(text)), len(t.encode("some words"))}
+whole = whole if sys.version_info >= (3, 12) else set()
 n_times = n_seen = 0
 def look(phase, info):
     global n_times, n_seen
@@ -218,7 +221,7 @@ def look(phase, info):
     assert gc.isenabled()
     for one in gc.get_objects():
         if type(one) is list and one and type(one[0]) in (tuple, int):
-            n_seen += one[0] in begins
+            n_seen += one[0] in begins and len(one) not in whole
 begins = ((0, 4), (0, 1))
 gc.set_threshold(200)
 gc.callbacks.append(look)
