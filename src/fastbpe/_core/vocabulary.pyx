@@ -175,6 +175,8 @@ cdef class Vocabulary:
         cdef bytes utf8
         if type(token) is str and PyUnicode_IS_ASCII(token):
             data, n = <const uint8_t*> PyUnicode_DATA(token), <size_t> PyUnicode_GET_LENGTH(token)
+        elif type(token) is bytes:
+            data, n = <const uint8_t*> PyBytes_AS_STRING(token), <size_t> PyBytes_GET_SIZE(token)
         elif isinstance(token, (str, bytes)):
             utf8 = to_utf8(token) if isinstance(token, str) else plain(token)
             data, n = <const uint8_t*> PyBytes_AS_STRING(utf8), <size_t> PyBytes_GET_SIZE(utf8)

@@ -142,6 +142,13 @@ class Encoding(Methods):
 
     def encode_single_token(self, text_or_bytes: str | bytes) -> int:
         """The id of the token, ordinary or special, that is just this text. Raises KeyError if there is none."""
+        found = None
+        if type(text_or_bytes) is bytes:  # the quick ways
+            found = self._vocabulary.find(text_or_bytes)
+        elif type(text_or_bytes) is str:
+            found = self._vocabulary.find(text_or_bytes if text_or_bytes.isascii() else text_or_bytes.encode())
+        if found is not None:
+            return found
         token = text_or_bytes.encode() if isinstance(text_or_bytes, str) else text_or_bytes
         if not isinstance(token, bytes):
             raise TypeError(f"a token is str or bytes, not {type(token).__name__}")
