@@ -105,9 +105,9 @@ def ids_of(tokenizer: Tokenizer, rng: random.Random, *, unknown: bool) -> list[i
     return ids
 
 
-def outcome(give: Any, *args: Any) -> Any:
+def outcome(give: Any, *args: Any, **options: Any) -> Any:
     try:
-        return give(*args)
+        return give(*args, **options)
     except (UnicodeDecodeError, InvalidTokenError) as error:
         return type(error)
 
@@ -139,7 +139,9 @@ def test_stream_gives_what_its_twin_and_decode_give(
         whole = tokenizer.decode(ids, **options)
         if "\ufffd" not in whole or not isinstance(tokenizer, CodePointTokenizer):
             assert "".join(given_out) == whole, ids
-        assert tokenizer.decode_batch([ids, ids[:1]], **options) == [whole, tokenizer.decode(ids[:1], **options)]
+        first = outcome(tokenizer.decode, ids[:1], **options)
+        batch = outcome(tokenizer.decode_batch, [ids, ids[:1]], **options)
+        assert batch == ([whole, first] if isinstance(first, str) else first)
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)
