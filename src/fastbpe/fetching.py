@@ -111,7 +111,7 @@ def download(url: str, *, token: str | None = None) -> bytes:
     Raises DownloadError: it fails, is larger than 256 MB, or FASTBPE_OFFLINE forbids it.
     """
     check_allowed(url)
-    import urllib.request  # here: 20 ms that a file in a cache does not need
+    import urllib.request  # here: a file in a cache does not need it
     from http.client import HTTPException
     from urllib.error import HTTPError
 

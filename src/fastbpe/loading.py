@@ -56,7 +56,7 @@ def load(
         base = load(path_or_bytes, pattern=pattern, cache_bytes=cache_bytes)
         return base.with_special_tokens(special_tokens)
     if isinstance(path_or_bytes, str) and not os.path.exists(path_or_bytes):
-        from fastbpe import names  # here: 5 ms that paths do not need
+        from fastbpe import names  # here: paths do not need it
 
         if names.is_name(path_or_bytes):
             found = names.read(path_or_bytes, pattern=pattern, special_tokens=special_tokens)

@@ -105,7 +105,7 @@ def furthest_place(
 
 
 def inside(str text not None, size_t place):
-    """Whether a place lies between the two halves of a character."""
+    """Tell whether a place lies between the two halves of a character."""
     cdef Text view
     text_of(text, &view)
     try:

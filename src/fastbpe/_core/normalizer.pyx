@@ -238,7 +238,7 @@ cdef class Normalizer:
         return -1 if self.advance(text, n, n, out) != 0 else self.finish(out)
 
     def letters_stay(self):
-        """Whether no symbol or rule keeps a text from being cut behind a letter and before a space."""
+        """Tell whether a text may be cut behind a letter and before a space."""
         if self._symbols is not None and any([b" " in symbol for symbol in self._symbols.tokens]):
             return False
         return self._rules is None or letters_stay(self._rules)

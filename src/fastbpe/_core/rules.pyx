@@ -187,7 +187,7 @@ cdef Rules read_rules(bytes charsmap, uint8_t* starts):
 
 
 def letters_stay(Rules rules not None):
-    """Whether a letter before a space becomes the end of a word, and the space begins the next, whatever the letter.
+    """Tell whether every letter before a space ends a word, and the space begins the next.
 
     Then no rule has a space, and what becomes of a sequence that ends in a letter ends in a
     character other than white space.
@@ -253,7 +253,7 @@ cdef bint _letters_stay(
 
 
 cdef inline bint _last_class(const uint8_t* text, size_t n, unsigned classes) noexcept nogil:
-    """Whether the last character of a text, not empty, is of these classes; True of what is no UTF-8."""
+    """Tell whether the last character of a text, not empty, is of these classes; True of what is no UTF-8."""
     cdef size_t at = n - 1, n_bytes
     while at and text[at] & 0xC0 == 0x80:
         at -= 1
@@ -261,7 +261,7 @@ cdef inline bint _last_class(const uint8_t* text, size_t n, unsigned classes) no
 
 
 cdef inline bint _ends_in_blank(const uint8_t* text) noexcept nogil:
-    """Whether a text is empty or ends in white space or U+2581, which stands for it."""
+    """Tell whether a text is empty or ends in white space or U+2581, which stands for it."""
     cdef size_t n = strlen(<const char*> text)
     if n == 0 or n >= 3 and text[n - 3] == 0xE2 and text[n - 2] == 0x96 and text[n - 1] == 0x81:
         return True

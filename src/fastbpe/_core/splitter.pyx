@@ -85,7 +85,7 @@ cdef class Splitter:
         return b"\1" * 256 if type(self) is Splitter else None
 
     def by_neighbours(self):
-        """Whether the two characters beside a place alone decide if a piece ends there."""
+        """Tell whether the two characters beside a place alone decide if a piece ends there."""
         return False
 
     def ends(self, text):

@@ -47,7 +47,7 @@ def parse(
     pattern, special_tokens: as the caller gave them, None where they were not given.
     known: the published vocabulary that these bytes are; None: their SHA-256 tells.
     """
-    from fastbpe.known import recognise as recognise_known  # here: 2 ms that no other format needs
+    from fastbpe.known import recognise as recognise_known  # here: no other format needs it
 
     check_entries(data, where, b"\n")
     known = known or recognise_known(data)

@@ -139,7 +139,7 @@ def referenced_groups(node: Node) -> frozenset[int]:
 
 
 def is_run(node: Node) -> bool:
-    """Whether a node is one character of a set, or as many of them as there are."""
+    """Tell whether a node is one character of a set, or as many of them as there are."""
     if isinstance(node, Repeat) and (node.minimum, node.maximum) == (1, None) and node.mode is not Mode.LAZY:
         node = node.child
     return isinstance(node, Chars)
