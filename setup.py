@@ -22,6 +22,7 @@ extensions = [
     Extension(
         ".".join(source.relative_to("src").with_suffix("").parts),
         [source.as_posix()],
+        include_dirs=[CORE.as_posix()],
         depends=[header.as_posix() for header in sorted((CORE / "simd").glob("*.h"))],
         extra_compile_args=compile_args,
         extra_link_args=link_args,

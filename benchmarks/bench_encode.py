@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import fastbpe
-from fastbpe._core.encoder import Encoder
-from fastbpe._core.scanner import Scanner, paths
+from fastbpe._core.encode.encoder import Encoder
+from fastbpe._core.split.scanner import Scanner, paths
 from fastbpe.splitting.recognise import recognise
 
 TEXT_BYTES_OF_A_CALL = 100

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from data import data_file
 
 import fastbpe
-from data import data_file
-from fastbpe._core.counter import PieceCounter
-from fastbpe._core.learner import Learner
+from fastbpe._core.train.byte_learner import Learner
+from fastbpe._core.train.piece_counter import PieceCounter
 
 
 def bench_count_pieces(benchmark: Any, tokenizer: fastbpe.Tokenizer, text: str) -> None:

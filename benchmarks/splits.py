@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import fastbpe
 import texts
-from fastbpe._core.scanner import Scanner, paths
-from fastbpe._core.splitter import RegexSplitter, Splitter
+from fastbpe._core.split.scanner import Scanner, paths
+from fastbpe._core.split.splitter import RegexSplitter, Splitter
 from fastbpe.splitting import engine_of
 from fastbpe.splitting.recognise import recognise
 from fastbpe.splitting.to_regex import compile_regex

@@ -12,7 +12,7 @@ from typing import Any
 import fastbpe
 from fastbpe._reference import STAND_IN_ORDER
 from fastbpe.codepoint_model import PieceType
-from fastbpe.formats import sentencepiece
+from fastbpe.formats.sentencepiece import model_file
 from fastbpe.patterns import Pattern
 from peers.splitters import for_oniguruma
 from texts import DATA
@@ -88,7 +88,7 @@ class Vocabulary:
 
     def _model_as_huggingface(self) -> dict[str, Any]:
         """As Llama 2's converted file has it: every two pieces that make a third are a merge, the best first."""
-        model = sentencepiece.parse(self.path.read_bytes(), str(self.path))
+        model = model_file.parse(self.path.read_bytes(), str(self.path))
         pieces = [piece.decode() for piece in model.pieces]
         scores = dict(zip(pieces, memoryview(model.scores).cast("f"), strict=True))
         known = {piece for piece, kind in zip(pieces, model.types, strict=True) if kind == PieceType.NORMAL}

@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import settings
 
-from data import standard_library
 from fastbpe import Tokenizer, train
+from helpers.shared_data import standard_library
 
 settings.register_profile("fastbpe", derandomize=True, deadline=None, database=None, print_blob=True)
 settings.load_profile("fastbpe")

@@ -29,8 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("FASTBPE_DATA", ROOT.parent / "shared" / "data"))
 sys.path.insert(0, str(ROOT / "tests"))
 
-import peers  # noqa: E402  (modules of the tests)
-import splits  # noqa: E402
+from helpers import peer_trainers, split_oracles  # noqa: E402  (modules of the tests)
 
 VOCABULARIES = {
     "r50k_base.tiktoken": "gpt2",
@@ -127,9 +126,10 @@ def compare_encoding(limit: int | None) -> None:
 
 def compare_splitting(limit: int | None) -> None:
     """Every way of splitting by a named pattern against the `regex` splitter, whole texts at once."""
-    for name in splits.NAMES:
+    for name in split_oracles.NAMES:
         pattern = fastbpe.PATTERNS[name] or ""
-        slow, fast = splits.oracle(pattern), [*splits.scanners(pattern), *splits.engines(pattern)]
+        slow = split_oracles.oracle(pattern)
+        fast = [*split_oracles.scanners(pattern), *split_oracles.engines(pattern)]
         for path in sorted((DATA / "corpus").glob("*.txt")):
             started = time.perf_counter()
             text = path.read_bytes()[:limit].decode(errors="ignore")
@@ -141,15 +141,15 @@ def compare_splitting(limit: int | None) -> None:
 
 def compare_training(limit: int | None) -> None:
     """Learned merges, each tie rule against the library it follows."""
-    pattern = peers.WORDS
+    pattern = peer_trainers.WORDS
     rules: list[tuple[str, str, Callable[[str], list[tuple[bytes, bytes]]]]] = [
-        ("pair", "rustbpe", lambda text: peers.rustbpe_merges([text], VOCAB_SIZE, pattern)),
-        ("pair", "bpeasy", lambda text: peers.bpeasy_merges([text], VOCAB_SIZE, pattern)),
-        ("huggingface", "tokenizers", lambda text: peers.huggingface_merges([text], VOCAB_SIZE, pattern)),
+        ("pair", "rustbpe", lambda text: peer_trainers.rustbpe_merges([text], VOCAB_SIZE, pattern)),
+        ("pair", "bpeasy", lambda text: peer_trainers.bpeasy_merges([text], VOCAB_SIZE, pattern)),
+        ("huggingface", "tokenizers", lambda text: peer_trainers.huggingface_merges([text], VOCAB_SIZE, pattern)),
         (
             "first",
             "minbpe's rule",
-            lambda text: peers.minbpe_merges(pieces_of(text, pattern), VOCAB_SIZE - 256),
+            lambda text: peer_trainers.minbpe_merges(pieces_of(text, pattern), VOCAB_SIZE - 256),
         ),
     ]
     for name in ("english.txt", "multilingual.txt"):

@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-import random_exports
+from helpers import random_exports
 
 OWNERS_EVERY = 10
 

@@ -36,9 +36,9 @@ import fastbpe
 import fastbpe.sentencepiece
 import fastbpe.tiktoken
 from fastbpe import Tokenizer
-from fastbpe._core.counter import PieceCounter
-from fastbpe._core.learner import Learner
-from fastbpe._core.splitter import Splitter
+from fastbpe._core.split.splitter import Splitter
+from fastbpe._core.train.byte_learner import Learner
+from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe.errors import TrainingError, TrainingWarning
 from fastbpe.formats.tiktoken import list_tokens
 from fastbpe.model import Model

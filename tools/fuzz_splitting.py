@@ -16,8 +16,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-import splits
 from fastbpe.patterns import PATTERNS
+from helpers import split_oracles
 
 TEXTS_PER_ROUND = 500
 
@@ -28,10 +28,10 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     arguments = parser.parse_args()
     print(f"seed {arguments.seed}", flush=True)
-    texts = splits.random_texts(arguments.seed)
+    texts = split_oracles.random_texts(arguments.seed)
     splitters = [
-        (name, splits.oracle(pattern), [*splits.scanners(pattern), *splits.engines(pattern)])
-        for name, pattern in ((name, PATTERNS[name] or "") for name in splits.NAMES)
+        (name, split_oracles.oracle(pattern), [*split_oracles.scanners(pattern), *split_oracles.engines(pattern)])
+        for name, pattern in ((name, PATTERNS[name] or "") for name in split_oracles.NAMES)
     ]
     end, n_texts = time.monotonic() + arguments.seconds, 0
     while time.monotonic() < end:
@@ -39,7 +39,7 @@ def main() -> int:
             for name, slow, fast in splitters:
                 wanted = slow.ends(text)
                 for scanner in fast:
-                    found = splits.difference(name, wanted, scanner, text)
+                    found = split_oracles.difference(name, wanted, scanner, text)
                     if found:
                         print(f"seed {arguments.seed}, text {n_texts}: {found}", file=sys.stderr)
                         return 1

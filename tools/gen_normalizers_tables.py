@@ -24,7 +24,7 @@ from pathlib import Path
 import tokenizers
 from tokenizers import normalizers
 
-PATH = Path(__file__).resolve().parents[1] / "src" / "fastbpe" / "normalizers_tables.py"
+PATH = Path(__file__).resolve().parents[1] / "src" / "fastbpe" / "normalization" / "huggingface_tables.py"
 VERSION = "0.23"
 CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000 and c != 0x0A]
 SYLLABLES = range(0xAC00, 0xD7A4)

@@ -25,7 +25,7 @@ import sentencepiece
 
 from gen_unicode_tables import SCRIPTS, base36
 
-PATH = Path(__file__).resolve().parents[1] / "src" / "fastbpe" / "script_table.py"
+PATH = Path(__file__).resolve().parents[1] / "src" / "fastbpe" / "training" / "script_table.py"
 VERSION = "0.2.3"
 TAKEN = {0, 0x1F, 0x20, 0x2581, 0x2585}
 CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000 and c not in TAKEN]

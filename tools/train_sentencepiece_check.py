@@ -15,7 +15,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from random_training import difference
+from helpers.random_training import difference
 
 
 def main() -> int:

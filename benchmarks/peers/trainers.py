@@ -121,8 +121,8 @@ def _gigatoken(documents: list[str] | Path, vocab_size: int, pattern_name: str) 
 
 
 def _fastbpe_code_points(documents: list[str] | Path, vocab_size: int, pattern_name: str) -> Learned:
-    from fastbpe.codepoint_training import train_model, vocabulary_text
-    from fastbpe.formats import sentencepiece
+    from fastbpe.formats.sentencepiece import model_file
+    from fastbpe.training.codepoint_train import train_model, vocabulary_text
 
     began: dict[str, float] = {}
     model, _ = train_model(
@@ -130,7 +130,7 @@ def _fastbpe_code_points(documents: list[str] | Path, vocab_size: int, pattern_n
         vocab_size=vocab_size,
         progress=lambda phase, done, total: began.setdefault(phase, time.perf_counter()),
     )
-    sentencepiece.dump(model)
+    model_file.dump(model)
     vocabulary = vocabulary_text(model).splitlines()
     phases = {
         "counting": began["learning"] - began["counting"],

@@ -1,7 +1,7 @@
 """Train and run byte-pair-encoding tokenizers, id for id as the originals do, and fast."""
 
 try:
-    import fastbpe._core.vocabulary  # noqa: F401
+    import fastbpe._core.merge.vocabulary  # noqa: F401
 except ModuleNotFoundError as error:  # the sources without their compiled half
     if error.name is None or not error.name.startswith("fastbpe."):
         raise
@@ -24,15 +24,15 @@ from fastbpe.errors import (
     TrainingWarning,
     VocabularyError,
 )
-from fastbpe.loading import load
 from fastbpe.patterns import PATTERNS
-from fastbpe.tokenizer import Tokenizer
+from fastbpe.tokenizer.load import load
+from fastbpe.tokenizer.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
-    from fastbpe.counts import PieceCounts, count_pieces
-    from fastbpe.files import FilesSummary
-    from fastbpe.releasing import release_memory
-    from fastbpe.training import train
+    from fastbpe.corpus.encode_files import FilesSummary
+    from fastbpe.memory import release_memory
+    from fastbpe.training.piece_counts import PieceCounts, count_pieces
+    from fastbpe.training.train import train
 
 __all__ = [
     "PATTERNS",
@@ -58,11 +58,11 @@ __all__ = [
 
 # What few programs need is imported when it is first asked for: a third of the time that all takes.
 _LATER = {
-    "FilesSummary": "files",
-    "PieceCounts": "counts",
-    "count_pieces": "counts",
-    "release_memory": "releasing",
-    "train": "training",
+    "FilesSummary": "corpus.encode_files",
+    "PieceCounts": "training.piece_counts",
+    "count_pieces": "training.piece_counts",
+    "release_memory": "memory",
+    "train": "training.train",
 }
 
 

@@ -9,7 +9,7 @@ from enum import IntEnum
 from itertools import chain
 from typing import Any
 
-from fastbpe.caching import cached_property
+from fastbpe._utils.caching import cached_property
 from fastbpe.model import AddedToken, Buffer
 from fastbpe.templates import Templates, around
 

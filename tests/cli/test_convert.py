@@ -7,9 +7,9 @@ import itertools
 import pytest
 
 import fastbpe
-from data import BYTES, data_file
 from fastbpe import Tokenizer
-from fastbpe.exporting import FORMATS
+from fastbpe.tokenizer.export import FORMATS
+from helpers.shared_data import BYTES, data_file
 
 NAMES = {
     "native": "x.fbpe",
@@ -104,11 +104,11 @@ def test_a_text_to_verify_is_compared_and_told(run, tmp_path):
 
 
 def test_a_conversion_is_verified_unless_told_otherwise(run, tmp_path, monkeypatch):
-    from fastbpe import verifying
+    from fastbpe.tokenizer import verify_export
 
     calls = []
-    real = verifying.verify
-    monkeypatch.setattr(verifying, "verify", lambda *args: calls.append(args[2]) or real(*args))
+    real = verify_export.verify
+    monkeypatch.setattr(verify_export, "verify", lambda *args: calls.append(args[2]) or real(*args))
     Tokenizer.from_ranks(BYTES, pattern="gpt2").export(tmp_path / "a.fbpe", format="native", verify=False)
     assert run("convert", tmp_path / "a.fbpe", tmp_path / "b.json", "--no-verify").status == 0
     assert calls == []

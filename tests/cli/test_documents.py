@@ -15,10 +15,10 @@ import pytest
 import zstandard
 
 import fastbpe
-from data import standard_library
-from fastbpe import sources
 from fastbpe.cli import app, streams
-from tokenizer_json import dumped, small
+from fastbpe.corpus import sources
+from helpers.shared_data import standard_library
+from helpers.tokenizer_json import dumped, small
 
 PACKAGE = str(Path(fastbpe.__file__).parents[1])
 TEXTS = ["low lower", "", "lowest\nnaïve 東京", "low<|end|>"]

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 import fastbpe
-from data import BYTES
 from fastbpe.cli import app
+from helpers.shared_data import BYTES
 
 TRAIN = "train a.txt -o out.fbpe --vocab-size 258 --quiet"
 POINTS = "train a.txt -o out.fbpe --vocab-size characters --mode codepoint --quiet"

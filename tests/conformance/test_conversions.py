@@ -22,9 +22,9 @@ from tiktoken.load import load_tiktoken_bpe
 from tokenizers import AddedToken, models, pre_tokenizers
 
 import fastbpe
-from codepoints import published_bytes
-from data import OPENAI, corpus, data_file, published, standard_library
 from fastbpe import PATTERNS, Tokenizer
+from helpers.codepoint_models import published_bytes
+from helpers.shared_data import OPENAI, corpus, data_file, published, standard_library
 
 FULL = os.environ.get("FASTBPE_FULL") == "1"
 N_BYTES = 200_000 if FULL else 8_000

@@ -23,12 +23,12 @@ import tokenizers
 from tiktoken.load import load_tiktoken_bpe
 from tokenizers import AddedToken, Regex, models, pre_tokenizers
 
-import codepoints
 import fastbpe
-from data import CORPORA, DATA, data_file, published, published_peer
 from fastbpe import Tokenizer
-from tokenizer_json import PUBLISHED as BYTE_LEVEL
-from tokenizer_json import QWEN2
+from helpers import codepoint_models
+from helpers.shared_data import CORPORA, DATA, data_file, published, published_peer
+from helpers.tokenizer_json import PUBLISHED as BYTE_LEVEL
+from helpers.tokenizer_json import QWEN2
 
 FULL = os.environ.get("FASTBPE_FULL") == "1"
 SEED = int(os.environ.get("FASTBPE_SEED", "7"))
@@ -133,7 +133,7 @@ def with_tokenizers(tokenizer: Tokenizer, peer: tokenizers.Tokenizer) -> Pair:
 
 
 def scored(name: str) -> Pair:
-    data = codepoints.published_bytes(name)
+    data = codepoint_models.published_bytes(name)
     peer = sentencepiece.SentencePieceProcessor(model_proto=data)
 
     def encode(lines: list[str], special: bool) -> tuple[Ids, Places]:
@@ -169,7 +169,7 @@ MAKERS: dict[str, Callable[[str], Pair]] = {
     **dict.fromkeys((*RANKED, *RANKS), ranked),
     **dict.fromkeys(LISTED, listed),
     **dict.fromkeys(LLAMA_KIND, llama_kind),
-    **dict.fromkeys(codepoints.PUBLISHED, scored),
+    **dict.fromkeys(codepoint_models.PUBLISHED, scored),
 }
 
 
@@ -179,7 +179,7 @@ def pair_of(name: str) -> Pair:
 
 
 def test_every_vocabulary_is_here() -> None:
-    known = {*RANKED.values(), *codepoints.PUBLISHED.values(), *LLAMA_KIND.values()}
+    known = {*RANKED.values(), *codepoint_models.PUBLISHED.values(), *LLAMA_KIND.values()}
     known |= {file for file, _ in RANKS.values()} | {file for files in LISTED.values() for file in files[:2]}
     known |= {f"{name}_tokenizer.json" for name in BYTE_LEVEL}
     known |= {"sp_test_model.model", "sp_test_ja_model.model"}  # unigram models, which are refused

@@ -14,9 +14,9 @@ import pytest
 import regex
 
 import fastbpe.minbpe as minbpe
-from data import data_file, published, published_peer, random_texts, standard_library
 from fastbpe.tiktoken import registry
-from texts import as_utf8
+from helpers.shared_data import data_file, published, published_peer, random_texts, standard_library
+from helpers.text_strategies import as_utf8
 
 WORDS = r" ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+"
 Pair = tuple[int, int]

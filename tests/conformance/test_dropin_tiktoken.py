@@ -27,11 +27,21 @@ import fastbpe.tiktoken as ours
 import fastbpe.tiktoken._educational
 import fastbpe.tiktoken.load
 import fastbpe.tiktoken.published
-from data import BYTES, OPENAI, PUBLISHED, corpus, data_file, published, published_peer, ranks_of, standard_library
 from fastbpe import PATTERNS
-from fastbpe._core.encoder import Encoder
+from fastbpe._core.encode.encoder import Encoder
 from fastbpe.formats import gpt2
-from texts import texts
+from helpers.shared_data import (
+    BYTES,
+    OPENAI,
+    PUBLISHED,
+    corpus,
+    data_file,
+    published,
+    published_peer,
+    ranks_of,
+    standard_library,
+)
+from helpers.text_strategies import texts
 
 FULL = bool(os.environ.get("FASTBPE_FULL"))
 CORPORA = ("english.txt", "multilingual.txt", "json_yaml.txt", "emoji_mixed.txt", "botchan.txt")

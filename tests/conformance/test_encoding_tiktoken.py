@@ -10,14 +10,24 @@ import tiktoken
 from hypothesis import given, settings
 
 import fastbpe
-from data import CORPORA, OPENAI, PUBLISHED, corpus, peer_of, published, published_peer, ranks_of, standard_library
 from fastbpe import PATTERNS, Tokenizer
-from fastbpe._core.building import build_tables
-from fastbpe._core.encoder import Encoder
-from fastbpe._core.splitter import Splitter
-from fastbpe._core.vocabulary import Vocabulary
+from fastbpe._core.encode.encoder import Encoder
+from fastbpe._core.merge.table_builder import build_tables
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._core.split.splitter import Splitter
 from fastbpe._reference import encode as reference_encode
-from texts import as_utf8, sound_texts, texts
+from helpers.shared_data import (
+    CORPORA,
+    OPENAI,
+    PUBLISHED,
+    corpus,
+    peer_of,
+    published,
+    published_peer,
+    ranks_of,
+    standard_library,
+)
+from helpers.text_strategies import as_utf8, sound_texts, texts
 
 TRAPS = json.loads((Path(__file__).parent / "traps_expected.json").read_text(encoding="utf-8"))
 OTHER_SCRIPTS = (

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 import pytest
 
 import fastbpe
-from data import CORPORA, DATA, corpus, data_file
 from fastbpe import Tokenizer
-from tokenizer_json import (
+from helpers.shared_data import CORPORA, DATA, corpus, data_file
+from helpers.tokenizer_json import (
     MADE,
     PUBLISHED,
     dumped,

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
-from data import corpus, data_file
 from fastbpe import FormatError
 from fastbpe.codepoint_model import CodePointModel, PieceType
-from fastbpe.codepoint_tokenizer import CodePointTokenizer
-from fastbpe.formats import huggingface_codepoints, huggingface_codepoints_dump, native, sentencepiece
+from fastbpe.formats import native
+from fastbpe.formats.huggingface import read_llama, write_llama
+from fastbpe.formats.sentencepiece import model_file
+from fastbpe.tokenizer.codepoint import CodePointTokenizer
+from helpers.shared_data import corpus, data_file
 
 spm = pytest.importorskip("sentencepiece")
 tokenizers = pytest.importorskip("tokenizers")
@@ -46,21 +48,21 @@ def sentencepieces(model: bytes, texts: list[str]) -> list[list[int]]:
 
 def test_a_file_becomes_a_model() -> None:
     file = data_file("vocab", "phi3_mini_tokenizer.json").read_bytes()
-    model = huggingface_codepoints.parse(file, "file")
+    model = read_llama.parse(file, "file")
     assert model.n_pieces == 32011
     assert not model.merges
-    assert theirs(file, lines()) == sentencepieces(sentencepiece.dump(replace(model, added_tokens=())), lines())
+    assert theirs(file, lines()) == sentencepieces(model_file.dump(replace(model, added_tokens=())), lines())
     with pytest.raises(FormatError, match="cannot hold the added token '</s>'"):
-        sentencepiece.dump(model)
-    assert theirs(huggingface_codepoints_dump.dump(model), lines()) == theirs(file, lines())
+        model_file.dump(model)
+    assert theirs(write_llama.dump(model), lines()) == theirs(file, lines())
 
 
 def test_merges_that_scores_cannot_say_are_kept() -> None:
     file = data_file("vocab", "openllama_zh_en_tokenizer.json").read_bytes()
-    model = huggingface_codepoints.parse(file, "file")
+    model = read_llama.parse(file, "file")
     assert len(model.merges) == 12 * 64_812
     assert model.template == ((1,), ())
-    written = huggingface_codepoints_dump.dump(model)
+    written = write_llama.dump(model)
     assert json.loads(written)["model"]["merges"] == json.loads(file)["model"]["merges"]
     assert theirs(written, lines()) == theirs(file, lines())
 
@@ -68,10 +70,10 @@ def test_merges_that_scores_cannot_say_are_kept() -> None:
 @pytest.mark.parametrize("name", ["llama2", "mistral_v1"])
 def test_a_model_becomes_a_file(name: str) -> None:
     data = data_file("vocab", f"{name}_tokenizer.model").read_bytes()
-    model = sentencepiece.parse(data, "model")
-    file = huggingface_codepoints_dump.dump(model)
+    model = model_file.parse(data, "model")
+    file = write_llama.dump(model)
     assert theirs(file, lines()) == sentencepieces(data, lines())
-    again = huggingface_codepoints.parse(file, "file")
+    again = read_llama.parse(file, "file")
     assert (again.pieces, again.types) == (model.pieces, model.types)
 
 
@@ -98,9 +100,9 @@ def trained(**options: Any) -> bytes:
 @pytest.mark.parametrize("options", [{}, {"add_dummy_prefix": False}, {"byte_fallback": False, "vocab_size": 100}])
 def test_models_trained_by_sentencepiece(options: dict[str, Any]) -> None:
     data = trained(**options)
-    file = huggingface_codepoints_dump.dump(sentencepiece.parse(data, "model"))
+    file = write_llama.dump(model_file.parse(data, "model"))
     assert theirs(file, lines()) == sentencepieces(data, lines())
-    back = sentencepiece.dump(huggingface_codepoints.parse(file, "file"))
+    back = model_file.dump(read_llama.parse(file, "file"))
     assert sentencepieces(back, lines()) == sentencepieces(data, lines())
 
 
@@ -120,47 +122,47 @@ def test_user_defined_symbols(byte_fallback: bool) -> None:
         byte_fallback=byte_fallback,
         vocab_size=370 if byte_fallback else 100,
     )
-    model = sentencepiece.parse(data, "model")
-    file = huggingface_codepoints_dump.dump(model)
+    model = model_file.parse(data, "model")
+    file = write_llama.dump(model)
     texts = with_symbols(symbols)
     expected = sentencepieces(data, texts)
     assert theirs(file, texts) == expected
-    again = huggingface_codepoints.parse(file, "file")
+    again = read_llama.parse(file, "file")
     assert (again.pieces, again.types) == (model.pieces, model.types)
     assert CodePointTokenizer(again).encode_ordinary_batch(texts) == expected
     kept = native.parse(native.dump_code_points(again), "file")
     assert isinstance(kept, CodePointModel)
-    back = sentencepiece.dump(kept)
+    back = model_file.dump(kept)
     assert sentencepieces(back, texts) == expected
-    assert sentencepiece.parse(back, "back").scores == model.scores
+    assert model_file.parse(back, "back").scores == model.scores
 
 
 @pytest.mark.parametrize("add_dummy_prefix", [True, False])
 def test_mistral_v3_there_and_back(add_dummy_prefix: bool) -> None:
-    model = sentencepiece.parse(data_file("vocab", "mistral_v3_tokenizer.model").read_bytes(), "model")
+    model = model_file.parse(data_file("vocab", "mistral_v3_tokenizer.model").read_bytes(), "model")
     if not add_dummy_prefix:
         values = {**model.normalizer.values, "add_dummy_prefix": False}
         model = replace(model, normalizer=replace(model.normalizer, values=values), serialized=b"")
-    data = sentencepiece.dump(model)
+    data = model_file.dump(model)
     symbols = [f"[REFERENCE_DOC_{i}]" for i in (0, 1, 10, 19)]
     texts = with_symbols([*symbols, "[INST]", "[REFERENCE_DOC_1"])
     texts += [symbols[0] + name for name in ("<s>", "</s>", "<unk>", "<0x41>", "[INST]", "[control_12]", "▁▁▁")]
-    file = huggingface_codepoints_dump.dump(model)
+    file = write_llama.dump(model)
     expected = sentencepieces(data, texts)
     assert theirs(file, texts) == expected
-    again = huggingface_codepoints.parse(file, "file")
+    again = read_llama.parse(file, "file")
     assert not again.merges
     assert (again.pieces, again.types) == (model.pieces, model.types)
     assert CodePointTokenizer(again).encode_ordinary_batch(texts) == expected
-    assert sentencepieces(sentencepiece.dump(again), texts) == expected
+    assert sentencepieces(model_file.dump(again), texts) == expected
 
 
 def test_a_character_that_is_no_piece() -> None:
-    model = sentencepiece.parse(trained(), "model")
+    model = model_file.parse(trained(), "model")
     types = bytearray(model.types)
     types[model.pieces.index(b"a")] = PieceType.CONTROL
     with pytest.raises(FormatError, match="of whose characters one is no piece"):
-        huggingface_codepoints_dump.dump(replace(model, types=bytes(types), serialized=b""))
+        write_llama.dump(replace(model, types=bytes(types), serialized=b""))
 
 
 @pytest.mark.parametrize(
@@ -180,7 +182,7 @@ def test_a_character_that_is_no_piece() -> None:
 )
 def test_what_a_file_cannot_hold(options: dict[str, Any], message: str) -> None:
     with pytest.raises(FormatError, match=message):
-        huggingface_codepoints_dump.dump(sentencepiece.parse(trained(**options), "model"))
+        write_llama.dump(model_file.parse(trained(**options), "model"))
 
 
 def metaspace(**changes: Any) -> dict[str, Any]:
@@ -188,7 +190,7 @@ def metaspace(**changes: Any) -> dict[str, Any]:
 
 
 def small_file(**changes: Any) -> bytes:
-    made = json.loads(huggingface_codepoints_dump.dump(small_model()))
+    made = json.loads(write_llama.dump(small_model()))
     for path, value in changes.items():
         at = made
         *keys, last = path.split("__")
@@ -199,7 +201,7 @@ def small_file(**changes: Any) -> bytes:
 
 
 def small_model() -> CodePointModel:
-    return sentencepiece.parse(trained(), "model")
+    return model_file.parse(trained(), "model")
 
 
 @pytest.mark.parametrize(
@@ -233,4 +235,4 @@ def small_model() -> CodePointModel:
 )
 def test_what_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(FormatError, match=message):
-        huggingface_codepoints.parse(small_file(**changes), "file")
+        read_llama.parse(small_file(**changes), "file")

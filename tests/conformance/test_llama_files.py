@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 import fastbpe
-from data import corpus, data_file
-from fastbpe.codepoint_tokenizer import CodePointTokenizer
-from fastbpe.formats import huggingface_codepoints, huggingface_codepoints_dump, native
+from fastbpe.formats import native
+from fastbpe.formats.huggingface import read_llama, write_llama
+from fastbpe.tokenizer.codepoint import CodePointTokenizer
+from helpers.shared_data import corpus, data_file
 
 tokenizers = pytest.importorskip("tokenizers")
 
@@ -238,16 +239,16 @@ def test_published_on_the_corpora(name: str, text: str) -> None:
 @pytest.mark.parametrize("name", FILES)
 def test_the_slow_way_reads_the_same(name: str) -> None:
     data = file_of(name)
-    assert huggingface_codepoints.parse(data, "file") == huggingface_codepoints._parse_slowly(data, "file")
+    assert read_llama.parse(data, "file") == read_llama._parse_slowly(data, "file")
 
 
 @pytest.mark.parametrize("part", range(2))
 def test_written_files_say_the_same(part: int) -> None:
     for seed in range(part, ROUNDS, 4):
         rng = random.Random(seed)
-        model = huggingface_codepoints.parse(json.dumps(document(rng)).encode(), "file")
-        written = huggingface_codepoints_dump.dump(model)
-        assert huggingface_codepoints.parse(written, "file") == model, seed
+        model = read_llama.parse(json.dumps(document(rng)).encode(), "file")
+        written = write_llama.dump(model)
+        assert read_llama.parse(written, "file") == model, seed
         peer, ours = tokenizers.Tokenizer.from_str(written.decode()), CodePointTokenizer(model)
         for text in texts(rng):
             assert ours.encode(text, allowed_special="all") == peer.encode(text, add_special_tokens=False).ids, (
@@ -262,7 +263,7 @@ def test_special_tokens_put_in_are_written() -> None:
     ours = fastbpe.load(file_of("first"))
     more = ours.with_special_tokens({"<|new|>": ours.n_vocab})
     assert isinstance(more, CodePointTokenizer)
-    written = huggingface_codepoints_dump.dump(more._source)
+    written = write_llama.dump(more._source)
     peer = tokenizers.Tokenizer.from_str(written.decode())
     text = "a <|new|> b<|end|>  c"
     assert peer.encode(text, add_special_tokens=False).ids == more.encode(text, allowed_special="all")

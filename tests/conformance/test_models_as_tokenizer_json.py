@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 
 import fastbpe
-from codepoints import RULE_NAMES, peer_charsmap, published_bytes, trained
-from data import corpus
 from fastbpe import FormatError
-from fastbpe.codepoint_tokenizer import CodePointTokenizer
-from fastbpe.formats import huggingface_codepoints_dump, sentencepiece, sentencepiece_specs
+from fastbpe.formats.huggingface import write_llama
+from fastbpe.formats.sentencepiece import model_file, specs
+from fastbpe.tokenizer.codepoint import CodePointTokenizer
+from helpers.codepoint_models import RULE_NAMES, peer_charsmap, published_bytes, trained
+from helpers.shared_data import corpus
 
 spm = pytest.importorskip("sentencepiece")
 tokenizers = pytest.importorskip("tokenizers")
@@ -155,11 +156,7 @@ def test_other_splits_with_ignore_merges_are_refused(steps: list[dict[str, Any]]
 
 
 def test_rules_for_decoded_text_are_refused() -> None:
-    model = sentencepiece.parse(
-        trained(["ab abc b"] * 5, vocab_size=20, normalization_rule_name="identity"), "model"
-    )
-    rules = sentencepiece_specs.make(
-        sentencepiece_specs.NORMALIZER, {"precompiled_charsmap": peer_charsmap("nfkc")}
-    )
+    model = model_file.parse(trained(["ab abc b"] * 5, vocab_size=20, normalization_rule_name="identity"), "model")
+    rules = specs.make(specs.NORMALIZER, {"precompiled_charsmap": peer_charsmap("nfkc")})
     with pytest.raises(FormatError, match="cannot hold rules for decoded text as sentencepiece means it"):
-        huggingface_codepoints_dump.dump(replace(model, denormalizer=rules, serialized=b""))
+        write_llama.dump(replace(model, denormalizer=rules, serialized=b""))

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from fastbpe import normalizers_tables
-from fastbpe.normalizers import FORMS, _characters, accents, form, make_change, make_front
-from texts import SPACES
+from fastbpe.normalization import huggingface_tables
+from fastbpe.normalization.huggingface import FORMS, _characters, accents, form, make_change, make_front
+from helpers.text_strategies import SPACES
 
 peers = pytest.importorskip("tokenizers").normalizers
 
@@ -19,9 +19,9 @@ FULL = os.environ.get("FASTBPE_FULL") == "1"
 SEED = int(os.environ.get("FASTBPE_SEED", "7"))
 N_TEXTS = 200_000 if FULL else 5_000
 CODE_POINTS = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000 and c != 0x0A]
-MARKS = [chr(c) for word in normalizers_tables.ORDERS.split() for c in _characters(word.partition(":")[0])]
-FORWARD = [chr(c) for c in _characters(normalizers_tables.FORWARD)]
-MAYBE = [chr(c) for c in _characters(normalizers_tables.MAYBE)]
+MARKS = [chr(c) for word in huggingface_tables.ORDERS.split() for c in _characters(word.partition(":")[0])]
+FORWARD = [chr(c) for c in _characters(huggingface_tables.FORWARD)]
+MAYBE = [chr(c) for c in _characters(huggingface_tables.MAYBE)]
 #: Characters that Unicode has known since, which tokenizers' forms leave alone.
 LATER = ["\U00011935", "\U00011930", "\U00011938", "\u08d3", "\u0c3c", "\ua7f2", "\u32ff", "\U0001e4ec"]
 HANGUL = ["\u1100", "\u1161", "\u11a8", "\uac00", "\uac01", "\u1112", "\u1175", "\u11c2"]

@@ -7,14 +7,23 @@ from typing import Any
 import pytest
 import sentencepiece
 
-from codepoints import FULL, RULE_NAMES, hard_text, model_of, peer_charsmap, peer_rules, published_model
-from codepoints import published_processor as processor
-from data import corpus
-from fastbpe import normalization, train
-from fastbpe._core.normalizer import Normalizer
+from fastbpe import train
+from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
 from fastbpe._reference import normalization as reference
 from fastbpe.codepoint_model import CodePointModel, PieceType
-from fastbpe.formats import sentencepiece_specs
+from fastbpe.formats.sentencepiece import specs
+from fastbpe.normalization import sentencepiece_rules
+from helpers.codepoint_models import (
+    FULL,
+    RULE_NAMES,
+    hard_text,
+    model_of,
+    peer_charsmap,
+    peer_rules,
+    published_model,
+)
+from helpers.codepoint_models import published_processor as processor
+from helpers.shared_data import corpus
 
 FLAGS = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
 N_BYTES = 3_000_000 if FULL else 150_000
@@ -105,7 +114,7 @@ def test_rules_of_their_own() -> None:
     }
     flags = dict.fromkeys(FLAGS, True)
     peer = sentencepiece.SentencePieceNormalizer(norm_map=list(rules.items()), **flags)
-    spec = sentencepiece_specs.read(sentencepiece_specs.NORMALIZER, peer.serialized_normalizer_spec())
+    spec = specs.read(specs.NORMALIZER, peer.serialized_normalizer_spec())
     ours = Normalizer(spec["precompiled_charsmap"], **flags)
     rng = random.Random(1)
     for _ in range(5000 if FULL else 1000):
@@ -115,13 +124,13 @@ def test_rules_of_their_own() -> None:
 
 def peer_compiled(rules: dict[str, str]) -> bytes:
     spec = sentencepiece.SentencePieceNormalizer(norm_map=list(rules.items())).serialized_normalizer_spec()
-    charsmap: bytes = sentencepiece_specs.read(sentencepiece_specs.NORMALIZER, spec)["precompiled_charsmap"]
+    charsmap: bytes = specs.read(specs.NORMALIZER, spec)["precompiled_charsmap"]
     return charsmap
 
 
 @pytest.mark.parametrize("rule_name", RULE_NAMES)
 def test_standard_charsmaps_to_the_byte(rule_name: str) -> None:
-    assert normalization.charsmap(rule_name) == peer_charsmap(rule_name)
+    assert sentencepiece_rules.charsmap(rule_name) == peer_charsmap(rule_name)
 
 
 def test_compiled_rules_to_the_byte() -> None:
@@ -136,7 +145,7 @@ def test_compiled_rules_to_the_byte() -> None:
         ]
         rules = {source: rng.choice(targets) for source in sources}
         rules = {source: target for source, target in rules.items() if source != target}  # refused by both
-        assert not rules or normalization.compile_rules(rules) == peer_compiled(rules), rules
+        assert not rules or sentencepiece_rules.compile_rules(rules) == peer_compiled(rules), rules
 
 
 def test_files_of_rules(tmp_path: Path) -> None:
@@ -144,7 +153,7 @@ def test_files_of_rules(tmp_path: Path) -> None:
     path = tmp_path / "rules.tsv"
     path.write_bytes(data)
     peer = dict(sentencepiece.SentencePieceNormalizer(rule_tsv=str(path)).decompile())
-    assert normalization.parse_rules(data, "rules.tsv") == peer
+    assert sentencepiece_rules.parse_rules(data, "rules.tsv") == peer
 
 
 def test_long_text_is_not_cut_at_a_space_that_a_rule_takes_away(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from tokenizers import AddedToken, normalizers, pre_tokenizers
 import fastbpe
 import fastbpe.formats.gpt2
 from fastbpe import Tokenizer
-from fastbpe.normalizers import FORMS, make_change
-from tokenizer_json import (
+from fastbpe.normalization.huggingface import FORMS, make_change
+from helpers.tokenizer_json import (
     BYTE_LEVEL,
     dumped,
     normalized_tokens,

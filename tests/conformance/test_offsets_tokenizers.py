@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from tokenizers import AddedToken, Regex, models, pre_tokenizers
 
 import fastbpe
-from data import corpus, data_file
 from fastbpe import Tokenizer
-from texts import sound_texts
+from helpers.shared_data import corpus, data_file
+from helpers.text_strategies import sound_texts
 
 
 def with_pattern(model: models.Model, pattern: str) -> tokenizers.Tokenizer:

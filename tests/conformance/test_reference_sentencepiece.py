@@ -6,13 +6,13 @@ from functools import lru_cache
 import pytest
 import sentencepiece
 
-from codepoints import FULL, PUBLISHED, hard_text, model_of, published_model, trained
-from codepoints import published_processor as processor
-from data import corpus
 from fastbpe._reference.normalization import MARK, Normalizer, rules_of
 from fastbpe._reference.sentencepiece import Processor, floats
 from fastbpe.codepoint_model import CodePointModel, PieceType
-from fastbpe.formats import sentencepiece as sentencepiece_format
+from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
+from helpers.codepoint_models import FULL, PUBLISHED, hard_text, model_of, published_model, trained
+from helpers.codepoint_models import published_processor as processor
+from helpers.shared_data import corpus
 
 N_TEXTS = 20_000 if FULL else 400
 N_BYTES = 300_000 if FULL else 6_000

@@ -14,7 +14,7 @@ import tiktoken
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
 from fastbpe._reference import Merges, Ties, encode, merge_pairs, merge_ranks, train
-from peers import (
+from helpers.peer_trainers import (
     WHOLE_TEXT,
     WORDS,
     BytePair,

@@ -9,11 +9,11 @@ import numpy
 import pytest
 import sentencepiece
 
-from codepoints import FULL, PUBLISHED, hard_text, model_of, published_bytes, trained
-from codepoints import published_processor as processor
-from data import corpus
 from fastbpe.codepoint_model import PieceType
 from fastbpe.sentencepiece import SentencePieceProcessor
+from helpers.codepoint_models import FULL, PUBLISHED, hard_text, model_of, published_bytes, trained
+from helpers.codepoint_models import published_processor as processor
+from helpers.shared_data import corpus
 
 N_LISTS = 100_000 if FULL else 1_000
 N_BYTES = 5_000_000 if FULL else 30_000

@@ -8,12 +8,20 @@ from typing import Any
 import pytest
 import sentencepiece
 
-from codepoints import FULL, PUBLISHED, hard_text, model_of, published_bytes, published_model, trained
-from codepoints import published_processor as processor
-from data import corpus
 from fastbpe.codepoint_model import CodePointModel, PieceType
-from fastbpe.formats import sentencepiece as sentencepiece_format
+from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.sentencepiece import SentencePieceProcessor
+from helpers.codepoint_models import (
+    FULL,
+    PUBLISHED,
+    hard_text,
+    model_of,
+    published_bytes,
+    published_model,
+    trained,
+)
+from helpers.codepoint_models import published_processor as processor
+from helpers.shared_data import corpus
 
 N_TEXTS = 100_000 if FULL else 800
 N_BYTES = 20_000_000 if FULL else 40_000

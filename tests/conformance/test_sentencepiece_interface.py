@@ -20,9 +20,9 @@ import sentencepiece
 
 import fastbpe
 import fastbpe.sentencepiece as drop_in
-from codepoints import FULL, RULE_NAMES, hard_text, model_of, peer_rules, published_bytes, trained
-from data import data_file
 from fastbpe.codepoint_model import PieceType
+from helpers.codepoint_models import FULL, RULE_NAMES, hard_text, model_of, peer_rules, published_bytes, trained
+from helpers.shared_data import data_file
 
 MODULES = (drop_in, sentencepiece)
 BUILTIN = (ValueError, TypeError, IndexError, RuntimeError, ImportError, KeyError, OSError, UnicodeError)

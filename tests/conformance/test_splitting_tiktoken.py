@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fastbpe import Tokenizer
-from fastbpe._core.encoder import Encoder
+from fastbpe._core.encode.encoder import Encoder
 from fastbpe.patterns import PATTERNS
 from fastbpe.splitting import make_splitter
 from fastbpe.splitting.charset import ANY, CharSet

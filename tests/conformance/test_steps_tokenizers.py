@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 import pytest
 
 import fastbpe
-from data import DATA, corpus, data_file
 from fastbpe import PatternError
 from fastbpe.patterns import PATTERNS
 from fastbpe.splitting import make_splitter
@@ -31,7 +30,8 @@ from fastbpe.splitting.steps import (
     make_sequence,
 )
 from fastbpe.splitting.unicode_tables import SCRIPT_NAMES
-from splits import ALPHABETS, random_texts
+from helpers.shared_data import DATA, corpus, data_file
+from helpers.split_oracles import ALPHABETS, random_texts
 
 tokenizers = pytest.importorskip("tokenizers")
 peers = tokenizers.pre_tokenizers

@@ -11,9 +11,9 @@ import pytest
 import regex
 
 import fastbpe
-from data import corpus, standard_library
 from fastbpe import TrainingWarning
-from peers import WORDS, BytePair, bpeasy_merges, huggingface_merges, minbpe_merges, rustbpe_merges
+from helpers.peer_trainers import WORDS, BytePair, bpeasy_merges, huggingface_merges, minbpe_merges, rustbpe_merges
+from helpers.shared_data import corpus, standard_library
 
 FULL = os.environ.get("FASTBPE_FULL") == "1"
 N_BYTES, SIZES = (1 << 30, (1000, 8000, 32_000)) if FULL else (2_000_000, (1000, 8000))

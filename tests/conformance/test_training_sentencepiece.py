@@ -11,10 +11,10 @@ import pytest
 import sentencepiece
 
 import fastbpe.sentencepiece
-from codepoints import FULL
-from data import corpus, data_file
-from fastbpe.codepoint_training import train_model, vocabulary_text
-from random_training import difference
+from fastbpe.training.codepoint_train import train_model, vocabulary_text
+from helpers.codepoint_models import FULL
+from helpers.random_training import difference
+from helpers.shared_data import corpus, data_file
 
 Trainer = Callable[..., Any]
 PEERS: tuple[Trainer, Trainer] = (

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import fastbpe
-from codepoints import model_of
-from data import BYTES, data_file, published
 from fastbpe import FormatError, Tokenizer
 from fastbpe.codepoint_model import PieceType
 from fastbpe.formats.endings import format_of
+from helpers.codepoint_models import model_of
+from helpers.shared_data import BYTES, data_file, published
 
 RANKS = {**BYTES, b"ab": 256, b"abc": 257}
 PLAIN = Tokenizer.from_ranks(RANKS, pattern="gpt2", special_tokens={"<s>": 258})

@@ -15,11 +15,11 @@ from tokenizers.models import BPE
 from tokenizers.pre_tokenizers import ByteLevel, Sequence, Split
 
 import fastbpe
-import fastbpe.ranking
-from data import corpus, data_file, published, published_peer, ranks_of
+import fastbpe.tokenizer.merges_as_ranks
 from fastbpe import FormatError, SpecialTokenError, Tokenizer
 from fastbpe.formats import _gpt2, gpt2
 from fastbpe.model import Model, pack_merges
+from helpers.shared_data import corpus, data_file, published, published_peer, ranks_of
 
 ALPHABET = {character: byte for byte, character in enumerate(gpt2.STAND_INS)}
 MERGES = "#version: 0.2\na b\nab c\nĠ ab\n"
@@ -206,7 +206,7 @@ def test_any_list_of_merges_beside_tokenizers(data: st.DataObject) -> None:
         pattern="none",
         special_tokens=None,
     )
-    tokenizer = Tokenizer(fastbpe.ranking.by_ranks(model))
+    tokenizer = Tokenizer(fastbpe.tokenizer.merges_as_ranks.by_ranks(model))
     peer = tokenizers.Tokenizer(BPE(ids, list(merges)))
     for _ in range(10):
         text = data.draw(st.text("abc", max_size=20))
@@ -218,9 +218,9 @@ def test_what_nearly_every_list_is() -> None:
         json.dumps(VOCAB).encode(), MERGES.encode(), ("a", "b"), pattern="none", special_tokens=None
     )
     assert (model.merges_rule, model.whole_piece_first) == ("merges", False)
-    ranked = fastbpe.ranking.by_ranks(model)
+    ranked = fastbpe.tokenizer.merges_as_ranks.by_ranks(model)
     assert (ranked.merges_rule, ranked.whole_piece_first, bytes(ranked.merges)) == ("ranks", True, b"")
-    assert fastbpe.ranking.by_ranks(ranked) is ranked
+    assert fastbpe.tokenizer.merges_as_ranks.by_ranks(ranked) is ranked
     listed = Tokenizer(model)
     assert Tokenizer(ranked).merges == listed.merges == [(97, 98), (256, 99), (32, 256)]
 

@@ -17,12 +17,12 @@ from pathlib import Path
 import pytest
 
 import fastbpe
-from bounds import within
 from fastbpe import FormatError
 from fastbpe.formats import limits
 from fastbpe.formats.minbpe import MAGIC
-from fastbpe.formats.protobuf import bytes_field
-from tokenizer_json import MARK, SHOWN, added, llama_document, small
+from fastbpe.formats.sentencepiece.protobuf import bytes_field
+from helpers.bounds import within
+from helpers.tokenizer_json import MARK, SHOWN, added, llama_document, small
 
 FULL = os.environ.get("FASTBPE_FULL") == "1"
 N = 5_000_000 if FULL else 5_000

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 
 import fastbpe
-from bounds import within
-from data import BYTES, PUBLISHED, corpus, published
 from fastbpe import FormatError, FormatWarning, Tokenizer, TrainingError, formats
-from fastbpe._core.building import build_tables
-from fastbpe.formats import _vocab_json
-from tokenizer_json import (
+from fastbpe._core.merge.table_builder import build_tables
+from fastbpe.formats.huggingface import _vocab_json
+from helpers.bounds import within
+from helpers.shared_data import BYTES, PUBLISHED, corpus, published
+from helpers.tokenizer_json import (
     BYTE_LEVEL,
     GPT2,
     SHOWN,

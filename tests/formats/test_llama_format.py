@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 import fastbpe
-from bounds import within
 from fastbpe import FormatError, FormatWarning
 from fastbpe.codepoint_model import CodePointModel, Conventions
-from fastbpe.codepoint_tokenizer import CodePointTokenizer
-from fastbpe.formats import huggingface_codepoints, native, native_extras, sentencepiece
+from fastbpe.formats import native, native_extras
+from fastbpe.formats.huggingface import read_llama
+from fastbpe.formats.sentencepiece import model_file
+from fastbpe.tokenizer.codepoint import CodePointTokenizer
+from helpers.bounds import within
 
 MARK = "▁"
 PREPEND = {"type": "Prepend", "prepend": MARK}
@@ -73,7 +75,7 @@ def dumped(**changes: Any) -> bytes:
 
 
 def parsed(**changes: Any) -> CodePointModel:
-    return huggingface_codepoints.parse(dumped(**changes), "file")
+    return read_llama.parse(dumped(**changes), "file")
 
 
 def with_tokens(*tokens: str) -> dict[str, int]:
@@ -180,7 +182,7 @@ def test_pieces_that_sentencepiece_would_not_load() -> None:
     assert again.encode("\0 ab") == tokenizer.encode("\0 ab")
     assert again.fingerprint == tokenizer.fingerprint
     with pytest.raises(FormatError, match=r"as a \.model file: piece 264, .* holds a NUL"):
-        sentencepiece.dump(replace(model, merges=b"", added_tokens=()))
+        model_file.dump(replace(model, merges=b"", added_tokens=()))
 
 
 CANNOT = [
@@ -199,7 +201,7 @@ CANNOT = [
 def test_what_a_model_file_cannot_hold(changes: dict[str, Any], message: str) -> None:
     model = parsed(**changes)
     with pytest.raises(FormatError, match=rf"a \.model file cannot hold {message}"):
-        sentencepiece.dump(model)
+        model_file.dump(model)
     kept = native.parse(native.dump_code_points(model), "file")
     assert isinstance(kept, CodePointModel)
     assert (kept.conventions, kept.merges, kept.added_tokens) == (
@@ -210,7 +212,7 @@ def test_what_a_model_file_cannot_hold(changes: dict[str, Any], message: str) ->
 
 
 def test_what_a_model_file_can_hold() -> None:
-    assert sentencepiece.parse(sentencepiece.dump(parsed()), "file").types == parsed().types
+    assert model_file.parse(model_file.dump(parsed()), "file").types == parsed().types
 
 
 @pytest.mark.parametrize("value", [1, {}, {"prefix": "first"}, {**asdict(Conventions()), "strips": 1}])

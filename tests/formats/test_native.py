@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import fastbpe
-from data import BYTES, published
 from fastbpe import FormatError, Tokenizer
 from fastbpe.model import Model
-from native_files import parts, sealed
+from helpers.native_files import parts, sealed
+from helpers.shared_data import BYTES, published
 
 RANKS = {**BYTES, b"ab": 256, b"abc": 257, b"bc": 259}
 SPECIAL = {"<|endoftext|>": 261, "<ü\n>": 260}

@@ -18,8 +18,8 @@ import pytest
 import fastbpe
 from fastbpe import FormatError, Tokenizer
 from fastbpe.formats import limits
-from native_files import parts, sealed
-from tokenizer_json import MARK, added, llama_document, small
+from helpers.native_files import parts, sealed
+from helpers.tokenizer_json import MARK, added, llama_document, small
 
 EVERY = 1 if os.environ.get("FASTBPE_FULL") == "1" else 17  # bytes: so many apart are altered
 MASK = {"SpecialToken": {"id": "<m>", "type_id": 0}}

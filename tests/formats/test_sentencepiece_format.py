@@ -9,14 +9,15 @@ import pytest
 import sentencepiece
 
 import fastbpe
-from codepoints import PUBLISHED, model_of, piece_field, published_bytes, trained
-from data import data_file
 from fastbpe.codepoint_model import PieceType
 from fastbpe.errors import FormatError
-from fastbpe.formats import _pieces, limits, protobuf
-from fastbpe.formats import sentencepiece as sentencepiece_format
-from fastbpe.formats.protobuf import bytes_field, fixed32_field, varint, varint_field
+from fastbpe.formats import limits
+from fastbpe.formats.sentencepiece import _pieces, protobuf
+from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
+from fastbpe.formats.sentencepiece.protobuf import bytes_field, fixed32_field, varint, varint_field
 from fastbpe.model import pack_pieces
+from helpers.codepoint_models import PUBLISHED, model_of, piece_field, published_bytes, trained
+from helpers.shared_data import data_file
 
 UNK = piece_field(b"<unk>", fixed32_field(2, bytes(4)), varint_field(3, PieceType.UNKNOWN))
 A = piece_field(b"a", fixed32_field(2, bytes(4)))

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from tiktoken.load import load_tiktoken_bpe
 
 import fastbpe
-from data import BYTES, data_file, published, ranks_of
 from fastbpe import FormatError, SpecialTokenError, Tokenizer
 from fastbpe.formats import _ranks
 from fastbpe.formats.tiktoken import list_tokens, parse_ranks
 from fastbpe.model import Model
+from helpers.shared_data import BYTES, data_file, published, ranks_of
 
 RANKS = {**BYTES, b"ab": 256, b"abc": 257, b"\xff\xfe\x00": 300, " 日".encode(): 299}
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import fastbpe
-from codepoints import model_of, trained
-from data import BYTES
 from fastbpe import FormatError, Tokenizer
 from fastbpe.codepoint_model import PieceType
+from helpers.codepoint_models import model_of, trained
+from helpers.shared_data import BYTES
 
 SPECIAL = {"<s>": 257, "</s>": 258, "<pad>": 259, "<unk>": 260, "<|sep|>": 261}
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import fastbpe
-from codepoints import trained
-from data import data_file, standard_library
+from helpers.codepoint_models import trained
+from helpers.shared_data import data_file, standard_library
 
 COMPARE = Path(__file__).resolve().parents[2] / "benchmarks" / "compare.py"
 

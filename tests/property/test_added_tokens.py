@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from fastbpe import FormatError
-from fastbpe.formats import huggingface_vocabulary
-from fastbpe.formats.huggingface_parts import Part
+from fastbpe.formats.huggingface import vocabulary
+from fastbpe.formats.huggingface.parts import Part
 from fastbpe.model import AddedToken
-from tokenizer_json import added
+from helpers.tokenizer_json import added
 
 VOCABULARY = {"a": 0, "b": 1, "ab": 2, "<s>": 3}
 
@@ -37,7 +37,7 @@ def values_of(rng: random.Random) -> list[Any]:
 
 def outcome(values: list[Any]) -> list[AddedToken] | str:
     try:
-        return huggingface_vocabulary.read_added_tokens(Part({"added_tokens": values}, "file", ""), VOCABULARY)
+        return vocabulary.read_added_tokens(Part({"added_tokens": values}, "file", ""), VOCABULARY)
     except FormatError as error:
         return str(error)
 
@@ -47,13 +47,13 @@ def test_many_at_once_as_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     documents = [values_of(rng) for _ in range(3000)]
     found = []
     for batch in (1, 3, 4096):
-        monkeypatch.setattr(huggingface_vocabulary, "_BATCH", batch)
+        monkeypatch.setattr(vocabulary, "_BATCH", batch)
         found.append([outcome(values) for values in documents])
 
     def none_at_once(*_: Any) -> None:
         return None
 
-    monkeypatch.setattr(huggingface_vocabulary, "_take_all", none_at_once)
+    monkeypatch.setattr(vocabulary, "_take_all", none_at_once)
     one_by_one = [outcome(values) for values in documents]
     assert found == [one_by_one] * 3
     n_refused = sum(isinstance(one, str) for one in one_by_one)
@@ -62,6 +62,6 @@ def test_many_at_once_as_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("odd", [True, 1.0, "1", None, [], {}, -1, 1 << 22])
 def test_ids_that_are_none(odd: Any) -> None:
-    vocabulary: Mapping[str, Any] = {"a": 0, "b": odd}
+    ids: Mapping[str, Any] = {"a": 0, "b": odd}
     with pytest.raises(FormatError, match="has the id"):
-        huggingface_vocabulary.check_vocabulary(Part({"vocab": vocabulary}, "file", "model"))
+        vocabulary.check_vocabulary(Part({"vocab": ids}, "file", "model"))

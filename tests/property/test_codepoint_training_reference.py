@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from codepoints import FULL
 from fastbpe.errors import SpecError
-from random_training import learned_pieces, random_options, random_sentences, twin_pieces
+from helpers.codepoint_models import FULL
+from helpers.random_training import learned_pieces, random_options, random_sentences, twin_pieces
 
 
 @pytest.mark.parametrize("seed", range(8))

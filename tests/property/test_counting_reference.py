@@ -10,14 +10,15 @@ from collections import Counter
 import pytest
 
 import fastbpe
-import splits
-from data import random_texts
-from fastbpe import PieceCounts, TrainingWarning, count_pieces, counting
+from fastbpe import PieceCounts, TrainingWarning, count_pieces
 from fastbpe._reference import split
 from fastbpe._reference import train as reference_train
 from fastbpe.patterns import PATTERNS
 from fastbpe.splitting.charset import CharSet
 from fastbpe.splitting.syntax import parse
+from fastbpe.training import piece_counting
+from helpers import split_oracles
+from helpers.shared_data import random_texts
 
 SEED = int(os.environ.get("FASTBPE_SEED", "0"))
 N_CORPORA = 5000 if os.environ.get("FASTBPE_FULL") else 240
@@ -27,9 +28,9 @@ PARTS = 4
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of a few characters, so that every thread has some; tables that spill whenever they may."""
-    monkeypatch.setattr(counting, "BATCH", 20)
-    monkeypatch.setattr(counting, "LONG", 40)
-    monkeypatch.setattr(counting, "LEAST", 1)
+    monkeypatch.setattr(piece_counting, "BATCH", 20)
+    monkeypatch.setattr(piece_counting, "LONG", 40)
+    monkeypatch.setattr(piece_counting, "LEAST", 1)
 
 
 def counted_in_every_way(texts: list[str], pattern: str | None, rng: random.Random) -> list[PieceCounts]:
@@ -69,7 +70,7 @@ def test_merges_of_small_corpora(part: int) -> None:
 
 @pytest.mark.parametrize("name", ["gpt2", "cl100k", "o200k", "deepseek_v3"])
 def test_pieces_of_hard_texts(name: str) -> None:
-    texts = [text[-150:] for text, _ in zip(splits.random_texts(SEED + 7), range(60), strict=False)]
+    texts = [text[-150:] for text, _ in zip(split_oracles.random_texts(SEED + 7), range(60), strict=False)]
     text = PATTERNS[name]
     patterns = [parse(part) for part in ((text,) if isinstance(text, str) else text or ())]
     expected = [piece.encode() for text in texts for piece in split(text, *patterns, word=CharSet.word())]

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import splits
-from data import standard_library
 from fastbpe import PATTERNS
-from fastbpe._core.cuts import last_cut, near_cut
-from fastbpe._core.special import SpecialMatcher
-from fastbpe._core.splitter import Splitter
+from fastbpe._core.split.splitter import Splitter
+from fastbpe._core.text.safe_cuts import last_cut, near_cut
+from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe.splitting import make_splitter
 from fastbpe.splitting.steps import ByteLevel, Digits, Punctuation, Split, Step, WhitespaceSplit, make_sequence
-from texts import sound_texts
+from helpers import split_oracles
+from helpers.shared_data import standard_library
+from helpers.text_strategies import sound_texts
 
-SLOW = {name: splits.oracle(PATTERNS[name] or "") for name in splits.NAMES}
+SLOW = {name: split_oracles.oracle(PATTERNS[name] or "") for name in split_oracles.NAMES}
 
 
 def cuts(data: bytes) -> list[int]:
@@ -41,15 +41,15 @@ def test_random_texts(text: str) -> None:
     check(text.encode())
 
 
-@pytest.mark.parametrize("name", splits.NAMES)
+@pytest.mark.parametrize("name", split_oracles.NAMES)
 def test_hard_texts(name: str) -> None:
-    for text in itertools.islice(splits.random_texts(splits.NAMES.index(name)), 400):
+    for text in itertools.islice(split_oracles.random_texts(split_oracles.NAMES.index(name)), 400):
         check(text[:120].encode(), {name: SLOW[name]})
 
 
 def test_short_strings_of_hard_characters() -> None:
     """Every string of up to four: the places where a letter or a number ends, with all that can stand around."""
-    made = {name: make_splitter(PATTERNS[name]) for name in splits.NAMES}
+    made = {name: make_splitter(PATTERNS[name]) for name in split_oracles.NAMES}
     for n in range(2, 5):
         for letters in itertools.product(" \n'as1é\u0301/か・\x01", repeat=n):
             check("".join(letters).encode(), made)

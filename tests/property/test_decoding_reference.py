@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data import BYTES, corpus, published
 from fastbpe import InvalidTokenError, Tokenizer
 from fastbpe._reference import decode
+from helpers.shared_data import BYTES, corpus, published
 
 # Around the 14 bytes that a slot holds and the 16 KB of a block; whole, half and no characters of each width.
 LENGTHS = (2, 13, 14, 15, 16, 17, 40, 300, 20_000)

@@ -9,14 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-import splits
-from fastbpe._core.engine import Engine
+from fastbpe._core.split.regex_engine import Engine
 from fastbpe.errors import PatternError
 from fastbpe.splitting import engine_of
 from fastbpe.splitting.charset import ANY
 from fastbpe.splitting.program import compile_program
 from fastbpe.splitting.syntax import parse
-from hard_patterns import ALPHABET, TEXTS, TRICKY, random_pattern
+from helpers import split_oracles
+from helpers.hard_patterns import ALPHABET, TEXTS, TRICKY, random_pattern
 
 FULL = bool(os.environ.get("FASTBPE_FULL"))
 N_RANDOM_PATTERNS = 60_000 if FULL else 3_000
@@ -48,7 +48,7 @@ def engine_that_remembers(pattern: str) -> Engine:
 
 
 def check(pattern: str, texts: list[str]) -> None:
-    fast, slow = engine(pattern), splits.oracle(pattern)
+    fast, slow = engine(pattern), split_oracles.oracle(pattern)
     remembering = engine_that_remembers(pattern)
     for text in texts:
         got, wanted = fast.ends(text), slow.ends(text)
@@ -71,20 +71,20 @@ def test_states_are_not_tried_twice(pattern: str) -> None:
         assert fast.ends("a" * n + "da") == ([n + 1, n + 2] if "$" in pattern else [n + 2])
 
 
-@pytest.mark.parametrize("name", splits.ONE_REGEX)
+@pytest.mark.parametrize("name", split_oracles.ONE_REGEX)
 def test_named_patterns_on_random_texts(name: str) -> None:
-    seed = 100 + splits.ONE_REGEX.index(name)
+    seed = 100 + split_oracles.ONE_REGEX.index(name)
     print("seed", seed)
-    texts = itertools.islice(splits.random_texts(seed), 60_000 if FULL else 2_000)
-    check(splits.pattern_text(name), list(texts))
+    texts = itertools.islice(split_oracles.random_texts(seed), 60_000 if FULL else 2_000)
+    check(split_oracles.pattern_text(name), list(texts))
 
 
-@pytest.mark.parametrize("name", splits.ONE_REGEX)
+@pytest.mark.parametrize("name", split_oracles.ONE_REGEX)
 def test_named_patterns_on_every_code_point(name: str) -> None:
     characters = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
     contexts = ["", "a", " ", "1", "'", "\n", "é", "\u0301"]
-    contexts = contexts if FULL else contexts[splits.ONE_REGEX.index(name) :: len(splits.ONE_REGEX)]
-    check(splits.pattern_text(name), [context.join(characters) for context in contexts])
+    contexts = contexts if FULL else contexts[split_oracles.ONE_REGEX.index(name) :: len(split_oracles.ONE_REGEX)]
+    check(split_oracles.pattern_text(name), [context.join(characters) for context in contexts])
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_random_patterns_on_random_texts() -> None:
         pattern = "|".join(random_pattern(generator, generator.randrange(1, 5)) for _ in range(n_branches))
         texts = ["".join(generator.choices(ALPHABET, k=generator.randrange(14))) for _ in range(12)]
         try:
-            slow = splits.oracle(pattern)
+            slow = split_oracles.oracle(pattern)
         except PatternError:
             continue  # it can match the empty string
         fast, remembering = engine(pattern), engine_that_remembers(pattern)
@@ -133,9 +133,9 @@ def test_results_do_not_depend_on_where_a_call_stopped(pattern: str) -> None:
 
 
 def test_one_engine_serves_many_threads() -> None:
-    pattern = splits.pattern_text("cl100k")
-    fast, slow = engine(pattern), splits.oracle(pattern)
-    texts = ["".join(itertools.islice(splits.random_texts(seed), 300)) for seed in range(8)]
+    pattern = split_oracles.pattern_text("cl100k")
+    fast, slow = engine(pattern), split_oracles.oracle(pattern)
+    texts = ["".join(itertools.islice(split_oracles.random_texts(seed), 300)) for seed in range(8)]
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(fast.ends, texts * 4)) == [slow.ends(text) for text in texts] * 4
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-import random_exports
+from helpers import random_exports
 
 
 @pytest.mark.parametrize("first", range(0, 200, 10))

@@ -7,10 +7,10 @@ import warnings
 import pytest
 
 import fastbpe
-from data import PUBLISHED, corpus, counted, peer_of, published, random_texts, vocabulary
 from fastbpe import SpecialTokenError, Tokenizer, TrainingError, TrainingWarning
-from fastbpe._core.learner import Learner
+from fastbpe._core.train.byte_learner import Learner
 from fastbpe._reference import train as reference_train
+from helpers.shared_data import PUBLISHED, corpus, counted, peer_of, published, random_texts, vocabulary
 
 SEED = int(os.environ.get("FASTBPE_SEED", "0"))
 BYTES = {bytes([byte]): byte for byte in range(256)}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastbpe._core.json_lines import n_lines, texts_of_lines
+from fastbpe._core.text.json_lines import n_lines, texts_of_lines
 
 SCALARS = (
     st.none()

@@ -9,15 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from data import standard_library
-from fastbpe import PATTERNS, Tokenizer, TrainingWarning, measuring, train
-from fastbpe._core.limits import count_part, furthest_place, window
-from fastbpe._core.text import to_utf8
+from fastbpe import PATTERNS, Tokenizer, TrainingWarning, train
+from fastbpe._core.encode.count_limits import count_part, furthest_place, window
+from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._reference import longest_prefix, longest_suffix, offsets
-from fastbpe.codepoint_tokenizer import CodePointTokenizer
-from fastbpe.measuring import TRIED
 from fastbpe.model import AddedToken, Model
-from texts import sound_texts, texts
+from fastbpe.tokenizer import truncation
+from fastbpe.tokenizer.codepoint import CodePointTokenizer
+from fastbpe.tokenizer.truncation import TRIED
+from helpers.shared_data import standard_library
+from helpers.text_strategies import sound_texts, texts
 
 NAMES = [name for name, pattern in PATTERNS.items() if pattern is not None]
 SIDES = {"right": longest_prefix, "left": longest_suffix}
@@ -244,8 +245,8 @@ def test_truncating_text_that_is_changed_first(
     first = (fitting.index(False) if False in fitting else len(parts)) - 1
     with pytest.MonkeyPatch.context() as patch:
         if by_end:  # as of many ids
-            patch.setattr(measuring, "_MANY", 1)
-            patch.setattr(measuring, "_END", 9)
+            patch.setattr(truncation, "_MANY", 1)
+            patch.setattr(truncation, "_END", 9)
         size = len(tokenizer.truncate(text, n, side=side))
     assert fitting[size]
     assert size >= first

@@ -9,7 +9,7 @@ import pytest
 
 from fastbpe._reference import merge_lists
 from fastbpe.codepoint_model import PieceType
-from fastbpe.formats import _splits
+from fastbpe.formats import _merges_as_scores
 from fastbpe.model import pack_merges, pack_pieces
 
 MARK = "▁"
@@ -49,14 +49,18 @@ def test_as_the_slow_twin(splits: bool) -> None:
         packed = memoryview(pack_merges(merges)).cast("I")
         piece_bytes, piece_ends = pack_pieces(piece.encode() for piece in pieces)
         theirs = merge_lists.judge(pieces, types, merges, splits=splits)
-        assert _splits.judge(piece_bytes, piece_ends, bytes(types), packed, splits, rng.getrandbits(64)) == theirs
+        assert (
+            _merges_as_scores.judge(piece_bytes, piece_ends, bytes(types), packed, splits, rng.getrandbits(64))
+            == theirs
+        )
         said.append(theirs[1])
         rescored = merge_lists.rescore(pieces, types, merges, splits=splits)
         assert (
-            _splits.rescore(piece_bytes, piece_ends, bytes(types), packed, splits, rng.getrandbits(64)) == rescored
+            _merges_as_scores.rescore(piece_bytes, piece_ends, bytes(types), packed, splits, rng.getrandbits(64))
+            == rescored
         )
         found.append(not rescored[1])
-        assert _splits.first_bad(piece_bytes, piece_ends, packed) is None
+        assert _merges_as_scores.first_bad(piece_bytes, piece_ends, packed) is None
     assert 50 < sum(said) < 950
     assert 50 < sum(found) < 950
 
@@ -65,12 +69,12 @@ def test_as_the_slow_twin(splits: bool) -> None:
 def test_a_bad_merge_is_found(bad: tuple[int, int, int]) -> None:
     piece_bytes, piece_ends = pack_pieces([b"a", b"b", b"ab"])
     merges = memoryview(pack_merges([(0, 1, 2), bad])).cast("I")
-    assert _splits.first_bad(piece_bytes, piece_ends, merges) == 1
+    assert _merges_as_scores.first_bad(piece_bytes, piece_ends, merges) == 1
 
 
 @pytest.mark.parametrize("ends", [(1, 2, 5), (1, 0, 4), (2**32 - 1, 2, 4), (1, 2, 3)])
 def test_ends_that_cut_no_pieces_are_told_from_bad_merges(ends: tuple[int, ...]) -> None:
     merges = memoryview(pack_merges([(0, 1, 2)])).cast("I")
-    bad = _splits.first_bad(b"abab", array("I", ends).tobytes(), merges)
+    bad = _merges_as_scores.first_bad(b"abab", array("I", ends).tobytes(), merges)
     assert bad == (0 if ends == (1, 2, 3) else -1)
-    assert _splits.first_bad(b"abab", array("I", (1, 2, 4)).tobytes()[:-1], merges) == -1
+    assert _merges_as_scores.first_bad(b"abab", array("I", (1, 2, 4)).tobytes()[:-1], merges) == -1

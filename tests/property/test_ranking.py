@@ -7,11 +7,11 @@ from itertools import product
 
 import pytest
 
-from data import BYTES
 from fastbpe import Tokenizer
 from fastbpe._reference import last_merge, merge_pairs, merge_ranks
 from fastbpe.model import Model, pack_merges
-from fastbpe.ranking import by_ranks
+from fastbpe.tokenizer.merges_as_ranks import by_ranks
+from helpers.shared_data import BYTES
 
 Merges = list[tuple[bytes, bytes]]
 SHORT = [bytes(text) for n in range(1, 7) for text in product(b"ab", repeat=n)]

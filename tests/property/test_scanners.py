@@ -7,9 +7,9 @@ import os
 
 import pytest
 
-import splits
-from fastbpe._core.scanner import Scanner, paths
+from fastbpe._core.split.scanner import Scanner, paths
 from fastbpe.patterns import PATTERNS
+from helpers import split_oracles
 
 FULL = bool(os.environ.get("FASTBPE_FULL"))
 CONTEXTS = ["a", "A", "1", " ", "\n", "'", ".", "é", "漢", "\u0301"]
@@ -21,18 +21,18 @@ FEATURES = [
 FILLERS = ["a", "A", " ", "1", ".", "\n", "é", "漢", "\u0301", "😀", "ab ", "Ab.", "/\n"]
 
 
-@pytest.fixture(params=splits.NAMES)
+@pytest.fixture(params=split_oracles.NAMES)
 def name(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
 def check(name: str, texts: list[str]) -> None:
     pattern = PATTERNS[name] or ""
-    slow, fast = splits.oracle(pattern), splits.scanners(pattern)
+    slow, fast = split_oracles.oracle(pattern), split_oracles.scanners(pattern)
     for text in texts:
         wanted = slow.ends(text)
         for scanner in fast:
-            assert (found := splits.difference(name, wanted, scanner, text)) is None, found
+            assert (found := split_oracles.difference(name, wanted, scanner, text)) is None, found
 
 
 def test_this_machine_has_the_scalar_path_at_least() -> None:
@@ -46,14 +46,14 @@ def test_short_strings_of_hard_characters(name: str) -> None:
 
 
 def test_random_texts(name: str) -> None:
-    seed = splits.NAMES.index(name)
+    seed = split_oracles.NAMES.index(name)
     print("seed", seed)
-    check(name, list(itertools.islice(splits.random_texts(seed), 150_000 if FULL else 4_000)))
+    check(name, list(itertools.islice(split_oracles.random_texts(seed), 150_000 if FULL else 4_000)))
 
 
 def test_every_code_point_alone_and_between_others(name: str) -> None:
     characters = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
-    contexts = CONTEXTS if FULL else CONTEXTS[splits.NAMES.index(name) :: len(splits.NAMES)]
+    contexts = CONTEXTS if FULL else CONTEXTS[split_oracles.NAMES.index(name) :: len(split_oracles.NAMES)]
     check(name, ["".join(characters), *(context.join(characters) for context in contexts)])
 
 
@@ -81,10 +81,10 @@ def test_every_length_and_every_cut_of_a_text_of_everything(name: str) -> None:
 @pytest.mark.parametrize("n_digits", [0, 1, 2, 4, 9])
 def test_groups_of_any_number_of_digits(n_digits: int) -> None:
     numbers = rf"\p{{N}}{{1,{n_digits}}}" if n_digits else r"\p{N}+"
-    pattern = splits.pattern_text("llama3").replace(r"\p{N}{1,3}", numbers)
-    slow = splits.oracle(pattern)
+    pattern = split_oracles.pattern_text("llama3").replace(r"\p{N}{1,3}", numbers)
+    slow = split_oracles.oracle(pattern)
     for text in ["1" * n + "a" + "23" * n for n in range(80)]:
-        for scanner in splits.scanners(pattern):
+        for scanner in split_oracles.scanners(pattern):
             assert scanner.ends(text) == slow.ends(text)
 
 

@@ -1,11 +1,11 @@
 """Special tokens are found where `re` finds the longest of several literals, with vectors and without."""
 
-from processes import run_python
+from helpers.child_processes import run_python
 
 # Tokens that begin alike or all differently, of one byte, of two, of many; texts around multiples of 32 bytes.
 FINDING = r"""
 import hashlib, random, re
-from fastbpe._core.special import SpecialMatcher
+from fastbpe._core.text.special_tokens import SpecialMatcher
 rng, seen = random.Random(11), hashlib.sha256()
 alphabets = [b" \t", b"<|>e", b"ab", bytes(range(256)), "é日本 😀".encode()]
 for number in range(1500):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from data import BYTES
-from fastbpe._core.building import build_tables
+from fastbpe._core.merge.table_builder import build_tables
+from helpers.shared_data import BYTES
 
 RANK = (1 << 21) - 1
 

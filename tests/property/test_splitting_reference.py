@@ -8,8 +8,7 @@ import random
 
 import pytest
 
-import splits
-from fastbpe._core.splitter import RegexSplitter, Splitter
+from fastbpe._core.split.splitter import RegexSplitter, Splitter
 from fastbpe._reference import split, stretches
 from fastbpe.errors import PatternError
 from fastbpe.patterns import PATTERNS
@@ -17,7 +16,8 @@ from fastbpe.splitting import engine_of
 from fastbpe.splitting.charset import CharSet
 from fastbpe.splitting.syntax import parse
 from fastbpe.splitting.to_regex import compile_regex
-from hard_patterns import ALPHABET, TEXTS, TRICKY, random_pattern
+from helpers import split_oracles
+from helpers.hard_patterns import ALPHABET, TEXTS, TRICKY, random_pattern
 
 FULL = bool(os.environ.get("FASTBPE_FULL"))
 WORD = CharSet.word()
@@ -40,30 +40,30 @@ def ends(text: str, *patterns: str) -> list[int]:
     return list(itertools.accumulate(len(piece.encode()) for piece in pieces))
 
 
-@pytest.mark.parametrize("name", splits.NAMES)
+@pytest.mark.parametrize("name", split_oracles.NAMES)
 def test_named_patterns_on_random_texts(name: str) -> None:
     pattern = PATTERNS[name] or ""
     patterns = (pattern,) if isinstance(pattern, str) else pattern
-    fast = [*splits.scanners(pattern), *splits.engines(pattern), splits.oracle(pattern)]
-    seed = 200 + splits.NAMES.index(name)
+    fast = [*split_oracles.scanners(pattern), *split_oracles.engines(pattern), split_oracles.oracle(pattern)]
+    seed = 200 + split_oracles.NAMES.index(name)
     print("seed", seed)
-    for whole in itertools.islice(splits.random_texts(seed), 3_000 if FULL else 60):
+    for whole in itertools.islice(split_oracles.random_texts(seed), 3_000 if FULL else 60):
         text = whole[-150:]  # the slow splitter takes a level of calls for each character of a run
         wanted = ends(text, *patterns)
         for splitter in fast:
-            assert (found := splits.difference(name, wanted, splitter, text)) is None, found
+            assert (found := split_oracles.difference(name, wanted, splitter, text)) is None, found
 
 
-@pytest.mark.parametrize("name", splits.NAMES)
+@pytest.mark.parametrize("name", split_oracles.NAMES)
 def test_named_patterns_on_every_short_string_of_hard_characters(name: str) -> None:
     pattern = PATTERNS[name] or ""
     patterns = (pattern,) if isinstance(pattern, str) else pattern
-    fast = [*splits.scanners(pattern), *splits.engines(pattern)]
+    fast = [*split_oracles.scanners(pattern), *split_oracles.engines(pattern)]
     letters = " \nas'1!é\u0301A"
     for text in ("".join(word) for n in range(5 if FULL else 4) for word in itertools.product(letters, repeat=n)):
         wanted = ends(text, *patterns)
         for splitter in fast:
-            assert (found := splits.difference(name, wanted, splitter, text)) is None, found
+            assert (found := split_oracles.difference(name, wanted, splitter, text)) is None, found
 
 
 #: The slow splitter takes 2**n steps for some patterns.

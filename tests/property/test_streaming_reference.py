@@ -15,14 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fastbpe
-from codepoints import model_of
 from fastbpe import InvalidTokenError, Tokenizer
-from fastbpe._core.stream import StreamDecoder
+from fastbpe._core.decode.stream_decoder import StreamDecoder
 from fastbpe._reference.streaming import SlowStream
 from fastbpe.codepoint_model import PieceType
-from fastbpe.codepoint_tokenizer import CodePointTokenizer
-from fastbpe.codepoints import EACH_BYTE
-from tokenizer_json import MARK, added, dumped, llama_document, small
+from fastbpe.tokenizer.codepoint import CodePointTokenizer
+from fastbpe.tokenizer.codepoint_tables import EACH_BYTE
+from helpers.codepoint_models import model_of
+from helpers.tokenizer_json import MARK, added, dumped, llama_document, small
 
 FALLBACK = [f"<0x{byte:02X}>" for byte in range(256)]
 UNKNOWN = [-1, 900, 1 << 31, 1 << 32, 1 << 40, 1 << 70, -(1 << 70)]

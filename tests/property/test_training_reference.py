@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from data import learned
 from fastbpe._reference import train as reference_train
+from helpers.shared_data import learned
 
 # Another seed each night, if one likes; the test's name and its messages tell which.
 SEED = int(os.environ.get("FASTBPE_SEED", "0"))

@@ -10,12 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fastbpe
-from codepoints import model_of
-from data import data_file
 from fastbpe import FastbpeError, Tokenizer
 from fastbpe.codepoint_model import PieceType
 from fastbpe.splitting.charset import blanks
-from tokenizer_json import BYTE_LEVEL, MARK, SHOWN, added, document, dumped, llama_document, random_document
+from helpers.codepoint_models import model_of
+from helpers.shared_data import data_file
+from helpers.tokenizer_json import (
+    BYTE_LEVEL,
+    MARK,
+    SHOWN,
+    added,
+    document,
+    dumped,
+    llama_document,
+    random_document,
+)
 
 PARTS = [
     *"abc<>s|/.é漢",

@@ -8,12 +8,12 @@ from functools import lru_cache
 
 import pytest
 
-from codepoints import FULL, PUBLISHED, hard_text, model_of, published_model
-from data import corpus
-from fastbpe._core.codepoints import CodePoints
-from fastbpe._core.scanner import WordScanner, paths
+from fastbpe._core.merge.codepoint_symbols import CodePoints
+from fastbpe._core.split.scanner import WordScanner, paths
 from fastbpe.codepoint_model import CodePointModel, PieceType
-from fastbpe.formats import sentencepiece as sentencepiece_format
+from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
+from helpers.codepoint_models import FULL, PUBLISHED, hard_text, model_of, published_model
+from helpers.shared_data import corpus
 
 MARK = "▁"
 N_TEXTS = 20_000 if FULL else 300

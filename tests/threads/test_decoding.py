@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from data import BYTES
 from fastbpe import InvalidTokenError, Tokenizer, train
+from helpers.shared_data import BYTES
 
 THREADS = (1, 2, 3, 8)
 LONG = " ".join(["long"] * 9)

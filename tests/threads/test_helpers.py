@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from data import standard_library
-from fastbpe import Tokenizer, threads
-from fastbpe.threads import Helpers
-from processes import run_python
+from fastbpe import Tokenizer
+from fastbpe._utils import threads
+from fastbpe._utils.threads import Helpers
+from helpers.child_processes import run_python
+from helpers.shared_data import standard_library
 
 
 def no_thread(work: Callable[[], None], n_threads: int) -> int:
@@ -86,7 +87,7 @@ def test_memory_refused_while_an_outcome_is_told() -> None:
     pytest.importorskip("_testcapi")
     code = """
 import _testcapi, _thread
-from fastbpe.threads import Helpers
+from fastbpe._utils.threads import Helpers
 
 class Call:
     def __init__(self, first, last):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from processes import run_python
+from helpers.child_processes import run_python
 
 #: 22 MB in 200 long texts, and as many short ones; `expected` by one thread.
 BEGIN = """
@@ -59,8 +59,8 @@ print("done")
 def test_fork_while_another_thread_makes_what_is_made_once() -> None:
     """It is not there in the child to give its lock back, or to end what it began."""
     code = """
-from fastbpe.caching import cached_property
-from fastbpe.codepoint_tokenizer import CodePointTokenizer
+from fastbpe._utils.caching import cached_property
+from fastbpe.tokenizer.codepoint import CodePointTokenizer
 model = fastbpe.train(["ab"], mode="codepoint", vocab_size=50, hard_vocab_limit=False, progress=False)
 expected = model.encode("ab a")
 model = CodePointTokenizer(model._source)
@@ -217,9 +217,9 @@ def test_ctrl_c_ends_training_in_every_phase() -> None:
     """Laying out and merging. (How soon: tools/faults.py.)"""
     code = """
 import random
-from fastbpe._core.counter import PieceCounter
-from fastbpe._core.learner import Learner
-from fastbpe._core.splitter import Splitter
+from fastbpe._core.train.piece_counter import PieceCounter
+from fastbpe._core.train.byte_learner import Learner
+from fastbpe._core.split.splitter import Splitter
 signal.alarm(100)
 counter = PieceCounter(Splitter())
 words = random.Random(0).randbytes(20_000_000)

@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from data import BYTES, standard_library
-from fastbpe import SpecialTokenError, Tokenizer, threads
-from processes import run_python
+from fastbpe import SpecialTokenError, Tokenizer
+from fastbpe._utils import threads
+from helpers.child_processes import run_python
+from helpers.shared_data import BYTES, standard_library
 
 THREADS = (1, 2, 3, 8)
 LONG = 700_000  # characters: above what one thread does alone, and cut into several jobs

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import fastbpe
-from codepoints import model_of
-from data import BYTES, data_file
 from fastbpe import FastbpeError, Tokenizer
 from fastbpe.codepoint_model import PieceType
-from fastbpe.codepoint_tokenizer import CodePointTokenizer
+from fastbpe.tokenizer.codepoint import CodePointTokenizer
+from helpers.codepoint_models import model_of
+from helpers.shared_data import BYTES, data_file
 
 PIECES = [
     (b"<unk>", 0.0, PieceType.UNKNOWN),

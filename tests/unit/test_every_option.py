@@ -17,9 +17,9 @@ import pytest
 
 import fastbpe
 from fastbpe import OptionError, PieceCounts, Tokenizer
-from fastbpe.codepoint_options import NAMES, WITHOUT_EFFECT
-from fastbpe.config import ByteConfig
-from fastbpe.formats.sentencepiece_specs import NORMALIZER, TRAINER
+from fastbpe.formats.sentencepiece.specs import NORMALIZER, TRAINER
+from fastbpe.training.codepoint_options import NAMES, WITHOUT_EFFECT
+from fastbpe.training.options import ByteConfig
 
 TEXT = "ab ab<x>é 👍 ab"
 

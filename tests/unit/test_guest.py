@@ -16,7 +16,7 @@ import fastbpe
 import fastbpe.minbpe
 import fastbpe.sentencepiece
 import fastbpe.tiktoken
-from processes import run_python
+from helpers.child_processes import run_python
 
 RANKS = {bytes([i]): i for i in range(256)} | {b"th": 256, b"the": 257, b" w": 258}
 TEXT = "the words <e> of a text, thé others"

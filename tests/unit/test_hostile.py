@@ -11,11 +11,11 @@ from collections.abc import Callable
 import pytest
 
 import fastbpe
-from data import BYTES, published, standard_library, tokens_of
 from fastbpe import Tokenizer
-from fastbpe._core.counter import PieceCounter
-from fastbpe._core.learner import Learner
-from fastbpe._core.splitter import Splitter
+from fastbpe._core.split.splitter import Splitter
+from fastbpe._core.train.byte_learner import Learner
+from fastbpe._core.train.piece_counter import PieceCounter
+from helpers.shared_data import BYTES, published, standard_library, tokens_of
 
 MEGABYTE = 1_000_000
 

@@ -105,7 +105,7 @@ def is_module(name: str) -> bool:
 
 def test_there_are_sources_to_read() -> None:
     assert len(sources()) > 20
-    assert "fastbpe._core.tables" in imports_of(PACKAGE / "_core" / "merge.pyx")
+    assert "fastbpe._core.common.hash_tables" in imports_of(PACKAGE / "_core" / "merge.pyx")
     assert "fastbpe.formats" in imports_of(PACKAGE / "tokenizer.py")
 
 

@@ -1,228 +1,207 @@
-"""Memory that is refused, and memory that must not grow."""
+"""release_memory gives memory back, and all goes on working."""
 
-import shutil
-import subprocess
+from __future__ import annotations
+
+import importlib
+import pkgutil
 import sys
-from pathlib import Path
+import threading
+import time
 
 import pytest
 
-from processes import run_python
+import fastbpe
+from fastbpe import Tokenizer
+from fastbpe.memory import CACHES
+from helpers.child_processes import run_python
 
-#: malloc that refuses one call: of those that come from our extensions, or are large, the nth after arm(n).
-REFUSING = """
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdlib.h>
-#include <string.h>
-extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t);
-static long left;
-void arm(long n) { __atomic_store_n(&left, n, __ATOMIC_SEQ_CST); }
-long still_left(void) { return __atomic_load_n(&left, __ATOMIC_SEQ_CST); }
-static int refused(void *caller, size_t n_bytes) {
-    Dl_info info;
-    if (still_left() <= 0) return 0;
-    if (n_bytes < 1 << 16 && !(dladdr(caller, &info) && info.dli_fname && strstr(info.dli_fname, "fastbpe/_core")))
-        return 0;
-    return __atomic_fetch_sub(&left, 1, __ATOMIC_SEQ_CST) == 1;
-}
-void *malloc(size_t n) { return refused(__builtin_return_address(0), n) ? NULL : __libc_malloc(n); }
-void *calloc(size_t n, size_t of) {
-    return refused(__builtin_return_address(0), n * of) ? NULL : __libc_calloc(n, of);
-}
-void *realloc(void *p, size_t n) { return refused(__builtin_return_address(0), n) ? NULL : __libc_realloc(p, n); }
+RANKS = {bytes([i]): i for i in range(256)} | {b"th": 256, b"the": 257, b" w": 258}
+TEXT = "the words of a text, thé others " * 20_000
+
+
+@pytest.fixture
+def tokenizer() -> Tokenizer:
+    return Tokenizer.from_ranks(RANKS, pattern="cl100k")
+
+
+def test_caches_of_all_tokenizers_are_freed(tokenizer: Tokenizer) -> None:
+    others = [Tokenizer.from_ranks(RANKS, pattern=pattern) for pattern in ("gpt2", "o200k", None)]
+    others.append(
+        fastbpe.train([TEXT[:999]], mode="codepoint", vocab_size=40, hard_vocab_limit=False, progress=False)
+    )
+    expected = [one.encode(TEXT, num_threads=1) for one in (tokenizer, *others)]
+    used = sum(one._pipeline.used_bytes for one in (tokenizer, *others))
+    assert used > 0
+    assert fastbpe.release_memory() >= used
+    assert [one._pipeline.used_bytes for one in (tokenizer, *others)] == [0] * 5
+    assert fastbpe.release_memory() == 0
+    assert [one.encode(TEXT, num_threads=1) for one in (tokenizer, *others)] == expected
+
+
+def test_dropped_tokenizers_are_no_longer_looked_at() -> None:
+    """In any order: of the first, the last, one in between, and all of them."""
+    fastbpe.release_memory()
+    for order in ([0, 1, 2], [2, 1, 0], [1, 0, 2], [1, 2, 0]):
+        some: list[Tokenizer | None] = [Tokenizer.from_ranks(RANKS, pattern="gpt2") for _ in order]
+        for i in order:
+            for one in some:
+                assert one is None or one.encode("the words")
+            some[i] = one = None
+            n_left = sum(one is not None for one in some)
+            assert (fastbpe.release_memory() > 0) == (n_left > 0)
+
+
+def test_the_block_of_a_dropped_array_is_freed(tokenizer: Tokenizer) -> None:
+    pytest.importorskip("numpy")
+    fastbpe.release_memory()
+    array = tokenizer.encode_batch_to_numpy([TEXT])[0]
+    n_bytes = array.nbytes
+    assert n_bytes > 1 << 20
+    fastbpe.release_memory()
+    del array
+    assert fastbpe.release_memory() >= n_bytes
+    assert tokenizer.encode_batch_to_numpy([TEXT])[0].nbytes == n_bytes
+
+
+def test_the_block_that_threads_share_is_freed(tokenizer: Tokenizer) -> None:
+    tokenizer.encode_batch([TEXT] * 4, num_threads=2)
+    used = tokenizer._pipeline.used_bytes
+    assert fastbpe.release_memory() > used + 4 * len(TEXT)  # an int of 32 bits for each byte, at least
+
+
+IDLE = """
+import _thread, time
+import fastbpe
+ranks = {bytes([i]): i for i in range(256)} | {b"th": 256, b"the": 257, b" w": 258}
+tokenizer = fastbpe.Tokenizer.from_ranks(ranks, pattern="cl100k")
+text = "the words of a text, thé others " * 20_000
+before = tokenizer.encode(text, num_threads=1)
+assert tokenizer.encode(text, num_threads=3) == before
+deadline = time.monotonic() + 30
+while not _thread._count() and time.monotonic() < deadline:
+    time.sleep(0.01)  # on a busy machine the threads begin when the work is done
+while _thread._count() and time.monotonic() < deadline:
+    fastbpe.release_memory()  # a thread that was still at work is idle only now
+    time.sleep(0.01)
+assert time.monotonic() < deadline
+assert tokenizer.encode(text, num_threads=3) == before
+print("done")
 """
 
-REFUSED = """
-import ctypes, resource, sys
-import numpy
-import fastbpe
-library = ctypes.CDLL(sys.argv[1])
-ranks = {**{bytes([i]): i for i in range(256)}, b" t": 256, b"th": 257, b"the": 258, b"er": 259}
-tokens = list(ranks)
-text = "".join(f"the other wörd {i * 7919 % 10007} of a long{'er' * (i % 40)} text, " for i in range(4000))
-texts = [text[:5], text[:50_000].encode(), bytearray(text[:9000].encode()), text[50_000:] + text, "", "a" * 3000]
-def fresh():
-    made = fastbpe.Tokenizer.from_ranks(ranks, pattern="cl100k", special_tokens={"<|end|>": 260})
-    made._pipeline, made.special_tokens
-    return made
-short, n_first = "the other of a long text, the other", 0
-for n in range(1, 100):  # until the first list of the process is made, its ints too
-    t = fresh()
-    library.arm(n)
+
+def test_idle_threads_end_and_others_are_started() -> None:
+    """In a process of its own, where no other thread is counted."""
+    assert run_python(IDLE) == "done\n"
+
+
+def test_other_threads_go_on_encoding(tokenizer: Tokenizer) -> None:
+    text, shorts = TEXT[:300_000], ["the words", "of a text"] * 500
+    expected, expected_batch = tokenizer.encode(text, num_threads=1), tokenizer.encode_batch(shorts)
+    wrong: list[object] = []
+    over = threading.Event()
+
+    def work() -> None:
+        try:
+            while not over.is_set():
+                if (
+                    tokenizer.encode(text, num_threads=2) != expected
+                    or tokenizer.encode_batch(shorts) != expected_batch
+                ):
+                    wrong.append("other ids")
+                if tokenizer.decode(expected) != text:
+                    wrong.append("another text")
+        except BaseException as error:
+            wrong.append(error)
+
+    workers = [threading.Thread(target=work) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    end = time.monotonic() + 1
+    n_bytes = 0
     try:
-        ids = t.encode(short)
-    except MemoryError:
-        n_first += 1
-    ended = library.still_left() > 0
-    library.arm(0)
-    if ended:
-        break
-ids_of_short = t.encode(short.encode())
-assert ids == ids_of_short and n_first > 4, n_first
-tokenizer = fresh()
-ids = tokenizer.encode(text, num_threads=1)
-ids_of_texts = [tokenizer.encode(t, num_threads=1) for t in texts]
-flat = [i for one in ids_of_texts for i in one]
-n_ids = [len(one) for one in ids_of_texts]
-array = numpy.array(ids, dtype="u4")
-class Encoder:
-    def short(t, n): assert t.encode(short) == ids_of_short
-    def encode(t, n): assert t.encode(text, num_threads=n) == ids
-    def allowed(t, n): assert t.encode(text + "<|end|>", allowed_special="all", num_threads=n) == [*ids, 260]
-    def batch(t, n): assert t.encode_batch(texts, num_threads=n) == ids_of_texts
-    def numpy(t, n): assert t.encode_batch_to_numpy(texts, num_threads=n)[0].tolist() == flat
-    def count(t, n): assert t.count(text, num_threads=n) == len(ids)
-    def counts(t, n): assert t.count_batch(texts, num_threads=n).tolist() == n_ids
-    def parts(t, n): assert t.encode_parts([(text, True), (text, False)]) == ids * 2
-    def decode(t, n): assert t.decode(ids) == text == t.decode(array)
-    def bytes(t, n): assert t.decode_bytes(array) == text.encode()
-    def decode_batch(t, n): assert t.decode_batch([ids, array]) == [text, text]
-calls = {name: call for name, call in vars(Encoder).items() if callable(call)}
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-def all_calls(n_threads, is_new):
-    n_refused = 0
-    for call in calls.values():
-        for n in range(1, 200):
-            t = fresh() if is_new else tokenizer
-            library.arm(n)
-            try:
-                call(t, n_threads)
-            except MemoryError:
-                n_refused += 1
-            ended = library.still_left() > 0  # fewer calls than that
-            library.arm(0)
-            call(t, n_threads)
-            if ended:
-                break
-        else:
-            raise AssertionError("no end of allocations")
-    return n_refused
-n_refused = all_calls(1, True) + all_calls(2, True)
-before = peak()
-all_calls(2, False)
-assert n_refused > 100, n_refused
-assert peak() < before + 30, (before, peak())
-print("done")
-"""
+        while time.monotonic() < end:
+            n_bytes += fastbpe.release_memory()
+            time.sleep(0.001)
+    finally:  # else the threads keep the process from ending
+        over.set()
+        for worker in workers:
+            worker.join()
+    assert not wrong
+    assert n_bytes > 0
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the allocator is replaced as glibc lets one")
-def test_memory_refused_at_any_call(tmp_path: Path) -> None:
-    """MemoryError or the right answer; afterwards all works as before, and nothing has leaked."""
-    compiler = shutil.which("cc")
-    if compiler is None:
-        pytest.skip("needs a C compiler")
-    (tmp_path / "refusing.c").write_text(REFUSING)
-    library = tmp_path / "refusing.so"
-    command = [compiler, "-shared", "-fPIC", "-O1", "-o", str(library), str(tmp_path / "refusing.c"), "-ldl"]
-    if subprocess.run(command, capture_output=True, check=False).returncode:
-        pytest.skip("the allocator does not compile: no glibc")
-    assert run_python(REFUSED, str(library), LD_PRELOAD=str(library), PYTHONMALLOC="malloc") == "done\n"
+def test_every_cache_that_grows_is_named() -> None:
+    """All functions with a bounded cache and arguments, in all modules."""
+    import fastbpe.sentencepiece
+
+    found = set()
+    for info in pkgutil.walk_packages(fastbpe.__path__, "fastbpe."):
+        if info.name.endswith("__main__") or "_reference" in info.name:
+            continue
+        module = importlib.import_module(info.name)
+        for name, value in vars(module).items():
+            if not hasattr(value, "cache_parameters") or value.cache_parameters()["maxsize"] is None:
+                continue
+            wrapped = value.__wrapped__
+            takes_any = not hasattr(wrapped, "__code__") or wrapped.__code__.co_argcount > 0
+            if wrapped.__module__ == info.name and takes_any:
+                found.add((info.name, name))
+    assert found == {(module, name) for module, names in CACHES.items() for name in names}
 
 
-FLAT = """
-import random, resource, sys
-import fastbpe
-tokenizer = fastbpe.Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern="cl100k")
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-def words(first, n):
-    return " ".join([f"w{i * 2654435761 % 4294967291:x}" for i in range(first, first + n)])
-def many(n):
-    for first in range(0, n, 20_000):
-        text = words(first, 20_000)
-        tokenizer.count_batch([text, text.replace("w", "wwwwwwwwwww")], num_threads=2)
-        tokenizer.encode(text)
-many(int(sys.argv[1]))
-before = peak()
-many(2 * int(sys.argv[1]))
-assert peak() < before + 60, (before, peak())
-assert tokenizer._pipeline.used_bytes <= 64 << 20
-print("done")
-"""
+def test_caches_are_emptied() -> None:
+    Tokenizer.from_ranks(RANKS, pattern=r"(\w)\1+|\s+|[a-m]").encode("the words")
+    fastbpe.release_memory()
+    for module, names in CACHES.items():
+        for name in names:
+            if module in sys.modules:
+                assert getattr(sys.modules[module], name).cache_info().currsize == 0
 
 
-def test_memory_is_flat_over_ever_new_words() -> None:
-    assert run_python(FLAT, "1000000") == "done\n"  # ten million: tools/faults.py
-
-
-BOUNDED = """
+RESIDENT = """
 import resource
 import fastbpe
-tokenizer = fastbpe.Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern="cl100k")
-def peak():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-line = b"some words and more " * 50_000
-tokenizer.count_batch([line] * 40, num_threads=2)
-before = peak()
-for kind in (bytes, bytearray, lambda line: memoryview(bytearray(line)), lambda line: line.decode()):
-    tokenizer.count_batch((kind(line) for _ in range(150)), num_threads=2)  # 150 MB, 16 at a time
-assert peak() < before + 70, (before, peak())
-print("done")
-"""
-
-
-def test_a_generator_of_long_texts_is_not_read_at_once() -> None:
-    assert run_python(BOUNDED) == "done\n"
-
-
-TOUCHED = """
-import resource
-import fastbpe
-ranks = {bytes([i]): i for i in range(256)} | {b"th": 256, b"the": 257, b"the ": 258}
-t = fastbpe.Tokenizer.from_ranks(ranks, pattern=None)
-def touched(call):
-    call()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    n_bytes = call()
-    pages = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
-    assert pages < 1.25 * n_bytes / resource.getpagesize() + 500, (pages, n_bytes)
-documents = ["the " * 500] * 20_000
-touched(lambda: t.encode_batch_to_numpy(documents, num_threads=2)[0].nbytes)
-touched(lambda: t.encode_batch_to_numpy(documents, num_threads=1)[0].nbytes)
-print("done")
-"""
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="page faults are counted as Linux does")
-def test_what_grows_is_touched_once() -> None:
-    """A batch of several windows: what realloc cannot move it copies, in each call, to memory touched anew."""
-    assert run_python(TOUCHED) == "done\n"
-
-
-DROPPED = """
-import resource
-import fastbpe
-t = fastbpe.Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern="cl100k")
-long = "some more words " * 60_000
 def resident():
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * resource.getpagesize() >> 20
-t.pieces(long)
+t = fastbpe.Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern="cl100k")
+t.encode_batch(["a word"], num_threads=2), t.encode_ordinary("some words " * 40_000, num_threads=2)
+fastbpe.release_memory()
 before = resident()
-pieces = [t.pieces(long) for _ in range(20)]
+text = " ".join([f"w{i * 2654435761 % 4294967291:x}" for i in range(300_000)])
+ids = t.encode_batch([text] * 2, num_threads=2)
+n = len(ids[0])
+del ids
+t.encode(text, num_threads=1)
 held = resident()
-del pieces
-assert held > before + 200 and resident() < before + 40, (before, held, resident())
+n_bytes = fastbpe.release_memory()
+after = resident()
+assert n_bytes > 20 << 20 and held - after > 20 and after < before + 24, (before, held, after, n_bytes)
+assert len(t.encode(text)) == n
 print("done")
 """
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-def test_memory_of_small_objects_goes_back_when_they_are_dropped() -> None:
-    assert run_python(DROPPED) == "done\n"
+def test_the_process_becomes_smaller() -> None:
+    assert run_python(RESIDENT) == "done\n"
 
 
-@pytest.mark.parametrize("allocator", ["malloc", "debug", "pymalloc_debug"])
-def test_small_objects_of_other_allocators(allocator: str) -> None:
-    code = """
+FORKED = """
+import os
 import fastbpe
 t = fastbpe.Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern="cl100k")
-text = "some more words " * 10_000
-assert t.pieces(text)[-2:] == [(159_993, 159_999), (159_999, 160_000)]
-assert all(t.decode(t.encode(word)) == word for word in text.split())
+text = "some words " * 40_000
+ids = t.encode(text, num_threads=2)
+child = os.fork()
+if child == 0:
+    fine = fastbpe.release_memory() > 0 and t.encode(text, num_threads=2) == ids
+    os._exit(0 if fine else 1)
+assert os.waitpid(child, 0)[1] == 0 and t.encode(text, num_threads=2) == ids
 print("done")
 """
-    assert run_python(code, PYTHONMALLOC=allocator) == "done\n"
+
+
+@pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="needs fork")
+def test_a_forked_child_releases_its_own() -> None:
+    assert run_python(FORKED) == "done\n"

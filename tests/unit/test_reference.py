@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import regex
 
-from data import BYTES, OVERLAPS, data_file
 from fastbpe._reference import STAND_IN_ORDER, decode, encode, merge_pairs, merge_ranks, train
+from helpers.shared_data import BYTES, OVERLAPS, data_file
 
 
 @pytest.mark.parametrize(

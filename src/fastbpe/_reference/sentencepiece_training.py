@@ -1,4 +1,4 @@
-"""Learn a code-point vocabulary as sentencepiece does: the slow twin of `fastbpe.codepoint_training`.
+"""Learn a code-point vocabulary as sentencepiece does: the slow twin of `fastbpe.training.codepoint_train`.
 
 Text is normalised, cut into words, and the best pair is merged everywhere, again and again. What differs from byte
 mode: which pairs may be merged is a matter of the text that they make; a pair that was met once stays a candidate,

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 
+from fastbpe._utils.progress import shows_bars
 from fastbpe.cli import streams
 from fastbpe.cli.options import add_model, load_model
 from fastbpe.errors import FormatError
-from fastbpe.exporting import FORMATS, left_out
 from fastbpe.formats.endings import ENDINGS, format_of, has_ending
-from fastbpe.loading import load
-from fastbpe.progress import shows_bars
-from fastbpe.tokenizer import Tokenizer
+from fastbpe.tokenizer.export import FORMATS, left_out
+from fastbpe.tokenizer.load import load
+from fastbpe.tokenizer.tokenizer import Tokenizer
 
 SUMMARY = "write a tokenizer in another format"
 DETAILS = """

@@ -7,7 +7,7 @@ import argparse
 from fastbpe.cli import documents, streams
 from fastbpe.cli.failures import FAILURE, MENDABLE, describe
 from fastbpe.cli.options import add_model, load_model
-from fastbpe.tokenizer import Tokenizer
+from fastbpe.tokenizer.tokenizer import Tokenizer
 
 SUMMARY = "count the tokens of files"
 DETAILS = f"""{documents.DETAILS}

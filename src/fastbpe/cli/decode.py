@@ -7,7 +7,7 @@ import argparse
 from fastbpe.cli import streams
 from fastbpe.cli.options import add_input, add_model, load_model
 from fastbpe.errors import InvalidTokenError
-from fastbpe.tokenizer import Tokenizer
+from fastbpe.tokenizer.tokenizer import Tokenizer
 
 SUMMARY = "turn ids back into text"
 DETAILS = """

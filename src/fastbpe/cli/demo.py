@@ -18,9 +18,9 @@ from typing import TypeVar
 from fastbpe.cli import colours, streams
 from fastbpe.errors import FastbpeError, TrainingError
 from fastbpe.formats.endings import format_of
-from fastbpe.loading import load
-from fastbpe.tokenizer import Tokenizer
-from fastbpe.training import train
+from fastbpe.tokenizer.load import load
+from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.training.train import train
 
 SUMMARY = "see it work on real text: train, save, load, encode, decode, check"
 DETAILS = """

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import cast
 
-from fastbpe import sources
 from fastbpe.cli import streams
-from fastbpe.tokenizer import Tokenizer
+from fastbpe.corpus import sources
+from fastbpe.tokenizer.tokenizer import Tokenizer
 
 #: Of every --help.
 DETAILS = """

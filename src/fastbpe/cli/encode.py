@@ -9,7 +9,7 @@ from functools import partial
 from fastbpe.cli import documents, encode_files, streams
 from fastbpe.cli.options import add_model, load_model
 from fastbpe.errors import SpecialTokenError
-from fastbpe.tokenizer import Tokenizer
+from fastbpe.tokenizer.tokenizer import Tokenizer
 
 SUMMARY = "turn text into ids"
 DETAILS = f"""{documents.DETAILS}

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from fastbpe.cli import streams
-from fastbpe.sinks import DTYPES
-from fastbpe.tokenizer import Tokenizer
+from fastbpe.corpus.sinks import DTYPES
+from fastbpe.tokenizer.tokenizer import Tokenizer
 
 _OPTIONS = ("document_start", "document_end", "dtype", "num_threads", "overwrite")
 

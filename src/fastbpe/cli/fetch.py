@@ -6,8 +6,8 @@ import argparse
 
 from fastbpe.cli import streams
 from fastbpe.cli.failures import FAILURE, MENDABLE, describe
-from fastbpe.fetching import fetch
-from fastbpe.known import VOCABULARIES
+from fastbpe.known_vocabularies import VOCABULARIES
+from fastbpe.published.fetch import fetch
 
 SUMMARY = "download a vocabulary, for -m NAME and fastbpe.load(NAME)"
 DETAILS = f"""

@@ -9,7 +9,7 @@ from typing import Any
 
 from fastbpe.cli import streams
 from fastbpe.cli.options import add_model, load_model
-from fastbpe.tokenizer import Tokenizer
+from fastbpe.tokenizer.tokenizer import Tokenizer
 
 SUMMARY = "show what a tokenizer file holds"
 DETAILS = ""

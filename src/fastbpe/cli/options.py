@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from fastbpe.cli.streams import STDIN
-from fastbpe.loading import load
-from fastbpe.tokenizer import Tokenizer
+from fastbpe.tokenizer.load import load
+from fastbpe.tokenizer.tokenizer import Tokenizer
 
 _MODEL_HELP = "a tokenizer: file or folder of any format, or a name (gpt-4o, o200k_base, org/name; see fetch)"
 

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any, cast
 
 from fastbpe.cli import documents, streams
-from fastbpe.config import TIES
-from fastbpe.counts import ERRORS, ON_ERROR
+from fastbpe.corpus.sources import Document, read_stream
 from fastbpe.errors import FormatError, TrainingError
-from fastbpe.exporting import left_out
-from fastbpe.extending import BASE_SPECIAL
 from fastbpe.formats.endings import format_of
-from fastbpe.loading import load
-from fastbpe.sources import Document, read_stream
-from fastbpe.tokenizer import Tokenizer
-from fastbpe.training import train
+from fastbpe.tokenizer.export import left_out
+from fastbpe.tokenizer.load import load
+from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.training.base_vocabulary import BASE_SPECIAL
+from fastbpe.training.options import TIES
+from fastbpe.training.piece_counts import ERRORS, ON_ERROR
+from fastbpe.training.train import train
 
 SUMMARY = "learn a tokenizer from text"
 DETAILS = documents.DETAILS

@@ -39,9 +39,9 @@ def read(
         return _parse(_frozen(source), name, pattern, special_tokens)
     where = os.fspath(source)
     if os.path.isdir(where):
-        from fastbpe.formats import transformers_folder
+        from fastbpe.formats.huggingface import tokenizer_config
 
-        return transformers_folder.with_own_tokens(_read_folder(where, pattern, special_tokens), where)
+        return tokenizer_config.with_own_tokens(_read_folder(where, pattern, special_tokens), where)
     return _parse(map_file(where), where, pattern, special_tokens)
 
 
@@ -63,11 +63,11 @@ def _read_folder(
     given = known or None if special_tokens is None else special_tokens
     only = map_file(found.paths[0])
     if special_tokens is None and _is_sentencepiece(only):
-        from fastbpe.formats import sentencepiece
+        from fastbpe.formats.sentencepiece import model_file
 
         model = _parse(only, found.paths[0], pattern, None)
         assert not isinstance(model, Model)
-        return sentencepiece.with_control_symbols(model, found.special_tokens, where)
+        return model_file.with_control_symbols(model, found.special_tokens, where)
     model = _parse(only, found.paths[0], pattern, given)
     if special_tokens is None and isinstance(model, Model):
         for name in found.special_tokens.keys() - model.special_tokens.keys():
@@ -95,7 +95,8 @@ def _parse(
     if tiktoken.recognise(data) or where.endswith(".tiktoken"):
         return tiktoken.parse(data, where, pattern=pattern, special_tokens=special_tokens)
     # What nobody needs who uses the formats above is imported when it is met.
-    from fastbpe.formats import gpt2, minbpe, sentencepiece
+    from fastbpe.formats import gpt2, minbpe
+    from fastbpe.formats.sentencepiece import model_file
 
     if minbpe.recognise(data):
         _check_no_pattern(pattern, where)
@@ -104,7 +105,7 @@ def _parse(
         _check_no_pattern(pattern, where)
         if special_tokens is not None:
             raise _holds(where, "special tokens", "special_tokens")
-        return sentencepiece.parse(data, where)
+        return model_file.parse(data, where)
     is_vocab = gpt2.recognise_vocab(data)
     if is_vocab or gpt2.recognise_merges(data):
         if where == "<bytes>":
@@ -137,21 +138,22 @@ def _read_huggingface(
     data: Buffer, where: str, pattern: PatternLike, special_tokens: Mapping[str, int] | None
 ) -> Model | CodePointModel | None:
     """The model of a tokenizer.json; None if it is none."""
-    from fastbpe.formats import huggingface, huggingface_codepoints  # here: half of what importing takes
+    from fastbpe.formats.huggingface import read as tokenizer_json  # here: half of what importing takes
+    from fastbpe.formats.huggingface import read_llama
 
     data = bytes(data)  # a map is slow to search
     limits.check_entries(data, where, b":", b",")
     if len(data) > len(_CONTENT) * limits.MAX_ADDED_TOKENS:
         limits.check_added_tokens(data.count(_CONTENT), where)
-    if not huggingface.recognise(data):
+    if not tokenizer_json.recognise(data):
         return None
     if pattern is not None:
         raise FormatError(f"{where}: holds what splits text; load it without pattern=")
     if not _is_llama_kind(data):
-        return huggingface.parse(data, where, special_tokens=special_tokens)
+        return tokenizer_json.parse(data, where, special_tokens=special_tokens)
     if special_tokens is not None:
         raise _holds(where, "special tokens", "special_tokens")
-    return huggingface_codepoints.parse(data, where)
+    return read_llama.parse(data, where)
 
 
 def _is_llama_kind(data: bytes) -> bool:

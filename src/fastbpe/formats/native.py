@@ -64,10 +64,11 @@ def dump(model: Model, *, look_ups: bool = True) -> bytes:
 
 def dump_code_points(model: CodePointModel) -> bytes:
     """The file's bytes of a code-point vocabulary."""
-    from fastbpe.formats import native_extras, sentencepiece  # here: importing them takes as long as loading does
+    from fastbpe.formats import native_extras
+    from fastbpe.formats.sentencepiece import model_file  # here: importing them takes as long as loading does
 
     header = {"mode": "codepoint", "name": model.name, "training": dict(model.training)}
-    parts: dict[str, Buffer] = {"model": sentencepiece.dump(_as_sentencepiece(model))}
+    parts: dict[str, Buffer] = {"model": model_file.dump(_as_sentencepiece(model))}
     if model.merges:
         parts["merges"] = model.merges
     header |= native_extras.describe_code_points(model)
@@ -83,10 +84,11 @@ def parse(data: Buffer, where: str) -> Model | CodePointModel:
     """The model in a file's bytes, its tables being views of them. where: what errors call the file."""
     header, sections = unpack(KIND, data, where, {"byte": _BYTE, "codepoint": _CODEPOINT})
     if header["mode"] == "codepoint":
-        from fastbpe.formats import native_extras, sentencepiece
+        from fastbpe.formats import native_extras
+        from fastbpe.formats.sentencepiece import model_file
 
         check_sections(sections, {"model"}, where, ("merges",))
-        model = sentencepiece.parse(sections["model"], where, any_text="extras" in header)
+        model = model_file.parse(sections["model"], where, any_text="extras" in header)
         extras: dict[str, Any] = {}
         if "extras" in header:
             extras = native_extras.read_code_points(header["extras"], model.n_pieces, where)
@@ -136,10 +138,10 @@ def _check_merges(sections: Mapping[str, Buffer], where: str) -> None:
     merges = bytes(sections["merges"])
     if not merges:
         return
-    from fastbpe.formats import _splits
+    from fastbpe.formats import _merges_as_scores
 
     token_bytes, token_ends = (bytes(sections[name]) for name in _TOKENS)
-    bad = _splits.first_bad(token_bytes, token_ends, memoryview(merges).cast("I"))
+    bad = _merges_as_scores.first_bad(token_bytes, token_ends, memoryview(merges).cast("I"))
     if bad == -1:
         raise FormatError(f"{where}: its section 'token_ends' does not cut {len(token_bytes)} bytes into tokens")
     if bad is not None:

@@ -11,9 +11,9 @@ from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 from fastbpe.errors import FormatError
-from fastbpe.formats import huggingface_parts as parts
-from fastbpe.formats import huggingface_templates, limits
-from fastbpe.formats.huggingface_parts import Part
+from fastbpe.formats import limits
+from fastbpe.formats.huggingface import parts, templates
+from fastbpe.formats.huggingface.parts import Part
 from fastbpe.model import AddedToken, Model
 from fastbpe.templates import PAIR, TEXT
 
@@ -66,7 +66,7 @@ def read(extras: Any, where: str) -> dict[str, Any]:
     for key in _OBJECTS:
         kept.part(key)
     kept.get("empty_token", int, 0)
-    huggingface_templates.read(kept.part("post_processor"))
+    templates.read(kept.part("post_processor"))
     normalizers = top.get("normalizers", list)
     steps = top.get("pre_tokenizers", list)
     if parts.normalizers(Part({"type": "Sequence", **top.value}, where, "extras")) != normalizers:

@@ -1,7 +1,7 @@
 """The `.tiktoken` format: a line a token, its bytes in base64, a space, its rank. Nothing else is in it.
 
 Neither the split pattern nor the special tokens are in the file, so they must be given, or be known for a file
-with these very contents: `fastbpe.known` has the SHA-256 of published vocabularies.
+with these very contents: `fastbpe.known_vocabularies` has the SHA-256 of published vocabularies.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fastbpe.model import Buffer, Model
 from fastbpe.patterns import PATTERNS, PatternLike
 
 if TYPE_CHECKING:  # most files are recognised without it
-    from fastbpe.known import KnownVocabulary
+    from fastbpe.known_vocabularies import KnownVocabulary
 
 _LINE = re.compile(rb"[A-Za-z0-9+/]+={0,2} [0-9]+\r?")
 _MAX_RANK = (1 << 24) - 1  # of the core: ids index flat arrays
@@ -47,7 +47,7 @@ def parse(
     pattern, special_tokens: as the caller gave them, None where they were not given.
     known: the published vocabulary that these bytes are; None: their SHA-256 tells.
     """
-    from fastbpe.known import recognise as recognise_known  # here: no other format needs it
+    from fastbpe.known_vocabularies import recognise as recognise_known  # here: no other format needs it
 
     check_entries(data, where, b"\n")
     known = known or recognise_known(data)

@@ -2,8 +2,8 @@ from collections.abc import Callable, Collection, Sequence
 
 from typing_extensions import disjoint_base
 
-from fastbpe._core.decoder import Decoder
-from fastbpe._core.encoder import Encoder
+from fastbpe._core.decode.decoder import Decoder
+from fastbpe._core.encode.encoder import Encoder
 from fastbpe.errors import InvalidTokenError
 
 class InvalidIdError(InvalidTokenError, ValueError): ...

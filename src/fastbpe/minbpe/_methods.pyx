@@ -1,6 +1,6 @@
 """The methods of minbpe's tokenizers that are called often, with little before the core."""
 
-from fastbpe._core.encoder cimport Encoder
+from fastbpe._core.encode.encoder cimport Encoder
 
 from fastbpe.errors import CheckError, InvalidTokenError, SpecialTokenError
 

@@ -9,20 +9,20 @@ from operator import itemgetter
 from typing import Any
 
 from fastbpe import formats
-from fastbpe._core.building import build_tables
-from fastbpe._core.counter import PieceCounter
-from fastbpe._core.decoder import Decoder
-from fastbpe._core.encoder import Encoder
-from fastbpe._core.learner import Learner
-from fastbpe._core.merge import recover_merges
-from fastbpe._core.splitter import Splitter
-from fastbpe._core.vocabulary import Vocabulary
-from fastbpe.config import N_BYTES
+from fastbpe._core.decode.decoder import Decoder
+from fastbpe._core.encode.encoder import Encoder
+from fastbpe._core.merge.merge_piece import recover_merges
+from fastbpe._core.merge.table_builder import build_tables
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._core.split.splitter import Splitter
+from fastbpe._core.train.byte_learner import Learner
+from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe.errors import CheckError, TrainingError
 from fastbpe.formats.minbpe import model_text, parse, vocab_text
 from fastbpe.minbpe._methods import Methods
-from fastbpe.special import SpecialTokens
 from fastbpe.splitting import make_splitter
+from fastbpe.tokenizer.special_tokens import SpecialTokens
+from fastbpe.training.options import N_BYTES
 
 GPT2_SPLIT_PATTERN = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 GPT4_SPLIT_PATTERN = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fastbpe import extras
+from fastbpe._utils import optional_imports
 from fastbpe.sentencepiece import _texts
 from fastbpe.sentencepiece._base import Base
 from fastbpe.sentencepiece._errors import ArgumentError, ModelError
@@ -318,7 +318,7 @@ class _Frame:
 
     def around_array(self, ids: memoryview) -> Any:
         """The same as an array of numpy's that cannot be written to."""
-        numpy = extras.require_numpy("return_type='numpy'")
+        numpy = optional_imports.require_numpy("return_type='numpy'")
         array = numpy.frombuffer(VectorBuffer(ids), dtype=numpy.int32)
         if not (self._bos or self._eos or self._reverse):
             return array

@@ -10,7 +10,7 @@ from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memcpy
 
 from fastbpe.codepoint_model import PieceType
-from fastbpe.codepoints import MARK as _MARK
+from fastbpe.tokenizer.codepoint_tables import MARK as _MARK
 from fastbpe.sentencepiece._errors import ArgumentError
 
 cdef bytes MARK = _MARK, NO_CHARACTER = "\ufffd".encode()

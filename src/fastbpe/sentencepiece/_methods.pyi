@@ -5,7 +5,7 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Self, disjoint_base
 
-from fastbpe._core.encoder import Encoder
+from fastbpe._core.encode.encoder import Encoder
 from fastbpe.model import Buffer
 from fastbpe.sentencepiece._model import LoadedModel
 from fastbpe.sentencepiece._threads import ThreadPool

@@ -13,14 +13,14 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
 from libc.stdint cimport uint8_t
 
-from fastbpe._core.encoder cimport Encoder
-from fastbpe._core.short cimport PyUnicode_IS_COMPACT_ASCII, SHORT_UNITS
-from fastbpe._core.text cimport first_invalid, has_surrogates
+from fastbpe._core.encode.encoder cimport Encoder
+from fastbpe._core.encode.short_texts cimport PyUnicode_IS_COMPACT_ASCII, SHORT_UNITS
+from fastbpe._core.text.utf8_text cimport first_invalid, has_surrogates
 
 from fastbpe.codepoint_model import PieceType
-from fastbpe.codepoints import EACH_BYTE as _EACH_BYTE
+from fastbpe.tokenizer.codepoint_tables import EACH_BYTE as _EACH_BYTE
 from fastbpe.errors import InvalidTokenError
-from fastbpe.extras import require_numpy
+from fastbpe._utils.optional_imports import require_numpy
 from fastbpe.sentencepiece._arguments import ids_of_pieces
 from fastbpe.sentencepiece._threads import n_threads
 

@@ -8,20 +8,20 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
-from fastbpe._core.normalizer import Normalizer
-from fastbpe._core.text import has_surrogates, n_valid, plain
-from fastbpe._core.tokens import TokenEncoder, Tokens
-from fastbpe.caching import cached_property
+from fastbpe._core.encode.codepoint_pieces import TokenEncoder, Tokens
+from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
+from fastbpe._core.text.utf8_text import has_surrogates, n_valid, plain
+from fastbpe._utils.caching import cached_property
 from fastbpe.codepoint_model import PieceType
-from fastbpe.codepoint_tokenizer import CodePointTokenizer
-from fastbpe.codepoints import make_normalizer, token_encoder
 from fastbpe.errors import FastbpeError, InvalidTokenError
-from fastbpe.formats import sentencepiece as model_format
+from fastbpe.formats.sentencepiece import model_file as model_format
 from fastbpe.sentencepiece._arguments import checked_ids, id_error, ids_of_pieces
 from fastbpe.sentencepiece._errors import ModelError
 from fastbpe.sentencepiece._messages import Surfaces, encoded, serialize
 from fastbpe.sentencepiece._methods import Facts
 from fastbpe.sentencepiece._random import draw_seed
+from fastbpe.tokenizer.codepoint import CodePointTokenizer
+from fastbpe.tokenizer.codepoint_tables import make_normalizer, token_encoder
 
 Text = str | bytes
 Name = TypeVar("Name", str, bytes)

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from fastbpe import normalization
-from fastbpe._core.normalizer import Normalizer
+from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
 from fastbpe.codepoint_model import Spec
 from fastbpe.errors import FormatError
-from fastbpe.formats import protobuf, sentencepiece_specs
+from fastbpe.formats.sentencepiece import protobuf, specs
+from fastbpe.normalization import sentencepiece_rules
 from fastbpe.sentencepiece._errors import ArgumentError, ModelError
 from fastbpe.sentencepiece._files import proto_bytes, read_model
 from fastbpe.sentencepiece._normalizing import normalize
@@ -87,11 +87,11 @@ class SentencePieceNormalizer:
         charsmap = self._spec["precompiled_charsmap"]
         if not charsmap:
             raise ModelError("INTERNAL: No precompiled charsmap found in model.")
-        return sorted(normalization.decompile_rules(charsmap).items())
+        return sorted(sentencepiece_rules.decompile_rules(charsmap).items())
 
     def serialized_normalizer_spec(self) -> bytes:
         """The bytes of the part of a model that holds rules and flags."""
-        return sentencepiece_specs.write(sentencepiece_specs.NORMALIZER, self._spec)
+        return specs.write(specs.NORMALIZER, self._spec)
 
     def serialized_model_proto(self) -> bytes:
         """The bytes of a model with nothing but these rules."""
@@ -122,7 +122,7 @@ def _spec_of_model(data: bytes, where: str) -> bytes:
 
 def _spec(message: bytes) -> Spec:
     try:
-        return sentencepiece_specs.read(sentencepiece_specs.NORMALIZER, message)
+        return specs.read(specs.NORMALIZER, message)
     except protobuf.Damaged as damaged:
         raise ModelError(f"INTERNAL: no normalizer_spec: byte {damaged.at}: {damaged.reason}") from None
 
@@ -137,7 +137,7 @@ def _rules(rule_tsv: Any, rule_name: Any, norm_map: Any) -> dict[str, Any]:
     if rule_tsv:
         data, where = read_model(rule_tsv)
         try:
-            rules = normalization.parse_rules(data, where)
+            rules = sentencepiece_rules.parse_rules(data, where)
         except FormatError as error:
             raise ModelError(f"INTERNAL: {error}") from error
         return {
@@ -149,10 +149,10 @@ def _rules(rule_tsv: Any, rule_name: Any, norm_map: Any) -> dict[str, Any]:
         if not isinstance(rule_name, (str, bytes)):
             raise TypeError(f"rule_name is a str, not {type(rule_name).__name__}")
         name = rule_name if isinstance(rule_name, str) else rule_name.decode()
-        if name not in normalization.RULE_NAMES:
-            names = ", ".join(normalization.RULE_NAMES)
+        if name not in sentencepiece_rules.RULE_NAMES:
+            names = ", ".join(sentencepiece_rules.RULE_NAMES)
             raise ModelError(f"NOT_FOUND: No precompiled charsmap is found: {name}; there are {names}")
-        return {"name": name, "precompiled_charsmap": normalization.charsmap(name)}
+        return {"name": name, "precompiled_charsmap": sentencepiece_rules.charsmap(name)}
     if norm_map:
         return {"precompiled_charsmap": _compiled(_listed(norm_map))}
     raise ArgumentError("no model is specified")
@@ -183,6 +183,6 @@ def _compiled(rules: Mapping[str, str]) -> bytes:
         if source == target:
             raise ArgumentError(f"INVALID_ARGUMENT: {source!r}: Identity conversion is not allowed.")
     try:
-        return normalization.compile_rules(rules)
+        return sentencepiece_rules.compile_rules(rules)
     except ValueError as error:
         raise ModelError(f"INTERNAL: {error}") from error

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastbpe._core.normalizer import Normalizer
+from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
 from fastbpe.sentencepiece._messages import normalized_in_characters
 from fastbpe.sentencepiece._model import to_bytes
 

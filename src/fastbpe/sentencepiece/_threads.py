@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 
-from fastbpe.threads import usable_threads
+from fastbpe._utils.threads import usable_threads
 
 _MOST = 1024
 

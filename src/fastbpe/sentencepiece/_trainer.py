@@ -9,17 +9,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
 
-from fastbpe.codepoint_counting import Pretokenizer
+from fastbpe._utils.progress import Reporter
+from fastbpe._utils.threads import usable_threads
 from fastbpe.codepoint_model import Spec
-from fastbpe.codepoint_options import CodePointOptions
-from fastbpe.codepoint_training import CodePointReport, learn_model, vocabulary_text
+from fastbpe.corpus.sources import BLOCK
 from fastbpe.errors import SpecError
-from fastbpe.formats import protobuf
-from fastbpe.formats import sentencepiece as sentencepiece_format
-from fastbpe.formats import sentencepiece_specs as specs
-from fastbpe.progress import Reporter
-from fastbpe.sources import BLOCK
-from fastbpe.threads import usable_threads
+from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
+from fastbpe.formats.sentencepiece import protobuf, specs
+from fastbpe.training.codepoint_counting import Pretokenizer
+from fastbpe.training.codepoint_options import CodePointOptions
+from fastbpe.training.codepoint_train import CodePointReport, learn_model, vocabulary_text
 
 # sentencepiece 0.2.3 takes these and does nothing with them, whatever they say.
 _DEPRECATED = (

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence as SequenceOf
 from functools import reduce
 
-from fastbpe._core.engine import Engine
-from fastbpe._core.scanner import Scanner
-from fastbpe._core.sequence import Sequence
-from fastbpe._core.splitter import RegexSplitter, Splitter
-from fastbpe._core.text import plain
+from fastbpe._core.split.composite import Sequence
+from fastbpe._core.split.regex_engine import Engine
+from fastbpe._core.split.scanner import Scanner
+from fastbpe._core.split.splitter import RegexSplitter, Splitter
+from fastbpe._core.text.utf8_text import plain
 from fastbpe.errors import PatternError
 from fastbpe.patterns import PatternLike
 from fastbpe.splitting.named import SPECS_OF_TEXTS, ScannerSpec

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from fastbpe._core.cuts import last_cut
-from fastbpe._core.splitter import Splitter
+from fastbpe._core.split.splitter import Splitter
+from fastbpe._core.text.safe_cuts import last_cut
 
 _TAIL = 1 << 12  # bytes
 _TRIES = 16  # each reads the text again; text of special tokens end to end may wait for a better place

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, TypeAlias, get_args
 
-from fastbpe._core.sequence import Regrouped, StandIns
-from fastbpe._core.splitter import Splitter
+from fastbpe._core.split.composite import Regrouped, StandIns
+from fastbpe._core.split.splitter import Splitter
 from fastbpe.errors import PatternError
 from fastbpe.patterns import PATTERNS, Pattern
 from fastbpe.splitting import chain, make_splitter

@@ -17,11 +17,11 @@ from __future__ import annotations
 from collections import Counter
 from itertools import pairwise
 
-from fastbpe.config import N_BYTES
 from fastbpe.errors import TrainingError
 from fastbpe.splitting import make_splitter
 from fastbpe.tiktoken.core import Encoding
 from fastbpe.tiktoken.registry import get_encoding
+from fastbpe.training.options import N_BYTES
 
 _BACKGROUNDS = (167, 179, 185, 77, 80, 68, 134)  # of 256 colours
 _COLOURS = ("colour", "color")

@@ -5,12 +5,12 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import disjoint_base
 
-from fastbpe._core.decoder import Decoder
-from fastbpe._core.encoder import Encoder
-from fastbpe._core.output import Array
-from fastbpe._core.special import SpecialMatcher
-from fastbpe._core.splitter import Splitter
-from fastbpe._core.vocabulary import Vocabulary
+from fastbpe._core.decode.decoder import Decoder
+from fastbpe._core.encode.encoder import Encoder
+from fastbpe._core.ids.id_lists import Array
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._core.split.splitter import Splitter
+from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe.model import Buffer
 
 class _ChoosesSpecial(Protocol):

@@ -3,19 +3,19 @@
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport uint8_t, uint32_t
 
-from fastbpe._core.encoder cimport Encoder
-from fastbpe._core.merge cimport Ids, encode_piece, ids_free
-from fastbpe._core.output cimport ids_list
-from fastbpe._core.splitter cimport Splitter
-from fastbpe._core.vocabulary cimport Vocabulary
+from fastbpe._core.encode.encoder cimport Encoder
+from fastbpe._core.merge.merge_piece cimport Ids, encode_piece, ids_free
+from fastbpe._core.ids.id_lists cimport ids_list
+from fastbpe._core.split.splitter cimport Splitter
+from fastbpe._core.merge.vocabulary cimport Vocabulary
 
 import operator
 
-from fastbpe._core.text import to_utf8
-from fastbpe._core.vocabulary import MAX_IDS as _MAX_IDS
+from fastbpe._core.text.utf8_text import to_utf8
+from fastbpe._core.merge.vocabulary import MAX_IDS as _MAX_IDS
 from fastbpe.errors import InvalidTokenError, VocabularyError
-from fastbpe.extras import require_numpy
-from fastbpe.threads import usable_cores, usable_threads
+from fastbpe._utils.optional_imports import require_numpy
+from fastbpe._utils.threads import usable_cores, usable_threads
 
 cdef object NOTHING = Encoder.encode.__kwdefaults__["allowed_special"]  # that very one is recognised at once
 cdef str ALL = "all"

@@ -1,8 +1,8 @@
 from typing import final
 
-from fastbpe._core.special import SpecialMatcher
-from fastbpe._core.splitter import Splitter
-from fastbpe._core.vocabulary import Vocabulary
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._core.split.splitter import Splitter
+from fastbpe._core.text.special_tokens import SpecialMatcher
 
 def last_piece(splitter: Splitter, special: SpecialMatcher | None, text: bytes) -> bytes: ...
 

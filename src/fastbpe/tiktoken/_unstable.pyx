@@ -16,19 +16,19 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
-from fastbpe._core.buffer cimport Buffer, buffer_add, buffer_free
-from fastbpe._core.merge cimport Ids, ids_free, ids_reserve, merge_piece
-from fastbpe._core.output cimport PyObject_GC_Track, PyObject_GC_UnTrack, ids_list
-from fastbpe._core.special cimport Match, SpecialMatcher
-from fastbpe._core.splitter cimport GAP, Ends, Splitter, ends_free
-from fastbpe._core.tables cimport NONE, find_piece
-from fastbpe._core.text cimport first_invalid
-from fastbpe._core.vocabulary cimport Tables, Vocabulary
-from fastbpe._core.watch cimport Watch, check_signals
+from fastbpe._core.common.byte_buffer cimport Buffer, buffer_add, buffer_free
+from fastbpe._core.merge.merge_piece cimport Ids, ids_free, ids_reserve, merge_piece
+from fastbpe._core.ids.id_lists cimport PyObject_GC_Track, PyObject_GC_UnTrack, ids_list
+from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
+from fastbpe._core.split.splitter cimport GAP, Ends, Splitter, ends_free
+from fastbpe._core.common.hash_tables cimport NONE, find_piece
+from fastbpe._core.text.utf8_text cimport first_invalid
+from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
+from fastbpe._core.common.interrupts cimport Watch, check_signals
 
 from array import array
 
-from fastbpe._core.scanner import Scanner
+from fastbpe._core.split.scanner import Scanner
 
 cdef enum:
     LONG_BYTES = 48  # a piece from here on is not merged anew for each text that may follow

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, NoReturn
 
-from fastbpe._core.building import build_look_ups, build_tables
-from fastbpe._core.decoder import Decoder
-from fastbpe._core.output import Array
-from fastbpe._core.text import n_valid, plain, to_utf8
-from fastbpe._core.vocabulary import Vocabulary
-from fastbpe.caching import cached_property
+from fastbpe._core.decode.decoder import Decoder
+from fastbpe._core.ids.id_lists import Array
+from fastbpe._core.merge.table_builder import build_look_ups, build_tables
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._core.text.utf8_text import n_valid, plain, to_utf8
+from fastbpe._utils.caching import cached_property
 from fastbpe.errors import CheckError, InvalidTokenError, SpecialTokenError
 from fastbpe.model import Buffer, Model
-from fastbpe.special import SpecialTokens
 from fastbpe.splitting import make_splitter
 from fastbpe.tiktoken._methods import Methods, ranks_of_tables, tokens_by_rank
 from fastbpe.tiktoken._unstable import Completions, last_piece
+from fastbpe.tokenizer.special_tokens import SpecialTokens
 
 Allowed = Literal["all"] | Collection[str]
 Disallowed = Literal["all"] | Iterable[str] | None

@@ -9,11 +9,12 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from fastbpe import fetching, formats, names
-from fastbpe.config import N_BYTES
+from fastbpe import formats
 from fastbpe.errors import CheckError, DownloadError, FormatError
 from fastbpe.formats import _ranks, gpt2, tiktoken
+from fastbpe.published import fetch, find
 from fastbpe.tiktoken._methods import ranks_of_tables
+from fastbpe.training.options import N_BYTES
 
 
 def read_file(blobpath: str) -> bytes:
@@ -26,8 +27,8 @@ def read_file(blobpath: str) -> bytes:
     if "://" not in blobpath:
         return Path(blobpath).read_bytes()
     if blobpath.startswith(("http://", "https://")):
-        return fetching.download(blobpath)
-    fetching.check_allowed(blobpath)
+        return fetch.download(blobpath)
+    fetch.check_allowed(blobpath)
     content: bytes = _blobfile(blobpath).read_bytes(blobpath)
     return content
 
@@ -49,16 +50,16 @@ def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
         ValueError: what was read does not have this SHA-256; nothing is kept.
         OSError: it cannot be read, as in `read_file`; the message says which file to put where.
     """
-    folder, chosen = names.tiktoken_cache()
+    folder, chosen = find.tiktoken_cache()
     if not folder or "://" not in blobpath:
         content = read_file(blobpath)
         _check(content, blobpath, expected_hash)
         return content
-    path = Path(folder, names.tiktoken_name(blobpath))
+    path = Path(folder, find.tiktoken_name(blobpath))
     kept = _kept(path)
     if kept is not None and (expected_hash is None or check_hash(kept, expected_hash)):
         return kept
-    if (copy := names.published_copy(blobpath, expected_hash)) is not None:
+    if (copy := find.published_copy(blobpath, expected_hash)) is not None:
         return copy
     try:
         content = read_file(blobpath)
@@ -88,7 +89,7 @@ def _kept(path: Path) -> bytes | None:
 
 def _check(content: bytes, source: str, expected_hash: str | None) -> None:
     if expected_hash is not None:
-        fetching.check_hash(content, source, expected_hash)
+        fetch.check_hash(content, source, expected_hash)
 
 
 def load_tiktoken_bpe(tiktoken_bpe_file: str, expected_hash: str | None = None) -> dict[bytes, int]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from fastbpe.known import MODEL_PREFIX_TO_ENCODING as MODEL_PREFIX_TO_ENCODING
-from fastbpe.known import MODEL_TO_ENCODING as MODEL_TO_ENCODING
-from fastbpe.known import encoding_of_model
+from fastbpe.known_vocabularies import MODEL_PREFIX_TO_ENCODING as MODEL_PREFIX_TO_ENCODING
+from fastbpe.known_vocabularies import MODEL_TO_ENCODING as MODEL_TO_ENCODING
+from fastbpe.known_vocabularies import encoding_of_model
 from fastbpe.tiktoken.core import Encoding
 from fastbpe.tiktoken.registry import get_encoding
 

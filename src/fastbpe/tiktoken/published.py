@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from fastbpe.formats import gpt2, tiktoken
-from fastbpe.known import GPT2_IDS, GPT2_MERGES, OPENAI_SITE, SHARED_ID, VOCABULARIES, KnownFile
+from fastbpe.known_vocabularies import GPT2_IDS, GPT2_MERGES, OPENAI_SITE, SHARED_ID, VOCABULARIES, KnownFile
 from fastbpe.model import Model
 from fastbpe.patterns import PATTERNS
 from fastbpe.tiktoken.load import data_gym_to_mergeable_bpe_ranks, load_tiktoken_bpe, read_file_cached

@@ -16,8 +16,8 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
 
+from fastbpe._utils.threads import ForkSafeLock
 from fastbpe.errors import VocabularyError
-from fastbpe.threads import ForkSafeLock
 from fastbpe.tiktoken import published
 from fastbpe.tiktoken.core import Encoding
 

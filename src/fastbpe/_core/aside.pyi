@@ -1,9 +1,0 @@
-from collections.abc import Iterable
-
-from fastbpe._core.encoder import Encoder
-from fastbpe._core.output import Array
-
-def encode_texts(encoder: Encoder, texts: Iterable[str | bytes], num_threads: int) -> tuple[Array, Array]: ...
-def encode_json_lines(
-    encoder: Encoder, block: bytes, n_lines: int, field: str
-) -> tuple[Array, Array, int] | None: ...

@@ -1,0 +1,20 @@
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+from fastbpe._core.cache.piece_cache cimport Cache, LongSlot
+
+
+cdef inline size_t words_of(size_t n_bytes) noexcept nogil:
+    """How much room in the arena so many bytes take."""
+    return (n_bytes + sizeof(uint32_t) - 1) // sizeof(uint32_t)
+
+
+cdef inline LongSlot* slot_of(const Cache* cache, uint64_t hash) noexcept nogil:
+    """Where a long piece of this hash is looked for first."""
+    return &cache.slots[hash >> 32 & (cache.n_slots - 1)]
+
+
+cdef LongSlot* find_long(const Cache* cache, uint64_t hash, const uint8_t* piece, size_t length) noexcept nogil
+cdef void keep_long(
+    Cache* cache, uint64_t hash, const uint8_t* piece, size_t length, const uint32_t* ids, size_t n_ids
+) noexcept nogil
+cdef bint arena_room(Cache* cache, size_t n_words, size_t n_slots_more) noexcept nogil

@@ -1,0 +1,473 @@
+"""Ids back to bytes and text: every token of every id, special ones too, in slots of one size.
+
+One pass reads the ids, checks them and adds up what they make; then there is one allocation of the exact size, and a
+second pass, which needs no GIL, copies into it.
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.long cimport PyLong_AsLongLongAndOverflow
+from cpython.sequence cimport PySequence_Fast_GET_SIZE
+from cpython.unicode cimport PyUnicode_DATA, PyUnicode_DecodeUTF8
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+from fastbpe._core.decode.parallel cimport Decoding, Item, fill_text, new_decoding
+from fastbpe._core.common.memory cimport use_huge_pages
+from fastbpe._core.merge.merge_piece cimport Ids, ids_free
+from fastbpe._core.ids.id_lists cimport hide, show
+from fastbpe._core.decode.id_reader cimport RAISE, SKIP, IdReader, as_int, unknown_rule
+from fastbpe._core.decode.token_slots cimport (
+    NOT_ASCII, NOT_LATIN1, NOT_UCS2, Head, Slot, Sums, copy_tokens, slot_add, slot_token,
+)
+from fastbpe._core.text.utf8_text cimport character_starts
+from fastbpe._core.common.gil_yield cimport take_turns
+from fastbpe._core.merge.vocabulary cimport Vocabulary
+
+import sys
+
+from fastbpe._core.text.utf8_text import plain
+from fastbpe.errors import note_place
+from fastbpe._utils.threads import usable_threads
+
+cdef extern from *:
+    str PyUnicode_New(Py_ssize_t n_characters, Py_UCS4 greatest)  # to be filled before anybody sees it
+
+cdef enum:
+    NOGIL_BYTES = 8192  # below this, handing the GIL over costs more than it gives
+    HELD_IDS = 1 << 14  # of short lists, then it is asked whether it is others' turn: a tenth of a millisecond
+    CALL_IDS = 1 << 4  # what a list costs besides its ids
+    BLOCK_BYTES = 16384  # of UTF-8 on its way into a str that is not ASCII
+    THREADS_IDS = 1 << 17  # below this, waking threads up costs more than they give
+    WINDOW_IDS = 1 << 21  # what is decoded before the next ids are asked for
+    WINDOW_TEXTS = 1 << 16
+
+# Whether threads may read ints while another one holds the GIL for them: so it is in CPython, where they are plain
+# memory that nobody moves.
+cdef bint SHARES_GIL = sys.implementation.name == "cpython"
+cdef str _REPLACE = sys.intern("replace")
+
+
+@cython.final
+cdef class Decoder(IdReader):
+    """The bytes of each id. special_tokens: list of (id, bytes), which no ordinary token's id repeats; of these some
+    may be empty.
+
+    leading: for code points, whether every token that is nothing but a space is left out at the beginning of a text,
+    and not only the first token's space; None: nothing is. whole: tokens that keep their space there. joins: bytes on
+    both sides of a token that is empty may make a character together.
+    """
+
+    cdef bint _strips
+    cdef bint _strips_all
+    cdef bint _joins
+    cdef frozenset _whole
+
+    def __cinit__(
+        self, Vocabulary vocabulary not None, list special_tokens not None, *, leading=None,
+        frozenset whole not None=frozenset(), bint joins=False,
+    ):
+        self._vocabulary = vocabulary
+        self._strips = leading is not None
+        self._strips_all = bool(leading)
+        self._joins = joins
+        self._whole = whole
+        self._special = dict(special_tokens)
+        self._n_ids = max(vocabulary.tables.n_ids, max(self._special, default=-1) + 1)
+
+    # Making bytes and text
+
+    cdef bytes _bytes(self, const Ids* ids, const Sums* sums, const Head* head):
+        cdef bytes out = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> sums.n_bytes)
+        cdef uint8_t* to = <uint8_t*> PyBytes_AS_STRING(out)
+        self._copy_all(ids, to, sums.n_bytes, head)
+        return out
+
+    cdef void _copy_all(self, const Ids* ids, uint8_t* to, size_t n_bytes, const Head* head) noexcept:
+        cdef size_t at = head.at
+        memcpy(to, head.rest, head.n_rest)
+        to += head.n_rest
+        n_bytes -= head.n_rest
+        if n_bytes < NOGIL_BYTES:
+            copy_tokens(self._slots, ids, &at, to, to + n_bytes)
+            return
+        with nogil:
+            use_huge_pages(to, n_bytes)
+            copy_tokens(self._slots, ids, &at, to, to + n_bytes)
+
+    cdef str _text(self, const Ids* ids, const Sums* sums, const Head* head, const char* errors):
+        cdef uint8_t* data
+        cdef uint8_t* block = NULL
+        cdef size_t width, block_bytes = 0
+        cdef bint sound
+        cdef str text = _new_text(sums, &data, &width)
+        if sums.tags & NOT_ASCII:
+            block_bytes = min(sums.n_bytes + sizeof(Slot), self._block_bytes())
+            block = <uint8_t*> malloc(block_bytes)
+            if block == NULL:
+                raise MemoryError(f"no memory for {block_bytes} bytes of text")
+        if sums.n_bytes < NOGIL_BYTES:
+            sound = fill_text(self._slots, ids, head, sums, block, block_bytes, data, width)
+        else:
+            with nogil:
+                sound = fill_text(self._slots, ids, head, sums, block, block_bytes, data, width)
+        free(block)
+        return text if sound else self._mended(ids, sums, head, errors)
+
+    cdef str _mended(self, const Ids* ids, const Sums* sums, const Head* head, const char* errors):
+        return PyUnicode_DecodeUTF8(self._bytes(ids, sums, head), <Py_ssize_t> sums.n_bytes, errors)
+
+    cdef size_t _block_bytes(self) noexcept:
+        return max(<size_t> BLOCK_BYTES, self._longest) + sizeof(Slot)
+
+    cdef str _parts(self, const Ids* ids, const Sums* sums, const Head* head, const char* errors):
+        """The text, in parts where some ids make nothing: bytes on both sides of these make no character together."""
+        cdef Ids part
+        cdef Sums part_sums
+        cdef Head part_head = head[0]
+        cdef size_t start = head.at - (head.n_rest > 0), at, n
+        cdef list texts = []
+        if not sums.n_empty or not sums.tags & NOT_ASCII or self._joins:
+            return self._text(ids, sums, head, errors)
+        part_head.at = head.n_rest > 0
+        while start < ids.n:
+            memset(&part_sums, 0, sizeof(Sums))
+            at = start
+            while at < ids.n:
+                slot_token(&self._slots[ids.items[at]], &n)
+                if n == 0:
+                    break
+                slot_add(self._slots, <uint64_t> self._n_ids + 1, ids.items[at], &part_sums)
+                at += 1
+            if at > start:
+                part_sums.n_bytes -= part_head.at
+                part_sums.n_characters -= part_head.at
+                part = Ids(ids.items + start, at - start, 0)
+                texts.append(self._text(&part, &part_sums, &part_head, errors))
+                memset(&part_head, 0, sizeof(Head))
+                part_head.rest = b""
+            start = at + 1
+        return "".join(texts)
+
+    cdef int _behead(self, const Ids* ids, Sums* sums, Head* head) except -1:
+        """See which spaces at the beginning are left out, and leave them out of the sums."""
+        cdef const uint8_t* data
+        cdef size_t i, n
+        memset(head, 0, sizeof(Head))
+        head.rest = b""
+        if not self._strips:
+            return 0
+        for i in range(ids.n):
+            data = slot_token(&self._slots[ids.items[i]], &n)
+            if n == 0 and (self._strips_all or ids.items[i] not in self._whole):
+                continue
+            if n == 0 or data[0] != 0x20 or ids.items[i] in self._whole:
+                break
+            head.at = i + 1
+            head.n_left_out += 1
+            head.rest, head.n_rest = data + 1, n - 1
+            if n > 1 or not self._strips_all:
+                break
+        sums.n_bytes -= head.n_left_out
+        sums.n_characters -= head.n_left_out
+        return 0
+
+    def decode_bytes(self, ids):
+        """The bytes of all ids end to end."""
+        cdef Ids values = Ids(NULL, 0, 0)
+        cdef Sums sums
+        cdef Head head
+        try:
+            self._read(ids, &values, &sums, RAISE)
+            self._behead(&values, &sums, &head)
+            return self._bytes(&values, &sums, &head)
+        finally:
+            ids_free(&values)
+
+    def decode(self, ids, errors="replace", num_threads=None, unknown_ids="raise"):
+        """The text of all ids; errors= says what becomes of bytes that are not UTF-8.
+
+        num_threads: at most so many work on a long list. unknown_ids: what becomes of ids that are no token: "raise",
+        "skip" or "replace".
+        """
+        cdef Ids values = Ids(NULL, 0, 0)
+        cdef bytes handler = _handler(errors)
+        cdef int unknown = unknown_rule(unknown_ids)
+        cdef str text
+        cdef int n_threads
+        if num_threads is not None:
+            usable_threads(num_threads)  # a ValueError, however few ids
+        if (type(ids) is list or type(ids) is tuple) and PySequence_Fast_GET_SIZE(ids) >= THREADS_IDS:
+            n_threads = _threads(num_threads)
+            text = None if n_threads == 1 else self._long_text(ids, handler, n_threads)
+            if text is not None:
+                return text
+        try:
+            return self._one(ids, &values, handler, unknown)
+        finally:
+            ids_free(&values)
+
+    cdef str _long_text(self, object ids, const char* errors, int n_threads):
+        """The text of a long list or tuple, by several threads; None where that takes one."""
+        cdef Decoding decoding
+        cdef Item* first
+        cdef Ids all_ids
+        cdef Sums sums
+        cdef uint8_t* data
+        cdef size_t width
+        cdef str text
+        if self._slots == NULL:
+            self._make_slots()
+        decoding = new_decoding(self, self._slots, self._n_ids, self._block_bytes())
+        try:
+            decoding.invite(n_threads)
+            if not decoding.read_parts(ids, &all_ids, &sums):
+                return None
+            first = &decoding.items[0]
+            self._behead(&all_ids, &sums, &first.head)
+            if first.head.at >= first.n or (sums.n_empty and sums.tags & NOT_ASCII):
+                return self._parts(&all_ids, &sums, &first.head, errors)
+            text = _new_text(&sums, &data, &width)
+            decoding.lay_out(data, width, sums.tags)
+            decoding.fill()
+        finally:
+            decoding.end()
+        return text if decoding.is_sound() else self._mended(&all_ids, &sums, &first.head, errors)
+
+    def decode_batch(self, batch, errors="replace", num_threads=None, unknown_ids="raise"):
+        """`decode` for each sequence of ids, in order. num_threads: at most so many work on a large batch."""
+        cdef bytes handler = _handler(errors)
+        cdef int unknown = unknown_rule(unknown_ids)
+        cdef list out = [], window
+        cdef size_t n_ids
+        cdef int most = _threads(num_threads)
+        iterator = iter(batch)
+        hide(out)  # it holds strs that are not filled yet
+        while window := _window(iterator, &n_ids):
+            try:
+                if most > 1 and n_ids >= THREADS_IDS:
+                    self._decode_together(window, handler, most, out, unknown)
+                else:
+                    self._decode_each(window, handler, out, unknown)
+            except (KeyError, TypeError, ValueError) as error:
+                note_place(error, f"batch[{len(out)}]")
+                raise
+        return show(out)
+
+    cdef int _decode_each(self, list window, const char* errors, list out, int unknown) except -1:
+        """Append the texts of all, or of those before the first that has an error."""
+        cdef Ids values = Ids(NULL, 0, 0)
+        cdef size_t n_held = 0
+        try:
+            for ids in window:
+                PyErr_CheckSignals()
+                out.append(self._one(ids, &values, errors, unknown))
+                n_held += values.n + CALL_IDS
+                if n_held >= HELD_IDS:
+                    n_held = 0
+                    take_turns()
+        finally:
+            ids_free(&values)
+        return 0
+
+    cdef str _one(self, object ids, Ids* values, const char* errors, int unknown):
+        """The text of some ids, by way of values."""
+        cdef Sums sums
+        cdef Head head
+        self._read(ids, values, &sums, unknown)
+        self._behead(values, &sums, &head)
+        return self._parts(values, &sums, &head, errors)
+
+    cdef int _decode_together(
+        self, list window, const char* errors, int n_threads, list out, int unknown
+    ) except -1:
+        """The same by several threads."""
+        cdef Decoding decoding
+        cdef size_t i, before = len(out)
+        cdef Item* item
+        cdef Ids ids
+        cdef object error
+        if self._slots == NULL:
+            self._make_slots()
+        decoding = new_decoding(self, self._slots, self._n_ids, self._block_bytes())
+        try:
+            decoding.invite(n_threads)
+            decoding.read(window)
+            error = self._make_texts(decoding, window, errors, out, unknown)
+            decoding.fill()
+        finally:
+            decoding.end()
+        for i in range(len(out) - before):
+            item = &decoding.items[i]
+            if item.data != NULL and not item.is_sound:
+                ids = decoding.ids_of(item)
+                try:
+                    out[before + i] = self._mended(&ids, &item.sums, &item.head, errors)
+                except UnicodeDecodeError:
+                    del out[before + i :]
+                    raise
+        if error is not None:
+            raise error
+        return 0
+
+    cdef object _make_texts(self, Decoding decoding, list window, const char* errors, list out, int unknown):
+        """The strs of all items, plain ones yet to be filled, up to the first that has an error, which is returned."""
+        cdef Ids values = Ids(NULL, 0, 0), ids
+        cdef Item* item
+        cdef size_t i
+        try:
+            for i in range(decoding.n_items):
+                PyErr_CheckSignals()
+                item = &decoding.items[i]
+                ids = decoding.ids_of(item)
+                if not item.is_read:
+                    out.append(self._one(window[i], &values, errors, unknown))
+                    continue
+                self._behead(&ids, &item.sums, &item.head)
+                if item.sums.n_bytes == 0 or (item.sums.n_empty and item.sums.tags & NOT_ASCII):
+                    out.append(self._parts(&ids, &item.sums, &item.head, errors))
+                else:
+                    out.append(_new_text(&item.sums, &item.data, &item.width))
+        except Exception as error:
+            return error
+        finally:
+            ids_free(&values)
+        return None
+
+    def known(self, ids):
+        """List the ids that are tokens."""
+        cdef Ids values = Ids(NULL, 0, 0)
+        cdef Sums sums
+        try:
+            self._read(ids, &values, &sums, SKIP)
+            return [values.items[i] for i in range(values.n)]
+        finally:
+            ids_free(&values)
+
+    def tokens(self, ids, unknown_ids="raise"):
+        """The bytes of each id, and with unknown_ids="replace" those of U+FFFD where one is no token."""
+        cdef Ids values = Ids(NULL, 0, 0)
+        cdef Sums sums
+        cdef size_t i, n
+        cdef const uint8_t* token
+        try:
+            self._read(ids, &values, &sums, unknown_rule(unknown_ids))
+            out = []
+            for i in range(values.n):
+                token = slot_token(&self._slots[values.items[i]], &n)
+                out.append(PyBytes_FromStringAndSize(<const char*> token, <Py_ssize_t> n))
+            return out
+        finally:
+            ids_free(&values)
+
+    def decode_with_offsets(self, ids, errors="replace"):
+        """(text, for each id the place in it of the first character that the id has a part in).
+
+        errors: "replace" or "strict".
+        """
+        cdef Ids values = Ids(NULL, 0, 0)
+        cdef Sums sums
+        cdef bytes data, begins, handler = _handler(errors)
+        cdef list offsets
+        cdef size_t i, n
+        cdef Py_ssize_t n_begun = 0
+        cdef uint8_t* begins_here
+        cdef Head head
+        try:
+            self._read(ids, &values, &sums, RAISE)
+            self._behead(&values, &sums, &head)
+            data = self._bytes(&values, &sums, &head)
+            text = PyUnicode_DecodeUTF8(data, <Py_ssize_t> sums.n_bytes, handler)
+            begins = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> sums.n_bytes)
+            begins_here = <uint8_t*> PyBytes_AS_STRING(begins)
+            character_starts(<const uint8_t*> PyBytes_AS_STRING(data), sums.n_bytes, begins_here)
+            offsets = []
+            for i in range(values.n):
+                offsets.append(n_begun - (not begins_here[0]))
+                slot_token(&self._slots[values.items[i]], &n)
+                if i < head.at and n:
+                    n -= 1  # its space was left out
+                for _ in range(n):
+                    n_begun += begins_here[0]
+                    begins_here += 1
+            return text, offsets
+        finally:
+            ids_free(&values)
+
+    def token(self, token_id):
+        """The bytes of one id."""
+        cdef bytes special
+        cdef const uint8_t* data
+        cdef size_t n
+        cdef int overflow
+        if type(token_id) is not int:
+            token_id = as_int(token_id, 0)
+        cdef int64_t value = PyLong_AsLongLongAndOverflow(token_id, &overflow)
+        if overflow or not 0 <= value < self._n_ids:
+            raise self._unknown(token_id, 0)
+        if self._slots != NULL:
+            if self._slots[value].tag:
+                data = slot_token(&self._slots[value], &n)
+                return PyBytes_FromStringAndSize(<const char*> data, <Py_ssize_t> n)
+            raise self._unknown(token_id, 0)
+        special = self._special.get(token_id)
+        if special is not None:
+            return special
+        if value < self._vocabulary.tables.n_ids:
+            token = self._vocabulary.token(<uint32_t> value)
+            if token:
+                return token
+        raise self._unknown(token_id, 0)
+
+    @property
+    def n_ids(self):
+        """One more than the greatest id."""
+        return self._n_ids
+
+
+cdef bytes _handler(object errors):
+    """What errors= names, for C."""
+    if errors is _REPLACE:
+        return b"replace"  # nearly every call's: 45 ns less
+    if not isinstance(errors, str):
+        raise TypeError(f"errors must be str, not {type(errors).__name__}")
+    return plain(errors).encode()
+
+
+cdef int _threads(object num_threads) except -1:
+    cdef int n_threads = usable_threads(num_threads)
+    return n_threads if SHARES_GIL else 1
+
+
+cdef str _new_text(const Sums* sums, uint8_t** data, size_t* width):
+    """A str with room for what the sums say, and where its characters go, each width bytes wide."""
+    cdef size_t n = sums.n_characters
+    cdef Py_UCS4 greatest
+    cdef str text
+    if not sums.tags & NOT_ASCII:
+        width[0], n, greatest = 1, sums.n_bytes, 0x7F
+    elif sums.tags & NOT_UCS2:
+        width[0], greatest = 4, 0x10FFFF
+    elif sums.tags & NOT_LATIN1:
+        width[0], greatest = 2, 0xFFFF
+    else:
+        width[0], greatest = 1, 0xFF
+    text = PyUnicode_New(<Py_ssize_t> n, greatest)
+    data[0] = <uint8_t*> PyUnicode_DATA(text)
+    use_huge_pages(data[0], n * width[0])
+    return text
+
+
+cdef list _window(object iterator, size_t* n_ids):
+    """The next sequences, as many as are decoded before more are asked for, and how many ids lists and tuples hold."""
+    cdef list out = []
+    n_ids[0] = 0
+    for ids in iterator:
+        out.append(ids)
+        if type(ids) is list or type(ids) is tuple:
+            n_ids[0] += <size_t> PySequence_Fast_GET_SIZE(ids)
+        if n_ids[0] >= WINDOW_IDS or len(out) >= WINDOW_TEXTS:
+            break
+    return out

@@ -1,0 +1,174 @@
+"""Ids of any sequence: read once into memory of ours, checked to be tokens', and added up to what they make.
+
+What other threads do to a list or an array meanwhile cannot hurt.
+"""
+
+from cpython.buffer cimport (
+    PyBUF_FORMAT, PyBUF_STRIDES, PyBuffer_Release, PyObject_CheckBuffer, PyObject_GetBuffer,
+)
+from cpython.bytes cimport PyBytes_AS_STRING
+from cpython.long cimport PyLong_AsLongLong
+from cpython.sequence cimport PySequence_Check, PySequence_Fast_GET_SIZE, PySequence_Fast_ITEMS
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
+
+from fastbpe._core.merge.merge_piece cimport Ids, ids_reserve
+from fastbpe._core.decode.token_slots cimport IN_SLOT, LongToken, Slot, Sums, read_array, read_ints, slot_add, slot_fill
+from fastbpe._core.merge.vocabulary cimport Tables
+
+import operator
+import sys
+
+cdef str _RAISE = sys.intern("raise")
+cdef const uint8_t* REPLACEMENT = b"\xef\xbf\xbd"
+
+from fastbpe.errors import InvalidTokenError
+
+
+cdef class IdReader:
+    """The half of a Decoder that knows what each id makes; made by the other one."""
+
+    def __dealloc__(self):
+        free(self._slots)
+        free(self._long)
+
+    cdef int _make_slots(self) except -1:
+        cdef const Tables* t = &self._vocabulary.tables
+        cdef uint32_t i, start, n_long = 0
+        cdef Slot* slots
+        cdef bytes token
+        self._longest = max(t.max_token_bytes, max(map(len, self._special.values()), default=0))
+        for i in range(t.n_ids):
+            n_long += t.token_ends[i] - (t.token_ends[i - 1] if i else 0) > IN_SLOT
+        slots = <Slot*> calloc(<size_t> self._n_ids + 1, sizeof(Slot))
+        self._long = <LongToken*> malloc((<size_t> n_long + len(self._special) + 1) * sizeof(LongToken))
+        if slots == NULL or self._long == NULL:
+            free(slots)
+            free(self._long)
+            self._long = NULL
+            raise MemoryError(f"no memory for the bytes of {self._n_ids} ids")
+        n_long = 0
+        for i in range(t.n_ids):
+            start = t.token_ends[i - 1] if i else 0
+            if t.token_ends[i] > start:
+                slot_fill(&slots[i], t.token_bytes + start, t.token_ends[i] - start, self._long, &n_long)
+        for i, token in self._special.items():
+            slot_fill(&slots[i], <const uint8_t*> PyBytes_AS_STRING(token), <uint32_t> len(token), self._long, &n_long)
+        slot_fill(&slots[self._n_ids], REPLACEMENT, 3, self._long, &n_long)
+        self._slots = slots
+        return 0
+
+    cdef object _unknown(self, object token_id, Py_ssize_t position):
+        return InvalidTokenError(
+            f"id {token_id} at position {position} is no token of this vocabulary (its ids lie in "
+            f"0..{<int64_t> self._n_ids - 1})"
+        )
+
+    cdef int _read(self, object ids, Ids* out, Sums* sums, int unknown) except -1:
+        """The ids of any sequence of integers, each checked to be a token's, and what they make together.
+
+        unknown: RAISE, SKIP or REPLACE; the last puts _n_ids in the places of ids that are no token.
+        """
+        if self._slots == NULL:
+            self._make_slots()
+        out.n = 0
+        memset(sums, 0, sizeof(Sums))
+        if type(ids) is list or type(ids) is tuple:
+            return self._read_items(ids, out, sums, unknown)
+        if PyObject_CheckBuffer(ids) and PySequence_Check(ids) and not isinstance(ids, bytes):
+            return self._read_buffer(ids, out, sums, unknown)
+        if isinstance(ids, (str, bytes)) or not (hasattr(ids, "__iter__") or hasattr(ids, "__getitem__")):
+            raise TypeError(f"ids must be a sequence of integers, not {type(ids).__name__}")
+        return self._read_items(list(ids), out, sums, unknown)
+
+    cdef int _read_items(self, object items, Ids* out, Sums* sums, int unknown) except -1:
+        cdef size_t n = <size_t> PySequence_Fast_GET_SIZE(items), n_skipped = 0, at
+        cdef int64_t value
+        cdef object item
+        ids_reserve(out, n)
+        while True:
+            read_ints(
+                PySequence_Fast_ITEMS(items) + n_skipped, n - n_skipped, self._slots, self._n_ids, out, sums
+            )
+            at = n_skipped + out.n
+            if at == n:
+                return 0
+            # No exact int of one digit, or no token: the slow way, for this one.
+            item = <object> PySequence_Fast_ITEMS(items)[at]
+            if type(item) is not int:
+                item = as_int(item, at)
+                if <size_t> PySequence_Fast_GET_SIZE(items) != n:  # its __index__ may do anything
+                    raise ValueError("ids changed while they were read")
+            try:
+                value = PyLong_AsLongLong(item)
+            except OverflowError:
+                value = -1
+            if not slot_add(self._slots, self._n_ids, <uint64_t> value, sums):
+                if unknown == RAISE:
+                    raise self._unknown(item, at)
+                if unknown == SKIP:
+                    n_skipped += 1
+                    continue
+                value = self._n_ids
+                slot_add(self._slots, <uint64_t> self._n_ids + 1, <uint64_t> value, sums)
+            out.items[out.n] = <uint32_t> value
+            out.n += 1
+
+    cdef int _read_buffer(self, object ids, Ids* out, Sums* sums, int unknown) except -1:
+        """An array of integers (numpy's, array.array's, …) of one dimension, as it lies in memory."""
+        cdef Py_buffer view
+        cdef bytes code
+        cdef bint is_signed, swapped
+        cdef uint64_t bad
+        try:
+            PyObject_GetBuffer(ids, &view, PyBUF_STRIDES | PyBUF_FORMAT)
+        except ValueError as error:  # numpy's of dates, for example
+            raise TypeError(f"ids must be integers in one dimension: {error}") from None
+        try:
+            code = view.format if view.format != NULL else b"B"
+            if view.ndim == 1 and (not view.shape[0] or code == b"O"):  # numpy's empty ones are floats
+                return self._read_items(list(ids), out, sums, unknown)
+            if view.ndim != 1 or code.lstrip(b"@=<>!") not in _INTEGERS:
+                raise TypeError(
+                    f"ids must be integers in one dimension: got format {code.decode()!r} "
+                    f"with {view.ndim} dimensions"
+                )
+            is_signed, swapped = code.islower(), code[:1] in _SWAPPED
+            ids_reserve(out, <size_t> view.shape[0])
+            with nogil:
+                bad = read_array(&view, is_signed, swapped, self._slots, self._n_ids, out, sums)
+            if out.n == <size_t> view.shape[0]:
+                return 0
+            if unknown == RAISE:
+                raise self._unknown(<int64_t> bad if is_signed else bad, out.n)
+        finally:
+            PyBuffer_Release(&view)
+        out.n = 0
+        memset(sums, 0, sizeof(Sums))
+        return self._read_items(list(ids), out, sums, unknown)
+
+
+_INTEGERS = frozenset(bytes([code]) for code in b"bBhHiIlLqQnN")  # small letters are signed
+_SWAPPED = frozenset({b">", b"!"} if sys.byteorder == "little" else {b"<"})
+
+
+cdef int unknown_rule(object unknown_ids) except -1:
+    """RAISE, SKIP or REPLACE, as unknown_ids= says."""
+    if unknown_ids is _RAISE or unknown_ids == "raise":
+        return RAISE
+    if unknown_ids == "skip":
+        return SKIP
+    if unknown_ids == "replace":
+        return REPLACE
+    raise ValueError(f'unknown_ids={unknown_ids!r}: choose one of "raise", "skip", "replace"')
+
+
+cdef object as_int(object item, Py_ssize_t position):
+    """An index as an int."""
+    try:
+        return operator.index(item)
+    except TypeError:
+        raise TypeError(
+            f"ids must be integers: {item!r} at position {position} is {type(item).__name__}"
+        ) from None

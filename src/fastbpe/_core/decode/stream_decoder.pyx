@@ -1,0 +1,285 @@
+"""Decoding ids as they come, without ever giving out half a character.
+
+Of most ids the bytes are ASCII and nothing waits for them: `push` then makes a str of the token's slot and looks at
+nothing else. `_reference/streaming.py` says the same in plain Python.
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.long cimport PyLong_AsLongLongAndOverflow
+from cpython.unicode cimport PyUnicode_DecodeUTF8
+from libc.stdint cimport int64_t, uint8_t
+from libc.string cimport memcpy
+
+from fastbpe._core.merge.merge_piece cimport Ids, ids_free
+from fastbpe._core.decode.id_reader cimport RAISE, SKIP, IdReader, unknown_rule
+from fastbpe._core.decode.token_slots cimport LENGTH, LONG, NOT_ASCII, Slot, Sums, copy_tokens, slot_token
+
+import operator
+
+cdef extern from *:
+    str PyUnicode_DecodeUTF8Stateful(const char* data, Py_ssize_t n, const char* errors, Py_ssize_t* n_read)
+
+cdef enum:
+    MOST_KEPT = 3  # bytes of a character that is not whole
+    ROOM = 64  # bytes on the stack
+
+cdef str REPLACEMENT = "\ufffd"
+
+
+cdef struct State:
+    uint8_t kept[4]  # bytes that may become a character
+    size_t n_kept
+    bint is_start  # of a text: a space may be left out
+    bint is_broken  # a byte before, of those in a row, belongs to no character
+
+
+@cython.final
+cdef class StreamDecoder:
+    """Turns ids into text as they come; made by `Tokenizer.decoder`.
+
+    The text that `push` and `finish` give, end to end, is the text that `decode` gives for all the ids, however they
+    are grouped. Bytes that may become a character are kept back, three at most.
+
+    unknown_ids: what becomes of ids that are no token: "raise", "skip" or "replace". joins, leading, whole: as of the
+    reader, which is a Decoder. runs: ids of bytes; those in a row that are no UTF-8 become U+FFFD each, as tokenizers has
+    it; None: bytes are decoded as `errors` says. firsts: ids that are another text where a text begins.
+
+    `copy.copy` gives a stream that goes on by itself from the same place. A stream cannot be pickled.
+
+    >>> from fastbpe import Tokenizer
+    >>> stream = Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern=None).decoder()
+    >>> [stream.push(token) for token in "n\u00e9".encode()], stream.push([33, 63]), stream.finish()
+    (['n', '', 'é'], '!?', '')
+    """
+
+    cdef IdReader _reader
+    cdef bytes _errors
+    cdef int _unknown
+    cdef object _unknown_ids
+    cdef bint _joins
+    cdef bint _strips
+    cdef bint _strips_all
+    cdef frozenset _whole
+    cdef frozenset _runs
+    cdef dict _firsts
+    cdef State _state
+
+    def __cinit__(
+        self, IdReader reader not None, str errors not None, unknown_ids="raise", *, bint joins=True, leading=None,
+        frozenset whole not None=frozenset(), frozenset runs=None, dict firsts=None,
+    ):
+        self._reader = reader
+        self._errors = errors.encode()
+        self._unknown = unknown_rule(unknown_ids)
+        self._unknown_ids = unknown_ids
+        self._joins = joins
+        self._strips = leading is not None
+        self._strips_all = bool(leading)
+        self._whole = whole
+        self._runs = runs
+        self._firsts = firsts or {}
+        self._begin()
+
+    cdef void _begin(self) noexcept:
+        self._state.n_kept = 0
+        self._state.is_start = self._strips
+        self._state.is_broken = False
+
+    def push(self, ids):
+        """Give the text that an id, or a sequence of ids, completes; "" if it is not yet known.
+
+        Raises InvalidTokenError (a KeyError) for an id that is no token, unless the stream was made to skip or to
+        replace such ids. After an error the stream is as it was before.
+        """
+        if type(ids) is int:
+            return self._push_one(ids)
+        if type(ids) is list and len(<list> ids) == 1 and type((<list> ids)[0]) is int:
+            return self._push_one((<list> ids)[0])
+        try:
+            token_id = operator.index(ids)
+        except TypeError:
+            token_id = None
+        if token_id is not None:
+            return self._push_one(token_id)
+        cdef State before = self._state
+        try:
+            return self._push_all(ids)
+        except BaseException:
+            self._state = before
+            raise
+
+    def finish(self):
+        """Give the text of bytes kept back, which now never become a character; the next `push` begins anew."""
+        cdef str text
+        if self._runs is not None:
+            text = self._first(REPLACEMENT * self._state.n_kept)
+        else:
+            text = self._decode(NULL, 0, True)
+        self._begin()
+        return text
+
+    def __copy__(self):
+        cdef StreamDecoder other = StreamDecoder(
+            self._reader, self._errors.decode(), self._unknown_ids, joins=self._joins,
+            leading=bool(self._strips_all) if self._strips else None, whole=self._whole, runs=self._runs,
+            firsts=self._firsts,
+        )
+        other._state = self._state
+        return other
+
+    def __deepcopy__(self, memo):
+        return self.__copy__()
+
+    def __reduce__(self):
+        raise TypeError(
+            "a StreamDecoder cannot be pickled: pickle its Tokenizer and the ids so far, and push them into a new "
+            "decoder()"
+        )
+
+    cdef str _push_one(self, object token_id):
+        cdef int overflow
+        cdef int64_t value = PyLong_AsLongLongAndOverflow(token_id, &overflow)
+        cdef IdReader reader = self._reader
+        cdef const Slot* slot
+        cdef const uint8_t* data
+        cdef size_t n
+        cdef State before
+        if reader._slots == NULL:
+            reader._make_slots()
+        if overflow or not 0 <= value < reader._n_ids or not reader._slots[value].tag:
+            if self._unknown == RAISE:
+                raise reader._unknown(token_id, 0)
+            if self._unknown == SKIP:
+                return ""
+            value = reader._n_ids
+        slot = &reader._slots[value]
+        if not slot.tag & (NOT_ASCII | LONG) and not (
+            self._state.n_kept or self._state.is_start or self._state.is_broken
+        ):
+            return PyUnicode_DecodeUTF8(<const char*> slot.data, slot.tag & LENGTH, NULL)
+        before = self._state
+        data = slot_token(slot, &n)
+        try:
+            return self._add(value, data, n)
+        except BaseException:
+            self._state = before
+            raise
+
+    cdef str _push_all(self, object ids):
+        cdef Ids values = Ids(NULL, 0, 0)
+        cdef Sums sums
+        cdef size_t i, n, at = 0
+        cdef const uint8_t* data
+        cdef bytes together
+        cdef uint8_t* to
+        cdef list out
+        try:
+            self._reader._read(ids, &values, &sums, self._unknown)
+            if self._runs is None and not self._state.is_start and (self._joins or not sums.n_empty):
+                together = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> (self._state.n_kept + sums.n_bytes))
+                to = <uint8_t*> PyBytes_AS_STRING(together)
+                memcpy(to, self._state.kept, self._state.n_kept)
+                to += self._state.n_kept
+                copy_tokens(self._reader._slots, &values, &at, to, to + sums.n_bytes)
+                return self._decoded(
+                    <const uint8_t*> PyBytes_AS_STRING(together), <size_t> PyBytes_GET_SIZE(together), False
+                )
+            out = []
+            for i in range(values.n):
+                data = slot_token(&self._reader._slots[values.items[i]], &n)
+                out.append(self._add(values.items[i], data, n))
+            return "".join(out)
+        finally:
+            ids_free(&values)
+
+    cdef str _add(self, int64_t value, const uint8_t* data, size_t n):
+        """The text that a token of a known id completes."""
+        cdef bint has_space
+        if self._runs is not None:
+            return self._add_to_runs(value, data, n)
+        if n == 0:
+            if self._state.is_start and not self._strips_all and value in self._whole:
+                self._state.is_start = False
+            # Bytes on both sides of a control symbol make no character together.
+            return "" if self._joins else self._decode(NULL, 0, True)
+        if self._state.is_start:
+            if value in self._firsts:
+                self._state.is_start = False
+                return (<bytes> self._firsts[value]).decode()
+            has_space = data[0] == 0x20 and value not in self._whole
+            data += has_space
+            n -= has_space
+            self._state.is_start = self._strips_all and has_space and n == 0
+        return self._decode(data, n, False)
+
+    cdef str _decode(self, const uint8_t* data, size_t n, bint final):
+        """The text of the bytes kept back and of more, without those that may still become a character."""
+        cdef uint8_t room[ROOM]
+        cdef bytes together
+        cdef size_t n_kept = self._state.n_kept
+        if n_kept == 0:
+            return self._decoded(data, n, final) if n else ""
+        if n_kept + n <= ROOM:
+            memcpy(room, self._state.kept, n_kept)
+            if n:
+                memcpy(room + n_kept, data, n)
+            return self._decoded(room, n_kept + n, final)
+        together = (<const char*> self._state.kept)[:n_kept] + (<const char*> data)[:n]
+        return self._decoded(<const uint8_t*> PyBytes_AS_STRING(together), n_kept + n, final)
+
+    cdef str _decoded(self, const uint8_t* data, size_t n, bint final):
+        """The text of all bytes there are; the rest is kept."""
+        cdef Py_ssize_t n_read = 0
+        cdef str text
+        if final:
+            text = PyUnicode_DecodeUTF8(<const char*> data, <Py_ssize_t> n, self._errors)
+            self._state.n_kept = 0
+            return text
+        text = PyUnicode_DecodeUTF8Stateful(<const char*> data, <Py_ssize_t> n, self._errors, &n_read)
+        self._state.n_kept = n - <size_t> n_read
+        memcpy(self._state.kept, data + n_read, min(self._state.n_kept, <size_t> MOST_KEPT))
+        return text
+
+    # Bytes in a row, as a tokenizer.json has them
+
+    cdef str _add_to_runs(self, int64_t value, const uint8_t* data, size_t n):
+        cdef str text
+        if n == 0:  # left out before anything else is done
+            return ""
+        if n == 1 and value in self._runs:
+            return self._first(self._add_byte(data[0]))
+        text = REPLACEMENT * self._state.n_kept
+        self._state.n_kept = 0
+        self._state.is_broken = False
+        if self._state.is_start and not text and value in self._firsts:
+            self._state.is_start = False
+            return (<bytes> self._firsts[value]).decode()
+        return self._first(text + PyUnicode_DecodeUTF8(<const char*> data, <Py_ssize_t> n, NULL))
+
+    cdef str _add_byte(self, uint8_t byte):
+        """The text that a byte completes: U+FFFD for each from the first on that belongs to no character."""
+        cdef Py_ssize_t n_read = 0
+        cdef str text
+        cdef size_t n
+        if self._state.is_broken:
+            return REPLACEMENT
+        self._state.kept[self._state.n_kept] = byte
+        self._state.n_kept += 1
+        n = self._state.n_kept
+        try:
+            text = PyUnicode_DecodeUTF8Stateful(<const char*> self._state.kept, <Py_ssize_t> n, NULL, &n_read)
+        except UnicodeDecodeError:
+            text = REPLACEMENT * n
+            self._state.is_broken = True
+            n_read = <Py_ssize_t> n
+        if n_read:
+            self._state.n_kept = 0
+        return text
+
+    cdef str _first(self, str text):
+        """Text as it is given out: at the beginning without a space."""
+        if not self._state.is_start or not text:
+            return text
+        self._state.is_start = False
+        return text[1:] if text[0] == " " else text

@@ -1,0 +1,195 @@
+"""Reading ids and copying tokens, by the slots of slots.pxd."""
+
+from cpython.object cimport PyObject
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memcpy, memmove
+
+from fastbpe._core.decode.utf8_to_str cimport put_characters
+from fastbpe._core.ids.int_table cimport Ints, ints_so_far, kept_place
+from fastbpe._core.merge.merge_piece cimport Ids
+
+cdef extern from *:
+    """
+    /* The value of an exact int of one digit that is not negative, which every id is; else UINT32_MAX. */
+    static inline uint32_t fastbpe_small_int(PyObject* item)
+    {
+    #if defined(CYTHON_COMPILING_IN_CPYTHON) && CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030C0000
+        const PyLongObject* number = (const PyLongObject*)item;
+        if (!PyUnstable_Long_IsCompact(number))
+            return UINT32_MAX;
+        Py_ssize_t value = PyUnstable_Long_CompactValue(number);
+        return value < 0 ? UINT32_MAX : (uint32_t)value;
+    #elif defined(CYTHON_COMPILING_IN_CPYTHON) && CYTHON_COMPILING_IN_CPYTHON
+        Py_ssize_t n_digits = Py_SIZE(item);
+        return n_digits == 1 ? (uint32_t)((PyLongObject*)item)->ob_digit[0] : n_digits ? UINT32_MAX : 0;
+    #else
+        int overflow;
+        long value = PyLong_AsLongAndOverflow(item, &overflow);
+        return overflow || value < 0 || value >= (long)INT32_MAX ? UINT32_MAX : (uint32_t)value;
+    #endif
+    }
+
+    static inline uint32_t fastbpe_swap32(uint32_t value)
+    {
+        value = (value & 0x00FF00FFu) << 8 | (value >> 8 & 0x00FF00FFu);
+        return value << 16 | value >> 16;
+    }
+
+    static inline uint64_t fastbpe_swap64(uint64_t value)
+    {
+        return (uint64_t)fastbpe_swap32((uint32_t)value) << 32 | fastbpe_swap32((uint32_t)(value >> 32));
+    }
+    """
+    uint32_t small_int "fastbpe_small_int"(PyObject* item) noexcept nogil
+    bint PyLong_CheckExact(PyObject* item) noexcept nogil
+    uint32_t swap32 "fastbpe_swap32"(uint32_t value) noexcept nogil
+    uint64_t swap64 "fastbpe_swap64"(uint64_t value) noexcept nogil
+
+
+cdef void slot_fill(
+    Slot* slot, const uint8_t* token, uint32_t n_bytes, LongToken* long_tokens, uint32_t* n_long
+) noexcept nogil:
+    cdef uint32_t i, n_characters = 0
+    cdef uint8_t tag = 0
+    cdef LongToken* long_token
+    for i in range(n_bytes):
+        n_characters += token[i] & 0xC0 != 0x80
+        if token[i] >= 0x80:
+            tag |= NOT_ASCII
+        if token[i] >= 0xC4:
+            tag |= NOT_LATIN1
+        if token[i] >= 0xF0:
+            tag |= NOT_UCS2
+    if 0 < n_bytes <= IN_SLOT:  # one without bytes would be no token
+        memcpy(slot.data, token, n_bytes)
+        slot.n_characters = <uint8_t> n_characters
+        slot.tag = tag | <uint8_t> n_bytes
+        return
+    long_token = &long_tokens[n_long[0]]
+    n_long[0] += 1
+    long_token.data = token
+    long_token.n_bytes = n_bytes
+    long_token.n_characters = n_characters
+    memcpy(slot.data, &long_token, sizeof(long_token))
+    slot.tag = tag | LONG
+
+
+cdef void read_ints(
+    PyObject** items, size_t n, const Slot* slots, uint64_t n_ids, Ids* out, Sums* sums
+) noexcept nogil:
+    """Exact ints, up to the end or to the first item that is none, or no token.
+
+    Some thread must hold the GIL, and need not be this one (but see `decoder.SHARES_GIL`).
+    """
+    cdef size_t i = out.n
+    cdef uint32_t* to = out.items
+    cdef uint64_t value
+    cdef Sums local = sums[0]  # in registers
+    cdef Ints kept = ints_so_far()[0]
+    # What encoding gave is read by where it lies: a list of it takes two thirds of the time.
+    while i < n:
+        value = kept_place(&kept, items[i])
+        if value >= kept.n or not slot_add(slots, n_ids, value, &local):
+            break
+        to[i] = <uint32_t> value
+        i += 1
+    while i < n and PyLong_CheckExact(items[i]):
+        value = small_int(items[i])
+        if not slot_add(slots, n_ids, value, &local):
+            break
+        to[i] = <uint32_t> value
+        i += 1
+    out.n = i
+    sums[0] = local
+
+
+cdef uint64_t read_array(
+    const Py_buffer* view, bint is_signed, bint swapped, const Slot* slots, uint64_t n_ids, Ids* out, Sums* sums
+) noexcept nogil:
+    """All items, or up to the first that is no token, which is returned."""
+    cdef size_t i, n = <size_t> view.shape[0]
+    cdef const char* at = <const char*> view.buf
+    cdef Py_ssize_t step = view.itemsize if view.strides == NULL else view.strides[0]  # ctypes gives none
+    cdef uint64_t value = 0
+    cdef Sums local = sums[0]
+    for i in range(n):
+        value = _load(at, view.itemsize, is_signed, swapped)
+        if not slot_add(slots, n_ids, value, &local):
+            out.n = i
+            return value
+        out.items[i] = <uint32_t> value
+        at += step
+    out.n = n
+    sums[0] = local
+    return 0
+
+
+cdef inline uint64_t _load(const char* at, Py_ssize_t n_bytes, bint is_signed, bint swapped) noexcept nogil:
+    """An integer of 1, 2, 4 or 8 bytes, which need not be aligned; its sign fills the 64 bits."""
+    cdef uint16_t two
+    cdef uint32_t four
+    cdef uint64_t value
+    if n_bytes == 4:
+        memcpy(&four, at, 4)
+        if swapped:
+            four = swap32(four)
+        return <uint64_t> <int64_t> <int32_t> four if is_signed else four
+    if n_bytes == 8:
+        memcpy(&value, at, 8)
+        return swap64(value) if swapped else value
+    if n_bytes == 2:
+        memcpy(&two, at, 2)
+        if swapped:
+            two = <uint16_t> (two >> 8 | two << 8)
+        return <uint64_t> <int64_t> <int16_t> two if is_signed else two
+    return <uint64_t> <int64_t> <int8_t> at[0] if is_signed else <uint8_t> at[0]
+
+
+cdef uint8_t* copy_tokens(
+    const Slot* slots, const Ids* ids, size_t* at, uint8_t* to, const uint8_t* end
+) noexcept nogil:
+    """Copy tokens from place at on, as many as fit, and move at; the end of what was written."""
+    cdef const Slot* slot
+    cdef const LongToken* token
+    cdef size_t i = at[0], n = ids.n
+    cdef const uint32_t* items = ids.items
+    while i < n:
+        slot = &slots[items[i]]
+        if slot.tag & LONG:
+            memcpy(&token, slot.data, sizeof(token))
+            if token.n_bytes > <size_t> (end - to):
+                break
+            memcpy(to, token.data, token.n_bytes)
+            to += token.n_bytes
+        elif <size_t> (end - to) >= sizeof(Slot):
+            memcpy(to, slot, sizeof(Slot))
+            to += slot.tag & LENGTH
+        elif <size_t> (slot.tag & LENGTH) <= <size_t> (end - to):
+            memcpy(to, slot, slot.tag & LENGTH)
+            to += slot.tag & LENGTH
+        else:
+            break
+        i += 1
+    at[0] = i
+    return to
+
+
+cdef bint decode_tokens(
+    const Slot* slots, const Ids* ids, const Head* head, uint8_t* block, size_t block_bytes, uint8_t* to, size_t width
+) noexcept nogil:
+    """The characters of all ids, each width bytes wide, by way of a block, which holds the head's rest already.
+
+    False at what is not UTF-8.
+    """
+    cdef size_t at = head.at, n_kept = head.n_rest, n, n_read, n_written
+    cdef bint more = True
+    while more:
+        n = <size_t> (copy_tokens(slots, ids, &at, block + n_kept, block + block_bytes) - block)
+        n_read = put_characters(block, n, to, width, &n_written)
+        to += n_written * width
+        n_kept = n - n_read  # a character that the next token ends, or what is none
+        if n_kept > 3:
+            return False
+        memmove(block, block + n_read, n_kept)
+        more = at < ids.n
+    return n_kept == 0

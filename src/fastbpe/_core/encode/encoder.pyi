@@ -1,0 +1,88 @@
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Protocol, TypeAlias
+
+from typing_extensions import disjoint_base
+
+from fastbpe._core.encode.pipeline import Pipeline
+from fastbpe._core.ids.id_lists import Array
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._core.normalize.codepoint_steps import Normalizing
+from fastbpe._core.normalize.unicode_forms import Front
+from fastbpe._core.split.splitter import Splitter
+from fastbpe._core.text.special_tokens import SpecialMatcher
+
+_Span: TypeAlias = tuple[int, int]
+_Trims: TypeAlias = Callable[[Sequence[int], Sequence[_Span], Sequence[tuple[int, str]]], list[_Span]]
+
+class _ChoosesSpecial(Protocol):
+    @property
+    def always(self) -> SpecialMatcher | None: ...
+    @property
+    def trusted(self) -> SpecialMatcher | None: ...
+    @property
+    def untrusted(self) -> SpecialMatcher | None: ...
+    def choose(
+        self, allowed: str | Collection[str], disallowed: str | Collection[str]
+    ) -> tuple[SpecialMatcher | None, SpecialMatcher | None]: ...
+
+@disjoint_base
+class Encoder:
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        splitter: Splitter,
+        *,
+        special: _ChoosesSpecial | None = None,
+        front: Front | None = None,
+        cache_bytes: int = ...,
+        normalizing: Normalizing | None = None,
+        trimmer: _Trims | None = None,
+    ) -> None: ...
+    @property
+    def _pipeline(self) -> Pipeline: ...
+    def _prepare(self) -> None: ...
+    def _spelled_out(self) -> dict[int, list[int]]: ...
+    def encode(
+        self,
+        text: str | bytes,
+        *,
+        allowed_special: str | Collection[str] = ...,
+        disallowed_special: str | Collection[str] = "all",
+        num_threads: int | None = None,
+    ) -> list[int]: ...
+    def encode_ordinary(self, text: str | bytes, *, num_threads: int | None = None) -> list[int]: ...
+    def encode_parts(self, parts: Iterable[tuple[str | bytes, bool]]) -> list[int]: ...
+    def encode_batch(
+        self,
+        texts: Iterable[str | bytes],
+        *,
+        num_threads: int | None = None,
+        allowed_special: str | Collection[str] = ...,
+        disallowed_special: str | Collection[str] = "all",
+    ) -> list[list[int]]: ...
+    def encode_ordinary_batch(
+        self, texts: Iterable[str | bytes], *, num_threads: int | None = None
+    ) -> list[list[int]]: ...
+    def encode_with_offsets(
+        self,
+        text: str | bytes,
+        *,
+        allowed_special: str | Collection[str] = ...,
+        disallowed_special: str | Collection[str] = "all",
+    ) -> tuple[list[int], list[tuple[int, int]]]: ...
+    def _encode_with_places(
+        self,
+        text: str | bytes,
+        allowed_special: str | Collection[str],
+        disallowed_special: str | Collection[str],
+        found: list[tuple[int, str]] | None = None,
+    ) -> tuple[list[int], list[tuple[int, int]]]: ...
+    def count(self, text: str | bytes, *, limit: int | None = None, num_threads: int | None = None) -> int: ...
+    def _encode_to_array(
+        self,
+        texts: Iterable[str | bytes],
+        allowed_special: str | Collection[str],
+        disallowed_special: str | Collection[str],
+        num_threads: int | None,
+    ) -> tuple[Array, Array]: ...
+    def _count_to_array(self, texts: Iterable[str | bytes], num_threads: int | None) -> Array: ...

@@ -1,0 +1,22 @@
+from typing import final
+
+from typing_extensions import Self
+
+from fastbpe._core.encode.pipeline import Pipeline
+from fastbpe._core.text.special_tokens import SpecialMatcher
+
+@final
+class Jobs:
+    def __new__(
+        cls,
+        pipeline: Pipeline,
+        texts: list[str | bytes],
+        allowed: SpecialMatcher | None,
+        disallowed: SpecialMatcher | None,
+        counting: bool,
+        checked: bool = False,
+    ) -> Self: ...
+    @property
+    def n_jobs(self) -> int: ...
+    @property
+    def n_room(self) -> int: ...

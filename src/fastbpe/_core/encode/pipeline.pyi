@@ -1,0 +1,36 @@
+from typing import final
+
+from typing_extensions import Self
+
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._core.normalize.codepoint_steps import Normalizing
+from fastbpe._core.normalize.unicode_forms import Front
+from fastbpe._core.split.splitter import Splitter
+from fastbpe._core.text.special_tokens import SpecialMatcher
+
+@final
+class Pipeline:
+    def __new__(
+        cls,
+        vocabulary: Vocabulary,
+        splitter: Splitter,
+        cache_bytes: int,
+        *,
+        front: Front | None = None,
+        always: SpecialMatcher | None = None,
+        normalizing: Normalizing | None = None,
+    ) -> Self: ...
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+    @property
+    def splitter(self) -> Splitter: ...
+    @property
+    def normalizing(self) -> Normalizing | None: ...
+    @property
+    def cache_bytes(self) -> int: ...
+    @property
+    def front(self) -> Front | None: ...
+    @property
+    def always(self) -> SpecialMatcher | None: ...
+    @property
+    def used_bytes(self) -> int: ...

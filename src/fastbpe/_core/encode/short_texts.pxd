@@ -1,0 +1,23 @@
+from cpython.object cimport PyObject
+from cpython.unicode cimport PyUnicode_GET_LENGTH
+
+from fastbpe._core.encode.pipeline cimport Pipeline, Scratch
+from fastbpe._core.text.special_tokens cimport SpecialMatcher
+
+cdef extern from "Python.h":
+    bint PyUnicode_IS_COMPACT_ASCII(PyObject* text) noexcept
+
+cdef enum:
+    SHORT_UNITS = 1 << 8
+
+
+cdef inline bint is_short(Pipeline pipeline, object text) noexcept:
+    """Whether short_list may take a text, allowed special tokens apart."""
+    return (
+        pipeline.only_prefixes and type(text) is str and PyUnicode_IS_COMPACT_ASCII(<PyObject*> text)
+        and PyUnicode_GET_LENGTH(text) <= SHORT_UNITS
+    )
+
+
+cdef list short_list(Pipeline pipeline, object text, SpecialMatcher disallowed)
+cdef list short_list_by(Scratch* scratch, Pipeline pipeline, object text, SpecialMatcher disallowed)

@@ -1,7 +1,0 @@
-from fastbpe._core.pipeline cimport Pipeline, Scratch
-from fastbpe._core.text cimport Text
-
-
-cdef size_t count_up_to(
-    Pipeline pipeline, const Text* text, size_t start, size_t end, size_t limit, Scratch* scratch
-) except? 0 nogil

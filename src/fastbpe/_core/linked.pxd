@@ -1,8 +1,0 @@
-from libc.stdint cimport uint8_t, uint32_t
-
-from fastbpe._core.merge cimport Ids
-from fastbpe._core.vocabulary cimport Tables
-
-cdef int merge_linked(
-    const Tables* tables, const uint8_t* piece, size_t n, uint32_t limit, Ids* out
-) except -1 nogil

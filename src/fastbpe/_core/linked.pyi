@@ -1,3 +1,0 @@
-from fastbpe._core.vocabulary import Vocabulary
-
-def merge_in_windows(vocabulary: Vocabulary, piece: bytes, size: int) -> list[int]: ...

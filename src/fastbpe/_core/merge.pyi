@@ -1,4 +1,0 @@
-from fastbpe._core.vocabulary import Vocabulary
-from fastbpe.model import Buffer
-
-def recover_merges(vocabulary: Vocabulary, limits: Buffer | None = None) -> dict[int, tuple[int, int]]: ...

@@ -1,0 +1,404 @@
+"""A code-point vocabulary made ready: the symbols that text is merged from and to, and where text may be cut.
+
+There are no merge rules: any two neighbours whose text together is a piece may be merged, the best score first. So
+every piece is a symbol, numbered by its score, and a pair's priority is the number of what it makes, as with ranks.
+Characters within pieces that are no piece themselves are symbols too, behind all others.
+
+A space stands for U+2581 where the model writes it for spaces: a byte for three, so that most words are short keys.
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy, memset
+
+from fastbpe._core.common.bits cimport lowest_bit
+from fastbpe._core.common.hash_tables cimport NONE
+from fastbpe._core.common.utf8 cimport char_bytes
+from fastbpe._core.merge.vocabulary cimport EXPANDED
+
+from fastbpe.errors import VocabularyError
+
+cdef enum:
+    N_CHARACTERS = 0x110000
+    MAX_SYMBOLS = (1 << 21) - 1  # of the ranked table; one more stands for unknown characters
+    SPACE = 0x20
+    MARK = 0x2581
+    NORMAL = 1
+    UNKNOWN = 2
+    CONTROL = 3
+    USER_DEFINED = 4
+    UNUSED = 5
+    BYTE = 6
+
+
+cdef struct Scored:
+    uint32_t score
+    uint32_t id
+
+
+cdef inline uint32_t _sortable(uint32_t bits) noexcept nogil:
+    """A float's bits as a number of the same order; of the zeros the negative one is less, as in sentencepiece."""
+    return ~bits if bits >> 31 else bits | 0x80000000u
+
+
+cdef void _sort_by(const Scored* items, Scored* out, size_t n, int shift) noexcept nogil:
+    """Sort by eleven bits of the scores, and by what the items are sorted by already."""
+    cdef size_t[2049] starts
+    cdef size_t i
+    memset(starts, 0, sizeof(starts))
+    for i in range(n):
+        starts[(items[i].score >> shift & 2047) + 1] += 1
+    for i in range(2048):
+        starts[i + 1] += starts[i]
+    for i in range(n):
+        out[starts[items[i].score >> shift & 2047]] = items[i]
+        starts[items[i].score >> shift & 2047] += 1
+
+
+cdef inline void _set(uint8_t* bits, uint32_t c) noexcept nogil:
+    bits[c >> 3] |= <uint8_t> (1 << (c & 7))
+
+
+cdef inline bint _has(const uint8_t* bits, uint32_t c) noexcept nogil:
+    return bits[c >> 3] >> (c & 7) & 1
+
+
+@cython.final
+cdef class CodePoints:
+    """The pieces of a model, as symbols.
+
+    piece_bytes, piece_ends, scores, types: as a CodePointModel has them. escapes: U+2581 stands for spaces.
+    unknown_id: what unknown characters become, or, with byte_ids, 256 ids, nothing: their bytes do.
+    splits: no piece goes on with a U+2581.
+    """
+
+    def __cinit__(
+        self, bytes piece_bytes not None, bytes piece_ends not None, bytes scores not None, bytes types not None, *,
+        bint escapes, uint32_t unknown_id, list byte_ids, bint splits=False,
+    ):
+        cdef Pieces pieces
+        cdef uint64_t* wide
+        cdef size_t i, n = len(types)
+        if len(piece_ends) != 4 * n or len(scores) != 4 * n:
+            raise VocabularyError(f"{n} types do not go with {len(piece_ends)} and {len(scores)} bytes")
+        self.characters.unknown_id = unknown_id
+        self.characters.has_bytes = byte_ids is not None
+        if byte_ids is not None:
+            for i in range(256):
+                self.characters.byte_ids[i] = byte_ids[i]
+        memset(&pieces, 0, sizeof(pieces))
+        pieces.data = <const uint8_t*> PyBytes_AS_STRING(piece_bytes)
+        pieces.ends = <const uint32_t*> PyBytes_AS_STRING(piece_ends)
+        pieces.order = <uint32_t*> malloc((n + 1) * sizeof(uint32_t))
+        wide = <uint64_t*> malloc((<size_t> len(piece_bytes) + 1) * sizeof(uint64_t))
+        self._is_piece = <uint8_t*> calloc(N_CHARACTERS // 8, 1)
+        self._has_behind = <uint8_t*> calloc(N_CHARACTERS // 8, 1)
+        self._has_before = <uint8_t*> calloc(N_CHARACTERS // 8, 1)
+        try:
+            if not (pieces.order != NULL and wide != NULL and self._is_piece != NULL and self._has_behind != NULL
+                    and self._has_before != NULL):
+                raise MemoryError(f"no memory for {n} pieces")
+            self._sort(
+                &pieces, <const uint32_t*> PyBytes_AS_STRING(scores), <const uint8_t*> PyBytes_AS_STRING(types), n
+            )
+            pieces.marks_spaces = self.marks_spaces = self.characters.marks_spaces = escapes and _has_mark(
+                &pieces, <const uint8_t*> PyBytes_AS_STRING(types)
+            )
+            pieces.splits = splits
+            self._look(&pieces, wide)
+            self._lay_out(&pieces)
+            self._set_ids(
+                &pieces, <const uint32_t*> PyBytes_AS_STRING(scores), <const uint8_t*> PyBytes_AS_STRING(types)
+            )
+            self._set_words()
+        finally:
+            free(pieces.order)
+            free(wide)
+
+    def __dealloc__(self):
+        free(self._is_piece)
+        free(self._has_behind)
+        free(self._has_before)
+        free(self._pairs)
+
+    cdef int _sort(self, Pieces* pieces, const uint32_t* scores, const uint8_t* types, size_t n) except -1:
+        """Put the pieces that text is merged to in order."""
+        cdef Scored* one
+        cdef Scored* other
+        cdef uint32_t last = NONE, score
+        cdef bint in_order = True
+        cdef size_t i
+        for i in range(n):
+            if types[i] == NORMAL or types[i] == USER_DEFINED or types[i] == UNUSED:
+                score = _sortable(scores[i])
+                in_order &= score <= last
+                last = score
+                pieces.order[pieces.n] = <uint32_t> i
+                pieces.n += 1
+        if in_order:
+            return 0
+        one = <Scored*> malloc((pieces.n + 1) * sizeof(Scored))
+        other = <Scored*> malloc((pieces.n + 1) * sizeof(Scored))
+        if one == NULL or other == NULL:
+            free(one)
+            free(other)
+            raise MemoryError(f"no memory to sort {pieces.n} pieces")
+        for i in range(pieces.n):
+            one[i] = Scored(~_sortable(scores[pieces.order[i]]), pieces.order[i])
+        _sort_by(one, other, pieces.n, 0)
+        _sort_by(other, one, pieces.n, 11)
+        _sort_by(one, other, pieces.n, 22)
+        for i in range(pieces.n):
+            pieces.order[i] = other[i].id
+        free(one)
+        free(other)
+        return 0
+
+    cdef int _look(self, Pieces* pieces, uint64_t* wide) except -1:
+        """Leave out pieces that no text becomes, and note what the others are made of.
+
+        wide: room for as many pairs of characters as there are bytes; it gets those that are not ASCII.
+        """
+        cdef size_t i, at, end, n = 0, n_wide = 0, n_bits = 1 << 10
+        cdef uint32_t c = 0, last
+        cdef uint64_t bit
+        self.by_words = True
+        for i in range(pieces.n):
+            at = _begin(pieces, i)
+            end = pieces.ends[pieces.order[i]]
+            if not _is_possible(pieces, at, end):
+                continue
+            pieces.order[n] = pieces.order[i]
+            n += 1
+            at += _next(pieces, at, end, &last)
+            if at == end:
+                _set(self._is_piece, last)
+            while at < end:
+                at += _next(pieces, at, end, &c)
+                _set(self._has_behind, last)
+                _set(self._has_before, c)
+                if last | c < 0x80:
+                    self._ascii_pairs[last][c >> 6] |= <uint64_t> 1 << (c & 63)
+                elif last | c >= 0x800:
+                    wide[n_wide] = <uint64_t> last << 21 | c
+                    n_wide += 1
+                self.by_words = self.by_words and (c != SPACE or last == SPACE)
+                last = c
+        pieces.n = n
+        while n_bits < 16 * n_wide:  # a bit for each pair: hardly any two share one
+            n_bits *= 2
+        self._pairs = <uint64_t*> calloc(n_bits // 64, 8)
+        if self._pairs == NULL:
+            raise MemoryError(f"no memory for {n_bits // 8} bytes of pairs")
+        self.words.pair_shift = <uint32_t> (65 - (<object> n_bits).bit_length())
+        for i in range(n_wide):
+            bit = fb_pair_bit(<uint32_t> (wide[i] >> 21), <uint32_t> wide[i] & 0x1FFFFF, self.words.pair_shift)
+            self._pairs[bit >> 6] |= <uint64_t> 1 << (bit & 63)
+        return 0
+
+    cdef int _lay_out(self, const Pieces* pieces) except -1:
+        """The tokens of a Vocabulary: the pieces, then the characters in them that are none."""
+        cdef size_t n_bytes = 0, n_symbols = pieces.n, i, at, end
+        cdef uint32_t c = 0
+        cdef list others = self._others()
+        cdef bytes added = "".join(map(chr, others)).encode()
+        if pieces.n + len(others) > MAX_SYMBOLS:
+            raise VocabularyError(f"{pieces.n} pieces and {len(others)} characters: the limit is {MAX_SYMBOLS}")
+        for i in range(pieces.n):
+            n_bytes += pieces.ends[pieces.order[i]] - _begin(pieces, i)
+        buffer = bytearray(n_bytes)
+        cdef bytes ends = PyBytes_FromStringAndSize(NULL, 4 * <Py_ssize_t> (pieces.n + len(others)))
+        cdef uint32_t* to_ends = <uint32_t*> PyBytes_AS_STRING(ends)
+        cdef uint8_t[::1] to = buffer if n_bytes else bytearray(1)
+        n_bytes = 0
+        for i in range(pieces.n):
+            at = _begin(pieces, i)
+            end = pieces.ends[pieces.order[i]]
+            while at < end:
+                if pieces.marks_spaces and pieces.data[at] == 0xE2 and _next(pieces, at, end, &c) and c == SPACE:
+                    to[n_bytes] = SPACE
+                    at += 3
+                else:
+                    to[n_bytes] = pieces.data[at]
+                    at += 1
+                n_bytes += 1
+            to_ends[i] = <uint32_t> n_bytes
+        self.token_bytes = bytes(buffer[:n_bytes]) + added
+        for c in others:
+            n_bytes += 1 if c < 0x80 else 2 if c < 0x800 else 3 if c < 0x10000 else 4
+            to_ends[n_symbols] = <uint32_t> n_bytes
+            n_symbols += 1
+        self.token_ends = ends
+        return 0
+
+    cdef list _others(self):
+        """The characters within pieces that are none themselves."""
+        cdef list out = []
+        cdef size_t i
+        cdef uint8_t others
+        for i in range(N_CHARACTERS // 8):
+            others = (self._has_behind[i] | self._has_before[i]) & ~self._is_piece[i]
+            while others:
+                out.append(8 * i + lowest_bit(others))
+                others &= others - 1
+        return out
+
+    cdef int _set_ids(self, const Pieces* pieces, const uint32_t* scores, const uint8_t* types) except -1:
+        """Which id each symbol is; of those that are none, and of unused pieces, `expand` is to tell it."""
+        cdef size_t n = len(self.token_ends) // 4, i
+        cdef uint32_t first = 0
+        self._ids = PyBytes_FromStringAndSize(NULL, 4 * <Py_ssize_t> n)
+        self._ties = PyBytes_FromStringAndSize(NULL, 4 * <Py_ssize_t> n)
+        cdef uint32_t* ids = <uint32_t*> PyBytes_AS_STRING(self._ids)
+        cdef uint32_t* ties = <uint32_t*> PyBytes_AS_STRING(self._ties)
+        self.characters.tied_from = NONE
+        self.expanded = []
+        for i in range(n):
+            ids[i] = self.characters.unknown_id
+            if i < pieces.n and types[pieces.order[i]] != UNUSED:
+                ids[i] = pieces.order[i]
+            elif i < pieces.n or self.characters.has_bytes:
+                self.expanded.append(i)
+            if not 0 < i < pieces.n or _sortable(scores[pieces.order[i]]) != _sortable(scores[pieces.order[i - 1]]):
+                first = <uint32_t> i
+            elif self.characters.tied_from == NONE:
+                self.characters.tied_from = first
+            ties[i] = first
+        self.characters.ids = ids
+        self.characters.ties = ties
+        return 0
+
+    def expand(self, list expansions not None):
+        """Say what each of the `expanded` symbols is handed out as: a list of ids, no more than it has bytes."""
+        cdef uint32_t* ids = <uint32_t*> PyBytes_AS_STRING(self._ids)
+        cdef list flat = []
+        cdef size_t i = 0
+        for symbol, expansion in zip(self.expanded, expansions, strict=True):
+            ids[<size_t> symbol] = EXPANDED | <uint32_t> len(flat)
+            flat.append(len(expansion))
+            flat += expansion
+        self._expansions = PyBytes_FromStringAndSize(NULL, 4 * <Py_ssize_t> len(flat))
+        cdef uint32_t* to = <uint32_t*> PyBytes_AS_STRING(self._expansions)
+        for item in flat:
+            to[i] = item
+            i += 1
+        self.characters.expansions = to
+
+    def ids(self):
+        """The id of each symbol; of those that are none, the unknown one."""
+        return [self.characters.ids[i] for i in range(<size_t> len(self._ids) // 4)]
+
+    def priority(self, size_t symbol):
+        """The place of a symbol in the order of merging; those of the same score share it."""
+        if symbol >= <size_t> len(self._ties) // 4:
+            raise IndexError(f"symbol {symbol}: there are {len(self._ties) // 4}")
+        return self.characters.ties[symbol]
+
+    cdef void _set_words(self) noexcept:
+        cdef uint32_t c, after
+        self.words.has_behind = self._has_behind
+        self.words.has_before = self._has_before
+        self.words.pairs = self._pairs
+        self.words.space_too = MARK if self.marks_spaces else SPACE
+        self.words.by_words = self.by_words
+        memcpy(self.words.within, self._ascii_pairs, sizeof(self._ascii_pairs))
+        if not self.by_words:
+            return
+        for c in range(128):
+            if not _has(self._has_before, c):
+                self.words.before[c & 15] |= <uint8_t> (1 << (c >> 4))
+            if not _has(self._has_behind, c):
+                self.words.behind[c & 15] |= <uint8_t> (1 << (c >> 4))
+            self.words.within[c][0] = self.words.within[c][1] = 0
+            for after in range(128):
+                if _has(self._has_behind, c) and _has(self._has_before, after) and (after != SPACE or c == SPACE):
+                    self.words.within[c][after >> 6] |= <uint64_t> 1 << (after & 63)
+
+
+def surfaces(bytes piece_bytes not None, bytes piece_ends not None, bytes types not None, bytes unknown not None):
+    """(bytes, ends): what each id adds to a decoded text, end to end, and where each ends, as uint32.
+
+    Spaces for U+2581; of byte pieces the byte; of control symbols nothing; of the unknown piece `unknown`.
+    """
+    cdef size_t n = len(types), i, at = 0, end, n_bytes = 0
+    cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(piece_bytes)
+    cdef const uint32_t* ends = <const uint32_t*> PyBytes_AS_STRING(piece_ends)
+    cdef const uint8_t* kinds = <const uint8_t*> PyBytes_AS_STRING(types)
+    cdef bytes out_ends = PyBytes_FromStringAndSize(NULL, 4 * <Py_ssize_t> n)
+    cdef uint32_t* to_ends = <uint32_t*> PyBytes_AS_STRING(out_ends)
+    buffer = bytearray(len(piece_bytes) + n * len(unknown) + 1)
+    cdef uint8_t[::1] to = buffer
+    for i in range(n):
+        end = ends[i]
+        if kinds[i] == BYTE:
+            to[n_bytes] = int(piece_bytes[at + 3:at + 5], 16)
+            n_bytes += 1
+        elif kinds[i] == UNKNOWN:
+            for byte in unknown:
+                to[n_bytes] = byte
+                n_bytes += 1
+        elif kinds[i] != CONTROL:
+            while at < end:
+                if end - at > 2 and data[at] == 0xE2 and data[at + 1] == 0x96 and data[at + 2] == 0x81:
+                    to[n_bytes] = SPACE
+                    at += 3
+                else:
+                    to[n_bytes] = data[at]
+                    at += 1
+                n_bytes += 1
+        at = end
+        to_ends[i] = <uint32_t> n_bytes
+    return bytes(buffer[:n_bytes]), out_ends
+
+
+cdef inline size_t _begin(const Pieces* pieces, size_t i) noexcept nogil:
+    return pieces.ends[pieces.order[i] - 1] if pieces.order[i] else 0
+
+
+cdef inline size_t _character(const Pieces* pieces, size_t at, size_t end, uint32_t* c) noexcept nogil:
+    """The bytes of a piece's next character; 0 if none begins there."""
+    if pieces.data[at] > 0x7F:
+        return char_bytes(pieces.data, end, at, c)
+    c[0] = pieces.data[at]
+    return 1
+
+
+cdef inline size_t _next(const Pieces* pieces, size_t at, size_t end, uint32_t* c) noexcept nogil:
+    """The bytes of a piece's next character, which is there."""
+    cdef size_t n_bytes = _character(pieces, at, end, c)
+    if c[0] == MARK and pieces.marks_spaces:
+        c[0] = SPACE
+    return n_bytes
+
+
+cdef bint _is_possible(const Pieces* pieces, size_t at, size_t end) noexcept nogil:
+    """Whether a text may hold a piece: it is UTF-8, and has no space where U+2581 stands for spaces."""
+    cdef uint8_t high = 0
+    cdef bint has_space = False
+    cdef size_t i, n_bytes, start = at
+    cdef uint32_t c
+    for i in range(at, end):
+        high |= pieces.data[i]
+        has_space |= pieces.data[i] == SPACE
+    if has_space and pieces.marks_spaces:
+        return False
+    while high > 0x7F and at < end:
+        n_bytes = _character(pieces, at, end, &c)
+        if n_bytes == 0 or (c == MARK and at > start and pieces.splits):
+            return False
+        at += n_bytes
+    return True
+
+
+cdef bint _has_mark(const Pieces* pieces, const uint8_t* types) noexcept nogil:
+    """Whether U+2581 alone is a piece that is used."""
+    cdef size_t i, at
+    for i in range(pieces.n):
+        at = _begin(pieces, i)
+        if pieces.ends[pieces.order[i]] - at == 3 and types[pieces.order[i]] != UNUSED and (
+            pieces.data[at] == 0xE2 and pieces.data[at + 1] == 0x96 and pieces.data[at + 2] == 0x81
+        ):
+            return True
+    return False

@@ -1,0 +1,161 @@
+"""BPE dropout: merging a piece of code points while some of the pairs whose turn has come are left alone for good.
+
+A linked list and one heap. With a rate of 0 it gives what merge.pyx gives, which tests hold it to.
+"""
+
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, realloc
+
+from fastbpe._core.merge.merge_piece cimport Ids, ids_reserve
+from fastbpe._core.merge.symbol_ids cimport spell, symbol_at
+from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, Pair, find_pair, mix
+from fastbpe._core.merge.vocabulary cimport Tables
+
+
+cdef int merge_with_dropout(
+    const Tables* tables, const uint8_t* piece, size_t n, Dropout* dropout, Ids* out
+) except -1 nogil:
+    """Append the ids of a piece, which is not empty."""
+    cdef Link* links
+    cdef Waiting best
+    cdef size_t at, right, after
+    cdef bint has_memory
+    if n >= NONE or not _room(dropout, n):
+        _no_memory(n)
+    ids_reserve(out, n)
+    links = dropout.links
+    has_memory = _link(tables, piece, n, dropout)
+    while has_memory and dropout.n_heap:
+        best = _pop(dropout)
+        at = <uint32_t> best.key
+        if links[at].id == NONE or links[at].merged != best.merged:
+            continue  # the pair that waited is no longer there
+        if _is_dropped(dropout):
+            links[at].merged = NONE
+            continue
+        right = links[at].next
+        after = links[right].next
+        links[at].id = best.merged
+        links[right].id = NONE
+        links[at].next = <uint32_t> after
+        if after != NONE:
+            links[after].previous = <uint32_t> at
+        has_memory = _pair_up(tables, dropout, <uint32_t> at)
+        if has_memory and links[at].previous != NONE:
+            has_memory = _pair_up(tables, dropout, links[at].previous)
+    if not has_memory:
+        _no_memory(n)
+    at = 0
+    while at != n:
+        after = links[at].next if links[at].next != NONE else n
+        out.n += spell(tables, links[at].id, piece + at, after - at, out.items + out.n)
+        at = after
+    return 0
+
+
+cdef void dropout_free(Dropout* dropout) noexcept nogil:
+    free(dropout.heap)
+    free(dropout.links)
+    dropout.heap = NULL
+    dropout.links = NULL
+    dropout.heap_room = dropout.links_room = 0
+
+
+cdef int _no_memory(size_t n) except -1 nogil:
+    with gil:
+        raise MemoryError(f"no memory to merge a piece of {n} bytes")
+
+
+cdef bint _room(Dropout* dropout, size_t n) noexcept nogil:
+    """Make room for the symbols of a piece of n bytes; False without memory."""
+    cdef void* grown
+    if n > dropout.links_room:
+        grown = realloc(dropout.links, n * sizeof(Link))
+        if grown == NULL:
+            return False
+        dropout.links = <Link*> grown
+        dropout.links_room = n
+    return True
+
+
+cdef bint _link(const Tables* tables, const uint8_t* piece, size_t n, Dropout* dropout) noexcept nogil:
+    """Make the list, and let its pairs wait; False without memory."""
+    cdef Link* links = dropout.links
+    cdef size_t at = 0, n_bytes
+    cdef uint32_t last = NONE
+    dropout.n_heap = 0
+    while at < n:
+        links[at].id = symbol_at(tables, piece + at, &n_bytes)
+        links[at].previous = last
+        links[at].next = NONE
+        if last != NONE:
+            links[last].next = <uint32_t> at
+            if not _pair_up(tables, dropout, last):
+                return False
+        last = <uint32_t> at
+        at += n_bytes
+    links[last].merged = NONE
+    return True
+
+
+cdef inline bint _pair_up(const Tables* tables, Dropout* dropout, uint32_t at) noexcept nogil:
+    """Look up the pair that begins at a symbol, and let it wait; False without memory."""
+    cdef Link* links = dropout.links
+    cdef Pair pair
+    links[at].merged = NONE
+    if links[at].next == NONE:
+        return True
+    pair = find_pair(&tables.pairs, links[at].id, links[links[at].next].id)
+    if pair.priority == NONE:
+        return True
+    links[at].merged = pair.id
+    if tables.tied_key != NO_KEY:
+        pair.priority = tables.characters.ties[pair.priority]
+    return _push(dropout, Waiting(<uint64_t> pair.priority << 32 | at, pair.id))
+
+
+cdef inline bint _is_dropped(Dropout* dropout) noexcept nogil:
+    if dropout.rate <= 0:
+        return False
+    dropout.state += 0x9E3779B97F4A7C15ULL
+    return <double> (mix(dropout.state) >> 11) * (1.0 / 9007199254740992.0) < dropout.rate
+
+
+cdef inline bint _push(Dropout* dropout, Waiting item) noexcept nogil:
+    """False without memory."""
+    cdef Waiting* heap = dropout.heap
+    cdef size_t at = dropout.n_heap, parent, room
+    if at == dropout.heap_room:
+        room = max(2 * at, <size_t> 64)
+        heap = <Waiting*> realloc(dropout.heap, room * sizeof(Waiting))
+        if heap == NULL:
+            return False
+        dropout.heap = heap
+        dropout.heap_room = room
+    dropout.n_heap += 1
+    while at:
+        parent = (at - 1) >> 1
+        if heap[parent].key <= item.key:
+            break
+        heap[at] = heap[parent]
+        at = parent
+    heap[at] = item
+    return True
+
+
+cdef inline Waiting _pop(Dropout* dropout) noexcept nogil:
+    """The best pair; there must be one."""
+    cdef Waiting* heap = dropout.heap
+    cdef Waiting best = heap[0], item
+    cdef size_t at = 0, child = 1
+    dropout.n_heap -= 1
+    item = heap[dropout.n_heap]
+    while child < dropout.n_heap:
+        child += child + 1 < dropout.n_heap and heap[child + 1].key < heap[child].key
+        if heap[child].key >= item.key:
+            break
+        heap[at] = heap[child]
+        at = child
+        child = 2 * at + 1
+    heap[at] = item
+    return best

@@ -1,0 +1,8 @@
+from libc.stdint cimport uint8_t, uint32_t
+
+from fastbpe._core.merge.merge_piece cimport Ids
+from fastbpe._core.merge.vocabulary cimport Tables
+
+cdef int merge_linked(
+    const Tables* tables, const uint8_t* piece, size_t n, uint32_t limit, Ids* out
+) except -1 nogil

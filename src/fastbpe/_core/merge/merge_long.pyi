@@ -1,0 +1,3 @@
+from fastbpe._core.merge.vocabulary import Vocabulary
+
+def merge_in_windows(vocabulary: Vocabulary, piece: bytes, size: int) -> list[int]: ...

@@ -1,0 +1,82 @@
+"""Code points: the symbols of a piece before it is merged, and the ids that symbols are handed out as."""
+
+from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
+
+from fastbpe._core.common.memory cimport likely
+from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, find_piece, pair_key
+from fastbpe._core.merge.vocabulary cimport EXPANDED, Tables
+
+
+cdef inline uint32_t symbol_at(const Tables* tables, const uint8_t* text, size_t* n_bytes) noexcept nogil:
+    """The symbol of the character that a piece of UTF-8 has there; n_ids if no token has that character."""
+    cdef uint32_t lead = text[0], found
+    if lead < 0x80:
+        n_bytes[0] = 1
+        return tables.byte_ids[lead]
+    n_bytes[0] = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+    if tables.characters.marks_spaces and lead == 0xE2 and text[1] == 0x96 and text[2] == 0x81:
+        return tables.byte_ids[0x20]
+    found = find_piece(
+        tables.pieces, tables.piece_mask, tables.token_bytes, tables.token_ends, text, n_bytes[0]
+    )
+    return tables.n_ids if found == NONE else found
+
+
+cdef inline bint is_ascii(const uint8_t* text, size_t n) noexcept nogil:
+    cdef uint8_t bits = 0
+    cdef size_t i
+    for i in range(n):
+        bits |= text[i]
+    return bits < 0x80
+
+
+cdef inline uint64_t begin_characters(
+    const Tables* tables, const uint8_t* piece, size_t n, uint32_t* ids, int32_t* keys
+) noexcept nogil:
+    """The symbols of a piece of up to 64 bytes, each where its first byte is, and the keys of their pairs.
+
+    Returns a bit for each symbol. The other places of keys, rounded up to eight as they are, must hold NO_KEY.
+    """
+    cdef uint64_t alive = 0
+    cdef size_t at = 0, last = 0, n_bytes
+    while at < n:
+        ids[at] = symbol_at(tables, piece + at, &n_bytes)
+        if at:
+            keys[last] = pair_key(&tables.pairs, ids[last], ids[at]) | <int32_t> last
+        alive |= <uint64_t> 1 << at
+        last = at
+        at += n_bytes
+    return alive
+
+
+cdef inline int32_t leftmost(const Tables* tables, const int32_t* keys, size_t n, int32_t best) noexcept nogil:
+    """Of the pairs whose priority is that of the best one, the leftmost."""
+    cdef const uint32_t* ties = tables.characters.ties
+    cdef uint32_t first = ties[best >> 6]
+    cdef size_t i
+    for i in range(n):
+        if keys[i] != NO_KEY and ties[keys[i] >> 6] == first and keys[i] & 63 < best & 63:
+            best = keys[i]
+    return best
+
+
+cdef inline size_t spell(
+    const Tables* tables, uint32_t symbol, const uint8_t* text, size_t n_bytes, uint32_t* out
+) noexcept nogil:
+    """Write the ids of a symbol, of which text[:n_bytes] was made: no more than it has bytes. How many there are."""
+    cdef uint32_t token = tables.characters.unknown_id
+    cdef const uint32_t* expansion
+    cdef size_t i
+    if likely(symbol < tables.n_ids):
+        token = tables.characters.ids[symbol]
+        if not likely(token < EXPANDED):
+            expansion = tables.characters.expansions + (token ^ EXPANDED)
+            memcpy(out, expansion + 1, expansion[0] * sizeof(uint32_t))
+            return expansion[0]
+    elif tables.characters.has_bytes:
+        for i in range(n_bytes):
+            out[i] = tables.characters.byte_ids[text[i]]
+        return n_bytes
+    out[0] = token
+    return 1

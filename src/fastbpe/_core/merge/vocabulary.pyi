@@ -1,0 +1,37 @@
+from typing import Final, final
+
+from typing_extensions import Self
+
+from fastbpe._core.merge.codepoint_symbols import CodePoints
+from fastbpe.model import Buffer
+
+MAX_IDS: Final[int]
+SECTIONS: Final[tuple[str, ...]]
+
+@final
+class Vocabulary:
+    def __new__(
+        cls,
+        *,
+        token_bytes: Buffer,
+        token_ends: Buffer,
+        pieces: Buffer,
+        pairs: Buffer | None = None,
+        pair_lines: Buffer | None = None,
+        whole_piece_first: bool = True,
+        code_points: CodePoints | None = None,
+        drops_bytes: bool = False,
+    ) -> Self: ...
+    @property
+    def n_ids(self) -> int: ...
+    @property
+    def n_tokens(self) -> int: ...
+    @property
+    def drops_bytes(self) -> bool: ...
+    @property
+    def whole_piece_first(self) -> bool: ...
+    def find(self, token: bytes | str) -> int | None: ...
+    def has(self, token_id: int) -> bool: ...
+    def tokens(self) -> list[bytes]: ...
+    def pair(self, left: int, right: int) -> tuple[int, int] | None: ...
+    def sections(self) -> dict[str, memoryview]: ...

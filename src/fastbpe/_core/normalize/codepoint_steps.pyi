@@ -1,0 +1,31 @@
+from typing import final
+
+from typing_extensions import Self
+
+from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
+from fastbpe._core.text.special_tokens import SpecialMatcher
+
+@final
+class Normalizing:
+    def __new__(
+        cls,
+        normalizer: Normalizer | None,
+        *,
+        dummy_prefix: bool,
+        prefix: str = "",
+        symbols: SpecialMatcher | None,
+        cuttable: bool,
+        fused: int | None,
+    ) -> Self: ...
+    @property
+    def normalizer(self) -> Normalizer | None: ...
+    @property
+    def dummy_prefix(self) -> bool: ...
+    @property
+    def prefix_always(self) -> bool: ...
+    @property
+    def prefix_first(self) -> bool: ...
+    @property
+    def symbols(self) -> SpecialMatcher | None: ...
+    @property
+    def cuttable(self) -> bool: ...

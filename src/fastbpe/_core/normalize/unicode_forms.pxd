@@ -1,0 +1,37 @@
+from libc.stdint cimport uint8_t, uint16_t, uint32_t
+
+from fastbpe._core.common.byte_buffer cimport Buffer
+from fastbpe._core.text.utf8_text cimport Text
+
+
+cdef struct Places:
+    # Of each byte of changed text, a byte of the character that it comes from.
+    size_t* items
+    size_t n
+    size_t capacity
+
+
+cdef void places_free(Places* places) noexcept nogil
+
+
+cdef class Form:
+    cdef readonly str name
+    cdef uint16_t* _pages  # of 256 characters each; the first is for all that have none
+    cdef uint8_t[0x1100] _page_of
+    cdef inline uint16_t _class(self, uint32_t character) noexcept nogil
+    cdef bint _next(self, const uint8_t* data, size_t n, size_t at, size_t* start, size_t* end) noexcept nogil
+    cdef size_t _segment_end(self, const uint8_t* data, size_t n, size_t at) noexcept nogil
+    cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil
+    cdef int _add_normal(
+        self, const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places
+    ) except -1
+    cdef bint keeps_before(self, const Text* text, size_t at) noexcept nogil
+
+
+cdef class Front:
+    cdef readonly Form form
+    cdef readonly object change
+    cdef readonly object sources
+    cdef readonly bint prefix_space
+    cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil
+    cdef bint _change(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1

@@ -1,0 +1,364 @@
+"""What becomes of text before it is split, where a tokenizer.json says so: a Unicode form, other changes, a space."""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from libc.stdint cimport uint8_t, uint16_t, uint32_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memset
+
+from fastbpe._core.common.byte_buffer cimport Buffer, buffer_add, buffer_free
+from fastbpe._core.common.memory cimport grown
+from fastbpe._core.common.hash_tables cimport load64
+from fastbpe._core.text.utf8_text cimport Text, Utf8, utf8_of, utf8_release
+from fastbpe._core.common.utf8 cimport fb_char
+
+import re
+import unicodedata
+from functools import lru_cache
+
+# What a character is to a form: its combining class, and
+cdef enum:
+    ORDER = 0xFF
+    FORWARD = 0x100  # it may become one with what follows
+    MAYBE = 0x200  # it may become one with what stands before
+    NO = 0x400  # it never stays
+
+
+@cython.final
+cdef class Form:
+    """One of Unicode's normalization forms over the characters that are given; any other stays as it is.
+
+    Only where text may not be in the form already is Python's unicodedata asked, about a few characters at once; it
+    knows no less of them than tokenizers, and Unicode never changes what it has said of a character.
+
+    name: "NFC", "NFD", "NFKC" or "NFKD". characters: (first, last, what they are) of each range.
+    """
+
+    def __cinit__(self, str name not None, characters):
+        cdef uint32_t first, last, c
+        cdef int n_pages = 1
+        cdef uint16_t what
+        self.name = name
+        memset(self._page_of, 0, sizeof(self._page_of))
+        for first, last, _ in characters:
+            for c in range(first >> 8, (last >> 8) + 1):
+                if not self._page_of[c]:
+                    self._page_of[c] = n_pages
+                    n_pages += 1
+        if n_pages > 256:
+            raise ValueError(f"{n_pages} pages of characters: the limit is 256")
+        self._pages = <uint16_t*> calloc(n_pages << 8, sizeof(uint16_t))
+        if self._pages == NULL:
+            raise MemoryError("no memory for the characters of a normalization form")
+        for first, last, what in characters:
+            for c in range(first, last + 1):
+                self._pages[self._page_of[c >> 8] << 8 | (c & 0xFF)] = what
+
+    def __dealloc__(self):
+        free(self._pages)
+
+    cdef inline uint16_t _class(self, uint32_t character) noexcept nogil:
+        return self._pages[self._page_of[character >> 8] << 8 | (character & 0xFF)]
+
+    cdef bint _next(self, const uint8_t* data, size_t n, size_t at, size_t* start, size_t* end) noexcept nogil:
+        """The next characters that may have to change, from data[at] on; nothing before `at` has to do with them.
+
+        A character that has to do with nothing begins after them, and nothing before them has to do with them.
+        """
+        cdef size_t begin = at, n_bytes  # begin: of the last starter and what follows it
+        cdef uint16_t what, starter = 0, order = 0
+        cdef uint32_t c
+        while at < n:
+            if data[at] < 0x80:
+                while n - at >= 9 and not load64(data + at + 1) & 0x8080808080808080ULL:
+                    at += 8
+                begin = at
+                starter = self._class(data[at])
+                order = 0
+                at += 1
+                continue
+            c = fb_char(data + at, &n_bytes)
+            what = self._class(c)
+            if what & NO or (what & ORDER and what & ORDER < order) or (what & MAYBE and starter & FORWARD):
+                # Who stands before may be a character that Unicode knew later: only who may become one with it counts.
+                start[0] = begin if starter & FORWARD or order else at
+                end[0] = self._segment_end(data, n, at + n_bytes)
+                return True
+            if what & ORDER:
+                if not order and not starter & FORWARD:
+                    begin = at
+                order = what & ORDER
+            else:
+                begin = at
+                starter = what
+                order = 0
+            at += n_bytes
+        return False
+
+    cdef size_t _segment_end(self, const uint8_t* data, size_t n, size_t at) noexcept nogil:
+        cdef size_t n_bytes
+        while at < n and self._class(fb_char(data + at, &n_bytes)) & ~FORWARD:
+            at += n_bytes
+        return at
+
+    cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil:
+        """Whether anything may have to change; if so, out gets the text in the form.
+
+        places: where not NULL, they get where the text's bytes come from.
+        """
+        cdef size_t at = 0, start, end
+        out.n = 0
+        if not self._next(data, n, 0, &start, &end):
+            return False
+        if places != NULL:
+            places.n = 0
+        with gil:
+            while True:
+                _keep(data, at, start, out, places)
+                self._add_normal(data, start, end, out, places)
+                at = end
+                if not self._next(data, n, at, &start, &end):
+                    break
+            _keep(data, at, n, out, places)
+        return True
+
+    cdef int _add_normal(
+        self, const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places
+    ) except -1:
+        cdef str text = (<const char*> data)[start:end].decode("utf-8"), made
+        if places == NULL and (len(text) <= LONG_RUN or not _has_long_run(self.name, text)):
+            made, sources = unicodedata.normalize(self.name, text), None
+        else:
+            made, sources = (_known if len(text) <= MOST_KNOWN else _with_sources)(self.name, text)
+        return _add_made(made.encode(), sources, data, start, end, out, places)
+
+    cdef bint keeps_before(self, const Text* text, size_t at) noexcept nogil:
+        """Whether what stands before unit `at` stays as it is, or becomes one letter with what is before it."""
+        cdef size_t i = at - 1, n_bytes
+        cdef uint32_t c
+        if text.is_utf8:
+            while (<const uint8_t*> text.data)[i] & 0xC0 == 0x80:
+                i -= 1
+            c = fb_char(<const uint8_t*> text.data + i, &n_bytes)
+        elif text.unit == 1:
+            c = (<const uint8_t*> text.data)[i]
+        elif text.unit == 2:
+            c = (<const uint16_t*> text.data)[i]
+        else:
+            c = (<const uint32_t*> text.data)[i]
+        return c > 0x10FFFF or not self._class(c) & (NO | ORDER)
+
+    def normalize(self, text):
+        """The UTF-8 of a text in the form."""
+        cdef Utf8 view
+        cdef Buffer out = Buffer(NULL, 0, 0)
+        utf8_of(text, &view)
+        try:
+            if self.apply(view.data, view.n, &out, NULL):
+                return (<const char*> out.items)[:out.n]
+            return (<const char*> view.data)[:view.n]
+        finally:
+            buffer_free(&out)
+            utf8_release(&view)
+
+    def sources(self, text):
+        """Of each character of `normalize(text)`, which character of the text it comes from; None: each its own."""
+        cdef Utf8 view
+        cdef Buffer out = Buffer(NULL, 0, 0)
+        cdef Places places = Places(NULL, 0, 0)
+        cdef list sources = []
+        cdef size_t i, at = 0, character = 0
+        utf8_of(text, &view)
+        try:
+            if not self.apply(view.data, view.n, &out, &places):
+                return None
+            for i in range(out.n):
+                if out.items[i] & 0xC0 != 0x80:
+                    while at < places.items[i]:
+                        at += 1
+                        character += view.data[at] & 0xC0 != 0x80
+                    sources.append(character)
+            return sources
+        finally:
+            buffer_free(&out)
+            places_free(&places)
+            utf8_release(&view)
+
+
+@cython.final
+cdef class Front:
+    """What becomes of text between tokens that are found in it as it is.
+
+    form: a normalization form, or None. change: any other change, in its place: from a str to what becomes of it; or
+    None. sources: given with change, from a str to where what becomes of it comes from: of each character, which one of
+    the str; None: each its own. prefix_space: what is split has a space put before it, unless it begins with one.
+    """
+
+    def __cinit__(self, *, Form form=None, change=None, sources=None, bint prefix_space=False):
+        if change is not None and sources is None:
+            raise ValueError("a change is given without its sources")
+        self.form = form
+        self.change = change
+        self.sources = sources
+        self.prefix_space = prefix_space
+
+    cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil:
+        """Whether anything may be changed, but for the space; if so, out gets what becomes of the text.
+
+        places: where not NULL, they get where its bytes come from.
+        """
+        if self.form is not None:
+            return self.form.apply(data, n, out, places)
+        if self.change is None:
+            return False
+        with gil:
+            return self._change(data, n, out, places)
+
+    cdef bint _change(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1:
+        cdef str text = (<const char*> data)[:n].decode("utf-8"), made = self.change(text)
+        sources = None if places == NULL else self.sources(text)
+        if sources is None and made == text:
+            return False
+        out.n = 0
+        if places != NULL:
+            places.n = 0
+        _add_made(made.encode(), sources, data, 0, n, out, places)
+        return True
+
+
+# Where changed text comes from
+
+cdef void places_free(Places* places) noexcept nogil:
+    free(places.items)
+    places.items = NULL
+    places.n = places.capacity = 0
+
+
+cdef int _reserve(Places* places, size_t n) except -1:
+    cdef size_t capacity, size = sizeof(size_t)
+    cdef size_t* items
+    if n > places.capacity - places.n:
+        capacity = max(places.n + n, 2 * places.capacity)
+        items = <size_t*> grown(places.items, places.n * size, places.capacity * size, capacity * size)
+        if items == NULL:
+            raise MemoryError(f"no memory for the places of {capacity} bytes")
+        places.items = items
+        places.capacity = capacity
+    return 0
+
+
+cdef int _keep(const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places) except -1:
+    """Add data[start:end] as it is."""
+    cdef size_t i
+    buffer_add(out, data + start, end - start)
+    if places != NULL:
+        _reserve(places, end - start)
+        for i in range(start, end):
+            places.items[places.n] = i
+            places.n += 1
+    return 0
+
+
+cdef int _add_made(
+    bytes made, object sources, const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places
+) except -1:
+    """Add what became of data[start:end]; sources: of each character, which of those it comes from; None: its own."""
+    cdef size_t n = <size_t> PyBytes_GET_SIZE(made), i, source, character = 0, number = 0
+    cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(made)
+    buffer_add(out, p, n)
+    if places == NULL:
+        return 0
+    _reserve(places, n)
+    for i in range(n):
+        if p[i] & 0xC0 != 0x80:
+            source = number if sources is None else sources[number]
+            number += 1
+            while character < source and start < end:
+                start += 1
+                character += start == end or data[start] & 0xC0 != 0x80
+        places.items[places.n] = min(start, end - 1)
+        places.n += 1
+    return 0
+
+
+cdef enum:
+    MOST_KNOWN = 16  # characters that are kept with what becomes of them
+    LONG_RUN = 256  # of marks: unicodedata brings them into order by insertion, and a million would take hours
+
+
+def _with_sources(str name, str text):
+    """A text in a form, and of each character which one of the text it comes from: a list.
+
+    As tokenizers counts: what one character becomes takes the place of that character, what several become that of
+    the first of them; and where characters change their order, places stay in theirs.
+    """
+    cdef list made = [], used = []  # characters, and how many of the text each takes the place of; 0: it is one more
+    cdef str compatible = "NFKD" if "K" in name else "NFD"
+    for character in text:
+        parts = _decomposed(compatible, character)
+        made += parts
+        used.append(1)
+        used += [0] * (len(parts) - 1)
+    _sort(made, used)
+    if name in ("NFC", "NFKC"):
+        _compose(made, used)
+    sources = []
+    at = 0
+    for n_used in used:
+        sources.append(at if n_used else max(at - 1, 0))
+        at += n_used
+    return "".join(made), sources
+
+
+_known = lru_cache(1 << 12)(_with_sources)
+
+
+cdef bint _has_long_run(str name, str text) except -1:
+    """Whether a text has so many characters in a row that are marks or become some."""
+    cdef str compatible = "NFKD" if "K" in name else "NFD"
+    marks = [c for c in set(text) if unicodedata.combining(_decomposed(compatible, c)[0])]
+    return bool(marks) and re.search("[%s]{%d}" % ("".join(map(re.escape, marks)), LONG_RUN), text) is not None
+
+
+@lru_cache(1 << 12)
+def _decomposed(name, character):
+    return [*unicodedata.normalize(name, character)]
+
+
+cdef int _sort(list made, list used) except -1:
+    """Bring characters that follow a starter into the order of their classes."""
+    cdef Py_ssize_t start = 0, end, n = len(made)
+    combining = unicodedata.combining
+    while start < n:
+        end = start
+        while end < n and combining(made[end]):
+            end += 1
+        if end - start > 1:
+            both = sorted(zip(made[start:end], used[start:end]), key=lambda item: combining(item[0]))
+            made[start:end] = [character for character, _ in both]
+            used[start:end] = [n_used for _, n_used in both]
+        start = end + 1
+    return 0
+
+
+cdef int _compose(list made, list used) except -1:
+    """Make one of each starter and those behind it that it can become one with."""
+    cdef Py_ssize_t n = 0, starter = -1, i
+    cdef int order, last = 0
+    for i in range(len(made)):
+        character = made[i]
+        order = unicodedata.combining(character)
+        if starter >= 0 and (last < order or n - 1 == starter):
+            one = unicodedata.normalize("NFC", made[starter] + character)
+            if len(one) == 1:
+                made[starter] = one
+                used[starter] += used[i]
+                continue
+        made[n] = character
+        used[n] = used[i]
+        if order == 0:
+            starter = n
+        last = order
+        n += 1
+    del made[n:], used[n:]
+    return 0

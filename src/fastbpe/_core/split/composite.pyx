@@ -1,0 +1,227 @@
+"""Splitters made of splitters: one after another, pieces put together anew, bytes seen as characters."""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING
+from libc.stdint cimport uint8_t, uint16_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memmove
+
+from fastbpe._core.split.splitter cimport GAP, Ends, Splitter, ends_add
+
+cdef enum:
+    REMOVED
+    MERGED_WITH_PREVIOUS
+    MERGED_WITH_NEXT
+    CONTIGUOUS
+
+cdef uint16_t[256] _STAND_INS  # of each byte, a character below U+0800: one byte of UTF-8, or two
+
+
+cdef int _fill_stand_ins() except -1:
+    """Printable bytes of Latin-1 stand for themselves; the others follow from U+0100 on, in order."""
+    cdef int byte
+    cdef uint16_t next_one = 0x100
+    for byte in range(256):
+        if 0x21 <= byte <= 0x7E or (byte >= 0xA1 and byte != 0xAD):
+            _STAND_INS[byte] = <uint16_t> byte
+        else:
+            _STAND_INS[byte] = next_one
+            next_one += 1
+    return 0
+
+
+_fill_stand_ins()
+
+_BEHAVIORS = {
+    "removed": REMOVED,
+    "merged_with_previous": MERGED_WITH_PREVIOUS,
+    "merged_with_next": MERGED_WITH_NEXT,
+    "contiguous": CONTIGUOUS,
+}
+
+
+@cython.final
+cdef class Sequence(Splitter):
+    """What `first` cuts, cut again by `second`, which sees each piece as if it were the whole text."""
+
+    cdef readonly Splitter first
+    cdef readonly Splitter second
+    cdef bytes _owner
+    cdef const uint8_t* _quiet  # bytes of the second, or NULL
+
+    def __cinit__(self, Splitter first not None, Splitter second not None):
+        self.first = first
+        self.second = second
+        self.holds_gil = first.holds_gil or second.holds_gil
+        self.cuttable = first.cuttable or (second.cuttable and first.by_neighbours())  # proved in cuts.pyx
+        self._owner = second.quiet_bytes()
+        if self._owner is not None:
+            self._quiet = <const uint8_t*> PyBytes_AS_STRING(self._owner)
+
+    def quiet_bytes(self):
+        first = self.first.quiet_bytes()
+        return None if first is None or self._owner is None else bytes(map(min, first, self._owner))
+
+    def by_neighbours(self):
+        return self.first.by_neighbours() and self.second.by_neighbours()
+
+    cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
+        # The second's ends are put behind the first's and then moved to their place: no memory of our own.
+        cdef size_t begin = ends.n, start = at, end, i, middle
+        at = self.first.split(data, n, at, ends)
+        middle = ends.n
+        for i in range(begin, middle):
+            end = ends.items[i] & ~GAP
+            if end != ends.items[i]:
+                ends_add(ends, end | GAP)
+            # Most pieces hold nothing that the second could cut at: falcon's last steps are about digits.
+            elif self._quiet != NULL and _is_quiet(self._quiet, data + start, end - start):
+                ends_add(ends, end)
+            else:
+                self._cut(data + start, end - start, start, ends)
+            start = end
+        memmove(ends.items + begin, ends.items + middle, (ends.n - middle) * sizeof(size_t))
+        ends.n -= middle - begin
+        return at
+
+    cdef int _cut(self, const uint8_t* piece, size_t n, size_t offset, Ends* ends) except -1 nogil:
+        cdef size_t at = 0, i, begin = ends.n
+        while at < n:
+            at = self.second.split(piece, n, at, ends)
+        for i in range(begin, ends.n):
+            ends.items[i] += offset
+        return 0
+
+    def __repr__(self):
+        return f"{self.first!r}, then {self.second!r}"
+
+
+cdef inline bint _is_quiet(const uint8_t* quiet, const uint8_t* piece, size_t n) noexcept nogil:
+    cdef size_t i
+    for i in range(n):
+        if not quiet[piece[i]]:
+            return False
+    return True
+
+
+@cython.final
+cdef class Regrouped(Splitter):
+    """What becomes of a splitter's pieces, the matches of a pattern, and of its gaps.
+
+    behavior, in the words of tokenizers: "removed": the gaps are the pieces, and what matched is left out;
+    "merged_with_previous": a match joins the gap right before it; "merged_with_next": the gap right after it;
+    "contiguous": matches that touch become one piece. But with "removed", gaps are pieces as well. invert: what
+    is a match and what is a gap change places first.
+    """
+
+    cdef readonly Splitter splitter
+    cdef readonly str behavior
+    cdef int _behavior
+    cdef bint _invert
+
+    def __cinit__(self, Splitter splitter not None, str behavior not None, *, bint invert=False):
+        self._behavior = _BEHAVIORS[behavior]
+        self.splitter = splitter
+        self.holds_gil = splitter.holds_gil
+        self.behavior = behavior
+        self._invert = invert
+
+    def by_neighbours(self):
+        return self._behavior == CONTIGUOUS and self.splitter.by_neighbours()
+
+    cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
+        cdef size_t begin = ends.n
+        at = self.splitter.split(data, n, at, ends)
+        # What is to be joined must not lie in two calls.
+        while at < n and self._behavior != REMOVED:
+            at = self.splitter.split(data, n, at, ends)
+        self._regroup(ends, begin)
+        return at
+
+    cdef void _regroup(self, Ends* ends, size_t begin) noexcept nogil:
+        cdef size_t i, n_kept = begin, end
+        cdef bint is_gap
+        for i in range(begin, ends.n):
+            end = ends.items[i] & ~GAP
+            is_gap = self._is_gap(ends.items[i])
+            if self._behavior == REMOVED:
+                end |= 0 if is_gap else GAP
+            elif i + 1 < ends.n and self._joined(is_gap, self._is_gap(ends.items[i + 1])):
+                continue
+            ends.items[n_kept] = end
+            n_kept += 1
+        ends.n = n_kept
+
+    cdef inline bint _is_gap(self, size_t end) noexcept nogil:
+        return ((end & GAP) != 0) != self._invert
+
+    cdef inline bint _joined(self, bint is_gap, bint next_is_gap) noexcept nogil:
+        """Whether two neighbours become one piece."""
+        if self._behavior == CONTIGUOUS:
+            return is_gap == next_is_gap
+        if self._behavior == MERGED_WITH_PREVIOUS:
+            return is_gap and not next_is_gap
+        return next_is_gap and not is_gap
+
+    def __repr__(self):
+        return f"{self.splitter!r} {'inverted and ' if self._invert else ''}{self.behavior.replace('_', ' ')}"
+
+
+@cython.final
+cdef class StandIns(Splitter):
+    """Cuts as `splitter` cuts the characters that stand for the bytes in GPT-2's files, one for each byte.
+
+    So a piece may end within a character.
+    """
+
+    cdef readonly Splitter splitter
+
+    def __cinit__(self, Splitter splitter not None):
+        self.splitter = splitter
+        self.holds_gil = splitter.holds_gil
+
+    def quiet_bytes(self):
+        quiet = self.splitter.quiet_bytes()
+        if quiet is None:
+            return None
+        return bytes([all([quiet[part] for part in chr(_STAND_INS[byte]).encode()]) for byte in range(256)])
+
+    cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
+        cdef uint8_t* shown = <uint8_t*> malloc(2 * n)
+        cdef size_t begin = ends.n, n_shown = 0, at_shown = 0, i
+        cdef uint16_t stand_in
+        if shown == NULL:
+            with gil:
+                raise MemoryError(f"no memory for {n} bytes as characters")
+        try:
+            for i in range(n):
+                stand_in = _STAND_INS[data[i]]
+                if stand_in < 0x80:
+                    shown[n_shown] = <uint8_t> stand_in
+                    n_shown += 1
+                else:
+                    shown[n_shown] = <uint8_t> (0xC0 | stand_in >> 6)
+                    shown[n_shown + 1] = <uint8_t> (0x80 | stand_in & 0x3F)
+                    n_shown += 2
+            ends.stand_ins_at = data - ends.text
+            ends.stand_ins = shown
+            while at_shown < n_shown:
+                at_shown = self.splitter.split(shown, n_shown, at_shown, ends)
+        finally:
+            ends.stand_ins = NULL
+            free(shown)
+        self._bring_back(data, ends, begin)
+        return n
+
+    cdef void _bring_back(self, const uint8_t* data, Ends* ends, size_t begin) noexcept nogil:
+        """From offsets into the stand-ins to offsets into data."""
+        cdef size_t i, at = 0, at_shown = 0, end
+        for i in range(begin, ends.n):
+            end = ends.items[i] & ~GAP
+            while at_shown < end:
+                at_shown += 1 if _STAND_INS[data[at]] < 0x80 else 2
+                at += 1
+            ends.items[i] = at | (ends.items[i] & GAP)
+
+    def __repr__(self):
+        return f"{self.splitter!r} over stand-ins of bytes"

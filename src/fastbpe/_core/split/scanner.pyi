@@ -1,0 +1,28 @@
+from typing import Literal, final
+
+from fastbpe._core.merge.codepoint_symbols import CodePoints
+from fastbpe._core.split.splitter import Splitter
+
+def paths() -> list[str]: ...
+
+@final
+class Scanner(Splitter):
+    def __init__(
+        self,
+        family: Literal["gpt2", "cl100k", "o200k", "deepseek"],
+        *,
+        n_digits: int,
+        contractions: bool = True,
+        end_is_one_piece: bool = False,
+        path: str | None = None,
+    ) -> None: ...
+    @property
+    def family(self) -> str: ...
+    @property
+    def path(self) -> str: ...
+
+@final
+class WordScanner(Splitter):
+    def __init__(self, code_points: CodePoints, *, path: str | None = None) -> None: ...
+    @property
+    def path(self) -> str: ...

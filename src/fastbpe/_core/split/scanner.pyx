@@ -1,0 +1,127 @@
+"""Scanner: the splitter of the known patterns, 64 bytes at a time, without the GIL."""
+
+import os
+
+cimport cython
+from libc.stdint cimport uint8_t
+
+from fastbpe._core.merge.codepoint_symbols cimport CodePoints, fb_words
+from fastbpe._core.split.splitter cimport Ends, Splitter, ends_reserve
+
+
+cdef extern from "simd/scan.h" nogil:
+    ctypedef struct fb_pattern:
+        int family
+        int n_digits
+        int contractions
+        int end_is_one_piece
+    int FB_GPT2
+    int FB_CL100K
+    int FB_O200K
+    int FB_DEEPSEEK
+    size_t FB_ROOM
+    ctypedef size_t (*fb_scan_fn)(
+        const uint8_t* text, size_t n, size_t* at, size_t* ends, size_t room, const fb_pattern* pattern
+    ) noexcept
+    ctypedef size_t (*fb_words_fn)(
+        const uint8_t* text, size_t n, size_t* at, size_t* ends, size_t room, const fb_words* words
+    ) noexcept
+    ctypedef struct fb_path:
+        const char* name
+        fb_scan_fn scan[4]
+        fb_words_fn words
+        int (*present)() noexcept
+    size_t FB_N_PATHS
+    const fb_path fb_paths[1]
+    const fb_path* fb_choose_path(const char* name) noexcept
+
+cdef const size_t ENDS_PER_CALL = 1024  # 8 KB: with the text they stand for, within the first-level cache
+
+_FAMILIES = {"gpt2": FB_GPT2, "cl100k": FB_CL100K, "o200k": FB_O200K, "deepseek": FB_DEEPSEEK}
+
+
+def paths():
+    """The instruction sets that this machine can scan with, best first."""
+    return [fb_paths[i].name.decode() for i in range(FB_N_PATHS) if fb_paths[i].present()]
+
+
+cdef const fb_path* _choose_path(str path) except NULL:
+    cdef const fb_path* chosen
+    path = path or os.environ.get("FASTBPE_SIMD") or None
+    chosen = fb_choose_path(NULL) if path is None else fb_choose_path(path.encode())
+    if chosen == NULL:
+        raise ValueError(f"FASTBPE_SIMD={path!r}: this machine has {', '.join(paths())}")
+    return chosen
+
+
+@cython.final
+cdef class Scanner(Splitter):
+    """Pieces of a pattern family: "gpt2", "cl100k", "o200k" or "deepseek".
+
+    n_digits: numbers go in groups of at most so many, up to 9; 0: no limit. contractions: as in
+    cl100k pieces of their own, as in o200k the end of a word. end_is_one_piece: white space up to the
+    end of the text is one piece. path: one of `paths()`; None: what FASTBPE_SIMD names in the environment,
+    else the best.
+    """
+
+    cdef fb_pattern _pattern
+    cdef const fb_path* _path
+    cdef readonly str family
+
+    def __init__(
+        self, str family not None, *, int n_digits, bint contractions=True, bint end_is_one_piece=False,
+        str path=None,
+    ):
+        self.cuttable = True  # proved in cuts.pyx
+        self._pattern.family = _FAMILIES[family]
+        self._pattern.n_digits = n_digits
+        self._pattern.contractions = contractions
+        self._pattern.end_is_one_piece = end_is_one_piece
+        self.family = family
+        self._path = _choose_path(path)
+
+    @property
+    def path(self):
+        """The instruction set it works with."""
+        return self._path.name.decode()
+
+    cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
+        ends_reserve(ends, ENDS_PER_CALL + FB_ROOM)
+        ends.n += self._path.scan[self._pattern.family](
+            data, n, &at, ends.items + ends.n, ENDS_PER_CALL + FB_ROOM, &self._pattern
+        )
+        return at
+
+    def __repr__(self):
+        return f"scanner, {self.path}"
+
+
+@cython.final
+cdef class WordScanner(Splitter):
+    """Pieces that no token of a code-point vocabulary crosses: words, and less where no token has two characters.
+
+    path: as of a Scanner.
+    """
+
+    cdef CodePoints _code_points
+    cdef const fb_path* _path
+
+    def __init__(self, CodePoints code_points not None, *, str path=None):
+        self.cuttable = code_points.by_words and code_points.marks_spaces
+        self._code_points = code_points
+        self._path = _choose_path(path)
+
+    @property
+    def path(self):
+        """The instruction set it works with."""
+        return self._path.name.decode()
+
+    cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
+        ends_reserve(ends, ENDS_PER_CALL + FB_ROOM)
+        ends.n += self._path.words(
+            data, n, &at, ends.items + ends.n, ENDS_PER_CALL + FB_ROOM, &self._code_points.words
+        )
+        return at
+
+    def __repr__(self):
+        return f"words, {self.path}"

@@ -1,0 +1,20 @@
+from typing import final
+
+from fastbpe._core.train.merge_learner import MergeLearner
+from fastbpe._core.train.piece_table import PieceTable
+
+@final
+class CodePointLearner(MergeLearner):
+    def __init__(
+        self,
+        words: PieceTable,
+        alphabet: list[int],
+        classes: bytes,
+        *,
+        n_merges: int,
+        max_length: int = 16,
+        splits: bool = True,
+        suffix: bool = False,
+        runs: bool = False,
+    ) -> None: ...
+    def last_pairs(self) -> list[tuple[int, int]]: ...

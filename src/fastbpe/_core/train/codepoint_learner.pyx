@@ -1,0 +1,311 @@
+"""Learning pieces of characters as sentencepiece does. learning.pyx explains how merges are learned.
+
+Symbols are the characters of the alphabet in order, so that texts compare as their symbols do; what lies outside it ends
+a piece. Of pairs that occur equally often the one with the shortest text is merged, then the one whose text comes
+first: a key holds the length and as many symbols as go into it, and only where two keys are equal are texts compared.
+
+A pair stays a candidate when it is nowhere any more. Such pairs, those that another merge ended while it was being made
+among them, are taken at the end, when no other is left: their merging changes nothing, so they are only listed. Of two
+pairs that make the same text the first gives a piece and the other none.
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free
+from libc.string cimport memset
+
+from fastbpe._core.train.scripts cimport (
+    ALONE, ANY, FIRST_SCRIPT, INHERITED, MARK, N_CODE_POINTS, next_code_point,
+)
+from fastbpe._core.train.merge_learner cimport MergeLearner, allocated, grow
+from fastbpe._core.train.piece_table cimport PieceCount, PieceTable
+from fastbpe._core.train.pair_table cimport Cell, Entry, Pair
+from fastbpe._core.common.hash_tables cimport NONE, mix
+
+cdef enum:
+    KEY_BITS = 54  # of a key's lower part, which holds the beginning of a text; above it is the length
+    MIXED = 0xFF  # the shape of a text with characters of any script or of the one before, or with marks that count
+
+
+cdef struct Shape:
+    # What decides nearly always whether a pair may be merged. script: of all characters but marks; MARK: there are
+    # only marks; MIXED: its text must be looked at.
+    uint8_t script
+    bint has_mark
+
+
+@cython.final
+cdef class CodePointLearner(MergeLearner):
+    """Learns pieces over the words of a table, which must not change meanwhile.
+
+    alphabet: code points, ascending. classes: of each code point a byte, as character_classes.pxd has them. n_merges: how many
+    pieces to learn. max_length: of a piece, in characters. splits, suffix, runs: as for a WordCounter.
+    """
+
+    cdef const uint8_t* _classes
+    cdef uint8_t* _class  # of each character of the alphabet
+    cdef uint32_t* _text  # the symbols of each id, end to end
+    cdef size_t _n_text, _text_capacity
+    cdef size_t* _start  # of each id's text
+    cdef uint64_t* _prefix  # the key's lower part of each id
+    cdef Shape* _shape
+    cdef uint32_t _bits  # of a symbol in a key
+    cdef uint32_t _max_length
+    cdef bint _splits, _suffix, _runs
+    cdef uint32_t* _slots  # ids by their texts
+    cdef size_t _mask
+    cdef size_t _n_wanted
+    cdef uint32_t* _last  # the pairs that are nowhere any more, as they are taken
+    cdef size_t _n_last
+
+    def __init__(
+        self, PieceTable words not None, list alphabet not None, bytes classes not None, *, size_t n_merges,
+        uint32_t max_length=16, bint splits=True, bint suffix=False, bint runs=False,
+    ):
+        cdef size_t n_ids, n_slots = 4
+        cdef uint32_t i
+        cdef uint32_t* symbols
+        if self._state.cells != NULL:
+            raise RuntimeError("a learner is made once")
+        if PyBytes_GET_SIZE(classes) != N_CODE_POINTS:
+            raise ValueError(f"{len(classes)} classes of characters, not {N_CODE_POINTS}")
+        words.settle()
+        self._n_base = self._n_ids = <uint32_t> len(alphabet)
+        self._n_wanted = n_merges
+        self._min_count = 1
+        self._max_length, self._splits, self._suffix, self._runs = max_length, splits, suffix, runs
+        while (<uint64_t> 1 << self._bits) < self._n_base:
+            self._bits += 1
+        # Every merge takes a symbol away at least, so that no array need be larger than the text, whatever is asked.
+        n_ids = self._n_base + min(n_merges, words.n_arena)
+        self._allocate(words.n_arena + words.n_pieces + 2, (words.n_arena + words.n_pieces) // 2 + 1, n_ids)
+        self._start = <size_t*> allocated(n_ids + 1, sizeof(size_t))
+        self._prefix = <uint64_t*> allocated(n_ids, sizeof(uint64_t))
+        self._shape = <Shape*> allocated(n_ids, sizeof(Shape))
+        self._class = <uint8_t*> allocated(self._n_base, 1)
+        while n_slots < 2 * n_ids:
+            n_slots *= 2
+        self._slots = <uint32_t*> allocated(n_slots, sizeof(uint32_t))
+        self._mask = n_slots - 1
+        memset(self._slots, 0xFF, n_slots * sizeof(uint32_t))
+        self._start[0] = 0
+        symbols = <uint32_t*> allocated(N_CODE_POINTS, sizeof(uint32_t))
+        try:
+            memset(symbols, 0xFF, N_CODE_POINTS * sizeof(uint32_t))
+            for i in range(self._n_base):
+                symbols[<uint32_t> alphabet[i]] = i
+                self._class[i] = (<const uint8_t*> PyBytes_AS_STRING(classes))[<uint32_t> alphabet[i]]
+                self._add_character(i)
+            with nogil:
+                self._lay_out(words, symbols)
+                self._first_pairs()
+        finally:
+            free(symbols)
+
+    def __dealloc__(self):
+        free(self._class)
+        free(self._text)
+        free(self._start)
+        free(self._prefix)
+        free(self._shape)
+        free(self._slots)
+        free(self._last)
+
+    # Laying out
+
+    cdef int _add_character(self, uint32_t i) except -1:
+        cdef uint8_t class_ = self._class[i]
+        self._state.length[i] = 1
+        self._prefix[i] = <uint64_t> i << (KEY_BITS - self._bits)
+        self._shape[i].has_mark = class_ == MARK
+        self._shape[i].script = class_ if class_ >= FIRST_SCRIPT or class_ == MARK else MIXED
+        self._reserve_text(1)
+        self._text[self._n_text] = i
+        self._n_text += 1
+        self._start[i + 1] = self._n_text
+        return 0
+
+    cdef int _reserve_text(self, size_t n) except -1 nogil:
+        if self._n_text + n > self._text_capacity:
+            self._text_capacity = max(2 * self._text_capacity, self._n_text + n, <size_t> 4096)
+            grow(<void**> &self._text, self._text_capacity, sizeof(uint32_t))
+        return 0
+
+    cdef int _lay_out(self, PieceTable words, const uint32_t* symbols) except -1 nogil:
+        """Write every word as symbols; where a character is outside the alphabet, another word begins."""
+        cdef Cell* cell = self._state.cells
+        cdef PieceCount* word
+        cdef size_t w, at, n_weights = 0
+        cdef uint32_t symbol
+        cdef Cell* begin
+        cell.symbol = NONE
+        cell += 1
+        for w in range(words.n_pieces):
+            word = &words.pieces[w]
+            at = 0
+            while at < word.n_bytes:
+                begin = cell
+                while at < word.n_bytes:
+                    symbol = symbols[next_code_point(words.arena + word.start, word.n_bytes, &at)]
+                    if symbol == NONE:
+                        break
+                    cell.symbol = symbol
+                    cell += 1
+                if cell - begin < 2:  # no pair
+                    cell = begin
+                    continue
+                self._state.weights[n_weights] = word.count
+                n_weights += 1
+                cell.symbol = NONE
+                cell += 1
+            self._worked(word.n_bytes)
+        cell.symbol = NONE
+        self._n_cells = cell - self._state.cells + 1
+        return 0
+
+    # Choosing
+
+    cdef uint64_t _prefix_of(self, const Pair* pair) noexcept nogil:
+        cdef uint64_t shift = <uint64_t> self._bits * self._state.length[pair.left]
+        return self._prefix[pair.left] | (self._prefix[pair.right] >> shift if shift < 64 else 0)
+
+    cdef uint64_t _key(self, uint32_t index) noexcept nogil:
+        cdef const Pair* pair = &self._state.pairs[index]
+        cdef uint64_t length = self._state.length[pair.left] + self._state.length[pair.right]
+        return length << KEY_BITS | self._prefix_of(pair)
+
+    cdef bint _precedes(self, uint32_t index, uint32_t other_index) noexcept nogil:
+        """Which of two texts of the same length comes first; they may be equal."""
+        cdef const Pair* pair = &self._state.pairs[index]
+        cdef const Pair* other = &self._state.pairs[other_index]
+        cdef uint32_t i, a, b
+        for i in range(self._state.length[pair.left] + self._state.length[pair.right]):
+            a = self._symbol(pair, i)
+            b = self._symbol(other, i)
+            if a != b:
+                return a < b
+        return False
+
+    cdef inline uint32_t _symbol(self, const Pair* pair, uint32_t i) noexcept nogil:
+        """A symbol of the text that a pair makes."""
+        cdef uint32_t n_left = self._state.length[pair.left]
+        if i < n_left:
+            return self._text[self._start[pair.left] + i]
+        return self._text[self._start[pair.right] + i - n_left]
+
+    cdef bint _is_valid(self, const Pair* pair) noexcept nogil:
+        cdef const Shape* left = &self._shape[pair.left]
+        cdef const Shape* right = &self._shape[pair.right]
+        if <uint64_t> self._state.length[pair.left] + self._state.length[pair.right] > self._max_length:
+            return False
+        if left.script == MIXED or right.script == MIXED or right.has_mark or (
+            left.has_mark and (self._suffix or (self._splits and self._is_run(pair.left)))
+        ):
+            return self._is_valid_text(pair)
+        return left.script == right.script or left.script == MARK
+
+    cdef inline bint _is_run(self, uint32_t token) noexcept nogil:
+        """Whether it is several marks."""
+        return self._shape[token].script == MARK and self._state.length[token] > 1
+
+    cdef bint _is_valid_text(self, const Pair* pair) noexcept nogil:
+        cdef uint32_t n = self._state.length[pair.left] + self._state.length[pair.right], i, n_marks = 0
+        cdef uint8_t before = ANY, class_
+        cdef bint are_well_placed = True
+        for i in range(n):
+            class_ = self._class[self._symbol(pair, i)]
+            if class_ == MARK:
+                n_marks += 1
+                are_well_placed = are_well_placed and self._mark_may_stand(n - 1 - i if self._suffix else i, n)
+                continue
+            if class_ == ALONE:
+                return False
+            if class_ == INHERITED:
+                class_ = before
+            if before >= FIRST_SCRIPT and class_ >= FIRST_SCRIPT and before != class_:
+                return False
+            before = class_
+        return are_well_placed or (self._runs and n_marks == n)
+
+    cdef inline bint _mark_may_stand(self, uint32_t at, uint32_t n) noexcept nogil:
+        return at == 0 if self._splits else at != n - 1
+
+    cdef bint _is_new(self, uint32_t index) except -1 nogil:
+        cdef const Pair* pair = &self._state.pairs[index]
+        cdef size_t slot = self._slot(pair)
+        cdef uint32_t token = self._n_ids, i, n = self._state.length[pair.left] + self._state.length[pair.right]
+        cdef uint8_t script = self._shape[pair.left].script
+        if self._slots[slot] != NONE:
+            return False
+        self._slots[slot] = token
+        self._prefix[token] = self._prefix_of(pair)
+        if script == MARK:
+            script = self._shape[pair.right].script
+        elif self._shape[pair.right].script != MARK and self._shape[pair.right].script != script:
+            script = MIXED
+        self._shape[token].script = script
+        self._shape[token].has_mark = self._shape[pair.left].has_mark or self._shape[pair.right].has_mark
+        self._reserve_text(n)
+        for i in range(n):
+            self._text[self._n_text + i] = self._symbol(pair, i)
+        self._n_text += n
+        self._start[token + 1] = self._n_text
+        return True
+
+    cdef size_t _slot(self, const Pair* pair) noexcept nogil:
+        """Where the id with the text of a pair stands, or would."""
+        cdef uint32_t n = self._state.length[pair.left] + self._state.length[pair.right], i
+        cdef uint64_t hash = n
+        cdef size_t at
+        for i in range(n):
+            hash = (hash ^ self._symbol(pair, i)) * 0x9FB21C651E98DF25ULL
+        at = <size_t> mix(hash) & self._mask
+        while self._slots[at] != NONE and not self._has_text(self._slots[at], pair, n):
+            at = (at + 1) & self._mask
+        return at
+
+    cdef bint _has_text(self, uint32_t token, const Pair* pair, uint32_t n) noexcept nogil:
+        cdef uint32_t i
+        if self._state.length[token] != n:
+            return False
+        for i in range(n):
+            if self._text[self._start[token] + i] != self._symbol(pair, i):
+                return False
+        return True
+
+    # Learning
+
+    cdef int _learn(self) except -1 nogil:
+        MergeLearner._learn(self)
+        if self._n_ids - self._n_base < self._n_wanted:
+            self._take_rest()
+        return 0
+
+    cdef int _take_rest(self) except -1 nogil:
+        """Take the pairs that are nowhere any more, as far as they are wanted."""
+        cdef size_t n_more = self._n_wanted - (self._n_ids - self._n_base)
+        cdef Entry entry
+        cdef uint32_t i, last = NONE
+        cdef uint64_t key = 0
+        for i in range(self._state.n_pairs):
+            self._worked(1)
+            if self._is_valid(&self._state.pairs[i]) and self._slots[self._slot(&self._state.pairs[i])] == NONE:
+                self._push(i)
+        self._last = <uint32_t*> allocated(min(n_more, self._n_heap), sizeof(uint32_t))
+        while self._n_heap and self._n_last < n_more:
+            self._worked(1)
+            entry = self._pop()
+            if last == NONE or entry.key != key or self._precedes(last, entry.pair):
+                last, key = entry.pair, entry.key
+                self._last[self._n_last] = last
+                self._n_last += 1
+        return 0
+
+    def last_pairs(self):
+        """(left id, right id) of the pieces that come after those of the merges: none of them has an id."""
+        cdef size_t i
+        return [
+            (self._state.pairs[self._last[i]].left, self._state.pairs[self._last[i]].right)
+            for i in range(self._n_last)
+        ]

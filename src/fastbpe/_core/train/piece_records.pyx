@@ -1,0 +1,119 @@
+"""Pieces and their counts as bytes: records, to put them aside and add them up, and tables, to keep them."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy
+
+from fastbpe._core.train.piece_table cimport GROUP, PieceCount, PieceTable
+from fastbpe._core.common.hash_tables cimport hash_bytes
+
+cdef enum:
+    RECORD = 20  # bytes of a record before its piece: n_bytes, count, first
+
+
+def write_parts(PieceTable table not None, int bits, uint64_t seed, write):
+    """Hand over all pieces as records, those with the same first bits of a hash together: write(part, records)."""
+    cdef size_t n_parts = <size_t> 1 << bits, i, at = 0, size
+    cdef uint32_t shift = 64 - bits
+    cdef PieceCount* piece
+    cdef uint32_t* order = <uint32_t*> malloc((table.n_pieces + 1) * sizeof(uint32_t))
+    cdef size_t* ends = <size_t*> calloc(n_parts + 1, sizeof(size_t))
+    cdef uint8_t* to
+    table._settle()
+    try:
+        if order == NULL or ends == NULL:
+            raise MemoryError(f"no memory to spill {table.n_pieces} pieces")
+        with nogil:
+            for i in range(table.n_pieces):
+                ends[_hash(table, i, seed) >> shift] += 1
+            for i in range(n_parts):
+                at += ends[i]
+                ends[i] = at - ends[i]
+            for i in range(table.n_pieces):
+                at = _hash(table, i, seed) >> shift
+                order[ends[at]] = <uint32_t> i
+                ends[at] += 1
+        at = 0
+        for part in range(n_parts):
+            size = 0
+            for i in range(at, ends[part]):
+                size += RECORD + table.pieces[order[i]].n_bytes
+            records = PyBytes_FromStringAndSize(NULL, size)
+            to = <uint8_t*> PyBytes_AS_STRING(records)
+            for i in range(at, ends[part]):
+                piece = &table.pieces[order[i]]
+                memcpy(to, &piece.n_bytes, 4)
+                memcpy(to + 4, &piece.count, 8)
+                memcpy(to + 12, &piece.first, 8)
+                memcpy(to + RECORD, table.arena + piece.start, piece.n_bytes)
+                to += RECORD + piece.n_bytes
+            at = ends[part]
+            if size:
+                write(part, records)
+    finally:
+        free(order)
+        free(ends)
+
+
+def add_records(PieceTable table not None, const uint8_t[::1] data not None):
+    """Add the pieces of whole records; returns the bytes of them."""
+    cdef size_t at = 0, n = data.shape[0], i = 0
+    cdef uint32_t n_bytes
+    cdef int64_t count
+    cdef uint64_t first
+    while n - at >= RECORD:
+        memcpy(&n_bytes, &data[at], 4)
+        if n - at - RECORD < n_bytes:
+            break
+        memcpy(&count, &data[at + 4], 8)
+        memcpy(&first, &data[at + 12], 8)
+        table._make_room()
+        table._add(&data[at] + RECORD, n_bytes, first, count)
+        at += RECORD + n_bytes
+    return at
+
+
+def tables_of(PieceTable table not None):
+    """The bytes of all pieces end to end, their lengths (uint32) and their counts (int64)."""
+    cdef size_t i
+    cdef PieceCount* piece
+    table.settle()
+    pieces = PyBytes_FromStringAndSize(NULL, table.n_arena)
+    lengths = PyBytes_FromStringAndSize(NULL, table.n_pieces * 4)
+    counts = PyBytes_FromStringAndSize(NULL, table.n_pieces * 8)
+    cdef uint8_t* to = <uint8_t*> PyBytes_AS_STRING(pieces)
+    cdef uint32_t* length = <uint32_t*> PyBytes_AS_STRING(lengths)
+    cdef int64_t* count = <int64_t*> PyBytes_AS_STRING(counts)
+    for i in range(table.n_pieces):
+        piece = &table.pieces[i]
+        memcpy(to, table.arena + piece.start, piece.n_bytes)
+        to += piece.n_bytes
+        length[i], count[i] = piece.n_bytes, piece.count
+    return pieces, lengths, counts
+
+
+def add_tables(PieceTable table not None, const uint8_t[::1] pieces not None, lengths not None, counts not None):
+    """Add pieces as `tables_of` gives them, each of them new; says what is wrong with them, or None."""
+    cdef const uint8_t[::1] length_bytes = lengths, count_bytes = counts
+    cdef size_t n = pieces.shape[0], n_pieces = length_bytes.shape[0] // 4, at = 0, i
+    cdef const uint8_t* data = &pieces[0] if n else NULL
+    cdef uint32_t length
+    cdef int64_t count
+    for i in range(n_pieces):
+        memcpy(&length, &length_bytes[4 * i], 4)
+        memcpy(&count, &count_bytes[8 * i], 8)
+        if count < 1 or not length or length > n - at:
+            return f"its piece {i} has {length} bytes of {n - at} and the count {count}"
+        if i % GROUP == 0:
+            table._make_room()
+        table._add(data + at, length, table._position + i, count)
+        if table.n_pieces != i + 1:
+            return f"its piece {i} stands in it twice"
+        at += length
+    table._position += n_pieces
+    return None if at == n else f"{n - at} bytes of its pieces belong to none"
+
+
+cdef inline uint64_t _hash(PieceTable table, size_t i, uint64_t seed) noexcept nogil:
+    return hash_bytes(table.arena + table.pieces[i].start, table.pieces[i].n_bytes, seed)

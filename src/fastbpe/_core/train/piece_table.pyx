@@ -1,0 +1,483 @@
+"""Distinct pieces and their counts: exact keys, 64-bit counts.
+
+All pieces lie in one arena, in the order in which they came. A table finds those of up to 15 bytes, nearly all of
+any text: 32 bytes an entry, the piece itself being the key, its count beside it, two entries to a line of the
+processor's cache. A second table finds the longer ones. Counts of short pieces lie in the table while pieces are
+added; settling copies them to where the pieces are.
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcmp, memcpy, memset
+
+from fastbpe._core.common.atomics cimport set_flag
+from fastbpe._core.cache.piece_keys cimport SHORT_BYTES, key_hash
+from fastbpe._core.common.memory cimport prefetch, zeros
+from fastbpe._core.common.hash_tables cimport NONE, hash_bytes
+from fastbpe._core.common.interrupts cimport check_signals
+
+import os
+
+cdef enum:
+    FIRST_ENTRIES = 1 << 11  # 64 KB
+    FAST_ENTRIES = 1 << 18  # up to so many the table grows fourfold
+    FIRST_SLOTS = 1 << 9
+    DIGIT = 11  # bits by which a pass sorts
+    N_DIGITS = 6
+
+
+cdef class PieceTable:
+    """Distinct pieces and how often each was met.
+
+    spill, limit: what takes all pieces away, called with the table when it has grown to so many bytes; 0: no limit.
+    """
+
+    def __cinit__(self, *args, spill=None, size_t limit=0, **kwargs):
+        # Text from anywhere is counted: nobody may choose pieces that collide.
+        self._seed = int.from_bytes(os.urandom(8), "little")
+        self._spill, self._limit = spill, limit if spill is not None else 0
+        self._is_settled = self._is_sorted = True
+        self._watch.abandoned = &self._abandoned
+
+    def __dealloc__(self):
+        self._free_tables()
+        free(self.arena)
+        free(self.pieces)
+
+    def __len__(self):
+        return self.n_pieces
+
+    # Adding
+
+    def add_piece(self, bytes piece not None, int64_t count):
+        """Count one piece `count` times more."""
+        if count < 0:
+            raise ValueError(f"count of {piece!r} is {count}: it must not be negative")
+        self._enter()
+        try:
+            self._make_room()
+            self._add(<const uint8_t*> PyBytes_AS_STRING(piece), PyBytes_GET_SIZE(piece), self._position, count)
+            self._position += 1
+        finally:
+            self._busy = False
+
+    def add_table(self, PieceTable other not None, *, bint behind=True):
+        """Add what another one has counted.
+
+        behind: its pieces were met after all of these; else both counted batches of one source.
+        """
+        cdef size_t at = 0
+        cdef uint64_t shift = self._position if behind else 0
+        other.settle()
+        self._enter()
+        try:
+            self._is_settled = False
+            with nogil:
+                while at < other.n_pieces:
+                    self._make_room()
+                    self._add_group(other, at, min(other.n_pieces - at, <size_t> GROUP), shift)
+                    check_signals(&self._watch)
+                    at += GROUP
+            self._position = max(self._position, other._position + shift)
+            self.n_bytes += other.n_bytes
+        finally:
+            self._busy = False
+
+    cdef int _enter(self) except -1:
+        # The table has one owner at a time: a second thread would find it half grown.
+        if self._busy:
+            raise RuntimeError("another thread is adding to these pieces; give each thread its own")
+        self._busy = True
+        return 0
+
+    def abandon(self):
+        """Make a thread that is adding to it stop soon, with an error: nobody wants the counts."""
+        set_flag(&self._abandoned)
+
+    # What was counted
+
+    def settle(self):
+        """Make the counts of all pieces true; a Learner asks for it."""
+        self._enter()
+        self._settle()
+        self._busy = False
+
+    def finish(self):
+        """Put the pieces in order of first appearance, and give up the tables, which come back when needed."""
+        cdef size_t i
+        self._enter()
+        try:
+            with nogil:
+                self._settle()
+                self._free_tables()
+                if not self._is_sorted:
+                    self._sort()
+                for i in range(self.n_pieces):
+                    self.pieces[i].first = i
+            self._position = self.n_pieces
+        finally:
+            self._busy = False
+
+    def clear(self):
+        """Forget all pieces; what was counted before stays in n_bytes."""
+        if self._n_entries:  # to be filled as far again
+            memset(self._entries, 0, self._n_entries * sizeof(Entry))
+            memset(self._slots, 0xFF, self._n_slots * sizeof(LongSlot))
+        self.n_pieces = self.n_arena = self._n_short = self._n_long = 0
+        self._is_settled = self._is_sorted = True
+
+    def items(self):
+        """(piece, count) pairs in order of first appearance, as far as finish() has put them so."""
+        cdef size_t i
+        self.settle()
+        return [
+            ((<const char*> self.arena + self.pieces[i].start)[:self.pieces[i].n_bytes], self.pieces[i].count)
+            for i in range(self.n_pieces)
+        ]
+
+    def total(self):
+        """(pieces, bytes of them), each as often as it was met."""
+        cdef size_t i
+        self.settle()
+        pieces = bytes_ = 0
+        for i in range(self.n_pieces):
+            pieces += self.pieces[i].count
+            bytes_ += self.pieces[i].count * <object> self.pieces[i].n_bytes
+        return pieces, bytes_
+
+    @property
+    def used_bytes(self):
+        """The memory that its tables and pieces take."""
+        return _used(self)
+
+    # The tables
+
+    cdef int _add(self, const uint8_t* data, size_t n, uint64_t first, int64_t count) except -1 nogil:
+        """Count a piece `count` times more; there is room for it."""
+        cdef uint64_t[2] key
+        self._is_settled = False
+        if not n or n > SHORT_BYTES:
+            return self._add_long(data, n, hash_bytes(data, n, self._seed), first, count)
+        key[0] = key[1] = 0
+        memcpy(key, data, n)
+        return self._add_short(data, n, key[0], key[1] | <uint64_t> n << 56, first, count)
+
+    cdef int _add_group(self, PieceTable other, size_t start, size_t n, uint64_t shift) except -1 nogil:
+        """Add up to GROUP pieces of another one: all that is to be read is asked for before."""
+        cdef uint64_t[GROUP][2] keys  # of a long piece its hash, and 0
+        cdef PieceCount* pieces = other.pieces + start
+        cdef Entry* entry
+        cdef LongSlot* slot
+        cdef size_t i
+        for i in range(n):
+            keys[i][0] = keys[i][1] = 0
+            if pieces[i].n_bytes and pieces[i].n_bytes <= SHORT_BYTES:
+                memcpy(keys[i], other.arena + pieces[i].start, pieces[i].n_bytes)
+                keys[i][1] |= <uint64_t> pieces[i].n_bytes << 56
+                prefetch(self._entries + (key_hash(keys[i][0], keys[i][1], self._seed) >> self._shift << 1))
+            else:
+                keys[i][0] = hash_bytes(other.arena + pieces[i].start, pieces[i].n_bytes, self._seed)
+                prefetch(&self._slots[keys[i][0] & (self._n_slots - 1)])
+        for i in range(n):
+            if keys[i][1]:
+                entry = self._find_short(keys[i][0], keys[i][1])
+                if entry.high:
+                    prefetch(&self.pieces[entry.index])
+            else:
+                slot = &self._slots[keys[i][0] & (self._n_slots - 1)]
+                if slot.index != NONE:
+                    prefetch(&self.pieces[slot.index])
+        for i in range(n):
+            if keys[i][1]:
+                self._add_short(
+                    other.arena + pieces[i].start, pieces[i].n_bytes, keys[i][0], keys[i][1],
+                    pieces[i].first + shift, pieces[i].count,
+                )
+            else:
+                self._add_long(
+                    other.arena + pieces[i].start, pieces[i].n_bytes, keys[i][0], pieces[i].first + shift,
+                    pieces[i].count,
+                )
+        return 0
+
+    cdef int _add_short(
+        self, const uint8_t* data, size_t n, uint64_t low, uint64_t high, uint64_t first, int64_t count
+    ) except -1 nogil:
+        cdef Entry* entry = self._find_short(low, high)
+        if not entry.high:
+            self._append(data, n, first, 0)
+            entry.low, entry.high, entry.count = low, high, 0
+            entry.index = <uint32_t> (self.n_pieces - 1)
+            self._n_short += 1
+        else:
+            self._came_before(entry.index, first)
+        return _raise_count(&entry.count, count)
+
+    cdef int _add_long(
+        self, const uint8_t* data, size_t n, uint64_t hash, uint64_t first, int64_t count
+    ) except -1 nogil:
+        cdef LongSlot* slot = self._find_long(data, n, hash)
+        if slot.index == NONE:
+            self._append(data, n, first, 0)
+            slot.tag, slot.index = <uint32_t> (hash >> 32), <uint32_t> (self.n_pieces - 1)
+            self._n_long += 1
+        else:
+            self._came_before(slot.index, first)
+        return _raise_count(&self.pieces[slot.index].count, count)
+
+    cdef inline void _came_before(self, uint32_t index, uint64_t first) noexcept nogil:
+        if first < self.pieces[index].first:
+            self.pieces[index].first = first
+            self._is_sorted = False
+
+    cdef inline Entry* _find_short(self, uint64_t low, uint64_t high) noexcept nogil:
+        """The piece's entry, or the empty one where it would be."""
+        cdef size_t at = key_hash(low, high, self._seed) >> self._shift << 1
+        while self._entries[at].high and (self._entries[at].low != low or self._entries[at].high != high):
+            at = (at + 1) & (self._n_entries - 1)
+        return &self._entries[at]
+
+    cdef LongSlot* _find_long(self, const uint8_t* data, size_t n, uint64_t hash) noexcept nogil:
+        cdef size_t at = hash & (self._n_slots - 1)
+        cdef uint32_t tag = <uint32_t> (hash >> 32)
+        cdef PieceCount* piece
+        while self._slots[at].index != NONE:
+            if self._slots[at].tag == tag:
+                piece = &self.pieces[self._slots[at].index]
+                if piece.n_bytes == n and memcmp(self.arena + piece.start, data, n) == 0:
+                    break
+            at = (at + 1) & (self._n_slots - 1)
+        return &self._slots[at]
+
+    cdef int _append(self, const uint8_t* data, size_t n, uint64_t first, int64_t count) except -1 nogil:
+        """Put a piece that is not there behind the others."""
+        cdef PieceCount* piece
+        if n >= NONE or self.n_pieces >= NONE - 1:
+            with gil:
+                raise MemoryError(f"a piece of {n} bytes, or more than 2**32 distinct pieces: too much to count")
+        _reserve(<void**> &self.arena, &self._arena_capacity, self.n_arena + n, 1)
+        _reserve(<void**> &self.pieces, &self._pieces_capacity, self.n_pieces + 1, sizeof(PieceCount))
+        memcpy(self.arena + self.n_arena, data, n)
+        piece = &self.pieces[self.n_pieces]
+        piece.count, piece.start, piece.first, piece.n_bytes = count, self.n_arena, first, <uint32_t> n
+        if self.n_pieces and first < self.pieces[self.n_pieces - 1].first:
+            self._is_sorted = False
+        self.n_arena += n
+        self.n_pieces += 1
+        return 0
+
+    cdef inline int _make_room(self) except -1 nogil:
+        """Room in the tables for a group of new pieces."""
+        if (
+            (self._n_short + GROUP) * 2 <= self._n_entries and (self._n_long + GROUP) * 2 <= self._n_slots
+            and (not self._limit or _used(self) <= self._limit)
+        ):
+            return 0
+        return self._make_more_room()
+
+    cdef int _make_more_room(self) except -1 nogil:
+        cdef size_t n_entries = self._n_entries, n_slots = self._n_slots
+        if not n_entries:
+            return self._index()
+        while (self._n_short + GROUP) * 2 > n_entries:
+            n_entries *= 4 if n_entries < FAST_ENTRIES else 2
+        while (self._n_long + GROUP) * 2 > n_slots:
+            n_slots *= 2
+        if self._limit and self.n_pieces and _used(self) + (
+            (n_entries - self._n_entries) * sizeof(Entry) + (n_slots - self._n_slots) * sizeof(LongSlot)
+        ) > self._limit:
+            with gil:
+                self._spill(self)
+            return 0
+        if n_entries > self._n_entries:
+            self._new_entries(n_entries)
+        if n_slots > self._n_slots:
+            self._new_slots(n_slots)
+        return 0
+
+    cdef int _new_entries(self, size_t n) except -1 nogil:
+        """A larger table of short pieces, which takes over what the present one holds."""
+        cdef Entry* old = self._entries
+        cdef void* old_block = self._entries_block
+        cdef size_t n_old = self._n_entries, i
+        cdef void* block
+        cdef Entry* entries = <Entry*> zeros(n * sizeof(Entry), 0, &block)
+        if entries == NULL:
+            with gil:
+                raise MemoryError(f"no memory for a table of {n} pieces")
+        self._entries, self._entries_block, self._n_entries = entries, block, n
+        self._shift = 65
+        while n:
+            n >>= 1
+            self._shift -= 1
+        self._shift += 1  # two entries to a line
+        for i in range(n_old):
+            if old[i].high:
+                self._find_short(old[i].low, old[i].high)[0] = old[i]
+        free(old_block)
+        return 0
+
+    cdef int _new_slots(self, size_t n) except -1 nogil:
+        """A larger table of long pieces, made from the pieces."""
+        cdef LongSlot* slots = <LongSlot*> malloc(n * sizeof(LongSlot))
+        cdef LongSlot* slot
+        cdef PieceCount* piece
+        cdef uint64_t hash
+        cdef size_t i
+        if slots == NULL:
+            with gil:
+                raise MemoryError(f"no memory for a table of {n} long pieces")
+        memset(slots, 0xFF, n * sizeof(LongSlot))
+        free(self._slots)
+        self._slots, self._n_slots, self._n_long = slots, n, 0
+        for i in range(self.n_pieces):
+            piece = &self.pieces[i]
+            if not piece.n_bytes or piece.n_bytes > SHORT_BYTES:
+                hash = hash_bytes(self.arena + piece.start, piece.n_bytes, self._seed)
+                slot = self._find_long(self.arena + piece.start, piece.n_bytes, hash)
+                slot.tag, slot.index = <uint32_t> (hash >> 32), <uint32_t> i
+                self._n_long += 1
+        return 0
+
+    cdef int _index(self) except -1 nogil:
+        """Make both tables, for the pieces that are there and a group of new ones."""
+        cdef size_t n_entries = FIRST_ENTRIES, n_slots = FIRST_SLOTS, i
+        cdef uint64_t[2] key
+        cdef Entry* entry
+        cdef PieceCount* piece
+        while (self.n_pieces + GROUP) * 2 > n_entries:
+            n_entries *= 2
+        self._new_entries(n_entries)
+        for i in range(self.n_pieces):
+            piece = &self.pieces[i]
+            if piece.n_bytes and piece.n_bytes <= SHORT_BYTES:
+                key[0] = key[1] = 0
+                memcpy(key, self.arena + piece.start, piece.n_bytes)
+                key[1] |= <uint64_t> piece.n_bytes << 56
+                entry = self._find_short(key[0], key[1])
+                entry.low, entry.high, entry.count, entry.index = key[0], key[1], piece.count, <uint32_t> i
+                self._n_short += 1
+        while (self.n_pieces - self._n_short + GROUP) * 2 > n_slots:
+            n_slots *= 2
+        return self._new_slots(n_slots)
+
+    cdef void _free_tables(self) noexcept nogil:
+        """Both tables away; the counts must be settled."""
+        free(self._entries_block)
+        free(self._slots)
+        self._entries, self._entries_block, self._slots = NULL, NULL, NULL
+        self._n_entries = self._n_slots = self._n_short = self._n_long = 0
+
+    cdef void _settle(self) noexcept nogil:
+        cdef size_t i
+        if not self._is_settled:
+            for i in range(self._n_entries):
+                if self._entries[i].high:
+                    self.pieces[self._entries[i].index].count = self._entries[i].count
+        self._is_settled = True
+
+    cdef int _sort(self) except -1 nogil:
+        """Put the pieces in order of first appearance: by digits, the lowest first, but for those all alike."""
+        cdef size_t n = self.n_pieces, i, at, here
+        cdef size_t[1 << DIGIT] starts
+        cdef uint32_t shift, digit
+        cdef PieceCount* sorted_
+        cdef PieceCount* other = <PieceCount*> malloc(max(n, <size_t> 1) * sizeof(PieceCount))
+        if other == NULL:
+            with gil:
+                raise MemoryError(f"no memory to sort {n} pieces")
+        sorted_ = self.pieces
+        for digit in range(N_DIGITS):
+            shift = digit * DIGIT
+            memset(starts, 0, sizeof(starts))
+            for i in range(n):
+                starts[sorted_[i].first >> shift & ((1 << DIGIT) - 1)] += 1
+            if n and starts[sorted_[0].first >> shift & ((1 << DIGIT) - 1)] == n:
+                continue
+            at = 0
+            for i in range(1 << DIGIT):
+                here, starts[i] = starts[i], at
+                at += here
+            for i in range(n):
+                here = sorted_[i].first >> shift & ((1 << DIGIT) - 1)
+                other[starts[here]] = sorted_[i]
+                starts[here] += 1
+            sorted_, other = other, sorted_
+        free(other)
+        self.pieces, self._pieces_capacity = sorted_, max(n, <size_t> 1)
+        self._is_sorted = True
+        return 0
+
+    def append(self, PieceTable other not None):
+        """Put the pieces of another one behind these, none of which is among them."""
+        cdef size_t i
+        cdef PieceCount* piece
+        other._settle()
+        self._settle()
+        self._free_tables()
+        with nogil:
+            for i in range(other.n_pieces):
+                piece = &other.pieces[i]
+                self._append(other.arena + piece.start, piece.n_bytes, piece.first, piece.count)
+
+    def count_of(self, bytes piece not None):
+        """How often a piece was met; 0 if it was not."""
+        cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(piece)
+        return self._count_of(data, PyBytes_GET_SIZE(piece))
+
+    cdef int64_t _count_of(self, const uint8_t* data, size_t n) except -1:
+        cdef uint64_t[2] key
+        cdef LongSlot* slot
+        self._make_room()
+        if not n or n > SHORT_BYTES:
+            slot = self._find_long(data, n, hash_bytes(data, n, self._seed))
+            return 0 if slot.index == NONE else self.pieces[slot.index].count
+        key[0] = key[1] = 0
+        memcpy(key, data, n)
+        return self._find_short(key[0], key[1] | <uint64_t> n << 56).count
+
+    def equals(self, PieceTable other not None):
+        """Whether both hold the same pieces equally often, in any order."""
+        cdef size_t i
+        cdef PieceCount* piece
+        if self.n_pieces != other.n_pieces:
+            return False
+        other.settle()
+        for i in range(other.n_pieces):
+            piece = &other.pieces[i]
+            if self._count_of(other.arena + piece.start, piece.n_bytes) != piece.count:
+                return False
+        return True
+
+
+cdef inline size_t _used(PieceTable self) noexcept nogil:
+    return (
+        self._n_entries * sizeof(Entry) + self._n_slots * sizeof(LongSlot) + self.n_arena
+        + self.n_pieces * sizeof(PieceCount)
+    )
+
+
+cdef inline int _raise_count(int64_t* at, int64_t count) except -1 nogil:
+    if at[0] > INT64_MAX - count:
+        with gil:
+            raise OverflowError("a piece occurs more than 2**63 - 1 times")
+    at[0] += count
+    return 0
+
+
+cdef int _reserve(void** items, size_t* capacity, size_t wanted, size_t item_size) except -1 nogil:
+    """Make room for so many items; the amount doubles, so that appending is linear."""
+    cdef size_t n
+    cdef void* grown
+    if wanted <= capacity[0]:
+        return 0
+    n = max(wanted, 2 * capacity[0], <size_t> 4096)
+    grown = realloc(items[0], n * item_size)
+    if grown == NULL:
+        with gil:
+            raise MemoryError(f"no memory for {n * item_size} bytes of pieces")
+    items[0] = grown
+    capacity[0] = n
+    return 0

@@ -1,0 +1,95 @@
+"""The rule that tells paths from texts."""
+
+from __future__ import annotations
+
+import errno
+import glob
+import os
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+from fastbpe.corpus.compression import PACKINGS
+from fastbpe.errors import TrainingError, TrainingWarning
+
+KINDS = {".txt": "txt", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+REFUSED = (".bz2", ".xz", ".zip", ".7z", ".lz4")
+_SUFFIXES = (*KINDS, *PACKINGS, *REFUSED)  # a name that ends so is a path
+_MAX_NAME = 1024  # characters of a str that may be a path
+_ENDS_OF_FOLDERS = ("/", os.sep)
+
+
+def items_of(source: object) -> tuple[Iterable[Any], bool]:
+    """Take a source apart: its items, and whether the str among them are paths.
+
+    Whatever is os.PathLike is a path, and so is a str alone. The str of a list or tuple are paths if each of them
+    looks like one; those of any other iterable are texts.
+
+    Raises:
+        FileNotFoundError: a str that is a path names nothing.
+        TrainingError: all str of a list name something, though not all look like paths.
+    """
+    if isinstance(source, str):
+        _check_there(source, "a str is a path; texts are given as a list, e.g. [text]")
+        return (source,), True
+    if isinstance(source, os.PathLike):
+        return (source,), True
+    if isinstance(source, bytes):
+        raise TypeError("source is bytes: give a path, or a list of documents, e.g. [text]")
+    if not isinstance(source, Iterable):
+        raise TypeError(f"source must be a path or an iterable of documents, not {type(source).__name__}")
+    if not isinstance(source, (list, tuple)) or not any(isinstance(item, str) for item in source):
+        return source, False
+    if all(_looks_like_path(item) for item in source if isinstance(item, str)):
+        for item in source:
+            if isinstance(item, str):
+                _check_there(
+                    item, "a list of str that all look like paths is read as paths; give texts as iter(list)"
+                )
+        return source, True
+    if all(_is_there(item) for item in source if isinstance(item, str)):
+        name = next(item for item in source if isinstance(item, str) and not _looks_like_path(item))
+        raise TrainingError(
+            f"{name!r} names a file or a folder, but does not look like a path; give pathlib.Path({name!r}) to "
+            "read it, or iter(list) to learn from the str themselves"
+        )
+    return source, False
+
+
+def warn_of_names(items: Iterable[object]) -> None:
+    """Warn if the first of several documents names a file, and not all do: one of the names may be wrong."""
+    if isinstance(items, (list, tuple)) and items and _names_file(items[0]):
+        other = next((item for item in items if not _names_file(item)), None)
+        warnings.warn(
+            f"all {len(items)} documents are taken for texts, not for names of files: {items[0]!r} names one, "
+            f"but {other!r:.80} does not; give paths as pathlib.Path",
+            TrainingWarning,
+            stacklevel=2,
+        )
+
+
+def _looks_like_path(text: str) -> bool:
+    """Tell if a str is one short line that ends with a known suffix or a slash, or is a pattern without spaces."""
+    if len(text) >= _MAX_NAME or "\n" in text or "\r" in text or "\0" in text:
+        return False
+    if text.lower().endswith(_SUFFIXES) or text.endswith(_ENDS_OF_FOLDERS):
+        return True
+    return glob.has_magic(text) and len(text.split()) == 1
+
+
+def _is_there(name: str) -> bool:
+    """Tell if a str names a file or a folder, or is a pattern that matches some."""
+    if os.path.exists(name):
+        return True
+    may_match = len(name) < _MAX_NAME and "\n" not in name and "\0" not in name and glob.has_magic(name)
+    return may_match and next(glob.iglob(name, recursive=True), None) is not None
+
+
+def _check_there(name: str, way_out: str) -> None:
+    if name and not _is_there(name):
+        said = "no file matches" if glob.has_magic(name) else os.strerror(errno.ENOENT)
+        raise FileNotFoundError(errno.ENOENT, f"{said} ({way_out})", name)
+
+
+def _names_file(item: object) -> bool:
+    return isinstance(item, str) and len(item) < _MAX_NAME and os.path.isfile(item)

@@ -1,0 +1,140 @@
+"""User-defined pieces of a sentencepiece model in a tokenizer.json that puts U+2581 before texts.
+
+As added tokens they would be wrong: tokenizers puts nothing before a text that begins with one. So a Split takes
+them out of the text, and ignore_merges makes a token of what a Split has left if it is one as a whole. Then the
+other tokens that no merging makes, the names of control symbols and bytes, must never stand alone: a second Split
+cuts them where merging would leave them apart.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from fastbpe.codepoint_model import PieceType
+from fastbpe.formats import _merges_as_scores
+from fastbpe.model import BYTES_PER_MERGE, pack_pieces
+
+Merges = Mapping[tuple[str, str], int]
+
+
+def pre_tokenizer(
+    pieces: Sequence[str], types: bytes, merges: bytes, *, added: Collection[int], fuses: bool
+) -> tuple[dict[str, Any] | None, str]:
+    """(what splits text for these pieces, ""); or (None, the piece that must not stand alone, but cannot be cut).
+
+    A piece of more than 256 characters is such a one: it is not looked into.
+
+    Args:
+        pieces: those that the vocabulary lists.
+        types: of each id, a PieceType.
+        merges: as a Model has them.
+        added: the ids of added tokens.
+        fuses: unknown characters in a row are one token.
+    """
+    types = types[: len(pieces)]
+    fuses = fuses and PieceType.BYTE not in types
+    symbols = [
+        piece
+        for i, piece in enumerate(pieces)
+        if types[i] == PieceType.USER_DEFINED and i not in added and " " not in piece
+    ]
+    triples = memoryview(merges).cast("B").cast("I")
+    packed = pack_pieces(piece.encode() for piece in pieces)
+    unmade = _merges_as_scores.unmade(*packed, types, triples, int.from_bytes(os.urandom(8), "little"))
+    if unmade is None:
+        return None, max(pieces, key=len)
+    apart = {pieces[i] for i in unmade}
+    apart |= {
+        piece
+        for i, piece in enumerate(pieces)
+        if types[i] != PieceType.NORMAL and piece not in symbols and len(piece) > 1 and " " not in piece
+    }
+    order = {
+        (pieces[triples[i]], pieces[triples[i + 1]]): i for i in range(0, len(merges) // BYTES_PER_MERGE * 3, 3)
+    }
+    characters = frozenset(
+        piece for i, piece in enumerate(pieces) if len(piece) == 1 and types[i] == PieceType.NORMAL
+    )
+    cuts, bad = find_cuts(sorted(apart), order, characters, apart=frozenset(apart), fuses=fuses)
+    return (describe(symbols, cuts), "") if bad is None else (None, bad)
+
+
+def describe(symbols: Iterable[str], cuts: Mapping[str, str]) -> dict[str, Any]:
+    """The pre-tokenizer. cuts: of each name that must not stand alone, the part of it that is cut off."""
+    steps = [_split("|".join(map(_escaped, _longest_first(symbols))))]
+    if cuts:
+        rests: dict[str, list[str]] = {}
+        for name, first in sorted(cuts.items()):
+            rests.setdefault(first, []).append(_escaped(name[len(first) :]))
+        parts = (f"{_escaped(first)}(?=(?:{'|'.join(rest)})\\z)" for first, rest in rests.items())
+        steps.append(_split(f"\\A(?:{'|'.join(parts)})"))
+    return {"type": "Sequence", "pretokenizers": steps}
+
+
+def read(described: Any) -> list[str] | None:
+    """The symbols of a pre-tokenizer that `describe` may have made; None if it cannot be. The caller compares."""
+    match described:
+        case {"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": str(regex)}}, *rest]}:
+            if len(rest) < 2:
+                return [_unescaped(part) for part in re.findall(r"(?:\\.|[^\\|])+", regex, re.DOTALL)]
+    return None
+
+
+def find_cuts(
+    names: Iterable[str], merges: Merges, characters: frozenset[str], *, apart: frozenset[str], fuses: bool
+) -> tuple[dict[str, str], str | None]:
+    """(where to cut each name, the first that cannot be cut).
+
+    Args:
+        names: tokens that must not stand alone.
+        merges: pairs of tokens, and when they are merged.
+        characters: those that are tokens.
+        apart: names that no part may be.
+        fuses: unknown characters in a row are one token, and not cut apart.
+    """
+    cuts: dict[str, str] = {}
+    for name in names:
+        tokens = _merged(name, merges)
+        at = 0
+        for left, right in pairwise(tokens):
+            at += len(left)
+            is_fused = fuses and len(left) == len(right) == 1 and not {left, right} & characters
+            if not is_fused and name[:at] not in apart and name[at:] not in apart:
+                cuts[name] = name[:at]
+                break
+        else:
+            return cuts, name
+    return cuts, None
+
+
+def _merged(text: str, merges: Merges) -> list[str]:
+    """The tokens that merging makes of a text."""
+    tokens = [*text]
+    while True:
+        found = [(merges[pair], i) for i, pair in enumerate(pairwise(tokens)) if pair in merges]
+        if not found:
+            return tokens
+        at = min(found)[1]
+        tokens[at : at + 2] = [tokens[at] + tokens[at + 1]]
+
+
+def _longest_first(symbols: Iterable[str]) -> list[str]:
+    return sorted(symbols, key=lambda symbol: (-len(symbol), symbol))
+
+
+def _split(regex: str) -> dict[str, Any]:
+    return {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False}
+
+
+def _escaped(text: str) -> str:
+    """A regex of Oniguruma that matches a text."""
+    plain = re.compile(r"[^\W_]|[^\x00-\x7f]")
+    return "".join(c if plain.match(c) else f"\\{c}" if c.isprintable() else f"\\x{{{ord(c):X}}}" for c in text)
+
+
+def _unescaped(regex: str) -> str:
+    return re.sub(r"\\x\{([0-9A-F]+)\}|\\(.)", lambda match: match[2] or chr(int(match[1], 16)), regex)

@@ -1,0 +1,331 @@
+"""A tokenizer.json of the Llama kind: code points, U+2581 for spaces, byte fallback, merges by a piece's score.
+
+Such files are made of sentencepiece's, and say nearly the same in other words: a pair of pieces for each way that
+a piece can be made, best piece first. Where scores cannot say what the merges say, the model keeps them; what else
+sentencepiece would do otherwise are the model's conventions; what neither can say is refused.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import chain
+from typing import Any, TypeAlias
+
+from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
+from fastbpe.formats import _merges_as_scores
+from fastbpe.formats.huggingface import _vocab_json, llama_spaces, llama_symbols, parts, templates
+from fastbpe.formats.huggingface.llama_spaces import ESCAPE, MARK, PREPEND, Spaces
+from fastbpe.formats.huggingface.parts import Part
+from fastbpe.formats.huggingface.read import check_model, read_json, read_with_entries
+from fastbpe.formats.huggingface.vocabulary import check_vocabulary, read_added_tokens, read_merges
+from fastbpe.formats.sentencepiece import specs
+from fastbpe.model import AddedToken, Buffer, pack_merges, pack_pieces
+
+_Vocabulary: TypeAlias = dict[str, int] | _vocab_json.Entries
+
+UNESCAPE = {"type": "Replace", "pattern": {"String": MARK}, "content": " "}
+STRIP = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
+_BYTE_NAMES = [f"<0x{byte:02X}>" for byte in range(256)]
+_SCHEMES = {"always": "always", "first": "first", "never": ""}
+
+
+def parse(data: Buffer, where: str) -> CodePointModel:
+    """The model in a file's bytes. where: what errors call the file."""
+    raw = bytes(data)
+    return read_with_entries(raw, where, _model) or _parse_slowly(raw, where)
+
+
+def _parse_slowly(raw: bytes, where: str) -> CodePointModel:
+    """`parse` in plain Python, but for the judgement of the merges."""
+    model = _model(Part(read_json(raw, where), where, ""))
+    assert model is not None
+    return model
+
+
+def _model(top: Part, entries: _vocab_json.Entries | None = None) -> CodePointModel | None:
+    """The model; entries: what was read in advance. None if that is not enough."""
+    model = top.part("model")
+    if model is None:
+        top.fail("it has no 'model'")
+    check_model(model)
+    symbols = None
+    if model.get("ignore_merges", bool, False):
+        symbols = llama_symbols.read(top.value.get("pre_tokenizer"))
+        if symbols is None:
+            model.fail("not supported where spaces are U+2581; it must be false", "ignore_merges")
+    vocabulary = check_vocabulary(model) if entries is None else entries
+    added = read_added_tokens(top, vocabulary)
+    laid_out = _lay_out(model, vocabulary) if isinstance(vocabulary, dict) else vocabulary.pieces()
+    if laid_out is None:
+        return None
+    piece_bytes, piece_ends, merges = laid_out
+    spaces, conventions = _conventions(top, any(token.normalized for token in added), symbols is not None)
+    types = _types(
+        model, vocabulary, added, merges, in_all_text=conventions.escapes and spaces == Spaces(dummy=False)
+    )
+    for token in added:
+        if conventions.escapes and token.normalized and (token.lstrip or token.rstrip):
+            top.fail(
+                f"{token.content!r:.60} is normalized and takes white space along, which does not go together "
+                "where spaces are U+2581 by then",
+                "added_tokens",
+            )
+    parts.warn_of_settings(top)
+    if symbols is not None:
+        _find_symbols(top, types, symbols, vocabulary, added, laid_out, conventions.fuses)
+    if MARK not in vocabulary:
+        model.fail(f"{MARK!r}, which stands for a space, is no token", "vocab")
+    if PieceType.BYTE in types:  # no character is unknown
+        conventions = replace(conventions, fuses=True)
+    more, more_ends = pack_pieces(token.content.encode() for token in added if token.id >= len(vocabulary))
+    n_bytes = len(piece_bytes)
+    piece_bytes += more
+    piece_ends += array("I", [n_bytes + end for end in memoryview(more_ends).cast("I")]).tobytes()
+    scores, say_it = _merges_as_scores.judge(
+        piece_bytes,
+        piece_ends,
+        bytes(types),
+        memoryview(merges).cast("I"),
+        conventions.splits,
+        int.from_bytes(os.urandom(8), "little"),
+    )
+    if not (say_it or merges):
+        model.fail("there is none, and so no text becomes a token of several characters", "merges")
+    ids = {token.content: token.id for token in added}
+    around = templates.read(top.part("post_processor"))
+    return CodePointModel(
+        piece_bytes=piece_bytes,
+        piece_ends=piece_ends,
+        scores=scores,
+        merges=b"" if say_it else merges,
+        types=bytes(types),
+        trainer=specs.make(
+            specs.TRAINER,
+            {
+                "model_type": "bpe",
+                "vocab_size": len(types),
+                "byte_fallback": PieceType.BYTE in types,
+                **({"treat_whitespace_as_suffix": True} if spaces.suffix else {}),
+                **_meta(model, types, lambda name: ids.get(name, vocabulary.get(name, -1))),
+            },
+        ),
+        normalizer=specs.make(
+            specs.NORMALIZER,
+            {
+                "name": "identity",
+                "add_dummy_prefix": spaces.dummy,
+                "remove_extra_whitespaces": spaces.trims,
+            },
+        ),
+        added_tokens=added,
+        template=templates.split(around.single),
+        pair_template=around.pair,
+        conventions=conventions,
+    )
+
+
+def _lay_out(model: Part, vocabulary: Mapping[str, int]) -> tuple[bytes, bytes, bytes]:
+    """piece_bytes, piece_ends and merges: the slow twin of `Entries.pieces`."""
+    if "" in vocabulary:
+        model.fail("an empty token is not supported where tokens are text", "vocab")
+    if not vocabulary:
+        model.fail("it has no tokens", "vocab")
+    if max(vocabulary.values()) >= len(vocabulary):  # no two have the same
+        gap = min({*range(len(vocabulary))} - {*vocabulary.values()})
+        model.fail(f"no token has the id {gap}, though greater ids are taken; renumber the vocabulary", "vocab")
+    pieces = [""] * len(vocabulary)
+    for piece, i in vocabulary.items():
+        pieces[i] = piece
+    try:
+        "".join(pieces).encode()
+    except UnicodeEncodeError as error:
+        first = next(piece for piece in pieces if error.object[error.start] in piece)
+        model.fail(f"{first!r:.60} holds a surrogate, which no UTF-8 text can hold", "vocab")
+    merges = pack_merges(read_merges(model, vocabulary))  # what may be wrong comes before what takes longer
+    piece_bytes, piece_ends = pack_pieces(piece.encode() for piece in pieces)
+    return piece_bytes, piece_ends, merges
+
+
+# What text becomes, and what it becomes again
+
+
+def _conventions(top: Part, finds_normalized: bool, symbols: bool) -> tuple[Spaces, Conventions]:
+    """The rules for white space that hold in every text, and the other steps."""
+    steps = parts.normalizers(top.part("normalizer"))
+    marks = None if symbols else _metaspace(top.part("pre_tokenizer"))
+    spaces = llama_spaces.read(steps)
+    if spaces is None and [step for step in steps if step != PREPEND] not in ([ESCAPE], [] if marks else [ESCAPE]):
+        top.fail(
+            "neither byte-level, for want of a ByteLevel pre-tokenizer, nor of the Llama kind, whose normalizers "
+            "are Prepend and Replace: spaces must become U+2581, and nothing else may change",
+            "normalizer",
+        )
+    if spaces is None and steps:
+        top.fail("Prepend must stand beside one Replace, of spaces by U+2581", "normalizer")
+    spaces = spaces or Spaces(dummy=False)
+    prefix, is_split = marks or ("", False)
+    if (spaces.trims or spaces.suffix) and (marks or finds_normalized):
+        top.fail("regexes for spaces do not go together with Metaspace or normalized added tokens", "normalizer")
+    if spaces.dummy and prefix and finds_normalized:
+        top.fail('with Prepend and normalized added tokens it must be "never"', "pre_tokenizer.prepend_scheme")
+    decoder, strips = _decoder(top.part("decoder"), top)
+    return spaces, Conventions(
+        prefix="" if spaces.dummy else prefix,
+        escapes=ESCAPE in steps,
+        splits=is_split,
+        fuses=bool(top.value["model"].get("fuse_unk")),
+        decoder=decoder,
+        strips=strips,
+        symbols=symbols,
+    )
+
+
+def _find_symbols(
+    top: Part,
+    types: bytearray,
+    symbols: list[str],
+    vocabulary: _Vocabulary,
+    added: list[AddedToken],
+    laid_out: tuple[bytes, bytes, bytes],
+    fuses: bool,
+) -> None:
+    """Set the types of symbols. Refuse splits and ignore_merges that do anything but find these."""
+    for symbol in symbols:
+        token_id = vocabulary.get(symbol, -1)
+        if token_id >= 0 and types[token_id] == PieceType.NORMAL:
+            types[token_id] = PieceType.USER_DEFINED
+    piece_bytes, piece_ends, merges = laid_out
+    pieces = texts_of(piece_bytes, piece_ends)
+    expected, _ = llama_symbols.pre_tokenizer(
+        pieces, bytes(types), merges, added={token.id for token in added}, fuses=fuses
+    )
+    if expected != top.value["pre_tokenizer"]:
+        top.fail(
+            "with ignore_merges, and spaces that are U+2581, it must find tokens that no merging makes, and cut "
+            "those that must not stand alone, as fastbpe writes it",
+            "pre_tokenizer",
+        )
+
+
+def texts_of(piece_bytes: bytes, piece_ends: bytes) -> list[str]:
+    """Pieces end to end, one by one."""
+    ends = array("I", piece_ends)
+    return [piece_bytes[start:end].decode() for start, end in zip(chain((0,), ends), ends, strict=False)]
+
+
+def _metaspace(part: Part | None) -> tuple[str, bool] | None:
+    """The prefix of Conventions, and whether pieces end before each U+2581; None: nothing is done."""
+    if part is None or (part.value.get("type") == "Split" and _splits_at_spaces(part)):
+        return None  # there is no space by then
+    if part.value.get("type") != "Metaspace":
+        part.fail(f"{part.value.get('type')!r:.60} is not supported where spaces are U+2581; Metaspace is")
+    scheme = _scheme(part)
+    return _SCHEMES[scheme], part.get("split", bool, True)
+
+
+def _scheme(part: Part) -> str:
+    """What a Metaspace's prepend_scheme is; files of old say it with add_prefix_space."""
+    if part.get("replacement", str) != MARK:
+        part.fail(f"{part.value['replacement']!r:.60} is not supported; it must be U+2581", "replacement")
+    scheme: str = part.get("prepend_scheme", str, "always")
+    if scheme not in _SCHEMES:
+        part.fail(f"{scheme!r:.60} is not one of {', '.join(_SCHEMES)}", "prepend_scheme")
+    if not part.get("add_prefix_space", bool, True) and scheme != "never":
+        part.fail(f"false is not what the prepend_scheme {scheme!r} says", "add_prefix_space")
+    return scheme
+
+
+def _splits_at_spaces(part: Part) -> bool:
+    return part.pattern() in ({"String": " "}, {"Regex": " "}) and not part.get("invert", bool, False)
+
+
+def _decoder(part: Part | None, top: Part) -> tuple[str, bool]:
+    """Its kind, as Conventions has it, and whether a first space is left out."""
+    if part is None:
+        top.fail("there is none: tokenizers would put a space between all tokens", "decoder")
+    steps = [*part.parts("decoders")] if part.value.get("type") == "Sequence" else [part]
+    if len(steps) == 1 and steps[0].value.get("type") == "Metaspace":
+        return "Metaspace", _scheme(steps[0]) != "never"
+    values = [step.value for step in steps]
+    if values[:1] == [{**UNESCAPE, "pattern": {"Regex": MARK}}]:
+        values[0] = UNESCAPE
+    needed = [UNESCAPE, {"type": "ByteFallback"}, {"type": "Fuse"}]
+    if values not in (needed, [*needed, STRIP]):
+        part.fail(
+            "not one that is supported: Metaspace, or Replace, ByteFallback and Fuse, with or without a Strip "
+            "of one space"
+        )
+    return "ByteFallback", STRIP in values
+
+
+# What pieces are for
+
+
+def _types(
+    model: Part, vocabulary: _Vocabulary, added: list[AddedToken], merges: bytes, *, in_all_text: bool
+) -> bytearray:
+    """The type of each id. in_all_text: normalized added tokens are found wherever they stand by then."""
+    n_added = sum(token.id >= len(vocabulary) for token in added)
+    types = bytearray([PieceType.NORMAL]) * (len(vocabulary) + n_added)
+    byte_ids = (
+        [vocabulary.get(name, -1) for name in _BYTE_NAMES] if model.get("byte_fallback", bool, False) else []
+    )
+    named = [i for i in byte_ids if i >= 0]
+    if named and len(named) < 256:
+        missing = _BYTE_NAMES[byte_ids.index(-1)]
+        model.fail(f"with byte_fallback, all 256 bytes must be tokens or none: {missing!r} is none", "vocab")
+    for i in named:
+        types[i] = PieceType.BYTE
+    unknown = _unknown(model, vocabulary)
+    if unknown >= 0:
+        types[unknown] = PieceType.UNKNOWN
+    elif not named:
+        model.fail("without byte_fallback, it must be given: characters would be lost", "unk_token")
+    in_all_text = in_all_text and not any(token.special and token.normalized for token in added)
+    for token in added:
+        never_left = in_all_text and token.normalized and not token.single_word
+        if types[token.id] == PieceType.NORMAL and (never_left or not _is_ordinary(token, vocabulary, merges)):
+            types[token.id] = PieceType.CONTROL if token.special else PieceType.USER_DEFINED
+    for name in (model.get("unk_token", str, ""), *(_BYTE_NAMES if named else ())):
+        if _is_made(name, vocabulary, merges):
+            model.fail(f"one makes {name!r:.60}, which stands for what is no token", "merges")
+    return types
+
+
+def _unknown(model: Part, vocabulary: _Vocabulary) -> int:
+    """The id of unknown characters; -1 where there is none."""
+    name = model.get("unk_token", str, "")
+    if not name:
+        return -1
+    if name not in vocabulary:
+        model.fail(f"{name!r:.60} is no token", "unk_token")
+    if len(name) == 1:
+        model.fail(f"{name!r} is not supported: it is a character, which text may hold", "unk_token")
+    return vocabulary.get(name, -1)
+
+
+def _is_ordinary(token: AddedToken, vocabulary: _Vocabulary, merges: bytes) -> bool:
+    """Whether text becomes an added token also where it is not looked for."""
+    if token.id >= len(vocabulary):
+        return False
+    return len(token.content) == 1 or _is_made(token.content, vocabulary, merges)
+
+
+def _is_made(name: str, vocabulary: _Vocabulary, merges: bytes) -> bool:
+    """Whether a merge makes a token."""
+    if not any(name[:cut] in vocabulary and name[cut:] in vocabulary for cut in range(1, len(name))):
+        return False
+    return vocabulary.get(name, -1) in memoryview(merges).cast("I")[2::3].tolist()
+
+
+def _meta(model: Part, types: bytearray, find: Callable[[str], int]) -> dict[str, Any]:
+    """Where the pieces are that sentencepiece knows by their purpose; -1: there is none."""
+    names = {"unk": "<unk>", "bos": "<s>", "eos": "</s>", "pad": "<pad>"}
+    found: dict[str, Any] = {f"{key}_id": find(name) for key, name in names.items()}
+    if PieceType.UNKNOWN in types:
+        found["unk_id"] = types.index(PieceType.UNKNOWN)
+        found["unk_piece"] = model.value["unk_token"]
+    return found

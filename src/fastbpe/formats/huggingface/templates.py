@@ -1,0 +1,113 @@
+"""Post-processors of a tokenizer.json: what they put around texts, as templates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fastbpe.errors import FormatError
+from fastbpe.formats.huggingface.parts import Part, flat
+from fastbpe.templates import PAIR, TEXT, Templates
+
+_TEXTS = {"A": TEXT, "B": PAIR}
+
+
+def read(part: Part | None) -> Templates:
+    """The templates that post-processors come to, one after another."""
+    return Templates(_around(part, ((TEXT,),)), _around(part, ((TEXT,), (PAIR,))))
+
+
+def _around(part: Part | None, texts: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """The ids around one text, and around two.
+
+    Each post-processor is given the parts that the one before has made: a template makes a part of each of its
+    items, the others as many as there were.
+    """
+    made = [*texts]
+    for step in flat(part, "processors"):
+        kind = step.get("type", str)
+        if kind == "TemplateProcessing":
+            made = _fill(step, made)
+        elif kind in ("RobertaProcessing", "BertProcessing"):
+            first, last = _pair_id(step, "cls"), _pair_id(step, "sep")
+            between = (last,) if kind == "RobertaProcessing" else ()
+            made = [(*(between if i else (first,)), *text, last) for i, text in enumerate(made)]
+        elif kind != "ByteLevel":  # that is only about offsets
+            step.fail(
+                f"the post-processor {kind!r} is not supported; it knows TemplateProcessing, RobertaProcessing, "
+                "BertProcessing, ByteLevel and Sequence"
+            )
+    return tuple(item for text in made for item in text)
+
+
+def _fill(step: Part, texts: Sequence[Sequence[int]]) -> list[Sequence[int]]:
+    """The parts that a template makes of one text or of two."""
+    if len(texts) > 2:
+        step.fail("it stands behind another template, which tokenizers does not do")
+    if len(texts) == 2 and step.value.get("pair") is None:
+        return [*texts]
+    key = "single" if len(texts) == 1 else "pair"
+    special = step.part("special_tokens")
+    made: list[Sequence[int]] = []
+    for item in step.parts(key):
+        if "Sequence" in item.value:
+            sequence = Part(item.value["Sequence"], item.where, f"{item.place}.Sequence")
+            name = sequence.get("id", str)
+            if name not in _TEXTS:
+                sequence.fail(f"must be A or B, not {name!r:.60}", "id")
+            made.append(texts[0 if name == "A" or len(texts) == 1 else 1])
+            continue
+        name = Part(item.value.get("SpecialToken"), item.where, f"{item.place}.SpecialToken").get("id", str)
+        token = special.part(name) if special is not None else None
+        if token is None:
+            item.fail(f"{name!r} is not among the template's special_tokens")
+        ids = token.get("ids", list)
+        if not all(type(i) is int and i >= 0 for i in ids):
+            token.fail(f"must hold ids, not {ids!r:.60}", "ids")
+        made.append(ids)
+    n_texts = sum(item == TEXT for part in made for item in part)
+    if key == "single" and n_texts != 1:
+        step.fail(f"it must hold the text once, not {n_texts} times", "single")
+    return made
+
+
+def _pair_id(step: Part, key: str) -> int:
+    value = step.get(key, list)
+    if len(value) != 2 or type(value[1]) is not int or value[1] < 0:
+        step.fail(f"must be a token and its id, not {value!r:.60}", key)
+    return int(value[1])
+
+
+def describe(templates: Templates, names: Sequence[str]) -> dict[str, Any] | None:
+    """A TemplateProcessing that says the same; None if there is nothing to say. names: of all ids."""
+    if templates.single == (TEXT,) and templates.pair == (TEXT, PAIR):
+        return None
+
+    used = sorted({item for item in (*templates.single, *templates.pair) if item >= 0})
+    if used and used[-1] >= len(names):
+        raise FormatError(f"the template has the id {used[-1]}, which is no token; export it as native")
+    n_behind = len(split(templates.single)[1])
+
+    def items(template: Sequence[int]) -> list[dict[str, Any]]:
+        first = template.index(TEXT) if TEXT in template else len(template)
+        made: list[dict[str, Any]] = []
+        for i, item in enumerate(template):
+            type_id = int(item == PAIR or (item != TEXT and PAIR in template and i > first + n_behind))
+            if item >= 0:
+                made.append({"SpecialToken": {"id": names[item], "type_id": type_id}})
+            else:
+                made.append({"Sequence": {"id": "A" if item == TEXT else "B", "type_id": type_id}})
+        return made
+
+    return {
+        "type": "TemplateProcessing",
+        "single": items(templates.single),
+        "pair": items(templates.pair),
+        "special_tokens": {names[i]: {"id": names[i], "ids": [i], "tokens": [names[i]]} for i in used},
+    }
+
+
+def split(single: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The ids before the text of a template, and those behind it."""
+    at = single.index(TEXT)
+    return tuple(single[:at]), tuple(single[at + 1 :])

@@ -1,0 +1,244 @@
+"""The vocabulary of a tokenizer.json of the byte-level kind: stand-ins to bytes, merges to ids, added tokens.
+
+The slow twin of `_vocab_json`, which reads what is plainly right and leaves the rest to this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import chain, repeat
+from operator import attrgetter, itemgetter
+from typing import Any
+
+from fastbpe.formats.huggingface._vocab_json import Entries
+from fastbpe.formats.huggingface.parts import Part
+from fastbpe.model import AddedToken, pack_merges
+
+MAX_TOKENS = 1 << 21  # twice the largest vocabulary known
+_BATCH = 4096  # added tokens that are checked at once
+_FLAGS = AddedToken._fields[2:]
+_BOOL, _DICT, _INT, _STR = {bool}, {dict}, {int}, {str}
+_flags_of: Callable[[Mapping[str, Any]], tuple[Any, ...]] = itemgetter(*_FLAGS)
+_content_of, _id_of, _id_of_token = itemgetter("content"), itemgetter("id"), attrgetter("id")
+
+
+def _stand_ins() -> dict[str, int]:
+    """The character that stands for each byte in GPT-2's files."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return {chr(byte): byte for byte in printable} | {chr(0x100 + i): byte for i, byte in enumerate(others)}
+
+
+STAND_INS = _stand_ins()
+SHOWN = str.maketrans({chr(byte): character for character, byte in STAND_INS.items()})
+
+
+def bytes_of(token: str) -> bytes | None:
+    """The bytes that a token's characters stand for; None where one stands for none."""
+    if is_as_shown(token):
+        return token.encode()
+    try:
+        return bytes([STAND_INS[character] for character in token])
+    except KeyError:
+        return None
+
+
+def show(token: bytes) -> str:
+    """A token as the file writes it."""
+    text = token.decode("latin-1")
+    return text if is_as_shown(text) else text.translate(SHOWN)
+
+
+def written(content: str) -> str:
+    """The characters that stand for a text's UTF-8."""
+    return content if is_as_shown(content) else show(content.encode())
+
+
+def is_as_shown(text: str) -> bool:
+    """Whether all characters stand for themselves: quickly seen, and so most added tokens are."""
+    return text.isascii() and text.isprintable() and " " not in text
+
+
+def decoded(content: str) -> bytes:
+    """What tokenizers' ByteLevel decoder makes of a token that may not be written in stand-ins."""
+    token = bytes_of(content)
+    return content.encode() if token is None else token
+
+
+def check_vocabulary(model: Part) -> dict[str, int]:
+    """Token to id as the file has it."""
+    vocabulary: dict[str, int] = model.get("vocab", dict)
+    if len(vocabulary) > MAX_TOKENS:
+        model.fail(f"{len(vocabulary)} tokens: the limit is {MAX_TOKENS}", "vocab")
+    if {*map(type, vocabulary.values())} == _INT:
+        ids = {*vocabulary.values()}
+        if len(ids) == len(vocabulary) and min(ids) >= 0 and max(ids) < 2 * MAX_TOKENS:
+            return vocabulary
+    taken: dict[int, str] = {}
+    for token, token_id in vocabulary.items():
+        if type(token_id) is not int or not 0 <= token_id < 2 * MAX_TOKENS:
+            model.fail(f"token {token!r:.60} has the id {token_id!r:.30}: not in 0..{2 * MAX_TOKENS - 1}", "vocab")
+        if token_id in taken:
+            model.fail(f"tokens {taken[token_id]!r:.60} and {token!r:.60} have the same id {token_id}", "vocab")
+        taken[token_id] = token
+    return vocabulary
+
+
+def read_merges(model: Part, vocabulary: Mapping[str, int]) -> list[tuple[int, int, int]]:
+    """(left id, right id, merged id), best first. Of a pair listed twice the last holds, as in tokenizers."""
+    merges: dict[tuple[int, int], int] = {}
+    for number, (left, right) in _pairs(model):
+        for token in (left, right, left + right):
+            if not token or token not in vocabulary:
+                model.fail(f"{left!r:.60} and {right!r:.60}: {token!r:.60} is no token", f"merges[{number}]")
+        pair = vocabulary[left], vocabulary[right]
+        merges.pop(pair, None)
+        merges[pair] = vocabulary[left + right]
+    return [(left, right, merged) for (left, right), merged in merges.items()]
+
+
+def _pairs(model: Part) -> Iterable[tuple[int, tuple[str, str]]]:
+    merges = model.get("merges", list)
+    as_text = bool(merges) and isinstance(merges[0], str)
+    for number, merge in enumerate(merges):
+        if isinstance(merge, str) and as_text:
+            if merge.startswith("#version"):
+                continue
+            pair: Sequence[Any] = merge.split(" ")
+        else:
+            pair = merge if isinstance(merge, list) and not as_text else ()
+        if len(pair) != 2 or not all(isinstance(token, str) for token in pair):
+            model.fail(f"must be two tokens, not {merge!r:.60}", f"merges[{number}]")
+        yield number, (pair[0], pair[1])
+
+
+def read_added_tokens(top: Part, vocabulary: dict[str, int] | Entries) -> list[AddedToken]:
+    """The added tokens in the order of their ids; those that tokenizers would give another id are refused."""
+    values: Sequence[Any] = top.get("added_tokens", list, ())
+    ids: dict[str, int] = {}
+    kept: list[Mapping[str, Any]] = []
+    following = len(vocabulary)  # the id of the next token that the vocabulary does not have
+    for first in range(0, len(values), _BATCH):
+        batch = values[first : first + _BATCH]
+        last = _take_all(batch, vocabulary, ids, following)
+        if last is not None:
+            following = last
+            kept += batch
+            continue
+        for number, value in enumerate(batch, first):
+            if _is_token(top, number, value, ids):
+                following = _take(top, number, value, vocabulary, ids, following)
+                kept.append(value)
+    made = [AddedToken._make((value["content"], value["id"], *_flags_of(value))) for value in kept]
+    return sorted(made, key=_id_of_token)
+
+
+def _take_all(
+    batch: Sequence[Any], vocabulary: dict[str, int] | Entries, ids: dict[str, int], following: int
+) -> int | None:
+    """Take tokens that are all new and right: nearly all are. The next id, or None: each is to be looked at."""
+    if {*map(type, batch)} != _DICT:
+        return None
+    try:
+        contents, numbers = [*map(_content_of, batch)], [*map(_id_of, batch)]
+        types_of_flags = {*map(type, chain.from_iterable(map(_flags_of, batch)))}
+    except KeyError:
+        return None
+    if types_of_flags != _BOOL or {*map(type, contents)} != _STR or {*map(type, numbers)} != _INT:
+        return None
+    taken = dict(zip(contents, numbers, strict=True))
+    if len(taken) < len(batch) or "" in taken or not taken.keys().isdisjoint(ids.keys()):
+        return None
+    if not "".join(contents).isascii():
+        return None
+    for number, known in zip(numbers, map(vocabulary.get, contents, repeat(-1)), strict=False):
+        if number != (following if known < 0 else known):
+            return None
+        if number >= following:
+            following = number + 1
+    ids.update(taken)
+    return following
+
+
+def _is_token(top: Part, number: int, value: Any, ids: Mapping[str, int]) -> bool:
+    """Whether it is one, and no empty or repeated one: tokenizers passes over these."""
+    part = _added(top, number, value)
+    content: str = part.get("content", str)
+    part.get("id", int)
+    return bool(content) and content not in ids
+
+
+def _take(
+    top: Part,
+    number: int,
+    value: Mapping[str, Any],
+    vocabulary: dict[str, int] | Entries,
+    ids: dict[str, int],
+    following: int,
+) -> int:
+    """Take a token, if it is right. The next id."""
+    part, content = _added(top, number, value), value["content"]
+    token_id: int = value["id"]
+    if not content.isascii() and any("\ud800" <= character <= "\udfff" for character in content):
+        part.fail(f"{content!r:.60} holds a surrogate, which no UTF-8 text can hold", "content")
+    expected = vocabulary.get(content, following)
+    if token_id != expected:
+        part.fail(
+            f"{content!r:.60} has the id {token_id}, and tokenizers would give it {expected}, leaving no gap; "
+            "put it into model.vocab with its id, or renumber it"
+        )
+    for key in _FLAGS:
+        part.get(key, bool)
+    ids[content] = token_id
+    return max(following, token_id + 1)
+
+
+def _added(top: Part, number: int, value: Any) -> Part:
+    return Part(value, top.where, f"added_tokens[{number}]")
+
+
+def found_by_name(added: Sequence[AddedToken]) -> list[str]:
+    """The added tokens that nothing but their names leads to, though they stand in the vocabulary as well."""
+    return [token.content for token in added if token.special or bytes_of(token.content) is None]
+
+
+def lay_out(
+    model: Part,
+    vocabulary: Mapping[str, int],
+    merges: Sequence[tuple[int, int, int]],
+    added: Sequence[AddedToken],
+    whole_piece_first: bool,
+) -> tuple[list[bytes], bytes, bool]:
+    """The bytes of each ordinary id, b"" where it is none, the packed merges, and whether a byte is no token."""
+    used = {token_id for merge in merges for token_id in merge}
+    by_name = {*found_by_name(added)}
+    tokens: dict[int, bytes] = {}
+    for token, token_id in vocabulary.items():
+        if not token or (token in by_name and token_id not in used and token not in STAND_INS):
+            continue  # whisper has an empty token, which no text leads to
+        data = bytes_of(token)
+        if data is None and (whole_piece_first or token_id in used):
+            model.fail(f"token {token!r:.60} is not written in GPT-2's stand-ins of bytes", "vocab")
+        tokens[token_id] = token.encode() if data is None else data
+    misses_bytes = check_missing_bytes(model, tokens.values(), whole_piece_first)
+    listed = [b""] * (max(tokens) + 1)
+    for token_id, data in tokens.items():
+        listed[token_id] = data
+    named = {vocabulary.get("", -1), *(token.id for token in added)}
+    gap = next((i for i, data in enumerate(listed) if not data and i not in named), None)
+    if gap is not None:
+        model.fail(f"no token has the id {gap}, though greater ids are taken; renumber the vocabulary", "vocab")
+    return listed, pack_merges(merges), misses_bytes
+
+
+def check_missing_bytes(model: Part, tokens: Collection[bytes], whole_piece_first: bool) -> bool:
+    """Whether some byte is no token, so that it is left out; refuse it where something else would become of it."""
+    known = {token[0] for token in tokens if len(token) == 1}
+    missing = [byte for byte in STAND_INS.values() if byte not in known]
+    if missing and model.value.get("unk_token") is not None:
+        model.fail(
+            f"no token stands for the byte 0x{missing[0]:02x}; an unknown token is not supported", "unk_token"
+        )
+    if missing and whole_piece_first:
+        model.fail(f"no token stands for the byte 0x{missing[0]:02x}, which ignore_merges needs", "vocab")
+    return bool(missing)

@@ -1,0 +1,136 @@
+"""Writing a tokenizer.json."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from fastbpe.errors import FormatError
+from fastbpe.formats.huggingface.vocabulary import show
+from fastbpe.model import AddedToken, Model
+
+_BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+_FLAGS = ("single_word", "lstrip", "rstrip", "normalized", "special")
+
+
+def dump(
+    model: Model,
+    tokens: Sequence[bytes],
+    merges: Iterable[tuple[int, int]],
+    pre_tokenizers: Sequence[Mapping[str, Any]],
+    *,
+    all_made: bool,
+) -> bytes:
+    """The file's bytes.
+
+    tokens: the bytes of each id, b"" where an id is no ordinary token. merges: pairs of ids, best first.
+    pre_tokenizers: what splits text, ByteLevel among it. all_made: merging makes every token, so whole pieces need
+    not be looked up. Then they are not where that would find special tokens in the vocabulary.
+    """
+    vocabulary = _vocabulary(tokens)
+    n_ordinary = len(vocabulary)
+    added = _added_tokens(model)
+    _number(vocabulary, added, model.huggingface.get("empty_token"))
+    shown = [show(token) for token in tokens]
+    return write_document(
+        truncation=model.huggingface.get("truncation"),
+        padding=model.huggingface.get("padding"),
+        added_tokens=added,
+        normalizer=model.huggingface.get("normalizer"),
+        pre_tokenizer=model.huggingface.get("pre_tokenizer") or _sequence(pre_tokenizers),
+        post_processor=model.huggingface.get("post_processor"),
+        decoder=model.huggingface.get("decoder") or _BYTE_LEVEL,
+        ignore_merges=model.whole_piece_first and (len(vocabulary) == n_ordinary or not all_made),
+        vocab=dict(sorted(vocabulary.items(), key=lambda item: item[1])),
+        merges=[f"{shown[left]} {shown[right]}" for left, right in merges],
+    )
+
+
+def write_document(
+    *,
+    added_tokens: Iterable[AddedToken],
+    normalizer: Any,
+    pre_tokenizer: Any,
+    post_processor: Any,
+    decoder: Any,
+    truncation: Any = None,
+    padding: Any = None,
+    **model: Any,
+) -> bytes:
+    """A file of these parts, those of the model among them."""
+    document = {
+        "version": "1.0",
+        "truncation": truncation,
+        "padding": padding,
+        "added_tokens": [_entry(token) for token in added_tokens],
+        "normalizer": normalizer,
+        "pre_tokenizer": pre_tokenizer,
+        "post_processor": post_processor,
+        "decoder": decoder,
+        "model": {
+            "type": "BPE",
+            "dropout": None,
+            "unk_token": None,
+            "continuing_subword_prefix": None,
+            "end_of_word_suffix": None,
+            "fuse_unk": False,
+            "byte_fallback": False,
+            "ignore_merges": False,
+            **model,
+        },
+    }
+    return json.dumps(document, ensure_ascii=False, indent=2).encode()
+
+
+def _vocabulary(tokens: Sequence[bytes]) -> dict[str, int]:
+    vocabulary: dict[str, int] = {}
+    for token_id, token in enumerate(tokens):
+        if token and vocabulary.setdefault(show(token), token_id) != token_id:
+            raise FormatError(
+                f"tokens {vocabulary[show(token)]} and {token_id} are both {token!r}; a tokenizer.json can hold "
+                "it once only: export it as native"
+            )
+    return vocabulary
+
+
+def _added_tokens(model: Model) -> list[AddedToken]:
+    listed = {token.content for token in model.added_tokens}
+    plain = (
+        AddedToken(content=name, id=token_id, special=True)
+        for name, token_id in model.special_tokens.items()
+        if name not in listed
+    )
+    return sorted((*plain, *model.added_tokens), key=lambda token: token.id)
+
+
+def _number(vocabulary: dict[str, int], added: Sequence[AddedToken], empty_token: int | None) -> None:
+    """Put added tokens into the vocabulary where tokenizers would not give them their ids else; check the rest.
+
+    It numbers those that the vocabulary does not have from its size on.
+    """
+    greatest = max(vocabulary.values())
+    if empty_token is not None:
+        vocabulary[""] = empty_token
+    own = [token for token in added if vocabulary.get(token.content) != token.id]
+    for token in own:
+        if token.content in vocabulary:
+            raise FormatError(
+                f"the added token {token.content!r} with the id {token.id} is written as the token "
+                f"{vocabulary[token.content]} in a tokenizer.json; rename it, or export it as native"
+            )
+    if [token.id for token in own] != list(range(len(vocabulary), len(vocabulary) + len(own))):
+        vocabulary.update((token.content, token.id) for token in own)
+    taken = {*vocabulary.values(), *(token.id for token in own)}
+    gap = next((i for i in range(greatest) if i not in taken), None)
+    if gap is not None:
+        raise FormatError(f"no token has the id {gap}; a tokenizer.json has no gaps: export it as native")
+
+
+def _entry(token: AddedToken) -> dict[str, Any]:
+    return {"id": token.id, "content": token.content, **{flag: getattr(token, flag) for flag in _FLAGS}}
+
+
+def _sequence(steps: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    shown = [{**_BYTE_LEVEL, **step} if step["type"] == "ByteLevel" else step for step in steps]
+    return shown[0] if len(shown) == 1 else {"type": "Sequence", "pretokenizers": shown}

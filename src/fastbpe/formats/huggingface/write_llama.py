@@ -1,0 +1,236 @@
+"""Writing a tokenizer.json of the Llama kind."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import Any, NoReturn
+
+from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
+from fastbpe.errors import FormatError
+from fastbpe.formats.huggingface import llama_rules, llama_spaces, llama_symbols, templates
+from fastbpe.formats.huggingface.llama_spaces import MARK, Spaces
+from fastbpe.formats.huggingface.read_llama import STRIP, UNESCAPE
+from fastbpe.formats.huggingface.write import write_document
+from fastbpe.model import BYTES_PER_MERGE, AddedToken, pack_merges
+
+
+def dump(model: CodePointModel) -> bytes:
+    """The file's bytes; FormatError for what it cannot hold."""
+    spaces = _spaces(model)
+    _check_writable(model, spaces)
+    pieces = [piece.decode() for piece in model.pieces]
+    merges = _merges(model, pieces)
+    unknown = model.types.find(PieceType.UNKNOWN)
+    conventions = model.conventions
+    if conventions is None:
+        has_symbols = PieceType.USER_DEFINED in model.types and spaces != Spaces(dummy=False)
+        conventions = Conventions(strips=spaces.dummy or spaces.trims, symbols=has_symbols)
+    added = _added_tokens(model, pieces, conventions)
+    listed = pieces[: _n_listed(model, added)]
+    _check_listed(model, listed)
+    steps = llama_spaces.describe(spaces) if conventions.escapes else []
+    as_lists = any(" " in pieces[i] for merge in merges for i in merge)
+    return write_document(
+        added_tokens=added,
+        normalizer={"type": "Sequence", "normalizers": steps} if steps else None,
+        pre_tokenizer=_symbols(model, listed, merges, added, conventions) or pre_tokenizer(conventions),
+        post_processor=templates.describe(model.templates, pieces),
+        decoder=_decoder(conventions),
+        unk_token=pieces[unknown] if unknown >= 0 else None,
+        fuse_unk=conventions.fuses,
+        byte_fallback=bool(model.trainer["byte_fallback"]),
+        ignore_merges=conventions.symbols,
+        vocab={piece: i for i, piece in enumerate(listed)},
+        merges=[
+            [pieces[left], pieces[right]] if as_lists else f"{pieces[left]} {pieces[right]}"
+            for left, right, _ in merges
+        ],
+    )
+
+
+def _spaces(model: CodePointModel) -> Spaces:
+    spec, suffix = model.normalizer, model.trainer["treat_whitespace_as_suffix"]
+    dummy, trims = bool(spec["add_dummy_prefix"]), bool(spec["remove_extra_whitespaces"])
+    return Spaces(dummy=dummy, trims=trims, suffix=bool(suffix and dummy))
+
+
+def _symbols(
+    model: CodePointModel,
+    listed: list[str],
+    merges: list[tuple[int, int, int]],
+    added: list[AddedToken],
+    conventions: Conventions,
+) -> dict[str, Any] | None:
+    """The pre-tokenizer that finds user-defined pieces that are no added tokens."""
+    if not conventions.symbols:
+        return None
+    described, bad = llama_symbols.pre_tokenizer(
+        listed, model.types, pack_merges(merges), added={token.id for token in added}, fuses=conventions.fuses
+    )
+    if described is None:
+        first = next(
+            piece for piece, type_ in zip(listed, model.types, strict=False) if type_ == PieceType.USER_DEFINED
+        )
+        text = first + bad
+        raise FormatError(
+            f"a tokenizer.json cannot hold user-defined pieces together with the piece {bad!r}: in the text "
+            f"{text!r} tokenizers might find it where sentencepiece does not; export it as sentencepiece"
+        )
+    return described
+
+
+def _check_listed(model: CodePointModel, listed: list[str]) -> None:
+    """Refuse single characters that text must not become: every one that is listed is found."""
+    if model.conventions is None:
+        for piece, type_ in zip(listed, model.types, strict=False):
+            if len(piece) == 1 and type_ in (PieceType.CONTROL, PieceType.UNKNOWN):
+                _cannot(f"the piece {piece!r} of type {PieceType(type_).name}, which text may hold,")
+
+
+def _added_tokens(model: CodePointModel, pieces: list[str], conventions: Conventions) -> list[AddedToken]:
+    """Those of the model, and what sentencepiece does not merge.
+
+    That is control symbols, which it never finds in text, and user-defined ones, which it finds in any.
+    """
+    known = {token.id for token in model.added_tokens}
+    special = {PieceType.CONTROL, PieceType.UNKNOWN} if model.conventions is None else {PieceType.CONTROL}
+    others = set() if model.conventions or conventions.symbols else {PieceType.USER_DEFINED}
+    more = [
+        AddedToken(content=piece, id=i, special=type_ in special, normalized=type_ in others)
+        for i, (piece, type_) in enumerate(zip(pieces, model.types, strict=True))
+        if type_ in special | others and i not in known
+    ]
+    return sorted((*model.added_tokens, *more), key=lambda token: token.id)
+
+
+def _n_listed(model: CodePointModel, added: list[AddedToken]) -> int:
+    """How many pieces the vocabulary lists: tokenizers numbers added tokens at its end by itself.
+
+    Were they listed, those of one character would be found also where they are not looked for.
+    """
+    ids = {token.id for token in added}
+    n = model.n_pieces
+    while n - 1 in ids and model.types[n - 1] in (PieceType.CONTROL, PieceType.USER_DEFINED):
+        n -= 1
+    return n
+
+
+def pre_tokenizer(conventions: Conventions) -> dict[str, Any] | None:
+    if not conventions.prefix and not conventions.splits and conventions.escapes:
+        return None
+    return {
+        "type": "Metaspace",
+        "replacement": MARK,
+        "prepend_scheme": conventions.prefix or "never",
+        "split": conventions.splits,
+    }
+
+
+def _decoder(conventions: Conventions) -> dict[str, Any]:
+    if conventions.decoder == "Metaspace":
+        scheme = "always" if conventions.strips else "never"
+        return {"type": "Metaspace", "replacement": MARK, "prepend_scheme": scheme, "split": True}
+    strip = [STRIP] if conventions.strips else []
+    return {"type": "Sequence", "decoders": [UNESCAPE, {"type": "ByteFallback"}, {"type": "Fuse"}, *strip]}
+
+
+def _merges(model: CodePointModel, pieces: list[str]) -> list[tuple[int, int, int]]:
+    if model.merges:
+        ids = memoryview(model.merges).cast("B").cast("I").tolist()
+        return [(ids[i], ids[i + 1], ids[i + 2]) for i in range(0, len(model.merges) // BYTES_PER_MERGE * 3, 3)]
+    scores = struct.unpack(f"<{len(pieces)}f", model.scores)
+    splits_marks = model.conventions is not None and model.conventions.splits
+    ids_of = {
+        piece: i
+        for i, piece in enumerate(pieces)
+        if model.types[i] == PieceType.NORMAL and " " not in piece and not (splits_marks and MARK in piece[1:])
+    }
+    _check_characters(ids_of)
+    merges = sorted(splits(ids_of), key=lambda merge: (-scores[merge[2]], merge[:2]))
+    last = scores[merges[-1][2]] if merges else 0.0
+    for (_, _, one), (_, _, other) in pairwise(merges):
+        # Of pieces with one score that further left is merged first, which a list cannot say.
+        if one != other and scores[one] == scores[other] and not (scores[one] == last and _is_run(pieces[one])):
+            _cannot(f"the pieces {pieces[one]!r} and {pieces[other]!r}, which have one score,")
+    tied = [merge for merge in merges if scores[merge[2]] == last]
+    # What is further left has grown longer. The ways to make a piece stand together, so that scores can say it.
+    tied.sort(key=lambda merge: (-len(pieces[merge[2]]), -len(pieces[merge[0]])))
+    _check_runs(tied, pieces)
+    return merges[: len(merges) - len(tied)] + tied
+
+
+def splits(ids: Mapping[str, int]) -> Iterator[tuple[int, int, int]]:
+    """(left id, right id, merged id) of each way to make a piece of two."""
+    for piece, merged in ids.items():
+        ways = (
+            (ids[piece[:cut]], ids[piece[cut:]], merged)
+            for cut in range(1, len(piece))
+            if piece[:cut] in ids and piece[cut:] in ids
+        )
+        yield from sorted(ways)
+
+
+def _is_run(piece: str) -> bool:
+    return piece == piece[0] * len(piece)
+
+
+def _check_runs(merges: list[tuple[int, int, int]], pieces: list[str]) -> None:
+    """Refuse runs of one character with one score if the list leads elsewhere than "further left first" does.
+
+    They come last, so nothing but their number counts. Llama's runs of spaces are such.
+    """
+    if len({merged for _, _, merged in merges}) < 2:
+        return
+    if len({character for _, _, merged in merges for character in pieces[merged]}) > 1:
+        _cannot("pieces that have one score")
+    order = {(len(pieces[left]), len(pieces[right])): i for i, (left, right, _) in enumerate(merges)}
+    longest = max(len(pieces[merged]) for _, _, merged in merges)
+    for n in range(2, 4 * longest):
+        if _merged(n, order) != _merged(n, dict.fromkeys(order, 0)):
+            _cannot(f"runs of {pieces[merges[0][2]][0]!r} that have one score")
+
+
+def _merged(n: int, order: Mapping[tuple[int, int], int]) -> list[int]:
+    """The lengths that n characters are merged to."""
+    runs = [1] * n
+    while True:
+        found = [(order[pair], i) for i, pair in enumerate(pairwise(runs)) if pair in order]
+        if not found:
+            return runs
+        at = min(found)[1]
+        runs[at : at + 2] = [runs[at] + runs[at + 1]]
+
+
+def _check_characters(ids: Mapping[str, int]) -> None:
+    """Refuse pieces that are merged from a character that is none."""
+    missing = {character for piece in ids for character in piece} - ids.keys()
+    for piece in ids if missing else ():
+        for cut in range(1, len(piece)):
+            parts = piece[:cut], piece[cut:]
+            if all(part in ids or len(part) == 1 for part in parts) and not missing.isdisjoint(parts):
+                _cannot(f"the piece {piece!r}, of whose characters one is no piece,")
+
+
+def _check_writable(model: CodePointModel, spaces: Spaces) -> None:
+    spec = model.normalizer
+    if spec["precompiled_charsmap"]:
+        raise FormatError(
+            f"a tokenizer.json cannot hold the rules of normalization {spec['name']!r}"
+            f"{llama_rules.shown_apart(spec['precompiled_charsmap'])}; export it as sentencepiece"
+        )
+    if model.denormalizer is not None and model.denormalizer["precompiled_charsmap"]:
+        _cannot("rules for decoded text")
+    if not spec["escape_whitespaces"]:
+        _cannot("spaces that do not become U+2581")
+    if PieceType.UNUSED in model.types:
+        _cannot("pieces of type UNUSED")
+    if model.conventions is not None:
+        return
+    if b" " in model.piece_bytes and any(b" " in piece for piece in model.pieces):
+        _cannot("pieces with spaces")
+
+
+def _cannot(what: str) -> NoReturn:
+    raise FormatError(f"a tokenizer.json cannot hold {what} as sentencepiece means it; export it as sentencepiece")

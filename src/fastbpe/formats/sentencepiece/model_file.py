@@ -1,0 +1,252 @@
+"""The `.model` format of sentencepiece: one protobuf message with pieces, scores and options.
+
+Only models of type BPE are read. What nobody here knows is kept and written again.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import lru_cache
+
+from fastbpe.codepoint_model import CodePointModel, PieceType
+from fastbpe.errors import FormatError
+from fastbpe.formats import limits
+from fastbpe.formats.sentencepiece import _pieces, protobuf, specs
+from fastbpe.formats.sentencepiece.protobuf import BYTES, FIXED32, VARINT
+from fastbpe.model import AddedToken, Buffer, pack_pieces
+
+_PIECES, _TRAINER, _NORMALIZER, _SELF_TEST, _DENORMALIZER = range(1, 6)
+_TEXT, _SCORE, _TYPE = range(1, 4)  # of a piece
+_TYPES = frozenset(PieceType)
+_MAX_PIECE_BYTES = 7999  # of sentencepiece
+_MAX_TEXT = (1 << 32) - 1 - _MAX_PIECE_BYTES  # bytes of all pieces, less those of the last
+_BYTE_NAMES = frozenset(b"<0x%02X>" % byte for byte in range(256))
+
+
+def parse(data: Buffer, where: str, *, any_text: bool = False) -> CodePointModel:
+    """The model in a file's bytes; FormatError with the place where it is none, or none of type BPE.
+
+    any_text: pieces may be what sentencepiece would not load: those of a tokenizer.json may hold NULs, or be long.
+    """
+    data = bytes(data)
+    try:
+        model = _read(data, where, any_text)
+    except protobuf.Damaged as damaged:
+        raise FormatError(
+            f"{where}: no sentencepiece model: byte {damaged.at}: {damaged.reason}; fetch the file again"
+        ) from None
+    _check(model, where, any_text)
+    return model
+
+
+def _read(data: bytes, where: str, any_text: bool) -> CodePointModel:
+    columns = []  # text, ends, scores, types
+    n_bytes = n_pieces = n_fields = 0
+    extras: dict[int, bytes] = {}
+    messages: dict[int, list[bytes]] = {}  # of a field that should stand once, its parts: protobuf joins them
+    unknown = []
+    at = 0
+    while at < len(data):
+        at, *plain = _pieces.read(data, at, n_bytes)
+        n_bytes += len(plain[0])
+        n_pieces += len(plain[3])
+        limits.check_number(n_pieces, where)
+        if plain[3]:
+            columns.append((plain[0], plain[1], plain[2], plain[3]))
+        n_fields += 1
+        if n_fields > limits.MAX_FIELDS or n_bytes > _MAX_TEXT:
+            raise protobuf.Damaged(at, "more fields, or more text, than any model has")
+        field = next(protobuf.fields(data, at, len(data)), None)
+        if field is None:
+            break
+        if field.wire != BYTES or not _PIECES <= field.number <= _DENORMALIZER:
+            unknown.append(data[field.at : field.end])
+        elif field.number == _PIECES:
+            text, score, type_, extra = _piece(data, field.start, field.end)
+            _check_piece(text, n_pieces, where, any_text)
+            if extra:
+                extras[n_pieces] = extra
+            n_bytes += len(text)
+            n_pieces += 1
+            columns.append((text, struct.pack("=I", n_bytes), score, bytes([type_])))
+        else:
+            messages.setdefault(field.number, []).append(data[field.start : field.end])
+        at = field.end
+    parts_of = zip(*columns, strict=True) if columns else ((),) * 4
+    piece_bytes, piece_ends, scores, types = map(b"".join, parts_of)
+    joined = {number: b"".join(parts) for number, parts in messages.items()}
+    denormalizer = joined.get(_DENORMALIZER)
+    return CodePointModel(
+        piece_bytes=piece_bytes,
+        piece_ends=piece_ends,
+        scores=scores,
+        types=types,
+        trainer=specs.read(specs.TRAINER, joined.get(_TRAINER, b"")),
+        normalizer=specs.read(specs.NORMALIZER, joined.get(_NORMALIZER, b"")),
+        denormalizer=None if denormalizer is None else specs.read(specs.NORMALIZER, denormalizer),
+        self_test_data=joined.get(_SELF_TEST),
+        unknown=b"".join(unknown),
+        piece_extras=extras,
+        serialized=data,
+    )
+
+
+def _piece(data: bytes, start: int, end: int) -> tuple[bytes, bytes, int, bytes]:
+    """A piece's text, score, type, and the fields that have no name here."""
+    text, score, type_, extra = b"", bytes(4), int(PieceType.NORMAL), []
+    for field in protobuf.fields(data, start, end):
+        if (field.number, field.wire) == (_TEXT, BYTES):
+            text = data[field.start : field.end]
+        elif (field.number, field.wire) == (_SCORE, FIXED32):
+            score = data[field.start : field.end]
+        elif (field.number, field.wire) == (_TYPE, VARINT) and field.value in _TYPES:
+            type_ = field.value
+        else:
+            extra.append(data[field.at : field.end])
+    return text, score, type_, b"".join(extra)
+
+
+def _check_piece(text: bytes, i: int, where: str, any_text: bool = False) -> None:
+    if not text:
+        raise FormatError(f"{where}: piece {i} is empty; a piece has text")
+    if any_text:
+        return
+    if 0 in text:
+        raise FormatError(f"{where}: piece {i}, {text[:40]!r}, holds a NUL; no piece may")
+    if len(text) > _MAX_PIECE_BYTES:
+        raise FormatError(f"{where}: piece {i} has {len(text)} bytes; {_MAX_PIECE_BYTES} are the most")
+
+
+def _check(model: CodePointModel, where: str, any_text: bool) -> None:
+    """Raise FormatError for what sentencepiece would not load either, and for models of other types."""
+    if not model.n_pieces:
+        raise FormatError(f"{where}: no sentencepiece model: it holds no pieces")
+    model_type = model.trainer["model_type"]
+    if model_type != "bpe":
+        raise FormatError(f"{where}: not a BPE model, but one of type {model_type}, which fastbpe does not run")
+    if not any_text and b"\0" in model.piece_bytes:
+        for i, piece in enumerate(model.pieces):
+            _check_piece(piece, i, where)
+    repeated = _pieces.first_repeated(model.piece_bytes, model.piece_ends, int.from_bytes(os.urandom(8), "little"))
+    if repeated:
+        first, second = repeated
+        raise FormatError(f"{where}: pieces {first} and {second} are both {model.piece(first)!r}")
+    _check_types(model, where)
+
+
+def _check_types(model: CodePointModel, where: str) -> None:
+    n_unknown = model.types.count(PieceType.UNKNOWN)
+    byte_pieces = {*_pieces.of_type(model.piece_bytes, model.piece_ends, model.types, PieceType.BYTE).values()}
+    has_fallback = model.trainer["byte_fallback"]
+    if n_unknown > 1:
+        first, second, *_ = _pieces.ids_of(model.types, PieceType.UNKNOWN)
+        raise FormatError(f"{where}: pieces {first} and {second} are both of type UNKNOWN; one may be")
+    if not n_unknown and not has_fallback:
+        raise FormatError(f"{where}: no piece is of type UNKNOWN, which a model without byte_fallback needs")
+    if byte_pieces and not has_fallback:
+        raise FormatError(f"{where}: {min(byte_pieces)!r} is of type BYTE, but byte_fallback is false")
+    if byte_pieces - _BYTE_NAMES:
+        name = min(byte_pieces - _BYTE_NAMES)
+        raise FormatError(f"{where}: {name!r} is of type BYTE, but no name of a byte, <0x00> to <0xFF>")
+    if has_fallback and len(byte_pieces) < 256:
+        raise FormatError(f"{where}: byte_fallback needs 256 pieces of type BYTE, {len(byte_pieces)} are there")
+
+
+def with_control_symbols(model: CodePointModel, names: Mapping[str, int | None], where: str) -> CodePointModel:
+    """The model with these control symbols behind its pieces, but for those that are pieces already.
+
+    names: with their ids, or None for the next one. FormatError: an id is another piece's, or would leave a gap.
+    """
+    ids = {piece: i for i, piece in enumerate(model.pieces)}
+    added: list[bytes] = []
+    for name, token_id in sorted(names.items(), key=lambda item: (item[1] is None, item[1])):
+        has = ids.get(name.encode())
+        expected = model.n_pieces + len(added) if has is None else has
+        if token_id not in (None, expected):
+            raise FormatError(f"{where}: special token {name!r} has the id {token_id}, but here it is {expected}")
+        if has is None:
+            added.append(name.encode())
+    if not added:
+        return model
+    piece_bytes, piece_ends = pack_pieces([*model.pieces, *added])
+    return replace(
+        model,
+        piece_bytes=piece_bytes,
+        piece_ends=piece_ends,
+        scores=model.scores + bytes(4 * len(added)),
+        types=model.types + bytes([PieceType.CONTROL]) * len(added),
+        serialized=b"",
+    )
+
+
+def dump(model: CodePointModel) -> bytes:
+    """The file's bytes: of a model that was read, with nothing changed, those that were read.
+
+    FormatError: it has what only a tokenizer.json can say.
+    """
+    lost = _lost(model)
+    if lost:
+        raise FormatError(f"a .model file cannot hold {lost}: export it as native or huggingface")
+    if model.conventions is not None:
+        _check(model, "as a .model file", any_text=False)
+    return model.serialized or b"".join(_messages(model)) + model.unknown
+
+
+def _lost(model: CodePointModel) -> str:
+    """What a model has that only a tokenizer.json can say; "": nothing."""
+    if model.merges:
+        return "a list of merges"
+    for token in model.added_tokens:
+        if not (_is_control_symbol(token, model) or _is_user_defined(token, model)):
+            return f"the added token {token.content!r}, which is more than a control symbol or a user-defined one"
+    conventions = model.conventions
+    if conventions is None:
+        return ""
+    if conventions.prefix:
+        return "a space before those texts only that begin with none"
+    if conventions.splits:
+        return "that pieces end before each U+2581"
+    if not conventions.fuses:
+        return "that unknown characters in a row are an id each"
+    if conventions.decoder == "Metaspace" and PieceType.BYTE in model.types:
+        return "a decoder that leaves byte pieces their names"
+    if conventions.strips != (
+        model.normalizer["add_dummy_prefix"] or model.normalizer["remove_extra_whitespaces"]
+    ):
+        return "that decoding leaves out a space where encoding puts none, or the other way round"
+    return ""
+
+
+def _is_control_symbol(token: AddedToken, model: CodePointModel) -> bool:
+    flags = token.lstrip or token.rstrip or token.single_word or token.normalized
+    return token.special and not flags and model.types[token.id] != PieceType.NORMAL
+
+
+def _is_user_defined(token: AddedToken, model: CodePointModel) -> bool:
+    """Whether it is found as sentencepiece finds such pieces: wherever it stands, in normalized text."""
+    flags = token.special or token.lstrip or token.rstrip or token.single_word
+    is_normalized = token.normalized and not model.normalizer["add_dummy_prefix"] and " " not in token.content
+    return is_normalized and not flags and model.types[token.id] == PieceType.USER_DEFINED
+
+
+def _messages(model: CodePointModel) -> Iterator[bytes]:
+    # What stands before each part is the same for nearly all pieces, of which there are many.
+    piece_key, text_key = (protobuf.bytes_field(number, b"")[:-1] for number in (_PIECES, _TEXT))
+    score_key = protobuf.fixed32_field(_SCORE, b"")
+    length = lru_cache(maxsize=None)(protobuf.varint)
+    types: dict[int, bytes] = {type_: protobuf.varint_field(_TYPE, type_) for type_ in PieceType}
+    types[PieceType.NORMAL] = b""
+    for i, (piece, type_) in enumerate(zip(model.pieces, model.types, strict=True)):
+        field = text_key + length(len(piece)) + piece + score_key + model.scores[4 * i : 4 * i + 4] + types[type_]
+        if i in model.piece_extras:
+            field += model.piece_extras[i]
+        yield piece_key + length(len(field)) + field
+    yield protobuf.bytes_field(_TRAINER, specs.write(specs.TRAINER, model.trainer))
+    yield protobuf.bytes_field(_NORMALIZER, specs.write(specs.NORMALIZER, model.normalizer))
+    if model.self_test_data is not None:
+        yield protobuf.bytes_field(_SELF_TEST, model.self_test_data)
+    if model.denormalizer is not None:
+        yield protobuf.bytes_field(_DENORMALIZER, specs.write(specs.NORMALIZER, model.denormalizer))

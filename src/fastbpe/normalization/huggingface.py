@@ -1,0 +1,252 @@
+"""The normalizers of Hugging Face's tokenizers: what becomes of text before it is split.
+
+Compared with tokenizers 0.23 on every code point. Its forms are those of Unicode 9, its lower case that of a later
+one; both are generated, normalizers_tables.py.
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, reduce
+from typing import Any, Protocol
+
+from fastbpe._core.normalize.unicode_forms import Form, Front
+from fastbpe.errors import PatternError
+from fastbpe.splitting.charset import blanks
+
+FORMS = ("NFC", "NFD", "NFKC", "NFKD")
+Change = Callable[[str], str]
+Sources = Sequence[int] | None  # of each character of a changed text, which one it comes from; None: each its own
+
+_FORWARD, _MAYBE, _NEVER = 0x100, 0x200, 0x400  # as in _core/front.pyx
+
+
+class Step(Protocol):
+    """One normalizer."""
+
+    def __call__(self, text: str) -> str:
+        """What becomes of a text."""
+
+    def sources(self, text: str, made: str) -> Sources:
+        """Where `made`, which became of the text, comes from, as tokenizers counts it."""
+
+
+def make_front(normalizers: Sequence[Mapping[str, Any]], *, prefix_space: bool = False) -> Front | None:
+    """What does it all, steps as a tokenizer.json describes them; None: there is nothing to do.
+
+    Raises PatternError for a pattern of a Replace that cannot be used, or read as tokenizers reads it.
+    """
+    if not normalizers and not prefix_space:
+        return None
+    if len(normalizers) == 1 and normalizers[0]["type"] in FORMS:
+        return Front(form=form(normalizers[0]["type"]), prefix_space=prefix_space)
+    steps = [_step(described) for described in normalizers]
+    if not steps:
+        return Front(prefix_space=prefix_space)
+    return Front(
+        change=lambda text: _changed(steps, text),
+        sources=lambda text: sources(steps, text),
+        prefix_space=prefix_space,
+    )
+
+
+def make_change(normalizers: Sequence[Mapping[str, Any]]) -> Change | None:
+    """What becomes of a text, as a function; None: nothing.
+
+    >>> make_change([{"type": "Lowercase"}, {"type": "Replace", "pattern": {"String": "a"}, "content": "b"}])("A")
+    'b'
+    """
+    steps = [_step(described) for described in normalizers]
+    if not steps:
+        return None
+    return lambda text: _changed(steps, text)
+
+
+def _changed(steps: Sequence[Step], text: str) -> str:
+    return reduce(lambda changed, step: step(changed), steps, text)
+
+
+def sources(steps: Sequence[Step], text: str) -> Sources:
+    """Where what becomes of a text by all steps comes from."""
+    out: Sources = None
+    for step in steps:
+        made = step(text)
+        found = step.sources(text, made)
+        if found is not None:
+            out = found if out is None else [out[source] for source in found]
+        text = made
+    return out
+
+
+def _step(described: Mapping[str, Any]) -> Step:
+    match described:
+        case {"type": ("NFC" | "NFD" | "NFKC" | "NFKD") as name}:
+            return _Form(form(name))
+        case {"type": "Lowercase"}:
+            return _Each(lower_case())
+        case {"type": "StripAccents"}:
+            return _Each(accents())
+        case {"type": "Strip", "strip_left": left, "strip_right": right}:
+            return _Strip(left, right)
+        case {"type": "Prepend", "prepend": prefix}:
+            return _Prepend(prefix)
+        case {"type": "Replace", "pattern": {"String": text_}, "content": content}:
+            return _Replace(text_, content)
+        case {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}:
+            return _ReplaceMatches(pattern, content)
+    raise PatternError(f"the normalizer {described!r:.80} is not known to this fastbpe; upgrade it")
+
+
+@dataclass(frozen=True)
+class _Form:
+    form: Form
+
+    def __call__(self, text: str) -> str:
+        return self.form.normalize(text).decode()
+
+    def sources(self, text: str, made: str) -> Sources:
+        return self.form.sources(text)
+
+
+@dataclass(frozen=True)
+class _Each:
+    """What becomes of characters by themselves: several of some, or else nothing of some, not both."""
+
+    table: Mapping[int, str | None]
+
+    def __call__(self, text: str) -> str:
+        return text.translate(self.table)
+
+    def sources(self, text: str, made: str) -> Sources:
+        if len(made) == len(text):
+            return None
+        out: list[int] = []
+        for i, character in enumerate(text):
+            out += [i] * len(self.table.get(ord(character), character) or "")
+        return out
+
+
+class _Strip:
+    def __init__(self, left: bool, right: bool) -> None:
+        self._left = left
+        self._right = right
+        self._blanks = blanks()
+
+    def __call__(self, text: str) -> str:
+        text = text.lstrip(self._blanks) if self._left else text
+        return text.rstrip(self._blanks) if self._right else text
+
+    def sources(self, text: str, made: str) -> Sources:
+        start = len(text) - len(text.lstrip(self._blanks)) if self._left and made else 0
+        return range(start, start + len(made)) if start else None
+
+
+@dataclass(frozen=True)
+class _Prepend:
+    prefix: str
+
+    def __call__(self, text: str) -> str:
+        return self.prefix + text if text else text
+
+    def sources(self, text: str, made: str) -> Sources:
+        return [0] * (len(made) - len(text)) + [*range(len(text))]
+
+
+@dataclass(frozen=True)
+class _Replace:
+    replaced: str
+    content: str
+
+    def __call__(self, text: str) -> str:
+        return text.replace(self.replaced, self.content) if self.replaced else text
+
+    def sources(self, text: str, made: str) -> Sources:
+        if not self.replaced or len(self.replaced) == len(self.content) == 1 or self.replaced not in text:
+            return None
+        starts: list[int] = []
+        at = text.find(self.replaced)
+        while at >= 0:
+            starts.append(at)
+            at = text.find(self.replaced, at + len(self.replaced))
+        return _replaced([(start, start + len(self.replaced)) for start in starts], len(text), len(self.content))
+
+
+class _ReplaceMatches:
+    def __init__(self, pattern: str, content: str) -> None:
+        from fastbpe.splitting.oniguruma import from_oniguruma
+        from fastbpe.splitting.to_regex import compile_regex
+
+        self._compiled = compile_regex(from_oniguruma(pattern))
+        self._content = content
+
+    def __call__(self, text: str) -> str:
+        return str(self._compiled.sub(lambda _: self._content, text))
+
+    def sources(self, text: str, made: str) -> Sources:
+        spans: list[tuple[int, int]] = []
+
+        def note(match: Any) -> str:
+            spans.append(match.span())
+            return ""
+
+        self._compiled.sub(note, text)
+        return _replaced(spans, len(text), len(self._content)) if spans else None
+
+
+def _replaced(spans: Sequence[tuple[int, int]], n: int, n_content: int) -> list[int]:
+    """Where a text comes from, of once n characters: what took the place of a span, from the last in it."""
+    out: list[int] = []
+    at = 0
+    for start, end in spans:
+        out += range(at, start)
+        out += [max(end - 1, 0)] * n_content
+        at = end
+    return [*out, *range(at, n)]
+
+
+# What tables of a few kilobytes hold is unpacked when a tokenizer needs it.
+
+
+@cache
+def form(name: str) -> Form:
+    """One of FORMS, as tokenizers has it."""
+    from fastbpe.normalization import huggingface_tables as tables
+
+    flags: dict[int, int] = {}
+    for word in tables.ORDERS.split():
+        ranges, _, order = word.partition(":")
+        flags |= dict.fromkeys(_characters(ranges), int(order, 16))
+    parts = [(tables.NOT[name], _NEVER)]
+    if name in ("NFC", "NFKC"):
+        flags |= dict.fromkeys(range(0xAC00, 0xD7A4, 28), _FORWARD)  # syllables that may take a last consonant
+        parts += [(tables.FORWARD, _FORWARD), (tables.MAYBE, _MAYBE)]
+    for ranges, flag in parts:
+        for character in _characters(ranges):
+            flags[character] = flags.get(character, 0) | flag
+    return Form(name, [(character, character, what) for character, what in flags.items()])
+
+
+@cache
+def lower_case() -> Mapping[int, str | None]:
+    """What becomes of characters that have a lower case."""
+    from fastbpe.normalization.huggingface_tables import LOWER
+
+    texts = zlib.decompress(base64.b85decode(LOWER)).decode().split("\0")
+    return {ord(upper): lower for upper, lower in zip(texts[::2], texts[1::2], strict=True)}
+
+
+@cache
+def accents() -> Mapping[int, str | None]:
+    """What StripAccents removes."""
+    from fastbpe.normalization.huggingface_tables import ACCENTS
+
+    return dict.fromkeys(_characters(ACCENTS))
+
+
+def _characters(ranges: str) -> Iterator[int]:
+    for word in ranges.split():
+        first, _, last = word.partition("-")
+        yield from range(int(first, 16), int(last or first, 16) + 1)

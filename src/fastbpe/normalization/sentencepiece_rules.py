@@ -1,0 +1,205 @@
+"""Normalization rules of code-point mode: the standard ones, those of a file, and the form that models hold.
+
+A rule says what a sequence of characters becomes; wherever several apply, the longest does.
+"""
+
+from __future__ import annotations
+
+import base64
+import pkgutil
+import re
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from itertools import product
+
+from fastbpe._core.normalize.charsmap_builder import build_trie
+from fastbpe.errors import FormatError
+from fastbpe.normalization import sentencepiece_tables as tables
+
+RULE_NAMES = ("identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf")
+
+_LABEL, _HAS_VALUE, _WIDE, _VALUE = 0x800000FF, 0x100, 0x200, 0x7FFFFFFF  # in the units of a charsmap
+_CODE_POINT = re.compile(r"(?:U\+)?(?:0[xX])?([0-9A-Fa-f]+)")
+
+
+def charsmap(rule_name: str) -> bytes:
+    """The precompiled charsmap of a standard set of rules; b"" for "identity".
+
+    The bytes are those that sentencepiece 0.2.3 puts into its models, and what `compile_rules` makes of
+    `standard_rules`; since that takes longer than training on a book, they are kept in files.
+
+    >>> len(charsmap("nmt_nfkc"))
+    240007
+    """
+    return _kept(_known(rule_name))
+
+
+@lru_cache
+def _kept(rule_name: str) -> bytes:
+    if rule_name == "identity":
+        return b""
+    packed = pkgutil.get_data("fastbpe.normalization", f"charsmaps/{rule_name}.bin")
+    assert packed is not None
+    return unpack_charsmap(packed)
+
+
+def pack_charsmap(charsmap: bytes) -> bytes:
+    """A charsmap made small: the first bytes of all units of its trie, the second ones, and so on, deflated."""
+    (n,) = struct.unpack_from("<I", charsmap)
+    trie = charsmap[4 : 4 + n]
+    return zlib.compress(charsmap[:4] + b"".join(trie[i::4] for i in range(4)) + charsmap[4 + n :], 9)
+
+
+def unpack_charsmap(packed: bytes) -> bytes:
+    """What `pack_charsmap` was given."""
+    charsmap = bytearray(zlib.decompress(packed))
+    (n,) = struct.unpack_from("<I", charsmap)
+    trie = bytes(charsmap[4 : 4 + n])
+    for i in range(4):
+        charsmap[4 + i : 4 + n : 4] = trie[i * n // 4 : (i + 1) * n // 4]
+    return bytes(charsmap)
+
+
+def _known(rule_name: str) -> str:
+    if rule_name not in RULE_NAMES:
+        raise ValueError(f"no normalization rules are called {rule_name!r}; choose one of {', '.join(RULE_NAMES)}")
+    return rule_name
+
+
+def standard_rules(rule_name: str) -> dict[str, str]:
+    """All rules of a standard set, one of RULE_NAMES.
+
+    >>> standard_rules("nmt_nfkc")["\u3000"]
+    ' '
+    """
+    if _known(rule_name) == "identity":
+        return {}
+    rules = _nfkc_rules()
+    if rule_name.startswith("nmt_"):
+        for source in tables.NMT_REMOVED:
+            del rules[source]
+        rules.update(_unpacked(tables.NMT_ADDED))
+    if rule_name.endswith("_cf"):
+        folds = _unpacked(tables.FOLDS)
+        by_code_point = {ord(source): target for source, target in folds.items()}
+        rules = {source: target.translate(by_code_point) for source, target in rules.items()}
+        rules = folds | rules
+    return rules
+
+
+def _nfkc_rules() -> dict[str, str]:
+    """Characters, and sequences with each character also as any other that becomes it."""
+    rules = _unpacked(tables.CHARACTERS)
+    same: dict[str, list[str]] = {}
+    for source, target in rules.items():
+        if len(target) == 1:
+            same.setdefault(target, [target]).append(source)
+    sequences = _unpacked(tables.SEQUENCES)
+    sequences.update(_hangul())
+    for sequence, target in sequences.items():
+        for variant in product(*[same.get(c, c) for c in sequence]):
+            rules["".join(variant)] = target
+    return rules
+
+
+def _hangul() -> Iterator[tuple[str, str]]:
+    """The sequences of jamo that make a syllable."""
+    syllable = 0xAC00
+    for lead, vowel in product(range(0x1100, 0x1113), range(0x1161, 0x1176)):
+        for trail in ("", *map(chr, range(0x11A8, 0x11C3))):
+            yield chr(lead) + chr(vowel) + trail, chr(syllable)
+            syllable += 1
+
+
+def _unpacked(packed: str) -> dict[str, str]:
+    parts = zlib.decompress(base64.b85decode(packed)).decode().split("\0")
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def parse_rules(data: bytes, where: str) -> dict[str, str]:
+    """The rules of a file: a line each, the code points of the source in hexadecimal, a tab, those of the target.
+
+    Nothing after the tab, or no tab: the source is left out. What follows another tab is ignored, and of rules for
+    the same source the last holds, as sentencepiece does.
+
+    >>> parse_rules(b"U+63 U+64\\t65 66\\n67\\n", "rules.tsv")
+    {'cd': 'ef', 'g': ''}
+    """
+    rules = {}
+    lines = data.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    for number, line in enumerate(lines, 1):
+        fields = line.decode("utf-8", "replace").split("\t")
+        source = _characters(fields[0], f"{where}:{number}")
+        if not source:
+            raise FormatError(
+                f"{where}:{number}: nothing that the rule is for; expected code points like 3000 or U+3000"
+            )
+        rules[source] = _characters(fields[1], f"{where}:{number}") if len(fields) > 1 else ""
+    if not rules:
+        raise FormatError(f"{where}: no line holds a rule; the rules called identity are none")
+    return rules
+
+
+def _characters(text: str, where: str) -> str:
+    characters = ""
+    for word in text.split():
+        match = _CODE_POINT.fullmatch(word)
+        code_point = int(match[1][:9], 16) if match else -1
+        if not 0 < code_point <= 0x10FFFF or 0xD800 <= code_point < 0xE000:
+            raise FormatError(f"{where}: {word!r} is no character in hexadecimal, 1 to 10FFFF without surrogates")
+        characters += chr(code_point)
+    return characters
+
+
+def compile_rules(rules: Mapping[str, str]) -> bytes:
+    """The precompiled charsmap of rules: to the byte what sentencepiece 0.2.3 makes of them.
+
+    No source may be empty or hold a NUL, nor be its own target; no more than 31 may begin each other. ValueError
+    says so.
+    """
+    for source, target in rules.items():
+        if source == target:
+            raise ValueError(f"normalization rules: one makes {source!r} of itself; without it the same happens")
+    places: dict[str, int] = {}
+    n_bytes = 0
+    targets = sorted(set(rules.values()))
+    for target in targets:
+        places[target] = n_bytes
+        n_bytes += len(target.encode()) + 1
+    sources = sorted(rules)
+    if not sources or not sources[0] or "\0" in "".join(sources):
+        raise ValueError("normalization rules: each is for one character or more, and none of them a NUL")
+    trie = build_trie(sources, [places[rules[source]] for source in sources])
+    return struct.pack("<I", len(trie)) + trie + "\0".join([*targets, ""]).encode()
+
+
+def decompile_rules(charsmap: bytes) -> dict[str, str]:
+    """The rules of a precompiled charsmap; one that is not sound, which the core's Normalizer refuses, may fail.
+
+    >>> decompile_rules(compile_rules({"a": "b", "ab": ""}))
+    {'a': 'b', 'ab': ''}
+    """
+    n_bytes = struct.unpack_from("<I", charsmap)[0]
+    units = struct.unpack_from(f"<{n_bytes // 4}I", charsmap, 4)
+    targets = charsmap[4 + n_bytes :]
+    children: dict[int, list[int]] = {}  # by the place that a unit points to
+    for at, unit in enumerate(units):
+        label = unit & _LABEL
+        if 0 < label < 256:
+            children.setdefault(at ^ label, []).append(at)
+    rules: dict[str, str] = {}
+    todo = [(0, b"")]
+    while todo:
+        at, source = todo.pop()
+        unit = units[at]
+        place = at ^ (unit >> 10 << (8 if unit & _WIDE else 0))
+        if source and unit & _HAS_VALUE:
+            start = units[place] & _VALUE
+            target = targets[start : targets.index(b"\0", start)]
+            rules[source.decode("utf-8", "replace")] = target.decode("utf-8", "replace")
+        todo += [(child, source + bytes([units[child] & 0xFF])) for child in children.get(place, ())]
+    return rules

@@ -1,0 +1,198 @@
+"""Downloads, made only by express wish: `fastbpe fetch NAME`, and get_encoding of the drop-in for tiktoken."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+
+from fastbpe import formats
+from fastbpe.errors import DownloadError, FormatError
+from fastbpe.known_vocabularies import VOCABULARIES
+from fastbpe.published import find
+
+if TYPE_CHECKING:
+    from urllib.request import OpenerDirector
+
+_TIMEOUT_SECONDS = 60  # without a byte
+_MAX_BYTES = 1 << 28
+_TOKENIZER = "tokenizer.json"
+_ENDPOINT = "https://huggingface.co"
+
+
+class Fetched(NamedTuple):
+    """A file in the user's cache. is_new: it was downloaded now. is_checked: its SHA-256 is the published one."""
+
+    path: str
+    sha256: str
+    is_new: bool
+    is_checked: bool
+
+
+def fetch(name: str) -> Fetched:
+    """Download the vocabulary of a name into the user's cache, where `load` finds it.
+
+    Args:
+        name: str – a published vocabulary, a model of OpenAI's, or ORG/NAME, a repository on huggingface.co: its
+            tokenizer.json. HF_ENDPOINT names another host, HF_TOKEN is sent to that host alone.
+
+    Raises:
+        DownloadError: it cannot be downloaded; or FASTBPE_OFFLINE=1 forbids it.
+        FormatError: the download is not what was published, or no tokenizer that fastbpe reads; nothing is kept.
+        OSError: the cache cannot be written, or is another user's.
+    """
+    vocabulary = find.vocabulary_of(name)
+    if vocabulary is None:
+        return _fetch_repository(name)
+    file = vocabulary.file
+    path = os.path.join(find.user_cache(), file.name)
+    with contextlib.suppress(OSError):
+        if file.is_in(Path(path).read_bytes()):
+            return Fetched(path, file.sha256, is_new=False, is_checked=True)
+    if file.url is None:
+        raise DownloadError(
+            f"{name}: nobody publishes {file.name} (SHA-256 {file.sha256}), a conversion; put your copy into a "
+            f"folder that FASTBPE_VOCAB_DIR names, or: fastbpe fetch {file.repository}"
+        )
+    content = download(file.url)
+    check_hash(content, file.url, file.sha256)
+    _keep(path, content)
+    return Fetched(path, file.sha256, is_new=True, is_checked=True)
+
+
+def _fetch_repository(name: str) -> Fetched:
+    if not find.is_name(name) or "/" not in name:
+        raise DownloadError(
+            f"{name}: no vocabulary of this name is published; known are {', '.join(VOCABULARIES)}, the names of "
+            "OpenAI's models, and ORG/NAME, a repository on huggingface.co"
+        )
+    endpoint = (os.environ.get("HF_ENDPOINT") or _ENDPOINT).rstrip("/")
+    url = f"{endpoint}/{name}/resolve/main/{_TOKENIZER}"
+    try:
+        content = download(url, token=os.environ.get("HF_TOKEN"))
+    except DownloadError as error:
+        code = getattr(error.__cause__, "code", None)
+        if code in (401, 403):
+            raise DownloadError(
+                f"{error}; if the repository exists, accept its terms at {endpoint}/{name} and set HF_TOKEN"
+            ) from error
+        if code == 404:
+            raise DownloadError(f"{error}; see which files there are: {endpoint}/{name}/tree/main") from error
+        raise
+    formats.read(content)  # a FormatError now rather than when it is loaded
+    path = os.path.join(find.user_cache(), *name.split("/"), _TOKENIZER)
+    _keep(path, content)
+    return Fetched(path, hashlib.sha256(content).hexdigest(), is_new=True, is_checked=False)
+
+
+def check_hash(content: bytes, source: str, sha256: str) -> None:
+    """Raise FormatError if content, which was read from source, has another SHA-256."""
+    found = hashlib.sha256(content).hexdigest()
+    if found != sha256:
+        raise FormatError(
+            f"Hash mismatch for data downloaded from {source} (expected {sha256}, found {found}): it was "
+            "damaged on its way, or changed; nothing of it is kept"
+        )
+
+
+def check_allowed(url: str) -> None:
+    """Raise DownloadError if FASTBPE_OFFLINE forbids downloads."""
+    if os.environ.get("FASTBPE_OFFLINE", "0") not in ("", "0"):
+        raise DownloadError(f"{url} is not downloaded: FASTBPE_OFFLINE={os.environ['FASTBPE_OFFLINE']} forbids it")
+
+
+def download(url: str, *, token: str | None = None) -> bytes:
+    """Download the bytes of an http(s) address.
+
+    token: str | None – sent as a bearer token to the host of url, and to no other that it redirects to.
+
+    Raises DownloadError: it fails, is larger than 256 MB, or FASTBPE_OFFLINE forbids it.
+    """
+    check_allowed(url)
+    import urllib.request  # here: a file in a cache does not need it
+    from http.client import HTTPException
+    from urllib.error import HTTPError
+
+    request = urllib.request.Request(url)
+    if token:
+        request.add_unredirected_header("Authorization", f"Bearer {token}")
+    try:
+        with _opener().open(request, timeout=_TIMEOUT_SECONDS) as response:
+            content: bytes = response.read(_MAX_BYTES + 1)
+            expected = response.headers.get("Content-Length")
+    except (OSError, HTTPException, ValueError) as error:
+        if isinstance(error, HTTPError):
+            error.close()  # it holds the answer, which is a file of its own
+        raise DownloadError(f"{url} cannot be downloaded: {error}") from error
+    if len(content) > _MAX_BYTES:
+        raise DownloadError(f"{url} cannot be downloaded: it has more than {_MAX_BYTES} bytes")
+    if expected is not None and expected.isdecimal() and len(content) < int(expected):
+        raise DownloadError(f"{url} cannot be downloaded: it ended after {len(content)} of {expected} bytes")
+    return content
+
+
+def _opener() -> OpenerDirector:
+    from urllib.parse import urlsplit
+    from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+    class Redirects(HTTPRedirectHandler):
+        """Redirects that take the token along on the same host only, and never leave https."""
+
+        def redirect_request(
+            self, req: Request, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str
+        ) -> Request | None:
+            redirected = super().redirect_request(req, fp, code, msg, headers, newurl)
+            old, new = urlsplit(req.full_url), urlsplit(newurl)
+            if old.scheme == "https" and new.scheme != "https":
+                raise DownloadError(f"redirected to {newurl}, which is not https")
+            if redirected is not None and (old.scheme, old.netloc) == (new.scheme, new.netloc):
+                redirected.unredirected_hdrs.update(req.unredirected_hdrs)
+            return redirected
+
+    return build_opener(Redirects)
+
+
+def _keep(path: str, content: bytes) -> None:
+    """Write a file of the user's cache, whole or not at all, for this user alone to read."""
+    root = find.user_cache()
+    if not os.path.isabs(root):
+        raise DownloadError(f"{path}: this user has no home folder to keep it in; set XDG_CACHE_HOME to a folder")
+    folder = os.path.dirname(path)
+    os.makedirs(os.path.dirname(root), exist_ok=True)
+    made = root
+    _own(made)
+    for part in Path(folder).relative_to(root).parts:
+        made = os.path.join(made, part)
+        _own(made)
+    beside = os.path.join(folder, f".{os.urandom(8).hex()}.fastbpe")
+    try:
+        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)  # a link that stands there is replaced, not followed
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(beside)
+        raise
+
+
+def _own(folder: str) -> None:
+    """Make a folder that only this user can enter. PermissionError: it is there and another user's."""
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(folder, 0o700)
+    if os.name != "posix":
+        return
+    for found in (os.lstat(folder), os.stat(folder)):  # a link is as trustworthy as who made it
+        if found.st_uid != os.geteuid():
+            raise PermissionError(
+                f"{folder}: it is another user's (uid {found.st_uid}), who could change vocabularies in it; "
+                "remove it, or set XDG_CACHE_HOME to a folder of yours"
+            )
+    if not stat.S_ISDIR(found.st_mode):
+        raise NotADirectoryError(f"{folder}: not a folder; remove it, or set XDG_CACHE_HOME to a folder of yours")
+    if found.st_mode & 0o077:
+        os.chmod(folder, 0o700)

@@ -1,0 +1,261 @@
+"""Vocabularies by name: found in folders of this machine, never downloaded.
+
+In this order: the folders of FASTBPE_VOCAB_DIR and the user's own cache (`fastbpe fetch` fills it), under
+natural file names; the cache of tiktoken; the cache of Hugging Face. A published file counts only with its
+published SHA-256.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from fastbpe import formats
+from fastbpe.errors import FormatError, VocabularyNotFoundError
+from fastbpe.formats import gpt2, tiktoken
+from fastbpe.known_vocabularies import (
+    GPT2_IDS,
+    GPT2_MERGES,
+    VOCABULARIES,
+    KnownFile,
+    KnownVocabulary,
+    encoding_of_model,
+)
+from fastbpe.model import Model
+from fastbpe.patterns import PATTERNS, PatternLike
+
+if TYPE_CHECKING:
+    from fastbpe.codepoint_model import CodePointModel
+    from fastbpe.tokenizer.tokenizer import Tokenizer
+
+_PART = r"[A-Za-z0-9][A-Za-z0-9._:-]*"
+_NAME = re.compile(rf"{_PART}(?:/{_PART})?")
+#: Endings of files: what has one is a path.
+_ENDINGS = (".fbpe", ".tiktoken", ".json", ".model", ".txt", ".bpe", ".bin", ".gguf", ".safetensors")
+_REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_DEFAULT_TIKTOKEN_FOLDER = "data-gym-cache"
+
+
+class Found(NamedTuple):
+    """A vocabulary that has a name.
+
+    model: what the file holds. path: where it lies. unchecked: the published vocabulary that the file must turn
+    out to be; None: its SHA-256 was right, or none is published.
+    """
+
+    model: Model | CodePointModel
+    path: str
+    unchecked: KnownVocabulary | None = None
+
+
+def is_name(text: str) -> bool:
+    """Tell whether a text may be the name of a vocabulary, of a model or of a repository, and is no file name."""
+    return _NAME.fullmatch(text) is not None and ".." not in text and not text.endswith(_ENDINGS)
+
+
+def vocabulary_of(name: str) -> KnownVocabulary | None:
+    """The published vocabulary of a name or of a model of OpenAI's; None for other names."""
+    return VOCABULARIES.get(name) or VOCABULARIES.get(encoding_of_model(name) or "")
+
+
+def read(name: str, *, pattern: PatternLike, special_tokens: Mapping[str, int] | None) -> Found:
+    """Read the vocabulary of a name from the first place that has it.
+
+    Raises:
+        VocabularyNotFoundError: no place has it.
+        FormatError: there is a file of this name, but another vocabulary is in it.
+    """
+    vocabulary = vocabulary_of(name)
+    if vocabulary is None:
+        return _read_unpublished(name, pattern, special_tokens)
+    wrong = []
+    looked_at = _published_places(vocabulary.file)
+    for path in looked_at:
+        data = _bytes_of(path)
+        if data is None:
+            continue
+        if vocabulary.file.is_in(data):
+            model = tiktoken.parse(data, path, pattern=pattern, special_tokens=special_tokens, known=vocabulary)
+            return Found(model, path)
+        wrong.append(f"{path} has the SHA-256 {hashlib.sha256(data).hexdigest()}")
+    if vocabulary.name == "gpt2" and (found := _read_gpt2(looked_at, pattern, special_tokens)) is not None:
+        return found
+    for path in _own_places(vocabulary.name):
+        looked_at.append(path)
+        if os.path.exists(path):
+            return Found(formats.read(path, pattern=pattern, special_tokens=special_tokens), path, vocabulary)
+    file = vocabulary.file
+    if wrong:
+        raise FormatError(
+            f"{name}: {'; '.join(wrong)}, but {file.name} as published has {file.sha256}: it is damaged or "
+            f"another file; {_way_out(vocabulary)}"
+        )
+    raise VocabularyNotFoundError(
+        errno.ENOENT,
+        f"no such file or folder, and its vocabulary, {file.name} with the SHA-256 {file.sha256}, is not on this "
+        f"machine; looked for {', '.join(looked_at)}; put it there, or into a folder that FASTBPE_VOCAB_DIR "
+        f"names, or {_way_out(vocabulary)}",
+        name,
+    )
+
+
+def _read_gpt2(
+    looked_at: list[str], pattern: PatternLike, special_tokens: Mapping[str, int] | None
+) -> Found | None:
+    """GPT-2's two files in tiktoken's cache, where get_encoding("gpt2") puts them. looked_at: gets their paths."""
+    cache, _ = tiktoken_cache()
+    if not cache:
+        return None
+    paths = [os.path.join(cache, tiktoken_name(str(file.url))) for file in (GPT2_IDS, GPT2_MERGES)]
+    looked_at += paths
+    ids, merges = map(_bytes_of, paths)
+    if ids is None or merges is None or not (GPT2_IDS.is_in(ids) and GPT2_MERGES.is_in(merges)):
+        return None
+    where = paths[0], paths[1]
+    return Found(gpt2.parse(ids, merges, where, pattern=pattern, special_tokens=special_tokens), paths[0])
+
+
+def check(tokenizer: Tokenizer, vocabulary: KnownVocabulary, path: str, *, special_tokens_too: bool) -> None:
+    """Raise FormatError if a tokenizer is not the published vocabulary: ranks, pattern and special tokens."""
+    named = vocabulary.special_tokens()
+    tokens = tokenizer.vocab
+    for token_id in tokenizer.special_tokens.values():
+        if token_id >= vocabulary.n_leading:
+            tokens[token_id] = b""
+    has = hashlib.sha256(tiktoken.dump(tokens)).hexdigest()
+    differs = ""
+    if has != vocabulary.file.sha256:
+        differs = f"its ranks have the SHA-256 {has}, those published {vocabulary.file.sha256}"
+    elif tokenizer.pattern != PATTERNS[vocabulary.pattern]:
+        differs = f"its split pattern is not {vocabulary.pattern}"
+    elif special_tokens_too and _without_leading(tokenizer, vocabulary) != named:
+        differs = "its special tokens are others"
+    if differs:
+        raise FormatError(f"{path}: not {vocabulary.name} as published: {differs}; load it by its path")
+
+
+def _without_leading(tokenizer: Tokenizer, vocabulary: KnownVocabulary) -> dict[str, int]:
+    return {name: i for name, i in tokenizer.special_tokens.items() if i >= vocabulary.n_leading}
+
+
+def published_copy(url: str, sha256: str | None) -> bytes | None:
+    """The bytes that a published address gives, from a folder with natural file names; None: no copy there."""
+    file = next((known.file for known in VOCABULARIES.values() if known.file.url == url), None)
+    if file is None or file.sha256 != sha256:
+        return None
+    copies = (_bytes_of(os.path.join(folder, file.name)) for folder in _folders())
+    return next(
+        (data for data in copies if data is not None and len(data) == file.n_bytes and file.is_in(data)), None
+    )
+
+
+def user_cache() -> str:
+    """The folder of this user's own that `fastbpe fetch` fills."""
+    if sys.platform == "win32":
+        chosen, default = "LOCALAPPDATA", "~/AppData/Local"
+    elif sys.platform == "darwin":
+        chosen, default = "", "~/Library/Caches"
+    else:
+        chosen, default = "XDG_CACHE_HOME", "~/.cache"
+    base = os.environ.get(chosen, "") if chosen else ""
+    return os.path.join(base if os.path.isabs(base) else os.path.expanduser(default), "fastbpe")
+
+
+def tiktoken_cache() -> tuple[str, bool]:
+    """The folder that tiktoken keeps downloads in, "" for none, and whether the environment names it."""
+    for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
+        if variable in os.environ:
+            return os.environ[variable], True
+    return os.path.join(tempfile.gettempdir(), _DEFAULT_TIKTOKEN_FOLDER), False
+
+
+def tiktoken_name(url: str) -> str:
+    """The file name that tiktoken's cache has for an address."""
+    return hashlib.sha1(url.encode(), usedforsecurity=False).hexdigest()
+
+
+def _huggingface_cache() -> str:
+    for variable in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
+        if os.environ.get(variable):
+            return os.path.expanduser(os.environ[variable])
+    caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    home = os.environ.get("HF_HOME") or os.path.join(caches, "huggingface")
+    return os.path.join(os.path.expanduser(home), "hub")
+
+
+def _folders() -> list[str]:
+    """The folders with natural file names."""
+    named = os.environ.get("FASTBPE_VOCAB_DIR", "").split(os.pathsep)
+    return [*filter(None, named), user_cache()]
+
+
+def _published_places(file: KnownFile) -> list[str]:
+    places = [os.path.join(folder, file.name) for folder in _folders()]
+    cache, _ = tiktoken_cache()
+    if cache and file.url:
+        places.append(os.path.join(cache, tiktoken_name(file.url)))
+    return places
+
+
+def _own_places(name: str) -> list[str]:
+    """A native file or a model's folder of this name."""
+    parts = name.split("/")
+    return [os.path.join(folder, *parts) + ending for folder in _folders() for ending in (".fbpe", "")]
+
+
+def _read_unpublished(name: str, pattern: PatternLike, special_tokens: Mapping[str, int] | None) -> Found:
+    looked_at = _own_places(name)
+    path = next(filter(os.path.exists, looked_at), None)
+    if path is None:
+        folder = os.path.join(_huggingface_cache(), "models--" + name.replace("/", "--"))
+        looked_at.append(folder)
+        path = _snapshot(folder)
+    if path is not None:
+        return Found(formats.read(path, pattern=pattern, special_tokens=special_tokens), path)
+    if "/" in name:
+        way_out = f"download the tokenizer.json of this repository on huggingface.co: fastbpe fetch {name}"
+    else:
+        way_out = (
+            f"known names are {', '.join(VOCABULARIES)}, those of OpenAI's models, and ORG/NAME, a repository on "
+            "huggingface.co"
+        )
+    raise VocabularyNotFoundError(
+        errno.ENOENT,
+        "no such file or folder, and no vocabulary of this name on this machine; looked for "
+        f"{', '.join(looked_at)}; {way_out}",
+        name,
+    )
+
+
+def _snapshot(folder: str) -> str | None:
+    """The folder of a repository's revision "main" in Hugging Face's cache, or its only one."""
+    snapshots = Path(folder, "snapshots")
+    try:
+        revision = Path(folder, "refs", "main").read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        revisions: Sequence[str] = os.listdir(snapshots) if snapshots.is_dir() else ()
+        revision = revisions[0] if len(revisions) == 1 else ""
+    if not _REVISION.fullmatch(revision) or not (snapshots / revision).is_dir():
+        return None
+    return str(snapshots / revision)
+
+
+def _way_out(vocabulary: KnownVocabulary) -> str:
+    if vocabulary.file.url:
+        return f"download it: fastbpe fetch {vocabulary.name}"
+    repository = vocabulary.file.repository
+    return f"take the tokenizer that its publisher has: fastbpe fetch {repository}, and load that name"
+
+
+def _bytes_of(path: str) -> bytes | None:
+    try:
+        return Path(path).read_bytes()
+    except OSError:  # absent, or not ours to read
+        return None

@@ -1,0 +1,363 @@
+"""A code-point model made ready: what a Tokenizer needs to encode and to decode with it."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+import struct
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from fastbpe._core.decode.decoder import Decoder
+from fastbpe._core.encode.codepoint_pieces import TokenEncoder, marks_spaces
+from fastbpe._core.encode.encoder import Encoder
+from fastbpe._core.merge.codepoint_symbols import CodePoints, surfaces
+from fastbpe._core.merge.table_builder import build_look_ups
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._core.normalize.codepoint_steps import Normalizing
+from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
+from fastbpe._core.split.scanner import WordScanner
+from fastbpe._core.text.special_tokens import SpecialMatcher
+from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
+from fastbpe.formats import _merges_as_scores
+from fastbpe.formats.sentencepiece import _pieces
+from fastbpe.model import AddedToken
+
+MARK = "\u2581".encode()
+EACH_BYTE = "fastbpe-each-byte"  # an error handler: U+FFFD for each byte that belongs to no character
+
+_BYTE_NAME = re.compile(rb"<0x[+0-9A-Fa-f][0-9A-Fa-f]>")  # as a number is read by tokenizers
+_NO_PIECES = b"\xff" * 64  # a table of pieces, or of pairs, without any
+
+
+@dataclass(frozen=True)
+class Parts:
+    """vocabulary: of symbols. surfaces: what each id adds to a decoded text.
+
+    marks_spaces: symbols have a space in place of U+2581. leading, whole: as of the decoder. symbol_ids: gives the
+    id of each symbol, or, where it has none of its own, one beyond all ids or the unknown one. unknown, byte_ids:
+    the ids of a character that no symbol has; byte_ids, if there are any.
+    """
+
+    vocabulary: Vocabulary
+    splitter: WordScanner
+    normalizing: Normalizing
+    surfaces: Vocabulary
+    decoder: Decoder
+    marks_spaces: bool
+    leading: bool | None
+    whole: frozenset[int]
+    symbol_ids: Callable[[], list[int]]
+    unknown: int
+    byte_ids: list[int] | None
+
+
+def build(model: CodePointModel) -> Parts:
+    """What encoding and decoding with a model takes. A model that contradicts itself is a VocabularyError."""
+    unknown, byte_ids = _meta(model)
+    merging = _by_scores(model)
+    code_points = CodePoints(
+        model.piece_bytes,
+        model.piece_ends,
+        merging.scores,
+        _merged_types(merging),
+        escapes=model.normalizer["escape_whitespaces"],
+        unknown_id=unknown,
+        byte_ids=byte_ids,
+        splits=model.conventions is not None and model.conventions.splits,
+    )
+    tables = build_look_ups(code_points.token_bytes, code_points.token_ends, _merges(merging, code_points))
+    vocabulary = Vocabulary(**tables, whole_piece_first=False, code_points=code_points, drops_bytes=False)
+    if code_points.expanded:
+        code_points.expand(
+            _Expansions(merging, vocabulary, code_points, unknown, byte_ids).of(code_points.expanded)
+        )
+    surface = _surfaces(model, code_points)
+    leading, whole = _leading(model, unknown, byte_ids)
+    return Parts(
+        vocabulary=vocabulary,
+        splitter=WordScanner(code_points),
+        normalizing=_normalizing(model, code_points, None if byte_ids else unknown),
+        surfaces=surface,
+        decoder=Decoder(
+            surface, overridden(model), leading=leading, whole=whole, joins=model.conventions is not None
+        ),
+        marks_spaces=code_points.marks_spaces,
+        leading=leading,
+        whole=whole,
+        symbol_ids=code_points.ids,
+        unknown=unknown,
+        byte_ids=byte_ids,
+    )
+
+
+def _by_scores(model: CodePointModel) -> CodePointModel:
+    """The model, or for merging, one with scores that say the same as its list: tables of half the size."""
+    if not model.merges or model.conventions is None:
+        return model
+    found = _merges_as_scores.rescore(
+        model.piece_bytes,
+        model.piece_ends,
+        model.types,
+        memoryview(model.merges).cast("B").cast("I"),
+        model.conventions.splits,
+        int.from_bytes(os.urandom(8), "little"),
+    )
+    if found is None:
+        return model
+    scores, apart = found
+    types = bytearray(model.types)
+    for i in apart:
+        types[i] = PieceType.USER_DEFINED
+    return replace(model, scores=scores, types=bytes(types), merges=b"")
+
+
+def _merges(model: CodePointModel, code_points: CodePoints) -> list[tuple[int, int, int]] | None:
+    """The model's list of merges, of symbols; None where every two pieces that make a piece are merged."""
+    if not model.merges:
+        return None
+    symbols = {token_id: symbol for symbol, token_id in enumerate(code_points.ids())}
+    listed: list[tuple[int, int, int]] = []
+    for left, right, merged in struct.iter_unpack("<III", model.merges):
+        if left in symbols and right in symbols and merged in symbols:  # else it is of what no text becomes
+            listed.append((symbols[left], symbols[right], symbols[merged]))
+    return listed
+
+
+def _merged_types(model: CodePointModel) -> bytes:
+    """The types, pieces that are not merged being control symbols, which text does not become."""
+    if model.conventions is None:
+        return model.types
+    return model.types.replace(bytes([PieceType.USER_DEFINED]), bytes([PieceType.CONTROL]))
+
+
+def as_found(model: CodePointModel, token: AddedToken) -> str:
+    """What an added token is in the text that it is looked for in."""
+    if not token.normalized or model.conventions is None or not model.conventions.escapes:
+        return token.content
+    mark = MARK.decode()
+    return (mark if model.normalizer["add_dummy_prefix"] else "") + token.content.replace(" ", mark)
+
+
+def overridden(model: CodePointModel, *, skips: bool = False) -> list[tuple[int, bytes]]:
+    """The ids that decode otherwise than their pieces say. skips: without a tokenizer.json's special tokens."""
+    out = dict.fromkeys(_pieces.ids_of(model.types, PieceType.CONTROL), b"")
+    if model.conventions is None:
+        if not model.trainer["unk_surface"]:
+            out |= dict.fromkeys(_pieces.ids_of(model.types, PieceType.UNKNOWN), b"")
+        return [*out.items()]
+    if not skips:
+        out = names_of(model)
+    special = {token.content for token in model.added_tokens if token.special}
+    for token in model.added_tokens:
+        found = as_found(model, token)
+        # tokenizers leaves out special tokens by what they are found as, so not those that normalizing changes.
+        out[token.id] = b"" if skips and found in special else found.encode().replace(MARK, b" ")
+    return [*out.items()]
+
+
+def names_of(model: CodePointModel) -> dict[int, bytes]:
+    """The text of control symbols and of the unknown piece, by id, with spaces for U+2581."""
+    kinds = PieceType.CONTROL, PieceType.UNKNOWN
+    return {i: piece.replace(MARK, b" ") for kind in kinds for i, piece in pieces_of(model, kind).items()}
+
+
+def pieces_of(model: CodePointModel, piece_type: PieceType) -> dict[int, bytes]:
+    """Id to piece, of one type, rising."""
+    return _pieces.of_type(model.piece_bytes, model.piece_ends, model.types, piece_type)
+
+
+def _meta(model: CodePointModel) -> tuple[int, list[int] | None]:
+    """The id of unknown characters; and, with byte fallback, those of the 256 bytes."""
+    unknowns = _pieces.ids_of(model.types, PieceType.UNKNOWN)
+    if not model.trainer["byte_fallback"]:
+        return unknowns[0], None
+    by_name = {piece: i for i, piece in pieces_of(model, PieceType.BYTE).items()}
+    return unknowns[0] if unknowns else 0, [by_name[b"<0x%02X>" % byte] for byte in range(256)]
+
+
+def _normalizing(model: CodePointModel, code_points: CodePoints, fused: int | None) -> Normalizing:
+    spec = model.normalizer
+    symbols = _symbols(model)
+    marks = code_points.marks_spaces
+    conventions = model.conventions or Conventions()
+    is_plain = (
+        marks
+        and not spec["precompiled_charsmap"]
+        and not spec["remove_extra_whitespaces"]
+        and not symbols
+        and not (conventions.escapes and any(token.normalized for token in model.added_tokens))
+        and not (model.trainer["treat_whitespace_as_suffix"] and spec["add_dummy_prefix"])
+    )
+    normalizer = None
+    if not is_plain:
+        normalizer = make_normalizer(model, marks_to_spaces=marks)
+    # A symbol with a space is never found: spaces have become U+2581 by then.
+    found = [
+        (symbol.replace(MARK, b" ") if marks else symbol, i)
+        for i, symbol in symbols.items()
+        if not (marks and b" " in symbol)
+    ]
+    return Normalizing(
+        normalizer,
+        dummy_prefix=spec["add_dummy_prefix"] and is_plain,
+        prefix=conventions.prefix,
+        symbols=SpecialMatcher([s for s, _ in found], [i for _, i in found]) if found else None,
+        cuttable=normalizer is None or normalizer.letters_stay(),
+        fused=fused if conventions.fuses else None,
+    )
+
+
+def _symbols(model: CodePointModel) -> dict[int, bytes]:
+    """Id to piece of what is found in normalized text; added tokens are found before."""
+    if not model.finds_symbols:
+        return {}
+    added = {token.id for token in model.added_tokens}
+    return {i: piece for i, piece in pieces_of(model, PieceType.USER_DEFINED).items() if i not in added}
+
+
+def make_normalizer(
+    model: CodePointModel, *, marks_to_spaces: bool = False, add_dummy_prefix: bool | None = None
+) -> Normalizer:
+    """The normalizer of a model.
+
+    marks_to_spaces: with spaces where it gives U+2581. add_dummy_prefix: None: as the model says.
+    """
+    spec = model.normalizer
+    return Normalizer(
+        spec["precompiled_charsmap"],
+        add_dummy_prefix=spec["add_dummy_prefix"] if add_dummy_prefix is None else add_dummy_prefix,
+        remove_extra_whitespaces=spec["remove_extra_whitespaces"],
+        escape_whitespaces=spec["escape_whitespaces"],
+        treat_whitespace_as_suffix=model.trainer["treat_whitespace_as_suffix"],
+        symbols=[*pieces_of(model, PieceType.USER_DEFINED).values()] if model.conventions is None else [],
+        marks_to_spaces=marks_to_spaces,
+    )
+
+
+def token_encoder(model: CodePointModel, encoder: Encoder) -> TokenEncoder:
+    """What encodes with an encoder of this model, and tells the piece and the place of each id."""
+    return TokenEncoder(encoder, make_normalizer(model, marks_to_spaces=marks_spaces(encoder)))
+
+
+def decoded_bytes(model: CodePointModel) -> Iterator[int]:
+    """The ids that a tokenizer.json decodes as bytes: those that are named so, whatever text becomes."""
+    if model.conventions is None or model.conventions.decoder != "ByteFallback":
+        return
+    ends = memoryview(model.piece_ends).cast("I")
+    for match in _BYTE_NAME.finditer(model.piece_bytes):
+        i = bisect_left(ends, match.end())
+        if ends[i] == match.end() and (ends[i - 1] if i else 0) == match.start():
+            yield i
+
+
+def _surfaces(model: CodePointModel, code_points: CodePoints) -> Vocabulary:
+    """What each id adds to a decoded text."""
+    types, unknown = model.types, model.trainer["unk_surface"]
+    if model.conventions is not None:
+        unknown = model.trainer["unk_piece"]
+        named = bytearray(types.replace(bytes([PieceType.BYTE]), bytes([PieceType.NORMAL])))
+        for i in decoded_bytes(model):
+            named[i] = PieceType.BYTE
+        types = bytes(named)
+    unknown_bytes = unknown.encode("utf-8", "surrogateescape")  # as the file has them
+    surface_bytes, surface_ends = surfaces(model.piece_bytes, model.piece_ends, types, unknown_bytes)
+    return Vocabulary(
+        token_bytes=surface_bytes,
+        token_ends=surface_ends,
+        pieces=_NO_PIECES,
+        pair_lines=_NO_PIECES,
+        whole_piece_first=False,
+        code_points=code_points,
+    )
+
+
+def _leading(
+    model: CodePointModel, unknown: int, byte_ids: list[int] | None
+) -> tuple[bool | None, frozenset[int]]:
+    """What a Decoder is to know of the beginnings of texts: `leading` and `whole`."""
+    if model.conventions is not None:
+        return (False if model.conventions.strips else None), frozenset()
+    spec = model.normalizer
+    trims = spec["remove_extra_whitespaces"]
+    whole = {unknown} if PieceType.UNKNOWN in model.types else set()
+    if byte_ids:
+        whole.add(byte_ids[0x20])
+    if b" " in model.piece_bytes:  # spaces of their own, which stand for no U+2581
+        whole.update(i for i, piece in enumerate(model.pieces) if piece[:1] == b" ")
+        whole.difference_update(_pieces.ids_of(model.types, PieceType.CONTROL))
+    return (bool(trims) if trims or spec["add_dummy_prefix"] else None), frozenset(whole)
+
+
+class _Expansions:
+    """The ids of symbols without one: of unused pieces their parts, of characters the bytes."""
+
+    def __init__(
+        self,
+        model: CodePointModel,
+        vocabulary: Vocabulary,
+        code_points: CodePoints,
+        unknown: int,
+        byte_ids: list[int] | None,
+    ) -> None:
+        self._marks_spaces = code_points.marks_spaces
+        self._priority = code_points.priority
+        self._vocabulary = vocabulary
+        self._byte_ids = byte_ids
+        self._unknown = unknown
+        merged = (PieceType.NORMAL, PieceType.USER_DEFINED)[: 1 if model.conventions else 2]
+        self._ids = {piece: i for piece_type in merged for i, piece in pieces_of(model, piece_type).items()}
+
+    def of(self, symbols: list[int]) -> list[list[int]]:
+        tokens = self._vocabulary.tokens()
+        return [self._ids_of(tokens[symbol]) for symbol in symbols]
+
+    def _ids_of(self, text: bytes) -> list[int]:
+        out: list[int] = []
+        todo = [text]
+        while todo:
+            text = todo.pop()
+            token = self._ids.get(self._escaped(text))
+            halves = self._halves(text) if token is None else None
+            if token is not None:
+                out.append(token)
+            elif halves:
+                todo += reversed(halves)
+            else:
+                out += [self._unknown] if self._byte_ids is None else [self._byte_ids[byte] for byte in text]
+        return out
+
+    def _escaped(self, text: bytes) -> bytes:
+        return text.replace(b" ", MARK) if self._marks_spaces else text
+
+    def _halves(self, text: bytes) -> list[bytes] | None:
+        """The last two symbols that merging this text alone comes to; None for a character, or if it ends before.
+
+        What merging the text alone does not come to, no text around it does.
+        """
+        symbols = [c.encode() for c in text.decode()]
+        find, priority = self._vocabulary.find, self._priority
+        while len(symbols) > 2:
+            pairs = [
+                (priority(pair[0]), i)
+                for i in range(len(symbols) - 1)
+                if (left := find(symbols[i])) is not None
+                and (right := find(symbols[i + 1])) is not None
+                and (pair := self._vocabulary.pair(left, right)) is not None
+            ]
+            if not pairs:
+                return None
+            _, at = min(pairs)
+            symbols[at : at + 2] = [symbols[at] + symbols[at + 1]]
+        return symbols if len(symbols) == 2 else None
+
+
+def _each_byte(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    return "\ufffd" * (error.end - error.start), error.end
+
+
+codecs.register_error(EACH_BYTE, _each_byte)

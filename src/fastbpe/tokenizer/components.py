@@ -1,0 +1,96 @@
+"""What a Model says of text before any merge, as the objects that do it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from fastbpe._core.normalize.unicode_forms import Front
+from fastbpe._core.split.splitter import Splitter
+from fastbpe.errors import FormatError, PatternError
+from fastbpe.model import Model
+from fastbpe.patterns import PATTERNS, Pattern, resolve_pattern
+from fastbpe.splitting import make_splitter
+
+if TYPE_CHECKING:
+    from fastbpe.tokenizer.trim_offsets import Trimmer
+
+
+def splitting(model: Model) -> tuple[Model, str | None, Pattern, Splitter]:
+    """The model with the pattern itself in place of a name or of steps; its name, the pattern, what splits."""
+    if not model.pre_tokenizers:
+        name, pattern = resolve_pattern(model.pattern)
+        return replace(model, pattern=pattern), name, pattern, make_splitter(pattern)
+    from fastbpe.splitting.steps import as_pattern, make_sequence, step_of  # here: few tokenizers have them
+
+    steps = [step_of(described) for described in model.pre_tokenizers]
+    said, pattern = as_pattern(steps)
+    if not said:
+        return replace(model, pattern=None), None, None, make_sequence(steps)
+    name = next((name for name, text in PATTERNS.items() if text == pattern), None)
+    return replace(model, pattern=pattern, pre_tokenizers=()), name, pattern, make_splitter(pattern)
+
+
+def front(model: Model) -> tuple[Front | None, Callable[[str], str] | None]:
+    """What becomes of text before it is split, and the same for a token's text; None: nothing."""
+    if not model.normalizers and not model.prefix_space:
+        return None, None
+    from fastbpe.normalization.huggingface import make_change, make_front  # here: few tokenizers have them
+
+    return make_front(model.normalizers, prefix_space=model.prefix_space), make_change(model.normalizers)
+
+
+def trimmer(model: Model, tokens: Callable[[], Sequence[bytes]]) -> Trimmer | None:
+    """What leaves white space out of offsets; None: nothing does. tokens: gives the bytes of each id."""
+    described = model.huggingface.get("post_processor")
+    if described is None:
+        return None
+    from fastbpe.tokenizer.trim_offsets import make_trimmer  # here: few tokenizers have one
+
+    return make_trimmer(described, tokens)
+
+
+def extras(model: Model) -> list[Any]:
+    """What else decides ids, for the fingerprint; nothing for most tokenizers."""
+    extras = [
+        model.pre_tokenizers,
+        model.normalizers,
+        model.prefix_space,
+        [*model.added_tokens],
+    ]
+    return [json.dumps(extras)] if any(extras) else []
+
+
+def described_splitting(model: Model) -> list[Mapping[str, Any]]:
+    """What splits text, as a tokenizer.json describes it. Raises FormatError for what it cannot."""
+    from fastbpe.splitting.to_oniguruma import to_oniguruma
+
+    if model.pre_tokenizers:
+        return [*model.pre_tokenizers]
+    pattern = model.pattern
+    if pattern == PATTERNS["gpt2"]:
+        return [{"type": "ByteLevel", "use_regex": True}]
+    try:
+        regexes = [to_oniguruma(regex) for regex in ((pattern,) if isinstance(pattern, str) else pattern or ())]
+    except PatternError as error:
+        raise FormatError(f"a tokenizer.json cannot hold how this tokenizer splits text: {error}") from None
+    steps = [
+        {"type": "Split", "pattern": {"Regex": regex}, "behavior": "Isolated", "invert": False}
+        for regex in regexes
+    ]
+    return [*steps, {"type": "ByteLevel", "use_regex": False}]
+
+
+def check_plain(model: Model, what: str) -> None:
+    """Refuse what a format that knows of tokens only would lose, and with it ids."""
+    lost = {
+        "normalizers": model.normalizers,
+        "pre-tokenizers": model.pre_tokenizers,
+        "space before a text": model.prefix_space,
+        "added tokens": model.added_tokens,
+    }
+    named = next((name for name, value in lost.items() if value), None)
+    if named is not None:
+        raise FormatError(f"{what} cannot hold the {named} of this tokenizer; export it as native or huggingface")

@@ -1,0 +1,99 @@
+"""Listed merges as ranks, where that changes no id: tables of half the size, and all that only ranks can do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from fastbpe._core.merge.merge_piece import recover_merges
+from fastbpe._core.merge.merges_as_ranks import follows_ranks, last_merges, left_apart, rank_merges
+from fastbpe._core.merge.table_builder import build_look_ups
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe.errors import VocabularyError
+from fastbpe.model import Buffer, Model, pack_pieces
+
+N_BYTES = 256
+
+
+def by_ranks(model: Model) -> Model:
+    """The same vocabulary with its ranks deciding, if they give every text the same ids; else with its merges.
+
+    They do where merges were learned one after another and ids count them, which is to say nearly always, and
+    where a list was made of ranks.
+    """
+    if model.merges_rule == "ranks" or "pieces" in (model.tables or ()):  # what has its tables stays as it is
+        return model
+    if model.drops_bytes or not _may_follow(model):
+        return model
+    try:
+        tables = model.tables
+        if tables is None:
+            tables = dict(zip(("token_bytes", "token_ends"), pack_pieces(model.tokens or []), strict=True))
+        ranked = _learned(model, tables)
+        if ranked is None and _is_in_order(model):
+            look_ups = build_look_ups(tables["token_bytes"], tables["token_ends"], model.merges)
+            if not follows_ranks(_listed(look_ups, model), model.merges):
+                return replace(model, tokens=None, tables=look_ups)
+            ranked = build_look_ups(tables["token_bytes"], tables["token_ends"])
+    except VocabularyError:  # whoever makes a tokenizer of it will say so
+        return model
+    if ranked is None:
+        return model
+    return replace(
+        model, tokens=None, tables=ranked, merges=b"", merges_rule="ranks", whole_piece_first=True, fingerprint=""
+    )
+
+
+def _learned(model: Model, tables: Mapping[str, Buffer]) -> dict[str, Buffer] | None:
+    """Tables of ranks, if merges of lower ranks leave the two tokens of each merge: seen faster than all else."""
+    found = rank_merges(tables["token_bytes"], tables["token_ends"], model.merges, model.whole_piece_first)
+    if found is None:
+        return None
+    ranked, unmade = found
+    if unmade:
+        vocabulary = Vocabulary(**ranked, whole_piece_first=True, code_points=None, drops_bytes=False)
+        if not left_apart(vocabulary, unmade):
+            return None
+    return ranked
+
+
+def _listed(look_ups: Mapping[str, Buffer], model: Model) -> Vocabulary:
+    return Vocabulary(
+        **look_ups, whole_piece_first=model.whole_piece_first, code_points=None, drops_bytes=model.drops_bytes
+    )
+
+
+def merges_by_rank(vocabulary: Vocabulary, model: Model) -> bool:
+    """Whether ranks give the same ids as a model's merges, though some tokens may be met as whole pieces only."""
+    if model.merges_rule == "ranks":
+        return model.whole_piece_first or not unmade(vocabulary, made_by(vocabulary, model))
+    return not model.drops_bytes and follows_ranks(vocabulary, model.merges)
+
+
+def made_by(vocabulary: Vocabulary, model: Model) -> dict[int, tuple[int, int]]:
+    """(left id, right id) by merged id: the one merge that ever makes each token, if one does; best first."""
+    if model.merges_rule == "ranks":
+        return recover_merges(vocabulary)
+    made = last_merges(vocabulary, model.merges)
+    return dict(sorted(made.items(), key=lambda item: vocabulary.pair(*item[1]) or (0, 0)))
+
+
+def unmade(vocabulary: Vocabulary, made: Mapping[int, tuple[int, int]]) -> list[int]:
+    """The ids of tokens of several bytes that no merge makes."""
+    return [i for i, token in enumerate(vocabulary.tokens()) if len(token) > 1 and i not in made]
+
+
+def _is_in_order(model: Model) -> bool:
+    """Tell whether merges are listed in the order of the tokens that they make."""
+    made = memoryview(model.merges).cast("B").cast("I")[2::3].tolist()
+    return made == sorted(made)
+
+
+def _may_follow(model: Model) -> bool:
+    """Whether the last merge makes the last token: where it does not, there is no need to look at the others."""
+    if model.whole_piece_first:  # then tokens may have no merge
+        return True
+    n_ids = len(model.tokens or []) if model.tables is None else len(model.tables["token_ends"]) // 4
+    if not len(model.merges):
+        return n_ids <= N_BYTES
+    return int.from_bytes(bytes(model.merges[-4:]), "little") == n_ids - 1

@@ -1,0 +1,91 @@
+"""The libraries that formats come from, as judges of what was written in them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import NamedTuple
+
+from fastbpe.errors import FormatError
+from fastbpe.formats import gpt2, tiktoken
+from fastbpe.tokenizer import components
+from fastbpe.tokenizer.tokenizer import Tokenizer
+
+
+class Owner(NamedTuple):
+    """A library, and how it encodes a text from a file; special tokens are just text."""
+
+    name: str
+    encode: Callable[[str], list[int]]
+
+
+def owner_of(tokenizer: Tokenizer, files: bytes | dict[str, bytes], format: str) -> Owner | None:
+    """The owner of a format with what was written in it; None where there is none, or it is not installed."""
+    try:
+        if isinstance(files, dict):
+            return _gpt2(tokenizer, files)
+        if format == "sentencepiece":
+            return _sentencepiece(files)
+        if format == "tiktoken":
+            return _tiktoken(tokenizer, files)
+        if format == "huggingface":
+            return _tokenizers(files.decode())
+    except ImportError:
+        return None
+    return None
+
+
+def _sentencepiece(data: bytes) -> Owner:
+    import sentencepiece
+
+    processor = sentencepiece.SentencePieceProcessor(model_proto=data)
+    return Owner("sentencepiece", lambda text: processor.encode(text))
+
+
+def _tokenizers(text: str) -> Owner:
+    import tokenizers
+
+    made = tokenizers.Tokenizer.from_str(text)
+    made.encode_special_tokens = True
+    made.no_truncation()
+    made.no_padding()
+    return Owner("tokenizers", lambda text: made.encode(text, add_special_tokens=False).ids)
+
+
+def _gpt2(tokenizer: Tokenizer, files: dict[str, bytes]) -> Owner | None:
+    """None where tokenizers cannot split as this tokenizer does."""
+    from tokenizers import Regex, models, pre_tokenizers
+    from tokenizers import Tokenizer as Peer
+
+    try:
+        steps = components.described_splitting(tokenizer._full_model())
+    except FormatError:
+        return None
+    lines = files[gpt2.MERGES_FILE].decode().splitlines()[1:]
+    merges = [(left, right) for left, _, right in (line.partition(" ") for line in lines)]
+    made = Peer(models.BPE(vocab=json.loads(files[gpt2.VOCAB_FILE]), merges=merges))
+    made.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(step["pattern"]["Regex"]), "isolated")
+            if step["type"] == "Split"
+            else pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=step["use_regex"])
+            for step in steps
+        ]
+    )
+    return Owner("tokenizers", lambda text: made.encode(text, add_special_tokens=False).ids)
+
+
+def _tiktoken(tokenizer: Tokenizer, data: bytes) -> Owner | None:
+    """None for what tiktoken cannot do: several patterns, one after another."""
+    import tiktoken as package
+
+    pattern = tokenizer.pattern
+    if isinstance(pattern, tuple):
+        return None
+    made = package.Encoding(
+        "verified",
+        pat_str=r"[\s\S]+" if pattern is None else pattern,
+        mergeable_ranks=tiktoken.parse_ranks(data, "<bytes>"),
+        special_tokens=tokenizer.special_tokens,
+    )
+    return Owner("tiktoken", made.encode_ordinary)

@@ -1,0 +1,404 @@
+"""Special tokens of a tokenizer: what they may be, and which of them a call allows or forbids."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache
+from itertools import chain
+from operator import itemgetter
+from typing import Protocol
+
+from fastbpe._core.merge.vocabulary import MAX_IDS
+from fastbpe._core.text.special_tokens import SpecialMatcher
+from fastbpe._utils.caching import cached_property
+from fastbpe.errors import SpecialTokenError
+from fastbpe.model import AddedToken
+
+_KEPT_MATCHERS = 32  # sets of special tokens that callers used last
+_FEW = 16  # characters
+_MOST_TO_COMPARE = 1 << 16  # characters of added tokens; more are looked for in two steps without asking
+
+
+class Ordinary(Protocol):
+    """A vocabulary, as far as special tokens may clash with it."""
+
+    @property
+    def n_ids(self) -> int: ...
+    def has(self, token_id: int) -> bool: ...
+    def find(self, token: bytes) -> int | None: ...
+
+
+class SpecialTokens:
+    """The special tokens of one tokenizer, name to id, checked against its vocabulary, and its added tokens.
+
+    added: those of the special tokens that are not plain, and tokens that are found in text though they are not
+    special. normalize: what becomes of text before normalized ones are looked for in it; None: nothing. may_share:
+    several special tokens may have the same id, which then means the first of them, and one may be the text of an
+    ordinary token.
+    """
+
+    def __init__(
+        self,
+        tokens: Mapping[str, int],
+        vocabulary: Ordinary,
+        added: Sequence[AddedToken] = (),
+        normalize: Callable[[str], str] | None = None,
+        *,
+        may_share: bool = False,
+    ) -> None:
+        # What may be wrong is found now; what some hundred tokens cost waits until there is need of it.
+        check_names(tokens)
+        self.added = tuple(added)
+        _check_ids(tokens, vocabulary, {token.content for token in added}, may_share)
+        self._tokens = dict(tokens)
+        self._vocabulary = vocabulary
+        self._normalize = normalize
+        self._decoded_added = self._decode_added()
+        self._matchers: dict[frozenset[str], SpecialMatcher | None] = {}
+        self._found: dict[frozenset[str], SpecialMatcher | None] = {}
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        """Name to id, in the order of ids."""
+        return dict(sorted(self._tokens.items(), key=itemgetter(1)))
+
+    @cached_property
+    def names(self) -> dict[int, str]:
+        """Id to name, the first of those that share it."""
+        names: dict[int, str] = {}
+        for name, token_id in self.ids.items():
+            names.setdefault(token_id, name)
+        return names
+
+    @cached_property
+    def set(self) -> frozenset[str]:
+        """The names."""
+        return frozenset(self._tokens)
+
+    @cached_property
+    def decoded(self) -> dict[int, bytes]:
+        """What ids decode to, also some that the vocabulary has."""
+        return {token_id: name.encode() for token_id, name in self.names.items()} | self._decoded_added
+
+    @cached_property
+    def left_out(self) -> frozenset[int]:
+        """The ids that skip_special_tokens= leaves out: those found as the name of a special token.
+
+        As in tokenizers, special tokens that normalizing changes are none of them.
+        """
+        found = {**self.names, **{token.id: self._found_as(token) for token in self.added}}
+        return frozenset([token_id for token_id, name in found.items() if name in self._tokens])
+
+    def _found_as(self, token: AddedToken) -> str:
+        return self._normalize(token.content) if token.normalized and self._normalize else token.content
+
+    @cached_property
+    def encoded(self) -> list[tuple[int, bytes]]:
+        """The ids that the vocabulary has not, rising, and what they decode to."""
+        return [(i, token) for i, token in sorted(self.decoded.items()) if not self._vocabulary.has(i)]
+
+    @cached_property
+    def ids_of_bytes(self) -> dict[bytes, int]:
+        """Ids by what they decode to and, before that, by their names."""
+        by_name = {name.encode(): token_id for name, token_id in self.ids.items()}
+        return {token: token_id for token_id, token in self.encoded} | by_name
+
+    def _decode_added(self) -> dict[int, bytes]:
+        """What tokenizers makes of added tokens' ids: of the normalized text where that is what was found."""
+        if not self.added:
+            return {}
+        from fastbpe.formats.huggingface.vocabulary import decoded, is_as_shown  # here: few tokenizers have them
+
+        contents = [token.content for token in self.added]
+        if self._normalize is None and all(contents) and is_as_shown("".join(contents)):
+            return {token.id: token.content.encode() for token in self.added}
+        made = {}
+        for token in self.added:
+            text = self._found_as(token)
+            if not text:
+                raise SpecialTokenError(
+                    f"nothing is left of the added token {token.content!r} when it is normalized: "
+                    "it would stand everywhere"
+                )
+            made[token.id] = decoded(text)
+        return made
+
+    def choose(
+        self, allowed: str | Collection[str], disallowed: str | Collection[str]
+    ) -> tuple[SpecialMatcher | None, SpecialMatcher | None]:
+        """The matchers of what a call is to find and of the special tokens that it forbids (tiktoken's rules)."""
+        # What nearly every call asks for costs nothing, however many special tokens there are.
+        if isinstance(disallowed, str) and disallowed == "all":
+            if isinstance(allowed, str) and allowed == "all":
+                return self._finder(self.set), None
+            if not allowed and isinstance(allowed, Collection):
+                return self.always, self.all
+        allow = self._set(allowed, "allowed_special")
+        forbid = self.set - allow if disallowed == "all" else self._set(disallowed, "disallowed_special")
+        return self._finder(allow & self.set), self._matcher(forbid)
+
+    @cached_property
+    def all(self) -> SpecialMatcher | None:
+        """The matcher of all special tokens; None if there are none."""
+        return self._matcher(self.set)
+
+    @cached_property
+    def trusted(self) -> SpecialMatcher | None:
+        """The matcher of all special and added tokens; None if there are none."""
+        return self._finder(self.set)
+
+    @cached_property
+    def untrusted(self) -> SpecialMatcher | None:
+        """The matcher of the added tokens that untrusted text may hold: white space only, and not special.
+
+        None if the tokenizer has no added tokens.
+        """
+        if not self.added:
+            return None
+        return self._make_finder(frozenset(), [token for token in self.added if is_blank(token)])
+
+    @cached_property
+    def always(self) -> SpecialMatcher | None:
+        """What is found in text where no special token is allowed; None: nothing."""
+        return self._finder(frozenset())
+
+    def _set(self, names: str | Collection[str], argument: str) -> frozenset[str]:
+        if isinstance(names, str):
+            if names == "all":
+                return self.set
+            raise ValueError(f'{argument}={names!r}: give "all" or a set of special tokens')
+        if isinstance(names, frozenset):
+            return names
+        if isinstance(names, Collection):
+            return frozenset(names)
+        raise TypeError(f'{argument} must be "all" or a set of special tokens, not {type(names).__name__}')
+
+    def _matcher(self, names: frozenset[str]) -> SpecialMatcher | None:
+        """A matcher for these names, special tokens or not; None for no names."""
+        if not names:
+            return None
+        return _kept(self._matchers, names, lambda: make_matcher(names, self.ids))
+
+    def _finder(self, allowed: frozenset[str]) -> SpecialMatcher | None:
+        """What finds these special tokens, all of which the tokenizer has, and all that is not special."""
+        if not self.added:
+            return self._matcher(allowed)
+        if not allowed and all(token.special for token in self.added):
+            return None
+        return _kept(self._found, allowed, lambda: self._make_finder(allowed, [*self._plain(), *self.added]))
+
+    def _plain(self) -> list[AddedToken]:
+        """The special tokens that are not among the added ones."""
+        listed = {token.content for token in self.added}
+        return [AddedToken(content=name, id=i, special=True) for name, i in self.ids.items() if name not in listed]
+
+    def _make_finder(self, allowed: frozenset[str], tokens: Sequence[AddedToken]) -> SpecialMatcher:
+        """One that finds these tokens, and passes over special ones that are not allowed, as tokenizers does."""
+        raw = [token for token in tokens if not token.normalized]
+        normalized = [token for token in tokens if token.normalized]
+        if normalized and self._normalize is None and not _may_touch(raw, normalized):
+            raw, normalized = raw + normalized, []
+        then = None
+        if normalized:
+            normalize = self._normalize or str
+            texts: dict[str, AddedToken] = {}
+            # Of several that become one, a special one; tokenizers takes any of those.
+            for token in sorted(normalized, key=lambda token: (not token.special, token.id)):
+                texts.setdefault(normalize(token.content), token)
+            then = _finder_of(list(texts), list(texts.values()), allowed)
+        return _finder_of([token.content for token in raw], raw, allowed, then)
+
+
+def is_blank(token: AddedToken) -> bool:
+    """Tell whether an added token is not special, and white space only."""
+    from fastbpe.splitting.charset import blanks  # here: few tokenizers have added tokens
+
+    return not token.special and not token.content.strip(blanks())
+
+
+def _kept(
+    kept: dict[frozenset[str], SpecialMatcher | None], names: frozenset[str], make: Callable[[], SpecialMatcher]
+) -> SpecialMatcher | None:
+    try:
+        return kept[names]
+    except KeyError:
+        pass
+    made = make()
+    if len(kept) >= _KEPT_MATCHERS:
+        kept.pop(next(iter(kept)), None)
+    kept[names] = made
+    return made
+
+
+def make_matcher(names: Iterable[str], ids: Mapping[str, int]) -> SpecialMatcher:
+    """A matcher for names, which must pass check_names; those without an id get 0."""
+    ordered = sorted(names)
+    check_names(ordered)
+    return SpecialMatcher([name.encode() for name in ordered], [ids.get(name, 0) for name in ordered])
+
+
+def _finder_of(
+    texts: Sequence[str],
+    tokens: Sequence[AddedToken],
+    allowed: Collection[str],
+    then: SpecialMatcher | None = None,
+) -> SpecialMatcher:
+    """A matcher of added tokens. texts: what each is found as."""
+    flags = bytes(
+        [
+            lstrip | rstrip << 1 | single_word << 2 | (special and content not in allowed) << 3
+            for content, _, special, _, lstrip, rstrip, single_word in tokens
+        ]
+    )
+    words = _words() if any(token.single_word for token in tokens) else b""
+    return SpecialMatcher([text.encode() for text in texts], [token.id for token in tokens], flags, then, words)
+
+
+@cache
+def _words() -> bytes:
+    r"""The first and the last of each range of the characters of \w."""
+    from fastbpe.splitting.charset import CharSet
+
+    return array("I", chain.from_iterable(CharSet.word().ranges)).tobytes()
+
+
+def _may_touch(some: Sequence[AddedToken], others: Sequence[AddedToken]) -> bool:
+    """Whether one of some and one of others may share characters of a text; True where that is not known.
+
+    If none do, all can be looked for at once.
+    """
+    if any(token.lstrip or token.rstrip or token.single_word for token in (*some, *others)):
+        return True
+    ours, theirs = [token.content for token in some], [token.content for token in others]
+    if sum(map(len, ours)) + sum(map(len, theirs)) > _MOST_TO_COMPARE:
+        return True
+    if not _begins_inside(ours, theirs) and not _begins_inside(theirs, ours):
+        # Then two share characters only if one begins the other; in order, what begins others stands before one.
+        contents = sorted(ours + theirs)
+        return any(map(str.startswith, contents[1:], contents))
+    return _reaches(ours, theirs) or _reaches(theirs, ours)
+
+
+def _begins_inside(some: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether one of some has the first character of one of others behind its own first."""
+    inside = "".join([content[1:] for content in some])
+    firsts = {content[0] for content in others}
+    # A few are looked for faster than all characters of thousands of tokens are gone through.
+    return any(first in inside for first in firsts) if len(firsts) < _FEW else not firsts.isdisjoint(inside)
+
+
+def _reaches(some: Sequence[str], others: Sequence[str]) -> bool:
+    """Whether one of others may begin within one of some."""
+    begins = {content[:n] for content in others for n in range(1, len(content) + 1)}
+    whole = {*others}
+    for content in some:
+        for start in range(len(content)):
+            if content[start] not in begins:
+                continue
+            if content[start:] in begins:
+                return True
+            if any(content[start:end] in whole for end in range(start + 1, len(content) + 1)):
+                return True
+    return False
+
+
+def number(
+    special_tokens: Mapping[str, int] | Sequence[str],
+    known: Mapping[str, int],
+    added: Iterable[AddedToken],
+    first_free: int,
+) -> Mapping[str, int]:
+    """The ids of special tokens that a caller adds: those of a list that are not known get the next free ids.
+
+    known: the special tokens that there are. added: the tokens that are found in any text, or special ones.
+
+    Raises:
+        SpecialTokenError: a name of a list is no name, stands twice, or is a token found in any text.
+        TypeError: neither a list, a tuple nor a mapping.
+    """
+    if isinstance(special_tokens, Mapping):
+        return special_tokens
+    if not isinstance(special_tokens, (list, tuple)):
+        raise TypeError(
+            f"special_tokens must be a list of texts, or texts with their ids, not {type(special_tokens).__name__}"
+        )
+    check_names(special_tokens)
+    found = {token.content: token.id for token in added if not token.special}
+    ids = dict(known)
+    for name in special_tokens:
+        if name in found:
+            raise SpecialTokenError(
+                f"special token {name!r} is a token already, with the id {found[name]}, that is found in any "
+                "text; choose another name"
+            )
+        if name not in ids:
+            ids[name] = first_free
+            first_free += 1
+    return {name: ids[name] for name in special_tokens}
+
+
+def check_new(tokens: Mapping[str, int], vocabulary: Ordinary) -> None:
+    """Raise SpecialTokenError for names that no text could hold, and for ids that are none or stand twice."""
+    check_names(tokens)
+    _check_ids(tokens, vocabulary, (), may_share=False)
+
+
+def _check_ids(tokens: Mapping[str, int], vocabulary: Ordinary, added: Collection[str], may_share: bool) -> None:
+    """added: those that may share their id or their bytes with an ordinary token."""
+    if not vocabulary.n_ids and _are_in_order(tokens.values(), may_share):
+        return
+    taken: dict[int, str] = {}
+    for name, token_id in tokens.items():
+        if not isinstance(token_id, int) or isinstance(token_id, bool):
+            raise SpecialTokenError(f"special token {name!r} has the id {token_id!r}: ids are integers")
+        if not 0 <= token_id < MAX_IDS:
+            raise SpecialTokenError(f"special token {name!r} has the id {token_id}: not in 0..{MAX_IDS - 1}")
+        if token_id in taken and not may_share:
+            raise SpecialTokenError(f"special tokens {taken[token_id]!r} and {name!r} have the same id {token_id}")
+        taken[token_id] = name
+        if name in added:
+            continue
+        if vocabulary.has(token_id):
+            raise SpecialTokenError(
+                f"special token {name!r} has the id {token_id}, which the vocabulary gives to another "
+                f"token; the first free id is {vocabulary.n_ids}"
+            )
+        ordinary = None if may_share else vocabulary.find(name.encode())
+        if ordinary is not None:
+            raise SpecialTokenError.is_ordinary(name, ordinary)
+
+
+def _are_in_order(ids: Collection[int], may_share: bool) -> bool:
+    """Whether all are ids, no two equal: seen at once, where one by one they are hundreds."""
+    if not {int}.issuperset(map(type, ids)):
+        return False
+    return (may_share or len({*ids}) == len(ids)) and min(ids, default=0) >= 0 and max(ids, default=0) < MAX_IDS
+
+
+def check_names(names: Collection[str]) -> None:
+    """Refuse a special token that no text could hold, and one given twice."""
+    if _are_names(names):
+        return
+    seen = set()
+    for name in names:
+        if not isinstance(name, str):
+            raise SpecialTokenError(f"special token {name!r} is {type(name).__name__}, not str")
+        if not name:
+            raise SpecialTokenError("a special token is empty: it would stand everywhere in every text")
+        if not name.isascii() and any("\ud800" <= character <= "\udfff" for character in name):
+            raise SpecialTokenError(f"special token {name!r} holds a surrogate, which no UTF-8 text can hold")
+        if name in seen:
+            raise SpecialTokenError(f"special token {name!r} is given twice")
+        seen.add(name)
+
+
+def _are_names(names: Collection[str]) -> bool:
+    """Whether nothing is wrong with any: seen at once, where one by one they are hundreds."""
+    if not {str}.issuperset(map(type, names)) or not all(names) or len({*names}) != len(names):
+        return False
+    try:
+        "".join(names).encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,91 @@
+"""Ids that text of somebody else's must never become, though merging may make them, and what it becomes instead.
+
+A trained vocabulary may hold the text of an added token as a token of its own, or, in a sentencepiece model, as a
+user-defined symbol. `encode_parts` puts smaller pieces in their places. Three kinds of ids stay as they are:
+white space, the unknown token, and base symbols (a byte, a character), which text has no other ids for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
+
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe.codepoint_model import CodePointModel, PieceType
+from fastbpe.splitting.charset import blanks
+
+if TYPE_CHECKING:
+    from fastbpe.tokenizer.codepoint_tables import Parts
+
+MARK = "\u2581"
+
+
+def spelled_bytes(vocabulary: Vocabulary, added: Collection[int]) -> dict[int, list[int]]:
+    """Each added token's id that a byte-level vocabulary has, and the ids of smaller pieces of the same bytes."""
+    guarded = {token_id for token_id in added if vocabulary.has(token_id)}
+    if not guarded:
+        return {}
+    tokens = vocabulary.tokens()
+    spelled = {}
+    for token_id in guarded:
+        token = tokens[token_id]
+        if len(token) > 1 and token.decode("utf-8", "replace").strip(blanks()):
+            symbols = [vocabulary.find(bytes([byte])) for byte in token]
+            known = [symbol for symbol in symbols if symbol is not None]
+            spelled[token_id] = _merge(known, vocabulary, lambda merged: merged not in guarded)
+    return spelled
+
+
+def spelled_characters(model: CodePointModel, parts: Parts) -> dict[int, list[int]]:
+    """The same of a code-point model, and of its user-defined symbols: smaller pieces of the same text."""
+    guarded = {token.id for token in model.added_tokens}
+    if model.conventions is None:
+        guarded.update(i for i, kind in enumerate(model.types) if kind == PieceType.USER_DEFINED)
+    ids = parts.symbol_ids()
+    usable = {i for i, kind in enumerate(model.types) if kind in (PieceType.NORMAL, PieceType.USER_DEFINED)}
+    usable -= guarded
+    symbol_of = {token_id: symbol for symbol, token_id in enumerate(ids)}
+    spelled = {}
+    for token_id in sorted(guarded & symbol_of.keys()):
+        text = model.piece(token_id).decode("utf-8", "replace")
+        if model.types[token_id] == PieceType.UNKNOWN or len(text) == 1 or not text.strip(blanks() + MARK):
+            continue
+        spelled[token_id] = _spell(text, parts, ids, usable)
+    return spelled
+
+
+def _spell(text: str, parts: Parts, ids: list[int], usable: Collection[int]) -> list[int]:
+    """The ids that a text becomes by merging to usable ids only."""
+    out: list[int] = []
+    run: list[int] = []  # symbols that may be merged
+
+    def end_run() -> None:
+        merged = _merge(run, parts.vocabulary, lambda symbol: ids[symbol] in usable)
+        out.extend(ids[symbol] for symbol in merged)
+        run.clear()
+
+    for character in text.replace(MARK, " ") if parts.marks_spaces else text:
+        data = character.encode()
+        symbol = parts.vocabulary.find(data)
+        if symbol is not None and ids[symbol] < parts.surfaces.n_ids and ids[symbol] != parts.unknown:
+            run.append(symbol)
+            continue
+        end_run()
+        out += [parts.unknown] if parts.byte_ids is None else [parts.byte_ids[byte] for byte in data]
+    end_run()
+    return out
+
+
+def _merge(symbols: list[int], vocabulary: Vocabulary, may_make: Callable[[int], bool]) -> list[int]:
+    """Merge pairs, the best first, the leftmost of equals, that make what may be made."""
+    symbols = [*symbols]
+    while True:
+        pairs = [
+            (*pair, at)
+            for at in range(len(symbols) - 1)
+            if (pair := vocabulary.pair(symbols[at], symbols[at + 1])) is not None and may_make(pair[1])
+        ]
+        if not pairs:
+            return symbols
+        _, merged, at = min(pairs, key=lambda pair: (pair[0], pair[2]))
+        symbols[at : at + 2] = [merged]

@@ -1,0 +1,387 @@
+"""Options of code-point training: sentencepiece's names, defaults and limits, checked once."""
+
+from __future__ import annotations
+
+import operator
+import re
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, SupportsIndex
+
+from fastbpe.codepoint_model import PieceType, Spec
+from fastbpe.errors import FormatError, SpecError
+from fastbpe.formats.sentencepiece import specs
+from fastbpe.formats.sentencepiece.specs import Option
+from fastbpe.normalization import sentencepiece_rules
+
+DEFAULT_RULES = "nmt_nfkc"
+FORMATS = ("", "text", "tsv")
+
+# The least and the most of a number.
+_RANGES: dict[str, tuple[float, float]] = {
+    "character_coverage": (0.98, 1.0),
+    "max_sentencepiece_length": (1, 512),
+    "num_sub_iterations": (1, 10),
+    "num_threads": (1, 1024),
+    "shrinking_factor": (0.5, 0.95),
+    "max_sentence_length": (10, 1 << 30),
+}
+_INTEGERS = {"int32": (-specs.MAX_INT32 - 1, specs.MAX_INT32), "uint64": (0, (1 << 64) - 1)}
+_FOR_OTHERS = "it has no effect on BPE; leave it out"
+#: Options of sentencepiece that change nothing of a model learned here; its own interface takes them.
+WITHOUT_EFFECT = {
+    "input": "the text is the first argument, source",
+    "model_prefix": 'write the model by tokenizer.export("NAME.model", format="sentencepiece")',
+    "vocabulary_output_piece_score": "no .vocab file is written",
+    "accept_language": _FOR_OTHERS,
+    "self_test_sample_size": _FOR_OTHERS,
+    "mining_sentence_size": _FOR_OTHERS,
+    "training_sentence_size": _FOR_OTHERS,
+    "seed_sentencepiece_size": _FOR_OTHERS,
+    "shrinking_factor": _FOR_OTHERS,
+    "num_sub_iterations": _FOR_OTHERS,
+    "train_extremely_large_corpus": _FOR_OTHERS,
+    "enable_differential_privacy": _FOR_OTHERS,
+    "differential_privacy_noise_level": _FOR_OTHERS,
+    "differential_privacy_clipping_threshold": _FOR_OTHERS,
+}
+#: All others, which training takes besides vocab_size and num_threads.
+NAMES = {
+    *specs.TRAINER,
+    *specs.NORMALIZER,
+    "normalization_rule_name",
+    "denormalization_rule_tsv",
+} - {*WITHOUT_EFFECT, "precompiled_charsmap", "vocab_size", "num_threads"}
+_TRUE = ("1", "t", "true", "y", "yes", "")
+_FALSE = ("0", "f", "false", "n", "no")
+
+Metas = dict[int, "tuple[str, PieceType]"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodePointOptions:
+    """What a run of code-point training is asked for, as the model will hold it.
+
+    metas: the pieces that are not learned, by id: name and type.
+    """
+
+    trainer: Spec
+    normalizer: Spec
+    denormalizer: Spec | None
+    metas: Metas
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any], normalizer: Spec | None = None) -> CodePointOptions:
+        """Check options, by sentencepiece's names.
+
+        Values are what Python has for them, or text as on sentencepiece's command line; lists of names may also be
+        text with commas. normalizer: a whole spec in place of options about normalising. SpecError says what is
+        wrong.
+
+        >>> CodePointOptions.of({"vocab_size": 500, "unk_id": "3"}).trainer["unk_id"]
+        3
+        """
+        trainer: dict[str, Any] = {}
+        rules: dict[str, Any] = {}
+        denormalizing: dict[str, Any] = {}
+        for given, value in options.items():
+            name = "name" if given == "normalization_rule_name" else given
+            if name == "denormalization_rule_tsv":
+                path = _parsed(given, specs.NORMALIZER["normalization_rule_tsv"], value)
+                denormalizing = _rules_of_file(path, {}) if path else {}
+            elif name in specs.TRAINER:
+                trainer[name] = _parsed(name, specs.TRAINER[name], value)
+            elif name in specs.NORMALIZER and name != "precompiled_charsmap":
+                if normalizer is not None:
+                    raise SpecError(
+                        f"{given}={value!r}: a normalizer is given, which says that itself; leave one of them out",
+                        "Cannot specify both _serialized_normalizer_spec and normalizer-specific argument: "
+                        + given,
+                        "INVALID_ARGUMENT",
+                    )
+                rules[name] = _parsed(given, specs.NORMALIZER[name], value)
+            else:
+                raise SpecError(
+                    f"{given!r} is no option of code-point training",
+                    f'unknown field name "{given}" in TrainerSpec.',
+                    "NOT_FOUND",
+                )
+        trainer = {"model_type": "bpe"} | {name: value for name, value in trainer.items() if value != []}
+        spec = specs.make(specs.TRAINER, trainer)
+        _check(spec)
+        flags = ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
+        denormalizer = specs.make(specs.NORMALIZER, denormalizing | dict.fromkeys(flags, False))
+        normalizer = _normalizer(rules) if normalizer is None else _completed(normalizer)
+        if not normalizer["escape_whitespaces"]:
+            raise SpecError(
+                "escape_whitespaces=False: pieces are learned from text in which spaces are marks; leave it out",
+                "[normalizer_spec_.escape_whitespaces()] ",
+            )
+        return cls(
+            trainer=spec,
+            normalizer=normalizer,
+            denormalizer=denormalizer if denormalizing else None,
+            metas=_meta_pieces(spec),
+        )
+
+
+def _parsed(name: str, option: Option, value: Any) -> Any:
+    """The value of an option, in Python's type for its kind."""
+    kind = option.kind
+    try:
+        if isinstance(value, str):
+            return _from_text(kind, value)
+        if kind == "bool" and isinstance(value, bool):
+            return value
+        if kind in _INTEGERS and isinstance(value, SupportsIndex) and not isinstance(value, bool):
+            return _in_range(kind, operator.index(value))
+        if kind == "float" and isinstance(value, (int, float)) and not isinstance(value, bool):
+            return _float32(value)
+        if kind == "strings" and isinstance(value, (list, tuple)):
+            return [_name(item) for item in value]
+    except ValueError:
+        pass
+    expected = {"strings": "a list of names", "string": "text", "bool": "True or False", "float": "a number"}
+    if kind == "model_type":
+        raise SpecError(
+            f"{name}={value!r}: fastbpe trains 'bpe' only",
+            f'unknown enumeration value of "{value}" as kModelType_Map',
+            "INVALID_ARGUMENT",
+        )
+    low, high = _INTEGERS.get(kind, (0, 0))
+    raise SpecError(
+        f"{name}={value!r}: give {expected.get(kind, f'an integer, {low} to {high}')}",
+        f'cannot parse "{value}" as {"bool" if kind == "bool" else "int"}.',
+        "INVALID_ARGUMENT",
+    )
+
+
+def _from_text(kind: str, text: str) -> Any:
+    """What text says; ValueError if nothing of this kind."""
+    text.encode()
+    if kind == "string":
+        return text
+    if kind == "strings":
+        return _fields(text)
+    if kind == "bool":
+        if text.lower() not in _TRUE + _FALSE:
+            raise ValueError
+        return text.lower() in _TRUE
+    if kind == "model_type":
+        if text.lower() not in specs.MODEL_TYPES.values():
+            raise ValueError
+        return text.lower()
+    text = text.strip(" \t\n\v\f\r")
+    if kind == "float":
+        if "_" in text:
+            raise ValueError
+        return _float32(float.fromhex(text) if "x" in text.lower() else float(text))
+    if not re.fullmatch(r"[+-]?[0-9]+", text):
+        raise ValueError
+    return _in_range(kind, int(text))
+
+
+def _name(item: object) -> str:
+    if not isinstance(item, str):
+        raise ValueError
+    item.encode()
+    return item
+
+
+def _fields(text: str) -> list[str]:
+    """The fields of a line with commas; one that begins with a quotation mark goes on to the next single one.
+
+    >>> _fields('a,"b,c",d')
+    ['a', 'b,c', 'd']
+    """
+    fields, at = [], 0
+    while at < len(text):
+        if text[at] == '"':
+            match = re.compile(r'"((?:[^"]|"")*)').match(text, at)
+            assert match is not None
+            fields.append(match[1].replace('""', '"'))
+            at = text.find(",", match.end())
+        else:
+            end = text.find(",", at)
+            fields.append(text[at : end if end >= 0 else None])
+            at = end
+        if at < 0:
+            break
+        at += 1
+    return fields
+
+
+def _in_range(kind: str, number: int) -> int:
+    low, high = _INTEGERS[kind]
+    if not low <= number <= high:
+        raise ValueError
+    return number
+
+
+def _float32(number: float) -> float:
+    try:
+        return float(struct.unpack("f", struct.pack("f", number))[0])
+    except OverflowError:
+        return float("inf")
+
+
+def _check(trainer: Spec) -> None:
+    """Raise SpecError for what cannot be trained."""
+    if trainer["model_type"] != "bpe":
+        raise SpecError(
+            f"model_type={trainer['model_type']!r}: fastbpe trains 'bpe' only; vocab_size=\"characters\" gives "
+            "what 'char' would",
+            "fastbpe trains --model_type=bpe only.",
+        )
+    if trainer["vocab_size"] <= 0:
+        raise SpecError(
+            f"vocab_size={trainer['vocab_size']}: give 1 or more", "[(trainer_spec.vocab_size()) > (0)] "
+        )
+    if trainer["use_all_vocab"]:
+        raise SpecError(
+            "use_all_vocab=True is for other types of models; leave it out",
+            "--use_all_vocab=true is valid for WORD/CHAR model.",
+        )
+    if trainer["seed_sentencepieces_file"]:
+        raise SpecError(
+            "seed_sentencepieces_file is for unigram models; leave it out",
+            "seed_sentencepieces_file is only supported for UNIGRAM model.",
+        )
+    for name, (low, high) in _RANGES.items():
+        if not _float32(low) <= trainer[name] <= high:
+            raise SpecError(
+                f"{name}={trainer[name]}: give {low} to {high}",
+                f"[trainer_spec.{name}() >= {low} && trainer_spec.{name}() <= {high}] ",
+            )
+    if 0 < trainer["input_sentence_size"] <= 100:
+        raise SpecError(
+            f"input_sentence_size={trainer['input_sentence_size']}: give more than 100, or 0 for all sentences",
+            "[trainer_spec.input_sentence_size() <= 0 || trainer_spec.input_sentence_size() > 100] ",
+        )
+    for name in ("unk_piece", "bos_piece", "eos_piece", "pad_piece"):
+        if not trainer[name]:
+            raise SpecError(f"{name} is empty: give it a name", f"[!trainer_spec.{name}().empty()] ")
+    if trainer["auto_character_coverage"]:
+        _refuse_auto_coverage(trainer)
+    if trainer["input_format"] not in FORMATS:
+        raise SpecError(
+            f"input_format={trainer['input_format']!r}: choose 'text' or 'tsv'",
+            "Supported formats are 'text' and 'tsv'.",
+        )
+    for character, detail in (
+        (" ", "space must not be included in normalized string."),
+        ("▅", "[!required_chars_.contains(kUNKChar)] "),
+    ):
+        if character in trainer["required_chars"]:
+            raise SpecError(
+                f"required_chars holds {character!r}, which no piece can hold; a space is written as U+2581",
+                detail,
+            )
+
+
+def _refuse_auto_coverage(trainer: Spec) -> None:
+    detail = "fastbpe does not search for --character_coverage by itself."
+    if not trainer["byte_fallback"]:
+        detail = "--auto_character_coverage requires --byte_fallback=true."
+    elif trainer["required_chars"]:
+        detail = (
+            "--auto_character_coverage cannot be used together with --required_chars or --required_chars_file."
+        )
+    raise SpecError("auto_character_coverage=True is not supported; choose a character_coverage", detail)
+
+
+def _normalizer(rules: dict[str, Any]) -> Spec:
+    """The spec of a normaliser with the rules of a name or of a file."""
+    if path := rules.get("normalization_rule_tsv"):
+        return specs.make(specs.NORMALIZER, _rules_of_file(path, rules))
+    name = rules.get("name") or DEFAULT_RULES
+    if name not in sentencepiece_rules.RULE_NAMES:
+        is_name = re.fullmatch(r"[a-z_-]+", name)
+        raise SpecError(
+            f"normalization_rule_name={name!r}: choose one of {', '.join(sentencepiece_rules.RULE_NAMES)}",
+            f"No precompiled charsmap is found: {name}" if is_name else f"Invalid charsmap name {name}",
+            "NOT_FOUND" if is_name else "INVALID_ARGUMENT",
+        )
+    values = rules | {"name": name, "precompiled_charsmap": sentencepiece_rules.charsmap(name)}
+    return specs.make(specs.NORMALIZER, values)
+
+
+def _completed(normalizer: Spec) -> Spec:
+    """A spec that has its rules, by its name if it does not hold them."""
+    if not normalizer["precompiled_charsmap"]:
+        return _normalizer(dict(normalizer.values))
+    return specs.make(specs.NORMALIZER, {"name": DEFAULT_RULES, **normalizer.values}, normalizer.unknown)
+
+
+def _rules_of_file(path: str, values: dict[str, Any]) -> dict[str, Any]:
+    try:
+        charsmap = sentencepiece_rules.compile_rules(
+            sentencepiece_rules.parse_rules(Path(path).read_bytes(), path)
+        )
+    except OSError as error:
+        raise SpecError(f"{path}: {error.strerror}", f'"{path}": {error.strerror}', "NOT_FOUND") from None
+    except FormatError as error:
+        raise SpecError(str(error), str(error)) from None
+    except ValueError as error:
+        raise SpecError(f"{path}: {error}", f"{path}: {error}") from None
+    return values | {
+        "name": "user_defined",
+        "precompiled_charsmap": charsmap,
+        "normalization_rule_tsv": path,
+    }
+
+
+def _meta_pieces(trainer: Spec) -> Metas:
+    """The pieces that are not learned, by id: those with an id of their own, then the others in the free ones."""
+    metas: Metas = {}
+    unknown = trainer["unk_piece"]
+    for kind in ("unk", "bos", "eos", "pad"):
+        i, name = trainer[f"{kind}_id"], trainer[f"{kind}_piece"]
+        if i < 0:
+            continue
+        if i >= trainer["vocab_size"] or i in metas or (kind != "unk" and name == unknown):
+            raise SpecError(
+                f"{kind}_id={i}, {kind}_piece={name!r}: the id is beyond vocab_size={trainer['vocab_size']}, or "
+                "id or name are those of another piece",
+                f"[insert_id(trainer_spec_.{kind}_id(), trainer_spec_.{kind}_piece())] ",
+            )
+        metas[i] = name, PieceType.UNKNOWN if kind == "unk" else PieceType.CONTROL
+    if trainer["unk_id"] < 0 and not trainer["byte_fallback"]:
+        raise SpecError(
+            f"unk_id={trainer['unk_id']}: a model without byte_fallback needs an unknown piece",
+            f"[has_unk] {unknown} must be defined.",
+        )
+    _add_symbols(trainer, metas)
+    return metas
+
+
+def _add_symbols(trainer: Spec, metas: Metas) -> None:
+    own = {trainer[f"{kind}_piece"]: trainer[f"{kind}_id"] for kind in ("pad", "eos", "bos")}
+    symbols = [(name, PieceType.CONTROL) for name in trainer["control_symbols"]]
+    symbols += [(name, PieceType.USER_DEFINED) for name in trainer["user_defined_symbols"]]
+    if trainer["byte_fallback"]:
+        symbols += [(f"<0x{byte:02X}>", PieceType.BYTE) for byte in range(256)]
+    seen = set()
+    free = 0
+    for name, type_ in symbols:
+        if not name:
+            raise SpecError("a control or user-defined symbol is empty", "[!sp->piece().empty()] ")
+        if name == trainer["unk_piece"]:
+            raise SpecError(
+                f"{name!r} is the unknown piece, and no symbol; leave it out",
+                f"{name} must not be defined with --control_symbols and --user_defined_symbols.",
+            )
+        if name in seen:
+            raise SpecError(
+                f"symbol {name!r} is given twice",
+                f"{name} is already defined. duplicated symbols are not allowed.",
+            )
+        seen.add(name)
+        if own.get(name, -1) >= 0:  # it has an id, and gets another type
+            metas[own[name]] = name, type_
+            continue
+        while free in metas:
+            free += 1
+        metas[free] = name, type_

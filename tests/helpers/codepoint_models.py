@@ -1,0 +1,121 @@
+"""Code-point models for tests: small ones made by hand or by sentencepiece, and those of the shared data."""
+
+import io
+import os
+import random
+import struct
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import sentencepiece
+
+from fastbpe.codepoint_model import CodePointModel, PieceType
+from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
+from fastbpe.formats.sentencepiece import protobuf, specs
+from fastbpe.model import pack_pieces
+from helpers.shared_data import data_file
+
+PUBLISHED = {
+    "llama2": "llama2_tokenizer.model",
+    "mistral_v1": "mistral_v1_tokenizer.model",
+    "mistral_v3": "mistral_v3_tokenizer.model",
+    "bpemb": "bpemb_en_wiki_vs100000.model",
+    "chinese": "sp_bpe_zh_nmt_nfkc_32k.model",
+}
+
+FULL = bool(os.environ.get("FASTBPE_FULL"))
+
+sentencepiece.set_min_log_level(2)
+
+
+@lru_cache
+def published_bytes(name: str) -> bytes:
+    """The file of a published model."""
+    return data_file("vocab", PUBLISHED[name]).read_bytes()
+
+
+@lru_cache
+def published_model(name: str) -> CodePointModel:
+    """A published model as fastbpe reads it."""
+    return sentencepiece_format.parse(published_bytes(name), name)
+
+
+@lru_cache
+def published_processor(name: str) -> sentencepiece.SentencePieceProcessor:
+    """The same model as sentencepiece has it."""
+    return sentencepiece.SentencePieceProcessor(model_proto=published_bytes(name))
+
+
+def trained(sentences: Sequence[str | bytes], **options: Any) -> bytes:
+    """The file of a BPE model that sentencepiece trains on these sentences."""
+    file = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(sentences),
+        model_writer=file,
+        **{"model_type": "bpe", "hard_vocab_limit": False, "minloglevel": 2, **options},
+    )
+    return file.getvalue()
+
+
+def model_of(
+    pieces: Sequence[tuple[bytes, float, PieceType]],
+    trainer: Mapping[str, Any] | None = None,
+    normalizer: Mapping[str, Any] | None = None,
+) -> bytes:
+    """The file of a BPE model of these pieces."""
+    piece_bytes, piece_ends = pack_pieces(text for text, _, _ in pieces)
+    return sentencepiece_format.dump(
+        CodePointModel(
+            piece_bytes=piece_bytes,
+            piece_ends=piece_ends,
+            scores=struct.pack(f"<{len(pieces)}f", *(score for _, score, _ in pieces)),
+            types=bytes(type_ for _, _, type_ in pieces),
+            trainer=specs.make(specs.TRAINER, {"model_type": "bpe", **(trainer or {})}),
+            normalizer=specs.make(specs.NORMALIZER, normalizer or {}),
+        )
+    )
+
+
+def piece_field(text: bytes, *fields: bytes) -> bytes:
+    """A piece as it stands in a file: its text and what else is given."""
+    return protobuf.bytes_field(1, protobuf.bytes_field(1, text) + b"".join(fields))
+
+
+RULE_NAMES = ("identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf")
+
+
+@lru_cache
+def peer_charsmap(rule_name: str) -> bytes:
+    """The precompiled charsmap of sentencepiece."""
+    spec = sentencepiece.SentencePieceNormalizer(rule_name=rule_name).serialized_normalizer_spec()
+    charsmap: bytes = specs.read(specs.NORMALIZER, spec)["precompiled_charsmap"]
+    return charsmap
+
+
+@lru_cache
+def peer_rules(rule_name: str) -> dict[bytes, bytes]:
+    """What that charsmap says."""
+    if rule_name == "identity":
+        return {}
+    rules = sentencepiece.SentencePieceNormalizer(rule_name=rule_name).decompile()
+    return {source.encode(): target.encode() for source, target in rules}
+
+
+# Spaces of every kind, marks, line ends, what is no UTF-8, look-alikes of pieces, marks that combine.
+HARD_BITS = [
+    *(text.encode() for text in (" ", "  ", "\t", "\n", "\r\n", "\u3000", "\xa0", "\u200b", "\u2028")),
+    *(text.encode() for text in ("▁", "▁▁", "▅", "\0", "\x01", "\x1f", "\x7f", "\x85", "\ufffd", "\ufeff")),
+    *(text.encode() for text in ("a", "B", "ab", "word", "A longer text, of words.", "1", "２", "ﬁ", "ß", "İ")),
+    *(text.encode() for text in ("～", "<s>", "<unk>", "<0x41>", "\u0301", "e\u0301", "日本", "ﾊﾞ", "㍿", "각")),
+    *(text.encode() for text in ("\u1100\u1161\u11a8", "😀", "👩\u200d👩\u200d👧", "กำ")),
+    *(b"\xff", b"\xe3", b"\xe3\x81", b"\xf0\x9f", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80", b"\x80"),
+]
+
+
+def hard_text(rng: random.Random, more: Sequence[bytes] = (), most: int = 12) -> bytes:
+    """Some bits of what is hard, put together at random; every fifth of `more` if there is any."""
+    return b"".join(
+        rng.choice(more) if more and rng.random() < 0.2 else rng.choice(HARD_BITS)
+        for _ in range(rng.randrange(most))
+    )

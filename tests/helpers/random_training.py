@@ -1,0 +1,207 @@
+"""Random small corpora and options, and code-point training beside sentencepiece and the slow twin."""
+
+import io
+import random
+from functools import lru_cache
+from typing import Any
+
+import sentencepiece
+
+from fastbpe._reference import normalization as reference
+from fastbpe._reference.sentencepiece_training import Trainer
+from fastbpe._utils.progress import Reporter
+from fastbpe.codepoint_model import PieceType
+from fastbpe.errors import SpecError
+from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
+from fastbpe.training import codepoint_train
+from fastbpe.training.codepoint_counting import scripts
+from fastbpe.training.codepoint_options import CodePointOptions
+
+sentencepiece.set_min_log_level(2)
+
+Sentences = list[bytes]
+Options = dict[str, Any]
+
+# Words are made of a few of these: of one script, of several, with digits, marks, spaces and what is no text.
+SETS = (
+    "a",
+    "ab",
+    "abc",
+    "abcd",
+    "ab1",
+    "a1２あ",
+    "aаあ漢ーア.",
+    "a\u0301あ\u0301",
+    "a▁b",
+    "a b\u3000\t",
+    "ab.,'",
+    "aB<>s/unk",
+    "ab\0\x1f",
+    "ａＡﬁ①",
+    "กำกa",
+)
+BITS = ("<s>", "</s>", "<unk>", "<0x41>", "▁", "▅", "\ufffd", "\r", "\n", "\x01", "𝒜", "👍🏽", "\u0640", "ꟲ")
+BAD = (b"\xff", b"\xe3\x81", b"\xed\xa0\x80", b"\xf0\x9f")
+
+
+def random_sentences(rng: random.Random) -> Sentences:
+    characters = rng.choice(SETS)
+    longest = rng.choice([2, 4, 9, 30])
+    words = ["".join(rng.choices(characters, k=rng.randint(1, longest))) for _ in range(rng.randint(1, 8))]
+    words += ["".join(rng.choices(words, k=2)) for _ in range(rng.randint(0, 3))]
+    if rng.random() < 0.3:
+        words += rng.choices(BITS, k=2)
+    encoded = [word.encode() for word in words]
+    if rng.random() < 0.1:
+        encoded.append(rng.choice(BAD))
+    spaces = rng.choice([[b" "], [b"", b" "], [b" ", b"  ", b"\t"], [b"\xe2\x96\x81", b" "]])
+    return [
+        b"".join(rng.choice(encoded) + rng.choice(spaces) for _ in range(rng.randint(0, 8)))
+        for _ in range(rng.randint(1, 12))
+    ]
+
+
+def random_options(rng: random.Random, sentences: Sentences) -> Options:
+    text = b" ".join(sentences).decode(errors="replace")
+    options: Options = {"vocab_size": rng.choice([20, 40, 100, 1000]), "hard_vocab_limit": rng.random() < 0.1}
+    flags = [
+        "split_by_whitespace",
+        "split_by_number",
+        "split_by_unicode_script",
+        "remove_extra_whitespaces",
+        "add_dummy_prefix",
+        "split_digits",
+        "allow_whitespace_only_pieces",
+        "treat_whitespace_as_suffix",
+    ]
+    for name in rng.sample(flags, rng.choice([0, 1, 2, 3, 5])):
+        options[name] = rng.random() < 0.5
+    if rng.random() < 0.7:
+        rules = ["identity", "identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"]
+        options["normalization_rule_name"] = rng.choice(rules)
+    if rng.random() < 0.3:
+        options["character_coverage"] = rng.choice([0.98, 0.985, 0.99, 0.999, 1.0])
+    if rng.random() < 0.3:
+        options["max_sentencepiece_length"] = rng.choice([1, 2, 3, 4, 7, 40])
+    if rng.random() < 0.2:
+        options["max_sentence_length"] = rng.choice([10, 20, 50])
+    if rng.random() < 0.2:
+        options["byte_fallback"] = True
+        options["vocab_size"] += 256
+    for name in ("user_defined_symbols", "control_symbols"):
+        if rng.random() < 0.2:
+            options[name] = [random_part(rng, text) for _ in range(rng.randint(1, 2))]
+    if rng.random() < 0.1:
+        options["required_chars"] = random_part(rng, text + "zZ").replace(" ", "")
+    if rng.random() < 0.1:
+        options["pretokenization_delimiter"] = random_part(rng, text)
+    if rng.random() < 0.2:
+        options |= {name: rng.choice([-1, 0, 1, 3, 5, 17]) for name in ("bos_id", "pad_id", "eos_id", "unk_id")}
+    return options
+
+
+def random_part(rng: random.Random, text: str) -> str:
+    text = text.replace("\0", "").replace("▅", "") + "x"
+    at = rng.randrange(len(text))
+    return text[at : at + rng.randint(1, 3)]
+
+
+def peer_trained(sentences: Sentences, options: Options) -> bytes | str:
+    """What sentencepiece makes of it: the file, or its error."""
+    file = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(sentences), model_writer=file, **{"model_type": "bpe", **options}
+        )
+    except (RuntimeError, ValueError) as error:
+        return str(error)
+    return file.getvalue()
+
+
+def trained(sentences: Sentences, options: Options, num_threads: int = 1) -> bytes | str:
+    """What fastbpe makes of it: the file, or the end of the error that sentencepiece has."""
+    try:
+        model, _ = codepoint_train.learn_model(
+            [sentence.rstrip(b"\r\n") for sentence in sentences],
+            CodePointOptions.of(options),
+            are_sentences=True,
+            num_threads=num_threads,
+            reporter=Reporter(False),
+        )
+    except SpecError as error:
+        return error.detail
+    return sentencepiece_format.dump(model)
+
+
+def learned_pieces(sentences: Sentences, options: Options) -> list[str]:
+    """The learned pieces and the alphabet; SpecError where fastbpe refuses the options."""
+    model, _ = codepoint_train.learn_model(
+        [sentence.rstrip(b"\r\n") for sentence in sentences],
+        CodePointOptions.of(options),
+        are_sentences=True,
+        num_threads=1,
+        reporter=Reporter(False),
+    )
+    return [p.decode() for p, t in zip(model.pieces, model.types, strict=True) if t == PieceType.NORMAL]
+
+
+def twin_pieces(sentences: Sentences, options: Options) -> list[str]:
+    """The learned pieces and the alphabet, by the slow twin, from options that work."""
+    checked = CodePointOptions.of(options)
+    trainer, normalizer = checked.trainer, checked.normalizer
+    names = [
+        "character_coverage",
+        "required_chars",
+        "max_sentencepiece_length",
+        "split_by_unicode_script",
+        "split_by_whitespace",
+        "split_by_number",
+        "split_digits",
+        "treat_whitespace_as_suffix",
+        "allow_whitespace_only_pieces",
+        "pretokenization_delimiter",
+    ]
+    table = scripts()
+    kept = [sentence.rstrip(b"\r\n") for sentence in sentences]
+    kept = [s for s in kept if s and len(s) <= trainer["max_sentence_length"] and "▅".encode() not in s]
+    return Trainer(
+        normalizer=reference.Normalizer(
+            _rules_of(normalizer["precompiled_charsmap"]),
+            normalizer["add_dummy_prefix"],
+            normalizer["remove_extra_whitespaces"],
+            treat_whitespace_as_suffix=trainer["treat_whitespace_as_suffix"],
+        ),
+        script=lambda character: table[ord(character)],
+        symbols=[name for name, _ in checked.metas.values()],
+        **{name: trainer[name] for name in names},
+    ).train([(sentence, 1) for sentence in kept], n_pieces=trainer["vocab_size"] - len(checked.metas))
+
+
+_rules_of = lru_cache(reference.rules_of)
+
+
+def difference(seed: int, *, with_twin: bool = False) -> str | None:
+    """What is not equal for the corpus and the options of a seed."""
+    rng = random.Random(seed)
+    sentences = random_sentences(rng)
+    options = random_options(rng, sentences)
+    expected, found = peer_trained(sentences, options), trained(sentences, options, rng.choice([1, 3]))
+    where = f"seed {seed}: {options} {sentences}"
+    if isinstance(expected, str) or isinstance(found, str):
+        same = isinstance(expected, str) and isinstance(found, str) and expected.endswith(found)
+        return None if same else f"{where}\nsentencepiece: {shown(expected)}\nfastbpe: {shown(found)}"
+    if expected != found:
+        return f"{where}\nsentencepiece: {shown(expected)}\nfastbpe: {shown(found)}"
+    if with_twin:
+        learned, pieces = learned_pieces(sentences, options), twin_pieces(sentences, options)
+        return None if learned == pieces else f"{where}\nfastbpe: {learned}\ntwin: {pieces}"
+    return None
+
+
+def shown(result: bytes | str) -> str:
+    if isinstance(result, str):
+        return result
+    model = sentencepiece_format.parse(result, "trained")
+    spec = {k: v for k, v in model.normalizer.values.items() if k != "precompiled_charsmap"}
+    pieces = [piece.decode() for piece in model.pieces if not piece.startswith(b"<0x")]
+    return f"{pieces} {dict(model.trainer.values)} {spec}"

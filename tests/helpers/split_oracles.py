@@ -1,0 +1,88 @@
+"""Texts that are hard to split, and the comparison of every scanner path with the `regex` splitter."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+from fastbpe._core.split.scanner import Scanner, paths
+from fastbpe._core.split.splitter import RegexSplitter, Splitter
+from fastbpe.patterns import PATTERNS
+from fastbpe.splitting import chain, engine_of
+from fastbpe.splitting.recognise import recognise
+from fastbpe.splitting.to_regex import compile_regex
+
+NAMES = [name for name in PATTERNS if name not in ("llama4", "none")]  # llama4 is o200k
+ONE_REGEX = [name for name in NAMES if isinstance(PATTERNS[name], str)]
+
+WHITE_SPACE = [*"\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000", *map(chr, range(0x2000, 0x200B))]
+ALPHABETS = [
+    "'stmdlvreSTMDLVRE ſKaZ09.",
+    "'sſ aB",
+    " \n\r\t.a1/",
+    [*WHITE_SPACE, "\x1c", "\x1d", "\x1e", "\x1f", "\u180e", "\u200b", "a", ".", "1"],
+    "09٣०²½Ⅷ𝟘a .,\n",
+    "aA éÉßẞǅʰªºאあ漢한ابक्ा\u0301\u0303.'s",
+    "!/\n\r a/;",
+    ["\u0301", "\u200d", "\ufe0f", "\u20e3", "😀", "👍", "🏽", "a", "A", " ", "!", "\n", "'", "s"],
+    ["𐐀", "𐐨", "𝒳", "𝓍", "𞤀", "𞤢", "𠮷", "ꝏ", "Ꝏ", "a", "B", "'", "s", " "],
+    "aZé,(“ \n\x00\x1f\x7f\u200b1漢字かナ゠・゛゙\u3040〇龥龦",
+    ["\u0378", "\ue000", "\U0010ffff", "\ufffd", "\0", "\x7f", "\u0080", "a", " ", "\n", "."],
+    [*"abcdefghijklmnopqrstuvwxyz", *" " * 6, *".,'\n", "I", "A", "1", "“", "”", "—", "é"],
+]
+
+
+def pattern_text(name: str) -> str:
+    text = PATTERNS[name]
+    assert isinstance(text, str)
+    return text
+
+
+def scanners(pattern: str | tuple[str, ...]) -> list[Scanner]:
+    """A scanner of the pattern for each instruction set of this machine."""
+    spec = recognise(pattern)
+    assert spec is not None
+    return [Scanner(**spec._asdict(), path=path) for path in paths()]
+
+
+def engines(pattern: str | tuple[str, ...]) -> list[Splitter]:
+    """The engine for the pattern, or a chain of them, if it takes it."""
+    parts = (pattern,) if isinstance(pattern, str) else pattern
+    made = [engine for part in parts if (engine := engine_of(part)) is not None]
+    return [chain(made)] if len(made) == len(parts) else []
+
+
+def oracle(pattern: str | tuple[str, ...]) -> Splitter:
+    """The slow splitter of the pattern, or of several one after another."""
+    if isinstance(pattern, str):
+        return RegexSplitter(compile_regex(pattern))
+    return chain([RegexSplitter(compile_regex(part)) for part in pattern])
+
+
+def difference(name: str, wanted: list[int], splitter: Splitter, text: str) -> str | None:
+    """What the splitter does otherwise than wanted, in words; None if nothing."""
+    got = splitter.ends(text)
+    if got == wanted:
+        return None
+    at = next(i for i, (a, b) in enumerate(zip([*got, -1], [*wanted, -1], strict=False)) if a != b)
+    begin = wanted[at - 1] if at else 0
+    shown = text.encode()[max(begin - 20, 0) : begin + 60]
+    return (
+        f"{name}, {splitter!r}: piece {at} from byte {begin} should end at {wanted[at : at + 1]}, "
+        f"ends at {got[at : at + 1]}; around it {shown!r}; the text is {text[:400]!r}"
+    )
+
+
+def random_texts(seed: int) -> Iterator[str]:
+    """Endless texts of 0 to 200 characters, from one alphabet or from several, with runs."""
+    generator = random.Random(seed)
+    everything = [character for alphabet in ALPHABETS for character in alphabet]
+    while True:
+        alphabet = generator.choice([*ALPHABETS, everything])
+        length = generator.randrange(201)
+        if generator.random() < 0.3:
+            parts = [generator.choice(alphabet) * generator.randrange(1, 90) for _ in range(length // 20)]
+        else:
+            parts = generator.choices(alphabet, k=length)
+        # Shifts everything against the blocks of 64 bytes.
+        yield "x" * generator.randrange(64) + "".join(parts) if generator.random() < 0.5 else "".join(parts)

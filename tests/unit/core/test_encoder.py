@@ -1,0 +1,146 @@
+"""encode and its sisters: one answer from every entry point, and the specification's."""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+
+from fastbpe import Tokenizer, train
+from fastbpe._reference import encode as reference_encode
+from helpers.shared_data import BYTES, random_texts
+from helpers.text_strategies import as_utf8, texts
+
+RANKS = {**BYTES, b"ab": 256, b"bc": 257, b"abc": 258, b" a": 259, b"aa": 260}
+
+
+@pytest.fixture
+def tokenizer() -> Tokenizer:
+    return Tokenizer.from_ranks(RANKS, pattern=None)
+
+
+def test_worked_example() -> None:
+    tokenizer = train(["aaabdaaabac"], vocab_size=259, pattern=None, progress=False)
+    assert tokenizer.encode("aaabdaaabac") == [258, 100, 258, 97, 99]
+
+
+def test_empty_text_has_no_ids(tokenizer: Tokenizer) -> None:
+    assert tokenizer.encode("") == tokenizer.encode_ordinary(b"") == tokenizer.encode_parts([]) == []
+    assert tokenizer.count("") == 0
+    assert tokenizer.encode_to_numpy("").shape == (0,)
+
+
+def test_whole_piece_is_looked_up_before_merging() -> None:
+    tokenizer = Tokenizer.from_ranks({**BYTES, b"ab": 256, b"bcd": 257}, pattern=None)
+    assert tokenizer.encode("bcd") == [257]
+    assert tokenizer.encode("bcde") == [98, 99, 100, 101]
+
+
+def test_lowest_rank_merges_first_and_leftmost_on_ties(tokenizer: Tokenizer) -> None:
+    assert tokenizer.encode("xabcx") == [120, 258, 120]
+    assert tokenizer.encode("aaaaa") == [260, 260, 97]
+    assert tokenizer.encode("bcab") == [257, 256]
+
+
+def test_ranks_need_not_follow_the_bytes() -> None:
+    ranks = {bytes([byte]): 1000 + (byte * 7) % 256 for byte in range(256)} | {b"ab": 3, b"abab": 0}
+    tokenizer = Tokenizer.from_ranks(ranks, pattern=None)
+    assert tokenizer.encode("ababa") == [0, ranks[b"a"]]
+    assert tokenizer.n_vocab == 1256
+    assert tokenizer.vocab_size == 258
+
+
+def test_gaps_between_ranks_are_kept() -> None:
+    tokenizer = Tokenizer.from_ranks({**BYTES, b"ab": 300}, pattern=None, special_tokens={"<s>": 280})
+    assert tokenizer.encode("ab<s>", allowed_special="all") == [300, 280]
+    assert tokenizer.vocab[256:280] == [b""] * 24
+    assert (tokenizer.n_vocab, tokenizer.vocab_size, tokenizer.max_token_value) == (301, 258, 300)
+
+
+def test_every_byte_is_a_token_of_its_own(tokenizer: Tokenizer) -> None:
+    text = "".join(map(chr, range(0x110, 0x300)))
+    assert bytes(tokenizer.encode(text)) == text.encode()
+
+
+@pytest.mark.parametrize("n", [8191, 8192, 8193, 100_000])
+def test_long_texts_take_the_same_way_as_short_ones(code_tokenizer: Tokenizer, n: int) -> None:
+    """From 8,192 bytes on the work is done without the interpreter's lock."""
+    text = ("def f(x):\n    return x + 1\n" * 5000)[:n]
+    ids = code_tokenizer.encode(text)
+    lines = text.splitlines(keepends=True)
+    assert ids == [i for line in lines for i in code_tokenizer.encode(line)]
+    assert code_tokenizer.decode(ids) == text
+
+
+def test_ids_are_plain_integers_that_lists_share(code_tokenizer: Tokenizer) -> None:
+    ids = code_tokenizer.encode("import os\nimport os\n")
+    assert all(type(i) is int for i in ids)
+    half = len(ids) // 2
+    assert all(a is b for a, b in zip(ids[:half], ids[half:], strict=True))
+
+
+@settings(max_examples=500)
+@given(texts)
+def test_every_entry_point_gives_the_same_ids(code_tokenizer: Tokenizer, text: str) -> None:
+    ids = code_tokenizer.encode_ordinary(text)
+    utf8 = as_utf8(text)
+    assert code_tokenizer.encode(text, disallowed_special=()) == ids
+    assert code_tokenizer.encode_ordinary(utf8) == ids
+    assert code_tokenizer.encode_ordinary_batch([text, utf8]) == [ids, ids]
+    assert code_tokenizer.encode_batch([text], disallowed_special=()) == [ids]
+    assert code_tokenizer.encode_to_numpy(text, disallowed_special=()).tolist() == ids
+    assert code_tokenizer.encode_parts([(text, False)]) == ids
+    assert code_tokenizer.count(text) == len(ids)
+    assert code_tokenizer.decode_bytes(ids) == utf8
+
+
+def test_without_a_pattern_as_the_specification() -> None:
+    for seed in range(60):
+        rng = random.Random(seed)
+        corpus = random_texts(rng)
+        if not any(corpus):
+            continue
+        tokenizer = train(corpus, vocab_size=256 + rng.randint(0, 3), pattern=None, progress=False)
+        ranks = {token: i for i, token in enumerate(tokenizer.vocab)}
+        for text in [*corpus, *random_texts(rng), "é\0" + corpus[0]]:
+            assert tokenizer.encode(text) == reference_encode(text, ranks), (seed, text)
+
+
+def test_merges_and_vocab_tell_the_whole_story(code_tokenizer: Tokenizer) -> None:
+    vocab = code_tokenizer.vocab
+    assert vocab[:256] == [bytes([byte]) for byte in range(256)]
+    assert vocab[-2:] == [b"<|endoftext|>", b"<|sep|>"]
+    assert len(vocab) == code_tokenizer.vocab_size == code_tokenizer.n_vocab == 1000
+    assert [vocab[left] + vocab[right] for left, right in code_tokenizer.merges] == vocab[256:-2]
+
+
+def test_look_up_of_tokens_and_ids(code_tokenizer: Tokenizer) -> None:
+    for token_id, token in enumerate(code_tokenizer.vocab):
+        assert code_tokenizer.id_to_token(token_id) == token
+        assert code_tokenizer.token_to_id(token) == token_id
+        assert code_tokenizer.is_special_token(token_id) == (token_id >= 998)
+    assert code_tokenizer.token_to_id("<|sep|>") == 999
+    assert code_tokenizer.token_to_id("no such token") is None
+    assert code_tokenizer.token_to_id("") is None
+    assert not code_tokenizer.is_special_token(10**9)
+
+
+def test_look_up_takes_surrogates_as_encode_does() -> None:
+    tokenizer = Tokenizer.from_ranks(
+        {**BYTES, "👍".encode(): 256, "\ufffd".encode(): 257}, pattern=None, special_tokens={"<😀>": 258}
+    )
+    assert tokenizer.token_to_id("\ud83d\udc4d") == tokenizer.token_to_id("👍") == 256
+    assert tokenizer.token_to_id("\ud83d") == 257
+    assert tokenizer.token_to_id("<\ud83d\ude00>") == 258
+
+
+def test_bytes_that_are_no_text_are_no_special_token() -> None:
+    tokenizer = Tokenizer.from_ranks(BYTES, pattern=None, special_tokens={"\ufffd\ufffd": 256})
+    assert tokenizer.token_to_id("\ufffd\ufffd") == tokenizer.token_to_id("\ufffd\ufffd".encode()) == 256
+    assert tokenizer.token_to_id(b"\xff\xfe") is None
+
+
+def test_eot_token() -> None:
+    tokenizer = Tokenizer.from_ranks(BYTES, pattern=None, special_tokens={"<|endoftext|>": 256})
+    assert tokenizer.eot_token == 256
+    with pytest.raises(KeyError, match=r"no special token '<\|endoftext\|>'"):
+        _ = Tokenizer.from_ranks(BYTES, pattern=None).eot_token

@@ -1,0 +1,162 @@
+"""The ints of ids, which are made once for the whole process: as any others, whatever is done to them."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import sys
+import threading
+from copy import deepcopy
+
+import pytest
+
+from fastbpe import InvalidTokenError, Tokenizer
+from helpers.child_processes import run_python
+
+#: Around the ends of blocks, of what Python keeps itself, of one digit, and of what has an int of its own.
+IDS = [256, 257, 383, 384, 511, 512, 65_535, 65_536, 2**20 - 129, 2**20 - 1, 2**20, 2**20 + 1, 2**24 - 1]
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Tokenizer:
+    ranks = {bytes([byte]): byte for byte in range(256)}
+    return Tokenizer.from_ranks(ranks, pattern=None, special_tokens={f"<{i}>": i for i in IDS})
+
+
+MANY_AND_FEW = """
+from itertools import product
+from fastbpe import Tokenizer
+
+beyond = [600, 70_000, 2**20 - 1, 2**20, 2**24 - 1]
+names = {f"<{i}>": i for i in beyond}
+ranks = {bytes([byte]): byte for byte in range(256)}
+tokenizer = Tokenizer.from_ranks(ranks, pattern="gpt2", special_tokens=names)
+
+def check():
+    for n, place, other in product(range(14), range(14), beyond):
+        ids = [(31 * i + n) % 128 for i in range(n)]
+        ids[place:place] = [other][: place <= n]
+        text = "".join(f"<{i}>" if i in beyond else chr(i) for i in ids)
+        for found in tokenizer.encode_batch([text, text], allowed_special="all"):
+            assert found == ids, (found, ids)
+    for place in (0, 1, 1020, 1023, 1024, 1025, 2047, 2048):
+        ids = [i % 100 for i in range(2050)]
+        ids[place] = 2**20
+        text = "".join(f"<{i}>" if i > 99 else chr(i) for i in ids)
+        assert tokenizer.encode(text, allowed_special="all") == ids
+
+check()
+text = bytes(range(128)).decode() * 100
+for _ in range(12):
+    assert tokenizer.encode(text) == [*range(128)] * 100
+check()
+assert tokenizer.encode("".join(names) * 20_000, allowed_special="all") == beyond * 20_000
+check()
+"""
+
+
+def encoded(tokenizer: Tokenizer, ids: list[int]) -> list[int]:
+    return tokenizer.encode("".join(f"<{i}>" for i in ids), allowed_special="all")
+
+
+def test_they_are_what_they_stand_for(tokenizer: Tokenizer) -> None:
+    ids = tokenizer.encode(bytes(range(128)).decode()) + encoded(tokenizer, IDS)
+    expected = [*range(128), *IDS]
+    assert ids == expected
+    assert [*map(type, ids)] == [int] * len(expected)
+    assert [*map(hash, ids)] == [*map(hash, expected)]
+    assert [*map(str, ids)] == [*map(str, expected)]
+    assert [-i for i in ids] == [-i for i in expected]
+    assert [i * i - 1 for i in ids] == [i * i - 1 for i in expected]
+    assert [i.bit_length() for i in ids] == [i.bit_length() for i in expected]
+    assert [*map(bool, ids)] == [*map(bool, expected)]
+    assert [*map(float, ids)] == [*map(float, expected)]
+    assert dict.fromkeys(ids) == dict.fromkeys(expected)
+    assert sorted(ids, reverse=True) == sorted(expected, reverse=True)
+    assert expected[ids[1]] == 1
+    assert [*range(ids[3])] == [0, 1, 2]
+    assert pickle.loads(pickle.dumps(ids)) == deepcopy(ids) == expected
+
+
+def test_they_outlive_every_list(tokenizer: Tokenizer) -> None:
+    text = bytes(range(1, 128)).decode() * 10
+    kept = tokenizer.encode(text)
+    for _ in range(2000):
+        tokenizer.encode(text)
+        [*map(str, tokenizer.encode(text))]
+    assert kept == [*range(1, 128)] * 10
+
+
+def test_they_outlive_their_tokenizer() -> None:
+    ranks = {bytes([byte]): byte for byte in range(256)}
+    ids = [Tokenizer.from_ranks(ranks, pattern=None).encode("some text") for _ in range(100)]
+    gc.collect()
+    assert ids == [[*b"some text"]] * 100
+
+
+def test_they_are_decoded_as_any_others(tokenizer: Tokenizer) -> None:
+    """By where they lie; alone, and where they begin among others."""
+    text = "abc" * 9 + "".join(f"<{i}>" for i in IDS)
+    own = tokenizer.encode(text, allowed_special="all")
+    others = [int(str(i)) for i in own]
+    for ids in (
+        own,
+        others,
+        own + others,
+        others + own,
+        [x for pair in zip(own, others, strict=True) for x in pair],
+    ):
+        expected = b"".join(map(tokenizer.id_to_token, ids))
+        assert tokenizer.decode_bytes(ids) == tokenizer.decode_bytes(tuple(ids)) == expected
+        many = ids * (200_000 // len(ids))
+        assert tokenizer.decode(many, num_threads=2).encode() == expected * (200_000 // len(ids))
+        assert tokenizer.decode_batch([ids] * 9) == [expected.decode()] * 9
+
+
+def test_those_of_another_vocabulary_are_refused(tokenizer: Tokenizer) -> None:
+    small = Tokenizer.from_ranks({bytes([byte]): byte for byte in range(256)}, pattern=None)
+    ids = encoded(tokenizer, [256])
+    with pytest.raises(InvalidTokenError, match="id 256 at position 3 is no token"):
+        small.decode(small.encode("abc") + ids)
+    with pytest.raises(InvalidTokenError, match="id 256 at position 0 is no token"):
+        small.decode_batch([small.encode("abc"), ids])
+
+
+def test_tokenizers_share_them(tokenizer: Tokenizer) -> None:
+    other = Tokenizer.from_ranks({bytes([255 - byte]): byte for byte in range(256)}, pattern=None)
+    (one,), (two,) = tokenizer.encode("\x41"), other.encode(b"\x7f")  # ids 65 and 128
+    assert (one, two) == (65, 128)
+    assert tokenizer.encode("A")[0] is one
+    assert other.encode("~") == [129]
+
+
+def test_no_memory_is_taken_again_and_again(tokenizer: Tokenizer) -> None:
+    text = "".join(f"<{i}>" for i in IDS) + "many bytes" * 10
+    tokenizer.encode(text, allowed_special="all")
+    before = sys.getallocatedblocks()
+    for _ in range(1000):
+        tokenizer.encode(text, allowed_special="all")
+    assert sys.getallocatedblocks() - before < 100
+
+
+def test_lists_of_every_length_before_and_behind_the_many() -> None:
+    """In a new process: of many ids it is not asked one by one whether they have their ints."""
+    run_python(MANY_AND_FEW)
+
+
+def test_threads_may_make_them_at_once() -> None:
+    n_ids = 40_000
+    ranks = {bytes([byte]): byte for byte in range(256)}
+    names = {f"<{i}>": i for i in range(700_000, 700_000 + n_ids)}
+    tokenizer = Tokenizer.from_ranks(ranks, pattern=None, special_tokens=names)
+    text = "".join(names)
+    out: list[list[int]] = []
+    threads = [
+        threading.Thread(target=lambda: out.append(tokenizer.encode(text, allowed_special="all")))
+        for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert out == [[*names.values()]] * 8

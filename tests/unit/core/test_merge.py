@@ -1,0 +1,387 @@
+"""Merging one piece, by the short way and by the long one, against the specification."""
+
+import random
+from itertools import product
+
+import pytest
+
+from fastbpe import Tokenizer, VocabularyError
+from fastbpe._core.encode.encoder import Encoder
+from fastbpe._core.merge.merge_long import merge_in_windows
+from fastbpe._core.merge.merge_piece import recover_merges
+from fastbpe._core.merge.table_builder import build_tables
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._core.split.scanner import paths
+from fastbpe._core.split.splitter import Splitter
+from fastbpe._reference import last_merge, merge_pairs, merge_ranks
+from fastbpe._reference import train as reference_train
+from helpers.child_processes import run_python
+from helpers.shared_data import BYTES, ranks_of, vocabulary
+
+#: Up to 64 bytes a piece is merged by searching, above with a heap.
+BORDER = [1, 2, 3, 31, 32, 33, 62, 63, 64, 65, 66, 127, 128, 129]
+
+
+def encode(vocab: Vocabulary, piece: bytes) -> list[int]:
+    return Encoder(vocab, Splitter()).encode(piece)
+
+
+def random_piece(rng: random.Random, letters: bytes, n_bytes: int) -> bytes:
+    if rng.random() < 0.3:  # runs and repeats
+        word = bytes(rng.choices(letters, k=rng.randint(1, 9)))
+        return (word * n_bytes)[:n_bytes]
+    return bytes(rng.choices(letters, k=n_bytes))
+
+
+def ranks_in_any_order(rng: random.Random, tokens: set[bytes], is_shuffled: bool) -> dict[bytes, int]:
+    """Ranks of all bytes and these tokens: rising with the length, or else any."""
+    ids = rng.sample(range(600), len(tokens) + 256) if is_shuffled else range(len(tokens) + 256)
+    return dict(zip([*BYTES, *sorted(tokens, key=len)], ids, strict=True))
+
+
+def lengths(rng: random.Random) -> list[int]:
+    return [*BORDER, *(rng.randint(1, 400) for _ in range(6))]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_learned_ranks_as_the_specification(seed: int) -> None:
+    rng = random.Random(seed)
+    letters = b"abcd"[: 1 + seed % 4]
+    corpus = {random_piece(rng, letters, rng.randint(1, 60)): rng.randint(1, 9) for _ in range(5)}
+    learned = reference_train(corpus, n_merges=rng.choice([1, 5, 30, 200]))
+    ranks = {token: rank for rank, token in enumerate(learned.tokens)}
+    merges = {(left, right): (new_id, new_id) for left, right, new_id in learned.merges}
+    by_ranks, by_merges = vocabulary(ranks), vocabulary(ranks, learned.merges)
+    for n_bytes in lengths(rng):
+        piece = random_piece(rng, letters, n_bytes)
+        expected = merge_ranks(ranks, piece)
+        assert encode(by_ranks, piece) == expected, piece
+        assert encode(by_merges, piece) == merge_pairs(merges, piece) == expected, piece
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_ranks_closed_under_nothing_as_the_specification(seed: int) -> None:
+    """Tokens that no pair makes, that many pairs make, whose parts rank above them."""
+    rng = random.Random(seed)
+    letters = b"abcd"[: 1 + seed % 4]
+    tokens = {
+        random_piece(rng, letters, rng.randint(2, rng.choice([3, 5, 9, 80]))) for _ in range(rng.randint(1, 120))
+    }
+    ids = rng.sample(range(600), len(tokens) + 256)
+    ranks = dict(zip([*BYTES, *sorted(tokens)], ids, strict=True))
+    vocab = vocabulary(ranks)
+    for n_bytes in lengths(rng):
+        piece = random_piece(rng, letters, n_bytes)
+        assert encode(vocab, piece) == merge_ranks(ranks, piece), piece
+    for token in tokens:
+        assert encode(vocab, token) == [ranks[token]]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_merge_lists_as_the_specification(seed: int) -> None:
+    """Lists in any order: pairs that come before the merge that makes their halves, tokens unused."""
+    rng = random.Random(seed)
+    letters = b"abcd"[: 1 + seed % 4]
+    tokens = [*BYTES]
+    listed: list[tuple[int, int, int]] = []
+    usable = list(letters)
+    for _ in range(rng.randint(1, 60)):
+        left, right = rng.choice(usable), rng.choice(usable)
+        token = tokens[left] + tokens[right]
+        if len(token) > 50 or any((left, right) == (a, b) for a, b, _ in listed):
+            continue
+        if token not in tokens:
+            tokens.append(token)
+            usable.append(len(tokens) - 1)
+        listed.append((left, right, tokens.index(token)))
+    rng.shuffle(listed)
+    vocab = Vocabulary(**build_tables(tokens, listed), whole_piece_first=False)
+    merges = {(left, right): (priority, new) for priority, (left, right, new) in enumerate(listed)}
+    for n_bytes in lengths(rng):
+        piece = random_piece(rng, letters, n_bytes)
+        assert encode(vocab, piece) == merge_pairs(merges, piece), piece
+
+
+def test_a_merge_list_may_look_up_whole_pieces_first() -> None:
+    tables = build_tables([*BYTES, b"ab", b"xyz"], [(97, 98, 256)])
+    looked_up = Vocabulary(**tables, whole_piece_first=True)
+    merged = Vocabulary(**tables, whole_piece_first=False)
+    assert encode(looked_up, b"xyz") == [257]
+    assert encode(merged, b"xyz") == [*b"xyz"]
+    assert encode(looked_up, b"xyzab") == encode(merged, b"xyzab") == [*b"xyz", 256]
+    assert looked_up.whole_piece_first
+    assert not merged.whole_piece_first
+
+
+def test_every_short_string_over_two_letters() -> None:
+    ranks = {
+        **BYTES,
+        b"aa": 256,
+        b"ab": 257,
+        b"ba": 258,
+        b"aab": 259,
+        b"abab": 260,
+        b"bba": 261,
+        b"aaaa": 262,
+    }
+    vocab = vocabulary(ranks)
+    for n_bytes in range(1, 13):
+        for letters in product(b"ab", repeat=n_bytes):
+            piece = bytes(letters)
+            assert encode(vocab, piece) == merge_ranks(ranks, piece), piece
+
+
+@pytest.mark.parametrize("n_bytes", [10, 63, 64, 65, 100, 1000, 100_000])
+def test_runs_of_one_letter_merge_from_the_left(n_bytes: int) -> None:
+    vocab = vocabulary({**BYTES, b"aa": 256, b"aaaa": 257, b"aaaaaaaa": 258})
+    expected = [258] * (n_bytes // 8)
+    expected += [257] * (n_bytes % 8 // 4) + [256] * (n_bytes % 4 // 2) + [97] * (n_bytes % 2)
+    assert encode(vocab, b"a" * n_bytes) == expected
+
+
+@pytest.mark.parametrize("n_bytes", [64, 65, 100_000])
+def test_long_pieces_without_any_pair(n_bytes: int) -> None:
+    assert encode(vocabulary({**BYTES, b"ab": 256}), b"a" * n_bytes) == [97] * n_bytes
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_buckets_as_the_heap(seed: int) -> None:
+    """Ranks in any order, so that better pairs come up behind; the same ranks moved beyond 2**21 take the heap."""
+    rng = random.Random(seed)
+    letters = b"abcd"[: 1 + seed % 4]
+    tokens = {random_piece(rng, letters, rng.randint(2, rng.choice([3, 5, 9, 80]))) for _ in range(120)}
+    ranks = ranks_in_any_order(rng, tokens, bool(seed % 2))
+    buckets = Tokenizer.from_ranks(ranks, pattern=None)
+    heap = Tokenizer.from_ranks({token: rank + 2**21 for token, rank in ranks.items()}, pattern=None)
+    for _ in range(2):
+        piece = random_piece(rng, letters, rng.randint(1 << 15, 1 << 16))
+        assert buckets.encode(piece) == [token - 2**21 for token in heap.encode(piece)], seed
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_windows_as_the_whole(seed: int) -> None:
+    """What short windows give, joined where they share a token, is what the piece gives."""
+    rng = random.Random(seed)
+    letters = b"abcd"[: 1 + seed % 4]
+    tokens = {random_piece(rng, letters, rng.randint(2, rng.choice([3, 5, 9, 30]))) for _ in range(60)}
+    ranks = ranks_in_any_order(rng, tokens, bool(seed % 2))
+    all_tokens = [*BYTES, *sorted(tokens)]
+    made = {token: i for i, token in enumerate(all_tokens)}
+    listed = [(made[a], made[b], made[a + b]) for a in made for b in made if a + b in tokens]
+    rng.shuffle(listed)
+    lists = {(left, right): (priority, new) for priority, (left, right, new) in enumerate(listed)}
+    by_rank = vocabulary(ranks)
+    by_list = Vocabulary(**build_tables(all_tokens, listed), whole_piece_first=False)
+    for n_bytes in (1, 15, 16, 17, 100, 400):
+        piece = random_piece(rng, letters, n_bytes)
+        if piece in ranks:
+            continue  # whole pieces are looked up elsewhere
+        of_ranks, of_lists = merge_ranks(ranks, piece), merge_pairs(lists, piece)
+        for size in (1, 16, 20, 33, 64, 150, 1000):
+            assert merge_in_windows(by_rank, piece, size) == of_ranks, (piece, size)
+            assert merge_in_windows(by_list, piece, size) == of_lists, (piece, size)
+
+
+def test_windows_grow_where_what_follows_reaches_far_back() -> None:
+    """Each pair is better than the one before it, so that all depends on the last byte."""
+    ranks = {**BYTES, **{bytes([i, i + 1]): 511 - i for i in range(255)}}
+    for n_bytes in (255, 256):
+        piece = bytes(range(n_bytes))
+        expected = merge_ranks(ranks, piece)
+        assert expected[:2] == ([511, 509] if n_bytes == 256 else [0, 510])
+        for size in (16, 64, 200):
+            assert merge_in_windows(vocabulary(ranks), piece, size) == expected
+            assert merge_in_windows(vocabulary(ranks), piece * 3, size) == merge_ranks(ranks, piece * 3)
+
+
+def test_ids_up_to_the_limit() -> None:
+    top = (1 << 24) - 1
+    tokenizer = Tokenizer.from_ranks({**BYTES, b"ab": top, b"abab": top - 1}, pattern=None)
+    assert tokenizer.encode("abab") == [top - 1]
+    assert tokenizer.encode("ababab" * 40) == [top - 1] * 60
+    assert tokenizer.encode_to_numpy("ab").tolist() == [top]
+    assert tokenizer.decode([top]) == "ab"
+    assert tokenizer.n_vocab == 1 << 24
+
+
+@pytest.mark.parametrize("n_ids", [2**21 - 1, 2**21, 2**21 + 1])
+def test_ids_where_the_slots_of_pairs_grow_wider(n_ids: int) -> None:
+    """The same ranks, all above the bytes moved up, give the same ids moved up."""
+    rng = random.Random(n_ids)
+    words = {random_piece(rng, b"ab", rng.randint(2, 9)) for _ in range(60)}
+    low = {**BYTES, **{word: 256 + i for i, word in enumerate(sorted(words))}}
+    move = n_ids - len(low)
+    high = {token: rank + (move if rank > 255 else 0) for token, rank in low.items()}
+    vocab = vocabulary(high)
+    assert vocab.n_ids == n_ids
+    assert ("pair_lines" in vocab.sections()) == (n_ids < 2**21)
+    for _ in range(60):
+        piece = random_piece(rng, b"abc", rng.randint(1, 100))
+        assert encode(vocab, piece) == merge_ranks(high, piece)
+    assert vocab.pair(n_ids, 97) is None
+
+
+def test_merges_recovered_are_those_learned() -> None:
+    rng = random.Random(4)
+    for _ in range(40):
+        corpus = {random_piece(rng, b"abcd", rng.randint(1, 90)): rng.randint(1, 9) for _ in range(6)}
+        learned = reference_train(corpus, n_merges=rng.choice([3, 40, 300]))
+        vocab = vocabulary({token: rank for rank, token in enumerate(learned.tokens)})
+        assert recover_merges(vocab) == {new: (left, right) for left, right, new in learned.merges}
+
+
+def test_merges_recovered_leave_out_what_only_a_whole_piece_can_be() -> None:
+    vocab = vocabulary({**BYTES, b"ab": 256, b"xyz": 257, b"abab": 258, b"abc": 300})
+    assert recover_merges(vocab) == {256: (97, 98), 258: (256, 256), 300: (256, 99)}
+
+
+def test_merges_recovered_may_be_of_tokens_with_greater_ids() -> None:
+    tokenizer = Tokenizer.from_ranks({**BYTES, b"bc": 256, b"abcd": 257, b"abc": 258}, pattern=None)
+    assert tokenizer.merges == [(98, 99), (258, 100), (97, 256)]
+    long = b"ab" * 50
+    tokenizer = Tokenizer.from_ranks({**BYTES, long: 256, b"ab": 257, long[:50]: 258, b"abab": 259}, pattern=None)
+    assert tokenizer.merges == [(97, 98), (257, 257)]
+    assert ranks_of(tokenizer)[long] == 256
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_merges_recovered_are_the_last_ones_and_give_the_ids_of_the_ranks(seed: int) -> None:
+    rng = random.Random(seed)
+    letters = [b"ab", b"abc", b"a"]
+    tokens = {random_piece(rng, rng.choice(letters), rng.randint(2, 9)) for _ in range(rng.randint(1, 12))}
+    ranks = {**BYTES, **{token: 256 + i for i, token in enumerate(rng.sample([*tokens], len(tokens)))}}
+    recovered = recover_merges(vocabulary(ranks))
+    expected = {}
+    for token, i in ranks.items():
+        last = last_merge(lambda left, right: ranks.get(left + right), token)
+        if last is not None:
+            expected[i] = (ranks[last[0]], ranks[last[1]])
+    assert recovered == expected
+    pairs = {pair: (i, i) for i, pair in recovered.items()}
+    for _ in range(40):
+        piece = b"".join(rng.choices([*tokens, b"a", b"b", b"c"], k=rng.randint(1, 5)))
+        assert piece in ranks or merge_pairs(pairs, piece) == merge_ranks(ranks, piece)
+
+
+def test_pairs_that_a_vocabulary_has() -> None:
+    vocab = vocabulary({**BYTES, b"ab": 256, b"abc": 258, b"bc": 259})
+    assert vocab.pair(97, 98) == (256, 256)
+    assert vocab.pair(256, 99) == vocab.pair(97, 259) == (258, 258)
+    assert vocab.pair(98, 97) is None
+    assert vocab.pair(2**32 - 1, 2**32 - 1) is None
+    assert (vocab.n_ids, vocab.n_tokens) == (260, 259)
+    assert vocab.has(258)
+    assert not vocab.has(257)
+    assert not vocab.has(-1)
+    assert not vocab.has(260)
+
+
+@pytest.mark.parametrize(
+    ("merges", "message"),
+    [
+        ([(97, 98, 257)], "merge 0.*names an id that is no token"),
+        ([(97, 300, 256)], "merge 0.*names an id that is no token"),
+        ([(97, 98, 256), (300, 98, 256)], "merge 1.*names an id that is no token"),
+        ([(97, 98, 256), (97, 98, 256)], "merge 1: the pair .97, 98. stands twice"),
+        ([(97, 98, 258)], "merge 0"),  # an id that is a gap
+        ([(97, 99, 256)], "merge 0"),  # b"a" and b"c" do not make b"ab"
+    ],
+)
+def test_merge_lists_that_cannot_be(merges: list[tuple[int, int, int]], message: str) -> None:
+    tokens = [*BYTES, b"ab"] if merges[0][2] != 258 else [*BYTES, b"ab", b"cd", b"", b"ef"]
+    with pytest.raises(VocabularyError, match=message):
+        Vocabulary(**build_tables(tokens, merges))
+
+
+def test_tables_of_fewer_slots_than_are_made_now() -> None:
+    """Four, as files of few merges have them that were written before; pairs of ranks need a line."""
+    tables = build_tables([*BYTES, b"ab"], [(97, 98, 256)])
+    at = (97 * 0x9E3779B97F4A7C15 + 98 * 0xD6E8FEB86659FD93) % 2**64 >> 62
+    slots = [b"\xff" * 16] * 4
+    slots[at] = b"".join(number.to_bytes(4, "little") for number in (97, 98, 0, 256))
+    vocab = Vocabulary(**{**tables, "pairs": b"".join(slots)}, whole_piece_first=False)
+    assert vocab.pair(97, 98) == (0, 256)
+    assert encode(vocab, b"abba") == [256, 98, 97]
+    with pytest.raises(VocabularyError, match="'pair_lines' has 4 slots: not a power of two of at least 8"):
+        Vocabulary(**{**build_tables([*BYTES, b"ab"]), "pair_lines": b"\xff" * 32})
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_every_split_of_every_token_is_a_pair(seed: int) -> None:
+    """Of tokens around 64 bytes too, which are split otherwise from there on; with gaps and repeated tokens."""
+    rng = random.Random(seed)
+    tokens = [*BYTES]
+    for _ in range(rng.choice([20, 100])):
+        parts = rng.choices(tokens[rng.choice([0, 97, 256]) :] or tokens, k=2)
+        tokens.append(rng.choice([b"a", b"ab", (parts[0] + parts[1])[:70], bytes(rng.choices(b"ab", k=5))]))
+        tokens.append(rng.choice([b"", parts[0][:66] + b"a" * rng.randint(0, 66 - min(66, len(parts[0])))]))
+    lowest = {token: i for i, token in reversed([*enumerate(tokens)]) if token}
+    expected = {
+        (lowest[token[:cut]], lowest[token[cut:]]): i
+        for token, i in lowest.items()
+        for cut in range(1, len(token))
+        if token[:cut] in lowest and token[cut:] in lowest
+    }
+    vocab = Vocabulary(**build_tables(tokens))
+    some = {*lowest.values()} - set(range(97)) - set(range(99, 256))
+    for pair in {*expected, *product(some, repeat=2)}:
+        assert vocab.pair(*pair) == ((expected[pair],) * 2 if pair in expected else None), pair
+
+
+# New words side by side, of every length and with few tokens and with many, each in groups of every size.
+WORDS = r"""
+import hashlib, random
+import fastbpe
+rng, seen = random.Random(3), hashlib.sha256()
+for letters, vocab_size in (("ab", 280), ("abc", 400), ("abcdefgh", 3000), ("aeiou\xe9\u0416\u4e2d", 2000)):
+    words = ["".join(rng.choices(letters, k=rng.randint(1, 12))) for _ in range(4000)]
+    for pattern in ("cl100k", "gpt2"):
+        tokenizer = fastbpe.train([" ".join(words)], vocab_size=vocab_size, pattern=pattern, progress=False)
+        for n_words in (1, 2, 7, 31, 32, 33, 64, 127, 128, 129, 1000, 5000):
+            fresh = fastbpe.Tokenizer.from_ranks(
+                {token: i for i, token in enumerate(tokenizer.vocab)}, pattern=pattern, cache_bytes=0
+            )
+            text = " ".join("".join(rng.choices(letters, k=rng.randint(1, 70))) for _ in range(n_words))
+            ids = fresh.encode_ordinary(text)
+            assert fresh.decode(ids) == text
+            seen.update(repr(ids).encode())
+print(seen.hexdigest())
+"""
+
+
+def test_new_words_with_vectors_and_without() -> None:
+    expected = run_python(WORDS, FASTBPE_SIMD="scalar")
+    for path in paths():
+        assert run_python(WORDS, FASTBPE_SIMD=path) == expected, path
+
+
+LINES = r"""
+import fastbpe
+ranks = {bytes([i]): i for i in range(256)} | {token.encode(): 256 + i for i, token in enumerate(%r)}
+tokenizer = fastbpe.Tokenizer.from_ranks(ranks, pattern="[a-z]+|[^a-z]")
+print(tokenizer.encode_ordinary(%r))
+"""
+
+
+@pytest.mark.parametrize("line", [0, 7])
+def test_more_pairs_than_a_line_has_slots(line: int) -> None:
+    """Pairs of a token and a byte that all hash to one of eight lines; the last goes on in the first."""
+    starts = ["ab", "cd", "ef", "gh", "ij", "kl", "mn", "op"]
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    tokens = starts.copy()
+    for i, start in enumerate(starts):
+        for c in letters:
+            if (256 + i << 21 | ord(c)) * 0x9E3779B97F4A7C15 % 2**64 >> 61 == line:
+                tokens.append(start + c)
+    assert 21 < len(tokens) <= 42  # so that there are 64 slots
+    words = [start + c + d for start in starts for c in letters for d in ("", "x", "ab")]
+    ranks = {**BYTES, **{token.encode(): 256 + i for i, token in enumerate(tokens)}}
+    expected = [i for word in words for i in [*merge_ranks(ranks, word.encode()), 32]]
+    for path in paths():
+        ids = run_python(LINES % (tokens, " ".join(words) + " "), FASTBPE_SIMD=path)
+        assert ids.strip() == str(expected), path
+    vocab = vocabulary(ranks)
+    for i, start in enumerate(starts):
+        for c in letters:
+            made = ranks.get((start + c).encode())
+            assert vocab.pair(256 + i, ord(c)) == (None if made is None else (made, made))

@@ -1,0 +1,293 @@
+"""The piece cache against merging each piece by itself: small, full, and forgetting all the time."""
+
+import base64
+import pickle
+import random
+from functools import cache
+from itertools import pairwise, product
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given, settings
+
+from fastbpe import SpecialTokenError, Tokenizer, load
+from fastbpe._core.encode.encoder import Encoder
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._core.split.splitter import Splitter
+from fastbpe._reference import train
+from fastbpe.splitting import make_splitter
+from helpers.child_processes import run_python
+from helpers.shared_data import BYTES, random_texts, vocabulary
+
+#: Lengths about which the cache thinks differently: its two tables, merging side by side, not kept at all.
+LENGTHS = [1, 2, 3, 7, 8, 9, 14, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 1023, 1024, 1025, 2000]
+LETTERS = "ab\0é"
+
+LEARNED = train(
+    {text.encode(): 1 for seed in range(30) for text in random_texts(random.Random(seed)) if text}, n_merges=300
+)
+RANKS = {token: rank for rank, token in enumerate(LEARNED.tokens)}
+
+#: Vocabularies that are ranked, with ids about 2**20 (up to there six are packed), of 21 bits, of more (other
+#: tables), and of merges alone.
+KINDS: dict[str, Vocabulary] = {
+    "ranks": vocabulary(RANKS),
+    "ranks of 20 bits and 21": vocabulary(
+        {token: rank + (rank > 255) * ((1 << 20) - 400) for token, rank in RANKS.items()}
+    ),
+    "high ranks": vocabulary({token: rank + (rank > 255) * ((1 << 21) - 700) for token, rank in RANKS.items()}),
+    "wide ranks": vocabulary({token: rank + (rank > 255) * (1 << 21) for token, rank in RANKS.items()}),
+    "merges": vocabulary(RANKS, LEARNED.merges),
+}
+
+
+@cache
+def slow(kind: str, piece: str) -> list[int]:
+    """What a piece becomes in an encoder that has met no other (test_merging has that and the specification)."""
+    return Encoder(KINDS[kind], Splitter()).encode(piece)
+
+
+def encoder(kind: str, splitter: Splitter | None = None, cache_bytes: int = 0) -> Encoder:
+    return Encoder(KINDS[kind], splitter or make_splitter(r"[^|]+|\|"), cache_bytes=cache_bytes)
+
+
+def expected(kind: str, pieces: list[str]) -> list[int]:
+    return [i for piece in pieces for i in [*slow(kind, piece), ord("|")]]
+
+
+def a_piece(rng: random.Random, letters: str = "abcd") -> str:
+    n = rng.choice(LENGTHS) if rng.random() < 0.2 else rng.randint(1, 40)
+    return "".join(rng.choices(letters, k=n))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("n_known", [0, 1, 9])
+def test_many_new_pieces_at_once(kind: str, n_known: int) -> None:
+    """In a table so large that groups are, too: more than are merged side by side, some of them twice."""
+    rng = random.Random(n_known)
+    fast = encoder(kind, cache_bytes=1 << 26)
+    pieces = ["a"]
+    for _ in range(9_000):
+        pieces.append("".join(rng.choices("abcdéfg", k=rng.randint(1, 12))))
+        pieces += rng.choices(pieces, k=n_known)
+    assert fast.encode("|".join(pieces)) == expected(kind, pieces)[:-1]
+    assert fast.encode("|".join(pieces)) == expected(kind, pieces)[:-1]
+
+
+@pytest.mark.parametrize("kind", ["ranks", "merges"])
+@pytest.mark.parametrize("cache_bytes", [1 << 20, 1 << 24, 1 << 26])
+def test_a_cache_that_grows_where_it_is(kind: str, cache_bytes: int) -> None:
+    """Pieces are found again after every growth: in a table of 64 KB, of megabytes, at its limit."""
+    fast, most_used = encoder(kind, cache_bytes=cache_bytes), 0
+    for n in (1_000, 20_000, 150_000):
+        text = "|".join(f"a{i:x}b" for i in range(n))
+        wanted = encoder(kind).encode(text)
+        assert fast.encode(text) == wanted
+        assert fast.encode(text) == wanted
+        most_used = max(most_used, fast._pipeline.used_bytes)
+    assert 1 << 18 < most_used <= cache_bytes
+
+
+def test_a_cache_grows_where_that_pays() -> None:
+    """Filled to two thirds it grows in later passes, and no further when it is large for what there is."""
+    fast = encoder("ranks", cache_bytes=1 << 28)
+    text = "|".join(f"a{i:x}b" for i in range(85_000))
+    wanted, used = fast.encode(text), []
+    for n_passes in (1, 60, 60):
+        for _ in range(n_passes):
+            assert fast.encode(text) == wanted
+        used.append(fast._pipeline.used_bytes)
+    assert used[0] < 6 << 20 < used[1] == used[2] < 20 << 20
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pieces_of_every_length_at_the_ends_of_texts(kind: str) -> None:
+    rng = random.Random(1)
+    fast = encoder(kind)
+    for n in LENGTHS:
+        for letters in ("a", "ab", "abcd", "\0", "a\0"):
+            piece = "".join(rng.choices(letters, k=n))
+            for pieces in ([piece], [piece, piece], [piece, "a", piece], ["a" * 100, piece]):
+                for _ in range(2):  # new, then known
+                    assert fast.encode("|".join(pieces)) == expected(kind, pieces)[:-1], (n, letters)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_cache_that_is_full_all_the_time(kind: str) -> None:
+    """Thirty times more than it holds: entries push out each other, the arena is forgotten within groups."""
+    rng = random.Random(2)
+    fast = encoder(kind)
+    known = [a_piece(rng) for _ in range(300)]
+    for _ in range(20):
+        pieces = [rng.choice(known) if rng.random() < 0.5 else a_piece(rng) for _ in range(1500)]
+        assert fast.encode("".join(piece + "|" for piece in pieces)) == expected(kind, pieces)
+        assert fast._pipeline.used_bytes <= 1 << 18  # the least it takes
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_only_short_pieces_of_many_ids(kind: str) -> None:
+    """The arena fills up, and there is no table of long pieces to be forgotten with it."""
+    rng = random.Random(3)
+    fast = encoder(kind)
+    for _ in range(8):
+        pieces = ["".join(rng.choices("uvwxyz", k=rng.randint(5, 15))) for _ in range(2000)]
+        assert fast.encode("".join(piece + "|" for piece in pieces)) == expected(kind, pieces)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pieces_that_differ_at_their_ends_alone(kind: str) -> None:
+    fast = encoder(kind, cache_bytes=1 << 20)
+    for n in LENGTHS:
+        pieces = ["a" * (n - 1) + last for last in "abcd\0"] * 3
+        pieces += [first + "a" * (n - 1) for first in "bcd\0"] * 2
+        pieces += ["a" * k for k in (n, n + 1, max(n - 1, 1))]  # the same zeros behind, another length
+        assert fast.encode("".join(piece + "|" for piece in pieces)) == expected(kind, pieces), n
+
+
+@settings(max_examples=150)
+@given(
+    st.lists(
+        st.tuples(
+            st.text(LETTERS, min_size=1, max_size=4), st.integers(1, 12), st.sampled_from(["", "a", "b", "\0"])
+        ),
+        min_size=1,
+        max_size=300,
+    ),
+    st.sampled_from(sorted(KINDS)),
+)
+def test_any_pieces(parts: list[tuple[str, int, str]], kind: str) -> None:
+    pieces = [word * n + end for word, n, end in parts]
+    fast = shared(kind)  # one for all examples: it knows some of the pieces
+    text = "".join(piece + "|" for piece in pieces)
+    assert fast.encode(text) == fast.encode(text) == expected(kind, pieces)
+
+
+@cache
+def shared(kind: str) -> Encoder:
+    return encoder(kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_text_in_gaps_is_no_piece(kind: str) -> None:
+    rng = random.Random(4)
+    fast = encoder(kind, make_splitter(r"[^|]+", drop_unmatched=True))
+    for _ in range(20):
+        pieces = [a_piece(rng) for _ in range(300)]
+        text = "".join("|" * rng.randint(1, 2000 if rng.random() < 0.05 else 3) + piece for piece in pieces)
+        assert fast.encode(text + "|||") == [i for piece in pieces for i in slow(kind, piece)]
+
+
+def test_a_tokenizer_takes_no_more_for_its_caches_than_it_is_given() -> None:
+    ranks = {**BYTES, b"ab": 256}
+    lines = [base64.b64encode(token) + b" %d\n" % rank for token, rank in ranks.items()]
+    text = "".join(" " + "".join(letters) for letters in product("abcdefghijklmno", repeat=4))
+    made = [
+        Tokenizer.from_ranks(ranks, pattern="cl100k", cache_bytes=1 << 20),
+        load(b"".join(lines), pattern="cl100k", cache_bytes=1 << 20),
+        Tokenizer.from_merges([(97, 98)], pattern="cl100k", cache_bytes=1 << 20),
+    ]
+    for tokenizer in [*made, *(tokenizer.with_special_tokens({"<s>": 300}) for tokenizer in made)]:
+        tokenizer.encode_ordinary(text, num_threads=1)
+        assert tokenizer._pipeline.used_bytes <= 1 << 20
+    freely = Tokenizer.from_ranks(ranks, pattern="cl100k")
+    freely.encode_ordinary(text, num_threads=1)
+    assert freely._pipeline.used_bytes > 1 << 20
+
+
+@pytest.mark.parametrize("wrong", [-1, 1.5, None, "64 MiB"])
+def test_sizes_of_caches_that_make_no_sense(wrong: Any) -> None:
+    with pytest.raises(ValueError, match=r"cache_bytes=.*: give the bytes that piece caches may take"):
+        Tokenizer.from_ranks(BYTES, pattern=None, cache_bytes=wrong)
+
+
+# New pieces are learned together, over texts too: nobody may see the holes that they leave until then
+
+#: The least that a cache takes, so that pieces push out others that are waited for, and what it takes by itself.
+SIZES = [0, 1 << 22, 1 << 26]
+
+
+def batch(rng: random.Random, n_texts: int) -> list[list[str]]:
+    """Pieces of texts: none, some, more new ones than are merged at once, one that leaves all the holes."""
+    known = ["ab"]
+    texts = []
+    for _ in range(n_texts):
+        kind, pieces = rng.random(), []
+        if kind < 0.7:
+            for _ in range(rng.randint(0, 30)):
+                if rng.random() < 0.3:
+                    n = rng.choice(LENGTHS[:15]) if rng.random() < 0.1 else rng.randint(1, 20)
+                    known.append("".join(rng.choices("abcdéfg", k=n)))
+                    pieces.append(known[-1])
+                else:
+                    pieces.append(rng.choice(known))
+        elif kind < 0.75:
+            pieces = [
+                "".join(rng.choices("abcdéfg", k=rng.randint(1, 15))) for _ in range(rng.choice([127, 128, 400]))
+            ]
+        elif kind < 0.78:
+            pieces = ["".join(rng.choices("abcdefg", k=12))] * rng.choice([1023, 1024, 1025, 3000])
+        texts.append(pieces)
+    return texts
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("cache_bytes", SIZES)
+@pytest.mark.parametrize("num_threads", [1, 3])
+def test_texts_of_which_some_are_new(kind: str, cache_bytes: int, num_threads: int) -> None:
+    rng = random.Random(f"{kind} {cache_bytes} {num_threads}")
+    fast = encoder(kind, cache_bytes=cache_bytes)
+    for _ in range(3):
+        pieces = batch(rng, 150)
+        texts = ["|".join(of_one) for of_one in pieces]
+        expected = []
+        for of_one in pieces:
+            expected.append([i for piece in of_one for i in [*slow(kind, piece), ord("|")]][:-1])
+        fresh = encoder(kind, cache_bytes=cache_bytes)
+        assert list(memoryview(fresh._count_to_array(texts, num_threads))) == [len(ids) for ids in expected]
+        ids, offsets = map(list, map(memoryview, fast._encode_to_array(texts, set(), (), num_threads)))
+        assert [ids[a:b] for a, b in pairwise(offsets)] == expected
+        assert fast.encode_ordinary_batch(texts, num_threads=num_threads) == expected
+        one = "|".join(texts)
+        assert (
+            encoder(kind, cache_bytes=cache_bytes).encode(one, num_threads=num_threads)
+            == [i for ids in expected for i in [*ids, ord("|")]][:-1]
+        )
+
+
+def test_an_error_among_what_is_waited_for(code_tokenizer: Tokenizer) -> None:
+    """The texts before it left holes that nobody fills; what was new in them is found all the same."""
+    rng, fresh = random.Random(5), code_tokenizer
+    for n in range(100):
+        texts = [" ".join("".join(rng.choices("abcdefgh", k=7)) for _ in range(20)) for _ in range(4)]
+        wanted = [code_tokenizer.encode_ordinary(text) for text in texts]
+        if n % 10 == 0:
+            fresh = pickle.loads(pickle.dumps(code_tokenizer))
+        with pytest.raises(SpecialTokenError, match=r"texts\[3\]"):
+            fresh.encode_batch_to_numpy([*texts[:3], "<|sep|>", *texts[3:]], num_threads=1 + n % 2)
+        assert fresh.encode_ordinary_batch(texts, num_threads=1 + n % 2) == wanted
+
+
+@pytest.mark.parametrize(("work", "n"), [("count_batch", 8_000_000), ("encode_batch_to_numpy", 2_000_000)])
+def test_long_texts_have_no_second_copy_of_their_ids(work: str, n: int) -> None:
+    """Nor a first one, if they are only counted. New pieces at their begin wait for no more than some ids."""
+    assert int(run_python(LONG_TEXTS % (n, work, work))) < 16 << 20
+
+
+LONG_TEXTS = """
+import resource
+from fastbpe import Tokenizer
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+tokenizer = Tokenizer.from_ranks({bytes([byte]): byte for byte in range(256)}, pattern="[^|]+|[|]")
+tokenizer.count_batch(["ab|" * 300_000] * 2, num_threads=2)
+texts = ["ab|" * %d] * 2
+if "count" not in %r:
+    tokenizer.encode_batch_to_numpy(texts, num_threads=2)
+texts = ["new" + text for text in texts]
+before = peak()
+tokenizer.%s(texts, num_threads=2)
+print(peak() - before)
+"""

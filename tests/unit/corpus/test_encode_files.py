@@ -1,0 +1,719 @@
+"""encode_files: every input into every output, refusals, kills at any moment, and memory that does not grow."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import gzip
+import json
+import os
+import random
+import sys
+from array import array
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+import zstandard
+
+from fastbpe import FilesSummary, FormatError, SpecialTokenError, Tokenizer
+from fastbpe._core.ids.little_endian import pack_ids
+from fastbpe.corpus import encode_files, sources
+from fastbpe.corpus.sinks import Sink
+from helpers.child_processes import run_python
+from helpers.shared_data import standard_library
+
+TEXTS = ["one two\n", "", "drei vier<|endoftext|>", "пять 👍", *standard_library(4000).split("\n\n")]
+SUFFIXES = (".bin", ".npy", ".parquet")
+
+
+def read_back(out: Path) -> list[list[int]]:
+    """The documents of an output, and that all it says of itself is so."""
+    if out.suffix == ".parquet":
+        table = pyarrow.parquet.read_table(out)
+        documents: list[list[int]] = table.column("input_ids").to_pylist()
+        about = json.loads(pyarrow.parquet.ParquetFile(out).metadata.metadata[b"fastbpe"])
+        assert table.schema.field("input_ids").type.value_type == pyarrow.type_for_alias(about["dtype"])
+        ids = [token_id for document in documents for token_id in document]
+    else:
+        about = json.loads(out.with_name(out.name + ".json").read_bytes())
+        ids = (np.load(out) if out.suffix == ".npy" else np.fromfile(out, about["dtype"])).tolist()
+        starts = np.fromfile(out.with_name(about["offsets"]), "<i8").tolist()
+        documents = [ids[start:end] for start, end in pairwise(starts)]
+        assert [starts[0], starts[-1]] == [0, len(ids)]
+    assert (about["count"], about["documents"]) == (len(ids), len(documents))
+    assert not out.with_name(out.name + ".partial").exists()
+    return documents
+
+
+@pytest.fixture
+def jsonl(tmp_path: Path) -> Path:
+    path = tmp_path / "texts.jsonl"
+    path.write_text("".join(json.dumps({"text": text, "body": text[:3]}) + "\n" for text in TEXTS))
+    return path
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_documents_come_back(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, suffix: str) -> None:
+    out = tmp_path / f"out{suffix}"
+    summary = code_tokenizer.encode_files(jsonl, out)
+    wanted = [code_tokenizer.encode_ordinary(text) for text in TEXTS]
+    assert read_back(out) == wanted
+    n_ids, n_bytes = sum(map(len, wanted)), sum(len(text.encode()) for text in TEXTS)
+    assert dataclasses.replace(summary, seconds=0) == FilesSummary(out, len(TEXTS), n_ids, n_bytes, 0)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("small", [False, True])
+def test_every_input_in_parts_and_threads(
+    code_tokenizer: Tokenizer,
+    jsonl: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    suffix: str,
+    small: bool,
+) -> None:
+    """A list of all kinds, documents of txt in parts, each between two special tokens."""
+    if small:
+        monkeypatch.setattr(sources, "BLOCK", 50)
+        monkeypatch.setattr(encode_files, "_BATCH_BYTES", 200)
+    text = "\n".join(TEXTS)
+    pyarrow.parquet.write_table(pyarrow.table({"text": TEXTS}), tmp_path / "a.parquet")
+    (tmp_path / "b.txt").write_text(text, encoding="utf-8", newline="")
+    (tmp_path / "c.txt.gz").write_bytes(gzip.compress(text.encode()))
+    (tmp_path / "d.txt.zst").write_bytes(zstandard.compress(text.encode()))
+    (tmp_path / "e.txt").touch()
+    start, end = (code_tokenizer.special_tokens[name] for name in ("<|sep|>", "<|endoftext|>"))
+    documents = [*TEXTS, text, text, text, "", *TEXTS]
+    for num_threads in (1, 3):
+        out = tmp_path / f"out{num_threads}{suffix}"
+        summary = code_tokenizer.encode_files(
+            [tmp_path / name for name in ("a.parquet", "b.txt", "c.txt.gz", "d.txt.zst", "e.txt")] + [jsonl],
+            out,
+            document_start="<|sep|>",
+            document_end="<|endoftext|>",
+            num_threads=num_threads,
+            progress=False,
+        )
+        assert read_back(out) == [[start, *code_tokenizer.encode_ordinary(text), end] for text in documents]
+        assert summary.n_bytes == sum(len(text.encode()) for text in documents)
+
+
+def test_by_line_by_separator_and_by_field(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path) -> None:
+    encode, out = code_tokenizer.encode_ordinary, tmp_path / "out.bin"
+    (tmp_path / "a.txt").write_bytes(b"one\r\n\ntwo<|endoftext|>three\n")
+    for separator, documents in [
+        ("\n", ["one", "", "two<|endoftext|>three"]),
+        ("<|endoftext|>", ["one\r\n\ntwo", "three\n"]),
+        (None, ["one\r\n\ntwo<|endoftext|>three\n"]),
+    ]:
+        code_tokenizer.encode_files(str(tmp_path / "a.txt"), str(out), separator=separator, overwrite=True)
+        assert read_back(out) == list(map(encode, documents))
+    code_tokenizer.encode_files(jsonl, out, text_field="body", overwrite=True)
+    assert read_back(out) == [encode(text[:3]) for text in TEXTS]
+
+
+def test_arguments_that_name_no_text_leave_nothing_behind(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("a")
+    for wrong in ({"separator": b"-"}, {"separator": 5}, {"text_field": None}):
+        with pytest.raises(TypeError, match=r"(separator|text_field) must be str, not (bytes|int|NoneType)"):
+            code_tokenizer.encode_files(tmp_path / "a.txt", tmp_path / "out.bin", **wrong)  # type: ignore[arg-type]
+    with pytest.raises(FileNotFoundError, match='"" names no file'):
+        code_tokenizer.encode_files("", tmp_path / "out.bin")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_surrogates_in_a_separator_are_what_they_are_in_any_text(
+    code_tokenizer: Tokenizer, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text("a\U0001f600b\ufffdc", encoding="utf-8")
+    for separator, documents in [("\ud83d\ude00", ["a", "b\ufffdc"]), ("\ud83d", ["a\U0001f600b", "c"])]:
+        code_tokenizer.encode_files(tmp_path / "a.txt", tmp_path / "out.bin", separator=separator, overwrite=True)
+        assert read_back(tmp_path / "out.bin") == list(map(code_tokenizer.encode_ordinary, documents))
+
+
+@pytest.mark.parametrize("stderr", ["None", "closed", "object()"])
+def test_no_stderr_no_bars(stderr: str, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("ab ab ab")
+    run_python(
+        f"""
+import sys, pathlib, fastbpe
+folder = pathlib.Path({str(tmp_path)!r})
+closed = open(folder / "log", "w")
+closed.close()
+sys.stderr = {stderr}
+for progress in (None, False) if {stderr!r} == "object()" else (None, False, True):
+    tokenizer = fastbpe.train(folder / "a.txt", vocab_size=257, progress=progress)
+    tokenizer.encode_files(folder / "a.txt", folder / "a.bin", progress=progress, overwrite=True)
+sys.stderr = sys.__stderr__
+"""
+    )
+
+
+def test_a_separator_longer_than_what_is_read_at_once(
+    code_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "BLOCK", 4)
+    (tmp_path / "a.txt").write_text("one two three" + "-" * 9 + "four" + "-" * 8)
+    code_tokenizer.encode_files(tmp_path / "a.txt", tmp_path / "out.bin", separator="-" * 9)
+    encode = code_tokenizer.encode_ordinary
+    assert read_back(tmp_path / "out.bin") == [encode("one two three"), encode("four" + "-" * 8)]
+
+
+def test_patterns_without_known_cuts_read_documents_whole(
+    unsplit_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "BLOCK", 50)
+    text = standard_library(3000)
+    (tmp_path / "a.txt").write_text(text)
+    unsplit_tokenizer.encode_files(tmp_path / "a.txt", tmp_path / "out.bin")
+    assert read_back(tmp_path / "out.bin") == [unsplit_tokenizer.encode_ordinary(text)]
+
+
+def test_dtypes(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path) -> None:
+    large = code_tokenizer.with_special_tokens({"<large>": 65536})
+    fits = code_tokenizer.with_special_tokens({"<large>": 65535})
+    wanted = [[*code_tokenizer.encode_ordinary(text), 65535] for text in TEXTS]
+    for suffix in SUFFIXES:
+        for tokenizer, dtype, written in [
+            (fits, None, 2),
+            (large, None, 4),
+            (fits, "uint32", 4),
+            (fits, "uint16", 2),
+        ]:
+            out = tmp_path / f"out{suffix}"
+            end = "<large>" if tokenizer is fits else None
+            summary = tokenizer.encode_files(jsonl, out, dtype=dtype, document_end=end, overwrite=True)
+            assert read_back(out) == (wanted if end else [ids[:-1] for ids in wanted])
+            if suffix == ".bin":
+                assert out.stat().st_size == written * summary.n_ids
+    with pytest.raises(ValueError, match="holds ids up to 65535, not 65536"):
+        large.encode_files(jsonl, tmp_path / "no.bin", dtype="uint16")
+    with pytest.raises(ValueError, match="dtype='int8': choose one of 'uint16', 'uint32', or None"):
+        large.encode_files(jsonl, tmp_path / "no.bin", dtype="int8")
+    assert not list(tmp_path.glob("no*"))
+
+
+def test_pack_ids() -> None:
+    ids = array("I", [0, 1, 255, 256, 65535, 65536, 2**32 - 1])
+    assert pack_ids(ids, 4) == b"".join(i.to_bytes(4, "little") for i in ids)
+    assert pack_ids(ids, 2) == b"".join((i & 0xFFFF).to_bytes(2, "little") for i in ids)
+    assert pack_ids(array("I"), 2) == b""
+    with pytest.raises(ValueError, match="2 or 4"):
+        pack_ids(ids, 3)
+
+
+def test_row_groups_of_parquet(
+    code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = [code_tokenizer.encode_ordinary(text) for text in TEXTS]
+    for n_ids, n_rows in [(1, 100), (1000, 2), (60, 5), (10**6, 10**6)]:
+        monkeypatch.setattr("fastbpe.corpus.sinks._ROW_GROUP_IDS", n_ids)
+        monkeypatch.setattr("fastbpe.corpus.sinks._ROW_GROUP_ROWS", n_rows)
+        code_tokenizer.encode_files(jsonl, tmp_path / "out.parquet", overwrite=True)
+        assert read_back(tmp_path / "out.parquet") == wanted
+
+
+def test_no_documents(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").touch()
+    for suffix in SUFFIXES:
+        summary = code_tokenizer.encode_files(tmp_path / "a.jsonl", tmp_path / f"out{suffix}")
+        assert (summary.n_documents, summary.n_ids) == (0, 0)
+        assert read_back(tmp_path / f"out{suffix}") == []
+
+
+def test_a_bar_where_asked(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, capsys: Any) -> None:
+    code_tokenizer.encode_files(jsonl, tmp_path / "out.bin", progress=True)
+    assert "encoding: 100%" in capsys.readouterr().err
+    code_tokenizer.encode_files(jsonl, tmp_path / "out.bin", overwrite=True)
+    assert capsys.readouterr().err == ""
+    told: list[tuple[str, int, int | None]] = []
+    code_tokenizer.encode_files(
+        jsonl, tmp_path / "out.bin", overwrite=True, progress=lambda *said: told.append(said)
+    )
+    size = jsonl.stat().st_size
+    assert (told[0], told[-1]) == (("encoding", 0, size), ("encoding", size, size))
+    with pytest.raises(TypeError, match="progress must be True, False, None or a function"):
+        code_tokenizer.encode_files(jsonl, tmp_path / "other.bin", progress="yes")  # type: ignore[arg-type]
+    assert not (tmp_path / "other.bin.partial").exists()
+
+
+# Refusals
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_nothing_is_overwritten_unless_asked(
+    code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, suffix: str
+) -> None:
+    out = tmp_path / f"out{suffix}"
+    code_tokenizer.encode_files(jsonl, out)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(FileExistsError, match=rf"out\{suffix} exists; to replace it, give overwrite=True"):
+        code_tokenizer.encode_files(jsonl, out, text_field="body")
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+    code_tokenizer.encode_files(jsonl, out, text_field="body", overwrite=True)
+    assert read_back(out) == [code_tokenizer.encode_ordinary(text[:3]) for text in TEXTS]
+    if suffix != ".parquet":
+        out.unlink()
+        with pytest.raises(FileExistsError, match=r"\.offsets exists"):
+            code_tokenizer.encode_files(jsonl, out)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"out": "a.txt"}, r"a\.txt: ids are written to \.bin, \.npy, \.parquet files"),
+        ({"out": "no/a.bin"}, r"no"),
+        ({"out": "folder.bin"}, r"folder\.bin is a folder"),
+        ({"inputs": "missing.txt"}, r"missing\.txt"),
+        ({"inputs": []}, "inputs is empty"),
+        (
+            {"document_end": "<|eot|>"},
+            r"document_end='<\|eot\|>' is no special token .*has: '<\|endoftext\|>', '<\|sep",
+        ),
+        ({"document_start": "one"}, "document_start='one' is no special token"),
+        ({"num_threads": 0}, "num_threads=0"),
+        ({"separator": ""}, "separator"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_anything_is_written(
+    code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    (tmp_path / "folder.bin").mkdir()
+    arguments = {"inputs": jsonl, "out": "out.bin", **change}
+    for name in ("inputs", "out"):
+        if isinstance(arguments[name], str):
+            arguments[name] = tmp_path / arguments[name]
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises((ValueError, OSError), match=message) as caught:
+        code_tokenizer.encode_files(**arguments)
+    assert isinstance(caught.value, SpecialTokenError) == any(name.startswith("document") for name in change)
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_the_output_is_no_input(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
+    pyarrow.parquet.write_table(pyarrow.table({"text": TEXTS}), tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=r"a\.parquet is the output and one of the inputs"):
+        code_tokenizer.encode_files(tmp_path, tmp_path / "a.parquet", overwrite=True)
+
+
+@pytest.mark.parametrize(("module", "name"), [("pyarrow", "a.parquet"), ("zstandard", "a.txt.zst")])
+def test_what_is_not_installed_is_named(code_tokenizer: Tokenizer, tmp_path: Path, module: str, name: str) -> None:
+    (tmp_path / name).touch()
+    with mock.patch.dict(sys.modules, {module: None}):
+        with pytest.raises(ImportError, match=rf"{module}: pip install {module}$"):
+            code_tokenizer.encode_files(tmp_path / name, tmp_path / "out.bin")
+        assert not (tmp_path / "out.bin.partial").exists()
+        if module == "pyarrow":
+            with pytest.raises(ImportError, match=r"out\.parquet: .*pip install pyarrow$"):
+                code_tokenizer.encode_files(tmp_path / "a.txt", tmp_path / "out.parquet")
+
+
+def test_numpy_is_not_needed(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path) -> None:
+    with mock.patch.dict(sys.modules, {"numpy": None}):
+        for suffix in (".bin", ".npy"):
+            code_tokenizer.encode_files(jsonl, tmp_path / f"out{suffix}")
+    assert read_back(tmp_path / "out.bin") == read_back(tmp_path / "out.npy")
+
+
+def test_lines_are_encoded_as_their_texts_are(
+    code_tokenizer: Tokenizer, unsplit_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = random.Random(7)
+    lines = [json.dumps({"n": i, "text": text}, ensure_ascii=bool(i % 2)) for i, text in enumerate(TEXTS * 9)]
+    odd = ["", " ", '{"text": "a", "n": NaN}', '{"text": "\\ud800 a"}', '{"text": "b"} ', '{"text": ""}']
+    for name, some in (("plain", lines), ("odd", lines + odd * 2)):
+        rng.shuffle(some)
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(some), encoding="utf-8")
+    inputs = [tmp_path / "odd.jsonl", tmp_path / "plain.jsonl"]
+    for tokenizer in (code_tokenizer, unsplit_tokenizer):
+        summaries = []
+        for block in (1, 100, 1000, 1 << 20):
+            monkeypatch.setattr(sources, "BLOCK", block)
+            for little in (0, 300, 1 << 30):  # of all, of some, of none the lines are encoded as they stand
+                monkeypatch.setattr(encode_files, "_LITTLE", little)
+                summaries.append(tokenizer.encode_files(inputs, tmp_path / "a.bin", overwrite=True))
+                summaries[-1] = (summaries[-1].n_bytes, read_back(tmp_path / "a.bin"))
+        assert all(summary == summaries[-1] for summary in summaries)
+        texts = [text for path in inputs for stretch in sources.read(path) for text in stretch.texts]
+        assert summaries[-1][1] == [tokenizer.encode_ordinary(text) for text in texts]
+
+
+# Stopped and gone on with
+
+
+def test_a_disk_that_fails_meanwhile_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Linux has it: every open file is told of an error once."""
+    sink = Sink(tmp_path / "out.bin", "uint16", {})
+    ids, told = tmp_path / "out.bin.partial" / "ids", set()
+
+    def failing(file: int) -> None:
+        if os.path.samestat(os.fstat(file), ids.stat()) and file not in told:
+            told.add(file)
+            raise OSError(errno.EIO, "the disk fails")
+
+    with sink.begun(afresh=False):
+        sink.append(bytes(4), 2, bytes(8))
+        with monkeypatch.context() as context:
+            context.setattr(os, "fsync", failing)
+            with pytest.raises(OSError, match="the disk fails"):
+                sink.write_out()
+            with pytest.raises(OSError, match="the disk fails"):
+                sink.note({})
+    assert not (tmp_path / "out.bin.partial" / "progress.json").exists()
+
+
+def test_a_full_disk_is_named_and_gone_on_from(tmp_path: Path) -> None:
+    """A limit on the size of files stands for it."""
+    pytest.importorskip("resource")
+    path = tmp_path / "in.txt"
+    path.write_text("some words and more of them, 123; " * 40_000)
+    code = f"""
+import resource
+from fastbpe import Tokenizer
+tokenizer = Tokenizer.from_ranks({{bytes([i]): i for i in range(256)}}, pattern="gpt2")
+for most in 100, 5000, 1_000_000, resource.RLIM_INFINITY:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (most, resource.RLIM_INFINITY))
+    try:
+        print(tokenizer.encode_files({str(path)!r}, {str(tmp_path / "out.bin")!r}, progress=False).n_ids)
+    except OSError as error:
+        print(error.filename)
+"""
+    assert run_python(code).split("\n") == [str(tmp_path / "out.bin.partial")] * 3 + ["1360000", ""]
+    assert not (tmp_path / "out.bin.partial").exists()
+
+
+def stopped(tokenizer: Tokenizer, jsonl: Path, out: Path) -> None:
+    """A run over three inputs that the third stops, with what it did so far noted."""
+    good, bad = jsonl.with_name("good.txt"), jsonl.with_name("bad.txt")
+    good.write_text("good")
+    bad.write_bytes(b"\xff")
+    with (
+        mock.patch.object(encode_files, "_BATCH_BYTES", 1),
+        pytest.raises(FormatError, match=r"bad\.txt: not UTF-8"),
+    ):
+        tokenizer.encode_files([jsonl, good, bad], out)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_an_error_leaves_no_output_and_nothing_is_done_twice(
+    code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, suffix: str
+) -> None:
+    out = tmp_path / f"out{suffix}"
+    stopped(code_tokenizer, jsonl, out)
+    assert not out.exists()
+    (tmp_path / "bad.txt").write_bytes(b"ok")  # nothing of which was read
+    inputs = [tmp_path / name for name in ("texts.jsonl", "good.txt", "bad.txt")]
+    read = mock.Mock(side_effect=sources.read)
+    with mock.patch.object(encode_files, "read", read):
+        code_tokenizer.encode_files(inputs, out)
+    assert [(call.args[0], call.kwargs["offset"]) for call in read.call_args_list] == [
+        (inputs[1], 4),
+        (inputs[2], 0),
+    ]
+    assert read_back(out) == [*map(code_tokenizer.encode_ordinary, [*TEXTS, "good", "ok"])]
+
+
+@pytest.mark.parametrize("little", [0, 1 << 16])
+def test_a_run_goes_on_behind_what_was_read_before_an_error(
+    code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, little: int
+) -> None:
+    monkeypatch.setattr(encode_files, "_LITTLE", little)
+    monkeypatch.setattr(encode_files, "_BATCH_BYTES", 1)
+    monkeypatch.setattr(sources, "BLOCK", 50)
+    lines, stat, out = jsonl.read_bytes(), os.stat(jsonl), tmp_path / "out.npy"
+    at = lines.rindex(b'{"text"')  # of what is JSON: within a text there may be braces
+    jsonl.write_bytes(lines[:at] + b"!" + lines[at + 1 :])
+    os.utime(jsonl, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    with pytest.raises(FormatError, match=r"jsonl:\d+: not a line of JSON"):
+        code_tokenizer.encode_files(jsonl, out)
+    jsonl.write_bytes(lines)
+    os.utime(jsonl, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    read = mock.Mock(side_effect=sources.read)
+    with mock.patch.object(encode_files, "read", read):
+        code_tokenizer.encode_files(jsonl, out)
+    assert 0 < read.call_args.kwargs["offset"] <= at
+    assert read_back(out) == [*map(code_tokenizer.encode_ordinary, TEXTS)]
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("fails", [None, "progress.json", "run.json"])
+def test_a_run_goes_on_before_an_input_that_was_repaired(
+    code_tokenizer: Tokenizer,
+    jsonl: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    fails: str,
+    suffix: str,
+) -> None:
+    """What was read of it is read again, and nothing of what came before; also where that is interrupted."""
+    monkeypatch.setattr(encode_files, "_LITTLE", 0)
+    monkeypatch.setattr(encode_files, "_BATCH_BYTES", 1)
+    monkeypatch.setattr(sources, "BLOCK", 50)
+    inputs = [jsonl, *(tmp_path / f"{name}.jsonl" for name in "bcd")]
+    for path in inputs[1:]:
+        path.write_bytes(jsonl.read_bytes())
+    inputs[2].write_bytes(jsonl.read_bytes() + b"!\n")
+    out = tmp_path / f"out{suffix}"
+    for _ in range(2):
+        with pytest.raises(FormatError, match=r"c.jsonl:\d+: not a line of JSON"):
+            code_tokenizer.encode_files(inputs, out)
+    inputs[2].write_bytes(jsonl.read_bytes() + b'{"text": "more"}\n')
+    inputs[3].write_bytes(b"")
+    if fails:
+        replace = os.replace
+
+        def stops(source: Path, target: Path) -> None:
+            if target.name == fails:
+                raise OSError("stopped")
+            replace(source, target)
+
+        with mock.patch.object(os, "replace", stops), pytest.raises(OSError, match="stopped"):
+            code_tokenizer.encode_files(inputs, out)
+    read = mock.Mock(side_effect=sources.read)
+    with mock.patch.object(encode_files, "read", read):
+        code_tokenizer.encode_files(inputs, out)
+    begun = [(call.args[0].name, call.kwargs["offset"] > 0) for call in read.call_args_list]
+    assert begun == [("b.jsonl", True), ("c.jsonl", False), ("d.jsonl", False)]
+    assert read_back(out) == [*map(code_tokenizer.encode_ordinary, [*TEXTS * 3, "more"])]
+
+
+def test_a_change_of_what_was_read_is_refused(
+    code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(encode_files, "_LITTLE", 0)
+    monkeypatch.setattr(encode_files, "_BATCH_BYTES", 1)
+    monkeypatch.setattr(sources, "BLOCK", 50)
+    bad, out = tmp_path / "bad.jsonl", tmp_path / "out.bin"
+    bad.write_bytes(jsonl.read_bytes() + b"!\n")
+    with pytest.raises(FormatError):
+        code_tokenizer.encode_files([jsonl, bad], out)
+    good = jsonl.read_bytes()
+    jsonl.write_bytes(good + b"\n")
+    with pytest.raises(FileExistsError, match=r"unfinished run, .*jsonl.*, which was .*jsonl.* overwrite=True"):
+        code_tokenizer.encode_files([jsonl, bad], out)
+    bad.write_bytes(good)
+    code_tokenizer.encode_files([jsonl, bad], out, overwrite=True)
+    assert read_back(out) == [*map(code_tokenizer.encode_ordinary, TEXTS * 2)]
+    out = tmp_path / "alone.bin"
+    bad.write_bytes(good + b"!\n")
+    with pytest.raises(FormatError):
+        code_tokenizer.encode_files(bad, out)
+    bad.write_bytes(good)
+    with pytest.raises(FileExistsError, match="unfinished run"):  # which would leave nothing of it
+        code_tokenizer.encode_files(bad, out)
+
+
+def test_a_damaged_parquet_file_is_named(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """pyarrow says of some that they are an OSError, without an errno."""
+    path = tmp_path / "damaged.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"text": [f"{i} some words" for i in range(1000)]}), path)
+    data = path.read_bytes()
+    rng = random.Random(1)
+    n_errors = 0
+    for _ in range(60):
+        damaged = bytearray(data)
+        for _ in range(3):
+            damaged[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+        path.write_bytes(damaged)
+        try:
+            code_tokenizer.encode_files(path, tmp_path / "out.bin", overwrite=True)
+        except FormatError as error:
+            n_errors += 1
+            assert "damaged.parquet" in str(error)  # noqa: PT017
+    assert n_errors > 20
+
+
+@pytest.mark.parametrize("name", ["a.txt.gz", "a.jsonl.zst"])
+def test_an_empty_packed_file_is_damaged(code_tokenizer: Tokenizer, tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"")
+    with pytest.raises(FormatError, match=f"{name}: damaged .* it (is empty|ends too early)"):
+        code_tokenizer.encode_files(tmp_path / name, tmp_path / "out.bin")
+
+
+def test_another_run_is_not_gone_on_with(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.bin"
+    stopped(code_tokenizer, jsonl, out)
+    other = code_tokenizer.with_special_tokens({"<more>": 2000})
+    inputs = [jsonl, tmp_path / "good.txt", tmp_path / "bad.txt"]
+    calls: list[tuple[Callable[[], object], str]] = [
+        (lambda: other.encode_files(inputs, out), "another tokenizer"),
+        (lambda: code_tokenizer.encode_files(inputs[:2], out), "2 inputs, which were 3"),
+        (lambda: code_tokenizer.encode_files(inputs, out, separator="\n"), r"separator '\\n', which was None"),
+        (lambda: code_tokenizer.encode_files(inputs, out, dtype="uint32"), "dtype 'uint32', which was 'uint16'"),
+    ]
+    for call, message in calls:
+        with pytest.raises(FileExistsError, match=message):
+            call()
+    code_tokenizer.encode_files(jsonl, out, overwrite=True)
+    assert read_back(out) == [*map(code_tokenizer.encode_ordinary, TEXTS)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs flock")
+def test_one_run_at_a_time(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path) -> None:
+    import fcntl
+
+    folder = tmp_path / "out.bin.partial"
+    folder.mkdir()
+    with open(folder / "lock", "wb") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(BlockingIOError, match="another run is writing here"):
+            code_tokenizer.encode_files(jsonl, tmp_path / "out.bin")
+    code_tokenizer.encode_files(jsonl, tmp_path / "out.bin")
+
+
+# Runs are killed before the n-th thing that they do to a file, or after some time, and begun again until one ends.
+KILLED = """
+import os, random, signal, sys, threading
+from fastbpe import load
+from fastbpe.corpus import encode_files, sources
+model, out, seed, *inputs = sys.argv[1:]
+tokenizer, generator, n_killed = load(model), random.Random(int(seed)), 0
+encode_files.NOTED_EVERY, encode_files._BATCH_BYTES, encode_files._LITTLE, sources.BLOCK = 0, 4000, 1200, 1000
+import pyarrow.parquet, queue, tqdm  # here: an import in the child opens files too
+pyarrow.set_cpu_count(1), pyarrow.set_io_thread_count(1)
+EVENTS = {"open", "os.rename", "os.remove", "os.truncate", "os.rmdir", "os.mkdir"}
+while True:
+    n_left, seconds = generator.randrange(1, 40), generator.random() / 50
+    child = os.fork()
+    if not child:
+        def count(event, arguments):
+            global n_left
+            if event in EVENTS:
+                n_left -= 1
+                if not n_left:
+                    os.kill(os.getpid(), signal.SIGKILL)
+        if generator.random() < 0.7:
+            sys.addaudithook(count)
+        else:
+            threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGKILL)).start()
+        try:
+            tokenizer.encode_files(inputs, out, document_end="<|endoftext|>", num_threads=2, progress=False)
+        except FileExistsError as error:
+            # Killed after all was cleared up, or all but the folder itself.
+            left = os.listdir(out + ".partial") if os.path.exists(out + ".partial") else []
+            assert "to replace it" in str(error) and not left, error
+        except BaseException:
+            import traceback
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    if os.WIFSIGNALED(status):
+        n_killed += 1
+    else:
+        sys.exit(status and 1) if status else print(n_killed)
+        break
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_killed_at_any_moment_it_ends_with_the_same_bytes(
+    code_tokenizer: Tokenizer, tmp_path: Path, suffix: str
+) -> None:
+    text = standard_library(80_000)
+    (tmp_path / "a.txt").write_text(text)
+    (tmp_path / "b.jsonl").write_text("".join(json.dumps({"text": part}) + "\n" for part in text.split("\n\n")))
+    (tmp_path / "c.txt.gz").write_bytes(gzip.compress(text.encode()))
+    pyarrow.parquet.write_table(
+        pyarrow.table({"text": text.split("\n")}), tmp_path / "d.parquet", row_group_size=99
+    )
+    inputs = [tmp_path / name for name in ("a.txt", "b.jsonl", "c.txt.gz", "d.parquet")]
+    code_tokenizer.save(tmp_path / "model.fbpe")
+    (tmp_path / "once").mkdir()
+    code_tokenizer.encode_files(inputs, tmp_path / "once" / f"out{suffix}", document_end="<|endoftext|>")
+    wanted = {path.name: path.read_bytes() for path in (tmp_path / "once").iterdir()}
+    n_killed = 0
+    for seed in range(3):
+        folder = tmp_path / f"killed{seed}"
+        folder.mkdir()
+        said = run_python(
+            KILLED, str(tmp_path / "model.fbpe"), str(folder / f"out{suffix}"), str(seed), *map(str, inputs)
+        )
+        n_killed += int(said)
+        found = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+        assert found == wanted, f"seed {seed}"
+    assert n_killed > 5
+
+
+MEMORY = """
+import resource, sys
+import pyarrow.parquet, zstandard
+import fastbpe
+tokenizer = fastbpe.load(sys.argv[1])
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+tokenizer.encode_files(sys.argv[2], sys.argv[3], num_threads=2, overwrite=True)  # whatever is loaded once
+before = peak()
+tokenizer.encode_files(sys.argv[4:], sys.argv[3], num_threads=2, overwrite=True)
+print(peak() - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read as Linux counts it")
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_memory_does_not_grow_with_the_files(code_tokenizer: Tokenizer, tmp_path: Path, suffix: str) -> None:
+    text = standard_library(1_000_000)
+    line = json.dumps({"text": text[:3000]}) + "\n"
+    (tmp_path / "warm.txt").write_text(text)
+    if suffix == ".parquet":  # which takes a document at a time
+        (tmp_path / "a.jsonl.zst").write_bytes(zstandard.compress(line.encode() * 20_000))
+        column = pyarrow.array([text[:3000]] * 20_000)
+        pyarrow.parquet.write_table(pyarrow.table({"text": column}), tmp_path / "b.parquet", use_dictionary=False)
+        inputs = ["a.jsonl.zst", "b.parquet"]
+    else:
+        with open(tmp_path / "a.txt", "w") as file:
+            for _ in range(100):
+                file.write(text)
+        inputs = ["a.txt"]
+    code_tokenizer.save(tmp_path / "model.fbpe")
+    arguments = [tmp_path / name for name in ("model.fbpe", "warm.txt", f"out{suffix}", *inputs)]
+    grown = int(run_python(MEMORY, *map(str, arguments)))
+    assert grown < 80, f"{grown} MB for 120 MB of text"
+
+
+# Failed before anything was written
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_run_that_failed_at_once_leaves_nothing(
+    code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, suffix: str
+) -> None:
+    out = tmp_path / f"out{suffix}"
+    before = sorted(tmp_path.iterdir())
+    for options in ({"text_field": "content"}, {"text_field": "n"}):
+        with pytest.raises(FormatError, match=r"jsonl:1: no object with a field .*fields are 'text', 'body'"):
+            code_tokenizer.encode_files(jsonl, out, **options)  # type: ignore[arg-type]
+        assert sorted(tmp_path.iterdir()) == before
+    code_tokenizer.encode_files(jsonl, out)
+    assert read_back(out) == [*map(code_tokenizer.encode_ordinary, TEXTS)]
+
+
+def test_an_interrupt_at_once_leaves_nothing(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path) -> None:
+    with mock.patch.object(encode_files, "read", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        code_tokenizer.encode_files(jsonl, tmp_path / "out.bin")
+    assert sorted(tmp_path.iterdir()) == [jsonl]
+
+
+def test_a_run_that_was_killed_at_once_blocks_no_other(
+    code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out.bin"
+    run_python(f"""
+import os, fastbpe
+from fastbpe import Tokenizer
+from fastbpe.corpus import sinks
+sinks.Sink.finish = lambda *_: os._exit(0)  # with everything appended, and nothing noted
+tokenizer = Tokenizer.from_ranks({{bytes([i]): i for i in range(256)}}, pattern=None)
+tokenizer.encode_files({str(jsonl)!r}, {str(out)!r}, text_field="body", progress=False)
+""")
+    assert (tmp_path / "out.bin.partial" / "run.json").exists()
+    code_tokenizer.encode_files(jsonl, out)
+    assert read_back(out) == [*map(code_tokenizer.encode_ordinary, TEXTS)]

@@ -1,0 +1,308 @@
+"""Reading documents: every kind of file, packed or not, in parts, from the middle, and every kind of damage."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+import zstandard
+
+import fastbpe
+from fastbpe import PATTERNS, FormatError
+from fastbpe._core.text.safe_cuts import last_cut
+from fastbpe._core.text.utf8_text import to_utf8
+from fastbpe.corpus import sources
+from fastbpe.corpus.sources import Stretch, files_of, read
+from fastbpe.splitting import make_splitter
+from fastbpe.splitting.cutting import make_cutter
+from helpers.shared_data import standard_library
+from helpers.text_strategies import as_utf8
+
+TEXTS = ["one two", "", "drei\nvier", "пять 👍", "六", " ", "a\u2028b\x85c"]
+PACK: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    ".gz": lambda data: gzip.compress(data[: len(data) // 2]) + gzip.compress(data[len(data) // 2 :]),
+    ".zst": lambda data: zstandard.compress(data[: len(data) // 2]) + zstandard.compress(data[len(data) // 2 :]),
+}
+
+
+@pytest.fixture(autouse=True)
+def _small_blocks(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    if "block" in request.fixturenames:
+        monkeypatch.setattr(sources, "BLOCK", request.getfixturevalue("block"))
+
+
+def texts(stretches: Iterator[Stretch]) -> list[str]:
+    """Documents, put together again."""
+    found, parts = [], b""
+    for stretch in stretches:
+        for number, text in enumerate(stretch.texts, 1):
+            parts += text if isinstance(text, bytes) else text.encode()
+            if number < len(stretch.texts) or stretch.ends:
+                found.append(parts.decode())
+                parts = b""
+    assert not parts
+    return found
+
+
+def write_jsonl(path: Path, packing: str) -> None:
+    lines = [json.dumps({"id": i, "text": text}, ensure_ascii=i % 2 > 0) for i, text in enumerate(TEXTS)]
+    path.write_bytes(PACK[packing]("\n\r\n".join(lines).encode()))
+
+
+def write_parquet(path: Path, kind: pyarrow.DataType | None = None) -> None:
+    table = pyarrow.table({"id": list(range(len(TEXTS))), "text": pyarrow.array(TEXTS, kind or pyarrow.string())})
+    pyarrow.parquet.write_table(table, path, row_group_size=3)
+
+
+@pytest.mark.parametrize("packing", PACK)
+@pytest.mark.parametrize("block", [1, 7, 1 << 20])
+def test_text_whole_by_line_and_by_separator(tmp_path: Path, packing: str, block: int) -> None:
+    path = tmp_path / f"a.txt{packing}"
+    whole = "one\r\n\ntwo <sep> <se>п\n<sep><sep>end"
+    path.write_bytes(PACK[packing](whole.encode()))
+    assert texts(read(path)) == [whole]
+    assert texts(read(path, separator=b"\n")) == ["one", "", "two <sep> <se>п", "<sep><sep>end"]
+    assert texts(read(path, separator=b"<sep>")) == ["one\r\n\ntwo ", " <se>п\n", "", "end"]
+
+
+def test_ends_of_text(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    for data, whole, lines in [
+        (b"", [""], []),
+        (b"\n", ["\n"], [""]),
+        (b"a", ["a"], ["a"]),
+        (b"a\n", ["a\n"], ["a"]),
+    ]:
+        path.write_bytes(data)
+        assert texts(read(path)) == whole
+        assert texts(read(path, separator=b"\n")) == lines
+
+
+JSON_LINES = [
+    r'{"text": "a\\u00e9\\ud83d\\ude00", "n": 1e400}',
+    r'{"text": "lone \\ud83d"}',
+    '{"text": "first", "text": "last"}',
+    '{"n": NaN, "text": "\u2028"}',
+    '{"n": 123456789012345678901234567890, "text": ""}',
+    '\ufeff{"text": "after a mark"}',
+    '{"text": "a\tb"}',
+    '{"text": "a",}',
+    '{"text": null}',
+    '{"n": 1}',
+    "[" * 2000 + "]" * 2000,
+    "[" * 200_000,
+    "12",
+    "nonsense",
+]
+
+
+@pytest.mark.parametrize("line", JSON_LINES)
+def test_jsonl_is_what_json_says(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(line.encode() + b"\n")
+    try:
+        record = json.loads(line.encode())
+    except (ValueError, RecursionError):
+        record = None
+    if isinstance(record, dict) and isinstance(record.get("text"), str):
+        [stretch] = read(path)
+        assert to_utf8(stretch.texts[0]) == as_utf8(record["text"])
+    else:
+        with pytest.raises(FormatError, match=r"a\.jsonl:1: "):
+            list(read(path))
+
+
+@pytest.mark.parametrize("packing", PACK)
+@pytest.mark.parametrize("block", [1, 7, 1 << 20])
+def test_jsonl(tmp_path: Path, packing: str, block: int) -> None:
+    path = tmp_path / f"a.jsonl{packing}"
+    write_jsonl(path, packing)
+    assert texts(read(path)) == TEXTS
+    assert [stretch.number for stretch in read(path)][-1] == 2 * len(TEXTS) - 1
+
+
+@pytest.mark.parametrize("kind", [pyarrow.string(), pyarrow.large_string(), pyarrow.string_view()], ids=str)
+def test_parquet(tmp_path: Path, kind: pyarrow.DataType) -> None:
+    write_parquet(tmp_path / "a.parquet", kind)
+    assert texts(read(tmp_path / "a.parquet")) == TEXTS
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.txt.zst", "a.jsonl", "a.jsonl.zst", "a.parquet"])
+@pytest.mark.parametrize("block", [7])
+def test_reading_goes_on_from_any_stretch(
+    tmp_path: Path, name: str, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / name
+    if "txt" in name:
+        path.write_bytes(PACK[path.suffix if path.suffix != ".txt" else ""]("\n".join(TEXTS * 3).encode()))
+    elif "jsonl" in name:
+        write_jsonl(path, path.suffix if path.suffix != ".jsonl" else "")
+    else:
+        write_parquet(path)
+        monkeypatch.setattr(sources, "_ROWS", 2)
+    for separator in (None, b"\n", b"e\n"):
+        whole = list(read(path, separator=separator, cut=last_cut))
+        assert len(whole) > 3
+        for i, stretch in enumerate(whole):
+            rest = read(path, separator=separator, cut=last_cut, offset=stretch.offset, number=stretch.number)
+            assert texts(rest) == texts(iter(whole[i + 1 :]))
+
+
+@pytest.mark.parametrize("pattern", ["gpt2", "o200k", "deepseek_v3"])
+@pytest.mark.parametrize("block", [64])
+def test_parts_of_a_document_are_split_as_the_whole_is(tmp_path: Path, pattern: str, block: int) -> None:
+    text = standard_library(20_000) + "漢字、かな。" * 50 + "12,34.5 " * 50
+    (tmp_path / "a.txt").write_text(text, encoding="utf-8", newline="")
+    splitter = make_splitter(PATTERNS[pattern])
+    parts = [part.texts[0] for part in read(tmp_path / "a.txt", cut=make_cutter(splitter))]
+    assert len(parts) > 100
+    ends, at = [], 0
+    for part in parts:
+        ends += [at + end for end in splitter.ends(part)]
+        at += len(part if isinstance(part, bytes) else part.encode())
+    assert ends == splitter.ends(text)
+
+
+def test_a_document_without_a_place_to_cut_is_held_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "BLOCK", 8)
+    (tmp_path / "a.txt").write_bytes(b"-" * 1000 + b"abc")
+    assert len(list(read(tmp_path / "a.txt", cut=last_cut))) == 1
+    assert make_cutter(make_splitter(r"\w+ \w+")) is None
+    assert make_cutter(make_splitter(None)) is None
+
+
+def test_no_special_token_is_cut() -> None:
+    cut = make_cutter(make_splitter(PATTERNS["gpt2"]), ["<a b c>", "x y"])
+    assert cut is not None
+    assert cut(b"one two <a b c") == 7  # more text may come
+    assert cut(b"one two <a b c> three") == 7
+    assert cut(b"one <a b c>") == cut(b"one <a b c> x y") == 3
+    assert cut(b"x y" * 100) == cut(b"<a b c>") == 0
+    assert cut(b"one two x yz a b c d e f g h") == len("one two x yz a b c d e")
+
+
+def test_training_reads_every_kind_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = standard_library(60_000).replace("import os", "<a b>")
+    options = {"vocab_size": 500, "special_tokens": ["<a b>", "f x in"], "progress": False}
+    wanted = fastbpe.train([text], **options)  # type: ignore[arg-type]
+    monkeypatch.setattr(sources, "BLOCK", 100)
+    for packing, pack in PACK.items():
+        (tmp_path / f"a.txt{packing}").write_bytes(pack(text.encode()))
+        line = json.dumps({"text": text}).encode()
+        (tmp_path / f"a.jsonl{packing}").write_bytes(pack(line))
+    pyarrow.parquet.write_table(pyarrow.table({"text": [text]}), tmp_path / "a.parquet")
+    files = files_of(tmp_path)
+    assert len(files) == 7
+    for path in files:
+        assert fastbpe.train(path, **options) == wanted, path  # type: ignore[arg-type]
+    assert fastbpe.train(tmp_path, **options) == wanted  # type: ignore[arg-type]
+    assert fastbpe.train(f"{tmp_path}/*.txt", **options) == wanted  # type: ignore[arg-type]
+
+
+def test_folders_and_patterns(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    names = ["b/1.txt", "b/2.jsonl.gz", "a.parquet", "a.md", "c.TXT", "b/.hidden.txt", "d[1].txt"]
+    for name in names:
+        (tmp_path / name).touch()
+
+    def found(inputs: object) -> list[str]:
+        return [path.relative_to(tmp_path).as_posix() for path in files_of(inputs)]  # type: ignore[arg-type]
+
+    assert found(tmp_path) == ["a.parquet", "b/1.txt", "b/2.jsonl.gz", "c.TXT", "d[1].txt"]
+    assert found(str(tmp_path / "*.[pT]*")) == ["a.parquet", "c.TXT"]
+    assert found(tmp_path / "**" / "*.txt") == ["b/1.txt", "d[1].txt"]
+    assert found([tmp_path / "a.md", str(tmp_path / "d[1].txt"), tmp_path / "b"]) == [
+        "a.md",
+        "d[1].txt",
+        "b/1.txt",
+        "b/2.jsonl.gz",
+    ]
+
+
+# Damage
+
+
+@pytest.mark.parametrize("block", [16, 1 << 20])
+@pytest.mark.parametrize(("data", "at"), [(b"\xff", 0), (b"abc\xe2\x82", 3), (b"a" * 50 + b"\xed\xa0\x80 b", 50)])
+def test_what_is_not_utf8_is_named(tmp_path: Path, block: int, data: bytes, at: int) -> None:
+    for separator in (None, b"\n"):
+        (tmp_path / "bad.txt").write_bytes(b"x y\n" * 20 + data)
+        with pytest.raises(FormatError, match=rf"bad\.txt: not UTF-8: invalid byte 0x.. at offset {80 + at};"):
+            list(read(tmp_path / "bad.txt", separator=separator, cut=last_cut))
+
+
+@pytest.mark.parametrize("name", ["a.txt.gz", "a.txt.zst", "a.parquet"])
+def test_files_cut_short_or_altered_are_named(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    if name.endswith("parquet"):
+        write_parquet(path)
+    else:
+        path.write_bytes(PACK[path.suffix](standard_library(10_000).encode()))
+    whole = path.read_bytes()
+    for data in (whole[:-1], whole[: len(whole) // 2], whole[:5], whole + b"rubbish", b"not that at all"):
+        path.write_bytes(data)
+        with pytest.raises(FormatError, match=rf"{name}: (damaged|not a parquet file)"):
+            list(read(path))
+
+
+@pytest.mark.parametrize("options", [{}, {"write_checksum": True}, {"level": 19}, {"write_content_size": False}])
+def test_zstd_files_that_end_within_a_frame_are_told_from_whole_ones(
+    tmp_path: Path, options: dict[str, int]
+) -> None:
+    path, skippable = tmp_path / "a.txt.zst", b"\x50\x2a\x4d\x18\x03\0\0\0abc"
+    for text in (b"", b"a", b"x" * 200, standard_library(400_000).encode()):
+        packer = zstandard.ZstdCompressor(**options)  # type: ignore[arg-type]
+        stream = packer.compressobj()
+        frames = [packer.compress(text), stream.compress(text) + stream.flush()]
+        for frame in frames:
+            path.write_bytes(frame + skippable + frame)
+            assert texts(read(path)) == [(text * 2).decode()]
+            for n in {1, 3, 4, 5, 7, 9, len(frame) // 2, len(frame) - 3, len(frame) - 1} & set(range(len(frame))):
+                path.write_bytes(frames[0] + frame[:n])
+                with pytest.raises(FormatError, match="ends too early"):
+                    list(read(path))
+
+
+def test_parquet_columns_that_hold_no_text(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    write_parquet(path)
+    with pytest.raises(FormatError, match=r"a\.parquet: no column 'body'; its columns are 'id', 'text'"):
+        list(read(path, field="body"))
+    with pytest.raises(FormatError, match=r"a\.parquet: its column 'id' is int64, not string"):
+        list(read(path, field="id"))
+    pyarrow.parquet.write_table(pyarrow.table({"text": ["a", None]}), path)
+    with pytest.raises(FormatError, match=r"a\.parquet: row 1: its 'text' is null"):
+        list(read(path))
+    pyarrow.parquet.write_table(pyarrow.table({"text": pyarrow.array([], pyarrow.string())}), path)
+    assert list(read(path)) == []
+
+
+def test_parquet_columns_that_share_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    struct = pyarrow.array([{"text": "not this", "id": 1}])
+    pyarrow.parquet.write_table(pyarrow.table({"a": struct, "a.text": ["this"]}), path)
+    assert texts(read(path, field="a.text")) == ["this"]
+    pyarrow.parquet.write_table(pyarrow.table([["one"], ["two"]], names=["text", "text"]), path)
+    with pytest.raises(FormatError, match=r"a\.parquet: several columns 'text'"):
+        list(read(path))
+
+
+def test_fields_that_are_not_there_are_told_with_those_that_are(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n{"body": "a", "id": 1}\n')
+    with pytest.raises(
+        FormatError, match=r"a\.jsonl:2: no object with a field 'text'; its fields are 'body', 'id'"
+    ):
+        list(read(tmp_path / "a.jsonl"))
+
+
+@pytest.mark.parametrize("name", ["a.txt.bz2", "a.xz", "a.jsonl.zip", "a.parquet.gz"])
+def test_packings_that_are_not_read(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
+    with pytest.raises(FormatError, match=rf"{name}: .* unpack it"):
+        list(read(tmp_path / name))

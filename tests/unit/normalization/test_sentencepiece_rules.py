@@ -1,0 +1,142 @@
+"""Normalization rules: the standard ones, files of rules, the compiled form."""
+
+import doctest
+import random
+
+import pytest
+
+from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
+from fastbpe._reference.normalization import Normalizer as Twin
+from fastbpe._reference.normalization import rules_of
+from fastbpe.errors import FormatError
+from fastbpe.normalization import sentencepiece_rules
+
+PLAIN = {"add_dummy_prefix": False, "remove_extra_whitespaces": False, "escape_whitespaces": False}
+
+
+def test_doctests() -> None:
+    results = doctest.testmod(sentencepiece_rules)
+    assert results.attempted
+    assert not results.failed
+
+
+@pytest.mark.parametrize("name", sentencepiece_rules.RULE_NAMES)
+def test_standard_rules_compile_to_themselves(name: str) -> None:
+    rules = sentencepiece_rules.standard_rules(name)
+    assert rules_of(sentencepiece_rules.charsmap(name)) == {k.encode(): v.encode() for k, v in rules.items()}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("nfkc", "㍿ ﾊﾞ e\u0301 \u1112\u1161\u11ab ～\t", "株式会社 バ é 한 ~\t"),
+        ("nmt_nfkc", "\x01a\u200bb～\ufffd\t", "a b～  "),
+        ("nfkc_cf", "ＡSTRAßE İ", "astraße İ"),
+        ("nmt_nfkc_cf", "Ａ～\r", "a～ "),
+        ("identity", "Ａ～\r", "Ａ～\r"),
+    ],
+)
+def test_examples(name: str, text: str, expected: str) -> None:
+    assert Normalizer(sentencepiece_rules.charsmap(name), **PLAIN).normalize(text.encode()).decode() == expected
+
+
+def test_unknown_name() -> None:
+    with pytest.raises(ValueError, match="'nfc'; choose one of identity, nfkc"):
+        sentencepiece_rules.charsmap("nfc")
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"61\t62\n", {"a": "b"}),
+        (b"61\t62", {"a": "b"}),
+        (b"61\t62\n61\t63\n", {"a": "c"}),
+        (b"61\n62\t", {"a": "", "b": ""}),
+        (b"U+61  0x62 \t U+63\tcomment\r\n", {"ab": "c"}),
+        (b"1f600\t20 E9\n", {"😀": " é"}),
+    ],
+)
+def test_files_of_rules(data: bytes, expected: dict[str, str]) -> None:
+    assert sentencepiece_rules.parse_rules(data, "rules.tsv") == expected
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "no line holds a rule"),
+        (b"61\t62\n\n", ":2: nothing that the rule is for"),
+        (b"\t62\n", ":1: nothing"),
+        (b"# c\n", ":1: '#' is no character"),
+        (b"61\t62 # c\n", "'#' is no character"),
+        (b"g\n", "'g'"),
+        (b"0\t61\n", "'0'"),
+        (b"61\t110000\n", "'110000'"),
+        (b"D800\t61\n", "surrogates"),
+        (b"61\tDFFF\n", "surrogates"),
+        (b"-1\n", "'-1'"),
+        (b"F" * 5000, "no character"),
+        (b"\xff\n", "no character"),
+    ],
+)
+def test_damaged_files_of_rules(data: bytes, reason: str) -> None:
+    with pytest.raises(FormatError, match=f"^rules.tsv.*{reason}"):
+        sentencepiece_rules.parse_rules(data, "rules.tsv")
+
+
+@pytest.mark.parametrize(
+    "rules", [{}, {"": "a"}, {"a\0": "b"}, {"a": "a"}, {"a" * n: "b" for n in range(1, 33)}, {"a" * 5000: ""}]
+)
+def test_rules_that_cannot_be_compiled(rules: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="rule"):
+        sentencepiece_rules.compile_rules(rules)
+
+
+def is_letter_lost(source: str, target: str) -> bool:
+    return source[-1].isalpha() and (not target or target[-1].isspace() or target[-1] == "\u2581")
+
+
+@pytest.mark.parametrize("name", ["nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"])
+def test_letters_stay_by_the_standard_rules(name: str) -> None:
+    rules = sentencepiece_rules.standard_rules(name)
+    assert not any(" " in source or is_letter_lost(source, target) for source, target in rules.items())
+    assert Normalizer(sentencepiece_rules.charsmap(name), **PLAIN).letters_stay()
+
+
+@pytest.mark.parametrize(
+    ("rules", "stay"),
+    [
+        ({"é": "e", "1": " ", "ab": " x"}, True),
+        ({"\xa0": " "}, True),
+        ({"é1": ""}, True),
+        ({"1é": ""}, False),
+        ({"a": ""}, False),
+        ({"é": "e "}, False),
+        ({"é": "\u3000"}, False),
+        ({"xé": "x\u2581"}, False),
+        ({"é ": "e"}, False),
+        ({" b": "b"}, False),
+        ({"a1": "", "b1": "", "b": "c", "ba": ""}, False),
+    ],
+)
+def test_letters_stay_where_no_rule_makes_white_space_of_them(rules: dict[str, str], stay: bool) -> None:
+    assert Normalizer(sentencepiece_rules.compile_rules(rules), **PLAIN).letters_stay() is stay
+
+
+def test_random_rules() -> None:
+    rng = random.Random(1)
+    for _ in range(200):
+        letters = rng.choice(["ab", "ab é日", "aé日😀 \t"])
+        words = ["".join(rng.choices(letters, k=rng.randint(1, 5))) for _ in range(rng.randint(1, 40))]
+        rules = {word: "".join(rng.choices(letters, k=rng.randrange(4))) for word in words}
+        rules = {source: target for source, target in rules.items() if source != target} or {"a": "b"}
+        charsmap = sentencepiece_rules.compile_rules(rules)
+        encoded = {source.encode(): target.encode() for source, target in rules.items()}
+        assert rules_of(charsmap) == encoded
+        stay = not any(" " in source or is_letter_lost(source, target) for source, target in rules.items())
+        assert Normalizer(charsmap, **PLAIN).letters_stay() is stay, rules
+        flags = {name: rng.random() < 0.5 for name in PLAIN}
+        ours, twin = Normalizer(charsmap, **flags), Twin(encoded, **flags)
+        for _ in range(20):
+            text = "".join(rng.choices(letters + "x▁ ", k=rng.randrange(30))).encode()
+            text = text[: rng.randrange(len(text) + 1)]
+            assert ours.normalize_with_offsets(text) == twin.normalize(text)

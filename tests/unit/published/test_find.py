@@ -1,0 +1,288 @@
+"""Vocabularies by name: looked up on this machine, checked, and never downloaded."""
+
+import hashlib
+import json
+import os
+import pickle
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiktoken.model
+
+import fastbpe
+from fastbpe import FastbpeError, FormatError, Tokenizer, known_vocabularies
+from fastbpe.errors import VocabularyNotFoundError
+from fastbpe.formats.tiktoken import dump
+from fastbpe.known_vocabularies import VOCABULARIES, KnownFile, KnownVocabulary
+from fastbpe.patterns import PATTERNS
+from fastbpe.published import find
+from helpers.shared_data import BYTES, data_file
+
+TOKENS = [*BYTES, b"ab", b"abc"]
+DATA = dump(TOKENS)
+SPECIAL = {"<|endoftext|>": 258, "<|pad|>": 260}
+FILE = KnownFile(
+    name="small.tiktoken",
+    sha256=hashlib.sha256(DATA).hexdigest(),
+    n_bytes=len(DATA),
+    n_lines=len(TOKENS),
+    url="https://example.org/small.tiktoken",
+)
+SMALL = KnownVocabulary(name="small", file=FILE, pattern="cl100k", special_tokens=lambda: dict(SPECIAL))
+PLAIN = Tokenizer.from_ranks(
+    {token: i for i, token in enumerate(TOKENS)}, pattern="cl100k", special_tokens=SPECIAL
+)
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working folder, caches in empty folders, no network, and a small vocabulary that is published."""
+    for variable in ("FASTBPE_VOCAB_DIR", "DATA_GYM_CACHE_DIR", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / "tiktoken"))
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "huggingface"))
+    monkeypatch.setattr(find, "user_cache", lambda: str(tmp_path / "user"))
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    monkeypatch.setitem(VOCABULARIES, "small", SMALL)  # type: ignore[arg-type]
+
+    def forbidden(*arguments: Any, **options: Any) -> None:
+        raise AssertionError("a socket is opened")
+
+    monkeypatch.setattr(socket, "socket", forbidden)
+    monkeypatch.setattr(socket, "getaddrinfo", forbidden)
+    return tmp_path
+
+
+def put(folder: Path, name: str, data: bytes = DATA) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_bytes(data)
+    return folder / name
+
+
+# Places
+
+
+@pytest.mark.parametrize("place", ["vocab", "user", "tiktoken"])
+def test_a_published_file_is_found_by_its_name(place: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FASTBPE_VOCAB_DIR", os.pathsep.join([str(here / "absent"), str(here / "vocab")]))
+    file = hashlib.sha1(str(FILE.url).encode()).hexdigest() if place == "tiktoken" else FILE.name
+    put(here / place, file)
+    tokenizer = fastbpe.load("small")
+    assert tokenizer == PLAIN
+    assert (tokenizer.name, tokenizer.pattern_name) == ("small", "cl100k")
+    assert fastbpe.load("small", special_tokens={"<x>": 300}).special_tokens == {"<x>": 300}
+    assert fastbpe.load("small", special_tokens=["<x>", "<|pad|>"]).special_tokens == {**SPECIAL, "<x>": 261}
+    assert fastbpe.load("small", pattern="gpt2").pattern_name == "gpt2"
+
+
+def test_a_path_that_exists_wins(here: Path) -> None:
+    put(here / "user", FILE.name)
+    Tokenizer.from_ranks(BYTES, pattern=None).export("small", format="native")
+    assert fastbpe.load("small").vocab_size == 256
+    with pytest.raises(FileNotFoundError) as error:
+        fastbpe.load(Path("elsewhere"))  # a Path is never a name
+    assert not isinstance(error.value, FastbpeError)
+
+
+def test_a_native_file_or_a_folder_of_the_name_serves(here: Path) -> None:
+    (here / "user").mkdir()
+    PLAIN.save(here / "user" / "small.fbpe")
+    assert fastbpe.load("small") == PLAIN
+    (here / "user" / "small.fbpe").unlink()
+    PLAIN.export(here / "user" / "small", format="gpt2")
+    config = {"tokenizer_class": "GPT2Tokenizer"}
+    (here / "user" / "small" / "tokenizer_config.json").write_text(json.dumps(config))
+    message = "small: not small as published: its split pattern is not cl100k; load it by its path"
+    with pytest.raises(FormatError, match=message):
+        fastbpe.load("small")
+
+
+@pytest.mark.parametrize(
+    ("ranks", "pattern", "special", "message"),
+    [
+        ([*BYTES, b"ab", b"ac"], "cl100k", SPECIAL, "its ranks have the SHA-256 [0-9a-f]{64}, those published"),
+        (TOKENS, "gpt2", SPECIAL, "its split pattern is not cl100k"),
+        (TOKENS, "cl100k", {"<|pad|>": 300}, "its special tokens are others"),
+    ],
+)
+def test_a_vocabulary_with_other_ids_under_the_name_is_refused(
+    ranks: list[bytes], pattern: str, special: Mapping[str, int], message: str, here: Path
+) -> None:
+    (here / "user").mkdir()
+    other = {token: i for i, token in enumerate(ranks)}
+    Tokenizer.from_ranks(other, pattern=pattern, special_tokens=special).save(here / "user" / "small.fbpe")
+    with pytest.raises(FormatError, match=f"small.fbpe: not small as published: {message}"):
+        fastbpe.load("small")
+
+
+def test_a_file_with_another_hash_is_refused_and_named(here: Path) -> None:
+    path = put(here / "user", FILE.name, DATA[:-1])
+    with pytest.raises(FormatError) as error:
+        fastbpe.load("small")
+    found = hashlib.sha256(DATA[:-1]).hexdigest()
+    assert str(error.value) == (
+        f"small: {path} has the SHA-256 {found}, but small.tiktoken as published has {FILE.sha256}: it is "
+        "damaged or another file; download it: fastbpe fetch small"
+    )
+    put(here / "tiktoken", hashlib.sha1(str(FILE.url).encode()).hexdigest())
+    assert fastbpe.load("small") == PLAIN  # a right copy elsewhere serves
+
+
+def test_the_error_lists_the_places_the_hash_and_the_command(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FASTBPE_VOCAB_DIR", str(here / "mine"))
+    with pytest.raises(FileNotFoundError) as error:
+        fastbpe.load("small")
+    assert isinstance(error.value, VocabularyNotFoundError)
+    sha1 = hashlib.sha1(str(FILE.url).encode()).hexdigest()
+    places = [here / "mine" / FILE.name, here / "user" / FILE.name, here / "tiktoken" / sha1]
+    places += [here / folder / name for folder in ("mine", "user") for name in ("small.fbpe", "small")]
+    assert str(error.value) == (
+        f"small: no such file or folder, and its vocabulary, small.tiktoken with the SHA-256 {FILE.sha256}, is "
+        f"not on this machine; looked for {', '.join(map(str, places))}; put it there, or into a folder that "
+        "FASTBPE_VOCAB_DIR names, or download it: fastbpe fetch small"
+    )
+    assert str(pickle.loads(pickle.dumps(error.value))) == str(error.value)
+
+
+def test_an_unknown_name_says_which_are_known(here: Path) -> None:
+    with pytest.raises(VocabularyNotFoundError) as error:
+        fastbpe.load("llama2")
+    assert str(error.value).startswith(
+        "llama2: no such file or folder, and no vocabulary of this name on this machine"
+    )
+    assert "; known names are gpt2, " in str(error.value)
+    assert str(error.value).endswith("those of OpenAI's models, and ORG/NAME, a repository on huggingface.co")
+    with pytest.raises(VocabularyNotFoundError) as error:
+        fastbpe.load("org/some-1.5b")
+    assert str(here / "huggingface" / "hub" / "models--org--some-1.5b") in str(error.value)
+    assert str(error.value).endswith(": fastbpe fetch org/some-1.5b")
+
+
+@pytest.mark.parametrize("path", ["a.fbpe", "a/b/c", "../a", "a b", "/a", "a/b.json", "", "a\0b", "a/../b"])
+def test_a_text_that_is_no_name_is_a_path(path: str, here: Path) -> None:
+    assert not find.is_name(path)
+    with pytest.raises((OSError, ValueError)) as error:
+        fastbpe.load(path)
+    assert not isinstance(error.value, FastbpeError)
+
+
+# Repositories
+
+
+def snapshot(here: Path, folder: str, revision: str, main: str | None) -> Path:
+    repository = here / folder / "models--org--some-1.5b"
+    (repository / "snapshots" / revision).mkdir(parents=True)
+    if main is not None:
+        (repository / "refs").mkdir()
+        (repository / "refs" / "main").write_text(main)
+    PLAIN.export(repository / "snapshots" / revision / "tokenizer.json", format="huggingface")
+    return repository
+
+
+@pytest.mark.parametrize("main", ["abc123", None])
+def test_a_repository_in_the_cache_of_hugging_face_is_found(main: str | None, here: Path) -> None:
+    snapshot(here, "huggingface/hub", "abc123", main)
+    assert fastbpe.load("org/some-1.5b").encode("abc") == PLAIN.encode("abc")
+
+
+def test_other_folders_of_hugging_face(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_CACHE", str(here / "hub"))
+    repository = snapshot(here, "hub", "abc123", "../../../elsewhere")
+    with pytest.raises(VocabularyNotFoundError):
+        fastbpe.load("org/some-1.5b")
+    (repository / "refs" / "main").write_text("abc123\n")
+    assert fastbpe.load("org/some-1.5b").vocab_size == PLAIN.vocab_size
+    monkeypatch.delenv("HF_HUB_CACHE")
+    monkeypatch.delenv("HF_HOME")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(here / "caches"))
+    (here / "caches" / "huggingface").mkdir(parents=True)
+    (here / "hub").rename(here / "caches" / "huggingface" / "hub")
+    assert fastbpe.load("org/some-1.5b").vocab_size == PLAIN.vocab_size
+
+
+def test_a_folder_of_vocabularies_holds_models(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FASTBPE_VOCAB_DIR", str(here / "mine"))
+    (here / "mine" / "org" / "some").mkdir(parents=True)
+    PLAIN.export(here / "mine" / "org" / "some" / "tokenizer.json", format="huggingface")
+    assert fastbpe.load("org/some").vocab_size == PLAIN.vocab_size
+    PLAIN.save(here / "mine" / "mine.fbpe")
+    assert fastbpe.load("mine") == PLAIN
+
+
+# Published facts
+
+
+def test_models_of_openai_are_those_of_tiktoken() -> None:
+    for model in [*tiktoken.model.MODEL_TO_ENCODING, "gpt-4o-2024-05-13", "ft:gpt-4:x", "gpt-oss-20b"]:
+        vocabulary = find.vocabulary_of(model)
+        assert vocabulary is not None
+        assert vocabulary.name == tiktoken.encoding_name_for_model(model)
+
+
+@pytest.mark.parametrize("name", [name for name in VOCABULARIES if name != "gpt2"])
+def test_a_published_vocabulary_loads_by_name_with_its_facts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    vocabulary = VOCABULARIES[name]
+    path = data_file("vocab", vocabulary.file.name)
+    monkeypatch.setenv("FASTBPE_VOCAB_DIR", str(path.parent))
+    tokenizer = fastbpe.load(name)
+    data = path.read_bytes()
+    assert (len(data), data.count(b"\n")) == (vocabulary.file.n_bytes, vocabulary.file.n_lines)
+    assert (tokenizer.name, tokenizer.pattern) == (name, PATTERNS[vocabulary.pattern])
+    special = tokenizer.special_tokens
+    assert {text: i for text, i in special.items() if i >= vocabulary.n_leading} == vocabulary.special_tokens()
+    assert sorted(special.values())[: vocabulary.n_leading] == [*range(vocabulary.n_leading)]
+    for text, token_id in [*special.items()][:: max(1, len(special) // 50)]:
+        assert tokenizer.encode(f"a{text}b", allowed_special={text})[1] == token_id
+    find.check(tokenizer, vocabulary, str(path), special_tokens_too=True)
+    if known_vocabularies.recognise(data) is vocabulary:
+        assert fastbpe.load(path) == tokenizer
+        assert fastbpe.load(data.replace(b"\n", b"\r\n")) == tokenizer
+
+
+def test_leading_ranks_are_special_tokens() -> None:
+    tekken = fastbpe.load(data_file("vocab", "mistral_tekken_v3.tiktoken"))
+    assert (tekken.vocab_size, len(tekken.special_tokens), tekken.n_vocab) == (131072, 1000, 131072)
+    assert [tekken.special_tokens[name] for name in ("<s>", "</s>", "[INST]", "<SPECIAL_999>")] == [1, 2, 3, 999]
+    assert tekken.encode("<s>a", allowed_special="all")[0] == 1
+    assert 1 not in tekken.encode_ordinary("<s>a")
+    deepseek = fastbpe.load(data_file("vocab", "deepseek_v3.tiktoken"))
+    assert [*deepseek.special_tokens.values()] == [0, 1, 2]
+    assert deepseek.decode([0]) == "<\uff5cbegin\u2581of\u2581sentence\uff5c>"
+
+
+def test_leading_ranks_are_ordinary_where_the_caller_gives_special_tokens() -> None:
+    tokenizer = fastbpe.load(data_file("vocab", "deepseek_v3.tiktoken"), special_tokens={"<x>": 128000})
+    assert tokenizer.special_tokens == {"<x>": 128000}
+    assert tokenizer.token_to_id("<\uff5cbegin\u2581of\u2581sentence\uff5c>") == 0
+
+
+def test_llama3_has_its_256_special_tokens() -> None:
+    special = VOCABULARIES["llama3"].special_tokens()
+    assert [*special.values()] == [*range(128000, 128256)]
+    assert special["<|begin_of_text|>"] == 128000
+    assert special["<|eot_id|>"] == 128009
+    assert special["<|reserved_special_token_245|>"] == 128255
+    llama4 = VOCABULARIES["llama4"].special_tokens()
+    assert [*llama4.values()] == [*range(200000, 202048)]
+    assert (llama4["<|image_start|>"], llama4["<|reasoning_thinking_end|>"]) == (200080, 201143)
+
+
+def test_gpt2_is_read_from_tiktokens_cache_too(here: Path) -> None:
+    (here / "tiktoken").mkdir()
+    files = (
+        (known_vocabularies.GPT2_MERGES, "gpt2_vocab.bpe"),
+        (known_vocabularies.GPT2_IDS, "gpt2_encoder.json"),
+    )
+    for file, name in files:
+        with pytest.raises(VocabularyNotFoundError):
+            fastbpe.load("gpt2")
+        data = data_file("vocab", name).read_bytes()
+        assert (len(data), data.count(b"\n")) == (file.n_bytes, file.n_lines)
+        put(here / "tiktoken", hashlib.sha1(str(file.url).encode()).hexdigest(), data)
+    gpt2 = fastbpe.load("gpt-2")
+    assert (gpt2.name, gpt2.special_tokens) == ("gpt2", {"<|endoftext|>": 50256})
+    assert gpt2 == fastbpe.load(data_file("vocab", "r50k_base.tiktoken"))

@@ -1,0 +1,364 @@
+"""Steps, sequences of splitters, and text that is left out: what needs no peer to know."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+import fastbpe
+from fastbpe import FormatError, PatternError, Tokenizer
+from fastbpe._core.encode.encoder import Encoder
+from fastbpe._core.encode.offsets import pieces as pieces_in_characters
+from fastbpe._core.split.composite import Regrouped, Sequence, StandIns
+from fastbpe._core.split.splitter import RegexSplitter, Splitter
+from fastbpe._core.train.piece_counter import PieceCounter
+from fastbpe.formats import native
+from fastbpe.patterns import PATTERNS, resolve_pattern
+from fastbpe.splitting import MAX_STEPS, make_splitter
+from fastbpe.splitting.oniguruma import from_oniguruma
+from fastbpe.splitting.steps import (
+    ByteLevel,
+    Digits,
+    Punctuation,
+    Split,
+    Whitespace,
+    WhitespaceSplit,
+    make_sequence,
+)
+from fastbpe.splitting.to_regex import compile_regex
+from helpers.shared_data import BYTES
+
+RANKS = {**BYTES, b"ab": 256, b"12": 257, b"abc": 258, b"aab": 259}
+
+
+def pieces(splitter: Splitter, text: str) -> list[str]:
+    data = text.encode()
+    return [data[start:end].decode() for start, end in splitter.pieces(text)]
+
+
+# One after another
+
+
+@pytest.mark.parametrize(
+    ("patterns", "text", "expected"),
+    [
+        (["b", "a+"], "aabaa", ["aa", "b", "aa"]),
+        ([r"\d{1,3}", r"\s"], "12345 a", ["123", "45", " ", "a"]),
+        # Neither look-ahead nor look-behind nor an anchor sees beyond its piece.
+        (["b", r"a(?!b)"], "aab", ["a", "a", "b"]),
+        (["b", r"(?<=b)a"], "bac", ["b", "ac"]),
+        (["b", r"a$"], "aab", ["a", "a", "b"]),
+        (["b", r"\Aa"], "baa", ["b", "a", "a"]),
+        (["日", "é", "a"], "é日aé", ["é", "日", "a", "é"]),
+        (["gpt2", "e"], "he is", ["h", "e", " is"]),
+    ],
+)
+def test_each_pattern_cuts_the_pieces_of_the_one_before(
+    patterns: list[str], text: str, expected: list[str]
+) -> None:
+    assert pieces(make_splitter(resolve_pattern(patterns)[1]), text) == expected
+
+
+def test_nothing_is_lost_between_the_steps_of_a_long_text() -> None:
+    text = "ab1 " * 20_000  # more pieces than a scanner gives at a time
+    for patterns in (["cl100k", "b"], ["b", "cl100k"], ["cl100k", "o200k", "gpt2"]):
+        splitter = make_splitter(resolve_pattern(patterns)[1])
+        spans = splitter.pieces(text)
+        assert (spans[0][0], spans[-1][1]) == (0, len(text))
+        assert all(one[1] == two[0] for one, two in pairwise(spans))
+        assert splitter.ends(text) == [end for _, end in spans]
+
+
+def test_sequences_in_any_nesting_are_one() -> None:
+    one, two, three = (make_splitter(pattern) for pattern in ("a", r"\s", "b+"))
+    text = "abba a bb  "
+    assert (
+        pieces(Sequence(Sequence(one, two), three), text)
+        == pieces(Sequence(one, Sequence(two, three)), text)
+        == ["a", "bb", "a", " ", "a", " ", "bb", " ", " "]
+    )
+    assert pieces(make_sequence([]), text) == [text]
+    assert make_sequence([Digits()]).ends("") == []
+
+
+def test_a_sequence_says_what_it_is() -> None:
+    one = repr(make_splitter("a"))
+    assert repr(make_splitter(("a", "b"))) == f"{one}, then {one}"
+    assert repr(make_sequence([Split(pattern="a", behavior="merged_with_next", invert=True)])) == (
+        f"{one} inverted and merged with next"
+    )
+    with pytest.raises(PatternError, match=f"65 splits one after another; the limit is {MAX_STEPS}"):
+        make_splitter(("a",) * 65)
+    assert pieces(make_splitter(("a",) * MAX_STEPS), "aab") == ["a", "a", "b"]
+
+
+# What is left out
+
+
+@pytest.mark.parametrize(
+    ("behavior", "plain", "inverted"),
+    [
+        ("isolated", "a a bc a a", "a a bc a a"),
+        ("removed", "bc", "a a a a"),
+        ("merged_with_previous", "a a bca a", "a abc a a"),
+        ("merged_with_next", "a abc a a", "a a bca a"),
+        ("contiguous", "aa bc aa", "aa bc aa"),
+    ],
+)
+def test_behaviors(behavior: str, plain: str, inverted: str) -> None:
+    for invert, expected in ((False, plain), (True, inverted)):
+        step = Split(pattern="a", behavior=behavior, invert=invert)  # type: ignore[arg-type]
+        assert pieces(make_sequence([step]), "aabcaa") == expected.split()
+
+
+def test_what_is_joined_may_lie_far_apart() -> None:
+    text = "ab1 " * 20_000  # more pieces than a scanner gives at a time
+    for behavior, count in (("contiguous", 1), ("merged_with_next", 40_001)):
+        step = Split(pattern=str(PATTERNS["qwen2"]), behavior=behavior)  # type: ignore[arg-type]
+        spans = make_sequence([step]).pieces(text)
+        assert (len(spans), spans[-1][1]) == (count, len(text))
+    assert make_sequence([Split(pattern=str(PATTERNS["qwen2"]), behavior="removed")]).pieces(text) == []
+
+
+def test_splitters_that_were_not_made_are_no_crash() -> None:
+    for kind in (Sequence, Regrouped, StandIns):
+        with pytest.raises(TypeError):
+            kind.__new__(kind)
+    with pytest.raises(TypeError):
+        Sequence(None, Splitter())  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "splitter",
+    [
+        make_splitter(r"\d+"),
+        make_splitter(r"[0-9]\w|é"),
+        make_splitter(("[0-9]", "é+", "x.")),
+        StandIns(make_splitter("[\u0100-\u0120²]")),
+        Sequence(make_splitter("[-+]"), StandIns(make_splitter("[0-9][0-9]"))),
+        Splitter(),
+    ],
+)
+def test_texts_of_quiet_bytes_are_one_piece(splitter: Splitter) -> None:
+    quiet = splitter.quiet_bytes()
+    assert quiet is not None
+    assert len(quiet) == 256
+    text = "".join(chr(c) for c in range(0x3000) if all(quiet[byte] for byte in chr(c).encode()))
+    assert len(text) > 60
+    assert pieces(splitter, text) == [text]
+
+
+def test_quiet_bytes_are_not_known_of_all() -> None:
+    gaps = make_splitter("[a-z]+", drop_unmatched=True)
+    assert gaps.quiet_bytes() is None
+    for first, second in ((gaps, Splitter()), (Splitter(), gaps)):
+        assert Sequence(first, second).quiet_bytes() is None
+    for splitter in (StandIns(gaps), Regrouped(gaps, "contiguous"), make_splitter(PATTERNS["gpt2"])):
+        assert splitter.quiet_bytes() is None
+
+
+def test_what_is_removed_is_gone_for_later_steps() -> None:
+    steps = [Split(pattern="-", behavior="removed"), Split(pattern=".-?.", behavior="removed", invert=True)]
+    assert pieces(make_sequence(steps), "ab-cd-e") == ["ab", "cd"]
+
+
+def test_gaps_have_ends_but_are_no_pieces() -> None:
+    splitter = make_splitter("a+", drop_unmatched=True)
+    assert (splitter.ends("aabaa"), splitter.pieces("aabaa")) == ([2, 3, 5], [(0, 2), (3, 5)])
+    assert pieces(make_splitter(("[ab]+", "a+"), drop_unmatched=True), "aabcaaxb") == ["aa", "aa"]
+    assert make_splitter(None, drop_unmatched=True).pieces("ab") == [(0, 2)]
+    assert make_splitter("cl100k", drop_unmatched=True).pieces("") == []
+
+
+def test_left_out_text_makes_no_ids_and_is_not_counted() -> None:
+    vocabulary = Tokenizer.from_ranks(RANKS, pattern=None)._vocabulary
+    splitter = make_splitter("[a-z]+", drop_unmatched=True)
+    encoder = Encoder(vocabulary, splitter)
+    assert encoder.encode("12abc 12ab") == [258, 256]
+    assert encoder.count("12") == 0
+    long = "ab, " * 5000  # worked on without the GIL
+    assert encoder.encode(long) == [256] * 5000
+    counter = PieceCounter(splitter)
+    counter.add_text("12abc 12ab abc")
+    assert counter.items() == [(b"abc", 2), (b"ab", 1)]
+
+
+def test_regrouped_knows_its_behaviors() -> None:
+    with pytest.raises(KeyError):
+        Regrouped(Splitter(), "isolated")  # type: ignore[arg-type]
+    regex = RegexSplitter(compile_regex("a"), keep_gaps=False)
+    assert Regrouped(regex, "contiguous").behavior == "contiguous"
+    with pytest.raises(PatternError, match="'removed', 'merged_with_previous'"):
+        make_sequence([Split(pattern="a", behavior="merged")])  # type: ignore[arg-type]
+
+
+# Steps
+
+
+@pytest.mark.parametrize(
+    ("step", "text", "expected"),
+    [
+        (Digits(), "a12b½", ["a", "12", "b", "½"]),
+        (Digits(individual_digits=True), "a12", ["a", "1", "2"]),
+        (Punctuation(), "a,!b", ["a", ",", "!", "b"]),
+        (Punctuation(behavior="contiguous"), "a,!b", ["a", ",!", "b"]),
+        (Punctuation(behavior="removed"), "a,!$«b", ["a", "b"]),
+        (ByteLevel(), "it's 12", ["it", "'s", " 12"]),
+        (ByteLevel(use_regex=False), "it's 12", ["it's 12"]),
+        (Whitespace(), " it's  on", ["it", "'", "s", "on"]),
+        (WhitespaceSplit(), " it's\u3000on\n", ["it's", "on"]),
+        (Split(pattern="a.c", literal=True), "abca.c", ["abc", "a.c"]),
+        (Split(pattern="-\n\\", literal=True), "a-\n\\b", ["a", "-\n\\", "b"]),
+        (Split(pattern="^a", behavior="removed"), "a\na", ["\n"]),
+    ],
+    ids=repr,
+)
+def test_steps(step: Digits, text: str, expected: list[str]) -> None:
+    assert pieces(make_sequence([step]), text) == expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        (r"\p{N}{1,3}+", r"repeats the repetition in tokenizers; write \(\?:\.\.\.\{1,3\}\)\+"),
+        ("a{2}?", r"position 1: \{2\}\? repeats"),
+        (r"(a)\1", r"\\1 is not known"),
+        (r"\pL", r"expected \\p{...}"),
+        (r"\p{Nonsense}", "'Nonsense' is no property"),
+        (r"\p{sc=Greek}", "expected"),
+        (r"\xe9", "not known"),
+        ("a\\", "not known"),
+        ("[[:alpha:]]", "ASCII here"),
+        ("[]a]", "right after"),
+        ("[a--b]", "operator"),
+        (r"[\b]", "not known"),
+        ("(?s:.)", "no such group"),
+        ("(?P<x>a)", "no such group"),
+        ("(?~a)", "no such group"),
+        ("a(?i)b", "reach further"),
+        ("(?i:ss)", "matches one character too"),
+        ("(?i:s(?:T))", "matches one character too"),
+        ("(?i:ß)", "several characters"),
+        ("(?i:[ß])", "case is ignored"),
+        (r"(?i:\p{Lu})", "case is ignored"),
+        (r"(?i:\w)", "case is ignored"),
+        (r"(?i:\x41)", "case is ignored"),
+        ("(a", "not closed"),
+        ("a)", "position 1"),
+        ("[a", "position"),
+        ("a*", "empty string"),
+        ("(?=a)", "empty string"),
+        ("", "empty string"),
+    ],
+)
+def test_patterns_that_tokenizers_reads_otherwise_are_refused(pattern: str, message: str) -> None:
+    with pytest.raises(PatternError, match=message):
+        make_sequence([Split(pattern=pattern)])
+
+
+def test_what_means_the_same_stays_as_it_is() -> None:
+    for name in ("o200k", "llama3", "qwen2", "tekken"):
+        pattern = PATTERNS[name]
+        assert isinstance(pattern, str)
+        assert from_oniguruma(pattern) == pattern
+    for pattern in PATTERNS["deepseek_v3"] or ():
+        assert from_oniguruma(pattern) == pattern
+    assert repr(make_sequence([Split(pattern=str(PATTERNS["llama3"]))])).startswith("scanner")
+    assert from_oniguruma("(?i:(?-i:ss)|(?:s|t))") == "(?i:(?-i:ss)|(?:s|t))"
+
+
+def test_steps_after_byte_level_see_stand_ins() -> None:
+    text = "ab ²ಲ\n1"
+    steps = [ByteLevel(use_regex=False), Digits(individual_digits=True)]
+    spans = make_sequence(steps).pieces(text)
+    cut = [text.encode()[start:end] for start, end in spans]
+    assert cut == [b"ab \xc2", b"\xb2", b"\xe0", b"\xb2", b"\xb2", b"\n", b"1"]
+    space = Split(pattern="Ġ", behavior="merged_with_next", literal=True)
+    assert pieces(make_sequence([ByteLevel(use_regex=False), space]), "a b  c") == ["a", " b", " ", " c"]
+    dropped = Split(pattern="ĊĊ", behavior="removed", literal=True)
+    splitter = make_sequence([ByteLevel(use_regex=False), space, dropped])
+    assert pieces(splitter, "a\n\n é\n\n\n") == ["a", " é", "\n"]
+    one = repr(make_splitter("Ġ"))
+    assert repr(splitter) == f"none, then {one} merged with next, then {one} removed over stand-ins of bytes"
+    with pytest.raises(PatternError, match="two ByteLevel steps"):
+        make_sequence([ByteLevel(), Digits(), ByteLevel()])
+    assert make_sequence([ByteLevel(), Digits()]).ends("") == []
+
+
+@pytest.mark.parametrize("mark", ["", "é", "日", "👍"])
+def test_pieces_in_characters_of_a_long_text(mark: str) -> None:
+    """Pieces that begin and end inside characters, and gaps, across the parts that lists are made by."""
+    steps = [ByteLevel(use_regex=False), Digits(individual_digits=True)]
+    lines = Split(pattern="Ċ", behavior="removed", literal=True)
+    for splitter in (make_sequence(steps), make_sequence([*steps, lines]), make_splitter(PATTERNS["cl100k"])):
+        for text in ("1" * k + f"ab1{mark} ²ಲ\n1" * 400 for k in range(9)):
+            data = text.encode()
+            characters = [k for k, c in enumerate(text) for _ in c.encode()]
+            expected = [(characters[a], characters[b - 1] + 1) for a, b in splitter.pieces(text)]
+            assert len(expected) > 1000
+            assert pieces_in_characters(splitter, text) == expected
+            assert pieces_in_characters(splitter, data) == expected
+
+
+# Several patterns as the pattern of a tokenizer
+
+SEVERAL = [r"\d{1,2}", "b"]
+
+
+def several() -> Tokenizer:
+    return Tokenizer.from_ranks(RANKS, pattern=SEVERAL, special_tokens={"<s>": 300}, name="several")
+
+
+def test_resolve_several() -> None:
+    assert resolve_pattern(SEVERAL) == (None, tuple(SEVERAL))
+    assert resolve_pattern(["a"]) == (None, "a")
+    assert resolve_pattern(["gpt2"]) == ("gpt2", PATTERNS["gpt2"])
+    assert resolve_pattern(["deepseek_v3"]) == resolve_pattern("deepseek_v3")
+    assert resolve_pattern(list(PATTERNS["deepseek_v3"] or ()))[0] == "deepseek_v3"
+    assert resolve_pattern(["a", "none"]) == (None, "a")
+    for nothing in ([], ["none"]):
+        with pytest.raises(PatternError, match="must hold some"):
+            resolve_pattern(nothing)
+    with pytest.raises(TypeError, match="list of them, or None, not int"):
+        resolve_pattern(["a", 1])  # type: ignore[list-item]
+    with pytest.raises(PatternError, match="did you mean 'cl100k'"):
+        resolve_pattern(["a", "cl100"])
+
+
+def test_a_tokenizer_of_several_patterns() -> None:
+    tokenizer = several()
+    assert tokenizer.pattern == tuple(SEVERAL)
+    assert tokenizer.pattern_name is None
+    assert tokenizer.encode("ab123abc") == [97, 98, 257, 51, 97, 98, 99]
+    assert r"pattern ['\\d{1,2}', 'b'] (split by " in repr(tokenizer)
+    assert tokenizer.fingerprint != Tokenizer.from_ranks(RANKS, pattern="b").fingerprint
+
+
+def test_it_survives_files_and_pickles(tmp_path) -> None:
+    tokenizer = several()
+    tokenizer.save(tmp_path / "several.fbpe")
+    again = fastbpe.load(tmp_path / "several.fbpe")
+    assert (again.pattern, again) == (tokenizer.pattern, tokenizer)
+    again._model = replace(again._model, fingerprint="")
+    del again.__dict__["fingerprint"]
+    assert again.fingerprint == tokenizer.fingerprint
+    assert again.with_special_tokens({"<t>": 301}).pattern == tokenizer.pattern
+    assert tokenizer.__reduce__()[0](*tokenizer.__reduce__()[1]) == tokenizer
+
+
+@pytest.mark.parametrize("bad", [[1], ["a", None], [["a"]], {"a": 1}, 3])
+def test_a_file_with_another_pattern_is_refused(bad: object) -> None:
+    model = several()._full_model()
+    data = native.dump(replace(model, pattern=bad))  # type: ignore[arg-type]
+    with pytest.raises(FormatError, match="no valid 'pattern'"):
+        fastbpe.load(data)
+
+
+def test_training_with_several_patterns(tmp_path) -> None:
+    text = ["abab 1212 abab 1212 b1b1"] * 3
+    tokenizer = fastbpe.train(text, vocab_size=258, pattern=[r"\d", "[ab]+"], progress=False)
+    assert tokenizer.pattern == (r"\d", "[ab]+")
+    assert b"abab" in tokenizer.vocab
+    assert not any(b"12" in token or b"a " in token for token in tokenizer.vocab)
+    tokenizer.save(tmp_path / "t.fbpe")
+    assert fastbpe.load(tmp_path / "t.fbpe") == tokenizer

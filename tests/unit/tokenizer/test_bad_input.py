@@ -1,0 +1,208 @@
+"""Bad input to the constructor and the facade: the class one would catch, the thing named, and a way out.
+
+Special tokens, decoding, training and files are in test_special, test_decoding, test_training and formats/.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import fastbpe
+from fastbpe import (
+    FastbpeError,
+    FormatError,
+    InvalidTokenError,
+    PatternError,
+    Tokenizer,
+    TrainingError,
+    VocabularyError,
+)
+from fastbpe.errors import SpecialTokenError
+from helpers.shared_data import BYTES
+
+
+@pytest.fixture
+def tokenizer() -> Tokenizer:
+    return Tokenizer.from_ranks(BYTES, pattern=None, special_tokens={"<s>": 256})
+
+
+@pytest.mark.parametrize(
+    ("error", "builtin"),
+    [
+        (FormatError, ValueError),
+        (InvalidTokenError, KeyError),
+        (PatternError, ValueError),
+        (SpecialTokenError, ValueError),
+        (TrainingError, ValueError),
+        (VocabularyError, ValueError),
+    ],
+)
+def test_errors_are_also_what_one_would_catch(error: type[Exception], builtin: type[Exception]) -> None:
+    assert issubclass(error, FastbpeError)
+    assert issubclass(error, builtin)
+    assert str(error("a sentence, as it is")) == "a sentence, as it is"
+
+
+@pytest.mark.parametrize(
+    ("ranks", "message"),
+    [
+        ({}, "no token is the single byte 0x00: a byte-level vocabulary must have all 256"),
+        ({b"a": 0, b"b": 1}, "no token is the single byte 0x00"),
+        ({token: rank for token, rank in BYTES.items() if rank != 0xC3}, "no token is the single byte 0xc3"),
+        ({**BYTES, b"ab": 97}, r"tokens b'a' and b'ab' have the same rank 97"),
+        ({**BYTES, b"ab": 300, b"bc": 300}, r"tokens b'ab' and b'bc' have the same rank 300"),
+        ({**BYTES, b"ab": -1}, r"token b'ab' has the rank -1: not in 0\.\.16777215"),
+        ({**BYTES, b"ab": 2**24}, r"token b'ab' has the rank 16777216: not in"),
+        ({**BYTES, b"ab": 2**32}, r"token b'ab' has the rank 4294967296: not in"),
+        ({**BYTES, b"ab": 2**70}, r"token b'ab' has the rank"),
+        ({**BYTES, b"ab": 256.0}, r"token b'ab' has the rank 256\.0"),
+        ({**BYTES, b"ab": "256"}, r"token b'ab' has the rank '256'"),
+        ({**BYTES, b"ab": None}, r"token b'ab' has the rank None"),
+        ({**BYTES, b"": 256}, "token b'' must be bytes, and not empty"),
+        ({**BYTES, "ab": 256}, "token 'ab' must be bytes"),
+        ({**BYTES, 5: 256}, "token 5 must be bytes"),
+    ],
+)
+def test_ranks_that_cannot_be(ranks: Any, message: str) -> None:
+    with pytest.raises(VocabularyError, match=message):
+        Tokenizer.from_ranks(ranks, pattern=None)
+
+
+def test_ranks_and_sizes_of_any_kind_of_int() -> None:
+    numpy = pytest.importorskip("numpy")
+    ranks = {token: numpy.uint8(rank) for token, rank in BYTES.items()}
+    assert Tokenizer.from_ranks(ranks, pattern=None, cache_bytes=2**70).encode("ab") == [97, 98]
+
+
+@pytest.mark.parametrize("pattern", [5, b"a+", [5], ["a", None], [["a"]], [], 1.5])
+def test_patterns_that_are_no_text(pattern: Any) -> None:
+    with pytest.raises((TypeError, PatternError), match="pattern"):
+        Tokenizer.from_ranks(BYTES, pattern=pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        ("(", r"split pattern, position 0 .*expected '\)'"),
+        (
+            "a*",
+            r"split pattern 'a\*' can match the empty string.*in place of",
+        ),
+        ("gpt3.5_turbo|(", "split pattern"),
+        ("o200k_base", "no split pattern named 'o200k_base', did you mean 'o200k'"),
+        ("gpt9x", "no split pattern named 'gpt9x'.*known are gpt2"),
+    ],
+)
+def test_patterns_that_cannot_split(pattern: str, message: str) -> None:
+    for call in (
+        lambda: Tokenizer.from_ranks(BYTES, pattern=pattern),
+        lambda: fastbpe.train(["a"], vocab_size=256, pattern=pattern),
+    ):
+        with pytest.raises(PatternError, match=message):
+            call()
+
+
+@pytest.mark.parametrize("text", [None, 5, 1.5, ["a"], {"a": 1}, object()])
+@pytest.mark.parametrize("method", ["encode", "encode_ordinary", "encode_to_numpy", "count"])
+def test_a_text_that_is_none(tokenizer: Tokenizer, method: str, text: Any) -> None:
+    with pytest.raises(TypeError, match=f"text must be str, or bytes of UTF-8, not {type(text).__name__}"):
+        getattr(tokenizer, method)(text)
+
+
+@pytest.mark.parametrize("n_before", [0, 3, 70_000])
+@pytest.mark.parametrize("num_threads", [1, 2])
+def test_one_of_many_texts_that_is_none(tokenizer: Tokenizer, n_before: int, num_threads: int) -> None:
+    texts: list[Any] = ["abcdefgh"] * n_before + [float("nan"), "a"]
+    for method in (tokenizer.encode_batch, tokenizer.encode_batch_to_numpy, tokenizer.count_batch):
+        with pytest.raises(TypeError, match=rf"texts\[{n_before}\]: text must be str, .* not float"):
+            method(texts, num_threads=num_threads)
+    if n_before:
+        texts[n_before - 1] = b"\xff"
+        with pytest.raises(ValueError, match="0xff"):  # what is wrong with an earlier text comes first
+            tokenizer.encode_batch(texts, num_threads=num_threads)
+
+
+@pytest.mark.parametrize("model", ["small.fbpe", None, {b"a": 0}])
+def test_a_tokenizer_of_no_model(model: Any) -> None:
+    with pytest.raises(TypeError, match=rf"not {type(model).__name__}; fastbpe\.load reads a file"):
+        Tokenizer(model)
+
+
+@pytest.mark.parametrize("token", [None, 5, 1.5, ["a"]])
+def test_a_token_that_is_none(tokenizer: Tokenizer, token: Any) -> None:
+    with pytest.raises(TypeError, match=f"token must be bytes or str, not {type(token).__name__}"):
+        tokenizer.token_to_id(token)
+
+
+@pytest.mark.parametrize("token_id", [257, -1, 2**32, 2**64])
+def test_an_id_that_is_none(tokenizer: Tokenizer, token_id: int) -> None:
+    for method in (tokenizer.id_to_token, tokenizer.decode_single_token_bytes):
+        with pytest.raises(InvalidTokenError, match=rf"id {token_id} .*0\.\.256"):
+            method(token_id)
+    assert not tokenizer.is_special_token(token_id)
+
+
+@pytest.mark.parametrize("token_id", [None, 1.0, "1", [1]])
+def test_an_id_that_is_no_integer(tokenizer: Tokenizer, token_id: Any) -> None:
+    for method in (tokenizer.id_to_token, tokenizer.decode_single_token_bytes):
+        with pytest.raises(TypeError, match="ids must be integers"):
+            method(token_id)
+
+
+@pytest.mark.parametrize("errors", ["nonsense", ""])
+def test_an_unknown_way_of_decoding_is_refused_even_where_it_is_not_needed(
+    tokenizer: Tokenizer, errors: str
+) -> None:
+    for ids in ([97], [255]):
+        with pytest.raises((ValueError, LookupError), match=r"strict|nonsense|''"):
+            tokenizer.decode(ids, errors=errors)
+
+
+@pytest.mark.parametrize("parts", ["ab", [("a",)], [("a", True, 1)], ["a"], [5], None])
+def test_parts_that_are_none(tokenizer: Tokenizer, parts: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match=r"parts|\(text, trusted\)"):
+        tokenizer.encode_parts(parts)
+
+
+def test_the_tokenizer_works_on_after_every_error(tokenizer: Tokenizer) -> None:
+    for _ in range(3):
+        for wrong in (None, b"\xff", "<s>"):
+            with pytest.raises((TypeError, ValueError)):
+                tokenizer.encode(wrong)  # type: ignore[arg-type]
+            with pytest.raises((TypeError, ValueError)):
+                tokenizer.encode_batch(["a", wrong])  # type: ignore[list-item]
+            with pytest.raises((TypeError, ValueError)):
+                tokenizer.encode_batch_to_numpy(["a" * 1000, wrong])  # type: ignore[list-item]
+        assert tokenizer.encode("abc") == [97, 98, 99]
+        assert tokenizer.encode_batch(["abc", ""]) == [[97, 98, 99], []]
+
+
+@pytest.mark.parametrize("num_threads", [1, 2])
+@pytest.mark.parametrize("n_before", [0, 3, 70_000])
+def test_errors_of_batches_say_of_which_text_they_are(
+    code_tokenizer: Tokenizer, num_threads: int, n_before: int
+) -> None:
+    """Which is the first that has one; also where texts come from an iterator, and are too many for one window."""
+    t = code_tokenizer
+    long = "words of a text " * 40_000  # so that threads are worth it
+    bad_texts = (("a<|sep|>b", "disallowed"), (b"\xff", "UTF-8"))
+    for bad, message in bad_texts:
+        texts = ["a"] * n_before + [bad, long, b"\xfe", long]
+        calls: list[Callable[[], Any]] = [
+            lambda texts=texts: t.encode_batch(iter(texts), num_threads=num_threads),
+            lambda texts=texts: t.encode_batch_to_numpy(texts, num_threads=num_threads),
+        ]
+        if message == "UTF-8":
+            calls.append(lambda texts=texts: t.count_batch(texts, num_threads=num_threads))
+        for call in calls:
+            with pytest.raises(ValueError, match=message) as raised:
+                call()
+            assert raised.value.__notes__ == [f"for texts[{n_before}]"]
+    many = [97] * 150_000
+    bad_ids: list[Any] = [[10**9], ["x"], 3, [0x80]]
+    for ids in bad_ids:
+        batch = [[97]] * n_before + [ids, many, [10**9]]
+        with pytest.raises((KeyError, TypeError, ValueError)) as refused:
+            t.decode_batch(iter(batch), errors="strict", num_threads=num_threads)
+        assert refused.value.__notes__ == [f"for batch[{n_before}]"]

@@ -1,0 +1,49 @@
+"""Offsets without white space: which spaces go, and from where."""
+
+from __future__ import annotations
+
+import fastbpe
+from fastbpe.tokenizer.trim_offsets import Trimmer, make_trimmer
+from helpers.tokenizer_json import added, dumped, small
+
+TOKENS = [b"a", b" a", b" ", b"a  ", b"   "]
+
+
+def trimmed(ids: list[int], spans: list[tuple[int, int]], *, prefixed: bool) -> list[tuple[int, int]]:
+    return Trimmer([prefixed], lambda: TOKENS)(ids, spans, [])
+
+
+def test_spaces_of_tokens() -> None:
+    spans = [(0, 1), (1, 3), (3, 4), (4, 7), (7, 10)]
+    assert trimmed([0, 1, 2, 3, 4], spans, prefixed=False) == [(0, 1), (2, 3), (4, 4), (4, 5), (10, 10)]
+
+
+def test_one_space_at_the_beginning_is_kept_where_it_was_put_there() -> None:
+    assert trimmed([1, 1], [(0, 1), (1, 3)], prefixed=True) == [(0, 1), (2, 3)]
+    assert trimmed([1, 1], [(0, 1), (1, 3)], prefixed=False) == [(1, 1), (2, 3)]
+    assert trimmed([4], [(0, 2)], prefixed=True) == [(2, 2)]
+
+
+def test_what_was_found_is_told_by_its_text() -> None:
+    trim = Trimmer([False], lambda: TOKENS)
+    assert trim([7, 1], [(0, 5), (5, 7)], [(0, "\u3000<m>\n"), (1, "a")]) == [(1, 4), (5, 7)]
+
+
+def test_who_trims() -> None:
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
+    template = {"type": "TemplateProcessing"}
+    assert make_trimmer({**byte_level, "trim_offsets": False}, lambda: TOKENS) is None
+    assert make_trimmer(template, lambda: TOKENS) is None
+    assert make_trimmer({"type": "Sequence", "processors": [template, byte_level]}, lambda: TOKENS) is not None
+
+
+def test_it_outlives_the_native_file_and_measuring_does_not_see_it() -> None:
+    post_processor = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    file = small([added(262, "<m>", lstrip=True, special=True)], post_processor=post_processor)
+    tokenizer = fastbpe.load(dumped(file))
+    text = "ab a  <m> a"
+    expected = ([256, 258, 262, 258], [(0, 2), (3, 4), (6, 9), (10, 11)])
+    assert tokenizer.encode_with_offsets(text, allowed_special="all") == expected
+    again = tokenizer.with_special_tokens({"<n>": 300})
+    assert again.encode_with_offsets(text.encode(), allowed_special="all") == expected
+    assert list(tokenizer.chunk("a a a", 1)) == ["a", " a", " a"]

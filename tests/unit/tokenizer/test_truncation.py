@@ -1,0 +1,258 @@
+"""Offsets, pieces, counting with a limit, truncating and chunks: examples, arguments, hostile texts."""
+
+from __future__ import annotations
+
+import doctest
+from typing import Any
+
+import pytest
+
+from fastbpe import SpecialTokenError, Tokenizer
+from fastbpe._core.decode import stream_decoder
+from fastbpe._core.encode import decoding_encoder
+from fastbpe.formats.tiktoken import list_tokens
+from fastbpe.model import Model
+from fastbpe.tokenizer import truncation
+from helpers.shared_data import BYTES, standard_library
+
+RANKS = {**BYTES, b"ab": 256, b"abc": 257, b" abc": 258, b"  ": 259, b"aa": 260, b"aaaa": 261}
+SPLIT = Tokenizer.from_ranks(RANKS, pattern="cl100k", special_tokens={"<|x|>": 300})
+WHOLE = Tokenizer.from_ranks(RANKS, pattern=None)
+PARTS = Tokenizer.from_ranks(RANKS, pattern=r"a+|[^a]", special_tokens={"<|x|>": 300})
+
+
+@pytest.mark.parametrize("module", [truncation, stream_decoder, decoding_encoder])
+def test_doctests(module: Any) -> None:
+    results = doctest.testmod(module)
+    assert results.attempted > 0
+    assert results.failed == 0
+
+
+def test_offsets_of_text_and_of_bytes() -> None:
+    text = "abé👍<|x|>\ud83d\udc4d\udc4d"
+    ids, places = SPLIT.encode_with_offsets(text, allowed_special="all")
+    assert ids == SPLIT.encode(text, allowed_special="all")
+    assert places == [
+        (0, 2), (2, 3), (2, 3), *[(3, 4)] * 4, (4, 9), *[(9, 11)] * 4, *[(11, 12)] * 3
+    ]  # fmt: skip
+    data = "é<|x|>a".encode()
+    for given in (data, bytearray(data), memoryview(data)):
+        assert SPLIT.encode_with_offsets(given, allowed_special="all")[1] == [(0, 1), (0, 1), (1, 6), (6, 7)]
+    assert SPLIT.encode_with_offsets("") == ([], [])
+    with pytest.raises(SpecialTokenError, match="disallowed special token"):
+        SPLIT.encode_with_offsets("a<|x|>")
+    with pytest.raises(ValueError, match="not UTF-8: invalid byte 0xff at offset 1"):
+        SPLIT.encode_with_offsets(b"a\xff")
+    with pytest.raises(TypeError):
+        SPLIT.encode_with_offsets(5)  # type: ignore[arg-type]
+
+
+def test_offsets_of_a_long_text(code_tokenizer: Tokenizer) -> None:
+    text = standard_library(400_000).encode("ascii", "ignore").decode() + "é"
+    ids, places = code_tokenizer.encode_with_offsets(text)
+    assert ids == code_tokenizer.encode(text)
+    data = text.encode()
+    pieces = [data[start:end] for start, end in places[:-1]]  # ASCII, but for the last character
+    assert pieces == [code_tokenizer.id_to_token(i) for i in ids[:-1]]
+    assert places[-1][1] == len(text)
+
+
+def test_offsets_of_more_than_a_million_characters() -> None:
+    """Places beyond those whose ints are kept; equal spans side by side are one tuple."""
+    text = "\U0001f600" * 200_000 + "abé" * 300_000
+    ids, places = SPLIT.encode_with_offsets(text)
+    assert ids == SPLIT.encode(text)
+    assert places[:800_000:4] == [(i, i + 1) for i in range(200_000)]
+    assert all(places[i] is places[i + 3] for i in range(0, 800_000, 40_000))
+    assert places[800_000:] == [
+        place for i in range(200_000, 1_100_000, 3) for place in ((i, i + 2), (i + 2, i + 3), (i + 2, i + 3))
+    ]
+    assert SPLIT.pieces(text)[-1][1] == len(text)
+
+
+def test_offsets_of_a_vocabulary_that_contradicts_itself() -> None:
+    """A pair of a damaged file makes a token of other bytes: strange places, but one for each id, in the text."""
+    good = Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None)
+    tables = dict(good._vocabulary.sections())
+    flat = bytearray(tables["token_bytes"])
+    ends = memoryview(bytearray(tables["token_ends"])).cast("I")
+    flat += b"yyyyyy"
+    ends[257] = len(flat)
+    tables |= {"token_bytes": bytes(flat), "token_ends": bytes(ends.cast("B"))}
+    model = Model(
+        tokens=None, tables=tables, pattern=None, special_tokens={}, merges_rule="merges", whole_piece_first=False
+    )
+    bad = Tokenizer(model)
+    for text in ("abcabc", "abcéd", "xabc"):
+        ids, places = bad.encode_with_offsets(text)
+        assert len(ids) == len(places)
+        assert all(0 <= start <= end <= len(text) for start, end in places)
+
+
+def test_pieces() -> None:
+    assert SPLIT.pieces("abc  é'll\n\n") == [(0, 3), (3, 4), (4, 6), (6, 9), (9, 11)]
+    assert SPLIT.pieces("é 日".encode()) == [(0, 1), (1, 3)]
+    assert WHOLE.pieces("é 日") == [(0, 3)]
+    assert WHOLE.pieces("") == []
+
+
+# Counting
+
+
+def test_counting_with_a_limit() -> None:
+    assert [SPLIT.count("abc abc abc", limit=limit) for limit in range(5)] == [1, 2, 3, 3, 3]
+    assert SPLIT.count("abc", limit=10**30) == 1
+    assert SPLIT.count("<|x|>", limit=100) == 5
+    assert SPLIT.fits("abc abc", 2)
+    assert not SPLIT.fits("abc abc", 1)
+    assert SPLIT.fits("", 0)
+    with pytest.raises(ValueError, match="limit=-1: give how many ids"):
+        SPLIT.count("abc", limit=-1)
+    with pytest.raises(ValueError, match="n=-1: give how many ids may fit, 0 or more"):
+        SPLIT.fits("abc", -1)
+
+
+@pytest.mark.parametrize("tokenizer", [SPLIT, WHOLE, PARTS])
+def test_counting_a_long_text_with_a_limit(tokenizer: Tokenizer) -> None:
+    text = "abc éabcd\n" * 30_000
+    count = tokenizer.count(text)
+    for limit in (0, 1, 1000, count - 1, count, count + 1):
+        assert tokenizer.count(text, limit=limit) == min(count, limit + 1)
+        assert tokenizer.count(text.encode(), limit=limit) == min(count, limit + 1)
+
+
+# Cutting
+
+
+def test_truncating() -> None:
+    assert SPLIT.truncate("abc abc abc", 2) == SPLIT.truncate(b"abc abc abc", 2) == "abc abc"
+    assert SPLIT.truncate("abc abc abc", 2, side="left") == " abc abc"
+    assert SPLIT.truncate("abc", 0) == SPLIT.truncate("", 5) == SPLIT.truncate("日本", 2) == ""
+    assert SPLIT.truncate("日本", 3) == SPLIT.truncate("日本", 5) == "日"
+    assert SPLIT.truncate("日本", 5, side="left") == "本"
+    assert SPLIT.truncate("<|x|>", 3) == "<|x"
+    assert SPLIT.truncate("abc", 10**30) == "abc"
+    assert SPLIT.truncate("\ud83d\udc4d\ud83d\udc4d", 7) == "\ud83d\udc4d"
+    assert SPLIT.truncate("\ud83d\udc4d\ud83d\udc4d", 7, side="left") == "\ud83d\udc4d"
+    with pytest.raises(ValueError, match="side='end': choose 'right' or 'left'"):
+        SPLIT.truncate("abc", 1, side="end")
+    with pytest.raises(ValueError, match="max_tokens=-1: give 0 or more"):
+        SPLIT.truncate("abc", -1)
+    with pytest.raises(ValueError, match="not UTF-8"):
+        SPLIT.truncate(b"\xff", 1)
+
+
+def test_longer_than_the_first_tokens() -> None:
+    """The longest beginning is not always that of the first tokens of the whole."""
+    tokenizer = Tokenizer.from_ranks({**BYTES, b"cd": 256, b"ab": 257, b"abc": 258}, pattern="gpt2")
+    assert tokenizer.encode("abcd") == [257, 256]
+    assert tokenizer.truncate("abcd", 1) == "abc"
+
+
+def test_chunks() -> None:
+    assert list(SPLIT.chunk("abc abc abc abc abc", 2)) == ["abc abc", " abc abc", " abc"]
+    assert list(SPLIT.chunk(b"abc abc abc abc", 2, overlap=1)) == ["abc abc", " abc abc", " abc abc"]
+    assert list(SPLIT.chunk("", 5)) == []
+    assert list(SPLIT.chunk("日本", 3)) == ["日", "本"]
+    assert list(SPLIT.chunk("a日本", 3, overlap=2)) == ["a", "日", "本"]
+    assert list(SPLIT.chunk("abc", 10**30, overlap=10**29)) == ["abc"]
+    with pytest.raises(ValueError, match="max_tokens=2: the character '日' at 1 alone has more tokens"):
+        list(SPLIT.chunk("a日", 2))
+    with pytest.raises(ValueError, match="max_tokens=0: give 1 or more"):
+        SPLIT.chunk("abc", 0)
+    for overlap in (-1, 2, 3):
+        with pytest.raises(ValueError, match=f"overlap={overlap}: give 0 or more, and less than max_tokens, 2"):
+            SPLIT.chunk("abc", 2, overlap=overlap)
+
+
+HOSTILE = {
+    "a": "a" * 40_000,
+    "Aa": "Aa" * 20_000,
+    "spaces": " " * 40_000,
+    "spaces, then a letter": " " * 20_000 + "x",
+    "lines": " \n" * 20_000,
+    "signs": "-" * 40_000,
+    "numbers": "1" * 40_000,
+    "emoji": "😀" * 10_000,
+    "Han": "的" * 15_000,
+    "prefixes of a special token": "<|" * 15_000,
+    "marks": "\u0301" * 20_000,
+    "lone surrogates": "\ud83d" * 15_000,
+    "surrogate pairs": "\ud83d\udc4d" * 10_000,
+    "one word a line": "abc\n" * 10_000,
+}
+
+
+@pytest.mark.parametrize("tokenizer", [SPLIT, WHOLE, PARTS], ids=["scanner", "none", "engine"])
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_texts(tokenizer: Tokenizer, name: str) -> None:
+    text = HOSTILE[name]
+    ids, places = tokenizer.encode_with_offsets(text)
+    assert ids == tokenizer.encode_ordinary(text)
+    assert places[-1][1] == len(text)
+    for n in (100, 5000):
+        for side in ("right", "left"):
+            part = tokenizer.truncate(text, n, side=side)
+            assert n - 3 <= tokenizer.count(part) <= n
+    parts = list(tokenizer.chunk(text, 1000))
+    assert "".join(parts) == text
+    assert max(map(tokenizer.count, parts)) <= 1000
+    assert min(map(tokenizer.count, parts[:-1]), default=1000) >= 997
+    overlapping = list(tokenizer.chunk(text, 1000, overlap=100))
+    assert max(map(tokenizer.count, overlapping)) <= 1000
+    assert sum(map(len, overlapping)) < 1.3 * len(text) + 10
+
+
+def test_chunks_of_text_that_grows_when_it_is_changed_are_long() -> None:
+    ranks = {bytes([byte]): byte for byte in range(256)} | {b"fi": 256, b"if": 257, b"fifi": 258}
+    steps = [{"type": "NFKC"}]
+    tokenizer = Tokenizer(
+        Model(tokens=list_tokens(ranks), pattern="cl100k", special_tokens={}, normalizers=steps, prefix_space=True)
+    )
+    text = "ﬁ" * 2000
+    chunks = list(tokenizer.chunk(text, 100, overlap=10))
+    assert len(chunks) < 30
+    assert all(tokenizer.fits(chunk, 100) for chunk in chunks)
+    assert all(tokenizer.count(chunk) > 80 for chunk in chunks[:-1])
+
+
+@pytest.mark.parametrize(("n_characters", "n_of_them"), [(9, 5), (1, 1), (1, 18), (80, 1), (2, 3)])
+def test_where_text_is_changed_first_a_place_takes_few_counts(n_characters: int, n_of_them: int) -> None:
+    """Also where the first guess is right, and nothing tells how far behind it there are too many."""
+    text = "a" * 400_000
+    counted: list[int] = []
+    ends: list[int] = []
+
+    def n_ids_up_to(place: int) -> int:
+        return -(-place * n_of_them // n_characters)
+
+    def count(place: int, limit: int) -> int:
+        counted.append(place)
+        return min(n_ids_up_to(place), limit + 1)
+
+    def count_end(start: int, place: int) -> int:
+        ends.append(place - start)
+        return n_ids_up_to(place) - n_ids_up_to(start)
+
+    for n_ids in (1, 2, 499, 500, 1999, 2000, 4000):
+        counted.clear()
+        ends.clear()
+        size = truncation._searched(count, count_end, text, 0, len(text), n_ids)
+        assert size == n_ids * n_characters // n_of_them
+        assert len(counted) <= (5 if n_ids >= truncation._MANY and n_of_them < 18 else 18)
+        assert max(counted) <= max(size * 3 // 2, n_ids) + 20
+        assert len(ends) <= 25
+        assert max(ends, default=0) <= size // 8 + 2000
+
+
+def test_ends_that_say_something_else_than_the_whole_text_are_not_believed() -> None:
+    """As where a text by itself has other tokens than within a longer one for long."""
+    size = truncation._searched(
+        lambda place, limit: min(place, limit + 1),
+        lambda start, place: (place - start) * 3 // 2 + place % 5,
+        "a" * 100_000,
+        0,
+        100_000,
+        20_000,
+    )
+    assert size == 20_000

@@ -1,0 +1,333 @@
+"""Code-point training: what it learns, what it says about the text, what it refuses."""
+
+import doctest
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import fastbpe
+from fastbpe import TrainingError, TrainingWarning
+from fastbpe._reference import sentencepiece_training
+from fastbpe.codepoint_model import CodePointModel
+from fastbpe.errors import SpecError
+from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
+from fastbpe.sentencepiece import _trainer
+from fastbpe.training import codepoint_counting, codepoint_options, codepoint_train, piece_counting
+from fastbpe.training.codepoint_options import CodePointOptions
+from fastbpe.training.codepoint_train import CodePointReport, train_model, vocabulary_text
+
+
+def learned(source: Any, vocab_size: int | str = 1000, **options: Any) -> tuple[CodePointModel, CodePointReport]:
+    defaults = {"normalization_rule_name": "identity", "hard_vocab_limit": False, "progress": False}
+    return train_model(source, vocab_size=vocab_size, **{**defaults, **options})
+
+
+def pieces(source: Any, vocab_size: int | str = 1000, **options: Any) -> str:
+    """What is behind the three symbols."""
+    return " ".join(piece.decode() for piece in learned(source, vocab_size, **options)[0].pieces[3:])
+
+
+@pytest.mark.parametrize(
+    "module", [codepoint_train, codepoint_options, codepoint_counting, sentencepiece_training, _trainer]
+)
+def test_doctests(module: ModuleType) -> None:
+    assert doctest.testmod(module).failed == 0
+
+
+# Learning
+
+
+def test_pairs_that_are_nowhere_any_more_come_last() -> None:
+    assert pieces(["ab ab abc\nabcd ab"]) == "ab ▁ab ▁abc ▁abcd bc cd ▁a abc a b ▁ c d"
+
+
+def test_occurrences_that_overlap_all_count() -> None:
+    assert pieces(["aaaa\naaa aa"]) == "aa ▁aa ▁aaa ▁aaaa ▁a aaa aaaa a ▁"
+
+
+def test_pairs_that_the_next_merge_ends_are_candidates() -> None:
+    assert pieces(["abab"], add_dummy_prefix=False) == "ab abab ba aba a b"
+
+
+def test_shorter_texts_first_then_by_their_bytes() -> None:
+    assert pieces(["ba ab\ncab"]) == "ab ba ▁c ▁ab ▁ba ▁cab ca ▁a ▁b cab a b ▁ c"
+
+
+def test_texts_that_differ_beyond_what_a_key_holds() -> None:
+    """More characters than an entry of the heap has room for, with an alphabet that takes many bits each."""
+    filler = "".join(map(chr, range(0x4E00, 0x4E00 + 3000)))
+    words = ["漢" * 9 + "b", "漢" * 9 + "a", "漢" * 8 + "ba"]
+    found = pieces(["\n".join([*words, filler])], 9000, split_by_unicode_script=False, add_dummy_prefix=False)
+    merges = [piece for piece in found.split(" ") if len(piece) == 10 and piece.startswith("漢")]
+    assert merges == sorted(merges)
+
+
+def test_vocabulary_of_characters_alone() -> None:
+    assert pieces(["ab ab abc\nabcd ab"], 8) == "a b ▁ c d"
+    model, _ = learned(["ab ab abc\nabcd ab"], "characters")
+    assert (model.n_pieces, model.trainer["vocab_size"]) == (8, 8)
+    assert learned(["ab ab abc\nabcd ab"], "characters", hard_vocab_limit=True)[0].n_pieces == 8
+
+
+def test_scores_begin_at_negative_zero() -> None:
+    model, _ = learned(["ab ab abc\nabcd ab"], 9)
+    assert (
+        vocabulary_text(model) == "<unk>\t0\n<s>\t0\n</s>\t0\nab\t-0\na\t-1\nb\t-2\n▁\t-3\nc\t-4\nd\t-5\n".encode()
+    )
+
+
+def test_vocabulary_text_of_large_scores() -> None:
+    text = "\n".join(chr(0x4E00 + i) * 2 for i in range(2000))
+    lines = vocabulary_text(learned([text], 9000, add_dummy_prefix=False)[0]).decode().splitlines()
+    assert lines[-1].split("\t")[1] == f"-{len(lines) - 4}"
+
+
+def test_ids_of_symbols() -> None:
+    options: dict[str, Any] = {
+        "user_defined_symbols": ["A", "B"],
+        "control_symbols": "C",
+        "bos_id": 4,
+        "pad_id": 8,
+    }
+    model, _ = learned(["ab ab abc\nabcd ab"], **options)
+    assert b" ".join(model.pieces[:10]).decode() == "<unk> C </s> A <s> B ab ▁ab <pad> ▁abc"
+    assert list(model.types[:10]) == [2, 3, 3, 4, 3, 4, 1, 1, 3, 1]
+
+
+def test_symbols_cut_the_text_and_count_as_characters() -> None:
+    assert pieces(["ab<s>ab"]) == "ab ▁ab ▁a a b ▁"
+    _, report = learned(["ab<s>ab"])
+    assert report.n_characters == 6
+
+
+def test_user_defined_symbols_are_looked_for_in_normalised_text() -> None:
+    found = pieces(["Foo BAR foo"], normalization_rule_name="nmt_nfkc_cf", user_defined_symbols=["BAR"])
+    assert "bar" in found.split(" ")
+
+
+def test_line_ends_of_dos_are_text() -> None:
+    assert "b\r" in pieces(["ab\r\nab\r\n"], split_by_unicode_script=False)
+    assert "\r" not in pieces(["ab\r\nab\r\n"], normalization_rule_name="nmt_nfkc")
+
+
+def test_words_are_cut_between_scripts_and_nowhere_else() -> None:
+    assert "ab." not in pieces(["ab. ab."])
+    assert "ab." in pieces(["ab. ab."], split_by_unicode_script=False)
+    assert "あ漢" in pieces(["あ漢 あ漢"])
+    assert "a\u0301" in pieces(["a\u0301 a\u0301"])
+    assert pieces(["a1あ a1あ"], split_by_number=False).startswith("1あ ▁a ▁a1あ a1 a1あ")
+    assert "12" not in pieces(["12 12"], split_digits=True)
+
+
+# What it says
+
+
+def test_report() -> None:
+    text = "ab ab\n" * 50 + "\n" + "x" * 50 + "\nab▅\n\nq"
+    model, report = learned([text], max_sentence_length=45, character_coverage=0.98)
+    assert (report.n_sentences, report.n_empty, report.n_too_long, report.n_reserved) == (51, 2, 1, 1)
+    assert report.left_out == {"q": 1}
+    assert "q" not in b" ".join(model.pieces).decode()
+    assert report.n_bytes_left_out == 50 + 5
+    assert report.n_bytes == len(text.encode()) - 51 - 6
+    assert report.notes(model.trainer) == [
+        "left out: 2 of 53 lines, 55 bytes: 1 longer than max_sentence_length=45 bytes (raise it) and 1 with "
+        "U+2585, which stands for unknown characters",
+        "left out of the vocabulary: 1 rare characters, 1 times in all (0.331%): 'q'; they become <unk>, unless "
+        "character_coverage=0.98 is raised",
+    ]
+
+
+def test_text_that_is_left_out_is_warned_of(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("ab abc\n" * 20 + "x" * 8000 + "\n")
+    with pytest.warns(TrainingWarning, match="left out: 1 of 21 lines, 8,000 bytes: 1 longer than max_sent"):
+        tokenizer = fastbpe.train(tmp_path / "a.txt", mode="codepoint", vocab_size=12, progress=False)
+    assert tokenizer.training_report["n_bytes"] == 140
+    for fallback, become in ((False, "<unk>"), (True, "bytes")):
+        with pytest.warns(TrainingWarning, match=f"1 rare characters.*'q'; they become {become}, unless char"):
+            fastbpe.train(
+                ["ab ab\n" * 500 + "q"], mode="codepoint", vocab_size="characters", byte_fallback=fallback
+            )
+
+
+def test_lines_left_out_of_a_sample_are_counted() -> None:
+    lines = ["ab" * 100, *["ab ab"] * 200]
+    _, report = learned(lines, max_sentence_length=50, input_sentence_size=101)
+    assert (report.n_sentences, report.n_too_long, report.n_bytes_left_out, report.n_bytes) == (101, 1, 200, 505)
+
+
+def test_documents_that_are_skipped_are_counted(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "ab ab"}\n{"body": 1}\n')
+    assert learned(tmp_path / "a.jsonl", on_error="skip")[1].n_skipped == 1
+
+
+def test_progress() -> None:
+    seen: list[tuple[str, int, int | None]] = []
+    learned(["ab ab abc\nabcd ab"], progress=lambda *told: seen.append(told))
+    assert [phase for phase, _, _ in seen] == ["counting", "counting", "learning", "learning"]
+    assert seen[-1][1] == 8
+
+
+# Sources
+
+
+def test_sources_of_one_text(tmp_path: Path) -> None:
+    text = "ab ab abc\nabcd ab\nña ñandú\n"
+    path = tmp_path / "text.txt"
+    path.write_text(text, encoding="utf-8", newline="")
+    expected = learned([text])[0]
+    for source in (path, str(path), [path], [text.encode()], iter(text.splitlines()), text.splitlines(True)):
+        assert learned(source)[0] == expected
+
+
+@pytest.fixture
+def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (piece_counting, codepoint_counting):
+        monkeypatch.setattr(module, "BATCH", 30)
+        monkeypatch.setattr(module, "LONG", 60)
+        monkeypatch.setattr(module, "LEAST", 1)
+
+
+@pytest.mark.usefixtures("_small_batches")
+@pytest.mark.parametrize("max_memory_bytes", [None, 1])
+@pytest.mark.parametrize("num_threads", [1, 3])
+def test_any_number_of_threads(num_threads: int, max_memory_bytes: int | None) -> None:
+    rng = random.Random(7)
+    words = ["".join(rng.choices("abcdeñ漢字", k=rng.randint(1, 9))) for _ in range(60)]
+    lines = [" ".join(rng.choices(words, k=8)) for _ in range(300)]
+    text = "\n".join(lines)
+    expected = learned([text], num_threads=1)
+    options: dict[str, Any] = {"num_threads": num_threads, "max_memory_bytes": max_memory_bytes}
+    halves = ["\n".join(lines[:150]).encode(), "\n".join(lines[150:])]
+    for source in ([text], lines, halves, [f"{line}\n" for line in lines]):
+        model, report = learned(source, **options)
+        assert (model, report.n_sentences) == (expected[0], 300)
+
+
+def test_counts_of_tsv() -> None:
+    model, report = learned(["ab\t3\ncd\t1\nxyz \t 5000000000 "], input_format="tsv")
+    assert [piece.decode() for piece in model.pieces[3:5]] == ["xy", "xyz"]
+    assert report.n_characters == 3 * 3 + 3 + 4 * 5_000_000_000
+
+
+def test_more_than_64_bits_of_characters() -> None:
+    with pytest.raises(OverflowError):
+        learned([f"ab\t{2**63 - 1}"], input_format="tsv")
+
+
+@pytest.mark.parametrize("count", ["", "\t1\t2", "\t", "\tx", "\t0", "\t-1", "\t1.0", "\t" + "9" * 30])
+def test_bad_lines_of_tsv(count: str) -> None:
+    with pytest.raises(SpecError, match="tsv"):
+        learned([f"a\t1\nab{count}\na\t1"], input_format="tsv")
+
+
+def test_first_sentences_and_samples() -> None:
+    lines = [f"{'ab' * (i % 9 + 1)} {i}" for i in range(500)]
+    first = learned(["\n".join(lines)], input_sentence_size=120, shuffle_input_sentence=False)[0]
+    assert first.pieces == learned(lines[:120])[0].pieces
+    sample = learned(lines, input_sentence_size=120)
+    assert sample[0] == learned(lines, input_sentence_size=120)[0]
+    assert sample[1].n_sentences == 120
+    assert learned(lines, input_sentence_size=600)[0].pieces == learned(lines)[0].pieces
+
+
+def test_bytes_that_are_no_utf8() -> None:
+    with pytest.raises(ValueError, match=r"document 1 of the source is not UTF-8: .*0xff"):
+        learned([b"ab", b"ab\xff"])
+    assert "�" in pieces([b"ab\xff"], errors="replace")
+
+
+def test_lone_surrogates_are_replaced() -> None:
+    assert "�" in pieces(["ab\ud800"])
+
+
+# Hostile
+
+
+def test_one_long_line() -> None:
+    found = pieces(["a" * 3_000_000], 15, max_sentence_length=1 << 24, max_sentencepiece_length=512)
+    assert [len(piece) for piece in found.split(" ")[:9]] == [2, 4, 8, 16, 32, 64, 128, 256, 512]
+
+
+def test_interrupts_and_errors_of_the_source() -> None:
+    def source() -> Iterator[str]:
+        yield "ab ab"
+        raise KeyError("boom")
+
+    with pytest.raises(KeyError, match="boom"):
+        learned(source())
+
+
+# Options
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"vocab_size": 0}, "vocab_size=0"),
+        ({"vocab_size": 5}, "vocab_size=5 is too small: 3 symbols and 5 characters need 8"),
+        ({"vocab_size": 100, "hard_vocab_limit": True}, "vocab_size=100 is too large: the text gives 16 pieces"),
+        ({"vocab_size": 12.0}, "vocab_size=12.0: give an integer"),
+        ({"vocab_size": True}, "vocab_size=True: give an integer"),
+        ({"vocab_size": 1 << 31}, "give an integer"),
+        ({"character_coverage": 0.5}, "character_coverage=0.5: give 0.98 to 1.0"),
+        ({"character_coverage": "1_0"}, "give a number"),
+        ({"max_sentencepiece_length": 513}, "give 1 to 512"),
+        ({"split_digits": 2}, "give True or False"),
+        ({"user_defined_symbols": 3}, "give a list of names"),
+        ({"user_defined_symbols": ["a", 3]}, "give a list of names"),
+        ({"user_defined_symbols": ["x", "x"]}, "'x' is given twice"),
+        ({"user_defined_symbols": ["x"], "control_symbols": ["x"]}, "'x' is given twice"),
+        ({"user_defined_symbols": ["<unk>"]}, "'<unk>' is the unknown piece"),
+        ({"user_defined_symbols": [""]}, "empty"),
+        ({"user_defined_symbols": ["a"], "required_chars": "a"}, "'a' is two pieces"),
+        ({"required_chars": "a b"}, "required_chars holds ' '"),
+        ({"unk_id": -1}, "unk_id=-1"),
+        ({"bos_id": 0}, "bos_id=0"),
+        ({"bos_id": 900}, "'<s>' is to have the id 900"),
+        ({"normalization_rule_name": "nfd"}, "choose one of identity, nfkc"),
+        ({"normalization_rule_tsv": "/no/such/file"}, "/no/such/file: No such file"),
+        ({"escape_whitespaces": False}, "escape_whitespaces=False"),
+        ({"auto_character_coverage": True, "byte_fallback": True}, "not supported"),
+        ({"input_sentence_size": 50}, "give more than 100"),
+        ({"input_format": "csv"}, "choose 'text' or 'tsv'"),
+        ({"colour": 1}, "'colour' is no option"),
+        ({"use_all_vocab": True}, "other types"),
+        ({"unk_piece": ""}, "unk_piece is empty"),
+    ],
+)
+def test_options_that_cannot_be_met(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(TrainingError, match=message) as caught:
+        learned(["ab ab abc\nabcd ab"], **options)
+    assert isinstance(caught.value, SpecError)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_only_bpe_is_trained() -> None:
+    with pytest.raises(SpecError, match="fastbpe trains 'bpe'"):
+        CodePointOptions.of({"model_type": "unigram"})
+
+
+@pytest.mark.parametrize("text", ["", "\n\n", "▅", "x" * 5000, "   "])
+def test_nothing_to_learn_from(text: str) -> None:
+    with pytest.raises(SpecError, match="to learn from"):
+        learned([text])
+
+
+def test_rules_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "rules.tsv"
+    path.write_text("61\t62\nU+63 U+64\t65 66\n67\t\n", encoding="ascii")
+    model, _ = train_model(["acdgc ac"], vocab_size="characters", normalization_rule_tsv=str(path), progress=False)
+    assert {p.decode() for p in model.pieces[3:]} == set("▁befc")
+    assert model.normalizer["name"] == "user_defined"
+
+
+def test_the_model_is_a_file_that_reads_back() -> None:
+    model, _ = learned(["ab ab abc\nabcd ab"], byte_fallback=True, unk_surface="?")
+    again = sentencepiece_format.parse(sentencepiece_format.dump(model), "here")
+    assert (again.pieces, again.scores, again.types) == (model.pieces, model.scores, model.types)
+    assert again.trainer["unk_surface"] == "?"

@@ -1,0 +1,630 @@
+"""train(): its options, its sources, its rules for ties, and when it stops."""
+
+import gzip
+import json
+import random
+import re
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastbpe
+from fastbpe import FormatError, SpecialTokenError, Tokenizer, TrainingError, TrainingWarning
+from fastbpe._core.train.byte_learner import Learner
+from fastbpe._reference import train as reference_train
+from helpers.child_processes import run_python
+from helpers.shared_data import OVERLAPS, counted, learned, standard_library, tokens_of
+
+TIES = ("pair", "huggingface", "first")
+WORDS = r" ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+"
+
+
+def train(source: Any, *, n_merges: int | None = None, pattern: str | None = WORDS, **options: Any) -> Tokenizer:
+    """Quietly; n_merges=None: all there are."""
+    n_special = len(options.get("special_tokens", ()))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore" if n_merges is None else "error", TrainingWarning)
+        return fastbpe.train(
+            source,
+            vocab_size=256 + n_special + (500 if n_merges is None else n_merges),
+            pattern=pattern,
+            progress=False,
+            **options,
+        )
+
+
+def learned_text(*arguments: Any, **options: Any) -> list[str]:
+    tokenizer = train(*arguments, **options)
+    n_special = len(tokenizer.special_tokens)
+    return [token.decode() for token in tokenizer.vocab[256 : tokenizer.vocab_size - n_special]]
+
+
+# What is learned
+
+
+def test_worked_examples() -> None:
+    assert learned_text(["aaabdaaabac"], n_merges=3, pattern=None) == ["aa", "ab", "aaab"]
+    words = ["a", "refrain", "from", "rain", "in", "a", "train"]
+    assert learned_text(words, n_merges=3, pattern=None, ties="first") == ["in", "ra", "rain"]
+
+
+@pytest.mark.parametrize(("text", "tokens"), OVERLAPS)
+def test_overlapping_pairs_all_count(text: str, tokens: list[str]) -> None:
+    assert learned_text([text]) == tokens
+
+
+def test_ties() -> None:
+    assert learned_text(["zb ya"], ties="pair") == [" y", "zb", " ya"]
+    assert learned_text(["zb ya"], ties="first") == ["zb", " y", " ya"]
+    assert learned_text(["lo lo r r"], n_merges=2, ties="pair") == [" r", "lo"]
+    assert learned_text(["lo lo r r"], n_merges=2, ties="huggingface") == ["lo", " r"]
+    assert learned_text(["ab cd ef gh"], n_merges=4) == [" c", " e", " g", "ab"]
+    assert learned_text(["ab cd ef gh"], n_merges=4, ties="huggingface") == ["ab", "cd", "ef", "gh"]
+
+
+def test_first_occurrence_is_found_anew_at_each_merge() -> None:
+    pieces = ["abc", "ab", "ca", "bc", "ca", "ab"]
+    assert learned_text(pieces, n_merges=3, pattern=None, ties="first") == ["ab", "ca", "abc"]
+
+
+def test_min_count() -> None:
+    assert learned_text(["ab ab cab"], min_count=2) == ["ab"]
+    assert learned_text(["ab ab cab"], min_count=3) == ["ab"]
+    assert learned_text(["ab ab cab"], min_count=4) == []
+
+
+def test_max_token_bytes() -> None:
+    assert learned_text(["abcd"], max_token_bytes=1) == []
+    assert learned_text(["abcd"], max_token_bytes=2) == ["ab", "cd"]
+    assert learned_text(["abcd"], max_token_bytes=3) == ["ab", "cd"]
+    assert learned_text(["abcd"], max_token_bytes=4) == ["ab", "cd", "abcd"]
+
+
+def test_a_pair_that_is_too_long_hides_no_other() -> None:
+    """The most frequent pair may be forbidden; the next one is taken."""
+    for ties in TIES:
+        assert tokens_of(learned({b"aaaa": 5, b"xy": 1}, 9, ties=ties, max_token_bytes=2)) == [b"aa", b"xy"]
+        pieces = {b"aaaa": 5, b"xy": 1}
+        expected = reference_train(pieces, n_merges=9, ties=ties, max_token_bytes=3)  # type: ignore[arg-type]
+        assert learned(pieces, 9, ties=ties, max_token_bytes=3) == [(a, b) for a, b, _ in expected.merges]
+
+
+def test_merges_never_cross_pieces() -> None:
+    assert learned_text(["ab 12"], pattern=r"\p{L}+|\p{N}+|\s") == ["12", "ab"]
+    assert learned_text(["ab", "ab"], n_merges=1, pattern=None) == ["ab"]
+
+
+def test_what_the_pattern_leaves_out_is_learned_from_too() -> None:
+    assert learned_text(["xyaxy"], n_merges=1, pattern="a+") == ["xy"]
+
+
+def test_pattern_of_training_is_the_pattern_of_the_saved_tokenizer(tmp_path: Path) -> None:
+    tokenizer = train(["1234 1234 1234 99"], pattern=r"\p{N}{1,2}|\P{N}+")
+    assert {b"12", b"34"} <= set(tokenizer.vocab)
+    assert b"1234" not in tokenizer.vocab
+    tokenizer.save(tmp_path / "digits.fbpe")
+    again = fastbpe.load(tmp_path / "digits.fbpe")
+    assert again.pattern == r"\p{N}{1,2}|\P{N}+"
+    assert [again.id_to_token(i) for i in again.encode("1234")] == [b"12", b"34"]
+
+
+def test_named_pattern_and_its_text_train_alike() -> None:
+    text = [standard_library(20_000)]
+    by_name = train(text, n_merges=100, pattern="gpt2")
+    assert by_name == train(text, n_merges=100, pattern=fastbpe.PATTERNS["gpt2"])
+    assert by_name != train(text, n_merges=100, pattern="cl100k")
+    assert by_name.pattern == fastbpe.PATTERNS["gpt2"]
+
+
+def test_default_is_cl100k_and_ties_by_pair() -> None:
+    text = [standard_library(20_000)]
+    default = fastbpe.train(text, vocab_size=400, progress=False)
+    assert default == fastbpe.train(text, vocab_size=400, pattern="cl100k", ties="pair", progress=False)
+
+
+def test_layout_of_ids() -> None:
+    tokenizer = train(["ab ab"], n_merges=1, special_tokens=["<b>", "<a>"])
+    assert tokenizer.vocab == [*(bytes([byte]) for byte in range(256)), b"ab", b"<b>", b"<a>"]
+    assert tokenizer.special_tokens == {"<b>": 257, "<a>": 258}
+    assert tokenizer.merges == [(97, 98)]
+
+
+# Special tokens
+
+
+@pytest.mark.parametrize("pattern", [None, WORDS, "cl100k"])
+def test_special_tokens_cut_the_text(pattern: str | None) -> None:
+    tokenizer = train(["ABCD<sep>EFGH"] * 50, pattern=pattern, special_tokens=["<sep>"])
+    ordinary = tokenizer.vocab[256:-1]
+    assert {b"ABCD", b"EFGH"} <= set(ordinary)
+    assert not [token for token in ordinary if b"<" in token or b"sep" in token or b">" in token or b"DE" in token]
+    ids = tokenizer.encode("ABCD<sep>EFGH", allowed_special="all")
+    assert [tokenizer.id_to_token(i) for i in ids] == [b"ABCD", b"<sep>", b"EFGH"]
+
+
+def test_special_tokens_cut_leftmost_longest() -> None:
+    assert learned_text(["x<a>by"], pattern=None, special_tokens=["<a>", "<a>b"]) == []
+    assert learned_text(["x<a>by"], pattern=None, special_tokens=["<a>"]) == ["by"]
+
+
+def test_bytes_documents_are_cut_as_well() -> None:
+    assert learned_text([b"ab<s>ab"], pattern=None, special_tokens=["<s>"]) == ["ab"]
+
+
+# When it stops
+
+
+def test_stops_early_and_says_how_far_it_came() -> None:
+    with pytest.warns(TrainingWarning) as caught:
+        tokenizer = fastbpe.train(["abc"], vocab_size=1000, special_tokens=["<s>"], progress=False)
+    assert tokenizer.vocab_size == 259
+    (warning,) = caught
+    assert str(warning.message) == (
+        "no pair is left to merge: the vocabulary has 259 entries, not the 1000 asked for; "
+        "give more text, or ask for fewer"
+    )
+    assert warning.filename == __file__
+
+
+def test_no_warning_when_all_was_learned() -> None:
+    assert train(["abc"], n_merges=2).vocab_size == 258
+    assert train(["abc"], n_merges=0).vocab_size == 256
+    assert train(["a"], n_merges=0, special_tokens=["<s>"]).vocab == [
+        *(bytes([b]) for b in range(256)),
+        b"<s>",
+    ]
+
+
+def test_one_byte_is_text_enough() -> None:
+    assert learned_text(["a"]) == []
+    assert learned_text(["", "a", ""]) == []
+
+
+@pytest.mark.parametrize("source", [[], [""], ["", b""], iter([])])
+def test_no_text_is_an_error(source: Any) -> None:
+    with pytest.raises(TrainingError, match="no text to learn from"):
+        train(source)
+
+
+def test_nothing_but_special_tokens_is_an_error() -> None:
+    with pytest.raises(TrainingError, match="nothing but special tokens"):
+        train(["<s><s>", "<s>"], special_tokens=["<s>"])
+
+
+# Counts
+
+
+def test_counts_beyond_32_bits() -> None:
+    """With ties by pair `he` stands before `th`; in the order of the text it is the other way round."""
+    pieces = {b" " * 80 + b"x\n": 30_000_000, b"aa": 3_000_000_000, b"the": 5_000_000_000}
+    assert tokens_of(learned(pieces, 3)) == [b"he", b"the", b"aa"]
+    assert tokens_of(learned(pieces, 3, ties="first")) == [b"th", b"the", b"aa"]
+    assert tokens_of(learned({b" " * 80 + b"x\n": 30_000_000, b"ab": 2_000_000_000}, 1)) == [b"  "]
+    for ties in TIES:
+        expected = reference_train(pieces, n_merges=90, ties=ties)  # type: ignore[arg-type]
+        assert learned(pieces, 90, ties=ties) == [(a, b) for a, b, _ in expected.merges]
+
+
+def test_counts_of_equal_pieces_add_up() -> None:
+    pieces = [(b"ab", 2**40), (b"cd", 2**41 - 1), (b"ab", 2**40)]
+    assert tokens_of(learned(pieces, 2)) == [b"ab", b"cd"]
+    assert counted(pieces).items() == [(b"ab", 2**41), (b"cd", 2**41 - 1)]
+
+
+def test_counts_that_64_bits_cannot_hold_are_an_error() -> None:
+    counter = counted({b"ab": 2**63 - 1})
+    with pytest.raises(OverflowError):
+        counter.add_piece(b"ab", 1)
+    assert counter.items() == [(b"ab", 2**63 - 1)]
+    with pytest.raises(ValueError, match="must not be negative"):
+        counter.add_piece(b"ab", -1)
+    with pytest.raises(OverflowError):
+        learned({b"ab": 2**62, b"abc": 2**62, b"xyab": 2**62, b"cd": 5}, 2)
+
+
+def test_counts_of_nought_teach_nothing() -> None:
+    assert learned({b"ab": 0}, 5) == []
+    assert tokens_of(learned({b"ab": 0, b"cd": 1}, 5)) == [b"cd"]
+
+
+def test_merges_come_with_how_often_their_pair_occurred() -> None:
+    learner = Learner(counted({b"aaab": 3, b"ab": 2}), max_ids=300)
+    learner.learn()
+    assert learner.merges() == [(97, 97, 6), (97, 98, 5), (256, 257, 3)]
+    learner.learn()
+    assert len(learner.merges()) == 3
+
+
+def test_progress_is_told() -> None:
+    seen: list[int] = []
+    learner = Learner(counted({b"abcd": 1}), max_ids=300)
+    learner.learn(seen.append)
+    assert seen[-1] == 256 + len(learner.merges())
+
+
+def test_progress_bars_are_shown_on_request_only(capsys: pytest.CaptureFixture[str]) -> None:
+    fastbpe.train(["abc"], vocab_size=258, progress=False)
+    assert capsys.readouterr() == ("", "")
+    fastbpe.train(["abc"], vocab_size=258)
+    assert capsys.readouterr() == ("", "")
+    fastbpe.train(["abc"], vocab_size=258, progress=True)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "counting" in err
+    assert "learning" in err
+
+
+def test_a_function_is_told_of_progress() -> None:
+    seen: list[tuple[str, int, int | None]] = []
+    text = standard_library(100_000)
+    fastbpe.train([text], vocab_size=300, progress=lambda *told: seen.append(told))
+    phases = list(dict.fromkeys(phase for phase, _, _ in seen))
+    assert phases == ["counting", "learning"]
+    for phase, end in (("counting", len(text.encode())), ("learning", 44)):
+        done = [n for name, n, _ in seen if name == phase]
+        assert (done[0], done[-1]) == (0, end)
+        assert done == sorted(done)
+    assert {total for name, _, total in seen if name == "learning"} == {44}
+
+
+@pytest.mark.parametrize("when", ["counting", "learning"])
+def test_an_error_of_the_function_ends_training(when: str) -> None:
+    def tell(phase: str, done: int, total: int | None) -> None:
+        if phase == when:
+            raise LookupError(phase)
+
+    with pytest.raises(LookupError, match=when):
+        fastbpe.train(["abc"], vocab_size=258, progress=tell)
+
+
+def test_progress_that_is_none() -> None:
+    with pytest.raises(TypeError, match="progress must be True, False, None or a function, not int"):
+        fastbpe.train(["abc"], vocab_size=258, progress=1)  # type: ignore[arg-type]
+
+
+def test_a_summary_is_shown_with_the_bars(capsys: pytest.CaptureFixture[str]) -> None:
+    fastbpe.train(["abc abc"], vocab_size=258, progress=True)
+    lines = capsys.readouterr().err.splitlines()
+    assert any(re.fullmatch(r"counting: 7 bytes, 2 pieces, 2 distinct, \d+\.\d\d s", line) for line in lines)
+    assert any(re.fullmatch(r"learning: 2 merges, \d+\.\d\d s", line) for line in lines)
+    assert any(re.fullmatch(r"peak memory: [\d,]+ MB", line) for line in lines) or sys.platform == "win32"
+
+
+def test_an_interrupted_learner_is_not_used_again() -> None:
+    learner = Learner(counted({b"abcd": 1}), max_ids=300)
+
+    def interrupt(n_ids: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        learner.learn(interrupt)
+    with pytest.raises(RuntimeError, match="make another"):
+        learner.learn()
+
+
+# Determinism
+
+
+def test_the_same_training_twice_gives_the_same_file(tmp_path: Path) -> None:
+    for name in ("a.fbpe", "b.fbpe"):
+        fastbpe.train([standard_library(20_000)], vocab_size=300, progress=name == "b.fbpe").save(tmp_path / name)
+    assert (tmp_path / "a.fbpe").read_bytes() == (tmp_path / "b.fbpe").read_bytes()
+
+
+@pytest.mark.parametrize("ties", ["pair", "huggingface"])
+def test_the_order_of_documents_does_not_matter(ties: str) -> None:
+    documents = standard_library(100_000).splitlines(keepends=True)
+    expected = train(documents, n_merges=300, ties=ties)
+    for seed in range(3):
+        random.Random(seed).shuffle(documents)
+        assert train(documents, n_merges=300, ties=ties) == expected
+    for shuffled in (["ab cd ef gh"], ["gh ", "ef ", "ab ", "cd "]):
+        assert learned_text(shuffled, n_merges=4, pattern=r"\p{L}+|\s", ties=ties) == ["ab", "cd", "ef", "gh"]
+
+
+def test_ties_by_first_depend_on_the_order() -> None:
+    assert learned_text(["ab", "cd"], n_merges=1, ties="first") == ["ab"]
+    assert learned_text(["cd", "ab"], n_merges=1, ties="first") == ["cd"]
+
+
+def test_hash_seeds_do_not_matter() -> None:
+    program = """
+from fastbpe import train
+text = ["ab cd ef gh", "the cat sat on the mat", "<s>" * 3, "ab<t>cd"] * 3
+for ties in ("pair", "huggingface", "first"):
+    print(train(text, vocab_size=275, ties=ties, special_tokens=["<s>", "<t>"], progress=False).fingerprint)
+"""
+    assert len({run_python(program, PYTHONHASHSEED=str(seed)) for seed in range(10)}) == 1
+
+
+# Sources
+
+LINES = ["first line\n", "zweite Zeile äöü\r\n", "第三行\n", "no line end"]
+TEXT = "".join(LINES)
+
+
+def same(source: Any, documents: Any) -> bool:
+    """Whether a source trains what these documents train; with ties="first" the order counts."""
+    one, other = train(source, ties="first"), train(documents, ties="first")
+    return one == other and one.training_report["n_bytes"] == other.training_report["n_bytes"]
+
+
+def test_a_text_file_is_one_document_as_it_stands(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_bytes(TEXT.encode())
+    assert same(path, [TEXT])
+    assert same(str(path), [TEXT])
+    assert train(path).training_report["n_bytes"] == len(TEXT.encode())
+
+
+def test_a_byte_order_mark_and_crlf_stay_in_the_text(tmp_path: Path) -> None:
+    path = tmp_path / "text.txt"
+    path.write_bytes(b"\xef\xbb\xbfab\r\nab\r\n")
+    assert same(path, ["\ufeffab\r\nab\r\n"])
+
+
+def test_files_in_lists(tmp_path: Path) -> None:
+    paths = []
+    for number, line in enumerate(LINES):
+        paths.append(tmp_path / f"{number}.txt")
+        paths[-1].write_bytes(line.encode())
+    assert same(paths, LINES)
+    assert same([str(path) for path in paths], LINES)
+    assert same(tuple(map(str, paths)), LINES)
+    assert same(iter(paths), LINES)
+    assert same([paths[0], LINES[1], *paths[2:]], LINES)
+    assert train(list(reversed(paths))) == train(paths)
+
+
+def test_compressed_files(tmp_path: Path) -> None:
+    for name in ("text.gz", "text.txt.gz", "TEXT.TXT.GZ"):
+        (tmp_path / name).write_bytes(gzip.compress(TEXT.encode()))
+        assert same(tmp_path / name, [TEXT])
+
+
+def test_jsonl_is_a_document_a_line(tmp_path: Path) -> None:
+    lines = [json.dumps({"id": n, "text": line}, ensure_ascii=n % 2 == 0) for n, line in enumerate(LINES)]
+    data = ("\n".join([lines[0], "", lines[1], "  ", *lines[2:]])).encode()
+    (tmp_path / "a.jsonl").write_bytes(data)
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(data + b"\r\n"))
+    assert same(tmp_path / "a.jsonl", LINES)
+    assert same(str(tmp_path / "b.jsonl.gz"), LINES)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"{", r"a\.jsonl:3: not a line of JSON"),
+        (b"abc", r"a\.jsonl:3: not a line of JSON"),
+        (b'{"text": "\xff"}', r"a\.jsonl:3: not a line of JSON"),
+        (b"[" * 100_000, r"a\.jsonl:3: not a line of JSON"),
+        (b'{"txt": "a"}', r"a\.jsonl:3: no object with a field 'text'"),
+        (b'["text"]', r"a\.jsonl:3: no object with a field 'text'"),
+        (b'"text"', r"a\.jsonl:3: no object with a field 'text'"),
+        (b"5", r"a\.jsonl:3: no object with a field 'text'"),
+        (b'{"text": null}', r"a\.jsonl:3: its field 'text' is NoneType, not a string"),
+        (b'{"text": ["a"]}', r"a\.jsonl:3: its field 'text' is list, not a string"),
+    ],
+)
+def test_lines_that_are_no_jsonl_are_named(tmp_path: Path, line: bytes, message: str) -> None:
+    (tmp_path / "a.jsonl").write_bytes(b'{"text": "a"}\n\n' + line + b'\n{"text": "b"}\n')
+    with pytest.raises(FormatError, match=message):
+        train(tmp_path / "a.jsonl")
+
+
+def test_a_file_that_is_not_utf8_is_named_with_the_place(tmp_path: Path) -> None:
+    path = tmp_path / "latin1.txt"
+    path.write_bytes("äbc".encode() * 100 + "ä".encode("latin-1") + b"bc")
+    with pytest.raises(FormatError, match=r"latin1\.txt: not UTF-8: invalid byte 0xe4 at offset 400; convert it"):
+        train([path])
+
+
+def test_compressed_files_that_are_damaged_are_named(tmp_path: Path) -> None:
+    whole = gzip.compress(TEXT.encode() * 100)
+    altered = bytearray(whole)
+    altered[len(whole) // 2] ^= 0xFF
+    for data in (whole[:-9], whole[:20], bytes(altered), b"not compressed", whole + b"rubbish"):
+        path = tmp_path / "damaged.txt.gz"
+        path.write_bytes(data)
+        with pytest.raises((FormatError, OSError), match=r"damaged\.txt\.gz"):
+            train(path)
+
+
+@pytest.mark.parametrize("name", ["a.xz", "a.txt.bz2", "a.zip"])
+def test_formats_that_are_not_read_are_refused_by_name(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"whatever")
+    with pytest.raises(FormatError, match=f"{name}: {Path(name).suffix} files are not read; unpack it"):
+        train(tmp_path / name)
+
+
+def test_an_empty_file_holds_no_text(tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").touch()
+    with pytest.raises(TrainingError, match="no text to learn from"):
+        train(tmp_path / "empty.txt")
+    assert learned_text([tmp_path / "empty.txt", "ab"]) == ["ab"]
+
+
+def test_paths_that_are_no_files(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"missing\.txt"):
+        train(tmp_path / "missing.txt")
+    with pytest.raises(FileNotFoundError, match=r"texts are given as a list, e\.g\. \[text\]\): 'just some text'"):
+        train("just some text")
+    with pytest.raises(FileNotFoundError, match=r"no file matches .*'just a \*'"):
+        train("just a *")
+    with pytest.raises(FileNotFoundError, match=r"no \.txt, \.jsonl or \.parquet file in this folder"):
+        train(tmp_path)
+    with pytest.raises(FileNotFoundError, match="no file matches"):
+        train(tmp_path / "*.txt")
+    there = tmp_path / "there.txt"
+    there.write_text("abc")
+    with pytest.warns(TrainingWarning, match=r"there\.txt' names one, but 'ty po' does not; give paths as"):
+        fastbpe.train([str(there), "ty po"], vocab_size=257)
+
+
+def test_documents_of_every_kind() -> None:
+    assert same(LINES, (line.encode() for line in LINES))
+    assert same(LINES, tuple(LINES))
+    assert same(LINES, dict.fromkeys(LINES).keys())
+    assert same([LINES[0], "", LINES[1], b"", *LINES[2:]], LINES)
+    assert same(["a\ud83d\udc4d\ud83d"], ["a👍\ufffd"])
+
+
+def test_a_generator_is_read_once_and_one_at_a_time() -> None:
+    read: list[int] = []
+
+    def documents() -> Iterator[str]:
+        for number in range(3):
+            read.append(number)
+            yield "ab ab"
+
+    assert learned_text(documents(), n_merges=1) == ["ab"]
+    assert read == [0, 1, 2]
+
+
+def test_an_error_of_the_generator_comes_through() -> None:
+    def documents() -> Iterator[str]:
+        yield "ab"
+        raise OSError("the disk is gone")
+
+    with pytest.raises(OSError, match="the disk is gone"):
+        train(documents())
+
+
+def test_interrupting_the_generator_interrupts_training() -> None:
+    def documents() -> Iterator[str]:
+        yield "ab"
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(documents())
+
+
+@pytest.mark.parametrize("item", [None, 5, ["a"], bytearray(b"a")])
+def test_documents_that_are_no_text_are_named(item: object) -> None:
+    message = f"document 1 of the source is {type(item).__name__}, not str or bytes"
+    with pytest.raises(TypeError, match=message):
+        train(["a", item])
+
+
+def test_bytes_documents_that_are_not_utf8_are_refused_with_the_place() -> None:
+    with pytest.raises(ValueError, match="invalid byte 0xff at offset 2"):
+        train(["a", b"ab\xff"])
+
+
+@pytest.mark.parametrize("source", [b"text", 5, None, 1.5])
+def test_sources_that_are_none(source: Any) -> None:
+    with pytest.raises(TypeError, match="source"):
+        train(source)
+
+
+# Options
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"vocab_size": 255}, TrainingError, "vocab_size=255 is too small.*need 256"),
+        ({"vocab_size": 0}, TrainingError, "vocab_size=0 is too small"),
+        ({"vocab_size": -1}, TrainingError, "vocab_size=-1 is too small"),
+        ({"vocab_size": 257, "special_tokens": ["<a>", "<b>"]}, TrainingError, "2 special tokens need 258"),
+        ({"vocab_size": 2**24 + 1}, TrainingError, "vocab_size=16777217 is too large.*limit is 16777216"),
+        ({"vocab_size": 300.0}, TypeError, "vocab_size must be an integer, not float"),
+        ({"vocab_size": "300"}, TypeError, "vocab_size must be an integer, not str"),
+        ({"vocab_size": None}, TypeError, "vocab_size must be an integer, not NoneType"),
+        ({"vocab_size": True}, TypeError, "vocab_size must be an integer, not bool"),
+        ({"min_count": 0}, TrainingError, "min_count=0 is too small"),
+        ({"min_count": 1.5}, TypeError, "min_count must be an integer, not float"),
+        ({"max_token_bytes": 0}, TrainingError, "max_token_bytes=0: give 1 or more, or None"),
+        ({"max_token_bytes": -3}, TrainingError, "max_token_bytes=-3"),
+        ({"max_token_bytes": 2.5}, TypeError, "max_token_bytes must be an integer, not float"),
+        ({"max_token_bytes": "3"}, TypeError, "max_token_bytes must be an integer, not str"),
+        ({"max_token_bytes": True}, TypeError, "max_token_bytes must be an integer, not bool"),
+        ({"ties": "last"}, TrainingError, "ties='last': choose one of 'pair', 'huggingface', 'first'"),
+        ({"mode": "words"}, TrainingError, "mode='words'.*byte"),
+        ({"special_tokens": "<s>"}, TrainingError, "special_tokens='<s>': give a list"),
+        ({"special_tokens": None}, TypeError, "special_tokens"),
+        ({"special_tokens": ["<s>", "<s>"]}, SpecialTokenError, "special token '<s>' is given twice"),
+        ({"special_tokens": [""]}, SpecialTokenError, "a special token is empty"),
+        ({"special_tokens": [5]}, SpecialTokenError, "special token 5 is int, not str"),
+        ({"special_tokens": ["\ud83d"]}, SpecialTokenError, "holds a surrogate"),
+        ({"special_tokens": ["a"]}, SpecialTokenError, "special token 'a' is also the ordinary token 97"),
+        ({"pattern": "("}, ValueError, "split pattern"),
+        ({"pattern": "a*"}, ValueError, "can match the empty string"),
+        ({"pattern": "cl10k"}, ValueError, "did you mean 'cl100k'"),
+        ({"pattern": 5}, TypeError, "pattern"),
+        (
+            {"vocabsize": 300},
+            TypeError,
+            "'vocabsize' is no option of training in byte mode: did you mean vocab_s",
+        ),
+        ({"min_frequency": 2}, TrainingError, "'min_frequency' is no option.*did you mean min_count?"),
+        ({"byte_fallback": True}, TypeError, "'byte_fallback' is no option.*one of mode='codepoint'"),
+        ({"foo": True}, TypeError, "'foo' is no option.*it has max_token_bytes, min_count, pattern"),
+        ({"base_special": "keep"}, TrainingError, "base_special='keep' says what becomes of .*base=; give one"),
+    ],
+)
+def test_options_that_cannot_be_met_are_refused_before_any_text_is_read(
+    options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    def documents() -> Iterator[str]:
+        raise AssertionError("the source was read")
+        yield ""
+
+    with pytest.raises(error, match=message):
+        fastbpe.train(documents(), **{"vocab_size": 300, "progress": False, **options})
+
+
+@pytest.mark.parametrize(
+    ("options", "allowed"),
+    [
+        ({}, ""),
+        ({"min_count": 2}, ""),
+        ({"min_count": 3}, " that min_count=3 allows"),
+        ({"max_token_bytes": 1}, " that max_token_bytes=1 allows"),
+        ({"max_token_bytes": 2}, " that max_token_bytes=2 allows"),
+        ({"max_token_bytes": 100}, ""),
+        ({"min_count": 3, "max_token_bytes": 1}, " that min_count=3 and max_token_bytes=1 allow"),
+    ],
+)
+@pytest.mark.parametrize("ties", TIES)
+def test_the_limit_that_stopped_learning_is_named(options: dict[str, int], allowed: str, ties: str) -> None:
+    with pytest.warns(TrainingWarning) as caught:
+        fastbpe.train(["abc", "abc"], vocab_size=300, pattern=None, ties=ties, progress=False, **options)
+    message = str(caught[0].message)
+    assert message.startswith(f"no pair is left to merge{allowed}: the vocabulary has ")
+    assert message.endswith(
+        f" asked for; {'change that limit, ' if allowed else ''}give more text, or ask for fewer"
+    )
+
+
+def test_tokens_of_a_base_are_no_limit() -> None:
+    base = fastbpe.train(["ab"], vocab_size=257, pattern=None, progress=False)
+    with pytest.warns(TrainingWarning, match="no pair is left to merge: "):
+        fastbpe.train(["ab"], vocab_size=260, base=base, min_count=1, progress=False)
+
+
+def test_special_tokens_may_come_as_any_iterable() -> None:
+    for special in (["<a>", "<b>"], ("<a>", "<b>"), iter(["<a>", "<b>"])):
+        tokenizer = fastbpe.train(["ab"], vocab_size=259, special_tokens=special, progress=False)
+        assert tokenizer.special_tokens == {"<a>": 257, "<b>": 258}
+
+
+def test_what_was_asked_and_found_is_told() -> None:
+    tokenizer = train(["ab ab", "cd"], n_merges=2, min_count=1, special_tokens=["<s>"])
+    expected = {
+        "vocab_size": 259, "pattern": WORDS, "ties": "pair", "min_count": 1, "max_token_bytes": None,
+        "library": fastbpe.__version__, "n_bytes": 7, "n_pieces": 3, "n_distinct_pieces": 3,
+    }  # fmt: skip
+    assert {key: tokenizer.training_report[key] for key in expected} == expected
+    assert list(tokenizer.training_report["special_tokens"]) == ["<s>"]
+
+
+def test_ten_million_ids_of_a_small_text_cost_what_the_text_does() -> None:
+    assert learned({b"abc": 1}, (1 << 24) - 256) == [(97, 98), (256, 99)]
+    with pytest.warns(TrainingWarning, match="the vocabulary has 258 entries, not the 10000000 asked for"):
+        tokenizer = fastbpe.train(["abc"], vocab_size=10_000_000, progress=False)
+    assert tokenizer.n_vocab == 258
