@@ -11,8 +11,8 @@ from typing import Any
 
 import fastbpe
 from fastbpe._reference import STAND_IN_ORDER
-from fastbpe.codepoint_model import PieceType
 from fastbpe.formats.sentencepiece import model_file
+from fastbpe.model import PieceType
 from fastbpe.patterns import Pattern
 from peers.splitters import for_oniguruma
 from texts import DATA

@@ -1,5 +1,6 @@
-"""Names that pickles made before 0.1.0 was released look for here."""
+"""Names that pickles of earlier versions look for here."""
 
-from fastbpe.tokenizer.codepoint import CodePointTokenizer, _unpickle
+from fastbpe.tokenizer.codepoint import CodePointTokenizer
+from fastbpe.tokenizer.codepoint import unpickle_codepoint as _unpickle
 
 __all__ = ["CodePointTokenizer", "_unpickle"]

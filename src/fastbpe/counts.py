@@ -1,5 +1,6 @@
-"""Names that pickles made before 0.1.0 was released look for here."""
+"""Names that pickles of earlier versions look for here."""
 
-from fastbpe.training.piece_counts import PieceCounts, _unpickle
+from fastbpe.training.piece_counts import PieceCounts
+from fastbpe.training.piece_counts import unpickle_counts as _unpickle
 
 __all__ = ["PieceCounts", "_unpickle"]

@@ -1,4 +1,4 @@
-"""Names that pickles made before 0.1.0 was released look for here."""
+"""Names that pickles of earlier versions look for here."""
 
 from fastbpe.corpus.encode_files import FilesSummary
 

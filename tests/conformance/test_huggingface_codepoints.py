@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from fastbpe import FormatError
-from fastbpe.codepoint_model import CodePointModel, PieceType
 from fastbpe.formats import native
 from fastbpe.formats.huggingface import read_llama, write_llama
 from fastbpe.formats.sentencepiece import model_file
+from fastbpe.model import CodePointModel, PieceType
 from fastbpe.tokenizer.codepoint import CodePointTokenizer
 from helpers.shared_data import corpus, data_file
 

@@ -10,8 +10,8 @@ import sentencepiece
 from fastbpe import train
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
 from fastbpe._reference import normalization as reference
-from fastbpe.codepoint_model import CodePointModel, PieceType
 from fastbpe.formats.sentencepiece import specs
+from fastbpe.model import CodePointModel, PieceType
 from fastbpe.normalization import sentencepiece_rules
 from helpers.codepoint_models import (
     FULL,

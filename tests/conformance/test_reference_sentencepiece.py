@@ -8,8 +8,8 @@ import sentencepiece
 
 from fastbpe._reference.normalization import MARK, Normalizer, rules_of
 from fastbpe._reference.sentencepiece import Processor, floats
-from fastbpe.codepoint_model import CodePointModel, PieceType
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
+from fastbpe.model import CodePointModel, PieceType
 from helpers.codepoint_models import FULL, PUBLISHED, hard_text, model_of, published_model, trained
 from helpers.codepoint_models import published_processor as processor
 from helpers.shared_data import corpus

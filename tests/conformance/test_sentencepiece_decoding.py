@@ -9,7 +9,7 @@ import numpy
 import pytest
 import sentencepiece
 
-from fastbpe.codepoint_model import PieceType
+from fastbpe.model import PieceType
 from fastbpe.sentencepiece import SentencePieceProcessor
 from helpers.codepoint_models import FULL, PUBLISHED, hard_text, model_of, published_bytes, trained
 from helpers.codepoint_models import published_processor as processor

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import sentencepiece
 
-from fastbpe.codepoint_model import CodePointModel, PieceType
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
+from fastbpe.model import CodePointModel, PieceType
 from fastbpe.sentencepiece import SentencePieceProcessor
 from helpers.codepoint_models import (
     FULL,

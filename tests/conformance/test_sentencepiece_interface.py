@@ -20,7 +20,7 @@ import sentencepiece
 
 import fastbpe
 import fastbpe.sentencepiece as drop_in
-from fastbpe.codepoint_model import PieceType
+from fastbpe.model import PieceType
 from helpers.codepoint_models import FULL, RULE_NAMES, hard_text, model_of, peer_rules, published_bytes, trained
 from helpers.shared_data import data_file
 

@@ -9,8 +9,8 @@ import pytest
 
 import fastbpe
 from fastbpe import FormatError, Tokenizer
-from fastbpe.codepoint_model import PieceType
 from fastbpe.formats.endings import format_of
+from fastbpe.model import PieceType
 from helpers.codepoint_models import model_of
 from helpers.shared_data import BYTES, data_file, published
 

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 import fastbpe
-from fastbpe import FormatError, FormatWarning, Tokenizer, TrainingError, formats
+from fastbpe import FormatError, FormatWarning, Tokenizer, TrainingError
 from fastbpe._core.merge.table_builder import build_tables
+from fastbpe.formats import detect
 from fastbpe.formats.huggingface import _vocab_json
 from helpers.bounds import within
 from helpers.shared_data import BYTES, PUBLISHED, corpus, published
@@ -552,7 +553,7 @@ def both_ways(data: bytes, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
             if not fast:
                 patch.setattr(_vocab_json, "read", lambda data: None)
             try:
-                model = formats.read(data)
+                model = detect.read(data)
                 tables = build_tables(model.tokens, model.merges) if model.tokens else dict(model.tables or {})
                 kept = (bytes(tables["token_bytes"]), bytes(tables["token_ends"]))
                 out.append((*kept, replace(model, tokens=None, tables=None)))

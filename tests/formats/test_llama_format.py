@@ -11,10 +11,10 @@ import pytest
 
 import fastbpe
 from fastbpe import FormatError, FormatWarning
-from fastbpe.codepoint_model import CodePointModel, Conventions
 from fastbpe.formats import native, native_extras
 from fastbpe.formats.huggingface import read_llama
 from fastbpe.formats.sentencepiece import model_file
+from fastbpe.model import CodePointModel, Conventions
 from fastbpe.tokenizer.codepoint import CodePointTokenizer
 from helpers.bounds import within
 

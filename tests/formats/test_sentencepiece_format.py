@@ -9,13 +9,12 @@ import pytest
 import sentencepiece
 
 import fastbpe
-from fastbpe.codepoint_model import PieceType
 from fastbpe.errors import FormatError
 from fastbpe.formats import limits
-from fastbpe.formats.sentencepiece import _pieces, protobuf
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
+from fastbpe.formats.sentencepiece import piece_messages, protobuf
 from fastbpe.formats.sentencepiece.protobuf import bytes_field, fixed32_field, varint, varint_field
-from fastbpe.model import pack_pieces
+from fastbpe.model import PieceType, pack_pieces
 from helpers.codepoint_models import PUBLISHED, model_of, piece_field, published_bytes, trained
 from helpers.shared_data import data_file
 
@@ -259,12 +258,12 @@ def test_the_first_piece_that_stood_before_is_found() -> None:
     alphabet = list(dict.fromkeys(alphabet))
     for n in (0, 1, 2, 3, 4, 5, 8, 9, 100, len(alphabet)):
         pieces = random_.sample(alphabet, n)
-        assert _pieces.first_repeated(*pack_pieces(pieces), random_.getrandbits(64)) is None
+        assert piece_messages.first_repeated(*pack_pieces(pieces), random_.getrandbits(64)) is None
         for _ in range(20 * (n > 0)):
             first, second = random_.randrange(n), random_.randrange(1, n + 1)
             if first < second:
                 again = [*pieces[:second], pieces[first], *pieces[second:]]
-                found = _pieces.first_repeated(*pack_pieces(again), random_.getrandbits(64))
+                found = piece_messages.first_repeated(*pack_pieces(again), random_.getrandbits(64))
                 assert found == (first, second)
 
 
@@ -272,8 +271,8 @@ def test_the_first_piece_that_stood_before_is_found() -> None:
 def test_the_pieces_of_a_type(types: bytes) -> None:
     pieces = [b"%d" % i * (i % 3 + 1) for i in range(len(types))]
     ids = [i for i, type_ in enumerate(types) if type_ == PieceType.CONTROL]
-    assert _pieces.ids_of(types, PieceType.CONTROL) == ids
-    assert _pieces.of_type(*pack_pieces(pieces), types, PieceType.CONTROL) == {i: pieces[i] for i in ids}
+    assert piece_messages.ids_of(types, PieceType.CONTROL) == ids
+    assert piece_messages.of_type(*pack_pieces(pieces), types, PieceType.CONTROL) == {i: pieces[i] for i in ids}
 
 
 def test_a_control_symbol_that_is_no_utf_8() -> None:
@@ -300,7 +299,7 @@ def test_pieces_in_any_order_are_read_fast(order: str, size: int) -> None:
         "type": varint_field(3, PieceType.USER_DEFINED),
     }
     data = UNK + bytes_field(1, b"".join(fields[name] for name in order.split())) + A + BPE
-    end, text, ends, scores, types = _pieces.read(data, 0, 0)
+    end, text, ends, scores, types = piece_messages.read(data, 0, 0)
     assert end == len(data) - len(BPE)
     assert (text, types) == (b"<unk>" + b"x" * size + b"a", b"\x02\x04\x01")
     assert struct.unpack("<3f", scores) == (0, -3.5, 0)

@@ -12,7 +12,7 @@ from tiktoken.load import load_tiktoken_bpe
 
 import fastbpe
 from fastbpe import FormatError, SpecialTokenError, Tokenizer
-from fastbpe.formats import _ranks
+from fastbpe.formats import rank_lines
 from fastbpe.formats.tiktoken import list_tokens, parse_ranks
 from fastbpe.model import Model
 from helpers.shared_data import BYTES, data_file, published, ranks_of
@@ -286,7 +286,7 @@ _odd_lines = st.builds(
 
 def check_fast_reader(data: bytes) -> bool:
     """Whether the fast reader took the data; where it does, the slow one must read the same."""
-    fast = _ranks.parse(data)
+    fast = rank_lines.parse(data)
     try:
         tokens = list_tokens(parse_ranks(data, "file"))
     except FormatError:
@@ -331,7 +331,7 @@ def test_fast_reader_with_every_byte_altered() -> None:
 @pytest.mark.parametrize("name", ["r50k_base", "p50k_base"])
 def test_fast_reader_on_published_files(name: str) -> None:
     data = data_file("vocab", f"{name}.tiktoken").read_bytes()
-    fast = _ranks.parse(data)
+    fast = rank_lines.parse(data)
     assert fast is not None
     flat, ends = fast
     tokens = list_tokens(parse_ranks(data, name))

@@ -11,7 +11,7 @@ import pytest
 
 import fastbpe
 from fastbpe import FormatError, Tokenizer
-from fastbpe.codepoint_model import PieceType
+from fastbpe.model import PieceType
 from helpers.codepoint_models import model_of, trained
 from helpers.shared_data import BYTES
 

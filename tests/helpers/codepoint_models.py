@@ -10,10 +10,9 @@ from typing import Any
 
 import sentencepiece
 
-from fastbpe.codepoint_model import CodePointModel, PieceType
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.formats.sentencepiece import protobuf, specs
-from fastbpe.model import pack_pieces
+from fastbpe.model import CodePointModel, PieceType, pack_pieces
 from helpers.shared_data import data_file
 
 PUBLISHED = {

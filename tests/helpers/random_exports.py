@@ -19,10 +19,9 @@ from tokenizers import models, pre_tokenizers
 
 import fastbpe
 from fastbpe import FormatError, Tokenizer
-from fastbpe.codepoint_model import PieceType
 from fastbpe.formats import gpt2
 from fastbpe.model import AddedToken as Added
-from fastbpe.model import Model, pack_merges
+from fastbpe.model import Model, PieceType, pack_merges
 from fastbpe.tokenizer import verify_export
 from helpers import tokenizer_json
 from helpers.codepoint_models import model_of

@@ -10,9 +10,9 @@ import sentencepiece
 from fastbpe._reference import normalization as reference
 from fastbpe._reference.sentencepiece_training import Trainer
 from fastbpe._utils.progress import Reporter
-from fastbpe.codepoint_model import PieceType
 from fastbpe.errors import SpecError
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
+from fastbpe.model import PieceType
 from fastbpe.training import codepoint_train
 from fastbpe.training.codepoint_counting import scripts
 from fastbpe.training.codepoint_options import CodePointOptions

@@ -8,9 +8,8 @@ from array import array
 import pytest
 
 from fastbpe._reference import merge_lists
-from fastbpe.codepoint_model import PieceType
-from fastbpe.formats import _merges_as_scores
-from fastbpe.model import pack_merges, pack_pieces
+from fastbpe.formats import merges_as_scores
+from fastbpe.model import PieceType, pack_merges, pack_pieces
 
 MARK = "▁"
 
@@ -50,17 +49,17 @@ def test_as_the_slow_twin(splits: bool) -> None:
         piece_bytes, piece_ends = pack_pieces(piece.encode() for piece in pieces)
         theirs = merge_lists.judge(pieces, types, merges, splits=splits)
         assert (
-            _merges_as_scores.judge(piece_bytes, piece_ends, bytes(types), packed, splits, rng.getrandbits(64))
+            merges_as_scores.judge(piece_bytes, piece_ends, bytes(types), packed, splits, rng.getrandbits(64))
             == theirs
         )
         said.append(theirs[1])
         rescored = merge_lists.rescore(pieces, types, merges, splits=splits)
         assert (
-            _merges_as_scores.rescore(piece_bytes, piece_ends, bytes(types), packed, splits, rng.getrandbits(64))
+            merges_as_scores.rescore(piece_bytes, piece_ends, bytes(types), packed, splits, rng.getrandbits(64))
             == rescored
         )
         found.append(not rescored[1])
-        assert _merges_as_scores.first_bad(piece_bytes, piece_ends, packed) is None
+        assert merges_as_scores.first_bad(piece_bytes, piece_ends, packed) is None
     assert 50 < sum(said) < 950
     assert 50 < sum(found) < 950
 
@@ -69,12 +68,12 @@ def test_as_the_slow_twin(splits: bool) -> None:
 def test_a_bad_merge_is_found(bad: tuple[int, int, int]) -> None:
     piece_bytes, piece_ends = pack_pieces([b"a", b"b", b"ab"])
     merges = memoryview(pack_merges([(0, 1, 2), bad])).cast("I")
-    assert _merges_as_scores.first_bad(piece_bytes, piece_ends, merges) == 1
+    assert merges_as_scores.first_bad(piece_bytes, piece_ends, merges) == 1
 
 
 @pytest.mark.parametrize("ends", [(1, 2, 5), (1, 0, 4), (2**32 - 1, 2, 4), (1, 2, 3)])
 def test_ends_that_cut_no_pieces_are_told_from_bad_merges(ends: tuple[int, ...]) -> None:
     merges = memoryview(pack_merges([(0, 1, 2)])).cast("I")
-    bad = _merges_as_scores.first_bad(b"abab", array("I", ends).tobytes(), merges)
+    bad = merges_as_scores.first_bad(b"abab", array("I", ends).tobytes(), merges)
     assert bad == (0 if ends == (1, 2, 3) else -1)
-    assert _merges_as_scores.first_bad(b"abab", array("I", (1, 2, 4)).tobytes()[:-1], merges) == -1
+    assert merges_as_scores.first_bad(b"abab", array("I", (1, 2, 4)).tobytes()[:-1], merges) == -1

@@ -18,7 +18,7 @@ import fastbpe
 from fastbpe import InvalidTokenError, Tokenizer
 from fastbpe._core.decode.stream_decoder import StreamDecoder
 from fastbpe._reference.streaming import SlowStream
-from fastbpe.codepoint_model import PieceType
+from fastbpe.model import PieceType
 from fastbpe.tokenizer.codepoint import CodePointTokenizer
 from fastbpe.tokenizer.codepoint_tables import EACH_BYTE
 from helpers.codepoint_models import model_of

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import fastbpe
 from fastbpe import FastbpeError, Tokenizer
-from fastbpe.codepoint_model import PieceType
+from fastbpe.model import PieceType
 from fastbpe.splitting.charset import blanks
 from helpers.codepoint_models import model_of
 from helpers.shared_data import data_file

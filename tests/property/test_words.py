@@ -10,8 +10,8 @@ import pytest
 
 from fastbpe._core.merge.codepoint_symbols import CodePoints
 from fastbpe._core.split.scanner import WordScanner, paths
-from fastbpe.codepoint_model import CodePointModel, PieceType
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
+from fastbpe.model import CodePointModel, PieceType
 from helpers.codepoint_models import FULL, PUBLISHED, hard_text, model_of, published_model
 from helpers.shared_data import corpus
 

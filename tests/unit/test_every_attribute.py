@@ -9,7 +9,7 @@ import pytest
 
 import fastbpe
 from fastbpe import FastbpeError, Tokenizer
-from fastbpe.codepoint_model import PieceType
+from fastbpe.model import PieceType
 from fastbpe.tokenizer.codepoint import CodePointTokenizer
 from helpers.codepoint_models import model_of
 from helpers.shared_data import BYTES, data_file

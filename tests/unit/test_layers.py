@@ -1,7 +1,12 @@
-"""The house rule of imports, read from the sources: arrows point down only."""
+"""House rules of imports, read from the sources: arrows point down, no circles, private names stay inside."""
+
+from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
+from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -9,117 +14,150 @@ import pytest
 # The checkout, not what is installed: an installed package has no .pyx.
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "fastbpe"
 
-# Low to high; a module may import from lower layers and from its own, but for those that stand apart.
+#: Folders from low to high, each with its modules; "" are the modules of the root. A module imports from its own
+#: folder and from lower layers; folders of one layer never import each other.
 LAYERS = (
-    {
-        "_version",
-        "arguments",
-        "caching",
-        "errors",
-        "model",
-        "codepoint_model",
-        "patterns",
-        "extras",
-        "known",
-        "progress",
-        "sinks",
-        "templates",
-        "threads",
-        "unpacking",
-    },
-    {"_core", "formats"},
-    {"source_kinds"},
-    {"sources"},
-    {
-        "codepoints",
-        "codepoint_conventions",
-        "config",
-        "normalization",
-        "normalization_tables",
-        "normalizers",
-        "normalizers_tables",
-    }
-    | {"script_table", "special", "splitting", "trimming", "untrusted"},
-    {
-        "assembly",
-        "describing",
-        "tokenizer",
-        "codepoint_tokenizer",
-        "codepoint_counting",
-        "codepoint_options",
-        "codepoint_training",
-        "fetching",
-        "loading",
-        "names",
-        "training",
-        "counting",
-        "counts",
-        "extending",
-        "files",
-        "spilling",
-        "measuring",
-        "own_tokens",
-        "ranking",
-        "releasing",
-        "exporting",
-        "verifying",
-        "owners",
-    },
-    {"tiktoken", "sentencepiece", "minbpe", "cli", "__init__", "__main__"},
+    {"errors", "_version"},
+    {"patterns"},
+    {"_utils"},
+    {"model"},
+    {"known_vocabularies"},
+    {"_core/common"},
+    {"_core/text"},
+    {"_core/normalize"},
+    {"_core/merge", "_core/ids"},
+    {"_core/split"},
+    {"_core/cache"},
+    {"_core/encode", "_core/decode", "_core/train"},
+    {"corpus", "formats", "splitting"},
+    {"normalization", "published"},
+    {"tokenizer"},
+    {"training"},
+    {"memory"},
+    {"tiktoken", "sentencepiece"},
+    {"minbpe"},
+    {"cli"},
+    {"codepoint_tokenizer", "counts", "files"},  # names that old pickles look for
+    {"__init__"},
+    {"__main__"},
 )
-APART = ("_core", "formats")
-_CORE_IMPORTS = re.compile(r"^\s*(?:from\s+([\w.]+)\s+c?import|c?import\s+([\w.]+))", re.MULTILINE)
+CIMPORT = re.compile(r"^[ ]*(?:from\s+([\w.]+)\s+c?import\s+(\([^)]*\)|[^\n]*)|c?import\s+([\w.]+))", re.MULTILINE)
+NAME = re.compile(r"(\w+)(?:\s+as\s+\w+)?")
 
 
 def sources() -> list[Path]:
-    return sorted(path for ending in ("*.py", "*.pyx", "*.pxd", "*.pyi") for path in PACKAGE.rglob(ending))
+    return sorted(path for ending in ("*.py", "*.pyx", "*.pxd") for path in PACKAGE.rglob(ending))
 
 
-def part_of(module: str) -> str:
-    """The part of the package that a module of it belongs to: fastbpe.formats.native → formats."""
-    return [*module.split("."), "__init__"][1]
+def module_of(path: Path) -> str:
+    """The full name of a source file's module: fastbpe.formats.native."""
+    name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+    return name.removesuffix(".__init__")
 
 
-def imports_of(path: Path) -> set[str]:
-    """The modules of fastbpe that a source file imports, by full name."""
+@cache
+def modules() -> dict[str, list[Path]]:
+    """The source files of each module: a .pyx and its .pxd are one."""
+    found: dict[str, list[Path]] = {}
+    for path in sources():
+        found.setdefault(module_of(path), []).append(path)
+    return found
+
+
+def names_imported(path: Path) -> Iterator[tuple[str, str]]:
+    """(module, name) of each name of fastbpe that a source file imports or cimports; the name is "" for a module.
+
+    Imports inside functions count, and those for type checkers alone.
+    """
     text = path.read_text(encoding="utf-8")
-    if path.suffix in (".pyx", ".pxd"):
-        modules = {a or b for a, b in _CORE_IMPORTS.findall(text)}
-        return {module for module in modules if module.split(".")[0] == "fastbpe"}
-    found = set()
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert not node.level, f"{path}:{node.lineno}: imports are absolute here"
-            if node.module == "fastbpe":
-                found |= {f"fastbpe.{alias.name}" for alias in node.names if is_module(alias.name)} or {"fastbpe"}
-            else:
-                found.add(node.module or "")
-    return {module for module in found if module.split(".")[0] == "fastbpe"}
+    found: Iterator[tuple[str, str]]
+    if path.suffix == ".py":
+        found = chain.from_iterable(map(_names_of, ast.walk(ast.parse(text))))
+    else:
+        found = (
+            (module or plain, name)
+            for module, names, plain in CIMPORT.findall(text)
+            for name in (NAME.findall(names.split("#")[0]) if module else [""])
+        )
+    for module, name in found:
+        if module.split(".")[0] == "fastbpe":
+            yield (f"{module}.{name}", "") if f"{module}.{name}" in modules() else (module, name)
 
 
-def is_module(name: str) -> bool:
-    return (PACKAGE / name).is_dir() or any(PACKAGE.glob(f"{name}.*"))
+def _names_of(node: ast.AST) -> Iterator[tuple[str, str]]:
+    if isinstance(node, ast.Import):
+        yield from ((alias.name, "") for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        assert not node.level, f"line {node.lineno}: imports are absolute here"
+        yield from ((node.module or "", alias.name) for alias in node.names)
 
 
-def test_there_are_sources_to_read() -> None:
-    assert len(sources()) > 20
-    assert "fastbpe._core.common.hash_tables" in imports_of(PACKAGE / "_core" / "merge.pyx")
-    assert "fastbpe.formats" in imports_of(PACKAGE / "tokenizer.py")
+def modules_imported(module: str) -> set[str]:
+    found = {name for path in modules()[module] for name, _ in names_imported(path)}
+    return {name for name in found if name in modules()} - {module}
 
 
-@pytest.mark.parametrize("path", sources(), ids=lambda path: path.relative_to(PACKAGE).as_posix())
-def test_arrows_point_down_only(path: Path) -> None:
-    here = path.relative_to(PACKAGE).parts[0].split(".")[0]
-    imported = {part_of(module) for module in imports_of(path)} - {here}
+def folder_of(module: str) -> str:
+    """The folder of a module, as LAYERS names it; a module of the root is a layer of its own."""
+    parts = [*module.split("."), "__init__"][1:]
+    return "/".join(parts[:2]) if parts[0] == "_core" and len(parts) > 2 else parts[0]
+
+
+def test_sources_are_found_and_read() -> None:
+    assert len(modules()) > 150
+    assert "fastbpe._core.common.hash_tables" in modules_imported("fastbpe._core.merge.merge_piece")
+    assert "fastbpe.errors" in modules_imported("fastbpe.tokenizer.tokenizer")
+
+
+@pytest.mark.parametrize("module", sorted(modules()))
+def test_arrows_point_down_only(module: str) -> None:
+    here = folder_of(module)
+    imported = {folder_of(name) for name in modules_imported(module)} - {here}
     if here == "_reference":
         assert not imported, "the slow twin stands on its own"
         return
     assert "_reference" not in imported, "only tests and docs read the slow twin"
+    if here == "_core":
+        assert not imported, "the package of the core hands nothing on"
+        return
     level = next((i for i, layer in enumerate(LAYERS) if here in layer), None)
     assert level is not None, f"{here} is in no layer: say in this test where it belongs"
-    allowed = set().union(*LAYERS[: level + 1])
-    assert imported <= allowed, f"{here} imports from a layer above: {imported - allowed}"
-    if here in APART:
-        assert not imported & set(APART), "formats and _core never import each other"
+    allowed = set().union(*LAYERS[:level])
+    assert imported <= allowed, f"{module} imports from a layer that is not below it: {imported - allowed}"
+
+
+def test_no_circles_of_files() -> None:
+    """Take away modules that import none of the rest, again and again: what stays lies on circles or above one."""
+    left = {
+        module: modules_imported(module) for module in modules() if not module.startswith("fastbpe.tokenizer.")
+    }
+    while free := {module for module, imported in left.items() if not imported & left.keys()}:
+        left = {module: imported for module, imported in left.items() if module not in free}
+    circles = {module: sorted(imported & left.keys()) for module, imported in left.items()}
+    assert not circles
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("__init__.py")), ids=lambda path: path.parent.name)
+def test_packages_hand_names_on_and_hold_no_logic(path: Path) -> None:
+    """Imports, docstrings, tables; the root's also looks names up late, and names a core that is not built."""
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    allowed: tuple[type[ast.stmt], ...] = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assign, ast.AnnAssign, ast.If)
+    if path.parent == PACKAGE:
+        allowed += (ast.Try, ast.FunctionDef)
+    assert not [ast.unparse(statement) for statement in body if not isinstance(statement, allowed)]
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_private_names_stay_in_their_folder(path: Path) -> None:
+    """A name, or a module, that begins with an underscore is imported in or below its own folder alone."""
+    outside = set()
+    for module, name in names_imported(path):
+        if module not in modules():  # a folder without code of its own
+            continue
+        file = modules()[module][0]
+        folder = file.parent.parent if file.stem == "__init__" and not name else file.parent
+        last = name or module.rpartition(".")[2]
+        is_private = last.startswith("_") and not last.startswith("__") and last not in ("_core", "_utils")
+        if is_private and folder not in path.parents:
+            outside.add(f"{module} {name}")
+    assert not outside

@@ -19,7 +19,7 @@ from fastbpe.formats.container import Kind, check_sections, pack, unpack
 from fastbpe.model import BYTES_PER_MERGE, Buffer, Model
 
 if TYPE_CHECKING:  # code points are imported when they are met
-    from fastbpe.codepoint_model import CodePointModel
+    from fastbpe.model import CodePointModel
 
 KIND = Kind("tokenizer", 1, "a fastbpe file")
 MAGIC = KIND.magic
@@ -138,10 +138,10 @@ def _check_merges(sections: Mapping[str, Buffer], where: str) -> None:
     merges = bytes(sections["merges"])
     if not merges:
         return
-    from fastbpe.formats import _merges_as_scores
+    from fastbpe.formats import merges_as_scores
 
     token_bytes, token_ends = (bytes(sections[name]) for name in _TOKENS)
-    bad = _merges_as_scores.first_bad(token_bytes, token_ends, memoryview(merges).cast("I"))
+    bad = merges_as_scores.first_bad(token_bytes, token_ends, memoryview(merges).cast("I"))
     if bad == -1:
         raise FormatError(f"{where}: its section 'token_ends' does not cut {len(token_bytes)} bytes into tokens")
     if bad is not None:

@@ -14,11 +14,10 @@ from fastbpe.errors import FormatError
 from fastbpe.formats import limits
 from fastbpe.formats.huggingface import parts, templates
 from fastbpe.formats.huggingface.parts import Part
-from fastbpe.model import AddedToken, Model
-from fastbpe.templates import PAIR, TEXT
+from fastbpe.model import PAIR, TEXT, AddedToken, Model
 
 if TYPE_CHECKING:  # code points are imported when they are met
-    from fastbpe.codepoint_model import CodePointModel, Conventions
+    from fastbpe.model import CodePointModel, Conventions
 
 _MAX_IDS = 1 << 24  # of the core
 _FLAGS = AddedToken._fields[2:]
@@ -181,7 +180,7 @@ def _described_conventions(conventions: Conventions) -> dict[str, Any]:
 
 
 def _read_conventions(values: Any, where: str) -> Conventions | None:
-    from fastbpe.codepoint_model import Conventions
+    from fastbpe.model import Conventions
 
     if values is None:
         return None

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from fastbpe.errors import FormatError
-from fastbpe.formats import _ranks
+from fastbpe.formats import rank_lines
 from fastbpe.formats.limits import check_entries
 from fastbpe.model import Buffer, Model
 from fastbpe.patterns import PATTERNS, PatternLike
@@ -61,7 +61,7 @@ def parse(
         data = bytes(data).replace(b"\r\n", b"\n")
     tokens: list[bytes] | None = None
     tables: dict[str, Buffer] | None = None
-    plain = _ranks.parse(data)
+    plain = rank_lines.parse(data)
     if plain is not None:
         tables = dict(zip(("token_bytes", "token_ends"), plain, strict=True))
     else:
@@ -103,7 +103,7 @@ def list_tokens(ranks: Mapping[bytes, int]) -> list[bytes]:
 def parse_ranks(data: bytes, where: str) -> dict[bytes, int]:
     """Token bytes to rank. Blank lines and CRLF line ends are let pass.
 
-    The slow twin of `_ranks.parse`, which leaves to it whatever looks odd.
+    The slow twin of `rank_lines.parse`, which leaves to it whatever looks odd.
     """
     ranks: dict[bytes, int] = {}
     lines_of: dict[int, int] = {}

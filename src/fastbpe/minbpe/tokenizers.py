@@ -8,7 +8,6 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
-from fastbpe import formats
 from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.merge.merge_piece import recover_merges
@@ -18,6 +17,7 @@ from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.train.byte_learner import Learner
 from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe.errors import CheckError, TrainingError
+from fastbpe.formats import atomic_files
 from fastbpe.formats.minbpe import model_text, parse, vocab_text
 from fastbpe.minbpe._methods import Methods
 from fastbpe.splitting import make_splitter
@@ -93,8 +93,8 @@ class Tokenizer(Methods):
     def save(self, file_prefix: Path_) -> None:
         """Write PREFIX.model, for `load`, and PREFIX.vocab, to be read by people; each whole or not at all."""
         prefix = os.fspath(file_prefix)
-        formats.write(prefix + ".model", model_text(self.pattern, self.special_tokens, self.merges).encode())
-        formats.write(prefix + ".vocab", vocab_text(self.vocab, self.merges).encode())
+        atomic_files.write(prefix + ".model", model_text(self.pattern, self.special_tokens, self.merges).encode())
+        atomic_files.write(prefix + ".vocab", vocab_text(self.vocab, self.merges).encode())
 
     def load(self, model_file: Path_) -> None:
         """Become what a `.model` file says.
@@ -106,7 +106,7 @@ class Tokenizer(Methods):
         path = os.fspath(model_file)
         if not path.endswith(".model"):
             raise CheckError(f"{path}: load takes a file whose name ends with .model")
-        model = parse(formats.map_file(path), path)
+        model = parse(atomic_files.map_file(path), path)
         self.merges = {(left, right): merged for left, right, merged in model.merge_list() or ()}
         self.pattern = model.pattern if isinstance(model.pattern, str) else ""
         self.special_tokens = dict(model.special_tokens)
@@ -266,7 +266,7 @@ class GPT4Tokenizer(RegexTokenizer):
         """Write a `.vocab` file, to be read by people."""
         vocab = {token: bytes([self.inverse_byte_shuffle[token]]) for token in range(N_BYTES)}
         vocab |= {token: self._by_rank[token] for token in self.merges.values()}
-        formats.write(vocab_file, vocab_text(vocab, self.merges).encode())
+        atomic_files.write(vocab_file, vocab_text(vocab, self.merges).encode())
 
 
 def _with_attributes(cls: type[Tokenizer], attributes: dict[str, Any]) -> Tokenizer:

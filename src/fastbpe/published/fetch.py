@@ -9,8 +9,8 @@ import stat
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
-from fastbpe import formats
 from fastbpe.errors import DownloadError, FormatError
+from fastbpe.formats import detect
 from fastbpe.known_vocabularies import VOCABULARIES
 from fastbpe.published import find
 
@@ -82,7 +82,7 @@ def _fetch_repository(name: str) -> Fetched:
         if code == 404:
             raise DownloadError(f"{error}; see which files there are: {endpoint}/{name}/tree/main") from error
         raise
-    formats.read(content)  # a FormatError now rather than when it is loaded
+    detect.read(content)  # a FormatError now rather than when it is loaded
     path = os.path.join(find.user_cache(), *name.split("/"), _TOKENIZER)
     _keep(path, content)
     return Fetched(path, hashlib.sha256(content).hexdigest(), is_new=True, is_checked=False)

@@ -15,11 +15,10 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from fastbpe import formats
 from fastbpe.errors import FormatError, VocabularyNotFoundError
-from fastbpe.formats import gpt2, tiktoken
+from fastbpe.formats import detect, gpt2, tiktoken
 from fastbpe.known_vocabularies import (
     GPT2_IDS,
     GPT2_MERGES,
@@ -28,12 +27,8 @@ from fastbpe.known_vocabularies import (
     KnownVocabulary,
     encoding_of_model,
 )
-from fastbpe.model import Model
-from fastbpe.patterns import PATTERNS, PatternLike
-
-if TYPE_CHECKING:
-    from fastbpe.codepoint_model import CodePointModel
-    from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.model import CodePointModel, Model
+from fastbpe.patterns import PatternLike
 
 _PART = r"[A-Za-z0-9][A-Za-z0-9._:-]*"
 _NAME = re.compile(rf"{_PART}(?:/{_PART})?")
@@ -90,7 +85,7 @@ def read(name: str, *, pattern: PatternLike, special_tokens: Mapping[str, int] |
     for path in _own_places(vocabulary.name):
         looked_at.append(path)
         if os.path.exists(path):
-            return Found(formats.read(path, pattern=pattern, special_tokens=special_tokens), path, vocabulary)
+            return Found(detect.read(path, pattern=pattern, special_tokens=special_tokens), path, vocabulary)
     file = vocabulary.file
     if wrong:
         raise FormatError(
@@ -120,29 +115,6 @@ def _read_gpt2(
         return None
     where = paths[0], paths[1]
     return Found(gpt2.parse(ids, merges, where, pattern=pattern, special_tokens=special_tokens), paths[0])
-
-
-def check(tokenizer: Tokenizer, vocabulary: KnownVocabulary, path: str, *, special_tokens_too: bool) -> None:
-    """Raise FormatError if a tokenizer is not the published vocabulary: ranks, pattern and special tokens."""
-    named = vocabulary.special_tokens()
-    tokens = tokenizer.vocab
-    for token_id in tokenizer.special_tokens.values():
-        if token_id >= vocabulary.n_leading:
-            tokens[token_id] = b""
-    has = hashlib.sha256(tiktoken.dump(tokens)).hexdigest()
-    differs = ""
-    if has != vocabulary.file.sha256:
-        differs = f"its ranks have the SHA-256 {has}, those published {vocabulary.file.sha256}"
-    elif tokenizer.pattern != PATTERNS[vocabulary.pattern]:
-        differs = f"its split pattern is not {vocabulary.pattern}"
-    elif special_tokens_too and _without_leading(tokenizer, vocabulary) != named:
-        differs = "its special tokens are others"
-    if differs:
-        raise FormatError(f"{path}: not {vocabulary.name} as published: {differs}; load it by its path")
-
-
-def _without_leading(tokenizer: Tokenizer, vocabulary: KnownVocabulary) -> dict[str, int]:
-    return {name: i for name, i in tokenizer.special_tokens.items() if i >= vocabulary.n_leading}
 
 
 def published_copy(url: str, sha256: str | None) -> bytes | None:
@@ -218,7 +190,7 @@ def _read_unpublished(name: str, pattern: PatternLike, special_tokens: Mapping[s
         looked_at.append(folder)
         path = _snapshot(folder)
     if path is not None:
-        return Found(formats.read(path, pattern=pattern, special_tokens=special_tokens), path)
+        return Found(detect.read(path, pattern=pattern, special_tokens=special_tokens), path)
     if "/" in name:
         way_out = f"download the tokenizer.json of this repository on huggingface.co: fastbpe fetch {name}"
     else:

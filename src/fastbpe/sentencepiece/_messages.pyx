@@ -9,7 +9,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memcpy
 
-from fastbpe.codepoint_model import PieceType
+from fastbpe.model import PieceType
 from fastbpe.tokenizer.codepoint_tables import MARK as _MARK
 from fastbpe.sentencepiece._errors import ArgumentError
 

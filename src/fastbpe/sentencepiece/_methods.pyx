@@ -17,7 +17,7 @@ from fastbpe._core.encode.encoder cimport Encoder
 from fastbpe._core.encode.short_texts cimport PyUnicode_IS_COMPACT_ASCII, SHORT_UNITS
 from fastbpe._core.text.utf8_text cimport first_invalid, has_surrogates
 
-from fastbpe.codepoint_model import PieceType
+from fastbpe.model import PieceType
 from fastbpe.tokenizer.codepoint_tables import EACH_BYTE as _EACH_BYTE
 from fastbpe.errors import InvalidTokenError
 from fastbpe._utils.optional_imports import require_numpy

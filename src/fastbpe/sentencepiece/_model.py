@@ -12,9 +12,9 @@ from fastbpe._core.encode.codepoint_pieces import TokenEncoder, Tokens
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
 from fastbpe._core.text.utf8_text import has_surrogates, n_valid, plain
 from fastbpe._utils.caching import cached_property
-from fastbpe.codepoint_model import PieceType
 from fastbpe.errors import FastbpeError, InvalidTokenError
 from fastbpe.formats.sentencepiece import model_file as model_format
+from fastbpe.model import PieceType
 from fastbpe.sentencepiece._arguments import checked_ids, id_error, ids_of_pieces
 from fastbpe.sentencepiece._errors import ModelError
 from fastbpe.sentencepiece._messages import Surfaces, encoded, serialize

@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
-from fastbpe.codepoint_model import Spec
 from fastbpe.errors import FormatError
 from fastbpe.formats.sentencepiece import protobuf, specs
+from fastbpe.model import Spec
 from fastbpe.normalization import sentencepiece_rules
 from fastbpe.sentencepiece._errors import ArgumentError, ModelError
 from fastbpe.sentencepiece._files import proto_bytes, read_model

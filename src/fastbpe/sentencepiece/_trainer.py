@@ -11,11 +11,11 @@ from typing import IO, Any
 
 from fastbpe._utils.progress import Reporter
 from fastbpe._utils.threads import usable_threads
-from fastbpe.codepoint_model import Spec
 from fastbpe.corpus.sources import BLOCK
 from fastbpe.errors import SpecError
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.formats.sentencepiece import protobuf, specs
+from fastbpe.model import Spec
 from fastbpe.training.codepoint_counting import Pretokenizer
 from fastbpe.training.codepoint_options import CodePointOptions
 from fastbpe.training.codepoint_train import CodePointReport, learn_model, vocabulary_text

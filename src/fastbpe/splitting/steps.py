@@ -19,8 +19,8 @@ from fastbpe._core.split.composite import Regrouped, StandIns
 from fastbpe._core.split.splitter import Splitter
 from fastbpe.errors import PatternError
 from fastbpe.patterns import PATTERNS, Pattern
-from fastbpe.splitting import chain, make_splitter
 from fastbpe.splitting.charset import CharSet
+from fastbpe.splitting.make import chain, make_splitter
 from fastbpe.splitting.oniguruma import from_oniguruma
 
 Behavior: TypeAlias = Literal["isolated", "removed", "merged_with_previous", "merged_with_next", "contiguous"]

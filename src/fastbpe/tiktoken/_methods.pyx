@@ -4,7 +4,8 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport uint8_t, uint32_t
 
 from fastbpe._core.encode.encoder cimport Encoder
-from fastbpe._core.merge.merge_piece cimport Ids, encode_piece, ids_free
+from fastbpe._core.common.id_buffer cimport Ids, ids_free
+from fastbpe._core.merge.merge_piece cimport encode_piece
 from fastbpe._core.ids.id_lists cimport ids_list
 from fastbpe._core.split.splitter cimport Splitter
 from fastbpe._core.merge.vocabulary cimport Vocabulary

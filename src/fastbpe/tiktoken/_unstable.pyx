@@ -17,7 +17,8 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
 from fastbpe._core.common.byte_buffer cimport Buffer, buffer_add, buffer_free
-from fastbpe._core.merge.merge_piece cimport Ids, ids_free, ids_reserve, merge_piece
+from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
+from fastbpe._core.merge.merge_piece cimport merge_piece
 from fastbpe._core.ids.id_lists cimport PyObject_GC_Track, PyObject_GC_UnTrack, ids_list
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.split.splitter cimport GAP, Ends, Splitter, ends_free

@@ -215,11 +215,15 @@ class Encoding(Methods):
 
     # Being a value
 
-    def __reduce__(self) -> tuple[Callable[..., Encoding], tuple[Any, ...]]:
-        from fastbpe.tiktoken import registry
+    @staticmethod
+    def _made_by_name(encoding: Encoding) -> Callable[[str], Encoding] | None:
+        """Return the function that gives this very encoding for its name, or None. The registry sets its own."""
+        return None
 
-        if registry.ENCODINGS.get(self.name) is self:
-            return registry.get_encoding, (self.name,)
+    def __reduce__(self) -> tuple[Callable[..., Encoding], tuple[Any, ...]]:
+        by_name = self._made_by_name(self)
+        if by_name is not None:
+            return by_name, (self.name,)
         return _with_arguments, (
             type(self),
             {

@@ -9,9 +9,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from fastbpe import formats
 from fastbpe.errors import CheckError, DownloadError, FormatError
-from fastbpe.formats import _ranks, gpt2, tiktoken
+from fastbpe.formats import atomic_files, gpt2, rank_lines, tiktoken
 from fastbpe.published import fetch, find
 from fastbpe.tiktoken._methods import ranks_of_tables
 from fastbpe.training.options import N_BYTES
@@ -73,7 +72,7 @@ def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
     _check(content, blobpath, expected_hash)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        formats.write(path, content)
+        atomic_files.write(path, content)
     except OSError as error:
         if chosen:
             warnings.warn(f"{blobpath} cannot be kept in the cache: {error}", stacklevel=2)
@@ -98,7 +97,7 @@ def load_tiktoken_bpe(tiktoken_bpe_file: str, expected_hash: str | None = None) 
     Raises what that raises, and ValueError for a line that is not one of this format.
     """
     content = read_file_cached(tiktoken_bpe_file, expected_hash)
-    tables = _ranks.parse(content)
+    tables = rank_lines.parse(content)
     if tables is not None:
         return ranks_of_tables(*tables)
     return tiktoken.parse_ranks(content, tiktoken_bpe_file)
@@ -109,7 +108,7 @@ def dump_tiktoken_bpe(bpe_ranks: dict[bytes, int], tiktoken_bpe_file: str) -> No
     ordered = sorted(bpe_ranks.items(), key=lambda item: item[1])
     data = b"".join(b"%s %d\n" % (base64.b64encode(token), rank) for token, rank in ordered)
     if "://" not in tiktoken_bpe_file:
-        formats.write(tiktoken_bpe_file, data)
+        atomic_files.write(tiktoken_bpe_file, data)
         return
     with _blobfile(tiktoken_bpe_file).BlobFile(tiktoken_bpe_file, "wb") as file:
         file.write(data)

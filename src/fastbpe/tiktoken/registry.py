@@ -56,6 +56,13 @@ def get_encoding(encoding_name: str) -> Encoding:
         return ENCODINGS[encoding_name]
 
 
+def _made_by_name(encoding: Encoding) -> Callable[[str], Encoding] | None:
+    return get_encoding if ENCODINGS.get(encoding.name) is encoding else None
+
+
+Encoding._made_by_name = staticmethod(_made_by_name)  # type: ignore[method-assign]
+
+
 def _made(constructor: Constructor) -> Encoding:
     if isinstance(constructor, published.Published):
         return Encoding._of_model(constructor.model())

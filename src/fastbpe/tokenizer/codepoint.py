@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from fastbpe import formats
 from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.decode.stream_decoder import StreamDecoder
 from fastbpe._core.encode.codepoint_pieces import TokenEncoder
@@ -22,14 +21,12 @@ from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._utils.caching import cached_property
 from fastbpe._utils.threads import ForkSafeLock
-from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
 from fastbpe.errors import FormatError, SpecialTokenError, VocabularyError
-from fastbpe.formats import _merges_as_scores, native
+from fastbpe.formats import detect, merges_as_scores, native
 from fastbpe.formats.endings import format_of, is_folder
 from fastbpe.formats.huggingface import tokenizer_config, write_llama
 from fastbpe.formats.sentencepiece import model_file
-from fastbpe.model import Buffer
-from fastbpe.templates import Templates
+from fastbpe.model import Buffer, CodePointModel, Conventions, PieceType, Templates
 from fastbpe.tokenizer.codepoint_huggingface import Decoding, Places, begin_at_last_space, widen
 from fastbpe.tokenizer.codepoint_tables import EACH_BYTE, MARK, Parts, build, make_normalizer, names_of, pieces_of
 from fastbpe.tokenizer.special_tokens import SpecialTokens, check_new, number
@@ -503,7 +500,7 @@ class CodePointTokenizer(Tokenizer):
     # Being a value
 
     def __reduce__(self) -> tuple[Callable[[bytes], CodePointTokenizer], tuple[bytes]]:
-        return _unpickle, (native.dump_code_points(self._source),)
+        return unpickle_codepoint, (native.dump_code_points(self._source),)
 
     def __repr__(self) -> str:
         name = f"{self.name!r}, " if self.name else ""
@@ -536,14 +533,14 @@ def _control_symbols(model: CodePointModel) -> dict[str, int]:
 
 def _check_merges(model: CodePointModel) -> None:
     merges = memoryview(model.merges).cast("B").cast("I")
-    bad = _merges_as_scores.first_bad(model.piece_bytes, model.piece_ends, merges)
+    bad = merges_as_scores.first_bad(model.piece_bytes, model.piece_ends, merges)
     if bad == -1:
         raise VocabularyError(f"piece_ends does not cut {len(model.piece_bytes)} bytes into pieces")
     if bad is not None:
         raise VocabularyError(f"merge {bad} does not make a piece of two pieces")
 
 
-def _unpickle(state: bytes) -> CodePointTokenizer:
-    model = formats.read(state)
+def unpickle_codepoint(state: bytes) -> CodePointTokenizer:
+    model = detect.read(state)
     assert isinstance(model, CodePointModel)
     return CodePointTokenizer(model)

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.encode.codepoint_pieces import Offsets, TokenEncoder
 from fastbpe._core.text.special_tokens import SpecialMatcher
-from fastbpe.codepoint_model import CodePointModel, Conventions
-from fastbpe.model import Buffer
+from fastbpe.model import Buffer, CodePointModel, Conventions
 from fastbpe.tokenizer.codepoint_tables import MARK, Parts, as_found, decoded_bytes, overridden
 
 Spans = list[tuple[int, int]]

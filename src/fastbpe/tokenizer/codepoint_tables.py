@@ -20,10 +20,9 @@ from fastbpe._core.normalize.codepoint_steps import Normalizing
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
 from fastbpe._core.split.scanner import WordScanner
 from fastbpe._core.text.special_tokens import SpecialMatcher
-from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
-from fastbpe.formats import _merges_as_scores
-from fastbpe.formats.sentencepiece import _pieces
-from fastbpe.model import AddedToken
+from fastbpe.formats import merges_as_scores
+from fastbpe.formats.sentencepiece import piece_messages
+from fastbpe.model import AddedToken, CodePointModel, Conventions, PieceType
 
 MARK = "\u2581".encode()
 EACH_BYTE = "fastbpe-each-byte"  # an error handler: U+FFFD for each byte that belongs to no character
@@ -97,7 +96,7 @@ def _by_scores(model: CodePointModel) -> CodePointModel:
     """The model, or for merging, one with scores that say the same as its list: tables of half the size."""
     if not model.merges or model.conventions is None:
         return model
-    found = _merges_as_scores.rescore(
+    found = merges_as_scores.rescore(
         model.piece_bytes,
         model.piece_ends,
         model.types,
@@ -143,10 +142,10 @@ def as_found(model: CodePointModel, token: AddedToken) -> str:
 
 def overridden(model: CodePointModel, *, skips: bool = False) -> list[tuple[int, bytes]]:
     """The ids that decode otherwise than their pieces say. skips: without a tokenizer.json's special tokens."""
-    out = dict.fromkeys(_pieces.ids_of(model.types, PieceType.CONTROL), b"")
+    out = dict.fromkeys(piece_messages.ids_of(model.types, PieceType.CONTROL), b"")
     if model.conventions is None:
         if not model.trainer["unk_surface"]:
-            out |= dict.fromkeys(_pieces.ids_of(model.types, PieceType.UNKNOWN), b"")
+            out |= dict.fromkeys(piece_messages.ids_of(model.types, PieceType.UNKNOWN), b"")
         return [*out.items()]
     if not skips:
         out = names_of(model)
@@ -166,12 +165,12 @@ def names_of(model: CodePointModel) -> dict[int, bytes]:
 
 def pieces_of(model: CodePointModel, piece_type: PieceType) -> dict[int, bytes]:
     """Id to piece, of one type, rising."""
-    return _pieces.of_type(model.piece_bytes, model.piece_ends, model.types, piece_type)
+    return piece_messages.of_type(model.piece_bytes, model.piece_ends, model.types, piece_type)
 
 
 def _meta(model: CodePointModel) -> tuple[int, list[int] | None]:
     """The id of unknown characters; and, with byte fallback, those of the 256 bytes."""
-    unknowns = _pieces.ids_of(model.types, PieceType.UNKNOWN)
+    unknowns = piece_messages.ids_of(model.types, PieceType.UNKNOWN)
     if not model.trainer["byte_fallback"]:
         return unknowns[0], None
     by_name = {piece: i for i, piece in pieces_of(model, PieceType.BYTE).items()}
@@ -287,7 +286,7 @@ def _leading(
         whole.add(byte_ids[0x20])
     if b" " in model.piece_bytes:  # spaces of their own, which stand for no U+2581
         whole.update(i for i, piece in enumerate(model.pieces) if piece[:1] == b" ")
-        whole.difference_update(_pieces.ids_of(model.types, PieceType.CONTROL))
+        whole.difference_update(piece_messages.ids_of(model.types, PieceType.CONTROL))
     return (bool(trims) if trims or spec["add_dummy_prefix"] else None), frozenset(whole)
 
 

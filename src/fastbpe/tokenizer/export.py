@@ -6,9 +6,8 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from fastbpe import formats
 from fastbpe.errors import FormatError
-from fastbpe.formats import gpt2, minbpe, native, tiktoken
+from fastbpe.formats import atomic_files, gpt2, minbpe, native, tiktoken
 from fastbpe.formats.huggingface import write
 from fastbpe.known_vocabularies import recognise
 from fastbpe.model import Model
@@ -54,9 +53,9 @@ def put(
     if verify or verify_text is not None:
         done = verify_export.verify(tokenizer, files, format, verify_text)
     if isinstance(files, dict):
-        formats.write_folder(path, files)
+        atomic_files.write_folder(path, files)
     else:
-        formats.write(path, files)
+        atomic_files.write(path, files)
     return done
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
-from fastbpe import formats
 from fastbpe.errors import FormatError, PatternError, SpecialTokenError, VocabularyError
-from fastbpe.model import Buffer, Model
-from fastbpe.patterns import PatternLike
+from fastbpe.formats import detect, tiktoken
+from fastbpe.known_vocabularies import KnownVocabulary
+from fastbpe.model import Buffer, CodePointModel, Model
+from fastbpe.patterns import PATTERNS, PatternLike
 from fastbpe.tokenizer.tokenizer import CACHE_BYTES, Tokenizer
-
-if TYPE_CHECKING:
-    from fastbpe.codepoint_model import CodePointModel
 
 
 def load(
@@ -62,9 +60,9 @@ def load(
             found = find.read(path_or_bytes, pattern=pattern, special_tokens=special_tokens)
             tokenizer = _make(found.model, found.path, pattern, special_tokens, cache_bytes)
             if found.unchecked is not None:
-                find.check(tokenizer, found.unchecked, found.path, special_tokens_too=special_tokens is None)
+                check_published(tokenizer, found.unchecked, found.path, special_tokens_too=special_tokens is None)
             return tokenizer
-    model = formats.read(path_or_bytes, pattern=pattern, special_tokens=special_tokens)
+    model = detect.read(path_or_bytes, pattern=pattern, special_tokens=special_tokens)
     where = "<bytes>" if isinstance(path_or_bytes, (bytes, bytearray, memoryview)) else os.fspath(path_or_bytes)
     return _make(model, where, pattern, special_tokens, cache_bytes)
 
@@ -93,3 +91,28 @@ def _make(
         if isinstance(error, PatternError) and pattern is not None:
             raise
         raise FormatError(f"{where}: {error}") from error
+
+
+def check_published(
+    tokenizer: Tokenizer, vocabulary: KnownVocabulary, path: str, *, special_tokens_too: bool
+) -> None:
+    """Raise FormatError if a tokenizer is not the published vocabulary: ranks, pattern and special tokens."""
+    named = vocabulary.special_tokens()
+    tokens = tokenizer.vocab
+    for token_id in tokenizer.special_tokens.values():
+        if token_id >= vocabulary.n_leading:
+            tokens[token_id] = b""
+    has = hashlib.sha256(tiktoken.dump(tokens)).hexdigest()
+    differs = ""
+    if has != vocabulary.file.sha256:
+        differs = f"its ranks have the SHA-256 {has}, those published {vocabulary.file.sha256}"
+    elif tokenizer.pattern != PATTERNS[vocabulary.pattern]:
+        differs = f"its split pattern is not {vocabulary.pattern}"
+    elif special_tokens_too and _without_leading(tokenizer, vocabulary) != named:
+        differs = "its special tokens are others"
+    if differs:
+        raise FormatError(f"{path}: not {vocabulary.name} as published: {differs}; load it by its path")
+
+
+def _without_leading(tokenizer: Tokenizer, vocabulary: KnownVocabulary) -> dict[str, int]:
+    return {name: i for name, i in tokenizer.special_tokens.items() if i >= vocabulary.n_leading}

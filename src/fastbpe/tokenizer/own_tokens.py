@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from fastbpe._utils.caching import cached_property
-from fastbpe.templates import PAIR, TEXT, Templates
+from fastbpe.model import PAIR, TEXT, Templates
 
 if TYPE_CHECKING:
     from fastbpe.tokenizer.tokenizer import Text

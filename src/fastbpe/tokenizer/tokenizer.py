@@ -16,9 +16,8 @@ from fastbpe._utils.caching import cached_property
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe.errors import SpecialTokenError, VocabularyError
 from fastbpe.formats import native
-from fastbpe.model import Buffer, Model, pack_merges
+from fastbpe.model import TEXT, Buffer, Model, Templates, pack_merges
 from fastbpe.patterns import PatternLike, shown_pattern
-from fastbpe.templates import TEXT, Templates
 from fastbpe.tokenizer import components
 from fastbpe.tokenizer.own_tokens import OwnTokens
 from fastbpe.tokenizer.properties import Described

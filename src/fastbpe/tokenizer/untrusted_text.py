@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from fastbpe._core.merge.vocabulary import Vocabulary
-from fastbpe.codepoint_model import CodePointModel, PieceType
+from fastbpe.model import CodePointModel, PieceType
 from fastbpe.splitting.charset import blanks
 
 if TYPE_CHECKING:

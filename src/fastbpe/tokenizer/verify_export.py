@@ -11,11 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
-from fastbpe import formats
-from fastbpe.codepoint_model import CodePointModel, PieceType
 from fastbpe.errors import FastbpeError, FormatError
-from fastbpe.formats import gpt2
-from fastbpe.model import Model
+from fastbpe.formats import detect, gpt2
+from fastbpe.model import CodePointModel, Model, PieceType
 from fastbpe.patterns import Pattern, resolve_pattern
 from fastbpe.tokenizer.codepoint import CodePointTokenizer
 from fastbpe.tokenizer.merges_as_ranks import by_ranks
@@ -129,7 +127,7 @@ def read_back(tokenizer: Tokenizer, files: Files, format: str) -> Tokenizer:
     try:
         if isinstance(files, bytes):
             name = f"<bytes>{_ENDINGS.get(format, '')}"
-            model = formats.read(files, pattern=pattern, special_tokens=special, name=name)
+            model = detect.read(files, pattern=pattern, special_tokens=special, name=name)
         else:
             vocab, merges = (files[name] for name in gpt2.NAMES)
             model = gpt2.parse(vocab, merges, gpt2.NAMES, pattern=pattern, special_tokens=special)

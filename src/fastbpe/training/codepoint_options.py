@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, SupportsIndex
 
-from fastbpe.codepoint_model import PieceType, Spec
 from fastbpe.errors import FormatError, SpecError
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.formats.sentencepiece.specs import Option
+from fastbpe.model import PieceType, Spec
 from fastbpe.normalization import sentencepiece_rules
 
 DEFAULT_RULES = "nmt_nfkc"

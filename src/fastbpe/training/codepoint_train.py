@@ -11,11 +11,10 @@ from typing import Any
 from fastbpe._core.train.codepoint_learner import CodePointLearner
 from fastbpe._core.train.word_counter import characters
 from fastbpe._utils.progress import Progress, Reporter
-from fastbpe.codepoint_model import CodePointModel, PieceType, Spec
 from fastbpe.corpus.sources import Document, Source, documents, n_bytes
 from fastbpe.errors import FormatError, SpecError
 from fastbpe.formats.sentencepiece import specs
-from fastbpe.model import pack_pieces
+from fastbpe.model import CodePointModel, PieceType, Spec, pack_pieces
 from fastbpe.training.codepoint_counting import Counted, Pretokenizer, character_classes, count_words
 from fastbpe.training.codepoint_options import CodePointOptions
 from fastbpe.training.piece_counts import Reading, checked_count

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import IO, Any
 
-from fastbpe import formats
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._core.train.piece_counter import PieceCounter
@@ -18,7 +17,7 @@ from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._utils.threads import usable_threads
 from fastbpe.corpus.sources import Source, check_separator, documents, n_bytes
 from fastbpe.errors import FormatError, TrainingError
-from fastbpe.formats import piece_counts
+from fastbpe.formats import atomic_files, piece_counts
 from fastbpe.patterns import Pattern, PatternLike, resolve_pattern, shown_pattern
 from fastbpe.splitting import make_splitter
 from fastbpe.splitting.cutting import make_cutter
@@ -151,7 +150,7 @@ class PieceCounts(Mapping[bytes, int]):
         return self if other == 0 else NotImplemented  # sum() begins with 0
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickle, (b"".join(piece_counts.dump(self._plain())),)
+        return unpickle_counts, (b"".join(piece_counts.dump(self._plain())),)
 
     def __repr__(self) -> str:
         pattern = shown_pattern(self._pattern, 40)
@@ -182,7 +181,7 @@ class PieceCounts(Mapping[bytes, int]):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything into one file, whole or not at all; `PieceCounts.load` reads it."""
-        formats.write(path, piece_counts.dump(self._plain()))
+        atomic_files.write(path, piece_counts.dump(self._plain()))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> PieceCounts:
@@ -190,7 +189,7 @@ class PieceCounts(Mapping[bytes, int]):
 
         Raises FormatError for a file that is none, was altered or cut off, or is of a newer version.
         """
-        return _parse(formats.map_file(path), os.fspath(path))
+        return _parse(atomic_files.map_file(path), os.fspath(path))
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write a parquet file with the columns piece (binary) and count (int64); needs pyarrow."""
@@ -207,7 +206,7 @@ class PieceCounts(Mapping[bytes, int]):
                     columns = [[piece for piece, _ in rows], [number for _, number in rows]]
                     writer.write_table(arrow.table(columns, schema=schema))
 
-        formats.write_with(path, fill)
+        atomic_files.write_with(path, fill)
 
     def check_made_by(self, pattern: PatternLike, special_tokens: Iterable[str]) -> None:
         """Raise TrainingError unless this pattern and these special tokens, in any order, made the pieces."""
@@ -401,5 +400,5 @@ def _parse(data: Any, where: str) -> PieceCounts:
     return PieceCounts._of(table, counted.pattern, tuple(counted.special_tokens), *counted[2:5])
 
 
-def _unpickle(data: bytes) -> PieceCounts:
+def unpickle_counts(data: bytes) -> PieceCounts:
     return _parse(data, "<pickle>")

@@ -16,6 +16,7 @@ from fastbpe.cli import main
 from fastbpe.errors import DownloadError
 from fastbpe.formats.tiktoken import dump
 from fastbpe.known_vocabularies import VOCABULARIES, KnownFile, KnownVocabulary
+from fastbpe.published import fetch as fetch_module
 from fastbpe.published.fetch import fetch
 from fastbpe.tiktoken.load import read_file_cached
 from helpers.shared_data import BYTES
@@ -281,7 +282,7 @@ def test_a_repository_that_is_closed_or_has_none_says_what_to_do(server: Server)
 def test_https_is_not_left(monkeypatch: pytest.MonkeyPatch) -> None:
     from urllib.request import HTTPRedirectHandler, Request
 
-    handler: Any = next(h for h in fetch._opener().handlers if isinstance(h, HTTPRedirectHandler))  # type: ignore[attr-defined]
+    handler: Any = next(h for h in fetch_module._opener().handlers if isinstance(h, HTTPRedirectHandler))  # type: ignore[attr-defined]
     with pytest.raises(DownloadError, match=r"redirected to http://example\.org/b, which is not https"):
         handler.redirect_request(Request("https://example.org/a"), None, 302, "", {}, "http://example.org/b")
 

@@ -19,6 +19,7 @@ from fastbpe.formats.tiktoken import dump
 from fastbpe.known_vocabularies import VOCABULARIES, KnownFile, KnownVocabulary
 from fastbpe.patterns import PATTERNS
 from fastbpe.published import find
+from fastbpe.tokenizer.load import check_published
 from helpers.shared_data import BYTES, data_file
 
 TOKENS = [*BYTES, b"ab", b"abc"]
@@ -237,7 +238,7 @@ def test_a_published_vocabulary_loads_by_name_with_its_facts(name: str, monkeypa
     assert sorted(special.values())[: vocabulary.n_leading] == [*range(vocabulary.n_leading)]
     for text, token_id in [*special.items()][:: max(1, len(special) // 50)]:
         assert tokenizer.encode(f"a{text}b", allowed_special={text})[1] == token_id
-    find.check(tokenizer, vocabulary, str(path), special_tokens_too=True)
+    check_published(tokenizer, vocabulary, str(path), special_tokens_too=True)
     if known_vocabularies.recognise(data) is vocabulary:
         assert fastbpe.load(path) == tokenizer
         assert fastbpe.load(data.replace(b"\n", b"\r\n")) == tokenizer

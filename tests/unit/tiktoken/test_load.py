@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 import fastbpe
-from fastbpe import formats
 from fastbpe.errors import DownloadError
+from fastbpe.formats import atomic_files
 from fastbpe.tiktoken import load
 from fastbpe.tiktoken.load import read_file, read_file_cached
 
@@ -187,7 +187,7 @@ def test_a_full_cache(server: Server, cache: Path, monkeypatch: pytest.MonkeyPat
         file.write(CONTENT[:1000])  # type: ignore[attr-defined]
         raise OSError(errno.ENOSPC, "no space left")
 
-    monkeypatch.setattr(formats, "write", lambda path, data: formats.write_with(path, fill))
+    monkeypatch.setattr(atomic_files, "write", lambda path, data: atomic_files.write_with(path, fill))
     with pytest.warns(UserWarning, match="no space left"):
         assert read_file_cached(server.url, SHA256) == CONTENT
     assert list(cache.iterdir()) == [], "no half file, and no file beside"

@@ -11,8 +11,8 @@ import pytest
 
 import fastbpe
 from fastbpe._core.encode.count_limits import count_part
-from fastbpe.codepoint_model import PieceType
 from fastbpe.errors import FormatError, SpecialTokenError, TrainingError
+from fastbpe.model import PieceType
 from fastbpe.tokenizer import truncation
 from fastbpe.tokenizer.codepoint import CodePointTokenizer
 from helpers.codepoint_models import model_of

@@ -12,8 +12,8 @@ from fastbpe._core.merge.merge_long import merge_in_windows
 from fastbpe._core.merge.table_builder import build_tables
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.text.utf8_text import has_surrogates
-from fastbpe.codepoint_model import CodePointModel, PieceType
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
+from fastbpe.model import CodePointModel, PieceType
 from fastbpe.tokenizer.codepoint import CodePointTokenizer
 from fastbpe.tokenizer.codepoint_tables import make_normalizer, token_encoder
 from helpers.codepoint_models import FULL, hard_text, model_of

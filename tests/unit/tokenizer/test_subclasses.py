@@ -12,7 +12,7 @@ import pytest
 import fastbpe
 from fastbpe import Tokenizer
 from fastbpe._core.text.utf8_text import plain
-from fastbpe.codepoint_model import PieceType
+from fastbpe.model import PieceType
 from fastbpe.sentencepiece import SentencePieceProcessor
 from fastbpe.tiktoken import Encoding
 from helpers.codepoint_models import model_of

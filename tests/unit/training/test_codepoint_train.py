@@ -12,9 +12,9 @@ import pytest
 import fastbpe
 from fastbpe import TrainingError, TrainingWarning
 from fastbpe._reference import sentencepiece_training
-from fastbpe.codepoint_model import CodePointModel
 from fastbpe.errors import SpecError
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
+from fastbpe.model import CodePointModel
 from fastbpe.sentencepiece import _trainer
 from fastbpe.training import codepoint_counting, codepoint_options, codepoint_train, piece_counting
 from fastbpe.training.codepoint_options import CodePointOptions

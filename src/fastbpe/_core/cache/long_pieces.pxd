@@ -1,6 +1,7 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from fastbpe._core.cache.piece_cache cimport Cache, LongSlot
+from fastbpe._core.cache.cache_state cimport Cache, LongSlot
+from fastbpe._core.common.hash_tables cimport hash_bytes
 
 
 cdef inline size_t words_of(size_t n_bytes) noexcept nogil:
@@ -11,6 +12,10 @@ cdef inline size_t words_of(size_t n_bytes) noexcept nogil:
 cdef inline LongSlot* slot_of(const Cache* cache, uint64_t hash) noexcept nogil:
     """Where a long piece of this hash is looked for first."""
     return &cache.slots[hash >> 32 & (cache.n_slots - 1)]
+
+
+cdef inline uint64_t long_hash(const Cache* cache, const uint8_t* piece, size_t length) noexcept nogil:
+    return hash_bytes(piece, length, cache.seed) | 1
 
 
 cdef LongSlot* find_long(const Cache* cache, uint64_t hash, const uint8_t* piece, size_t length) noexcept nogil

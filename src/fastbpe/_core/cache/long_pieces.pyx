@@ -4,7 +4,7 @@ from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcmp, memcpy, memset
 
-from fastbpe._core.cache.piece_cache cimport Cache, Entry, LongSlot
+from fastbpe._core.cache.cache_state cimport Cache, Entry, LongSlot
 from fastbpe._core.cache.piece_keys cimport SHORT_BYTES
 from fastbpe._core.common.memory cimport grown, zeros
 

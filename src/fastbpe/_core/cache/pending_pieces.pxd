@@ -1,7 +1,7 @@
 from libc.stdint cimport uint8_t
 
-from fastbpe._core.cache.piece_cache cimport Cache, Entry, Probe
-from fastbpe._core.merge.merge_piece cimport Ids
+from fastbpe._core.cache.cache_state cimport Cache, Entry, Probe
+from fastbpe._core.common.id_buffer cimport Ids
 from fastbpe._core.merge.merge_batch cimport MOST_BYTES
 from fastbpe._core.merge.vocabulary cimport Tables
 

@@ -7,13 +7,18 @@ So they are collected, over documents too, until there are as many as can be mer
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from fastbpe._core.cache.piece_cache cimport MOST_HOLES, PENDING, Hole, cache_keep, put_entry
-from fastbpe._core.cache.piece_keys cimport SHORT_BYTES
+from fastbpe._core.cache.cache_state cimport MOST_HOLES, PENDING, Cache, Entry, Hole, Probe
+from fastbpe._core.cache.long_pieces cimport find_long, keep_long, long_hash
+from fastbpe._core.cache.piece_keys cimport SHORT_BYTES, key_hash
+from fastbpe._core.cache.short_pieces cimport home_line, keep_short, put_entry
 from fastbpe._core.common.memory cimport prefetch
-from fastbpe._core.merge.merge_piece cimport ids_reserve
+from fastbpe._core.common.id_buffer cimport ids_reserve
 from fastbpe._core.merge.merge_batch cimport MOST_PIECES, Merging, merge_side_by_side
 from fastbpe._core.common.hash_tables cimport NONE, find_piece, find_tag, hash_bytes, same_bytes
 from fastbpe._core.merge.vocabulary cimport token_start
+
+cdef extern from "simd/entries.h" nogil:
+    bint fb_entry_pack(Entry* entry, const uint32_t* ids, size_t n)
 
 cdef enum:
     BESIDES = 8  # ids that may be written behind the last one
@@ -144,7 +149,7 @@ cdef void _learn(Cache* cache, const Tables* tables) noexcept nogil:
         n_others += newcomers[i].n_ids == 0
     merge_side_by_side(tables, others, n_others)
     for i in range(n):
-        cache_keep(cache, i)
+        _keep(cache, i)
     cache.n_settled += 1
 
 
@@ -182,3 +187,23 @@ cdef inline bint _is_token(const Tables* tables, uint32_t token, const uint8_t* 
     """Whether a token is these bytes."""
     cdef size_t start = token_start(tables, token)
     return tables.token_ends[token] - start == n and same_bytes(tables.token_bytes + start, piece, n)
+
+
+cdef void _keep(Cache* cache, size_t newcomer) noexcept nogil:
+    """Remember what a new piece became that was waited for."""
+    cdef Merging* m = &cache.newcomers[newcomer]
+    cdef Entry* entry
+    cdef Probe probe
+    cdef uint64_t hash
+    if m.n_bytes <= SHORT_BYTES:
+        memcpy(&probe, m.bytes, SHORT_BYTES + 1)
+        entry = &cache.entries[cache.awaited_at[newcomer]]
+        if entry.low == probe.low and entry.high == probe.high and entry.n_ids == PENDING:
+            if fb_entry_pack(entry, m.ids, m.n_ids):
+                return
+        probe.line = home_line(cache, key_hash(probe.low, probe.high, cache.seed))
+        keep_short(cache, &probe, m.ids, m.n_ids)
+        return
+    hash = long_hash(cache, m.bytes, m.n_bytes)
+    if not cache.n_long or not find_long(cache, hash, m.bytes, m.n_bytes).hash:
+        keep_long(cache, hash, m.bytes, m.n_bytes, m.ids, m.n_ids)

@@ -16,7 +16,7 @@ from libc.string cimport memcpy, memset
 
 from fastbpe._core.decode.parallel cimport Decoding, Item, fill_text, new_decoding
 from fastbpe._core.common.memory cimport use_huge_pages
-from fastbpe._core.merge.merge_piece cimport Ids, ids_free
+from fastbpe._core.common.id_buffer cimport Ids, ids_free
 from fastbpe._core.ids.id_lists cimport hide, show
 from fastbpe._core.decode.id_reader cimport RAISE, SKIP, IdReader, as_int, unknown_rule
 from fastbpe._core.decode.token_slots cimport (

@@ -1,6 +1,6 @@
 from libc.stdint cimport uint32_t
 
-from fastbpe._core.merge.merge_piece cimport Ids
+from fastbpe._core.common.id_buffer cimport Ids
 from fastbpe._core.decode.token_slots cimport LongToken, Slot, Sums
 from fastbpe._core.merge.vocabulary cimport Vocabulary
 

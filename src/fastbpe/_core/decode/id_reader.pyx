@@ -13,7 +13,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
-from fastbpe._core.merge.merge_piece cimport Ids, ids_reserve
+from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
 from fastbpe._core.decode.token_slots cimport IN_SLOT, LongToken, Slot, Sums, read_array, read_ints, slot_add, slot_fill
 from fastbpe._core.merge.vocabulary cimport Tables
 

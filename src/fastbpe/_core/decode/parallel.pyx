@@ -14,7 +14,7 @@ from libc.string cimport memcpy, memset
 
 from fastbpe._core.common.atomics cimport add, is_set, set_flag, yield_thread
 from fastbpe._core.common.memory cimport use_huge_pages
-from fastbpe._core.merge.merge_piece cimport Ids
+from fastbpe._core.common.id_buffer cimport Ids
 from fastbpe._core.decode.token_slots cimport NOT_ASCII, Head, Slot, Sums, copy_tokens, decode_tokens, read_ints, slot_add, slot_token
 
 from time import sleep

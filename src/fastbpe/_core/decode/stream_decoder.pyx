@@ -11,7 +11,7 @@ from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int64_t, uint8_t
 from libc.string cimport memcpy
 
-from fastbpe._core.merge.merge_piece cimport Ids, ids_free
+from fastbpe._core.common.id_buffer cimport Ids, ids_free
 from fastbpe._core.decode.id_reader cimport RAISE, SKIP, IdReader, unknown_rule
 from fastbpe._core.decode.token_slots cimport LENGTH, LONG, NOT_ASCII, Slot, Sums, copy_tokens, slot_token
 

@@ -4,7 +4,7 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from fastbpe._core.merge.merge_piece cimport Ids
+from fastbpe._core.common.id_buffer cimport Ids
 
 
 # What a slot's tag says besides the number of bytes in the slot; 0: the id is no token.

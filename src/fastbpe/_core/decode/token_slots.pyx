@@ -6,7 +6,7 @@ from libc.string cimport memcpy, memmove
 
 from fastbpe._core.decode.utf8_to_str cimport put_characters
 from fastbpe._core.ids.int_table cimport Ints, ints_so_far, kept_place
-from fastbpe._core.merge.merge_piece cimport Ids
+from fastbpe._core.common.id_buffer cimport Ids
 
 cdef extern from *:
     """

@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t
 from fastbpe._core.encode.encoder cimport Encoder
 from fastbpe._core.encode.parallel cimport Jobs
 from fastbpe._core.text.json_lines cimport Bytes, JsonLines, Line
-from fastbpe._core.merge.merge_piece cimport Ids, ids_expect, ids_free
+from fastbpe._core.common.id_buffer cimport Ids, ids_expect, ids_free
 from fastbpe._core.ids.id_lists cimport Array, ids_array, int64_array, take_spare
 from fastbpe._core.encode.pipeline cimport Pipeline, Scratch
 from fastbpe._core.text.utf8_text cimport Text

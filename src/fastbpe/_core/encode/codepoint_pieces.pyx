@@ -14,7 +14,7 @@ from libc.string cimport memcpy, memset
 from fastbpe._core.merge.merge_dropout cimport Dropout, dropout_free, merge_with_dropout
 from fastbpe._core.encode.encoder cimport Encoder
 from fastbpe._core.ids.int_table cimport Ints, kept_ints, place_int
-from fastbpe._core.merge.merge_piece cimport Ids, ids_free, ids_reserve
+from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, Normalizer, normalized_free
 from fastbpe._core.ids.id_lists cimport add_item, add_span, hide, ids_array, ids_list, new_list, show
 from fastbpe._core.encode.pipeline cimport Pipeline, Scratch
@@ -22,7 +22,8 @@ from fastbpe._core.encode.offsets cimport Spans, add_place, spans_free, spans_li
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.text.utf8_text cimport Text, text_of, text_release
-from fastbpe._core.merge.vocabulary cimport EXPANDED, Characters, Tables
+from fastbpe._core.merge.codepoint_symbols cimport EXPANDED, Characters
+from fastbpe._core.merge.vocabulary cimport Tables
 
 cdef enum:
     NOGIL_BYTES = 1 << 13  # below this, handing the GIL over costs more than it gives

@@ -1,7 +1,7 @@
 from libc.stdint cimport int64_t
 
 from fastbpe._core.encode.untrusted_ids cimport Guard
-from fastbpe._core.merge.merge_piece cimport Ids
+from fastbpe._core.common.id_buffer cimport Ids
 from fastbpe._core.ids.id_lists cimport Array
 from fastbpe._core.encode.pipeline cimport Pipeline, Scratch
 from fastbpe._core.text.special_tokens cimport SpecialMatcher

@@ -11,7 +11,7 @@ from fastbpe._core.encode.untrusted_ids cimport Guard
 from fastbpe._core.ids.int_table cimport ints_so_far
 from fastbpe._core.encode.parallel cimport Jobs
 from fastbpe._core.encode.count_limits cimport count_up_to
-from fastbpe._core.merge.merge_piece cimport Ids, ids_expect, ids_free
+from fastbpe._core.common.id_buffer cimport Ids, ids_expect, ids_free
 from fastbpe._core.normalize.codepoint_steps cimport Normalizing
 from fastbpe._core.ids.id_lists cimport (
     Array, append_ids, expect_items, fit_list, hide, ids_array, ids_list, int64_array, new_list, show, show_all,

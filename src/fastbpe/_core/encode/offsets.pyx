@@ -8,7 +8,7 @@ from fastbpe._core.cache.piece_cache cimport encode_pieces
 from fastbpe._core.normalize.unicode_forms cimport Places, places_free
 from fastbpe._core.ids.int_table cimport Ints, kept_ints, place_int
 from fastbpe._core.common.memory cimport grown
-from fastbpe._core.merge.merge_piece cimport Ids, ids_reserve
+from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
 from fastbpe._core.ids.id_lists cimport Array, add_item, add_span, hide, int64_array, new_list, show
 from fastbpe._core.encode.pipeline cimport Pipeline, Scratch
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher

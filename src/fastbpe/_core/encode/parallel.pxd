@@ -1,6 +1,6 @@
 from libc.stdint cimport int64_t, uint32_t
 
-from fastbpe._core.merge.merge_piece cimport Ids
+from fastbpe._core.common.id_buffer cimport Ids
 from fastbpe._core.encode.pipeline cimport Pipeline, Scratch
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
 from fastbpe._core.text.utf8_text cimport Text

@@ -13,7 +13,7 @@ from libc.string cimport memcpy
 
 from fastbpe._core.common.atomics cimport add, is_set, set_flag
 from fastbpe._core.common.memory cimport lay_out
-from fastbpe._core.merge.merge_piece cimport Ids, ids_expect, ids_reserve
+from fastbpe._core.common.id_buffer cimport Ids, ids_expect, ids_reserve
 from fastbpe._core.cache.pending_pieces cimport leave_mark, settle
 from fastbpe._core.ids.id_lists cimport append_ids, expect_items, fit_list, hide, ids_list, new_list
 from fastbpe._core.encode.pipeline cimport Pipeline, Scratch

@@ -2,10 +2,10 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint64_t
 
 from fastbpe._core.common.byte_buffer cimport Buffer
-from fastbpe._core.cache.piece_cache cimport Cache
+from fastbpe._core.cache.cache_state cimport Cache
 from fastbpe._core.normalize.codepoint_steps cimport Normalizing
 from fastbpe._core.normalize.unicode_forms cimport Front
-from fastbpe._core.merge.merge_piece cimport Ids
+from fastbpe._core.common.id_buffer cimport Ids
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
 from fastbpe._core.split.splitter cimport Ends, Splitter

@@ -11,7 +11,7 @@ from fastbpe._core.cache.piece_cache cimport cache_bytes, cache_free, cache_limi
 from fastbpe._core.text.safe_cuts cimport text_cut, word_cut
 from fastbpe._core.normalize.unicode_forms cimport Front
 from fastbpe._core.common.memory cimport use_huge_pages
-from fastbpe._core.merge.merge_piece cimport MUCH_ROOM, Ids, ids_expect, ids_free, ids_reserve
+from fastbpe._core.common.id_buffer cimport HUGE_PAGES_FROM_ESTIMATE, Ids, ids_expect, ids_free, ids_reserve
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, normalized_free
 from fastbpe._core.cache.pending_pieces cimport give_up
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
@@ -157,7 +157,7 @@ cdef class Pipeline:
             arena = Ids(<uint32_t*> malloc(capacity * sizeof(uint32_t)), 0, capacity)
             if arena.items == NULL:
                 arena.capacity = 0
-            if capacity >= MUCH_ROOM:
+            if capacity >= HUGE_PAGES_FROM_ESTIMATE:
                 use_huge_pages(arena.items, arena.capacity * sizeof(uint32_t))
         arena.n = 0
         return arena

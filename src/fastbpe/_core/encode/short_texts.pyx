@@ -9,7 +9,8 @@ from libc.stdint cimport uint8_t
 from libc.string cimport memcpy
 
 from fastbpe._core.common.byte_buffer cimport buffer_room
-from fastbpe._core.cache.piece_cache cimport GROUP, group_aim, group_look_up
+from fastbpe._core.cache.cache_state cimport GROUP
+from fastbpe._core.cache.piece_cache cimport group_aim, group_look_up
 from fastbpe._core.ids.id_lists cimport add_ids, ids_list, new_list
 from fastbpe._core.encode.pipeline cimport Scratch
 from fastbpe._core.text.special_tokens cimport Match

@@ -1,4 +1,4 @@
-from fastbpe._core.merge.merge_piece cimport Ids
+from fastbpe._core.common.id_buffer cimport Ids
 
 
 cdef class Guard:

@@ -4,7 +4,7 @@ cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport uint8_t
 
-from fastbpe._core.merge.merge_piece cimport Ids, ids_reserve
+from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
 
 
 @cython.final

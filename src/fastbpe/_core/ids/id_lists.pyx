@@ -9,7 +9,7 @@ from libc.string cimport memmove
 
 from fastbpe._core.ids.int_table cimport BLOCK_INTS, Ints, int_at, ints_so_far, kept_ints, looked_up, make_block
 from fastbpe._core.common.memory cimport likely, use_huge_pages
-from fastbpe._core.merge.merge_piece cimport Ids
+from fastbpe._core.common.id_buffer cimport Ids
 
 cdef extern from *:
     """

@@ -1,6 +1,23 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
-from fastbpe._core.merge.vocabulary cimport Characters
+
+cdef extern from *:
+    """
+    #define FASTBPE_EXPANDED 0x80000000u
+    """
+    const uint32_t EXPANDED "FASTBPE_EXPANDED"
+
+
+cdef struct Characters:
+    # Of a code-point vocabulary, whose tokens are symbols that stand for ids and are numbered by their priority.
+    const uint32_t* ids  # of each symbol its id; or EXPANDED | the place in expansions
+    const uint32_t* expansions  # how many ids, and these
+    const uint32_t* ties  # of each symbol, the first one of the same priority
+    uint32_t tied_from  # the first symbol that shares its priority, or NONE
+    uint32_t unknown_id  # of a character that no token has
+    bint has_bytes  # such a character becomes the ids of its bytes instead
+    bint marks_spaces  # a space stands for U+2581, and either may be in the text
+    uint32_t byte_ids[256]
 
 
 cdef extern from "simd/word_facts.h" nogil:

@@ -16,7 +16,6 @@ from libc.string cimport memcpy, memset
 from fastbpe._core.common.bits cimport lowest_bit
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.utf8 cimport char_bytes
-from fastbpe._core.merge.vocabulary cimport EXPANDED
 
 from fastbpe.errors import VocabularyError
 

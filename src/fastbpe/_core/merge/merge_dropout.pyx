@@ -6,7 +6,7 @@ A linked list and one heap. With a rate of 0 it gives what merge.pyx gives, whic
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 
-from fastbpe._core.merge.merge_piece cimport Ids, ids_reserve
+from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
 from fastbpe._core.merge.symbol_ids cimport spell, symbol_at
 from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, Pair, find_pair, mix
 from fastbpe._core.merge.vocabulary cimport Tables

@@ -1,6 +1,6 @@
 from libc.stdint cimport uint8_t, uint32_t
 
-from fastbpe._core.merge.merge_piece cimport Ids
+from fastbpe._core.common.id_buffer cimport Ids
 from fastbpe._core.merge.vocabulary cimport Tables
 
 cdef int merge_linked(

@@ -21,7 +21,7 @@ from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memset
 
 from fastbpe._core.common.memory cimport prefetch
-from fastbpe._core.merge.merge_piece cimport ids_free, ids_reserve
+from fastbpe._core.common.id_buffer cimport ids_free, ids_reserve
 from fastbpe._core.merge.symbol_ids cimport spell, symbol_at
 from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, Pair, find_pair, pair_home
 from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary

@@ -2,17 +2,16 @@
 
 Three ways with one result. Up to SHORT symbols: arrays on the stack and a linear search for the best pair; for
 ranked vocabularies, where rank and place fit one word, with a mask of the symbols that are left in place of
-arrays that shrink. Above: a doubly linked list and a queue (linked.pyx), so that no piece costs the square of its
+arrays that shrink. Above: a doubly linked list and a queue (merge_long), so that no piece costs the square of its
 length, whatever it holds.
 """
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, realloc
 from libc.string cimport memmove
 
 from fastbpe._core.common.bits cimport highest_bit, lowest_bit
 from fastbpe._core.merge.merge_long cimport merge_linked
-from fastbpe._core.common.memory cimport grown
+from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
 from fastbpe._core.merge.symbol_ids cimport begin_characters, is_ascii, leftmost, spell
 from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, Pair, find_pair, find_piece, pair_key
 from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
@@ -22,54 +21,6 @@ from heapq import heappop, heappush
 cdef enum:
     SHORT = 64
     LANES = 8
-    EXPECT_BYTES = 1 << 20
-    MANY_IDS = 1 << 21
-    MUCH = 1 << 22  # ids for which there has to be room, where MUCH_ROOM is asked for in case
-
-
-cdef int ids_reserve(Ids* ids, size_t n_more) except -1 nogil:
-    """Make room for n_more ids; the amount doubles, so that appending is linear."""
-    cdef size_t wanted = ids.n + n_more, capacity
-    cdef uint32_t* items
-    if wanted <= ids.capacity:
-        return 0
-    capacity = max(wanted, 2 * ids.capacity, <size_t> 256)
-    items = _grown(ids, capacity, MUCH)
-    if items == NULL:
-        with gil:
-            raise MemoryError(f"no memory for {capacity} token ids")
-    ids.items = items
-    ids.capacity = capacity
-    return 0
-
-
-cdef void ids_expect(Ids* ids, size_t n_more) noexcept nogil:
-    """Ask for room at once, before anything is written: fresh memory that grows is copied."""
-    cdef uint32_t* items
-    if ids.n + n_more <= ids.capacity or (ids.n + n_more) * sizeof(uint32_t) < EXPECT_BYTES:
-        return
-    items = _grown(ids, ids.n + n_more, MUCH_ROOM)
-    if items != NULL:  # without, they grow
-        ids.items = items
-        ids.capacity = ids.n + n_more
-
-
-cdef inline uint32_t* _grown(const Ids* ids, size_t capacity, size_t much) noexcept nogil:
-    """On huge pages if they are many, or the room is much, whose memory is not kept for the next call.
-
-    Under a hypervisor that takes back free memory, which it does by huge pages, these are the ones that it has to find
-    again: a first pass over 16 MB takes 100 ms with them and 70 without.
-    """
-    cdef size_t size = sizeof(uint32_t)
-    if ids.n < MANY_IDS and capacity < much:
-        return <uint32_t*> realloc(ids.items, capacity * size)
-    return <uint32_t*> grown(ids.items, ids.n * size, ids.capacity * size, capacity * size)
-
-
-cdef void ids_free(Ids* ids) noexcept nogil:
-    free(ids.items)
-    ids.items = NULL
-    ids.n = ids.capacity = 0
 
 
 cdef int encode_piece(const Tables* tables, const uint8_t* piece, size_t n_bytes, Ids* out) except -1 nogil:

@@ -9,7 +9,8 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from fastbpe._core.merge.table_builder cimport empty_table, is_sound, look_up_pieces
-from fastbpe._core.merge.merge_piece cimport Ids, ids_free, merge_piece
+from fastbpe._core.common.id_buffer cimport Ids, ids_free
+from fastbpe._core.merge.merge_piece cimport merge_piece
 from fastbpe._core.common.hash_tables cimport (
     MOST_RANKED, NO_PAIR, NONE, RANKED_BITS, RANKED_MASK, find_pair, find_piece, ranked_slot, table_bits,
 )

@@ -5,7 +5,8 @@ from libc.string cimport memcpy
 
 from fastbpe._core.common.memory cimport likely
 from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, find_piece, pair_key
-from fastbpe._core.merge.vocabulary cimport EXPANDED, Tables
+from fastbpe._core.merge.codepoint_symbols cimport EXPANDED
+from fastbpe._core.merge.vocabulary cimport Tables
 
 
 cdef inline uint32_t symbol_at(const Tables* tables, const uint8_t* text, size_t* n_bytes) noexcept nogil:

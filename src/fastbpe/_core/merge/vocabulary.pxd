@@ -2,25 +2,7 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t
 from cpython.buffer cimport Py_buffer
 
 from fastbpe._core.common.hash_tables cimport Pairs, PieceSlot
-
-
-cdef extern from *:
-    """
-    #define FASTBPE_EXPANDED 0x80000000u
-    """
-    const uint32_t EXPANDED "FASTBPE_EXPANDED"
-
-
-cdef struct Characters:
-    # Of a code-point vocabulary, whose tokens are symbols that stand for ids and are numbered by their priority.
-    const uint32_t* ids  # of each symbol its id; or EXPANDED | the place in expansions
-    const uint32_t* expansions  # how many ids, and these
-    const uint32_t* ties  # of each symbol, the first one of the same priority
-    uint32_t tied_from  # the first symbol that shares its priority, or NONE
-    uint32_t unknown_id  # of a character that no token has
-    bint has_bytes  # such a character becomes the ids of its bytes instead
-    bint marks_spaces  # a space stands for U+2581, and either may be in the text
-    uint32_t byte_ids[256]
+from fastbpe._core.merge.codepoint_symbols cimport Characters
 
 
 cdef struct Tables:

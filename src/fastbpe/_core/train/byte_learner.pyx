@@ -11,7 +11,8 @@ from libc.string cimport memset
 
 from fastbpe._core.train.piece_counter cimport PieceCounter
 from fastbpe._core.train.merge_learner cimport MergeLearner, allocated
-from fastbpe._core.merge.merge_piece cimport Ids, encode_piece, ids_free
+from fastbpe._core.common.id_buffer cimport Ids, ids_free
+from fastbpe._core.merge.merge_piece cimport encode_piece
 from fastbpe._core.train.piece_table cimport PieceCount, PieceTable
 from fastbpe._core.train.pair_table cimport DEAD, TAIL, Cell, Pair, stands
 from fastbpe._core.common.hash_tables cimport NONE

@@ -14,9 +14,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from fastbpe.codepoint_model import PieceType
-from fastbpe.formats import _merges_as_scores
-from fastbpe.model import BYTES_PER_MERGE, pack_pieces
+from fastbpe.formats import merges_as_scores
+from fastbpe.model import BYTES_PER_MERGE, PieceType, pack_pieces
 
 Merges = Mapping[tuple[str, str], int]
 
@@ -44,7 +43,7 @@ def pre_tokenizer(
     ]
     triples = memoryview(merges).cast("B").cast("I")
     packed = pack_pieces(piece.encode() for piece in pieces)
-    unmade = _merges_as_scores.unmade(*packed, types, triples, int.from_bytes(os.urandom(8), "little"))
+    unmade = merges_as_scores.unmade(*packed, types, triples, int.from_bytes(os.urandom(8), "little"))
     if unmade is None:
         return None, max(pieces, key=len)
     apart = {pieces[i] for i in unmade}

@@ -14,15 +14,14 @@ from dataclasses import replace
 from itertools import chain
 from typing import Any, TypeAlias
 
-from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
-from fastbpe.formats import _merges_as_scores
+from fastbpe.formats import merges_as_scores
 from fastbpe.formats.huggingface import _vocab_json, llama_spaces, llama_symbols, parts, templates
 from fastbpe.formats.huggingface.llama_spaces import ESCAPE, MARK, PREPEND, Spaces
 from fastbpe.formats.huggingface.parts import Part
 from fastbpe.formats.huggingface.read import check_model, read_json, read_with_entries
 from fastbpe.formats.huggingface.vocabulary import check_vocabulary, read_added_tokens, read_merges
 from fastbpe.formats.sentencepiece import specs
-from fastbpe.model import AddedToken, Buffer, pack_merges, pack_pieces
+from fastbpe.model import AddedToken, Buffer, CodePointModel, Conventions, PieceType, pack_merges, pack_pieces
 
 _Vocabulary: TypeAlias = dict[str, int] | _vocab_json.Entries
 
@@ -84,7 +83,7 @@ def _model(top: Part, entries: _vocab_json.Entries | None = None) -> CodePointMo
     n_bytes = len(piece_bytes)
     piece_bytes += more
     piece_ends += array("I", [n_bytes + end for end in memoryview(more_ends).cast("I")]).tobytes()
-    scores, say_it = _merges_as_scores.judge(
+    scores, say_it = merges_as_scores.judge(
         piece_bytes,
         piece_ends,
         bytes(types),

@@ -7,7 +7,7 @@ from typing import Any
 
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface.parts import Part, flat
-from fastbpe.templates import PAIR, TEXT, Templates
+from fastbpe.model import PAIR, TEXT, Templates
 
 _TEXTS = {"A": TEXT, "B": PAIR}
 

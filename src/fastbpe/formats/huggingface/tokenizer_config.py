@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import folder as folders
-from fastbpe.formats import write
+from fastbpe.formats.atomic_files import write
 from fastbpe.model import Model
 
 if TYPE_CHECKING:  # code points are imported when they are met
-    from fastbpe.codepoint_model import CodePointModel
+    from fastbpe.model import CodePointModel
 
 _Written = TypeVar("_Written")
 

@@ -7,13 +7,12 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any, NoReturn
 
-from fastbpe.codepoint_model import CodePointModel, Conventions, PieceType
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface import llama_rules, llama_spaces, llama_symbols, templates
 from fastbpe.formats.huggingface.llama_spaces import MARK, Spaces
 from fastbpe.formats.huggingface.read_llama import STRIP, UNESCAPE
 from fastbpe.formats.huggingface.write import write_document
-from fastbpe.model import BYTES_PER_MERGE, AddedToken, pack_merges
+from fastbpe.model import BYTES_PER_MERGE, AddedToken, CodePointModel, Conventions, PieceType, pack_merges
 
 
 def dump(model: CodePointModel) -> bytes:

@@ -11,12 +11,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
-from fastbpe.codepoint_model import CodePointModel, PieceType
 from fastbpe.errors import FormatError
 from fastbpe.formats import limits
-from fastbpe.formats.sentencepiece import _pieces, protobuf, specs
+from fastbpe.formats.sentencepiece import piece_messages, protobuf, specs
 from fastbpe.formats.sentencepiece.protobuf import BYTES, FIXED32, VARINT
-from fastbpe.model import AddedToken, Buffer, pack_pieces
+from fastbpe.model import AddedToken, Buffer, CodePointModel, PieceType, pack_pieces
 
 _PIECES, _TRAINER, _NORMALIZER, _SELF_TEST, _DENORMALIZER = range(1, 6)
 _TEXT, _SCORE, _TYPE = range(1, 4)  # of a piece
@@ -50,7 +49,7 @@ def _read(data: bytes, where: str, any_text: bool) -> CodePointModel:
     unknown = []
     at = 0
     while at < len(data):
-        at, *plain = _pieces.read(data, at, n_bytes)
+        at, *plain = piece_messages.read(data, at, n_bytes)
         n_bytes += len(plain[0])
         n_pieces += len(plain[3])
         limits.check_number(n_pieces, where)
@@ -130,7 +129,9 @@ def _check(model: CodePointModel, where: str, any_text: bool) -> None:
     if not any_text and b"\0" in model.piece_bytes:
         for i, piece in enumerate(model.pieces):
             _check_piece(piece, i, where)
-    repeated = _pieces.first_repeated(model.piece_bytes, model.piece_ends, int.from_bytes(os.urandom(8), "little"))
+    repeated = piece_messages.first_repeated(
+        model.piece_bytes, model.piece_ends, int.from_bytes(os.urandom(8), "little")
+    )
     if repeated:
         first, second = repeated
         raise FormatError(f"{where}: pieces {first} and {second} are both {model.piece(first)!r}")
@@ -139,10 +140,12 @@ def _check(model: CodePointModel, where: str, any_text: bool) -> None:
 
 def _check_types(model: CodePointModel, where: str) -> None:
     n_unknown = model.types.count(PieceType.UNKNOWN)
-    byte_pieces = {*_pieces.of_type(model.piece_bytes, model.piece_ends, model.types, PieceType.BYTE).values()}
+    byte_pieces = {
+        *piece_messages.of_type(model.piece_bytes, model.piece_ends, model.types, PieceType.BYTE).values()
+    }
     has_fallback = model.trainer["byte_fallback"]
     if n_unknown > 1:
-        first, second, *_ = _pieces.ids_of(model.types, PieceType.UNKNOWN)
+        first, second, *_ = piece_messages.ids_of(model.types, PieceType.UNKNOWN)
         raise FormatError(f"{where}: pieces {first} and {second} are both of type UNKNOWN; one may be")
     if not n_unknown and not has_fallback:
         raise FormatError(f"{where}: no piece is of type UNKNOWN, which a model without byte_fallback needs")

@@ -9,10 +9,10 @@ import struct
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from fastbpe.codepoint_model import Spec
 from fastbpe.formats import limits
-from fastbpe.formats.sentencepiece import _pieces, protobuf
+from fastbpe.formats.sentencepiece import piece_messages, protobuf
 from fastbpe.formats.sentencepiece.protobuf import BYTES, FIXED32, VARINT
+from fastbpe.model import Spec
 
 MODEL_TYPES = {1: "unigram", 2: "bpe", 3: "word", 4: "char"}
 MAX_INT32 = (1 << 31) - 1
@@ -121,7 +121,7 @@ def read(options: Mapping[str, Option], message: bytes) -> Spec:
             texts = values.setdefault(name, [])
             texts.append(_value(kind, message[field.start : field.end], 0))
             if field.end - field.start < _SHORT:
-                more, at = _pieces.strings(message, at, message[field.at : field.start - 1])
+                more, at = piece_messages.strings(message, at, message[field.at : field.start - 1])
                 texts += more
         else:
             values[name] = _value(kind, message[field.start : field.end], field.value)

@@ -1,0 +1,108 @@
+"""Files mapped for reading, and files written whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import IO, TYPE_CHECKING
+
+from fastbpe.model import Buffer
+
+if TYPE_CHECKING:  # code points are imported when they are met
+    pass
+
+
+def map_file(path: str | os.PathLike[str]) -> Buffer:
+    """A file's bytes, mapped: pages are read when used and shared between processes."""
+    with open(path, "rb") as file:
+        if os.fstat(file.fileno()).st_size == 0:
+            return b""
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+def write(path: str | os.PathLike[str], data: bytes | Sequence[Buffer]) -> None:
+    """Write a file whole or not at all; see `write_with`. data: its bytes, or parts of them, one after another."""
+    write_with(path, lambda file: file.writelines([data] if isinstance(data, bytes) else data))
+
+
+def write_with(path: str | os.PathLike[str], fill: Callable[[IO[bytes]], object]) -> None:
+    """Write a file whole or not at all: beside its place, then renamed, so no half file is ever seen.
+
+    A link keeps pointing where it did; what is neither file nor absent (a device, a pipe) is written into.
+    """
+    target = os.path.realpath(path)
+    try:
+        if os.path.exists(target) and not os.path.isfile(target):
+            with open(target, "wb") as file:  # of a folder: IsADirectoryError
+                fill(file)
+            return
+        _write_beside(target, fill)
+    except OSError as error:
+        if error.errno is None:
+            raise
+        # Name the file that was asked for, not the one beside it.
+        raise type(error)(error.errno, error.strerror, os.fspath(path)) from error
+
+
+def write_folder(path: str | os.PathLike[str], files: Mapping[str, bytes]) -> None:
+    """Write files into a folder, which is made if it is not there: all of them or none.
+
+    Each is written beside its place, then all are renamed. If one cannot be, what the others replaced comes back.
+    """
+    folder = os.fspath(path)
+    is_new = not os.path.isdir(folder)
+    if is_new:
+        os.mkdir(folder)
+    places = {os.path.realpath(os.path.join(folder, name)): data for name, data in files.items()}
+    beside = {target: _place_beside(target) for target in places}
+    kept = {target: _place_beside(target) for target in places if os.path.isfile(target)}
+    undo: list[Callable[[], object]] = []
+    try:
+        for target, data in places.items():
+            undo.append(partial(os.unlink, beside[target]))
+            with open(beside[target], "xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            if target in kept:
+                undo.append(partial(os.unlink, kept[target]))
+                shutil.copyfile(target, kept[target])
+        for target in places:
+            os.replace(beside[target], target)
+            undo.append(
+                partial(os.replace, kept[target], target) if target in kept else partial(os.unlink, target)
+            )
+    except BaseException as error:
+        for step in reversed(undo):
+            with contextlib.suppress(OSError):
+                step()
+        if is_new:
+            with contextlib.suppress(OSError):
+                os.rmdir(folder)
+        if isinstance(error, OSError) and error.errno is not None:
+            raise type(error)(error.errno, error.strerror, folder) from error
+        raise
+    for place in kept.values():
+        os.unlink(place)
+
+
+def _place_beside(target: str) -> str:
+    return os.path.join(os.path.dirname(target), f".{os.urandom(8).hex()}.fastbpe")
+
+
+def _write_beside(target: str, fill: Callable[[IO[bytes]], object]) -> None:
+    beside = _place_beside(target)
+    try:
+        with open(beside, "xb") as file:
+            fill(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(beside)
+        raise

@@ -1,0 +1,183 @@
+"""The format of a file, a folder or bytes, recognised by the content, and read."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from fastbpe.errors import FormatError
+from fastbpe.formats import foreign, limits, native, tiktoken
+from fastbpe.formats.atomic_files import map_file
+from fastbpe.model import Buffer, CodePointModel, Model
+from fastbpe.patterns import PatternLike
+
+_CONTENT = b'"content"'  # stands in each added token of a tokenizer.json
+_READABLE = ".fbpe, .tiktoken, tokenizer.json, vocab.json with merges.txt, sentencepiece's and minbpe's .model"
+
+
+def read(
+    source: str | os.PathLike[str] | Buffer,
+    *,
+    pattern: PatternLike = None,
+    special_tokens: Mapping[str, int] | None = None,
+    name: str = "<bytes>",
+) -> Model | CodePointModel:
+    """The model in a file, a file's bytes or a folder, whatever its format; its contents say which it is.
+
+    name: what errors call a file of which the bytes are given.
+    """
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return _parse(_frozen(source), name, pattern, special_tokens)
+    where = os.fspath(source)
+    if os.path.isdir(where):
+        from fastbpe.formats.huggingface import tokenizer_config
+
+        return tokenizer_config.with_own_tokens(_read_folder(where, pattern, special_tokens), where)
+    return _parse(map_file(where), where, pattern, special_tokens)
+
+
+def _read_folder(
+    where: str, pattern: PatternLike, special_tokens: Mapping[str, int] | None
+) -> Model | CodePointModel:
+    from fastbpe.formats import folder, gpt2
+
+    found = folder.find(where)
+    pattern = found.pattern if pattern is None else pattern
+    if len(found.paths) == 2:
+        data = map_file(found.paths[0]), map_file(found.paths[1])
+        for one, path in zip(data, found.paths, strict=True):
+            _check_other(one, path)
+        return gpt2.parse(
+            *data, found.paths, pattern=pattern, special_tokens=special_tokens, also_special=found.special_tokens
+        )
+    known = {name: token_id for name, token_id in found.special_tokens.items() if token_id is not None}
+    given = known or None if special_tokens is None else special_tokens
+    only = map_file(found.paths[0])
+    if special_tokens is None and _is_sentencepiece(only):
+        from fastbpe.formats.sentencepiece import model_file
+
+        model = _parse(only, found.paths[0], pattern, None)
+        assert not isinstance(model, Model)
+        return model_file.with_control_symbols(model, found.special_tokens, where)
+    model = _parse(only, found.paths[0], pattern, given)
+    if special_tokens is None and isinstance(model, Model):
+        for name in found.special_tokens.keys() - model.special_tokens.keys():
+            raise FormatError(
+                f"{where}: special token {name!r} is named without its id; give it: "
+                f"load(path, special_tokens={{{name!r}: ..., ...}})"
+            )
+    return model
+
+
+def _parse(
+    data: Buffer, where: str, pattern: PatternLike, special_tokens: Mapping[str, int] | None
+) -> Model | CodePointModel:
+    if bytes(data[: len(native.MAGIC)]) == native.MAGIC:
+        _check_no_pattern(pattern, where)
+        model = native.parse(data, where)
+        if special_tokens is None:
+            return model
+        if not isinstance(model, Model):
+            raise _holds(where, "special tokens", "special_tokens")
+        return replace(model, special_tokens=special_tokens, fingerprint="")
+    foreign.check(data, where)
+    if _is_object(data) and (read := _read_huggingface(data, where, pattern, special_tokens)):
+        return read
+    if tiktoken.recognise(data) or where.endswith(".tiktoken"):
+        return tiktoken.parse(data, where, pattern=pattern, special_tokens=special_tokens)
+    # What nobody needs who uses the formats above is imported when it is met.
+    from fastbpe.formats import gpt2, minbpe
+    from fastbpe.formats.sentencepiece import model_file
+
+    if minbpe.recognise(data):
+        _check_no_pattern(pattern, where)
+        return minbpe.parse(data, where, special_tokens=special_tokens)
+    if _is_sentencepiece(data) or where.endswith(".model"):
+        _check_no_pattern(pattern, where)
+        if special_tokens is not None:
+            raise _holds(where, "special tokens", "special_tokens")
+        return model_file.parse(data, where)
+    is_vocab = gpt2.recognise_vocab(data)
+    if is_vocab or gpt2.recognise_merges(data):
+        if where == "<bytes>":
+            raise FormatError("<bytes>: one of two files of a vocabulary; give its path, or the folder of both")
+        other = gpt2.sibling(where, is_vocab=is_vocab)
+        files = ((where, data), (other, map_file(other)))[:: 1 if is_vocab else -1]
+        for path, one in files:
+            _check_other(one, path)
+        return gpt2.parse(
+            files[0][1],
+            files[1][1],
+            (files[0][0], files[1][0]),
+            pattern=pattern,
+            special_tokens=special_tokens,
+        )
+    raise FormatError(f"{where}: no format that fastbpe reads ({_READABLE}): it begins with {bytes(data[:24])!r}")
+
+
+def _check_other(data: Buffer, where: str) -> None:
+    if len(data):  # a list without merges is one
+        foreign.check(data, where)
+
+
+def _is_object(data: Buffer) -> bool:
+    """Whether it may be a JSON object."""
+    return bytes(data[:64]).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{"
+
+
+def _read_huggingface(
+    data: Buffer, where: str, pattern: PatternLike, special_tokens: Mapping[str, int] | None
+) -> Model | CodePointModel | None:
+    """The model of a tokenizer.json; None if it is none."""
+    from fastbpe.formats.huggingface import read as tokenizer_json  # here: half of what importing takes
+    from fastbpe.formats.huggingface import read_llama
+
+    data = bytes(data)  # a map is slow to search
+    limits.check_entries(data, where, b":", b",")
+    if len(data) > len(_CONTENT) * limits.MAX_ADDED_TOKENS:
+        limits.check_added_tokens(data.count(_CONTENT), where)
+    if not tokenizer_json.recognise(data):
+        return None
+    if pattern is not None:
+        raise FormatError(f"{where}: holds what splits text; load it without pattern=")
+    if not _is_llama_kind(data):
+        return tokenizer_json.parse(data, where, special_tokens=special_tokens)
+    if special_tokens is not None:
+        raise _holds(where, "special tokens", "special_tokens")
+    return read_llama.parse(data, where)
+
+
+def _is_llama_kind(data: bytes) -> bool:
+    """Whether a tokenizer.json writes U+2581 for spaces, not bytes as characters."""
+    if _has_type(data, b"ByteLevel"):
+        return False
+    if _has_type(data, b"ByteFallback") or _has_type(data, b"Metaspace"):
+        return True
+    return re.search(rb'"byte_fallback"\s*:\s*true', data) is not None
+
+
+def _has_type(data: bytes, name: bytes) -> bool:
+    """Whether some part of a tokenizer.json is of a type. No string can look like that."""
+    # A regex takes ten times as long to find nothing.
+    return name in data and re.search(rb'"type"\s*:\s*"%s"' % name, data) is not None
+
+
+def _is_sentencepiece(data: Buffer) -> bool:
+    """Whether it begins as such models do: with a message that begins with a piece's text."""
+    start = bytes(data[:4])
+    return len(start) == 4 and start[0] == start[2] == 0x0A
+
+
+def _check_no_pattern(pattern: PatternLike, where: str) -> None:
+    if pattern is not None:
+        raise _holds(where, "split pattern", "pattern")
+
+
+def _holds(where: str, what: str, argument: str) -> FormatError:
+    return FormatError(f"{where}: holds its own {what}; load it without {argument}=")
+
+
+def _frozen(source: Buffer) -> Buffer:
+    return source if isinstance(source, bytes) else bytes(source)

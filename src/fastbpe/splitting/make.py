@@ -1,0 +1,85 @@
+"""Make a splitter of a split pattern: a scanner, the engine, or the `regex` package."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as SequenceOf
+from functools import reduce
+
+from fastbpe._core.split.composite import Sequence
+from fastbpe._core.split.regex_engine import Engine
+from fastbpe._core.split.scanner import Scanner
+from fastbpe._core.split.splitter import RegexSplitter, Splitter
+from fastbpe._core.text.utf8_text import plain
+from fastbpe.errors import PatternError
+from fastbpe.patterns import PatternLike
+from fastbpe.splitting.named import SPECS_OF_TEXTS, ScannerSpec
+
+MAX_STEPS = 64  # each is one more level of calls
+
+
+def make_splitter(pattern: PatternLike, *, drop_unmatched: bool = False) -> Splitter:
+    r"""What cuts text by a pattern, or by several one after another; None: nothing is cut.
+
+    A scanner where they mean what a known pattern does, else the engine, and the `regex` package, with our own
+    classes, for what the engine does not take. The repr says which.
+
+    >>> make_splitter(r"[a-z]+").ends("one 2 three")
+    [3, 6, 11]
+    >>> make_splitter(r"[a-z]+"), make_splitter(r"(?<=[a-z]+)[0-9]")
+    (engine, regex)
+
+    drop_unmatched: what a pattern does not match is no piece, but left out.
+
+    >>> make_splitter(r"[a-z]+", drop_unmatched=True).pieces("one 2 three")
+    [(0, 3), (6, 11)]
+
+    Raises PatternError for a pattern of no use.
+    """
+    if pattern is None:
+        return Splitter()
+    pattern = plain(pattern) if isinstance(pattern, str) else pattern
+    spec = _scanner_spec(pattern if isinstance(pattern, str) else tuple(pattern), drop_unmatched)
+    if spec is not None:
+        return Scanner(**spec._asdict())
+    if not isinstance(pattern, str):
+        return chain([make_splitter(part, drop_unmatched=drop_unmatched) for part in pattern])
+    engine = engine_of(pattern, keep_gaps=not drop_unmatched)
+    if engine is not None:
+        return engine
+    from fastbpe.splitting.to_regex import compile_regex
+
+    return RegexSplitter(compile_regex(pattern), keep_gaps=not drop_unmatched, shown=pattern)
+
+
+# What parses, compiles and falls back to `regex` is imported where it is used: it takes as long as all the rest
+# of fastbpe, and a named pattern needs none of it.
+
+
+def _scanner_spec(pattern: str | tuple[str, ...], drop_unmatched: bool) -> ScannerSpec | None:
+    if isinstance(pattern, str) and pattern in SPECS_OF_TEXTS:
+        return SPECS_OF_TEXTS[pattern]  # a single pattern that has a scanner matches any text whole
+    from fastbpe.splitting.recognise import recognise
+
+    return recognise(pattern, drop_unmatched=drop_unmatched)
+
+
+def engine_of(pattern: str, *, keep_gaps: bool = True) -> Engine | None:
+    """The engine for a pattern; None if it does not take it. Raises PatternError for a pattern of no use."""
+    from fastbpe.splitting.nodes import is_run
+    from fastbpe.splitting.program import compile_program
+    from fastbpe.splitting.syntax import parse
+    from fastbpe.splitting.to_regex import refuse_empty_matches
+
+    node = parse(pattern)
+    refuse_empty_matches(pattern, node)
+    program = compile_program(node)
+    if program is None:
+        return None
+    return Engine(pattern, **vars(program), keep_gaps=keep_gaps, by_neighbours=is_run(node))
+
+
+def chain(splitters: SequenceOf[Splitter]) -> Splitter:
+    """Splitters one after another, each of which cuts the pieces of the one before; without any, no splitting."""
+    if len(splitters) > MAX_STEPS:
+        raise PatternError(f"{len(splitters)} splits one after another; the limit is {MAX_STEPS}")
+    return reduce(Sequence, splitters) if splitters else Splitter()
