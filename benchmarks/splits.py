@@ -16,7 +16,7 @@ from fastbpe.splitting.recognise import recognise
 from fastbpe.splitting.to_regex import compile_regex
 from peers.splitters import peers
 
-MOST_BYTES = 20_000_000
+MAX_PIECE_BYTES = 20_000_000
 SLOW_BYTES = 1_000_000  # what those below 100 MB/s get: their speed does not depend on it
 
 Count = Callable[[str], int]
@@ -83,7 +83,7 @@ def _ours(pattern_name: str) -> dict[str, Count]:
 def split_texts(names: list[str] | None) -> dict[str, str]:
     """The texts to split: those given, or corpora, where there are any, and the standard library."""
     if names:
-        return {name: texts.read(name, MOST_BYTES) for name in names}
+        return {name: texts.read(name, MAX_PIECE_BYTES) for name in names}
     if not (texts.DATA / "corpus").exists():
         return {"code": texts.read("code")}
     english = texts.read("english")
@@ -91,6 +91,6 @@ def split_texts(names: list[str] | None) -> dict[str, str]:
     return {
         "english without what is not ASCII": ascii_only,
         "english": english,
-        "multilingual": texts.read("multilingual", MOST_BYTES),
+        "multilingual": texts.read("multilingual", MAX_PIECE_BYTES),
         "code": texts.read("code"),
     }

@@ -17,12 +17,12 @@ from helpers.shared_data import corpus, data_file
 
 tokenizers = pytest.importorskip("tokenizers")
 
-MARK = "▁"
+METASPACE = "▁"
 ROUNDS = 5000 if os.environ.get("FASTBPE_FULL") else 160
-REPLACE = {"type": "Replace", "pattern": {"String": " "}, "content": MARK}
-PREPEND = {"type": "Prepend", "prepend": MARK}
+REPLACE = {"type": "Replace", "pattern": {"String": " "}, "content": METASPACE}
+PREPEND = {"type": "Prepend", "prepend": METASPACE}
 FALLBACK = [
-    {"type": "Replace", "pattern": {"String": MARK}, "content": " "},
+    {"type": "Replace", "pattern": {"String": METASPACE}, "content": " "},
     {"type": "ByteFallback"},
     {"type": "Fuse"},
 ]
@@ -31,13 +31,13 @@ STRIP = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
 
 def metaspace(rng: random.Random) -> dict[str, Any]:
     scheme = rng.choice(["always", "first", "never"])
-    return {"type": "Metaspace", "replacement": MARK, "prepend_scheme": scheme, "split": rng.random() < 0.5}
+    return {"type": "Metaspace", "replacement": METASPACE, "prepend_scheme": scheme, "split": rng.random() < 0.5}
 
 
 def vocabulary(rng: random.Random) -> tuple[dict[str, int], list[str]]:
     """Tokens and merges: all ways to make a token, in order or not, or some of them."""
     letters = rng.sample(["a", "b", "c", "é", "漢", ".", "\n"], rng.randint(2, 4))
-    tokens = [MARK, *letters]
+    tokens = [METASPACE, *letters]
     for _ in range(rng.randint(0, 25)):
         made = rng.choice(tokens) + rng.choice(tokens)
         if made not in tokens and len(made) < 8:
@@ -112,8 +112,8 @@ def document(rng: random.Random) -> dict[str, Any]:
 
 
 def texts(rng: random.Random) -> list[str]:
-    parts = [*"abcé漢.Xyz🦙", " ", " ", "  ", MARK, "\n", "<s>", "</s>", "<x>", "<unk>", "ab", "z z", "X"]
-    return ["", " ", MARK] + ["".join(rng.choices(parts, k=rng.randint(1, 12))) for _ in range(30)]
+    parts = [*"abcé漢.Xyz🦙", " ", " ", "  ", METASPACE, "\n", "<s>", "</s>", "<x>", "<unk>", "ab", "z z", "X"]
+    return ["", " ", METASPACE] + ["".join(rng.choices(parts, k=rng.randint(1, 12))) for _ in range(30)]
 
 
 def compare(seed: int) -> None:
@@ -165,7 +165,12 @@ FILES = {
         "phi3_mini_tokenizer.json",
         {
             "normalizer": None,
-            "pre_tokenizer": {"type": "Metaspace", "replacement": MARK, "prepend_scheme": "first", "split": False},
+            "pre_tokenizer": {
+                "type": "Metaspace",
+                "replacement": METASPACE,
+                "prepend_scheme": "first",
+                "split": False,
+            },
         },
     ),
     "replace": (
@@ -185,8 +190,8 @@ FILES = {
         "openllama_zh_en_tokenizer.json",
         {
             "normalizer": None,
-            "pre_tokenizer": {"type": "Metaspace", "replacement": MARK, "add_prefix_space": True},
-            "decoder": {"type": "Metaspace", "replacement": MARK, "add_prefix_space": True},
+            "pre_tokenizer": {"type": "Metaspace", "replacement": METASPACE, "add_prefix_space": True},
+            "decoder": {"type": "Metaspace", "replacement": METASPACE, "add_prefix_space": True},
         },
     ),
 }

@@ -6,7 +6,7 @@ from functools import lru_cache
 import pytest
 import sentencepiece
 
-from fastbpe._reference.normalization import MARK, Normalizer, rules_of
+from fastbpe._reference.normalization import METASPACE, Normalizer, rules_of
 from fastbpe._reference.sentencepiece import Processor, floats
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.model import CodePointModel, PieceType
@@ -60,7 +60,7 @@ def test_lines(name: str) -> None:
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_hard_texts(name: str) -> None:
     rng = random.Random(name)
-    pieces = [piece.replace(MARK, b" ") for piece in published_model(name).pieces]
+    pieces = [piece.replace(METASPACE, b" ") for piece in published_model(name).pieces]
     for _ in range(N_TEXTS):
         assert_same_tokens(published_twin(name), processor(name), hard_text(rng, pieces))
 

@@ -34,7 +34,7 @@ FILES = (
     "french_entre_nous.txt",
     "json_yaml.txt",
 )
-MARK = "▁"
+METASPACE = "▁"
 Peer = sentencepiece.SentencePieceProcessor
 
 
@@ -71,7 +71,7 @@ def test_lines_and_whole_files(name: str, file: str) -> None:
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_hard_texts(name: str) -> None:
     rng = random.Random(name)
-    more = [piece.replace(MARK.encode(), b" ") for piece in published_model(name).pieces]
+    more = [piece.replace(METASPACE.encode(), b" ") for piece in published_model(name).pieces]
     for _ in range(N_TEXTS):
         text = hard_text(rng, more)
         assert_same(ours(name), processor(name), text)
@@ -136,7 +136,7 @@ def without_piece(model: CodePointModel, piece: bytes) -> list[tuple[bytes, floa
 def test_byte_fallback_without_a_piece_for_spaces() -> None:
     data = trained(lines_of_words(), vocab_size=400, byte_fallback=True)
     model = sentencepiece_format.parse(data, "trained")
-    pieces = without_piece(model, MARK.encode())
+    pieces = without_piece(model, METASPACE.encode())
     check(model_of(pieces, {"byte_fallback": True}), random.Random(2), N_TEXTS // 5)
     check(model_of(pieces[2:], {"byte_fallback": True}), random.Random(3), N_TEXTS // 5)
 
@@ -189,7 +189,7 @@ def test_texts_of_any_characters(name: str) -> None:
         *(chr(rng.randrange(0x80, 0xD800)) for _ in range(500)),
         "😀",
         "\U000e0041",
-        MARK,
+        METASPACE,
     ]
     for _ in range(N_TEXTS // 10):
         assert_same(ours(name), processor(name), "".join(rng.choices(alphabet, k=rng.randint(1, 40))))
@@ -252,7 +252,7 @@ def scored(**scores: float) -> list[tuple[bytes, float, PieceType]]:
 
 
 UNKNOWN = (b"<unk>", 0.0, PieceType.UNKNOWN)
-SPACE = (MARK.encode(), -20.0, PieceType.NORMAL)
+SPACE = (METASPACE.encode(), -20.0, PieceType.NORMAL)
 
 
 def test_trap_9_an_invalid_byte_stays_what_it_became() -> None:
@@ -300,7 +300,7 @@ def test_trap_13_symbols_block_merges() -> None:
 
 def test_trap_14_unused_pieces() -> None:
     kinds = {b"ab": PieceType.UNUSED, b"c": PieceType.UNUSED}
-    pieces = [UNKNOWN, *scored(abc=-2, ab=-1, a=-8, b=-9, c=-10), (MARK.encode(), -7.0, PieceType.NORMAL)]
+    pieces = [UNKNOWN, *scored(abc=-2, ab=-1, a=-8, b=-9, c=-10), (METASPACE.encode(), -7.0, PieceType.NORMAL)]
     us, peer = pair_of(model_of([(text, score, kinds.get(text, kind)) for text, score, kind in pieces]))
     assert us.encode("abc ab c", out_type=str) == ["▁", "abc", "▁", "a", "b", "▁", "c"]
     assert us.encode("abc ab c") == peer.encode("abc ab c") == [6, 1, 6, 3, 4, 6, 0]

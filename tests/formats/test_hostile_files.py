@@ -22,7 +22,7 @@ from fastbpe.formats import limits
 from fastbpe.formats.minbpe import MAGIC
 from fastbpe.formats.sentencepiece.protobuf import bytes_field
 from helpers.bounds import within
-from helpers.tokenizer_json import MARK, SHOWN, added, llama_document, small
+from helpers.tokenizer_json import METASPACE, SHOWN, added, llama_document, small
 
 FULL = os.environ.get("FASTBPE_FULL") == "1"
 N = 5_000_000 if FULL else 5_000
@@ -91,7 +91,7 @@ TWO: dict[str, Callable[[], tuple[bytes, bytes]]] = {
 
 def tokenizer_json(llama: bool, **parts: object) -> bytes:
     """A tokenizer.json, byte-level or of the Llama kind, with other parts; those of the model as model__NAME."""
-    pieces = {"<unk>": 0, "a": 1, "b": 2, "ab": 3, MARK: 4}
+    pieces = {"<unk>": 0, "a": 1, "b": 2, "ab": 3, METASPACE: 4}
     made = llama_document(pieces, ["a b"]) if llama else small()
     for path, value in parts.items():
         outer, _, inner = path.partition("__")

@@ -18,24 +18,24 @@ from fastbpe.model import CodePointModel, Conventions
 from fastbpe.tokenizer.codepoint import CodePointTokenizer
 from helpers.bounds import within
 
-MARK = "▁"
-PREPEND = {"type": "Prepend", "prepend": MARK}
-REPLACE = {"type": "Replace", "pattern": {"String": " "}, "content": MARK}
-BACK = {"type": "Replace", "pattern": {"String": MARK}, "content": " "}
+METASPACE = "▁"
+PREPEND = {"type": "Prepend", "prepend": METASPACE}
+REPLACE = {"type": "Replace", "pattern": {"String": " "}, "content": METASPACE}
+BACK = {"type": "Replace", "pattern": {"String": METASPACE}, "content": " "}
 STRIP = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
 DECODERS = [BACK, {"type": "ByteFallback"}, {"type": "Fuse"}]
 TOKENS = [
     "<unk>",
     "<s>",
     *(f"<0x{byte:02X}>" for byte in range(256)),
-    MARK,
+    METASPACE,
     "a",
     "b",
     "ab",
-    f"{MARK}a",
-    f"a{MARK}",
+    f"{METASPACE}a",
+    f"a{METASPACE}",
 ]
-METASPACE = {"type": "Metaspace", "replacement": MARK, "prepend_scheme": "first", "split": False}
+METASPACE = {"type": "Metaspace", "replacement": METASPACE, "prepend_scheme": "first", "split": False}
 
 
 def document(**changes: Any) -> dict[str, Any]:
@@ -53,7 +53,7 @@ def document(**changes: Any) -> dict[str, Any]:
             "fuse_unk": True,
             "byte_fallback": True,
             "vocab": {token: i for i, token in enumerate(TOKENS)},
-            "merges": ["a b", f"{MARK} a", f"a {MARK}"],
+            "merges": ["a b", f"{METASPACE} a", f"a {METASPACE}"],
         },
     }
     for path, value in changes.items():

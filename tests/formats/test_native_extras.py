@@ -19,7 +19,7 @@ import fastbpe
 from fastbpe import FormatError, Tokenizer
 from fastbpe.formats import limits
 from helpers.native_files import parts, sealed
-from helpers.tokenizer_json import MARK, added, llama_document, small
+from helpers.tokenizer_json import METASPACE, added, llama_document, small
 
 EVERY = 1 if os.environ.get("FASTBPE_FULL") == "1" else 17  # bytes: so many apart are altered
 MASK = {"SpecialToken": {"id": "<m>", "type_id": 0}}
@@ -44,7 +44,7 @@ def byte_level() -> dict[str, Any]:
 
 
 def code_points() -> dict[str, Any]:
-    made = llama_document({"<unk>": 0, "a": 1, "b": 2, "ab": 3, MARK: 4}, ["a b"])
+    made = llama_document({"<unk>": 0, "a": 1, "b": 2, "ab": 3, METASPACE: 4}, ["a b"])
     made["added_tokens"] += [added(5, "<m>", special=True), added(6, "zz", lstrip=True)]
     return made
 

@@ -18,7 +18,7 @@ from helpers.shared_data import data_file
 PUBLISHED = ("falcon", "phi2", "whisper_large_v3")
 MADE = ("gpt2", "llama3", "qwen2", "deepseek_v3")
 BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
-MARK = "\u2581"  # stands for a space in files of the Llama kind
+METASPACE = "\u2581"  # stands for a space in files of the Llama kind
 GPT2 = {**BYTE_LEVEL, "use_regex": True}
 #: As their publishers spell them.
 LLAMA3 = (
@@ -338,14 +338,14 @@ def _random_normalizer(rng: random.Random) -> dict[str, Any] | None:
 
 def llama_document(vocab: dict[str, int], merges: list[str]) -> dict[str, Any]:
     """A tokenizer.json of the Llama kind, whose first token is `<unk>`."""
-    escape = {"type": "Replace", "pattern": {"String": " "}, "content": MARK}
-    unescape = {"type": "Replace", "pattern": {"String": MARK}, "content": " "}
+    escape = {"type": "Replace", "pattern": {"String": " "}, "content": METASPACE}
+    unescape = {"type": "Replace", "pattern": {"String": METASPACE}, "content": " "}
     strip = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
     return document(
         vocab,
         merges,
         added_tokens=[added(0, "<unk>", special=True)],
-        normalizer={"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": MARK}, escape]},
+        normalizer={"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": METASPACE}, escape]},
         decoder={"type": "Sequence", "decoders": [unescape, {"type": "ByteFallback"}, {"type": "Fuse"}, strip]},
         model={"unk_token": "<unk>", "fuse_unk": True},
     ) | {"pre_tokenizer": None}

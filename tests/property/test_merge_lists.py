@@ -11,11 +11,11 @@ from fastbpe._reference import merge_lists
 from fastbpe.formats import merges_as_scores
 from fastbpe.model import PieceType, pack_merges, pack_pieces
 
-MARK = "▁"
+METASPACE = "▁"
 
 
 def vocabulary(rng: random.Random) -> tuple[list[str], list[int], list[tuple[int, int, int]]]:
-    pieces = rng.sample([*"abé漢\U0001f999", MARK, " "], rng.randint(1, 6))
+    pieces = rng.sample([*"abé漢\U0001f999", METASPACE, " "], rng.randint(1, 6))
     for _ in range(rng.randint(0, 30)):
         made = rng.choice(pieces) + rng.choice(pieces)
         if made not in pieces:

@@ -22,7 +22,7 @@ from fastbpe.model import PieceType
 from fastbpe.tokenizer.codepoint import CodePointTokenizer
 from fastbpe.tokenizer.codepoint_tables import EACH_BYTE
 from helpers.codepoint_models import model_of
-from helpers.tokenizer_json import MARK, added, dumped, llama_document, small
+from helpers.tokenizer_json import METASPACE, added, dumped, llama_document, small
 
 FALLBACK = [f"<0x{byte:02X}>" for byte in range(256)]
 UNKNOWN = [-1, 900, 1 << 31, 1 << 32, 1 << 40, 1 << 70, -(1 << 70)]
@@ -34,18 +34,21 @@ def byte_level() -> Tokenizer:
 
 def llama(decoder: str, *, strips: bool = True) -> Tokenizer:
     vocab = {
-        token: i for i, token in enumerate(["<unk>", *FALLBACK, MARK, "a", f"{MARK}a", f"a{MARK}", "é", "漢"])
+        token: i
+        for i, token in enumerate(
+            ["<unk>", *FALLBACK, METASPACE, "a", f"{METASPACE}a", f"a{METASPACE}", "é", "漢"]
+        )
     }
-    made: dict[str, Any] = llama_document(vocab, [f"{MARK} a", f"a {MARK}"])
+    made: dict[str, Any] = llama_document(vocab, [f"{METASPACE} a", f"a {METASPACE}"])
     made["model"]["byte_fallback"] = True
     following = len(vocab)
     made["added_tokens"] += [added(following, "<s>", special=True), added(following + 1, "<think>")]
-    made["added_tokens"] += [added(following + 2, f"{MARK}x{MARK}y", special=True)]
+    made["added_tokens"] += [added(following + 2, f"{METASPACE}x{METASPACE}y", special=True)]
     if not strips:
         made["decoder"]["decoders"].pop()
     if decoder == "Metaspace":
         made["normalizer"] = None
-        step = {"type": "Metaspace", "replacement": MARK, "prepend_scheme": "always", "split": False}
+        step = {"type": "Metaspace", "replacement": METASPACE, "prepend_scheme": "always", "split": False}
         made["pre_tokenizer"] = made["decoder"] = step
     return fastbpe.load(json.dumps(made).encode())
 
@@ -53,7 +56,7 @@ def llama(decoder: str, *, strips: bool = True) -> Tokenizer:
 def model(**normalizer: bool) -> Tokenizer:
     pieces = [(b"<unk>", 0.0, PieceType.UNKNOWN), (b"<s>", 0.0, PieceType.CONTROL)]
     pieces += [(name.encode(), 0.0, PieceType.BYTE) for name in FALLBACK]
-    for i, piece in enumerate([MARK, "a", f"{MARK}a", "é", f"{MARK}{MARK}"]):
+    for i, piece in enumerate([METASPACE, "a", f"{METASPACE}a", "é", f"{METASPACE}{METASPACE}"]):
         pieces.append((piece.encode(), -float(i), PieceType.NORMAL))
     return fastbpe.load(model_of(pieces, {"byte_fallback": True}, normalizer))
 

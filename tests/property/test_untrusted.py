@@ -17,7 +17,7 @@ from helpers.codepoint_models import model_of
 from helpers.shared_data import data_file
 from helpers.tokenizer_json import (
     BYTE_LEVEL,
-    MARK,
+    METASPACE,
     SHOWN,
     added,
     document,
@@ -32,7 +32,7 @@ PARTS = [
     "  ",
     "\n",
     "\t",
-    MARK,
+    METASPACE,
     "<s>",
     "</s>",
     "<x>",
@@ -90,7 +90,7 @@ def byte_level(rng: random.Random) -> dict[str, Any]:
 
 def llama_kind(rng: random.Random) -> dict[str, Any]:
     fallback = [f"<0x{byte:02X}>" for byte in range(256)] if rng.random() < 0.7 else []
-    tokens, merges = merges_of(rng, [MARK, *"abc<>sx|/"])
+    tokens, merges = merges_of(rng, [METASPACE, *"abc<>sx|/"])
     vocab = {token: i for i, token in enumerate(["<unk>", *fallback, *tokens])}
     made = llama_document(vocab, merges)
     made["model"]["byte_fallback"] = bool(fallback)
@@ -100,7 +100,7 @@ def llama_kind(rng: random.Random) -> dict[str, Any]:
         made["normalizer"] = None
         made["pre_tokenizer"] = {
             "type": "Metaspace",
-            "replacement": MARK,
+            "replacement": METASPACE,
             "prepend_scheme": scheme,
             "split": False,
         }
@@ -173,7 +173,13 @@ def test_no_added_token_comes_out_of_untrusted_characters(rng: random.Random) ->
     takes_along = any(token["lstrip"] or token["rstrip"] for token in made["added_tokens"])
     for text, ids in check(tokenizer, forbidden_in(made, bases), rng):
         prepends = made["normalizer"] is not None
-        if prepends and made["model"]["byte_fallback"] and not takes_along and MARK not in text and text.isascii():
+        if (
+            prepends
+            and made["model"]["byte_fallback"]
+            and not takes_along
+            and METASPACE not in text
+            and text.isascii()
+        ):
             blank = any(token["id"] in ids for token in made["added_tokens"])
             assert blank or tokenizer.decode(ids) == text
 
@@ -181,13 +187,13 @@ def test_no_added_token_comes_out_of_untrusted_characters(rng: random.Random) ->
 @given(rngs)
 @settings(max_examples=150, deadline=None)
 def test_no_symbol_of_a_model_comes_out_of_untrusted_text(rng: random.Random) -> None:
-    tokens, _ = merges_of(rng, [MARK, *"abc<>sx|/"])
+    tokens, _ = merges_of(rng, [METASPACE, *"abc<>sx|/"])
     pieces = [(b"<unk>", 0.0, PieceType.UNKNOWN), (b"</s>", 0.0, PieceType.CONTROL)]
     fallback = rng.random() < 0.7
     if fallback:
         pieces += [(b"<0x%02X>" % byte, 0.0, PieceType.BYTE) for byte in range(256)]
     kinds = [PieceType.NORMAL, PieceType.NORMAL, PieceType.USER_DEFINED, PieceType.UNUSED, PieceType.CONTROL]
-    names = [*tokens, "<t>", "a b", f"{MARK}{MARK}", "\n", "<t>a", "é漢", "é"]
+    names = [*tokens, "<t>", "a b", f"{METASPACE}{METASPACE}", "\n", "<t>a", "é漢", "é"]
     for number, name in enumerate(names):
         kind = rng.choice(kinds) if len(name) > 1 or name == "é" else PieceType.NORMAL
         pieces.append((name.encode(), -float(number), kind))
@@ -197,10 +203,14 @@ def test_no_symbol_of_a_model_comes_out_of_untrusted_text(rng: random.Random) ->
         i
         for i, (piece, _, kind) in enumerate(pieces)
         if kind == PieceType.CONTROL
-        or (kind == PieceType.USER_DEFINED and len(piece.decode()) > 1 and piece.decode().strip(blanks() + MARK))
+        or (
+            kind == PieceType.USER_DEFINED
+            and len(piece.decode()) > 1
+            and piece.decode().strip(blanks() + METASPACE)
+        )
     }
     for text, ids in check(tokenizer, forbidden, rng):
-        if fallback and not normalizer["remove_extra_whitespaces"] and MARK not in text and text[:1] != " ":
+        if fallback and not normalizer["remove_extra_whitespaces"] and METASPACE not in text and text[:1] != " ":
             assert tokenizer.decode(ids) == text
 
 

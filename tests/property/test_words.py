@@ -15,7 +15,7 @@ from fastbpe.model import CodePointModel, PieceType
 from helpers.codepoint_models import FULL, PUBLISHED, hard_text, model_of, published_model
 from helpers.shared_data import corpus
 
-MARK = "▁"
+METASPACE = "▁"
 N_TEXTS = 20_000 if FULL else 300
 
 
@@ -43,7 +43,7 @@ class Words:
                 self.side_by_side.update(text[i : i + 2] for i in range(len(text) - 1))
 
     def spaced(self, text: str) -> str:
-        return text.replace(MARK, " ") if self.marks_spaces else text
+        return text.replace(METASPACE, " ") if self.marks_spaces else text
 
     def check(self, text: str) -> None:
         scalar = self.scanners[-1]
@@ -74,7 +74,7 @@ def test_texts(name: str) -> None:
     for file in ("english.txt", "multilingual.txt", "emoji_mixed.txt", "wagahaiwa_nekodearu.txt"):
         text = corpus(file, 2_000_000 if FULL else 20_000)
         words.check(text)
-        words.check(text.replace(" ", MARK))
+        words.check(text.replace(" ", METASPACE))
     pieces = [piece.decode(errors="replace") for piece in published_model(name).pieces]
     for _ in range(N_TEXTS):
         words.check(hard_text(rng).decode(errors="replace"))
@@ -96,7 +96,7 @@ def test_random_vocabularies() -> None:
         alphabet = rng.choice(alphabets)
         texts = {"".join(rng.choices(alphabet, k=rng.randint(1, 5))) for _ in range(rng.randint(1, 30))}
         if rng.random() < 0.5:
-            texts = {text.replace(MARK, "")[:4] for text in texts} | {MARK, MARK + "a"}
+            texts = {text.replace(METASPACE, "")[:4] for text in texts} | {METASPACE, METASPACE + "a"}
         kinds = [PieceType.NORMAL, PieceType.NORMAL, PieceType.UNUSED, PieceType.USER_DEFINED]
         pieces = [
             (text.encode(), -float(rng.randrange(5)), rng.choice(kinds))

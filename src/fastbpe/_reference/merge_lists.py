@@ -6,7 +6,7 @@ import struct
 from collections.abc import Sequence
 from itertools import pairwise
 
-MARK = "\u2581"
+METASPACE = "\u2581"
 NORMAL = 1
 
 
@@ -43,7 +43,7 @@ def _usable(pieces: Sequence[str], types: Sequence[int], splits: bool) -> dict[s
     return {
         piece: i
         for i, piece in enumerate(pieces)
-        if types[i] == NORMAL and " " not in piece and not (splits and MARK in piece[1:])
+        if types[i] == NORMAL and " " not in piece and not (splits and METASPACE in piece[1:])
     }
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-MARK = "▁".encode()
+METASPACE = "▁".encode()
 REPLACEMENT = "\ufffd".encode()
 
 
@@ -72,7 +72,7 @@ class Normalizer:
         ('▁a▁b', [1, 1, 1, 1, 2, 2, 2, 4, 5])
         """
         trim = self.remove_extra_whitespaces
-        space = MARK if self.escape_whitespaces else b" "
+        space = METASPACE if self.escape_whitespaces else b" "
         steps = [*self._steps(text)]
         while trim and steps and steps[0][1] == b" ":
             steps.pop(0)

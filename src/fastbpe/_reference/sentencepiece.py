@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
-from fastbpe._reference.normalization import MARK, Normalizer, char_bytes
+from fastbpe._reference.normalization import METASPACE, Normalizer, char_bytes
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 
@@ -161,8 +161,12 @@ class Processor:
             if self._ids.get(piece) == token_id:
                 return self.unk_surface, self._trims and at_start and not self.unk_surface
             return piece, at_start and not piece
-        text = piece.replace(MARK, b" ")
-        if not at_start or not piece.startswith(MARK) or not (self._trims or self.normalizer.add_dummy_prefix):
+        text = piece.replace(METASPACE, b" ")
+        if (
+            not at_start
+            or not piece.startswith(METASPACE)
+            or not (self._trims or self.normalizer.add_dummy_prefix)
+        ):
             return text, at_start and not text
         return text[1:], self._trims and not text[1:]
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from fastbpe._reference.normalization import Normalizer
 
-MARK, OUTSIDE, BOUNDARY = "▁", "▅", "\x1f"
+METASPACE, OUTSIDE, BOUNDARY = "▁", "▅", "\x1f"
 DIGITS = frozenset("0123456789０１２３４５６７８９")
 NEVER_IN_A_PIECE = frozenset((OUTSIDE, BOUNDARY, "\0", " "))
 ANY, INHERITED = -1, 1
@@ -110,18 +110,20 @@ class Trainer:
         return words
 
     def _word_begins(self, before: str, character: str) -> bool:
-        if not self.split_by_whitespace or (self.allow_whitespace_only_pieces and before == character == MARK):
+        if not self.split_by_whitespace or (
+            self.allow_whitespace_only_pieces and before == character == METASPACE
+        ):
             return False
-        return (before if self.treat_whitespace_as_suffix else character) == MARK
+        return (before if self.treat_whitespace_as_suffix else character) == METASPACE
 
     def is_piece(self, text: str) -> bool:
         """Whether a pair may be merged that makes this text."""
         if len(text) > self.max_sentencepiece_length or not NEVER_IN_A_PIECE.isdisjoint(text):
             return False
-        only_marks = self.allow_whitespace_only_pieces and set(text) == {MARK}
+        only_marks = self.allow_whitespace_only_pieces and set(text) == {METASPACE}
         before = ANY
         for at, character in enumerate(text):
-            if character == MARK:
+            if character == METASPACE:
                 if not only_marks and not self._mark_may_stand(at, len(text)):
                     return False
                 continue

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_MOST_THREADS = 256
+_MAX_THREADS = 256
 _WAIT = 1e-3  # seconds between two looks at whether threads have ended
 _pool: _Pool | None = None
 
@@ -34,12 +34,12 @@ def usable_threads(num_threads: int | None) -> int:
             return usable_cores()
         if not chosen.isdecimal() or not int(chosen):
             raise ValueError(f"FASTBPE_NUM_THREADS={chosen!r}: give 1 or more")
-        return min(int(chosen), _MOST_THREADS)
+        return min(int(chosen), _MAX_THREADS)
     if not isinstance(num_threads, int):
         num_threads = integer("num_threads", num_threads)
     if num_threads < 1:
         raise ValueError(f"num_threads={num_threads}: give 1 or more, or None")
-    return min(num_threads, _MOST_THREADS)
+    return min(num_threads, _MAX_THREADS)
 
 
 class ForkSafeLock:
@@ -152,7 +152,7 @@ def start_beside(work: Callable[[], None], n_threads: int) -> int:
         _pool = _Pool()
     n_started = 0
     try:
-        while _pool is not None and n_started < min(n_threads, _MOST_THREADS):
+        while _pool is not None and n_started < min(n_threads, _MAX_THREADS):
             _pool.start(work)
             n_started += 1
     except (RuntimeError, MemoryError):  # the interpreter is shutting down, or may start no more threads

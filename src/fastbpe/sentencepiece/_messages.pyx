@@ -10,10 +10,10 @@ from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memcpy
 
 from fastbpe.model import PieceType
-from fastbpe.tokenizer.codepoint_tables import MARK as _MARK
+from fastbpe.tokenizer.codepoint_tables import METASPACE as _METASPACE
 from fastbpe.sentencepiece._errors import ArgumentError
 
-cdef bytes MARK = _MARK, NO_CHARACTER = "\ufffd".encode()
+cdef bytes METASPACE = _METASPACE, NO_CHARACTER = "\ufffd".encode()
 cdef int UNKNOWN = PieceType.UNKNOWN, CONTROL = PieceType.CONTROL, BYTE = PieceType.BYTE
 
 cdef enum:
@@ -252,8 +252,8 @@ cdef class Surfaces:
             # One that gives nothing ends the beginning in `decode` to text, but not where places are told:
             # so it is in sentencepiece.
             return (self._unknown_surface if piece in self._ids else piece), at_start
-        text = piece.replace(MARK, b" ")
-        if not at_start or not self._strips or not piece.startswith(MARK):
+        text = piece.replace(METASPACE, b" ")
+        if not at_start or not self._strips or not piece.startswith(METASPACE):
             return text, at_start
         return text[1:], self._trims
 

@@ -96,14 +96,14 @@ class Op(IntEnum):
     #: [characters]: that many back, or fail.
     BACK = 17
     #: [register]: remembers where a round begins that may be empty.
-    MARK = 18
+    SAVE_PLACE = 18
     #: [register, target]: leaves for the target if the round was empty.
     CHECK = 19
     #: [set, 0 or 1]: RUN of that many or more.
     SPAN = 20
     #: [set]: RUN of none or one.
     OPTION = 21
-    #: [register, group]: what lies between the place of MARK and this one is what the group matched.
+    #: [register, group]: what lies between the place of SAVE_PLACE and this one is what the group matched.
     CLOSE = 22
     #: [group]: the bytes that it matched last, or fail. A group is the first of two registers: start and end.
     SAME = 23
@@ -234,7 +234,7 @@ class _Compiler:
             raise UnsupportedError("nested too deep")
         self._emit(op, self.depth)
         self.depth += 1
-        self.n_cuts += op != Op.MARK
+        self.n_cuts += op != Op.SAVE_PLACE
         return self.depth - 1
 
     def _leave(self, op: Op, register: int) -> None:
@@ -243,7 +243,7 @@ class _Compiler:
         self.n_cuts -= op not in (Op.CHECK, Op.CLOSE)
 
     def _open(self) -> int:
-        # Outside of all cuts every register is one of MARK. What groups matched is no part of what is remembered.
+        # Outside of atomic groups every register is one of SAVE_PLACE. Texts of groups are no part of a state.
         return 0 if self.n_cuts or self.groups or self.depth > MAX_OPEN else 1 + self.depth
 
     def _set(self, characters: CharSet) -> int:
@@ -378,7 +378,7 @@ class _Compiler:
         may_be_empty = can_match_empty(node.child)
         if may_be_empty and _has_group(node.child):
             raise UnsupportedError("a group that is referred to, in a round that may be empty")
-        register = self._enter(Op.MARK) if may_be_empty else -1
+        register = self._enter(Op.SAVE_PLACE) if may_be_empty else -1
         self.node(node.child, follow, sure)
         if may_be_empty:
             self._leave(Op.CHECK, register)
@@ -388,7 +388,7 @@ class _Compiler:
         if self.n_cuts > self.n_sure:
             # A cut forgets how to undo CLOSE.
             raise UnsupportedError("a group that is referred to, within an atomic group or a look-around")
-        register = self._enter(Op.MARK)
+        register = self._enter(Op.SAVE_PLACE)
         self.node(node.child, follow, sure)
         self._leave(Op.CLOSE, register)
         self._emit(self.groups[node.index])

@@ -25,8 +25,8 @@ from fastbpe.splitting.syntax import parse
 
 Form: TypeAlias = tuple[Any, ...]
 
-_MOST_STRINGS = 64  # a set of alternatives that is larger is no contraction
-_MOST_DIGITS = 9
+_MAX_ALTERNATIVES = 64  # a set of alternatives that is larger is no contraction
+_MAX_DIGITS = 9
 _DEEPSEEK = PATTERNS["deepseek_v3"] or ()
 
 
@@ -69,7 +69,7 @@ def _spellings() -> Iterator[tuple[list[str], ScannerSpec]]:
         words = [r"'(?:[sdmt]|ll|ve|re)", r" ?\p{L}+", r" ?\p{N}+"]
         yield [*words, other, *end, *tail], ScannerSpec("gpt2", 0)
     # `\s*[\r\n]` takes all line ends of a run as `\s*[\r\n]+` does.
-    for lines, tail, n_digits in product((r"\s*[\r\n]", r"\s*[\r\n]+"), last, range(_MOST_DIGITS + 1)):
+    for lines, tail, n_digits in product((r"\s*[\r\n]", r"\s*[\r\n]+"), last, range(_MAX_DIGITS + 1)):
         numbers = rf"\p{{N}}{{1,{n_digits}}}" if n_digits else r"\p{N}+"
         word = r"[^\r\n\p{L}\p{N}]?\p{L}+"
         for first, end in product(([contraction], []), ends):
@@ -176,7 +176,7 @@ def _strings(node: Node) -> frozenset[tuple[int, ...]] | None:
 def _all_strings(node: Node) -> frozenset[tuple[int, ...]] | None:
     if isinstance(node, Chars):
         size = sum(high - low + 1 for low, high in node.characters.ranges)
-        if size > _MOST_STRINGS:
+        if size > _MAX_ALTERNATIVES:
             return None
         return frozenset((c,) for low, high in node.characters.ranges for c in range(low, high + 1))
     if isinstance(node, Group):
@@ -185,7 +185,7 @@ def _all_strings(node: Node) -> frozenset[tuple[int, ...]] | None:
         strings: frozenset[tuple[int, ...]] = frozenset([()])
         for part in node.parts:
             more = _all_strings(part)
-            if more is None or len(strings) * len(more) > _MOST_STRINGS:
+            if more is None or len(strings) * len(more) > _MAX_ALTERNATIVES:
                 return None
             strings = frozenset(a + b for a in strings for b in more)
         return strings

@@ -21,7 +21,7 @@ from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
 from fastbpe._core.merge.merge_piece cimport merge_piece
 from fastbpe._core.ids.id_lists cimport PyObject_GC_Track, PyObject_GC_UnTrack, ids_list
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
-from fastbpe._core.split.splitter cimport GAP, Ends, Splitter, ends_free
+from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_free
 from fastbpe._core.common.hash_tables cimport NONE, find_piece
 from fastbpe._core.text.utf8_text cimport first_invalid
 from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
@@ -34,7 +34,7 @@ from fastbpe._core.split.scanner import Scanner
 cdef enum:
     LONG_BYTES = 48  # a piece from here on is not merged anew for each text that may follow
     STEP = 4  # ids of its end that are merged again, before more of them are
-    MOST_KNOWN = 16  # long pieces whose ids are kept
+    MAX_KNOWN_PIECES = 16  # long pieces whose ids are kept
 
 
 def last_piece(Splitter splitter not None, SpecialMatcher special, bytes text not None):
@@ -53,9 +53,9 @@ def last_piece(Splitter splitter not None, SpecialMatcher special, bytes text no
             ends.n = 0
             at = splitter.split(data + start, n - start, at, &ends)
             for i in range(ends.n):
-                if not ends.items[i] & GAP:
+                if not ends.items[i] & UNMATCHED:
                     piece_start, piece_end = start + last, start + ends.items[i]
-                last = ends.items[i] & ~GAP
+                last = ends.items[i] & ~UNMATCHED
     finally:
         ends_free(&ends)
     return text[piece_start:piece_end]
@@ -272,9 +272,9 @@ cdef class _Trial:
             if i == self._ends.n:
                 at = self._splitter.split(self._split.items, self._split.n, at, &self._ends)
                 continue
-            end = self._ends.items[i] & ~GAP
+            end = self._ends.items[i] & ~UNMATCHED
             end = self._lines_end if end == 1 and self._lines_end else end + self._n_tail - self._n_split_tail
-            if not self._ends.items[i] & GAP:
+            if not self._ends.items[i] & UNMATCHED:
                 self._piece(start, end, True)
                 covered += end - start
             start = end
@@ -305,7 +305,7 @@ cdef class _Trial:
         """Merge a long part of the tail."""
         cdef _Merged merged = self._known.get((start, end))
         if merged is None:
-            if len(self._known) == MOST_KNOWN:
+            if len(self._known) == MAX_KNOWN_PIECES:
                 self._known.clear()
             merged = self._known[start, end] = _Merged()
             merge_piece(&self._vocabulary.tables, self._text.items + start, end - start, NONE, &merged.ids)

@@ -28,7 +28,15 @@ from fastbpe.formats.huggingface import tokenizer_config, write_llama
 from fastbpe.formats.sentencepiece import model_file
 from fastbpe.model import Buffer, CodePointModel, Conventions, PieceType, Templates
 from fastbpe.tokenizer.codepoint_huggingface import Decoding, Places, begin_at_last_space, widen
-from fastbpe.tokenizer.codepoint_tables import EACH_BYTE, MARK, Parts, build, make_normalizer, names_of, pieces_of
+from fastbpe.tokenizer.codepoint_tables import (
+    EACH_BYTE,
+    METASPACE,
+    Parts,
+    build,
+    make_normalizer,
+    names_of,
+    pieces_of,
+)
 from fastbpe.tokenizer.special_tokens import SpecialTokens, check_new, number
 from fastbpe.tokenizer.tokenizer import CACHE_BYTES, Special, Tokenizer
 
@@ -391,7 +399,7 @@ class CodePointTokenizer(Tokenizer):
             raise TypeError(f"token must be bytes or str, not {type(token).__name__}")
         data = token.encode("utf-8", "replace") if isinstance(token, str) else token
         found = self._ids.get(data)
-        return self._ids.get(data.replace(b" ", MARK)) if found is None else found
+        return self._ids.get(data.replace(b" ", METASPACE)) if found is None else found
 
     @cached_property
     def _ids(self) -> dict[bytes, int]:
@@ -402,7 +410,7 @@ class CodePointTokenizer(Tokenizer):
         """Ids by the text of pieces, with U+2581 or with spaces for it."""
         texts = [(i, piece.decode("utf-8", "replace")) for i, piece in enumerate(self._source.pieces)]
         texts = [(i, text) for i, text in texts if "\ufffd" not in text]
-        mark = MARK.decode()
+        mark = METASPACE.decode()
         return {text.replace(mark, " "): i for i, text in texts} | {text: i for i, text in texts}
 
     def id_to_token(self, token_id: int) -> bytes:

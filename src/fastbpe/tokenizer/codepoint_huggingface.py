@@ -9,7 +9,7 @@ from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.encode.codepoint_pieces import Offsets, TokenEncoder
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe.model import Buffer, CodePointModel, Conventions
-from fastbpe.tokenizer.codepoint_tables import MARK, Parts, as_found, decoded_bytes, overridden
+from fastbpe.tokenizer.codepoint_tables import METASPACE, Parts, as_found, decoded_bytes, overridden
 
 Spans = list[tuple[int, int]]
 
@@ -90,8 +90,8 @@ def _odd_firsts(model: CodePointModel) -> Iterator[tuple[int, bytes]]:
     found = {token.id: as_found(model, token).encode() for token in model.added_tokens}
     for i, piece in enumerate(model.pieces):
         piece = found.get(i, piece)
-        if MARK in piece[1:] or piece[:1] == b" ":
-            yield i, piece.replace(MARK, b"")
+        if METASPACE in piece[1:] or piece[:1] == b" ":
+            yield i, piece.replace(METASPACE, b"")
 
 
 def _text_of_run(run: bytes) -> str:
@@ -156,7 +156,7 @@ class Places:
         places = [start] * dummy + [*range(start, end + 1)]
         if self._conventions.escapes:
             places = [start] * dummy + _places_of_spaces(text, start)
-            text = b" " * dummy + text.replace(MARK, b" ")
+            text = b" " * dummy + text.replace(METASPACE, b" ")
         at = 0
         for a, b, token_id in (*then.find_all(text), (len(text), len(text), None)):
             if at < a:
@@ -168,16 +168,16 @@ class Places:
     def _has_prefix(self, text: bytes, at: int) -> bool:
         prefix = self._conventions.prefix
         has_place = prefix == "always" or (prefix == "first" and at == 0)
-        return has_place and bool(text) and not text.startswith((b" ", MARK))
+        return has_place and bool(text) and not text.startswith((b" ", METASPACE))
 
 
 def _places_of_spaces(text: bytes, start: int) -> list[int]:
     """Where each byte of a text comes from when U+2581 has become a space, and where it ends."""
     out: list[int] = []
-    for number, part in enumerate(text.split(MARK)):
+    for number, part in enumerate(text.split(METASPACE)):
         if number:
             out.append(start)
-            start += len(MARK)
+            start += len(METASPACE)
         out += range(start, start + len(part))
         start += len(part)
     return [*out, start]

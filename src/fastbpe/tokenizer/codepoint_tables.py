@@ -24,7 +24,7 @@ from fastbpe.formats import merges_as_scores
 from fastbpe.formats.sentencepiece import piece_messages
 from fastbpe.model import AddedToken, CodePointModel, Conventions, PieceType
 
-MARK = "\u2581".encode()
+METASPACE = "\u2581".encode()
 EACH_BYTE = "fastbpe-each-byte"  # an error handler: U+FFFD for each byte that belongs to no character
 
 _BYTE_NAME = re.compile(rb"<0x[+0-9A-Fa-f][0-9A-Fa-f]>")  # as a number is read by tokenizers
@@ -136,7 +136,7 @@ def as_found(model: CodePointModel, token: AddedToken) -> str:
     """What an added token is in the text that it is looked for in."""
     if not token.normalized or model.conventions is None or not model.conventions.escapes:
         return token.content
-    mark = MARK.decode()
+    mark = METASPACE.decode()
     return (mark if model.normalizer["add_dummy_prefix"] else "") + token.content.replace(" ", mark)
 
 
@@ -153,14 +153,14 @@ def overridden(model: CodePointModel, *, skips: bool = False) -> list[tuple[int,
     for token in model.added_tokens:
         found = as_found(model, token)
         # tokenizers leaves out special tokens by what they are found as, so not those that normalizing changes.
-        out[token.id] = b"" if skips and found in special else found.encode().replace(MARK, b" ")
+        out[token.id] = b"" if skips and found in special else found.encode().replace(METASPACE, b" ")
     return [*out.items()]
 
 
 def names_of(model: CodePointModel) -> dict[int, bytes]:
     """The text of control symbols and of the unknown piece, by id, with spaces for U+2581."""
     kinds = PieceType.CONTROL, PieceType.UNKNOWN
-    return {i: piece.replace(MARK, b" ") for kind in kinds for i, piece in pieces_of(model, kind).items()}
+    return {i: piece.replace(METASPACE, b" ") for kind in kinds for i, piece in pieces_of(model, kind).items()}
 
 
 def pieces_of(model: CodePointModel, piece_type: PieceType) -> dict[int, bytes]:
@@ -195,7 +195,7 @@ def _normalizing(model: CodePointModel, code_points: CodePoints, fused: int | No
         normalizer = make_normalizer(model, marks_to_spaces=marks)
     # A symbol with a space is never found: spaces have become U+2581 by then.
     found = [
-        (symbol.replace(MARK, b" ") if marks else symbol, i)
+        (symbol.replace(METASPACE, b" ") if marks else symbol, i)
         for i, symbol in symbols.items()
         if not (marks and b" " in symbol)
     ]
@@ -329,7 +329,7 @@ class _Expansions:
         return out
 
     def _escaped(self, text: bytes) -> bytes:
-        return text.replace(b" ", MARK) if self._marks_spaces else text
+        return text.replace(b" ", METASPACE) if self._marks_spaces else text
 
     def _halves(self, text: bytes) -> list[bytes] | None:
         """The last two symbols that merging this text alone comes to; None for a character, or if it ends before.

@@ -17,7 +17,7 @@ from fastbpe.model import AddedToken
 
 _KEPT_MATCHERS = 32  # sets of special tokens that callers used last
 _FEW = 16  # characters
-_MOST_TO_COMPARE = 1 << 16  # characters of added tokens; more are looked for in two steps without asking
+_MAX_COMPARED_CHARACTERS = 1 << 16  # characters of added tokens; more are looked for in two steps without asking
 
 
 class Ordinary(Protocol):
@@ -271,7 +271,7 @@ def _may_touch(some: Sequence[AddedToken], others: Sequence[AddedToken]) -> bool
     if any(token.lstrip or token.rstrip or token.single_word for token in (*some, *others)):
         return True
     ours, theirs = [token.content for token in some], [token.content for token in others]
-    if sum(map(len, ours)) + sum(map(len, theirs)) > _MOST_TO_COMPARE:
+    if sum(map(len, ours)) + sum(map(len, theirs)) > _MAX_COMPARED_CHARACTERS:
         return True
     if not _begins_inside(ours, theirs) and not _begins_inside(theirs, ours):
         # Then two share characters only if one begins the other; in order, what begins others stands before one.

@@ -23,7 +23,7 @@ _MOST = 1 << 60  # ids: no text has so many
 _FURTHER = 8  # characters
 _SPARE_IDS = 8  # behind the place: what is cut off may change the ids just before it
 _GUESSES = 8  # then halves: guesses alone may come closer in small steps
-_MOST_GROWN = 16  # times, at once: few tokens tell little of what follows
+_MAX_GROWTH = 16  # times, at once: few tokens tell little of what follows
 _MANY = 200  # ids: to count these again and again takes longer than to look for the place among their ends
 _END = 128  # characters, within which tokens nearly always are those of the whole text again
 _CLOSE = 16  # what part of a text its end may be
@@ -216,7 +216,7 @@ def _longest(count: Callable[[int], int], most: int, room: int) -> int:
 
 def _guess(size: int, n: int, most: int, room: int) -> int:
     """Amid the last of the ids that there is room for, if so many characters have n."""
-    return min(size * (2 * room + 1) // max(2 * n, 1), _MOST_GROWN * size, most)
+    return min(size * (2 * room + 1) // max(2 * n, 1), _MAX_GROWTH * size, most)
 
 
 def _longest_by_end(
@@ -268,6 +268,6 @@ def _first_sizes(encoder: Encoder, text: str, near: int, far: int, n_ids: int) -
         n = len(sizes)
         if size == abs(far - near) or n > n_ids + 1:
             return sizes
-        size += min(size * (n_ids * 9 // 8 + 2 - n) // max(n - 2, 1), _MOST_GROWN * size) + 1  # 2 at its ends
+        size += min(size * (n_ids * 9 // 8 + 2 - n) // max(n - 2, 1), _MAX_GROWTH * size) + 1  # 2 at its ends
         size = max(least, size)
         least = 2 * size

@@ -17,7 +17,7 @@ from fastbpe.splitting.charset import blanks
 if TYPE_CHECKING:
     from fastbpe.tokenizer.codepoint_tables import Parts
 
-MARK = "\u2581"
+METASPACE = "\u2581"
 
 
 def spelled_bytes(vocabulary: Vocabulary, added: Collection[int]) -> dict[int, list[int]]:
@@ -48,7 +48,7 @@ def spelled_characters(model: CodePointModel, parts: Parts) -> dict[int, list[in
     spelled = {}
     for token_id in sorted(guarded & symbol_of.keys()):
         text = model.piece(token_id).decode("utf-8", "replace")
-        if model.types[token_id] == PieceType.UNKNOWN or len(text) == 1 or not text.strip(blanks() + MARK):
+        if model.types[token_id] == PieceType.UNKNOWN or len(text) == 1 or not text.strip(blanks() + METASPACE):
             continue
         spelled[token_id] = _spell(text, parts, ids, usable)
     return spelled
@@ -64,7 +64,7 @@ def _spell(text: str, parts: Parts, ids: list[int], usable: Collection[int]) -> 
         out.extend(ids[symbol] for symbol in merged)
         run.clear()
 
-    for character in text.replace(MARK, " ") if parts.marks_spaces else text:
+    for character in text.replace(METASPACE, " ") if parts.marks_spaces else text:
         data = character.encode()
         symbol = parts.vocabulary.find(data)
         if symbol is not None and ids[symbol] < parts.surfaces.n_ids and ids[symbol] != parts.unknown:

@@ -25,7 +25,7 @@ Files = bytes | dict[str, bytes]
 _PAIRS = 1 << 16  # texts of two tokens, or of two that share a character
 _NATIVE = 1 << 14  # texts that a native file is compared on, which holds the very tables, and a checksum
 _BATCH = 1 << 14  # texts that are encoded at once
-_MOST_BYTES = 1 << 24  # of the texts of tokens and pairs
+_MAX_PROBE_BYTES = 1 << 24  # of the texts of tokens and pairs
 _SPECIAL = 1 << 10  # special tokens that are tried
 _STEP = 0x9E3779B1  # a prime: pairs each token with tokens far from it
 _SHOWN, _SHOWN_IDS = 80, 6  # characters, ids
@@ -239,7 +239,7 @@ def probe(tokenizer: Tokenizer) -> Iterator[str]:
     """Texts that tokenizers of one vocabulary are likely to disagree on, if on any; always the same."""
     yield from _PLAIN
     texts = [text_of(token) for token in tokenizer.vocab if token]
-    left = _MOST_BYTES
+    left = _MAX_PROBE_BYTES
     for text in texts:
         left -= len(text)
         if left < 0:

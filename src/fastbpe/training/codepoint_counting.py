@@ -22,7 +22,7 @@ from fastbpe.training.spill import Spill
 
 _N_CODE_POINTS = 0x110000
 _DIGITS = (*range(0x30, 0x3A), *range(0xFF10, 0xFF1A))
-_INHERITED, _MARK, _ALONE, _ANY, _FIRST_SCRIPT = range(5)  # as _core/character_classes.pxd has them
+_INHERITED, _METASPACE, _ALONE, _ANY, _FIRST_SCRIPT = range(5)  # as _core/character_classes.pxd has them
 _IN_NO_PIECE = (0x00, 0x1F, 0x20, 0x2585)
 _MARK_CODE_POINT = 0x2581
 _RESERVED = "▅".encode()
@@ -77,7 +77,7 @@ def character_classes(options: CodePointOptions) -> bytes:
             classes[code_point] = _ANY
     for code_point in _IN_NO_PIECE:
         classes[code_point] = _ALONE
-    classes[_MARK_CODE_POINT] = _MARK
+    classes[_MARK_CODE_POINT] = _METASPACE
     return bytes(classes)
 
 

@@ -3,12 +3,12 @@
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 from fastbpe._core.common.id_buffer cimport Ids
-from fastbpe._core.merge.merge_batch cimport MOST_PIECES, Merging
+from fastbpe._core.merge.merge_batch cimport MAX_PIECES, Merging
 from fastbpe._core.merge.vocabulary cimport Tables
 
 cdef enum:
     GROUP = 128  # pieces looked up together: what is prefetched arrives before it is read
-    MOST_HOLES = 1024
+    MAX_GAPS = 1024
 
 
 cdef extern from "simd/entries.h" nogil:
@@ -32,11 +32,11 @@ cdef enum:  # of n_ids
     PENDING = 0x40  # in place of ids: which of the new pieces it is that are not merged yet
 
 
-cdef struct Hole:
+cdef struct Gap:
     # Among ids: where those of a new piece are missing; or else, where it is asked how many ids stand before.
     size_t place
     size_t* mark  # where to store how many; NULL: it is a new piece's
-    size_t newcomer
+    size_t pending_piece
 
 
 cdef struct LongSlot:
@@ -66,13 +66,13 @@ cdef struct Cache:
     size_t arena_capacity
     uint8_t tail[32]  # the last 16 bytes of a text, or all of a shorter one, and zeros: nothing is read behind it
     bint turn  # which place in a line gives way next
-    bint defers  # holes are left until they are settled; else all that is looked up is whole
-    size_t n_newcomers
-    size_t n_holes
+    bint defers  # gaps are left until they are settled; else all that is looked up is whole
+    size_t n_pending
+    size_t n_gaps
     Probe probes[GROUP]
     uint16_t long_ones[GROUP]  # the numbers of the group's long pieces
-    uint64_t n_settled  # how often newcomers were learned: what is pending from before is not
-    Merging newcomers[MOST_PIECES]
-    size_t awaited_at[MOST_PIECES]  # where the entries of short ones were last
-    Hole holes[MOST_HOLES]
-    Ids aside  # what has to move when holes are filled
+    uint64_t n_settled  # how often pending were learned: what is pending from before is not
+    Merging pending[MAX_PIECES]
+    size_t pending_entry[MAX_PIECES]  # where the entries of short ones were last
+    Gap gaps[MAX_GAPS]
+    Ids aside  # what has to move when gaps are filled

@@ -1,4 +1,4 @@
-"""New pieces are learned many at a time: until then there are holes among the ids where theirs will be.
+"""New pieces are learned many at a time: until then there are gaps among the ids where theirs will be.
 
 Merging waits for memory, less so the more pieces take turns, and of a document of 2 KB ten are new in a first pass.
 So they are collected, over documents too, until there are as many as can be merged together.
@@ -7,13 +7,13 @@ So they are collected, over documents too, until there are as many as can be mer
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from fastbpe._core.cache.cache_state cimport MOST_HOLES, PENDING, Cache, Entry, Hole, Probe
+from fastbpe._core.cache.cache_state cimport MAX_GAPS, PENDING, Cache, Entry, Gap, Probe
 from fastbpe._core.cache.long_pieces cimport find_long, keep_long, long_hash
 from fastbpe._core.cache.piece_keys cimport SHORT_BYTES, key_hash
 from fastbpe._core.cache.short_pieces cimport home_line, keep_short, put_entry
 from fastbpe._core.common.memory cimport prefetch
 from fastbpe._core.common.id_buffer cimport ids_reserve
-from fastbpe._core.merge.merge_batch cimport MOST_PIECES, Merging, merge_side_by_side
+from fastbpe._core.merge.merge_batch cimport MAX_PIECES, Merging, merge_side_by_side
 from fastbpe._core.common.hash_tables cimport NONE, find_piece, find_tag, hash_bytes, same_bytes
 from fastbpe._core.merge.vocabulary cimport token_start
 
@@ -21,25 +21,25 @@ cdef extern from "simd/entries.h" nogil:
     bint fb_entry_pack(Entry* entry, const uint32_t* ids, size_t n)
 
 cdef enum:
-    BESIDES = 8  # ids that may be written behind the last one
+    COPY_SLACK_IDS = 8  # ids that may be written behind the last one
 
 
-cdef int await_short(
+cdef int defer_short(
     Cache* cache, const Tables* tables, Entry* entry, const Probe* probe, size_t length, Ids* out
 ) except -1 nogil:
-    """Leave a hole for a new piece that has a key. entry: the one that says that it is waited for, or NULL.
+    """Leave a gap for a new piece that has a key. entry: the one that says that it is waited for, or NULL.
 
-    What entries say of newcomers before these is void: where such have moved, a search may end before them.
+    What entries say of pending before these is void: where such have moved, a search may end before them.
     """
     cdef Entry pending
     cdef uint64_t awaited = ~<uint64_t> 0
     cdef size_t number
     if entry != NULL:
         memcpy(&awaited, entry.ids, sizeof(awaited))
-    if awaited // MOST_PIECES == cache.n_settled:
-        return _leave_hole(cache, tables, awaited % MOST_PIECES, out)
+    if awaited // MAX_PIECES == cache.n_settled:
+        return _leave_gap(cache, tables, awaited % MAX_PIECES, out)
     number = _meet(cache, <const uint8_t*> probe, length, SHORT_BYTES + 1)
-    awaited = cache.n_settled * MOST_PIECES + number
+    awaited = cache.n_settled * MAX_PIECES + number
     pending.low, pending.high = probe.low, probe.high
     memcpy(pending.ids, &awaited, sizeof(awaited))
     pending.n_ids = PENDING
@@ -47,77 +47,77 @@ cdef int await_short(
         entry = put_entry(cache, probe.line, &pending)
     else:
         entry[0] = pending
-    cache.awaited_at[number] = entry - cache.entries
-    return _leave_hole(cache, tables, number, out)
+    cache.pending_entry[number] = entry - cache.entries
+    return _leave_gap(cache, tables, number, out)
 
 
-cdef int await_long(
+cdef int defer_long(
     Cache* cache, const Tables* tables, const uint8_t* piece, size_t length, Ids* out
 ) except -1 nogil:
     """The same for one that is too long for a key; met again meanwhile, it is one more."""
-    return _leave_hole(cache, tables, _meet(cache, piece, length, length), out)
+    return _leave_gap(cache, tables, _meet(cache, piece, length, length), out)
 
 
 cdef inline size_t _meet(Cache* cache, const uint8_t* piece, size_t length, size_t n_kept) noexcept nogil:
-    """Add a newcomer of which so many bytes are to be kept; its number."""
-    cdef Merging* newcomer = &cache.newcomers[cache.n_newcomers]
-    memcpy(newcomer.bytes, piece, n_kept)
-    newcomer.piece, newcomer.n_bytes = newcomer.bytes, <uint32_t> length
-    cache.n_newcomers += 1
-    return cache.n_newcomers - 1
+    """Add a pending_piece of which so many bytes are to be kept; its number."""
+    cdef Merging* pending_piece = &cache.pending[cache.n_pending]
+    memcpy(pending_piece.bytes, piece, n_kept)
+    pending_piece.piece, pending_piece.n_bytes = pending_piece.bytes, <uint32_t> length
+    cache.n_pending += 1
+    return cache.n_pending - 1
 
 
-cdef inline int _leave_hole(Cache* cache, const Tables* tables, size_t newcomer, Ids* out) except -1 nogil:
-    """There is room for one more newcomer afterwards, and for one more hole."""
-    cache.holes[cache.n_holes] = Hole(out.n, NULL, newcomer)
-    cache.n_holes += 1
-    if cache.n_newcomers == MOST_PIECES or cache.n_holes == MOST_HOLES:
-        fill_holes(cache, tables, out)
+cdef inline int _leave_gap(Cache* cache, const Tables* tables, size_t pending_piece, Ids* out) except -1 nogil:
+    """There is room for one more pending_piece afterwards, and for one more gap."""
+    cache.gaps[cache.n_gaps] = Gap(out.n, NULL, pending_piece)
+    cache.n_gaps += 1
+    if cache.n_pending == MAX_PIECES or cache.n_gaps == MAX_GAPS:
+        fill_gaps(cache, tables, out)
     return 0
 
 
-cdef int leave_mark(Cache* cache, const Tables* tables, size_t* mark, Ids* out) except -1 nogil:
+cdef int note_count(Cache* cache, const Tables* tables, size_t* mark, Ids* out) except -1 nogil:
     """Store how many ids there are, sooner or later."""
     mark[0] = out.n
-    if cache.n_holes:
-        cache.holes[cache.n_holes] = Hole(out.n, mark, 0)
-        cache.n_holes += 1
-        if cache.n_holes == MOST_HOLES:
-            fill_holes(cache, tables, out)
+    if cache.n_gaps:
+        cache.gaps[cache.n_gaps] = Gap(out.n, mark, 0)
+        cache.n_gaps += 1
+        if cache.n_gaps == MAX_GAPS:
+            fill_gaps(cache, tables, out)
     return 0
 
 
-cdef int fill_holes(Cache* cache, const Tables* tables, Ids* out) except -1 nogil:
-    """Learn what the newcomers become, and put their ids into the holes, of which there are some."""
-    cdef Merging* newcomer
-    cdef Hole* hole
+cdef int fill_gaps(Cache* cache, const Tables* tables, Ids* out) except -1 nogil:
+    """Learn what the pending become, and put their ids into the gaps, of which there are some."""
+    cdef Merging* pending_piece
+    cdef Gap* gap
     cdef uint32_t* to
     cdef const uint32_t* ids
     cdef size_t i, n, first, at = 0, n_more = 0
     _learn(cache, tables)
-    for i in range(cache.n_holes):
-        if cache.holes[i].mark == NULL:
-            n_more += cache.newcomers[cache.holes[i].newcomer].n_ids
-    first = cache.holes[0].place
+    for i in range(cache.n_gaps):
+        if cache.gaps[i].mark == NULL:
+            n_more += cache.pending[cache.gaps[i].pending_piece].n_ids
+    first = cache.gaps[0].place
     n = out.n - first
     cache.aside.n = 0
-    ids_reserve(&cache.aside, n + BESIDES)
-    ids_reserve(out, n_more + BESIDES)
+    ids_reserve(&cache.aside, n + COPY_SLACK_IDS)
+    ids_reserve(out, n_more + COPY_SLACK_IDS)
     ids = cache.aside.items
     memcpy(cache.aside.items, out.items + first, n * sizeof(uint32_t))
     to = out.items + first
-    for i in range(cache.n_holes):
-        hole = &cache.holes[i]
-        to = _copy(to, ids + at, hole.place - first - at)
-        at = hole.place - first
-        if hole.mark != NULL:
-            hole.mark[0] = to - out.items
+    for i in range(cache.n_gaps):
+        gap = &cache.gaps[i]
+        to = _copy(to, ids + at, gap.place - first - at)
+        at = gap.place - first
+        if gap.mark != NULL:
+            gap.mark[0] = to - out.items
             continue
-        newcomer = &cache.newcomers[hole.newcomer]
-        to = _copy(to, newcomer.ids, newcomer.n_ids)
+        pending_piece = &cache.pending[gap.pending_piece]
+        to = _copy(to, pending_piece.ids, pending_piece.n_ids)
     memcpy(to, ids + at, (n - at) * sizeof(uint32_t))
     out.n += n_more
-    cache.n_holes = cache.n_newcomers = 0
+    cache.n_gaps = cache.n_pending = 0
     return 0
 
 
@@ -130,52 +130,52 @@ cdef inline uint32_t* _copy(uint32_t* to, const uint32_t* ids, size_t n) noexcep
 
 
 cdef void give_up(Cache* cache, const Tables* tables) noexcept nogil:
-    """Forget the holes, for nobody wants the ids; no piece is waited for any more."""
+    """Forget the gaps, for nobody wants the ids; no piece is waited for any more."""
     _learn(cache, tables)
-    cache.n_holes = cache.n_newcomers = 0
+    cache.n_gaps = cache.n_pending = 0
 
 
 cdef void _learn(Cache* cache, const Tables* tables) noexcept nogil:
-    """Find out what the newcomers become, and remember it."""
-    cdef Merging* newcomers = cache.newcomers
-    cdef Merging* others[MOST_PIECES]
-    cdef size_t i, n = cache.n_newcomers, n_others = 0
+    """Find out what the pending become, and remember it."""
+    cdef Merging* pending = cache.pending
+    cdef Merging* others[MAX_PIECES]
+    cdef size_t i, n = cache.n_pending, n_others = 0
     for i in range(n):
-        newcomers[i].n_ids = 0
+        pending[i].n_ids = 0
     if tables.whole_piece_first:
-        _find_tokens(tables, newcomers, n)
+        _find_tokens(tables, pending, n)
     for i in range(n):
-        others[n_others] = &newcomers[i]
-        n_others += newcomers[i].n_ids == 0
+        others[n_others] = &pending[i]
+        n_others += pending[i].n_ids == 0
     merge_side_by_side(tables, others, n_others)
     for i in range(n):
         _keep(cache, i)
     cache.n_settled += 1
 
 
-cdef void _find_tokens(const Tables* tables, Merging* newcomers, size_t n) noexcept nogil:
+cdef void _find_tokens(const Tables* tables, Merging* pending, size_t n) noexcept nogil:
     """Give those that are tokens their one id, and the others none.
 
     Slots, ends and bytes lie far apart: all are asked for before any is read.
     """
     cdef Merging* m
-    cdef uint64_t[MOST_PIECES] hashes
-    cdef uint16_t[MOST_PIECES] alike
+    cdef uint64_t[MAX_PIECES] hashes
+    cdef uint16_t[MAX_PIECES] alike
     cdef size_t i, k, n_alike = 0
     cdef uint32_t token
     for i in range(n):
-        hashes[i] = hash_bytes(newcomers[i].piece, newcomers[i].n_bytes, 0)
+        hashes[i] = hash_bytes(pending[i].piece, pending[i].n_bytes, 0)
         prefetch(&tables.pieces[hashes[i] & tables.piece_mask])
     for i in range(n):
         token = find_tag(tables.pieces, tables.piece_mask, hashes[i])
-        newcomers[i].ids[0] = token
+        pending[i].ids[0] = token
         alike[n_alike] = <uint16_t> i
         n_alike += token != NONE
         prefetch(&tables.token_ends[token if token != NONE else 0])
     for k in range(n_alike):
-        prefetch(tables.token_bytes + tables.token_ends[newcomers[alike[k]].ids[0]] - 1)
+        prefetch(tables.token_bytes + tables.token_ends[pending[alike[k]].ids[0]] - 1)
     for k in range(n_alike):
-        m = &newcomers[alike[k]]
+        m = &pending[alike[k]]
         if not _is_token(tables, m.ids[0], m.piece, m.n_bytes):  # another of the same tag
             m.ids[0] = find_piece(
                 tables.pieces, tables.piece_mask, tables.token_bytes, tables.token_ends, m.piece, m.n_bytes
@@ -189,15 +189,15 @@ cdef inline bint _is_token(const Tables* tables, uint32_t token, const uint8_t* 
     return tables.token_ends[token] - start == n and same_bytes(tables.token_bytes + start, piece, n)
 
 
-cdef void _keep(Cache* cache, size_t newcomer) noexcept nogil:
+cdef void _keep(Cache* cache, size_t pending_piece) noexcept nogil:
     """Remember what a new piece became that was waited for."""
-    cdef Merging* m = &cache.newcomers[newcomer]
+    cdef Merging* m = &cache.pending[pending_piece]
     cdef Entry* entry
     cdef Probe probe
     cdef uint64_t hash
     if m.n_bytes <= SHORT_BYTES:
         memcpy(&probe, m.bytes, SHORT_BYTES + 1)
-        entry = &cache.entries[cache.awaited_at[newcomer]]
+        entry = &cache.entries[cache.pending_entry[pending_piece]]
         if entry.low == probe.low and entry.high == probe.high and entry.n_ids == PENDING:
             if fb_entry_pack(entry, m.ids, m.n_ids):
                 return

@@ -5,7 +5,7 @@ entry, the piece itself being the key, two entries to a line of the processor's 
 home line or in one of the three beside it. Up to 6 ids are in the entry, more are in the arena. The second table
 (`long_pieces`) is for longer pieces, whose bytes and ids lie in the arena. Pieces are taken in groups: first their
 keys are made and their lines asked for, then all are looked up. What is in none of the tables is left to
-`newcomers`, which learns many new pieces at once.
+`pending`, which learns many new pieces at once.
 
 A cache belongs to one thread at a time. It begins small and grows with what is really distinct, since what
 matters most for speed is how much of it the processor's caches can hold; at its limit new pieces push out
@@ -26,8 +26,8 @@ from fastbpe._core.common.memory cimport likely, prefetch
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
 from fastbpe._core.merge.merge_piece cimport encode_piece
 from fastbpe._core.cache.short_pieces cimport bring_home, find_short, grow_entries, home_line, is_full, keep_short
-from fastbpe._core.cache.pending_pieces cimport await_long, await_short, may_wait, settle
-from fastbpe._core.split.splitter cimport GAP
+from fastbpe._core.cache.pending_pieces cimport defer_long, defer_short, may_defer, settle
+from fastbpe._core.split.splitter cimport UNMATCHED
 from fastbpe._core.merge.vocabulary cimport Tables
 
 cdef extern from "simd/entries.h" nogil:
@@ -39,7 +39,7 @@ cdef extern from "simd/entries.h" nogil:
 
 cdef enum:
     LEAST_BYTES = 1 << 18
-    FAR = 1 << 14  # ids from the first hole on: they have to move when it is filled
+    FAR = 1 << 14  # ids from the first gap on: they have to move when it is filled
     LONG_BYTES = 1 << 10  # longer pieces are hardly ever met again, and are merged each time
 
 
@@ -83,10 +83,10 @@ cdef int encode_pieces(
         n_pieces = min(n_ends, <size_t> GROUP)
         group_aim(cache, data, n, start, ends, n_pieces)
         _look_up(cache, tables, data, start, ends, n_pieces, out)
-        start = ends[n_pieces - 1] & ~GAP
+        start = ends[n_pieces - 1] & ~UNMATCHED
         ends += n_pieces
         n_ends -= n_pieces
-        if cache.n_holes and out.n - cache.holes[0].place > <size_t> FAR:
+        if cache.n_gaps and out.n - cache.gaps[0].place > <size_t> FAR:
             settle(cache, tables, out)
     return 0 if cache.defers else settle(cache, tables, out)
 
@@ -100,15 +100,15 @@ cdef int group_aim(
     cdef uint64_t hash
     if is_full(cache):
         grow_entries(cache)
-    if (ends[n_pieces - 1] & ~GAP) + 16 <= n:
+    if (ends[n_pieces - 1] & ~UNMATCHED) + 16 <= n:
         n_long = _aim(cache, data, start, ends, 0, n_pieces, 0)
     else:
         tail = copy_tail(cache.tail, data, n)
-        while n_inside and (ends[n_inside - 2] & ~GAP if n_inside > 1 else start) >= tail:
+        while n_inside and (ends[n_inside - 2] & ~UNMATCHED if n_inside > 1 else start) >= tail:
             n_inside -= 1
         n_long = _aim(cache, data, start, ends, 0, n_inside, 0)
         if n_inside:
-            start = ends[n_inside - 1] & ~GAP
+            start = ends[n_inside - 1] & ~UNMATCHED
         n_long = _aim(cache, cache.tail - tail, start, ends, n_inside, n_pieces, n_long)
     for i in range(n_long):
         hash = cache.probes[cache.long_ones[i]].low
@@ -135,7 +135,7 @@ cdef inline size_t _aim(
             start = end
         else:
             n_long = _aim_long(cache, data + start, length, i, n_long)
-            start = end & ~GAP
+            start = end & ~UNMATCHED
     return n_long
 
 
@@ -166,7 +166,7 @@ cdef int _look_up(
     Cache* cache, const Tables* tables, const uint8_t* data, size_t start, const size_t* ends,
     size_t n_pieces, Ids* out,
 ) except -1 nogil:
-    """The same, with holes where pieces are new."""
+    """The same, with gaps where pieces are new."""
     cdef uint32_t* to
     cdef size_t i = 0, room = SHORT_BYTES + FB_ENTRY_IDS * (n_pieces + 1)
     ids_reserve(out, room)
@@ -177,8 +177,8 @@ cdef int _look_up(
         if i == n_pieces:
             return 0
         if i:
-            start = ends[i - 1] & ~GAP
-        if not ends[i] & GAP:
+            start = ends[i - 1] & ~UNMATCHED
+        if not ends[i] & UNMATCHED:
             if ends[i] - start > SHORT_BYTES:
                 _long(cache, tables, data + start, ends[i] - start, out)
             else:
@@ -203,8 +203,8 @@ cdef int _short(
         out.n += entry.n_ids & ~IN_ARENA
         bring_home(cache, probe, entry)
         return 0
-    if may_wait(tables, length):
-        return await_short(cache, tables, entry, probe, length, out)
+    if may_defer(tables, length):
+        return defer_short(cache, tables, entry, probe, length, out)
     encode_piece(tables, piece, length, out)
     keep_short(cache, probe, out.items + before, out.n - before)
     return 0
@@ -230,8 +230,8 @@ cdef int _long(
             )
             out.n += slot.n_ids
             return 0
-    if may_wait(tables, length):
-        return await_long(cache, tables, piece, length, out)
+    if may_defer(tables, length):
+        return defer_long(cache, tables, piece, length, out)
     encode_piece(tables, piece, length, out)
     keep_long(cache, hash, piece, length, out.items + before, out.n - before)
     return 0

@@ -36,13 +36,13 @@ cdef struct PairSlot:
 
 cdef enum:
     RANKED_BITS = 21  # of each of the three ids that a word of the ranked table holds
-    MOST_RANKED = (1 << RANKED_BITS) - 1  # ids of a vocabulary with a ranked table; this one is none
+    MAX_RANKED_IDS = (1 << RANKED_BITS) - 1  # ids of a vocabulary with a ranked table; this one is none
     LINE = 8  # slots of the ranked table that a search goes through first: a line of the processor's cache
     NO_KEY = 0x7FFFFFFF
 
 
 cdef struct Pairs:
-    # Ranked vocabularies of up to MOST_RANKED ids, all that are known, have 8 bytes a slot: left, right and merged
+    # Ranked vocabularies of up to MAX_RANKED_IDS ids, all that are known, have 8 bytes a slot: left, right and merged
     # id, which is the priority too; all ones: empty. Against 16 bytes, encoding without a cache is 5 % faster
     # in English and 10 % in many languages, and loading reads less. Others have the wide slots.
     const uint64_t* ranked  # or NULL
@@ -50,7 +50,7 @@ cdef struct Pairs:
     uint32_t shift  # 64 - log2 of the slots
 
 
-cdef struct Pair:
+cdef struct Merge:
     uint32_t priority  # NONE: no such pair
     uint32_t id  # what it makes
 
@@ -133,18 +133,18 @@ cdef inline size_t wide_slot(const PairSlot* slots, uint32_t shift, uint32_t lef
     return i
 
 
-cdef inline Pair find_wide(const Pairs* pairs, uint32_t left, uint32_t right) noexcept nogil:
+cdef inline Merge find_wide(const Pairs* pairs, uint32_t left, uint32_t right) noexcept nogil:
     cdef size_t i = wide_slot(pairs.wide, pairs.shift, left, right)
-    cdef Pair found
+    cdef Merge found
     found.priority = pairs.wide[i].priority
     found.id = pairs.wide[i].id
     return found
 
 
-cdef inline Pair find_pair(const Pairs* pairs, uint32_t left, uint32_t right) noexcept nogil:
+cdef inline Merge find_merge(const Pairs* pairs, uint32_t left, uint32_t right) noexcept nogil:
     """The priority of a pair and the id it makes; both NONE if there is no such pair."""
     cdef uint64_t word
-    cdef Pair found
+    cdef Merge found
     if likely(pairs.ranked != NULL):  # without the hint all of the gain is lost
         word = pairs.ranked[ranked_slot(pairs.ranked, pairs.shift, left, right)]
         # The top bit is that of an empty slot alone: spread, it makes NONE of whatever is below.

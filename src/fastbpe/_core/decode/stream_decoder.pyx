@@ -21,7 +21,7 @@ cdef extern from *:
     str PyUnicode_DecodeUTF8Stateful(const char* data, Py_ssize_t n, const char* errors, Py_ssize_t* n_read)
 
 cdef enum:
-    MOST_KEPT = 3  # bytes of a character that is not whole
+    MAX_KEPT_BYTES = 3  # bytes of a character that is not whole
     ROOM = 64  # bytes on the stack
 
 cdef str REPLACEMENT = "\ufffd"
@@ -238,7 +238,7 @@ cdef class StreamDecoder:
             return text
         text = PyUnicode_DecodeUTF8Stateful(<const char*> data, <Py_ssize_t> n, self._errors, &n_read)
         self._state.n_kept = n - <size_t> n_read
-        memcpy(self._state.kept, data + n_read, min(self._state.n_kept, <size_t> MOST_KEPT))
+        memcpy(self._state.kept, data + n_read, min(self._state.n_kept, <size_t> MAX_KEPT_BYTES))
         return text
 
     # Bytes in a row, as a tokenizer.json has them

@@ -17,7 +17,7 @@ cdef enum:
     UNITS_OF_ID = 4  # roughly
     LEAST_STEP = 32  # units
 
-cdef double MOST_OF_THE_WAY = 0.875
+cdef double ESTIMATE_SHARE = 0.875
 
 cdef size_t count_up_to(
     Pipeline pipeline, const Text* text, size_t start, size_t end, size_t limit, Scratch* scratch
@@ -143,7 +143,7 @@ def window(Pipeline pipeline not None, str text not None, size_t start, size_t e
     where the text ends, though it may have no more ids than n_ids.
     """
     cdef Text view, part
-    cdef Window found
+    cdef CutRange found
     cdef Scratch* scratch
     end = min(end, <size_t> len(text))
     start = min(start, end)
@@ -166,14 +166,14 @@ def window(Pipeline pipeline not None, str text not None, size_t start, size_t e
     return start + found.near, found.n_near, start + found.far
 
 
-cdef struct Window:
+cdef struct CutRange:
     size_t near
     size_t n_near
     size_t far
 
 
 cdef int _search(
-    Pipeline pipeline, const Text* text, size_t near, size_t last, size_t n_ids, Scratch* scratch, Window* found
+    Pipeline pipeline, const Text* text, size_t near, size_t last, size_t n_ids, Scratch* scratch, CutRange* found
 ) except -1 nogil:
     """From near on towards last, which may lie before it: in steps while there is room, then by halves.
 
@@ -187,7 +187,7 @@ cdef int _search(
         if far == near:
             far = _cut_ahead(pipeline, text, near, last, max(step, _first_stretch(n_ids)))
             if far == near:
-                found[0] = Window(near, n_near, last)
+                found[0] = CutRange(near, n_near, last)
                 return 0
         count = _count(pipeline, text, near, far, scratch)
         if count > n_ids - n_near:
@@ -196,7 +196,7 @@ cdef int _search(
         n_near += count
         least *= 2
         way = <double> _distance(first, near) / (n_near + 1) * (n_ids - n_near)
-        step = <size_t> min(way * MOST_OF_THE_WAY, <double> _distance(near, last))
+        step = <size_t> min(way * ESTIMATE_SHARE, <double> _distance(near, last))
     while near != far:
         middle = _cut_between(pipeline, text, near, far)
         if middle == max(near, far):
@@ -207,7 +207,7 @@ cdef int _search(
         else:
             near = middle
             n_near += count
-    found[0] = Window(near, n_near, far)
+    found[0] = CutRange(near, n_near, far)
     return 0
 
 

@@ -12,7 +12,7 @@ from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
 from fastbpe._core.ids.id_lists cimport Array, add_item, add_span, hide, int64_array, new_list, show
 from fastbpe._core.encode.pipeline cimport Pipeline, Scratch
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
-from fastbpe._core.split.splitter cimport GAP, Ends, Splitter, ends_free, n_pieces
+from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_free, n_pieces
 from fastbpe._core.text.utf8_text cimport Text, Utf8, text_of, text_release, utf8_of, utf8_release
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.merge.vocabulary cimport Tables
@@ -206,8 +206,8 @@ cdef int _place(
     cdef size_t k, end, token_end
     cdef uint32_t token
     for k in range(ends.n):
-        end = ends.items[k] & ~GAP
-        while begin < end and not ends.items[k] & GAP and i < ids.n:
+        end = ends.items[k] & ~UNMATCHED
+        while begin < end and not ends.items[k] & UNMATCHED and i < ids.n:
             token = ids.items[i]
             i += 1
             token_end = begin + tables.token_ends[token] - (tables.token_ends[token - 1] if token else 0)
@@ -240,9 +240,9 @@ cdef int _leave_out(
     cdef Buffer* kept = &scratch.kept
     cdef size_t i, k, end, done
     for k in range(scratch.ends.n):
-        end = scratch.ends.items[k] & ~GAP
+        end = scratch.ends.items[k] & ~UNMATCHED
         kept.n = 0
-        if not scratch.ends.items[k] & GAP:
+        if not scratch.ends.items[k] & UNMATCHED:
             for i in range(begin, end):
                 if tables.byte_ids[data[i]] != NONE:
                     buffer_add(kept, data + i, 1)
@@ -477,8 +477,8 @@ cdef list _pieces_list(const Text* view, const Ends* ends):
     cdef size_t i, end, begin = 0
     hide(out)
     for i in range(ends.n):
-        end = ends.items[i] & ~GAP
-        if not ends.items[i] & GAP:
+        end = ends.items[i] & ~UNMATCHED
+        if not ends.items[i] & UNMATCHED:
             items[spans.n] = Span(begin, end)
             spans.n += 1
         begin = end

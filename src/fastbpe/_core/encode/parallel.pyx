@@ -14,7 +14,7 @@ from libc.string cimport memcpy
 from fastbpe._core.common.atomics cimport add, is_set, set_flag
 from fastbpe._core.common.memory cimport lay_out
 from fastbpe._core.common.id_buffer cimport Ids, ids_expect, ids_reserve
-from fastbpe._core.cache.pending_pieces cimport leave_mark, settle
+from fastbpe._core.cache.pending_pieces cimport note_count, settle
 from fastbpe._core.ids.id_lists cimport append_ids, expect_items, fit_list, hide, ids_list, new_list
 from fastbpe._core.encode.pipeline cimport Pipeline, Scratch
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
@@ -28,7 +28,7 @@ from fastbpe._utils.threads import start_beside
 cdef enum:
     JOB = 1 << 17  # units
     MORE_IDS = 1 << 10  # than bytes, hardly ever
-    SETTLED_IDS = 1 << 13  # of some texts: those of which there may be holes stay in the caches
+    SETTLED_IDS = 1 << 13  # of some texts: those of which there may be gaps stay in the caches
 
 cdef double WAIT = 5e-5  # seconds between two looks at whether another thread is done
 
@@ -288,7 +288,7 @@ cdef class Jobs:
                 self._pipeline.encode(
                     &self._texts[text], 0, self._texts[text].n, self._allowed, self._disallowed, scratch, NULL
                 )
-                leave_mark(&scratch.cache, self._tables, &self._counts[text], &scratch.ids)
+                note_count(&scratch.cache, self._tables, &self._counts[text], &scratch.ids)
                 text += 1
             settle(&scratch.cache, self._tables, &scratch.ids)
             scratch.cache.defers = False

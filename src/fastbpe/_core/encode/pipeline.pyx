@@ -17,7 +17,7 @@ from fastbpe._core.cache.pending_pieces cimport give_up
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.normalize.codepoint_steps cimport Normalizing
 from fastbpe._core.ids.id_lists cimport expect_items, move_ids
-from fastbpe._core.split.splitter cimport GAP, Splitter, ends_free
+from fastbpe._core.split.splitter cimport UNMATCHED, Splitter, ends_free
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.text.utf8_text cimport Text, text_room, text_utf8
 from fastbpe._core.common.gil_yield cimport take_turns
@@ -39,7 +39,7 @@ cdef enum:
     SPARE_BYTES = 1 << 20
     SPARE_SCRATCHES = 64
 
-cdef const uint8_t* MARK = b"\xe2\x96\x81"
+cdef const uint8_t* METASPACE_UTF8 = b"\xe2\x96\x81"
 
 cdef PyObject* _newest = NULL  # of all pipelines that live, a list that owns none of them; changed under the GIL
 
@@ -110,7 +110,7 @@ cdef class Pipeline:
         return scratch
 
     cdef void give(self, Scratch* scratch) noexcept:
-        if scratch.cache.n_holes:  # an error left them
+        if scratch.cache.n_gaps:  # an error left them
             give_up(&scratch.cache, &self.vocabulary.tables)
         if self._n_scratch > SPARE_SCRATCHES:
             self._n_scratch -= 1
@@ -357,7 +357,7 @@ cdef class Pipeline:
     ) except -1 nogil:
         """Normalized text between tokens: with a space before it where it is to have one."""
         if is_first and n and (self.normalizing.prefix_always or self.normalizing.prefix_first and scratch.at_start):
-            if data[0] != 0x20 and not (n > 2 and memcmp(data, MARK, 3) == 0):
+            if data[0] != 0x20 and not (n > 2 and memcmp(data, METASPACE_UTF8, 3) == 0):
                 scratch.prefixed.n = 0
                 buffer_add(&scratch.prefixed, b" ", 1)
                 buffer_add(&scratch.prefixed, data, n)
@@ -422,13 +422,13 @@ cdef class Pipeline:
         at = start
         for i in range(scratch.ends.n):
             before = scratch.kept.n
-            end = scratch.ends.items[i] & ~GAP
+            end = scratch.ends.items[i] & ~UNMATCHED
             while at < end:
                 if ids[data[at]] != NONE:
                     buffer_add(&scratch.kept, data + at, 1)
                 at += 1
             if scratch.kept.n > before:
-                scratch.ends.items[n_kept] = scratch.kept.n | (scratch.ends.items[i] & GAP)
+                scratch.ends.items[n_kept] = scratch.kept.n | (scratch.ends.items[i] & UNMATCHED)
                 n_kept += 1
         scratch.ends.n = n_kept
         return True

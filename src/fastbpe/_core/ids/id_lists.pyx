@@ -82,7 +82,7 @@ cdef extern from "simd/fill.h" nogil:
 cdef enum:
     PART_IDS = 1024  # of a list
     LEAST_SPARE = 1 << 18  # ids; smaller blocks are malloc's own affair
-    MOST_SPARE = 1 << 23
+    MAX_SPARE_BYTES = 1 << 23
 
 cdef Ids _spare = Ids(NULL, 0, 0)  # the memory of an array that was dropped
 cdef size_t _spare_units = 0  # of how many units of text it held the ids
@@ -96,7 +96,7 @@ cdef class Array:
         global _spare, _spare_units
         cdef void* dropped = self._items
         # The last one's, unless that which is kept would have done for it as well.
-        if LEAST_SPARE <= self._capacity <= MOST_SPARE and not self._n_units <= _spare_units <= 2 * self._n_units:
+        if LEAST_SPARE <= self._capacity <= MAX_SPARE_BYTES and not self._n_units <= _spare_units <= 2 * self._n_units:
             dropped = _spare.items
             _spare, _spare_units = Ids(<uint32_t*> self._items, 0, self._capacity), self._n_units
         free(dropped)

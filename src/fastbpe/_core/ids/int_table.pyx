@@ -64,7 +64,7 @@ cdef extern from "simd/fill.h" nogil:
     size_t FB_INT_BYTES
 
 cdef enum:
-    MOST_INTS = 1 << 20  # ids above, which few vocabularies have, are made anew each time
+    MAX_INTS = 1 << 20  # ids above, which few vocabularies have, are made anew each time
     MANY_LOOKED_UP = 1 << 16
 
 cdef Ints _ints = Ints(NULL, 0, NULL, 0, 0)
@@ -74,16 +74,16 @@ cdef Ints* kept_ints() except NULL:
     """The ints of this process. Memory for all of them is asked for, and touched as they are made."""
     cdef uint8_t* made
     if _ints.made == NULL:
-        made = <uint8_t*> calloc(MOST_INTS // BLOCK_INTS + 1, 1)
+        made = <uint8_t*> calloc(MAX_INTS // BLOCK_INTS + 1, 1)
         if made == NULL:
             raise MemoryError("no memory for the ints of ids")
         if KEEPS_INTS and INT_BYTES == FB_INT_BYTES:
-            _ints.first = malloc(MOST_INTS * INT_BYTES)
+            _ints.first = malloc(MAX_INTS * INT_BYTES)
             if _ints.first == NULL:
                 free(made)
-                raise MemoryError(f"no memory for {MOST_INTS} ints of ids")
-            model_ints(0, MOST_INTS)
-            _ints.n = MOST_INTS
+                raise MemoryError(f"no memory for {MAX_INTS} ints of ids")
+            model_ints(0, MAX_INTS)
+            _ints.n = MAX_INTS
         _ints.made = made
     return &_ints
 

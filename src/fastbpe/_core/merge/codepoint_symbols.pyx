@@ -23,7 +23,7 @@ cdef enum:
     N_CHARACTERS = 0x110000
     MAX_SYMBOLS = (1 << 21) - 1  # of the ranked table; one more stands for unknown characters
     SPACE = 0x20
-    MARK = 0x2581
+    METASPACE = 0x2581
     NORMAL = 1
     UNKNOWN = 2
     CONTROL = 3
@@ -300,7 +300,7 @@ cdef class CodePoints:
         self.words.has_behind = self._has_behind
         self.words.has_before = self._has_before
         self.words.pairs = self._pairs
-        self.words.space_too = MARK if self.marks_spaces else SPACE
+        self.words.space_too = METASPACE if self.marks_spaces else SPACE
         self.words.by_words = self.by_words
         memcpy(self.words.within, self._ascii_pairs, sizeof(self._ascii_pairs))
         if not self.by_words:
@@ -367,7 +367,7 @@ cdef inline size_t _character(const Pieces* pieces, size_t at, size_t end, uint3
 cdef inline size_t _next(const Pieces* pieces, size_t at, size_t end, uint32_t* c) noexcept nogil:
     """The bytes of a piece's next character, which is there."""
     cdef size_t n_bytes = _character(pieces, at, end, c)
-    if c[0] == MARK and pieces.marks_spaces:
+    if c[0] == METASPACE and pieces.marks_spaces:
         c[0] = SPACE
     return n_bytes
 
@@ -385,7 +385,7 @@ cdef bint _is_possible(const Pieces* pieces, size_t at, size_t end) noexcept nog
         return False
     while high > 0x7F and at < end:
         n_bytes = _character(pieces, at, end, &c)
-        if n_bytes == 0 or (c == MARK and at > start and pieces.splits):
+        if n_bytes == 0 or (c == METASPACE and at > start and pieces.splits):
             return False
         at += n_bytes
     return True

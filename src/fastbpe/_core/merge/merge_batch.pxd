@@ -3,8 +3,8 @@ from libc.stdint cimport uint8_t, uint32_t
 from fastbpe._core.merge.vocabulary cimport Tables
 
 cdef enum:
-    MOST_BYTES = 63  # of a piece that is merged side by side with others
-    MOST_PIECES = 128  # at a time
+    MAX_PIECE_BYTES = 63  # of a piece that is merged side by side with others
+    MAX_PIECES = 128  # at a time
 
 
 cdef struct Merging:
@@ -12,8 +12,8 @@ cdef struct Merging:
     const uint8_t* piece  # of fewer than 16 bytes: 16 may be read
     uint32_t n_bytes
     uint32_t n_ids  # when it is done
-    uint32_t ids[MOST_BYTES + 1]
-    uint8_t bytes[MOST_BYTES + 1]  # room for the piece, where it would not stay
+    uint32_t ids[MAX_PIECE_BYTES + 1]
+    uint8_t bytes[MAX_PIECE_BYTES + 1]  # room for the piece, where it would not stay
 
 
 cdef void merge_side_by_side(const Tables* tables, Merging** pieces, size_t n) noexcept nogil

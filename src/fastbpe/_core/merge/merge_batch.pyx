@@ -59,11 +59,11 @@ cdef struct Lane:
     uint32_t right
     bint has_left
     bint has_right
-    int32_t keys[MOST_BYTES + 1]
+    int32_t keys[MAX_PIECE_BYTES + 1]
 
 
 cdef void merge_side_by_side(const Tables* tables, Merging** pieces, size_t n) noexcept nogil:
-    """Merge up to MOST_PIECES of 1 to MOST_BYTES bytes; then each has n_ids ids. The tables must be ranked."""
+    """Merge up to MAX_PIECES of 1 to MAX_PIECE_BYTES bytes; then each has n_ids ids. The tables must be ranked."""
     if _merge != NULL and tables.characters == NULL and tables.tied_key == NO_KEY:
         _merge_by_width(tables, pieces, n)
     else:
@@ -72,7 +72,7 @@ cdef void merge_side_by_side(const Tables* tables, Merging** pieces, size_t n) n
 
 cdef void _merge_by_width(const Tables* tables, Merging** pieces, size_t n) noexcept nogil:
     cdef fb_merge_tables merge_tables
-    cdef fb_new_piece[WIDTHS][MOST_PIECES] new_pieces
+    cdef fb_new_piece[WIDTHS][MAX_PIECES] new_pieces
     cdef fb_new_pieces[WIDTHS] by_width
     cdef fb_new_piece* new
     cdef size_t i, width

@@ -8,7 +8,7 @@ from libc.stdlib cimport free, realloc
 
 from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
 from fastbpe._core.merge.symbol_ids cimport spell, symbol_at
-from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, Pair, find_pair, mix
+from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, Merge, find_merge, mix
 from fastbpe._core.merge.vocabulary cimport Tables
 
 
@@ -101,11 +101,11 @@ cdef bint _link(const Tables* tables, const uint8_t* piece, size_t n, Dropout* d
 cdef inline bint _pair_up(const Tables* tables, Dropout* dropout, uint32_t at) noexcept nogil:
     """Look up the pair that begins at a symbol, and let it wait; False without memory."""
     cdef Link* links = dropout.links
-    cdef Pair pair
+    cdef Merge pair
     links[at].merged = NONE
     if links[at].next == NONE:
         return True
-    pair = find_pair(&tables.pairs, links[at].id, links[links[at].next].id)
+    pair = find_merge(&tables.pairs, links[at].id, links[links[at].next].id)
     if pair.priority == NONE:
         return True
     links[at].merged = pair.id

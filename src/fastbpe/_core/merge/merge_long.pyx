@@ -23,7 +23,7 @@ from libc.string cimport memset
 from fastbpe._core.common.memory cimport prefetch
 from fastbpe._core.common.id_buffer cimport ids_free, ids_reserve
 from fastbpe._core.merge.symbol_ids cimport spell, symbol_at
-from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, Pair, find_pair, pair_home
+from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, Merge, find_merge, pair_home
 from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
 
 cdef enum:
@@ -207,7 +207,7 @@ cdef bint _merge(const Tables* tables, Node* nodes, Queue* queue) except -1 nogi
         if tables.pairs.ranked != NULL and tables.tied_key == NO_KEY:
             nodes[at].id = nodes[at].priority
         else:
-            nodes[at].id = find_pair(&tables.pairs, nodes[at].id, nodes[right].id).id
+            nodes[at].id = find_merge(&tables.pairs, nodes[at].id, nodes[right].id).id
         nodes[right].id = NONE
         nodes[at].next = after
         if after != NONE:
@@ -221,11 +221,11 @@ cdef bint _merge(const Tables* tables, Node* nodes, Queue* queue) except -1 nogi
 
 cdef inline bint _pair_up(const Tables* tables, Node* nodes, uint32_t at, Queue* queue) noexcept nogil:
     """Look up the pair that starts at a symbol and queue it; False without memory."""
-    cdef Pair pair
+    cdef Merge pair
     nodes[at].priority = NONE
     if nodes[at].next == NONE:
         return True
-    pair = find_pair(&tables.pairs, nodes[at].id, nodes[nodes[at].next].id)
+    pair = find_merge(&tables.pairs, nodes[at].id, nodes[nodes[at].next].id)
     if tables.tied_key != NO_KEY and pair.priority != NONE:
         pair.priority = tables.characters.ties[pair.priority]
     nodes[at].priority = pair.priority

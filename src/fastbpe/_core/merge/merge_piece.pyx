@@ -13,7 +13,7 @@ from fastbpe._core.common.bits cimport highest_bit, lowest_bit
 from fastbpe._core.merge.merge_long cimport merge_linked
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
 from fastbpe._core.merge.symbol_ids cimport begin_characters, is_ascii, leftmost, spell
-from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, Pair, find_pair, find_piece, pair_key
+from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, Merge, find_merge, find_piece, pair_key
 from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
 
 from heapq import heappop, heappush
@@ -105,13 +105,13 @@ cdef size_t _merge_short(
     """Merge in place in ids, which has room for n; return how many remain."""
     cdef uint32_t priorities[SHORT]
     cdef uint32_t merged[SHORT]
-    cdef Pair pair
+    cdef Merge pair
     cdef size_t i, at
     cdef uint32_t best
     for i in range(n):
         ids[i] = tables.byte_ids[piece[i]]
     for i in range(n - 1 if n else 0):
-        pair = find_pair(&tables.pairs, ids[i], ids[i + 1])
+        pair = find_merge(&tables.pairs, ids[i], ids[i + 1])
         priorities[i] = pair.priority
         merged[i] = pair.id
     while n > 1:
@@ -129,11 +129,11 @@ cdef size_t _merge_short(
         if at + 1 < n:
             memmove(priorities + at + 1, priorities + at + 2, (n - at - 2) * sizeof(uint32_t))
             memmove(merged + at + 1, merged + at + 2, (n - at - 2) * sizeof(uint32_t))
-            pair = find_pair(&tables.pairs, ids[at], ids[at + 1])
+            pair = find_merge(&tables.pairs, ids[at], ids[at + 1])
             priorities[at] = pair.priority
             merged[at] = pair.id
         if at:
-            pair = find_pair(&tables.pairs, ids[at - 1], ids[at])
+            pair = find_merge(&tables.pairs, ids[at - 1], ids[at])
             priorities[at - 1] = pair.priority
             merged[at - 1] = pair.id
     return n
@@ -164,7 +164,7 @@ def recover_merges(Vocabulary vocabulary not None, const uint32_t[::1] limits=No
                 ids.n = 0
                 merge_piece(tables, tables.token_bytes + start, length, limit, &ids)
                 if ids.n == 2 and (
-                    tables.characters != NULL or find_pair(&tables.pairs, ids.items[0], ids.items[1]).id == i
+                    tables.characters != NULL or find_merge(&tables.pairs, ids.items[0], ids.items[1]).id == i
                 ):
                     out[i] = (ids.items[0], ids.items[1])
                 elif ids.n > 2 and tables.characters == NULL:
@@ -204,7 +204,7 @@ cdef object _last_pair(const Tables* tables, const Ids* ids):
 
 
 cdef int _queue_pair(list heap, const Tables* tables, Py_ssize_t at, uint32_t left, uint32_t right) except -1:
-    cdef Pair pair = find_pair(&tables.pairs, left, right)
+    cdef Merge pair = find_merge(&tables.pairs, left, right)
     if pair.priority != NONE:
         heappush(heap, (pair.priority, at, (left, right), pair.id))
     return 0

@@ -12,7 +12,7 @@ from fastbpe._core.merge.table_builder cimport empty_table, is_sound, look_up_pi
 from fastbpe._core.common.id_buffer cimport Ids, ids_free
 from fastbpe._core.merge.merge_piece cimport merge_piece
 from fastbpe._core.common.hash_tables cimport (
-    MOST_RANKED, NO_PAIR, NONE, RANKED_BITS, RANKED_MASK, find_pair, find_piece, ranked_slot, table_bits,
+    MAX_RANKED_IDS, NO_PAIR, NONE, RANKED_BITS, RANKED_MASK, find_merge, find_piece, ranked_slot, table_bits,
 )
 from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
 
@@ -53,7 +53,7 @@ def rank_merges(token_bytes, token_ends, const uint8_t[::1] merges not None, bin
     cdef list unmade = []
     cdef int bits
     cdef dict tables = look_up_pieces(token_bytes, token_ends, &t, &n_repeated)
-    if n_repeated or t.n_ids > MOST_RANKED or merges.shape[0] % 12:
+    if n_repeated or t.n_ids > MAX_RANKED_IDS or merges.shape[0] % 12:
         return None
     ranking.tables = &t
     ranking.merges = &merges[0] if merges.shape[0] else NULL
@@ -211,7 +211,7 @@ def follows_ranks(Vocabulary listed not None, const uint8_t[::1] merges not None
         start = t.token_ends[i]
         pair = last.get(i)
         if pair is not None:
-            priority = find_pair(&t.pairs, pair[0], pair[1]).priority
+            priority = find_merge(&t.pairs, pair[0], pair[1]).priority
             if priority < least:
                 return False
             least = priority

@@ -8,7 +8,7 @@ from libc.string cimport memcmp, memset
 
 from fastbpe._core.common.memory cimport prefetch, use_huge_pages
 from fastbpe._core.common.hash_tables cimport (
-    MOST_RANKED, NO_PAIR, NONE, RANKED_BITS, PairSlot, PieceSlot, find_piece, find_tag, hash_bytes, pair_home,
+    MAX_RANKED_IDS, NO_PAIR, NONE, RANKED_BITS, PairSlot, PieceSlot, find_piece, find_tag, hash_bytes, pair_home,
     ranked_slot, same_bytes, table_bits, wide_slot,
 )
 from fastbpe._core.merge.vocabulary cimport Tables, ends_rise, is_token, token_length, token_start
@@ -22,7 +22,7 @@ from fastbpe.errors import VocabularyError
 cdef enum:
     LINE_BYTES = 64
     AHEAD = 8
-    MOST_CUTS = 64  # bytes of a token; few are longer
+    MAX_TOKEN_BYTES = 64  # bytes of a token; few are longer
     STAGES = 3
     APART = 2  # tokens
     FILTER_BITS = 16  # for each token, which sets two
@@ -51,8 +51,8 @@ cdef struct Cut:
 
 
 cdef struct Cuts:
-    uint32_t n  # more than MOST_CUTS: the token is too long
-    Cut items[MOST_CUTS]
+    uint32_t n  # more than MAX_TOKEN_BYTES: the token is too long
+    Cut items[MAX_TOKEN_BYTES]
 
 
 cdef struct Splits:
@@ -87,7 +87,7 @@ def build_look_ups(token_bytes, token_ends, merges=None):
 
     merges: None, for ranks (every split of a token into two tokens is a pair whose priority is the token's
     id), or (left id, right id, merged id) in order of priority, as tuples or as packed uint32. Ranks of up to
-    MOST_RANKED ids make "pair_lines", the rest "pairs" (see tables.pxd).
+    MAX_RANKED_IDS ids make "pair_lines", the rest "pairs" (see tables.pxd).
     """
     cdef Tables t
     cdef uint32_t n_repeated
@@ -95,7 +95,7 @@ def build_look_ups(token_bytes, token_ends, merges=None):
     if merges is not None:
         tables["pairs"] = _build_pairs_from_merges(&t, _triples(merges))
     else:
-        tables["pair_lines" if t.n_ids <= MOST_RANKED else "pairs"] = _build_pairs_from_ranks(&t, n_repeated > 0)
+        tables["pair_lines" if t.n_ids <= MAX_RANKED_IDS else "pairs"] = _build_pairs_from_ranks(&t, n_repeated > 0)
     return tables
 
 
@@ -213,7 +213,7 @@ cdef object _build_pairs_from_ranks(const Tables* t, bint has_repeated):
             done = _fill(t, &known) and _each_split(t, &known, has_length, has_repeated, &splits)
         if not done:
             raise MemoryError(f"no memory for the pairs of {t.n_ids} tokens")
-        if t.n_ids <= MOST_RANKED:
+        if t.n_ids <= MAX_RANKED_IDS:
             return _ranked_table(&splits)
         return _wide_table(&splits)
     finally:
@@ -242,9 +242,9 @@ cdef bint _fill(const Tables* t, Filter* known) noexcept nogil:
         return False
     for i in range(t.n_ids):
         token, n = t.token_bytes + token_start(t, i), token_length(t, i)
-        if n >= MOST_CUTS:
+        if n >= MAX_TOKEN_BYTES:
             continue
-        there, back = 0, MOST_CUTS
+        there, back = 0, MAX_TOKEN_BYTES
         for k in range(n):
             there = _longer(there, token[k])
             back = _longer(back, token[n - 1 - k])
@@ -274,7 +274,7 @@ cdef bint _each_split(
         # A token that repeats an earlier one's bytes adds nothing: the lowest id stands for them.
         if has_repeated and _find(t, token_start(t, k), t.token_ends[k]) != k:
             continue
-        if not (_split_long(t, has_length, k, out) if cuts.n > MOST_CUTS else _split(t, k, cuts, out)):
+        if not (_split_long(t, has_length, k, out) if cuts.n > MAX_TOKEN_BYTES else _split(t, k, cuts, out)):
             return False
     return True
 
@@ -284,10 +284,10 @@ cdef inline void _cut(const Tables* t, const Filter* known, uint32_t token, Cuts
     cdef const uint8_t* text = t.token_bytes + token_start(t, token)
     cdef uint32_t n = token_length(t, token), at, i, n_cuts = 0
     cdef Filter filter = known[0]
-    cdef uint64_t[MOST_CUTS + 1] right
-    cdef uint64_t h = MOST_CUTS
-    cuts.n = MOST_CUTS + 1
-    if n > MOST_CUTS:
+    cdef uint64_t[MAX_TOKEN_BYTES + 1] right
+    cdef uint64_t h = MAX_TOKEN_BYTES
+    cuts.n = MAX_TOKEN_BYTES + 1
+    if n > MAX_TOKEN_BYTES:
         return
     for i in range(1, n):
         h = _longer(h, text[n - i])
@@ -309,7 +309,7 @@ cdef inline void _cut(const Tables* t, const Filter* known, uint32_t token, Cuts
 
 cdef inline void _find_parts(const Tables* t, Cuts* cuts) noexcept nogil:
     cdef uint32_t i, n = 0, left, right
-    if cuts.n > MOST_CUTS:
+    if cuts.n > MAX_TOKEN_BYTES:
         return
     for i in range(cuts.n):
         left = find_tag(t.pieces, t.piece_mask, cuts.items[i].left_hash)

@@ -13,7 +13,7 @@ from libc.stdlib cimport free, malloc
 
 from fastbpe._core.merge.codepoint_symbols cimport CodePoints
 from fastbpe._core.common.hash_tables cimport (
-    LINE, MOST_RANKED, NO_KEY, NO_PAIR, NONE, RANKED_MASK, Pair, PairSlot, PieceSlot, find_pair, find_piece, pair_key,
+    LINE, MAX_RANKED_IDS, NO_KEY, NO_PAIR, NONE, RANKED_MASK, Merge, PairSlot, PieceSlot, find_merge, find_piece, pair_key,
 )
 
 from fastbpe._core.text.utf8_text import plain, to_utf8
@@ -50,8 +50,8 @@ cdef class Vocabulary:
             self._take(3, pair_lines, sizeof(uint64_t), &n_pairs)
         else:
             self._take(3, pairs, sizeof(PairSlot), &n_pairs)
-        if n_ids > <size_t> (MOST_RANKED if self._ranked else MAX_IDS):
-            raise VocabularyError(f"{n_ids} ids: the limit is {MOST_RANKED if self._ranked else MAX_IDS}")
+        if n_ids > <size_t> (MAX_RANKED_IDS if self._ranked else MAX_IDS):
+            raise VocabularyError(f"{n_ids} ids: the limit is {MAX_RANKED_IDS if self._ranked else MAX_IDS}")
         for name, size, least in (("pieces", n_pieces, 4), (self._name(3), n_pairs, LINE if self._ranked else 4)):
             if size < least or size & (size - 1):
                 raise VocabularyError(f"table {name!r} has {size} slots: not a power of two of at least {least}")
@@ -198,10 +198,10 @@ cdef class Vocabulary:
 
     def pair(self, uint32_t left, uint32_t right):
         """(priority, merged id) of a pair of ids, or None."""
-        cdef Pair found
+        cdef Merge found
         if left >= self.tables.n_ids or right >= self.tables.n_ids:
             return None
-        found = find_pair(&self.tables.pairs, left, right)
+        found = find_merge(&self.tables.pairs, left, right)
         return None if found.priority == NONE else (found.priority, found.id)
 
     def sections(self):

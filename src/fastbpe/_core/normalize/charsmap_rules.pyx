@@ -16,7 +16,7 @@ from fastbpe.errors import FormatError
 cdef enum:
     ABOVE = 1
     DONE = 2
-    MOST_STEPS = 1 << 20  # along the keys of a charsmap
+    MAX_STEPS = 1 << 20  # along the keys of a charsmap
 
 cdef struct Level:
     # On a walk down a trie.
@@ -225,7 +225,7 @@ cdef bint _letters_stay(
     cdef Level* level = levels
     place = below(rules.units, 0)
     level[0] = Level(place, first[place], False)
-    while n_steps < MOST_STEPS:
+    while n_steps < MAX_STEPS:
         n_steps += 1
         if level.todo == 0:
             is_done[level.place] = not level.has_blanks

@@ -23,7 +23,7 @@ cdef enum:
     BLOCK = 4096  # bytes of text for which room is made at once
     ROOM = 3 * BLOCK + 64  # each becomes at most three without a rule; words are written eight bytes at a time
 
-cdef const uint8_t* MARK = b"\xe2\x96\x81"
+cdef const uint8_t* METASPACE_UTF8 = b"\xe2\x96\x81"
 cdef const uint8_t* NO_CHARACTER = b"\xef\xbf\xbd"
 
 cdef extern from *:
@@ -156,7 +156,7 @@ cdef class Normalizer:
 
     cdef void _write_space(self, Normalized* out, size_t at) noexcept nogil:
         if self._escape:
-            _write(out, MARK, 3, at)
+            _write(out, METASPACE_UTF8, 3, at)
         else:
             _write(out, b" ", 1, at)
 
@@ -174,7 +174,7 @@ cdef class Normalizer:
             i = 1
             if data[0] == 32:
                 self._write_space(out, out.at)
-            elif self._unmark and n > 2 and memcmp(data, MARK, 3) == 0:
+            elif self._unmark and n > 2 and memcmp(data, METASPACE_UTF8, 3) == 0:
                 _write(out, b" ", 1, out.at)
                 i = 3
             else:
@@ -215,7 +215,7 @@ cdef class Normalizer:
     cdef int finish(self, Normalized* out) noexcept nogil:
         """The end of the text has been reached: leave out spaces there, or add one."""
         cdef size_t end = out.at, n_space = 3 if self._escape else 1
-        cdef const uint8_t* space = MARK if self._escape else <const uint8_t*> b" "
+        cdef const uint8_t* space = METASPACE_UTF8 if self._escape else <const uint8_t*> b" "
         while self._trim and out.n >= n_space and memcmp(out.data + out.n - n_space, space, n_space) == 0:
             out.n -= n_space
             if out.with_offsets:
@@ -327,7 +327,7 @@ cdef inline int _advance(
                         k = 0
                     else:
                         if self._escape:
-                            memcpy(p, MARK, 3)
+                            memcpy(p, METASPACE_UTF8, 3)
                             k = 3
                         else:
                             p[0] = 32

@@ -129,7 +129,7 @@ cdef class Form:
         if places == NULL and (len(text) <= LONG_RUN or not _has_long_run(self.name, text)):
             made, sources = unicodedata.normalize(self.name, text), None
         else:
-            made, sources = (_known if len(text) <= MOST_KNOWN else _with_sources)(self.name, text)
+            made, sources = (_known if len(text) <= MAX_KNOWN_CHARACTERS else _with_sources)(self.name, text)
         return _add_made(made.encode(), sources, data, start, end, out, places)
 
     cdef bint keeps_before(self, const Text* text, size_t at) noexcept nogil:
@@ -282,7 +282,7 @@ cdef int _add_made(
 
 
 cdef enum:
-    MOST_KNOWN = 16  # characters that are kept with what becomes of them
+    MAX_KNOWN_CHARACTERS = 16  # characters that are kept with what becomes of them
     LONG_RUN = 256  # of marks: unicodedata brings them into order by insertion, and a million would take hours
 
 

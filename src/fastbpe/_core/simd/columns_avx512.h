@@ -177,7 +177,7 @@ FB_INLINE void fb_avx512_group_give(const fb_avx512_group *g) {
 }
 
 typedef struct { /* pieces on their way, as of a queue */
-    const fb_new_piece *sorted[FB_MOST_PIECES];
+    const fb_new_piece *sorted[FB_MAX_PIECES];
     fb_avx512_group groups[FB_GROUPS], *active[FB_GROUPS];
     size_t n, n_begun, n_active;
 } fb_avx512_columns;

@@ -35,7 +35,7 @@ typedef struct {
 } fb_merge_tables;
 
 enum {
-    FB_MOST_PIECES = 128, /* in a call */
+    FB_MAX_PIECES = 128, /* in a call */
     FB_ABREAST = 32,      /* pieces at once: their states stay in the first-level cache */
     FB_PLACES = 64
 };

@@ -6,7 +6,7 @@ from libc.stdint cimport uint8_t, uint16_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memmove
 
-from fastbpe._core.split.splitter cimport GAP, Ends, Splitter, ends_add
+from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_add
 
 cdef enum:
     REMOVED
@@ -71,9 +71,9 @@ cdef class Sequence(Splitter):
         at = self.first.split(data, n, at, ends)
         middle = ends.n
         for i in range(begin, middle):
-            end = ends.items[i] & ~GAP
+            end = ends.items[i] & ~UNMATCHED
             if end != ends.items[i]:
-                ends_add(ends, end | GAP)
+                ends_add(ends, end | UNMATCHED)
             # Most pieces hold nothing that the second could cut at: falcon's last steps are about digits.
             elif self._quiet != NULL and _is_quiet(self._quiet, data + start, end - start):
                 ends_add(ends, end)
@@ -142,10 +142,10 @@ cdef class Regrouped(Splitter):
         cdef size_t i, n_kept = begin, end
         cdef bint is_gap
         for i in range(begin, ends.n):
-            end = ends.items[i] & ~GAP
+            end = ends.items[i] & ~UNMATCHED
             is_gap = self._is_gap(ends.items[i])
             if self._behavior == REMOVED:
-                end |= 0 if is_gap else GAP
+                end |= 0 if is_gap else UNMATCHED
             elif i + 1 < ends.n and self._joined(is_gap, self._is_gap(ends.items[i + 1])):
                 continue
             ends.items[n_kept] = end
@@ -153,7 +153,7 @@ cdef class Regrouped(Splitter):
         ends.n = n_kept
 
     cdef inline bint _is_gap(self, size_t end) noexcept nogil:
-        return ((end & GAP) != 0) != self._invert
+        return ((end & UNMATCHED) != 0) != self._invert
 
     cdef inline bint _joined(self, bint is_gap, bint next_is_gap) noexcept nogil:
         """Whether two neighbours become one piece."""
@@ -217,11 +217,11 @@ cdef class StandIns(Splitter):
         """From offsets into the stand-ins to offsets into data."""
         cdef size_t i, at = 0, at_shown = 0, end
         for i in range(begin, ends.n):
-            end = ends.items[i] & ~GAP
+            end = ends.items[i] & ~UNMATCHED
             while at_shown < end:
                 at_shown += 1 if _STAND_INS[data[at]] < 0x80 else 2
                 at += 1
-            ends.items[i] = at | (ends.items[i] & GAP)
+            ends.items[i] = at | (ends.items[i] & UNMATCHED)
 
     def __repr__(self):
         return f"{self.splitter!r} over stand-ins of bytes"

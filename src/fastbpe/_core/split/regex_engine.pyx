@@ -17,7 +17,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 
 from fastbpe._core.split.charsets cimport NONE, CharSets, char_bytes, chars_back, members_end, one_member
-from fastbpe._core.split.splitter cimport GAP, Ends, Splitter, ends_add, ends_reserve, place_in_text
+from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_add, ends_reserve, place_in_text
 from fastbpe._core.split.visited_states cimport TRIED_FIRST_SLOTS, Tried, tried_free, tried_or_added, tried_resize
 
 from fastbpe.errors import PatternError
@@ -42,7 +42,7 @@ cdef enum:
     OP_AHEAD = 15
     OP_BEHIND = 16
     OP_BACK = 17
-    OP_MARK = 18
+    OP_SAVE_PLACE = 18
     OP_CHECK = 19
     OP_SPAN = 20
     OP_OPTION = 21
@@ -76,7 +76,7 @@ cdef struct Saved:
     size_t at
 
 
-cdef struct Scratch:
+cdef struct MatchState:
     # What one call of split() works with.
     Frame* frames
     size_t n_frames
@@ -123,7 +123,7 @@ cdef class Engine(Splitter):
         self._track_after = track_after
         self._by_neighbours = by_neighbours
         self._n_groups = n_groups
-        self._mark = 0 if keep_gaps else GAP
+        self._mark = 0 if keep_gaps else UNMATCHED
         self._owners = words, table_words, list_words, follows, set_bytes, index, blocks
         self._code = <const uint32_t*> PyBytes_AS_STRING(words)
         self._tables = <const uint32_t*> PyBytes_AS_STRING(table_words)
@@ -141,7 +141,7 @@ cdef class Engine(Splitter):
         return self._by_neighbours
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
-        cdef Scratch scratch
+        cdef MatchState scratch
         scratch.frames = scratch.first_frames
         scratch.n_frames = 0
         scratch.capacity = FIRST_FRAMES
@@ -156,7 +156,7 @@ cdef class Engine(Splitter):
                 free(scratch.frames)
 
     cdef size_t _pieces(
-        self, const uint8_t* data, size_t n, size_t begin, Ends* ends, Scratch* scratch
+        self, const uint8_t* data, size_t n, size_t begin, Ends* ends, MatchState* scratch
     ) except? 0 nogil:
         cdef size_t at = begin, start = begin, end, n_before = ends.n
         cdef int64_t steps = scratch.steps_left
@@ -185,7 +185,7 @@ cdef class Engine(Splitter):
             ends_add(ends, n | self._mark)
         return n
 
-    cdef size_t _match(self, const uint8_t* data, size_t n, size_t begin, Scratch* scratch) except? 0 nogil:
+    cdef size_t _match(self, const uint8_t* data, size_t n, size_t begin, MatchState* scratch) except? 0 nogil:
         """The end of the match that begins here; `begin` if there is none."""
         cdef const uint32_t* code = self._code
         cdef const uint32_t* words = code + 1
@@ -297,7 +297,7 @@ cdef class Engine(Splitter):
                 if at != NONE:
                     words += 2
                     continue
-            elif words[0] == OP_MARK:
+            elif words[0] == OP_SAVE_PLACE:
                 self._push(scratch, words, 0, scratch.marks[words[1]], 0)
                 scratch.marks[words[1]] = at
                 words += 2
@@ -331,7 +331,7 @@ cdef class Engine(Splitter):
                 return begin
 
     cdef const uint32_t* _resume(
-        self, const uint8_t* data, size_t n, size_t* at, Scratch* scratch
+        self, const uint8_t* data, size_t n, size_t* at, MatchState* scratch
     ) noexcept nogil:
         """The operation and place to go on from after a failure; NULL if nothing is left to try."""
         cdef const uint32_t* words
@@ -364,11 +364,11 @@ cdef class Engine(Splitter):
                     scratch.marks[words[2]] = frame.at
                     scratch.marks[words[2] + 1] = frame.low
                 else:
-                    scratch.marks[words[1]] = frame.at  # MARK
+                    scratch.marks[words[1]] = frame.at  # SAVE_PLACE
         return NULL
 
     cdef bint _give_back(
-        self, const uint32_t* words, const uint8_t* data, Frame* frame, Scratch* scratch
+        self, const uint32_t* words, const uint8_t* data, Frame* frame, MatchState* scratch
     ) noexcept nogil:
         """Shorten a greedy run by one character, or by more up to one that what follows can begin with."""
         cdef const uint8_t* follows = self._follows + words[4] * N_SYMBOLS
@@ -388,7 +388,7 @@ cdef class Engine(Splitter):
         return False
 
     cdef bint _take_more(
-        self, const uint32_t* words, const uint8_t* data, size_t n, Frame* frame, Scratch* scratch
+        self, const uint32_t* words, const uint8_t* data, size_t n, Frame* frame, MatchState* scratch
     ) noexcept nogil:
         """Lengthen a lazy run by one character, or by more up to one that what follows can begin with."""
         cdef const uint8_t* follows = self._follows + words[4] * N_SYMBOLS
@@ -418,7 +418,7 @@ cdef class Engine(Splitter):
         return at
 
     cdef inline size_t _rest(
-        self, const uint32_t* words, const uint8_t* data, size_t n, size_t at, Scratch* scratch
+        self, const uint32_t* words, const uint8_t* data, size_t n, size_t at, MatchState* scratch
     ) noexcept nogil:
         """The end of the run of at most words[3] members of the set from here."""
         cdef size_t begin = at, next_at
@@ -436,7 +436,7 @@ cdef class Engine(Splitter):
         return at
 
     cdef inline int _push(
-        self, Scratch* scratch, const uint32_t* words, uint32_t extra, size_t at, size_t low
+        self, MatchState* scratch, const uint32_t* words, uint32_t extra, size_t at, size_t low
     ) except -1 nogil:
         cdef Frame* frame
         if scratch.n_frames == scratch.capacity:
@@ -449,7 +449,7 @@ cdef class Engine(Splitter):
         scratch.n_frames += 1
         return 0
 
-    cdef int _grow(self, Scratch* scratch) except -1 nogil:
+    cdef int _grow(self, MatchState* scratch) except -1 nogil:
         cdef size_t capacity = 4 * scratch.capacity
         cdef Frame* frames
         if capacity > MAX_FRAMES:
@@ -465,7 +465,7 @@ cdef class Engine(Splitter):
         scratch.capacity = capacity
         return 0
 
-    cdef int _give_up(self, Scratch* scratch, str what) except -1 with gil:
+    cdef int _give_up(self, MatchState* scratch, str what) except -1 with gil:
         cdef size_t at = place_in_text(scratch.ends, scratch.begin)
         shown = self._pattern if len(self._pattern) <= 60 else self._pattern[:57] + "..."
         raise PatternError(
@@ -478,7 +478,7 @@ cdef class Engine(Splitter):
         return "engine"
 
 
-cdef inline bint _was_tried(Scratch* scratch, size_t pc, uint32_t n_open, size_t at) noexcept nogil:
+cdef inline bint _was_tried(MatchState* scratch, size_t pc, uint32_t n_open, size_t at) noexcept nogil:
     """Whether the engine was at an operation and place before, without success then; remembers that it is.
 
     n_open: 0 for an operation within an atomic group or a look-around, which may have been left with success;

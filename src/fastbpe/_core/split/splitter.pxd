@@ -4,10 +4,10 @@ from libc.stdint cimport uint8_t
 cdef extern from *:
     """
     #include <stdint.h>
-    #define FB_GAP (SIZE_MAX ^ (SIZE_MAX >> 1))
+    #define FB_UNMATCHED (SIZE_MAX ^ (SIZE_MAX >> 1))
     """
     # Set in an end: what ends there is no piece but text to be passed over. No text is so long as to need it.
-    const size_t GAP "FB_GAP"
+    const size_t UNMATCHED "FB_UNMATCHED"
 
 
 cdef struct Ends:

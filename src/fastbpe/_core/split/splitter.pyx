@@ -1,7 +1,7 @@
 """Splitters: UTF-8 text to the ends of its pieces. One interface for every way of finding them.
 
 Pieces stand end to end and cover the whole text: what a pattern does not match is a piece of its own, so
-that nothing is ever lost. A splitter that is asked to leave such text out marks its end with GAP, and whoever
+that nothing is ever lost. A splitter that is asked to leave such text out marks its end with UNMATCHED, and whoever
 works on the pieces passes over it.
 """
 
@@ -108,8 +108,8 @@ cdef class Splitter:
             while at < view.n:
                 at = self.split(view.data, view.n, at, &ends)
             for i in range(ends.n):
-                end = ends.items[i] & ~GAP
-                out.append((start, end, (ends.items[i] & GAP) != 0))
+                end = ends.items[i] & ~UNMATCHED
+                out.append((start, end, (ends.items[i] & UNMATCHED) != 0))
                 start = end
             return out
         finally:
@@ -154,7 +154,7 @@ cdef class RegexSplitter(Splitter):
         self.holds_gil = True
         self._pattern = pattern
         self._shown = pattern.pattern if shown is None else shown
-        self._mark = 0 if keep_gaps else GAP
+        self._mark = 0 if keep_gaps else UNMATCHED
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
         with gil:

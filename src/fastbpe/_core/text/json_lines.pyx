@@ -19,8 +19,8 @@ cdef extern from "simd/json.h" nogil:
     size_t fb_json_copy(const uint8_t* at, const uint8_t* end, uint8_t* out) noexcept
 
 cdef enum:
-    MOST_DEPTH = 64  # of what lies in a line
-    MOST_DIGITS = 300  # of a number: json refuses some thousands
+    MAX_DEPTH = 64  # of what lies in a line
+    MAX_DIGITS = 300  # of a number: json refuses some thousands
     KEY_BYTES = 256  # of a key with escapes
     SOME_LINES = 64  # that are read before others may have the GIL
 
@@ -123,7 +123,7 @@ cdef const uint8_t* _line(
     line.data = at
     line.found.data = NULL
     if is_utf8:
-        behind = _object(_behind_space(at, end), end, MOST_DEPTH, name, &line.found)
+        behind = _object(_behind_space(at, end), end, MAX_DEPTH, name, &line.found)
         if behind != NULL:
             behind = _behind_space(behind, end)
     line.is_plain = behind != NULL and line.found.data != NULL and (behind == end or behind[0] == 0x0A)
@@ -232,7 +232,7 @@ cdef const uint8_t* _number(const uint8_t* at, const uint8_t* end) noexcept nogi
         if at < end and (at[0] == 0x2B or at[0] == 0x2D):
             at += 1
         at = _digits(at, end)
-    return at if at != NULL and at - start <= MOST_DIGITS else NULL
+    return at if at != NULL and at - start <= MAX_DIGITS else NULL
 
 
 cdef inline const uint8_t* _digits(const uint8_t* at, const uint8_t* end) noexcept nogil:

@@ -16,11 +16,11 @@ from libc.stdlib cimport free
 from libc.string cimport memset
 
 from fastbpe._core.train.scripts cimport (
-    ALONE, ANY, FIRST_SCRIPT, INHERITED, MARK, N_CODE_POINTS, next_code_point,
+    ALONE, ANY, FIRST_SCRIPT, INHERITED, METASPACE_CLASS, N_CODE_POINTS, next_code_point,
 )
 from fastbpe._core.train.merge_learner cimport MergeLearner, allocated, grow
 from fastbpe._core.train.piece_table cimport PieceCount, PieceTable
-from fastbpe._core.train.pair_table cimport Cell, Entry, Pair
+from fastbpe._core.train.pair_table cimport Cell, QueuedPair, Pair
 from fastbpe._core.common.hash_tables cimport NONE, mix
 
 cdef enum:
@@ -29,7 +29,7 @@ cdef enum:
 
 
 cdef struct Shape:
-    # What decides nearly always whether a pair may be merged. script: of all characters but marks; MARK: there are
+    # What decides nearly always whether a pair may be merged. script: of all characters but marks; METASPACE_CLASS: there are
     # only marks; MIXED: its text must be looked at.
     uint8_t script
     bint has_mark
@@ -118,8 +118,8 @@ cdef class CodePointLearner(MergeLearner):
         cdef uint8_t class_ = self._class[i]
         self._state.length[i] = 1
         self._prefix[i] = <uint64_t> i << (KEY_BITS - self._bits)
-        self._shape[i].has_mark = class_ == MARK
-        self._shape[i].script = class_ if class_ >= FIRST_SCRIPT or class_ == MARK else MIXED
+        self._shape[i].has_mark = class_ == METASPACE_CLASS
+        self._shape[i].script = class_ if class_ >= FIRST_SCRIPT or class_ == METASPACE_CLASS else MIXED
         self._reserve_text(1)
         self._text[self._n_text] = i
         self._n_text += 1
@@ -203,11 +203,11 @@ cdef class CodePointLearner(MergeLearner):
             left.has_mark and (self._suffix or (self._splits and self._is_run(pair.left)))
         ):
             return self._is_valid_text(pair)
-        return left.script == right.script or left.script == MARK
+        return left.script == right.script or left.script == METASPACE_CLASS
 
     cdef inline bint _is_run(self, uint32_t token) noexcept nogil:
         """Whether it is several marks."""
-        return self._shape[token].script == MARK and self._state.length[token] > 1
+        return self._shape[token].script == METASPACE_CLASS and self._state.length[token] > 1
 
     cdef bint _is_valid_text(self, const Pair* pair) noexcept nogil:
         cdef uint32_t n = self._state.length[pair.left] + self._state.length[pair.right], i, n_marks = 0
@@ -215,7 +215,7 @@ cdef class CodePointLearner(MergeLearner):
         cdef bint are_well_placed = True
         for i in range(n):
             class_ = self._class[self._symbol(pair, i)]
-            if class_ == MARK:
+            if class_ == METASPACE_CLASS:
                 n_marks += 1
                 are_well_placed = are_well_placed and self._mark_may_stand(n - 1 - i if self._suffix else i, n)
                 continue
@@ -240,9 +240,9 @@ cdef class CodePointLearner(MergeLearner):
             return False
         self._slots[slot] = token
         self._prefix[token] = self._prefix_of(pair)
-        if script == MARK:
+        if script == METASPACE_CLASS:
             script = self._shape[pair.right].script
-        elif self._shape[pair.right].script != MARK and self._shape[pair.right].script != script:
+        elif self._shape[pair.right].script != METASPACE_CLASS and self._shape[pair.right].script != script:
             script = MIXED
         self._shape[token].script = script
         self._shape[token].has_mark = self._shape[pair.left].has_mark or self._shape[pair.right].has_mark
@@ -285,7 +285,7 @@ cdef class CodePointLearner(MergeLearner):
     cdef int _take_rest(self) except -1 nogil:
         """Take the pairs that are nowhere any more, as far as they are wanted."""
         cdef size_t n_more = self._n_wanted - (self._n_ids - self._n_base)
-        cdef Entry entry
+        cdef QueuedPair entry
         cdef uint32_t i, last = NONE
         cdef uint64_t key = 0
         for i in range(self._state.n_pairs):

@@ -1,6 +1,6 @@
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
-from fastbpe._core.train.pair_table cimport Entry, Occurrence, Pair, State
+from fastbpe._core.train.pair_table cimport QueuedPair, Occurrence, Pair, State
 
 cdef enum:
     N_BUCKETS = 4096
@@ -28,7 +28,7 @@ cdef class MergeLearner:
     cdef Block* _blocks  # of occurrences; the first is being filled
     cdef size_t _n_free  # occurrences left in it
     cdef Occurrence* _free
-    cdef Entry* _heap
+    cdef QueuedPair* _heap
     cdef size_t _n_heap, _heap_capacity
     cdef uint32_t _buckets[N_BUCKETS]  # first pair of each count
     cdef uint32_t _level  # the heap holds the pairs of this count and more
@@ -49,9 +49,9 @@ cdef class MergeLearner:
     cdef int _settle(self, uint32_t first) except -1 nogil
     cdef int _offer_from(self, uint32_t first) except -1 nogil
     cdef int _offer(self, uint32_t pair) except -1 nogil
-    cdef bint _comes_first(self, const Entry* a, const Entry* b) noexcept nogil
+    cdef bint _comes_first(self, const QueuedPair* a, const QueuedPair* b) noexcept nogil
     cdef int _push(self, uint32_t pair) except -1 nogil
-    cdef Entry _pop(self) noexcept nogil
+    cdef QueuedPair _pop(self) noexcept nogil
     cdef uint32_t _best(self) except? 0xFFFFFFFF nogil
     cdef int _merge(self, uint32_t index, uint32_t merged) except -1 nogil
     cdef int _learn(self) except -1 nogil

@@ -26,7 +26,7 @@ from libc.string cimport memset
 
 from fastbpe._core.common.memory cimport prefetch, use_huge_pages
 from fastbpe._core.train.pair_table cimport (
-    DEAD, FAR, Cell, Entry, Occurrence, Pair, PairIndex, Pending, State, better, index_slot, merge_some, new_pair, place,
+    DEAD, FAR, Cell, QueuedPair, Occurrence, Pair, PairIndex, Pending, State, better, index_slot, merge_some, new_pair, place,
 )
 from fastbpe._core.common.hash_tables cimport NONE
 
@@ -222,15 +222,15 @@ cdef class MergeLearner:
         self._buckets[count] = pair
         return 0
 
-    cdef inline bint _comes_first(self, const Entry* a, const Entry* b) noexcept nogil:
+    cdef inline bint _comes_first(self, const QueuedPair* a, const QueuedPair* b) noexcept nogil:
         return better(a, b) or (a.key == b.key and a.count == b.count and self._precedes(a.pair, b.pair))
 
     cdef int _push(self, uint32_t pair) except -1 nogil:
-        cdef Entry entry
+        cdef QueuedPair entry
         cdef size_t at = self._n_heap, parent
         if self._n_heap == self._heap_capacity:
             self._heap_capacity = max(2 * self._heap_capacity, <size_t> 1024)
-            grow(<void**> &self._heap, self._heap_capacity, sizeof(Entry))
+            grow(<void**> &self._heap, self._heap_capacity, sizeof(QueuedPair))
         entry.count = self._state.counts[pair]
         entry.key = self._key(pair)
         entry.pair = pair
@@ -244,8 +244,8 @@ cdef class MergeLearner:
         self._n_heap += 1
         return 0
 
-    cdef Entry _pop(self) noexcept nogil:
-        cdef Entry top = self._heap[0], entry
+    cdef QueuedPair _pop(self) noexcept nogil:
+        cdef QueuedPair top = self._heap[0], entry
         cdef size_t at = 0, child = 1
         self._n_heap -= 1
         entry = self._heap[self._n_heap]
@@ -262,7 +262,7 @@ cdef class MergeLearner:
 
     cdef uint32_t _best(self) except? 0xFFFFFFFF nogil:
         """Take the best pair; NONE when none is left."""
-        cdef Entry top
+        cdef QueuedPair top
         cdef uint32_t pair, following
         while True:
             while self._n_heap:

@@ -42,7 +42,7 @@ cdef struct Pending:
     Occurrence occurrence
 
 
-cdef struct Entry:
+cdef struct QueuedPair:
     int64_t count
     uint64_t key  # of two pairs with equal counts, the one with the smaller key is merged
     uint32_t pair
@@ -149,7 +149,7 @@ cdef inline void merge_some(State* s, const Pair* pair, uint32_t merged, uint32_
             _meet(s, s.right_pair[right], at, occurrences[i].piece, weight)
 
 
-cdef inline bint better(const Entry* a, const Entry* b) noexcept nogil:
+cdef inline bint better(const QueuedPair* a, const QueuedPair* b) noexcept nogil:
     return a.count > b.count or (a.count == b.count and a.key < b.key)
 
 

@@ -1,7 +1,7 @@
 from libc.stdint cimport uint8_t, uint64_t
 
 from fastbpe._core.common.byte_buffer cimport Buffer
-from fastbpe._core.train.piece_table cimport GROUP, Entry, PieceTable
+from fastbpe._core.train.piece_table cimport GROUP, CountedPiece, PieceTable
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
 from fastbpe._core.split.splitter cimport Ends, Splitter
 from fastbpe._core.text.utf8_text cimport Text
@@ -12,7 +12,7 @@ cdef struct Probe:
     # key that is in no entry.
     uint64_t low
     uint64_t high
-    Entry* line
+    CountedPiece* line
 
 
 cdef class PieceCounter(PieceTable):

@@ -10,9 +10,9 @@ from fastbpe._core.common.byte_buffer cimport buffer_free, buffer_room
 from fastbpe._core.text.safe_cuts cimport text_cut
 from fastbpe._core.cache.piece_keys cimport SHORT_BYTES, copy_tail, find_in_line, key_hash, make_key
 from fastbpe._core.common.memory cimport likely, prefetch
-from fastbpe._core.train.piece_table cimport GROUP, Entry, LongSlot, PieceTable
+from fastbpe._core.train.piece_table cimport GROUP, CountedPiece, LongSlot, PieceTable
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
-from fastbpe._core.split.splitter cimport GAP, Splitter, ends_free
+from fastbpe._core.split.splitter cimport UNMATCHED, Splitter, ends_free
 from fastbpe._core.common.hash_tables cimport NONE, hash_bytes
 from fastbpe._core.text.utf8_text cimport (
     Text, first_invalid, not_utf8, text_release, text_room, text_utf8, text_view,
@@ -141,7 +141,7 @@ cdef class PieceCounter(PieceTable):
                 self._make_room()
                 self._group(data, n, start, self._ends.items + done, n_ends)
                 done += n_ends
-                start = self._ends.items[done - 1] & ~GAP
+                start = self._ends.items[done - 1] & ~UNMATCHED
             check_signals(&self._watch)
         self._position += n
         return 0
@@ -153,7 +153,7 @@ cdef class PieceCounter(PieceTable):
         cdef uint64_t low, high
         cdef const uint8_t* piece
         cdef LongSlot* slot
-        if (ends[n_ends - 1] & ~GAP) + 16 > n:
+        if (ends[n_ends - 1] & ~UNMATCHED) + 16 > n:
             tail = copy_tail(self._tail, data, n)
         for i in range(n_ends):
             length = ends[i] - start  # a gap's has its top bit set
@@ -168,12 +168,12 @@ cdef class PieceCounter(PieceTable):
                 probe[i].line = self._entries  # to be read, and not to match: no key's length is 255
                 probe[i].high = ~<uint64_t> 0
                 probe[i].low = 0
-                if not length & GAP:
+                if not length & UNMATCHED:
                     probe[i].low = hash_bytes(piece, length, self._seed)
                     prefetch(&self._slots[probe[i].low & (self._n_slots - 1)])
                     self._long_ones[n_long] = <uint8_t> i
                     n_long += 1
-            start = ends[i] & ~GAP
+            start = ends[i] & ~UNMATCHED
         for i in range(n_long):
             slot = &self._slots[probe[self._long_ones[i]].low & (self._n_slots - 1)]
             if slot.tag == probe[self._long_ones[i]].low >> 32 and slot.index != NONE:
@@ -182,17 +182,17 @@ cdef class PieceCounter(PieceTable):
     cdef int _group(self, const uint8_t* data, size_t n, size_t start, const size_t* ends, size_t n_ends) except -1 nogil:
         """Count up to GROUP pieces."""
         cdef Probe* probe = self._probes
-        cdef Entry* entry
+        cdef CountedPiece* entry
         cdef size_t i, length, at
         self._aim(data, n, start, ends, n_ends)
         self._is_settled = False
         for i in range(n_ends):
             if likely(find_in_line(probe[i].line, &probe[i], &at)):
-                entry = <Entry*> (<char*> probe[i].line + at)
+                entry = <CountedPiece*> (<char*> probe[i].line + at)
                 entry.count += 1
-            elif not ends[i] & GAP:
+            elif not ends[i] & UNMATCHED:
                 if i:
-                    start = ends[i - 1] & ~GAP
+                    start = ends[i - 1] & ~UNMATCHED
                 length = ends[i] - start
                 if length <= SHORT_BYTES:
                     self._add_short(data + start, length, probe[i].low, probe[i].high, self._position + start, 1)

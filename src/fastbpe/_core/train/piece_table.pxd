@@ -13,7 +13,7 @@ cdef struct PieceCount:
     uint32_t n_bytes
 
 
-cdef struct Entry:
+cdef struct CountedPiece:
     # A short piece: its key (see keys.pxd), how often it was met, and which of the pieces it is.
     uint64_t low
     uint64_t high  # 0: an empty entry
@@ -33,7 +33,7 @@ cdef class PieceTable:
     cdef PieceCount* pieces
     cdef readonly size_t n_pieces
     cdef size_t _pieces_capacity
-    cdef Entry* _entries
+    cdef CountedPiece* _entries
     cdef void* _entries_block
     cdef size_t _n_entries
     cdef uint32_t _shift  # a hash's top bits are the number of its line
@@ -61,7 +61,7 @@ cdef class PieceTable:
         self, const uint8_t* data, size_t n, uint64_t hash, uint64_t first, int64_t count
     ) except -1 nogil
     cdef void _came_before(self, uint32_t index, uint64_t first) noexcept nogil
-    cdef Entry* _find_short(self, uint64_t low, uint64_t high) noexcept nogil
+    cdef CountedPiece* _find_short(self, uint64_t low, uint64_t high) noexcept nogil
     cdef LongSlot* _find_long(self, const uint8_t* data, size_t n, uint64_t hash) noexcept nogil
     cdef int _append(self, const uint8_t* data, size_t n, uint64_t first, int64_t count) except -1 nogil
     cdef int _make_room(self) except -1 nogil

@@ -123,7 +123,7 @@ cdef class PieceTable:
     def clear(self):
         """Forget all pieces; what was counted before stays in n_bytes."""
         if self._n_entries:  # to be filled as far again
-            memset(self._entries, 0, self._n_entries * sizeof(Entry))
+            memset(self._entries, 0, self._n_entries * sizeof(CountedPiece))
             memset(self._slots, 0xFF, self._n_slots * sizeof(LongSlot))
         self.n_pieces = self.n_arena = self._n_short = self._n_long = 0
         self._is_settled = self._is_sorted = True
@@ -168,7 +168,7 @@ cdef class PieceTable:
         """Add up to GROUP pieces of another one: all that is to be read is asked for before."""
         cdef uint64_t[GROUP][2] keys  # of a long piece its hash, and 0
         cdef PieceCount* pieces = other.pieces + start
-        cdef Entry* entry
+        cdef CountedPiece* entry
         cdef LongSlot* slot
         cdef size_t i
         for i in range(n):
@@ -205,7 +205,7 @@ cdef class PieceTable:
     cdef int _add_short(
         self, const uint8_t* data, size_t n, uint64_t low, uint64_t high, uint64_t first, int64_t count
     ) except -1 nogil:
-        cdef Entry* entry = self._find_short(low, high)
+        cdef CountedPiece* entry = self._find_short(low, high)
         if not entry.high:
             self._append(data, n, first, 0)
             entry.low, entry.high, entry.count = low, high, 0
@@ -232,7 +232,7 @@ cdef class PieceTable:
             self.pieces[index].first = first
             self._is_sorted = False
 
-    cdef inline Entry* _find_short(self, uint64_t low, uint64_t high) noexcept nogil:
+    cdef inline CountedPiece* _find_short(self, uint64_t low, uint64_t high) noexcept nogil:
         """The piece's entry, or the empty one where it would be."""
         cdef size_t at = key_hash(low, high, self._seed) >> self._shift << 1
         while self._entries[at].high and (self._entries[at].low != low or self._entries[at].high != high):
@@ -286,7 +286,7 @@ cdef class PieceTable:
         while (self._n_long + GROUP) * 2 > n_slots:
             n_slots *= 2
         if self._limit and self.n_pieces and _used(self) + (
-            (n_entries - self._n_entries) * sizeof(Entry) + (n_slots - self._n_slots) * sizeof(LongSlot)
+            (n_entries - self._n_entries) * sizeof(CountedPiece) + (n_slots - self._n_slots) * sizeof(LongSlot)
         ) > self._limit:
             with gil:
                 self._spill(self)
@@ -299,11 +299,11 @@ cdef class PieceTable:
 
     cdef int _new_entries(self, size_t n) except -1 nogil:
         """A larger table of short pieces, which takes over what the present one holds."""
-        cdef Entry* old = self._entries
+        cdef CountedPiece* old = self._entries
         cdef void* old_block = self._entries_block
         cdef size_t n_old = self._n_entries, i
         cdef void* block
-        cdef Entry* entries = <Entry*> zeros(n * sizeof(Entry), 0, &block)
+        cdef CountedPiece* entries = <CountedPiece*> zeros(n * sizeof(CountedPiece), 0, &block)
         if entries == NULL:
             with gil:
                 raise MemoryError(f"no memory for a table of {n} pieces")
@@ -345,7 +345,7 @@ cdef class PieceTable:
         """Make both tables, for the pieces that are there and a group of new ones."""
         cdef size_t n_entries = FIRST_ENTRIES, n_slots = FIRST_SLOTS, i
         cdef uint64_t[2] key
-        cdef Entry* entry
+        cdef CountedPiece* entry
         cdef PieceCount* piece
         while (self.n_pieces + GROUP) * 2 > n_entries:
             n_entries *= 2
@@ -454,7 +454,7 @@ cdef class PieceTable:
 
 cdef inline size_t _used(PieceTable self) noexcept nogil:
     return (
-        self._n_entries * sizeof(Entry) + self._n_slots * sizeof(LongSlot) + self.n_arena
+        self._n_entries * sizeof(CountedPiece) + self._n_slots * sizeof(LongSlot) + self.n_arena
         + self.n_pieces * sizeof(PieceCount)
     )
 

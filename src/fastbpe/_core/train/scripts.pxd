@@ -5,7 +5,7 @@ from libc.stdint cimport uint8_t, uint32_t
 cdef enum:
     # Classes of characters. Scripts begin at FIRST_SCRIPT: characters of two of them, side by side, are in no piece.
     INHERITED = 0  # has the script of what is before it
-    MARK = 1  # U+2581, for a space
+    METASPACE_CLASS = 1  # U+2581, for a space
     ALONE = 2  # in no piece of more than itself
     ANY = 3  # goes with every script
     FIRST_SCRIPT = 4

@@ -13,7 +13,7 @@ from libc.string cimport memchr, memcmp, memcpy
 
 from fastbpe._core.common.bits cimport lowest_bit
 from fastbpe._core.common.byte_buffer cimport buffer_free, buffer_room
-from fastbpe._core.train.scripts cimport ALONE, FIRST_SCRIPT, MARK, N_CODE_POINTS, next_code_point
+from fastbpe._core.train.scripts cimport ALONE, FIRST_SCRIPT, METASPACE_CLASS, N_CODE_POINTS, next_code_point
 from fastbpe._core.train.piece_counter cimport PieceCounter
 from fastbpe._core.common.atomics cimport set_flag
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalizer, normalized_free
@@ -343,11 +343,11 @@ cdef class WordCounter:
                 class_ = self._letters
                 at = min(at + n_letters(text + at), n)
             elif text[at] == 0xE2 and n - at >= 3 and text[at + 1] == 0x96 and text[at + 2] == 0x81:
-                class_ = MARK
+                class_ = METASPACE_CLASS
                 at += 3
             else:
                 class_ = self._classes[next_code_point(text, n, &at)]
-            if (class_ != before or class_ == MARK or class_ == ALONE) and here > start and self._begins(before, class_):
+            if (class_ != before or class_ == METASPACE_CLASS or class_ == ALONE) and here > start and self._begins(before, class_):
                 ends[0] = here
                 ends += 1
             before = class_
@@ -360,9 +360,9 @@ cdef class WordCounter:
             return before != here
         if before == ALONE or here == ALONE:
             return True
-        if not self._splits or (self._runs and before == MARK and here == MARK):
+        if not self._splits or (self._runs and before == METASPACE_CLASS and here == METASPACE_CLASS):
             return False
-        return (before if self._suffix else here) == MARK
+        return (before if self._suffix else here) == METASPACE_CLASS
 
     cdef int _flush(self, int64_t count) except -1 nogil:
         """Count the words of the block, each so often, and empty it."""

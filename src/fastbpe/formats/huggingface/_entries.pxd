@@ -19,7 +19,7 @@ cdef extern from *:
     void prefetch "FB_PREFETCH"(const void* p) noexcept
 
 
-cdef struct Entry:
+cdef struct VocabEntry:
     const uint8_t* token  # its UTF-8, in the file or among the unescaped
     uint32_t n_bytes
     uint32_t id
@@ -31,7 +31,7 @@ cdef struct Slot:
 
 
 cdef struct Table:
-    Entry* entries
+    VocabEntry* entries
     Slot* slots  # open addressing by token
     size_t mask
     uint64_t seed
@@ -53,7 +53,7 @@ cdef inline Wanted wanted_of(const Table* table, const uint8_t* token, size_t n)
 
 cdef inline size_t slot_of(const Table* table, Wanted wanted) noexcept:
     """Where a token is found, or the empty slot that says that it is none."""
-    cdef const Entry* other
+    cdef const VocabEntry* other
     cdef size_t at = <size_t> wanted.hash & table.mask
     while table.slots[at].entry != NO_ENTRY:
         if table.slots[at].tag == <uint32_t> (wanted.hash >> 32):

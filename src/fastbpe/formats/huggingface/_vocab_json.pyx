@@ -11,7 +11,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memchr, memcmp, memcpy, memset
 
-from fastbpe.formats.huggingface._entries cimport NO_ENTRY, Entry, Slot, Table, Wanted, find, prefetch, same, slot_of, wanted_of
+from fastbpe.formats.huggingface._entries cimport NO_ENTRY, VocabEntry, Slot, Table, Wanted, find, prefetch, same, slot_of, wanted_of
 from fastbpe.formats._json cimport Span, is_utf8, pass_string, pass_value, read_number, skip_blanks, unescape
 from fastbpe.formats._stand_ins cimport from_stand_ins, is_stand_in
 
@@ -86,7 +86,7 @@ cdef class Entries:
 
     cdef object _tables(self, const uint8_t* drop, bint strict):
         cdef uint32_t i, token_id, end = 0, n_ids = 0
-        cdef Entry* entry
+        cdef VocabEntry* entry
         cdef size_t n_bytes = 0
         cdef uint8_t* to
         cdef uint32_t* ends
@@ -138,7 +138,7 @@ cdef class Entries:
         """(piece_bytes, piece_ends, merges) as a CodePointModel has them; None where the slow twin is to look."""
         cdef uint32_t token_id, end = 0
         cdef size_t n_bytes = 0
-        cdef const Entry* entry
+        cdef const VocabEntry* entry
         for token_id in range(self._max_id + 1):
             if self._by_id[token_id] == NO_ENTRY or not self._table.entries[self._by_id[token_id]].n_bytes:
                 return None
@@ -248,11 +248,11 @@ cdef class Entries:
         cdef size_t at = skip_blanks(data, behind[0] + 1), capacity = 0
         cdef Span key
         cdef bint escaped
-        cdef Entry* entry
+        cdef VocabEntry* entry
         while data[at] != 125:
             if self._n == capacity:
                 capacity = max(<size_t> 1024, 2 * capacity)
-                entry = <Entry*> realloc(self._table.entries, capacity * sizeof(Entry)) if self._n < MAX_TOKENS else NULL
+                entry = <VocabEntry*> realloc(self._table.entries, capacity * sizeof(VocabEntry)) if self._n < MAX_TOKENS else NULL
                 if entry == NULL:
                     return False
                 self._table.entries = entry
@@ -433,10 +433,10 @@ cdef class Entries:
         wanted[0], wanted[1] = wanted_of(&self._table, left, n_left), wanted_of(&self._table, right, n_right)
         return True
 
-    cdef uint32_t _made(self, const Entry* left, const Entry* right, uint32_t before) noexcept:
+    cdef uint32_t _made(self, const VocabEntry* left, const VocabEntry* right, uint32_t before) noexcept:
         """The entry of two tokens as one: as a rule, that after the one that the merge before has made."""
         cdef uint32_t n = left.n_bytes + right.n_bytes, guess = before + 1
-        cdef const Entry* entry
+        cdef const VocabEntry* entry
         if before != NO_ENTRY and guess < self._n:
             entry = &self._table.entries[guess]
             if (

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 
 _LABEL, _HAS_VALUE, _WIDE, _VALUE = 0x800000FF, 0x100, 0x200, 0x7FFFFFFF  # in the units of a charsmap
-_MARK = "\u0301"  # of two bytes
+_METASPACE = "\u0301"  # of two bytes
 #: Characters that rules of many kinds change, of at most three bytes.
 _LIKELY = ("\ufb01", "\u00a0", "\u3000", *map(chr, range(0x20, 0x3100)))
 
@@ -19,10 +19,14 @@ def shown_apart(charsmap: bytes) -> str:
     """Show a text that tokenizers and sentencepiece normalize differently, for an error; "" if none is found."""
     for character in _LIKELY:
         target = find(charsmap, character)
-        if target is None or find(charsmap, character + _MARK) is not None or find(charsmap, _MARK) is not None:
+        if (
+            target is None
+            or find(charsmap, character + _METASPACE) is not None
+            or find(charsmap, _METASPACE) is not None
+        ):
             continue
         return (
-            f": of the text {character + _MARK!a} they make {target + _MARK!a}, and the normalizer "
+            f": of the text {character + _METASPACE!a} they make {target + _METASPACE!a}, and the normalizer "
             f"Precompiled of tokenizers {target!a}"
         )
     return ""

@@ -9,20 +9,20 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, NamedTuple
 
-MARK = "\u2581"
+METASPACE = "\u2581"
 
 
 def _replace(pattern: str, content: str) -> dict[str, Any]:
     return {"type": "Replace", "pattern": {"Regex": pattern}, "content": content}
 
 
-ESCAPE = {"type": "Replace", "pattern": {"String": " "}, "content": MARK}
-PREPEND = {"type": "Prepend", "prepend": MARK}
+ESCAPE = {"type": "Replace", "pattern": {"String": " "}, "content": METASPACE}
+PREPEND = {"type": "Prepend", "prepend": METASPACE}
 _COLLAPSE = _replace(" {2,}", " ")
 _TRIM = _replace(r"\A | \z", "")
-_TRIM_MARKS = _replace(rf"{MARK}+\z", "")
-_APPEND = _replace(r"\z", MARK)
-_TRIM_MARKS_AND_APPEND = _replace(rf"{MARK}*\z", MARK)
+_TRIM_MARKS = _replace(rf"{METASPACE}+\z", "")
+_APPEND = _replace(r"\z", METASPACE)
+_TRIM_MARKS_AND_APPEND = _replace(rf"{METASPACE}*\z", METASPACE)
 
 
 class Spaces(NamedTuple):

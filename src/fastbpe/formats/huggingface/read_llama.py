@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from fastbpe.formats import merges_as_scores
 from fastbpe.formats.huggingface import _vocab_json, llama_spaces, llama_symbols, parts, templates
-from fastbpe.formats.huggingface.llama_spaces import ESCAPE, MARK, PREPEND, Spaces
+from fastbpe.formats.huggingface.llama_spaces import ESCAPE, METASPACE, PREPEND, Spaces
 from fastbpe.formats.huggingface.parts import Part
 from fastbpe.formats.huggingface.read import check_model, read_json, read_with_entries
 from fastbpe.formats.huggingface.vocabulary import check_vocabulary, read_added_tokens, read_merges
@@ -25,7 +25,7 @@ from fastbpe.model import AddedToken, Buffer, CodePointModel, Conventions, Piece
 
 _Vocabulary: TypeAlias = dict[str, int] | _vocab_json.Entries
 
-UNESCAPE = {"type": "Replace", "pattern": {"String": MARK}, "content": " "}
+UNESCAPE = {"type": "Replace", "pattern": {"String": METASPACE}, "content": " "}
 STRIP = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
 _BYTE_NAMES = [f"<0x{byte:02X}>" for byte in range(256)]
 _SCHEMES = {"always": "always", "first": "first", "never": ""}
@@ -75,8 +75,8 @@ def _model(top: Part, entries: _vocab_json.Entries | None = None) -> CodePointMo
     parts.warn_of_settings(top)
     if symbols is not None:
         _find_symbols(top, types, symbols, vocabulary, added, laid_out, conventions.fuses)
-    if MARK not in vocabulary:
-        model.fail(f"{MARK!r}, which stands for a space, is no token", "vocab")
+    if METASPACE not in vocabulary:
+        model.fail(f"{METASPACE!r}, which stands for a space, is no token", "vocab")
     if PieceType.BYTE in types:  # no character is unknown
         conventions = replace(conventions, fuses=True)
     more, more_ends = pack_pieces(token.content.encode() for token in added if token.id >= len(vocabulary))
@@ -227,7 +227,7 @@ def _metaspace(part: Part | None) -> tuple[str, bool] | None:
 
 def _scheme(part: Part) -> str:
     """What a Metaspace's prepend_scheme is; files of old say it with add_prefix_space."""
-    if part.get("replacement", str) != MARK:
+    if part.get("replacement", str) != METASPACE:
         part.fail(f"{part.value['replacement']!r:.60} is not supported; it must be U+2581", "replacement")
     scheme: str = part.get("prepend_scheme", str, "always")
     if scheme not in _SCHEMES:
@@ -249,7 +249,7 @@ def _decoder(part: Part | None, top: Part) -> tuple[str, bool]:
     if len(steps) == 1 and steps[0].value.get("type") == "Metaspace":
         return "Metaspace", _scheme(steps[0]) != "never"
     values = [step.value for step in steps]
-    if values[:1] == [{**UNESCAPE, "pattern": {"Regex": MARK}}]:
+    if values[:1] == [{**UNESCAPE, "pattern": {"Regex": METASPACE}}]:
         values[0] = UNESCAPE
     needed = [UNESCAPE, {"type": "ByteFallback"}, {"type": "Fuse"}]
     if values not in (needed, [*needed, STRIP]):

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from fastbpe.errors import FormatError
 from fastbpe.formats.huggingface import llama_rules, llama_spaces, llama_symbols, templates
-from fastbpe.formats.huggingface.llama_spaces import MARK, Spaces
+from fastbpe.formats.huggingface.llama_spaces import METASPACE, Spaces
 from fastbpe.formats.huggingface.read_llama import STRIP, UNESCAPE
 from fastbpe.formats.huggingface.write import write_document
 from fastbpe.model import BYTES_PER_MERGE, AddedToken, CodePointModel, Conventions, PieceType, pack_merges
@@ -121,7 +121,7 @@ def pre_tokenizer(conventions: Conventions) -> dict[str, Any] | None:
         return None
     return {
         "type": "Metaspace",
-        "replacement": MARK,
+        "replacement": METASPACE,
         "prepend_scheme": conventions.prefix or "never",
         "split": conventions.splits,
     }
@@ -130,7 +130,7 @@ def pre_tokenizer(conventions: Conventions) -> dict[str, Any] | None:
 def _decoder(conventions: Conventions) -> dict[str, Any]:
     if conventions.decoder == "Metaspace":
         scheme = "always" if conventions.strips else "never"
-        return {"type": "Metaspace", "replacement": MARK, "prepend_scheme": scheme, "split": True}
+        return {"type": "Metaspace", "replacement": METASPACE, "prepend_scheme": scheme, "split": True}
     strip = [STRIP] if conventions.strips else []
     return {"type": "Sequence", "decoders": [UNESCAPE, {"type": "ByteFallback"}, {"type": "Fuse"}, *strip]}
 
@@ -144,7 +144,9 @@ def _merges(model: CodePointModel, pieces: list[str]) -> list[tuple[int, int, in
     ids_of = {
         piece: i
         for i, piece in enumerate(pieces)
-        if model.types[i] == PieceType.NORMAL and " " not in piece and not (splits_marks and MARK in piece[1:])
+        if model.types[i] == PieceType.NORMAL
+        and " " not in piece
+        and not (splits_marks and METASPACE in piece[1:])
     }
     _check_characters(ids_of)
     merges = sorted(splits(ids_of), key=lambda merge: (-scores[merge[2]], merge[:2]))
