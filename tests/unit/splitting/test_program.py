@@ -70,7 +70,7 @@ def operations(pattern: str) -> list[str]:
         ("(?:ab)+", "SAVE TEXT CUT CHOICE MATCH"),
         ("(?:ab)+c", "TEXT CHOICE BYTE MATCH"),
         ("(?:ab)*c", "CHOICE TEXT JUMP BYTE MATCH"),
-        ("(?:a?b?)+c", "METASPACE RUN_GREEDY RUN_GREEDY CHECK CHOICE BYTE MATCH"),
+        ("(?:a?b?)+c", "SAVE_PLACE RUN_GREEDY RUN_GREEDY CHECK CHOICE BYTE MATCH"),
         ("(?>ab)c", "SAVE TEXT CUT BYTE MATCH"),
         ("(?=ab)a", "SAVE TEXT RETURN BYTE MATCH"),
         ("(?!ab)a", "NOT TEXT NOT_END BYTE MATCH"),
