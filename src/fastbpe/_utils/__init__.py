@@ -1,0 +1,1 @@
+"""Arguments, caching, optional imports, progress, threads: helpers without knowledge of tokens."""

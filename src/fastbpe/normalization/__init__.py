@@ -1,0 +1,1 @@
+"""Normalization rules of sentencepiece, and the normalizers of Hugging Face's tokenizers."""

@@ -1,4 +1,22 @@
-"""Split patterns: Unicode character sets, the parser, and the splitters that run them."""
+"""Split patterns: from a regex to a splitter.
+
+`make_splitter` chooses one of three; the splitter's repr says which.
+
+1. A scanner (`_core.split.scanner`) for a pattern that `recognise` knows by its meaning, however it is spelt.
+   It finds the starts of pieces in 64 bytes at once, by bit algebra over masks of character classes.
+2. The engine (`_core.split.regex_engine`) for any other pattern that `program` compiles. `syntax` parses,
+   `simplify` reduces the tree to characters, sequences, alternations, repetitions, atomic groups and
+   look-arounds, `firsts` tells which characters can come next. It backtracks, leftmost first. Steps are limited
+   (2**22, and 256 for each byte of text); beyond the limit it raises PatternError with the place. An attempt of
+   more than 4,096 steps remembers its states and enters none twice, so that patterns like `(a+|b)+c` end after
+   a polynomial number of steps.
+3. The `regex` package, which takes the GIL: look-behind of no fixed width, some back-references, programs too
+   large. A text may take 3 seconds of the processor and 10 microseconds a byte; then it raises PatternError,
+   too.
+
+`steps` describes the pre-tokenizers of Hugging Face's tokenizers; `oniguruma` translates their patterns and
+refuses the rest. Classes are those of Unicode 16.0.0 (`unicode_tables`, generated).
+"""
 
 from fastbpe.splitting.make import MAX_STEPS, chain, engine_of, make_splitter
 

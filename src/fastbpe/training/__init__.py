@@ -1,0 +1,1 @@
+"""Train tokenizers: options, counts of pieces, bytes or code points."""

@@ -1,0 +1,1 @@
+"""Token ids as Python objects: lists, ints made once, little-endian bytes."""

@@ -1,0 +1,14 @@
+"""Vocabulary tables, and merging: one piece, many pieces side by side, one long piece.
+
+`table_builder` makes the buffers, in memory or for a `.fbpe` file; a `Vocabulary` is a checked view of them:
+
+| table | contents |
+| --- | --- |
+| token_bytes, token_ends | bytes of all tokens end to end, and the end of each; empty: the id is no token |
+| pieces | token bytes → id: open addressing, 32 bits of the hash beside the id |
+| pair_lines | (left id, right id) → merged id, also the priority: three ids of 21 bits in 8 bytes, lines of 8 |
+| | slots; every split of every token into two tokens that can meet |
+| pairs | (left id, right id) → (priority, merged id): for merge lists, and for ranks of 2**21 ids and more |
+
+Code-point vocabularies use the same tables: pieces are numbered by score, so that a lower number merges first.
+"""

@@ -1,0 +1,1 @@
+"""Splitters: scanner, regex engine, the `regex` package, and splitters one after another."""

@@ -1,0 +1,1 @@
+"""Training: counting pieces or words, and learning merges from the counts."""
