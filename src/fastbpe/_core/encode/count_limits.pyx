@@ -2,7 +2,7 @@
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
-from fastbpe._core.text.safe_cuts cimport safe_cut
+from fastbpe._core.text.safe_cuts cimport ANY_SAFE_CUT, safe_cut
 from fastbpe._core.encode.pipeline cimport Pipeline, Scratch
 from fastbpe._core.text.utf8_text cimport Text, text_of, text_release
 from fastbpe._core.common.interrupts cimport check_signals
@@ -231,7 +231,7 @@ cdef size_t _cut_between(Pipeline pipeline, const Text* text, size_t near, size_
     cdef Text bounded
     if pipeline.front is None and pipeline.always is None and pipeline.normalizing is None:
         # Nothing is looked for in the text, so that every safe cut will do.
-        return safe_cut(text, start, middle, end)
+        return safe_cut(text, start, middle, end, ANY_SAFE_CUT)
     bounded = text[0]
     bounded.n = end
     return pipeline.cut(&bounded, start, middle)
