@@ -5,7 +5,7 @@ from fastbpe._core.common.id_buffer cimport Ids
 from fastbpe._core.ids.id_lists cimport Array
 from fastbpe._core.encode.pipeline cimport Pipeline, Scratch
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
-from fastbpe._core.text.text_batches cimport Windows
+from fastbpe._core.text.text_batches cimport TextBatches
 
 
 cdef class Encoder:
@@ -26,7 +26,7 @@ cdef class Encoder:
     cdef Guard _guarding(self)
     cdef list _to_lists(self, object texts, SpecialMatcher allowed, SpecialMatcher disallowed, object num_threads)
     cdef int _tell_which(
-        self, Windows windows, SpecialMatcher allowed, SpecialMatcher disallowed, object error
+        self, TextBatches windows, SpecialMatcher allowed, SpecialMatcher disallowed, object error
     ) except -1
     cdef int _add_lists(self, list window, SpecialMatcher allowed, SpecialMatcher disallowed, list out) except -1
     cdef int _append_window(

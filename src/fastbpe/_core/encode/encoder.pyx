@@ -24,7 +24,7 @@ from fastbpe._core.split.splitter cimport Splitter
 from fastbpe._core.encode.offsets cimport Spans, encode_spans, spans_free, spans_list, to_characters
 from fastbpe._core.text.utf8_text cimport Text, Utf8, prefetch_after, text_of, text_release, utf8_of, utf8_release
 from fastbpe._core.merge.vocabulary cimport Vocabulary
-from fastbpe._core.text.text_batches cimport Windows
+from fastbpe._core.text.text_batches cimport TextBatches
 
 from fastbpe._utils.arguments import integer
 from fastbpe.errors import note_place
@@ -356,7 +356,7 @@ cdef class Encoder:
         cdef Pipeline pipeline = self._ready()
         cdef list out = [], window
         cdef int n_threads
-        cdef Windows windows = Windows(texts)
+        cdef TextBatches windows = TextBatches(texts)
         # Until the end the garbage collector is told of none of the lists: it would look through them again and again.
         hide(out)
         while window := windows.next():
@@ -373,7 +373,7 @@ cdef class Encoder:
         return out
 
     cdef int _tell_which(
-        self, Windows windows, SpecialMatcher allowed, SpecialMatcher disallowed, object error
+        self, TextBatches windows, SpecialMatcher allowed, SpecialMatcher disallowed, object error
     ) except -1:
         """Note at the error of a window of texts which of them it is for: the first that has one, as it was raised."""
         cdef Py_ssize_t i
@@ -419,7 +419,7 @@ cdef class Encoder:
         cdef size_t n_units = 0, n_spare = 0  # of the texts so far, and of those that there is room for
         cdef Array counts
         allowed, disallowed = self._matchers(allowed_special, disallowed_special)
-        cdef Windows windows = Windows(texts)
+        cdef TextBatches windows = TextBatches(texts)
         try:
             while window := windows.next():
                 counts = int64_array(len(window))
@@ -478,7 +478,7 @@ cdef class Encoder:
         """How many ids each text has: an int64 array."""
         cdef list window, parts = []
         cdef Array counts
-        cdef Windows windows = Windows(texts)
+        cdef TextBatches windows = TextBatches(texts)
         while window := windows.next():
             counts = int64_array(len(window))
             parts.append(counts)

@@ -8,7 +8,7 @@ from libc.string cimport memcmp, memset
 
 from fastbpe._core.common.byte_buffer cimport buffer_add, buffer_free, buffer_room
 from fastbpe._core.cache.piece_cache cimport cache_bytes, cache_free, cache_limit, cache_start, encode_pieces
-from fastbpe._core.text.safe_cuts cimport text_cut, word_cut
+from fastbpe._core.text.safe_cuts cimport BEFORE_SPACE, safe_cut, safe_cut_near
 from fastbpe._core.normalize.unicode_forms cimport Front
 from fastbpe._core.common.memory cimport use_huge_pages
 from fastbpe._core.common.id_buffer cimport HUGE_PAGES_FROM_ESTIMATE, Ids, ids_expect, ids_free, ids_reserve
@@ -19,7 +19,7 @@ from fastbpe._core.normalize.codepoint_steps cimport Normalizing
 from fastbpe._core.ids.id_lists cimport expect_items, move_ids
 from fastbpe._core.split.splitter cimport UNMATCHED, Splitter, ends_free
 from fastbpe._core.common.hash_tables cimport NONE
-from fastbpe._core.text.utf8_text cimport Text, text_room, text_utf8
+from fastbpe._core.text.utf8_text cimport Text, utf8_capacity, text_utf8
 from fastbpe._core.common.gil_yield cimport take_turns
 from fastbpe._core.merge.vocabulary cimport Vocabulary
 from fastbpe._core.common.interrupts cimport check_signals
@@ -195,11 +195,11 @@ cdef class Pipeline:
         """
         cdef size_t place
         if self.normalizing is not None:
-            return word_cut(text, start, at)
-        place = text_cut(text, start, at)
+            return safe_cut(text, start, at, text.n, BEFORE_SPACE)
+        place = safe_cut_near(text, start, at)
         if self.front is not None and self.front.form is not None:
             while place < text.n and not self.front.form.keeps_before(text, place):
-                place = text_cut(text, place, place + 1)
+                place = safe_cut_near(text, place, place + 1)
         return place
 
     cdef int encode(
@@ -235,7 +235,7 @@ cdef class Pipeline:
         if text.is_utf8:
             data = <const uint8_t*> text.data + start
         else:
-            buffer_room(&scratch.utf8, text_room(text, n))
+            buffer_room(&scratch.utf8, utf8_capacity(text, n))
             n = text_utf8(text, start, end, scratch.utf8.items)
             data = scratch.utf8.items
         scratch.ends.text = data  # only splitters that are never given a part of a text say where they are
