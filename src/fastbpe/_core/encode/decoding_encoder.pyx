@@ -1,4 +1,7 @@
-"""The decoding half of a Tokenizer's face, as far as it is called often: a Python frame costs what short lists do."""
+"""DecodingEncoder: the public methods that decode and are called often.
+
+Compiled, for a frame of Python would double the time of a short list.
+"""
 
 from fastbpe._core.encode.encoder cimport Encoder
 
@@ -51,6 +54,6 @@ cdef class DecodingEncoder(Encoder):
 
 
 def check_errors(errors):
-    """Raise LookupError now, and not only where bytes are bad."""
+    """Raise LookupError for an unknown error handler now, not only when bytes are invalid."""
     if errors not in ("replace", "strict", "ignore"):
         codecs.lookup_error(errors)
