@@ -1,7 +1,4 @@
-"""DecodingEncoder: the public methods that decode and are called often.
-
-Compiled, for a frame of Python would double the time of a short list.
-"""
+"""The decoding half of a Tokenizer's face, as far as it is called often: a Python frame costs what short lists do."""
 
 from fastbpe._core.encode.encoder cimport Encoder
 
@@ -54,6 +51,6 @@ cdef class DecodingEncoder(Encoder):
 
 
 def check_errors(errors):
-    """Raise LookupError for an unknown error handler now, not only when bytes are invalid."""
+    """Raise LookupError now, and not only where bytes are bad."""
     if errors not in ("replace", "strict", "ignore"):
         codecs.lookup_error(errors)

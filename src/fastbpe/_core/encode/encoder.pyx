@@ -1,7 +1,6 @@
-"""Encoder: the public methods that encode, with their arguments and special tokens.
+"""Encoder: compiled base of Tokenizer. It handles arguments, special tokens, threads and the form of the results.
 
-The work is done elsewhere: one_text (a text), batch (many texts), offsets (ids with their offsets), count_limits
-(counting up to a limit).
+`Tokenizer` declares and documents the public methods.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -30,15 +29,17 @@ cdef str ALL = "all"
 
 
 cdef class Encoder:
-    """Encoder of text with one vocabulary, one split pattern and a choice of special tokens.
+    """Encoder of text with one vocabulary, one splitter and one set of special tokens.
 
-    vocabulary: the tokens and their merges.
-    splitter: the split pattern.
-    special: chooses matchers of special and added tokens (see _ChoosesSpecial in the stub); None: there are none.
-    front: the normalizer in byte mode, and the space before a text; None: none.
-    cache_bytes: bytes that the piece caches of all threads together may take.
-    normalizing: the steps of code-point mode; None: byte mode.
-    trimmer: makes offsets of (ids, offsets, found tokens); None: offsets stay as they are.
+    Args:
+        vocabulary: Vocabulary of the ordinary tokens.
+        splitter: Splitter of texts into pieces.
+        special: SpecialTokens, or any object with the same `choose`, `always`, `trusted` and `untrusted`; None: there
+            are no special tokens.
+        front: normalizer of text in byte mode; None: none.
+        cache_bytes: most bytes of memory for the piece caches of all threads together.
+        normalizing: normalizer of text in code-point mode.
+        trimmer: function that trims offsets: (ids, offsets, tokens found) -> offsets; None: offsets stay.
     """
 
     def __init__(
@@ -93,8 +94,8 @@ cdef class Encoder:
     def encode(self, text, *, allowed_special=NOTHING, disallowed_special=ALL, num_threads=None):
         """Encode a text, with special tokens only where they are allowed.
 
-        Added tokens of a tokenizer.json that are not special (`<think>`) are found in any text, as tokenizers
-        does: `encode_parts` is the way for text that is not to be trusted.
+        Added tokens of a tokenizer.json that are not special (`<think>`) are found in any text, as tokenizers does:
+        `encode_parts` is the way for text that is not to be trusted.
 
         Args:
             text: str, or bytes of UTF-8.
@@ -116,8 +117,8 @@ cdef class Encoder:
     def encode_ordinary(self, text, *, num_threads=None):
         """Encode a text in which special tokens are just text. Never raises because of them.
 
-        Added tokens that are not special (`<think>`) are found here, as tokenizers does: `encode_parts` is the way
-        for text that is not to be trusted.
+        Added tokens that are not special (`<think>`) are found here, as tokenizers does: `encode_parts` is the way for
+        text that is not to be trusted.
         """
         return self._to_list(text, None, None, num_threads)
 
@@ -130,10 +131,10 @@ cdef class Encoder:
 
         The safe way to encode prompts made of a template of one's own and text of somebody else's. No text of an
         untrusted part becomes the id of a special token, nor of an added token (`<think>`, `<tool_call>`) with a
-        visible character, nor of such a user-defined symbol of a sentencepiece model; where the trained vocabulary
-        has the same text as a token of its own, smaller pieces take its place. Still found are added tokens that
-        are white space only and not special. Untouched are ids that text has no other for: a single byte or
-        character, and the unknown token.
+        visible character, nor of such a user-defined symbol of a sentencepiece model; where the trained vocabulary has
+        the same text as a token of its own, smaller pieces take its place. Still found are added tokens that are
+        white space only and not special. Untouched are ids that text has no other for: a single byte or character,
+        and the unknown token.
 
         Args:
             parts: an iterable of (text, trusted); text is str, or bytes of UTF-8.
@@ -238,8 +239,7 @@ cdef class Encoder:
     def count(self, text, *, limit=None, num_threads=None):
         """Count the ids that `encode_ordinary` would give, added tokens included. num_threads: as in `encode`.
 
-        limit: count no further; if there are more, the answer is limit + 1, and the rest of a long text is not
-            read.
+        limit: count no further; if there are more, the answer is limit + 1, and the rest of a long text is not read.
         """
         cdef Pipeline pipeline = self._ready()
         cdef Scratch* scratch
