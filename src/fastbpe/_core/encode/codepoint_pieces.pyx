@@ -279,6 +279,10 @@ cdef class TokenEncoder:
     cdef int _encode(
         self, const uint8_t* data, size_t n, double dropout, uint64_t seed, Scratch* scratch, Tokens out
     ) except -1 nogil:
+        """Normalize, encode and measure a text.
+
+        Requires: out._normalized is empty, its with_offsets set.
+        """
         cdef Normalized* normalized = &out._normalized
         if self._normalizer.run(data, n, normalized) != 0:
             _no_memory(n)

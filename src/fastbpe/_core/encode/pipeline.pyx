@@ -1,23 +1,25 @@
 """Encoding of one text on one thread: the steps from text to ids.
 
     text
-     │  encode, count              cut a long text at safe cuts into stretches that stay in the second-level cache
+     │  encode, count              cut a long text into stretches that stay in the second-level cache
      │  _encode_stretch            transcode to UTF-8; refuse disallowed special tokens
+     │  _find_added_tokens         special and added tokens become ids
      ▼
-    UTF-8
-     │  _find_added_tokens         special and added tokens → their ids ────────────────────────────┐
-     ▼                                                                                              │
-    text between tokens                                                                             │
-     │  _normalize                 the normalizer of a tokenizer.json or of sentencepiece           │
-     │  _find_normalized_tokens    added tokens with "normalized": true → their ids ────────────────┤
-     │  _put_prefix                a space before it, where the pre-tokenizer wants one             │
-     │  _find_symbols              user-defined symbols (code-point mode) → their ids ──────────────┤
-     ▼                                                                                              │
-    text to be split                                                                                │
-     │  _pre_tokenize              the split pattern → pieces, a group at a time                    │
-     │  _merge                     pieces → ids, by way of the piece cache ─────────────────────────┤
-     ▼                                                                                              ▼
-    each step calls the next on what it leaves, front to back                       scratch.ids, or a count
+    text between tokens
+     │  _normalize                 apply the normalizer of a tokenizer.json or of sentencepiece
+     │  _find_normalized_tokens    added tokens with "normalized": true become ids
+     │  _put_prefix                put a space before the text, if the pre-tokenizer wants one
+     │  _find_symbols              user-defined symbols become ids (code-point mode)
+     ▼
+    text to be split
+     │  _pre_tokenize              split by the pattern, a group of pieces at a time
+     ▼
+    pieces
+     │  _merge                     look pieces up in the piece cache; merge new ones
+     ▼
+    scratch.ids, or a list in scratch.out, or a count
+
+Each step calls the next with the text that it leaves, so that ids come in the order of the text.
 
 In byte mode the base symbols of the vocabulary are bytes; in code-point mode (sentencepiece, and tokenizer.json
 files like Llama 2's) they are code points, and the pipeline has a `Normalizing`.
@@ -193,6 +195,7 @@ cdef class Pipeline:
         SpecialMatcher disallowed,
         Scratch* scratch,
     ) except -1 nogil:
+        """Transcode units start to end to UTF-8, refuse disallowed tokens, and encode the rest."""
         cdef const uint8_t* data
         cdef size_t n = end - start
         cdef Match match
@@ -275,6 +278,11 @@ cdef class Pipeline:
         bint is_last,
         Scratch* scratch,
     ) except -1 nogil:
+        """Normalize text between tokens in code-point mode.
+
+        A text of several stretches goes through one run of the normalizer: begin() at the first of them, go_on() at
+        the others, finish() at the last.
+        """
         cdef Normalized* out = &scratch.normalized
         cdef int failed
         if is_first:
