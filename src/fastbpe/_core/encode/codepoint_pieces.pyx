@@ -20,7 +20,7 @@ from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, Normal
 from fastbpe._core.ids.id_lists cimport add_item, add_span, hide, ids_array, ids_list, new_list, show
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch, add_id
-from fastbpe._core.encode.offsets cimport Spans, add_span_of_id, spans_free, spans_list, to_characters
+from fastbpe._core.encode.spans cimport Spans, add_span_of_id, spans_free, spans_list, to_characters
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.text.utf8_text cimport Text, text_of, text_release

@@ -8,10 +8,11 @@ from libc.stdint cimport int64_t
 
 from fastbpe._core.encode.batch cimport array_of_texts, counts_of_texts, lists_of_texts
 from fastbpe._core.encode.count_limits cimport count_up_to
-from fastbpe._core.encode.offsets cimport Spans, encode_spans, spans_free, spans_list, to_characters
+from fastbpe._core.encode.offsets cimport encode_spans
 from fastbpe._core.encode.one_text cimport append_text, count_text, list_of_text, may_use_threads
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
+from fastbpe._core.encode.spans cimport Spans, spans_free, spans_list, to_characters
 from fastbpe._core.encode.untrusted_ids cimport Guard
 from fastbpe._core.ids.id_lists cimport Array, ids_list
 from fastbpe._core.merge.vocabulary cimport Vocabulary

@@ -6,55 +6,29 @@ step by step: a token's bytes within its piece, the piece within its text, and, 
 characters that its bytes come from. to_characters() then counts characters instead of bytes.
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t
-from libc.stdlib cimport free
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 
-from fastbpe._core.common.byte_buffer cimport Buffer, buffer_add
 from fastbpe._core.cache.piece_cache cimport encode_pieces
-from fastbpe._core.normalize.unicode_forms cimport Places, places_free
-from fastbpe._core.ids.int_table cimport Ints, kept_ints, place_int
-from fastbpe._core.common.memory cimport grown
+from fastbpe._core.common.byte_buffer cimport Buffer, buffer_add
+from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport Ids
-from fastbpe._core.ids.id_lists cimport Array, add_item, add_span, hide, int64_array, new_list, show
+from fastbpe._core.common.interrupts cimport check_signals
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch, add_id, put_space_before
-from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
-from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_free, n_pieces
-from fastbpe._core.text.utf8_text cimport Text, Utf8, text_of, text_release, utf8_of, utf8_release
-from fastbpe._core.common.hash_tables cimport NONE
+from fastbpe._core.encode.spans cimport (
+    Cursor, Span, Spans, Walk, add_span_of_id, append_spans, spans_free, to_characters, to_characters_on,
+)
+from fastbpe._core.ids.id_lists cimport Array, hide, int64_array, new_list, show
 from fastbpe._core.merge.vocabulary cimport Tables
-from fastbpe._core.common.interrupts cimport check_signals
+from fastbpe._core.normalize.unicode_forms cimport Places, places_free
+from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_free, n_pieces
+from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
+from fastbpe._core.text.utf8_text cimport Text, Utf8, text_of, text_release, utf8_of, utf8_release
 
 from fastbpe.errors import SpecialTokenError
 
 cdef enum:
     PART_SPANS = 256  # spans that become tuples before the next are computed
-    FIRST_SPANS = 64  # capacity of spans at first
-
-
-# Spans
-
-cdef void spans_free(Spans* spans) noexcept nogil:
-    free(spans.items)
-    spans.items = NULL
-    spans.n = spans.capacity = 0
-
-
-cdef int add_span_of_id(Spans* spans, size_t start, size_t end) except -1 nogil:
-    """Append a span."""
-    cdef size_t capacity
-    cdef Span* items
-    if spans.n == spans.capacity:
-        capacity = max(2 * spans.capacity, <size_t> FIRST_SPANS)
-        items = <Span*> grown(spans.items, spans.n * sizeof(Span), spans.n * sizeof(Span), capacity * sizeof(Span))
-        if items == NULL:
-            with gil:
-                raise MemoryError(f"no memory for the places of {capacity} ids")
-        spans.items = items
-        spans.capacity = capacity
-    spans.items[spans.n] = Span(start, end)
-    spans.n += 1
-    return 0
 
 
 cdef int encode_spans(
@@ -334,137 +308,6 @@ cdef inline size_t _character_bytes(uint8_t byte) noexcept nogil:
     return 1 if 0x21 <= byte <= 0x7E else 2
 
 
-# From bytes to characters
-
-cdef struct Cursor:
-    # A character of a text
-    size_t byte  # its offset in UTF-8
-    size_t at  # its index in the text's units
-    size_t n_bytes
-    size_t n_units
-
-
-cdef struct Walk:
-    # Progress through a text
-    Cursor cursor  # at the end of the last span
-    Cursor begun  # at its start
-
-
-cdef fused Unit:
-    uint8_t
-    uint16_t
-    uint32_t
-
-
-cdef inline void _measure(const Unit* data, size_t n, Cursor* cursor) noexcept nogil:
-    """Set the lengths of the character at the cursor, by the rule of utf8_text."""
-    cdef uint32_t c = data[cursor.at]
-    cursor.n_units = 1
-    cursor.n_bytes = 1 + (c >= 0x80) + (c >= 0x800) + (c >= 0x10000)
-    if Unit is not uint8_t and c >> 10 == 0x36 and cursor.at + 1 < n and data[cursor.at + 1] >> 10 == 0x37:
-        cursor.n_units = 2
-        cursor.n_bytes = 4
-
-
-cdef void _to_characters(const Unit* data, size_t n, Spans* spans, Walk* walk) noexcept nogil:
-    """Replace spans in bytes by spans in characters.
-
-    Requires: starts do not fall, nor do ends; a span may begin before the end of the one before it.
-    """
-    cdef Cursor cursor = walk.cursor, begun = walk.begun
-    cdef size_t i
-    for i in range(spans.n):
-        if spans.items[i].start < cursor.byte:
-            cursor = begun
-        _advance(data, n, &cursor, spans.items[i].start)
-        begun = cursor
-        _advance(data, n, &cursor, spans.items[i].end)
-        spans.items[i].end = cursor.at + (cursor.n_units if cursor.byte < spans.items[i].end else 0)
-        spans.items[i].start = begun.at
-    walk.cursor, walk.begun = cursor, begun
-
-
-cdef inline void _advance(const Unit* data, size_t n, Cursor* cursor, size_t byte) noexcept nogil:
-    """Move to the character that has the byte at an offset."""
-    while cursor.at < n:
-        _measure(data, n, cursor)
-        if cursor.byte + cursor.n_bytes > byte:
-            break
-        cursor.byte += cursor.n_bytes
-        cursor.at += cursor.n_units
-
-
-cdef void _utf8_to_characters(const uint8_t* data, size_t n, Spans* spans, Walk* walk) noexcept nogil:
-    """Do the same for text given as UTF-8."""
-    cdef size_t i, byte = walk.cursor.byte, n_begun = walk.cursor.at, start, end
-    cdef size_t first = walk.begun.byte, n_first = walk.begun.at
-    for i in range(spans.n):
-        start, end = spans.items[i].start, spans.items[i].end
-        if start < byte:
-            byte, n_begun = first, n_first
-        while byte < start:
-            n_begun += data[byte] & 0xC0 != 0x80
-            byte += 1
-        first, n_first = byte, n_begun
-        spans.items[i].start = n_begun - (start < n and data[start] & 0xC0 == 0x80)
-        while byte < end:
-            n_begun += data[byte] & 0xC0 != 0x80
-            byte += 1
-        spans.items[i].end = n_begun
-    walk.cursor.byte, walk.cursor.at, walk.begun.byte, walk.begun.at = byte, n_begun, first, n_first
-
-
-cdef void to_characters(const Text* text, Spans* spans) noexcept nogil:
-    """Replace spans in bytes of a text's UTF-8 by spans in its characters, each with all that it touches."""
-    cdef Cursor first = Cursor(0, 0, 0, 0)
-    cdef Walk walk = Walk(first, first)
-    _walk_on(text, spans, &walk)
-
-
-cdef void _walk_on(const Text* text, Spans* spans, Walk* walk) noexcept nogil:
-    """Do the same for spans that follow those of the last call with this walk."""
-    if text.is_utf8:
-        _utf8_to_characters(<const uint8_t*> text.data, text.n, spans, walk)
-    elif text.unit == 1:
-        _to_characters(<const uint8_t*> text.data, text.n, spans, walk)
-    elif text.unit == 2:
-        _to_characters(<const uint16_t*> text.data, text.n, spans, walk)
-    else:
-        _to_characters(<const uint32_t*> text.data, text.n, spans, walk)
-
-
-cdef list spans_list(const Spans* spans):
-    """Return (start, end) of each span. Neighbours share the int between them, and equal spans are one tuple."""
-    cdef list out = new_list(spans.n)
-    hide(out)
-    _add_spans(out, spans, 0)
-    return show(out)
-
-
-cdef object _add_spans(list out, const Spans* spans, object end):
-    """Append (start, end) of each span to a list; return the last end.
-
-    end: int of the last span before, or 0.
-
-    Requires: the list has capacity for them.
-    """
-    cdef Ints* ints = kept_ints()
-    cdef const Span* span
-    cdef object start
-    cdef tuple made = None
-    cdef size_t i, last = end
-    for i in range(spans.n):
-        span = &spans.items[i]
-        if i and span.end == last and span.start == spans.items[i - 1].start:  # ids of one character's bytes
-            add_item(out, made)
-            continue
-        start = end if span.start == last else place_int(ints, span.start)
-        last = span.end
-        end = place_int(ints, last)
-        made = add_span(out, start, end)
-    return end
-
-
 def sizes_of_tokens(Pipeline pipeline not None, str text not None, bint backward):
     """Return how many characters of a text lie before its token k, for each k up to their number.
 
@@ -544,7 +387,7 @@ cdef list _pieces_list(const Text* view, const Ends* ends):
             spans.n += 1
         begin = end
         if spans.n == PART_SPANS or i + 1 == ends.n:
-            _walk_on(view, &spans, &walk)
-            last = _add_spans(out, &spans, last)
+            to_characters_on(view, &spans, &walk)
+            last = append_spans(out, &spans, last)
             spans.n = 0
     return show(out)

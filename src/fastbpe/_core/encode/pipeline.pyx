@@ -280,8 +280,8 @@ cdef class Pipeline:
     ) except -1 nogil:
         """Normalize text between tokens in code-point mode.
 
-        A text of several stretches goes through one run of the normalizer: begin() at the first of them, go_on() at
-        the others, finish() at the last.
+        A text of several stretches is one run of the normalizer: begin() at the first of them, go_on() at the
+        others, finish() at the last.
         """
         cdef Normalized* out = &scratch.normalized
         cdef int failed
