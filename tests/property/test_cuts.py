@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fastbpe import PATTERNS
 from fastbpe._core.split.splitter import Splitter
-from fastbpe._core.text.safe_cuts import last_cut, near_cut
+from fastbpe._core.text.safe_cuts import last_safe_cut, nearest_safe_cut
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe.splitting import make_splitter
 from fastbpe.splitting.steps import ByteLevel, Digits, Punctuation, Split, Step, WhitespaceSplit, make_sequence
@@ -24,7 +24,7 @@ SLOW = {name: split_oracles.oracle(PATTERNS[name] or "") for name in split_oracl
 def cuts(data: bytes) -> list[int]:
     """All safe cuts of a text: whether a place is one, the character behind it decides."""
     ends = [end for end in range(len(data) + 1) if end == len(data) or data[end] & 0xC0 != 0x80]
-    return sorted({last_cut(data[:end]) for end in ends} - {0})
+    return sorted({last_safe_cut(data[:end]) for end in ends} - {0})
 
 
 def check(data: bytes, splitters: dict[str, Splitter] = SLOW) -> None:
@@ -57,16 +57,17 @@ def test_short_strings_of_hard_characters() -> None:
 
 @given(sound_texts, st.integers(0, 100), st.integers(0, 100))
 def test_near_cuts_are_safe_ones(text: str, start: int, at: int) -> None:
-    """text_cut, in characters of a str of any width and in bytes of UTF-8: the same places, all of them safe."""
+    """In characters of a str of any width and in bytes of UTF-8: the same places, all of them safe."""
     start, at = sorted((min(start, len(text)), min(at, len(text))))
     data = text.encode()
-    found = near_cut(text, start, at)
+    found = nearest_safe_cut(text, start, at)
     n_bytes = [len(text[:n].encode()) for n in (start, at, found)]
-    assert near_cut(data, n_bytes[0], n_bytes[1]) == n_bytes[2] or at == start
+    assert nearest_safe_cut(data, n_bytes[0], n_bytes[1]) == n_bytes[2] or at == start
     assert start < found <= len(text) or found == len(text) == start
     assert found == len(text) or n_bytes[2] in cuts(data)
     last = max(
-        (cut for cut in range(found + 1, at + 1) if near_cut(text, start, cut) == cut < len(text)), default=0
+        (cut for cut in range(found + 1, at + 1) if nearest_safe_cut(text, start, cut) == cut < len(text)),
+        default=0,
     )
     assert not last, "there is one nearer"
 
@@ -75,9 +76,9 @@ def test_near_cuts_are_safe_ones(text: str, start: int, at: int) -> None:
 def test_near_cuts_of_every_width(text: str) -> None:
     safe = cuts(text.encode())
     for at in range(len(text)):
-        cut = near_cut(text, 0, at)
+        cut = nearest_safe_cut(text, 0, at)
         assert cut == len(text) or len(text[:cut].encode()) in safe
-    assert near_cut(text, 0, len(text)) == len(text)
+    assert nearest_safe_cut(text, 0, len(text)) == len(text)
 
 
 STEPS: dict[str, list[Step]] = {
@@ -137,7 +138,7 @@ STRIPPING = SpecialMatcher([b"<x>", b"<|e|>"], [0, 1], flags=b"\x02\x03")  # one
 )
 @settings(max_examples=300)
 def test_tokens_that_take_white_space_along_lie_across_no_cut(text: str, at: int) -> None:
-    cut = near_cut(text, 0, min(at, len(text)))
+    cut = nearest_safe_cut(text, 0, min(at, len(text)))
     n_bytes = len(text[:cut].encode())
     behind = [(start + n_bytes, end + n_bytes, i) for start, end, i in STRIPPING.find_all(text[cut:])]
     assert STRIPPING.find_all(text) == STRIPPING.find_all(text[:cut]) + behind
@@ -174,4 +175,4 @@ def test_which_patterns_they_hold_for() -> None:
 
 def test_ordinary_text_is_full_of_them() -> None:
     text = standard_library(100_000).encode()
-    assert all(last_cut(text[:n]) > n - 100 for n in range(1_000, 100_000, 1_000))
+    assert all(last_safe_cut(text[:n]) > n - 100 for n in range(1_000, 100_000, 1_000))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastbpe import PATTERNS, Tokenizer, TrainingWarning, train
-from fastbpe._core.encode.count_limits import count_part, furthest_place, window
+from fastbpe._core.encode.count_limits import count_part, cut_range, furthest_place
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._reference import longest_prefix, longest_suffix, offsets
 from fastbpe.model import AddedToken, Model
@@ -69,7 +69,7 @@ def test_truncating_with_a_scanner_leaves_the_longest(
 ) -> None:
     """But where there is no safe cut for long."""
     tokenizer = tokenizers[name]
-    near, _, far = window(tokenizer._pipeline, text, 0, len(text), n, side == "left")
+    near, _, far = cut_range(tokenizer._pipeline, text, 0, len(text), n, side == "left")
     if abs(far - near) <= TRIED:
         assert tokenizer.truncate(text, n, side=side) == whole_characters(tokenizer, text, n, side)
 
@@ -334,7 +334,7 @@ def test_ids_up_to_a_cut_and_behind_it_are_those_of_the_text(
 ) -> None:
     tokenizer, text = of_code_points[name], "".join(words) * times
     count = tokenizer.count(text)
-    near, n_near, _ = window(tokenizer._pipeline, text, 0, len(text), n, False)
+    near, n_near, _ = cut_range(tokenizer._pipeline, text, 0, len(text), n, False)
     assert n_near + count_part(tokenizer._pipeline, text, 0, near, len(text), count) == count
 
 
@@ -344,7 +344,7 @@ def test_letters_beyond_ascii_have_cuts_behind_them(
 ) -> None:
     text = "дом žluť " * 200
     of_code_points[name].count(text)
-    near, _, far = window(of_code_points[name]._pipeline, text, 0, len(text), 100, False)
+    near, _, far = cut_range(of_code_points[name]._pipeline, text, 0, len(text), 100, False)
     assert far - near <= 5
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from fastbpe._core.split.splitter import Splitter
-from fastbpe._core.text.safe_cuts import last_cut
+from fastbpe._core.text.safe_cuts import last_safe_cut
 
 _TAIL = 1 << 12  # bytes
 _TRIES = 16  # each reads the text again; text of special tokens end to end may wait for a better place
@@ -36,9 +36,9 @@ def make_cutter(splitter: Splitter, special: Iterable[str] = ()) -> Callable[[by
 
 
 def _last_cut(data: bytes) -> int:
-    """What last_cut gives, from the end of the text alone where that is enough: nearly always."""
+    """What last_safe_cut gives, from the end of the text alone where that is enough: nearly always."""
     start = max(len(data) - _TAIL, 0)
     while start < len(data) and data[start] & 0xC0 == 0x80:
         start += 1
-    at = last_cut(data[start:])
-    return start + at if at else last_cut(data)
+    at = last_safe_cut(data[start:])
+    return start + at if at else last_safe_cut(data)

@@ -1,6 +1,7 @@
 """Texts measured by their ids: whether they fit, the part that does, and chunks.
 
-Cuts bound the place (`_core.limits.window`); between two of them it is found by trying, from the longest part on.
+Cuts bound the place (`_core.encode.count_limits.cut_range`); between two of them it is found by trying, from the
+longest part on.
 Where there are none for a long stretch, the places between tokens are tried: merging leaves the ids before them
 alone, so the first one holds unless the split pattern looks ahead. Where a text is changed first, ids are but
 counted, for places closer and closer to where they become too many.
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
-from fastbpe._core.encode.count_limits import count_part, furthest_place, inside, takes_plain_text, window
+from fastbpe._core.encode.count_limits import count_part, cut_range, furthest_place, inside, takes_plain_text
 from fastbpe._core.encode.decoding_encoder import DecodingEncoder
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.encode.offsets import pieces, sizes_of_tokens
@@ -114,7 +115,7 @@ class MeasuringEncoder(DecodingEncoder):
         if self._pipeline is None:
             self._prepare()
         pipeline = self._pipeline
-        near, n_near, far = window(pipeline, text, min(origin, last), max(origin, last), n_ids, last < origin)
+        near, n_near, far = cut_range(pipeline, text, min(origin, last), max(origin, last), n_ids, last < origin)
         room = n_ids - n_near
         is_plain = takes_plain_text(pipeline)
         if near == far or (is_plain and not room):

@@ -14,7 +14,7 @@ import zstandard
 
 import fastbpe
 from fastbpe import PATTERNS, FormatError
-from fastbpe._core.text.safe_cuts import last_cut
+from fastbpe._core.text.safe_cuts import last_safe_cut
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe.corpus import sources
 from fastbpe.corpus.sources import Stretch, files_of, read
@@ -147,10 +147,10 @@ def test_reading_goes_on_from_any_stretch(
         write_parquet(path)
         monkeypatch.setattr(sources, "_ROWS", 2)
     for separator in (None, b"\n", b"e\n"):
-        whole = list(read(path, separator=separator, cut=last_cut))
+        whole = list(read(path, separator=separator, cut=last_safe_cut))
         assert len(whole) > 3
         for i, stretch in enumerate(whole):
-            rest = read(path, separator=separator, cut=last_cut, offset=stretch.offset, number=stretch.number)
+            rest = read(path, separator=separator, cut=last_safe_cut, offset=stretch.offset, number=stretch.number)
             assert texts(rest) == texts(iter(whole[i + 1 :]))
 
 
@@ -172,7 +172,7 @@ def test_parts_of_a_document_are_split_as_the_whole_is(tmp_path: Path, pattern: 
 def test_a_document_without_a_place_to_cut_is_held_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "BLOCK", 8)
     (tmp_path / "a.txt").write_bytes(b"-" * 1000 + b"abc")
-    assert len(list(read(tmp_path / "a.txt", cut=last_cut))) == 1
+    assert len(list(read(tmp_path / "a.txt", cut=last_safe_cut))) == 1
     assert make_cutter(make_splitter(r"\w+ \w+")) is None
     assert make_cutter(make_splitter(None)) is None
 
@@ -234,7 +234,7 @@ def test_what_is_not_utf8_is_named(tmp_path: Path, block: int, data: bytes, at: 
     for separator in (None, b"\n"):
         (tmp_path / "bad.txt").write_bytes(b"x y\n" * 20 + data)
         with pytest.raises(FormatError, match=rf"bad\.txt: not UTF-8: invalid byte 0x.. at offset {80 + at};"):
-            list(read(tmp_path / "bad.txt", separator=separator, cut=last_cut))
+            list(read(tmp_path / "bad.txt", separator=separator, cut=last_safe_cut))
 
 
 @pytest.mark.parametrize("name", ["a.txt.gz", "a.txt.zst", "a.parquet"])

@@ -10,6 +10,10 @@ from libc.string cimport memcmp, memcpy
 
 from fastbpe._core.common.memory cimport likely
 
+cdef extern from "simd/hashing.h":
+    const uint64_t GOLDEN_RATIO "FB_GOLDEN_RATIO"  # multiplier of Fibonacci hashing
+
+
 cdef extern from *:
     # Not a Cython enum: that would be an int, and -1 beside a size_t.
     """
@@ -78,7 +82,7 @@ cdef inline uint64_t hash_bytes(const uint8_t* p, size_t n, uint64_t seed) noexc
 
     The seed goes in before anything is combined: who does not know it cannot make collisions.
     """
-    cdef uint64_t a, b, h = n * 0x9E3779B97F4A7C15ULL + seed
+    cdef uint64_t a, b, h = n * GOLDEN_RATIO + seed
     if n >= 8:
         while n > 16:
             h = mix(h ^ load64(p)) + load64(p + 8) * 0xC2B2AE3D27D4EB4FULL
@@ -102,7 +106,7 @@ cdef inline uint64_t hash_bytes(const uint8_t* p, size_t n, uint64_t seed) noexc
 
 
 cdef inline size_t pair_home(uint32_t left, uint32_t right, uint32_t shift) noexcept nogil:
-    return <size_t> ((<uint64_t> left << RANKED_BITS | right) * 0x9E3779B97F4A7C15ULL >> shift)
+    return <size_t> ((<uint64_t> left << RANKED_BITS | right) * GOLDEN_RATIO >> shift)
 
 
 cdef inline size_t ranked_slot(const uint64_t* slots, uint32_t shift, uint32_t left, uint32_t right) noexcept nogil:
@@ -126,7 +130,7 @@ cdef inline size_t wide_slot(const PairSlot* slots, uint32_t shift, uint32_t lef
     """Where the pair lies, or the empty slot (priority NONE) that proves its absence."""
     cdef size_t mask = (<size_t> 1 << (64 - shift)) - 1
     cdef size_t i = <size_t> (
-        (<uint64_t> left * 0x9E3779B97F4A7C15ULL + <uint64_t> right * 0xD6E8FEB86659FD93ULL) >> shift
+        (<uint64_t> left * GOLDEN_RATIO + <uint64_t> right * 0xD6E8FEB86659FD93ULL) >> shift
     )
     while slots[i].priority != NONE and (slots[i].left != left or slots[i].right != right):
         i = (i + 1) & mask

@@ -1,6 +1,6 @@
-"""Encoding for the threads of a caller: without the GIL however short texts are, of text that was checked before.
+"""Encoding for threads of the caller, who has checked the text: without the GIL, however short the texts are.
 
-What is found in the text are the tokens that always are; special tokens are ordinary text.
+Special tokens are just text; added tokens that are found in any text are found here, too.
 """
 
 from libc.stdint cimport int64_t
@@ -10,58 +10,69 @@ from fastbpe._core.encode.parallel cimport Jobs
 from fastbpe._core.text.json_lines cimport Bytes, JsonLines, Line
 from fastbpe._core.common.id_buffer cimport Ids, ids_expect, ids_free
 from fastbpe._core.ids.id_lists cimport Array, ids_array, int64_array, take_spare
-from fastbpe._core.encode.pipeline cimport Pipeline, Scratch
+from fastbpe._core.encode.pipeline cimport Pipeline
+from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.text.utf8_text cimport Text
+
+cdef enum:
+    UNITS_PER_ID = 3  # estimate: a little more than English takes, less than some languages
 
 
 def encode_texts(Encoder encoder not None, texts, int num_threads):
-    """The ids of all texts (str, or bytes that are UTF-8) end to end, and where each one's begin and the last end."""
-    cdef list window = list(texts)
-    cdef Array offsets = int64_array(len(window) + 1)
+    """Encode texts; return (uint32 ids of all end to end, int64 offsets into them: one more than texts).
+
+    texts: an iterable of str, or of bytes that are known to be UTF-8.
+    num_threads: the calling thread and those beside it.
+    """
+    cdef list batch = list(texts)
+    cdef Array offsets = int64_array(len(batch) + 1)
     cdef int64_t* ends = <int64_t*> offsets._items + 1
     cdef Ids ids = Ids(NULL, 0, 0)
-    cdef Jobs jobs = Jobs(encoder._ready(), window, None, None, False, checked=True)
-    cdef bint has_room = take_spare(&ids, jobs.n_room) > 0
+    cdef Jobs jobs = Jobs(encoder._ready(), batch, None, None, False, checked=True)
+    cdef bint has_capacity = take_spare(&ids, jobs.max_ids) > 0
     cdef size_t i
     try:
         if num_threads == 1:
-            jobs.run_alone(&ids, has_room)
+            jobs.run_alone(&ids, has_capacity)
         else:
-            jobs.run_into(&ids, has_room, num_threads)
+            jobs.run_into(&ids, has_capacity, num_threads)
         jobs.add_counts(ends)
-        for i in range(1, <size_t> len(window)):
+        for i in range(1, <size_t> len(batch)):
             ends[i] += ends[i - 1]
-        return ids_array(&ids, jobs.n_room), offsets
+        return ids_array(&ids, jobs.max_ids), offsets
     finally:
         ids_free(&ids)
 
 
 def encode_json_lines(Encoder encoder not None, bytes block not None, size_t n_lines, str field not None):
-    """The same of the texts that lines of JSON hold under a field, and how many bytes these are.
+    """Encode the strings under a field of JSON lines; return (ids, offsets, bytes of text), or None.
 
-    No text ever is an object: each is encoded while the caches hold what was read. None where a line is not plain
-    (see `texts_of_lines`).
+    block: n_lines whole lines.
+    field: name of the field.
+
+    Returns None if a line is not plain (see `texts_of_lines`). No text becomes an object: each is encoded while
+    the processor's caches hold the line.
     """
     cdef Array offsets = int64_array(n_lines + 1)
     cdef int64_t* offset = <int64_t*> offsets._items
     cdef JsonLines lines = JsonLines(block, field)
     cdef Pipeline pipeline = encoder._ready()
-    cdef Scratch* scratch = pipeline.take()
+    cdef Scratch* scratch = pipeline.pool.take()
     cdef Ids ids = Ids(NULL, 0, 0), own = scratch.ids
     cdef size_t n_bytes = 0, n_units = len(block)
-    cdef bint has_room = take_spare(&ids, n_units) > 0
+    cdef bint has_capacity = take_spare(&ids, n_units) > 0
     scratch.ids = ids
     try:
         with nogil:
-            if not has_room:
-                ids_expect(&scratch.ids, n_units // 3)
+            if not has_capacity:
+                ids_expect(&scratch.ids, n_units // UNITS_PER_ID)
             n_lines -= _append_lines(pipeline, lines, scratch, offset, n_lines, &n_bytes)
     except BaseException:
         ids_free(&scratch.ids)
         raise
     finally:
         ids, scratch.ids = scratch.ids, own
-        pipeline.give(scratch)
+        pipeline.pool.give(scratch)
     if n_lines:
         ids_free(&ids)
         return None
@@ -71,7 +82,11 @@ def encode_json_lines(Encoder encoder not None, bytes block not None, size_t n_l
 cdef Py_ssize_t _append_lines(
     Pipeline pipeline, JsonLines lines, Scratch* scratch, int64_t* offset, size_t n_lines, size_t* n_bytes
 ) except -1 nogil:
-    """Append the ids of all texts, and store where each one's end. How many lines there were before one not plain."""
+    """Append the ids of the lines' texts until a line is not plain; return how many lines were.
+
+    offset: offset[i + 1] is set to the end of line i's ids.
+    n_bytes: increased by the bytes of the texts.
+    """
     cdef Line line
     cdef Bytes found
     cdef Text text = Text(NULL, 0, 1, True, NULL)
@@ -80,7 +95,7 @@ cdef Py_ssize_t _append_lines(
         if not lines.next(&line) or not lines.text(&line, &found):
             return <Py_ssize_t> i - 1
         text.data, text.n = found.data, found.n
-        pipeline.encode(&text, 0, text.n, None, None, scratch, NULL)
+        pipeline.encode(&text, 0, text.n, None, None, scratch)
         n_bytes[0] += text.n
         offset[i] = scratch.ids.n
     return <Py_ssize_t> n_lines

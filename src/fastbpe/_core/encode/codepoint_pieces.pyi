@@ -1,3 +1,5 @@
+"""Encoding in code-point mode with the piece and the offsets of each id."""
+
 from typing import final
 
 from typing_extensions import Self
@@ -8,22 +10,44 @@ from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
 
 @final
 class Tokens:
+    """Tokens of one text: ids, pieces and offsets. Made by TokenEncoder.encode()."""
+
     def __len__(self) -> int: ...
-    def ids(self) -> list[int]: ...
-    def to_array(self) -> Array: ...
-    def pieces(self, names: list[str]) -> list[str]: ...
-    def byte_pieces(self, names: list[bytes]) -> list[bytes]: ...
-    def offsets(self, *, in_characters: bool) -> list[tuple[int, int]]: ...
+    def ids(self) -> list[int]:
+        """Return the ids as a list."""
+
+    def to_array(self) -> Array:
+        """Return the ids as an array of uint32."""
+
+    def pieces(self, names: list[str]) -> list[str]:
+        """Return the pieces; names: the piece of each id."""
+
+    def byte_pieces(self, names: list[bytes]) -> list[bytes]:
+        """Return the pieces as bytes; names: the piece of each id."""
+
+    def offsets(self, *, in_characters: bool) -> list[tuple[int, int]]:
+        """Return (start, end) of each token in the text, in characters or in bytes."""
 
 @final
 class Offsets:
-    def add(self, start: int, end: int) -> None: ...
-    def add_tokens(self, tokens: Tokens, start: int, end: int) -> None: ...
-    def in_characters(self, text: str | bytes) -> list[tuple[int, int]]: ...
+    """Offsets of the ids of a text whose parts are encoded one after another."""
+
+    def add(self, start: int, end: int) -> None:
+        """Append the span of one id, in bytes."""
+
+    def add_tokens(self, tokens: Tokens, start: int, end: int) -> None:
+        """Append the spans of the tokens of text[start:end], in bytes."""
+
+    def in_characters(self, text: str | bytes) -> list[tuple[int, int]]:
+        """Return (start, end) of each id in characters of the whole text; nothing may be added afterwards."""
 
 @final
 class TokenEncoder:
-    def __new__(cls, encoder: Encoder, normalizer: Normalizer) -> Self: ...
-    def encode(self, text: bytes, *, offsets: bool = False, dropout: float = 0.0, seed: int = 0) -> Tokens: ...
+    """Encoder in code-point mode that gives the pieces and offsets of ids as well."""
 
-def marks_spaces(encoder: Encoder) -> bool: ...
+    def __new__(cls, encoder: Encoder, normalizer: Normalizer) -> Self: ...
+    def encode(self, text: bytes, *, offsets: bool = False, dropout: float = 0.0, seed: int = 0) -> Tokens:
+        """Encode a text of UTF-8; each invalid byte counts as U+FFFD."""
+
+def marks_spaces(encoder: Encoder) -> bool:
+    """Tell whether an encoder in code-point mode has spaces in its symbols where the model has U+2581."""

@@ -1,8 +1,9 @@
-"""Encoding code points with what the ids alone do not tell: the piece of each, and where in the text it comes from.
+"""Encoding in code-point mode with the piece and the offsets of each id.
 
-The text is normalised with the place that each byte comes from, and encoded through the piece cache as always. An id
-then tells how many bytes of the normalised text it stands for: those of its piece; of an unknown character that
-character's; and the ids of bytes come together, for a character. So nothing is merged in a second way.
+The normalizer notes for each byte it writes the offset in the text that it comes from; then the piece cache
+encodes as always. The ids tell how many bytes of normalized text each stands for: the bytes of its piece; for the
+unknown id, those of the unknown character; and the byte ids of a character, which stand together, those of that
+character. So there is no second way to merge.
 """
 
 cimport cython
@@ -17,8 +18,9 @@ from fastbpe._core.ids.int_table cimport Ints, kept_ints, place_int
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, Normalizer, normalized_free
 from fastbpe._core.ids.id_lists cimport add_item, add_span, hide, ids_array, ids_list, new_list, show
-from fastbpe._core.encode.pipeline cimport Pipeline, Scratch
-from fastbpe._core.encode.offsets cimport Spans, add_place, spans_free, spans_list, to_characters
+from fastbpe._core.encode.pipeline cimport Pipeline
+from fastbpe._core.encode.scratch_pool cimport Scratch, add_id
+from fastbpe._core.encode.spans cimport Spans, add_span_of_id, spans_free, spans_list, to_characters
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.text.utf8_text cimport Text, text_of, text_release
@@ -26,25 +28,25 @@ from fastbpe._core.merge.codepoint_symbols cimport EXPANDED, Characters
 from fastbpe._core.merge.vocabulary cimport Tables
 
 cdef enum:
-    NOGIL_BYTES = 1 << 13  # below this, handing the GIL over costs more than it gives
-    MANY_IDS = 1 << 20
+    NOGIL_BYTES = 1 << 13  # bytes of a text from which giving up the GIL pays
+    MOVED_FROM_IDS = 1 << 20  # ids from which the scratch gives its memory away instead of copying them
 
 cdef extern from *:
-    # Not Cython enums: those would be ints.
+    # Values in place of a width; as Cython enums they would be ints.
     """
-    #define FASTBPE_A_CHARACTER 0u
-    #define FASTBPE_A_BYTE UINT32_MAX
+    #define FASTBPE_UNKNOWN_CHARACTER 0u
+    #define FASTBPE_BYTE_OF_CHARACTER UINT32_MAX
     """
-    const uint32_t A_CHARACTER "FASTBPE_A_CHARACTER"  # in place of a width: an unknown character, whatever it takes
-    const uint32_t A_BYTE "FASTBPE_A_BYTE"  # a byte of a character whose other bytes have ids too
+    const uint32_t UNKNOWN_CHARACTER "FASTBPE_UNKNOWN_CHARACTER"  # as many bytes as the character has
+    const uint32_t BYTE_OF_CHARACTER "FASTBPE_BYTE_OF_CHARACTER"  # one of the byte ids that a character has
 
 
 @cython.final
 cdef class Tokens:
-    """What a text was encoded to. Made by TokenEncoder."""
+    """Tokens of one text: ids, pieces and offsets. Made by TokenEncoder.encode()."""
 
     cdef Ids _ids
-    cdef uint32_t* _ends  # of each token, in the normalised text
+    cdef uint32_t* _ends  # token: its end in the normalized text, in bytes
     cdef Normalized _normalized
     cdef bytes _text
     cdef TokenEncoder _encoder
@@ -58,18 +60,18 @@ cdef class Tokens:
         return self._ids.n
 
     def ids(self):
-        """The ids: a list."""
+        """Return the ids as a list."""
         return ids_list(self._ids.items, self._ids.n)
 
     def pieces(self, list names not None):
-        """The pieces: a list of str. names: those of all ids, which are handed out as they are.
+        """Return the pieces as a list of str; the piece of unknown characters is their text.
 
-        Of unknown characters the piece is their text.
+        names: the piece of each id; the list gets these very objects.
         """
         return self._pieces(names, False)
 
     def byte_pieces(self, list names not None):
-        """As `pieces`, of bytes throughout."""
+        """Return the pieces as a list of bytes, from names that are bytes."""
         return self._pieces(names, True)
 
     cdef list _pieces(self, list names, bint as_bytes):
@@ -82,7 +84,7 @@ cdef class Tokens:
         hide(out)
         for i in range(self._ids.n):
             token = self._ids.items[i]
-            if self._encoder._widths[token] == A_CHARACTER:
+            if self._encoder._widths[token] == UNKNOWN_CHARACTER:
                 piece = self._surface(start, self._ends[i], as_bytes)
             else:
                 piece = names[<Py_ssize_t> token]
@@ -91,53 +93,53 @@ cdef class Tokens:
         return show(out)
 
     cdef object _surface(self, size_t start, size_t end, bint as_bytes):
-        """A stretch of the normalised text, with U+2581 for the spaces that stand for it."""
+        """Return bytes start to end of the normalized text, with U+2581 where a space stands for it."""
         cdef bytes data = (<const char*> self._normalized.data)[start:end]
         if self._encoder._marks_spaces:
             data = data.replace(b" ", b"\xe2\x96\x81")
         return data if as_bytes else data.decode()
 
     def offsets(self, *, bint in_characters):
-        """(begin, end) of each token in the text: a list. in_characters: not in bytes.
+        """Return (start, end) of each token in the text as a list.
 
-        A byte that does not begin a character counts as the first of as many as it would if it did.
+        in_characters: count characters, not bytes. A lead byte counts as a character with the bytes that it
+            promises, a continuation byte where none may stand as a character of one byte.
 
-        A space that was put before the text has an empty span at its beginning; of the ids of a character's bytes
-        all but the last have one.
+        Empty spans: a space put before the text, at 0; of the byte ids of a character, all but the last.
         """
         cdef list out = new_list(self._ids.n)
         cdef const uint8_t* text = <const uint8_t*> PyBytes_AS_STRING(self._text)
-        cdef const uint32_t* places = self._normalized.offsets
-        cdef size_t n = <size_t> PyBytes_GET_SIZE(self._text), at = 0, counted = 0, i, place, last = 0
+        cdef const uint32_t* offsets_of_bytes = self._normalized.offsets
+        cdef size_t n = <size_t> PyBytes_GET_SIZE(self._text), at = 0, counted = 0, i, offset, last = 0
         cdef Ints* ints = kept_ints()
         cdef object begin, end
-        cdef tuple empty = None  # the span before, if it is
+        cdef tuple empty = None  # the span before, if it is empty
         if self._ids.n == 0:
             return out
-        if places == NULL:
+        if offsets_of_bytes == NULL:
             raise ValueError("encoded without offsets")
         end = None
         hide(out)
         for i in range(self._ids.n + 1):
-            # Where token i begins is where the one before it ends.
-            place = places[self._ends[i - 1] if i else 0]
+            # Token i begins where the token before it ends.
+            offset = offsets_of_bytes[self._ends[i - 1] if i else 0]
             if in_characters:
-                while at < n and at + min(_lead_bytes(text[at]), n - at) <= place:
+                while at < n and at + min(_lead_bytes(text[at]), n - at) <= offset:
                     at += min(_lead_bytes(text[at]), n - at)
                     counted += 1
-                place = counted
-            if i and place == last and empty is not None:
+                offset = counted
+            if i and offset == last and empty is not None:
                 add_item(out, empty)
-            elif i and place == last:
+            elif i and offset == last:
                 empty = add_span(out, end, end)
             else:
-                begin, end, last, empty = end, place_int(ints, place), place, None
+                begin, end, last, empty = end, place_int(ints, offset), offset, None
                 if i:
                     add_span(out, begin, end)
         return show(out)
 
     def to_array(self):
-        """The ids as an array of uint32."""
+        """Return the ids as an array of uint32."""
         cdef Ids ids = Ids(NULL, 0, 0)
         ids_reserve(&ids, self._ids.n)
         memcpy(ids.items, self._ids.items, self._ids.n * sizeof(uint32_t))
@@ -147,7 +149,7 @@ cdef class Tokens:
 
 @cython.final
 cdef class Offsets:
-    """Where the ids of a text come from whose parts are encoded one after the other."""
+    """Offsets of the ids of a text whose parts are encoded one after another."""
 
     cdef Spans _spans  # of its UTF-8
 
@@ -155,21 +157,24 @@ cdef class Offsets:
         spans_free(&self._spans)
 
     def add(self, size_t start, size_t end):
-        """That of one id, in bytes."""
-        add_place(&self._spans, start, end)
+        """Append the span of one id, in bytes."""
+        add_span_of_id(&self._spans, start, end)
 
     def add_tokens(self, Tokens tokens not None, size_t start, size_t end):
-        """Those of the ids of text[start:end], of which no end lies beyond that."""
-        cdef const uint32_t* places = tokens._normalized.offsets
+        """Append the spans of the tokens of text[start:end], in bytes; no span is let end after `end`."""
+        cdef const uint32_t* offsets = tokens._normalized.offsets
         cdef size_t i, at = 0
-        if tokens._ids.n and places == NULL:
+        if tokens._ids.n and offsets == NULL:
             raise ValueError("encoded without offsets")
         for i in range(tokens._ids.n):
-            add_place(&self._spans, start + places[at], min(start + places[tokens._ends[i]], end))
+            add_span_of_id(&self._spans, start + offsets[at], min(start + offsets[tokens._ends[i]], end))
             at = tokens._ends[i]
 
     def in_characters(self, text):
-        """(start, end) of each id: a list. text: all of it, str or bytes. Nothing may be added afterwards."""
+        """Return (start, end) of each id in characters, as a list; nothing may be added afterwards.
+
+        text: the whole text, str or bytes.
+        """
         cdef Text view
         text_of(text, &view)
         try:
@@ -180,20 +185,21 @@ cdef class Offsets:
 
 
 cdef inline size_t _lead_bytes(uint8_t lead) noexcept nogil:
-    """How many bytes a character that begins with this one has."""
+    """Return the bytes of the character that begins with this byte; 1 for a continuation byte."""
     return 1 if lead < 0xC0 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
 
 
 @cython.final
 cdef class TokenEncoder:
-    """Encodes as an Encoder in code-point mode does, with its piece cache, and tells more.
+    """Encoder in code-point mode that gives the pieces and offsets of ids as well.
 
-    normalizer: with spaces where it gives U+2581 if the encoder's symbols have them.
+    encoder: its vocabulary and piece cache are used.
+    normalizer: makes spaces instead of U+2581 if marks_spaces(encoder).
     """
 
     cdef Pipeline _pipeline
     cdef Normalizer _normalizer
-    cdef uint32_t* _widths  # of each id, in bytes of the normalised text
+    cdef uint32_t* _widths  # id: bytes of normalized text, or UNKNOWN_CHARACTER or BYTE_OF_CHARACTER
     cdef size_t _n_ids
     cdef bint _marks_spaces
 
@@ -211,6 +217,7 @@ cdef class TokenEncoder:
         free(self._widths)
 
     cdef int _set_widths(self, const Tables* tables) except -1:
+        """Fill _widths from the tokens, the user-defined symbols, the byte ids and the unknown id."""
         cdef const Characters* characters = tables.characters
         cdef SpecialMatcher symbols = self._pipeline.normalizing.symbols
         cdef size_t n_symbols = 0 if symbols is None else len(symbols.tokens), i
@@ -235,16 +242,19 @@ cdef class TokenEncoder:
         for i in range(n_symbols):
             self._widths[symbols._ids[i]] = <uint32_t> len(symbols.tokens[i])
         for i in range(n_bytes):
-            self._widths[characters.byte_ids[i]] = A_BYTE
+            self._widths[characters.byte_ids[i]] = BYTE_OF_CHARACTER
         if not characters.has_bytes:
-            self._widths[characters.unknown_id] = A_CHARACTER
+            self._widths[characters.unknown_id] = UNKNOWN_CHARACTER
         return 0
 
     def encode(self, bytes text not None, *, bint offsets=False, double dropout=0, uint64_t seed=0):
-        """The Tokens of a text: bytes, each of which that is no UTF-8 is U+FFFD.
+        """Encode a text.
 
-        offsets: they will be asked for. dropout: the probability with which a pair whose turn to be merged has come
-        is left alone for good; what is drawn follows from seed.
+        text: UTF-8; each invalid byte counts as U+FFFD.
+        offsets: make Tokens.offsets() possible.
+        dropout: probability with which a merge is skipped for good when its turn comes (BPE-dropout: Provilkov et
+            al. 2020).
+        seed: of the random numbers for dropout.
         """
         cdef Tokens out = Tokens.__new__(Tokens)
         cdef Scratch* scratch
@@ -255,7 +265,7 @@ cdef class TokenEncoder:
         out._encoder = self
         out._text = text
         out._normalized.with_offsets = offsets
-        scratch = self._pipeline.take()
+        scratch = self._pipeline.pool.take()
         try:
             if n < NOGIL_BYTES:
                 self._encode(data, n, dropout, seed, scratch, out)
@@ -263,26 +273,31 @@ cdef class TokenEncoder:
                 with nogil:
                     self._encode(data, n, dropout, seed, scratch, out)
         finally:
-            self._pipeline.give(scratch)
+            self._pipeline.pool.give(scratch)
         return out
 
     cdef int _encode(
         self, const uint8_t* data, size_t n, double dropout, uint64_t seed, Scratch* scratch, Tokens out
     ) except -1 nogil:
+        """Normalize, encode and measure a text.
+
+        Requires: out._normalized is empty, its with_offsets set.
+        """
         cdef Normalized* normalized = &out._normalized
         if self._normalizer.run(data, n, normalized) != 0:
             _no_memory(n)
         if normalized.n >= NONE:
             _no_memory(n)
         if dropout > 0:
-            self._drop(normalized.data, normalized.n, dropout, seed, scratch)
+            self._encode_with_dropout(normalized.data, normalized.n, dropout, seed, scratch)
         else:
             self._pipeline.encode_normalized(normalized.data, normalized.n, scratch)
         return self._measure(scratch, out)
 
-    cdef int _drop(
+    cdef int _encode_with_dropout(
         self, const uint8_t* data, size_t n, double rate, uint64_t seed, Scratch* scratch
     ) except -1 nogil:
+        """Append the ids of normalized text, skipping merges at random."""
         cdef Dropout dropout
         cdef Match match
         cdef size_t at = 0
@@ -291,19 +306,17 @@ cdef class TokenEncoder:
         try:
             if self._pipeline.normalizing.symbols is not None:
                 while self._pipeline.normalizing.symbols.find(data, n, at, &match):
-                    self._drop_between(data + at, match.start - at, &dropout, scratch)
-                    ids_reserve(&scratch.ids, 1)
-                    scratch.ids.items[scratch.ids.n] = match.id
-                    scratch.ids.n += 1
+                    self._merge_with_dropout(data + at, match.start - at, &dropout, scratch)
+                    add_id(scratch, match.id)
                     at = match.end
-            return self._drop_between(data + at, n - at, &dropout, scratch)
+            return self._merge_with_dropout(data + at, n - at, &dropout, scratch)
         finally:
             dropout_free(&dropout)
 
-    cdef int _drop_between(
+    cdef int _merge_with_dropout(
         self, const uint8_t* data, size_t n, Dropout* dropout, Scratch* scratch
     ) except -1 nogil:
-        """Text without user-defined symbols."""
+        """Split and merge text between user-defined symbols."""
         cdef size_t at = 0, start = 0, i
         while at < n:
             scratch.ends.n = 0
@@ -317,7 +330,10 @@ cdef class TokenEncoder:
         return 0
 
     cdef int _measure(self, Scratch* scratch, Tokens out) except -1 nogil:
-        """Take over the ids, unknown characters in a row as one, with where each ends."""
+        """Move the ids to out, several unknown characters in a row as one, and note the end of each.
+
+        Requires: scratch.ids are the ids of all of out._normalized, an unknown id for each unknown character.
+        """
         cdef size_t n_ids = scratch.ids.n, at = 0, i = 0, n = 0, n_bytes, k
         cdef const uint32_t* ids = scratch.ids.items
         cdef const uint8_t* data = out._normalized.data
@@ -326,13 +342,13 @@ cdef class TokenEncoder:
         out._ends = <uint32_t*> malloc((n_ids + 1) * sizeof(uint32_t))
         if out._ends == NULL:
             _no_memory(n_ids)
-        if n_ids >= MANY_IDS:  # fewer are copied, so that the scratch keeps its memory
+        if n_ids >= MOVED_FROM_IDS:
             out._ids, scratch.ids = scratch.ids, Ids(NULL, 0, 0)
         else:
             ids_reserve(&out._ids, n_ids)
         while i < n_ids:
             width = self._widths[ids[i]]
-            if width == A_BYTE:
+            if width == BYTE_OF_CHARACTER:
                 n_bytes = _lead_bytes(data[at])
                 for k in range(n_bytes):
                     out._ids.items[n] = ids[i + k]
@@ -343,12 +359,12 @@ cdef class TokenEncoder:
                 out._ends[n - 1] = <uint32_t> at
                 was_unknown = False
                 continue
-            at += width if width != A_CHARACTER else _lead_bytes(data[at])
-            if width != A_CHARACTER or not was_unknown or self._pipeline.normalizing.fused == NONE:
+            at += width if width != UNKNOWN_CHARACTER else _lead_bytes(data[at])
+            if width != UNKNOWN_CHARACTER or not was_unknown or self._pipeline.normalizing.fused == NONE:
                 out._ids.items[n] = ids[i]
                 n += 1
             out._ends[n - 1] = <uint32_t> at
-            was_unknown = width == A_CHARACTER
+            was_unknown = width == UNKNOWN_CHARACTER
             i += 1
         out._ids.n = n
         return 0
@@ -360,6 +376,6 @@ cdef int _no_memory(size_t n) except -1 nogil:
 
 
 def marks_spaces(Encoder encoder not None):
-    """Whether an encoder in code-point mode has spaces wherever its model has U+2581."""
+    """Tell whether an encoder in code-point mode has spaces in its symbols where the model has U+2581."""
     cdef const Tables* tables = &encoder._ready().vocabulary.tables
     return tables.characters != NULL and tables.characters.marks_spaces

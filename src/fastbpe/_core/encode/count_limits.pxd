@@ -1,4 +1,5 @@
-from fastbpe._core.encode.pipeline cimport Pipeline, Scratch
+from fastbpe._core.encode.pipeline cimport Pipeline
+from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.text.utf8_text cimport Text
 
 

@@ -1,9 +1,15 @@
-"""Counting ids no further than needed, and where a text has so many."""
+"""Counting ids no further than a limit, and the part of a text that has so many.
+
+Truncation needs the longest part of a text that fits a limit. cut_range() finds two neighbouring safe cuts around
+its
+end: between safe cuts, counts of parts add up. Between the two the caller tries positions one by one.
+"""
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 
-from fastbpe._core.text.safe_cuts cimport safe_cut
-from fastbpe._core.encode.pipeline cimport Pipeline, Scratch
+from fastbpe._core.text.safe_cuts cimport ANY_SAFE_CUT, safe_cut
+from fastbpe._core.encode.pipeline cimport Pipeline
+from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.text.utf8_text cimport Text, text_of, text_release
 from fastbpe._core.common.interrupts cimport check_signals
 
@@ -13,57 +19,72 @@ cdef fused Wide:
 
 
 cdef enum:
-    STRETCH = 1 << 16  # units of a long text counted at once
-    UNITS_OF_ID = 4  # roughly
-    LEAST_STEP = 32  # units
+    MAX_STRETCH_UNITS = 1 << 16  # units counted between two looks at the limit
+    UNITS_PER_ID = 4  # estimate
+    SPARE_STRETCH_UNITS = 1 << 8  # units of the first stretch beyond that estimate
+    MIN_STEP_UNITS = 32  # of _search()
 
-cdef double ESTIMATE_SHARE = 0.875
+cdef double STEP_SHARE = 0.875  # share of the estimated distance that a step of _search() takes
+
 
 cdef size_t count_up_to(
     Pipeline pipeline, const Text* text, size_t start, size_t end, size_t limit, Scratch* scratch
 ) except? 0 nogil:
-    """How many ids units start to end have as a part of a text; limit + 1 if they are more."""
+    """Count the ids of units start to end as a part of a text; limit + 1 if there are more.
+
+    Requires: scratch.ids is empty.
+    """
     cdef size_t cut, count = 0, stretch = _first_stretch(limit)
     cdef bint may_cut = pipeline.may_cut(None, None)
     while start < end and count <= limit:
         cut = end
         if may_cut and end - start > stretch:
             cut = min(pipeline.cut(text, start, start + stretch), end)
-        pipeline.encode(text, start, cut, None, None, scratch, &count)
+        count += pipeline.count(text, start, cut, None, None, scratch)
         start = cut
-        stretch = min(2 * stretch, <size_t> STRETCH)
+        stretch = min(2 * stretch, <size_t> MAX_STRETCH_UNITS)
         check_signals(&scratch.watch)
     return min(count, limit + 1)
 
 
 cdef inline size_t _first_stretch(size_t n_ids) noexcept nogil:
-    return <size_t> STRETCH if n_ids > STRETCH // UNITS_OF_ID else n_ids * UNITS_OF_ID + 256
+    """Estimate the units of text that have n_ids ids, up to a maximum."""
+    if n_ids > MAX_STRETCH_UNITS // UNITS_PER_ID:
+        return MAX_STRETCH_UNITS
+    return n_ids * UNITS_PER_ID + SPARE_STRETCH_UNITS
 
 
 def takes_plain_text(Pipeline pipeline not None):
-    """Whether nothing but splitting is done to a text, so that its tokens are where the text is."""
+    """Tell whether a text is only split and merged, so that its tokens are its bytes."""
     return pipeline.is_plain
 
 
 def count_part(
-    Pipeline pipeline not None, str text not None, size_t origin, size_t near, size_t place, size_t limit
+    Pipeline pipeline not None,
+    str text not None,
+    size_t origin,
+    size_t near,
+    size_t place,
+    size_t limit,
 ):
-    """How many ids the text between origin and place has beyond those up to near; limit + 1 if they are more.
+    """Count the ids of the text between origin and place that lie beyond near, up to limit + 1.
 
-    near: between the two, or one of them; such a place as `window` gives. place may lie before origin.
+    origin, place: ends of the text, in characters, in any order.
+    near: position between them, or one of them; of `cut_range`.
+    limit: count no further.
     """
     cdef Text view
     cdef Scratch* scratch
     cdef size_t count
     text_of(text, &view)
     try:
-        scratch = pipeline.take()
-        scratch.cache.skips_long = True  # what is counted may end amid a piece, elsewhere each time
+        scratch = pipeline.pool.take()
+        scratch.cache.skips_long = True  # the part may end within a piece, elsewhere at each call
         try:
             with nogil:
                 count = _count_part(pipeline, &view, origin, near, place, limit, scratch)
         finally:
-            pipeline.give(scratch)
+            pipeline.pool.give(scratch)
     finally:
         text_release(&view)
     return count
@@ -78,17 +99,22 @@ cdef size_t _count_part(
 
 
 def furthest_place(
-    Pipeline pipeline not None, str text not None, size_t origin, size_t near, size_t far, size_t limit
+    Pipeline pipeline not None,
+    str text not None,
+    size_t origin,
+    size_t near,
+    size_t far,
+    size_t limit,
 ):
-    """The furthest place from near on towards far up to which `count_part` gives at most limit; near if there is none.
+    """Find the position from far towards near up to which `count_part` gives at most limit; near without one.
 
-    Every place is tried, from far on, but those between the two halves of a character.
+    Tries every position but those between the two surrogates of a pair, for counts need not rise with the length.
     """
     cdef Text view
     cdef Scratch* scratch
     text_of(text, &view)
     try:
-        scratch = pipeline.take()
+        scratch = pipeline.pool.take()
         scratch.cache.skips_long = True
         try:
             with nogil:
@@ -98,14 +124,14 @@ def furthest_place(
                             break
                     far = far - 1 if near < far else far + 1
         finally:
-            pipeline.give(scratch)
+            pipeline.pool.give(scratch)
     finally:
         text_release(&view)
     return far
 
 
 def inside(str text not None, size_t place):
-    """Tell whether a place lies between the two halves of a character."""
+    """Tell whether a position lies between the two surrogates of a pair."""
     cdef Text view
     text_of(text, &view)
     try:
@@ -127,20 +153,31 @@ cdef inline bint _is_pair(const Wide* second) noexcept nogil:
 
 
 cdef inline Text _part(const Text* text, size_t start, size_t end) noexcept nogil:
-    """A view of units start to end as a text by themselves, lent by the text."""
+    """View units start to end as a text of its own, which the text lends."""
     cdef Text part = text[0]
     part.data = <const uint8_t*> text.data + start * text.unit
     part.n = end - start
     return part
 
 
-def window(Pipeline pipeline not None, str text not None, size_t start, size_t end, size_t n_ids, bint backward):
-    """Where text[start:end] exceeds n_ids ids, between two cuts: (near, n_near, far).
+def cut_range(
+    Pipeline pipeline not None,
+    str text not None,
+    size_t start,
+    size_t end,
+    size_t n_ids,
+    bint backward,
+):
+    """Find the safe cuts between which a part of a text exceeds n_ids ids; return (near, n_near, far).
 
-    Forward, text[start:near] has n_near ids, no more than n_ids, and text[start:far] has more; text[start:p], for p
-    between them, has n_near and what `count_part` says. All is near if near is end. Backward it is the same from the
-    end on: text[near:end] has n_near ids. Where there is no cut for long, or none at all with the splitter, far is
-    where the text ends, though it may have no more ids than n_ids.
+    start, end: the part, in characters.
+    n_ids: the limit.
+    backward: count from the end towards the start.
+
+    Forward, text[start:near] has n_near ≤ n_ids ids and text[start:far] has more than n_ids; for a position p
+    between them, text[start:p] has n_near + `count_part` ids. If near is end, all of the part fits. Backward, the
+    same holds for text[near:end] and text[far:end]. Without safe cuts far is the end of the part (backward, its
+    start), which may fit after all.
     """
     cdef Text view, part
     cdef CutRange found
@@ -152,7 +189,7 @@ def window(Pipeline pipeline not None, str text not None, size_t start, size_t e
     text_of(text, &view)
     try:
         part = _part(&view, start, end)
-        scratch = pipeline.take()
+        scratch = pipeline.pool.take()
         try:
             with nogil:
                 if backward:
@@ -160,29 +197,31 @@ def window(Pipeline pipeline not None, str text not None, size_t start, size_t e
                 else:
                     _search(pipeline, &part, 0, part.n, n_ids, scratch, &found)
         finally:
-            pipeline.give(scratch)
+            pipeline.pool.give(scratch)
     finally:
         text_release(&view)
     return start + found.near, found.n_near, start + found.far
 
 
 cdef struct CutRange:
-    size_t near
-    size_t n_near
-    size_t far
+    size_t near  # safe cut up to which the ids fit the limit
+    size_t n_near  # ids up to there
+    size_t far  # next safe cut, up to which they do not
 
 
 cdef int _search(
     Pipeline pipeline, const Text* text, size_t near, size_t last, size_t n_ids, Scratch* scratch, CutRange* found
 ) except -1 nogil:
-    """From near on towards last, which may lie before it: in steps while there is room, then by halves.
+    """Search from near towards last, which may lie before it: in steps up to the limit, then by bisection.
 
-    A step takes most of the way that is left if the text goes on as it did so far: little is counted in vain.
+    A step takes most of the distance that is left by the ids per unit so far: few ids are counted in vain.
+
+    Requires: may_cut().
     """
-    cdef size_t first = near, far = near, n_near = 0, count, middle, least = LEAST_STEP, step = n_ids // 2
-    cdef double way
+    cdef size_t first = near, far = near, n_near = 0, count, middle, min_step = MIN_STEP_UNITS, step = n_ids // 2
+    cdef double distance
     while near != last:
-        step = max(step, least)
+        step = max(step, min_step)
         far = _cut_ahead(pipeline, text, near, last, step)
         if far == near:
             far = _cut_ahead(pipeline, text, near, last, max(step, _first_stretch(n_ids)))
@@ -194,9 +233,9 @@ cdef int _search(
             break
         near = far
         n_near += count
-        least *= 2
-        way = <double> _distance(first, near) / (n_near + 1) * (n_ids - n_near)
-        step = <size_t> min(way * ESTIMATE_SHARE, <double> _distance(near, last))
+        min_step *= 2
+        distance = <double> _distance(first, near) / (n_near + 1) * (n_ids - n_near)
+        step = <size_t> min(distance * STEP_SHARE, <double> _distance(near, last))
     while near != far:
         middle = _cut_between(pipeline, text, near, far)
         if middle == max(near, far):
@@ -216,7 +255,7 @@ cdef inline size_t _distance(size_t near, size_t far) noexcept nogil:
 
 
 cdef size_t _cut_ahead(Pipeline pipeline, const Text* text, size_t near, size_t last, size_t step) noexcept nogil:
-    """A cut about so many units from near on towards last, or last if it is near, or near where there is no cut."""
+    """Find a cut about `step` units from near towards last; last if that is near; near without a cut."""
     cdef size_t end, cut
     if _distance(near, last) <= 2 * step:
         return last
@@ -226,12 +265,12 @@ cdef size_t _cut_ahead(Pipeline pipeline, const Text* text, size_t near, size_t 
 
 
 cdef size_t _cut_between(Pipeline pipeline, const Text* text, size_t near, size_t far) noexcept nogil:
-    """A cut about halfway between two places, or the greater of them where there is none."""
+    """Find a cut about halfway between two positions; the greater of them without one."""
     cdef size_t start = min(near, far), end = max(near, far), middle = start + (end - start) // 2
     cdef Text bounded
     if pipeline.front is None and pipeline.always is None and pipeline.normalizing is None:
-        # Nothing is looked for in the text, so that every safe cut will do.
-        return safe_cut(text, start, middle, end)
+        # No tokens are looked for and nothing is normalized: every safe cut will do.
+        return safe_cut(text, start, middle, end, ANY_SAFE_CUT)
     bounded = text[0]
     bounded.n = end
     return pipeline.cut(&bounded, start, middle)
@@ -240,7 +279,6 @@ cdef size_t _cut_between(Pipeline pipeline, const Text* text, size_t near, size_
 cdef inline size_t _count(
     Pipeline pipeline, const Text* text, size_t near, size_t far, Scratch* scratch
 ) except? 0 nogil:
-    cdef size_t count = 0
-    pipeline.encode(text, min(near, far), max(near, far), None, None, scratch, &count)
+    cdef size_t count = pipeline.count(text, min(near, far), max(near, far), None, None, scratch)
     check_signals(&scratch.watch)
     return count

@@ -1,7 +1,7 @@
-"""Gives back the memory that the core keeps between calls."""
+"""Memory that the core keeps between calls, given back."""
 
+from fastbpe._core.encode.scratch_pool cimport free_scratches
 from fastbpe._core.ids.id_lists cimport free_spare
-from fastbpe._core.encode.pipeline cimport free_scratches
 
 cdef extern from *:
     """
@@ -16,11 +16,11 @@ cdef extern from *:
 
 
 def free_blocks():
-    """Free all blocks that wait for the next call, of all pipelines; how many bytes."""
+    """Free the memory that waits for the next call, of all pipelines; return how many bytes."""
     return free_spare() + free_scratches()
 
 
 def give_to_system():
-    """Have malloc return free pages to the system: glibc's keeps up to 64 MB of them, and more between used ones."""
+    """Have malloc return free pages to the system: glibc keeps up to 64 MB, and free pages between used ones."""
     with nogil:
         trim_malloc()

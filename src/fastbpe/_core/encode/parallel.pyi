@@ -1,3 +1,5 @@
+"""Encoding of many texts, or of a long one, on several threads."""
+
 from typing import final
 
 from typing_extensions import Self
@@ -7,6 +9,15 @@ from fastbpe._core.text.special_tokens import SpecialMatcher
 
 @final
 class Jobs:
+    """Jobs that encode or count some texts, for other compiled modules.
+
+    pipeline: the steps of each text.
+    texts: str, or bytes-like UTF-8.
+    allowed, disallowed: as in Pipeline.encode().
+    counting: count the ids instead of keeping them.
+    checked: bytes are known to be UTF-8.
+    """
+
     def __new__(
         cls,
         pipeline: Pipeline,
@@ -19,4 +30,4 @@ class Jobs:
     @property
     def n_jobs(self) -> int: ...
     @property
-    def n_room(self) -> int: ...
+    def max_ids(self) -> int: ...

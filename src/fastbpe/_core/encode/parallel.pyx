@@ -1,8 +1,9 @@
-"""Many texts, or one long one, on several threads: cut into jobs that whoever is free takes, in order.
+"""Encoding of many texts, or of a long one, on several threads.
 
-Texts are looked at once, with the GIL; then every thread works without it on memory that the texts lend. A
-job is as many small texts as make about JOB units, or a part of a long one, cut where no piece can lie across.
-The calling thread works as well, so that a pool that has no thread to spare makes a call slower, not stuck.
+The work is cut into jobs: small texts that have JOB_UNITS units together, or a part of a long text between two
+safe cuts. Threads take jobs in order, each the next one when it is free. Views of all texts are made once, under
+the GIL; then the threads work without it on memory that the texts lend. The calling thread works too, so that a
+busy thread pool makes a call slower, not stuck.
 """
 
 cimport cython
@@ -16,7 +17,8 @@ from fastbpe._core.common.memory cimport lay_out
 from fastbpe._core.common.id_buffer cimport Ids, ids_expect, ids_reserve
 from fastbpe._core.cache.pending_pieces cimport note_count, settle
 from fastbpe._core.ids.id_lists cimport append_ids, expect_items, fit_list, hide, ids_list, new_list
-from fastbpe._core.encode.pipeline cimport Pipeline, Scratch
+from fastbpe._core.encode.pipeline cimport Pipeline
+from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
 from fastbpe._core.text.utf8_text cimport Text, text_of, text_prefetch, text_release, text_view
 from fastbpe._core.common.interrupts cimport check_signals
@@ -26,22 +28,38 @@ from time import sleep
 from fastbpe._utils.threads import start_beside
 
 cdef enum:
-    JOB = 1 << 17  # units
-    MORE_IDS = 1 << 10  # than bytes, hardly ever
-    SETTLED_IDS = 1 << 13  # of some texts: those of which there may be gaps stay in the caches
+    JOB_UNITS = 1 << 17  # units of a job's small texts, and of a part of a long one
+    SPARE_ITEMS = 1 << 10  # list items beyond one for each byte: hardly ever are more needed
+    MAX_UNSETTLED_IDS = 1 << 13  # ids with gaps between two settle(): the processor's caches still hold them
+    MORE_IDS_PER_TEXT = 4  # ids beyond one for each byte, for a space put before the text
+    UNITS_PER_ID = 3  # estimate: a little more than English takes, less than some languages
 
-cdef double WAIT = 5e-5  # seconds between two looks at whether another thread is done
+cdef double WAIT = 5e-5  # seconds between two looks at whether other threads are done
+cdef double ITEMS_PER_ID = 1.05  # list items of a text, by the ids for each unit in its first part
 
 
 @cython.final
 cdef class Jobs:
-    """The jobs of some texts. counting: how many ids, and not the ids. checked: bytes are known to be UTF-8."""
+    """Jobs that encode or count some texts, for other compiled modules.
+
+    pipeline: the steps of each text.
+    texts: str, or bytes-like UTF-8.
+    allowed, disallowed: as in Pipeline.encode().
+    counting: count the ids instead of keeping them.
+    checked: bytes are known to be UTF-8.
+    """
 
     def __cinit__(
-        self, Pipeline pipeline not None, list texts not None, SpecialMatcher allowed, SpecialMatcher disallowed,
-        bint counting, bint checked=False,
+        self,
+        Pipeline pipeline not None,
+        list texts not None,
+        SpecialMatcher allowed,
+        SpecialMatcher disallowed,
+        bint counting,
+        bint checked=False,
     ):
         self._pipeline = pipeline
+        self._pool = pipeline.pool
         self._tables = &pipeline.vocabulary.tables
         self._allowed, self._disallowed = allowed, disallowed
         self._counting = counting
@@ -58,9 +76,8 @@ cdef class Jobs:
                 else:
                     text_of(self._owners[i], &self._texts[i])
                 self._n_texts += 1
-                # An id for each byte, and those of a space before: hardly ever more.
-                self.n_room += self._texts[i].n * self._texts[i].unit + 4
-        except Exception as error:  # raised when the texts before are done: the first text's error comes first
+                self.max_ids += self._texts[i].n * self._texts[i].unit + MORE_IDS_PER_TEXT
+        except Exception as error:  # raised once the texts before it are done: theirs come first
             self._bad_text = error
         self._plan()
 
@@ -69,9 +86,9 @@ cdef class Jobs:
         for i in range(self.n_jobs):
             if self._jobs[i].owns_ids:
                 free(self._jobs[i].ids)
-        if self._pipeline is not None:
-            self._pipeline.give_arena(self._arena)
-        else:  # nothing was taken, or the collector was here before
+        if self._pool is not None:
+            self._pool.give_arena(self._arena)
+        else:  # __cinit__ failed at once, or the garbage collector has cleared the attribute
             free(self._arena.items)
         for i in range(self._n_texts):
             text_release(&self._texts[i])
@@ -80,32 +97,37 @@ cdef class Jobs:
         free(self._counts)
 
     cdef int _plan(self) except -1:
+        """Cut the texts into jobs."""
         cdef size_t i = 0, first, n_units
         cdef bint may_cut = self._pipeline.may_cut(self._allowed, self._disallowed)
         while i < self._n_texts:
-            if may_cut and self._texts[i].n >= 2 * JOB:
+            if may_cut and self._texts[i].n >= 2 * JOB_UNITS:
                 self._plan_parts(i)
                 i += 1
                 continue
             first = i
             n_units = 0
-            while i < self._n_texts and n_units < JOB and not (may_cut and self._texts[i].n >= 2 * JOB):
+            while i < self._n_texts and n_units < JOB_UNITS:
+                if may_cut and self._texts[i].n >= 2 * JOB_UNITS:
+                    break
                 n_units += self._texts[i].n
                 i += 1
             self._add(first, i - first)
         return 0
 
     cdef int _plan_parts(self, size_t text) except -1:
+        """Cut a long text into jobs."""
         cdef size_t start = 0
         cdef Job* job
         while start < self._texts[text].n:
             job = self._add(text, 1)
             job.is_part = True
             job.start = start
-            job.end = start = self._pipeline.cut(&self._texts[text], start, start + JOB)
+            job.end = start = self._pipeline.cut(&self._texts[text], start, start + JOB_UNITS)
         return 0
 
     cdef Job* _add(self, size_t first, size_t n_texts) except NULL:
+        """Append a job of some texts."""
         cdef size_t capacity
         cdef Job* jobs
         if self.n_jobs == self._capacity:
@@ -118,10 +140,10 @@ cdef class Jobs:
         self.n_jobs += 1
         return &self._jobs[self.n_jobs - 1]
 
-    # Doing them
+    # Running the jobs
 
     cdef int run(self, int n_threads) except -1:
-        """Do all jobs. An error is that of the first text that has one."""
+        """Do all jobs on up to n_threads threads. Raises the error of the first text that has one."""
         try:
             start_beside(self._work, <int> min(<size_t> n_threads, self.n_jobs) - 1)
             self._work()
@@ -136,15 +158,20 @@ cdef class Jobs:
             raise self._bad_text
         return 0
 
-    cdef int run_into(self, Ids* out, bint has_room, int n_threads) except -1:
-        """Do all jobs, and append the ids of all texts, end to end. has_room: out has room for them already."""
+    cdef int run_into(self, Ids* out, bint has_capacity, int n_threads) except -1:
+        """Do all jobs, and append the ids of all texts to out, end to end.
+
+        has_capacity: out has memory enough for them, with pages.
+
+        Requires: the jobs are not counting.
+        """
         cdef size_t total = out.n, number
         cdef Job* job
         if not self.n_jobs:
             return self.run(n_threads)
-        if not has_room:
-            ids_expect(out, self.n_room)  # touched as it is used
-        self._out, self._is_fresh = out, not has_room
+        if not has_capacity:
+            ids_expect(out, self.max_ids)  # pages come with their first use
+        self._out, self._is_fresh = out, not has_capacity
         self._jobs[0].offset = total
         self._jobs[0].n_known = 1
         try:
@@ -153,32 +180,32 @@ cdef class Jobs:
             self._out = NULL
         job = &self._jobs[self.n_jobs - 1]
         total = job.offset + job.n_ids
-        out.n = min(total, out.capacity)  # what is there is kept
+        out.n = min(total, out.capacity)  # ids_reserve() keeps so many
         ids_reserve(out, total - out.n)
         for number in range(self.n_jobs):
             job = &self._jobs[number]
-            if job.owns_ids:  # for which there was no room
+            if job.owns_ids:  # they did not fit into out
                 memcpy(out.items + job.offset, job.ids, job.n_ids * sizeof(uint32_t))
         out.n = total
         return 0
 
-    cdef int run_alone(self, Ids* out, bint has_room) except -1:
-        """Do all jobs in this thread, and append the ids of all texts. Signals are looked for only within long ones.
+    cdef int run_alone(self, Ids* out, bint has_capacity) except -1:
+        """Encode all texts on this thread, and append their ids to out; check signals only within long texts.
 
-        has_room: as of run_into.
+        has_capacity: as in run_into().
         """
-        cdef Scratch* scratch = self._pipeline.take()
+        cdef Scratch* scratch = self._pool.take()
         cdef Ids own = scratch.ids
         cdef size_t number
         scratch.ids = out[0]
         try:
             with nogil:
-                if not has_room:
-                    ids_expect(&scratch.ids, self.n_room // 3)
-                self._encode_texts(0, self._n_texts, scratch)
+                if not has_capacity:
+                    ids_expect(&scratch.ids, self.max_ids // UNITS_PER_ID)
+                self._do_texts(0, self._n_texts, scratch)
         finally:
             out[0], scratch.ids = scratch.ids, own
-            self._pipeline.give(scratch)
+            self._pool.give(scratch)
         for number in range(self.n_jobs):
             self._jobs[number].is_part = False
         if self._bad_text is not None:
@@ -186,10 +213,10 @@ cdef class Jobs:
         return 0
 
     cdef int _wait(self) except -1:
-        """No more jobs are begun; wait for those that others have begun, whatever signals come.
+        """Begin no more jobs, and wait for the threads that are at work, whatever signals come.
 
-        Who is at work says so itself, and who comes later finds that there is nothing to do. Futures are not asked: a
-        signal within one may leave its lock taken for ever, and its thread waiting.
+        A thread counts itself in _n_working; one that starts later finds nothing to do. Futures would not do: a
+        signal inside one may leave its lock taken for ever, and a thread waiting for it.
         """
         cdef object interrupt = None
         set_flag(&self._stopped)
@@ -204,22 +231,25 @@ cdef class Jobs:
         return 0
 
     def _work(self):
-        """What every thread does: jobs, until there are none. One that cannot begin leaves them to the others."""
+        """Do jobs until there are none: the main function of every thread."""
         cdef Scratch* scratch
         if is_set(&self._stopped):
             return
         self._n_working += 1
         try:
-            scratch = self._pipeline.take()
+            scratch = self._pool.take()
             try:
                 self._do_jobs(scratch, self.n_jobs + 1)
             finally:
-                self._pipeline.give(scratch)
+                self._pool.give(scratch)
         finally:
             self._n_working -= 1
 
     cdef bint _do_jobs(self, Scratch* scratch, size_t n_jobs) except -1:
-        """Do so many jobs that nobody has, or fewer; False if there are no more."""
+        """Take and do up to n_jobs jobs; False if there are no more to take.
+
+        Keeps the first job's error in _error; raises only exceptions such as KeyboardInterrupt.
+        """
         cdef size_t number = 0
         cdef bint more = True
         scratch.watch.abandoned = &self._abandoned
@@ -234,7 +264,7 @@ cdef class Jobs:
                         set_flag(&self._jobs[number].done)
                         n_jobs -= 1
         except BaseException as error:
-            # Jobs begin in order, so all before this one are done or being done: the first error is found.
+            # Jobs begin in order: those before this one are done or at work, so that the first error is found.
             if self._error is None or number < self._error_number:
                 self._error, self._error_number = error, number
             set_flag(&self._stopped)
@@ -244,49 +274,60 @@ cdef class Jobs:
         return more
 
     cdef int _do(self, size_t number, Scratch* scratch) except -1 nogil:
+        """Do a job, and put its ids where they belong."""
         cdef Job* job = &self._jobs[number]
         check_signals(&scratch.watch)
         scratch.ids.n = 0
         if job.is_part:
-            scratch.cache.defers = self._pipeline.may_defer and not self._counting
-            self._pipeline.encode(
-                &self._texts[job.first], job.start, job.end, self._allowed, self._disallowed, scratch,
-                &job.n_ids if self._counting else NULL,
-            )
-            settle(&scratch.cache, self._tables, &scratch.ids)
-            scratch.cache.defers = False
+            self._do_part(job, scratch)
         else:
-            self._encode_texts(job.first, job.first + job.n_texts, scratch)
+            self._do_texts(job.first, job.first + job.n_texts, scratch)
         if self._counting:
             return 0
         if self._out != NULL:
-            self._give(number, scratch)
+            self._store_or_leave(number, scratch)
         elif self.n_jobs > 1:
             self._keep(job, scratch.ids.items, scratch.ids.n)
-        else:  # add_lists does it itself, and has the scratch until the list is made
+        else:  # add_lists() did the only job with its own scratch, which it keeps until the list is made
             job.ids, job.n_ids = scratch.ids.items, scratch.ids.n
         return 0
 
-    cdef int _encode_texts(self, size_t first, size_t end, Scratch* scratch) except -1 nogil:
-        """Store how many ids each of these texts has, and append them, if not counting."""
+    cdef int _do_part(self, Job* job, Scratch* scratch) except -1 nogil:
+        """Append the ids of a part of a text to scratch.ids, or store their count in job.n_ids."""
+        cdef Text* text = &self._texts[job.first]
+        if self._counting:
+            job.n_ids = self._pipeline.count(text, job.start, job.end, self._allowed, self._disallowed, scratch)
+            return 0
+        scratch.cache.defers = self._pipeline.may_defer
+        self._pipeline.encode(text, job.start, job.end, self._allowed, self._disallowed, scratch)
+        settle(&scratch.cache, self._tables, &scratch.ids)
+        scratch.cache.defers = False
+        return 0
+
+    cdef int _do_texts(self, size_t first, size_t end, Scratch* scratch) except -1 nogil:
+        """Store the number of ids of texts first to end, and append the ids to scratch.ids unless counting.
+
+        Cache misses of several texts are merged together: until settle() there are gaps among the ids, and
+        note_count() has the true counts stored.
+        """
         cdef size_t text = first, before, after
         while first < end:
-            if self._counting and self._texts[first].n > <size_t> JOB:  # whose ids are too many to have them all
-                self._pipeline.encode(
-                    &self._texts[first], 0, self._texts[first].n, self._allowed, self._disallowed, scratch,
-                    &self._counts[first],
+            if self._counting and self._texts[first].n > <size_t> JOB_UNITS:
+                # Too many ids to keep until settle().
+                self._counts[first] = self._pipeline.count(
+                    &self._texts[first], 0, self._texts[first].n, self._allowed, self._disallowed, scratch
                 )
                 first = text = first + 1
                 continue
             before = scratch.ids.n
             scratch.cache.defers = self._pipeline.may_defer
-            while text < end and scratch.ids.n - before < <size_t> SETTLED_IDS:
-                if self._counting and self._texts[text].n > <size_t> JOB:
+            while text < end and scratch.ids.n - before < <size_t> MAX_UNSETTLED_IDS:
+                if self._counting and self._texts[text].n > <size_t> JOB_UNITS:
                     break
                 if text + 1 < self._n_texts:
                     text_prefetch(&self._texts[text + 1])
                 self._pipeline.encode(
-                    &self._texts[text], 0, self._texts[text].n, self._allowed, self._disallowed, scratch, NULL
+                    &self._texts[text], 0, self._texts[text].n, self._allowed, self._disallowed, scratch
                 )
                 note_count(&scratch.cache, self._tables, &self._counts[text], &scratch.ids)
                 text += 1
@@ -294,7 +335,7 @@ cdef class Jobs:
             scratch.cache.defers = False
             if self._counting:
                 scratch.ids.n = before
-            while first < text:
+            while first < text:  # from ends to counts
                 after = self._counts[first]
                 self._counts[first] = after - before
                 before = after
@@ -302,6 +343,7 @@ cdef class Jobs:
         return 0
 
     cdef int _keep(self, Job* job, const uint32_t* ids, size_t n_ids) except -1 nogil:
+        """Copy a job's ids to the arena, or to memory of the job's own if they do not fit."""
         cdef size_t at = add(&self._arena.n, n_ids)
         if at + n_ids <= self._arena.capacity:
             job.ids = self._arena.items + at
@@ -318,21 +360,28 @@ cdef class Jobs:
         job.n_ids = n_ids
         return 0
 
-    cdef void _give(self, size_t number, Scratch* scratch) noexcept nogil:
-        """Put a job's ids where they are to stay, or leave them to whoever learns where that is.
+    cdef void _store_or_leave(self, size_t number, Scratch* scratch) noexcept nogil:
+        """Store a job's ids in _out, or leave them with the job if their offset is unknown or they do not fit.
 
-        Without room for them all twice: fresh memory is dear.
+        A job's offset is known when all jobs before it are done. The thread that makes it known then stores the
+        ids. So ids are written to _out while other jobs run, and never need memory twice.
         """
         cdef Job* job = &self._jobs[number]
         job.n_ids = scratch.ids.n
         if not add(&job.n_known, 0) or job.offset + job.n_ids > self._out.capacity:
-            job.ids, job.room, job.owns_ids = scratch.ids.items, scratch.ids.capacity, True
+            job.ids, job.capacity, job.owns_ids = scratch.ids.items, scratch.ids.capacity, True
             scratch.ids, scratch.other_ids = scratch.other_ids, Ids(NULL, 0, 0)
         if add(&job.n_known, 1):
-            self._place(number, scratch)
+            self._store(number, scratch)
 
-    cdef void _place(self, size_t number, Scratch* scratch) noexcept nogil:
-        """Both a job's ids and where they begin are known: so is where the next ones begin, which may wait for that."""
+    cdef void _store(self, size_t number, Scratch* scratch) noexcept nogil:
+        """Store a job's ids in _out, then those of the jobs after it whose offset this makes known.
+
+        scratch: has the ids of the first of them, unless that owns them; inherits the memory of jobs that own
+            theirs.
+
+        Requires: the job's n_known has just become 2.
+        """
         cdef Job* job
         cdef bint more = True
         while more:
@@ -353,13 +402,16 @@ cdef class Jobs:
                 )
             if job.owns_ids:
                 free(scratch.other_ids.items)
-                scratch.other_ids = Ids(job.ids, 0, job.room)
+                scratch.other_ids = Ids(job.ids, 0, job.capacity)
                 job.owns_ids = False
 
-    # What came of them
+    # Results
 
     cdef void add_counts(self, int64_t* counts) noexcept:
-        """Store how many ids each text has."""
+        """Store the number of ids of each text.
+
+        Requires: all jobs are done.
+        """
         cdef size_t number, text
         for text in range(self._n_texts):
             counts[text] = self._counts[text]
@@ -368,34 +420,39 @@ cdef class Jobs:
                 counts[self._jobs[number].first] += self._jobs[number].n_ids
 
     cdef int add_lists(self, int n_threads, list out) except -1:
-        """Do all jobs, and append a hidden list of each text's ids, beside the other threads."""
-        cdef Scratch* scratch = self._pipeline.take()
+        """Do all jobs, and append a hidden list of ids for each text to out.
+
+        The calling thread makes the lists of finished jobs while other threads go on, and does jobs between.
+
+        Requires: the jobs are not counting.
+        """
+        cdef Scratch* scratch = self._pool.take()
         cdef size_t number = 0
         try:
-            # One block for what all threads make: fresh memory is dear, and on huge pages less so. More than is
-            # needed, which costs nothing until it is touched. A single job's ids stay where they are made.
+            # One block for the ids of all threads, kept for the next call: pages of fresh memory cost time. Pages
+            # that are never touched cost nothing. The ids of a single job stay in the scratch.
             if self.n_jobs > 1:
-                self._arena = self._pipeline.take_arena(self.n_room, &self._is_fresh)
+                self._arena = self._pool.take_arena(self.max_ids, &self._is_fresh)
             start_beside(self._work, <int> min(<size_t> n_threads, self.n_jobs) - 1)
             while number < self.n_jobs:
                 if self._jobs[number].is_part:
-                    number = self._add_list(number, scratch, out)
+                    number = self._add_list_of_parts(number, scratch, out)
                 else:
-                    self._have_done(number, scratch)
-                    self._add_lists(&self._jobs[number], out)
+                    self._wait_for(number, scratch)
+                    self._add_lists_of_texts(&self._jobs[number], out)
                     number += 1
         except BaseException:
             set_flag(&self._abandoned)
             raise
         finally:
-            self._pipeline.give(scratch)
+            self._pool.give(scratch)
             self._wait()
         if self._bad_text is not None:
             raise self._bad_text
         return 0
 
-    cdef int _have_done(self, size_t number, Scratch* scratch) except -1:
-        """Wait for a job, and do jobs meanwhile."""
+    cdef int _wait_for(self, size_t number, Scratch* scratch) except -1:
+        """Do jobs until a job is done, by whichever thread. Raises the job's error."""
         while not is_set(&self._jobs[number].done):
             if not self._do_jobs(scratch, 1):
                 if self._error is not None and self._error_number == number:
@@ -405,26 +462,30 @@ cdef class Jobs:
         PyErr_CheckSignals()
         return 0
 
-    cdef size_t _add_list(self, size_t number, Scratch* scratch, list out) except 0:
-        """Append the list of a text in parts, each as soon as it is done; the number of the first job behind them."""
+    cdef size_t _add_list_of_parts(self, size_t number, Scratch* scratch, list out) except 0:
+        """Append the list of a text in parts; return the index of the first job after them.
+
+        number: index of the first part's job.
+        """
         cdef Job* job = &self._jobs[number]
         cdef Text* text = &self._texts[job.first]
-        cdef size_t room
+        cdef size_t n_items
         cdef list made = new_list(0)
         hide(made)
-        self._have_done(number, scratch)
-        # At most one for each byte, and a few: room that is one short is room for twice as many, made anew.
-        room = <size_t> (min(1.05 * job.n_ids / (job.end - job.start), <double> text.unit) * text.n)
-        expect_items(made, room + MORE_IDS)
+        self._wait_for(number, scratch)
+        # Estimate by the first part, up to one item for each byte: a list that is too short by one is copied.
+        n_items = <size_t> (min(ITEMS_PER_ID * job.n_ids / (job.end - job.start), <double> text.unit) * text.n)
+        expect_items(made, n_items + SPARE_ITEMS)
         while number < self.n_jobs and self._jobs[number].is_part and self._jobs[number].first == job.first:
-            self._have_done(number, scratch)
+            self._wait_for(number, scratch)
             append_ids(made, self._jobs[number].ids, self._jobs[number].n_ids)
             number += 1
         fit_list(made)
         out.append(made)
         return number
 
-    cdef int _add_lists(self, const Job* job, list out) except -1:
+    cdef int _add_lists_of_texts(self, const Job* job, list out) except -1:
+        """Append a list for each text of a job."""
         cdef size_t text, at = 0
         cdef list ids
         for text in range(job.first, job.first + job.n_texts):

@@ -1,3 +1,5 @@
+"""Encoding of one text on one thread: its steps, and the memory they keep between calls."""
+
 from typing import final
 
 from typing_extensions import Self
@@ -10,6 +12,8 @@ from fastbpe._core.text.special_tokens import SpecialMatcher
 
 @final
 class Pipeline:
+    """Steps that turn a text into ids, for any number of threads."""
+
     def __new__(
         cls,
         vocabulary: Vocabulary,
@@ -33,4 +37,5 @@ class Pipeline:
     @property
     def always(self) -> SpecialMatcher | None: ...
     @property
-    def used_bytes(self) -> int: ...
+    def used_bytes(self) -> int:
+        """Bytes of the piece caches of threads that are not encoding now."""

@@ -1,18 +1,19 @@
 from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_GET_LENGTH
 
-from fastbpe._core.encode.pipeline cimport Pipeline, Scratch
+from fastbpe._core.encode.pipeline cimport Pipeline
+from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
 
 cdef extern from "Python.h":
     bint PyUnicode_IS_COMPACT_ASCII(PyObject* text) noexcept
 
 cdef enum:
-    SHORT_UNITS = 1 << 8
+    SHORT_UNITS = 1 << 8  # longest text that short_list() takes, in characters
 
 
 cdef inline bint is_short(Pipeline pipeline, object text) noexcept:
-    """Whether short_list may take a text, allowed special tokens apart."""
+    """Tell whether short_list() may take a text: a short ASCII str, and no steps but a prefix and splitting."""
     return (
         pipeline.only_prefixes and type(text) is str and PyUnicode_IS_COMPACT_ASCII(<PyObject*> text)
         and PyUnicode_GET_LENGTH(text) <= SHORT_UNITS

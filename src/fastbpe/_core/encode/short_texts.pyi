@@ -1,1 +1,1 @@
-"""Nothing of it is for Python."""
+"""Short texts to lists of ids: the work of Pipeline.encode() with less around it."""

@@ -1,4 +1,8 @@
-"""Keeping ids out of untrusted text that merging made of it all the same."""
+"""Guard of untrusted text: replaces ids that merging may still give it.
+
+Special tokens are not looked for in untrusted text. But where the trained vocabulary has the same bytes as a
+token, merging makes its id all the same.
+"""
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
@@ -9,24 +13,27 @@ from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
 
 @cython.final
 cdef class Guard:
-    """Replaces ids by others. spelled: an id, to the list of ids that take its place."""
+    """Replacer of ids by sequences of other ids.
+
+    spelled: id to the list of ids that takes its place.
+    """
 
     def __cinit__(self, dict spelled not None):
-        marks = bytearray(max(spelled, default=-1) + 1)
+        is_replaced = bytearray(max(spelled, default=-1) + 1)
         for token_id in spelled:
-            marks[token_id] = 1
+            is_replaced[token_id] = 1
         self._spelled = spelled
-        self._marks = bytes(marks)
+        self._is_replaced = bytes(is_replaced)
 
     cdef int replace(self, Ids* ids, size_t start) except -1:
-        """Replace, from a place on. Of most texts nothing is replaced, which a look at each id tells."""
-        cdef const uint8_t* marks = <const uint8_t*> PyBytes_AS_STRING(self._marks)
-        cdef size_t i, n_marks = <size_t> len(self._marks)
+        """Replace ids from index start on. Most texts have none to replace: one pass over the ids tells."""
+        cdef const uint8_t* is_replaced = <const uint8_t*> PyBytes_AS_STRING(self._is_replaced)
+        cdef size_t i, n_flags = <size_t> len(self._is_replaced)
         cdef list out
-        if n_marks == 0:
+        if n_flags == 0:
             return 0
         for i in range(start, ids.n):
-            if ids.items[i] < n_marks and marks[ids.items[i]]:
+            if ids.items[i] < n_flags and is_replaced[ids.items[i]]:
                 break
         else:
             return 0

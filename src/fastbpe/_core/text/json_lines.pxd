@@ -1,18 +1,13 @@
 from libc.stdint cimport uint8_t
 
-
-cdef struct String:
-    # Between the quotes.
-    const uint8_t* data
-    size_t n
-    bint has_escapes
+from fastbpe._core.text.json_lexer cimport String
 
 
 cdef struct Line:
     const uint8_t* data
-    size_t n
+    size_t n  # bytes, without the newline
     bint is_plain
-    String found
+    String found  # the wanted field's value; set if is_plain
 
 
 cdef struct Bytes:
@@ -21,12 +16,12 @@ cdef struct Bytes:
 
 
 cdef class JsonLines:
-    cdef bytes _block, _field
-    cdef String _name
-    cdef const uint8_t* _at
-    cdef const uint8_t* _end
-    cdef bint _is_utf8
-    cdef uint8_t* _unescaped
-    cdef size_t _capacity
+    cdef bytes _block, _field  # own the memory
+    cdef String _name  # the wanted field
+    cdef const uint8_t* _at  # where the next line begins
+    cdef const uint8_t* _end  # of the block
+    cdef bint _is_utf8  # the whole block is
+    cdef uint8_t* _unescaped  # buffer for the last text with escapes
+    cdef size_t _capacity  # bytes of that buffer
     cdef bint next(self, Line* line) noexcept nogil
     cdef bint text(self, const Line* line, Bytes* text) except -1 nogil

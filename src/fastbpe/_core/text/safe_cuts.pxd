@@ -1,9 +1,15 @@
-from libc.stdint cimport uint8_t
-
 from fastbpe._core.text.utf8_text cimport Text
 
 
-cdef size_t last_safe_cut(const uint8_t* data, size_t n) noexcept nogil
-cdef size_t text_cut(const Text* text, size_t start, size_t at) noexcept nogil
-cdef size_t word_cut(const Text* text, size_t start, size_t at) noexcept nogil
-cdef size_t safe_cut(const Text* text, size_t start, size_t at, size_t end) noexcept nogil
+cdef enum CutRule:
+    ANY_SAFE_CUT  # for text in which no special tokens are looked for
+    BEFORE_SPACE_OR_STOP  # after a letter, before a space, newline or CJK stop: hardly any special token has one
+    BEFORE_SPACE  # after a letter, before U+0020: for code-point vocabularies
+
+
+cdef size_t safe_cut(const Text* text, size_t start, size_t near, size_t end, CutRule rule) noexcept nogil
+
+
+cdef inline size_t safe_cut_near(const Text* text, size_t start, size_t near) noexcept nogil:
+    """Find the safe cut before a space or stop that is nearest to a position; see safe_cut()."""
+    return safe_cut(text, start, near, text.n, BEFORE_SPACE_OR_STOP)

@@ -7,31 +7,34 @@ cdef extern from "simd/prefixes.h":
 
 
 cdef struct Match:
+    # A token found in a text; offsets in bytes. next() reads end and resume of the match before.
     size_t start
     size_t end
-    uint32_t index  # of the special token in the lists the matcher was made of
+    uint32_t index  # of the token in SpecialMatcher.tokens
     uint32_t id
-    size_t resume  # where to search for the next one
+    size_t resume  # offset at which the next search starts
 
 
 cdef class SpecialMatcher:
-    cdef uint64_t* _edges  # node << 8 | byte, beside its child; open addressing
-    cdef uint32_t* _children
-    cdef uint32_t* _ends_here  # node: index of the special token that ends there, or NONE
-    cdef size_t _mask
+    # The trie: node 0 is its root.
+    cdef uint64_t* _edges  # slot: node << 8 | byte; all ones: empty
+    cdef uint32_t* _children  # slot: the edge's lower node
+    cdef uint32_t* _ends_here  # node: index of the token that ends there, or NONE
+    cdef size_t _mask  # slots - 1
     cdef uint32_t _n_nodes
-    cdef uint32_t[256] _roots  # the child of the root by the first byte, or NONE
-    cdef fb_prefixes _prefixes
-    cdef uint8_t _only_start
-    cdef int _n_starts
-    cdef uint32_t* _ids
-    cdef uint8_t* _flags  # of each special token, or NULL
-    cdef uint32_t* _words  # ranges of characters
-    cdef size_t _n_words
-    cdef readonly list tokens
-    cdef readonly SpecialMatcher then
-    cdef readonly bint cuttable  # text_cut cuts none of them
-    cdef readonly bint ends_in_letter  # one of them ends in what may be a letter
+    cdef uint32_t[256] _roots  # first byte: child of the root, or NONE
+    # To skip text in which no token begins:
+    cdef fb_prefixes _prefixes  # the first three bytes of all tokens
+    cdef uint8_t _only_start  # the first byte of all tokens, if _n_starts is 1
+    cdef int _n_starts  # distinct first bytes
+    cdef uint32_t* _ids  # index: id
+    cdef uint8_t* _flags  # index: LSTRIP | RSTRIP | SINGLE_WORD | PASSED_OVER; NULL if no token has any
+    cdef uint32_t* _words  # first and last code point of each range of word characters, ascending
+    cdef size_t _n_words  # ranges
+    cdef readonly list tokens  # bytes
+    cdef readonly SpecialMatcher then  # matcher of tokens to be found in normalized text, or None
+    cdef readonly bint cuttable  # no safe cut of safe_cut_near() changes what is found, `then` included
+    cdef readonly bint ends_in_letter  # the last byte of some token may belong to a letter
     cdef uint32_t _child(self, uint32_t node, uint8_t byte) noexcept nogil
     cdef int _keep_flags(self, bytes flags, bytes words) except -1
     cdef int _keep_prefixes(self) except -1
@@ -40,4 +43,4 @@ cdef class SpecialMatcher:
     cdef bint find_here(self, const uint8_t* data, size_t n, size_t at, Match* match) noexcept nogil
     cdef bint next(self, const uint8_t* data, size_t n, Match* match) noexcept nogil
     cdef bint _is_within_word(self, const uint8_t* data, size_t n, const Match* match) noexcept nogil
-    cdef bint _is_of_word(self, uint32_t character) noexcept nogil
+    cdef bint _is_word_character(self, uint32_t character) noexcept nogil

@@ -1,11 +1,12 @@
-"""Finding special tokens in text: the leftmost, and of those that start there the longest.
+"""Search for special and added tokens in text: the leftmost first, the longest of those that begin there.
 
-Added tokens of Hugging Face's files are found likewise, with conditions and white space that they take along.
+Added tokens of Hugging Face's files also have conditions, and may take white space beside them; see
+SpecialMatcher.
 
-A trie in one hash table of edges. A search costs at most the text's length times the longest special token's.
-Where all begin with the same byte, memchr skips the text in between; else their first three bytes do, 32 places at
-once (simd/prefixes.h). phi-2 has runs of spaces for tokens: English goes by at 8 GB/s, which with a look at each
-byte was 0.3.
+A trie (its edges in one open-addressing hash table) says which tokens begin at an offset. A search costs at most
+the text's length times the longest token's. Most text is skipped before the trie is asked: if all tokens begin
+with the same byte, by memchr; else simd/prefixes.h tests the first three bytes at 32 offsets together. That
+matters for vocabularies such as phi-2, whose added tokens are runs of spaces.
 """
 
 cimport cython
@@ -14,7 +15,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memchr, memcpy, memset
 
-from fastbpe._core.text.safe_cuts cimport text_cut
+from fastbpe._core.text.safe_cuts cimport safe_cut_near
 from fastbpe._core.common.hash_tables cimport NONE, mix, table_bits
 from fastbpe._core.text.utf8_text cimport Text, Utf8, first_invalid, utf8_of, utf8_release
 from fastbpe._core.common.utf8 cimport fb_char
@@ -22,10 +23,11 @@ from fastbpe._core.common.utf8 cimport fb_char
 import os
 
 cdef enum:
-    LSTRIP = 1
-    RSTRIP = 2
-    SINGLE_WORD = 4
-    PASSED_OVER = 8
+    # Flags of a token, named as in tokenizer.json.
+    LSTRIP = 1  # the match takes the white space before it
+    RSTRIP = 2  # the match takes the white space after it
+    SINGLE_WORD = 4  # no match where a word character touches it
+    PASSED_OVER = 8  # no match, and none for the tokens that begin inside it
 
 cdef extern from "simd/prefixes.h" nogil:
     void fb_prefixes_clear(fb_prefixes* p)
@@ -44,16 +46,26 @@ cdef extern from "simd/classes.h" nogil:
 
 @cython.final
 cdef class SpecialMatcher:
-    """A matcher for special tokens (their UTF-8) and their ids; no two are equal and none is empty.
+    """Matcher of special or added tokens: the leftmost first, the longest of those that begin there.
 
-    flags: of each token, a byte: 1, it takes the white space before it along; 2, the white space behind it; 4, no
-    character of a word may touch it; 8, it is passed over, so that others that begin within it are not found.
-    then: finds tokens in what this one leaves, once it is normalized.
-    words: first and last of each range of characters of words, uint32; needed for the flag 4.
+    tokens: UTF-8 of each; all different, none empty.
+    ids: the id of each.
+    flags: a byte for each token, the sum of 1 (takes the white space before it), 2 (takes the white space after
+        it), 4 (found only where no word character touches it), 8 (passed over: no token inside it is found, nor
+        itself);
+        empty: no token has flags.
+    then: matcher of the tokens to be found in the rest of the text once that is normalized; None: none.
+    words: pairs of uint32 in native byte order, first and last code point of each range of word characters,
+        ascending; needed for flag 4.
     """
 
     def __cinit__(
-        self, list tokens not None, list ids not None, bytes flags=b"", SpecialMatcher then=None, bytes words=b""
+        self,
+        list tokens not None,
+        list ids not None,
+        bytes flags=b"",
+        SpecialMatcher then=None,
+        bytes words=b"",
     ):
         cdef size_t n_bytes = sum([len(token) for token in tokens])
         cdef int bits = table_bits(n_bytes + 1)
@@ -90,8 +102,9 @@ cdef class SpecialMatcher:
         free(self._words)
 
     cdef int _keep_flags(self, bytes flags, bytes words) except -1:
+        """Copy flags and words; set `cuttable` to what the flags allow."""
         cdef size_t n = len(flags)
-        # What looks at its neighbours must see them.
+        # A single word must see the characters beside it.
         self.cuttable = not any([flag & SINGLE_WORD for flag in flags])
         if not any(flags):
             return 0
@@ -107,27 +120,32 @@ cdef class SpecialMatcher:
         return 0
 
     cdef int _keep_prefixes(self) except -1:
-        """Beginnings in order, so that those of a group are alike."""
-        cdef list beginnings = sorted({token[:3] for token in self.tokens})
-        cdef Py_ssize_t i, n = len(beginnings)
-        cdef bytes word
+        """Fill _prefixes, whose filter has eight groups: in sorted order, prefixes of a group are alike."""
+        cdef list prefixes = sorted({token[:3] for token in self.tokens})
+        cdef Py_ssize_t i, n = len(prefixes)
+        cdef bytes prefix
         fb_prefixes_clear(&self._prefixes)
         for i in range(n):
-            word = beginnings[i]
+            prefix = prefixes[i]
             fb_prefixes_add(
-                &self._prefixes, <unsigned> (8 * i // n), <const uint8_t*> PyBytes_AS_STRING(word), <size_t> len(word)
+                &self._prefixes,
+                <unsigned> (8 * i // n),
+                <const uint8_t*> PyBytes_AS_STRING(prefix),
+                <size_t> len(prefix),
             )
         return 0
 
     cdef int _add(self, bytes token, uint32_t index) except -1:
+        """Add a token to the trie, and clear `cuttable` where a safe cut might change its matches."""
         cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(token)
         cdef Text text = Text(p, len(token), 1, True, NULL)
-        self.cuttable = self.cuttable and first_invalid(p, text.n) == text.n and text_cut(&text, 0, 0) == text.n
+        if first_invalid(p, text.n) < text.n or safe_cut_near(&text, 0, 0) < text.n:
+            self.cuttable = False
         cdef uint8_t last = p[text.n - 1]
         cdef bint is_letter = last > 0x7F or <uint8_t> ((last | 0x20) - 0x61) < 26
         self.ends_in_letter |= is_letter
         if self._flags != NULL and self._flags[index] & RSTRIP and (is_letter or 0x30 <= last <= 0x39):
-            self.cuttable = False  # a cut may lie between it and the white space that it takes along
+            self.cuttable = False  # a cut may part the token from the white space that it takes
         cdef uint32_t node = 0, child
         cdef size_t i, at
         for i in range(<size_t> PyBytes_GET_SIZE(token)):
@@ -145,6 +163,7 @@ cdef class SpecialMatcher:
         return 0
 
     cdef uint32_t _child(self, uint32_t node, uint8_t byte) noexcept nogil:
+        """Return the child of a node by a byte, or NONE."""
         cdef uint64_t edge = (<uint64_t> node << 8) | byte
         cdef size_t at = <size_t> mix(edge) & self._mask
         while self._edges[at] != <uint64_t> -1:
@@ -154,7 +173,11 @@ cdef class SpecialMatcher:
         return NONE
 
     cdef bint find(self, const uint8_t* data, size_t n, size_t at, Match* match) noexcept nogil:
-        """The first special token in data[at:n]; False if there is none."""
+        """Find the first token in data[at:n], whatever its flags; False without one.
+
+        Requires: data[:n] is valid UTF-8.
+        Ensures: on True, start, end, index and id of match are set; resume is left alone.
+        """
         cdef const uint8_t* hit
         while at < n and self._n_starts:
             if self._n_starts == 1:
@@ -172,10 +195,13 @@ cdef class SpecialMatcher:
         return False
 
     cdef bint next(self, const uint8_t* data, size_t n, Match* match) noexcept nogil:
-        """The next token that is to be found; match as the call before left it, all 0 at first.
+        """Find the next token by the rules of its flags; False without one.
 
-        What it takes along goes into match.start and match.end, and the search goes on at match.resume, as in
-        tokenizers: a match may begin before the end of the one before.
+        match: as the call before left it; at first with end and resume 0.
+
+        Requires: data[:n] is valid UTF-8.
+        Ensures: on True, match.start and match.end include the white space that the token takes. As in tokenizers,
+        the search resumes after the token itself (match.resume): the next token may begin in that white space.
         """
         cdef size_t floor = match.end, at = match.resume
         cdef uint8_t flags
@@ -190,22 +216,24 @@ cdef class SpecialMatcher:
                 match.start = max(_blanks_begin(data, match.start), floor)
             if flags & RSTRIP:
                 match.end = _blanks_end(data, n, match.end)
-            if match.start < match.end:  # else it stands in what the one before has taken along
+            if match.start < match.end:  # else the match before has taken all of it
                 return True
         return False
 
     cdef bint _is_within_word(self, const uint8_t* data, size_t n, const Match* match) noexcept nogil:
+        """Tell whether a word character stands right before or after a match."""
         cdef size_t before = match.start, n_bytes
-        if match.end < n and self._is_of_word(fb_char(data + match.end, &n_bytes)):
+        if match.end < n and self._is_word_character(fb_char(data + match.end, &n_bytes)):
             return True
         if not before:
             return False
         before -= 1
         while data[before] & 0xC0 == 0x80:
             before -= 1
-        return self._is_of_word(fb_char(data + before, &n_bytes))
+        return self._is_word_character(fb_char(data + before, &n_bytes))
 
-    cdef bint _is_of_word(self, uint32_t character) noexcept nogil:
+    cdef bint _is_word_character(self, uint32_t character) noexcept nogil:
+        """Search the ranges of word characters by bisection."""
         cdef size_t low = 0, high = self._n_words, middle
         while low < high:
             middle = (low + high) // 2
@@ -216,7 +244,10 @@ cdef class SpecialMatcher:
         return low < self._n_words and self._words[2 * low] <= character
 
     cdef bint find_here(self, const uint8_t* data, size_t n, size_t at, Match* match) noexcept nogil:
-        """The longest special token that begins at data[at]; False if none does."""
+        """Find the longest token that begins at data[at], whatever its flags; False without one.
+
+        Ensures: on True, start, end, index and id of match are set; resume is left alone.
+        """
         cdef uint32_t node = self._roots[data[at]] if at < n else NONE
         match.start = at
         match.index = NONE
@@ -232,7 +263,7 @@ cdef class SpecialMatcher:
         return True
 
     def find_all(self, text):
-        """(start, end, id) of every token that is to be found, in bytes of the text's UTF-8, one behind the other."""
+        """Return (start, end, id) of every token found, in order; offsets in bytes of the text's UTF-8."""
         cdef Utf8 view
         cdef Match match
         cdef list out = []
@@ -246,7 +277,7 @@ cdef class SpecialMatcher:
             utf8_release(&view)
 
     def search(self, text):
-        """(start, end, id) of the first special token, in bytes of the text's UTF-8, or None."""
+        """Return (start, end, id) of the first token, whatever its flags; None without one."""
         cdef Utf8 view
         cdef Match match
         utf8_of(text, &view)
@@ -259,7 +290,7 @@ cdef class SpecialMatcher:
 
 
 cdef size_t _blanks_begin(const uint8_t* data, size_t at) noexcept nogil:
-    """Where the white space that ends at `at` begins."""
+    """Return the offset at which the white space before data[at] begins."""
     cdef size_t before, n_bytes
     while at:
         before = at - 1
@@ -272,7 +303,7 @@ cdef size_t _blanks_begin(const uint8_t* data, size_t at) noexcept nogil:
 
 
 cdef size_t _blanks_end(const uint8_t* data, size_t n, size_t at) noexcept nogil:
-    """Where the white space that begins at `at` ends."""
+    """Return the offset at which the white space from data[at] on ends."""
     cdef size_t n_bytes
     while at < n and FB_IS(fb_class_at(data + at, &n_bytes), FB_BLANKS):
         at += n_bytes

@@ -1,15 +1,21 @@
-"""A batch of texts in windows, whatever gives them: what is encoded before more are asked for bounds the memory."""
+"""Batches of texts, so that memory stays bounded.
+
+An iterable may give texts without end. Each batch is encoded before the next is read.
+"""
 
 cimport cython
 
 cdef enum:
-    WINDOW_UNITS = 1 << 24
-    WINDOW_TEXTS = 1 << 16
+    MAX_BATCH_UNITS = 1 << 24  # code points, or bytes of UTF-8; the text that reaches it is the last
+    MAX_BATCH_TEXTS = 1 << 16
 
 
 @cython.final
-cdef class Windows:
-    """Texts, as many at a time as are encoded before more are asked for."""
+cdef class TextBatches:
+    """Reader of an iterable of texts, one batch at a time.
+
+    texts: an iterable of str, or of bytes-like objects with UTF-8.
+    """
 
     def __cinit__(self, object texts):
         if isinstance(texts, (str, bytes)):
@@ -17,7 +23,11 @@ cdef class Windows:
         self._iterator = iter(texts)
 
     cdef list next(self):
-        """The next texts; None at the end. What is no text is an error once those before it are done."""
+        """Return the next batch; None at the end.
+
+        An item that is no text ends its batch, and raises TypeError only at the following call: so the error of an
+        earlier text comes first.
+        """
         cdef list out
         if self.texts is not None:
             self.first += len(self.texts)
@@ -34,13 +44,14 @@ cdef class Windows:
                 self.n_units += text.nbytes if isinstance(text, memoryview) else len(text)
             else:
                 self._error = TypeError(
-                    f"texts[{self.first + len(out)}]: text must be str, or bytes of UTF-8, not {type(text).__name__}"
+                    f"texts[{self.first + len(out)}]: "
+                    f"text must be str, or bytes of UTF-8, not {type(text).__name__}"
                 )
                 if not out:
                     raise self._error
                 return out
             out.append(text)
-            if self.n_units >= WINDOW_UNITS or len(out) >= WINDOW_TEXTS:
+            if self.n_units >= MAX_BATCH_UNITS or len(out) >= MAX_BATCH_TEXTS:
                 return out
         self._is_over = True
         return out

@@ -2,19 +2,20 @@ from libc.stdint cimport uint8_t
 
 
 cdef struct Text:
-    # A view of a str or of UTF-8: n units of `unit` bytes, lent by the object or, when owned, ours.
+    # View of a text in units: bytes of UTF-8, or the code points of a str. The object lends the memory unless
+    # `owned` is set.
     const void* data
-    size_t n
-    int unit
-    bint is_utf8  # as are ASCII strings; else the units are code points or, of 2 bytes, maybe surrogates
-    uint8_t* owned
+    size_t n  # units
+    int unit  # bytes of each: 1, 2 or 4
+    bint is_utf8  # bytes, or an ASCII str; else units are code points, surrogates among them
+    uint8_t* owned  # memory to be freed by text_release(), or NULL
 
 
 cdef struct Utf8:
-    # A view of text as UTF-8, lent by the object or, when owned, freed by utf8_release.
+    # View of a text as UTF-8. The object lends the memory unless `owned` is set.
     const uint8_t* data
-    size_t n
-    uint8_t* owned
+    size_t n  # bytes
+    uint8_t* owned  # memory to be freed by utf8_release(), or NULL
 
 
 cpdef bint has_surrogates(object text) except -1
@@ -24,7 +25,7 @@ cdef object not_utf8(str what, uint8_t byte, size_t at)
 cdef void text_release(Text* view) noexcept nogil
 cdef void text_prefetch(const Text* text) noexcept nogil
 cdef void prefetch_after(list texts, size_t i) noexcept
-cdef size_t text_room(const Text* text, size_t n_units) noexcept nogil
+cdef size_t utf8_capacity(const Text* text, size_t n_units) noexcept nogil
 cdef size_t text_utf8(const Text* text, size_t start, size_t end, uint8_t* out) noexcept nogil
 cdef int utf8_of(object text, Utf8* view) except -1
 cdef void utf8_release(Utf8* view) noexcept nogil

@@ -1,7 +1,7 @@
-"""Text as UTF-8 bytes, for every entry point by one rule.
+"""Text as UTF-8, by one rule for every entry point.
 
-ASCII is borrowed from the str; other text is transcoded into memory of ours, so that the str keeps no second
-copy. A surrogate pair is the character it stands for, a lone surrogate is U+FFFD. Bytes must be UTF-8.
+An ASCII str lends its memory. Any other str is transcoded into memory of ours, so that the str caches no second
+copy. A surrogate pair becomes the character it stands for, a lone surrogate U+FFFD. Bytes must be UTF-8.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -19,7 +19,7 @@ import os
 
 
 cdef enum:
-    PAGE_BYTES = 1 << 12
+    PREFETCH_BYTES = 1 << 12  # a page: the hardware prefetcher takes over after it
 
 cdef extern from "Python.h":
     PyObject* PyList_GET_ITEM(object items, Py_ssize_t i)
@@ -34,7 +34,11 @@ cdef fb_transcode_fn _transcode_blocks = fb_choose_transcode(os.environ.get("FAS
 
 
 cdef int text_of(object text, Text* view) except -1:
-    """Fill view with a str, or with checked UTF-8. The caller keeps `text` alive and releases the view."""
+    """Fill a view of a str, or of bytes, which must be UTF-8.
+
+    Requires: the caller keeps `text` alive as long as it uses the view, and then calls text_release().
+    Ensures: on an error the view owns nothing.
+    """
     cdef size_t bad
     text_view(text, view)
     if not isinstance(text, str):
@@ -47,7 +51,11 @@ cdef int text_of(object text, Text* view) except -1:
 
 
 cdef object not_utf8(str what, uint8_t byte, size_t at):
-    """The error for bytes that are no text; what: "text is", for example."""
+    """Make the ValueError for bytes that are not UTF-8.
+
+    what: beginning of the message, such as "text is".
+    byte, at: the first invalid byte and its offset.
+    """
     return ValueError(
         f"{what} not UTF-8: invalid byte 0x{byte:02x} at offset {at} "
         "(decode it first, with errors='replace' if it may be damaged)"
@@ -55,7 +63,10 @@ cdef object not_utf8(str what, uint8_t byte, size_t at):
 
 
 cdef int text_view(object text, Text* view) except -1:
-    """Fill view with a str, or with bytes that are not checked."""
+    """Fill a view of a str, or of bytes without checking them; else as text_of().
+
+    A bytearray or memoryview is copied: another thread may change it while the view is read.
+    """
     view.owned = NULL
     if isinstance(text, str):
         view.data = PyUnicode_DATA(text)
@@ -64,7 +75,7 @@ cdef int text_view(object text, Text* view) except -1:
         view.is_utf8 = PyUnicode_IS_COMPACT_ASCII(<PyObject*> text)
         return 0
     if isinstance(text, (bytearray, memoryview)):
-        text = bytes(text)  # another thread may change it while we read
+        text = bytes(text)
         _own(text, view)
     elif isinstance(text, bytes):
         view.data = PyBytes_AS_STRING(text)
@@ -77,6 +88,7 @@ cdef int text_view(object text, Text* view) except -1:
 
 
 cdef int _own(bytes text, Text* view) except -1:
+    """Fill the view with a copy of its own."""
     view.n = <size_t> PyBytes_GET_SIZE(text)
     view.owned = <uint8_t*> malloc(view.n + 1)
     if view.owned == NULL:
@@ -92,33 +104,36 @@ cdef void text_release(Text* view) noexcept nogil:
 
 
 cdef void text_prefetch(const Text* text) noexcept nogil:
-    """Ask for the memory of a text that comes soon: each lies elsewhere, and nothing else foretells where.
+    """Prefetch the first page of a text that is read next.
 
-    Documents of 2 KB: 6 % off, on two threads. What lies behind the first page is foretold.
+    Texts of a batch are scattered over the heap, where the hardware prefetcher cannot guess the next one.
     """
-    cdef size_t i, n_bytes = min(text.n * text.unit, <size_t> PAGE_BYTES)
+    cdef size_t i, n_bytes = min(text.n * text.unit, <size_t> PREFETCH_BYTES)
     for i in range(0, n_bytes, 64):
         prefetch(<const uint8_t*> text.data + i)
 
 
 cdef void prefetch_after(list texts, size_t i) noexcept:
-    """The same for the text behind the i-th; the one behind that is asked where it lies."""
+    """Prefetch the text after texts[i], and the object header of the text after that."""
     cdef Text view
     cdef size_t n = len(texts)
     if i + 2 < n:
         prefetch(PyList_GET_ITEM(texts, i + 2))
     if i + 1 < n and isinstance(texts[i + 1], (str, bytes)):
-        text_view(texts[i + 1], &view)  # of these two it cannot fail
+        text_view(texts[i + 1], &view)  # cannot fail for a str or bytes
         text_prefetch(&view)
 
 
 cdef int utf8_of(object text, Utf8* view) except -1:
-    """Fill view with the UTF-8 of a str or of bytes. The caller keeps `text` alive and releases the view."""
+    """Fill a view of a text's UTF-8, transcoding a str that is not ASCII.
+
+    Requires: the caller keeps `text` alive as long as it uses the view, and then calls utf8_release().
+    """
     cdef Text units
     text_of(text, &units)
     view.data, view.n, view.owned = <const uint8_t*> units.data, units.n, units.owned
     if not units.is_utf8:
-        view.owned = <uint8_t*> malloc(text_room(&units, units.n))
+        view.owned = <uint8_t*> malloc(utf8_capacity(&units, units.n))
         if view.owned == NULL:
             raise MemoryError(f"no memory for the UTF-8 of {units.n} characters")
         with nogil:
@@ -132,23 +147,26 @@ cdef void utf8_release(Utf8* view) noexcept nogil:
     view.owned = NULL
 
 
-# From the units of a str to UTF-8
+# Transcoding the units of a str to UTF-8
 
 cdef fused Unit:
     uint8_t
     uint16_t
     uint32_t
 
-cdef const size_t BLOCK = 16
+cdef const size_t BLOCK_UNITS = 16  # units transcoded by each step of a loop without branches
 
 
-cdef size_t text_room(const Text* text, size_t n_units) noexcept nogil:
-    """The bytes that text_utf8 may write for so many units."""
-    return n_units * (text.unit + 1 if text.unit < 4 else 4) + 64  # stores of whole vectors go beyond the end
+cdef size_t utf8_capacity(const Text* text, size_t n_units) noexcept nogil:
+    """Return the bytes that text_utf8() may touch for so many units, 64 of them for its last vector store."""
+    return n_units * (text.unit + 1 if text.unit < 4 else 4) + 64
 
 
 cdef size_t text_utf8(const Text* text, size_t start, size_t end, uint8_t* out) noexcept nogil:
-    """Write units start to end as UTF-8, and return how many bytes; no surrogate pair lies across start or end."""
+    """Write units start to end as UTF-8, and return the number of bytes.
+
+    Requires: no surrogate pair lies across start or end, and out has utf8_capacity(text, end - start) bytes.
+    """
     if text.unit == 1:
         return _transcode(<const uint8_t*> text.data + start, end - start, out)
     if text.unit == 2:
@@ -157,44 +175,48 @@ cdef size_t text_utf8(const Text* text, size_t start, size_t end, uint8_t* out) 
 
 
 cdef size_t _transcode(const Unit* data, size_t n, uint8_t* out) noexcept nogil:
-    """Sixteen units at a time: the loops over a block are vectorised, or at least without branches."""
+    """Transcode blocks of 16 units: by vectors of simd/transcode.h, or by loops that a compiler can vectorise."""
     cdef uint8_t* to = out
     cdef size_t i = 0, j
     cdef uint32_t seen
-    while n - i >= BLOCK:
+    while n - i >= BLOCK_UNITS:
         if _transcode_blocks != NULL:
             to += _transcode_blocks(data, &i, n, sizeof(Unit), to)
-            if n - i >= BLOCK:
-                i = _transcode_slowly(data, i, i + BLOCK, n, &to)
+            if n - i >= BLOCK_UNITS:
+                i = _transcode_slowly(data, i, i + BLOCK_UNITS, n, &to)
             continue
         seen = 0
-        for j in range(BLOCK):
+        for j in range(BLOCK_UNITS):
             seen |= data[i + j]
         if seen < 0x80:
-            for j in range(BLOCK):
+            for j in range(BLOCK_UNITS):
                 to[j] = <uint8_t> data[i + j]
-            to += BLOCK
-            i += BLOCK
+            to += BLOCK_UNITS
+            i += BLOCK_UNITS
         elif seen < 0x10000 and (Unit is uint8_t or not _has_surrogate(data + i)):
-            for j in range(BLOCK):
+            for j in range(BLOCK_UNITS):
                 to = _put_up_to_3(to, data[i + j])
-            i += BLOCK
+            i += BLOCK_UNITS
         else:
-            i = _transcode_slowly(data, i, i + BLOCK, n, &to)
+            i = _transcode_slowly(data, i, i + BLOCK_UNITS, n, &to)
     _transcode_slowly(data, i, n, n, &to)
     return to - out
 
 
 cdef inline bint _has_surrogate(const Unit* block) noexcept nogil:
+    """Tell whether a block of BLOCK_UNITS units has a surrogate."""
     cdef uint32_t found = 0
     cdef size_t j
-    for j in range(BLOCK):
+    for j in range(BLOCK_UNITS):
         found |= block[j] >> 11 == 0x1B
     return found
 
 
 cdef inline uint8_t* _put_up_to_3(uint8_t* to, uint32_t c) noexcept nogil:
-    """Write a character below U+10000, by arithmetic alone: in mixed text no branch could be foretold."""
+    """Write a character below U+10000 without a branch, for in mixed text branches would be mispredicted.
+
+    Requires: 4 bytes to write to.
+    """
     cdef uint32_t is_2 = c >= 0x80, is_3 = c >= 0x800
     cdef uint32_t two = 0x80C0 | c >> 6 | (c & 0x3F) << 8
     cdef uint32_t three = 0x8080E0 | c >> 12 | (c >> 6 & 0x3F) << 8 | (c & 0x3F) << 16
@@ -204,7 +226,10 @@ cdef inline uint8_t* _put_up_to_3(uint8_t* to, uint32_t c) noexcept nogil:
 
 
 cdef size_t _transcode_slowly(const Unit* data, size_t i, size_t end, size_t n, uint8_t** out) noexcept nogil:
-    """Any characters from i up to end, or one unit more if a surrogate pair lies there."""
+    """Transcode units i to end, one more if a surrogate pair begins at the last; return the index after them.
+
+    Requires: end ≤ n.
+    """
     cdef uint32_t c
     while i < end:
         c = data[i]
@@ -220,11 +245,11 @@ cdef size_t _transcode_slowly(const Unit* data, size_t i, size_t end, size_t n, 
 
 
 cdef size_t first_invalid(const uint8_t* data, size_t n) noexcept nogil:
-    """The offset of the first byte that does not belong to well-formed UTF-8; n if there is none."""
+    """Return the offset of the first byte that is not part of well-formed UTF-8; n without one."""
     cdef size_t i = 0, n_bytes
     while i < n:
         if data[i] >= 0x80:
-            n_bytes = _character(data + i, n - i)
+            n_bytes = _valid_sequence(data + i, n - i)
             if not n_bytes:
                 return i
             i += n_bytes
@@ -239,18 +264,26 @@ cdef size_t first_invalid(const uint8_t* data, size_t n) noexcept nogil:
     return n
 
 
-cdef inline size_t _character(const uint8_t* p, size_t n) noexcept nogil:
-    """The bytes of the well-formed character outside ASCII that p[:n] begins with; 0 if it does not."""
-    cdef bint whole
-    cdef size_t n_bytes = _sequence(p, n, &whole)
-    return n_bytes if whole else 0
+cdef inline size_t _valid_sequence(const uint8_t* p, size_t n) noexcept nogil:
+    """Return the bytes of the well-formed character that p[:n] begins with; 0 without one.
+
+    Requires: p[0] is not ASCII.
+    """
+    cdef bint is_valid
+    cdef size_t n_bytes = _sequence(p, n, &is_valid)
+    return n_bytes if is_valid else 0
 
 
-cdef inline size_t _sequence(const uint8_t* p, size_t n, bint* whole) noexcept nogil:
-    """The bytes of the character outside ASCII that p[:n] begins with, or, not whole, those that one U+FFFD replaces."""
+cdef inline size_t _sequence(const uint8_t* p, size_t n, bint* is_valid) noexcept nogil:
+    """Return the bytes of the character that p[:n] begins with, or, if invalid, those that one U+FFFD replaces.
+
+    One U+FFFD replaces a maximal subpart of an ill-formed sequence (Unicode, section 3.9), as in CPython.
+
+    Requires: p[0] is not ASCII.
+    """
     cdef size_t more, k
     cdef uint8_t lead = p[0], low = 0x80, high = 0xBF  # bounds of the second byte: nothing overlong, no surrogate
-    whole[0] = False
+    is_valid[0] = False
     if 0xC2 <= lead <= 0xDF:
         more = 1
     elif 0xE0 <= lead <= 0xEF:
@@ -267,22 +300,28 @@ cdef inline size_t _sequence(const uint8_t* p, size_t n, bint* whole) noexcept n
         if k >= n or not low <= p[k] <= high:
             return k
         low, high = 0x80, 0xBF
-    whole[0] = True
+    is_valid[0] = True
     return more + 1
 
 
 cdef void character_starts(const uint8_t* data, size_t n, uint8_t* starts) noexcept nogil:
-    """Store 1 for each byte of data with which a character, or what one U+FFFD replaces, begins; 0 for the others."""
+    """Store 1 for each byte that begins a character or an invalid sequence (one U+FFFD), 0 for the others.
+
+    Requires: starts has n bytes.
+    """
     cdef size_t i = 0
-    cdef bint whole
+    cdef bint is_valid
     memset(starts, 0, n)
     while i < n:
         starts[i] = 1
-        i += 1 if data[i] < 0x80 else _sequence(data + i, n - i, &whole)
+        i += 1 if data[i] < 0x80 else _sequence(data + i, n - i, &is_valid)
 
 
 def to_utf8(text):
-    """The UTF-8 bytes that every entry point makes of a text: the rule above, for tests and tools."""
+    """Return the UTF-8 of a text: surrogate pairs as their character, lone surrogates as U+FFFD.
+
+    Raises: TypeError for another type than str or bytes-like, ValueError for bytes that are not UTF-8.
+    """
     cdef Utf8 view
     utf8_of(text, &view)
     try:
@@ -292,7 +331,10 @@ def to_utf8(text):
 
 
 def utf8_size(texts):
-    """How many bytes `to_utf8` gives of all texts (str, or bytes of UTF-8), without making them."""
+    """Count the bytes that `to_utf8` gives for all texts together, without making them.
+
+    texts: str, or bytes of UTF-8, which are not checked.
+    """
     cdef Text view
     cdef size_t total = 0
     for text in texts:
@@ -310,6 +352,7 @@ def utf8_size(texts):
 
 
 cdef size_t _size(const Unit* data, size_t n) noexcept nogil:
+    """Count the bytes of UTF-8 for units of a str."""
     cdef size_t i, size = n, n_pairs = 0
     cdef uint32_t c
     for i in range(n):
@@ -318,11 +361,14 @@ cdef size_t _size(const Unit* data, size_t n) noexcept nogil:
     if Unit is not uint8_t:
         for i in range(1, n):
             n_pairs += (data[i] >> 10 == 0x37) & (data[i - 1] >> 10 == 0x36)
-    return size - 2 * n_pairs  # two of three bytes were counted
+    return size - 2 * n_pairs  # both surrogates of a pair were counted with 3 bytes, the character has 4
 
 
 def plain(text):
-    """A str or bytes of a subclass (numpy's, an enum's) as a plain one, which holds what it held; others as they are."""
+    """Convert an instance of a subclass of str or bytes (numpy's, an enum's) to the plain type.
+
+    Returns any other object as given.
+    """
     if isinstance(text, str):
         return PyUnicode_FromObject(text)
     if isinstance(text, bytes) and type(text) is not bytes:
@@ -331,7 +377,7 @@ def plain(text):
 
 
 def n_valid(data):
-    """How many bytes of data are UTF-8 before the first that is not, or that begins a character cut off."""
+    """Count the bytes of valid UTF-8 before the first byte that is invalid or begins a truncated character."""
     cdef bytes checked = plain(data)
     cdef size_t n = <size_t> len(checked), at
     cdef const uint8_t* start = <const uint8_t*> PyBytes_AS_STRING(checked)
@@ -341,7 +387,7 @@ def n_valid(data):
 
 
 cpdef bint has_surrogates(object text) except -1:
-    """Whether a str holds surrogates, in pairs or alone: no UTF-8 says that."""
+    """Return True if a str holds surrogates, in pairs or alone, which UTF-8 cannot express."""
     cdef Text view
     cdef str checked = plain(text)
     text_of(checked, &view)

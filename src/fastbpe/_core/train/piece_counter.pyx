@@ -7,7 +7,7 @@ from libc.stdint cimport uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
 
 from fastbpe._core.common.byte_buffer cimport buffer_free, buffer_room
-from fastbpe._core.text.safe_cuts cimport text_cut
+from fastbpe._core.text.safe_cuts cimport safe_cut_near
 from fastbpe._core.cache.piece_keys cimport SHORT_BYTES, copy_tail, find_in_line, key_hash, make_key
 from fastbpe._core.common.memory cimport likely, prefetch
 from fastbpe._core.train.piece_table cimport GROUP, CountedPiece, LongSlot, PieceTable
@@ -15,7 +15,7 @@ from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.split.splitter cimport UNMATCHED, Splitter, ends_free
 from fastbpe._core.common.hash_tables cimport NONE, hash_bytes
 from fastbpe._core.text.utf8_text cimport (
-    Text, first_invalid, not_utf8, text_release, text_room, text_utf8, text_view,
+    Text, first_invalid, not_utf8, text_release, utf8_capacity, text_utf8, text_view,
 )
 from fastbpe._core.common.interrupts cimport check_signals
 
@@ -112,8 +112,8 @@ cdef class PieceCounter(PieceTable):
         while start < end:
             cut = end
             if may_cut and end - start > STRETCH:
-                cut = min(text_cut(text, start, start + STRETCH), end)
-            buffer_room(&self._utf8, text_room(text, cut - start))
+                cut = min(safe_cut_near(text, start, start + STRETCH), end)
+            buffer_room(&self._utf8, utf8_capacity(text, cut - start))
             self._stretch(self._utf8.items, text_utf8(text, start, cut, self._utf8.items), special)
             start = cut
         return 0
@@ -218,7 +218,7 @@ def parts(text, size_t size, str what not None="text"):
                 raise not_utf8(f"{what} is", (<const uint8_t*> view.data)[bad], bad)
         while start < view.n:
             with nogil:
-                end = text_cut(&view, start, start + size)
+                end = safe_cut_near(&view, start, start + size)
             out.append((start, end))
             start = end
         return out

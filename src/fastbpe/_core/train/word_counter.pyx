@@ -22,7 +22,7 @@ from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.split.splitter cimport Splitter
 from fastbpe._core.common.hash_tables cimport load64
 from fastbpe._core.text.utf8_text cimport (
-    Text, first_invalid, not_utf8, text_release, text_room, text_utf8, text_view,
+    Text, first_invalid, not_utf8, text_release, utf8_capacity, text_utf8, text_view,
 )
 from fastbpe._core.common.interrupts cimport check_signals
 
@@ -175,7 +175,7 @@ cdef class WordCounter:
         cdef const uint8_t* data = <const uint8_t*> text.data + start
         cdef size_t n = end - start, bad
         if not text.is_utf8:
-            buffer_room(&self._utf8, text_room(text, end - start))
+            buffer_room(&self._utf8, utf8_capacity(text, end - start))
             n = text_utf8(text, start, end, self._utf8.items)
             data = self._utf8.items
         elif self._is_checked:

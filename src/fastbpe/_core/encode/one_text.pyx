@@ -1,0 +1,125 @@
+"""Encoding of one text, with or without the GIL, on one thread or several.
+
+A short ASCII text goes through short_texts. Other texts below NOGIL_UNITS are encoded under the GIL, longer ones
+without it, and from THREADS_FROM_UNITS on the jobs of parallel share a text.
+"""
+
+from cpython.object cimport PyObject
+
+from fastbpe._core.common.id_buffer cimport ids_expect
+from fastbpe._core.encode.parallel cimport Jobs
+from fastbpe._core.encode.pipeline cimport Pipeline
+from fastbpe._core.encode.scratch_pool cimport Scratch, offer_gil
+from fastbpe._core.encode.short_texts cimport is_short, short_list
+from fastbpe._core.ids.id_lists cimport append_ids, expect_items, fit_list, hide, ids_list, new_list, show
+from fastbpe._core.ids.int_table cimport ints_so_far
+from fastbpe._core.text.special_tokens cimport SpecialMatcher
+from fastbpe._core.text.utf8_text cimport Text, text_of, text_release
+
+from fastbpe._utils.threads import usable_threads
+
+cdef enum:
+    NOGIL_UNITS = 1 << 13  # units of a text from which giving up the GIL pays
+    UNITS_PER_LIST_ITEM = 3  # estimate for lists: nearly every text has fewer ids
+    UNITS_PER_ID = 4  # estimate for buffers of ids, which grow at less cost
+
+
+cdef list list_of_text(
+    Pipeline pipeline, object text, SpecialMatcher allowed, SpecialMatcher disallowed, object num_threads
+):
+    """Encode a text; return the list of its ids.
+
+    text: str, or bytes-like UTF-8.
+    allowed, disallowed: as in Pipeline.encode().
+    num_threads: int or None, as in Encoder.encode().
+    """
+    cdef Scratch* scratch
+    cdef int n_threads
+    cdef Jobs jobs
+    cdef list lists, out = None
+    if allowed is None and num_threads is None and is_short(pipeline, text):
+        out = short_list(pipeline, text, disallowed)
+        if out is not None:
+            return out
+    if may_use_threads(text, num_threads):
+        n_threads = n_threads_of(pipeline, num_threads)
+        if n_threads > 1 and pipeline.may_cut(allowed, disallowed):
+            jobs = Jobs(pipeline, [text], allowed, disallowed, False)
+            if jobs.n_jobs > 1:
+                lists = []
+                jobs.add_lists(n_threads, lists)
+                return show(lists[0])
+    scratch = pipeline.pool.take()
+    try:
+        # Ids can move to a list without the GIL only if most of their ints exist: see int_table.
+        if ints_so_far().n_row and isinstance(text, (str, bytes)) and len(text) >= NOGIL_UNITS:
+            out = new_list(0)
+            hide(out)
+            scratch.out = <PyObject*> out
+        append_text(pipeline, text, allowed, disallowed, scratch)
+        if out is None:
+            return ids_list(scratch.ids.items, scratch.ids.n)
+        append_ids(out, scratch.ids.items, scratch.ids.n)
+        fit_list(out)
+        return show(out)
+    finally:
+        pipeline.pool.give(scratch)
+
+
+cdef int append_text(
+    Pipeline pipeline, object text, SpecialMatcher allowed, SpecialMatcher disallowed, Scratch* scratch
+) except -1:
+    """Append the ids of a text to scratch.ids, or move them to scratch.out, on this thread."""
+    cdef Text view
+    text_of(text, &view)
+    try:
+        if view.n < NOGIL_UNITS:
+            offer_gil(scratch, view.n)
+            pipeline.encode(&view, 0, view.n, allowed, disallowed, scratch)
+        else:
+            scratch.n_held = 0
+            if scratch.out != NULL:
+                expect_items(<list> scratch.out, view.n // UNITS_PER_LIST_ITEM)
+            else:
+                ids_expect(&scratch.ids, view.n // UNITS_PER_ID)
+            with nogil:
+                pipeline.encode(&view, 0, view.n, allowed, disallowed, scratch)
+    finally:
+        text_release(&view)
+    return 0
+
+
+cdef size_t count_text(Pipeline pipeline, object text, Scratch* scratch) except? <size_t> -1:
+    """Count the ids of a text in which special tokens are just text, on this thread.
+
+    Requires: scratch.ids is empty.
+    """
+    cdef Text view
+    cdef size_t count
+    text_of(text, &view)
+    try:
+        if view.n < NOGIL_UNITS:
+            offer_gil(scratch, view.n)
+            count = pipeline.count(&view, 0, view.n, None, None, scratch)
+        else:
+            scratch.n_held = 0
+            with nogil:
+                count = pipeline.count(&view, 0, view.n, None, None, scratch)
+    finally:
+        text_release(&view)
+    return count
+
+
+cdef bint may_use_threads(object text, object num_threads) except -1:
+    """Tell whether a text is so long that threads may pay.
+
+    Raises ValueError for a bad num_threads, whatever the text.
+    """
+    if num_threads is not None:
+        usable_threads(num_threads)
+    return isinstance(text, (str, bytes)) and len(text) >= THREADS_FROM_UNITS
+
+
+cdef int n_threads_of(Pipeline pipeline, object num_threads) except -1:
+    """Return the number of threads for a long text or batch: 1 if the splitter needs the GIL."""
+    return 1 if pipeline.splitter.holds_gil else usable_threads(num_threads)

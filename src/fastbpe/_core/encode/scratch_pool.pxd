@@ -1,0 +1,73 @@
+from cpython.object cimport PyObject
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+from fastbpe._core.cache.cache_state cimport Cache
+from fastbpe._core.common.byte_buffer cimport Buffer
+from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
+from fastbpe._core.common.interrupts cimport Watch
+from fastbpe._core.merge.vocabulary cimport Vocabulary
+from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized
+from fastbpe._core.split.splitter cimport Ends
+
+
+cdef struct Scratch:
+    # Output
+    Ids ids  # the ids so far; while counting, those of the last pieces
+    PyObject* out  # list to which ids move as long as that works without the GIL, or NULL
+    Ids other_ids  # spare memory for ids, whose n is unused: see parallel.pyx
+    bint counts_only  # ids are counted and dropped
+    size_t n_counted  # ids so far, if counts_only
+    # State of the steps of a text
+    bint at_start  # the text at hand begins where the whole text does
+    bint after_fused  # the last id is `Normalizing.fused`, of which several in a row become one
+    bint keeps_runs  # several in a row stay, whatever `Normalizing.fused` says
+    # Buffers of the steps
+    Buffer utf8  # the text
+    Buffer changed  # normalized text, in byte mode
+    Normalized normalized  # normalized text, in code-point mode
+    Buffer prefixed  # text with a space put before it
+    Ends ends  # pieces
+    Buffer kept  # pieces without the bytes that have no token
+    Cache cache
+    # The thread
+    Watch watch
+    size_t n_held  # units encoded since the GIL was last given up, plus a charge for each call
+    Scratch* next  # in the pool's list of spare ones
+
+
+cdef class ScratchPool:
+    # Everything here changes only under the GIL.
+    cdef Vocabulary _vocabulary
+    cdef readonly size_t cache_bytes
+    cdef uint64_t _seed  # secret of the caches' hash
+    cdef Scratch* _spare  # linked by Scratch.next
+    cdef size_t _n_scratches  # lent and spare
+    cdef size_t _cache_limit  # bytes of each scratch's cache
+    cdef Ids _spare_arena
+    # Neighbours in the list of all living pools; NULL at its ends.
+    cdef bint _is_listed
+    cdef PyObject* _listed_before
+    cdef PyObject* _listed_after
+    cdef Scratch* take(self) except NULL
+    cdef void give(self, Scratch* scratch) noexcept
+    cdef void _share_cache_bytes(self) noexcept
+    cdef size_t used_bytes(self) noexcept
+    cdef size_t free_spare(self) noexcept
+    cdef Ids take_arena(self, size_t capacity, bint* is_fresh) noexcept
+    cdef void give_arena(self, Ids arena) noexcept
+
+
+cdef size_t free_scratches() noexcept
+cdef int offer_gil(Scratch* scratch, size_t n_units) except -1
+cdef int put_space_before(Scratch* scratch, const uint8_t** data, size_t* n) except -1 nogil
+
+
+cdef inline int add_id(Scratch* scratch, uint32_t token_id) except -1 nogil:
+    """Append an id, or count it."""
+    if scratch.counts_only:
+        scratch.n_counted += 1
+        return 0
+    ids_reserve(&scratch.ids, 1)
+    scratch.ids.items[scratch.ids.n] = token_id
+    scratch.ids.n += 1
+    return 0

@@ -1,0 +1,15 @@
+"""Scratch: the buffers and the piece cache that one thread encodes with; and the pool that lends them."""
+
+from typing import final
+
+from typing_extensions import Self
+
+from fastbpe._core.merge.vocabulary import Vocabulary
+
+@final
+class ScratchPool:
+    """Pool of the scratches of one pipeline."""
+
+    def __new__(cls, vocabulary: Vocabulary, cache_bytes: int) -> Self: ...
+    @property
+    def cache_bytes(self) -> int: ...

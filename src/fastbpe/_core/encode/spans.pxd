@@ -1,0 +1,44 @@
+from fastbpe._core.text.utf8_text cimport Text
+
+
+cdef struct Span:
+    size_t start
+    size_t end
+
+
+cdef struct Spans:
+    # Spans of the ids of a text, in order. Their starts rise, and so do their ends.
+    Span* items
+    size_t n
+    size_t capacity
+
+
+cdef struct Cursor:
+    # A character of a text
+    size_t byte  # its offset in UTF-8
+    size_t at  # its index in the text's units
+    size_t n_bytes
+    size_t n_units
+
+
+cdef struct Walk:
+    # Progress through a text
+    Cursor cursor  # at the end of the last span
+    Cursor begun  # at its start
+
+
+cdef int spans_grow(Spans* spans) except -1 nogil
+cdef void spans_free(Spans* spans) noexcept nogil
+cdef void to_characters(const Text* text, Spans* spans) noexcept nogil
+cdef void to_characters_on(const Text* text, Spans* spans, Walk* walk) noexcept nogil
+cdef list spans_list(const Spans* spans)
+cdef object append_spans(list out, const Spans* spans, object end)
+
+
+cdef inline int add_span_of_id(Spans* spans, size_t start, size_t end) except -1 nogil:
+    """Append a span."""
+    if spans.n == spans.capacity:
+        spans_grow(spans)
+    spans.items[spans.n] = Span(start, end)
+    spans.n += 1
+    return 0
