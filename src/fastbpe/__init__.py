@@ -31,7 +31,8 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from fastbpe.corpus.encode_files import FilesSummary
     from fastbpe.memory import release_memory
-    from fastbpe.training.piece_counts import PieceCounts, count_pieces
+    from fastbpe.training.piece_counting import count_pieces
+    from fastbpe.training.piece_counts import PieceCounts
     from fastbpe.training.train import train
 
 __all__ = [
@@ -60,7 +61,7 @@ __all__ = [
 _LATER = {
     "FilesSummary": "corpus.encode_files",
     "PieceCounts": "training.piece_counts",
-    "count_pieces": "training.piece_counts",
+    "count_pieces": "training.piece_counting",
     "release_memory": "memory",
     "train": "training.train",
 }
