@@ -99,7 +99,7 @@ def count_source(
 
     Args:
         source: as for `count_pieces`.
-        pattern: the split pattern.
+        pattern: the split pattern, by name or as a regex.
         special_tokens: names that separate stretches of text.
         reading: how to read and count.
         reporter: gets the phase "counting".
@@ -110,8 +110,9 @@ def count_source(
         reading.check_unused()
         with reporter.phase("counting", 0):
             return PieceCounts(source, pattern=pattern, special_tokens=special_tokens)
+    text_of_pattern = resolve_pattern(pattern)[1]
+    splitter = make_splitter(text_of_pattern)
     resolved = resolve(source)
-    splitter = make_splitter(pattern)
     skipped: list[FormatError] = []
     texts = documents(
         resolved,
@@ -124,9 +125,7 @@ def count_source(
     special = make_matcher(special_tokens, {}) if special_tokens else None
     with reporter.phase("counting", resolved.n_bytes, unit="B", unit_scale=True) as phase:
         table, n_bytes = _count(texts, splitter, special, reading, lambda n_bytes: phase.update(n_bytes - phase.n))
-    return counts_of_table(
-        table, resolve_pattern(pattern)[1], special_tokens, n_bytes=n_bytes, n_skipped=len(skipped)
-    )
+    return counts_of_table(table, text_of_pattern, special_tokens, n_bytes=n_bytes, n_skipped=len(skipped))
 
 
 def _count(
