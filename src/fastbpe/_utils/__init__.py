@@ -1,0 +1,1 @@
+"""Helpers for all other folders: arguments, caching, optional imports, progress, threads."""

@@ -1,0 +1,1 @@
+"""Reading of text files and writing of id files."""

@@ -1,0 +1,1 @@
+"""Normalizers of sentencepiece and of Hugging Face's tokenizers."""

@@ -1,0 +1,1 @@
+"""Published vocabularies: found on this machine by name, or downloaded."""

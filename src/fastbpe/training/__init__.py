@@ -1,0 +1,1 @@
+"""Training of tokenizers: counting of pieces and learning of merges."""

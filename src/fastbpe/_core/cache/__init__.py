@@ -1,0 +1,1 @@
+"""Caches of encoded pieces, and queues of pieces that are not cached yet."""

@@ -1,0 +1,1 @@
+"""Memory, buffers, hash tables and interrupts for all of the core."""

@@ -1,0 +1,1 @@
+"""Encoding of text into ids: one text, batches, threads."""

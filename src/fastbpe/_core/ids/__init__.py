@@ -1,0 +1,1 @@
+"""Ids as Python objects: lists, arrays and packed bytes."""

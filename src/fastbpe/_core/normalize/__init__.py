@@ -1,0 +1,1 @@
+"""Normalization of text: Unicode forms and the rules of sentencepiece."""

@@ -1,0 +1,1 @@
+"""Counting of pieces and learning of merges."""

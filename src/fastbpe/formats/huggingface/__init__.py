@@ -1,0 +1,1 @@
+"""Reading and writing of tokenizer.json, the format of Hugging Face's tokenizers."""
