@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class FastbpeError(Exception):
-    """Base class of all errors that fastbpe raises on purpose.
+    """Base class of the errors of fastbpe.
 
     >>> import fastbpe
     >>> try:
@@ -16,7 +16,7 @@ class FastbpeError(Exception):
 
 
 class PatternError(FastbpeError, ValueError):
-    """A split pattern does not parse, or cannot be used to split text.
+    """Error for a split pattern that does not parse, or that cannot split text.
 
     >>> import fastbpe
     >>> try:
@@ -28,7 +28,7 @@ class PatternError(FastbpeError, ValueError):
 
 
 class VocabularyError(FastbpeError, ValueError):
-    """A vocabulary contradicts itself: a byte is missing, a rank or a token is given twice, …
+    """Error for a vocabulary that contradicts itself: a missing byte, a rank or token given twice, …
 
     >>> import fastbpe
     >>> try:
@@ -40,7 +40,7 @@ class VocabularyError(FastbpeError, ValueError):
 
 
 class SpecialTokenError(FastbpeError, ValueError):
-    """A special token cannot be used, or a text holds one that the caller did not allow.
+    """Error for a special token that cannot be used, or that a text holds and the caller did not allow.
 
     >>> import fastbpe
     >>> tokenizer = fastbpe.train(["ab"], vocab_size=258, special_tokens=["<end>"], progress=False)
@@ -84,7 +84,7 @@ class SpecialTokenError(FastbpeError, ValueError):
 
 
 class InvalidTokenError(FastbpeError, KeyError):
-    """An id is no token of the vocabulary.
+    """Error for an id without a token in the vocabulary.
 
     >>> import fastbpe
     >>> tokenizer = fastbpe.train(["ab"], vocab_size=257, progress=False)
@@ -100,11 +100,11 @@ class InvalidTokenError(FastbpeError, KeyError):
 
 
 class CheckError(FastbpeError, AssertionError):
-    """An assertion of the library that a drop-in replaces does not hold."""
+    """Error where the library that a drop-in replaces fails an assertion."""
 
 
 class FormatError(FastbpeError, ValueError):
-    """A file breaks the rules of its format.
+    """Error for a file that breaks the rules of its format.
 
     >>> import fastbpe
     >>> try:
@@ -116,18 +116,18 @@ class FormatError(FastbpeError, ValueError):
 
 
 class DownloadError(FastbpeError, OSError):
-    """A file is not on this machine, and cannot or must not be downloaded."""
+    """Error for a file that is not on this machine, and that cannot or must not be downloaded."""
 
 
 class VocabularyNotFoundError(FastbpeError, FileNotFoundError):
-    """A name is no file, no folder, and no vocabulary on this machine."""
+    """Error for a name of no file, no folder and no vocabulary on this machine."""
 
     def __str__(self) -> str:
         return f"{self.filename}: {self.strerror}"
 
 
 class TrainingError(FastbpeError, ValueError):
-    """Training cannot start, or cannot do what the options ask for.
+    """Error for a training run that cannot start, or cannot meet its options.
 
     >>> import fastbpe
     >>> try:
@@ -139,7 +139,7 @@ class TrainingError(FastbpeError, ValueError):
 
 
 class OptionError(TrainingError, TypeError):
-    """Training has no option of this name, or the option would have no effect.
+    """Error for an option that training does not have, or that would have no effect.
 
     >>> import fastbpe
     >>> try:
@@ -151,7 +151,7 @@ class OptionError(TrainingError, TypeError):
 
 
 class SpecError(TrainingError):
-    """An option or a text that sentencepiece refuses to train with.
+    """Error for an option or a text that sentencepiece refuses to train with.
 
     Args:
         message: str – the error for users of fastbpe.
@@ -165,7 +165,7 @@ class SpecError(TrainingError):
 
 
 class FormatWarning(UserWarning):
-    """A file asks for a step that fastbpe does not apply.
+    """Warning of a file that asks for a step which fastbpe does not apply.
 
     >>> import fastbpe
     >>> issubclass(fastbpe.FormatWarning, UserWarning)
@@ -174,7 +174,7 @@ class FormatWarning(UserWarning):
 
 
 class TrainingWarning(UserWarning):
-    """Training learned fewer merges than asked for, or left out a part of the text.
+    """Warning of training that learned fewer merges than asked for, or left out a part of the text.
 
     >>> import fastbpe, warnings
     >>> with warnings.catch_warnings(record=True) as caught:

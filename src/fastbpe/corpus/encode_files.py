@@ -406,7 +406,7 @@ def _settings(job: Job, files: Sequence[Path]) -> dict[str, Any]:
 def _kept(progress: dict[str, Any], before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the progress of an unfinished run that is still valid after some of its inputs have changed.
 
-    For a damaged input that was replaced: what was written before the first changed file stays.
+    A user may have replaced a damaged input: the output of the files before it stays valid.
 
     Args:
         progress: progress of the unfinished run.

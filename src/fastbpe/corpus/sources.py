@@ -1,4 +1,4 @@
-"""Reading documents: from txt, jsonl and parquet files, also packed as .gz or .zst, and from str or bytes.
+"""Reading of documents from txt, jsonl and parquet files, also packed as .gz or .zst, and from str or bytes.
 
 `resolve` tells paths from texts and lists the files, once a call; `documents` reads what it found. `read` gives
 the documents of one file together with the position to resume from, which `encode_files` needs.
@@ -53,7 +53,7 @@ class Stretch(NamedTuple):
 
 
 class ResolvedSource(NamedTuple):
-    """A source whose paths are told from its texts.
+    """Source after `resolve`: its files and its documents.
 
     items: files as Path, and documents as str or bytes, in order; an iterator for a source that is one.
     n_bytes: int or None – total size of the files; None: the source is not made of files alone, or only reading
@@ -372,7 +372,7 @@ def _n_whole(data: bytes, path: Path, offset: int, *, final: bool) -> int:
 
 
 class _AvailableBytes:
-    """A stream whose reads of up to BLOCK bytes return what has arrived; larger ones wait for all."""
+    """Stream whose reads of up to BLOCK bytes return what has arrived; larger ones wait for all."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
@@ -384,7 +384,7 @@ class _AvailableBytes:
 
 
 class _ReplacedUtf8:
-    """A stream of UTF-8, made from one that may hold other bytes by an error handler of `codecs`."""
+    """Stream of UTF-8, made from one that may hold other bytes by an error handler of `codecs`."""
 
     def __init__(self, file: IO[bytes], errors: str) -> None:
         self._file, self._errors = file, errors

@@ -80,7 +80,7 @@ def read(name: str, *, pattern: PatternLike, special_tokens: Mapping[str, int] |
         special_tokens: name → id, for files that hold none; None: those of the vocabulary.
 
     Raises:
-        VocabularyNotFoundError: no folder has it; the message lists where it was looked for.
+        VocabularyNotFoundError: no folder has it; the message lists the paths that were tried.
         FormatError: a file of this name holds another vocabulary.
     """
     vocabulary = vocabulary_of(name)

@@ -82,7 +82,7 @@ class CountedWords:
 
 
 class Pretokenizer(NamedTuple):
-    """A caller's function that cuts sentences into parts which no piece crosses.
+    """Function of the caller that cuts sentences into parts; no piece crosses their boundaries.
 
     cut: is called with each normalized sentence.
     is_checked: bool – the parts of a sentence must add up to the sentence; another result is a SpecError.
