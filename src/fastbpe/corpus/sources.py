@@ -92,7 +92,9 @@ def _is_path(item: object, str_are_paths: bool) -> bool:
 def _files_and_documents(items: Iterable[Any], str_are_paths: bool) -> Iterator[Path | Document]:
     """Replace each path by the files that it names, when its turn comes."""
     for number, item in enumerate(items):
-        if _is_path(item, str_are_paths):
+        if type(item) is bytes or (type(item) is str and not str_are_paths):  # first: most items, and a fast check
+            yield item
+        elif _is_path(item, str_are_paths):
             yield from _files_of(item)
         elif isinstance(item, (str, bytes)):
             yield item
