@@ -106,8 +106,7 @@ class KnownFile:
         n_bytes: int – its size.
         n_lines: int – its lines.
         url: str or None – address at its publisher; None: the file is a conversion, of `repository`.
-        repository: str – ORG/NAME on huggingface.co that the file was converted from; "" for a publisher's own
-            file.
+        repository: str – ORG/NAME on huggingface.co that the file was converted from; "": it is no conversion.
     """
 
     name: str

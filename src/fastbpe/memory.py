@@ -24,9 +24,8 @@ CACHES = {
 def release_memory() -> int:
     """Give back the memory that fastbpe keeps between calls.
 
-    Call this after a large job in a process that lives on. All tokenizers keep working; a tokenizer that another
-    thread is encoding with keeps the memory it uses at that moment. The next call of each tokenizer has cold
-    caches.
+    Call this after a large job in a process that lives on. All tokenizers keep working; one that encodes in
+    another thread at that moment keeps the memory it uses. The next call of each tokenizer has cold caches.
 
     Given back and counted in the result:
 

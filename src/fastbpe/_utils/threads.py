@@ -31,8 +31,7 @@ def usable_threads(num_threads: int | None) -> int:
     """Return how many threads a call may use.
 
     Args:
-        num_threads: int or None – what the caller asks for; None: FASTBPE_NUM_THREADS, or one for each usable
-            core.
+        num_threads: int or None – the caller's wish; None: FASTBPE_NUM_THREADS, or one for each usable core.
 
     Returns:
         A number from 1 to 256.

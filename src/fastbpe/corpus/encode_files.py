@@ -37,7 +37,9 @@ from fastbpe.errors import FormatError
 Encoded = tuple[Array, Array, int]
 
 PROGRESS_INTERVAL = 5.0  # seconds between two notes of progress: a kill loses one interval of work
-_BATCH_BYTES = 1 << 19  # bytes of text from which a batch is full; larger ones outgrow the cache of the processor
+_BATCH_BYTES = (
+    1 << 19
+)  # bytes of text from which a batch is full; so small that freed buffers serve the next batch
 _BATCH_TEXTS = 1 << 16  # texts from which a batch is full
 _SMALL_LINES = 1 << 16  # bytes of jsonl below which lines share a batch with others
 _LONG_BATCHES = 16  # size in full batches from which all threads encode one batch together
@@ -105,8 +107,8 @@ class _Batch:
         inner: indices of texts that continue a document of an earlier text.
         open: indices of texts whose document goes on in a later one.
         size: int – length of all texts, in bytes or characters.
-        progress: position after the batch: "file" (index), "offset" and "number" (of the `Stretch`),
-            "in_document".
+        progress: position after the batch: "file" (its index), "offset" and "number" of the `Stretch`, and
+            "in_document" (bool: the document goes on).
         n_stored: int – bytes of all input files, as stored, up to there.
     """
 
@@ -169,17 +171,17 @@ def encode_files(
     started = time.perf_counter()
     path = Path(out)
     files = _checked_files(inputs, path)
-    sink = Sink(path, job.dtype, _settings(job, files), _kept)
+    sink = Sink(path, job.dtype, _settings(job, files), _valid_progress)
     if not overwrite and not sink.is_finishing():
-        for name in sink.places():
+        for name in sink.paths():
             if name.exists():
                 raise FileExistsError(f"{name} exists; to replace it, give overwrite=True (--overwrite)")
     n_threads = usable_threads(num_threads)
     reporter = Reporter(progress)
     try:
-        with sink.begun(afresh=overwrite) as done:
+        with sink.opened(overwrite=overwrite) as done:
             if "finishing" in done:
-                sink.settle(done["finishing"])
+                sink.move_into_place(done["finishing"])
             else:
                 run = _Run(job, sink, encoder, n_threads, done)
                 done = run.go(_batches(files, job, cut, done), files, reporter)
@@ -192,10 +194,9 @@ def encode_files(
 class _Run:
     """One run: encodes batches in threads, and writes them in order.
 
-    Each thread encodes a batch of its own. Lost: all threads in one batch after the other, which wait for the
-    slowest. The calling thread, which also reads and writes, counts as one of n_threads. Lost: one more thread,
-        which
-    takes time from the others.
+    Each thread encodes a batch of its own, the calling one too, which also reads and writes.
+    Lost: all threads in one batch after the other; they wait for the slowest.
+    Lost: one thread more than n_threads; it takes time from the others.
 
     Args:
         job: settings of the run.
@@ -403,7 +404,9 @@ def _settings(job: Job, files: Sequence[Path]) -> dict[str, Any]:
     }
 
 
-def _kept(progress: dict[str, Any], before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any] | None:
+def _valid_progress(
+    progress: dict[str, Any], before: Mapping[str, Any], now: Mapping[str, Any]
+) -> dict[str, Any] | None:
     """Return the progress of an unfinished run that is still valid after some of its inputs have changed.
 
     A user may have replaced a damaged input: the output of the files before it stays valid.

@@ -32,10 +32,11 @@ from fastbpe._utils.optional_imports import require_pyarrow
 SUFFIXES = (".bin", ".npy", ".parquet")
 DTYPES = {"uint16": 2, "uint32": 4}  # name → bytes an id
 
-#: Function of (progress, settings of its run, settings of this run): the progress that is valid for this run; or
-#: None.
-Kept = Callable[[dict[str, Any], Mapping[str, Any], Mapping[str, Any]], dict[str, Any] | None]
+#: Function of (progress, settings of its run, settings of this run) that returns the part of the progress that is
+#: valid for this run; None: nothing is.
+ValidProgress = Callable[[dict[str, Any], Mapping[str, Any], Mapping[str, Any]], dict[str, Any] | None]
 
+_OFFSET_BYTES = 8  # bytes of an int64
 _NPY_HEADER = 128  # bytes of the header that numpy writes for a one-dimensional array of any length
 _ROW_GROUP_IDS = 1 << 22  # ids a row group of parquet, unless one document has more
 _ROW_GROUP_ROWS = 1 << 16  # documents a row group
@@ -53,23 +54,25 @@ class Sink:
         out: the output file.
         dtype: str – one of DTYPES.
         settings: what identifies the run. A run that finds unfinished output of other settings gets Mismatch.
-        kept: says how much of such output is valid for this run too; by default nothing.
+        valid_progress: says how much of such output is valid for this run too; by default nothing.
 
     Attributes:
         n_ids: int – ids that were appended, also by runs that this one resumes.
         n_documents: int – documents that were appended.
     """
 
-    def __init__(self, out: Path, dtype: str, settings: Mapping[str, Any], kept: Kept = lambda *_: None) -> None:
+    def __init__(
+        self, out: Path, dtype: str, settings: Mapping[str, Any], valid_progress: ValidProgress = lambda *_: None
+    ) -> None:
         self.out = out
         self.folder = out.with_name(out.name + ".partial")
         self._dtype = dtype
         self._header = _NPY_HEADER if out.suffix == ".npy" else 0
         self._settings = json.loads(json.dumps(settings))  # tuples become lists, as they come back from run.json
-        self._kept = kept
+        self._valid_progress = valid_progress
         self.n_ids = self.n_documents = 0
 
-    def places(self) -> list[Path]:
+    def paths(self) -> list[Path]:
         """List the files that the run will make."""
         beside = () if self.out.suffix == ".parquet" else (".offsets", ".json")
         return [self.out, *(self.out.with_name(self.out.name + ending) for ending in beside)]
@@ -81,11 +84,11 @@ class Sink:
     # Beginning
 
     @contextlib.contextmanager
-    def begun(self, *, afresh: bool) -> Iterator[dict[str, Any]]:
+    def opened(self, *, overwrite: bool) -> Iterator[dict[str, Any]]:
         """Open the files for appending. A run that fails before it has appended anything leaves no files.
 
         Args:
-            afresh: bool – remove the unfinished output of other settings instead of raising Mismatch.
+            overwrite: bool – remove the unfinished output of other settings instead of raising Mismatch.
 
         Returns:
             A context of the progress that was noted last; {} for a new run.
@@ -95,7 +98,7 @@ class Sink:
             BlockingIOError: another process is writing this output.
         """
         with _locked(self.folder):
-            progress = self._progress(afresh=afresh)
+            progress = self._progress(overwrite=overwrite)
             self.n_ids, self.n_documents = progress.get("n_ids", 0), progress.get("n_documents", 0)
             if "finishing" in progress:
                 yield progress
@@ -104,12 +107,12 @@ class Sink:
                 with self._appendable("ids") as ids, self._appendable("offsets") as offsets:
                     self._ids, self._offsets = ids, offsets
                     ids.truncate(self._header + self.n_ids * DTYPES[self._dtype] if progress else 0)
-                    offsets.truncate(8 * (self.n_documents + 1) if progress else 0)
+                    offsets.truncate(_OFFSET_BYTES * (self.n_documents + 1) if progress else 0)
                     ids.seek(0, os.SEEK_END)
                     offsets.seek(0, os.SEEK_END)
                     if not progress:
                         ids.write(bytes(self._header))
-                        offsets.write(bytes(8))
+                        offsets.write(bytes(_OFFSET_BYTES))
                     yield progress
             except BaseException:
                 if not self.n_ids and not self.n_documents:
@@ -130,7 +133,7 @@ class Sink:
             raise
         file.close()
 
-    def _progress(self, *, afresh: bool) -> dict[str, Any]:
+    def _progress(self, *, overwrite: bool) -> dict[str, Any]:
         """Read the progress to resume from, and make the folder ready for this run."""
         progress = self._read("progress.json") or {}
         noted = progress.pop("run", None) or self._read("run.json")
@@ -140,13 +143,13 @@ class Sink:
                 return progress
             is_finishing = "finishing" in progress
             has_nothing = not is_finishing and not progress.get("n_ids") and not progress.get("n_documents")
-            afresh = afresh or has_nothing  # ids that were appended after the last note are lost anyway
-            kept = None if afresh or is_finishing else self._kept(progress, noted, self._settings)
-            if kept is not None:
-                self._replace("progress.json", kept)  # first: it is valid for the former settings as well
+            overwrite = overwrite or has_nothing  # ids that were appended after the last note are lost anyway
+            valid = None if overwrite or is_finishing else self._valid_progress(progress, noted, self._settings)
+            if valid is not None:
+                self._replace("progress.json", valid)  # first: it is valid for the former settings as well
                 self._replace("run.json", self._settings)
-                return kept
-            if not afresh:
+                return valid
+            if not overwrite:
                 raise Mismatch(self.folder, differing, noted, self._settings)
             for path in list(self.folder.iterdir()):
                 if path.name != "lock":
@@ -163,14 +166,13 @@ class Sink:
         Args:
             ids: the ids as the output stores them, little-endian.
             n_ids: int – number of ids.
-            ends: int64 little-endian for each document that ends: number of ids up to its end, from the first of
-                all.
+            ends: an int64, little-endian, for each document that ends: ids of the whole output up to its end.
         """
         with _adding_filename(self.folder):
             self._ids.write(ids)
             self._offsets.write(ends)
         self.n_ids += n_ids
-        self.n_documents += len(ends) // 8
+        self.n_documents += len(ends) // _OFFSET_BYTES
 
     def write_out(self) -> None:
         """Write what was appended to the disk, so that the next note need not wait.
@@ -181,7 +183,11 @@ class Sink:
         _sync(self.folder / "ids")
 
     def note(self, progress: Mapping[str, Any]) -> None:
-        """Store the progress on the disk: after a crash of process or machine, a run can resume from here."""
+        """Store the progress on the disk: after a crash of process or machine, a run can resume from here.
+
+        Args:
+            progress: the caller's position in the inputs; n_ids and n_documents are added to it.
+        """
         counts = {"n_ids": self.n_ids, "n_documents": self.n_documents}
         noted = self._put("progress.json.new", {**progress, **counts})
         with _adding_filename(self.folder):
@@ -222,7 +228,7 @@ class Sink:
     def finish(self, progress: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
         """Turn the appended files into the output.
 
-        A note says first that this has begun, so that a run that is interrupted here can call `settle`.
+        A note says first that this has begun, so that a run that is interrupted here can call `move_into_place`.
 
         Args:
             progress: the progress at the end.
@@ -238,9 +244,9 @@ class Sink:
         self.note({**progress, "finishing": about, "run": self._settings})
         self._ids.close()
         self._offsets.close()
-        self.settle(about)
+        self.move_into_place(about)
 
-    def settle(self, about: Mapping[str, Any]) -> None:
+    def move_into_place(self, about: Mapping[str, Any]) -> None:
         """Move the finished files into place. After an interruption it can be called again.
 
         Args:
@@ -382,7 +388,7 @@ def _row_groups(path: Path) -> Iterator[Sequence[int]]:
     with open(path, "rb") as file:
         starts = array("q")
         while True:
-            block = array("q", file.read(8 * (_ROW_GROUP_ROWS + 1 - len(starts))))
+            block = array("q", file.read(_OFFSET_BYTES * (_ROW_GROUP_ROWS + 1 - len(starts))))
             if sys.byteorder == "big":
                 block.byteswap()
             starts += block

@@ -51,8 +51,7 @@ def fetch(name: str) -> Fetched:
 
     Raises:
         DownloadError: the download failed, or FASTBPE_OFFLINE=1 forbids it.
-        FormatError: the file has another SHA-256 than the published one, or fastbpe cannot read it. Nothing is
-            kept.
+        FormatError: the file has another SHA-256 than the published one, or fastbpe cannot read it.
         OSError: the cache cannot be written, or belongs to another user.
     """
     vocabulary = find.vocabulary_of(name)

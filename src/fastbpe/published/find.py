@@ -74,8 +74,7 @@ def read(name: str, *, pattern: PatternLike, special_tokens: Mapping[str, int] |
     """Read the vocabulary of a name from the first folder that has it.
 
     Args:
-        name: str – a published vocabulary, a model of OpenAI, ORG/NAME on huggingface.co, or a name of the user's
-            own.
+        name: str – a published vocabulary, a model of OpenAI, ORG/NAME on huggingface.co, or one of the user's.
         pattern: the split pattern, for files that hold none.
         special_tokens: name → id, for files that hold none; None: those of the vocabulary.
 

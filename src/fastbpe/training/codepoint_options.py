@@ -69,8 +69,7 @@ class CodePointOptions:
         trainer: options of the trainer.
         normalizer: options and rules of the normalizer.
         denormalizer: the same of the denormalizer; None: there is none.
-        metas: id → (name, type) – the pieces that are not learned: unknown, control and user-defined symbols,
-            bytes.
+        metas: id → (name, type) – pieces that are not learned: unknown, control, user-defined symbols, bytes.
         only_characters: bool – learn no merges; vocab_size is then what symbols and characters need.
     """
 

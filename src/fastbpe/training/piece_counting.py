@@ -41,8 +41,7 @@ def count_pieces(
     The result is exact and the same for any number of threads. Files are read as a stream and never held whole.
 
     Args:
-        source: path, texts or counts, as for `train`. A mapping of pieces to counts becomes `PieceCounts` as it
-            is.
+        source: path, texts or counts, as for `train`. A mapping of pieces to counts becomes `PieceCounts`.
         mode: str – "byte" is the only one.
         pattern: str, list of str or None – the split pattern, as for `train`.
         special_tokens: list of str – they separate stretches of text, as for `train`, and are not counted.

@@ -65,18 +65,17 @@ def train(
     Args:
         source: path, texts or counts – the text to learn from.
             A path is a file (.txt, .jsonl or .parquet with a field "text"; also .gz or .zst), a folder, or a
-            pattern like "data/*.txt". Files are read as a stream: memory does not grow with their size. A text is
-            one document: str, or bytes of UTF-8.
+            pattern like "data/*.txt". Files are read as a stream: memory does not grow with their size.
+            A text is one document: str, or bytes of UTF-8.
             A pathlib.Path is a path anywhere, and so is a single str. In a list or tuple, str are paths if every
             one of them looks like one: a single line of fewer than 1,024 characters that ends with a suffix of
             such files or a slash, or that has no spaces and is a pattern (`*`, `?`, `[`). A path that names
-            nothing is then an error; `iter(list)` makes them texts. In all other lists and iterables, a str is a
-            text. A mapping holds pieces (str or bytes) with their counts, or `PieceCounts`, which also know their
-            pattern and special tokens. Pieces are not split again, whatever `pattern` is. In code-point mode a
-            mapping holds sentences with their counts.
+            nothing is then an error; `iter(list)` makes them texts. In all other iterables, str are texts.
+            Counts are a mapping of pieces (str or bytes) to int, or `PieceCounts`, which also know their pattern
+            and special tokens. Pieces are not split again, whatever `pattern` is. In code-point mode the mapping
+            is of sentences.
         vocab_size: int – number of ids of the tokenizer: 256 bytes, merges, special tokens, in that order. In
-            code-point mode: control symbols, pieces, characters; "characters" there means all characters and no
-            merges.
+            code-point mode: control symbols, pieces, characters; "characters" there: all characters, no merges.
         mode: str – "byte", or "codepoint" to learn as sentencepiece 0.2.3 does: the lines of a document are
             sentences, options and their defaults are sentencepiece's, and the result is a CodePointTokenizer.
         base: Tokenizer – a tokenizer to extend. All its ids stay as they are, its pattern splits the text, its
@@ -93,12 +92,21 @@ def train(
         separator: str – text between the documents of a txt file; None: each file is one document.
         on_error: str – "raise" an error for a line or row without text, or "skip" it.
         errors: str – "strict": bytes that are not UTF-8 are an error; "replace": they become U+FFFD.
-        **options: in byte mode those of `ByteOptions`: pattern, special_tokens, ties, min_count, max_token_bytes.
-            In code-point mode those of sentencepiece's trainer and normalizer, by their names: character_coverage,
-            byte_fallback, user_defined_symbols, normalization_rule_name, ...
+        **options: options of the mode.
+            In byte mode:
+            pattern: str, list of str or None – the split pattern: a name in `PATTERNS`, a regex, several regexes
+            that each split the pieces of the one before, or None for no splitting. Default: "cl100k".
+            special_tokens: list of str – they take part in no merge and get the last ids. Default: none.
+            ties: str – which of two equally frequent pairs to merge first: "pair" (the default): the one of
+                smaller
+            ids, as rustbpe and bpeasy; "huggingface": as tokenizers; "first": the first in the text, as minbpe.
+            min_count: int – occurrences below which a pair is not merged. Default: 1.
+            max_token_bytes: int – length beyond which no token is made. Default: None, no limit.
+            In code-point mode: options of sentencepiece's trainer and normalizer, by their names there, such as
+            character_coverage, byte_fallback, user_defined_symbols and normalization_rule_name.
 
     Returns:
-        The tokenizer; its `training_report` says what was learned from what.
+        The tokenizer; its `training_report` holds the options and numbers of the run.
 
     Raises:
         TrainingError: an option has a value that cannot be met, or there is no text to learn from.
@@ -318,8 +326,7 @@ def _learn(counts: PieceCounts, start: BaseVocabulary, options: ByteOptions, rep
 
 
 def _byte_level_ranks() -> list[int]:
-    """Return the rank of each byte as tokenizers orders them: by the characters that stand for them in GPT-2's
-        files.
+    """Return the rank of each byte in tokenizers: the order of the characters for bytes in GPT-2's files.
 
     Printable characters of Latin-1 stand for their own bytes and come first; the characters of the other bytes
     follow, in the order of the bytes.

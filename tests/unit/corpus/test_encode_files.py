@@ -358,7 +358,7 @@ def test_a_disk_that_fails_meanwhile_is_told(tmp_path: Path, monkeypatch: pytest
             told.add(file)
             raise OSError(errno.EIO, "the disk fails")
 
-    with sink.begun(afresh=False):
+    with sink.opened(overwrite=False):
         sink.append(bytes(4), 2, bytes(8))
         with monkeypatch.context() as context:
             context.setattr(os, "fsync", failing)
