@@ -1,4 +1,11 @@
-"""Split patterns by name (`PATTERNS`), and reading of `pattern` arguments."""
+"""Split patterns by name (`PATTERNS`), and reading of `pattern` arguments.
+
+>>> import fastbpe
+>>> list(fastbpe.PATTERNS)
+['gpt2', 'cl100k', 'o200k', 'llama3', 'llama4', 'qwen2', 'tekken', 'deepseek_v3', 'none']
+>>> fastbpe.train(["one two"], vocab_size=257, pattern="gpt2", progress=False).pattern == fastbpe.PATTERNS["gpt2"]
+True
+"""
 
 from __future__ import annotations
 
@@ -32,10 +39,6 @@ _O200K = "|".join([
 ])  # fmt: skip
 
 #: Read-only mapping of names to split patterns; "none" means no splitting.
-#:
-#: >>> import fastbpe
-#: >>> fastbpe.train(["one two"], vocab_size=257, pattern="gpt2", progress=False).pattern ==
-#: fastbpe.PATTERNS["gpt2"] True
 PATTERNS: Mapping[str, Pattern] = MappingProxyType({
     # GPT-2 (2019), written as in tiktoken; also r50k, p50k, whisper, phi-2.
     "gpt2": r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s",

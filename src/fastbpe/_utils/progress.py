@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-#: Function of (name of the phase, units done, units in all or None if nobody knows).
+#: Function of (name of the phase, units done, total units; None: not known).
 ProgressFunction = Callable[[str, int, "int | None"], object]
 Progress = bool | None | ProgressFunction
 
@@ -31,7 +31,7 @@ class Reporter:
         seconds: name → seconds of each phase that has ended.
 
     Raises:
-        TypeError: progress is nothing of these.
+        TypeError: progress is none of these.
     """
 
     def __init__(self, progress: Progress) -> None:

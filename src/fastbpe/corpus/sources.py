@@ -313,6 +313,15 @@ def _read_text(
     offset: int,
     number: int,
 ) -> Iterator[Stretch]:
+    """Read the documents of a txt file or stream.
+
+    Args:
+        file: the stream, at `offset`.
+        path: the file, for errors.
+        separator, cut, number: as for `read`.
+        n_stored: returns the bytes of the packed file that were read so far.
+        offset: int – position of the stream, in unpacked bytes.
+    """
     data = b""
     while True:
         # Double the data each time: a document without a safe cut is then copied and checked twice, not n times.

@@ -23,7 +23,7 @@ from fastbpe.normalization import sentencepiece_tables as tables
 RULE_NAMES = ("identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf")
 
 # Bits of a unit of the double array:
-_LABEL = 0x800000FF  # byte on the edge to this node; bit 31 is 0 there
+_LABEL = 0x800000FF  # byte of the edge to this node; bit 31 is set in units of values, which have no edge
 _HAS_VALUE = 0x100  # a source ends at this node
 _WIDE_OFFSET = 0x200  # the offset to the children is stored without its low 8 bits
 _VALUE = 0x7FFFFFFF  # in the unit of a value: position of the target
@@ -51,6 +51,7 @@ def charsmap(rule_name: str) -> bytes:
 
 @lru_cache
 def _cached_charsmap(rule_name: str) -> bytes:
+    """Unpack the charsmap of a standard set; `release_memory` empties the cache."""
     if rule_name == "identity":
         return b""
     packed = pkgutil.get_data("fastbpe.normalization", f"charsmaps/{rule_name}.bin")
@@ -222,8 +223,7 @@ def compile_rules(rules: Mapping[str, str]) -> bytes:
 def decompile_rules(charsmap: bytes) -> dict[str, str]:
     """Read the rules of a charsmap: source → target.
 
-    The charsmap must be valid; the compiled `Normalizer` checks that. With others the result is undefined, or an
-    exception.
+    Requires a valid charsmap, as the compiled `Normalizer` checks it. Others give any result, or any exception.
 
     >>> decompile_rules(compile_rules({"a": "b", "ab": ""}))
     {'a': 'b', 'ab': ''}

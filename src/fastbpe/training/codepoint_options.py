@@ -158,7 +158,7 @@ def _parsed(name: str, option: Option, value: Any) -> Any:
         if kind in _INTEGERS and isinstance(value, SupportsIndex) and not isinstance(value, bool):
             return _in_range(kind, operator.index(value))
         if kind == "float" and isinstance(value, (int, float)) and not isinstance(value, bool):
-            return _float32(value)
+            return float32(value)
         if kind == "strings" and isinstance(value, (list, tuple)):
             return [_name(item) for item in value]
     except ValueError:
@@ -197,7 +197,7 @@ def _from_text(kind: str, text: str) -> Any:
     if kind == "float":
         if "_" in text:
             raise ValueError
-        return _float32(float.fromhex(text) if "x" in text.lower() else float(text))
+        return float32(float.fromhex(text) if "x" in text.lower() else float(text))
     if not re.fullmatch(r"[+-]?[0-9]+", text):
         raise ValueError
     return _in_range(kind, int(text))
@@ -242,7 +242,8 @@ def _in_range(kind: str, number: int) -> int:
     return number
 
 
-def _float32(number: float) -> float:
+def float32(number: float) -> float:
+    """Round a number to a C float, as sentencepiece stores it; too large ones become infinite."""
     try:
         return float(struct.unpack("f", struct.pack("f", number))[0])
     except OverflowError:
@@ -272,7 +273,7 @@ def _check(trainer: Spec) -> None:
             "seed_sentencepieces_file is only supported for UNIGRAM model.",
         )
     for name, (low, high) in _RANGES.items():
-        if not _float32(low) <= trainer[name] <= high:
+        if not float32(low) <= trainer[name] <= high:
             raise SpecError(
                 f"{name}={trainer[name]}: give {low} to {high}",
                 f"[trainer_spec.{name}() >= {low} && trainer_spec.{name}() <= {high}] ",

@@ -26,7 +26,7 @@ from fastbpe.training.codepoint_counting import (
     character_classes,
     count_words,
 )
-from fastbpe.training.codepoint_options import CodePointOptions
+from fastbpe.training.codepoint_options import CodePointOptions, float32
 from fastbpe.training.options import ReadingOptions
 from fastbpe.training.piece_counts import checked_count
 
@@ -271,17 +271,13 @@ def _alphabet(counts: Mapping[int, int], trainer: Spec) -> tuple[list[str], dict
     order = sorted({*counts, *required}, key=lambda c: (c not in required, -counts.get(c, 0), c))
     total, covered, n = sum(counts.values()), 0, 0
     # Compared as floats, as sentencepiece does: 0.9995 is a little less there.
-    coverage = _float32(trainer["character_coverage"])
-    while n < len(order) and _float32(covered / total) < coverage:
+    coverage = float32(trainer["character_coverage"])
+    while n < len(order) and float32(covered / total) < coverage:
         covered += counts.get(order[n], 0)
         n += 1
     taken = sorted(order[:n], key=lambda c: (-counts.get(c, 0), c))
     left_out = {chr(c): counts[c] for c in order[n:] if c != BOUNDARY and c in counts}
     return [chr(c) for c in taken if c != BOUNDARY], left_out
-
-
-def _float32(number: float) -> float:
-    return float(struct.unpack("f", struct.pack("f", number))[0])
 
 
 def _learned(
