@@ -121,14 +121,17 @@ def _gigatoken(documents: list[str] | Path, vocab_size: int, pattern_name: str) 
 
 
 def _fastbpe_code_points(documents: list[str] | Path, vocab_size: int, pattern_name: str) -> Learned:
+    from fastbpe._utils.progress import Reporter
     from fastbpe.formats.sentencepiece import model_file
-    from fastbpe.training.codepoint_train import train_model, vocabulary_text
+    from fastbpe.training.codepoint_train import make_options, train_model, vocabulary_text
+    from fastbpe.training.options import ReadingOptions
 
     began: dict[str, float] = {}
     model, _ = train_model(
         documents,
-        vocab_size=vocab_size,
-        progress=lambda phase, done, total: began.setdefault(phase, time.perf_counter()),
+        make_options(documents, vocab_size, {}),
+        ReadingOptions(),
+        Reporter(lambda phase, done, total: began.setdefault(phase, time.perf_counter())),
     )
     model_file.dump(model)
     vocabulary = vocabulary_text(model).splitlines()

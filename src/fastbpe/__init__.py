@@ -1,8 +1,8 @@
-"""Train and run byte-pair-encoding tokenizers, id for id as the originals do, and fast."""
+"""Train and run byte-pair-encoding (BPE) tokenizers, fast and with the same ids as the originals."""
 
 try:
     import fastbpe._core.merge.vocabulary  # noqa: F401
-except ModuleNotFoundError as error:  # the sources without their compiled half
+except ModuleNotFoundError as error:  # a source tree that was not built
     if error.name is None or not error.name.startswith("fastbpe."):
         raise
     raise ImportError(
@@ -31,7 +31,8 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from fastbpe.corpus.encode_files import FilesSummary
     from fastbpe.memory import release_memory
-    from fastbpe.training.piece_counts import PieceCounts, count_pieces
+    from fastbpe.training.piece_counting import count_pieces
+    from fastbpe.training.piece_counts import PieceCounts
     from fastbpe.training.train import train
 
 __all__ = [
@@ -56,11 +57,12 @@ __all__ = [
     "train",
 ]
 
-# What few programs need is imported when it is first asked for: a third of the time that all takes.
+# Name → module that defines it. These are imported at first use: few programs need them, and they take a third of
+# the time that importing everything takes.
 _LATER = {
     "FilesSummary": "corpus.encode_files",
     "PieceCounts": "training.piece_counts",
-    "count_pieces": "training.piece_counts",
+    "count_pieces": "training.piece_counting",
     "release_memory": "memory",
     "train": "training.train",
 }

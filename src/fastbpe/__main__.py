@@ -1,4 +1,4 @@
-"""`python -m fastbpe` is the command `fastbpe`."""
+"""Run the command `fastbpe` by `python -m fastbpe`."""
 
 import sys
 

@@ -1,3 +1,3 @@
-"""The version; the project's metadata reads it from here."""
+"""Version of the package; pyproject.toml reads it from here."""
 
 __version__ = "0.1.0"

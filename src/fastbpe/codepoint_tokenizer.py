@@ -1,4 +1,4 @@
-"""Names that pickles of earlier versions look for here."""
+"""Old home of `CodePointTokenizer`, for pickles of earlier versions."""
 
 from fastbpe.tokenizer.codepoint import CodePointTokenizer
 from fastbpe.tokenizer.codepoint import unpickle_codepoint as _unpickle

@@ -1,4 +1,4 @@
-"""Names that pickles of earlier versions look for here."""
+"""Old home of `PieceCounts`, for pickles of earlier versions."""
 
 from fastbpe.training.piece_counts import PieceCounts
 from fastbpe.training.piece_counts import unpickle_counts as _unpickle

@@ -1,28 +1,64 @@
-"""The exceptions fastbpe raises, each also the builtin that a caller would already catch."""
+"""Exceptions and warnings of fastbpe. Each error is also the builtin exception that a caller would catch."""
 
 from __future__ import annotations
 
 
 class FastbpeError(Exception):
-    """Base class of every error that fastbpe raises on purpose."""
+    """Base class of the errors of fastbpe.
+
+    >>> import fastbpe
+    >>> try:
+    ...     fastbpe.Tokenizer.from_ranks({b"a": 0}, pattern=None)
+    ... except fastbpe.FastbpeError as error:
+    ...     print(type(error).__name__)
+    VocabularyError
+    """
 
 
 class PatternError(FastbpeError, ValueError):
-    """A split pattern that does not parse, or that cannot be used to split text."""
+    """Error for a split pattern that does not parse, or that cannot split text.
+
+    >>> import fastbpe
+    >>> try:
+    ...     fastbpe.count_pieces(["text"], pattern="[a-z")
+    ... except fastbpe.PatternError as error:
+    ...     print(isinstance(error, ValueError))
+    True
+    """
 
 
 class VocabularyError(FastbpeError, ValueError):
-    """A vocabulary that contradicts itself: a missing byte, a rank or a token given twice, …"""
+    """Error for a vocabulary that contradicts itself: a missing byte, a rank or token given twice, …
+
+    >>> import fastbpe
+    >>> try:
+    ...     fastbpe.Tokenizer.from_ranks({b"a": 0}, pattern=None)
+    ... except fastbpe.VocabularyError as error:
+    ...     print(isinstance(error, ValueError))
+    True
+    """
 
 
 class SpecialTokenError(FastbpeError, ValueError):
-    """A special token that cannot be used, or text that holds one which is not allowed there."""
+    """Error for a special token that cannot be used, or that a text holds and the caller did not allow.
+
+    >>> import fastbpe
+    >>> tokenizer = fastbpe.train(["ab"], vocab_size=258, special_tokens=["<end>"], progress=False)
+    >>> try:
+    ...     tokenizer.encode("ab<end>")
+    ... except fastbpe.SpecialTokenError as error:
+    ...     print(str(error).splitlines()[0])
+    Encountered text corresponding to disallowed special token '<end>'.
+    """
 
     @classmethod
     def disallowed(cls, token: str) -> SpecialTokenError:
-        """The error for a special token in text that may not hold it.
+        """Make the error for a text with a special token that is not allowed.
 
-        To the letter what tiktoken 0.14.0 says, since callers match on it.
+        The message is that of tiktoken 0.14.0, letter for letter, since callers match on it.
+
+        Args:
+            token: str – the special token.
         """
         return cls(
             f"Encountered text corresponding to disallowed special token {token!r}.\n"
@@ -35,7 +71,12 @@ class SpecialTokenError(FastbpeError, ValueError):
 
     @classmethod
     def is_ordinary(cls, token: str, token_id: int) -> SpecialTokenError:
-        """The error for a special token with the bytes of another token."""
+        """Make the error for a special token whose bytes are those of an ordinary token.
+
+        Args:
+            token: str – the special token.
+            token_id: int – id of the ordinary token.
+        """
         return cls(
             f"special token {token!r} is also the ordinary token {token_id}: text could not tell them apart; "
             "choose another name"
@@ -43,43 +84,79 @@ class SpecialTokenError(FastbpeError, ValueError):
 
 
 class InvalidTokenError(FastbpeError, KeyError):
-    """An id that is no token of the vocabulary."""
+    """Error for an id without a token in the vocabulary.
 
-    # KeyError shows the repr of its argument; a sentence should read as one.
+    >>> import fastbpe
+    >>> tokenizer = fastbpe.train(["ab"], vocab_size=257, progress=False)
+    >>> try:
+    ...     tokenizer.decode([300])
+    ... except fastbpe.InvalidTokenError as error:
+    ...     print(isinstance(error, KeyError))
+    True
+    """
+
+    # KeyError.__str__ is the repr of the argument, which quotes the message.
     __str__ = Exception.__str__
 
 
 class CheckError(FastbpeError, AssertionError):
-    """What the library that a drop-in stands in for asserts."""
+    """Error where the library that a drop-in replaces fails an assertion."""
 
 
 class FormatError(FastbpeError, ValueError):
-    """A file that is not what its format says it must be."""
+    """Error for a file that breaks the rules of its format.
+
+    >>> import fastbpe
+    >>> try:
+    ...     fastbpe.load(b"no vocabulary")
+    ... except fastbpe.FormatError as error:
+    ...     print(isinstance(error, ValueError))
+    True
+    """
 
 
 class DownloadError(FastbpeError, OSError):
-    """A file that is not here, and could not or must not be downloaded."""
+    """Error for a file that is not on this machine, and that cannot or must not be downloaded."""
 
 
 class VocabularyNotFoundError(FastbpeError, FileNotFoundError):
-    """A name that is neither a file or folder nor a vocabulary that is on this machine."""
+    """Error for a name of no file, no folder and no vocabulary on this machine."""
 
     def __str__(self) -> str:
         return f"{self.filename}: {self.strerror}"
 
 
 class TrainingError(FastbpeError, ValueError):
-    """Training that cannot start or cannot give what was asked for."""
+    """Error for a training run that cannot start, or cannot meet its options.
+
+    >>> import fastbpe
+    >>> try:
+    ...     fastbpe.train(["text"], vocab_size=100)
+    ... except fastbpe.TrainingError as error:
+    ...     print(error)
+    vocab_size=100 is too small: 256 bytes and 0 special tokens need 256
+    """
 
 
 class OptionError(TrainingError, TypeError):
-    """An option that training does not have, or that has no effect there."""
+    """Error for an option that training does not have, or that would have no effect.
+
+    >>> import fastbpe
+    >>> try:
+    ...     fastbpe.train(["text"], vocab_size=258, min_frequency=2)
+    ... except fastbpe.OptionError as error:
+    ...     print(error)
+    'min_frequency' is no option of training in byte mode: did you mean min_count?
+    """
 
 
 class SpecError(TrainingError):
-    """An option or a text that sentencepiece would not train with.
+    """Error for an option or a text that sentencepiece refuses to train with.
 
-    detail: the end of what sentencepiece 0.2.3 says; code: the kind of error that it is there.
+    Args:
+        message: str – the error for users of fastbpe.
+        detail: str – end of the message of sentencepiece 0.2.3, for the drop-in.
+        code: str – name of its error code there.
     """
 
     def __init__(self, message: str, detail: str, code: str = "INTERNAL") -> None:
@@ -88,16 +165,33 @@ class SpecError(TrainingError):
 
 
 class FormatWarning(UserWarning):
-    """A file that asks for what fastbpe does not do with ids."""
+    """Warning of a file that asks for a step which fastbpe does not apply.
+
+    >>> import fastbpe
+    >>> issubclass(fastbpe.FormatWarning, UserWarning)
+    True
+    """
 
 
 class TrainingWarning(UserWarning):
-    """Training that ended before it had learned all that was asked for, or that left out a part of the text."""
+    """Warning of training that learned fewer merges than asked for, or left out a part of the text.
+
+    >>> import fastbpe, warnings
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     tokenizer = fastbpe.train(["ab"], vocab_size=300, progress=False)
+    >>> caught[0].category is fastbpe.TrainingWarning, tokenizer.vocab_size
+    (True, 257)
+    """
 
 
 def note_place(error: BaseException, place: str) -> None:
-    """Say in a note which of several things an error is for: in its traceback from Python 3.11 on.
+    """Add a note to an error that names the item it belongs to.
 
-    Before, it stands in `__notes__` all the same, where pytest and others look for it.
+    Tracebacks show notes from Python 3.11 on; before, `__notes__` holds them for pytest and others.
+
+    Args:
+        error: the error.
+        place: str – the item, such as "document 3".
     """
     vars(error).setdefault("__notes__", []).append(f"for {place}")

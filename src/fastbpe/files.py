@@ -1,4 +1,4 @@
-"""Names that pickles of earlier versions look for here."""
+"""Old home of `FilesSummary`, for pickles of earlier versions."""
 
 from fastbpe.corpus.encode_files import FilesSummary
 

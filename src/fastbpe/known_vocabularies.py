@@ -1,4 +1,5 @@
-"""Published vocabularies: their files' SHA-256 and addresses, split patterns, special tokens; OpenAI's models.
+"""Table of published vocabularies: files with SHA-256 and address, split patterns, special tokens, names of
+models.
 
 Sources: tiktoken 0.14.0 (`tiktoken_ext/openai_public.py`, `tiktoken/model.py`), meta-llama/llama-models
 (`models/llama3/tokenizer.py`, `models/llama4/tokenizer.py`), QwenLM's `tokenizer_config.json` of Qwen2.
@@ -6,7 +7,6 @@ Sources: tiktoken 0.14.0 (`tiktoken_ext/openai_public.py`, `tiktoken/model.py`),
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fastbpe.model import Buffer
 
-#: OpenAI's site of vocabularies.
+#: Address of OpenAI's vocabularies.
 OPENAI_SITE = "https://openaipublic.blob.core.windows.net"
 _LLAMA_SITE = "https://raw.githubusercontent.com/meta-llama/llama-models/main/models"
 
@@ -43,7 +43,8 @@ def _o200k() -> dict[str, int]:
     return {_END: 199999, "<|endofprompt|>": 200018}
 
 
-#: The id of <|endofprompt|> in o200k_harmony, which tiktoken gives to <|reserved_200018|> as well.
+#: Id of <|endofprompt|> in o200k_harmony. tiktoken gives it to <|reserved_200018|> too; here that name is left
+#: out.
 SHARED_ID = 200018
 
 
@@ -97,11 +98,15 @@ def _qwen2() -> dict[str, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class KnownFile:
-    """A published file of ranks, in the `.tiktoken` format.
+    """A published file of ranks in the `.tiktoken` format, or one of GPT-2's two files.
 
-    name: str – the file's name in a folder of vocabularies.
-    sha256: str – in hexadecimal. n_bytes, n_lines: int – its size.
-    url: str | None – where its publisher has it; None: it is a conversion, of `repository` on huggingface.co.
+    Attributes:
+        name: str – name of the file in a folder of vocabularies.
+        sha256: str – its hash, in hexadecimal.
+        n_bytes: int – its size.
+        n_lines: int – its lines.
+        url: str or None – address at its publisher; None: the file is a conversion, of `repository`.
+        repository: str – ORG/NAME on huggingface.co that the file was converted from; "": it is no conversion.
     """
 
     name: str
@@ -112,7 +117,12 @@ class KnownFile:
     repository: str = ""
 
     def is_in(self, data: Buffer) -> bool:
-        """Tell whether these are the file's bytes, possibly with CRLF line ends. Others are rarely hashed."""
+        """Tell whether data are the bytes of this file, perhaps with CRLF line ends.
+
+        Hashes only data of the right size.
+        """
+        import hashlib  # here: 4 ms to import, and most programs check no file
+
         if len(data) == self.n_bytes:
             return hashlib.sha256(data).hexdigest() == self.sha256
         if len(data) != self.n_bytes + self.n_lines:
@@ -122,11 +132,14 @@ class KnownFile:
 
 @dataclass(frozen=True, kw_only=True)
 class KnownVocabulary:
-    """A vocabulary with a name.
+    """A published vocabulary.
 
-    pattern: str – the name of its split pattern.
-    special_tokens: function → name to id, of those that the file does not hold.
-    n_leading: int – so many of the file's first ranks are special tokens, named by their bytes.
+    Attributes:
+        name: str – its name for `load`.
+        file: its file of ranks.
+        pattern: str – name of its split pattern.
+        special_tokens: function that returns name → id of the special tokens that the file does not hold.
+        n_leading: int – number of special tokens at the start of the file; their bytes are their names.
     """
 
     name: str
@@ -183,7 +196,7 @@ _TEKKEN = _converted(
     "mistralai/Mistral-Nemo-Instruct-2407",
 )
 
-#: GPT-2's two files: merges, and the ids of tokens.
+#: The two files of GPT-2: the merges, and the ids of tokens.
 GPT2_MERGES = KnownFile(
     name="vocab.bpe",
     sha256="1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5",
@@ -208,7 +221,7 @@ def _vocabulary(
     )
 
 
-#: Name to vocabulary. GPT-2's has the ranks of r50k_base.
+#: Name → vocabulary. GPT-2 has the ranks of r50k_base.
 VOCABULARIES: Mapping[str, KnownVocabulary] = {
     vocabulary.name: vocabulary
     for vocabulary in (
@@ -226,15 +239,19 @@ VOCABULARIES: Mapping[str, KnownVocabulary] = {
         _vocabulary("mistral_tekken_v3", _TEKKEN, "tekken", dict, 1000),
     )
 }
-_MEANT_BY_FILE = [VOCABULARIES[name] for name in VOCABULARIES if VOCABULARIES[name].file.name.startswith(name)]
+# One vocabulary a file: the one that the file is named after.
+_MAIN_VOCABULARIES = [VOCABULARIES[name] for name in VOCABULARIES if VOCABULARIES[name].file.name.startswith(name)]
 
 
 def recognise(data: Buffer) -> KnownVocabulary | None:
-    """The vocabulary whose published file these bytes are; of several that share a file, the file's own."""
-    return next((known for known in _MEANT_BY_FILE if known.file.is_in(data)), None)
+    """Find the vocabulary whose published file data are; None: they are no published file.
+
+    If several vocabularies share the file, the result is the one that the file is named after.
+    """
+    return next((known for known in _MAIN_VOCABULARIES if known.file.is_in(data)), None)
 
 
-# Beginnings and whole names of OpenAI's models, by encoding.
+# Encoding → beginnings of names of OpenAI's models, and whole names.
 _PREFIXES = {
     "o200k_base": "o1- o3- o4-mini- gpt-5 gpt-4.5- gpt-4.1- chatgpt-4o- gpt-4o- ft:gpt-4o",
     "o200k_harmony": "gpt-oss-",
@@ -266,13 +283,14 @@ def _table(names: Mapping[str, str]) -> dict[str, str]:
     return {name: encoding for encoding, joined in names.items() for name in joined.split()}
 
 
-#: Beginnings of names, the first that fits counts: gpt-4o-2024-05-13, and names published later.
+#: Beginning of a name → encoding, for dated and future names such as gpt-4o-2024-05-13; the first match decides.
 MODEL_PREFIX_TO_ENCODING: dict[str, str] = _table(_PREFIXES)
+#: Name of a model → encoding.
 MODEL_TO_ENCODING: dict[str, str] = _table(_NAMES)
 
 
 def encoding_of_model(model_name: str) -> str | None:
-    """The name of the encoding that a model of OpenAI's uses; None for other names.
+    """Return the name of the encoding that a model of OpenAI uses; None for other names.
 
     >>> encoding_of_model("gpt-4o-mini"), encoding_of_model("text-davinci-003"), encoding_of_model("bert")
     ('o200k_base', 'p50k_base', None)

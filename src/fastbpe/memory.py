@@ -1,4 +1,4 @@
-"""Give back the memory that is kept between calls."""
+"""`release_memory`: give back memory that fastbpe keeps between calls."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import sys
 from fastbpe._core.encode.kept_memory import free_blocks, give_to_system
 from fastbpe._utils.threads import end_idle_threads
 
-#: Caches that grow with what is asked, and modules that have them; tables of Unicode, made once, are none of them.
+#: Module → its functions with `cache_clear`. Tables of Unicode are not listed: they are built once and do not
+#: grow.
 CACHES = {
     "fastbpe._core.normalize.unicode_forms": ("_decomposed", "_known"),
     "fastbpe.minbpe.tokenizers": ("_splitter",),
-    "fastbpe.normalization.sentencepiece_rules": ("_kept",),
+    "fastbpe.normalization.sentencepiece_rules": ("_cached_charsmap",),
     "fastbpe.splitting.charset": ("_case_closure", "_property"),
     "fastbpe.splitting.firsts": ("first_bytes",),
     "fastbpe.splitting.oniguruma": ("from_oniguruma",),
@@ -23,27 +24,32 @@ CACHES = {
 def release_memory() -> int:
     """Give back the memory that fastbpe keeps between calls.
 
-    Call this after a large job in a process that lives on. All tokenizers go on working, also those that other
-    threads are encoding with now: these keep what they work with. The next call of each tokenizer is a cold one.
+    Call this after a large job in a process that lives on. All tokenizers keep working; one that encodes in
+    another thread at that moment keeps the memory it uses. The next call of each tokenizer has cold caches.
 
-    What is kept, and its bound:
+    Given back and counted in the result:
 
-    - The block of the array that was dropped last: 32 MB for the process. Given back.
-    - Of each tokenizer, the caches of pieces: `cache_bytes`, 64 MB, for all threads together. Given back.
-    - Of each tokenizer, for each thread that encoded at the same time, 64 at most: ids, 32 MB, and text, pieces'
-      ends and offsets, 4 MB; and for batches one block that threads share, 32 MB of which are touched. It is as
-      large as the largest call needed. Given back.
-    - Threads that wait for work: as many as worked at the same time, 256 at most. They end.
-    - Patterns and character sets that were compiled: 64 to 1,024 of each kind; normalized characters, 4,096 of
-      each kind; the five standard charsmaps. Given back, but not counted.
-    - Free pages that glibc's malloc holds. Given back (malloc_trim), but not counted.
-    - The int objects of ids and of places in texts, 32 bytes each, 32 MB for the process. They stay, since lists
-      of ids hold them.
-    - The tables of a tokenizer: they stay until it is dropped. What it makes when it is first asked (the tables
-      of decoding, 16 bytes an id; `vocab`, `merges`; 32 sets of special tokens that calls allowed) stays, too.
+    - The memory of the array of ids that was freed last: up to 32 MB a process.
+    - Piece caches of each tokenizer: up to `cache_bytes` (64 MB by default) for all threads together.
+    - Encoding buffers of each tokenizer, for each thread that encoded at the same time (up to 64): up to 32 MB of
+      ids, and up to 4 MB each of text, pieces and offsets. For batches one block that the threads share, as large
+      as the largest call needed, with up to 32 MB touched.
+
+    Given back, not counted:
+
+    - Idle threads, up to 256: they end.
+    - Compiled patterns and character sets: up to 64 to 1,024 of each kind. Normalized characters: up to 4,096 of
+      each kind. The charsmaps of the five standard sets of rules.
+    - Free pages that glibc's malloc holds (malloc_trim).
+
+    Kept:
+
+    - The int objects of ids and offsets, which lists of ids share: 32 bytes each, up to 32 MB a process.
+    - The tables of a tokenizer, as long as it lives, and tables that it builds at first use: those for decoding
+      (16 bytes an id), `vocab`, `merges`, and up to 32 sets of special tokens that calls allowed.
 
     Returns:
-        Bytes of the blocks that were freed, whether all of them had been touched or not.
+        int – bytes of the freed blocks, including pages that were never touched.
 
     >>> import fastbpe
     >>> tokenizer = fastbpe.train(["some text"] * 100, vocab_size=260, progress=False)

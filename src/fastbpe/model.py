@@ -1,6 +1,6 @@
-"""Contents of a tokenizer file as plain data: the meeting point of `formats` and `tokenizer`.
+"""Content of a tokenizer file as plain data: `formats` makes and writes it, `tokenizer` runs it.
 
-`Model` holds a byte-level vocabulary, `CodePointModel` one of code points.
+`Model` holds a byte-level vocabulary, `CodePointModel` a vocabulary of code points.
 """
 
 from __future__ import annotations
@@ -18,22 +18,30 @@ from fastbpe.patterns import PatternLike
 
 Buffer = bytes | bytearray | memoryview
 
-_MERGE = struct.Struct("<III")
+_MERGE = struct.Struct("<III")  # left id, right id, merged id
 BYTES_PER_MERGE = _MERGE.size
 
-
-TEXT, PAIR = -1, -2  # in a template: where the text stands, and where the second one stands
+TEXT = -1  # in a template: position of the text
+PAIR = -2  # in a template: position of the second text
 
 
 class Templates(NamedTuple):
-    """The ids around a text and around two texts, with TEXT and PAIR in the places of the texts."""
+    """Ids that a post-processor puts around texts.
+
+    single: sequence of int – ids around one text, and TEXT in its position.
+    pair: sequence of int – ids around two texts, and TEXT and PAIR in their positions.
+    """
 
     single: Sequence[int]
     pair: Sequence[int]
 
 
 def around(before: Sequence[int], behind: Sequence[int]) -> Templates:
-    """Templates that put the same ids around each text.
+    """Make templates that put the same ids around each text.
+
+    Args:
+        before: ids before each text.
+        behind: ids behind each text.
 
     >>> around([1], [2])
     Templates(single=(1, -1, 2), pair=(1, -1, 2, 1, -2, 2))
@@ -42,11 +50,15 @@ def around(before: Sequence[int], behind: Sequence[int]) -> Templates:
 
 
 class AddedToken(NamedTuple):
-    """A token that is found in text before anything else is, as tokenizers' files describe it.
+    """Added token of a tokenizer.json: found in text before the text is split.
 
-    special: found only where the caller allows it; False: wherever it stands.
-    normalized: looked for in normalized text, in what the others leave; False: in the text as it is.
-    lstrip, rstrip: takes the white space before it, or behind it, along. single_word: no letter may touch it.
+    content: str – its text.
+    id: int – its id.
+    special: bool – found only if the caller allows it; False: found everywhere.
+    normalized: bool – searched in normalized text, between the other added tokens; False: in the original text.
+    lstrip: bool – takes the white space before it along.
+    rstrip: bool – takes the white space behind it along.
+    single_word: bool – not found next to a letter, digit or underscore.
     """
 
     content: str
@@ -60,23 +72,29 @@ class AddedToken(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """A byte-level vocabulary with all that decides ids.
+    """Byte-level vocabulary with everything that decides ids.
 
-    tokens: the bytes of each ordinary id, b"" where an id is none; None where `tables` holds them.
-    merges_rule: what makes a pair: "ranks" (every split of a token, by the token's id) or "merges" (the list).
-    merges: that list: uint32 triples (left id, right id, merged id), best first, little-endian.
-    drops_bytes: bytes that are no tokens are left out of text; False: every byte is a token.
-    tables: the core's ready-made buffers, by name: those of the tokens, or all; None where `tokens` is given.
-    pattern: the split pattern, or several to apply one after another; None: no splitting.
-    pre_tokenizers: what splits in place of a pattern: steps as a tokenizer.json describes them.
-    normalizers: what becomes of text before it is split, likewise.
-    prefix_space: a space is put before text that has none there.
-    added_tokens: special tokens that are not plain, and tokens found in text though they are not special.
-    template: the ids that go before a text and behind it where the caller asks for them.
-    pair_template: those around two texts, with TEXT and PAIR in the places of the texts.
-    roles: the tokens that a file names for "bos", "eos", "pad" and "unk"; they decide no ids.
-    huggingface: parts of a tokenizer.json that decide no ids, kept for writing one.
-    fingerprint: as the file gives it, "" where it gives none.
+    Attributes:
+        tokens: list of bytes – the token of each ordinary id, b"" for other ids; None: `tables` holds them.
+        pattern: the split pattern; several are applied one after another; None: no splitting.
+        special_tokens: name → id.
+        merges: bytes – the merge list: uint32 triples (left id, right id, merged id), little-endian, best first.
+        merges_rule: str – "ranks": any two tokens that together are a token merge, smallest id first; "merges":
+            the list decides.
+        whole_piece_first: bool – a piece that is a token is that id, without merging.
+        drops_bytes: bool – bytes that are no token are left out of text; False: every byte is a token.
+        tables: name → ready-made buffer of the core: those of the tokens, or all; None: `tokens` is given.
+        name: str or None – name of the vocabulary.
+        pre_tokenizers: steps of a tokenizer.json that split instead of `pattern`.
+        normalizers: steps of a tokenizer.json that change text before it is split.
+        prefix_space: bool – put a space before text that does not begin with one.
+        added_tokens: special tokens with options of their own, and added tokens that are not special.
+        template: (ids before a text, ids behind it), for callers that ask for them.
+        pair_template: ids around two texts, with TEXT and PAIR in their positions.
+        roles: "bos", "eos", "pad", "unk" → token that the file names for it; decides no ids.
+        huggingface: parts of a tokenizer.json that decide no ids, kept for writing one.
+        fingerprint: str – as the file gives it; "": it gives none.
+        training: the training report; {}: not trained here.
     """
 
     tokens: list[bytes] | None
@@ -100,7 +118,7 @@ class Model:
     training: Mapping[str, Any] = field(default_factory=dict)
 
     def merge_list(self) -> list[tuple[int, int, int]] | None:
-        """(left id, right id, merged id), best first; None where ranks decide."""
+        """Return the merges, (left id, right id, merged id), best first; None: ranks decide."""
         if self.merges_rule == "ranks":
             return None
         return list(_MERGE.iter_unpack(self.merges))
@@ -108,10 +126,12 @@ class Model:
 
 @dataclass(frozen=True, kw_only=True)
 class Spec:
-    """A group of options of a sentencepiece model, as the file gives them.
+    """Group of options of a sentencepiece model. `spec[name]` is the value that is set, or the default.
 
-    values: what is set, by name. defaults: what holds where nothing is set. unknown: fields without a name
-    here, as they stand in the file.
+    Attributes:
+        values: name → value that the file sets.
+        defaults: name → value of an option that is not set.
+        unknown: bytes – fields that fastbpe does not know, as in the file.
     """
 
     values: Mapping[str, Any]
@@ -123,7 +143,7 @@ class Spec:
 
 
 class PieceType(IntEnum):
-    """What a piece of a code-point vocabulary is for; the numbers are those of the files."""
+    """Type of a piece of a code-point vocabulary; the numbers are those in model files."""
 
     NORMAL = 1
     UNKNOWN = 2
@@ -135,16 +155,18 @@ class PieceType(IntEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Conventions:
-    """What tokenizers does with code points otherwise than sentencepiece, as a tokenizer.json says it.
+    """Differences of the library tokenizers from sentencepiece, as a tokenizer.json states them.
 
-    prefix: where a space is put before text that begins with none: "first", where a whole text begins; "always",
-        behind an added token too; "", nowhere.
-    escapes: spaces have become U+2581 by the time that normalized added tokens are looked for.
-    splits: no piece goes on with a U+2581.
-    fuses: unknown characters in a row are one id.
-    decoder: "ByteFallback", which makes text of the ids of bytes, or "Metaspace", which leaves them their names.
-    strips: decoded text has lost a first space.
-    symbols: pieces of type USER_DEFINED that are no added tokens are found in normalized text.
+    Attributes:
+        prefix: str – places of the space that is put before text without one: "first": at the start of the whole
+            text; "always": also behind an added token; "": nowhere.
+        escapes: bool – spaces are already U+2581 when normalized added tokens are searched.
+        splits: bool – a U+2581 begins a new piece.
+        fuses: bool – consecutive unknown characters are one id.
+        decoder: str – "ByteFallback": ids of bytes are decoded; "Metaspace": they are written by name, such as
+            <0x0A>.
+        strips: bool – decoding removes a space at the start.
+        symbols: bool – pieces of type USER_DEFINED that are no added tokens are found in normalized text.
     """
 
     prefix: str = ""
@@ -158,22 +180,27 @@ class Conventions:
 
 @dataclass(frozen=True, kw_only=True)
 class CodePointModel:
-    """A code-point vocabulary with all that decides ids: what a sentencepiece `.model` of type BPE holds.
+    """Code-point vocabulary with everything that decides ids: content of a sentencepiece `.model` of type BPE.
 
-    piece_bytes, piece_ends: the text of all ids end to end, as a rule UTF-8, and where each ends, as uint32; none
-        is empty, no two are equal.
-    scores: of each id, float32 little-endian; the pair that makes the piece of the highest is merged first.
-    types: of each id, a byte: a PieceType.
-    denormalizer: None where the file has none.
-    self_test_data, unknown, piece_extras: what nothing here reads, kept for writing; the last by id.
-    serialized: the file; b"" where the model comes from none.
-    name, training: what a native file says besides.
-    merges: what is merged where scores cannot say it: as in Model; b"": scores say it.
-    conventions: those of a tokenizer.json; None: sentencepiece's. With them, pieces of type USER_DEFINED are found
-        where they are added tokens, and not merged.
-    added_tokens: of a tokenizer.json, as in Model. What is between added tokens is normalized by itself.
-    template, pair_template: as in Model; None: nothing says them, as in a .model. See `templates`.
-    roles: as in Model; those that the model's own options name are not among them.
+    Attributes:
+        piece_bytes: bytes – the pieces of all ids end to end, normally UTF-8; none is empty, no two are equal.
+        piece_ends: bytes – offset in piece_bytes of the end of each piece, uint32.
+        scores: bytes – score of each id, float32 little-endian. The pair that makes the piece of the highest score
+            merges first.
+        types: bytes – the PieceType of each id, a byte each.
+        trainer, normalizer: options of the model.
+        denormalizer: options of its denormalizer; None: the file has none.
+        self_test_data, unknown: fields that fastbpe only keeps for writing.
+        piece_extras: id → such fields of a piece.
+        serialized: bytes – the whole file; b"": the model comes from none.
+        name: str or None – name of the vocabulary in a native file.
+        training: the training report in a native file.
+        merges: bytes – merge list as in Model, for merges that scores cannot express; b"": scores decide.
+        added_tokens: as in Model; the text between added tokens is normalized by itself.
+        template, pair_template: as in Model; None: the file does not have it. See `templates`.
+        roles: as in Model, without those that the model's options name.
+        conventions: those of a tokenizer.json; None: sentencepiece's. With them, pieces of type USER_DEFINED are
+            found if they are added tokens, and never merged.
     """
 
     piece_bytes: bytes
@@ -203,9 +230,9 @@ class CodePointModel:
 
     @cached_property
     def templates(self) -> Templates:
-        """The ids around texts. By default the bos control symbol before each, if there is one.
+        """The ids around texts; without a template, the bos control symbol before each, if there is one.
 
-        That is what transformers' classes for such models add: add_bos_token=True, add_eos_token=False.
+        The same ids as transformers adds by default: add_bos_token=True, add_eos_token=False.
         """
         if self.template is None:
             bos = self.control_id("bos")
@@ -214,7 +241,11 @@ class CodePointModel:
         return made if self.pair_template is None else made._replace(pair=self.pair_template)
 
     def control_id(self, role: str) -> int | None:
-        """The id of the control symbol that the options name for "bos", "eos" or "pad"; None if it is none."""
+        """Find the control symbol of a role; None: there is none.
+
+        Args:
+            role: str – "bos", "eos" or "pad".
+        """
         name = self.trainer[f"{role}_piece"].encode("utf-8", "surrogateescape")
         at = self.trainer[f"{role}_id"]
         guess = at if 0 <= at < self.n_pieces and self.piece(at) == name else None
@@ -223,11 +254,11 @@ class CodePointModel:
 
     @property
     def n_pieces(self) -> int:
-        """How many ids there are."""
+        """Number of ids."""
         return len(self.types)
 
     def piece(self, i: int) -> bytes:
-        """The text of one id, without making all of them."""
+        """Return the piece of one id, without making the list of all."""
         ends = self._ends
         return self.piece_bytes[ends[i - 1] if i else 0 : ends[i]]
 
@@ -237,17 +268,17 @@ class CodePointModel:
 
     @cached_property
     def pieces(self) -> list[bytes]:
-        """The text of each id."""
+        """The piece of each id."""
         ends = self._ends
         return [self.piece_bytes[start:end] for start, end in zip(chain((0,), ends), ends, strict=False)]
 
 
 def pack_merges(merges: Iterable[tuple[int, int, int]]) -> bytes:
-    """The bytes of a merge list, as Model holds them."""
+    """Pack merges, (left id, right id, merged id), as `Model.merges` holds them."""
     return b"".join([_MERGE.pack(*merge) for merge in merges])
 
 
 def pack_pieces(pieces: Iterable[bytes]) -> tuple[bytes, bytes]:
-    """Pieces or tokens end to end, and where each ends, as uint32."""
+    """Pack pieces end to end; return them, and the offset of the end of each as uint32."""
     listed = list(pieces)
     return b"".join(listed), array("I", accumulate(map(len, listed))).tobytes()

@@ -1,4 +1,11 @@
-"""The named split patterns, and how an argument `pattern` is understood."""
+"""Split patterns by name (`PATTERNS`), and reading of `pattern` arguments.
+
+>>> import fastbpe
+>>> list(fastbpe.PATTERNS)
+['gpt2', 'cl100k', 'o200k', 'llama3', 'llama4', 'qwen2', 'tekken', 'deepseek_v3', 'none']
+>>> fastbpe.train(["one two"], vocab_size=257, pattern="gpt2", progress=False).pattern == fastbpe.PATTERNS["gpt2"]
+True
+"""
 
 from __future__ import annotations
 
@@ -9,9 +16,10 @@ from typing import TypeAlias
 
 from fastbpe.errors import PatternError
 
-#: A regex; several, each of which cuts the pieces of the one before; or None for no splitting.
+#: A split pattern: a regex; several regexes, each of which splits the pieces of the one before; None: no
+#: splitting.
 Pattern: TypeAlias = str | tuple[str, ...] | None
-#: The same as an argument: also a name in `PATTERNS`, and any sequence.
+#: A split pattern as an argument: a name in `PATTERNS`, a regex, a sequence of these, or None.
 PatternLike: TypeAlias = str | Sequence[str] | None
 
 _CASED_WORDS = (
@@ -30,26 +38,27 @@ _O200K = "|".join([
     _SPACES,
 ])  # fmt: skip
 
-#: Name to pattern; "none" stands for no splitting at all.
+#: Read-only mapping of names to split patterns; "none" means no splitting.
 PATTERNS: Mapping[str, Pattern] = MappingProxyType({
-    # GPT-2 (2019), spelt as tiktoken spells it; also r50k, p50k, whisper, phi-2.
+    # GPT-2 (2019), written as in tiktoken; also r50k, p50k, whisper, phi-2.
     "gpt2": r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s",
-    # GPT-3.5 and GPT-4 (2022), spelt as tiktoken spells it.
+    # GPT-3.5 and GPT-4 (2022), written as in tiktoken.
     "cl100k": (
         r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
         r"|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
     ),
-    # GPT-4o and later (2024), gpt-oss: words end where small letters turn into capitals.
+    # GPT-4o and later (2024), gpt-oss: a word ends before a capital letter that follows a small one.
     "o200k": _O200K,
-    # Llama 3 (2024): cl100k as first published, where a run of line ends stays one piece.
+    # Llama 3 (2024): cl100k as first published; a run of line ends is one piece.
     "llama3": "|".join([_CONTRACTIONS, _WORDS, r"\p{N}{1,3}", _SIGNS_THEN_LINES, _SPACES]),
     # Llama 4 (2025): o200k, letter for letter.
     "llama4": _O200K,
-    # Qwen 1 to 3 (2023 on): llama3 with every digit a piece of its own.
+    # Qwen 1 to 3 (from 2023): as llama3, but each digit is a piece.
     "qwen2": "|".join([_CONTRACTIONS, _WORDS, r"\p{N}", _SIGNS_THEN_LINES, _SPACES]),
-    # Mistral NeMo and later (2024): o200k without contractions, every digit a piece of its own.
+    # Mistral NeMo and later (2024): as o200k without contractions, and each digit is a piece.
     "tekken": "|".join([*_CASED_WORDS, r"\p{N}", _SIGNS_THEN_SLASHES, _SPACES]),
-    # DeepSeek V3 and R1 (2024): numbers, then Chinese and Japanese, then the rest, where a sign may begin a word.
+    # DeepSeek V3 and R1 (2024): splits off numbers, then Chinese and Japanese, then the rest; a sign may begin a
+    # word.
     "deepseek_v3": (
         r"\p{N}{1,3}",
         "[一-龥぀-ゟ゠-ヿ]+",
@@ -63,7 +72,7 @@ PATTERNS: Mapping[str, Pattern] = MappingProxyType({
     "none": None,
 })  # fmt: skip
 
-# What others call them; only to say the right name in an error, as one idea has one word here.
+# Names elsewhere → names here, for suggestions in errors.
 _ALSO_CALLED = {
     "r50k": "gpt2",
     "p50k": "gpt2",
@@ -81,27 +90,32 @@ _ALSO_CALLED = {
 
 
 def resolve_pattern(pattern: PatternLike) -> tuple[str | None, Pattern]:
-    r"""Name (or None) and text (or None for no splitting) of a pattern given by name or as a regex.
+    r"""Find the name and the regexes of a `pattern` argument.
 
-    Several in a list are applied one after another; a list of one is that one.
+    Args:
+        pattern: name, regex, list of these, or None. A list of one is that one. Text of only letters, digits, `_`
+            and `-` is taken for a misspelt name if it has a digit or an underscore, or is similar to a known name;
+            write `(?:gpt9)` for a regex that matches such text.
 
-    A regex that is, letter for letter, a named pattern gets its name. Text of only letters, digits, `_` and
-    `-` is taken for a misspelt name if it has a digit or an underscore, or is near to a known name; write
-    `(?:gpt9)` for a pattern that matches such text.
+    Returns:
+        The name in `PATTERNS`, None if there is none; and the pattern. A regex that equals a named pattern letter
+        for letter gets its name.
+
+    Raises:
+        PatternError: the argument is a misspelt name or an empty list. Regexes are not parsed here.
+        TypeError: the argument, or an item of the list, is no str.
 
     >>> resolve_pattern("gpt2")[0], resolve_pattern(r"\w+|\W+"), resolve_pattern(None)
     ('gpt2', (None, '\\w+|\\W+'), ('none', None))
 
     >>> resolve_pattern([r"\d", "gpt2"]) == (None, (r"\d", PATTERNS["gpt2"]))
     True
-
-    Raises PatternError for a misspelt name. Whether a regex can be used is for `compile_regex` to say.
     """
     if pattern is None:
         return "none", None
     if not isinstance(pattern, str):
         return _resolve_several(pattern)
-    pattern = str.__str__(pattern)  # a plain one of what may be a subclass's
+    pattern = str.__str__(pattern)  # a plain str, if it is of a subclass
     if pattern in PATTERNS:
         return pattern, PATTERNS[pattern]
     if (name := _mistaken_name(pattern)) is not None:
@@ -114,13 +128,14 @@ def resolve_pattern(pattern: PatternLike) -> tuple[str | None, Pattern]:
 
 
 def shown_pattern(pattern: Pattern, n_characters: int) -> str:
-    """A pattern for a person to read, cut to so many characters."""
+    """Return a pattern for an error or repr, shortened to n_characters."""
     if pattern is None:
         return "none"
     return repr(pattern[:n_characters]) if isinstance(pattern, str) else repr(list(pattern))[:n_characters]
 
 
 def _resolve_several(patterns: Sequence[str]) -> tuple[str | None, Pattern]:
+    """Resolve a list of patterns into one tuple of regexes; None in it adds nothing."""
     texts: list[str] = []
     for pattern in patterns if isinstance(patterns, (list, tuple)) else (patterns,):
         if not isinstance(pattern, str):
@@ -136,11 +151,11 @@ def _resolve_several(patterns: Sequence[str]) -> tuple[str | None, Pattern]:
 
 
 def _mistaken_name(text: str) -> str | None:
-    """The nearest known name, "" if none is near, None if the text does not look like a name."""
+    """Return the most similar known name; "": no name is similar; None: the text does not look like a name."""
     if not re.fullmatch(r"[A-Za-z0-9_-]+", text) or not re.search(r"[A-Za-z]", text):
         return None
     plain = text.lower().removesuffix("_base").replace("_", "").replace("-", "")
-    import difflib  # here: 5 ms, for an error
+    import difflib  # here: 5 ms to import, for an error only
 
     close = difflib.get_close_matches(plain, PATTERNS, n=1, cutoff=0.7)
     near = _ALSO_CALLED.get(plain) or next(iter(close), "")

@@ -11,7 +11,9 @@ import pytest
 import sentencepiece
 
 import fastbpe.sentencepiece
-from fastbpe.training.codepoint_train import train_model, vocabulary_text
+from fastbpe._utils.progress import Reporter
+from fastbpe.training.codepoint_train import make_options, train_model, vocabulary_text
+from fastbpe.training.options import ReadingOptions
 from helpers.codepoint_models import FULL
 from helpers.random_training import difference
 from helpers.shared_data import corpus, data_file
@@ -95,7 +97,7 @@ def test_vocabulary_of_characters(tmp_path: Path) -> None:
     """All characters of a text, with spaces as U+2581 and without line ends, and three symbols: no merges."""
     path = data_file("corpus", "tinyshakespeare.txt")
     options = {"normalization_rule_name": "identity", "character_coverage": 1.0}
-    model, report = train_model(path, vocab_size="characters", progress=False, **options)
+    model, report = train_model(path, make_options(path, "characters", options), ReadingOptions(), Reporter(False))
     assert {piece.decode() for piece in model.pieces[3:]} == set(path.read_text(encoding="utf-8")) - set(" \n") | {
         "▁"
     }

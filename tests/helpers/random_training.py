@@ -14,8 +14,9 @@ from fastbpe.errors import SpecError
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.model import PieceType
 from fastbpe.training import codepoint_train
-from fastbpe.training.codepoint_counting import scripts
+from fastbpe.training.codepoint_counting import SentenceSource, scripts
 from fastbpe.training.codepoint_options import CodePointOptions
+from fastbpe.training.options import ReadingOptions
 
 sentencepiece.set_min_log_level(2)
 
@@ -122,11 +123,10 @@ def trained(sentences: Sentences, options: Options, num_threads: int = 1) -> byt
     """What fastbpe makes of it: the file, or the end of the error that sentencepiece has."""
     try:
         model, _ = codepoint_train.learn_model(
-            [sentence.rstrip(b"\r\n") for sentence in sentences],
+            SentenceSource(texts=[sentence.rstrip(b"\r\n") for sentence in sentences], are_sentences=True),
             CodePointOptions.of(options),
-            are_sentences=True,
-            num_threads=num_threads,
-            reporter=Reporter(False),
+            ReadingOptions(num_threads=num_threads),
+            Reporter(False),
         )
     except SpecError as error:
         return error.detail
@@ -136,11 +136,10 @@ def trained(sentences: Sentences, options: Options, num_threads: int = 1) -> byt
 def learned_pieces(sentences: Sentences, options: Options) -> list[str]:
     """The learned pieces and the alphabet; SpecError where fastbpe refuses the options."""
     model, _ = codepoint_train.learn_model(
-        [sentence.rstrip(b"\r\n") for sentence in sentences],
+        SentenceSource(texts=[sentence.rstrip(b"\r\n") for sentence in sentences], are_sentences=True),
         CodePointOptions.of(options),
-        are_sentences=True,
-        num_threads=1,
-        reporter=Reporter(False),
+        ReadingOptions(num_threads=1),
+        Reporter(False),
     )
     return [p.decode() for p, t in zip(model.pieces, model.types, strict=True) if t == PieceType.NORMAL]
 

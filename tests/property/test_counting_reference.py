@@ -16,7 +16,7 @@ from fastbpe._reference import train as reference_train
 from fastbpe.patterns import PATTERNS
 from fastbpe.splitting.charset import CharSet
 from fastbpe.splitting.syntax import parse
-from fastbpe.training import piece_counting
+from fastbpe.training import counting_threads, spill
 from helpers import split_oracles
 from helpers.shared_data import random_texts
 
@@ -28,9 +28,9 @@ PARTS = 4
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches of a few characters, so that every thread has some; tables that spill whenever they may."""
-    monkeypatch.setattr(piece_counting, "BATCH", 20)
-    monkeypatch.setattr(piece_counting, "LONG", 40)
-    monkeypatch.setattr(piece_counting, "LEAST", 1)
+    monkeypatch.setattr(counting_threads, "BATCH_UNITS", 20)
+    monkeypatch.setattr(counting_threads, "LONG_TEXT_UNITS", 40)
+    monkeypatch.setattr(spill, "MIN_TABLE_BYTES", 1)
 
 
 def counted_in_every_way(texts: list[str], pattern: str | None, rng: random.Random) -> list[PieceCounts]:

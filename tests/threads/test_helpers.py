@@ -9,7 +9,7 @@ import pytest
 
 from fastbpe import Tokenizer
 from fastbpe._utils import threads
-from fastbpe._utils.threads import Helpers
+from fastbpe._utils.threads import CallPool
 from helpers.child_processes import run_python
 from helpers.shared_data import standard_library
 
@@ -31,8 +31,8 @@ def test_results_and_errors_come_with_their_promises(n_threads: int) -> None:
         time.sleep(0.001 * (number % 3))
         return 10 // (number - 5)
 
-    with Helpers(n_threads) as helpers:
-        promises = [helpers.promise(lambda number=number: made(number)) for number in range(9)]
+    with CallPool(n_threads) as pool:
+        promises = [pool.submit(lambda number=number: made(number)) for number in range(9)]
         for number, promise in enumerate(promises):
             if number == 5:
                 with pytest.raises(ZeroDivisionError):
@@ -47,9 +47,9 @@ def test_who_waits_for_a_promise_makes_calls_meanwhile(n_threads: int) -> None:
         time.sleep(0.02)
         return number, threading.get_ident()
 
-    with Helpers(n_threads) as helpers:
-        promises = [helpers.promise(lambda number=number: made(number)) for number in range(8)]
-        results = [helpers.result(promise) for promise in promises]
+    with CallPool(n_threads) as pool:
+        promises = [pool.submit(lambda number=number: made(number)) for number in range(8)]
+        results = [pool.result(promise) for promise in promises]
     assert [number for number, _ in results] == list(range(8))
     assert threading.get_ident() in {ident for _, ident in results}
     assert len({ident for _, ident in results}) <= n_threads + 1
@@ -74,12 +74,12 @@ def test_the_end_waits_for_what_is_begun_and_begins_nothing() -> None:
         time.sleep(0.1)
         made.append(-number)
 
-    with Helpers(1) as helpers:
-        promises = [helpers.promise(lambda number=number: slowly(number)) for number in range(1, 4)]
+    with CallPool(1) as pool:
+        promises = [pool.submit(lambda number=number: slowly(number)) for number in range(1, 4)]
         while not made:
             time.sleep(0.001)
     assert made == [1, -1]
-    assert [promise.is_kept() for promise in promises] == [True, False, False]
+    assert [promise.is_done() for promise in promises] == [True, False, False]
 
 
 def test_memory_refused_while_an_outcome_is_told() -> None:
@@ -87,7 +87,7 @@ def test_memory_refused_while_an_outcome_is_told() -> None:
     pytest.importorskip("_testcapi")
     code = """
 import _testcapi, _thread
-from fastbpe._utils.threads import Helpers
+from fastbpe._utils.threads import CallPool
 
 class Call:
     def __init__(self, first, last):
@@ -97,9 +97,9 @@ class Call:
         return self
 
 def refused(call):
-    with Helpers(1) as helpers:
+    with CallPool(1) as pool:
         try:
-            value = helpers.promise(call).result()
+            value = pool.submit(call).result()
         except MemoryError as error:
             value = error
         finally:

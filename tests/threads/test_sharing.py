@@ -333,12 +333,12 @@ def test_threads_that_cannot_be_started(code_tokenizer: Tokenizer, monkeypatch: 
     def refuse(*arguments: Any) -> None:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(threads, "_pool", None)
+    monkeypatch.setattr(threads, "_kept_threads", None)
     monkeypatch.setattr(_thread, "start_new_thread", refuse)
     assert code_tokenizer.encode_ordinary(text, num_threads=4) == expected
     assert ids_of_batch(code_tokenizer, [text, text], num_threads=4) == [expected, expected]
     monkeypatch.undo()
-    monkeypatch.setattr(threads, "_pool", None)
+    monkeypatch.setattr(threads, "_kept_threads", None)
     start, started = _thread.start_new_thread, []
 
     def start_one(*arguments: Any) -> None:

@@ -19,7 +19,7 @@ import fastbpe
 from fastbpe import OptionError, PieceCounts, Tokenizer
 from fastbpe.formats.sentencepiece.specs import NORMALIZER, TRAINER
 from fastbpe.training.codepoint_options import NAMES, WITHOUT_EFFECT
-from fastbpe.training.options import ByteConfig
+from fastbpe.training.options import ByteOptions
 
 TEXT = "ab ab<x>é 👍 ab"
 
@@ -313,7 +313,7 @@ def test_every_option_of_byte_training_changes_the_tokenizer() -> None:
         "min_count": 3,
         "max_token_bytes": 1,
     }
-    assert values.keys() == {field.name for field in fields(ByteConfig)}
+    assert values.keys() == {field.name for field in fields(ByteOptions)}
     base = {"vocab_size": 257, "progress": False}
     plain = fastbpe.train(["ba ba ab ab"], **base)
     for name, value in values.items():

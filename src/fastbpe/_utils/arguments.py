@@ -1,4 +1,4 @@
-"""Checks of arguments that many calls share."""
+"""Checks of arguments."""
 
 from __future__ import annotations
 
@@ -7,7 +7,18 @@ from typing import SupportsIndex
 
 
 def integer(name: str, value: object) -> int:
-    """An argument that must be an integer, as an int. TypeError for all others, bools among them."""
+    """Convert an argument to int.
+
+    Args:
+        name: str – name of the argument, for the error.
+        value: an int, or an object with `__index__`, such as an integer of numpy.
+
+    Raises:
+        TypeError: the value is no integer; a bool is none.
+
+    >>> integer("min_count", 2)
+    2
+    """
     if not isinstance(value, SupportsIndex) or isinstance(value, bool):
         raise TypeError(f"{name} must be an integer, not {type(value).__name__}")
     return operator.index(value)

@@ -1,6 +1,6 @@
 """`cached_property` without the lock that it has in functools before Python 3.12.
 
-One thread holds that while it makes the value, and a child that is forked meanwhile would wait for it for ever.
+A thread holds that lock while it computes the value. A child that is forked meanwhile would wait for it for ever.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ else:
     T = TypeVar("T")
 
     class cached_property(Generic[T]):
-        """A method without arguments as an attribute that is made when it is first asked for, and then stays."""
+        """Attribute that a method computes at the first access; the result is kept in the instance."""
 
         def __init__(self, make: Callable[[Any], T]) -> None:
             self._make = make

@@ -1,4 +1,4 @@
-"""What is needed for some methods only, and is not installed with fastbpe."""
+"""Imports of optional packages: those that only some methods need, and that pip does not install with fastbpe."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from typing import Any
 
 
 def require_numpy(method: str) -> Any:
-    """numpy, or an error that says what to install."""
+    """Import numpy, or raise an ImportError that says what to install.
+
+    Args:
+        method: str – name of the method that needs it, for the error.
+    """
     try:
         import numpy
     except ImportError:
@@ -16,7 +20,11 @@ def require_numpy(method: str) -> Any:
 
 
 def require_pyarrow(path: str | os.PathLike[str]) -> Any:
-    """pyarrow, or an error that says what to install to read or write a parquet file."""
+    """Import pyarrow, or raise an ImportError that says what to install.
+
+    Args:
+        path: the parquet file that needs it, for the error.
+    """
     try:
         import pyarrow
         import pyarrow.parquet
@@ -26,7 +34,11 @@ def require_pyarrow(path: str | os.PathLike[str]) -> Any:
 
 
 def require_zstandard(path: str | os.PathLike[str]) -> Any:
-    """zstandard, or an error that says what to install to read a .zst file."""
+    """Import zstandard, or raise an ImportError that says what to install.
+
+    Args:
+        path: the .zst file that needs it, for the error.
+    """
     try:
         import zstandard
     except ImportError:
@@ -35,7 +47,7 @@ def require_zstandard(path: str | os.PathLike[str]) -> Any:
 
 
 def find_orjson() -> Any:
-    """orjson, or None."""
+    """Import orjson; None if it is not installed."""
     try:
         import orjson
     except ImportError:

@@ -1,4 +1,4 @@
-"""Telling how far a long call has come: bars on stderr and a summary at the end, or a function of the caller's."""
+"""Progress of long calls: bars on stderr and a summary at the end, or calls of a function of the caller."""
 
 from __future__ import annotations
 
@@ -11,33 +11,52 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-Tell = Callable[[str, int, "int | None"], object]  # phase, done, total (None: not known)
-Progress = bool | None | Tell
+#: Function of (name of the phase, units done, total units; None: not known).
+ProgressFunction = Callable[[str, int, "int | None"], object]
+Progress = bool | None | ProgressFunction
 
-_TELL_EVERY = 0.1  # seconds
+_CALL_INTERVAL = 0.1  # seconds between two calls of a progress function
 
 
 class Reporter:
-    """What the phases of one call tell their progress to.
+    """Progress of the phases of one call.
 
-    progress: True, bars on stderr; None, only where stderr is a terminal; False, nothing; a function is called
-    as progress(phase, done, total) at the beginning and at the end of each phase and ten times a second between.
-    An exception of that function ends the call.
+    Args:
+        progress: True: bars on stderr; None: bars if stderr is a terminal; False: nothing. A function is called as
+            progress(phase, done, total) at the beginning and end of each phase, and up to ten times a second
+            between. Its exceptions end the call.
+
+    Attributes:
+        shown: bool – there are bars.
+        seconds: name → seconds of each phase that has ended.
+
+    Raises:
+        TypeError: progress is none of these.
     """
 
     def __init__(self, progress: Progress) -> None:
         if progress is not None and not isinstance(progress, bool) and not callable(progress):
             raise TypeError(f"progress must be True, False, None or a function, not {type(progress).__name__}")
-        self.tell = progress if callable(progress) else None
-        self.shown = self.tell is None and shows_bars(progress)  # type: ignore[arg-type]
-        self.seconds: dict[str, float] = {}  # of each phase that is over
+        self.function = progress if callable(progress) else None
+        self.shown = self.function is None and shows_bars(progress)  # type: ignore[arg-type]
+        self.seconds: dict[str, float] = {}
 
     def phase(self, name: str, total: int | None, **options: Any) -> Phase:
-        """The phase that begins now; options are tqdm's."""
+        """Return the context of a phase.
+
+        Args:
+            name: str – name of the phase.
+            total: int or None – units of work in all; None: not known.
+            **options: arguments for tqdm, such as unit="B".
+        """
         return Phase(self, name, total, options)
 
     def summarise(self, lines: dict[str, str]) -> None:
-        """Write, where bars are shown, a line for each phase, with its seconds, and one for the peak of memory."""
+        """Print a line for each phase, with its seconds, and one for the peak of memory, if there are bars.
+
+        Args:
+            lines: name of a phase → result to print.
+        """
         if not self.shown:
             return
         for name, line in lines.items():
@@ -47,7 +66,7 @@ class Reporter:
 
 
 def shows_bars(progress: bool | None) -> bool:
-    """Whether bars are shown on stderr: as asked, or, for None, where it is a terminal. It may not be there."""
+    """Tell whether to show bars: as asked; None: if stderr is a terminal. Without an open stderr, never."""
     stream: Any = sys.stderr
     if stream is None or getattr(stream, "closed", False):
         return False
@@ -55,7 +74,11 @@ def shows_bars(progress: bool | None) -> bool:
 
 
 class Phase:
-    """One phase of a call, as a context manager: `update(n)` says that n more are done."""
+    """Context of one phase of a call; `update` moves it forward.
+
+    Attributes:
+        n: int – units that are done.
+    """
 
     def __init__(self, reporter: Reporter, name: str, total: int | None, options: dict[str, Any]) -> None:
         self.n = 0
@@ -64,21 +87,21 @@ class Phase:
 
     def __enter__(self) -> Self:
         if self._reporter.shown:
-            from tqdm import tqdm  # as long to import as all of fastbpe
+            from tqdm import tqdm  # here: its import takes as long as that of fastbpe
 
             self._bar = tqdm(desc=self._name, total=self._total, **self._options)
-        self._started = self._told = time.perf_counter()
-        self._say()
+        self._started = self._called = time.perf_counter()
+        self._call()
         return self
 
     def update(self, n: int) -> None:
-        """n more are done."""
+        """Report that n more units are done."""
         self.n += n
         if self._bar is not None:
             self._bar.update(n)
-        elif self._reporter.tell is not None and time.perf_counter() - self._told >= _TELL_EVERY:
-            self._told = time.perf_counter()
-            self._say()
+        elif self._reporter.function is not None and time.perf_counter() - self._called >= _CALL_INTERVAL:
+            self._called = time.perf_counter()
+            self._call()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -87,15 +110,15 @@ class Phase:
         if self._bar is not None:
             self._bar.close()
         if kind is None:
-            self._say()
+            self._call()
 
-    def _say(self) -> None:
-        if self._reporter.tell is not None:
-            self._reporter.tell(self._name, self.n, self._total)
+    def _call(self) -> None:
+        if self._reporter.function is not None:
+            self._reporter.function(self._name, self.n, self._total)
 
 
 def peak_memory() -> int | None:
-    """The most bytes that this process ever had resident; None where the system does not say."""
+    """Return the largest resident size that this process has had, in bytes; None if the system does not tell."""
     try:
         import resource
     except ImportError:  # Windows

@@ -1,4 +1,8 @@
-"""One small pool of threads for all tokenizers: made when first needed, forgotten by a forked child."""
+"""Threads of the process that all tokenizers share.
+
+Idle threads are kept for the next call. They are started when a call first needs them, and a forked child forgets
+them, since they do not exist there. `start_beside` runs work in them; `CallPool` runs single calls with results.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +22,23 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_MAX_THREADS = 256
-_WAIT = 1e-3  # seconds between two looks at whether threads have ended
-_pool: _Pool | None = None
+_MAX_THREADS = 256  # threads a call may use: each may hold memory of its own
+_POLL_INTERVAL = 1e-3  # seconds between two checks whether threads have ended
+_kept_threads: _KeptThreads | None = None
 
 
 def usable_threads(num_threads: int | None) -> int:
-    """How many threads a call may use: what it asks for, or FASTBPE_NUM_THREADS, or one for each usable core.
+    """Return how many threads a call may use.
 
-    What is asked for counts up to 256, for each may hold memory of its own.
+    Args:
+        num_threads: int or None – the caller's wish; None: FASTBPE_NUM_THREADS, or one for each usable core.
+
+    Returns:
+        A number from 1 to 256.
+
+    Raises:
+        ValueError: num_threads or FASTBPE_NUM_THREADS is below 1.
+        TypeError: num_threads is no integer.
     """
     if num_threads is None:
         chosen = os.environ.get("FASTBPE_NUM_THREADS", "")
@@ -43,10 +55,10 @@ def usable_threads(num_threads: int | None) -> int:
 
 
 class ForkSafeLock:
-    """A lock to be used by `with`, again by the thread that has it, and free in a forked child whoever had it.
+    """Reentrant lock that is free in a forked child, even if another thread of the parent held it.
 
-    That thread is not there to give it back. What it guards must be whole at any time, for a child may find it
-    just before it is changed.
+    That thread does not exist in the child and cannot release it. The guarded data must be consistent at every
+    moment, for the fork may come in the middle of a change.
     """
 
     def __init__(self) -> None:
@@ -57,10 +69,11 @@ class ForkSafeLock:
         self._lock.acquire()
 
     def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(RuntimeError):  # it was had when it forked: this is a child
+        with contextlib.suppress(RuntimeError):  # forked while held: the child has a new lock
             self._lock.release()
 
     def renew(self) -> None:
+        """Replace the lock by a free one, in a forked child."""
         self._lock = _thread.RLock()
 
 
@@ -68,14 +81,20 @@ _locks: WeakSet[ForkSafeLock] = WeakSet()
 
 
 def usable_cores() -> int:
-    """How many cores this process may run on."""
+    """Return the number of cores that this process may run on."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 class _Worker:
-    """A thread that is kept: what it does next, and the lock that it waits for when it has nothing to do."""
+    """One thread of the process.
+
+    Attributes:
+        work: the function to run next; None: nothing.
+        is_dismissed: bool – the thread ends when it is woken.
+        wake: lock that an idle thread waits for.
+    """
 
     __slots__ = ("is_dismissed", "wake", "work")
 
@@ -86,20 +105,26 @@ class _Worker:
         self.wake.acquire()
 
 
-class _Pool:
-    """Threads that are kept. Who gives them work takes no lock, for an interrupt might leave it taken for ever.
+class _KeptThreads:
+    """Threads that wait for work.
 
-    Nor is there a queue, whose module takes as long to import as half a megabyte to encode.
+    Callers take no lock to hand out work, since an interrupt might leave it held for ever. There is no queue
+    either: its module takes as long to import as half a megabyte of text to encode.
 
-    idle: those that wait for work, or soon will. An interrupt can lose one: it then waits for good, and another
-    takes its place.
+    Attributes:
+        idle: threads that wait, or are about to. If an interrupt loses one, it waits for good, and another thread
+            takes its place.
     """
 
     def __init__(self) -> None:
         self.idle: list[_Worker] = []
 
     def start(self, work: Callable[[], None]) -> None:
-        """Have a thread do it; RuntimeError where no thread can be started."""
+        """Run work in an idle thread or a new one.
+
+        Raises:
+            RuntimeError: no thread can be started.
+        """
         try:
             worker = self.idle.pop()
         except IndexError:
@@ -107,15 +132,15 @@ class _Pool:
             return
         try:
             worker.work = work
-        finally:  # an interrupt in between shall not leave it waiting, with all that the work holds
+        finally:  # even after an interrupt: a thread that is never woken would keep what the work holds
             worker.wake.release()
 
     def dismiss(self) -> None:
-        """Let the threads end that have no work."""
+        """End the threads that have no work."""
         for _ in range(len(self.idle)):
             try:
                 worker = self.idle.pop()
-            except IndexError:  # others were given work meanwhile
+            except IndexError:  # other callers have taken the rest meanwhile
                 return
             try:
                 worker.is_dismissed = True
@@ -123,37 +148,43 @@ class _Pool:
                 worker.wake.release()
 
     def _serve(self, worker: _Worker) -> None:
+        """Run work and wait for more, until dismissed; the body of each thread."""
         while not worker.is_dismissed:
             if worker.work is not None:
-                with contextlib.suppress(BaseException):  # what it raises, it has told those who wait for it
+                with contextlib.suppress(BaseException):  # work passes its errors on to its callers itself
                     worker.work()
-            worker.work = None  # and what it holds: the next may be long in coming
+            worker.work = None  # frees what it holds: the next work may be long in coming
             try:
                 self.idle.append(worker)
             except MemoryError:
-                return  # where a thread is needed again, another is started
+                return  # the next call starts another thread
             worker.wake.acquire()
 
 
 def end_idle_threads() -> None:
-    """Let the threads end that wait for work; where work comes, others are started."""
-    if _pool is not None:
-        _pool.dismiss()
+    """End the threads that wait for work; later calls start others."""
+    if _kept_threads is not None:
+        _kept_threads.dismiss()
 
 
 def start_beside(work: Callable[[], None], n_threads: int) -> int:
-    """Run work in so many threads beside the calling one, or in fewer: it must be right with none at all.
+    """Run work in threads beside the calling one.
 
-    Returns how many were started. Work whose thread did not start may be run later: it must see then that there is
-    nothing left to do.
+    Args:
+        work: function without arguments. It must be correct in any number of threads, also in none, and must end
+            at once if it starts late, when there is nothing left to do.
+        n_threads: int – number of threads to use at most.
+
+    Returns:
+        The number of threads that run it: fewer if the system refuses to start more.
     """
-    global _pool
-    if _pool is None and n_threads > 0:
-        _pool = _Pool()
+    global _kept_threads
+    if _kept_threads is None and n_threads > 0:
+        _kept_threads = _KeptThreads()
     n_started = 0
     try:
-        while _pool is not None and n_started < min(n_threads, _MAX_THREADS):
-            _pool.start(work)
+        while _kept_threads is not None and n_started < min(n_threads, _MAX_THREADS):
+            _kept_threads.start(work)
             n_started += 1
     except (RuntimeError, MemoryError):  # the interpreter is shutting down, or may start no more threads
         pass
@@ -161,15 +192,16 @@ def start_beside(work: Callable[[], None], n_threads: int) -> int:
 
 
 def wait_for(working: deque[None], interrupted: Callable[[], None] = lambda: None) -> None:
-    """Wait until no thread has an item there any more, whatever signals come.
+    """Wait until a deque is empty, even if signals interrupt the waiting.
 
-    working: a deque, for taking an item out of a list may ask for memory, to make the list smaller.
-    interrupted: told of each; the last one is raised in the end.
+    Args:
+        working: one item a thread at work. A deque and no list, since popping from a list may allocate.
+        interrupted: is called at each interrupt; the last one is raised when the waiting ends.
     """
     interrupt: BaseException | None = None
     while working:
         try:
-            time.sleep(_WAIT)
+            time.sleep(_POLL_INTERVAL)
         except BaseException as error:
             interrupt = error
             interrupted()
@@ -177,25 +209,27 @@ def wait_for(working: deque[None], interrupted: Callable[[], None] = lambda: Non
         raise interrupt
 
 
-class Promise(Generic[T]):
-    """What a call will have given, once some thread has made it.
+class Future(Generic[T]):
+    """Result that a call will have once some thread has run it.
 
-    Telling the outcome takes no memory (slots, and a lock that is there already): where there is none, who waits
-    is told of that.
+    Storing the outcome allocates nothing (slots, and a lock made before), so that a MemoryError can be stored too.
+
+    Args:
+        call: function without arguments.
     """
 
-    __slots__ = ("_call", "_error", "_is_kept", "_told", "_value")
+    __slots__ = ("_call", "_done_lock", "_error", "_is_done", "_value")
 
     def __init__(self, call: Callable[[], T]) -> None:
         self._call = call
         self._value: T | None = None
         self._error: BaseException | None = None
-        self._is_kept = False
-        self._told = _thread.allocate_lock()
-        self._told.acquire()
+        self._is_done = False
+        self._done_lock = _thread.allocate_lock()
+        self._done_lock.acquire()
 
-    def keep(self) -> None:
-        """Make the call. What is no mere error, such as an interrupt, is raised here, too."""
+    def run(self) -> None:
+        """Run the call. An exception that is no Exception, such as KeyboardInterrupt, is raised here too."""
         try:
             self._value = self._call()
         except BaseException as error:
@@ -203,102 +237,107 @@ class Promise(Generic[T]):
             if not isinstance(error, Exception):
                 raise
         finally:
-            self._is_kept = True
-            self._told.release()
+            self._is_done = True
+            self._done_lock.release()
 
     def fail(self, error: BaseException) -> None:
-        """Give the error where the call could not be made; nothing if it has been."""
-        if not self._is_kept:
+        """Store an error that prevented the call; do nothing if it has run."""
+        if not self._is_done:
             self._error = error
-            self._is_kept = True
-            self._told.release()
+            self._is_done = True
+            self._done_lock.release()
 
-    def is_kept(self) -> bool:
-        return self._is_kept
+    def is_done(self) -> bool:
+        """Tell whether there is an outcome."""
+        return self._is_done
 
     def result(self) -> T:
-        """Wait for it; raises what the call has raised. To be asked for once."""
-        self._told.acquire()
-        value, error, self._value, self._error = self._value, self._error, None, None  # it may be large
+        """Wait for the result and hand it over, or raise the error of the call. Call this once."""
+        self._done_lock.acquire()
+        value, error, self._value, self._error = self._value, self._error, None, None  # a result may be large
         if error is not None:
             raise error
         return cast("T", value)
 
 
-class Helpers:
-    """Threads beside the calling one, at most so many, that make calls in order; with none, it makes them itself.
+class CallPool:
+    """Context of threads that run calls in the order of `submit`.
 
-    A context: at its end no more calls are begun, and those that are being made are waited for.
+    Its end waits for the calls that run, and drops those that have not started.
+
+    Args:
+        n_threads: int – number of threads beside the calling one; with 0, `submit` runs the call itself.
     """
 
     def __init__(self, n_threads: int) -> None:
-        self._promises: SimpleQueue[Promise[Any] | None] = _queue()  # None: there will be no more
+        self._futures: SimpleQueue[Future[Any] | None] = _queue()  # None: there will be no more calls
         self._working: deque[None] = deque()
         self._n_wanted, self._n_started = n_threads, 0
         self._ended = False
 
-    def promise(self, call: Callable[[], T]) -> Promise[T]:
-        """Have a call made."""
-        promise = Promise(call)
+    def submit(self, call: Callable[[], T]) -> Future[T]:
+        """Queue a call."""
+        future = Future(call)
         if self._n_started < self._n_wanted:
             self._n_started += start_beside(self._work, 1)
         if self._n_started:
-            self._promises.put(promise)
+            self._futures.put(future)
         else:
-            promise.keep()
-        return promise
+            future.run()
+        return future
 
-    def result(self, promise: Promise[T]) -> T:
-        """What a promise gives; until it is kept, the calling thread makes calls, too."""
+    def result(self, future: Future[T]) -> T:
+        """Wait for a result; until then the calling thread runs queued calls too."""
         from queue import Empty
 
-        while not promise.is_kept():
+        while not future.is_done():
             try:
-                other = self._promises.get_nowait()
+                other = self._futures.get_nowait()
             except Empty:
                 break
             if other is not None:
-                other.keep()
-        return promise.result()
+                other.run()
+        return future.result()
 
-    def __enter__(self) -> Helpers:
+    def __enter__(self) -> CallPool:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._ended = True
-        self._promises.put(None)
+        self._futures.put(None)
         wait_for(self._working)
 
     def _work(self) -> None:
-        while (promise := self._promises.get()) is not None:
+        while (future := self._futures.get()) is not None:
             try:
-                self._keep(promise)
+                self._run(future)
             except BaseException as error:
-                promise.fail(error)
-            del promise  # and what it holds: the next may be long in coming
-        self._promises.put(None)  # for the next thread
+                future.fail(error)
+            del future  # frees what it holds: the next call may be long in coming
+        self._futures.put(None)  # for the next thread
 
-    def _keep(self, promise: Promise[Any]) -> None:
+    def _run(self, future: Future[Any]) -> None:
         self._working.append(None)
         try:
-            if not self._ended:  # asked only now: __exit__ looks the other way round
-                promise.keep()
+            if not self._ended:  # after append(): __exit__ sets _ended before it reads _working
+                future.run()
         finally:
             self._working.pop()
 
 
 def _queue() -> SimpleQueue[Any]:
-    from queue import SimpleQueue  # here: most who import fastbpe start no thread
+    from queue import SimpleQueue  # here: most programs that import fastbpe start no thread
 
     return SimpleQueue()
 
 
-def _forget() -> None:
-    global _pool
-    _pool = None
+def _forget_threads() -> None:
+    """Forget the threads of the parent and free the locks that they held, in a forked child."""
+    global _kept_threads
+    _kept_threads = None
     for lock in _locks:
         lock.renew()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(after_in_child=_forget_threads)

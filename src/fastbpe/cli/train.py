@@ -16,9 +16,7 @@ from fastbpe.formats.endings import format_of
 from fastbpe.tokenizer.export import left_out
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.training.base_vocabulary import BASE_SPECIAL
-from fastbpe.training.options import TIES
-from fastbpe.training.piece_counts import ERRORS, ON_ERROR
+from fastbpe.training.options import BASE_SPECIAL, ERRORS, ON_ERROR, TIES
 from fastbpe.training.train import train
 
 SUMMARY = "learn a tokenizer from text"

@@ -1,4 +1,9 @@
-"""Whole files of text to files of ids: read, encode and write at once, in memory that does not grow with them."""
+"""Encoding of text files into files of ids: reads, encodes and writes at once, in bounded memory.
+
+`encode_files` reads batches of documents in the calling thread, encodes each batch in one thread of a pool, and
+appends the ids to a `Sink` in the order of the documents. Every few seconds the sink stores the progress, from
+which an interrupted run resumes.
+"""
 
 from __future__ import annotations
 
@@ -22,33 +27,46 @@ from fastbpe._core.ids.little_endian import pack_ids, pack_offsets
 from fastbpe._core.text.utf8_text import to_utf8, utf8_size
 from fastbpe._utils.optional_imports import require_pyarrow
 from fastbpe._utils.progress import Phase, Progress, Reporter
-from fastbpe._utils.threads import Helpers, Promise, usable_threads
+from fastbpe._utils.threads import CallPool, Future, usable_threads
 from fastbpe.corpus.sinks import DTYPES, SUFFIXES, Mismatch, Sink
 from fastbpe.corpus.sources import Cut, Document, Lines, Path_, files_of, read, require_extras
 from fastbpe.errors import FormatError
 
-#: The ids of all texts, where each text's begin and the last end, and how many bytes of UTF-8 the texts are.
+#: Result of encoding a batch: the ids of all texts; n + 1 offsets into them, where texts begin and the last ends;
+#: the size of the texts in bytes of UTF-8.
 Encoded = tuple[Array, Array, int]
 
-NOTED_EVERY = 5.0  # seconds between notes of progress: what a kill can cost, and a wait for the disk each
-_BATCH_BYTES = 1 << 19  # of text at a time and thread, or more; so little that its memory serves again and again
-_BATCH_TEXTS = 1 << 16
-_LITTLE = 1 << 16  # bytes of lines: so few share a batch with others
-_LONG_BATCH = 16  # times _BATCH_BYTES: a document so long that all threads should work on it
-_WRITTEN_OUT = 4 << 20  # bytes of ids: so many wait for the disk to take them
-_CALLED = {
-    "before": "document_start",
-    "after": "document_end",
-}  # in the caller's words, with the ids of the tokens
-_VERSION = 1  # of the rules by which inputs become outputs: an unfinished run of another is not gone on with
+PROGRESS_INTERVAL = 5.0  # seconds between two notes of progress: a kill loses one interval of work
+_BATCH_BYTES = (
+    1 << 19
+)  # bytes of text from which a batch is full; so small that freed buffers serve the next batch
+_BATCH_TEXTS = 1 << 16  # texts from which a batch is full
+_SMALL_LINES = 1 << 16  # bytes of jsonl below which lines share a batch with others
+_LONG_BATCHES = 16  # size in full batches from which all threads encode one batch together
+_WRITE_OUT_BYTES = 4 << 20  # bytes of ids from which the disk is asked to write ahead of the next note
+_PARAMETER_NAMES = {"before": "document_start", "after": "document_end"}  # field of Job → parameter of the caller
+_RULES_VERSION = 1  # raised when the same inputs give other outputs: then unfinished runs cannot be resumed
 
 
 @dataclass(frozen=True)
 class FilesSummary:
-    """What `Tokenizer.encode_files` did.
+    """Result of `Tokenizer.encode_files`.
 
-    path: the output. n_documents, n_ids: what it holds. n_bytes: of text in UTF-8 that was encoded, also before a
-    restart. seconds: what this call took.
+    Attributes:
+        path: Path – the output.
+        n_documents: int – documents in the output.
+        n_ids: int – ids in the output.
+        n_bytes: int – bytes of UTF-8 that were encoded, also by runs that this one resumed.
+        seconds: float – duration of this call.
+
+    >>> import fastbpe, pathlib, tempfile
+    >>> tokenizer = fastbpe.train(["low lower"], vocab_size=258, progress=False)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     text = pathlib.Path(folder, "text.txt")
+    ...     _ = text.write_text("low lower")
+    ...     summary = tokenizer.encode_files(text, pathlib.Path(folder, "ids.bin"), progress=False)
+    >>> summary.n_documents, summary.n_bytes
+    (1, 9)
     """
 
     path: Path
@@ -60,9 +78,15 @@ class FilesSummary:
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What is to be done with the inputs; all of it decides the output's bytes.
+    """Settings of a run that decide the bytes of its output.
 
-    identity: what the output says of the tokenizer. before, after: the ids put around each document's.
+    Attributes:
+        identity: description of the tokenizer, which the output's metadata holds.
+        dtype: str – "uint16" or "uint32".
+        before: tuple of int – ids in front of each document.
+        after: tuple of int – ids behind each document.
+        separator: str or None – text between the documents of a txt file; None: the file is one document.
+        text_field: str – field of a line of jsonl, or column of a parquet file, that holds the text.
     """
 
     identity: Mapping[str, Any]
@@ -75,9 +99,17 @@ class Job:
 
 @dataclass
 class _Batch:
-    """Texts to be encoded together. inner: the numbers of those that begin no document; open: that end none.
+    """Texts that are encoded together.
 
-    lines: the texts are in these instead. size: the bytes of all, about.
+    Attributes:
+        texts: documents, or parts of long ones.
+        lines: lines of jsonl that hold the texts instead; None: `texts` does.
+        inner: indices of texts that continue a document of an earlier text.
+        open: indices of texts whose document goes on in a later one.
+        size: int – length of all texts, in bytes or characters.
+        progress: position after the batch: "file" (its index), "offset" and "number" of the `Stretch`, and
+            "in_document" (bool: the document goes on).
+        n_stored: int – bytes of all input files, as stored, up to there.
     """
 
     texts: list[Document] = field(default_factory=list)
@@ -89,6 +121,13 @@ class _Batch:
     n_stored: int = 0
 
     def add(self, texts: Sequence[Document], *, is_start: bool, ends: bool) -> None:
+        """Add the texts of a `Stretch`.
+
+        Args:
+            texts: the texts.
+            is_start: bool – the first one begins a document.
+            ends: bool – the last one ends a document.
+        """
         if not is_start:
             self.inner.add(len(self.texts))
         self.texts += texts
@@ -97,6 +136,7 @@ class _Batch:
         self.size += sum(map(len, texts))
 
     def encode(self, encoder: Encoder, n_threads: int) -> Encoded:
+        """Encode all texts."""
         texts: Sequence[Document] = self.texts
         if self.lines is not None:
             if n_threads == 1:
@@ -118,21 +158,30 @@ def encode_files(
     progress: Progress,
     overwrite: bool,
 ) -> FilesSummary:
-    """Encode the documents of files into one file; see `Tokenizer.encode_files`."""
+    """Encode the documents of files into one file; see `Tokenizer.encode_files`.
+
+    Args:
+        inputs: path, folder, pattern, or a list of these.
+        out: the output; its suffix chooses the format.
+        job: what decides the bytes of the output.
+        encoder: encodes texts.
+        cut: finds safe cuts in long documents; None: they are held whole.
+        num_threads, progress, overwrite: as for `Tokenizer.encode_files`.
+    """
     started = time.perf_counter()
     path = Path(out)
     files = _checked_files(inputs, path)
-    sink = Sink(path, job.dtype, _settings(job, files), _kept)
+    sink = Sink(path, job.dtype, _settings(job, files), _valid_progress)
     if not overwrite and not sink.is_finishing():
-        for name in sink.places():
+        for name in sink.paths():
             if name.exists():
                 raise FileExistsError(f"{name} exists; to replace it, give overwrite=True (--overwrite)")
     n_threads = usable_threads(num_threads)
     reporter = Reporter(progress)
     try:
-        with sink.begun(afresh=overwrite) as done:
+        with sink.opened(overwrite=overwrite) as done:
             if "finishing" in done:
-                sink.settle(done["finishing"])
+                sink.move_into_place(done["finishing"])
             else:
                 run = _Run(job, sink, encoder, n_threads, done)
                 done = run.go(_batches(files, job, cut, done), files, reporter)
@@ -143,10 +192,18 @@ def encode_files(
 
 
 class _Run:
-    """Encoding in threads, of which the calling one also reads what is next and writes what was before.
+    """One run: encodes batches in threads, and writes them in order.
 
-    A batch each: that keeps all of them busy, where one batch after another in all of them would have them wait.
-    And no more of them than are asked for: the calling one, were it one more, would stand in the others' way.
+    Each thread encodes a batch of its own, the calling one too, which also reads and writes.
+    Lost: all threads in one batch after the other; they wait for the slowest.
+    Lost: one thread more than n_threads; it takes time from the others.
+
+    Args:
+        job: settings of the run.
+        sink: the open output.
+        encoder: encodes texts.
+        n_threads: int – threads that encode, the calling one included.
+        done: progress to resume from; {} for a new run.
     """
 
     def __init__(self, job: Job, sink: Sink, encoder: Encoder, n_threads: int, done: Mapping[str, Any]) -> None:
@@ -155,34 +212,46 @@ class _Run:
         self._must_pack = job.dtype != "uint32" or sys.byteorder != "little"
         self._before, self._after = _Marker(job.before, job.dtype), _Marker(job.after, job.dtype)
         self._done: dict[str, Any] = {"n_bytes": 0, **done}
-        self._earlier = self._done.pop("earlier", None)  # the last progress in a file before the one it is in now
+        self._earlier = self._done.pop("earlier", None)  # progress at the end of the file before the current one
         self._noted = time.monotonic()
         self._n_out = sink.n_ids
-        self._writing_out: Promise[None] | None = None
+        self._writing_out: Future[None] | None = None
         self._error: Exception | None = None
 
     def go(self, batches: Iterator[_Batch], files: Sequence[Path], reporter: Reporter) -> dict[str, Any]:
-        """Encode and write all batches; returns the progress at the end."""
-        waiting: deque[tuple[_Batch, Promise[Encoded]]] = deque()
+        """Encode and write all batches.
+
+        Args:
+            batches: those after the progress to resume from.
+            files: all input files, for the total of the progress bar.
+            reporter: gets the phase "encoding", in bytes of the input files as stored.
+
+        Returns:
+            The progress at the end.
+
+        Raises:
+            Exception: the first error of reading or encoding; everything before it is written and noted.
+        """
+        waiting: deque[tuple[_Batch, Future[Encoded]]] = deque()
         total = sum(path.stat().st_size for path in files)
         with (
             reporter.phase("encoding", total, unit="B", unit_scale=True) as phase,
-            Helpers(1) as writer,
-            Helpers(self._n_threads - 1) as helpers,
+            CallPool(1) as writer,
+            CallPool(self._n_threads - 1) as pool,
         ):
             try:
                 while (batch := self._next(batches)) is not None:
-                    n_threads = self._n_threads if batch.size >= _LONG_BATCH * _BATCH_BYTES else 1
-                    waiting.append((batch, helpers.promise(partial(batch.encode, self._encoder, n_threads))))
-                    while waiting and (len(waiting) > 2 * self._n_threads + 2 or waiting[0][1].is_kept()):
+                    n_threads = self._n_threads if batch.size >= _LONG_BATCHES * _BATCH_BYTES else 1
+                    waiting.append((batch, pool.submit(partial(batch.encode, self._encoder, n_threads))))
+                    while waiting and (len(waiting) > 2 * self._n_threads + 2 or waiting[0][1].is_done()):
                         batch, encoded = waiting.popleft()
-                        self._write(batch, helpers.result(encoded), phase)
+                        self._write(batch, pool.result(encoded), phase)
                         self._write_out(writer)
                 while waiting:
                     batch, encoded = waiting.popleft()
-                    self._write(batch, helpers.result(encoded), phase)
+                    self._write(batch, pool.result(encoded), phase)
                     self._write_out(writer)
-            except FormatError as error:  # of lines, found in encoding
+            except FormatError as error:  # lines of jsonl are parsed when they are encoded
                 self._error = error
         if self._error is not None:
             self._note()
@@ -190,7 +259,7 @@ class _Run:
         return self._done
 
     def _next(self, batches: Iterator[_Batch]) -> _Batch | None:
-        """An error of the inputs waits until what comes before is written, so that nobody need do that again."""
+        """Read the next batch; an error is raised later, when all before it is written and noted."""
         try:
             return next(batches, None)
         except Exception as error:
@@ -198,6 +267,7 @@ class _Run:
             return None
 
     def _write(self, batch: _Batch, encoded: Encoded, phase: Phase) -> None:
+        """Append an encoded batch to the sink, and note the progress if PROGRESS_INTERVAL has passed."""
         ids, offsets, n_bytes = encoded
         if "file" in self._done and batch.progress["file"] > self._done["file"]:
             counts = {"n_ids": self._sink.n_ids, "n_documents": self._sink.n_documents}
@@ -205,21 +275,23 @@ class _Run:
         self._write_ids(ids, memoryview(offsets), batch)
         self._done = {**batch.progress, "n_bytes": self._done["n_bytes"] + n_bytes}
         phase.update(batch.n_stored - phase.n)
-        if time.monotonic() - self._noted >= NOTED_EVERY:
+        if time.monotonic() - self._noted >= PROGRESS_INTERVAL:
             self._note()
             self._noted = time.monotonic()
 
     def _note(self) -> None:
         self._sink.note(self._done if self._earlier is None else {**self._done, "earlier": self._earlier})
 
-    def _write_out(self, writer: Helpers) -> None:
-        if self._n_threads == 1 or (self._writing_out is not None and not self._writing_out.is_kept()):
+    def _write_out(self, writer: CallPool) -> None:
+        """Have another thread write the appended ids to the disk, if there are enough and it has time."""
+        if self._n_threads == 1 or (self._writing_out is not None and not self._writing_out.is_done()):
             return
-        if (self._sink.n_ids - self._n_out) * self._n_item_bytes >= _WRITTEN_OUT:
+        if (self._sink.n_ids - self._n_out) * self._n_item_bytes >= _WRITE_OUT_BYTES:
             self._n_out = self._sink.n_ids
-            self._writing_out = writer.promise(self._sink.write_out)
+            self._writing_out = writer.submit(self._sink.write_out)
 
     def _write_ids(self, ids: Array, offsets: memoryview, batch: _Batch) -> None:
+        """Append the ids of a batch, with the job's ids before and after each document."""
         packed = pack_ids(ids, self._n_item_bytes) if self._must_pack else memoryview(ids).cast("B")
         at, before, after = self._sink.n_ids, self._before, self._after
         if not before.n and not after.n and not batch.open:
@@ -242,7 +314,12 @@ class _Run:
 
 
 class _Marker:
-    """Ids that stand around a document, as bytes."""
+    """Ids before or after each document, as bytes of the output.
+
+    Attributes:
+        n: int – number of ids.
+        data: bytes – the ids, little-endian.
+    """
 
     def __init__(self, ids: Sequence[int], dtype: str) -> None:
         self.n = len(ids)
@@ -250,7 +327,7 @@ class _Marker:
 
 
 def _batches(files: Sequence[Path], job: Job, cut: Cut | None, done: Mapping[str, Any]) -> Iterator[_Batch]:
-    """The stretches of all files from where `done` ends, in batches."""
+    """Read all files from the progress `done` on, in batches."""
     first = done.get("file", 0)
     offset, number, is_start = done.get("offset", 0), done.get("number", 0), not done.get("in_document", False)
     n_before = [0, *accumulate(path.stat().st_size for path in files)]
@@ -268,7 +345,7 @@ def _batches(files: Sequence[Path], job: Job, cut: Cut | None, done: Mapping[str
         )
         for stretch in stretches:
             texts = stretch.texts
-            if isinstance(texts, Lines) and len(texts.block) >= _LITTLE:
+            if isinstance(texts, Lines) and len(texts.block) >= _SMALL_LINES:
                 if batch.texts:
                     yield batch
                 batch = _Batch(lines=texts, size=len(texts.block))
@@ -292,6 +369,7 @@ def _batches(files: Sequence[Path], job: Job, cut: Cut | None, done: Mapping[str
 
 
 def _checked_files(inputs: Path_ | Iterable[Path_], out: Path) -> list[Path]:
+    """List the input files, and check all that can be checked before anything is written."""
     if out.suffix not in SUFFIXES:
         raise ValueError(f"{out}: ids are written to {', '.join(SUFFIXES)} files; give it one of these endings")
     if out.is_dir():
@@ -317,19 +395,29 @@ def _checked_files(inputs: Path_ | Iterable[Path_], out: Path) -> list[Path]:
 
 
 def _settings(job: Job, files: Sequence[Path]) -> dict[str, Any]:
-    """What a run that is to be gone on with must have alike."""
+    """Return the settings that must be the same for a run to resume another."""
     stats = [(path, path.stat()) for path in files]
     return {
-        "version": _VERSION,
+        "version": _RULES_VERSION,
         **vars(job),
         "inputs": [[os.path.abspath(path), stat.st_size, stat.st_mtime_ns] for path, stat in stats],
     }
 
 
-def _kept(progress: dict[str, Any], before: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any] | None:
-    """How far an unfinished run holds where inputs were changed since, as one that was damaged: up to the first.
+def _valid_progress(
+    progress: dict[str, Any], before: Mapping[str, Any], now: Mapping[str, Any]
+) -> dict[str, Any] | None:
+    """Return the progress of an unfinished run that is still valid after some of its inputs have changed.
 
-    None where that leaves nothing of what was done.
+    A user may have replaced a damaged input: the output of the files before it stays valid.
+
+    Args:
+        progress: progress of the unfinished run.
+        before: settings of that run.
+        now: settings of this run.
+
+    Returns:
+        The progress up to the first changed file; None: nothing is valid, or other settings differ too.
     """
     if [name for name in now if now[name] != before.get(name)] != ["inputs"]:
         return None
@@ -344,10 +432,12 @@ def _kept(progress: dict[str, Any], before: Mapping[str, Any], now: Mapping[str,
 
 
 def _facts(job: Job) -> dict[str, Any]:
+    """Return what the output's metadata says about the run."""
     return {"tokenizer": job.identity, "before": job.before, "after": job.after}
 
 
 def _explained(mismatch: Mismatch) -> str:
+    """Write the message of the error for an unfinished run with other settings."""
     said = []
     for name, before, now in mismatch.differing:
         if name == "inputs" and isinstance(before, list) and len(before) == len(now):
@@ -358,7 +448,7 @@ def _explained(mismatch: Mismatch) -> str:
         elif name == "identity":
             said.append("another tokenizer")
         else:
-            said.append(f"{_CALLED.get(name, name)} {now!r}, which was {before!r}")
+            said.append(f"{_PARAMETER_NAMES.get(name, name)} {now!r}, which was {before!r}")
     return (
         f"{mismatch.folder}: an unfinished run, not to be gone on with by one that has {'; '.join(said)}. "
         "Repeat the former, or give overwrite=True (--overwrite) to begin anew"

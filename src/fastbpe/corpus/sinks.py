@@ -1,16 +1,17 @@
-"""Where ids go: .bin, .npy and parquet files that appear whole or not at all, whatever stops the writing.
+"""Writing of ids into .bin, .npy and parquet files that appear whole or not at all, and resuming after a kill.
 
-Ids and document offsets are appended to two files in a folder beside the output, NAME.partial; what has been
-written safely is noted there in a small JSON. At the end they become the output: for .bin and .npy they are
-renamed; for parquet they are copied, row group by row group, since a parquet file cannot be appended to.
+A run appends ids and document offsets to two files in the folder NAME.partial beside the output. `progress.json`
+in that folder says how much of them is safely on the disk. At the end the files become the output: for .bin and
+.npy they are renamed; for parquet they are copied, row group by row group, since a parquet file cannot be appended
+to.
 
-What a finished .bin or .npy has beside it:
+Files beside a finished .bin or .npy:
 
-- NAME.offsets: little-endian int64, one more than there are documents: the ids of document i are those from
-  offsets[i] to offsets[i + 1]. A file of its own, for 100 million of them are 800 MB, which no JSON should be.
-- NAME.json: what the two hold, and by which tokenizer.
+- NAME.offsets: one int64, little-endian, more than there are documents. The ids of document i are those from
+  offsets[i] to offsets[i + 1]. They are no part of the JSON: 100 million of them are 800 MB.
+- NAME.json: dtype, number of ids and documents, and the tokenizer.
 
-A parquet file holds the same JSON as its metadata, under "fastbpe".
+A parquet file holds the same JSON in its metadata, under the key "fastbpe".
 """
 
 from __future__ import annotations
@@ -29,56 +30,75 @@ from typing import IO, Any
 from fastbpe._utils.optional_imports import require_pyarrow
 
 SUFFIXES = (".bin", ".npy", ".parquet")
-DTYPES = {"uint16": 2, "uint32": 4}  # and their bytes
+DTYPES = {"uint16": 2, "uint32": 4}  # name → bytes an id
 
-#: Of progress, the settings it was made with, and others: the progress that holds for these too, or None.
-Kept = Callable[[dict[str, Any], Mapping[str, Any], Mapping[str, Any]], dict[str, Any] | None]
+#: Function of (progress, settings of its run, settings of this run) that returns the part of the progress that is
+#: valid for this run; None: nothing is.
+ValidProgress = Callable[[dict[str, Any], Mapping[str, Any], Mapping[str, Any]], dict[str, Any] | None]
 
-_NPY_HEADER = 128  # bytes, as numpy writes for any shape of one dimension
-_ROW_GROUP_IDS, _ROW_GROUP_ROWS = 1 << 22, 1 << 16
+_OFFSET_BYTES = 8  # bytes of an int64
+_NPY_HEADER = 128  # bytes of the header that numpy writes for a one-dimensional array of any length
+_ROW_GROUP_IDS = 1 << 22  # ids a row group of parquet, unless one document has more
+_ROW_GROUP_ROWS = 1 << 16  # documents a row group
 
 try:
     import fcntl
-except ImportError:  # Windows: the caller sees to it that there is one writer
+except ImportError:  # Windows: there is no lock, so callers must not run two writers at once
     fcntl = None  # type: ignore[assignment]
 
 
 class Sink:
-    """The unfinished output of one run, and its end.
+    """Output of one run of `encode_files`: appended to, noted, finished.
 
-    A run is known by `settings`: one that finds the output of another is refused by `Mismatch`, unless `kept` says
-    how much of it holds for this one too.
+    Args:
+        out: the output file.
+        dtype: str – one of DTYPES.
+        settings: what identifies the run. A run that finds unfinished output of other settings gets Mismatch.
+        valid_progress: says how much of such output is valid for this run too; by default nothing.
+
+    Attributes:
+        n_ids: int – ids that were appended, also by runs that this one resumes.
+        n_documents: int – documents that were appended.
     """
 
-    def __init__(self, out: Path, dtype: str, settings: Mapping[str, Any], kept: Kept = lambda *_: None) -> None:
+    def __init__(
+        self, out: Path, dtype: str, settings: Mapping[str, Any], valid_progress: ValidProgress = lambda *_: None
+    ) -> None:
         self.out = out
         self.folder = out.with_name(out.name + ".partial")
         self._dtype = dtype
         self._header = _NPY_HEADER if out.suffix == ".npy" else 0
-        self._settings = json.loads(json.dumps(settings))  # as it comes back
-        self._kept = kept
+        self._settings = json.loads(json.dumps(settings))  # tuples become lists, as they come back from run.json
+        self._valid_progress = valid_progress
         self.n_ids = self.n_documents = 0
 
-    def places(self) -> list[Path]:
-        """The files that it ends in."""
+    def paths(self) -> list[Path]:
+        """List the files that the run will make."""
         beside = () if self.out.suffix == ".parquet" else (".offsets", ".json")
         return [self.out, *(self.out.with_name(self.out.name + ending) for ending in beside)]
 
     def is_finishing(self) -> bool:
-        """Whether an earlier run had written everything and was about to put it in its place."""
+        """Tell whether an earlier run wrote all ids and was interrupted while it moved the files into place."""
         return "finishing" in (self._read("progress.json") or {})
 
     # Beginning
 
     @contextlib.contextmanager
-    def begun(self, *, afresh: bool) -> Iterator[dict[str, Any]]:
-        """The files open for appending, and the progress noted last ({} for a new run).
+    def opened(self, *, overwrite: bool) -> Iterator[dict[str, Any]]:
+        """Open the files for appending. A run that fails before it has appended anything leaves no files.
 
-        afresh: throw away what an unfinished run with other settings has left, rather than raise Mismatch. A run
-        that ends by an error before anything is appended leaves nothing.
+        Args:
+            overwrite: bool – remove the unfinished output of other settings instead of raising Mismatch.
+
+        Returns:
+            A context of the progress that was noted last; {} for a new run.
+
+        Raises:
+            Mismatch: there is unfinished output of a run with other settings.
+            BlockingIOError: another process is writing this output.
         """
         with _locked(self.folder):
-            progress = self._progress(afresh=afresh)
+            progress = self._progress(overwrite=overwrite)
             self.n_ids, self.n_documents = progress.get("n_ids", 0), progress.get("n_documents", 0)
             if "finishing" in progress:
                 yield progress
@@ -87,32 +107,34 @@ class Sink:
                 with self._appendable("ids") as ids, self._appendable("offsets") as offsets:
                     self._ids, self._offsets = ids, offsets
                     ids.truncate(self._header + self.n_ids * DTYPES[self._dtype] if progress else 0)
-                    offsets.truncate(8 * (self.n_documents + 1) if progress else 0)
+                    offsets.truncate(_OFFSET_BYTES * (self.n_documents + 1) if progress else 0)
                     ids.seek(0, os.SEEK_END)
                     offsets.seek(0, os.SEEK_END)
                     if not progress:
                         ids.write(bytes(self._header))
-                        offsets.write(bytes(8))
+                        offsets.write(bytes(_OFFSET_BYTES))
                     yield progress
             except BaseException:
                 if not self.n_ids and not self.n_documents:
-                    with contextlib.suppress(OSError):  # the error that is on its way says more
+                    with contextlib.suppress(OSError):  # do not hide the first error
                         self._clear()
                 raise
 
     @contextlib.contextmanager
     def _appendable(self, name: str) -> Iterator[IO[bytes]]:
+        """Open a file of the folder, without truncating it."""
         path = self.folder / name
         file = open(path, "r+b" if path.exists() else "w+b")  # noqa: SIM115
         try:
             yield file
         except BaseException:
-            with contextlib.suppress(OSError):  # as when what was not written before is tried once more
+            with contextlib.suppress(OSError):  # closing flushes once more what a full disk refused before
                 file.close()
             raise
         file.close()
 
-    def _progress(self, *, afresh: bool) -> dict[str, Any]:
+    def _progress(self, *, overwrite: bool) -> dict[str, Any]:
+        """Read the progress to resume from, and make the folder ready for this run."""
         progress = self._read("progress.json") or {}
         noted = progress.pop("run", None) or self._read("run.json")
         if noted is not None:
@@ -121,43 +143,57 @@ class Sink:
                 return progress
             is_finishing = "finishing" in progress
             has_nothing = not is_finishing and not progress.get("n_ids") and not progress.get("n_documents")
-            afresh = afresh or has_nothing  # what was appended and not noted is no loss: no run goes on from it
-            kept = None if afresh or is_finishing else self._kept(progress, noted, self._settings)
-            if kept is not None:
-                self._replace("progress.json", kept)  # first: it holds for the former settings as well
+            overwrite = overwrite or has_nothing  # ids that were appended after the last note are lost anyway
+            valid = None if overwrite or is_finishing else self._valid_progress(progress, noted, self._settings)
+            if valid is not None:
+                self._replace("progress.json", valid)  # first: it is valid for the former settings as well
                 self._replace("run.json", self._settings)
-                return kept
-            if not afresh:
+                return valid
+            if not overwrite:
                 raise Mismatch(self.folder, differing, noted, self._settings)
             for path in list(self.folder.iterdir()):
                 if path.name != "lock":
                     path.unlink()
-        # Lost with the machine, it is as if the run had never begun.
+        # Not synced: if a crash of the machine loses this file, the run has not begun.
         os.replace(self._put("run.json.new", self._settings), self.folder / "run.json")
         return {}
 
-    # Going on
+    # Appending
 
     def append(self, ids: bytes | bytearray | memoryview, n_ids: int, ends: bytes | bytearray) -> None:
-        """Append ids, and where documents end in all that was appended, both as the files have them."""
-        with _naming(self.folder):
+        """Append ids and ends of documents.
+
+        Args:
+            ids: the ids as the output stores them, little-endian.
+            n_ids: int – number of ids.
+            ends: an int64, little-endian, for each document that ends: ids of the whole output up to its end.
+        """
+        with _adding_filename(self.folder):
             self._ids.write(ids)
             self._offsets.write(ends)
         self.n_ids += n_ids
-        self.n_documents += len(ends) // 8
+        self.n_documents += len(ends) // _OFFSET_BYTES
 
     def write_out(self) -> None:
-        """Have the disk take what was appended, so that a note need not wait. For a thread of its own."""
-        _sync(self.folder / "ids")  # as a file of its own: each is told of an error once, and a note must be
+        """Write what was appended to the disk, so that the next note need not wait.
+
+        Runs in another thread, and opens the file anew: the system reports a write error once a descriptor, and
+        `note` must see it.
+        """
+        _sync(self.folder / "ids")
 
     def note(self, progress: Mapping[str, Any]) -> None:
-        """Note how far the run has come: it can go on from here, whatever happens to the process or machine."""
+        """Store the progress on the disk: after a crash of process or machine, a run can resume from here.
+
+        Args:
+            progress: the caller's position in the inputs; n_ids and n_documents are added to it.
+        """
         counts = {"n_ids": self.n_ids, "n_documents": self.n_documents}
         noted = self._put("progress.json.new", {**progress, **counts})
-        with _naming(self.folder):
+        with _adding_filename(self.folder):
             self._ids.flush()
             self._offsets.flush()
-            # One after the other, but written before: of fsyncs in a row only the first waits for the disk.
+            # Both are flushed before the first fsync: the second one then hardly waits for the disk.
             os.fsync(self._ids.fileno())
             os.fsync(self._offsets.fileno())
         for path in (self.folder / "json", noted):
@@ -166,30 +202,37 @@ class Sink:
         os.replace(noted, self.folder / "progress.json")
 
     def _replace(self, name: str, value: Mapping[str, Any]) -> None:
+        """Replace a JSON file of the folder, synced and atomically."""
         put = self._put(name + ".new", value)
         _sync(put)
         os.replace(put, self.folder / name)
 
     def _put(self, name: str, value: Mapping[str, Any]) -> Path:
+        """Write a JSON file of the folder, not synced."""
         path = self.folder / name
-        with _naming(self.folder):
+        with _adding_filename(self.folder):
             path.write_text(json.dumps(value), encoding="utf-8")
         return path
 
     def _read(self, name: str) -> dict[str, Any] | None:
+        """Read a JSON file of the folder; None: it is not there, or incomplete."""
         try:
             return json.loads((self.folder / name).read_bytes())  # type: ignore[no-any-return]
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except ValueError:  # the machine stopped before the disk had it
+        except ValueError:  # incomplete: the machine crashed before the file was on the disk
             return None
 
     # The end
 
     def finish(self, progress: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
-        """Make the output of what was appended. facts: what its JSON says besides.
+        """Turn the appended files into the output.
 
-        It is noted first that this has begun, so that a run that is stopped in between can call `settle`.
+        A note says first that this has begun, so that a run that is interrupted here can call `move_into_place`.
+
+        Args:
+            progress: the progress at the end.
+            facts: further content of the output's JSON.
         """
         about = {"dtype": self._dtype, "count": self.n_ids, "documents": self.n_documents, **facts}
         if self._header:
@@ -197,14 +240,18 @@ class Sink:
             self._ids.write(_npy_header(self._dtype, self.n_ids))
         if self.out.suffix != ".parquet":
             self._put("json", {**about, "byte_order": "little", "offsets": self.out.name + ".offsets"})
-        # With all that tells whose it is, so that this one file can go last.
+        # With the settings of the run, so that progress.json alone identifies it and can be removed last.
         self.note({**progress, "finishing": about, "run": self._settings})
         self._ids.close()
         self._offsets.close()
-        self.settle(about)
+        self.move_into_place(about)
 
-    def settle(self, about: Mapping[str, Any]) -> None:
-        """Put what is finished in its place. May be called again after any interruption of itself."""
+    def move_into_place(self, about: Mapping[str, Any]) -> None:
+        """Move the finished files into place. After an interruption it can be called again.
+
+        Args:
+            about: content of the output's JSON.
+        """
         ids, offsets, out = self.folder / "ids", self.folder / "offsets", self.out
         if out.suffix == ".parquet":
             if ids.exists():
@@ -218,20 +265,26 @@ class Sink:
             if (described := self.folder / "json").exists():
                 os.replace(described, out.with_name(out.name + ".json"))
             os.replace(ids, out)
-        # From here on a restarted run finds no ids, and only clears up.
+        # A run that restarts after this line finds no ids and only removes the folder.
         self._clear()
 
     def _clear(self) -> None:
+        """Remove the folder; progress.json goes last, since it identifies the run."""
         for path in list(self.folder.iterdir()):
             if path.name != "progress.json":
                 path.unlink()
         (self.folder / "progress.json").unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # another run may have begun here, as soon as there was no lock
+        with contextlib.suppress(OSError):  # another run may have begun here since the lock file was removed
             self.folder.rmdir()
 
 
 class Mismatch(Exception):
-    """An unfinished run was made with other settings. differing: their names, with what was and what is."""
+    """Error for unfinished output of other settings.
+
+    Attributes:
+        folder: Path – the folder of the unfinished output.
+        differing: list of (name, value there, value here) – the settings that differ.
+    """
 
     def __init__(
         self, folder: Path, differing: list[str], before: Mapping[str, Any], now: Mapping[str, Any]
@@ -242,13 +295,14 @@ class Mismatch(Exception):
 
 
 def _sync(path: Path) -> None:
+    """Write a file's data to the disk."""
     with open(path, "rb+") as file:
         os.fsync(file.fileno())
 
 
 @contextlib.contextmanager
-def _naming(folder: Path) -> Iterator[None]:
-    """Errors of files that are open, as of a full disk, do not say where: let them name the folder."""
+def _adding_filename(folder: Path) -> Iterator[None]:
+    """Add the folder to errors of open files, such as that of a full disk, which name no file."""
     try:
         yield
     except OSError as error:
@@ -258,7 +312,7 @@ def _naming(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Make a folder, and let nobody else write there while this process lives."""
+    """Make a folder, and lock it against other processes while the context lasts."""
     folder.mkdir(exist_ok=True)
     if fcntl is None:
         yield
@@ -266,7 +320,8 @@ def _locked(folder: Path) -> Iterator[None]:
     with open(folder / "lock", "wb") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not os.path.samestat(os.fstat(file.fileno()), os.stat(file.name)):  # of a run that has just ended
+            # A run that has just ended may have removed the file between open and flock.
+            if not os.path.samestat(os.fstat(file.fileno()), os.stat(file.name)):
                 raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), file.name)
         except OSError as error:
             raise BlockingIOError(error.errno, "another run is writing here; wait for it", str(folder)) from None
@@ -274,14 +329,28 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _npy_header(dtype: str, n: int) -> bytes:
-    """What numpy.save writes before n items; of one length, so that it can be filled in at the end."""
+    """Return the header that numpy.save writes before n items. Its length does not depend on n."""
     said = f"{{'descr': '<u{DTYPES[dtype]}', 'fortran_order': False, 'shape': ({n},), }}"
     length = _NPY_HEADER - 10
     return b"\x93NUMPY\x01\x00" + length.to_bytes(2, "little") + said.ljust(length - 1).encode() + b"\n"
 
 
 def choose_dtype(dtype: str | None, n_vocab: int) -> str:
-    """What ids below n_vocab are written as. Raises ValueError for what cannot hold them."""
+    """Choose the type of the ids in an output.
+
+    Args:
+        dtype: str or None – what the caller asks for; None: the smallest type.
+        n_vocab: int – ids are below it.
+
+    Returns:
+        One of DTYPES.
+
+    Raises:
+        ValueError: there is no such type, or it is too small.
+
+    >>> choose_dtype(None, 50257)
+    'uint16'
+    """
     if dtype not in (None, *DTYPES):
         raise ValueError(f"dtype={dtype!r}: choose one of {', '.join(map(repr, DTYPES))}, or None")
     if dtype == "uint16" and n_vocab > 1 << 16:
@@ -290,11 +359,11 @@ def choose_dtype(dtype: str | None, n_vocab: int) -> str:
 
 
 def _write_parquet(path: Path, ids: Path, offsets: Path, about: Mapping[str, Any]) -> None:
-    """A row a document, with the column input_ids: lists of uint16 or uint32."""
+    """Write a row for each document, with the column input_ids: lists of uint16 or uint32."""
     arrow = require_pyarrow(path)
     item = arrow.field("element", getattr(arrow, str(about["dtype"]))(), nullable=False)
     schema = arrow.schema([arrow.field("input_ids", arrow.large_list(item), nullable=False)])
-    # In arrow's memory lists may be large; without its schema in the file they are read back as plain ones.
+    # large_list in memory; without store_schema readers get plain lists.
     with (
         arrow.parquet.ParquetWriter(path, schema, store_schema=False, compression="zstd") as writer,
         open(ids, "rb") as id_file,
@@ -312,11 +381,14 @@ def _write_parquet(path: Path, ids: Path, offsets: Path, about: Mapping[str, Any
 
 
 def _row_groups(path: Path) -> Iterator[Sequence[int]]:
-    """Where the documents of each row group begin and its last ends; a document that is too long is one alone."""
+    """Read the offsets of each row group: where its documents begin and the last ends.
+
+    A document of more than _ROW_GROUP_IDS is a group by itself.
+    """
     with open(path, "rb") as file:
         starts = array("q")
         while True:
-            block = array("q", file.read(8 * (_ROW_GROUP_ROWS + 1 - len(starts))))
+            block = array("q", file.read(_OFFSET_BYTES * (_ROW_GROUP_ROWS + 1 - len(starts))))
             if sys.byteorder == "big":
                 block.byteswap()
             starts += block

@@ -1,4 +1,4 @@
-"""The rule that tells paths from texts."""
+"""Rule that tells the paths of a source from its texts."""
 
 from __future__ import annotations
 
@@ -12,22 +12,31 @@ from typing import Any
 from fastbpe.corpus.compression import PACKINGS
 from fastbpe.errors import TrainingError, TrainingWarning
 
+#: Suffix of a file → kind of its content.
 KINDS = {".txt": "txt", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet"}
+#: Suffixes of packed files that fastbpe does not unpack.
 REFUSED = (".bz2", ".xz", ".zip", ".7z", ".lz4")
-_SUFFIXES = (*KINDS, *PACKINGS, *REFUSED)  # a name that ends so is a path
-_MAX_NAME = 1024  # characters of a str that may be a path
-_ENDS_OF_FOLDERS = ("/", os.sep)
+_PATH_SUFFIXES = (*KINDS, *PACKINGS, *REFUSED)  # a str that ends with one looks like a path
+_MAX_PATH_CHARACTERS = 1024  # a longer str is a text
+_FOLDER_ENDS = ("/", os.sep)
 
 
 def items_of(source: object) -> tuple[Iterable[Any], bool]:
-    """Take a source apart: its items, and whether the str among them are paths.
+    """List the items of a source, and tell whether the str among them are paths.
 
-    Whatever is os.PathLike is a path, and so is a str alone. The str of a list or tuple are paths if each of them
-    looks like one; those of any other iterable are texts.
+    A single str is a path. The str of a list or tuple are paths if every one of them looks like a path; the str of
+    any other iterable are texts. An os.PathLike is a path in any case.
+
+    Returns:
+        The items, and True if str items are paths.
 
     Raises:
         FileNotFoundError: a str that is a path names nothing.
-        TrainingError: all str of a list name something, though not all look like paths.
+        TrainingError: all str of a list name files or folders, but not all look like paths.
+        TypeError: the source is bytes, or not iterable.
+
+    >>> items_of(["a text", "another one"])
+    (['a text', 'another one'], False)
     """
     if isinstance(source, str):
         _check_there(source, "a str is a path; texts are given as a list, e.g. [text]")
@@ -57,7 +66,7 @@ def items_of(source: object) -> tuple[Iterable[Any], bool]:
 
 
 def warn_of_names(items: Iterable[object]) -> None:
-    """Warn if the first of several documents names a file, and not all do: one of the names may be wrong."""
+    """Warn if the first of several texts is the name of a file: the others may be misspelt names."""
     if isinstance(items, (list, tuple)) and items and _names_file(items[0]):
         other = next((item for item in items if not _names_file(item)), None)
         warnings.warn(
@@ -69,27 +78,28 @@ def warn_of_names(items: Iterable[object]) -> None:
 
 
 def _looks_like_path(text: str) -> bool:
-    """Tell if a str is one short line that ends with a known suffix or a slash, or is a pattern without spaces."""
-    if len(text) >= _MAX_NAME or "\n" in text or "\r" in text or "\0" in text:
+    """Tell whether a str is a short line that ends with a known suffix or a slash, or a pattern without spaces."""
+    if len(text) >= _MAX_PATH_CHARACTERS or "\n" in text or "\r" in text or "\0" in text:
         return False
-    if text.lower().endswith(_SUFFIXES) or text.endswith(_ENDS_OF_FOLDERS):
+    if text.lower().endswith(_PATH_SUFFIXES) or text.endswith(_FOLDER_ENDS):
         return True
     return glob.has_magic(text) and len(text.split()) == 1
 
 
 def _is_there(name: str) -> bool:
-    """Tell if a str names a file or a folder, or is a pattern that matches some."""
+    """Tell whether a str names a file or folder, or is a pattern that matches one."""
     if os.path.exists(name):
         return True
-    may_match = len(name) < _MAX_NAME and "\n" not in name and "\0" not in name and glob.has_magic(name)
+    may_match = len(name) < _MAX_PATH_CHARACTERS and "\n" not in name and "\0" not in name and glob.has_magic(name)
     return may_match and next(glob.iglob(name, recursive=True), None) is not None
 
 
 def _check_there(name: str, way_out: str) -> None:
+    """Raise FileNotFoundError if a path names nothing; the message ends with a way out."""
     if name and not _is_there(name):
         said = "no file matches" if glob.has_magic(name) else os.strerror(errno.ENOENT)
         raise FileNotFoundError(errno.ENOENT, f"{said} ({way_out})", name)
 
 
 def _names_file(item: object) -> bool:
-    return isinstance(item, str) and len(item) < _MAX_NAME and os.path.isfile(item)
+    return isinstance(item, str) and len(item) < _MAX_PATH_CHARACTERS and os.path.isfile(item)

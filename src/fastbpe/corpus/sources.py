@@ -1,4 +1,8 @@
-"""Where text comes from: txt, jsonl and parquet files, also .gz or .zst, or documents as str or bytes."""
+"""Reading of documents from txt, jsonl and parquet files, also packed as .gz or .zst, and from str or bytes.
+
+`resolve` tells paths from texts and lists the files, once a call; `documents` reads what it found. `read` gives
+the documents of one file together with the position to resume from, which `encode_files` needs.
+"""
 
 from __future__ import annotations
 
@@ -15,26 +19,30 @@ from fastbpe._core.text.utf8_text import n_valid, to_utf8
 from fastbpe._utils.optional_imports import require_pyarrow, require_zstandard
 from fastbpe.corpus import compression
 from fastbpe.corpus.source_kinds import KINDS, REFUSED, items_of, warn_of_names
-from fastbpe.errors import FormatError, TrainingError
+from fastbpe.errors import FormatError
 
 Document = str | bytes
 Path_ = str | os.PathLike[str]
 Source = Path_ | Iterable[Path_ | Document]
-#: Given whole characters of UTF-8, the last place where the text may be cut in two, or 0.
+#: Function that returns the last safe cut of a text: an offset in bytes where it may be cut without changing ids,
+#: or 0. The text is UTF-8 and ends with a whole character.
 Cut = Callable[[bytes], int]
+#: Function that is told of each line or row that holds no text.
 Skip = Callable[[FormatError], object]
 
-BLOCK = 1 << 20  # bytes read at a time: enough that a call costs nothing, little enough to hold many
-_ROWS = 256  # of a parquet file at a time; a row may be a whole book
+BLOCK = 1 << 20  # bytes read at a time; larger blocks are not faster, and several are held at once
+_PARQUET_ROWS = 256  # rows read at a time; a row may be a whole book
 _OTHER_FIELD = "name the one that holds the text by text_field= (--text-field)"
 
 
 class Stretch(NamedTuple):
-    """Documents that follow each other, or a part of one that is too long to hold.
+    """Consecutive documents of a file, or a part of one that is too long to hold.
 
-    The first text may be the rest of a document. ends: the last document ends with its text. offset: how far
-    into the file they go, in bytes as unpacked, or in rows of a parquet file. number: how many lines or documents
-    of the file end up to there. n_stored: how many bytes of the file as it is stored were read for them.
+    texts: the documents. The first may be the rest of a document that the previous stretch began.
+    ends: bool – the last document ends with its text; False: the next stretch has more of it.
+    offset: int – position after them: bytes of the unpacked file, or rows of a parquet file.
+    number: int – lines or documents of the file that end up to there.
+    n_stored: int – bytes of the file, packed as it is, that were read up to there.
     """
 
     texts: Sequence[Document] | Lines
@@ -44,8 +52,66 @@ class Stretch(NamedTuple):
     n_stored: int
 
 
+class ResolvedSource(NamedTuple):
+    """Source after `resolve`: its files and its documents.
+
+    items: files as Path, and documents as str or bytes, in order; an iterator for a source that is one.
+    n_bytes: int or None – total size of the files; None: the source is not made of files alone, or only reading
+        would tell how much text they hold.
+    """
+
+    items: Iterable[Path | Document]
+    n_bytes: int | None = None
+
+
+def resolve(source: Source) -> ResolvedSource:
+    """Tell the paths of a source from its texts, and list the files that they name.
+
+    Args:
+        source: a path, folder or pattern of paths (see `files_of`), or an iterable of these and of documents;
+            `items_of` has the rule that tells which str are paths.
+
+    Raises:
+        FileNotFoundError: a path names nothing.
+        TrainingError: some str of a list look like paths and some do not, though all name files.
+        TypeError: the source is no path and no iterable.
+    """
+    items, str_are_paths = items_of(source)
+    if not str_are_paths:
+        warn_of_names(items)
+    if isinstance(items, (list, tuple)) and items and all(_is_path(item, str_are_paths) for item in items):
+        files = files_of(items)
+        return ResolvedSource(files, _total_size(files))
+    return ResolvedSource(_files_and_documents(items, str_are_paths))
+
+
+def _is_path(item: object, str_are_paths: bool) -> bool:
+    return isinstance(item, os.PathLike) or (str_are_paths and isinstance(item, str))
+
+
+def _files_and_documents(items: Iterable[Any], str_are_paths: bool) -> Iterator[Path | Document]:
+    """Replace each path by the files that it names, when its turn comes."""
+    for number, item in enumerate(items):
+        if type(item) is bytes or (type(item) is str and not str_are_paths):  # first: most items, and a fast check
+            yield item
+        elif _is_path(item, str_are_paths):
+            yield from _files_of(item)
+        elif isinstance(item, (str, bytes)):
+            yield item
+        else:
+            raise TypeError(f"document {number} of the source is {type(item).__name__}, not str or bytes")
+
+
+def _total_size(files: Iterable[Path]) -> int | None:
+    """Add up the sizes of files; None: one is packed, so its size is not that of its text, or one is missing."""
+    try:
+        return None if any(_is_packed(path) for path in files) else sum(os.path.getsize(path) for path in files)
+    except OSError:  # reading the file will raise it
+        return None
+
+
 def documents(
-    source: Source,
+    source: ResolvedSource,
     *,
     field: str = "text",
     separator: str | None = None,
@@ -53,55 +119,43 @@ def documents(
     skip: Skip | None = None,
     errors: str = "strict",
 ) -> Iterator[Document]:
-    """The documents of a source, one after another; long txt files come in parts, cut at places that `cut` allows.
+    """Read the documents of a source, one after another.
 
-    source: a path, a folder or a pattern of paths (see `files_of`), or an iterable of these and of documents (str
-    or bytes); `items_of` says which str are paths. A txt file is one document, or several that end with a
-    separator; a jsonl file has one a line, a parquet file one a row, under `field`.
+    A txt file is one document, or several that end with a separator; a jsonl file has a document a line, a parquet
+    file one a row. A document of a txt file that is longer than BLOCK comes in several parts.
 
-    skip: told of a line or row that holds no text, which is passed over; None: the error is raised. errors:
-    "replace": bytes that are not UTF-8 become U+FFFD; "strict": in files they are an error, and documents that
-    are bytes are not looked at.
+    Args:
+        source: what `resolve` returned.
+        field: str – field of a line of jsonl, or column of a parquet file, that holds the text.
+        separator: str or None – text after each document of a txt file; None: the file is one document.
+        cut: finds the places between the parts of a long document; None: it is held whole.
+        skip: is told of each line or row without text; None: raise the error.
+        errors: str – "replace": bytes that are not UTF-8 become U+FFFD. "strict": in a file they are an error;
+            documents that are bytes are not checked.
+
+    Raises:
+        FormatError: a file cannot be read; the message has line or offset.
+        OSError: the system cannot open or read a file.
+        TypeError: an item is no path and no document.
     """
-    items, str_are_paths = items_of(source)
-    if not str_are_paths:
-        warn_of_names(items)
     ends = None if separator is None else to_utf8(separator)
-    for number, item in enumerate(items):
-        if isinstance(item, os.PathLike) or (str_are_paths and isinstance(item, str)):
-            for path in _files_of(item):
-                for stretch in read(path, separator=ends, field=field, cut=cut, skip=skip, errors=errors):
-                    yield from cast("Sequence[Document]", stretch.texts)
-        elif isinstance(item, (str, bytes)):
-            yield item.decode(errors=errors) if errors != "strict" and isinstance(item, bytes) else item
+    for item in source.items:
+        if isinstance(item, Path):
+            for stretch in read(item, separator=ends, field=field, cut=cut, skip=skip, errors=errors):
+                yield from cast("Sequence[Document]", stretch.texts)
         else:
-            raise TypeError(f"document {number} of the source is {type(item).__name__}, not str or bytes")
-
-
-def n_bytes(source: Source) -> int | None:
-    """The bytes of a source that is made of files, for progress; None where only reading it would tell."""
-    if not isinstance(source, (str, os.PathLike, list, tuple)):
-        return None
-    try:
-        items, str_are_paths = items_of(source)
-        if not items or not all(
-            isinstance(i, os.PathLike) or (str_are_paths and isinstance(i, str)) for i in items
-        ):
-            return None
-        files = files_of(cast(Iterable[Path_], items))
-        # What gz, zst and parquet files hold, their size does not say.
-        return None if any(_is_packed(path) for path in files) else sum(os.path.getsize(path) for path in files)
-    except (OSError, FormatError, TrainingError):
-        return None
+            yield item.decode(errors=errors) if errors != "strict" and isinstance(item, bytes) else item
 
 
 def files_of(inputs: Path_ | Iterable[Path_]) -> list[Path]:
-    """The files that paths, folders and patterns like "data/*.jsonl" name, in order.
+    """List the files that paths, folders and patterns like "data/*.jsonl" name, in the order given.
 
-    Of a folder, all files below it that are named .txt, .jsonl (or .ndjson) or .parquet, also with .gz or .zst, by
-    name; of a pattern (`**` is any folders), what matches, by name.
+    A folder stands for all files below it whose name ends with .txt, .jsonl, .ndjson or .parquet, or with one of
+    these and .gz or .zst, sorted by name; hidden files are left out. A pattern (`**` matches any folders) stands
+    for the files that match, sorted by name.
 
-    Raises FileNotFoundError where there is none.
+    Raises:
+        FileNotFoundError: a folder holds no such file, or no file matches a pattern.
     """
     if isinstance(inputs, (str, os.PathLike)):
         inputs = (inputs,)
@@ -110,7 +164,7 @@ def files_of(inputs: Path_ | Iterable[Path_]) -> list[Path]:
 
 def _files_of(item: Path_) -> list[Path]:
     path = Path(item)
-    if item == "":  # which Path takes for the current folder
+    if item == "":  # Path("") is the current folder
         raise FileNotFoundError('"" names no file; give a path, or "." for this folder')
     if path.is_dir():
         found = [
@@ -141,14 +195,23 @@ def read(
     errors: str = "strict",
     as_lines: bool = False,
 ) -> Iterator[Stretch]:
-    """The documents of a file, from the offset and number of the stretch that was read last.
+    """Read the documents of a file.
 
-    separator: what ends a document of a txt file, and belongs to none; b"\\n" also takes a "\\r" before it; None:
-    the file is one document. field: where a line of jsonl or a row of parquet holds its text. cut: where a
-    document of a txt file may be cut; None: it is held whole. skip, errors: as for `documents`; with
-    errors="replace", offsets are those in what is made of the file. as_lines: texts of jsonl are left in `Lines`.
+    Args:
+        path: the file; its suffixes say what it holds and how it is packed.
+        separator: bytes or None – bytes after each document of a txt file, which belong to none of them; b"\\n"
+            takes a "\\r" before it along. None: the file is one document.
+        field: str – field of a line of jsonl, or column of a parquet file, that holds the text.
+        cut: finds the places between the parts of a long document of a txt file; None: it is held whole.
+        offset: int – position to start from: `offset` of the last stretch that was read, or 0. With
+            errors="replace" it counts the bytes of the replaced text.
+        number: int – `number` of that stretch, or 0.
+        skip, errors: as for `documents`.
+        as_lines: bool – give the lines of jsonl as `Lines`, not parsed yet.
 
-    Raises FormatError with file and place for what is not UTF-8, not JSON or not there.
+    Raises:
+        FormatError: a part of the file is not UTF-8 or not JSON, or the field is missing; the message has file and
+            line or offset.
     """
     kind, packing = _kind(path)
     if path.suffix.lower() in REFUSED:
@@ -159,7 +222,7 @@ def read(
         yield from _read_parquet(path, field, offset, skip)
         return
     if kind != "jsonl" and separator is None and number:
-        return  # its one document was read
+        return  # the one document was read before
     with compression.open_unpacked(path, packing) as (file, n_stored):
         compression.skip(file, offset)
         if kind == "jsonl":
@@ -171,7 +234,7 @@ def read(
                     yield Stretch(texts, True, offset, number, n_stored())
         else:
             if errors != "strict":
-                file = cast("IO[bytes]", _Mended(file, errors))
+                file = cast("IO[bytes]", _ReplacedUtf8(file, errors))
             yield from _read_text(file, path, separator, cut, n_stored, offset, number)
 
 
@@ -183,18 +246,28 @@ def read_stream(
     cut: Cut | None = None,
     errors: str = "strict",
 ) -> Iterator[Stretch]:
-    """The documents of a stream of text, as `read` gives those of a txt file; where: what errors call it.
+    """Read the documents of a stream of text, as `read` reads a txt file.
 
-    Documents that have ended are given before more is waited for.
+    With a separator, each document is given as soon as its end has arrived.
+
+    Args:
+        file: the stream.
+        where: name of the stream in errors.
+        separator, cut, errors: as for `read`.
     """
-    stream = cast("IO[bytes]", _AsItComes(file)) if separator is not None else file
+    stream = cast("IO[bytes]", _AvailableBytes(file)) if separator is not None else file
     if errors != "strict":
-        stream = cast("IO[bytes]", _Mended(stream, errors))
+        stream = cast("IO[bytes]", _ReplacedUtf8(stream, errors))
     yield from _read_text(stream, Path(where), separator, cut, lambda: 0, 0, 0)
 
 
 def check_separator(separator: str | None) -> None:
-    """Raise TypeError or ValueError unless it is text that can end a document, or None."""
+    """Check a separator of documents.
+
+    Raises:
+        TypeError: it is neither str nor None.
+        ValueError: it is empty.
+    """
     if separator is not None and not isinstance(separator, str):
         raise TypeError(f"separator must be str, not {type(separator).__name__}")
     if separator == "":
@@ -202,7 +275,11 @@ def check_separator(separator: str | None) -> None:
 
 
 def require_extras(path: Path) -> None:
-    """Raise an ImportError, which says what to install, where a file cannot be read without it."""
+    """Check that the optional packages are installed that reading a file needs.
+
+    Raises:
+        ImportError: pyarrow or zstandard is missing; the message says what to install.
+    """
     kind, packing = _kind(path)
     if kind == "parquet":
         require_pyarrow(path)
@@ -211,13 +288,18 @@ def require_extras(path: Path) -> None:
 
 
 def _kind(path: Path) -> tuple[str, str]:
-    """What a file holds ("" if its name does not say) and how it is packed ("" if it is not)."""
+    """Return the kind of a file ("txt", "jsonl", "parquet", or "" for no known suffix) and its packing.
+
+    >>> _kind(Path("a.JSONL.gz"))
+    ('jsonl', '.gz')
+    """
     suffixes = [suffix.lower() for suffix in path.suffixes]
     packing = suffixes.pop() if suffixes and suffixes[-1] in compression.PACKINGS else ""
     return KINDS.get(suffixes[-1] if suffixes else "", ""), packing
 
 
 def _is_packed(path: Path) -> bool:
+    """Tell whether the size of a file is not that of its text."""
     kind, packing = _kind(path)
     return kind == "parquet" or packing != ""
 
@@ -231,9 +313,18 @@ def _read_text(
     offset: int,
     number: int,
 ) -> Iterator[Stretch]:
+    """Read the documents of a txt file or stream.
+
+    Args:
+        file: the stream, at `offset`.
+        path: the file, for errors.
+        separator, cut, number: as for `read`.
+        n_stored: returns the bytes of the packed file that were read so far.
+        offset: int – position of the stream, in unpacked bytes.
+    """
     data = b""
     while True:
-        # As much again as there is: a document that cannot be cut is copied and checked twice, not n times.
+        # Double the data each time: a document without a safe cut is then copied and checked twice, not n times.
         block = file.read(max(BLOCK, len(data)))
         data += block
         n_whole = _n_whole(data, path, offset, final=not block)
@@ -262,7 +353,7 @@ def _read_text(
 
 
 def _cut(data: bytes, cut: Cut, n_separator: int) -> int:
-    """The last cut in front of what may be the beginning of a separator."""
+    """Find the last safe cut before bytes that may be the first ones of a separator."""
     at = cut(data)
     while at > max(len(data) - n_separator + 1, 0):
         at = cut(data[:at])
@@ -270,10 +361,20 @@ def _cut(data: bytes, cut: Cut, n_separator: int) -> int:
 
 
 def _n_whole(data: bytes, path: Path, offset: int, *, final: bool) -> int:
-    """How many bytes are whole characters: all if it is final, else perhaps all but the last few. Checks them."""
+    """Check UTF-8, and return how many bytes are whole characters.
+
+    Args:
+        data: the bytes.
+        path: the file, for the error.
+        offset: int – position of data in the file, for the error.
+        final: bool – no more bytes follow; False: the last character may be incomplete.
+
+    Raises:
+        FormatError: a byte is not UTF-8.
+    """
     at = n_valid(data)
     try:
-        codecs.utf_8_decode(data[at : at + 4], "strict", final)  # whether more bytes would make it a character
+        codecs.utf_8_decode(data[at : at + 4], "strict", final)  # an incomplete character is no error yet
     except UnicodeDecodeError:
         raise FormatError(
             f"{path}: not UTF-8: invalid byte 0x{data[at]:02x} at offset {offset + at}; convert it first"
@@ -281,40 +382,40 @@ def _n_whole(data: bytes, path: Path, offset: int, *, final: bool) -> int:
     return at
 
 
-class _AsItComes:
-    """A buffered stream that gives what there is, but of a long document no less than was asked for."""
+class _AvailableBytes:
+    """Stream whose reads of up to BLOCK bytes return what has arrived; larger ones wait for all."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
 
     def read(self, n: int) -> bytes:
-        """At least one byte, but at the end."""
+        """Return one byte or more; b"" at the end."""
         data: bytes = self._file.read1(n) if n <= BLOCK else self._file.read(n)
         return data
 
 
-class _Mended:
-    """A stream whose bytes are UTF-8, whatever those of the other one are."""
+class _ReplacedUtf8:
+    """Stream of UTF-8, made from one that may hold other bytes by an error handler of `codecs`."""
 
     def __init__(self, file: IO[bytes], errors: str) -> None:
         self._file, self._errors = file, errors
-        self._rest = b""  # a character that goes on in the next block
+        self._rest = b""  # the begun character at the end of the last block
 
     def read(self, n: int) -> bytes:
-        """At least one byte, but at the end."""
-        mended = ""
-        while not mended:
+        """Return one byte or more; b"" at the end."""
+        text = ""
+        while not text:
             block = self._file.read(n)
             data = self._rest + block
-            mended, n_used = codecs.utf_8_decode(data, self._errors, not block)
+            text, n_used = codecs.utf_8_decode(data, self._errors, not block)
             self._rest = data[n_used:]
             if not block:
                 break
-        return mended.encode()
+        return text.encode()
 
 
 def _whole_lines(file: IO[bytes]) -> Iterator[bytes]:
-    """A file in blocks that end where a line does."""
+    """Read a file in blocks of about BLOCK bytes that end with a line."""
     rest = b""
     while block := file.read(max(BLOCK, len(rest))):
         end = block.rfind(b"\n") + 1
@@ -328,9 +429,18 @@ def _whole_lines(file: IO[bytes]) -> Iterator[bytes]:
 
 
 class Lines:
-    """Whole lines of JSON, and the texts that they hold under a field, which are made when they are asked for.
+    """Whole lines of JSON, parsed when their texts are asked for.
 
-    first: how many lines of the file come before. Of lines without a text `skip` is told, or the error is raised.
+    Args:
+        block: bytes – the lines.
+        first: int – number of lines of the file before them, for errors.
+        path: the file, for errors.
+        field: str – name of the field that holds the text.
+        skip: is told of each line without text; None: raise the error.
+        errors: str – handler of bytes that are not UTF-8: "strict" or "replace".
+
+    Attributes:
+        n: int – number of lines.
     """
 
     def __init__(
@@ -341,7 +451,7 @@ class Lines:
         self._first, self._path, self._skip, self._errors = first, path, skip, errors
 
     def texts(self) -> Sequence[Document]:
-        """The texts, without those of lines that are blank or that are skipped."""
+        """Parse the lines; blank and skipped ones have no text in the result."""
         texts, others = texts_of_lines(self.block, self.field)
         if not others:
             return cast("Sequence[Document]", texts)
@@ -380,7 +490,7 @@ def _read_parquet(path: Path, field: str, first_row: int, skip: Skip | None) -> 
     pyarrow = require_pyarrow(path)
     size = os.path.getsize(path)
     try:
-        # Read as it is used, for a row group may be as large as the file.
+        # Without pre_buffer, which reads whole row groups ahead: one may be as large as the file.
         with pyarrow.parquet.ParquetFile(path, pre_buffer=False, buffer_size=BLOCK) as file:
             schema = file.schema_arrow
             if field not in schema.names:
@@ -398,24 +508,24 @@ def _read_parquet(path: Path, field: str, first_row: int, skip: Skip | None) -> 
             while groups and row + (n_here := file.metadata.row_group(groups[0]).num_rows) <= first_row:
                 row += n_here
                 groups.pop(0)
-            for batch in file.iter_batches(_ROWS, row_groups=groups, columns=[field]) if groups else ():
+            for batch in file.iter_batches(_PARQUET_ROWS, row_groups=groups, columns=[field]) if groups else ():
                 texts = batch.column(field).to_pylist()[max(first_row - row, 0) :]
                 row += batch.num_rows
                 if None in texts:
-                    _tell_nulls(texts, path, row - len(texts), field, skip)
+                    _skip_nulls(texts, path, row - len(texts), field, skip)
                     texts = [text for text in texts if text is not None]
                 if texts:
                     yield Stretch(texts, True, row, row, size * row // n_rows)
     except UnicodeDecodeError as error:
         raise FormatError(f"{path}: a text near row {row} is not UTF-8: {error}; convert it first") from None
     except (pyarrow.ArrowException, OSError) as error:
-        if isinstance(error, OSError) and error.errno:  # the system's, and not pyarrow's of what it has read
+        if isinstance(error, OSError) and error.errno:  # from the system; pyarrow's own have no number
             error.filename = error.filename or os.fspath(path)
             raise
         raise FormatError(f"{path}: not a parquet file that can be read: {error}; get it again") from None
 
 
-def _tell_nulls(texts: Sequence[str | None], path: Path, first_row: int, field: str, skip: Skip | None) -> None:
+def _skip_nulls(texts: Sequence[str | None], path: Path, first_row: int, field: str, skip: Skip | None) -> None:
     for row, text in enumerate(texts, first_row):
         if text is None:
             null = FormatError(f"{path}: row {row}: its {field!r} is null, not a string")

@@ -1,7 +1,10 @@
-"""The normalizers of Hugging Face's tokenizers: what becomes of text before it is split.
+"""Normalizers of Hugging Face's tokenizers: changes of a text before it is split.
 
-Compared with tokenizers 0.23 on every code point. Its forms are those of Unicode 9, its lower case that of a later
-one; both are generated, normalizers_tables.py.
+Compared with tokenizers 0.23 on every code point. Its normal forms are those of Unicode 9, its lower case is that
+of a later version; the tables of both are generated (huggingface_tables.py).
+
+A normalizer also tells the sources of a changed text: the index of the character that each new character comes
+from. Offsets of tokens are computed with them.
 """
 
 from __future__ import annotations
@@ -19,25 +22,39 @@ from fastbpe.splitting.charset import blanks
 
 FORMS = ("NFC", "NFD", "NFKC", "NFKD")
 Change = Callable[[str], str]
-Sources = Sequence[int] | None  # of each character of a changed text, which one it comes from; None: each its own
+#: For each character of a changed text, the index of its source in the text; None: its own index.
+Sources = Sequence[int] | None
 
-_FORWARD, _MAYBE, _NEVER = 0x100, 0x200, 0x400  # as in _core/front.pyx
+# Flags of characters, as in _core/normalize/unicode_forms.pyx; the low byte is the combining class.
+_FORWARD = 0x100  # may combine with the next character
+_MAYBE = 0x200  # may combine with the previous character
+_NEVER = 0x400  # does not occur in the form
 
 
 class Step(Protocol):
     """One normalizer."""
 
     def __call__(self, text: str) -> str:
-        """What becomes of a text."""
+        """Normalize a text."""
 
-    def sources(self, text: str, made: str) -> Sources:
-        """Where `made`, which became of the text, comes from, as tokenizers counts it."""
+    def sources(self, text: str, normalized: str) -> Sources:
+        """Return the sources of a normalized text, as tokenizers counts them.
+
+        Args:
+            text: str – the text.
+            normalized: str – the result of calling this step with it.
+        """
 
 
 def make_front(normalizers: Sequence[Mapping[str, Any]], *, prefix_space: bool = False) -> Front | None:
-    """What does it all, steps as a tokenizer.json describes them; None: there is nothing to do.
+    """Make the compiled object that normalizes text for an encoder; None: there is nothing to do.
 
-    Raises PatternError for a pattern of a Replace that cannot be used, or read as tokenizers reads it.
+    Args:
+        normalizers: steps as a tokenizer.json describes them.
+        prefix_space: bool – put a space before text that does not begin with one.
+
+    Raises:
+        PatternError: the pattern of a Replace cannot be used, or not as tokenizers reads it.
     """
     if not normalizers and not prefix_space:
         return None
@@ -54,7 +71,13 @@ def make_front(normalizers: Sequence[Mapping[str, Any]], *, prefix_space: bool =
 
 
 def make_change(normalizers: Sequence[Mapping[str, Any]]) -> Change | None:
-    """What becomes of a text, as a function; None: nothing.
+    """Make a function that normalizes a text; None: there is nothing to do.
+
+    Args:
+        normalizers: steps as a tokenizer.json describes them.
+
+    Raises:
+        PatternError: as for `make_front`.
 
     >>> make_change([{"type": "Lowercase"}, {"type": "Replace", "pattern": {"String": "a"}, "content": "b"}])("A")
     'b'
@@ -70,18 +93,19 @@ def _changed(steps: Sequence[Step], text: str) -> str:
 
 
 def sources(steps: Sequence[Step], text: str) -> Sources:
-    """Where what becomes of a text by all steps comes from."""
+    """Return the sources of a text that all steps have normalized, in the original text."""
     out: Sources = None
     for step in steps:
-        made = step(text)
-        found = step.sources(text, made)
+        normalized = step(text)
+        found = step.sources(text, normalized)
         if found is not None:
             out = found if out is None else [out[source] for source in found]
-        text = made
+        text = normalized
     return out
 
 
 def _step(described: Mapping[str, Any]) -> Step:
+    """Make the step that a tokenizer.json describes."""
     match described:
         case {"type": ("NFC" | "NFD" | "NFKC" | "NFKD") as name}:
             return _Form(form(name))
@@ -107,21 +131,24 @@ class _Form:
     def __call__(self, text: str) -> str:
         return self.form.normalize(text).decode()
 
-    def sources(self, text: str, made: str) -> Sources:
+    def sources(self, text: str, normalized: str) -> Sources:
         return self.form.sources(text)
 
 
 @dataclass(frozen=True)
 class _Each:
-    """What becomes of characters by themselves: several of some, or else nothing of some, not both."""
+    """Replaces single characters: some by several, or some by nothing, not both.
+
+    table: code point → replacement; None removes the character.
+    """
 
     table: Mapping[int, str | None]
 
     def __call__(self, text: str) -> str:
         return text.translate(self.table)
 
-    def sources(self, text: str, made: str) -> Sources:
-        if len(made) == len(text):
+    def sources(self, text: str, normalized: str) -> Sources:
+        if len(normalized) == len(text):
             return None
         out: list[int] = []
         for i, character in enumerate(text):
@@ -139,9 +166,9 @@ class _Strip:
         text = text.lstrip(self._blanks) if self._left else text
         return text.rstrip(self._blanks) if self._right else text
 
-    def sources(self, text: str, made: str) -> Sources:
-        start = len(text) - len(text.lstrip(self._blanks)) if self._left and made else 0
-        return range(start, start + len(made)) if start else None
+    def sources(self, text: str, normalized: str) -> Sources:
+        start = len(text) - len(text.lstrip(self._blanks)) if self._left and normalized else 0
+        return range(start, start + len(normalized)) if start else None
 
 
 @dataclass(frozen=True)
@@ -151,8 +178,8 @@ class _Prepend:
     def __call__(self, text: str) -> str:
         return self.prefix + text if text else text
 
-    def sources(self, text: str, made: str) -> Sources:
-        return [0] * (len(made) - len(text)) + [*range(len(text))]
+    def sources(self, text: str, normalized: str) -> Sources:
+        return [0] * (len(normalized) - len(text)) + [*range(len(text))]
 
 
 @dataclass(frozen=True)
@@ -163,7 +190,7 @@ class _Replace:
     def __call__(self, text: str) -> str:
         return text.replace(self.replaced, self.content) if self.replaced else text
 
-    def sources(self, text: str, made: str) -> Sources:
+    def sources(self, text: str, normalized: str) -> Sources:
         if not self.replaced or len(self.replaced) == len(self.content) == 1 or self.replaced not in text:
             return None
         starts: list[int] = []
@@ -185,7 +212,7 @@ class _ReplaceMatches:
     def __call__(self, text: str) -> str:
         return str(self._compiled.sub(lambda _: self._content, text))
 
-    def sources(self, text: str, made: str) -> Sources:
+    def sources(self, text: str, normalized: str) -> Sources:
         spans: list[tuple[int, int]] = []
 
         def note(match: Any) -> str:
@@ -197,7 +224,13 @@ class _ReplaceMatches:
 
 
 def _replaced(spans: Sequence[tuple[int, int]], n: int, n_content: int) -> list[int]:
-    """Where a text comes from, of once n characters: what took the place of a span, from the last in it."""
+    """Return the sources of a text in which a content replaced each span: the last character of the span.
+
+    Args:
+        spans: (start, end) of what was replaced, in characters.
+        n: int – characters of the text.
+        n_content: int – characters of the content.
+    """
     out: list[int] = []
     at = 0
     for start, end in spans:
@@ -207,12 +240,16 @@ def _replaced(spans: Sequence[tuple[int, int]], n: int, n_content: int) -> list[
     return [*out, *range(at, n)]
 
 
-# What tables of a few kilobytes hold is unpacked when a tokenizer needs it.
+# The tables are packed; each is unpacked when a tokenizer first needs it.
 
 
 @cache
 def form(name: str) -> Form:
-    """One of FORMS, as tokenizers has it."""
+    """Return a normal form of Unicode as tokenizers applies it.
+
+    Args:
+        name: str – one of FORMS.
+    """
     from fastbpe.normalization import huggingface_tables as tables
 
     flags: dict[int, int] = {}
@@ -221,17 +258,19 @@ def form(name: str) -> Form:
         flags |= dict.fromkeys(_characters(ranges), int(order, 16))
     parts = [(tables.NOT[name], _NEVER)]
     if name in ("NFC", "NFKC"):
-        flags |= dict.fromkeys(range(0xAC00, 0xD7A4, 28), _FORWARD)  # syllables that may take a last consonant
+        flags |= dict.fromkeys(
+            range(0xAC00, 0xD7A4, 28), _FORWARD
+        )  # Hangul syllables without a final consonant may take one
         parts += [(tables.FORWARD, _FORWARD), (tables.MAYBE, _MAYBE)]
     for ranges, flag in parts:
         for character in _characters(ranges):
             flags[character] = flags.get(character, 0) | flag
-    return Form(name, [(character, character, what) for character, what in flags.items()])
+    return Form(name, [(character, character, flag) for character, flag in flags.items()])
 
 
 @cache
 def lower_case() -> Mapping[int, str | None]:
-    """What becomes of characters that have a lower case."""
+    """Return the table of Lowercase: code point → its lower case."""
     from fastbpe.normalization.huggingface_tables import LOWER
 
     texts = zlib.decompress(base64.b85decode(LOWER)).decode().split("\0")
@@ -240,13 +279,14 @@ def lower_case() -> Mapping[int, str | None]:
 
 @cache
 def accents() -> Mapping[int, str | None]:
-    """What StripAccents removes."""
+    """Return the table of StripAccents: code point → None for each character that it removes."""
     from fastbpe.normalization.huggingface_tables import ACCENTS
 
     return dict.fromkeys(_characters(ACCENTS))
 
 
 def _characters(ranges: str) -> Iterator[int]:
+    """Read code points and ranges in hexadecimal, such as "41-5a 61"."""
     for word in ranges.split():
         first, _, last = word.partition("-")
         yield from range(int(first, 16), int(last or first, 16) + 1)

@@ -1,6 +1,8 @@
-"""Normalization rules of code-point mode: the standard ones, those of a file, and the form that models hold.
+"""Normalization rules of sentencepiece: the standard sets, rules in files, and charsmaps.
 
-A rule says what a sequence of characters becomes; wherever several apply, the longest does.
+A rule replaces a sequence of characters by another; where several rules match, the longest source wins. Models
+hold the rules as a charsmap: a double array (Aoe 1989, as in the library Darts-clone) of sources, followed by the
+targets, each with a NUL. A unit of the array is a uint32, little-endian.
 """
 
 from __future__ import annotations
@@ -20,24 +22,36 @@ from fastbpe.normalization import sentencepiece_tables as tables
 
 RULE_NAMES = ("identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf")
 
-_LABEL, _HAS_VALUE, _WIDE, _VALUE = 0x800000FF, 0x100, 0x200, 0x7FFFFFFF  # in the units of a charsmap
+# Bits of a unit of the double array:
+_LABEL = 0x800000FF  # byte of the edge to this node; bit 31 is set in units of values, which have no edge
+_HAS_VALUE = 0x100  # a source ends at this node
+_WIDE_OFFSET = 0x200  # the offset to the children is stored without its low 8 bits
+_VALUE = 0x7FFFFFFF  # in the unit of a value: position of the target
+_OFFSET_SHIFT = 10  # bits below the offset to the children
 _CODE_POINT = re.compile(r"(?:U\+)?(?:0[xX])?([0-9A-Fa-f]+)")
 
 
 def charsmap(rule_name: str) -> bytes:
-    """The precompiled charsmap of a standard set of rules; b"" for "identity".
+    """Return the charsmap of a standard set of rules, as sentencepiece 0.2.3 writes it into models.
 
-    The bytes are those that sentencepiece 0.2.3 puts into its models, and what `compile_rules` makes of
-    `standard_rules`; since that takes longer than training on a book, they are kept in files.
+    The bytes equal compile_rules(standard_rules(name)). The package holds them in files, since compiling takes
+    longer than training on a book.
+
+    Args:
+        rule_name: str – one of RULE_NAMES; "identity" has the charsmap b"".
+
+    Raises:
+        ValueError: there is no such set.
 
     >>> len(charsmap("nmt_nfkc"))
     240007
     """
-    return _kept(_known(rule_name))
+    return _cached_charsmap(_checked_name(rule_name))
 
 
 @lru_cache
-def _kept(rule_name: str) -> bytes:
+def _cached_charsmap(rule_name: str) -> bytes:
+    """Unpack the charsmap of a standard set; `release_memory` empties the cache."""
     if rule_name == "identity":
         return b""
     packed = pkgutil.get_data("fastbpe.normalization", f"charsmaps/{rule_name}.bin")
@@ -46,14 +60,17 @@ def _kept(rule_name: str) -> bytes:
 
 
 def pack_charsmap(charsmap: bytes) -> bytes:
-    """A charsmap made small: the first bytes of all units of its trie, the second ones, and so on, deflated."""
+    """Compress a charsmap: the first bytes of all units, then the second ones, and so on, deflated.
+
+    The inverse is `unpack_charsmap`.
+    """
     (n,) = struct.unpack_from("<I", charsmap)
     trie = charsmap[4 : 4 + n]
     return zlib.compress(charsmap[:4] + b"".join(trie[i::4] for i in range(4)) + charsmap[4 + n :], 9)
 
 
 def unpack_charsmap(packed: bytes) -> bytes:
-    """What `pack_charsmap` was given."""
+    """Decompress what `pack_charsmap` returned."""
     charsmap = bytearray(zlib.decompress(packed))
     (n,) = struct.unpack_from("<I", charsmap)
     trie = bytes(charsmap[4 : 4 + n])
@@ -62,19 +79,25 @@ def unpack_charsmap(packed: bytes) -> bytes:
     return bytes(charsmap)
 
 
-def _known(rule_name: str) -> str:
+def _checked_name(rule_name: str) -> str:
     if rule_name not in RULE_NAMES:
         raise ValueError(f"no normalization rules are called {rule_name!r}; choose one of {', '.join(RULE_NAMES)}")
     return rule_name
 
 
 def standard_rules(rule_name: str) -> dict[str, str]:
-    """All rules of a standard set, one of RULE_NAMES.
+    """Return the rules of a standard set: source → target.
+
+    Args:
+        rule_name: str – one of RULE_NAMES.
+
+    Raises:
+        ValueError: there is no such set.
 
     >>> standard_rules("nmt_nfkc")["\u3000"]
     ' '
     """
-    if _known(rule_name) == "identity":
+    if _checked_name(rule_name) == "identity":
         return {}
     rules = _nfkc_rules()
     if rule_name.startswith("nmt_"):
@@ -90,7 +113,11 @@ def standard_rules(rule_name: str) -> dict[str, str]:
 
 
 def _nfkc_rules() -> dict[str, str]:
-    """Characters, and sequences with each character also as any other that becomes it."""
+    """Return the rules of NFKC.
+
+    A rule for a sequence is repeated for each variant of the sequence: each of its characters may be any one that
+    itself becomes that character.
+    """
     rules = _unpacked(tables.CHARACTERS)
     same: dict[str, list[str]] = {}
     for source, target in rules.items():
@@ -105,7 +132,7 @@ def _nfkc_rules() -> dict[str, str]:
 
 
 def _hangul() -> Iterator[tuple[str, str]]:
-    """The sequences of jamo that make a syllable."""
+    """Yield each sequence of jamo (letters of Hangul) with the syllable that it makes."""
     syllable = 0xAC00
     for lead, vowel in product(range(0x1100, 0x1113), range(0x1161, 0x1176)):
         for trail in ("", *map(chr, range(0x11A8, 0x11C3))):
@@ -114,15 +141,27 @@ def _hangul() -> Iterator[tuple[str, str]]:
 
 
 def _unpacked(packed: str) -> dict[str, str]:
+    """Unpack a constant of sentencepiece_tables: source → target."""
     parts = zlib.decompress(base64.b85decode(packed)).decode().split("\0")
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 def parse_rules(data: bytes, where: str) -> dict[str, str]:
-    """The rules of a file: a line each, the code points of the source in hexadecimal, a tab, those of the target.
+    """Read a file of rules, as sentencepiece does.
 
-    Nothing after the tab, or no tab: the source is left out. What follows another tab is ignored, and of rules for
-    the same source the last holds, as sentencepiece does.
+    A line holds a rule: code points of the source in hexadecimal, a tab, code points of the target. Without a
+    target the source is removed from texts. Text after a second tab is ignored. Of several rules for one source,
+    the last one is used.
+
+    Args:
+        data: bytes – content of the file.
+        where: str – name of the file, for errors.
+
+    Returns:
+        The rules: source → target.
+
+    Raises:
+        FormatError: a line holds no rule; the message has its number.
 
     >>> parse_rules(b"U+63 U+64\\t65 66\\n67\\n", "rules.tsv")
     {'cd': 'ef', 'g': ''}
@@ -145,6 +184,7 @@ def parse_rules(data: bytes, where: str) -> dict[str, str]:
 
 
 def _characters(text: str, where: str) -> str:
+    """Read code points in hexadecimal, such as "U+63 0x64 65"."""
     characters = ""
     for word in text.split():
         match = _CODE_POINT.fullmatch(word)
@@ -156,29 +196,34 @@ def _characters(text: str, where: str) -> str:
 
 
 def compile_rules(rules: Mapping[str, str]) -> bytes:
-    """The precompiled charsmap of rules: to the byte what sentencepiece 0.2.3 makes of them.
+    """Compile rules into a charsmap, byte for byte as sentencepiece 0.2.3 does.
 
-    No source may be empty or hold a NUL, nor be its own target; no more than 31 may begin each other. ValueError
-    says so.
+    Args:
+        rules: source → target.
+
+    Raises:
+        ValueError: a source is empty, holds a NUL or is its own target, or more than 31 sources begin each other.
     """
     for source, target in rules.items():
         if source == target:
             raise ValueError(f"normalization rules: one makes {source!r} of itself; without it the same happens")
-    places: dict[str, int] = {}
+    positions: dict[str, int] = {}
     n_bytes = 0
     targets = sorted(set(rules.values()))
     for target in targets:
-        places[target] = n_bytes
+        positions[target] = n_bytes
         n_bytes += len(target.encode()) + 1
     sources = sorted(rules)
     if not sources or not sources[0] or "\0" in "".join(sources):
         raise ValueError("normalization rules: each is for one character or more, and none of them a NUL")
-    trie = build_trie(sources, [places[rules[source]] for source in sources])
+    trie = build_trie(sources, [positions[rules[source]] for source in sources])
     return struct.pack("<I", len(trie)) + trie + "\0".join([*targets, ""]).encode()
 
 
 def decompile_rules(charsmap: bytes) -> dict[str, str]:
-    """The rules of a precompiled charsmap; one that is not sound, which the core's Normalizer refuses, may fail.
+    """Read the rules of a charsmap: source → target.
+
+    Requires a valid charsmap, as the compiled `Normalizer` checks it. Others give any result, or any exception.
 
     >>> decompile_rules(compile_rules({"a": "b", "ab": ""}))
     {'a': 'b', 'ab': ''}
@@ -186,7 +231,7 @@ def decompile_rules(charsmap: bytes) -> dict[str, str]:
     n_bytes = struct.unpack_from("<I", charsmap)[0]
     units = struct.unpack_from(f"<{n_bytes // 4}I", charsmap, 4)
     targets = charsmap[4 + n_bytes :]
-    children: dict[int, list[int]] = {}  # by the place that a unit points to
+    children: dict[int, list[int]] = {}  # position that a unit's offset leads to → positions of its children
     for at, unit in enumerate(units):
         label = unit & _LABEL
         if 0 < label < 256:
@@ -196,10 +241,10 @@ def decompile_rules(charsmap: bytes) -> dict[str, str]:
     while todo:
         at, source = todo.pop()
         unit = units[at]
-        place = at ^ (unit >> 10 << (8 if unit & _WIDE else 0))
+        children_at = at ^ (unit >> _OFFSET_SHIFT << (8 if unit & _WIDE_OFFSET else 0))
         if source and unit & _HAS_VALUE:
-            start = units[place] & _VALUE
+            start = units[children_at] & _VALUE
             target = targets[start : targets.index(b"\0", start)]
             rules[source.decode("utf-8", "replace")] = target.decode("utf-8", "replace")
-        todo += [(child, source + bytes([units[child] & 0xFF])) for child in children.get(place, ())]
+        todo += [(child, source + bytes([units[child] & 0xFF])) for child in children.get(children_at, ())]
     return rules

@@ -1,4 +1,7 @@
-"""Downloads, made only by express wish: `fastbpe fetch NAME`, and get_encoding of the drop-in for tiktoken."""
+"""Downloads of vocabularies.
+
+Only `fastbpe fetch NAME` and `fastbpe.tiktoken.get_encoding` download; nothing else of fastbpe uses the network.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +20,20 @@ from fastbpe.published import find
 if TYPE_CHECKING:
     from urllib.request import OpenerDirector
 
-_TIMEOUT_SECONDS = 60  # without a byte
-_MAX_BYTES = 1 << 28
-_TOKENIZER = "tokenizer.json"
-_ENDPOINT = "https://huggingface.co"
+_TIMEOUT_SECONDS = 60  # seconds without a byte
+_MAX_BYTES = 1 << 28  # bytes of a download
+_TOKENIZER = "tokenizer.json"  # file that is fetched of a repository
+_ENDPOINT = "https://huggingface.co"  # unless HF_ENDPOINT names another host
 
 
 class Fetched(NamedTuple):
-    """A file in the user's cache. is_new: it was downloaded now. is_checked: its SHA-256 is the published one."""
+    """File in the user's cache.
+
+    path: str – the file.
+    sha256: str – its hash, in hexadecimal.
+    is_new: bool – this call has downloaded it; False: it was there.
+    is_checked: bool – the hash is the published one; False: none is published.
+    """
 
     path: str
     sha256: str
@@ -36,13 +45,14 @@ def fetch(name: str) -> Fetched:
     """Download the vocabulary of a name into the user's cache, where `load` finds it.
 
     Args:
-        name: str – a published vocabulary, a model of OpenAI's, or ORG/NAME, a repository on huggingface.co: its
-            tokenizer.json. HF_ENDPOINT names another host, HF_TOKEN is sent to that host alone.
+        name: str – a published vocabulary, a model of OpenAI, or ORG/NAME, a repository on huggingface.co, whose
+            tokenizer.json is fetched. The environment variable HF_ENDPOINT names another host; HF_TOKEN is sent to
+            that host only.
 
     Raises:
-        DownloadError: it cannot be downloaded; or FASTBPE_OFFLINE=1 forbids it.
-        FormatError: the download is not what was published, or no tokenizer that fastbpe reads; nothing is kept.
-        OSError: the cache cannot be written, or is another user's.
+        DownloadError: the download failed, or FASTBPE_OFFLINE=1 forbids it.
+        FormatError: the file has another SHA-256 than the published one, or fastbpe cannot read it.
+        OSError: the cache cannot be written, or belongs to another user.
     """
     vocabulary = find.vocabulary_of(name)
     if vocabulary is None:
@@ -64,6 +74,7 @@ def fetch(name: str) -> Fetched:
 
 
 def _fetch_repository(name: str) -> Fetched:
+    """Download the tokenizer.json of a repository on huggingface.co."""
     if not find.is_name(name) or "/" not in name:
         raise DownloadError(
             f"{name}: no vocabulary of this name is published; known are {', '.join(VOCABULARIES)}, the names of "
@@ -89,7 +100,16 @@ def _fetch_repository(name: str) -> Fetched:
 
 
 def check_hash(content: bytes, source: str, sha256: str) -> None:
-    """Raise FormatError if content, which was read from source, has another SHA-256."""
+    """Check the hash of a download.
+
+    Args:
+        content: bytes – the download.
+        source: str – its address, for the error.
+        sha256: str – the expected hash, in hexadecimal.
+
+    Raises:
+        FormatError: the hash is another one.
+    """
     found = hashlib.sha256(content).hexdigest()
     if found != sha256:
         raise FormatError(
@@ -99,20 +119,23 @@ def check_hash(content: bytes, source: str, sha256: str) -> None:
 
 
 def check_allowed(url: str) -> None:
-    """Raise DownloadError if FASTBPE_OFFLINE forbids downloads."""
+    """Raise DownloadError if the environment variable FASTBPE_OFFLINE forbids downloads."""
     if os.environ.get("FASTBPE_OFFLINE", "0") not in ("", "0"):
         raise DownloadError(f"{url} is not downloaded: FASTBPE_OFFLINE={os.environ['FASTBPE_OFFLINE']} forbids it")
 
 
 def download(url: str, *, token: str | None = None) -> bytes:
-    """Download the bytes of an http(s) address.
+    """Download a file.
 
-    token: str | None – sent as a bearer token to the host of url, and to no other that it redirects to.
+    Args:
+        url: str – an http or https address.
+        token: str or None – bearer token; it is sent to the host of url, and not to other hosts it redirects to.
 
-    Raises DownloadError: it fails, is larger than 256 MB, or FASTBPE_OFFLINE forbids it.
+    Raises:
+        DownloadError: the download failed or is larger than 256 MB, or FASTBPE_OFFLINE forbids it.
     """
     check_allowed(url)
-    import urllib.request  # here: a file in a cache does not need it
+    import urllib.request  # here: files in a cache are read without it
     from http.client import HTTPException
     from urllib.error import HTTPError
 
@@ -125,7 +148,7 @@ def download(url: str, *, token: str | None = None) -> bytes:
             expected = response.headers.get("Content-Length")
     except (OSError, HTTPException, ValueError) as error:
         if isinstance(error, HTTPError):
-            error.close()  # it holds the answer, which is a file of its own
+            error.close()  # an HTTPError is an open response
         raise DownloadError(f"{url} cannot be downloaded: {error}") from error
     if len(content) > _MAX_BYTES:
         raise DownloadError(f"{url} cannot be downloaded: it has more than {_MAX_BYTES} bytes")
@@ -135,11 +158,12 @@ def download(url: str, *, token: str | None = None) -> bytes:
 
 
 def _opener() -> OpenerDirector:
+    """Make an opener whose redirects are safe."""
     from urllib.parse import urlsplit
     from urllib.request import HTTPRedirectHandler, Request, build_opener
 
     class Redirects(HTTPRedirectHandler):
-        """Redirects that take the token along on the same host only, and never leave https."""
+        """Redirects that send the token to the same host only, and refuse to leave https."""
 
         def redirect_request(
             self, req: Request, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str
@@ -156,37 +180,42 @@ def _opener() -> OpenerDirector:
 
 
 def _keep(path: str, content: bytes) -> None:
-    """Write a file of the user's cache, whole or not at all, for this user alone to read."""
+    """Write a file of the user's cache, whole or not at all, which only this user can read."""
     root = find.user_cache()
     if not os.path.isabs(root):
         raise DownloadError(f"{path}: this user has no home folder to keep it in; set XDG_CACHE_HOME to a folder")
     folder = os.path.dirname(path)
     os.makedirs(os.path.dirname(root), exist_ok=True)
     made = root
-    _own(made)
+    _make_private_folder(made)
     for part in Path(folder).relative_to(root).parts:
         made = os.path.join(made, part)
-        _own(made)
+        _make_private_folder(made)
     beside = os.path.join(folder, f".{os.urandom(8).hex()}.fastbpe")
     try:
         with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, path)  # a link that stands there is replaced, not followed
+        os.replace(beside, path)  # replaces a symbolic link, and does not follow it
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(beside)
         raise
 
 
-def _own(folder: str) -> None:
-    """Make a folder that only this user can enter. PermissionError: it is there and another user's."""
+def _make_private_folder(folder: str) -> None:
+    """Make a folder that only this user can enter; one that exists is closed to others.
+
+    Raises:
+        PermissionError: the folder belongs to another user.
+        NotADirectoryError: the path is no folder.
+    """
     with contextlib.suppress(FileExistsError):
         os.mkdir(folder, 0o700)
     if os.name != "posix":
         return
-    for found in (os.lstat(folder), os.stat(folder)):  # a link is as trustworthy as who made it
+    for found in (os.lstat(folder), os.stat(folder)):  # of a symbolic link both the link and its target
         if found.st_uid != os.geteuid():
             raise PermissionError(
                 f"{folder}: it is another user's (uid {found.st_uid}), who could change vocabularies in it; "

@@ -1,8 +1,12 @@
-"""Vocabularies by name: found in folders of this machine, never downloaded.
+"""Search for vocabularies by name in folders of this machine. Nothing is downloaded.
 
-In this order: the folders of FASTBPE_VOCAB_DIR and the user's own cache (`fastbpe fetch` fills it), under
-natural file names; the cache of tiktoken; the cache of Hugging Face. A published file counts only with its
-published SHA-256.
+The search looks into, in this order:
+
+1. the folders of FASTBPE_VOCAB_DIR and the user's cache, which `fastbpe fetch` fills, under readable file names;
+2. the cache of tiktoken;
+3. the cache of Hugging Face.
+
+A published file is accepted only with its published SHA-256.
 """
 
 from __future__ import annotations
@@ -32,17 +36,19 @@ from fastbpe.patterns import PatternLike
 
 _PART = r"[A-Za-z0-9][A-Za-z0-9._:-]*"
 _NAME = re.compile(rf"{_PART}(?:/{_PART})?")
-#: Endings of files: what has one is a path.
+#: Suffixes of files; a text that ends with one is a path and no name.
 _ENDINGS = (".fbpe", ".tiktoken", ".json", ".model", ".txt", ".bpe", ".bin", ".gguf", ".safetensors")
 _REVISION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _DEFAULT_TIKTOKEN_FOLDER = "data-gym-cache"
 
 
 class Found(NamedTuple):
-    """A vocabulary that has a name.
+    """Vocabulary that was found by its name.
 
-    model: what the file holds. path: where it lies. unchecked: the published vocabulary that the file must turn
-    out to be; None: its SHA-256 was right, or none is published.
+    model: content of the file.
+    path: str – the file.
+    unchecked: the published vocabulary that the model must equal, which the caller has to check; None: the SHA-256
+        of the file was right, or none is published.
     """
 
     model: Model | CodePointModel
@@ -51,27 +57,36 @@ class Found(NamedTuple):
 
 
 def is_name(text: str) -> bool:
-    """Tell whether a text may be the name of a vocabulary, of a model or of a repository, and is no file name."""
+    """Tell whether a text may be the name of a vocabulary, model or repository, and is no file name.
+
+    >>> is_name("gpt-4o"), is_name("Qwen/Qwen2-7B"), is_name("vocab.tiktoken")
+    (True, True, False)
+    """
     return _NAME.fullmatch(text) is not None and ".." not in text and not text.endswith(_ENDINGS)
 
 
 def vocabulary_of(name: str) -> KnownVocabulary | None:
-    """The published vocabulary of a name or of a model of OpenAI's; None for other names."""
+    """Return the published vocabulary of a name, or of a model of OpenAI; None for other names."""
     return VOCABULARIES.get(name) or VOCABULARIES.get(encoding_of_model(name) or "")
 
 
 def read(name: str, *, pattern: PatternLike, special_tokens: Mapping[str, int] | None) -> Found:
-    """Read the vocabulary of a name from the first place that has it.
+    """Read the vocabulary of a name from the first folder that has it.
+
+    Args:
+        name: str – a published vocabulary, a model of OpenAI, ORG/NAME on huggingface.co, or one of the user's.
+        pattern: the split pattern, for files that hold none.
+        special_tokens: name → id, for files that hold none; None: those of the vocabulary.
 
     Raises:
-        VocabularyNotFoundError: no place has it.
-        FormatError: there is a file of this name, but another vocabulary is in it.
+        VocabularyNotFoundError: no folder has it; the message lists the paths that were tried.
+        FormatError: a file of this name holds another vocabulary.
     """
     vocabulary = vocabulary_of(name)
     if vocabulary is None:
         return _read_unpublished(name, pattern, special_tokens)
     wrong = []
-    looked_at = _published_places(vocabulary.file)
+    looked_at = _published_paths(vocabulary.file)
     for path in looked_at:
         data = _bytes_of(path)
         if data is None:
@@ -82,7 +97,7 @@ def read(name: str, *, pattern: PatternLike, special_tokens: Mapping[str, int] |
         wrong.append(f"{path} has the SHA-256 {hashlib.sha256(data).hexdigest()}")
     if vocabulary.name == "gpt2" and (found := _read_gpt2(looked_at, pattern, special_tokens)) is not None:
         return found
-    for path in _own_places(vocabulary.name):
+    for path in _own_paths(vocabulary.name):
         looked_at.append(path)
         if os.path.exists(path):
             return Found(detect.read(path, pattern=pattern, special_tokens=special_tokens), path, vocabulary)
@@ -104,7 +119,15 @@ def read(name: str, *, pattern: PatternLike, special_tokens: Mapping[str, int] |
 def _read_gpt2(
     looked_at: list[str], pattern: PatternLike, special_tokens: Mapping[str, int] | None
 ) -> Found | None:
-    """GPT-2's two files in tiktoken's cache, where get_encoding("gpt2") puts them. looked_at: gets their paths."""
+    """Read GPT-2 from its two files in tiktoken's cache, where get_encoding("gpt2") puts them.
+
+    Args:
+        looked_at: list – the function appends the paths that it looks for.
+        pattern, special_tokens: as for `read`.
+
+    Returns:
+        The vocabulary; None: the files are not there, or have another SHA-256.
+    """
     cache, _ = tiktoken_cache()
     if not cache:
         return None
@@ -118,7 +141,15 @@ def _read_gpt2(
 
 
 def published_copy(url: str, sha256: str | None) -> bytes | None:
-    """The bytes that a published address gives, from a folder with natural file names; None: no copy there."""
+    """Read a local copy of a published file.
+
+    Args:
+        url: str – its published address.
+        sha256: str or None – the hash that the caller expects.
+
+    Returns:
+        Its bytes; None: it is no published file, or no folder has a copy with this hash.
+    """
     file = next((known.file for known in VOCABULARIES.values() if known.file.url == url), None)
     if file is None or file.sha256 != sha256:
         return None
@@ -129,7 +160,7 @@ def published_copy(url: str, sha256: str | None) -> bytes | None:
 
 
 def user_cache() -> str:
-    """The folder of this user's own that `fastbpe fetch` fills."""
+    """Return the folder that `fastbpe fetch` fills, in the cache folder of the user."""
     if sys.platform == "win32":
         chosen, default = "LOCALAPPDATA", "~/AppData/Local"
     elif sys.platform == "darwin":
@@ -141,7 +172,10 @@ def user_cache() -> str:
 
 
 def tiktoken_cache() -> tuple[str, bool]:
-    """The folder that tiktoken keeps downloads in, "" for none, and whether the environment names it."""
+    """Return the folder where tiktoken keeps downloads, and whether an environment variable names it.
+
+    The folder is "" if the variable switches the cache off.
+    """
     for variable in ("TIKTOKEN_CACHE_DIR", "DATA_GYM_CACHE_DIR"):
         if variable in os.environ:
             return os.environ[variable], True
@@ -149,11 +183,12 @@ def tiktoken_cache() -> tuple[str, bool]:
 
 
 def tiktoken_name(url: str) -> str:
-    """The file name that tiktoken's cache has for an address."""
+    """Return the file name of an address in tiktoken's cache."""
     return hashlib.sha1(url.encode(), usedforsecurity=False).hexdigest()
 
 
 def _huggingface_cache() -> str:
+    """Return the folder where huggingface_hub keeps downloads."""
     for variable in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
         if os.environ.get(variable):
             return os.path.expanduser(os.environ[variable])
@@ -163,27 +198,29 @@ def _huggingface_cache() -> str:
 
 
 def _folders() -> list[str]:
-    """The folders with natural file names."""
+    """List the folders with readable file names."""
     named = os.environ.get("FASTBPE_VOCAB_DIR", "").split(os.pathsep)
     return [*filter(None, named), user_cache()]
 
 
-def _published_places(file: KnownFile) -> list[str]:
-    places = [os.path.join(folder, file.name) for folder in _folders()]
+def _published_paths(file: KnownFile) -> list[str]:
+    """List the paths where a published file may be."""
+    paths = [os.path.join(folder, file.name) for folder in _folders()]
     cache, _ = tiktoken_cache()
     if cache and file.url:
-        places.append(os.path.join(cache, tiktoken_name(file.url)))
-    return places
+        paths.append(os.path.join(cache, tiktoken_name(file.url)))
+    return paths
 
 
-def _own_places(name: str) -> list[str]:
-    """A native file or a model's folder of this name."""
+def _own_paths(name: str) -> list[str]:
+    """List the paths of a native file or a model's folder of a name."""
     parts = name.split("/")
     return [os.path.join(folder, *parts) + ending for folder in _folders() for ending in (".fbpe", "")]
 
 
 def _read_unpublished(name: str, pattern: PatternLike, special_tokens: Mapping[str, int] | None) -> Found:
-    looked_at = _own_places(name)
+    """Read a vocabulary of the user's own, or of a repository in Hugging Face's cache."""
+    looked_at = _own_paths(name)
     path = next(filter(os.path.exists, looked_at), None)
     if path is None:
         folder = os.path.join(_huggingface_cache(), "models--" + name.replace("/", "--"))
@@ -207,7 +244,7 @@ def _read_unpublished(name: str, pattern: PatternLike, special_tokens: Mapping[s
 
 
 def _snapshot(folder: str) -> str | None:
-    """The folder of a repository's revision "main" in Hugging Face's cache, or its only one."""
+    """Find the folder of the revision "main" of a repository in Hugging Face's cache, or of its only revision."""
     snapshots = Path(folder, "snapshots")
     try:
         revision = Path(folder, "refs", "main").read_text(encoding="ascii").strip()
@@ -220,6 +257,7 @@ def _snapshot(folder: str) -> str | None:
 
 
 def _way_out(vocabulary: KnownVocabulary) -> str:
+    """Say how to get a published vocabulary, for errors."""
     if vocabulary.file.url:
         return f"download it: fastbpe fetch {vocabulary.name}"
     repository = vocabulary.file.repository
@@ -227,7 +265,8 @@ def _way_out(vocabulary: KnownVocabulary) -> str:
 
 
 def _bytes_of(path: str) -> bytes | None:
+    """Read a file; None: it cannot be read."""
     try:
         return Path(path).read_bytes()
-    except OSError:  # absent, or not ours to read
+    except OSError:  # it is not there, or not readable for this user
         return None

@@ -16,9 +16,10 @@ from fastbpe.errors import SpecError
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.formats.sentencepiece import protobuf, specs
 from fastbpe.model import Spec
-from fastbpe.training.codepoint_counting import Pretokenizer
+from fastbpe.training.codepoint_counting import Pretokenizer, SentenceSource
 from fastbpe.training.codepoint_options import CodePointOptions
 from fastbpe.training.codepoint_train import CodePointReport, learn_model, vocabulary_text
+from fastbpe.training.options import ReadingOptions
 
 # sentencepiece 0.2.3 takes these and does nothing with them, whatever they say.
 _DEPRECATED = (
@@ -122,12 +123,14 @@ def _train(
             "pretokenizer callback and pretokenization_delimiter cannot be set simultaneously.",
         )
     model, report = learn_model(
-        _documents(trainer["input"]) if iterator is None else _sentences(iterator),
+        SentenceSource(
+            texts=_documents(trainer["input"]) if iterator is None else _sentences(iterator),
+            are_sentences=iterator is not None,
+            pretokenizer=pretokenizer,
+        ),
         checked,
-        are_sentences=iterator is not None,
-        pretokenizer=pretokenizer,
-        num_threads=min(trainer["num_threads"], usable_threads(None)),
-        reporter=Reporter(False),
+        ReadingOptions(num_threads=min(trainer["num_threads"], usable_threads(None))),
+        Reporter(False),
     )
     if writer is not None:
         writer.write(sentencepiece_format.dump(model))

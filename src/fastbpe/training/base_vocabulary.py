@@ -1,4 +1,4 @@
-"""What learning begins with: the 256 bytes, or all that another tokenizer knows."""
+"""Vocabulary that a training run starts from: the 256 bytes, or the tokens of another tokenizer (`base=`)."""
 
 from __future__ import annotations
 
@@ -11,47 +11,55 @@ from fastbpe.errors import FormatError, SpecialTokenError, TrainingError
 from fastbpe.model import Model, pack_merges
 from fastbpe.patterns import resolve_pattern, shown_pattern
 from fastbpe.tokenizer.components import check_plain
+from fastbpe.tokenizer.internals import model_of, vocabulary_of
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.training.options import N_BYTES, ByteConfig
-
-BASE_SPECIAL = ("keep", "end")
+from fastbpe.training.options import BASE_SPECIAL, N_BYTES, ByteOptions
 
 
 @dataclass(frozen=True, kw_only=True)
-class Beginning:
-    """The tokens that there are before any merge.
+class BaseVocabulary:
+    """Tokens that exist before the first merge is learned.
 
-    tokens: the bytes of every id below the first that a merge gets, b"" where an id is no ordinary token.
-    n_known: how many of those ids are tokens, special ones included, and special tokens that will come last.
-    special_tokens: those that keep their ids.
-    last: special tokens that come after the merges, in this order.
-    vocabulary: makes pieces of a base's tokens; None: pieces are bytes.
-    model: of the base.
+    Attributes:
+        tokens: list of bytes – the token of each id below the first learned one; b"" for an id without an ordinary
+            token. Learned ids follow: id len(tokens) is the first merge.
+        n_known: int – entries of the finished vocabulary that are no merges: ordinary tokens of the base and all
+            special tokens, old and new.
+        kept_special_tokens: name → id – special tokens of the base that keep their ids.
+        special_tokens_at_end: names – special tokens that get the ids after the last merge, in this order.
+        vocabulary: Vocabulary or None – cuts pieces into tokens of the base; None: pieces start as bytes.
+        model: Model or None – the base's model; None: there is no base.
     """
 
     tokens: list[bytes]
     n_known: int
-    special_tokens: Mapping[str, int]
-    last: Sequence[str]
+    kept_special_tokens: Mapping[str, int]
+    special_tokens_at_end: Sequence[str]
     vocabulary: Vocabulary | None = None
     model: Model | None = None
 
     def extended(
-        self, merges: Sequence[tuple[int, int, int]], config: ByteConfig, report: Mapping[str, Any]
+        self, merges: Sequence[tuple[int, int, int]], options: ByteOptions, report: Mapping[str, Any]
     ) -> Model:
-        """The model with merges, (left id, right id, count), after what was there."""
+        """Make the model of the finished vocabulary.
+
+        Args:
+            merges: (left id, right id, count) – the learned merges, in order.
+            options: the options of the run; the model takes the split pattern from them.
+            report: the training report that the model will hold.
+        """
         tokens = list(self.tokens)
         for left, right, _ in merges:
             tokens.append(tokens[left] + tokens[right])
-        special = {name: len(tokens) + i for i, name in enumerate(self.last)}
+        special = {name: len(tokens) + i for i, name in enumerate(self.special_tokens_at_end)}
         ranked = self.model is None or self.model.merges_rule == "ranks"
-        while not tokens[-1]:  # without a merge, ids of special tokens alone
+        while not tokens[-1]:  # no merge was learned: the last ids are special tokens, which Model lists apart
             tokens.pop()
         triples = [(left, right, len(self.tokens) + i) for i, (left, right, _) in enumerate(merges)]
         return Model(
             tokens=tokens,
-            pattern=config.pattern,
-            special_tokens={**self.special_tokens, **special},
+            pattern=options.pattern,
+            special_tokens={**self.kept_special_tokens, **special},
             merges=b"" if ranked or self.model is None else bytes(self.model.merges) + pack_merges(triples),
             merges_rule="ranks" if ranked else "merges",
             whole_piece_first=self.model is None or self.model.whole_piece_first,
@@ -59,63 +67,83 @@ class Beginning:
         )
 
 
-def from_bytes(config: ByteConfig) -> Beginning:
-    """Nothing but the bytes."""
-    return Beginning(
+def byte_vocabulary(options: ByteOptions) -> BaseVocabulary:
+    """Make the start of a run without a base: the 256 bytes, in order."""
+    return BaseVocabulary(
         tokens=[bytes([byte]) for byte in range(N_BYTES)],
-        n_known=N_BYTES + len(config.special_tokens),
-        special_tokens={},
-        last=config.special_tokens,
+        n_known=N_BYTES + len(options.special_tokens),
+        kept_special_tokens={},
+        special_tokens_at_end=options.special_tokens,
     )
 
 
-def from_base(base: Tokenizer, base_special: str, config: ByteConfig) -> Beginning:
-    """All that a tokenizer knows; its special tokens keep their ids or come last.
+def vocabulary_of_base(base: Tokenizer, base_special: str, options: ByteOptions) -> BaseVocabulary:
+    """Make the start of a run that extends a tokenizer.
+
+    Args:
+        base: the tokenizer to extend.
+        base_special: one of BASE_SPECIAL – "keep": its special tokens keep their ids; "end": they get new ids
+            after the merges.
+        options: those of the run; its special tokens are new ones.
 
     Raises:
-        TrainingError: vocab_size leaves no room, or the rule for ties is not one for ids.
+        TrainingError: vocab_size leaves no id for a merge, ties="huggingface", or the base has steps (normalizers,
+            several pre-tokenizers …) that training cannot repeat.
         SpecialTokenError: a new special token is a token of the base.
     """
     if base_special not in BASE_SPECIAL:
         raise TrainingError(f"base_special={base_special!r}: choose one of {', '.join(map(repr, BASE_SPECIAL))}")
-    if config.ties == "huggingface":
+    if options.ties == "huggingface":
         raise TrainingError(
             'ties="huggingface" ranks bytes where no base has; with base=, choose ties="pair" (by the ids of the '
             'base) or "first"'
         )
+    model = model_of(base)
     try:
-        check_plain(base._model, "training")
+        check_plain(model, "training")
     except FormatError as error:
         raise TrainingError(f"{error}; such a base cannot be trained on") from None
-    for name in config.special_tokens:
+    for name in options.special_tokens:
         if (token_id := base.token_to_id(name)) is not None:
             if base.is_special_token(token_id):
                 raise SpecialTokenError(
                     f"special token {name!r} is one of the base already, with the id {token_id}"
                 )
             raise SpecialTokenError.is_ordinary(name, token_id)
-    n_known = base.vocab_size + len(config.special_tokens)
-    if config.vocab_size < n_known:
+    n_known = base.vocab_size + len(options.special_tokens)
+    if options.vocab_size < n_known:
         raise TrainingError(
-            f"vocab_size={config.vocab_size} is too small: the base has {base.vocab_size} tokens, special ones "
-            f"included, and {len(config.special_tokens)} special tokens are new"
+            f"vocab_size={options.vocab_size} is too small: the base has {base.vocab_size} tokens, special ones "
+            f"included, and {len(options.special_tokens)} special tokens are new"
         )
-    tokens = base._vocabulary.tokens()
+    vocabulary = vocabulary_of(base)
+    tokens = vocabulary.tokens()
     keep = base_special == "keep"
     if keep:
         tokens += [b""] * (base.n_vocab - len(tokens))
-    return Beginning(
+    return BaseVocabulary(
         tokens=tokens,
         n_known=n_known,
-        special_tokens=base.special_tokens if keep else {},
-        last=config.special_tokens if keep else (*base.special_tokens, *config.special_tokens),
-        vocabulary=base._vocabulary,
-        model=base._model,
+        kept_special_tokens=base.special_tokens if keep else {},
+        special_tokens_at_end=(
+            options.special_tokens if keep else (*base.special_tokens, *options.special_tokens)
+        ),
+        vocabulary=vocabulary,
+        model=model,
     )
 
 
-def options_of_base(base: object, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of `ByteConfig` with the base's split pattern, which no other may replace."""
+def add_pattern_of_base(base: object, keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """Add the base's split pattern to the keyword arguments of `ByteOptions`.
+
+    Args:
+        base: the tokenizer to extend, not checked yet.
+        keywords: the arguments that the caller of `train` gave.
+
+    Raises:
+        TypeError: base is no Tokenizer.
+        TrainingError: base is no byte-level one, or keywords name another pattern than the base's.
+    """
     if not isinstance(base, Tokenizer):
         raise TypeError(f"base must be a Tokenizer, not {type(base).__name__}: fastbpe.load makes one of a file")
     if base.mode != "byte":
@@ -123,11 +151,11 @@ def options_of_base(base: object, options: Mapping[str, Any]) -> dict[str, Any]:
             f"base= is a {base.mode} tokenizer, and only byte-level ones can be extended; train a new one on the "
             'old texts and the new ones with mode="codepoint", or add tokens with with_special_tokens'
         )
-    if "pattern" in options:
-        pattern = resolve_pattern(options["pattern"])[1]
+    if "pattern" in keywords:
+        pattern = resolve_pattern(keywords["pattern"])[1]
         if pattern != base.pattern:
             raise TrainingError(
                 f"pattern={shown_pattern(pattern, 60)} is not the base's, {shown_pattern(base.pattern, 60)}: old "
                 "ids would no longer come from the same pieces; leave pattern= out"
             )
-    return {**options, "pattern": base.pattern}
+    return {**keywords, "pattern": base.pattern}

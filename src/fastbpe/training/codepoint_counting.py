@@ -1,4 +1,8 @@
-"""Reading the sentences of a source and counting their words, in several threads, for code-point training."""
+"""Counting the words of sentences in several threads, for code-point training.
+
+A sentence is a line of text. The compiled `WordCounter` normalizes it and cuts it into words: runs of characters
+that a piece may span, which depend on white space, scripts and digits (`character_classes`).
+"""
 
 from __future__ import annotations
 
@@ -15,26 +19,57 @@ from fastbpe._core.train.word_counter import WordCounter
 from fastbpe._utils.threads import usable_threads
 from fastbpe.corpus.sources import Document
 from fastbpe.errors import SpecError
+from fastbpe.training import counting_threads
 from fastbpe.training.codepoint_options import CodePointOptions
-from fastbpe.training.piece_counting import BATCH, LEAST, LONG, Batch, Crew, added_up, batches
+from fastbpe.training.counting_threads import Batch, CountingThreads, batches, merged_tables
+from fastbpe.training.options import ReadingOptions
 from fastbpe.training.script_table import SCRIPT_RUNS
-from fastbpe.training.spill import Spill
+from fastbpe.training.spill import Spill, limited_tables
 
+BOUNDARY = 0x1F  # code point that the counter puts in place of symbols; no piece holds it
 _N_CODE_POINTS = 0x110000
-_DIGITS = (*range(0x30, 0x3A), *range(0xFF10, 0xFF1A))
-_INHERITED, _METASPACE, _ALONE, _ANY, _FIRST_SCRIPT = range(5)  # as _core/character_classes.pxd has them
-_IN_NO_PIECE = (0x00, 0x1F, 0x20, 0x2585)
-_MARK_CODE_POINT = 0x2581
-_RESERVED = "▅".encode()
-_SEED = 1  # of samples: the same text gives the same model
+_DIGITS = (*range(0x30, 0x3A), *range(0xFF10, 0xFF1A))  # ASCII and full-width
+# Classes of code points, numbered as in _core/train/scripts.pxd. INHERITED: has the script of the character before
+# it. ALONE: shares a piece with no other character. ANY_SCRIPT: goes with every script. FIRST_SCRIPT on: a number
+# a script.
+_INHERITED, _METASPACE, _ALONE, _ANY_SCRIPT, _FIRST_SCRIPT = range(5)
+_UNKNOWN_CHARACTER = 0x2585  # "▅": sentencepiece reserves it for unknown characters
+_IN_NO_PIECE = (0x00, BOUNDARY, 0x20, _UNKNOWN_CHARACTER)
+_METASPACE_CODE_POINT = 0x2581  # "▁": a space in a piece
+_SEED = 1  # of random samples: the same text gives the same model
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counted:
-    """The words of the sentences that were kept, and what became of the others.
+class SentenceSource:
+    """Text for code-point training.
 
-    n_bytes: of the text that is kept. n_too_long: sentences of more than max_sentence_length bytes; n_reserved:
-    with U+2585; n_bytes_left_out: of both, without line ends.
+    Attributes:
+        texts: documents, whose lines are the sentences; or sentences.
+        are_sentences: bool – each text is a sentence.
+        must_be_utf8: bool – other bytes are an error; False: each becomes U+FFFD.
+        pretokenizer: cuts each sentence first, in one thread; None: nothing does.
+        n_bytes: int or None – bytes of all texts, for the progress bar; None: not known.
+    """
+
+    texts: Iterable[Document]
+    are_sentences: bool = False
+    must_be_utf8: bool = False
+    pretokenizer: Pretokenizer | None = None
+    n_bytes: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountedWords:
+    """Words of the sentences that were used, and numbers of the others.
+
+    Attributes:
+        words: the words with their counts.
+        n_bytes: int – bytes of the sentences that were used.
+        n_bytes_left_out: int – bytes of too long and reserved sentences, without line ends.
+        n_sentences: int – sentences that were used.
+        n_empty: int – empty sentences.
+        n_too_long: int – sentences of more than max_sentence_length bytes.
+        n_reserved: int – sentences with U+2585.
     """
 
     words: PieceCounter
@@ -47,9 +82,10 @@ class Counted:
 
 
 class Pretokenizer(NamedTuple):
-    """A function that cuts normalised sentences into parts that no piece crosses.
+    """Function of the caller that cuts sentences into parts; no piece crosses their boundaries.
 
-    is_checked: the parts of a sentence must be all of it.
+    cut: is called with each normalized sentence.
+    is_checked: bool – the parts of a sentence must add up to the sentence; another result is a SpecError.
     """
 
     cut: Callable[[str], Sequence[str]]
@@ -58,13 +94,22 @@ class Pretokenizer(NamedTuple):
 
 @lru_cache
 def scripts() -> bytes:
-    """The script of each code point: 0 Common, 1 Inherited, 2 and more others."""
+    """Return the script of each code point, a byte each: 0 Common, 1 Inherited, from 2 on the others.
+
+    >>> scripts()[ord("a")] == scripts()[ord("z")] != scripts()[ord("я")]
+    True
+    """
     runs = (run.split(".") for run in SCRIPT_RUNS.split())
     return b"".join(bytes([int(script, 36)]) * int(n, 36) for script, n in runs).ljust(_N_CODE_POINTS, b"\0")
 
 
 def character_classes(options: CodePointOptions) -> bytes:
-    """What each code point is to a word, a byte each."""
+    """Return the class of each code point, a byte each: which neighbours it may share a word with.
+
+    >>> classes = character_classes(CodePointOptions.of({"vocab_size": 500, "split_digits": True}))
+    >>> classes[ord("7")] == _ALONE, classes[ord("a")] == classes[ord("é")], classes[ord("▁")] == _METASPACE
+    (True, True, True)
+    """
     trainer = options.trainer
     numbers = [_FIRST_SCRIPT, _INHERITED, *range(_FIRST_SCRIPT + 1, 258)]
     if not trainer["split_by_unicode_script"]:
@@ -74,62 +119,64 @@ def character_classes(options: CodePointOptions) -> bytes:
         if trainer["split_digits"]:
             classes[code_point] = _ALONE
         elif not trainer["split_by_number"]:
-            classes[code_point] = _ANY
+            classes[code_point] = _ANY_SCRIPT
     for code_point in _IN_NO_PIECE:
         classes[code_point] = _ALONE
-    classes[_MARK_CODE_POINT] = _METASPACE
+    classes[_METASPACE_CODE_POINT] = _METASPACE
     return bytes(classes)
 
 
 def count_words(
-    texts: Iterable[Document],
+    source: SentenceSource,
     options: CodePointOptions,
     classes: bytes,
-    *,
-    are_sentences: bool,
-    is_checked: bool,
-    pretokenizer: Pretokenizer | None = None,
-    num_threads: int | None = None,
-    max_memory_bytes: int | None = None,
+    reading: ReadingOptions,
     report: Callable[[int], object] = lambda n_bytes: None,
-) -> Counted:
-    """Count the words of documents, whose lines are the sentences, or of sentences.
+) -> CountedWords:
+    """Count the words of sentences.
 
-    is_checked: bytes that are not UTF-8 are an error; else each becomes U+FFFD. pretokenizer: cuts sentences
-    first, in one thread. num_threads, max_memory_bytes, report: as for `counting.count`.
+    Args:
+        source: the text.
+        options: what to learn.
+        classes: class of each code point; see `character_classes`.
+        reading: its num_threads and max_memory_bytes.
+        report: is called now and then with the bytes that were counted so far.
+
+    Raises:
+        SpecError: the pretokenizer's parts do not add up to the sentence.
+        ValueError: a text is not UTF-8.
     """
-    n_threads = usable_threads(num_threads)
-    spill = Spill() if max_memory_bytes is not None else None
-    limit = 0 if max_memory_bytes is None else max(max_memory_bytes // n_threads, LEAST)
-    sieve = _Sieve(options)
+    n_threads = usable_threads(reading.num_threads)
+    filters = _SentenceFilter(options)
+    texts, are_sentences = source.texts, source.are_sentences
     if options.trainer["input_sentence_size"]:
-        texts, are_sentences = sieve.chosen(texts if are_sentences else _lines(texts)), True
-    make_counter = _counter_maker(options, classes, is_checked=is_checked, spill=spill, limit=limit)
-    crew = Crew(make_counter, _add_sentences if are_sentences else _add_lines)
-    try:
-        if pretokenizer is not None:
-            crew.counters.append(make_counter())
-            _pretokenized(crew.counters[0], texts if are_sentences else _lines(texts), pretokenizer)
+        texts, are_sentences = filters.sample(texts if are_sentences else _lines(texts)), True
+    with limited_tables(reading.max_memory_bytes, n_threads) as (spill, limit):
+        make_counter = _counter_maker(options, classes, must_be_utf8=source.must_be_utf8, spill=spill, limit=limit)
+        threads = CountingThreads(make_counter, _add_sentences if are_sentences else _add_lines)
+        if source.pretokenizer is not None:
+            threads.counters.append(make_counter())
+            _count_pretokenized(
+                threads.counters[0], texts if are_sentences else _lines(texts), source.pretokenizer
+            )
         else:
-            crew.count(batches(texts, lambda *_: None if are_sentences else _parts(*_)), n_threads - 1, report)
-        report(crew.n_bytes)
-        n_left_out = sum(counter.n_bytes_left_out for counter in crew.counters)
-        return Counted(
-            words=added_up([counter.words for counter in crew.counters], spill),
-            n_bytes=crew.n_bytes - n_left_out - sum(counter.n_ends_left_out for counter in crew.counters),
-            n_bytes_left_out=n_left_out + sieve.n_bytes_left_out,
-            n_sentences=sum(counter.n_sentences for counter in crew.counters),
-            n_empty=sum(counter.n_empty for counter in crew.counters) + sieve.n_empty,
-            n_too_long=sum(counter.n_too_long for counter in crew.counters) + sieve.n_too_long,
-            n_reserved=sum(counter.n_reserved for counter in crew.counters) + sieve.n_reserved,
+            parts_of = _no_parts if are_sentences else _parts
+            threads.count(batches(texts, parts_of), n_threads - 1, report)
+        report(threads.n_bytes)
+        n_left_out = sum(counter.n_bytes_left_out for counter in threads.counters)
+        return CountedWords(
+            words=merged_tables([counter.words for counter in threads.counters], spill),
+            n_bytes=threads.n_bytes - n_left_out - sum(counter.n_ends_left_out for counter in threads.counters),
+            n_bytes_left_out=n_left_out + filters.n_bytes_left_out,
+            n_sentences=sum(counter.n_sentences for counter in threads.counters),
+            n_empty=sum(counter.n_empty for counter in threads.counters) + filters.n_empty,
+            n_too_long=sum(counter.n_too_long for counter in threads.counters) + filters.n_too_long,
+            n_reserved=sum(counter.n_reserved for counter in threads.counters) + filters.n_reserved,
         )
-    finally:
-        if spill is not None:
-            spill.close()
 
 
 def _counter_maker(
-    options: CodePointOptions, classes: bytes, *, is_checked: bool, spill: Spill | None, limit: int
+    options: CodePointOptions, classes: bytes, *, must_be_utf8: bool, spill: Spill | None, limit: int
 ) -> Callable[[], WordCounter]:
     trainer, flags = options.trainer, ("add_dummy_prefix", "remove_extra_whitespaces", "escape_whitespaces")
     normalizer = Normalizer(
@@ -149,14 +196,14 @@ def _counter_maker(
         suffix=trainer["treat_whitespace_as_suffix"],
         runs=trainer["allow_whitespace_only_pieces"],
         has_counts=trainer["input_format"] == "tsv",
-        is_checked=is_checked,
+        is_checked=must_be_utf8,
         spill=spill,
         limit=limit,
     )
 
 
-def _pretokenized(counter: WordCounter, sentences: Iterable[Document], pretokenizer: Pretokenizer) -> None:
-    """Count sentences, with a boundary between the parts that a function cuts each into."""
+def _count_pretokenized(counter: WordCounter, sentences: Iterable[Document], pretokenizer: Pretokenizer) -> None:
+    """Count sentences, with BOUNDARY between the parts of each."""
     prepared = filter(None, (counter.prepare(_utf8(sentence)) for sentence in sentences))
     for number, (text, count) in enumerate(prepared):
         parts = pretokenizer.cut(text.decode())
@@ -171,7 +218,7 @@ def _pretokenized(counter: WordCounter, sentences: Iterable[Document], pretokeni
                 f"{detail} Set allow_inconsistent_pretokenization=true in TrainerComponents to bypass.",
                 "INVALID_ARGUMENT",
             )
-        counter.add_prepared("\x1f".join(parts).encode(), count)
+        counter.add_prepared(chr(BOUNDARY).join(parts).encode(), count)
 
 
 def _utf8(sentence: Document) -> bytes:
@@ -189,22 +236,26 @@ def _add_lines(counter: WordCounter, batch: Batch) -> None:
         counter.add_part(batch.texts[0], *batch.part, first=batch.first)
 
 
-def _parts(document: Document, _: int) -> Iterator[tuple[int, int]] | None:
-    """The parts of a long document: whole lines."""
-    return _cut(document) if len(document) >= LONG else None
+def _no_parts(document: Document, number: int) -> None:
+    """Have a sentence counted whole."""
 
 
-def _cut(document: Document) -> Iterator[tuple[int, int]]:
+def _parts(document: Document, number: int) -> Iterator[tuple[int, int]] | None:
+    """Cut a long document into parts of whole lines; None: it is short."""
+    return _line_ranges(document) if len(document) >= counting_threads.LONG_TEXT_UNITS else None
+
+
+def _line_ranges(document: Document) -> Iterator[tuple[int, int]]:
     start = 0
     while start < len(document):
-        end = _line_end(document, min(start + BATCH, len(document)))
+        end = _line_end(document, min(start + counting_threads.BATCH_UNITS, len(document)))
         yield start, end
         start = end
 
 
-def _line_end(document: Document, at: int) -> int:
-    """Where the line ends that goes on at a place, its end included."""
-    found = document.find("\n", at) if isinstance(document, str) else document.find(b"\n", at)
+def _line_end(document: Document, position: int) -> int:
+    """Find the end of the line that a position is in, behind its line end."""
+    found = document.find("\n", position) if isinstance(document, str) else document.find(b"\n", position)
     return found + 1 if found >= 0 else len(document)
 
 
@@ -217,8 +268,12 @@ def _lines(documents: Iterable[Document]) -> Iterator[Document]:
             start = end
 
 
-class _Sieve:
-    """Chooses input_sentence_size of the sentences that are kept: the first, or any, each as likely as another."""
+class _SentenceFilter:
+    """Takes a sample of input_sentence_size sentences, and counts those that cannot be used.
+
+    With shuffle_input_sentence the sample is random (reservoir sampling: Vitter 1985, algorithm R), otherwise it
+    is the first sentences.
+    """
 
     def __init__(self, options: CodePointOptions) -> None:
         self.n_empty = self.n_too_long = self.n_reserved = self.n_bytes_left_out = 0
@@ -227,7 +282,8 @@ class _Sieve:
         self._max_bytes = options.trainer["max_sentence_length"]
         self._has_counts = options.trainer["input_format"] == "tsv"
 
-    def chosen(self, sentences: Iterable[Document]) -> Iterator[Document]:
+    def sample(self, sentences: Iterable[Document]) -> Iterator[Document]:
+        """Choose sentences; holds all of the sample in memory."""
         rng = random.Random(_SEED)
         chosen: list[Document] = []
         for n_before, sentence in enumerate(filter(self._is_kept, sentences)):
@@ -235,11 +291,12 @@ class _Sieve:
                 chosen.append(sentence)
             elif not self._shuffle:
                 break
-            elif (at := rng.randrange(n_before + 1)) < self._size:
-                chosen[at] = sentence
+            elif (i := rng.randrange(n_before + 1)) < self._size:
+                chosen[i] = sentence
         yield from chosen
 
     def _is_kept(self, sentence: Document) -> bool:
+        """Tell whether training uses a sentence, as `WordCounter` does."""
         data = sentence.encode("utf-8", "surrogatepass") if isinstance(sentence, str) else sentence
         if self._has_counts:
             data = data.split(b"\t")[0]
@@ -248,7 +305,7 @@ class _Sieve:
             return False
         if len(data) > self._max_bytes:
             self.n_too_long += 1
-        elif _RESERVED in data:
+        elif chr(_UNKNOWN_CHARACTER).encode() in data:
             self.n_reserved += 1
         else:
             return True

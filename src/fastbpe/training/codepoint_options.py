@@ -1,4 +1,4 @@
-"""Options of code-point training: sentencepiece's names, defaults and limits, checked once."""
+"""Options of code-point training, checked once: names, defaults and limits are those of sentencepiece 0.2.3."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from fastbpe.normalization import sentencepiece_rules
 DEFAULT_RULES = "nmt_nfkc"
 FORMATS = ("", "text", "tsv")
 
-# The least and the most of a number.
+# Smallest and largest value of each numeric option, both allowed.
 _RANGES: dict[str, tuple[float, float]] = {
     "character_coverage": (0.98, 1.0),
     "max_sentencepiece_length": (1, 512),
@@ -30,7 +30,8 @@ _RANGES: dict[str, tuple[float, float]] = {
 }
 _INTEGERS = {"int32": (-specs.MAX_INT32 - 1, specs.MAX_INT32), "uint64": (0, (1 << 64) - 1)}
 _FOR_OTHERS = "it has no effect on BPE; leave it out"
-#: Options of sentencepiece that change nothing of a model learned here; its own interface takes them.
+#: Options of sentencepiece that change no model learned here, with the reason. `train` refuses them; the drop-in
+#: `fastbpe.sentencepiece` takes them.
 WITHOUT_EFFECT = {
     "input": "the text is the first argument, source",
     "model_prefix": 'write the model by tokenizer.export("NAME.model", format="sentencepiece")',
@@ -47,7 +48,7 @@ WITHOUT_EFFECT = {
     "differential_privacy_noise_level": _FOR_OTHERS,
     "differential_privacy_clipping_threshold": _FOR_OTHERS,
 }
-#: All others, which training takes besides vocab_size and num_threads.
+#: Options that `train` takes in code-point mode, beside vocab_size and num_threads.
 NAMES = {
     *specs.TRAINER,
     *specs.NORMALIZER,
@@ -62,23 +63,33 @@ Metas = dict[int, "tuple[str, PieceType]"]
 
 @dataclass(frozen=True, kw_only=True)
 class CodePointOptions:
-    """What a run of code-point training is asked for, as the model will hold it.
+    """Options of one run of code-point training, checked, as the model will hold them.
 
-    metas: the pieces that are not learned, by id: name and type.
+    Attributes:
+        trainer: options of the trainer.
+        normalizer: options and rules of the normalizer.
+        denormalizer: the same of the denormalizer; None: there is none.
+        metas: id → (name, type) – pieces that are not learned: unknown, control, user-defined symbols, bytes.
+        only_characters: bool – learn no merges; vocab_size is then what symbols and characters need.
     """
 
     trainer: Spec
     normalizer: Spec
     denormalizer: Spec | None
     metas: Metas
+    only_characters: bool = False
 
     @classmethod
     def of(cls, options: Mapping[str, Any], normalizer: Spec | None = None) -> CodePointOptions:
-        """Check options, by sentencepiece's names.
+        """Check options.
 
-        Values are what Python has for them, or text as on sentencepiece's command line; lists of names may also be
-        text with commas. normalizer: a whole spec in place of options about normalising. SpecError says what is
-        wrong.
+        Args:
+            options: name → value, by sentencepiece's names. Values are Python's, or text as on sentencepiece's
+                command line; a list of names may be text with commas.
+            normalizer: a whole spec in place of the options about normalization; None: there is none.
+
+        Raises:
+            SpecError: there is no option of a name, or a value cannot be met.
 
         >>> CodePointOptions.of({"vocab_size": 500, "unk_id": "3"}).trainer["unk_id"]
         3
@@ -128,7 +139,16 @@ class CodePointOptions:
 
 
 def _parsed(name: str, option: Option, value: Any) -> Any:
-    """The value of an option, in Python's type for its kind."""
+    """Convert the value of an option into Python's type for its kind.
+
+    Args:
+        name: str – the option, for the error.
+        option: what sentencepiece says about it.
+        value: as the caller gave it.
+
+    Raises:
+        SpecError: the value is none of this kind.
+    """
     kind = option.kind
     try:
         if isinstance(value, str):
@@ -138,7 +158,7 @@ def _parsed(name: str, option: Option, value: Any) -> Any:
         if kind in _INTEGERS and isinstance(value, SupportsIndex) and not isinstance(value, bool):
             return _in_range(kind, operator.index(value))
         if kind == "float" and isinstance(value, (int, float)) and not isinstance(value, bool):
-            return _float32(value)
+            return float32(value)
         if kind == "strings" and isinstance(value, (list, tuple)):
             return [_name(item) for item in value]
     except ValueError:
@@ -159,7 +179,7 @@ def _parsed(name: str, option: Option, value: Any) -> Any:
 
 
 def _from_text(kind: str, text: str) -> Any:
-    """What text says; ValueError if nothing of this kind."""
+    """Convert text as absl's flags do; ValueError for text that is no value of this kind."""
     text.encode()
     if kind == "string":
         return text
@@ -177,7 +197,7 @@ def _from_text(kind: str, text: str) -> Any:
     if kind == "float":
         if "_" in text:
             raise ValueError
-        return _float32(float.fromhex(text) if "x" in text.lower() else float(text))
+        return float32(float.fromhex(text) if "x" in text.lower() else float(text))
     if not re.fullmatch(r"[+-]?[0-9]+", text):
         raise ValueError
     return _in_range(kind, int(text))
@@ -191,7 +211,9 @@ def _name(item: object) -> str:
 
 
 def _fields(text: str) -> list[str]:
-    """The fields of a line with commas; one that begins with a quotation mark goes on to the next single one.
+    """Split a line at its commas.
+
+    A field that begins with a quotation mark ends with the next single one; a doubled one stands for itself.
 
     >>> _fields('a,"b,c",d')
     ['a', 'b,c', 'd']
@@ -220,7 +242,8 @@ def _in_range(kind: str, number: int) -> int:
     return number
 
 
-def _float32(number: float) -> float:
+def float32(number: float) -> float:
+    """Round a number to a C float, as sentencepiece stores it; too large ones become infinite."""
     try:
         return float(struct.unpack("f", struct.pack("f", number))[0])
     except OverflowError:
@@ -228,7 +251,7 @@ def _float32(number: float) -> float:
 
 
 def _check(trainer: Spec) -> None:
-    """Raise SpecError for what cannot be trained."""
+    """Raise SpecError if no model can be trained with these options."""
     if trainer["model_type"] != "bpe":
         raise SpecError(
             f"model_type={trainer['model_type']!r}: fastbpe trains 'bpe' only; vocab_size=\"characters\" gives "
@@ -250,7 +273,7 @@ def _check(trainer: Spec) -> None:
             "seed_sentencepieces_file is only supported for UNIGRAM model.",
         )
     for name, (low, high) in _RANGES.items():
-        if not _float32(low) <= trainer[name] <= high:
+        if not float32(low) <= trainer[name] <= high:
             raise SpecError(
                 f"{name}={trainer[name]}: give {low} to {high}",
                 f"[trainer_spec.{name}() >= {low} && trainer_spec.{name}() <= {high}] ",
@@ -293,7 +316,15 @@ def _refuse_auto_coverage(trainer: Spec) -> None:
 
 
 def _normalizer(rules: dict[str, Any]) -> Spec:
-    """The spec of a normaliser with the rules of a name or of a file."""
+    """Make the spec of a normalizer.
+
+    Args:
+        rules: name → value – options about normalization; "normalization_rule_tsv" names a file of rules, "name" a
+            standard set.
+
+    Raises:
+        SpecError: there is no such set, or the file cannot be read.
+    """
     if path := rules.get("normalization_rule_tsv"):
         return specs.make(specs.NORMALIZER, _rules_of_file(path, rules))
     name = rules.get("name") or DEFAULT_RULES
@@ -309,13 +340,14 @@ def _normalizer(rules: dict[str, Any]) -> Spec:
 
 
 def _completed(normalizer: Spec) -> Spec:
-    """A spec that has its rules, by its name if it does not hold them."""
+    """Return a spec with its rules; one without rules gets those of its name."""
     if not normalizer["precompiled_charsmap"]:
         return _normalizer(dict(normalizer.values))
     return specs.make(specs.NORMALIZER, {"name": DEFAULT_RULES, **normalizer.values}, normalizer.unknown)
 
 
 def _rules_of_file(path: str, values: dict[str, Any]) -> dict[str, Any]:
+    """Compile a file of rules, and add the result to the values of a spec."""
     try:
         charsmap = sentencepiece_rules.compile_rules(
             sentencepiece_rules.parse_rules(Path(path).read_bytes(), path)
@@ -334,7 +366,11 @@ def _rules_of_file(path: str, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _meta_pieces(trainer: Spec) -> Metas:
-    """The pieces that are not learned, by id: those with an id of their own, then the others in the free ones."""
+    """List the pieces that are not learned: those with an id of their own, then the others in the free ids.
+
+    Raises:
+        SpecError: two pieces have the same id or name, or the unknown piece is missing.
+    """
     metas: Metas = {}
     unknown = trainer["unk_piece"]
     for kind in ("unk", "bos", "eos", "pad"):
@@ -358,6 +394,7 @@ def _meta_pieces(trainer: Spec) -> Metas:
 
 
 def _add_symbols(trainer: Spec, metas: Metas) -> None:
+    """Give control symbols, user-defined symbols and bytes the lowest free ids."""
     own = {trainer[f"{kind}_piece"]: trainer[f"{kind}_id"] for kind in ("pad", "eos", "bos")}
     symbols = [(name, PieceType.CONTROL) for name in trainer["control_symbols"]]
     symbols += [(name, PieceType.USER_DEFINED) for name in trainer["user_defined_symbols"]]
@@ -379,7 +416,7 @@ def _add_symbols(trainer: Spec, metas: Metas) -> None:
                 f"{name} is already defined. duplicated symbols are not allowed.",
             )
         seen.add(name)
-        if own.get(name, -1) >= 0:  # it has an id, and gets another type
+        if own.get(name, -1) >= 0:  # bos, eos or pad, listed again: it keeps its id and changes its type
             metas[own[name]] = name, type_
             continue
         while free in metas:

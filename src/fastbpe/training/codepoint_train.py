@@ -1,43 +1,55 @@
-"""Code-point training: sentences in, the model out that sentencepiece 0.2.3 makes of them, piece by piece."""
+"""Code-point training: learns from sentences the same model as sentencepiece 0.2.3, piece by piece.
+
+`train_model` reads a source; `learn_model` takes sentences that are read already, as the sentencepiece drop-in has
+them. Both count words, choose the alphabet, learn merges, and give ids to the pieces.
+"""
 
 from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fastbpe._core.train.codepoint_learner import CodePointLearner
 from fastbpe._core.train.word_counter import characters
-from fastbpe._utils.progress import Progress, Reporter
-from fastbpe.corpus.sources import Document, Source, documents, n_bytes
+from fastbpe._utils.progress import Reporter
+from fastbpe.corpus.sources import Source, documents, resolve
 from fastbpe.errors import FormatError, SpecError
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import CodePointModel, PieceType, Spec, pack_pieces
-from fastbpe.training.codepoint_counting import Counted, Pretokenizer, character_classes, count_words
-from fastbpe.training.codepoint_options import CodePointOptions
-from fastbpe.training.piece_counts import Reading, checked_count
+from fastbpe.training.codepoint_counting import (
+    BOUNDARY,
+    CountedWords,
+    SentenceSource,
+    character_classes,
+    count_words,
+)
+from fastbpe.training.codepoint_options import CodePointOptions, float32
+from fastbpe.training.options import ReadingOptions
+from fastbpe.training.piece_counts import checked_count
 
-_BOUNDARY = 0x1F  # in place of symbols, which are no text
-CHARACTERS = "characters"  # the vocab_size that asks for the characters and nothing more
+CHARACTERS = "characters"  # value of vocab_size that asks for all characters and no merges
+_N_CHARACTERS_SHOWN = 10  # rare characters that a note lists
 
 
 @dataclass(frozen=True, kw_only=True)
 class CodePointReport:
-    """What training found, and what it says nothing about otherwise.
+    """Numbers of one run of code-point training.
 
     Attributes:
-        n_bytes: of the text that was learned from.
-        n_sentences: those that were learned from.
-        n_empty, n_too_long, n_reserved: lines left out since they were empty, had more bytes than
-            max_sentence_length, or held U+2585, which stands for unknown characters.
-        n_bytes_left_out: of the lines of the last two kinds, without line ends.
-        n_skipped: documents that could not be read and were left out, as on_error="skip" asks for.
-        n_characters: characters of the normalised sentences.
-        left_out: characters outside the alphabet, which are unknown to the model, and how often each occurred.
-        n_distinct_words: what pieces were learned from.
-        n_merges: pieces of more than one character.
+        n_bytes: int – bytes of the text that was learned from.
+        n_sentences: int – sentences that were learned from.
+        n_empty: int – empty lines, left out.
+        n_too_long: int – lines of more than max_sentence_length bytes, left out.
+        n_reserved: int – lines with U+2585, which sentencepiece reserves for unknown characters, left out.
+        n_bytes_left_out: int – bytes of the last two kinds of lines, without line ends.
+        n_characters: int – characters of the normalized sentences.
+        left_out: character → count – characters outside the alphabet, which the model does not know.
+        n_distinct_words: int – distinct words that merges were learned from.
+        n_merges: int – learned pieces of more than one character.
+        n_skipped: int – documents that on_error="skip" left out because they could not be read.
     """
 
     n_bytes: int
@@ -53,7 +65,14 @@ class CodePointReport:
     n_skipped: int = 0
 
     def notes(self, trainer: Spec) -> list[str]:
-        """A sentence for each kind of text that was left out: how much, and by which option of the trainer."""
+        """Say how much text was left out, and which option of the trainer would keep it.
+
+        Args:
+            trainer: options of the run.
+
+        Returns:
+            A sentence for each kind of text that was left out; [] if all was used.
+        """
         notes = []
         n_left_out = self.n_too_long + self.n_reserved
         if n_left_out:
@@ -69,7 +88,7 @@ class CodePointReport:
             )
         if self.left_out:
             n_times = sum(self.left_out.values())
-            most = sorted(self.left_out, key=lambda c: -self.left_out[c])[:10]
+            most = sorted(self.left_out, key=lambda c: -self.left_out[c])[:_N_CHARACTERS_SHOWN]
             notes.append(
                 f"left out of the vocabulary: {len(self.left_out):,} rare characters, {n_times:,} times in all "
                 f"({n_times / max(self.n_characters, 1):.3%}): {', '.join(map(repr, most))}"
@@ -80,79 +99,68 @@ class CodePointReport:
         return notes
 
 
-def train_model(
-    source: Source,
-    *,
-    vocab_size: int | str,
-    progress: Progress = None,
-    num_threads: int | None = None,
-    max_memory_bytes: int | None = None,
-    text_field: str = "text",
-    separator: str | None = None,
-    on_error: str = "raise",
-    errors: str = "strict",
-    **options: Any,
-) -> tuple[CodePointModel, CodePointReport]:
-    """Learn a code-point vocabulary from text: pieces, scores and options are those of sentencepiece 0.2.3.
+def make_options(source: object, vocab_size: int | str, keywords: Mapping[str, Any]) -> CodePointOptions:
+    """Check the options of a run that `train` starts.
 
     Args:
-        source: as for `train`; the lines of a document are the sentences. A mapping is of sentences to how often
-            each occurs: what sentencepiece learns from with input_format="tsv".
-        vocab_size: the ids to end with, control symbols and characters included; "characters": no more than those.
-        progress, num_threads, max_memory_bytes, text_field, separator, on_error, errors: as for `train`.
-        **options: sentencepiece's, by their names: character_coverage, byte_fallback, user_defined_symbols, ...
+        source: the source of the run; a mapping of sentences to counts is read as input_format="tsv".
+        vocab_size: int – number of ids, or "characters".
+        keywords: the other options, by sentencepiece's names.
 
     Raises:
-        SpecError: an option that cannot be met, or no text to learn from.
+        SpecError: an option has a value that cannot be met.
+    """
+    values = dict(keywords)
+    if isinstance(source, Mapping) and values.setdefault("input_format", "tsv") != "tsv":
+        raise SpecError(f"input_format={values['input_format']!r}: counts of sentences are 'tsv'", "")
+    only_characters = vocab_size == CHARACTERS
+    values["vocab_size"] = specs.MAX_INT32 if only_characters else vocab_size
+    return replace(CodePointOptions.of(values), only_characters=only_characters)
 
-    >>> model, report = train_model(["ab ab abc\\nabcd ab"], vocab_size=12, hard_vocab_limit=False)
-    >>> b" ".join(model.pieces).decode()
+
+def train_model(
+    source: Source, options: CodePointOptions, reading: ReadingOptions, reporter: Reporter
+) -> tuple[CodePointModel, CodePointReport]:
+    """Learn a code-point vocabulary from a source of text.
+
+    Args:
+        source: as for `train`; the lines of a document are the sentences. A mapping holds sentences with their
+            counts, as sentencepiece learns from with input_format="tsv".
+        options: what to learn; see `make_options`.
+        reading: how to read and count the source.
+        reporter: gets the phases "counting" and "learning", and their summary.
+
+    Raises:
+        SpecError: there is no text to learn from, or vocab_size cannot be met.
+        FormatError: a file cannot be read.
+
+    >>> def learned(vocab_size):
+    ...     options = make_options([], vocab_size, {"hard_vocab_limit": False})
+    ...     model, _ = train_model(["ab ab abc\\nabcd ab"], options, ReadingOptions(), Reporter(False))
+    ...     return b" ".join(model.pieces).decode()
+    >>> learned(12)
     '<unk> <s> </s> ab ▁ab ▁abc ▁abcd a b ▁ c d'
 
-    The plain tokenizer of characters:
+    Without merges, a tokenizer of characters:
 
-    >>> model, report = train_model(["ab ab abc\\nabcd ab"], vocab_size="characters")
-    >>> b" ".join(model.pieces).decode()
+    >>> learned("characters")
     '<unk> <s> </s> a b ▁ c d'
     """
-    reading = Reading(
-        num_threads=num_threads,
-        max_memory_bytes=max_memory_bytes,
-        text_field=text_field,
-        separator=separator,
-        on_error=on_error,
-        errors=errors,
-    )
     has_counts = isinstance(source, Mapping)
-    if has_counts:
+    if has_counts:  # threads and memory are of use for counting words, the others only for reading
         replace(reading, num_threads=None, max_memory_bytes=None).check_unused()
-        if options.setdefault("input_format", "tsv") != "tsv":
-            raise SpecError(f"input_format={options['input_format']!r}: counts of sentences are 'tsv'", "")
-    wants_characters = vocab_size == CHARACTERS
-    checked = CodePointOptions.of(
-        {"model_type": "bpe"} | options | {"vocab_size": specs.MAX_INT32 if wants_characters else vocab_size}
-    )
-    reporter = Reporter(progress)
+    resolved = resolve(_tsv_lines(source) if isinstance(source, Mapping) else source)
     skipped: list[FormatError] = []
     texts = documents(
-        _tsv_lines(source) if isinstance(source, Mapping) else source,
+        resolved,
         field=reading.text_field,
         separator=reading.separator,
         cut=lambda data: data.rfind(b"\n") + 1,
         skip=skipped.append if reading.on_error == "skip" else None,
         errors=reading.errors,
     )
-    model, report = learn_model(
-        texts,
-        checked,
-        n_bytes=n_bytes(source),
-        are_sentences=has_counts,
-        only_characters=wants_characters,
-        is_checked=True,
-        num_threads=reading.num_threads,
-        max_memory_bytes=reading.max_memory_bytes,
-        reporter=reporter,
-    )
+    sentences = SentenceSource(texts=texts, n_bytes=resolved.n_bytes, are_sentences=has_counts, must_be_utf8=True)
+    model, report = learn_model(sentences, options, reading, reporter)
     report = replace(report, n_skipped=len(skipped))
     reporter.summarise(
         {
@@ -166,7 +174,7 @@ def train_model(
 
 
 def _tsv_lines(counts: Mapping[Any, Any]) -> Iterator[bytes]:
-    """A line for each sentence that occurs, as input_format="tsv" has it."""
+    """Write each sentence that occurs as a line of input_format="tsv"."""
     for sentence, number in counts.items():
         data, n = checked_count(sentence, number)
         if b"\t" in data:
@@ -176,36 +184,28 @@ def _tsv_lines(counts: Mapping[Any, Any]) -> Iterator[bytes]:
 
 
 def learn_model(
-    texts: Iterable[Document],
-    options: CodePointOptions,
-    *,
-    n_bytes: int | None = None,
-    are_sentences: bool = False,
-    only_characters: bool = False,
-    is_checked: bool = False,
-    pretokenizer: Pretokenizer | None = None,
-    num_threads: int | None = None,
-    max_memory_bytes: int | None = None,
-    reporter: Reporter,
+    sentences: SentenceSource, options: CodePointOptions, reading: ReadingOptions, reporter: Reporter
 ) -> tuple[CodePointModel, CodePointReport]:
-    """Learn from documents, whose lines are the sentences, or from sentences, with options that are checked."""
+    """Learn a code-point vocabulary from sentences.
+
+    Args:
+        sentences: the text.
+        options: what to learn.
+        reading: its num_threads and max_memory_bytes; the text is read already.
+        reporter: gets the phases "counting" and "learning".
+
+    Raises:
+        SpecError: there is no text to learn from, or vocab_size cannot be met.
+    """
     classes = character_classes(options)
-    with reporter.phase("counting", n_bytes, unit="B", unit_scale=True) as phase:
+    with reporter.phase("counting", sentences.n_bytes, unit="B", unit_scale=True) as phase:
         counted = count_words(
-            texts,
-            options,
-            classes,
-            are_sentences=are_sentences,
-            is_checked=is_checked,
-            pretokenizer=pretokenizer,
-            num_threads=num_threads,
-            max_memory_bytes=max_memory_bytes,
-            report=lambda n: phase.update(n - phase.n),
+            sentences, options, classes, reading, lambda n_bytes: phase.update(n_bytes - phase.n)
         )
     counts = _character_counts(counted)
     alphabet, left_out = _alphabet(counts, options.trainer)
     n_single = len(options.metas) + len(alphabet)
-    vocab_size = n_single if only_characters else options.trainer["vocab_size"]
+    vocab_size = n_single if options.only_characters else options.trainer["vocab_size"]
     if n_single > vocab_size:
         raise SpecError(
             f"vocab_size={vocab_size} is too small: {len(options.metas)} symbols and {len(alphabet)} characters "
@@ -214,8 +214,8 @@ def learn_model(
             "decrease character_coverage with --character_coverage option.",
         )
     with reporter.phase("learning", vocab_size - n_single, unit=" merges") as phase:
-        merged = _merged(counted, alphabet, classes, options.trainer, vocab_size - n_single, phase.update)
-    model = _model([*merged, *alphabet], options, vocab_size, is_exact=only_characters)
+        learned = _learned(counted, alphabet, classes, options.trainer, vocab_size - n_single, phase.update)
+    model = _model([*learned, *alphabet], options, vocab_size)
     report = CodePointReport(
         n_bytes=counted.n_bytes,
         n_sentences=counted.n_sentences,
@@ -226,12 +226,17 @@ def learn_model(
         n_characters=sum(counts.values()),
         left_out=left_out,
         n_distinct_words=len(counted.words),
-        n_merges=len(merged),
+        n_merges=len(learned),
     )
     return model, report
 
 
-def _character_counts(counted: Counted) -> dict[int, int]:
+def _character_counts(counted: CountedWords) -> dict[int, int]:
+    """Count the occurrences of each code point.
+
+    Raises:
+        SpecError: there is no sentence, or none with a character beside spaces.
+    """
     if not counted.n_sentences:
         raise SpecError(
             "there is no sentence to learn from: "
@@ -253,32 +258,46 @@ def _character_counts(counted: Counted) -> dict[int, int]:
 
 
 def _alphabet(counts: Mapping[int, int], trainer: Spec) -> tuple[list[str], dict[str, int]]:
-    """The characters that become pieces, most frequent first; and the others, with how often each occurs."""
+    """Choose the characters that become pieces: the most frequent ones, until they cover enough of the text.
+
+    Args:
+        counts: code point → count.
+        trainer: its character_coverage and required_chars.
+
+    Returns:
+        The characters, most frequent first, and the other ones with their counts.
+    """
     required = {ord(character) for character in trainer["required_chars"]} - {0}
     order = sorted({*counts, *required}, key=lambda c: (c not in required, -counts.get(c, 0), c))
     total, covered, n = sum(counts.values()), 0, 0
-    coverage = _float32(trainer["character_coverage"])  # a little below the default's 0.9995
-    while n < len(order) and _float32(covered / total) < coverage:
+    # Compared as floats, as sentencepiece does: 0.9995 is a little less there.
+    coverage = float32(trainer["character_coverage"])
+    while n < len(order) and float32(covered / total) < coverage:
         covered += counts.get(order[n], 0)
         n += 1
     taken = sorted(order[:n], key=lambda c: (-counts.get(c, 0), c))
-    left_out = {chr(c): counts[c] for c in order[n:] if c != _BOUNDARY and c in counts}
-    return [chr(c) for c in taken if c != _BOUNDARY], left_out
+    left_out = {chr(c): counts[c] for c in order[n:] if c != BOUNDARY and c in counts}
+    return [chr(c) for c in taken if c != BOUNDARY], left_out
 
 
-def _float32(number: float) -> float:
-    return float(struct.unpack("f", struct.pack("f", number))[0])
-
-
-def _merged(
-    counted: Counted,
+def _learned(
+    counted: CountedWords,
     alphabet: list[str],
     classes: bytes,
     trainer: Spec,
     n_merges: int,
     update: Callable[[int], object],
 ) -> list[str]:
-    """The pieces that are learned, in order."""
+    """Learn the pieces of more than one character, in the order of their scores.
+
+    Args:
+        counted: the words.
+        alphabet: the characters that become pieces.
+        classes: class of each code point; see `character_classes`.
+        trainer: options of the learner.
+        n_merges: int – number of pieces to learn; there may be fewer.
+        update: is told of each number of pieces that were learned.
+    """
     texts = sorted(alphabet)
     learner = CodePointLearner(
         counted.words,
@@ -305,8 +324,12 @@ def _merged(
     return texts[n_base:] + last
 
 
-def _model(learned: list[str], options: CodePointOptions, vocab_size: int, *, is_exact: bool) -> CodePointModel:
-    """Put the pieces that were learned into the ids that are free."""
+def _model(learned: list[str], options: CodePointOptions, vocab_size: int) -> CodePointModel:
+    """Make the model: symbols get their ids, learned pieces and characters the free ids, in order.
+
+    Raises:
+        SpecError: a symbol has an id beyond the others, is a piece too, or there are fewer pieces than vocab_size.
+    """
     n_ids = len(options.metas) + len(learned)
     pieces: list[bytes] = []
     scores = array("f")
@@ -333,12 +356,12 @@ def _model(learned: list[str], options: CodePointOptions, vocab_size: int, *, is
             )
     _check_distinct(pieces)
     trainer = options.trainer
-    if not is_exact and trainer["hard_vocab_limit"] and n_ids != vocab_size:
+    if not options.only_characters and trainer["hard_vocab_limit"] and n_ids != vocab_size:
         raise SpecError(
             f"vocab_size={vocab_size} is too large: the text gives {n_ids} pieces; or set hard_vocab_limit=False",
             f"Vocabulary size too high ({vocab_size}). Please set it to a value <= {n_ids}.",
         )
-    if is_exact or not trainer["hard_vocab_limit"]:
+    if options.only_characters or not trainer["hard_vocab_limit"]:
         trainer = specs.make(specs.TRAINER, {**trainer.values, "vocab_size": n_ids})
     piece_bytes, piece_ends = pack_pieces(pieces)
     return CodePointModel(
@@ -353,6 +376,7 @@ def _model(learned: list[str], options: CodePointOptions, vocab_size: int, *, is
 
 
 def _check_distinct(pieces: list[bytes]) -> None:
+    """Raise SpecError if two ids have the same text."""
     if len(set(pieces)) == len(pieces):
         return
     seen: set[bytes] = set()
@@ -371,7 +395,13 @@ def _little_endian(numbers: array[float]) -> bytes:
 
 
 def vocabulary_text(model: CodePointModel) -> bytes:
-    """The `.vocab` file that sentencepiece writes beside a model: a line for each id."""
+    """Return the `.vocab` file that sentencepiece writes beside a model: a line for each id.
+
+    >>> options = make_options([], "characters", {})
+    >>> model, _ = train_model(["ab"], options, ReadingOptions(), Reporter(False))
+    >>> vocabulary_text(model).decode().splitlines()[-1]
+    '▁\\t-2'
+    """
     if not model.trainer["vocabulary_output_piece_score"]:
         return b"".join(piece + b"\n" for piece in model.pieces)
     scores = struct.unpack(f"<{model.n_pieces}f", model.scores)

@@ -1,35 +1,116 @@
-"""What a training run is asked for, checked once."""
+"""Options of one training run, each checked when its object is made.
+
+`train` makes two objects and hands them down: `ByteOptions` (or `CodePointOptions`) says what to learn,
+`ReadingOptions` says how to read and count the source. `count_pieces` makes only the second.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import partial
+from typing import TypedDict
 
 from fastbpe._utils.arguments import integer
+from fastbpe._utils.threads import usable_threads
+from fastbpe.corpus.sources import check_separator
 from fastbpe.errors import SpecialTokenError, TrainingError
 from fastbpe.patterns import PatternLike, resolve_pattern
 from fastbpe.tokenizer.special_tokens import check_names
 
-N_BYTES = 256
-MAX_VOCAB_SIZE = 1 << 24  # ids index flat arrays
+N_BYTES = 256  # ids of the single bytes, the first ones of a byte-level vocabulary
+MAX_VOCAB_SIZE = 1 << 24  # ids; the learner has arrays with an entry for each
 TIES = ("pair", "huggingface", "first")
+BASE_SPECIAL = ("keep", "end")
+ON_ERROR = ("raise", "skip")
+ERRORS = ("strict", "replace")
+
+
+class ByteKeywords(TypedDict, total=False):
+    """Keyword arguments of `train` that only mode="byte" has, for type checkers; see `ByteOptions`."""
+
+    pattern: PatternLike
+    special_tokens: Iterable[str]
+    ties: str
+    min_count: int
+    max_token_bytes: int | None
+
+
+class CodePointKeywords(TypedDict, total=False):
+    """Keyword arguments of `train` that only mode="codepoint" has, for type checkers.
+
+    Names, defaults and meanings are those of sentencepiece's trainer and normalizer. Each value may also be text,
+    as on sentencepiece's command line.
+    """
+
+    add_dummy_prefix: bool | str
+    allow_whitespace_only_pieces: bool | str
+    auto_character_coverage: bool | str
+    bos_id: int | str
+    bos_piece: str
+    byte_fallback: bool | str
+    character_coverage: float | str
+    control_symbols: Sequence[str]
+    denormalization_rule_tsv: str
+    eos_id: int | str
+    eos_piece: str
+    escape_whitespaces: bool | str
+    hard_vocab_limit: bool | str
+    input_format: str
+    input_sentence_size: int | str
+    max_sentence_length: int | str
+    max_sentencepiece_length: int | str
+    model_type: str
+    name: str
+    normalization_rule_name: str
+    normalization_rule_tsv: str
+    pad_id: int | str
+    pad_piece: str
+    pretokenization_delimiter: str
+    remove_extra_whitespaces: bool | str
+    required_chars: str
+    seed_sentencepieces_file: str
+    shuffle_input_sentence: bool | str
+    split_by_number: bool | str
+    split_by_unicode_script: bool | str
+    split_by_whitespace: bool | str
+    split_digits: bool | str
+    treat_whitespace_as_suffix: bool | str
+    unk_id: int | str
+    unk_piece: str
+    unk_surface: str
+    use_all_vocab: bool | str
+    user_defined_symbols: Sequence[str]
+
+
+class TrainingKeywords(ByteKeywords, CodePointKeywords, total=False):
+    """Keyword arguments of `train` beyond those in its signature, for type checkers.
+
+    At run time `train` checks the names itself and raises OptionError.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
-class ByteConfig:
-    """Options of byte-mode training.
+class ByteOptions:
+    """Options of byte-mode training, checked; the training report lists each.
 
     Attributes:
-        vocab_size: the ids to end with: 256 bytes, the merges, the special tokens.
-        pattern: a name in `PATTERNS`, any regex, a list of regexes (each cuts the pieces of the one before), or
-            None for no splitting.
-        special_tokens: they cut the text before anything is counted, take part in no merge, and come last.
-        ties: which of two pairs that occur equally often is merged first. "pair": the one of smaller ids, as
-            rustbpe and bpeasy do; "huggingface": as tokenizers' BpeTrainer; "first": the one met first in
-            the text, as minbpe.
-        min_count: a pair that occurs less often is not merged.
-        max_token_bytes: a pair that would make a longer token is not merged; None: no limit.
+        vocab_size: int – number of ids to end with: 256 bytes, merges, special tokens. At most `MAX_VOCAB_SIZE`.
+        pattern: str, list of str or None – the split pattern: a name in `PATTERNS`, a regex, or several regexes,
+            each of which splits the pieces of the one before. None: do not split.
+        special_tokens: tuple of str – they separate stretches of text before anything is counted, take part in no
+            merge, and get the last ids.
+        ties: str – which of two equally frequent pairs to merge first. "pair": the pair of smaller ids, as rustbpe
+            and bpeasy do; "huggingface": as the BpeTrainer of tokenizers does; "first": the pair that appears
+            first in the text, as minbpe does.
+        min_count: int – occurrences below which a pair is not merged; 1 or more.
+        max_token_bytes: int or None – length in bytes beyond which no token is made; None: no limit.
+
+    Raises:
+        TrainingError: a value is out of range.
+        TypeError: a value has the wrong type.
+        PatternError: the pattern is a misspelt name.
+        SpecialTokenError: a special token is empty, given twice, or a single byte.
     """
 
     vocab_size: int
@@ -62,8 +143,65 @@ class ByteConfig:
             raise TrainingError(f"max_token_bytes={self.max_token_bytes}: give 1 or more, or None")
 
 
+@dataclass(frozen=True, kw_only=True)
+class ReadingOptions:
+    """Options of reading and counting a source, checked; both modes of training have them.
+
+    Attributes:
+        num_threads: int or None – threads that count. None: FASTBPE_NUM_THREADS, or one for each usable core.
+        max_memory_bytes: int or None – bytes for the tables of all threads together; see `count_pieces`.
+        text_field: str – field of a line of jsonl, or column of a parquet file, that holds the text.
+        separator: str or None – text between the documents of a txt file; None: the file is one document.
+        on_error: str – "raise" an error for a line or row without text, or "skip" it.
+        errors: str – "strict": bytes that are not UTF-8 are an error; "replace": each becomes U+FFFD.
+
+    Raises:
+        ValueError: a value is out of range.
+        TypeError: a value has the wrong type.
+    """
+
+    num_threads: int | None = None
+    max_memory_bytes: int | None = None
+    text_field: str = "text"
+    separator: str | None = None
+    on_error: str = "raise"
+    errors: str = "strict"
+
+    def __post_init__(self) -> None:
+        usable_threads(self.num_threads)
+        if self.max_memory_bytes is not None and integer("max_memory_bytes", self.max_memory_bytes) < 1:
+            raise ValueError(f"max_memory_bytes={self.max_memory_bytes}: give 1 or more, or None")
+        for name, choices in (("on_error", ON_ERROR), ("errors", ERRORS)):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name}={getattr(self, name)!r}: choose one of {', '.join(map(repr, choices))}")
+        check_separator(self.separator)
+        if not isinstance(self.text_field, str):
+            raise TypeError(f"text_field must be str, not {type(self.text_field).__name__}")
+
+    def check_unused(self) -> None:
+        """Raise TrainingError if any option differs from its default.
+
+        For sources that are already counted: there is no text to read.
+        """
+        given = ", ".join(field.name for field in fields(self) if getattr(self, field.name) != field.default)
+        if given:
+            raise TrainingError(f"the source is counted already: leave out {given}")
+
+
 def check_special_tokens(names: object) -> tuple[str, ...]:
-    """Names for training: as for any tokenizer, and none that is a byte, which is a token already."""
+    """Check the special tokens of a training run.
+
+    Args:
+        names: an iterable of str.
+
+    Returns:
+        The names as a tuple.
+
+    Raises:
+        TrainingError: names is one str.
+        TypeError: names is no list of names.
+        SpecialTokenError: a name is empty, given twice, or a single byte, which is an ordinary token.
+    """
     if isinstance(names, str):
         raise TrainingError(f"special_tokens={names!r}: give a list of them")
     if isinstance(names, (bytes, Mapping)) or not isinstance(names, Iterable):

@@ -1,70 +1,146 @@
-"""Counting the pieces of a source, in several threads: the calling one reads it, and counts as the others do."""
+"""Counting the pieces of a source: `count_pieces`, the first half of byte-mode training."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from operator import itemgetter
-from queue import Empty, SimpleQueue
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Mapping
 
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.train.piece_counter import PieceCounter, parts
-from fastbpe._utils.threads import start_beside, usable_threads, wait_for
-from fastbpe.corpus.sources import Document
-from fastbpe.training.spill import Spill
-
-BATCH = 1 << 18  # units of text that are counted at once; fewer and the threads would talk more than work
-_BATCH_TEXTS = 1 << 14
-LONG = 1 << 21  # units of a text that is counted in parts
-LEAST = 1 << 18  # bytes of memory for each thread, or it would do nothing but spill
-_AHEAD = 2  # batches for each thread that are read before they can be counted
-
-
-class Counter(Protocol):
-    """What counts in one thread."""
-
-    @property
-    def n_bytes(self) -> int:
-        """The bytes of text that it has counted."""
-
-    def abandon(self) -> None:
-        """Stop soon, with an error."""
+from fastbpe._utils.progress import Progress, Reporter
+from fastbpe._utils.threads import usable_threads
+from fastbpe.corpus.sources import Document, Source, documents, resolve
+from fastbpe.errors import FormatError, TrainingError
+from fastbpe.patterns import PatternLike, resolve_pattern
+from fastbpe.splitting import make_splitter
+from fastbpe.splitting.cutting import make_cutter
+from fastbpe.tokenizer.special_tokens import make_matcher
+from fastbpe.training import counting_threads
+from fastbpe.training.counting_threads import Batch, CountingThreads, batches, merged_tables
+from fastbpe.training.options import ReadingOptions, check_special_tokens
+from fastbpe.training.piece_counts import PieceCounts, counts_of_table
+from fastbpe.training.spill import limited_tables
 
 
-C = TypeVar("C", bound=Counter)
-#: The parts of a document, from where to where, or None if it is counted whole; told its number in the source.
-Parts = Callable[[Document, int], "Iterable[tuple[int, int]] | None"]
-
-
-class Batch(NamedTuple):
-    """Some texts, or a part of one."""
-
-    number: int
-    texts: list[Document]
-    first: int  # the number of the first text in the source
-    part: tuple[int, int] | None
-
-
-def count(
-    documents: Iterable[Document],
-    splitter: Splitter,
-    special: SpecialMatcher | None,
+def count_pieces(
+    source: Source,
     *,
+    mode: str = "byte",
+    pattern: PatternLike = "cl100k",
+    special_tokens: Iterable[str] = (),
     num_threads: int | None = None,
     max_memory_bytes: int | None = None,
-    report: Callable[[int], object] = lambda n_bytes: None,
-) -> tuple[PieceCounter, int]:
-    """The pieces of all documents, in the same order of first appearance for any number of threads; and the bytes.
+    progress: Progress = None,
+    text_field: str = "text",
+    separator: str | None = None,
+    on_error: str = "raise",
+    errors: str = "strict",
+) -> PieceCounts:
+    """Count the pieces of a source: the first half of `train`.
 
-    max_memory_bytes: what the tables may take; what is more goes to temporary files. report: told now and then how
-    many bytes are counted.
+    The result is exact and the same for any number of threads. Files are read as a stream and never held whole.
+
+    Args:
+        source: path, texts or counts, as for `train`. A mapping of pieces to counts becomes `PieceCounts`.
+        mode: str – "byte" is the only one.
+        pattern: str, list of str or None – the split pattern, as for `train`.
+        special_tokens: list of str – they separate stretches of text, as for `train`, and are not counted.
+        num_threads: int – threads that count. None: FASTBPE_NUM_THREADS, or one for each usable core.
+        max_memory_bytes: int – bytes for the counting tables of all threads together; beyond it counts go to
+            temporary files (in TMPDIR), which are added up at the end. The result, which is each distinct piece
+            and 32 bytes, is held in memory in any case. None: no limit.
+        progress: bool, function or None – as for `train`; the one phase is "counting".
+        text_field: str – field of a line of jsonl, or column of a parquet file, that holds the text.
+        separator: str – text between the documents of a txt file, which belongs to none of them. "\\n": each line
+            is a document, and may end with "\\r\\n". None: the file is one document.
+        on_error: str – "skip": leave out lines of jsonl and rows of parquet without text, and count them in
+            `PieceCounts.n_skipped`; "raise": they are a FormatError.
+        errors: str – "replace": bytes that are not UTF-8 become U+FFFD; "strict": they are an error.
+
+    Returns:
+        The distinct pieces with their counts.
+
+    Raises:
+        FileNotFoundError: a path names nothing.
+        FormatError: a file cannot be read; the message has line or offset.
+        ValueError: a document holds bytes that are not UTF-8 (the message has document and offset), or an option
+            has no such value.
+        TypeError: an argument has the wrong type.
+        TrainingError: the source or the mode cannot be counted.
+        OSError: the temporary files cannot be written.
+
+    >>> import fastbpe
+    >>> fastbpe.count_pieces(["low lower low"], pattern=r" ?[a-z]+")[b" low"]
+    1
     """
-    n_threads = 1 if splitter.holds_gil else usable_threads(num_threads)
+    if mode != "byte":
+        raise TrainingError(f'mode={mode!r}: this version counts mode="byte"')
+    reading = ReadingOptions(
+        num_threads=num_threads,
+        max_memory_bytes=max_memory_bytes,
+        text_field=text_field,
+        separator=separator,
+        on_error=on_error,
+        errors=errors,
+    )
+    names = check_special_tokens(special_tokens)
+    return count_source(source, pattern, names, reading, Reporter(progress))
+
+
+def count_source(
+    source: Source,
+    pattern: PatternLike,
+    special_tokens: tuple[str, ...],
+    reading: ReadingOptions,
+    reporter: Reporter,
+) -> PieceCounts:
+    """Count the pieces of a source with options that are checked.
+
+    Args:
+        source: as for `count_pieces`.
+        pattern: the split pattern, by name or as a regex.
+        special_tokens: names that separate stretches of text.
+        reading: how to read and count.
+        reporter: gets the phase "counting".
+    """
+    if isinstance(source, PieceCounts):
+        raise TrainingError("the source is PieceCounts already: use it as it is")
+    if isinstance(source, Mapping):
+        reading.check_unused()
+        with reporter.phase("counting", 0):
+            return PieceCounts(source, pattern=pattern, special_tokens=special_tokens)
+    text_of_pattern = resolve_pattern(pattern)[1]
+    splitter = make_splitter(text_of_pattern)
+    resolved = resolve(source)
+    skipped: list[FormatError] = []
+    texts = documents(
+        resolved,
+        field=reading.text_field,
+        separator=reading.separator,
+        cut=make_cutter(splitter, special_tokens),
+        skip=skipped.append if reading.on_error == "skip" else None,
+        errors=reading.errors,
+    )
+    special = make_matcher(special_tokens, {}) if special_tokens else None
+    with reporter.phase("counting", resolved.n_bytes, unit="B", unit_scale=True) as phase:
+        table, n_bytes = _count(texts, splitter, special, reading, lambda n_bytes: phase.update(n_bytes - phase.n))
+    return counts_of_table(table, text_of_pattern, special_tokens, n_bytes=n_bytes, n_skipped=len(skipped))
+
+
+def _count(
+    texts: Iterable[Document],
+    splitter: Splitter,
+    special: SpecialMatcher | None,
+    reading: ReadingOptions,
+    report: Callable[[int], object],
+) -> tuple[PieceCounter, int]:
+    """Count texts in threads.
+
+    Returns:
+        The finished table, and the bytes of all texts.
+    """
+    n_threads = 1 if splitter.holds_gil else usable_threads(reading.num_threads)
     may_cut = splitter.cuttable and (special is None or special.cuttable)
-    spill = Spill() if max_memory_bytes is not None else None
-    limit = 0 if max_memory_bytes is None else max(max_memory_bytes // n_threads, LEAST)
 
     def add(counter: PieceCounter, batch: Batch) -> None:
         if batch.part is None:
@@ -73,142 +149,13 @@ def count(
             counter.add_part(batch.texts[0], *batch.part, special, number=batch.number)
 
     def parts_of(document: Document, index: int) -> Iterable[tuple[int, int]] | None:
-        is_long = may_cut and len(document) >= LONG
-        return parts(document, BATCH, f"document {index} of the source") if is_long else None
+        if not may_cut or len(document) < counting_threads.LONG_TEXT_UNITS:
+            return None
+        return parts(document, counting_threads.BATCH_UNITS, f"document {index} of the source")
 
-    crew = Crew(lambda: PieceCounter(splitter, spill=spill, limit=limit), add)
-    try:
-        crew.count(batches(documents, parts_of), n_threads - 1, report)
-        n_bytes = crew.n_bytes
+    with limited_tables(reading.max_memory_bytes, n_threads) as (spill, limit):
+        threads = CountingThreads(lambda: PieceCounter(splitter, spill=spill, limit=limit), add)
+        threads.count(batches(texts, parts_of), n_threads - 1, report)
+        n_bytes = threads.n_bytes
         report(n_bytes)
-        return added_up(crew.counters, spill), n_bytes
-    finally:
-        if spill is not None:
-            spill.close()
-
-
-def added_up(counters: list[PieceCounter], spill: Spill | None) -> PieceCounter:
-    """What several counters have counted, of batches of one source."""
-    if spill is not None and spill.is_used():
-        for counter in counters:
-            spill(counter)
-        total = spill.total()
-    else:
-        total = max(counters, key=len)
-        for counter in counters:
-            if counter is not total:
-                total.add_table(counter, behind=False)
-    total.finish()
-    return total
-
-
-def batches(documents: Iterable[Document], parts_of: Parts) -> Iterator[Batch]:
-    """Documents in batches; a document that has parts makes one of each."""
-    number, first, n_units = 0, 0, 0
-    texts: list[Document] = []
-    for index, document in enumerate(documents):
-        document_parts = parts_of(document, index)
-        if texts and (document_parts is not None or n_units >= BATCH or len(texts) == _BATCH_TEXTS):
-            yield Batch(number, texts, first, None)
-            number, texts, n_units = number + 1, [], 0
-        if document_parts is not None:
-            for part in document_parts:
-                yield Batch(number, [document], index, part)
-                number += 1
-        else:
-            first = first if texts else index
-            texts.append(document)
-            n_units += len(document)
-    if texts:
-        yield Batch(number, texts, first, None)
-
-
-class Crew(Generic[C]):
-    """Threads that count batches, each with a counter of its own."""
-
-    def __init__(self, make_counter: Callable[[], C], add: Callable[[C, Batch], None]) -> None:
-        self._make_counter, self._add = make_counter, add
-        self.counters: list[C] = []
-        self._waiting: SimpleQueue[Batch | None] = SimpleQueue()  # None: there will be no more
-        self._working: deque[None] = deque()  # as long as there are threads at work
-        self._errors: list[tuple[int, Exception]] = []  # with the numbers of their batches
-        self._abandoned = False
-
-    @property
-    def n_bytes(self) -> int:
-        """The bytes of text that are counted."""
-        return sum(counter.n_bytes for counter in self.counters)
-
-    def count(self, batches: Iterable[Batch], n_beside: int, report: Callable[[int], object]) -> None:
-        """Count all batches. An error is that of the first batch that has one, or of the batches themselves."""
-        own = self._new_counter()
-        n_others = 0
-        try:
-            for batch in batches:
-                if batch.number == 1:  # one batch is soon counted
-                    n_others = start_beside(self._work, n_beside)
-                self._waiting.put(batch)
-                if self._waiting.qsize() > _AHEAD * n_others:
-                    self._count_one(own)
-                if self._errors:
-                    break
-                report(self.n_bytes)
-            while self._count_one(own):
-                report(self.n_bytes)
-        except BaseException:
-            self._abandon()
-            raise
-        finally:
-            self._wait()
-        if self._errors:
-            raise min(self._errors, key=itemgetter(0))[1]
-
-    def _new_counter(self) -> C:
-        counter = self._make_counter()
-        self.counters.append(counter)
-        return counter
-
-    def _count_one(self, counter: C) -> bool:
-        """Count the batch that waits longest, so that a counter meets batches in order; False if there is none."""
-        try:
-            batch = self._waiting.get_nowait()
-        except Empty:
-            return False
-        assert batch is not None
-        self._count(counter, batch)
-        return True
-
-    def _work(self) -> None:
-        """What the other threads do."""
-        self._working.append(None)
-        try:
-            counter: C | None = None
-            while (batch := self._waiting.get()) is not None:
-                try:
-                    counter = counter or self._new_counter()
-                except Exception as error:  # else nobody would know that the batch is not counted
-                    self._errors.append((batch.number, error))
-                else:
-                    self._count(counter, batch)
-            self._waiting.put(None)  # for the next thread
-        finally:
-            self._working.pop()
-
-    def _count(self, counter: C, batch: Batch) -> None:
-        # Batches are taken in order, and left out only behind one that failed: so the first error is found.
-        if self._abandoned or any(number < batch.number for number, _ in self._errors):
-            return
-        try:
-            self._add(counter, batch)
-        except Exception as error:
-            self._errors.append((batch.number, error))
-
-    def _abandon(self) -> None:
-        self._abandoned = True
-        for counter in list(self.counters):
-            counter.abandon()
-
-    def _wait(self) -> None:
-        """Let the other threads end, whatever signals come."""
-        self._waiting.put(None)  # who comes later finds it
-        wait_for(self._working, self._abandon)
+        return merged_tables(threads.counters, spill), n_bytes

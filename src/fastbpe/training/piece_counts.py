@@ -1,10 +1,9 @@
-"""Counted pieces: what training learns from, to be counted on many machines, added up and kept."""
+"""`PieceCounts`: distinct pieces with their counts, which can be added up and kept in files."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
 from typing import IO, Any
 
 from fastbpe._core.split.splitter import Splitter
@@ -13,40 +12,36 @@ from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._core.train.piece_records import add_tables, tables_of
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.optional_imports import require_pyarrow
-from fastbpe._utils.progress import Progress, Reporter
-from fastbpe._utils.threads import usable_threads
-from fastbpe.corpus.sources import Source, check_separator, documents, n_bytes
 from fastbpe.errors import FormatError, TrainingError
 from fastbpe.formats import atomic_files, piece_counts
 from fastbpe.patterns import Pattern, PatternLike, resolve_pattern, shown_pattern
-from fastbpe.splitting import make_splitter
-from fastbpe.splitting.cutting import make_cutter
-from fastbpe.tokenizer.special_tokens import make_matcher
 from fastbpe.training.options import check_special_tokens
 
-ON_ERROR = ("raise", "skip")
-ERRORS = ("strict", "replace")
-
-_ROWS = 1 << 16  # of a parquet file, written at a time
+_MAX_COUNT = (1 << 63) - 1  # occurrences of a piece
+_PARQUET_ROWS = 1 << 16  # rows written at a time
 
 
 class PieceCounts(Mapping[bytes, int]):
-    """Distinct pieces of text and how often each occurs: a mapping from bytes to int that never changes.
+    """Distinct pieces of text with their counts: an immutable mapping from bytes to int.
 
-    Made by `count_pieces`, or from pieces that were counted elsewhere. Counts of the same pattern and special
-    tokens add up: `a + b` holds what text a and text b hold together, and `sum(shards)` works. Pieces come in
-    order of first appearance, which `ties="first"` asks for; equality does not look at the order.
+    `count_pieces` makes it from text, the constructor from pieces that were counted elsewhere. Counts of the same
+    pattern and special tokens add up: `a + b` are the counts of both texts together, and `sum(shards)` works. The
+    order of pieces is that of their first appearance, which `train(ties="first")` relies on; `==` ignores it.
 
     Args:
-        counts: piece (bytes, or str as UTF-8) to count, or pairs of them; a piece given twice is counted twice.
-        pattern: what made the pieces, as for `train`: the tokenizer that is learned from them splits text by it.
-        special_tokens: those that cut the text before it was split.
+        counts: mapping of pieces (bytes, or str as UTF-8) to counts, or (piece, count) pairs. The counts of a
+            piece that appears twice are added up; empty pieces and counts of 0 are left out.
+        pattern: str, list of str or None – the split pattern that made the pieces, as for `train`. A tokenizer
+            that is learned from them splits text by it.
+        special_tokens: list of str – the special tokens that separated stretches of text before it was split.
 
     Raises:
-        TypeError, ValueError: a piece or a count that is none.
-        OverflowError: a count above 2**63 - 1.
+        TypeError: a piece is no bytes or str, or a count no integer.
+        ValueError: a count is negative.
+        OverflowError: a count is above 2**63 - 1.
 
-    >>> counts = PieceCounts({"low": 5, " lower": 2}) + PieceCounts({"low": 1})
+    >>> import fastbpe
+    >>> counts = fastbpe.PieceCounts({"low": 5, " lower": 2}) + fastbpe.PieceCounts({"low": 1})
     >>> counts[b"low"], len(counts), counts.n_pieces, counts.n_bytes
     (6, 2, 8, 30)
     """
@@ -86,32 +81,32 @@ class PieceCounts(Mapping[bytes, int]):
 
     @property
     def pattern(self) -> Pattern:
-        """The split pattern that made the pieces; None: no splitting."""
+        """The split pattern that made the pieces; None: the text was not split."""
         return self._pattern
 
     @property
     def special_tokens(self) -> tuple[str, ...]:
-        """The special tokens that cut the text."""
+        """The special tokens that separated stretches of text before it was split."""
         return self._special_tokens
 
     @property
     def n_pieces(self) -> int:
-        """The pieces of the text, each as often as it occurs."""
+        """Number of pieces of the text: the sum of all counts."""
         return self._table.total()[0]
 
     @property
     def n_bytes(self) -> int:
-        """The bytes of text that were counted, special tokens among them."""
+        """Bytes of the text that was counted, with its special tokens."""
         return self._n_bytes
 
     @property
     def n_skipped(self) -> int:
-        """The documents that could not be read and were left out, as on_error="skip" asks for."""
+        """Number of documents that `on_error="skip"` left out because they could not be read."""
         return self._n_skipped
 
     @property
     def n_pruned(self) -> int:
-        """The pieces, each as often as it occurred, that `pruned` has left out."""
+        """Sum of the counts of the pieces that `pruned` left out."""
         return self._n_pruned
 
     def __len__(self) -> int:
@@ -127,7 +122,12 @@ class PieceCounts(Mapping[bytes, int]):
         return number
 
     def items(self) -> Any:
-        """Pairs of piece and count, in order of first appearance."""
+        """Return the pairs of piece and count, in order of first appearance.
+
+        >>> import fastbpe
+        >>> list(fastbpe.count_pieces(["low lower low"], pattern=r" ?[a-z]+").items())
+        [(b'low', 1), (b' lower', 1), (b' low', 1)]
+        """
         return dict(self._table.items()).items()
 
     def __eq__(self, other: object) -> bool:
@@ -144,7 +144,7 @@ class PieceCounts(Mapping[bytes, int]):
     def __add__(self, other: PieceCounts) -> PieceCounts:
         if not isinstance(other, PieceCounts):
             return NotImplemented
-        return add([self, other])
+        return _sum([self, other])
 
     def __radd__(self, other: object) -> PieceCounts:
         return self if other == 0 else NotImplemented  # sum() begins with 0
@@ -157,11 +157,20 @@ class PieceCounts(Mapping[bytes, int]):
         return f"<fastbpe.PieceCounts of {len(self):,} distinct pieces, pattern {pattern}>"
 
     def pruned(self, min_count: int) -> PieceCounts:
-        """The pieces that occur so often or more; learning from them takes less memory, and is no longer exact.
+        """Return the pieces that occur often enough.
 
-        Add up first: what is rare in each of many shards may be common in all.
+        Learning from them takes less memory and may give another tokenizer. Add up shards first: a piece that is
+        rare in each shard may be frequent in all together.
 
-        >>> counts = PieceCounts({"low": 5, "lwo": 1}).pruned(2)
+        Args:
+            min_count: int – occurrences below which a piece is left out; 1 or more.
+
+        Raises:
+            ValueError: min_count is below 1.
+            TypeError: min_count is no integer.
+
+        >>> import fastbpe
+        >>> counts = fastbpe.PieceCounts({"low": 5, "lwo": 1}).pruned(2)
         >>> dict(counts), counts.n_pruned
         ({b'low': 5}, 1)
         """
@@ -180,19 +189,61 @@ class PieceCounts(Mapping[bytes, int]):
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything into one file, whole or not at all; `PieceCounts.load` reads it."""
+        """Write the counts, pattern and special tokens into one file, which `PieceCounts.load` reads.
+
+        The file appears whole or not at all.
+
+        Args:
+            path: str or PathLike – the file to write; an older one is replaced.
+
+        Raises:
+            OSError: the file cannot be written.
+
+        >>> import fastbpe, pathlib, tempfile
+        >>> counts = fastbpe.PieceCounts({"low": 5})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     counts.save(pathlib.Path(folder, "shard.counts"))
+        ...     fastbpe.PieceCounts.load(pathlib.Path(folder, "shard.counts")) == counts
+        True
+        """
         atomic_files.write(path, piece_counts.dump(self._plain()))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> PieceCounts:
         """Read a file that `save` wrote.
 
-        Raises FormatError for a file that is none, was altered or cut off, or is of a newer version.
+        Args:
+            path: str or PathLike – the file.
+
+        Raises:
+            FormatError: the file holds no piece counts, was altered or cut off, or is of a newer version.
+            OSError: the file cannot be read.
+
+        >>> import fastbpe, pathlib, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     fastbpe.PieceCounts({"low": 5}).save(pathlib.Path(folder, "shard.counts"))
+        ...     dict(fastbpe.PieceCounts.load(pathlib.Path(folder, "shard.counts")))
+        {b'low': 5}
         """
         return _parse(atomic_files.map_file(path), os.fspath(path))
 
     def to_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Write a parquet file with the columns piece (binary) and count (int64); needs pyarrow."""
+        """Write a parquet file with the columns piece (binary) and count (int64).
+
+        Args:
+            path: str or PathLike – the file to write; an older one is replaced.
+
+        Raises:
+            ImportError: pyarrow is not installed.
+            OSError: the file cannot be written.
+
+        >>> import fastbpe, pathlib, tempfile
+        >>> import pyarrow.parquet
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     fastbpe.PieceCounts({"low": 5}).to_parquet(pathlib.Path(folder, "counts.parquet"))
+        ...     pyarrow.parquet.read_table(pathlib.Path(folder, "counts.parquet")).to_pylist()
+        [{'piece': b'low', 'count': 5}]
+        """
         arrow = require_pyarrow(path)
         schema = arrow.schema(
             [arrow.field("piece", arrow.binary(), False), arrow.field("count", arrow.int64(), False)]
@@ -201,15 +252,31 @@ class PieceCounts(Mapping[bytes, int]):
         def fill(file: IO[bytes]) -> None:
             items = self._table.items()
             with arrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
-                for at in range(0, len(items), _ROWS):
-                    rows = items[at : at + _ROWS]
+                for at in range(0, len(items), _PARQUET_ROWS):
+                    rows = items[at : at + _PARQUET_ROWS]
                     columns = [[piece for piece, _ in rows], [number for _, number in rows]]
                     writer.write_table(arrow.table(columns, schema=schema))
 
         atomic_files.write_with(path, fill)
 
     def check_made_by(self, pattern: PatternLike, special_tokens: Iterable[str]) -> None:
-        """Raise TrainingError unless this pattern and these special tokens, in any order, made the pieces."""
+        """Check that a pattern and special tokens made the pieces.
+
+        Args:
+            pattern: str, tuple of str or None – the split pattern, as the `pattern` attribute has it.
+            special_tokens: iterable of str – the special tokens, in any order.
+
+        Raises:
+            TrainingError: the pieces were made by others.
+
+        >>> import fastbpe
+        >>> counts = fastbpe.PieceCounts({"low": 5})
+        >>> counts.check_made_by(None, [])
+        >>> counts.check_made_by(None, ["<|end|>"])  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        fastbpe.errors.TrainingError: the pieces were counted with the special tokens [], ...
+        """
         for name, mine, other in (
             ("split pattern", self._pattern, pattern),
             ("special tokens", sorted(self._special_tokens), sorted(special_tokens)),
@@ -231,128 +298,28 @@ class PieceCounts(Mapping[bytes, int]):
         )
 
 
-def count_pieces(
-    source: Source,
-    *,
-    mode: str = "byte",
-    pattern: PatternLike = "cl100k",
-    special_tokens: Iterable[str] = (),
-    num_threads: int | None = None,
-    max_memory_bytes: int | None = None,
-    progress: Progress = None,
-    text_field: str = "text",
-    separator: str | None = None,
-    on_error: str = "raise",
-    errors: str = "strict",
+def counts_of_table(
+    table: PieceCounter, pattern: Pattern, special_tokens: tuple[str, ...], *, n_bytes: int, n_skipped: int = 0
 ) -> PieceCounts:
-    """Count the pieces of a source: the first half of `train`.
-
-    Exact, and the same for any number of threads. Files are read as a stream, and never held whole.
+    """Make `PieceCounts` of a finished table, which they take over.
 
     Args:
-        source: as for `train`: a path, or texts; a mapping of pieces to counts becomes `PieceCounts` as it is.
-        mode: "byte".
-        pattern, special_tokens: what makes the pieces, as for `train`.
-        num_threads: None: FASTBPE_NUM_THREADS, or one for each usable core.
-        max_memory_bytes: what the tables that count may take, in all threads together; beyond it counts go to
-            temporary files (in TMPDIR) and are added up at the end. The distinct pieces themselves, with 32 bytes
-            each, are held in any case. None: no limit.
-        progress: as for `train`, of the phase "counting".
-        text_field: where a line of jsonl or a row of parquet holds its text.
-        separator: what ends a document within a txt file and belongs to none; "\\n": a document a line, which may
-            also end with "\\r\\n". None: the file is one document.
-        on_error: "skip": lines of jsonl and rows of parquet that hold no text are left out, and n_skipped says how
-            many; "raise": they are a FormatError.
-        errors: "replace": bytes that are not UTF-8 become U+FFFD; "strict": they are an error.
-
-    Raises:
-        FormatError: a file that cannot be read, with line or place.
-        ValueError: bytes that are not UTF-8, with document and offset.
-        OSError: no room for temporary files.
-
-    >>> count_pieces(["low lower low"], pattern=r" ?[a-z]+")[b" low"]
-    1
+        table: the pieces with their counts.
+        pattern: the split pattern, resolved.
+        special_tokens: names, checked.
+        n_bytes: int – bytes of the text that was counted.
+        n_skipped: int – documents that could not be read and were left out.
     """
-    if mode != "byte":
-        raise TrainingError(f'mode={mode!r}: this version counts mode="byte"')
-    reading = Reading(
-        num_threads=num_threads,
-        max_memory_bytes=max_memory_bytes,
-        text_field=text_field,
-        separator=separator,
-        on_error=on_error,
-        errors=errors,
-    )
-    names = check_special_tokens(special_tokens)
-    return counted(source, resolve_pattern(pattern)[1], names, reading, Reporter(progress))
+    return PieceCounts._of(table, pattern, special_tokens, n_bytes, n_skipped)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Reading:
-    """How a source is read and counted; see `count_pieces`."""
-
-    num_threads: int | None = None
-    max_memory_bytes: int | None = None
-    text_field: str = "text"
-    separator: str | None = None
-    on_error: str = "raise"
-    errors: str = "strict"
-
-    def __post_init__(self) -> None:
-        usable_threads(self.num_threads)
-        if self.max_memory_bytes is not None and integer("max_memory_bytes", self.max_memory_bytes) < 1:
-            raise ValueError(f"max_memory_bytes={self.max_memory_bytes}: give 1 or more, or None")
-        for name, choices in (("on_error", ON_ERROR), ("errors", ERRORS)):
-            if getattr(self, name) not in choices:
-                raise ValueError(f"{name}={getattr(self, name)!r}: choose one of {', '.join(map(repr, choices))}")
-        check_separator(self.separator)
-        if not isinstance(self.text_field, str):
-            raise TypeError(f"text_field must be str, not {type(self.text_field).__name__}")
-
-    def check_unused(self) -> None:
-        """Raise TrainingError if any option is given: there is nothing to read."""
-        given = ", ".join(field.name for field in fields(self) if getattr(self, field.name) != field.default)
-        if given:
-            raise TrainingError(f"the source is counted already: leave out {given}")
+def table_of(counts: PieceCounts) -> PieceCounter:
+    """Return the table of pieces that the learner reads. Nobody may change it."""
+    return counts._table
 
 
-def counted(
-    source: Source, pattern: PatternLike, special_tokens: tuple[str, ...], reading: Reading, reporter: Reporter
-) -> PieceCounts:
-    """The counted pieces of a source; pattern and special tokens are checked."""
-    if isinstance(source, PieceCounts):
-        raise TrainingError("the source is PieceCounts already: use it as it is")
-    if isinstance(source, Mapping):
-        reading.check_unused()
-        with reporter.phase("counting", 0):
-            return PieceCounts(source, pattern=pattern, special_tokens=special_tokens)
-    from fastbpe.training.piece_counting import (
-        count,  # here: with queues and threads, which who only encodes does not need
-    )
-
-    splitter = make_splitter(pattern)
-    skipped: list[FormatError] = []
-    with reporter.phase("counting", n_bytes(source), unit="B", unit_scale=True) as phase:
-        table, n_read = count(
-            documents(
-                source,
-                field=reading.text_field,
-                separator=reading.separator,
-                cut=make_cutter(splitter, special_tokens),
-                skip=skipped.append if reading.on_error == "skip" else None,
-                errors=reading.errors,
-            ),
-            splitter,
-            make_matcher(special_tokens, {}) if special_tokens else None,
-            num_threads=reading.num_threads,
-            max_memory_bytes=reading.max_memory_bytes,
-            report=lambda n: phase.update(n - phase.n),
-        )
-    return PieceCounts._of(table, resolve_pattern(pattern)[1], special_tokens, n_read, len(skipped))
-
-
-def add(counts: Sequence[PieceCounts]) -> PieceCounts:
-    """One after another."""
+def _sum(counts: Sequence[PieceCounts]) -> PieceCounts:
+    """Add up counts; pieces keep their order, those of the first one come first."""
     first, *others = counts
     table = PieceCounter(Splitter())
     table.add_table(first._table)
@@ -377,7 +344,16 @@ def _add(table: PieceCounter, piece: object, number: object) -> None:
 
 
 def checked_count(piece: object, number: object) -> tuple[bytes, int]:
-    """A piece as bytes and its count; TypeError, ValueError or OverflowError for what is none."""
+    """Check a piece and its count.
+
+    Returns:
+        The piece as bytes, and the count.
+
+    Raises:
+        TypeError: the piece is no bytes or str, or the count no integer.
+        ValueError: the count is negative.
+        OverflowError: the count is above 2**63 - 1.
+    """
     if isinstance(piece, str):
         piece = to_utf8(piece)
     if not isinstance(piece, bytes):
@@ -385,7 +361,7 @@ def checked_count(piece: object, number: object) -> tuple[bytes, int]:
     checked = integer(f"count of {piece!r}", number)
     if checked < 0:
         raise ValueError(f"count of {piece!r} is {checked}: it must not be negative")
-    if checked >= 1 << 63:
+    if checked > _MAX_COUNT:
         raise OverflowError(f"count of {piece!r} is {checked}: more than 2**63 - 1")
     return piece, checked
 
@@ -401,4 +377,5 @@ def _parse(data: Any, where: str) -> PieceCounts:
 
 
 def unpickle_counts(data: bytes) -> PieceCounts:
+    """Make the counts that a pickle holds. Pickles name this function: do not rename it."""
     return _parse(data, "<pickle>")

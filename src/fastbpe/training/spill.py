@@ -1,9 +1,10 @@
-"""Counts that grow beyond their memory: put aside in temporary files, and added up at the end."""
+"""Counts that outgrow their memory: written to temporary files, and added up at the end."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Iterator
 from threading import Lock
 from typing import IO
 
@@ -12,16 +13,18 @@ from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._core.train.piece_records import add_records, write_parts
 from fastbpe._core.train.piece_table import PieceTable
 
-# Parts by the hash of a piece, not sorted runs: a part is added up in a table of its own, as fast as text is
-# counted, where runs would have to be sorted first and merged piece by piece. Each holds a 64th of all.
-_BITS = 6
-_BLOCK = 1 << 20  # bytes read at a time
+MIN_TABLE_BYTES = 1 << 18  # bytes of table a thread gets at least; with fewer it would spend its time on spilling
+# A file holds the pieces whose hash begins with the same bits, unsorted, so that it can be added up in a table of
+# its own, as fast as text is counted.
+# Lost: sorted runs with a k-way merge, which sort each run first and then compare piece by piece.
+_HASH_BITS = 6  # of the hash that choose the file: 64 files, each with 1/64 of the pieces
+_READ_BYTES = 1 << 20  # bytes read from a file at a time
 
 
 class Spill:
-    """Where counters put what they hold when it has grown too large; close it at the end.
+    """Temporary files for the tables of several threads; `close` removes them.
 
-    The files have no names, where the system allows that: nothing is left of them, whatever ends the process.
+    Where the system allows it, the files have no names, so that nothing is left of them however the process ends.
     """
 
     def __init__(self) -> None:
@@ -30,19 +33,23 @@ class Spill:
         self._lock = Lock()
 
     def __call__(self, table: PieceTable) -> None:
-        """Put aside all that a table holds, and empty it."""
+        """Write all pieces of a table to the files and empty it. Safe to call from several threads.
+
+        Raises:
+            OSError: the files cannot be written.
+        """
         with self._lock:
-            write_parts(table, _BITS, self._seed, self._write)
+            write_parts(table, _HASH_BITS, self._seed, self._write)
         table.clear()
 
     def total(self) -> PieceCounter:
-        """All that was put aside, added up."""
+        """Add up all that was written, file by file, and remove the files."""
         total, part = PieceCounter(Splitter()), PieceCounter(Splitter())
         for number in sorted(self._files):
             with self._files.pop(number) as file:
                 file.seek(0)
                 rest = b""
-                while block := file.read(max(_BLOCK, len(rest))):
+                while block := file.read(max(_READ_BYTES, len(rest))):
                     rest += block
                     rest = rest[add_records(part, rest) :]
             total.append(part)
@@ -52,15 +59,15 @@ class Spill:
     def close(self) -> None:
         """Remove the files."""
         while self._files:
-            with contextlib.suppress(OSError):  # what was still to be written found no room: nobody needs it
+            with contextlib.suppress(OSError):  # a full disk, told by closing: the records are not needed any more
                 self._files.popitem()[1].close()
 
     def is_used(self) -> bool:
-        """Whether anything was put aside."""
+        """Tell whether any table was written."""
         return bool(self._files)
 
     def _write(self, part: int, records: bytes) -> None:
-        import tempfile  # here: 5 ms, for few
+        import tempfile  # here: 5 ms to import, and few runs spill
 
         try:
             if part not in self._files:
@@ -73,3 +80,22 @@ class Spill:
                 f"{error.strerror}: no room for counts in {tempfile.gettempdir()}; set TMPDIR to a folder that "
                 "has some, or give more max_memory_bytes",
             ) from error
+
+
+@contextlib.contextmanager
+def limited_tables(max_memory_bytes: int | None, n_threads: int) -> Iterator[tuple[Spill | None, int]]:
+    """Share a limit of memory among the tables of several threads.
+
+    Args:
+        max_memory_bytes: bytes for all tables together; None: no limit.
+        n_threads: number of threads, a table each.
+
+    Returns:
+        A context of (spill, bytes a table), which counters take as `spill=` and `limit=`; (None, 0) without a
+        limit. Its end removes the temporary files.
+    """
+    if max_memory_bytes is None:
+        yield None, 0
+        return
+    with contextlib.closing(Spill()) as spill:
+        yield spill, max(max_memory_bytes // n_threads, MIN_TABLE_BYTES)

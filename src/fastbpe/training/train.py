@@ -1,25 +1,36 @@
-"""train(): a source of text in, a Tokenizer out."""
+"""`train`: text in, `Tokenizer` out."""
 
 from __future__ import annotations
 
+import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields, replace
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastbpe._core.train.byte_learner import Learner
-from fastbpe._core.train.piece_counter import PieceCounter
-from fastbpe._utils.progress import Phase, Progress, Reporter
+from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._version import __version__
 from fastbpe.corpus.sources import Source
 from fastbpe.errors import OptionError, TrainingError, TrainingWarning
 from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.training.base_vocabulary import Beginning, from_base, from_bytes, options_of_base
-from fastbpe.training.options import N_BYTES, ByteConfig
-from fastbpe.training.piece_counts import PieceCounts, Reading, counted
+from fastbpe.training.base_vocabulary import (
+    BaseVocabulary,
+    add_pattern_of_base,
+    byte_vocabulary,
+    vocabulary_of_base,
+)
+from fastbpe.training.options import N_BYTES, ByteOptions, ReadingOptions, TrainingKeywords, check_special_tokens
+from fastbpe.training.piece_counting import count_source
+from fastbpe.training.piece_counts import PieceCounts, table_of
 
-# Options that others call otherwise.
+if sys.version_info >= (3, 11):
+    from typing import Unpack
+elif TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+# Names of options in other libraries → their names here, for suggestions in errors.
 _NAMES_ELSEWHERE = {
     "min_frequency": "min_count",
     "max_token_length": "max_token_bytes",
@@ -27,6 +38,7 @@ _NAMES_ELSEWHERE = {
     "split_pattern": "pattern",
     "show_progress": "progress",
 }
+_CALLER = 4  # stacklevel of warnings from a function that one of `train` calls: the line that calls `train`
 
 
 def train(
@@ -43,94 +55,85 @@ def train(
     separator: str | None = None,
     on_error: str = "raise",
     errors: str = "strict",
-    **options: Any,
+    **options: Unpack[TrainingKeywords],
 ) -> Tokenizer:
     """Learn a tokenizer from text.
 
-    Deterministic: the same text and options give the same tokenizer on any machine and in any order of the
-    documents (but with ties="first", which asks for the order).
+    The same text and options give the same tokenizer on any machine, with any number of threads, and for any order
+    of the documents (except with ties="first", which uses the order).
 
     Args:
-        source: paths, texts, or counts.
+        source: path, texts or counts – the text to learn from.
             A path is a file (.txt, .jsonl or .parquet with a field "text"; also .gz or .zst), a folder, or a
-            pattern like "data/*.txt". Files are read as a stream: memory does not grow with them. A text is a
-            document: str, or bytes of UTF-8.
-            A pathlib.Path is a path wherever it stands; a str alone is a path. In a list or tuple, str are paths
-            if every one of them looks like one: a single line of fewer than 1,024 characters that ends with a
-            suffix of such files or a slash, or that has no spaces and is a pattern (`*`, `?`, `[`). One that names
-            nothing is then an error; `iter(list)` says that they are texts. In all other lists, and in any other
-            iterable, a str is a text.
-            A mapping of pieces (str or bytes) to how often they occur is learned from as it is, whatever `pattern`
-            would make of the pieces; in code-point mode, of sentences. `PieceCounts` also say by themselves which
-            pattern and special tokens made them.
-        vocab_size: the ids to end with: 256 bytes, merges, special tokens, in that order. In code-point mode:
-            control symbols, pieces, characters; "characters" there asks for the characters and no merge.
-        mode: "byte"; or "codepoint", to learn what sentencepiece 0.2.3 learns: the lines of a document are the
+            pattern like "data/*.txt". Files are read as a stream: memory does not grow with their size.
+            A text is one document: str, or bytes of UTF-8.
+            A pathlib.Path is a path anywhere, and so is a single str. In a list or tuple, str are paths if every
+            one of them looks like one: a single line of fewer than 1,024 characters that ends with a suffix of
+            such files or a slash, or that has no spaces and is a pattern (`*`, `?`, `[`). A path that names
+            nothing is then an error; `iter(list)` makes them texts. In all other iterables, str are texts.
+            Counts are a mapping of pieces (str or bytes) to int, or `PieceCounts`, which also know their pattern
+            and special tokens. Pieces are not split again, whatever `pattern` is. In code-point mode the mapping
+            is of sentences.
+        vocab_size: int – number of ids of the tokenizer: 256 bytes, merges, special tokens, in that order. In
+            code-point mode: control symbols, pieces, characters; "characters" there: all characters, no merges.
+        mode: str – "byte", or "codepoint" to learn as sentencepiece 0.2.3 does: the lines of a document are
             sentences, options and their defaults are sentencepiece's, and the result is a CodePointTokenizer.
-        base: a tokenizer to extend. Every id that it has stays what it is, text is cut into pieces by its pattern
-            and into tokens by its merges, and more merges are learned after them. vocab_size counts its tokens
-            too; special_tokens are those to add.
-        base_special: where the special tokens of the base go. "keep" (the default): they keep their ids, and
-            merges follow; "end": merges follow the ordinary tokens, and the special tokens get new ids behind.
-        progress: bars and a summary on stderr: True, False, or None for only where stderr is a terminal. Or a
-            function that is called as progress(phase, done, total): "counting" (done: bytes; total: None where
-            the source does not say), then "learning" (merges).
-        num_threads, max_memory_bytes, text_field, separator, on_error, errors: how the source is read and counted;
-            see `count_pieces`.
-        **options: see `ByteConfig`: pattern, special_tokens, ties, min_count, max_token_bytes. In code-point
-            mode those of sentencepiece's trainer and normalizer by their names: character_coverage,
-            byte_fallback, user_defined_symbols, normalization_rule_name, ...
+        base: Tokenizer – a tokenizer to extend. All its ids stay as they are, its pattern splits the text, its
+            merges are applied first, and new merges follow. vocab_size includes its tokens; special_tokens are
+            only the new ones.
+        base_special: str – ids of the base's special tokens. "keep" (the default): unchanged, new merges come
+            after them; "end": merges come after the ordinary tokens, and the special tokens get new ids behind.
+        progress: bool, function or None – True: bars and a summary on stderr; False: nothing; None: bars if stderr
+            is a terminal. A function is called as progress(phase, done, total): first phase "counting" (in bytes;
+            total is None if the source does not tell its size), then "learning" (in merges).
+        num_threads: int – threads that count text, as for `count_pieces`.
+        max_memory_bytes: int – bytes for the counting tables, as for `count_pieces`.
+        text_field: str – field of a line of jsonl, or column of a parquet file, that holds the text.
+        separator: str – text between the documents of a txt file; None: each file is one document.
+        on_error: str – "raise" an error for a line or row without text, or "skip" it.
+        errors: str – "strict": bytes that are not UTF-8 are an error; "replace": they become U+FFFD.
+        **options: options of the mode.
+            In byte mode:
+            pattern: str, list of str or None – the split pattern: a name in `PATTERNS`, a regex, several regexes
+            that each split the pieces of the one before, or None for no splitting. Default: "cl100k".
+            special_tokens: list of str – they take part in no merge and get the last ids. Default: none.
+            ties: str – which of two equally frequent pairs to merge first: "pair" (the default): the one of
+                smaller
+            ids, as rustbpe and bpeasy; "huggingface": as tokenizers; "first": the first in the text, as minbpe.
+            min_count: int – occurrences below which a pair is not merged. Default: 1.
+            max_token_bytes: int – length beyond which no token is made. Default: None, no limit.
+            In code-point mode: options of sentencepiece's trainer and normalizer, by their names there, such as
+            character_coverage, byte_fallback, user_defined_symbols and normalization_rule_name.
+
+    Returns:
+        The tokenizer; its `training_report` holds the options and numbers of the run.
 
     Raises:
-        TrainingError: an option that cannot be met, or no text to learn from.
-        OptionError: an option that there is not (also a TypeError); the message names the nearest.
-        FileNotFoundError: a path that names nothing.
-        SpecialTokenError: a special token that no text could hold, or that is a token already.
+        TrainingError: an option has a value that cannot be met, or there is no text to learn from.
+        OptionError: the mode has no option of this name (also a TypeError); the message suggests the nearest.
+        FileNotFoundError: a path names nothing.
+        FormatError: a file cannot be read.
+        SpecialTokenError: a special token is empty, given twice, or a token already.
+        PatternError: the split pattern cannot be used.
 
     Warns:
-        TrainingWarning: no pair is left before vocab_size is reached; or, in code-point mode, lines or characters
-            are left out, by max_sentence_length or character_coverage.
+        TrainingWarning: no pair is left to merge before vocab_size is reached; or, in code-point mode, lines or
+            characters were left out because of max_sentence_length or character_coverage.
 
-    >>> tokenizer = train(["aaabdaaabac"], vocab_size=259, pattern=None)
+    >>> import fastbpe
+    >>> tokenizer = fastbpe.train(["aaabdaaabac"], vocab_size=259, pattern=None)
     >>> tokenizer.encode("aaabdaaabac")
     [258, 100, 258, 97, 99]
-    >>> extended = train(["acac"], vocab_size=260, base=tokenizer)
+    >>> extended = fastbpe.train(["acac"], vocab_size=260, base=tokenizer)
     >>> extended.encode("acac"), extended.vocab[:259] == tokenizer.vocab
     ([259, 259], True)
     """
-    _check_options(mode, options)
+    _check_names(mode, options)
     if base is None and base_special is not None:
         raise TrainingError(
             f"base_special={base_special!r} says what becomes of the special tokens of base=; give one"
         )
-    if mode == "codepoint":
-        return _train_code_points(
-            source,
-            base,
-            vocab_size=vocab_size,
-            progress=progress,
-            num_threads=num_threads,
-            max_memory_bytes=max_memory_bytes,
-            text_field=text_field,
-            separator=separator,
-            on_error=on_error,
-            errors=errors,
-            **options,
-        )
-    if not isinstance(vocab_size, int):
-        raise TypeError(f"vocab_size must be an integer, not {type(vocab_size).__name__}")
-    if isinstance(source, PieceCounts):
-        known = () if base is None else base.special_tokens
-        told = {"pattern": source.pattern, "special_tokens": [t for t in source.special_tokens if t not in known]}
-        options = told | options
-    if base is None:
-        config = ByteConfig(vocab_size=vocab_size, **options)
-        beginning = from_bytes(config)
-    else:
-        config = ByteConfig(vocab_size=vocab_size, **options_of_base(base, options))
-        base_special = base_special or "keep"
-        beginning = from_base(base, base_special, config)
-    reading = Reading(
+    reading = ReadingOptions(
         num_threads=num_threads,
         max_memory_bytes=max_memory_bytes,
         text_field=text_field,
@@ -139,41 +142,39 @@ def train(
         errors=errors,
     )
     reporter = Reporter(progress)
-    cutting = replace(config, special_tokens=(*beginning.special_tokens, *beginning.last))
-    counts = _counted(source, cutting, reporter, reading)
-    learner = _learn(counts._table, beginning, config, reporter)
-    merges = learner.merges()
-    report = asdict(config) | {
-        "special_tokens": list(config.special_tokens),
-        "library": __version__,
-        "n_bytes": counts.n_bytes,
-        "n_pieces": learner.n_pieces,
-        "n_distinct_pieces": len(counts),
-        "n_skipped": counts.n_skipped,
-        "n_pruned": counts.n_pruned,
-        "n_merges": len(merges),
-    }
-    if base is not None:
-        report |= {"base": base.fingerprint, "base_special": base_special}
-    reporter.summarise(
-        {
-            "counting": f"{counts.n_bytes:,} bytes, {learner.n_pieces:,} pieces, {len(counts):,} distinct"
-            + (f", {counts.n_skipped:,} documents skipped" if counts.n_skipped else "")
-            + (f", {counts.n_pruned:,} pieces pruned" if counts.n_pruned else ""),
-            "learning": f"{len(merges):,} merges",
-        }
-    )
-    return Tokenizer(beginning.extended(merges, config, report))
+    if mode == "codepoint":
+        return _train_code_points(source, base, vocab_size, options, reading, reporter)
+    if not isinstance(vocab_size, int):
+        raise TypeError(f"vocab_size must be an integer, not {type(vocab_size).__name__}")
+    keywords: dict[str, Any] = dict(options)
+    if isinstance(source, PieceCounts):
+        known = () if base is None else base.special_tokens
+        new = [name for name in source.special_tokens if name not in known]
+        keywords = {"pattern": source.pattern, "special_tokens": new} | keywords
+    if base is None:
+        byte_options = ByteOptions(vocab_size=vocab_size, **keywords)
+        start = byte_vocabulary(byte_options)
+        return _train_bytes(source, start, byte_options, reading, reporter)
+    byte_options = ByteOptions(vocab_size=vocab_size, **add_pattern_of_base(base, keywords))
+    base_special = base_special or "keep"
+    start = vocabulary_of_base(base, base_special, byte_options)
+    facts = {"base": base.fingerprint, "base_special": base_special}
+    return _train_bytes(source, start, byte_options, reading, reporter, facts)
 
 
-def _check_options(mode: str, options: Iterable[str]) -> None:
-    """Raise OptionError for an option that this mode of training does not have, with the nearest that it has."""
+def _check_names(mode: str, options: Iterable[str]) -> None:
+    """Check the names of options.
+
+    Raises:
+        TrainingError: there is no such mode.
+        OptionError: the mode has no such option; the message suggests the nearest.
+    """
     if mode not in ("byte", "codepoint"):
         raise TrainingError(f'mode={mode!r}: choose "byte" or "codepoint"')
-    of_bytes = {field.name for field in fields(ByteConfig)}
+    of_bytes = {field.name for field in fields(ByteOptions)}
     if mode == "byte" and of_bytes.issuperset(options):
         return
-    from difflib import get_close_matches  # here, with the next: what byte mode does not need
+    from difflib import get_close_matches  # here, with the next import: byte mode needs neither
 
     from fastbpe.training.codepoint_options import NAMES, WITHOUT_EFFECT
 
@@ -195,10 +196,17 @@ def _check_options(mode: str, options: Iterable[str]) -> None:
         raise OptionError(f"{name!r} is no option of training in {mode} mode: {near}")
 
 
-def _train_code_points(source: Source | PieceCounts, base: Tokenizer | None, **options: Any) -> Tokenizer:
-    # here: what byte mode does not need
+def _train_code_points(
+    source: Source | PieceCounts,
+    base: Tokenizer | None,
+    vocab_size: int | str,
+    keywords: Mapping[str, Any],
+    reading: ReadingOptions,
+    reporter: Reporter,
+) -> Tokenizer:
+    # Imported here: byte mode needs none of it.
     from fastbpe.tokenizer.codepoint import CodePointTokenizer
-    from fastbpe.training.codepoint_train import train_model
+    from fastbpe.training.codepoint_train import make_options, train_model
 
     if base is not None:
         raise TrainingError(
@@ -207,24 +215,75 @@ def _train_code_points(source: Source | PieceCounts, base: Tokenizer | None, **o
         )
     if isinstance(source, PieceCounts):
         raise TrainingError('PieceCounts hold what mode="byte" learns from; give the text')
-    model, report = train_model(source, **options)
+    model, report = train_model(source, make_options(source, vocab_size, keywords), reading, reporter)
     for note in report.notes(model.trainer):
-        warnings.warn(note, TrainingWarning, stacklevel=3)
+        warnings.warn(note, TrainingWarning, stacklevel=_CALLER - 1)
     return CodePointTokenizer(replace(model, training={"library": __version__, **asdict(report)}))
 
 
+def _train_bytes(
+    source: Source | PieceCounts,
+    start: BaseVocabulary,
+    options: ByteOptions,
+    reading: ReadingOptions,
+    reporter: Reporter,
+    facts_of_base: Mapping[str, Any] | None = None,
+) -> Tokenizer:
+    """Count the pieces of a source and learn merges from them.
+
+    Args:
+        source: as for `train`.
+        start: the tokens to start from.
+        options, reading: what to learn, and how to read the source.
+        reporter: gets the phases "counting" and "learning".
+        facts_of_base: what the training report says about the base.
+    """
+    counts = _counted(source, start, options, reading, reporter)
+    learner = _learn(counts, start, options, reporter)
+    merges = learner.merges()
+    report = asdict(options) | {
+        "special_tokens": list(options.special_tokens),
+        "library": __version__,
+        "n_bytes": counts.n_bytes,
+        "n_pieces": learner.n_pieces,
+        "n_distinct_pieces": len(counts),
+        "n_skipped": counts.n_skipped,
+        "n_pruned": counts.n_pruned,
+        "n_merges": len(merges),
+        **(facts_of_base or {}),
+    }
+    reporter.summarise(
+        {
+            "counting": f"{counts.n_bytes:,} bytes, {learner.n_pieces:,} pieces, {len(counts):,} distinct"
+            + (f", {counts.n_skipped:,} documents skipped" if counts.n_skipped else "")
+            + (f", {counts.n_pruned:,} pieces pruned" if counts.n_pruned else ""),
+            "learning": f"{len(merges):,} merges",
+        }
+    )
+    return Tokenizer(start.extended(merges, options, report))
+
+
 def _counted(
-    source: Source | PieceCounts, config: ByteConfig, reporter: Reporter, reading: Reading
+    source: Source | PieceCounts,
+    start: BaseVocabulary,
+    options: ByteOptions,
+    reading: ReadingOptions,
+    reporter: Reporter,
 ) -> PieceCounts:
-    """The pieces of a source, or those that were counted before, if that was done as config says."""
+    """Count the pieces of a source, or check that counts were made as the options say.
+
+    Raises:
+        TrainingError: there is nothing to learn from, or other options made the counts.
+    """
+    special_tokens = check_special_tokens((*start.kept_special_tokens, *start.special_tokens_at_end))
     if isinstance(source, PieceCounts):
-        source.check_made_by(config.pattern, config.special_tokens)
+        source.check_made_by(options.pattern, special_tokens)
         reading.check_unused()
         counts = source
         with reporter.phase("counting", 0):
             pass
     else:
-        counts = counted(source, config.pattern, config.special_tokens, reading, reporter)
+        counts = count_source(source, options.pattern, special_tokens, reading, reporter)
     if not len(counts):
         raise TrainingError(
             "there is no text to learn from: the source holds "
@@ -233,47 +292,44 @@ def _counted(
     return counts
 
 
-def _learn(counter: PieceCounter, beginning: Beginning, config: ByteConfig, reporter: Reporter) -> Learner:
-    """What has learned the merges."""
-    n_merges = config.vocab_size - beginning.n_known
-    n_base = len(beginning.tokens)
-    with _bar("learning", n_merges, reporter, unit=" merges") as bar:
+def _learn(counts: PieceCounts, start: BaseVocabulary, options: ByteOptions, reporter: Reporter) -> Learner:
+    """Learn the merges; warn if there are fewer than the options ask for."""
+    n_merges = options.vocab_size - start.n_known
+    n_base = len(start.tokens)
+    with reporter.phase("learning", n_merges, unit=" merges") as phase:
         learner = Learner(
-            counter,
+            table_of(counts),
             max_ids=n_base + n_merges,
-            ties_first=config.ties == "first",
-            min_count=config.min_count,
-            max_token_bytes=config.max_token_bytes,
-            base_ranks=_stand_in_ranks() if config.ties == "huggingface" else None,
-            base=beginning.vocabulary,
+            ties_first=options.ties == "first",
+            min_count=options.min_count,
+            max_token_bytes=options.max_token_bytes,
+            base_ranks=_byte_level_ranks() if options.ties == "huggingface" else None,
+            base=start.vocabulary,
             n_base=n_base,
         )
-        learner.learn(lambda n_ids: bar.update(n_ids - n_base - bar.n))
-    if bar.n < n_merges:
+        learner.learn(lambda n_ids: phase.update(n_ids - n_base - phase.n))
+    if phase.n < n_merges:
         limits = [
-            f"{name}={getattr(config, name)}"
+            f"{name}={getattr(options, name)}"
             for name, met in zip(("min_count", "max_token_bytes"), learner.limits_met(), strict=True)
             if met
         ]
         allowed = f" that {' and '.join(limits)} {'allow' if limits[1:] else 'allows'}" if limits else ""
         way_out = f"{'change that limit, ' if limits else ''}give more text, or ask for fewer"
         warnings.warn(
-            f"no pair is left to merge{allowed}: the vocabulary has {beginning.n_known + bar.n} entries, not the "
-            f"{config.vocab_size} asked for; {way_out}",
+            f"no pair is left to merge{allowed}: the vocabulary has {start.n_known + phase.n} entries, not the "
+            f"{options.vocab_size} asked for; {way_out}",
             TrainingWarning,
-            stacklevel=3,
+            stacklevel=_CALLER,
         )
     return learner
 
 
-def _bar(what: str, total: int | None, reporter: Reporter, **options: Any) -> Phase:
-    return reporter.phase(what, total, **options)
+def _byte_level_ranks() -> list[int]:
+    """Return the rank of each byte in tokenizers: the order of the characters for bytes in GPT-2's files.
 
-
-def _stand_in_ranks() -> list[int]:
-    """How tokenizers orders bytes: by the printable characters that stand for them in GPT-2's files.
-
-    Bytes that are printable characters of Latin-1 stand for themselves; the others follow them, in order.
+    Printable characters of Latin-1 stand for their own bytes and come first; the characters of the other bytes
+    follow, in the order of the bytes.
     """
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     order = printable + [byte for byte in range(N_BYTES) if byte not in printable]

@@ -337,7 +337,7 @@ def test_lines_are_encoded_as_their_texts_are(
         for block in (1, 100, 1000, 1 << 20):
             monkeypatch.setattr(sources, "BLOCK", block)
             for little in (0, 300, 1 << 30):  # of all, of some, of none the lines are encoded as they stand
-                monkeypatch.setattr(encode_files, "_LITTLE", little)
+                monkeypatch.setattr(encode_files, "_SMALL_LINES", little)
                 summaries.append(tokenizer.encode_files(inputs, tmp_path / "a.bin", overwrite=True))
                 summaries[-1] = (summaries[-1].n_bytes, read_back(tmp_path / "a.bin"))
         assert all(summary == summaries[-1] for summary in summaries)
@@ -358,7 +358,7 @@ def test_a_disk_that_fails_meanwhile_is_told(tmp_path: Path, monkeypatch: pytest
             told.add(file)
             raise OSError(errno.EIO, "the disk fails")
 
-    with sink.begun(afresh=False):
+    with sink.opened(overwrite=False):
         sink.append(bytes(4), 2, bytes(8))
         with monkeypatch.context() as context:
             context.setattr(os, "fsync", failing)
@@ -424,7 +424,7 @@ def test_an_error_leaves_no_output_and_nothing_is_done_twice(
 def test_a_run_goes_on_behind_what_was_read_before_an_error(
     code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, little: int
 ) -> None:
-    monkeypatch.setattr(encode_files, "_LITTLE", little)
+    monkeypatch.setattr(encode_files, "_SMALL_LINES", little)
     monkeypatch.setattr(encode_files, "_BATCH_BYTES", 1)
     monkeypatch.setattr(sources, "BLOCK", 50)
     lines, stat, out = jsonl.read_bytes(), os.stat(jsonl), tmp_path / "out.npy"
@@ -453,7 +453,7 @@ def test_a_run_goes_on_before_an_input_that_was_repaired(
     suffix: str,
 ) -> None:
     """What was read of it is read again, and nothing of what came before; also where that is interrupted."""
-    monkeypatch.setattr(encode_files, "_LITTLE", 0)
+    monkeypatch.setattr(encode_files, "_SMALL_LINES", 0)
     monkeypatch.setattr(encode_files, "_BATCH_BYTES", 1)
     monkeypatch.setattr(sources, "BLOCK", 50)
     inputs = [jsonl, *(tmp_path / f"{name}.jsonl" for name in "bcd")]
@@ -487,7 +487,7 @@ def test_a_run_goes_on_before_an_input_that_was_repaired(
 def test_a_change_of_what_was_read_is_refused(
     code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(encode_files, "_LITTLE", 0)
+    monkeypatch.setattr(encode_files, "_SMALL_LINES", 0)
     monkeypatch.setattr(encode_files, "_BATCH_BYTES", 1)
     monkeypatch.setattr(sources, "BLOCK", 50)
     bad, out = tmp_path / "bad.jsonl", tmp_path / "out.bin"
@@ -575,7 +575,8 @@ from fastbpe import load
 from fastbpe.corpus import encode_files, sources
 model, out, seed, *inputs = sys.argv[1:]
 tokenizer, generator, n_killed = load(model), random.Random(int(seed)), 0
-encode_files.NOTED_EVERY, encode_files._BATCH_BYTES, encode_files._LITTLE, sources.BLOCK = 0, 4000, 1200, 1000
+encode_files.PROGRESS_INTERVAL, encode_files._BATCH_BYTES = 0, 4000
+encode_files._SMALL_LINES, sources.BLOCK = 1200, 1000
 import pyarrow.parquet, queue, tqdm  # here: an import in the child opens files too
 pyarrow.set_cpu_count(1), pyarrow.set_io_thread_count(1)
 EVENTS = {"open", "os.rename", "os.remove", "os.truncate", "os.rmdir", "os.mkdir"}

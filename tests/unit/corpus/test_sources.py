@@ -145,7 +145,7 @@ def test_reading_goes_on_from_any_stretch(
         write_jsonl(path, path.suffix if path.suffix != ".jsonl" else "")
     else:
         write_parquet(path)
-        monkeypatch.setattr(sources, "_ROWS", 2)
+        monkeypatch.setattr(sources, "_PARQUET_ROWS", 2)
     for separator in (None, b"\n", b"e\n"):
         whole = list(read(path, separator=separator, cut=last_safe_cut))
         assert len(whole) > 3

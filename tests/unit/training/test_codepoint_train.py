@@ -1,5 +1,6 @@
 """Code-point training: what it learns, what it says about the text, what it refuses."""
 
+import dataclasses
 import doctest
 import random
 from collections.abc import Iterator
@@ -12,18 +13,24 @@ import pytest
 import fastbpe
 from fastbpe import TrainingError, TrainingWarning
 from fastbpe._reference import sentencepiece_training
+from fastbpe._utils.progress import Reporter
 from fastbpe.errors import SpecError
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
 from fastbpe.model import CodePointModel
 from fastbpe.sentencepiece import _trainer
-from fastbpe.training import codepoint_counting, codepoint_options, codepoint_train, piece_counting
+from fastbpe.training import codepoint_counting, codepoint_options, codepoint_train, counting_threads, spill
 from fastbpe.training.codepoint_options import CodePointOptions
-from fastbpe.training.codepoint_train import CodePointReport, train_model, vocabulary_text
+from fastbpe.training.codepoint_train import CodePointReport, make_options, train_model, vocabulary_text
+from fastbpe.training.options import ReadingOptions
 
 
 def learned(source: Any, vocab_size: int | str = 1000, **options: Any) -> tuple[CodePointModel, CodePointReport]:
-    defaults = {"normalization_rule_name": "identity", "hard_vocab_limit": False, "progress": False}
-    return train_model(source, vocab_size=vocab_size, **{**defaults, **options})
+    reporter = Reporter(options.pop("progress", False))
+    names = {field.name for field in dataclasses.fields(ReadingOptions)}
+    reading = ReadingOptions(**{name: value for name, value in options.items() if name in names})
+    keywords = {name: value for name, value in options.items() if name not in names}
+    defaults = {"normalization_rule_name": "identity", "hard_vocab_limit": False}
+    return train_model(source, make_options(source, vocab_size, defaults | keywords), reading, reporter)
 
 
 def pieces(source: Any, vocab_size: int | str = 1000, **options: Any) -> str:
@@ -186,10 +193,9 @@ def test_sources_of_one_text(tmp_path: Path) -> None:
 
 @pytest.fixture
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (piece_counting, codepoint_counting):
-        monkeypatch.setattr(module, "BATCH", 30)
-        monkeypatch.setattr(module, "LONG", 60)
-        monkeypatch.setattr(module, "LEAST", 1)
+    monkeypatch.setattr(counting_threads, "BATCH_UNITS", 30)
+    monkeypatch.setattr(counting_threads, "LONG_TEXT_UNITS", 60)
+    monkeypatch.setattr(spill, "MIN_TABLE_BYTES", 1)
 
 
 @pytest.mark.usefixtures("_small_batches")
@@ -321,7 +327,7 @@ def test_nothing_to_learn_from(text: str) -> None:
 def test_rules_of_a_file(tmp_path: Path) -> None:
     path = tmp_path / "rules.tsv"
     path.write_text("61\t62\nU+63 U+64\t65 66\n67\t\n", encoding="ascii")
-    model, _ = train_model(["acdgc ac"], vocab_size="characters", normalization_rule_tsv=str(path), progress=False)
+    model, _ = learned(["acdgc ac"], "characters", normalization_rule_name="", normalization_rule_tsv=str(path))
     assert {p.decode() for p in model.pieces[3:]} == set("▁befc")
     assert model.normalizer["name"] == "user_defined"
 

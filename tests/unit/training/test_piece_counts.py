@@ -21,7 +21,7 @@ import fastbpe
 from fastbpe import FormatError, PieceCounts, Tokenizer, TrainingError, count_pieces
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.train.piece_counter import PieceCounter
-from fastbpe.training import piece_counting, spill
+from fastbpe.training import counting_threads, spill
 from helpers.child_processes import run_python
 from helpers.shared_data import BYTES, standard_library
 
@@ -31,9 +31,9 @@ WORDS = r" ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+"
 @pytest.fixture
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small inputs go the way of large ones."""
-    monkeypatch.setattr(piece_counting, "BATCH", 50)
-    monkeypatch.setattr(piece_counting, "LONG", 200)
-    monkeypatch.setattr(piece_counting, "LEAST", 1)
+    monkeypatch.setattr(counting_threads, "BATCH_UNITS", 50)
+    monkeypatch.setattr(counting_threads, "LONG_TEXT_UNITS", 200)
+    monkeypatch.setattr(spill, "MIN_TABLE_BYTES", 1)
 
 
 def count(source: Any, **options: Any) -> PieceCounts:
@@ -203,20 +203,20 @@ def test_the_first_bad_document_is_told_of_by_any_number_of_threads() -> None:
 
 
 def test_a_thread_that_comes_late_to_the_first_bad_batch() -> None:
-    class Late(piece_counting.Crew[Any]):
-        def _count(self, counter: Any, batch: piece_counting.Batch) -> None:
+    class Late(counting_threads.CountingThreads[Any]):
+        def _count(self, counter: Any, batch: counting_threads.Batch) -> None:
             if batch.number == 2:
                 time.sleep(0.1)
             super()._count(counter, batch)
 
-    def add(counter: PieceCounter, batch: piece_counting.Batch) -> None:
+    def add(counter: PieceCounter, batch: counting_threads.Batch) -> None:
         if batch.number >= 2:
             raise ValueError(f"batch {batch.number} is bad")
 
     splitter = Splitter()
     crew = Late(lambda: PieceCounter(splitter), add)
     with pytest.raises(ValueError, match="batch 2 is bad"):
-        crew.count((piece_counting.Batch(number, [], 0, None) for number in range(50)), 2, lambda n_bytes: None)
+        crew.count((counting_threads.Batch(number, [], 0, None) for number in range(50)), 2, lambda n_bytes: None)
 
 
 def test_a_batch_whose_counter_cannot_be_made_is_an_error() -> None:
@@ -235,9 +235,9 @@ def test_a_batch_whose_counter_cannot_be_made_is_an_error() -> None:
             raise MemoryError("no memory for a counter")
         return Slow()
 
-    crew = piece_counting.Crew(make, lambda counter, batch: time.sleep(0.002))
+    crew = counting_threads.CountingThreads(make, lambda counter, batch: time.sleep(0.002))
     with pytest.raises(MemoryError, match="no memory for a counter"):
-        crew.count((piece_counting.Batch(i, [], 0, None) for i in range(500)), 2, lambda n_bytes: None)
+        crew.count((counting_threads.Batch(i, [], 0, None) for i in range(500)), 2, lambda n_bytes: None)
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_options_that_are_none(options: dict[str, Any], error: type[Exception], 
 
 
 def test_spilled_files_are_gone_after_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(piece_counting, "LEAST", 1)
+    monkeypatch.setattr(spill, "MIN_TABLE_BYTES", 1)
     opened: list[Any] = []
     real = spill.Spill.__call__
 
@@ -290,8 +290,8 @@ def test_a_full_disk() -> None:
     code = """
 import errno, resource
 import fastbpe
-from fastbpe.training import piece_counting
-piece_counting.LEAST = 1
+from fastbpe.training import spill
+spill.MIN_TABLE_BYTES = 1
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 try:
     fastbpe.count_pieces((f"word{n} " * 3 for n in range(100_000)), max_memory_bytes=100_000, num_threads=2)

@@ -1,0 +1,209 @@
+"""Threads that count the text of a source in batches, each into a table of its own.
+
+The calling thread reads the source, makes batches and puts them into a queue; between two batches it counts too.
+`piece_counting` counts pieces this way, `codepoint_counting` counts words.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from operator import itemgetter
+from queue import Empty, SimpleQueue
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from fastbpe._core.train.piece_counter import PieceCounter
+from fastbpe._utils.threads import start_beside, wait_for
+from fastbpe.corpus.sources import Document
+from fastbpe.training.spill import Spill
+
+# A unit is a byte of a bytes document, a character of a str document: what len() counts.
+BATCH_UNITS = 1 << 18  # units a batch; with smaller ones the threads would wait for the queue more than count
+BATCH_TEXTS = 1 << 14  # most documents a batch
+LONG_TEXT_UNITS = 1 << 21  # units from which on a document is cut into parts, a batch each
+BATCHES_AHEAD = 2  # batches a thread that may wait in the queue; beyond it the reading thread counts
+
+
+class Counter(Protocol):
+    """Table that one thread counts into."""
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of text that were counted so far."""
+
+    def abandon(self) -> None:
+        """Make a call that is counting in another thread stop soon, with an error."""
+
+
+C = TypeVar("C", bound=Counter)
+#: Function of a document and its number in the source: the parts to count it in, (start, end) in units; None:
+#: whole.
+Parts = Callable[[Document, int], "Iterable[tuple[int, int]] | None"]
+
+
+class Batch(NamedTuple):
+    """Texts that one thread counts at once.
+
+    number: int – position among the batches of the source, from 0.
+    texts: the documents; one only if `part` is given.
+    first: int – number of the first document in the source, for errors.
+    part: (start, end) in units – the stretch of the document to count; None: all of each.
+    """
+
+    number: int
+    texts: list[Document]
+    first: int
+    part: tuple[int, int] | None
+
+
+def batches(documents: Iterable[Document], parts_of: Parts) -> Iterator[Batch]:
+    """Group documents into batches of about BATCH_UNITS; each part of a long document is a batch."""
+    number, first, n_units = 0, 0, 0
+    texts: list[Document] = []
+    for index, document in enumerate(documents):
+        document_parts = parts_of(document, index)
+        if texts and (document_parts is not None or n_units >= BATCH_UNITS or len(texts) == BATCH_TEXTS):
+            yield Batch(number, texts, first, None)
+            number, texts, n_units = number + 1, [], 0
+        if document_parts is not None:
+            for part in document_parts:
+                yield Batch(number, [document], index, part)
+                number += 1
+        else:
+            first = first if texts else index
+            texts.append(document)
+            n_units += len(document)
+    if texts:
+        yield Batch(number, texts, first, None)
+
+
+def merged_tables(tables: list[PieceCounter], spill: Spill | None) -> PieceCounter:
+    """Add up the tables that threads counted from batches of one source.
+
+    Args:
+        tables: one a thread. The function changes them; the result may be one of them.
+        spill: the temporary files that the tables were given; None: there are none.
+
+    Returns:
+        A finished table: pieces in the order in which the source has them, for any number of threads.
+    """
+    if spill is not None and spill.is_used():
+        for table in tables:
+            spill(table)
+        total = spill.total()
+    else:
+        total = max(tables, key=len)
+        for table in tables:
+            if table is not total:
+                total.add_table(table, behind=False)
+    total.finish()
+    return total
+
+
+class CountingThreads(Generic[C]):
+    """Threads that count batches, each into a counter of its own.
+
+    Args:
+        make_counter: makes a counter; called in the thread that will use it.
+        add: counts a batch into a counter.
+    """
+
+    def __init__(self, make_counter: Callable[[], C], add: Callable[[C, Batch], None]) -> None:
+        self._make_counter, self._add = make_counter, add
+        self.counters: list[C] = []
+        self._queue: SimpleQueue[Batch | None] = SimpleQueue()  # None: there will be no more batches
+        self._working: deque[None] = deque()  # one item a thread at work
+        self._errors: list[tuple[int, Exception]] = []  # (number of the batch, its error)
+        self._abandoned = False
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of text that were counted so far."""
+        return sum(counter.n_bytes for counter in self.counters)
+
+    def count(self, batches: Iterable[Batch], n_others: int, report: Callable[[int], object]) -> None:
+        """Count all batches.
+
+        Args:
+            batches: read in the calling thread.
+            n_others: threads to use beside the calling one.
+            report: called now and then with `n_bytes`, in the calling thread.
+
+        Raises:
+            Exception: the error of the first batch that has one, or the error of reading the batches.
+        """
+        own = self._new_counter()
+        n_started = 0
+        try:
+            for batch in batches:
+                if batch.number == 1:  # one batch alone is counted before a thread has started
+                    n_started = start_beside(self._work, n_others)
+                self._queue.put(batch)
+                if self._queue.qsize() > BATCHES_AHEAD * n_started:
+                    self._count_next(own)
+                if self._errors:
+                    break
+                report(self.n_bytes)
+            while self._count_next(own):
+                report(self.n_bytes)
+        except BaseException:
+            self._abandon()
+            raise
+        finally:
+            self._wait()
+        if self._errors:
+            raise min(self._errors, key=itemgetter(0))[1]
+
+    def _new_counter(self) -> C:
+        counter = self._make_counter()
+        self.counters.append(counter)
+        return counter
+
+    def _count_next(self, counter: C) -> bool:
+        """Count the batch that entered the queue first; False: the queue is empty.
+
+        So each counter gets batches in ascending order, which its order of pieces relies on.
+        """
+        try:
+            batch = self._queue.get_nowait()
+        except Empty:
+            return False
+        assert batch is not None
+        self._count(counter, batch)
+        return True
+
+    def _work(self) -> None:
+        """Count batches until the queue says that there will be no more; the body of the other threads."""
+        self._working.append(None)
+        try:
+            counter: C | None = None
+            while (batch := self._queue.get()) is not None:
+                try:
+                    counter = counter or self._new_counter()
+                except Exception as error:  # the batch is lost with this thread: the caller must hear of it
+                    self._errors.append((batch.number, error))
+                else:
+                    self._count(counter, batch)
+            self._queue.put(None)  # for the next thread
+        finally:
+            self._working.pop()
+
+    def _count(self, counter: C, batch: Batch) -> None:
+        # Threads take batches in order and skip only those after a failed one: so the first error is among
+        # _errors.
+        if self._abandoned or any(number < batch.number for number, _ in self._errors):
+            return
+        try:
+            self._add(counter, batch)
+        except Exception as error:
+            self._errors.append((batch.number, error))
+
+    def _abandon(self) -> None:
+        self._abandoned = True
+        for counter in list(self.counters):
+            counter.abandon()
+
+    def _wait(self) -> None:
+        """Wait until all threads have ended, even if signals interrupt the waiting."""
+        self._queue.put(None)  # also for a thread that starts late
+        wait_for(self._working, self._abandon)
