@@ -123,7 +123,7 @@ cdef class Pipeline:
             ids_free(&scratch.other_ids)
         if scratch.ends.capacity > SPARE_ENDS:
             ends_free(&scratch.ends)
-        if scratch.normalized.room > SPARE_BYTES:
+        if scratch.normalized.capacity > SPARE_BYTES:
             normalized_free(&scratch.normalized)
             memset(&scratch.normalized, 0, sizeof(Normalized))
         if scratch.utf8.capacity > SPARE_BYTES:
@@ -488,7 +488,7 @@ cdef void _free(Scratch* scratch) noexcept:
 
 cdef size_t _bytes_of(const Scratch* scratch) noexcept nogil:
     cdef size_t n_bytes = scratch.utf8.capacity + scratch.changed.capacity + scratch.prefixed.capacity
-    n_bytes += scratch.kept.capacity + scratch.normalized.room + scratch.ends.capacity * sizeof(size_t)
+    n_bytes += scratch.kept.capacity + scratch.normalized.capacity + scratch.ends.capacity * sizeof(size_t)
     n_bytes += (scratch.ids.capacity + scratch.other_ids.capacity) * sizeof(uint32_t)
     return n_bytes + cache_bytes(&scratch.cache)
 
