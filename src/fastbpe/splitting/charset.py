@@ -1,7 +1,7 @@
 """Sets of Unicode 16.0.0 characters, for the classes of split patterns.
 
-tiktoken and tokenizers classify characters by Unicode 16.0.0. Neither Python's own tables nor those of the
-`regex` package have that version, so none of them is asked here: everything comes from unicode_tables.py.
+tiktoken and tokenizers classify characters by Unicode 16.0.0. Neither Python's own tables nor those of the `regex`
+package have that version, so all data come from unicode_tables.py.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class CharSet:
     ranges: tuple[Range, ...]
 
     def __init__(self, ranges: tuple[Range, ...]) -> None:
-        """Take ranges that are already in normal form; others go through `from_ranges`."""
+        """Take ranges in normal form; use `from_ranges` for others."""
         object.__setattr__(self, "ranges", ranges)
         object.__setattr__(self, "_hash", hash(ranges))
 
@@ -58,7 +58,7 @@ class CharSet:
 
     @classmethod
     def from_ranges(cls, ranges: Iterable[Range]) -> CharSet:
-        """The characters of ranges given in any order; surrogates in them are left out.
+        """Make a set of ranges in any order; surrogates in them are left out.
 
         >>> CharSet.from_ranges([(98, 99), (97, 97)])
         CharSet('a-c')
@@ -73,7 +73,7 @@ class CharSet:
 
     @classmethod
     def of(cls, characters: str) -> CharSet:
-        """The characters of a string.
+        """Make a set of the characters of a string.
 
         >>> CharSet.of("cab")
         CharSet('a-c')
@@ -82,7 +82,7 @@ class CharSet:
 
     @staticmethod
     def category(name: str) -> CharSet:
-        """A general category by its short or long name: `L`, `Lu`, `Letter`, `uppercase_letter`.
+        """Return a general category by its short or long name: `L`, `Lu`, `Letter`, `uppercase_letter`.
 
         Raises KeyError for an unknown name.
         """
@@ -90,7 +90,8 @@ class CharSet:
 
     @staticmethod
     def property(name: str) -> CharSet:
-        r"""What `\p{name}` stands for: a general category, a script, or one of a few yes-or-no properties.
+        r"""Return the set that `\p{name}` stands for: a general category, a script, or one of a few binary
+        properties.
 
         Case, spaces, hyphens and underscores do not count. `gc=` and `script=` (`sc=`) may come first.
         Raises KeyError for an unknown name.
@@ -99,17 +100,19 @@ class CharSet:
 
     @staticmethod
     def white_space() -> CharSet:
-        r"""The 25 characters of `\s`."""
+        r"""Return the 25 characters of `\s`."""
         return _decoded("WHITE_SPACE")
 
     @staticmethod
     def digit() -> CharSet:
-        r"""The characters of `\d`: category Nd."""
+        r"""Return the characters of `\d`: category Nd."""
         return _category("nd")
 
     @staticmethod
     def word() -> CharSet:
-        r"""The characters of `\w` as Rust's regex has them: letters, marks, digits, connectors, joiners."""
+        r"""Return the characters of `\w` as Rust's regex defines them: letters, marks, digits, connectors,
+        joiners.
+        """
         return _word()
 
     def __or__(self, other: CharSet) -> CharSet:
@@ -125,7 +128,7 @@ class CharSet:
         return (self | other) - (self & other)
 
     def __invert__(self) -> CharSet:
-        """Every character that is not in the set; surrogates stay outside of both."""
+        """Return the characters that are not in the set; surrogates are in neither."""
         gaps, start = [], 0
         for low, high in self.ranges:
             if low > start:
@@ -136,7 +139,7 @@ class CharSet:
         return CharSet(tuple(_without_surrogates(gaps)))
 
     def case_closure(self) -> CharSet:
-        """The set and every character that differs from one of its own by case only.
+        """Return the set with every character that differs from one of its own by case only.
 
         >>> sorted("k" + "K" + "\\u212a") == sorted(CharSet.of("k").case_closure())
         True
@@ -176,7 +179,7 @@ class CharSet:
 
 @cache
 def blanks() -> str:
-    r"""The characters of `\s`, as `str.strip` takes them."""
+    r"""Return the characters of `\s`, for `str.strip`."""
     return "".join(chr(c) for first, last in CharSet.white_space().ranges for c in range(first, last + 1))
 
 
@@ -207,7 +210,7 @@ def _intersection(one: tuple[Range, ...], two: tuple[Range, ...]) -> Iterator[Ra
 
 
 def _loose(name: str) -> str:
-    """A property name as Unicode compares them (UAX 44, loose matching)."""
+    """Return a property name in the form that Unicode compares (UAX #44, loose matching)."""
     plain = "".join(character for character in name.lower() if character not in " _-\t")
     return plain[2:] if plain.startswith("is") else plain
 
@@ -247,7 +250,7 @@ def _decoded(table: str) -> CharSet:
 
 @cache
 def _category_codes() -> Mapping[str, str]:
-    """Every loose name of a category to its code."""
+    """Map every loose name of a category to its code."""
     codes = {code: code for code in _CATEGORY_NAMES}
     codes |= {name: code for code, names in _CATEGORY_NAMES.items() for name in names.split()}
     return MappingProxyType(codes)
@@ -332,7 +335,7 @@ def _named_kind(kind: str, value: str) -> CharSet:
 
 @cache
 def _alike() -> tuple[list[int], list[list[int]]]:
-    """The characters that have others alike but for case, sorted, and beside each the others."""
+    """Return the characters that have equals but for case, sorted, and for each its equals."""
     others: dict[int, list[int]] = {}
     for word in unicode_tables.CASE_PAIRS.split():
         first, count, step, distance = (int(number, 36) for number in word.split("."))
@@ -354,7 +357,7 @@ def _case_closure(characters: CharSet) -> CharSet:
     for low, high in characters.ranges:
         for index in range(bisect_right(cased, low - 1), bisect_right(cased, high)):
             added.update(others[index])
-    # Neighbours first made into ranges: a closure of all letters adds some 1,400 single characters.
+    # Make ranges of neighbours first: a closure of all letters adds some 1,400 single characters.
     ranges = []
     for _, run in groupby(enumerate(sorted(added)), key=lambda item: item[1] - item[0]):
         block = [code_point for _, code_point in run]

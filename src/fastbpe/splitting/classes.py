@@ -1,4 +1,4 @@
-r"""Classes in brackets, read into one set: `[a-z&&[^aeiou]]`, `[[:alpha:]_]`, `[\p{L}--\p{Lu}]`."""
+r"""Parse classes in brackets into sets: `[a-z&&[^aeiou]]`, `[[:alpha:]_]`, `[\p{L}--\p{Lu}]`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from fastbpe.splitting.charset import CharSet
 from fastbpe.splitting.cursor import Cursor
 
-# ASCII only, as in Rust's regex.
+# First and last character of each range of a POSIX class; ASCII only, as in Rust's regex.
 _POSIX = {
     "alnum": "09AZaz",
     "alpha": "AZaz",
@@ -31,7 +31,7 @@ _OPERATORS = ("&&", "--", "~~")
 def parse_class(cursor: Cursor, ignore_case: bool) -> CharSet:
     """Read a class from its `[` to its `]`.
 
-    With `ignore_case` a character or range is taken in all its cases before operators and negation see it.
+    ignore_case: add all cases of each character and range, before operators and negation apply.
     """
     start = cursor.at
     cursor.enter(start)
@@ -50,7 +50,7 @@ def parse_class(cursor: Cursor, ignore_case: bool) -> CharSet:
 
 
 def _combine(left: CharSet, operator: str, right: CharSet) -> CharSet:
-    """All operators bind alike, from the left."""
+    """Apply an operator; all have the same precedence, from left to right."""
     if operator == "&&":
         return left & right
     return left - right if operator == "--" else left ^ right
@@ -93,7 +93,7 @@ def _item(cursor: Cursor, ignore_case: bool) -> str | CharSet:
 
 
 def _range_end(cursor: Cursor, low_at: int, low: str | CharSet, ignore_case: bool) -> str | None:
-    """The upper end if a hyphen makes the item the lower end of a range."""
+    """Return the upper end if a hyphen makes the item the lower end of a range."""
     if not cursor.sees("-") or cursor.sees("-]") or cursor.sees("--"):
         return None
     cursor.at += 1
@@ -107,7 +107,7 @@ def _range_end(cursor: Cursor, low_at: int, low: str | CharSet, ignore_case: boo
 
 
 def _posix_class(cursor: Cursor, ignore_case: bool) -> CharSet | None:
-    """`[:alpha:]` or `[:^alpha:]`, if one comes next."""
+    """Read `[:alpha:]` or `[:^alpha:]`, if one comes next."""
     found = _POSIX_CLASS.match(cursor.text, cursor.at)
     if found is None:
         return None

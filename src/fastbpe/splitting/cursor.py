@@ -1,4 +1,4 @@
-"""Reading a pattern from left to right: where we are, escapes, and errors that name the position."""
+"""Read a pattern from left to right: the position, escapes, and errors that name the position."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import NoReturn
 from fastbpe.errors import PatternError
 from fastbpe.splitting.charset import FIRST_SURROGATE, LAST_SURROGATE, MAX_CODE_POINT, CharSet
 
-# tiktoken's engine stops at the same depth; a recursive reader must stop somewhere.
+# Nested groups, at most: tiktoken's engine has the same limit; a recursive reader must have one.
 MAX_NESTING = 63
 MAX_PATTERN_CHARS = 65_536
-# All ranges of all classes of a pattern together. o200k has 12,000; `regex` compiles some 60,000 a second.
+# Ranges of all classes of a pattern together, at most. o200k has 12,000; `regex` compiles some 60,000 a second.
 MAX_RANGES = 50_000
 
 HEX_DIGITS = CharSet.of("0123456789abcdefABCDEF")
@@ -20,7 +20,7 @@ _HEX_LENGTHS = {"x": 2, "u": 4, "U": 8}
 
 
 class Cursor:
-    """A place in a pattern. `at` is the index of the next character."""
+    """Position in a pattern. `at` is the index of the next character."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -37,6 +37,7 @@ class Cursor:
                 self.fail(index, "a lone surrogate is no character", "take it out; no text contains one")
 
     def fail(self, at: int, problem: str, way_out: str) -> NoReturn:
+        """Raise PatternError at a position."""
         around = self.text[max(0, at - 12) : at + 12]
         raise PatternError(f"split pattern, position {at} (near {around!r}): {problem}; {way_out}")
 
@@ -46,22 +47,24 @@ class Cursor:
         return self.text[self.at : self.at + 1]
 
     def sees(self, wanted: str) -> bool:
+        """Tell whether `wanted` comes next."""
         return self.text.startswith(wanted, self.at)
 
     def eat(self, wanted: str) -> bool:
-        """Go past `wanted` if it comes next."""
+        """Skip `wanted` if it comes next, and tell whether it did."""
         if self.sees(wanted):
             self.at += len(wanted)
             return True
         return False
 
     def take(self) -> str:
+        """Return the next character, and skip it."""
         character = self.next
         self.at += 1
         return character
 
     def take_until(self, end: str, opened_at: int, what: str) -> str:
-        """The text before `end`, going past both."""
+        """Return the text before `end`, and skip both."""
         stop = self.text.find(end, self.at)
         if stop < 0:
             self.fail(opened_at, f"{what} is not closed", f"expected {end!r} after it")
@@ -70,15 +73,17 @@ class Cursor:
         return taken
 
     def enter(self, at: int) -> None:
+        """Enter a group or class that begins at `at`."""
         self.depth += 1
         if self.depth > MAX_NESTING:
             self.fail(at, f"nested deeper than {MAX_NESTING} levels", "flatten the groups")
 
     def leave(self) -> None:
+        """Leave a group or class."""
         self.depth -= 1
 
     def spend(self, characters: CharSet, at: int) -> CharSet:
-        """Count the ranges of a set against the limit, and hand it back."""
+        """Count the ranges of a set against the limit, and return the set."""
         self.n_ranges += len(characters.ranges)
         if self.n_ranges > MAX_RANGES:
             self.fail(
@@ -142,7 +147,7 @@ class Cursor:
                 f"{name!r} is no property known here" if name else r"expected the name of a property after \p",
                 r"general categories such as L or Lu, scripts such as Greek, and Alphabetic are known",
             )
-        # The engine folds first and negates then: (?i)\P{Lu} has no cased letters at all.
+        # tiktoken's engine folds case before it negates: (?i)\P{Lu} has no cased letters at all.
         members = members.case_closure() if ignore_case else members
         return ~members if negative else members
 

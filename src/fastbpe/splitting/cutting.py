@@ -1,4 +1,4 @@
-"""Cutting a document that is too long to hold where neither a piece nor a special token goes across."""
+"""Find safe cuts in a document that is too long to hold, so that no piece and no special token crosses them."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from collections.abc import Callable, Iterable
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.safe_cuts import last_safe_cut
 
-_TAIL = 1 << 12  # bytes
-_TRIES = 16  # each reads the text again; text of special tokens end to end may wait for a better place
+_TAIL_BYTES = 1 << 12  # bytes at the end of a text that are searched first
+_MAX_TRIES = 16  # cuts to try, each by another search of the text; special tokens end to end may exclude many
 
 
 def make_cutter(splitter: Splitter, special: Iterable[str] = ()) -> Callable[[bytes], int] | None:
-    """What finds the last place of a text where it may be cut, or 0; None for a splitter without known ones.
+    """Return a function that finds the last safe cut of a UTF-8 text, or 0; None if the splitter has no known
+    ones.
 
-    special: tokens that cut the text before it is split: none is cut itself, whatever follows the text.
+    special: tokens that cut the text before it is split. No cut is inside one, whatever follows the text.
     """
     if not splitter.cuttable:
         return None
@@ -23,7 +24,7 @@ def make_cutter(splitter: Splitter, special: Iterable[str] = ()) -> Callable[[by
 
     def cut(data: bytes) -> int:
         at = _last_cut(data)
-        for _ in range(_TRIES):
+        for _ in range(_MAX_TRIES):
             inside = len(data) - at < longest - 1 or any(
                 token in data[max(at - len(token) + 1, 0) : at + len(token) - 1] for token in tokens
             )
@@ -36,8 +37,8 @@ def make_cutter(splitter: Splitter, special: Iterable[str] = ()) -> Callable[[by
 
 
 def _last_cut(data: bytes) -> int:
-    """What last_safe_cut gives, from the end of the text alone where that is enough: nearly always."""
-    start = max(len(data) - _TAIL, 0)
+    """Return what last_safe_cut returns; search only the end of the text if that is enough, as it nearly always is."""
+    start = max(len(data) - _TAIL_BYTES, 0)
     while start < len(data) and data[start] & 0xC0 == 0x80:
         start += 1
     at = last_safe_cut(data[start:])

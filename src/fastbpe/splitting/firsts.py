@@ -1,7 +1,7 @@
-"""What can come first where a part of a pattern matches: what tells the engine which ways not to try.
+"""Compute which characters can begin a match of a part of a pattern: the engine need not try the others.
 
-All of it is for patterns as `program.simplified` leaves them, and errs on the safe side: a character that is
-left out certainly cannot come next in a match; one that is in it may.
+All functions are for patterns that `simplify.simplified` returns, and err on the safe side: a character that is
+left out cannot come next in a match; one that is included may.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class First:
 
     @property
     def mask(self) -> ByteMask:
-        """The bytes that the characters begin with."""
+        """Return the first bytes of the characters."""
         return first_bytes(self.characters) | int(self.end) << END_BIT
 
 
@@ -57,7 +57,7 @@ ANYTHING = First(ANY, True)
 
 
 def first(node: Node, follow: First) -> First:
-    r"""What can come next where the node matches and `follow` comes after it.
+    r"""Return what can come next where the node matches and `follow` comes after it.
 
     >>> from fastbpe.splitting.syntax import parse
     >>> first(parse("a?b?"), ANYTHING & first(parse("c"), ANYTHING))
@@ -86,13 +86,13 @@ def first(node: Node, follow: First) -> First:
 
 
 def first_of_round(repeat: Repeat, follow: First) -> First:
-    """What can come next where one more round of a repetition begins."""
-    # Only a round that may be empty lets through what follows it, which may be a round again.
+    """Return what can come next where one more round of a repetition begins."""
+    # A round lets what follows it through only if it may be empty. Another round may follow it.
     return first(repeat.child, follow if repeat.maximum == 1 else ANYTHING)
 
 
 def always_matches(node: Node) -> bool:
-    """Whether the node matches wherever it is tried; then what stands before it never has to give back."""
+    """Tell whether the node matches wherever it is tried; then a repetition before it never has to give back."""
     if isinstance(node, Concat):
         return all(map(always_matches, node.parts))
     if isinstance(node, Alternation):
@@ -103,7 +103,7 @@ def always_matches(node: Node) -> bool:
 
 
 def width(node: Node) -> int | None:
-    """How many characters the node matches, if it is always the same number."""
+    """Return the number of characters that the node matches; None if it varies."""
     if isinstance(node, Chars):
         return 1
     if isinstance(node, Concat):
@@ -122,7 +122,7 @@ def width(node: Node) -> int | None:
 
 @lru_cache(maxsize=1024)
 def first_bytes(characters: CharSet) -> ByteMask:
-    """The bytes with which the UTF-8 of the characters begins."""
+    """Return the first bytes of the characters' UTF-8."""
     mask = 0
     for low, high in characters.ranges:
         mask |= (2 << lead_byte(high)) - (1 << lead_byte(low))
@@ -134,7 +134,7 @@ def lead_byte(code_point: int) -> int:
 
 
 def characters_of_lead(lead: int) -> Range | None:
-    """The code points whose UTF-8 begins with a byte; None if there are none."""
+    """Return the code points whose UTF-8 begins with a byte; None if there are none."""
     if lead < 0x80:
         return lead, lead
     if 0xC2 <= lead < 0xE0:
@@ -147,8 +147,8 @@ def characters_of_lead(lead: int) -> Range | None:
 
 
 def _first_of_look(node: Look) -> First:
-    """What a look-ahead lets come next."""
+    """Return what a look-ahead lets come next."""
     if not node.negative:
         return first(node.child, ANYTHING)
-    # Only of a single character is it known that whatever begins it would match.
+    # A negative look-ahead excludes characters only if it is a single one: then its first character is all of it.
     return First(~node.child.characters, True) if isinstance(node.child, Chars) else ANYTHING

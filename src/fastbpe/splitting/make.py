@@ -1,4 +1,4 @@
-"""Make a splitter of a split pattern: a scanner, the engine, or the `regex` package."""
+"""Make the splitter of a split pattern: a scanner, the regex engine, or the `regex` package."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from fastbpe.errors import PatternError
 from fastbpe.patterns import PatternLike
 from fastbpe.splitting.named import SPECS_OF_TEXTS, ScannerSpec
 
-MAX_STEPS = 64  # each is one more level of calls
+MAX_STEPS = 64  # splitters one after another: each is one more level of calls
 
 
 def make_splitter(pattern: PatternLike, *, drop_unmatched: bool = False) -> Splitter:
-    r"""What cuts text by a pattern, or by several one after another; None: nothing is cut.
+    r"""Make the splitter of a pattern, or of several one after another; None: the whole text is a piece.
 
-    A scanner where they mean what a known pattern does, else the engine, and the `regex` package, with our own
-    classes, for what the engine does not take. The repr says which.
+    It is a scanner if the patterns mean what a known pattern does, else the engine, and, if the engine cannot run
+    the pattern, the `regex` package with our own classes of characters. The repr tells which.
 
     >>> make_splitter(r"[a-z]+").ends("one 2 three")
     [3, 6, 11]
     >>> make_splitter(r"[a-z]+"), make_splitter(r"(?<=[a-z]+)[0-9]")
     (engine, regex)
 
-    drop_unmatched: what a pattern does not match is no piece, but left out.
+    drop_unmatched: text that a pattern does not match is left out instead of being pieces.
 
     >>> make_splitter(r"[a-z]+", drop_unmatched=True).pieces("one 2 three")
     [(0, 3), (6, 11)]
@@ -51,8 +51,8 @@ def make_splitter(pattern: PatternLike, *, drop_unmatched: bool = False) -> Spli
     return RegexSplitter(compile_regex(pattern), keep_gaps=not drop_unmatched, shown=pattern)
 
 
-# What parses, compiles and falls back to `regex` is imported where it is used: it takes as long as all the rest
-# of fastbpe, and a named pattern needs none of it.
+# Parser, compiler and `regex` are imported where they are used: they take as long as all the rest of fastbpe, and
+# a named pattern needs none of them.
 
 
 def _scanner_spec(pattern: str | tuple[str, ...], drop_unmatched: bool) -> ScannerSpec | None:
@@ -64,7 +64,7 @@ def _scanner_spec(pattern: str | tuple[str, ...], drop_unmatched: bool) -> Scann
 
 
 def engine_of(pattern: str, *, keep_gaps: bool = True) -> Engine | None:
-    """The engine for a pattern; None if it does not take it. Raises PatternError for a pattern of no use."""
+    """Make the engine for a pattern; None if it cannot run it. Raises PatternError for a pattern of no use."""
     from fastbpe.splitting.nodes import is_run
     from fastbpe.splitting.program import compile_program
     from fastbpe.splitting.syntax import parse
@@ -79,7 +79,7 @@ def engine_of(pattern: str, *, keep_gaps: bool = True) -> Engine | None:
 
 
 def chain(splitters: SequenceOf[Splitter]) -> Splitter:
-    """Splitters one after another, each of which cuts the pieces of the one before; without any, no splitting."""
+    """Chain splitters, each of which splits the pieces of the one before; without any, nothing is split."""
     if len(splitters) > MAX_STEPS:
         raise PatternError(f"{len(splitters)} splits one after another; the limit is {MAX_STEPS}")
     return reduce(Sequence, splitters) if splitters else Splitter()

@@ -1,4 +1,4 @@
-"""The scanners of the named patterns: known by their text, so that nothing needs to be parsed to load them."""
+"""Scanners of the named patterns, known by their text, so that loading one parses nothing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fastbpe.patterns import PATTERNS, Pattern
 
 
 class ScannerSpec(NamedTuple):
-    """The arguments of a `Scanner`."""
+    """Arguments of a `Scanner`."""
 
     family: Literal["gpt2", "cl100k", "o200k", "deepseek"]
     n_digits: int

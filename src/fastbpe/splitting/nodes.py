@@ -1,8 +1,9 @@
-"""What a split pattern is once it is parsed: a small tree that no other regex library is needed to read.
+"""Nodes of the tree that a split pattern is parsed into.
 
-Case, flags and names of classes are gone: `(?i:s)` is a `Chars` of s, S and ſ; `.` is a `Chars`; `(?m)^` is
-an `Anchor` of its own kind. Non-capturing groups leave no trace but the shape of the tree. The parser allows
-63 groups within one another, so plain recursion over a tree is safe.
+The parser resolves case, flags and names of classes: `(?i:s)` is a `Chars` of s, S and ſ; `.` is a `Chars`;
+    `(?m)^` is
+an `Anchor` of its own kind. Non-capturing groups only shape the tree. The parser allows 63 nested groups, so plain
+recursion over a tree is safe.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ class Mode(Enum):
 
 
 class AnchorKind(Enum):
-    """A place in the text. Lines end at U+000A only."""
+    """Position in the text that an anchor matches. Lines end at U+000A only."""
 
     TEXT_START = "text start"
     TEXT_END = "text end"
@@ -51,7 +52,7 @@ class Chars:
 
 @dataclass(frozen=True)
 class Concat:
-    """The parts one after another; without parts, the empty string."""
+    """The parts one after another; the empty string if there are none."""
 
     parts: tuple[Node, ...]
 
@@ -65,7 +66,7 @@ class Alternation:
 
 @dataclass(frozen=True)
 class Repeat:
-    """The child `minimum` to `maximum` times; a `maximum` of None is no limit."""
+    """The child `minimum` to `maximum` times; None: no limit."""
 
     child: Node
     minimum: int
@@ -91,7 +92,7 @@ class Atomic:
 
 @dataclass(frozen=True)
 class Look:
-    """The child matches (or must not) right after this place, or right before it; nothing is consumed."""
+    """The child matches, or does not, right behind the position, or right before it; nothing is consumed."""
 
     child: Node
     behind: bool
@@ -110,7 +111,7 @@ class WordBoundary:
 
 @dataclass(frozen=True)
 class Backreference:
-    """The very text that the group matched; fails where the group has not taken part."""
+    """The text that the group matched; fails if the group has not matched."""
 
     index: int
 
@@ -121,7 +122,7 @@ Node: TypeAlias = (
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """The nodes directly below one."""
+    """Return the nodes directly below a node."""
     if isinstance(node, Concat):
         return node.parts
     if isinstance(node, Alternation):
@@ -132,21 +133,21 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def referenced_groups(node: Node) -> frozenset[int]:
-    """The numbers of the groups that back-references name."""
+    """Return the numbers of the groups that back-references name."""
     if isinstance(node, Backreference):
         return frozenset((node.index,))
     return frozenset().union(*map(referenced_groups, children(node)))
 
 
 def is_run(node: Node) -> bool:
-    """Tell whether a node is one character of a set, or as many of them as there are."""
+    """Tell whether a node is one character of a set, or a run of such characters."""
     if isinstance(node, Repeat) and (node.minimum, node.maximum) == (1, None) and node.mode is not Mode.LAZY:
         node = node.child
     return isinstance(node, Chars)
 
 
 def can_match(node: Node) -> bool:
-    """False if the node certainly never matches, like `[^\\s\\S]`; True if it does, or may."""
+    """Return False if the node never matches, as `[^\\s\\S]`; True if it matches, or may."""
     if isinstance(node, Chars):
         return bool(node.characters)
     if isinstance(node, Concat):
@@ -161,7 +162,7 @@ def can_match(node: Node) -> bool:
 
 
 def can_match_empty(node: Node) -> bool:
-    """Whether the node may match without consuming a character.
+    """Tell whether the node may match without consuming a character.
 
     Exact for everything but back-references and zero-width parts that exclude one another, as in
     `(?=a)(?=b)`: those count as able to.
@@ -180,7 +181,7 @@ def can_match_empty(node: Node) -> bool:
 
 
 def _always_empty_match(node: Node) -> bool:
-    """Whether the node matches the empty string wherever it is tried, so that `(?!node)` always fails."""
+    """Tell whether the node matches the empty string wherever it is tried, so that `(?!node)` always fails."""
     if isinstance(node, Concat):
         return all(map(_always_empty_match, node.parts))
     if isinstance(node, Alternation):

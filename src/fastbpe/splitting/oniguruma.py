@@ -1,15 +1,16 @@
-r"""Patterns as tokenizers reads them (Oniguruma, Ruby's syntax), said in ours.
+r"""Translate patterns of tokenizers (Oniguruma, Ruby's syntax) into fastbpe's.
 
-Most of the two syntaxes is one. What is written alike and means another thing is put in our words:
+The two syntaxes have most in common. These look alike but mean another thing, and are translated:
 
-- `^` and `$` are begin and end of a line, not of the text; `^` never holds at the very end;
-- `\Z` is the end or before one last line feed;
-- `\w` (and so `\b`) has not U+200C and U+200D, but outside of brackets has ² ³ ¹ ¼ ½ ¾;
+- `^` and `$` match at the begin and end of a line, not of the text; `^` never matches at the end of the text;
+- `\Z` matches at the end, or before one last line feed;
+- `\w` (and so `\b`) lacks U+200C and U+200D, but outside of brackets has ² ³ ¹ ¼ ½ ¾;
 - the flag that lets `.` match a line feed is m.
 
-What cannot be said in our words, or is not worth it, is refused: `{1,3}+` (in Ruby's syntax a repetition of the
-repetition), `{2}?` (a repetition that may be left out), `[[:alpha:]]`, `--` within brackets, back-references,
-and, where case is ignored, classes of letters and pairs of letters that a ligature or ß stands for.
+PatternError is raised for what has no translation or is not worth one: `{1,3}+` (in Ruby's syntax a repetition of
+    the
+repetition), `{2}?` (an optional repetition), `[[:alpha:]]`, `--` within brackets, back-references, and, if case is
+ignored, classes of letters and pairs of letters that a ligature or ß stands for.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _SEVERAL_LETTERS = re.compile("ff|fi|fl|ss|st")
 
 @lru_cache(maxsize=64)
 def from_oniguruma(pattern: str) -> str:
-    r"""The pattern that matches with fastbpe what the given one matches with tokenizers.
+    r"""Return the pattern that matches with fastbpe what the given one matches with tokenizers.
 
     >>> from_oniguruma(r"\p{L}+|^\s$")
     '\\p{L}+|(?:\\A|(?<=\\n)(?!\\z))\\s(?:(?=\\n)|\\z)'
@@ -59,7 +60,7 @@ class _Translation:
         self.pattern = pattern
         self.at = 0
         self.out: list[str] = []
-        self.ignore_case = [False]  # here and in each group around
+        self.ignore_case = [False]  # of the present group, last, and of those around it
         self.letters = ""  # the last two literals, if nothing parts them
 
     def run(self) -> str:
@@ -90,7 +91,7 @@ class _Translation:
         raise PatternError(f"the split pattern {shown!r} at position {self.at}: {what}; {way_out}")
 
     def give(self, taken: str, given: str) -> None:
-        """Go past `taken` and write `given`."""
+        """Read `taken` and write `given`."""
         self.at += len(taken)
         self.out.append(given)
 
@@ -101,7 +102,7 @@ class _Translation:
                     f"{character!r} where case is ignored may match several characters in tokenizers",
                     "write both cases out",
                 )
-            # What may stand between two letters that match as one; anything else parts them.
+            # Anything but these parts two letters that could match as one.
             if character not in "*+?":
                 self.letters = self.letters[-1:] + character.lower()
             if _SEVERAL_LETTERS.search(self.letters):
@@ -149,7 +150,7 @@ class _Translation:
         self.give(found[0], found[0])
 
     def brackets(self) -> None:
-        """Go past a class, brackets within it and all."""
+        """Translate a class, with the classes inside it."""
         depth = 0
         self.letters = ""
         while self.at < len(self.pattern):
@@ -179,7 +180,7 @@ class _Translation:
 
     def group(self) -> None:
         found = _GROUP.match(self.pattern, self.at)
-        assert found is not None  # "(" alone matches
+        assert found is not None  # it matches "(" alone
         opening, on, off, end = found[0], found[1] or "", found[2] or "", found[3]
         if opening == "(" and self.pattern[self.at + 1 : self.at + 2] in ("?", "*"):
             self.refuse("no such group is known here, or it is read otherwise than in tokenizers", "use (?:...)")

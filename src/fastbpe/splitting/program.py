@@ -1,8 +1,8 @@
-"""Compiling a parsed pattern to the program that `_core.engine` runs.
+"""Compile a parsed pattern to the program that `_core.split.regex_engine` runs.
 
-A program is an array of words: operations with their operands, the first of which is a failure (a target of 0
-is none) and the second the start. Choices know what may come next (`firsts`): a branch that the next byte
-rules out is never tried, and a repetition gives nothing back where that could not help.
+A program is an array of 32-bit words: operations with their operands. Operation 0 is FAIL, so that a target of 0
+means none; the program starts at 1. A choice knows which bytes can begin each branch (`firsts`): the engine never
+tries a branch that the next byte excludes, and a repetition gives nothing back if that cannot help.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from fastbpe.splitting.set_tables import SetTables
 from fastbpe.splitting.simplify import simplified
 
 MAX_WORDS = 1 << 16
-#: Choices, each with a table of a kilobyte.
+#: Choices, at most; each has a table of a kilobyte.
 MAX_CHOICES = 1 << 10
 MAX_LIST_WORDS = 1 << 20
-#: Groups within groups that need a register; the engine has room for as many.
+#: Nested groups that need a register, at most; the engine has as many registers.
 MAX_DEPTH = 128
-#: Rounds within rounds that may be empty, for what the engine tells apart when it remembers.
+#: Nested rounds that may be empty, at most: visited states of the engine have a bit for each.
 MAX_OPEN = 8
 MAX_LOOK_BEHIND_CHARS = 255
 
@@ -56,9 +56,10 @@ _N_SYMBOLS = END_BIT + 1
 
 
 class Op(IntEnum):
-    """The operations; each value is the engine's. Operands in brackets.
+    """Operations, with the numbers that the engine has for them. Comments list the operands.
 
-    `open` is 0 within atomic groups and look-arounds; else 1 and how many MARKs have no CHECK yet.
+    `open` is 0 within atomic groups and look-arounds; else 1 plus the number of SAVE_PLACEs without their CHECK so
+    far.
     """
 
     FAIL = 0
@@ -69,9 +70,9 @@ class Op(IntEnum):
     TEXT = 3
     #: [set]
     SET = 4
-    #: [set, fewest, how many more at most]: takes what it can and never gives back.
+    #: [set, fewest, how many more at most]: takes all it can and never gives back.
     RUN = 5
-    #: [set, fewest, more, follow, open]: gives back up to a character that is in `follow`.
+    #: [set, fewest, more, follow, open]: gives back, one by one, up to a character in `follow`.
     RUN_GREEDY = 6
     #: [set, fewest, more, follow, open]
     RUN_LAZY = 7
@@ -79,43 +80,43 @@ class Op(IntEnum):
     CHOICE = 8
     #: [target]
     JUMP = 9
-    #: [register]: remembers the place, and how many ways back there are.
+    #: [register]: saves the position, and the number of ways back.
     SAVE = 10
-    #: [register]: forgets the ways back since SAVE.
+    #: [register]: drops the ways back since SAVE.
     CUT = 11
-    #: [register]: CUT, and back to the place of SAVE.
+    #: [register]: CUT, and back to the position of SAVE.
     RETURN = 12
-    #: [register, target]: SAVE; when all ways from here have failed, goes on at the target from here.
+    #: [register, target]: SAVE; when all ways from here have failed, continues at the target from this position.
     NOT = 13
-    #: [register]: CUT with the way to the target of NOT, and fail.
+    #: [register]: CUT including the way to the target of NOT, and fails.
     NOT_END = 14
     #: [set, negative]: the next character is (not) in the set.
     AHEAD = 15
-    #: [set, negative]: so for the character before.
+    #: [set, negative]: the same for the character before.
     BEHIND = 16
-    #: [characters]: that many back, or fail.
+    #: [characters]: goes so many back, or fails.
     BACK = 17
-    #: [register]: remembers where a round begins that may be empty.
+    #: [register]: saves where a round begins that may be empty.
     SAVE_PLACE = 18
-    #: [register, target]: leaves for the target if the round was empty.
+    #: [register, target]: continues at the target if the round was empty.
     CHECK = 19
-    #: [set, 0 or 1]: RUN of that many or more.
+    #: [set, 0 or 1]: RUN of so many or more.
     SPAN = 20
-    #: [set]: RUN of none or one.
+    #: [set]: RUN of at most one.
     OPTION = 21
-    #: [register, group]: what lies between the place of SAVE_PLACE and this one is what the group matched.
+    #: [register, group]: the group matched the text from the position of SAVE_PLACE to this one.
     CLOSE = 22
-    #: [group]: the bytes that it matched last, or fail. A group is the first of two registers: start and end.
+    #: [group]: the bytes that it matched last, or fails. A group is the first of two registers: start and end.
     SAME = 23
 
 
 class UnsupportedError(Exception):
-    """The engine does not take the pattern."""
+    """The engine cannot run the pattern."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """The arguments of an `Engine`, but for the pattern's text."""
+    """Arguments of an `Engine`, without the pattern's text."""
 
     code: array[int]
     #: For each CHOICE, 257 indices into `lists`: for every byte, and for the end of the text.
@@ -127,12 +128,12 @@ class Program:
     set_bytes: bytes
     set_index: array[int]
     set_blocks: array[int]
-    #: Groups that back-references name; their registers are the last ones.
+    #: Number of groups that back-references name; the last registers are theirs.
     n_groups: int
 
 
 def compile_program(node: Node) -> Program | None:
-    r"""The program of a parsed pattern; None if the engine does not take it.
+    r"""Compile a parsed pattern; return None if the engine cannot run it.
 
     That is: back-references to groups within atomic groups, look-arounds or rounds that may be empty; look-behind
     whose alternatives are not each of one width of at most 255 characters; what needs more than 65,536 words,
@@ -151,7 +152,7 @@ def compile_program(node: Node) -> Program | None:
 
 
 class _Label:
-    """A place in the code that is not known yet."""
+    """Position in the code that is not known yet."""
 
     def __init__(self) -> None:
         self.at = 0
@@ -175,14 +176,14 @@ class _Compiler:
         self.sets = SetTables()
         self.depth = 0
         self.n_cuts = 0
-        self.n_sure = 0  # cuts of what is never taken back
+        self.n_sure = 0  # cuts of matches that are never taken back
 
     def program(self, node: Node) -> Program:
         self._follow(first(node, ANYTHING))
         self.node(node, ANYTHING, sure=True)
         self._emit(Op.MATCH)
         for at, label in self.jumps:
-            # A jump to the end is an end: one operation less for each piece.
+            # Replace a jump to the end by an end: this saves an operation for each piece.
             is_end = self.code[at - 1] == Op.JUMP and self.code[label.at] == Op.MATCH
             self.code[at - 1 if is_end else at] = Op.MATCH if is_end else label.at
         tables, lists = _tables(self.choices)
@@ -193,7 +194,11 @@ class _Compiler:
         )  # fmt: skip
 
     def node(self, node: Node, follow: First, sure: bool) -> None:
-        """Emit a node that `follow` comes after; `sure` if what comes after it always matches."""
+        """Emit a node.
+
+        follow: what comes after it.
+        sure: what comes after it always matches.
+        """
         if isinstance(node, Chars):
             self._chars((node,))
         elif isinstance(node, Concat):
@@ -206,7 +211,7 @@ class _Compiler:
             self._repeat(node, follow, sure)
         elif isinstance(node, Atomic):
             register = self._enter(Op.SAVE)
-            # Not `follow`: what comes after must not make the child look for another match.
+            # Not `follow`: the child must not look for another match because of what comes after.
             self.node(node.child, ANYTHING, sure=True)
             self._leave(Op.CUT, register)
         elif isinstance(node, Look):
@@ -229,7 +234,7 @@ class _Compiler:
         label.at = len(self.code)
 
     def _enter(self, op: Op) -> int:
-        """Begin what needs a register; those that stand side by side share one."""
+        """Open a scope that needs a register; scopes that follow one another share one."""
         if self.depth >= MAX_DEPTH - 2 * len(self.groups):
             raise UnsupportedError("nested too deep")
         self._emit(op, self.depth)
@@ -263,7 +268,7 @@ class _Compiler:
         self.choices.append(_Choice(branches))
 
     def _chars(self, chars: Sequence[Chars]) -> None:
-        """Emit characters one after another, those that are the only one of their set as bytes."""
+        """Emit characters one after another; a set of one character is emitted as bytes."""
         text = b""
         for each in chars:
             only = _only_character(each)
@@ -315,7 +320,7 @@ class _Compiler:
         if mode is Mode.LAZY and sure:
             more = 0
         if mode is Mode.GREEDY and (sure or not characters & follow.characters):
-            # What follows always matches, or begins with no character that could be given back.
+            # The run never gives back: what follows always matches, or begins with no character of the run.
             mode = Mode.POSSESSIVE
         operands = self._set(characters), node.minimum, more
         if mode is Mode.POSSESSIVE and more == NO_LIMIT and node.minimum <= 1:
@@ -346,8 +351,8 @@ class _Compiler:
 
     def _loop(self, node: Repeat, again: First, follow: First, sure: bool, exit_: _Label) -> None:
         start = _Label()
-        # Where the rest always matches no finished round is ever taken back: forget its ways back, so that
-        # (?:ab|cd)+ on 10 MB needs no memory at all.
+        # If the rest always matches, no finished round is ever taken back: drop its ways back, so that
+        # (?:ab|cd)+ on 10 MB takes no memory.
         register = self._enter(Op.SAVE) if sure else -1
         self.n_sure += sure
         self._place(start)
@@ -374,7 +379,7 @@ class _Compiler:
             self._place(begin)
 
     def _round(self, node: Repeat, follow: First, sure: bool, exit_: _Label) -> None:
-        """Emit a round that need not be; an empty one is the last, or it would go on for ever."""
+        """Emit an optional round; an empty one is the last, so that the loop ends."""
         may_be_empty = can_match_empty(node.child)
         if may_be_empty and _has_group(node.child):
             raise UnsupportedError("a group that is referred to, in a round that may be empty")
@@ -386,7 +391,7 @@ class _Compiler:
 
     def _group(self, node: Group, follow: First, sure: bool) -> None:
         if self.n_cuts > self.n_sure:
-            # A cut forgets how to undo CLOSE.
+            # A cut drops the frame that undoes CLOSE.
             raise UnsupportedError("a group that is referred to, within an atomic group or a look-around")
         register = self._enter(Op.SAVE_PLACE)
         self.node(node.child, follow, sure)
@@ -410,7 +415,7 @@ class _Compiler:
         self._place(after)
 
     def _behind(self, child: Node) -> None:
-        """Emit the way back and forth again; alternatives may differ in width."""
+        """Emit a look-behind: back by the width of the child, then the child; alternatives may differ in width."""
         branches = child.branches if isinstance(child, Alternation) else (child,)
         labels, end = [_Label() for _ in branches], _Label()
         self._choice(*((ANYTHING.mask, label) for label in labels))
@@ -427,18 +432,18 @@ class _Compiler:
 
 
 def _has_group(node: Node) -> bool:
-    """Tell whether a simplified node has a group that is referred to."""
+    """Tell whether a simplified node has a group that a back-reference names."""
     return isinstance(node, Group) or any(map(_has_group, children(node)))
 
 
 def _only_character(node: Chars) -> str | None:
-    """The character of a set of one."""
+    """Return the character of a set of one; None for other sets."""
     ranges = node.characters.ranges
     return chr(ranges[0][0]) if len(ranges) == 1 and ranges[0][0] == ranges[0][1] else None
 
 
 def _tables(choices: Sequence[_Choice]) -> tuple[array[int], array[int]]:
-    """For each choice and next byte the list of branches that are worth trying."""
+    """Return tables: for each choice and next byte, the list of branches that can match."""
     tables, lists = array("I"), array("I", [0])
     known: dict[tuple[int, ...], int] = {(): 0}
     for choice in choices:

@@ -1,11 +1,11 @@
-r"""Recognising the patterns that have a scanner, by what they mean and not by how they are spelt.
+r"""Recognise patterns that have a scanner, by their meaning and not by their spelling.
 
-A pattern is brought to a form in which spellings that cannot make a difference are alike, and looked up
-among the forms of the known patterns:
+A pattern is brought to a normal form, in which equivalent spellings are equal, and looked up among the forms of
+the known patterns:
 
-- groups leave no trace, `x{1}` is `x`, branches of branches are branches;
-- alternatives that are just strings are a set of strings, so that `'(?:[sdmt]|ll)` is `'s|'d|'m|'t|'ll`;
-- a possessive repetition of a set is greedy where giving back could never help: nothing follows, or only
+- groups disappear, `x{1}` is `x`, branches of branches are branches;
+- alternatives that are strings are a set of strings, so that `'(?:[sdmt]|ll)` is `'s|'d|'m|'t|'ll`;
+- a possessive repetition of a set is greedy if giving back could never help: nothing follows, or only
   characters outside the set, or the end of the text.
 """
 
@@ -25,14 +25,14 @@ from fastbpe.splitting.syntax import parse
 
 Form: TypeAlias = tuple[Any, ...]
 
-_MAX_ALTERNATIVES = 64  # a set of alternatives that is larger is no contraction
+_MAX_ALTERNATIVES = 64  # strings of an alternation; the contractions have fewer
 _MAX_DIGITS = 9
 _DEEPSEEK = PATTERNS["deepseek_v3"] or ()
 
 
 @lru_cache(maxsize=64)
 def recognise(pattern: str | tuple[str, ...], *, drop_unmatched: bool = False) -> ScannerSpec | None:
-    r"""The scanner that cuts as the pattern, or the patterns one after another, do; None if there is none.
+    r"""Return the scanner that splits as the pattern, or the patterns one after another; None if there is none.
 
     >>> recognise(r"'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+").family
     'gpt2'
@@ -42,27 +42,27 @@ def recognise(pattern: str | tuple[str, ...], *, drop_unmatched: bool = False) -
         try:
             spec = _known_forms().get(_form(parse(pattern)))
         except PatternError:
-            return None  # for whoever compiles it to explain
+            return None  # the caller, compiling it, raises the error
     if spec is None and not isinstance(pattern, str) and len(pattern) == len(_DEEPSEEK):
         try:
             same = all(_form(parse(a)) == _form(parse(b)) for a, b in zip(pattern, _DEEPSEEK, strict=True))
         except PatternError:
             return None
         spec = NAMED["deepseek_v3"] if same else None
-    # All of them match any text whole, but DeepSeek's, which matches no controls.
+    # All known patterns match any text whole, but DeepSeek's, which do not match controls.
     return None if spec is not None and spec.family == "deepseek" and drop_unmatched else spec
 
 
 @lru_cache(maxsize=1)
 def _known_forms() -> dict[Form, ScannerSpec]:
-    """The forms of the known patterns, put together branch by branch: many of them share most branches."""
+    """Return the forms of the known patterns, made branch by branch: many share most branches."""
     branch = lru_cache(maxsize=None)(lambda text: _form(parse(text)))
     return {sum(map(branch, branches), ()): spec for branches, spec in _spellings()}
 
 
 def _spellings() -> Iterator[tuple[list[str], ScannerSpec]]:
-    """The branches of every known pattern, in all spellings that differ in a way `_form` does see."""
-    last = [r"\s+(?!\S)", r"\s+"], [r"\s+(?!\S)", r"\s"]  # when they come to it, one character is left
+    """Yield the branches of each known pattern, in all spellings that `_form` does not make equal."""
+    last = [r"\s+(?!\S)", r"\s+"], [r"\s+(?!\S)", r"\s"]  # alike: when they are reached, one character is left
     other, contraction = r" ?[^\s\p{L}\p{N}]+", r"'(?i:[sdmt]|ll|ve|re)"
     ends: tuple[list[str], ...] = ([], [r"\s+$"])
     for tail, end in product(last, ends):
@@ -91,14 +91,14 @@ def _cased_words(suffix: str) -> tuple[str, str]:
 
 
 def _form(node: Node) -> Form:
-    """The pattern as branches, each a tuple of parts, consecutive branches of mere strings joined."""
+    """Return a pattern as branches, each a tuple of parts; neighbouring branches of strings are joined."""
     out: list[Form] = []
     for branch in _branches(node):
         strings = _strings(branch)
         if strings is None:
             out.append(_sequence(branch))
         elif out and out[-1][0] == "strings":
-            # In a set of strings of which none begins another, their order cannot matter.
+            # If no string of a set begins another, their order does not matter.
             out[-1] = ("strings", out[-1][1] | strings)
         else:
             out.append(("strings", strings))
@@ -144,7 +144,7 @@ def _sequence(node: Node) -> Form:
 
 
 def _never_gives_back(repeat: Repeat, rest: list[Node]) -> bool:
-    """Whether a greedy repetition that took all it could would never match more by giving some back."""
+    """Tell whether a greedy repetition, having taken all it can, never helps the rest to match by giving back."""
     taken = _set_of(repeat.child)
     if taken is None:
         return False
@@ -166,7 +166,7 @@ def _set_of(node: Node) -> CharSet | None:
 
 
 def _strings(node: Node) -> frozenset[tuple[int, ...]] | None:
-    """The strings that the node matches, if they are few and none begins another; as code points."""
+    """Return the strings that the node matches, as code points, if they are few and none begins another."""
     found = _all_strings(node)
     if found is None or any(a != b and b[: len(a)] == a for a in found for b in found):
         return None

@@ -1,7 +1,7 @@
-"""Sets of characters as the tables that `_core.engine` looks them up in.
+"""Lay out sets of characters as the tables that `_core.split.charsets` reads.
 
-For each set: 256 bytes that tell what the first byte of a character decides, and for what it does not decide
-an index of blocks of 256 characters, one bit a character. Blocks are shared by all sets.
+A set has 256 bytes, which say what the first byte of a character decides, and, for what it does not decide, an
+index of blocks of 256 characters, one bit a character. All sets share blocks.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from array import array
 from fastbpe.splitting.charset import MAX_CODE_POINT, CharSet
 from fastbpe.splitting.firsts import characters_of_lead
 
-#: Each takes 9 KB.
+#: Sets of a program, at most; each takes 9 KB.
 MAX_SETS = 256
 BLOCK_BITS = 8
 N_BLOCKS = (MAX_CODE_POINT >> BLOCK_BITS) + 1
 
-#: What a first byte says: 0, no such character is a member; 1 to 4, all are, and that many bytes long.
+#: Answers of a first byte: 0: no character with it is a member; 1 to 4: all are, and have so many bytes.
 SOME_ARE_MEMBERS = 5
 
 _WORDS_PER_BLOCK = (1 << BLOCK_BITS) // 64
@@ -24,7 +24,7 @@ _FULL = (1 << (1 << BLOCK_BITS)) - 1
 
 
 class SetTables:
-    """The sets of one program, each once.
+    """Tables of the sets of one program, without duplicates.
 
     >>> tables = SetTables()
     >>> tables.number(CharSet.of("a")), tables.number(CharSet.of("b")), tables.number(CharSet.of("a"))
@@ -39,15 +39,15 @@ class SetTables:
         self._block_numbers: dict[int, int] = {}
 
     def has_room(self) -> bool:
-        """Whether one set more can be numbered, and its blocks as well."""
+        """Tell whether one more set, with its blocks, can be added."""
         n_blocks = len(self._block_numbers) + N_BLOCKS
         return len(self._numbers) < MAX_SETS and n_blocks <= 1 << 8 * self.index.itemsize
 
     def number(self, characters: CharSet) -> int:
-        """The number of a set; a new one is added."""
+        """Return the number of a set; add it if it is new."""
         if characters not in self._numbers:
             self._numbers[characters] = len(self._numbers)
-            self.bytes += bytes(_said_by(lead, characters) for lead in range(256))
+            self.bytes += bytes(_answer_of(lead, characters) for lead in range(256))
             self.index.extend(map(self._block_number, _blocks(characters)))
         return self._numbers[characters]
 
@@ -59,7 +59,7 @@ class SetTables:
 
 
 def _blocks(characters: CharSet) -> list[int]:
-    """Each block of code points as one number."""
+    """Return the bits of each block of code points, as one number."""
     blocks = [0] * N_BLOCKS
     for low, high in characters.ranges:
         for block in range(low >> BLOCK_BITS, (high >> BLOCK_BITS) + 1):
@@ -69,7 +69,7 @@ def _blocks(characters: CharSet) -> list[int]:
     return blocks
 
 
-def _said_by(lead: int, characters: CharSet) -> int:
+def _answer_of(lead: int, characters: CharSet) -> int:
     span = characters_of_lead(lead)
     if span is None:
         return 0

@@ -1,9 +1,8 @@
-r"""Bringing a parsed pattern down to six kinds of nodes, and out of the shapes that backtrack for nothing.
+r"""Simplify a parsed pattern: six kinds of nodes remain, and no shapes that backtrack without need.
 
-What is left is Chars, Concat, Alternation, Repeat, Atomic and Look; and back-references with the groups that they
-name. Other groups leave no trace, anchors and word
-boundaries become look-arounds (`$` is `(?![\s\S])`), possessive groups are atomic ones. Nothing here changes
-what a pattern matches.
+Chars, Concat, Alternation, Repeat, Atomic and Look remain, and back-references with the groups that they name.
+Other groups disappear; anchors and word boundaries become look-arounds (`$` is `(?![\s\S])`), and possessive
+repetitions become atomic groups. The pattern matches the same as before.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ EMPTY = Concat(())
 
 
 def simplified(node: Node, kept: frozenset[int] = frozenset()) -> Node:
-    r"""The same pattern in fewer kinds of nodes. kept: the groups that back-references name, which stay.
+    r"""Return an equivalent pattern of fewer kinds of nodes. kept: groups that back-references name, which stay.
 
     >>> from fastbpe.splitting.syntax import parse
     >>> simplified(parse("((a|b)+)*")) == parse("[ab]*")
@@ -84,7 +83,7 @@ def _concat(parts: list[Node]) -> Node:
 
 
 def _alternation(branches: list[Node]) -> Node:
-    """Neighbours of one character each become one set: whichever comes first, both match the same."""
+    """Join neighbouring branches of one character each into a set: whichever comes first, both match the same."""
     flat: list[Node] = []
     singles: list[Chars] = []
     for branch in branches:
@@ -110,7 +109,7 @@ def _repeat(child: Node, minimum: int, maximum: int | None, mode: Mode) -> Node:
     if (minimum, maximum) == (1, 1):
         return Atomic(child) if mode is Mode.POSSESSIVE else child
     if mode is Mode.GREEDY and maximum is None and minimum <= 1 and _is_greedy_run(child):
-        # (a+)+ tries the lengths that a+ tries, in the same order, but each of them in 2**length ways.
+        # (a+)+ tries the same lengths as a+, in the same order, but each of them in 2**length ways.
         return Repeat(child.child, minimum * child.minimum, None, mode)
     if mode is Mode.POSSESSIVE and not isinstance(child, Chars):
         return Atomic(_repeat(child, minimum, maximum, Mode.GREEDY))
@@ -118,7 +117,7 @@ def _repeat(child: Node, minimum: int, maximum: int | None, mode: Mode) -> Node:
 
 
 def _is_greedy_run(node: Node) -> TypeGuard[Repeat]:
-    """Whether the node is `a*` or `a+`, a being one character."""
+    """Tell whether the node is `a*` or `a+`, where a is one character."""
     return (
         isinstance(node, Repeat)
         and isinstance(node.child, Chars)

@@ -1,11 +1,11 @@
-r"""The pre-tokenizers of Hugging Face's tokenizers that only cut text, and sequences of them.
+r"""Pre-tokenizers of Hugging Face tokenizers that only split text, and sequences of them.
 
-Compared with tokenizers 0.23 on every code point. A step sees each piece of the step before as if it were the
-whole text: look-ahead, look-behind, `^` and `$` end where the piece ends. Text that a step removes is gone
-for the steps after it and makes no ids.
+A test compares them with tokenizers 0.23 on every code point. A step reads each piece of the step before as if it
+were the whole text: look-around, `^` and `$` end where the piece ends. Text that a step removes is gone for the
+steps after it and makes no ids.
 
-Left out are those that change text (`Metaspace`, `ByteLevel(add_prefix_space=True)`). A pattern that can match
-the empty string is refused, though tokenizers cuts at its empty matches.
+Pre-tokenizers that change text (`Metaspace`, `ByteLevel(add_prefix_space=True)`) are not here. A pattern that can
+match the empty string raises PatternError, though tokenizers splits at its empty matches.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fastbpe.splitting.oniguruma import from_oniguruma
 Behavior: TypeAlias = Literal["isolated", "removed", "merged_with_previous", "merged_with_next", "contiguous"]
 
 
-# What \p{P} has won since Unicode 8; it has lost U+166D and U+111C9. The test of every code point tells.
+# Characters that \p{P} gained after Unicode 8; it lost U+166D and U+111C9. A test compares every code point.
 _LATER = (
     "61d 9fd a76 c77 c84 1b4e-1b4f 1b7d-1b7f 2e43-2e4f 2e52-2e5d 10d6e 10ead 10f55-10f59 10f86-10f89 113d4-113d5 "
     "113d7-113d8 1144b-1144f 1145a-1145b 1145d 11660-1166c 116b9 1183b 11944-11946 119e2 11a3f-11a46 11a9a-11a9c "
@@ -37,18 +37,18 @@ _LATER = (
 
 @dataclass(frozen=True, kw_only=True)
 class Split:
-    r"""`Split(pattern, behavior, invert)`: cut at the matches of a pattern.
+    r"""`Split(pattern, behavior, invert)`: split at the matches of a pattern.
 
     >>> make_sequence([Split(pattern=r"\d", behavior="merged_with_previous")]).pieces("ab1c23")
     [(0, 3), (3, 5), (5, 6)]
 
     Attributes:
         pattern: a regex, read as tokenizers reads it (see `from_oniguruma`).
-        behavior: what becomes of a match: a piece of its own ("isolated"), nothing ("removed"), a part of the
-            stretch between matches right before it ("merged_with_previous") or right after it
-            ("merged_with_next"), or of one piece with the matches that touch it ("contiguous").
-        invert: the stretches between the matches are what the behavior is about.
-        literal: the pattern is no regex but the very text to find.
+        behavior: a match is a piece of its own ("isolated"), is left out ("removed"), joins the text between
+            matches right before it ("merged_with_previous") or right behind it ("merged_with_next"), or becomes
+            one piece with the matches that touch it ("contiguous").
+        invert: matches, and the text between them, change places first.
+        literal: the pattern is no regex but the text to find.
     """
 
     pattern: str
@@ -59,7 +59,7 @@ class Split:
 
 @dataclass(frozen=True, kw_only=True)
 class Digits:
-    r"""`Digits(individual_digits)`: numbers by themselves, each character of them by itself or runs of them.
+    r"""`Digits(individual_digits)`: numbers are pieces: each character of them, or runs of them.
 
     A digit is what Rust's `char::is_numeric` says, which has Unicode 17: \p{N} and 13 characters more.
     """
@@ -76,10 +76,10 @@ class Punctuation:
 
 @dataclass(frozen=True, kw_only=True)
 class ByteLevel:
-    """`ByteLevel(add_prefix_space=False, use_regex)`: the words of GPT-2, or just the stand-ins of bytes.
+    """`ByteLevel(add_prefix_space=False, use_regex)`: words of GPT-2, or only its characters for bytes.
 
-    The steps after it see no longer the text but, for every byte, the character that stands for it in GPT-2's
-    files. Among these are ² and ½, say, so that `Digits` cuts many a character of Asia in two.
+    The steps after it read, for every byte of the text, the character that stands for it in GPT-2's files. Some of
+    these are ² and ½, so `Digits` splits many Asian characters in two.
     """
 
     use_regex: bool = True
@@ -92,7 +92,7 @@ class Whitespace:
 
 @dataclass(frozen=True)
 class WhitespaceSplit:
-    """`WhitespaceSplit()`: what stands between white space, which is removed."""
+    """`WhitespaceSplit()`: text between white space, which is removed."""
 
 
 Step: TypeAlias = Split | Digits | Punctuation | ByteLevel | Whitespace | WhitespaceSplit
@@ -107,7 +107,7 @@ _BEHAVIORS: Mapping[str, Behavior] = {
 
 
 def step_of(described: Mapping[str, Any]) -> Step:
-    """A step from its description in a tokenizer.json, which is complete.
+    """Return the step that an object of a tokenizer.json describes. All its members must be there.
 
     >>> step_of({"type": "Digits", "individual_digits": True})
     Digits(individual_digits=True)
@@ -136,7 +136,7 @@ def step_of(described: Mapping[str, Any]) -> Step:
 
 
 def as_pattern(steps: Sequence[Step]) -> tuple[bool, Pattern]:
-    r"""Whether regexes, one after another, cut as the steps do, and which; None is no splitting.
+    r"""Return (True, patterns) if regexes, one after another, split as the steps do; None is no splitting.
 
     >>> as_pattern([Split(pattern=r"\d"), ByteLevel(use_regex=False)])
     (True, '\\d')
@@ -158,13 +158,14 @@ def as_pattern(steps: Sequence[Step]) -> tuple[bool, Pattern]:
 
 
 def make_sequence(steps: Sequence[Step]) -> Splitter:
-    r"""What cuts text by the first step, each piece by the next, and so on; without steps, nothing is cut.
+    r"""Return a splitter that splits text by the first step, each piece by the next, and so on.
 
     >>> steps = [Split(pattern=" ", literal=True, behavior="removed"), Digits(individual_digits=True)]
     >>> make_sequence(steps).pieces("no 42")
     [(0, 2), (3, 4), (4, 5)]
 
-    Raises PatternError for a pattern that cannot be used, or read as tokenizers reads it.
+    Without steps, the whole text is a piece. Raises PatternError for a pattern that cannot be used, or cannot be
+    translated from tokenizers' syntax.
     """
     places = [number for number, step in enumerate(steps) if isinstance(step, ByteLevel)]
     if len(places) > 1:
@@ -204,7 +205,7 @@ def _regrouped(pattern: str, behavior: Behavior, invert: bool = False) -> Splitt
 
 
 def _escaped(text: str) -> str:
-    """A pattern that matches the very text."""
+    """Return a pattern that matches a text literally."""
     return "".join(rf"\x{{{ord(character):x}}}" for character in text)
 
 

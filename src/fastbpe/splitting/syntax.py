@@ -1,10 +1,13 @@
-r"""The parser of split patterns, as tiktoken's engine understands them (fancy-regex 0.19 over Rust's regex).
+r"""Parse split patterns, as tiktoken's engine understands them (fancy-regex 0.19 over Rust's regex).
 
-Where that differs from Python: `$` is the end of the text only, `\Z` also stands before closing line feeds,
-`.` leaves out only U+000A, `\h` is a hex digit, `\<` and `\>` are word boundaries, `{,n}` counts from nought.
-What no tokenizer uses is refused rather than guessed: subroutines, conditionals, `\K`, `\G`, `(?U)`, `(?R)`,
-back-references that ignore case, quantifiers on assertions, and quantifiers upon quantifiers (the engine
-reads `a{1}{2}` as `a{1}` and the literal text `{2}`), and `(?i)` within all but non-capturing groups.
+It differs from Python: `$` matches at the end of the text only, `\Z` also before trailing line feeds; `.` excludes
+    only
+U+000A; `\h` is a hex digit; `\<` and `\>` are word boundaries; `{,n}` counts from 0.
+
+PatternError is raised for what no tokenizer uses: subroutines, conditionals, `\K`, `\G`, `(?U)`, `(?R)`,
+    back-references
+that ignore case, quantifiers on assertions, quantifiers upon quantifiers (tiktoken's engine reads `a{1}{2}` as
+`a{1}` and the literal text `{2}`), and `(?i)` within all but non-capturing groups.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ MAX_REPEAT = 10_000
 
 _NOT_LINE_FEED = ~CharSet.of("\n")
 _SIGNS = {"*": (0, None), "+": (1, None), "?": (0, 1)}
-# {2} {2,} {,3} {2,3}; any other brace is a character.
+# {2} {2,} {,3} {2,3}; any other brace is a literal character.
 _BRACES = re.compile(r"\{(?!\})([0-9]*)(,?)([0-9]*)\}")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FLAGS = re.compile(r"([imsxu]*)(?:-([imsx]*))?([:)])")
@@ -113,7 +116,7 @@ class _Parser:
                 parts.append(self._quantified(atom))
 
     def _skip_layout(self) -> None:
-        """With the flag x, go past white space and comments."""
+        """Skip white space and comments if the flag x is set."""
         while self.flags.x and self.cursor.next:
             if self.cursor.next == "#":
                 end = self.cursor.text.find("\n", self.cursor.at)
@@ -124,7 +127,7 @@ class _Parser:
                 return
 
     def _atom(self) -> Node | None:
-        """One atom, or None for flags and comments, which match nothing."""
+        """Read one atom; return None for flags and comments, which match nothing."""
         cursor = self.cursor
         start = cursor.at
         character = cursor.next
@@ -274,10 +277,10 @@ class _Parser:
         return self._capture(start, None)
 
     def _inside(self, start: int, flags_end: bool = False) -> Node:
-        """What stands up to the closing parenthesis, where flags set on the way end if `flags_end`.
+        """Read up to the closing parenthesis; flags set on the way end there if `flags_end`.
 
-        tiktoken's engine ends them so for (?:...) and (?i:...) only and lets them out of all other groups,
-        which no other engine does: there they are refused.
+        tiktoken's engine ends them so for (?:...) and (?i:...) only. From other groups it lets flags out, which no
+        other engine does: there they raise PatternError.
         """
         cursor = self.cursor
         outer = self.flags
@@ -309,7 +312,7 @@ class _Parser:
         return name
 
     def _flagged(self, start: int) -> Node | None:
-        """`(?i)`, which holds to the end of the group around it, or `(?i:...)`."""
+        """Read `(?i)`, which holds to the end of the enclosing group, or `(?i:...)`."""
         cursor = self.cursor
         found = _FLAGS.match(cursor.text, cursor.at)
         if found is None or (not found[1] and not found[2] and found[3] == ")"):

@@ -1,4 +1,4 @@
-r"""Our patterns, said as tokenizers reads them (Oniguruma, Ruby's syntax): the way back of oniguruma.py.
+r"""Translate fastbpe's patterns into those of tokenizers (Oniguruma, Ruby's syntax): the inverse of oniguruma.py.
 
 Few words differ: `$` and `^` are `\z` and `\A`, and `{1,3}+` is an atomic group. Whether the two mean the same is
 then asked, by reading back, so nothing is guessed.
@@ -15,35 +15,39 @@ from fastbpe.splitting.simplify import simplified
 from fastbpe.splitting.syntax import parse
 
 _ATOM = re.compile(r"\\[pP]\{[^}]*\}|\\x\{[^}]*\}|\\.|[\s\S]")
-_COUNTED_FOR_GOOD = re.compile(r"(\{[0-9]*,?[0-9]*\})\+")
+_POSSESSIVE_COUNT = re.compile(r"(\{[0-9]*,?[0-9]*\})\+")
 _REPEATED = re.compile(r"[*+?][+?]?|\{[0-9]*,?[0-9]*\}\??")
 
 
 def to_oniguruma(pattern: str) -> str:
-    r"""A pattern that matches with tokenizers what the given one matches with fastbpe.
+    r"""Return a pattern that matches with tokenizers what the given one matches with fastbpe.
 
     >>> to_oniguruma(r"\p{N}{1,3}+|\s++$|\s")
     '(?>\\p{N}{1,3})|\\s++\\z|\\s'
 
-    Raises PatternError for one that tokenizers would read otherwise, whatever is done.
+    Raises PatternError if no such pattern is found.
     """
-    for for_good in (False, True):
-        said = _said(pattern, for_good)
-        if _means_the_same(pattern, from_oniguruma(said)):
-            return said
+    for as_group in (False, True):
+        translated = _translated(pattern, as_group)
+        if _means_the_same(pattern, from_oniguruma(translated)):
+            return translated
     raise PatternError(f"the split pattern {pattern!r:.80} means something else to tokenizers")
 
 
-def _said(pattern: str, for_good: bool) -> str:
-    """for_good: `{1,3}+` becomes a group, and not just `{1,3}`, which often means the same and is known."""
+def _translated(pattern: str, as_group: bool) -> str:
+    """Translate a pattern.
+
+    as_group: `{1,3}+` becomes an atomic group; False: `{1,3}`, which often matches the same and is a known
+        pattern.
+    """
     out: list[str] = []
-    opened: list[int] = []  # where each group that is open begins in out
-    last = at = 0  # last: where the last atom begins in out
+    opened: list[int] = []  # where each open group begins in `out`
+    last = at = 0  # last: where the last atom begins in `out`
     while at < len(pattern):
-        counted = _COUNTED_FOR_GOOD.match(pattern, at)
+        counted = _POSSESSIVE_COUNT.match(pattern, at)
         repeated = counted or _REPEATED.match(pattern, at)
         if counted is not None:
-            out[last:] = ["(?>", *out[last:], counted[1], ")"] if for_good else [*out[last:], counted[1]]
+            out[last:] = ["(?>", *out[last:], counted[1], ")"] if as_group else [*out[last:], counted[1]]
         elif repeated is not None:
             out.append(repeated[0])
         if repeated is not None:

@@ -1,19 +1,10 @@
-r"""Running a split pattern with the `regex` package, without its idea of Unicode.
+r"""Run a split pattern with the `regex` package, but without its Unicode data.
 
-The parsed pattern is printed with every class written out as ranges of code points, so the Unicode version
-of the installed `regex` plays no part. Boundaries of english / multilingual / JSON text with the cl100k
-pattern, in MB/s (`findall` on 1 to 2 MB, the better of two runs, one thread, `regex` 2026.11):
-
-- `\p{L}` and `\s` as they are, exact only if `regex` had Unicode 16:  14.0 / 16.7 / 11.0
-- plain ranges in one class, which `regex` tests one by one:            0.9 /  1.1 /  0.6
-- ASCII, then a tree of blocks, 2 a level:                             13.4 /  9.8 / 10.4
-- 3 a level:                                                           13.5 / 11.4 / 10.4
-- 4 a level (taken), without negated classes:                          14.0 / 12.2 / 10.6
-- 4 a level, negated classes printed as `[^...]`:                      13.5 / 11.5 / 10.4
-- 8 a level:                                                           13.5 / 11.3 / 10.4
-
-Within the noise of the one taken: the longest ranges (Han, Hangul, …) before the tree, and four zones of
-scripts as its top level.
+The parsed pattern is printed with every class as ranges of code points, so the Unicode version of the installed
+`regex` does not matter. A class is printed as ASCII, then as a tree of blocks, four a level, without negated
+classes: `regex` tests the members of a class one by one. This is about as fast as `\p{L}` and `\s` themselves.
+Lost: plain ranges (ten times slower); two, three or eight blocks a level; negated classes as `[^...]`. No gain:
+the longest ranges (Han, Hangul, …) before the tree; four zones of scripts as its top level.
 """
 
 from __future__ import annotations
@@ -47,7 +38,8 @@ from fastbpe.splitting.syntax import parse
 if TYPE_CHECKING:
     import regex
 
-# `regex` writes a group out as often as it must repeat and once more; 20,000 more parts take about a second.
+# Parts that `regex` may add by unrolling: it copies a group as often as it must repeat, and once more. 20,000 take
+# about a second to compile.
 MAX_ADDED_PARTS = 20_000
 
 _BLOCKS_PER_LEVEL = 4
@@ -76,7 +68,7 @@ def compile_regex(pattern: str) -> regex.Pattern[str]:
 
     Raises PatternError for what does not parse or can match the empty string.
     """
-    import regex  # here: 8 ms, and few patterns come to this
+    import regex  # here: it takes 8 ms, and few patterns need it
 
     node = parse(pattern)
     refuse_empty_matches(pattern, node)
@@ -103,7 +95,7 @@ def refuse_empty_matches(pattern: str, node: Node) -> None:
 
 
 def find_pieces(compiled: regex.Pattern[str], text: str) -> list[str]:
-    """What a compiled split pattern matches, from left to right; text between the matches is left out."""
+    """Return the matches of a compiled split pattern, from left to right; text between them is left out."""
     if compiled.groups:
         return [match.group() for match in compiled.finditer(text)]
     pieces: list[str] = compiled.findall(text)
@@ -120,7 +112,7 @@ def to_regex(node: Node) -> str:
 
 
 def _parts(node: Node, unrolled: bool) -> int:
-    """How many parts a node has, as written or as `regex` unrolls it; a repeated character is one."""
+    """Count the parts of a node, as written or as `regex` unrolls it; a repeated character is one."""
     times = 1
     if unrolled and isinstance(node, Repeat) and not isinstance(node.child, Chars):
         times = max(1, node.minimum + (node.maximum is None or node.maximum > node.minimum))
@@ -175,14 +167,14 @@ def _print_boundary(node: WordBoundary) -> str:
 
 @lru_cache(maxsize=256)
 def _print_set(characters: CharSet) -> str:
-    """A class that rejects and accepts in few steps: ASCII first, and the rest as a tree of blocks."""
+    """Print a class that accepts and rejects in few steps: ASCII first, then the rest as a tree of blocks."""
     if len(characters) == 1:
         return _print_code_point(characters.ranges[0][0])
     if not characters:
         return r"[^\x00-\U0010FFFF]"
     # Never as [^...]: `regex` 2026.11 reads `[^a]|[^b]` as `[^ab]`.
     ascii_ranges = [(low, min(high, 0x7F)) for low, high in characters.ranges if low < _FIRST_NON_ASCII]
-    # Where text is most likely to be: small letters, then the longer ranges.
+    # Likely characters first: small letters, then the longer ranges.
     ascii_ranges.sort(key=lambda ends: (not ends[0] <= ord("e") <= ends[1], ends[0] - ends[1]))
     other_ranges = [(max(low, 0x80), high) for low, high in characters.ranges if high >= _FIRST_NON_ASCII]
     rest = _print_tree(other_ranges)
@@ -192,7 +184,7 @@ def _print_set(characters: CharSet) -> str:
 
 
 def _print_tree(ranges: list[Range]) -> str:
-    """The inside of a class: up to four blocks, each guarded by one test of the range it spans."""
+    """Print the inside of a class: up to four blocks, each guarded by one test of the range it spans."""
     if len(ranges) <= _BLOCKS_PER_LEVEL:
         return "".join(map(_print_range, ranges))
     size = 1
@@ -213,11 +205,11 @@ def _print_range(ends: Range) -> str:
 
 
 def _print_code_point(code_point: int) -> str:
-    """A character that has no special meaning anywhere, or its escape."""
+    """Print a character so that it has no special meaning anywhere."""
     character = chr(code_point)
     if character.isascii() and not character.isalnum():
         return f"\\x{code_point:02x}"
-    # Bare, as an escape is up to ten times as long and compiling reads it; a class has no surrogates.
+    # Unescaped: an escape is up to ten times as long, and slower to compile. A class has no surrogates.
     return character
 
 

@@ -305,9 +305,9 @@ def _learned(
         classes,
         n_merges=n_merges,
         max_length=trainer["max_sentencepiece_length"],
-        splits=trainer["split_by_whitespace"],
-        suffix=trainer["treat_whitespace_as_suffix"],
-        runs=trainer["allow_whitespace_only_pieces"],
+        split_by_whitespace=trainer["split_by_whitespace"],
+        treat_whitespace_as_suffix=trainer["treat_whitespace_as_suffix"],
+        allow_whitespace_only_pieces=trainer["allow_whitespace_only_pieces"],
     )
     n_base = n_told = len(texts)
 

@@ -1,9 +1,15 @@
-"""Building the double-array trie of a precompiled charsmap, unit for unit as sentencepiece's files have it.
+"""Build the trie of a precompiled charsmap, unit for unit as sentencepiece's files have it.
 
-First the keys, which come sorted, become the smallest automaton that knows them: nodes with equal children, down to
-the values, are one node. Then the nodes are laid out, each before what is below it, their children in order: the
-children of a node go to the first place where all of them are free. Only the last sixteen blocks of 256 units are
-looked at for free places. A node that was laid out before is pointed to where the offset can say so.
+The trie is a double array (Aoe 1989) in the form of the Darts-clone library. Units are 32-bit words; the child of
+a unit for a byte lies at `base ^ byte`, where the unit holds the offset from itself to `base`.
+
+1. The keys, which come sorted, become the minimal acyclic automaton (Daciuk et al. 2000): nodes with equal edges,
+down
+   to the values, are one node.
+2. The nodes are laid out depth first, children in the order of their labels. The children of a node go to the
+first
+   base at which all their units are free. Only units of the last N_OPEN are tried. A node that several edges lead
+   to is laid out once, if an offset can express the distance.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -13,44 +19,50 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memset
 
 cdef enum:
-    BLOCK = 256
-    N_OPEN = 16 * BLOCK  # units that may still be taken
-    HAS_VALUE = 0x100
+    BLOCK_UNITS = 256  # units that the array grows by: one for each byte
+    N_OPEN = 16 * BLOCK_UNITS  # units at the end of the array that may still be taken
+    HAS_VALUE = 0x100  # bit of a unit: a key ends here, and its value lies at the base
     MAX_KEY_BYTES = 4096
-    MAX_NESTED = 31  # sentencepiece looks at no more at one place
-    LOW = 0xFF
-    HIGH = 0xFF << 21
+    MAX_NESTED = 31  # keys that begin with one another: sentencepiece reads at most so many matches at a position
+    LOW = 0xFF  # the label of a unit; and the bits of an offset that its long form leaves out
+    HIGH = 0xFF << 21  # the bits of an offset that its short form leaves out
 
 
 cdef struct Edge:
-    uint8_t label  # 0: the key ends here
-    bint is_last  # of its node
-    uint32_t to  # the number of the first edge of the node below, or the value
+    uint8_t label  # a byte of the key; 0: the key ends here
+    bint is_last  # the last edge of its node
+    uint32_t to  # first edge of the node below; of an edge with label 0: the value
 
 
 cdef struct Nodes:
+    # The automaton. A node is known by the number of its first edge; its edges lie side by side.
     Edge* edges
     size_t n
-    size_t room
-    uint32_t* seen  # open addressing by content: the first edge of each node, 0: empty
+    size_t capacity
+    uint32_t* seen  # hash table of nodes by their edges, with linear probing; 0: empty
     size_t mask
     size_t n_seen
-    uint8_t* is_shared  # by first edge; made at the end
+    uint8_t* n_parents  # edges that lead to each node, up to 2; filled when the automaton is complete
 
 
 cdef struct Layout:
+    # The array that is being filled. The ring and the flags are of the last N_OPEN units: of unit i at i % N_OPEN.
     uint32_t* units
     size_t n
-    size_t room
-    size_t head  # the first free unit; n if there is none
-    uint32_t next[N_OPEN]  # the ring of free units; each by its place modulo N_OPEN, as all below
+    size_t capacity
+    size_t head  # first free unit; n: none is free
+    uint32_t next[N_OPEN]  # doubly linked ring of the free units
     uint32_t before[N_OPEN]
     uint8_t is_taken[N_OPEN]
-    uint8_t is_base[N_OPEN]  # children of some node are counted from there
+    uint8_t is_base[N_OPEN]  # the children of some node are counted from this unit
 
 
 def build_trie(list keys not None, list values not None):
-    """The units, as little-endian bytes. keys: str, sorted, each once, none empty; values: of each, below 2**31."""
+    """Return the units of a trie, as little-endian bytes.
+
+    keys: list of str – sorted, distinct, not empty.
+    values: list of int – value of each key, below 2**31.
+    """
     cdef Nodes nodes
     cdef Layout* layout = <Layout*> calloc(1, sizeof(Layout))
     cdef size_t root
@@ -58,15 +70,15 @@ def build_trie(list keys not None, list values not None):
     try:
         if layout == NULL:
             raise MemoryError("no memory for a trie")
-        root = _read(&nodes, keys, values)
-        _arrange(layout, &nodes, root)
+        root = _build_nodes(&nodes, keys, values)
+        _lay_out(layout, &nodes, root)
         trie = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> layout.n * 4)
         _copy(layout, <uint8_t*> <char*> trie)
         return trie
     finally:
         free(nodes.edges)
         free(nodes.seen)
-        free(nodes.is_shared)
+        free(nodes.n_parents)
         if layout != NULL:
             free(layout.units)
         free(layout)
@@ -80,21 +92,25 @@ cdef void _copy(const Layout* layout, uint8_t* to) noexcept nogil:
             to[4 * i + k] = <uint8_t> (layout.units[i] >> 8 * k)
 
 
-cdef size_t _read(Nodes* nodes, list keys, list values) except 0:
-    """Make the nodes of the keys, from the last one up; the first edge of the root."""
+cdef size_t _build_nodes(Nodes* nodes, list keys, list values) except 0:
+    """Build the automaton and return its root.
+
+    The nodes on the way to the present key are open. A node is closed when a key leaves it: it then becomes one
+    with an equal node, if there is one.
+    """
     cdef size_t depth = 0, same, i, k, nested, most = 1
     cdef Py_ssize_t n
     cdef const uint8_t* key
     cdef const uint8_t* before = NULL
-    cdef Edge* open_edges = NULL  # of the nodes on the way to the last key, 256 for each
+    cdef Edge* open_edges = NULL  # edges of the open nodes: 256 for each depth
     cdef uint32_t* n_open = NULL
     for text in keys:
         PyUnicode_AsUTF8AndSize(text, &n)
         most = max(most, <size_t> n)
     if most > MAX_KEY_BYTES:
         raise ValueError(f"a rule for {most} bytes: rules are for up to {MAX_KEY_BYTES}")
-    nodes.room, nodes.n, nodes.mask = 1024, 1, 4095  # edge 0 is none
-    nodes.edges = <Edge*> malloc(nodes.room * sizeof(Edge))
+    nodes.capacity, nodes.n, nodes.mask = 1024, 1, 4095  # edge 0 is unused: 0 means no node
+    nodes.edges = <Edge*> malloc(nodes.capacity * sizeof(Edge))
     nodes.seen = <uint32_t*> calloc(nodes.mask + 1, sizeof(uint32_t))
     open_edges = <Edge*> malloc((most + 1) * 256 * sizeof(Edge))
     n_open = <uint32_t*> calloc(most + 1, sizeof(uint32_t))
@@ -130,45 +146,52 @@ cdef size_t _read(Nodes* nodes, list keys, list values) except 0:
             )
             depth -= 1
         root = _close(nodes, open_edges, n_open[0])
-        nodes.is_shared = <uint8_t*> calloc(nodes.n, 1)
-        if nodes.is_shared == NULL:
+        nodes.n_parents = <uint8_t*> calloc(nodes.n, 1)
+        if nodes.n_parents == NULL:
             raise MemoryError(f"no memory for a trie of {len(keys)} rules")
-        _count_shared(nodes)
+        _count_parents(nodes)
         return root
     finally:
         free(open_edges)
         free(n_open)
 
 
-cdef void _count_shared(Nodes* nodes) noexcept nogil:
+cdef void _count_parents(Nodes* nodes) noexcept nogil:
+    """Fill n_parents."""
     cdef size_t i
     cdef uint32_t to
     for i in range(1, nodes.n):
         if nodes.edges[i].label:
             to = nodes.edges[i].to
-            nodes.is_shared[to] = min(nodes.is_shared[to] + 1, 2)
+            nodes.n_parents[to] = min(nodes.n_parents[to] + 1, 2)
 
 
-cdef uint32_t _close(Nodes* nodes, Edge* edges, uint32_t n) except 0:
-    """The number of the node with these edges, a new one if there is none like it."""
+cdef inline uint64_t _hash_edges(const Edge* edges, size_t n) noexcept nogil:
+    """Hash the edges of a node by their labels and targets."""
     cdef uint64_t h = n
-    cdef size_t i, at
-    cdef void* grown
-    edges[n - 1].is_last = True
+    cdef size_t i
     for i in range(n):
         h = (h ^ (<uint64_t> edges[i].to << 8 | edges[i].label)) * 0x9E3779B97F4A7C15ULL
         h ^= h >> 29
-    at = <size_t> (h >> 7) & nodes.mask
+    return h >> 7
+
+
+cdef uint32_t _close(Nodes* nodes, Edge* edges, uint32_t n) except 0:
+    """Return the node with these edges; append it if there is none yet."""
+    cdef size_t i, at
+    cdef void* grown
+    edges[n - 1].is_last = True
+    at = <size_t> _hash_edges(edges, n) & nodes.mask
     while nodes.seen[at]:
         if _is_same(nodes.edges + nodes.seen[at], edges, n):
             return nodes.seen[at]
         at = (at + 1) & nodes.mask
-    if nodes.n + n > nodes.room:
+    if nodes.n + n > nodes.capacity:
         grown = realloc(nodes.edges, (nodes.n + n) * 2 * sizeof(Edge))
         if grown == NULL:
             raise MemoryError("no memory for a trie")
         nodes.edges = <Edge*> grown
-        nodes.room = (nodes.n + n) * 2
+        nodes.capacity = (nodes.n + n) * 2
     for i in range(n):
         nodes.edges[nodes.n + i] = edges[i]
     nodes.seen[at] = <uint32_t> nodes.n
@@ -180,6 +203,7 @@ cdef uint32_t _close(Nodes* nodes, Edge* edges, uint32_t n) except 0:
 
 
 cdef inline bint _is_same(const Edge* a, const Edge* b, uint32_t n) noexcept nogil:
+    """Tell whether two nodes have the same n edges."""
     cdef uint32_t i
     for i in range(n):
         if a[i].label != b[i].label or a[i].to != b[i].to or a[i].is_last != b[i].is_last:
@@ -188,8 +212,8 @@ cdef inline bint _is_same(const Edge* a, const Edge* b, uint32_t n) noexcept nog
 
 
 cdef int _grow_seen(Nodes* nodes) except -1:
+    """Rebuild the hash table of nodes with four times the slots."""
     cdef size_t mask = nodes.mask * 4 + 3, first = 1, i, at
-    cdef uint64_t h
     cdef uint32_t* seen = <uint32_t*> calloc(mask + 1, sizeof(uint32_t))
     if seen == NULL:
         raise MemoryError("no memory for a trie")
@@ -197,11 +221,7 @@ cdef int _grow_seen(Nodes* nodes) except -1:
         i = first
         while not nodes.edges[i].is_last:
             i += 1
-        h = i + 1 - first
-        for at in range(first, i + 1):
-            h = (h ^ (<uint64_t> nodes.edges[at].to << 8 | nodes.edges[at].label)) * 0x9E3779B97F4A7C15ULL
-            h ^= h >> 29
-        at = <size_t> (h >> 7) & mask
+        at = <size_t> _hash_edges(nodes.edges + first, i + 1 - first) & mask
         while seen[at]:
             at = (at + 1) & mask
         seen[at] = <uint32_t> first
@@ -212,10 +232,11 @@ cdef int _grow_seen(Nodes* nodes) except -1:
     return 0
 
 
-cdef int _arrange(Layout* layout, const Nodes* nodes, size_t root) except -1:
-    cdef size_t n_todo = 0, room = 1024, at, base, k, first
-    cdef uint64_t* todo = <uint64_t*> malloc(room * sizeof(uint64_t))  # place << 32 | first edge of the node
-    cdef uint32_t* bases = <uint32_t*> calloc(nodes.n, sizeof(uint32_t))  # of nodes laid out, by first edge
+cdef int _lay_out(Layout* layout, const Nodes* nodes, size_t root) except -1:
+    """Lay out all nodes, depth first."""
+    cdef size_t n_todo = 0, capacity = 1024, at, base, k, first
+    cdef uint64_t* todo = <uint64_t*> malloc(capacity * sizeof(uint64_t))  # stack of (unit << 32 | node)
+    cdef uint32_t* bases = <uint32_t*> calloc(nodes.n, sizeof(uint32_t))  # base of each node laid out; 0: not yet
     cdef void* grown
     try:
         if todo == NULL or bases == NULL:
@@ -229,7 +250,7 @@ cdef int _arrange(Layout* layout, const Nodes* nodes, size_t root) except -1:
             n_todo -= 1
             at = <size_t> (todo[n_todo] >> 32)
             first = <size_t> (todo[n_todo] & 0xFFFFFFFF)
-            if nodes.is_shared[first] > 1 and bases[first]:
+            if nodes.n_parents[first] > 1 and bases[first]:
                 base = bases[first] ^ at
                 if not base & LOW or not base & HIGH:
                     if nodes.edges[first].label == 0:
@@ -241,13 +262,13 @@ cdef int _arrange(Layout* layout, const Nodes* nodes, size_t root) except -1:
             k = first
             while not nodes.edges[k].is_last:
                 k += 1
-            if n_todo + k - first + 1 > room:
-                room = (n_todo + k - first + 1) * 2
-                grown = realloc(todo, room * sizeof(uint64_t))
+            if n_todo + k - first + 1 > capacity:
+                capacity = (n_todo + k - first + 1) * 2
+                grown = realloc(todo, capacity * sizeof(uint64_t))
                 if grown == NULL:
                     raise MemoryError("no memory for a trie")
                 todo = <uint64_t*> grown
-            while k >= first:  # the first child is to come first, with all below it
+            while k >= first:  # last child first: the stack then takes the first child, with all below it, first
                 if nodes.edges[k].label:
                     todo[n_todo] = <uint64_t> (base ^ nodes.edges[k].label) << 32 | nodes.edges[k].to
                     n_todo += 1
@@ -255,7 +276,7 @@ cdef int _arrange(Layout* layout, const Nodes* nodes, size_t root) except -1:
         first = layout.n - N_OPEN if layout.n > N_OPEN else 0
         while first < layout.n:
             _close_block(layout, first)
-            first += BLOCK
+            first += BLOCK_UNITS
         return 0
     finally:
         free(todo)
@@ -263,7 +284,7 @@ cdef int _arrange(Layout* layout, const Nodes* nodes, size_t root) except -1:
 
 
 cdef size_t _place_children(Layout* layout, const Nodes* nodes, size_t at, size_t first) except? 0:
-    """Put the children of the unit at `at` somewhere; the place that they are counted from."""
+    """Lay out the edges of node `first`, whose unit is `at`, and return their base."""
     cdef size_t base = _free_base(layout, nodes, at, first), k = first
     cdef const Edge* edge
     _point(layout, at, at ^ base)
@@ -283,6 +304,7 @@ cdef size_t _place_children(Layout* layout, const Nodes* nodes, size_t at, size_
 
 
 cdef size_t _free_base(const Layout* layout, const Nodes* nodes, size_t at, size_t first) noexcept nogil:
+    """Return the first base at which the edges of a node fit; behind the array if there is none."""
     cdef size_t unit = layout.head, base
     if unit < layout.n:
         while True:
@@ -298,6 +320,10 @@ cdef size_t _free_base(const Layout* layout, const Nodes* nodes, size_t at, size
 cdef inline bint _fits(
     const Layout* layout, const Nodes* nodes, size_t at, size_t first, size_t base
 ) noexcept nogil:
+    """Tell whether the edges of a node fit at a base.
+
+    Requires: the unit of its first edge is free.
+    """
     cdef size_t k = first
     if layout.is_base[base % N_OPEN] or ((at ^ base) & LOW and (at ^ base) & HIGH):
         return False
@@ -309,12 +335,13 @@ cdef inline bint _fits(
 
 
 cdef inline void _point(Layout* layout, size_t at, size_t offset) noexcept nogil:
+    """Write an offset into a unit: 21 bits, or a multiple of 256 in 29 bits."""
     cdef uint32_t unit = layout.units[at] & (<uint32_t> 1 << 31 | HAS_VALUE | LOW)
     layout.units[at] = unit | (<uint32_t> offset << 10 if offset < 1 << 21 else <uint32_t> offset << 2 | 1 << 9)
 
 
 cdef int _take(Layout* layout, size_t at) except -1:
-    """Take a unit out of the ring of free ones."""
+    """Take a unit out of the ring of free ones; grow the array up to it first."""
     cdef size_t i = at % N_OPEN
     while at >= layout.n:
         _add_block(layout)
@@ -329,17 +356,18 @@ cdef int _take(Layout* layout, size_t at) except -1:
 
 
 cdef int _add_block(Layout* layout) except -1:
-    cdef size_t start = layout.n, end = start + BLOCK, i
+    """Append a block of free units; close the block that leaves the last N_OPEN units."""
+    cdef size_t start = layout.n, end = start + BLOCK_UNITS, i
     cdef void* grown
     if end > N_OPEN:
-        _close_block(layout, end - BLOCK - N_OPEN)
-    if end > layout.room:
-        layout.room = end * 2
-        grown = realloc(layout.units, layout.room * sizeof(uint32_t))
+        _close_block(layout, end - BLOCK_UNITS - N_OPEN)
+    if end > layout.capacity:
+        layout.capacity = end * 2
+        grown = realloc(layout.units, layout.capacity * sizeof(uint32_t))
         if grown == NULL:
             raise MemoryError("no memory for a trie")
         layout.units = <uint32_t*> grown
-    memset(layout.units + start, 0, BLOCK * sizeof(uint32_t))
+    memset(layout.units + start, 0, BLOCK_UNITS * sizeof(uint32_t))
     layout.n = end
     for i in range(start, end):
         layout.is_taken[i % N_OPEN] = layout.is_base[i % N_OPEN] = False
@@ -347,7 +375,7 @@ cdef int _add_block(Layout* layout) except -1:
         layout.before[i % N_OPEN] = <uint32_t> (i - 1)
     layout.next[(end - 1) % N_OPEN] = <uint32_t> start
     layout.before[start % N_OPEN] = <uint32_t> (end - 1)
-    if layout.head != start:  # else the new ones are all there are
+    if layout.head != start:  # otherwise the new units are the only free ones
         i = layout.before[layout.head % N_OPEN]
         layout.before[start % N_OPEN] = <uint32_t> i
         layout.next[(end - 1) % N_OPEN] = <uint32_t> layout.head
@@ -357,13 +385,13 @@ cdef int _add_block(Layout* layout) except -1:
 
 
 cdef int _close_block(Layout* layout, size_t start) except -1:
-    """Give the units that nobody took labels by which no search goes on there."""
+    """Give each free unit of a block a label that no search follows: that of a base which no node uses."""
     cdef size_t unused = 0, i
-    for i in range(start, start + BLOCK):
+    for i in range(start, start + BLOCK_UNITS):
         if not layout.is_base[i % N_OPEN]:
             unused = i
             break
-    for i in range(start, start + BLOCK):
+    for i in range(start, start + BLOCK_UNITS):
         if not layout.is_taken[i % N_OPEN]:
             _take(layout, i)
             layout.units[i] = (layout.units[i] & ~<uint32_t> LOW) | ((i ^ unused) & LOW)

@@ -1,9 +1,9 @@
 from libc.stdint cimport uint8_t, uint32_t
 
 cdef enum:
-    LOOK = 0xFF
-    HAS_VALUE = 0x100
-    N_CHARACTERS = 0x200000  # as far as four bytes reach
+    LOOK = 0xFF  # the ASCII byte alone does not decide: search the trie
+    HAS_VALUE = 0x100  # bit of a unit: a rule ends here, and its value lies at the base
+    N_CHARACTERS = 0x200000  # numbers that four bytes of UTF-8 can express
 
 cdef extern from *:
     # Not a Cython enum: that would be an int.
@@ -11,22 +11,22 @@ cdef extern from *:
     #define FASTBPE_VALUE_MASK 0x7FFFFFFFu
     #define FASTBPE_LABEL 0x800000FFu
     """
-    const uint32_t VALUE "FASTBPE_VALUE_MASK"  # of the unit where a value lies
-    const uint32_t LABEL "FASTBPE_LABEL"  # no byte is equal to it in a unit where a value lies
+    const uint32_t VALUE "FASTBPE_VALUE_MASK"  # bits of a value, in a unit that holds one
+    const uint32_t LABEL "FASTBPE_LABEL"  # bits of a label; the top bit marks a value, no child
 
 
 cdef class Rules:
     cdef:
-        uint32_t* units  # the trie
+        uint32_t* units  # the trie, a double array: see charsmap_builder.pyx
         size_t n_units
-        uint8_t* replacements  # what sequences become, each with a NUL behind it
-        size_t n_replacements
+        uint8_t* replacements  # replacements of the rules, each with a NUL behind it
+        size_t n_replacements  # bytes of them
 
     cdef int _load(self, bytes charsmap) except -1
     cdef int _index(self, uint8_t* starts) except -1
     cdef void _link(self, uint32_t* first, uint32_t* following) noexcept nogil
     cdef size_t _check(
-        self, const uint32_t* first, const uint32_t* following, uint32_t* seen, uint32_t* places, uint32_t* todo
+        self, const uint32_t* first, const uint32_t* following, uint32_t* seen, uint32_t* bases, uint32_t* todo
     ) noexcept nogil
     cdef void _mark(self, const uint32_t* first, const uint32_t* following, uint8_t* starts) noexcept nogil
     cdef void _mark_below(
@@ -36,25 +36,30 @@ cdef class Rules:
 
 
 cdef Rules read_rules(bytes charsmap, uint8_t* starts)
-# A bit for each of the characters that begin with c, with so many bytes still to come.
+# Set in `starts` the bit of each character whose UTF-8 begins with the bits c and has n_left more bytes.
 cdef void mark_characters(uint8_t* starts, uint32_t c, int n_left) noexcept nogil
 
 
 cdef inline size_t below(const uint32_t* units, size_t at) noexcept nogil:
-    """The place from which the children of a unit are counted, and where its value lies if it has one."""
+    """Return the base of a unit: its children lie at base ^ byte, its value at the base itself."""
     return at ^ (<size_t> (units[at] >> 10) << ((units[at] & 0x200) >> 6))
 
 
 cdef inline size_t longest_rule(
     Rules rules, const uint8_t* text, size_t n, size_t at, const uint8_t** becomes
 ) noexcept nogil:
-    """How many bytes at text[at] the longest rule there is for, and what they become, up to a NUL; 0: there is none."""
-    cdef size_t unit = 0, i = at, n_bytes = 0, place
+    """Find the longest rule for the text at `at`; return the bytes it replaces, 0 if there is no rule.
+
+    becomes: set to the replacement, up to a NUL, if there is a rule.
+
+    Requires: the trie passed Rules._index, so no offset leads outside.
+    """
+    cdef size_t unit = 0, i = at, n_bytes = 0, child
     while i < n and text[i]:
-        place = below(rules.units, unit) ^ text[i]
-        if place >= rules.n_units or rules.units[place] & LABEL != text[i]:
+        child = below(rules.units, unit) ^ text[i]
+        if child >= rules.n_units or rules.units[child] & LABEL != text[i]:
             break
-        unit = place
+        unit = child
         i += 1
         if rules.units[unit] & HAS_VALUE:
             n_bytes = i - at

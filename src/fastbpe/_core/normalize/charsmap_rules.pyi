@@ -1,6 +1,8 @@
 from typing import final
 
 @final
-class Rules: ...
+class Rules:
+    """The rules of a charsmap."""
 
-def letters_stay(rules: Rules) -> bool: ...
+def letters_stay(rules: Rules) -> bool:
+    """Tell whether every letter before a space ends a word, and the space begins the next."""

@@ -1,6 +1,7 @@
-"""Rules about what sequences of characters become, read from a precompiled charsmap and checked.
+"""Read and check the rules of a precompiled charsmap: each replaces a sequence of characters by another.
 
-It is a double-array trie of byte strings with, of each, the place of what it becomes. `charsmap` builds one.
+A charsmap holds a double-array trie of the sequences (see charsmap_builder.pyx, which builds one) and the
+replacements, each ending in NUL. A sequence's value is the offset of its replacement.
 """
 
 cimport cython
@@ -14,15 +15,15 @@ from fastbpe._core.text.utf8_text cimport first_invalid
 from fastbpe.errors import FormatError
 
 cdef enum:
-    ABOVE = 1
-    DONE = 2
-    MAX_STEPS = 1 << 20  # along the keys of a charsmap
+    ABOVE = 1  # state of a base in _check: on the path from the root
+    DONE = 2  # the same: all below it is checked
+    MAX_STEPS = 1 << 20  # children that _letters_stay looks at before it gives up
 
 cdef struct Level:
-    # On a walk down a trie.
-    size_t place
-    uint32_t todo  # one more than the place of the child that is next
-    bint has_blanks
+    # One unit of the path of a depth-first walk.
+    size_t base
+    uint32_t todo  # 1 + the child that is next; 0: no more
+    bint has_blanks  # a replacement below ends in white space or is empty
 
 
 cdef extern from "simd/classes.h" nogil:
@@ -34,13 +35,14 @@ cdef extern from "simd/classes.h" nogil:
 
 @cython.final
 cdef class Rules:
-    """The rules of a charsmap, which is not empty; one that contradicts itself is a FormatError."""
+    """The rules of a charsmap, which is not empty. An inconsistent charsmap raises FormatError."""
 
     def __dealloc__(self):
         free(self.units)
         free(self.replacements)
 
     cdef int _load(self, bytes charsmap) except -1:
+        """Copy units and replacements out of a charsmap."""
         cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(charsmap)
         cdef size_t n = <size_t> PyBytes_GET_SIZE(charsmap), n_trie, i
         n_trie = data[0] | data[1] << 8 | data[2] << 16 | <size_t> data[3] << 24 if n > 4 else 0
@@ -65,21 +67,26 @@ cdef class Rules:
         return 0
 
     cdef int _index(self, uint8_t* starts) except -1:
-        """Check that the trie is one, and mark the characters that rules begin with."""
-        # The children of a unit are those whose place and label give the place that it points to. They are linked,
-        # each by one more than its place; 0: no more.
+        """Check the trie and mark the characters that rules begin with.
+
+        starts: bits by character number, all 0 at first.
+
+        Ensures: no unit that can be reached points outside or back to a unit above it; no value is out of range.
+        """
+        # Children are found from their base: unit `at` with label L is a child of the base at ^ L. first[base] and
+        # following[child] link the children of a base, each by its number plus 1; 0 ends the list.
         cdef size_t n_bytes = self.n_units * sizeof(uint32_t), bad
         cdef uint32_t* first = <uint32_t*> calloc(n_bytes, 1)
         cdef uint32_t* following = <uint32_t*> calloc(n_bytes, 1)
-        cdef uint32_t* seen = <uint32_t*> calloc(n_bytes, 1)  # of a place: whether it is above us or done with
-        cdef uint32_t* places = <uint32_t*> malloc(n_bytes)  # on the way down to where we are
-        cdef uint32_t* todo = <uint32_t*> malloc(n_bytes)  # the children there that are still to be looked at
+        cdef uint32_t* seen = <uint32_t*> calloc(n_bytes, 1)  # state of each base: 0, ABOVE or DONE
+        cdef uint32_t* bases = <uint32_t*> malloc(n_bytes)  # bases on the path from the root
+        cdef uint32_t* todo = <uint32_t*> malloc(n_bytes)  # of each, 1 + the child that is next
         try:
-            if first == NULL or following == NULL or seen == NULL or places == NULL or todo == NULL:
+            if first == NULL or following == NULL or seen == NULL or bases == NULL or todo == NULL:
                 raise MemoryError("no memory to check the precompiled_charsmap")
             with nogil:
                 self._link(first, following)
-                bad = self._check(first, following, seen, places, todo)
+                bad = self._check(first, following, seen, bases, todo)
             if bad:
                 raise FormatError(f"precompiled_charsmap: unit {bad - 1} of the trie points outside or back to itself")
             with nogil:
@@ -88,51 +95,53 @@ cdef class Rules:
             free(first)
             free(following)
             free(seen)
-            free(places)
+            free(bases)
             free(todo)
         return 0
 
     cdef void _link(self, uint32_t* first, uint32_t* following) noexcept nogil:
+        """Link the children of each base: see _index."""
         cdef uint32_t label
-        cdef size_t at, place
+        cdef size_t at, base
         for at in range(self.n_units):
             label = self.units[at] & LABEL
             if 1 <= label <= 255:
-                place = at ^ label
-                following[at] = first[place]
-                first[place] = <uint32_t> at + 1
+                base = at ^ label
+                following[at] = first[base]
+                first[base] = <uint32_t> at + 1
 
     cdef size_t _check(
-        self, const uint32_t* first, const uint32_t* following, uint32_t* seen, uint32_t* places, uint32_t* todo
+        self, const uint32_t* first, const uint32_t* following, uint32_t* seen, uint32_t* bases, uint32_t* todo
     ) noexcept nogil:
-        """One more than a unit that points where it must not; 0 if none that can be reached does."""
-        cdef size_t depth = 0, at = 0, place = below(self.units, 0)
-        if place >= self.n_units:
+        """Return 1 + a reachable unit that points where it must not; 0 if there is none."""
+        cdef size_t depth = 0, at = 0, base = below(self.units, 0)
+        if base >= self.n_units:
             return 1
-        places[0] = <uint32_t> place
-        todo[0] = first[place]
-        seen[place] = ABOVE
+        bases[0] = <uint32_t> base
+        todo[0] = first[base]
+        seen[base] = ABOVE
         while True:
             if todo[depth] == 0:
-                seen[places[depth]] = DONE
+                seen[bases[depth]] = DONE
                 if depth == 0:
                     return 0
                 depth -= 1
                 continue
             at = todo[depth] - 1
             todo[depth] = following[at]
-            place = below(self.units, at)
-            if place >= self.n_units or seen[place] == ABOVE:
+            base = below(self.units, at)
+            if base >= self.n_units or seen[base] == ABOVE:
                 return at + 1
-            if self.units[at] & HAS_VALUE and (self.units[place] & VALUE) >= self.n_replacements:
+            if self.units[at] & HAS_VALUE and (self.units[base] & VALUE) >= self.n_replacements:
                 return at + 1
-            if seen[place] != DONE:
-                seen[place] = ABOVE
+            if seen[base] != DONE:
+                seen[base] = ABOVE
                 depth += 1
-                places[depth] = <uint32_t> place
-                todo[depth] = first[place]
+                bases[depth] = <uint32_t> base
+                todo[depth] = first[base]
 
     cdef void _mark(self, const uint32_t* first, const uint32_t* following, uint8_t* starts) noexcept nogil:
+        """Mark the characters that rules begin with."""
         cdef uint32_t at = first[below(self.units, 0)], lead
         while at:
             lead = self.units[at - 1] & LABEL
@@ -147,7 +156,7 @@ cdef class Rules:
     cdef void _mark_below(
         self, const uint32_t* first, const uint32_t* following, size_t at, int n_left, uint32_t c, uint8_t* starts
     ) noexcept nogil:
-        """Mark the characters that a rule begins with, from the unit of their first bytes, which make c."""
+        """Mark the characters that rules below a unit begin with; c: the bits of the bytes read so far."""
         cdef uint32_t child, byte
         if n_left == 0 or self.units[at] & HAS_VALUE:
             mark_characters(starts, c, n_left)
@@ -160,26 +169,29 @@ cdef class Rules:
             child = following[child - 1]
 
     cdef uint8_t of_ascii(self, uint8_t c) noexcept nogil:
-        """The ASCII that a character becomes where ASCII or nothing follows; LOOK: it takes more to say that."""
-        cdef size_t at, place, i
+        """Return the ASCII that an ASCII character becomes if ASCII or nothing follows.
+
+        LOOK: that alone does not decide, or the replacement is no single ASCII character.
+        """
+        cdef size_t at, base, i
         cdef const uint8_t* to
         if c == 0:
             return c
         at = below(self.units, 0) ^ c
         if at >= self.n_units or self.units[at] & LABEL != c:
             return c
-        place = below(self.units, at)
+        base = below(self.units, at)
         for i in range(1, 128):
-            if place ^ i < self.n_units and self.units[place ^ i] & LABEL == i:
+            if base ^ i < self.n_units and self.units[base ^ i] & LABEL == i:
                 return LOOK  # a rule for two ASCII characters and more
         if not self.units[at] & HAS_VALUE:
             return c
-        to = self.replacements + (self.units[place] & VALUE)
+        to = self.replacements + (self.units[base] & VALUE)
         return to[0] if 0 < to[0] < 0x80 and to[1] == 0 else LOOK
 
 
 cdef Rules read_rules(bytes charsmap, uint8_t* starts):
-    """The rules of a charsmap; starts: gets a bit for each character that one of them begins with."""
+    """Read the rules of a charsmap, and set a bit in `starts` for each character that a rule begins with."""
     cdef Rules rules = Rules()
     rules._load(charsmap)
     rules._index(starts)
@@ -189,8 +201,8 @@ cdef Rules read_rules(bytes charsmap, uint8_t* starts):
 def letters_stay(Rules rules not None):
     """Tell whether every letter before a space ends a word, and the space begins the next.
 
-    Then no rule has a space, and what becomes of a sequence that ends in a letter ends in a
-    character other than white space.
+    It does if no rule has a space, and if each rule for a sequence that ends in a letter has a replacement that
+    ends in a character other than white space.
     """
     cdef size_t n = rules.n_units + 1
     cdef uint32_t* first = <uint32_t*> calloc(n, sizeof(uint32_t))
@@ -217,18 +229,18 @@ def letters_stay(Rules rules not None):
 cdef bint _letters_stay(
     Rules rules, const uint32_t* first, const uint32_t* following, Level* levels, uint8_t* key, uint8_t* is_done
 ) noexcept nogil:
-    """The same, by a walk along the keys; False if that takes too long.
+    """Do the work of letters_stay by a depth-first walk along the keys; False after MAX_STEPS.
 
-    Keys share their ends: a place below which nothing becomes white space or nothing is not entered again.
+    Keys share their ends: a base below which no replacement ends in white space or is empty is not entered again.
     """
-    cdef size_t depth = 0, at, place, n_steps = 0
+    cdef size_t depth = 0, at, base, n_steps = 0
     cdef Level* level = levels
-    place = below(rules.units, 0)
-    level[0] = Level(place, first[place], False)
+    base = below(rules.units, 0)
+    level[0] = Level(base, first[base], False)
     while n_steps < MAX_STEPS:
         n_steps += 1
         if level.todo == 0:
-            is_done[level.place] = not level.has_blanks
+            is_done[level.base] = not level.has_blanks
             if depth == 0:
                 return True
             depth -= 1
@@ -240,20 +252,20 @@ cdef bint _letters_stay(
         key[depth] = <uint8_t> (rules.units[at] & LABEL)
         if key[depth] == 0x20:
             return False
-        place = below(rules.units, at)
-        if rules.units[at] & HAS_VALUE and _ends_in_blank(rules.replacements + (rules.units[place] & VALUE)):
+        base = below(rules.units, at)
+        if rules.units[at] & HAS_VALUE and _ends_in_blank(rules.replacements + (rules.units[base] & VALUE)):
             if _last_class(key, depth + 1, FB_LETTERS):
                 return False
             level.has_blanks = True
-        if not is_done[place]:
+        if not is_done[base]:
             depth += 1
             level = &levels[depth]
-            level[0] = Level(place, first[place], False)
+            level[0] = Level(base, first[base], False)
     return False
 
 
 cdef inline bint _last_class(const uint8_t* text, size_t n, unsigned classes) noexcept nogil:
-    """Tell whether the last character of a text, not empty, is of these classes; True of what is no UTF-8."""
+    """Tell whether the last character of a text, not empty, is of these classes; True if it is not UTF-8."""
     cdef size_t at = n - 1, n_bytes
     while at and text[at] & 0xC0 == 0x80:
         at -= 1

@@ -5,11 +5,11 @@ from fastbpe._core.text.special_tokens cimport SpecialMatcher
 
 
 cdef class Normalizing:
-    cdef readonly Normalizer normalizer  # None: text is worked on as it is
-    cdef readonly bint dummy_prefix  # without a normalizer: a space is put before any text
-    cdef readonly bint prefix_always  # a space is put before text between tokens, unless it begins with one
-    cdef readonly bint prefix_first  # likewise, where the text begins
-    cdef readonly SpecialMatcher symbols  # None: there are none
-    cdef readonly bint cuttable  # a letter before a space stays the end of a word: text may be cut there
-    cdef bint only_prefixes  # nothing but the dummy prefix happens to text, and nothing to ids
-    cdef uint32_t fused  # of this id there are never two in a row; NONE: of any there may be
+    cdef readonly Normalizer normalizer  # None: texts are split as they are
+    cdef readonly bint dummy_prefix  # if there is no normalizer: put a space before each text
+    cdef readonly bint prefix_always  # put a space before each text between tokens that does not begin with one
+    cdef readonly bint prefix_first  # the same, only at the beginning of a text
+    cdef readonly SpecialMatcher symbols  # user-defined symbols; None: there are none
+    cdef readonly bint cuttable  # a letter before a space always ends a word: a safe cut is between them
+    cdef bint only_prefixes  # the dummy prefix is the only change to texts, and ids stay as they are
+    cdef uint32_t fused  # id of which several in a row become one; NONE: no id

@@ -1,4 +1,4 @@
-"""What code-point mode does about a text before it is split, and afterwards about its ids."""
+"""Settings of code-point mode: the steps before a text is split, and one step after its ids are made."""
 
 cimport cython
 
@@ -9,16 +9,18 @@ from fastbpe._core.common.hash_tables cimport NONE
 
 @cython.final
 cdef class Normalizing:
-    """normalizer: it leaves no U+2581 where the vocabulary has spaces in its place; None where a text, and with
-    dummy_prefix a space before it, is what a normalizer would make of it.
+    """Steps of code-point mode.
 
-    prefix: "always" or "first", where a space is put before normalized text that begins with none: before all that is
-    between tokens, or where the text begins; "": nowhere.
-    symbols: user-defined symbols, as they are in normalized text. cuttable: a letter before a space stays the end of a word, and the space
-    begins the next one.
-    fused: an id of which several in a row become one, or None.
+    normalizer: Normalizer or None – normalizes texts and writes no U+2581 if the vocabulary has spaces in its
+        place. None: the text itself, with a space before it if dummy_prefix, equals the normalized one.
+    dummy_prefix: bool – if there is no normalizer, put a space before each text.
+    prefix: "always", "first" or "" – put a space before normalized text that does not begin with one: before each
+        text between tokens, only at the beginning of a text, or never.
+    symbols: SpecialMatcher or None – user-defined symbols, as they are in normalized text.
+    cuttable: bool – a letter before a space always ends a word, and the space begins the next: a safe cut is
+        between them.
+    fused: int or None – id of which several in a row become one.
     """
-
     def __cinit__(
         self, Normalizer normalizer, *, bint dummy_prefix, str prefix not None="", SpecialMatcher symbols,
         bint cuttable, fused,

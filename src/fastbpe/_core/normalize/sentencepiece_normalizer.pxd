@@ -5,37 +5,37 @@ from fastbpe._core.text.special_tokens cimport SpecialMatcher
 
 
 cdef struct Normalized:
-    # What has been written so far; all zero at first. The caller frees it with normalized_free.
+    # Output of the normalizer, and its state between calls. All zero at first; normalized_free frees it.
     uint8_t* data
     size_t n
-    size_t room
-    uint32_t* offsets  # of each byte written and, at the end, of the end; NULL unless asked for
+    size_t capacity
+    uint32_t* offsets  # offset in the text of each byte of data, then that of the end; NULL if not asked for
     bint with_offsets
-    size_t at  # how far the text has been read
+    size_t at  # offset in the text up to which it is read
     bint after_space  # spaces that come now are left out
-    bint is_empty  # the text is nothing but spaces that are left out: there is no end either
+    bint is_empty  # the text holds only spaces that are left out: offsets has no end either
 
 
 cdef struct Step:
-    # What stands at a place of the text: n_bytes of it become data[:n].
+    # One step of the normalizer: n_bytes of the text become data[:n].
     const uint8_t* data
     size_t n
     size_t n_bytes
 
 
-cdef int normalized_room(Normalized* out, size_t n_more) noexcept nogil
+cdef int normalized_reserve(Normalized* out, size_t n_more) noexcept nogil
 cdef void normalized_free(Normalized* out) noexcept nogil
 
 
 cdef class Normalizer:
     cdef:
-        bint _dummy_prefix, _trim, _escape, _suffix, _unmark
+        bint _dummy_prefix, _trim, _escape, _suffix, _metaspace_to_space
         Rules _rules  # or None
         SpecialMatcher _symbols
-        uint8_t* _starts  # a bit for each code point: a rule or a symbol may begin with it; NULL: none does
-        uint8_t _symbol_starts[256]
-        uint8_t _ascii[128]  # what a character becomes where ASCII or nothing follows; LOOK: that is not enough
-        bint _plain_words  # nothing from ! to ~ becomes anything else there
+        uint8_t* _starts  # bits by code point: a rule or a symbol may begin with the character; NULL: none does
+        uint8_t _symbol_starts[256]  # bool by byte: a symbol begins with it
+        uint8_t _ascii[128]  # replacement if ASCII or nothing follows; LOOK: search rules and symbols
+        bint _plain_words  # no character from ! to ~ has another replacement than itself
 
     cdef void _note_symbol(self, const uint8_t* symbol, size_t n) noexcept nogil
     cdef void _set_ascii(self) noexcept nogil

@@ -4,6 +4,17 @@ from typing_extensions import Self
 
 @final
 class Normalizer:
+    """Normalizer of sentencepiece.
+
+    charsmap: bytes – precompiled charsmap; b"": no rules. An inconsistent one raises FormatError.
+    add_dummy_prefix: bool – put a space before each text, or behind it if treat_whitespace_as_suffix.
+    remove_extra_whitespaces: bool – remove spaces at both ends, and keep one of several in a row.
+    escape_whitespaces: bool – write U+2581 for each space.
+    treat_whitespace_as_suffix: bool – see add_dummy_prefix.
+    symbols: list of bytes – user-defined symbols, which are kept as they are; distinct, not empty.
+    marks_to_spaces: bool – the same output as with escape_whitespaces, but with a space for each U+2581.
+    """
+
     def __new__(
         cls,
         charsmap: bytes,
@@ -15,6 +26,17 @@ class Normalizer:
         symbols: list[bytes] = [],
         marks_to_spaces: bool = False,
     ) -> Self: ...
-    def letters_stay(self) -> bool: ...
-    def normalize(self, text: bytes) -> bytes: ...
-    def normalize_with_offsets(self, text: bytes) -> tuple[bytes, list[int]]: ...
+    def letters_stay(self) -> bool:
+        """Tell whether a safe cut is between a letter and a space behind it."""
+
+    def normalize(self, text: bytes) -> bytes:
+        """Return the normalized text, as UTF-8.
+
+        >>> Normalizer(b"", add_dummy_prefix=True, remove_extra_whitespaces=True,
+        escape_whitespaces=True).normalize( ...     b" a  b ").decode() '▁a▁b'
+        """
+
+    def normalize_with_offsets(self, text: bytes) -> tuple[bytes, list[int]]:
+        """Return the normalized text and, for each of its bytes and for its end, the offset in `text` it comes
+        from.
+        """

@@ -1,6 +1,6 @@
-"""Normalising text for code-point vocabularies, as sentencepiece does: rules, white space, user-defined symbols.
+"""Normalize text for code-point vocabularies, as sentencepiece does: rules, white space, user-defined symbols.
 
-Most characters begin no rule; a bit for each of them says so, and ASCII that ASCII follows is looked up by the byte.
+Most characters begin no rule: a bit for each says so, and a table replaces ASCII that is followed by ASCII.
 `_reference/normalization.py` is the slow twin.
 """
 
@@ -20,19 +20,21 @@ from fastbpe._core.common.utf8 cimport char_bytes
 from fastbpe._core.normalize.charsmap_rules import letters_stay
 
 cdef enum:
-    BLOCK = 4096  # bytes of text for which room is made at once
-    ROOM = 3 * BLOCK + 64  # each becomes at most three without a rule; words are written eight bytes at a time
+    BLOCK_BYTES = 4096  # bytes of text that are read between two checks for space
+    # Bytes of output that a block needs: without a rule a byte becomes three at most, and words are written 8
+    # bytes at a time.
+    BLOCK_CAPACITY = 3 * BLOCK_BYTES + 64
 
 cdef const uint8_t* METASPACE_UTF8 = b"\xe2\x96\x81"
-cdef const uint8_t* NO_CHARACTER = b"\xef\xbf\xbd"
+cdef const uint8_t* REPLACEMENT_UTF8 = b"\xef\xbf\xbd"  # U+FFFD, for a byte that is not UTF-8
 
 cdef extern from *:
     """
     #define FASTBPE_ONES 0x0101010101010101ull
     #define FASTBPE_HIGH 0x8080808080808080ull
     """
-    const uint64_t ONES "FASTBPE_ONES"
-    const uint64_t HIGH "FASTBPE_HIGH"
+    const uint64_t ONES "FASTBPE_ONES"  # 1 in each byte
+    const uint64_t HIGH "FASTBPE_HIGH"  # the top bit of each byte
 
 
 cdef void normalized_free(Normalized* out) noexcept nogil:
@@ -40,28 +42,31 @@ cdef void normalized_free(Normalized* out) noexcept nogil:
     free(out.offsets)
 
 
-cdef int normalized_room(Normalized* out, size_t n_more) noexcept nogil:
-    """Make room for so many more bytes; -1: no memory."""
+cdef int normalized_reserve(Normalized* out, size_t n_more) noexcept nogil:
+    """Make space for n_more bytes and their offsets; return -1 if there is no memory."""
     cdef void* items
-    cdef size_t room, size = sizeof(uint32_t)
-    if out.n + n_more <= out.room:
+    cdef size_t capacity, size = sizeof(uint32_t)
+    if out.n + n_more <= out.capacity:
         return 0
-    room = out.n + n_more + (out.n >> 1)
-    items = grown(out.data, out.n, out.room, room)
+    capacity = out.n + n_more + (out.n >> 1)
+    items = grown(out.data, out.n, out.capacity, capacity)
     if items == NULL:
         return -1
     out.data = <uint8_t*> items
     if out.with_offsets:
-        items = grown(out.offsets, out.n * size, out.room * size, (room + 1) * size)
+        items = grown(out.offsets, out.n * size, out.capacity * size, (capacity + 1) * size)
         if items == NULL:
             return -1
         out.offsets = <uint32_t*> items
-    out.room = room
+    out.capacity = capacity
     return 0
 
 
 cdef inline void _write(Normalized* out, const uint8_t* data, size_t n, size_t at) noexcept nogil:
-    """Write bytes that come from one place; there is room."""
+    """Append bytes that all come from the offset `at` of the text.
+
+    Requires: there is space.
+    """
     cdef size_t i
     memcpy(out.data + out.n, data, n)
     if out.with_offsets:
@@ -72,11 +77,15 @@ cdef inline void _write(Normalized* out, const uint8_t* data, size_t n, size_t a
 
 @cython.final
 cdef class Normalizer:
-    """The rules of a charsmap (b"": none) and what is done about white space.
+    """Normalizer of sentencepiece.
 
-    symbols: user-defined symbols, which are left as they are: their bytes, none empty, no two equal.
-    marks_to_spaces: what escape_whitespaces would give, but with a space for each U+2581.
-    A charsmap that contradicts itself is a FormatError.
+    charsmap: bytes – precompiled charsmap; b"": no rules. An inconsistent one raises FormatError.
+    add_dummy_prefix: bool – put a space before each text, or behind it if treat_whitespace_as_suffix.
+    remove_extra_whitespaces: bool – remove spaces at both ends, and keep one of several in a row.
+    escape_whitespaces: bool – write U+2581 for each space.
+    treat_whitespace_as_suffix: bool – see add_dummy_prefix.
+    symbols: list of bytes – user-defined symbols, which are kept as they are; distinct, not empty.
+    marks_to_spaces: bool – the same output as with escape_whitespaces, but with a space for each U+2581.
     """
 
     def __cinit__(
@@ -87,7 +96,7 @@ cdef class Normalizer:
         self._dummy_prefix = add_dummy_prefix
         self._trim = remove_extra_whitespaces
         self._escape = escape_whitespaces and not marks_to_spaces
-        self._unmark = marks_to_spaces
+        self._metaspace_to_space = marks_to_spaces
         self._suffix = treat_whitespace_as_suffix
         if symbols:
             self._symbols = SpecialMatcher(symbols, list(range(len(symbols))))
@@ -107,6 +116,7 @@ cdef class Normalizer:
         free(self._starts)
 
     cdef void _note_symbol(self, const uint8_t* symbol, size_t n) noexcept nogil:
+        """Mark the character that a symbol begins with, or all characters that begin with its bytes."""
         cdef uint32_t lead = symbol[0], c
         cdef int n_left = 3 if lead >= 0xF0 else 2 if lead >= 0xE0 else 1
         if not 0xC2 <= lead < 0xF5:
@@ -117,11 +127,12 @@ cdef class Normalizer:
             n -= 1
             n_left -= 1
             if symbol[0] >> 6 != 2:
-                return  # what begins like this is no character
+                return  # no character begins so
             c = c << 6 | (symbol[0] & 0x3F)
         mark_characters(self._starts, c, n_left)
 
     cdef void _set_ascii(self) noexcept nogil:
+        """Fill the table of ASCII replacements."""
         cdef int c
         self._plain_words = True
         for c in range(128):
@@ -134,7 +145,7 @@ cdef class Normalizer:
                 self._plain_words = False
 
     cdef void _step(self, const uint8_t* text, size_t n, size_t at, Step* step) noexcept nogil:
-        """What becomes of the text at a place: of a symbol, else of the longest rule, else of a character."""
+        """Find the step for the text at `at`: a symbol, else the longest rule, else one character."""
         cdef Match match
         cdef uint32_t c
         step.n_bytes = 0
@@ -151,22 +162,24 @@ cdef class Normalizer:
         step.n = step.n_bytes
         if step.n_bytes == 0:
             step.n_bytes = 1
-            step.data = NO_CHARACTER
+            step.data = REPLACEMENT_UTF8
             step.n = 3
 
     cdef void _write_space(self, Normalized* out, size_t at) noexcept nogil:
+        """Append a space, or U+2581 if spaces are escaped."""
         if self._escape:
             _write(out, METASPACE_UTF8, 3, at)
         else:
             _write(out, b" ", 1, at)
 
     cdef int _put(self, Normalized* out, const Step* step) noexcept nogil:
+        """Append the output of a step; return -1 if there is no memory."""
         cdef const uint8_t* data = step.data
         cdef size_t n = step.n, i
         while n and out.after_space and data[0] == 32:
             data += 1
             n -= 1
-        if normalized_room(out, 3 * n + ROOM) != 0:
+        if normalized_reserve(out, 3 * n + BLOCK_CAPACITY) != 0:
             return -1
         if n:
             out.after_space = self._trim and data[n - 1] == 32
@@ -174,7 +187,7 @@ cdef class Normalizer:
             i = 1
             if data[0] == 32:
                 self._write_space(out, out.at)
-            elif self._unmark and n > 2 and memcmp(data, METASPACE_UTF8, 3) == 0:
+            elif self._metaspace_to_space and n > 2 and memcmp(data, METASPACE_UTF8, 3) == 0:
                 _write(out, b" ", 1, out.at)
                 i = 3
             else:
@@ -185,7 +198,10 @@ cdef class Normalizer:
         return 0
 
     cdef int begin(self, const uint8_t* text, size_t n, Normalized* out) noexcept nogil:
-        """Set out, which may have been used, to the beginning of a text: past spaces that are left out."""
+        """Begin a text: skip leading spaces that are left out, and write the dummy prefix.
+
+        out: may have been used before. Returns -1 if there is no memory.
+        """
         cdef Step step
         out.n = out.at = 0
         out.after_space = self._trim
@@ -194,33 +210,40 @@ cdef class Normalizer:
             if step.n != 1 or step.data[0] != 32:
                 break
             out.at += step.n_bytes
-        if normalized_room(out, ROOM) != 0:
+        if normalized_reserve(out, BLOCK_CAPACITY) != 0:
             return -1
         if out.at < n and self._dummy_prefix and not self._suffix:
             self._write_space(out, out.at)
         return 0
 
     cdef int go_on(self, Normalized* out) noexcept nogil:
-        """Set out, which may have been used, to a place within a text, behind what is no space and no part of a rule."""
+        """Begin in the middle of a text.
+
+        Requires: what is before is no space and no part of a rule.
+
+        out: may have been used before. Returns -1 if there is no memory.
+        """
         out.n = out.at = 0
         out.after_space = out.is_empty = False
-        return normalized_room(out, ROOM)
+        return normalized_reserve(out, BLOCK_CAPACITY)
 
     cdef int advance(self, const uint8_t* text, size_t n, size_t stop, Normalized* out) noexcept nogil:
-        """Go on to text[stop] or some bytes beyond; -1: no memory."""
+        """Normalize up to text[stop], or some bytes beyond; return -1 if there is no memory."""
         if out.with_offsets:
             return _advance(self, text, n, stop, out, True)
         return _advance(self, text, n, stop, out, False)
 
     cdef int finish(self, Normalized* out) noexcept nogil:
-        """The end of the text has been reached: leave out spaces there, or add one."""
+        """End a text: remove trailing spaces that are left out, and write the suffix; return -1 if there is no
+        memory.
+        """
         cdef size_t end = out.at, n_space = 3 if self._escape else 1
         cdef const uint8_t* space = METASPACE_UTF8 if self._escape else <const uint8_t*> b" "
         while self._trim and out.n >= n_space and memcmp(out.data + out.n - n_space, space, n_space) == 0:
             out.n -= n_space
             if out.with_offsets:
                 end = out.offsets[out.n]
-        if normalized_room(out, ROOM) != 0:
+        if normalized_reserve(out, BLOCK_CAPACITY) != 0:
             return -1
         if self._dummy_prefix and self._suffix:
             self._write_space(out, end)
@@ -229,7 +252,10 @@ cdef class Normalizer:
         return 0
 
     cdef int run(self, const uint8_t* text, size_t n, Normalized* out) noexcept nogil:
-        """Normalise a text; -1: no memory. Where nothing but spaces were left out, nothing is written at all."""
+        """Normalize a text; return -1 if there is no memory.
+
+        Ensures: out.is_empty if the text holds only spaces that are left out; then nothing is written.
+        """
         if self.begin(text, n, out) != 0:
             return -1
         out.is_empty = out.at == n
@@ -238,22 +264,23 @@ cdef class Normalizer:
         return -1 if self.advance(text, n, n, out) != 0 else self.finish(out)
 
     def letters_stay(self):
-        """Tell whether a text may be cut behind a letter and before a space."""
+        """Tell whether a safe cut is between a letter and a space behind it."""
         if self._symbols is not None and any([b" " in symbol for symbol in self._symbols.tokens]):
             return False
         return self._rules is None or letters_stay(self._rules)
 
     def normalize(self, bytes text not None):
-        """The normalised text.
+        """Return the normalized text, as UTF-8.
 
-        >>> Normalizer(b"", add_dummy_prefix=True, remove_extra_whitespaces=True, escape_whitespaces=True).normalize(
-        ...     b" a  b ").decode()
-        '▁a▁b'
+        >>> Normalizer(b"", add_dummy_prefix=True, remove_extra_whitespaces=True,
+        escape_whitespaces=True).normalize( ...     b" a  b ").decode() '▁a▁b'
         """
         return self._normalized(text, False)
 
     def normalize_with_offsets(self, bytes text not None):
-        """The normalised text and, for each of its bytes and for its end, the place in the text that it comes from."""
+        """Return the normalized text and, for each of its bytes and for its end, the offset in `text` it comes
+        from.
+        """
         return self._normalized(text, True)
 
     cdef object _normalized(self, bytes text, bint with_offsets):
@@ -283,8 +310,8 @@ cdef class Normalizer:
 cdef inline int _advance(
     Normalizer self, const uint8_t* text, size_t n, size_t stop, Normalized* out, const bint with_offsets
 ) noexcept nogil:
-    # Longer than a screen: with its three kinds of characters in inline functions, whether these were handed what it
-    # has come to by pointer or by value, it was 4 to 10 % slower.
+    # One loop, longer than a screen. Lost: its three kinds of characters in inline functions, by pointer or by
+    # value.
     cdef Step step
     cdef size_t end, k, i, at = out.at
     cdef uint64_t word, other
@@ -293,14 +320,14 @@ cdef inline int _advance(
     cdef bint after_space = out.after_space
     cdef uint8_t* p
     while at < stop:
-        if normalized_room(out, ROOM) != 0:
+        if normalized_reserve(out, BLOCK_CAPACITY) != 0:
             return -1
-        end = min(stop, at + BLOCK)
+        end = min(stop, at + BLOCK_BYTES)
         p = out.data + out.n
         while at < end:
             if self._plain_words and n - at > 8:
-                # Up to eight bytes from ! to ~, and ASCII after them. The lowest mark is right: what borrows from or
-                # carries into the next byte is marked itself.
+                # Up to eight bytes from ! to ~ that ASCII follows, at once (SWAR). The lowest bit of `other` is
+                # right: a byte that borrows from or carries into the next one is itself marked.
                 word = load64(text + at)
                 other = (word | (word - ONES * 0x21) | (word + ONES)) & HIGH
                 k = lowest_bit(other) >> 3 if other else 8
@@ -341,7 +368,7 @@ cdef inline int _advance(
             else:
                 k = char_bytes(text, n, at, &c)
                 if k and (self._starts == NULL or not self._starts[c >> 3] >> (c & 7) & 1) \
-                        and not (c == 0x2581 and self._unmark):
+                        and not (c == 0x2581 and self._metaspace_to_space):
                     for i in range(k):
                         p[i] = text[at + i]
                     if with_offsets:

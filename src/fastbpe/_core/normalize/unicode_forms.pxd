@@ -5,7 +5,7 @@ from fastbpe._core.text.utf8_text cimport Text
 
 
 cdef struct Places:
-    # Of each byte of changed text, a byte of the character that it comes from.
+    # For each byte of normalized text, the offset of a byte of the character that it comes from.
     size_t* items
     size_t n
     size_t capacity
@@ -16,7 +16,7 @@ cdef void places_free(Places* places) noexcept nogil
 
 cdef class Form:
     cdef readonly str name
-    cdef uint16_t* _pages  # of 256 characters each; the first is for all that have none
+    cdef uint16_t* _pages  # classes of 256 characters each; page 0 is shared by all characters that change nothing
     cdef uint8_t[0x1100] _page_of
     cdef inline uint16_t _class(self, uint32_t character) noexcept nogil
     cdef bint _next(self, const uint8_t* data, size_t n, size_t at, size_t* start, size_t* end) noexcept nogil

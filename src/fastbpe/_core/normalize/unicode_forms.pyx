@@ -1,4 +1,6 @@
-"""What becomes of text before it is split, where a tokenizer.json says so: a Unicode form, other changes, a space."""
+"""Normalize text before it is split, as a tokenizer.json asks: a Unicode form, other changes, a space before the
+text.
+"""
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
@@ -16,22 +18,24 @@ import re
 import unicodedata
 from functools import lru_cache
 
-# What a character is to a form: its combining class, and
+# A character's class: its canonical combining class in the low bits, and these flags.
 cdef enum:
-    ORDER = 0xFF
-    FORWARD = 0x100  # it may become one with what follows
-    MAYBE = 0x200  # it may become one with what stands before
-    NO = 0x400  # it never stays
+    ORDER = 0xFF  # bits of the combining class
+    FORWARD = 0x100  # may compose with a character behind it
+    MAYBE = 0x200  # may compose with a character before it: the quick check answers Maybe
+    NO = 0x400  # never stays: the quick check answers No
 
 
 @cython.final
 cdef class Form:
-    """One of Unicode's normalization forms over the characters that are given; any other stays as it is.
+    """One of Unicode's normalization forms (UAX #15), restricted to given characters: all others stay as they are.
 
-    Only where text may not be in the form already is Python's unicodedata asked, about a few characters at once; it
-    knows no less of them than tokenizers, and Unicode never changes what it has said of a character.
+    A quick check finds the stretches that may not be in the form yet; only for these, a few characters each, is
+    Python's `unicodedata` called. It knows all characters that tokenizers know, and Unicode never changes a
+    character's normalization.
 
-    name: "NFC", "NFD", "NFKC" or "NFKD". characters: (first, last, what they are) of each range.
+    name: "NFC", "NFD", "NFKC" or "NFKD".
+    characters: iterable of (first, last, class) – code points of a range and the class of all its characters.
     """
 
     def __cinit__(self, str name not None, characters):
@@ -58,14 +62,17 @@ cdef class Form:
         free(self._pages)
 
     cdef inline uint16_t _class(self, uint32_t character) noexcept nogil:
+        """Return a character's class."""
         return self._pages[self._page_of[character >> 8] << 8 | (character & 0xFF)]
 
     cdef bint _next(self, const uint8_t* data, size_t n, size_t at, size_t* start, size_t* end) noexcept nogil:
-        """The next characters that may have to change, from data[at] on; nothing before `at` has to do with them.
+        """Find the next stretch that may have to change, from data[at] on; return False if there is none.
 
-        A character that has to do with nothing begins after them, and nothing before them has to do with them.
+        start, end: set to the stretch. Characters outside do not interact with those inside.
+
+        Requires: no character before `at` interacts with those behind.
         """
-        cdef size_t begin = at, n_bytes  # begin: of the last starter and what follows it
+        cdef size_t begin = at, n_bytes  # begin: where the last starter is, which what follows may compose with
         cdef uint16_t what, starter = 0, order = 0
         cdef uint32_t c
         while at < n:
@@ -80,7 +87,7 @@ cdef class Form:
             c = fb_char(data + at, &n_bytes)
             what = self._class(c)
             if what & NO or (what & ORDER and what & ORDER < order) or (what & MAYBE and starter & FORWARD):
-                # Who stands before may be a character that Unicode knew later: only who may become one with it counts.
+                # The character before may be newer than these tables: begin there only if it can interact.
                 start[0] = begin if starter & FORWARD or order else at
                 end[0] = self._segment_end(data, n, at + n_bytes)
                 return True
@@ -96,15 +103,17 @@ cdef class Form:
         return False
 
     cdef size_t _segment_end(self, const uint8_t* data, size_t n, size_t at) noexcept nogil:
+        """Return the end of the stretch: the next character that nothing before it can interact with."""
         cdef size_t n_bytes
         while at < n and self._class(fb_char(data + at, &n_bytes)) & ~FORWARD:
             at += n_bytes
         return at
 
     cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil:
-        """Whether anything may have to change; if so, out gets the text in the form.
+        """Normalize a text; return False, without output, if it is in the form already.
 
-        places: where not NULL, they get where the text's bytes come from.
+        out: gets the text in the form, if True is returned.
+        places: NULL, or gets the offset that each byte of `out` comes from.
         """
         cdef size_t at = 0, start, end
         out.n = 0
@@ -133,7 +142,7 @@ cdef class Form:
         return _add_made(made.encode(), sources, data, start, end, out, places)
 
     cdef bint keeps_before(self, const Text* text, size_t at) noexcept nogil:
-        """Whether what stands before unit `at` stays as it is, or becomes one letter with what is before it."""
+        """Tell whether the character before unit `at` stays as it is, or composes with one before it."""
         cdef size_t i = at - 1, n_bytes
         cdef uint32_t c
         if text.is_utf8:
@@ -149,7 +158,7 @@ cdef class Form:
         return c > 0x10FFFF or not self._class(c) & (NO | ORDER)
 
     def normalize(self, text):
-        """The UTF-8 of a text in the form."""
+        """Return the UTF-8 of a text in the form."""
         cdef Utf8 view
         cdef Buffer out = Buffer(NULL, 0, 0)
         utf8_of(text, &view)
@@ -162,7 +171,11 @@ cdef class Form:
             utf8_release(&view)
 
     def sources(self, text):
-        """Of each character of `normalize(text)`, which character of the text it comes from; None: each its own."""
+        """Return, for each character of `normalize(text)`, the index of the character of the text that it comes
+        from.
+
+        None: the text does not change.
+        """
         cdef Utf8 view
         cdef Buffer out = Buffer(NULL, 0, 0)
         cdef Places places = Places(NULL, 0, 0)
@@ -187,13 +200,14 @@ cdef class Form:
 
 @cython.final
 cdef class Front:
-    """What becomes of text between tokens that are found in it as it is.
+    """Normalizer of the text between special tokens.
 
-    form: a normalization form, or None. change: any other change, in its place: from a str to what becomes of it; or
-    None. sources: given with change, from a str to where what becomes of it comes from: of each character, which one of
-    the str; None: each its own. prefix_space: what is split has a space put before it, unless it begins with one.
+    form: Form or None – a Unicode form.
+    change: callable or None – change(str) returns the normalized str; in place of a form.
+    sources: callable – given if change is; sources(str) returns for each character of change(str) the index of the
+        character it comes from, or None: each its own.
+    prefix_space: bool – the caller puts a space before text that does not begin with one.
     """
-
     def __cinit__(self, *, Form form=None, change=None, sources=None, bint prefix_space=False):
         if change is not None and sources is None:
             raise ValueError("a change is given without its sources")
@@ -203,9 +217,10 @@ cdef class Front:
         self.prefix_space = prefix_space
 
     cdef bint apply(self, const uint8_t* data, size_t n, Buffer* out, Places* places) except -1 nogil:
-        """Whether anything may be changed, but for the space; if so, out gets what becomes of the text.
+        """Normalize a text, but for the space before it; return False, without output, if nothing changes.
 
-        places: where not NULL, they get where its bytes come from.
+        out: gets the normalized text, if True is returned.
+        places: NULL, or gets the offset that each byte of `out` comes from.
         """
         if self.form is not None:
             return self.form.apply(data, n, out, places)
@@ -226,7 +241,7 @@ cdef class Front:
         return True
 
 
-# Where changed text comes from
+# Sources of normalized text
 
 cdef void places_free(Places* places) noexcept nogil:
     free(places.items)
@@ -235,6 +250,7 @@ cdef void places_free(Places* places) noexcept nogil:
 
 
 cdef int _reserve(Places* places, size_t n) except -1:
+    """Make space for n more offsets."""
     cdef size_t capacity, size = sizeof(size_t)
     cdef size_t* items
     if n > places.capacity - places.n:
@@ -248,7 +264,7 @@ cdef int _reserve(Places* places, size_t n) except -1:
 
 
 cdef int _keep(const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places) except -1:
-    """Add data[start:end] as it is."""
+    """Append data[start:end] unchanged."""
     cdef size_t i
     buffer_add(out, data + start, end - start)
     if places != NULL:
@@ -262,7 +278,11 @@ cdef int _keep(const uint8_t* data, size_t start, size_t end, Buffer* out, Place
 cdef int _add_made(
     bytes made, object sources, const uint8_t* data, size_t start, size_t end, Buffer* out, Places* places
 ) except -1:
-    """Add what became of data[start:end]; sources: of each character, which of those it comes from; None: its own."""
+    """Append `made`, the normalized data[start:end].
+
+    sources: for each character of `made`, the index of the character of data[start:end] that it comes from; None:
+        each its own.
+    """
     cdef size_t n = <size_t> PyBytes_GET_SIZE(made), i, source, character = 0, number = 0
     cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(made)
     buffer_add(out, p, n)
@@ -282,17 +302,18 @@ cdef int _add_made(
 
 
 cdef enum:
-    MAX_KNOWN_CHARACTERS = 16  # characters that are kept with what becomes of them
-    LONG_RUN = 256  # of marks: unicodedata brings them into order by insertion, and a million would take hours
+    MAX_KNOWN_CHARACTERS = 16  # characters of a text whose normalization and sources are kept in an LRU cache
+    LONG_RUN = 256  # combining marks in a row: unicodedata sorts them by insertion, and a million would take hours
 
 
 def _with_sources(str name, str text):
-    """A text in a form, and of each character which one of the text it comes from: a list.
+    """Return a text in a form, and for each character the index of the character it comes from.
 
-    As tokenizers counts: what one character becomes takes the place of that character, what several become that of
-    the first of them; and where characters change their order, places stay in theirs.
+    Counted as Hugging Face tokenizers does: what one character becomes has the index of that character; what
+        several
+    compose to, that of the first; and characters that are reordered leave the indexes in place.
     """
-    cdef list made = [], used = []  # characters, and how many of the text each takes the place of; 0: it is one more
+    cdef list made = [], used = []  # characters, and of how many of the text each takes the place
     cdef str compatible = "NFKD" if "K" in name else "NFD"
     for character in text:
         parts = _decomposed(compatible, character)
@@ -314,7 +335,7 @@ _known = lru_cache(1 << 12)(_with_sources)
 
 
 cdef bint _has_long_run(str name, str text) except -1:
-    """Whether a text has so many characters in a row that are marks or become some."""
+    """Tell whether a text has LONG_RUN characters in a row that are combining marks or decompose to some."""
     cdef str compatible = "NFKD" if "K" in name else "NFD"
     marks = [c for c in set(text) if unicodedata.combining(_decomposed(compatible, c)[0])]
     return bool(marks) and re.search("[%s]{%d}" % ("".join(map(re.escape, marks)), LONG_RUN), text) is not None
@@ -322,11 +343,12 @@ cdef bint _has_long_run(str name, str text) except -1:
 
 @lru_cache(1 << 12)
 def _decomposed(name, character):
+    """Return the characters that a character decomposes to."""
     return [*unicodedata.normalize(name, character)]
 
 
 cdef int _sort(list made, list used) except -1:
-    """Bring characters that follow a starter into the order of their classes."""
+    """Sort the characters behind each starter by combining class (the canonical ordering algorithm)."""
     cdef Py_ssize_t start = 0, end, n = len(made)
     combining = unicodedata.combining
     while start < n:
@@ -342,7 +364,7 @@ cdef int _sort(list made, list used) except -1:
 
 
 cdef int _compose(list made, list used) except -1:
-    """Make one of each starter and those behind it that it can become one with."""
+    """Compose each starter with characters behind it (the canonical composition algorithm)."""
     cdef Py_ssize_t n = 0, starter = -1, i
     cdef int order, last = 0
     for i in range(len(made)):

@@ -1,18 +1,21 @@
-/* Piece ends 64 bytes at a time, by bit algebra over masks of character classes. Included once for each
- * instruction set, with FB_FN(name) naming its functions and FB_V(name) those of its vectors. The latter lie in
- * scan.h: put(out, base, bits), base and the places of the bits one after another; for a vector `bytes` of 64:
- * load(p, n), the rest zeros; and as bits below(v, first, count), equal(v, byte), high(v), bytes from 0x80 on, and
- * members(row, low_six_bits(v)), bytes of which the low six bits name a bit that is set in the row.
+/* Find piece ends 64 bytes at a time, by bit algebra over masks of character classes.
  *
- * A block begins where a piece begins. No pattern looks back, so nothing of the text before it matters, and
- * there is no state to carry: the bits that the block alone decides are taken, up to the last piece start
- * among them, and the next block begins there (unaligned loads are cheap; about seven bytes of 64 are read
- * twice). Where a block decides nothing, pieces.h finds one end, character by character.
+ * scan.h includes this file once for each instruction set. FB_FN(name) names the functions made here, FB_V(name) those
+ * of the vectors, which scan.h defines:
  *
- * In every mask bit i belongs to byte i, and all bytes of a character carry its bits.
+ * - bytes: a vector of 64 bytes; load(p, n): the first n from p, then zeros.
+ * - Masks. below(v, first, count): bytes from first to first + count - 1. equal(v, byte). high(v): bytes from 0x80 on.
+ *   members(row, low_six_bits(v)): bytes whose low six bits name a bit that is set in `row`.
+ * - put(out, base, bits): write base + i for each set bit i.
+ *
+ * A block begins where a piece begins. No pattern looks back, so the text before a block does not matter, and no state
+ * is carried on. The algebra gives the piece starts that the block alone decides; the next block begins at the last of
+ * them (unaligned loads are cheap; about 7 bytes of 64 are read twice). If a block decides nothing, pieces.h finds one
+ * end.
+ *
+ * In all masks bit i belongs to byte i, and all bytes of a character have the same bit.
  */
-
-/* The masks of ASCII. */
+/* Fill the masks for ASCII; other characters get no bit. */
 FB_INLINE void FB_FN(classify_ascii)(FB_V(bytes) v, fb_masks *m) {
     memset(m, 0, sizeof *m);
     m->upper = FB_V(below)(v, 'A', 26);
@@ -26,9 +29,9 @@ FB_INLINE void FB_FN(classify_ascii)(FB_V(bytes) v, fb_masks *m) {
     m->graph = FB_V(below)(v, '!', 94);
 }
 
-/* All the bytes of the characters whose first bytes are given. */
+/* The bytes of the characters whose first bytes are given. more: bytes that are no first ones. */
 FB_INLINE uint64_t FB_FN(whole)(uint64_t first, uint64_t more) {
-    return first | (more & ~(more + (first << 1))); /* the sum carries through the bytes that follow a first */
+    return first | (more & ~(more + (first << 1))); /* the carry runs through the bytes that follow a first one */
 }
 
 /* First bytes of kana and Han as fb_is_east_asian has them. */
@@ -40,7 +43,7 @@ FB_INLINE uint64_t FB_FN(east_asian)(FB_V(bytes) v) {
     return kana | from_e4 | FB_V(below)(v, 0xE5, 4) | up_to_e9;
 }
 
-/* First bytes of letters without case that two bytes tell: U+4000-9FFF but for 4DC0-4DFF, U+AC00-D77F. */
+/* First bytes of the letters without case that two bytes identify: U+4000-9FFF but 4DC0-4DFF, U+AC00-D77F. */
 FB_INLINE uint64_t FB_FN(han_hangul)(FB_V(bytes) v) {
     return FB_V(below)(v, 0xE5, 5) | FB_V(below)(v, 0xEB, 2) |
            (FB_V(equal)(v, 0xE4) & ~(FB_V(equal)(v, 0xB7) >> 1)) |
@@ -48,12 +51,12 @@ FB_INLINE uint64_t FB_FN(han_hangul)(FB_V(bytes) v) {
            (FB_V(equal)(v, 0xED) & FB_V(below)(v, 0x80, 30) >> 1);
 }
 
-/* Bits of the classes of characters outside ASCII, by first byte, of each number of a row one. */
+/* Classes of characters outside ASCII: bit[k] is bit k of each class, at the first byte of the character. */
 typedef struct {
     uint64_t bit[3];
 } FB_FN(bits_of_classes);
 
-/* One character after another, without a branch that depends on it. */
+/* Look up one character after another, without a branch that depends on it. */
 FB_INLINE void FB_FN(look_up_each)(const uint8_t *p, uint64_t first, FB_FN(bits_of_classes) * found) {
     for (; first; first &= first - 1) {
         size_t at = (size_t)__builtin_ctzll(first), n_bytes;
@@ -66,7 +69,7 @@ FB_INLINE void FB_FN(look_up_each)(const uint8_t *p, uint64_t first, FB_FN(bits_
     }
 }
 
-/* All characters of a row at once, of so many rows; returns the first bytes of those left. */
+/* Look up all characters of a row at once, for up to n_rows rows; return the first bytes of those that are left. */
 FB_INLINE uint64_t FB_FN(look_up_rows)(const uint8_t *p, uint64_t first, int n_rows, FB_V(bytes) v,
                                            FB_FN(bits_of_classes) * found) {
     FB_V(sixes) last = FB_V(low_six_bits)(v);
@@ -82,30 +85,26 @@ FB_INLINE uint64_t FB_FN(look_up_rows)(const uint8_t *p, uint64_t first, int n_r
     return first;
 }
 
-/* Classify the characters outside ASCII, whole ones only, and return how many bytes of the block are known: up
- * to a character that the algebra does not take: white space outside ASCII, numbers (but for gpt2), and for
- * deepseek characters of no class, and kana that are no letters.
+/* Classify the characters outside ASCII; return how many bytes of the block are known: up to the first character that
+ * is not complete or that the algebra does not cover. Those are white space outside ASCII, numbers (but for gpt2), and
+ * for deepseek characters without a class and kana that are no letters.
  *
- * MB/s, cl100k, avx512:                multilingual Arabic  Thai Chinese French & al. Vietnamese
- *   a branchy look-up for each character         755    654   457     534        1353       1380
- *   each alone, without branches                 943    722   770     698        1255       1217
- *   by rows alone                               1057   1018   972     800        1154       1020
- *   this, at most four rows                     1095   1013   987     922        1180       1028
- * Lost as well: classes stored as bytes and read back as a vector; look-ups unrolled; masks for Cyrillic; this
- * function out of line. */
+ * Up to four rows at once, then each character alone, is the best of these on multilingual text. Lost: a branchy
+ * look-up for each character (slower but for Latin scripts); each alone, without branches; rows alone; classes stored
+ * as bytes and read back as a vector; look-ups unrolled; masks for Cyrillic; this function out of line. */
 FB_INLINE size_t FB_FN(classify_high)(const uint8_t *p, size_t n_left, size_t n, FB_V(bytes) v, fb_masks *m,
                                           int family) {
     uint8_t tail[68];
     FB_FN(bits_of_classes) found = {{0, 0, 0}};
     uint64_t more = m->more, letter = 0;
-    /* First bytes of what ends in the next block. */
+    /* First bytes of characters that end in the next block. */
     uint64_t cut = (uint64_t)1 << 63 | ((uint64_t)1 << 62 & FB_V(below)(v, 0xE0, 32)) |
                    ((uint64_t)1 << 61 & FB_V(below)(v, 0xF0, 16));
     uint64_t first = m->high & ~more, cut_first = first & cut;
     first &= ~cut;
     if (FB_V(below)(v, 0xE4, 10)) letter = FB_FN(han_hangul)(v) & first;
     uint64_t rest = first & ~letter;
-    if (n_left < 68) { /* words may end behind the block */
+    if (n_left < 68) { /* look_up_each reads four bytes for each character, also behind the block */
         memset(tail, 0, sizeof tail);
         memcpy(tail, p, n_left);
         p = tail;
@@ -135,8 +134,8 @@ FB_INLINE size_t FB_FN(classify_high)(const uint8_t *p, size_t n_left, size_t n,
     return stop ? (size_t)__builtin_ctzll(stop) : n;
 }
 
-/* Contractions at quotes that begin a piece: the letters go with the quote, and what follows is a new piece.
- * Lowers *known where the block does not show enough. */
+/* Contractions at quotes that begin a piece: the letters belong to the quote, and a new piece begins behind them.
+ * known: lowered if the block ends before a contraction is certain. */
 FB_INLINE uint64_t FB_FN(contract)(const uint8_t *p, size_t n, uint64_t starts, uint64_t quotes, size_t *known,
                                        int at_end, int fold) {
     for (uint64_t rest = quotes & starts; rest; rest &= rest - 1) {
@@ -154,6 +153,8 @@ FB_INLINE uint64_t FB_FN(contract)(const uint8_t *p, size_t n, uint64_t starts, 
     return starts;
 }
 
+/* starts_gpt2, _cl100k, _o200k and _deepseek return the piece starts of the first n bytes, with bit 0.
+ * known: lowered to the first byte that the block does not decide. at_end: the block reaches the end of the text. */
 FB_INLINE uint64_t FB_FN(starts_gpt2)(const uint8_t *p, size_t n, const fb_masks * m, size_t *known,
                                           int at_end) {
     uint64_t valid = fb_below(n), letters = m->upper | m->lower | m->letter;
@@ -163,7 +164,7 @@ FB_INLINE uint64_t FB_FN(starts_gpt2)(const uint8_t *p, size_t n, const fb_masks
     return FB_FN(contract)(p, n, starts | 1, m->quote, known, at_end, 0);
 }
 
-/* Newlines right behind a run of other characters, and for o200k slashes among them, belong to that run. */
+/* Newlines right behind a run of other characters (for o200k also slashes among them), which belong to that run. */
 FB_INLINE uint64_t FB_FN(taken)(uint64_t other, const fb_masks * m, int slashes) {
     uint64_t first = m->newline & (other << 1), run, taken = 0;
     if (!slashes || !(m->slash & (m->newline << 1))) return m->newline & ~(m->newline + first);
@@ -177,11 +178,12 @@ FB_INLINE uint64_t FB_FN(taken)(uint64_t other, const fb_masks * m, int slashes)
     return taken;
 }
 
-/* Starts inside white space: behind the last newline of a run, and the last character before a solid one. */
+/* Piece starts in white space: at its beginning, behind the last newline, and at the last character before a solid
+ * one. */
 FB_INLINE uint64_t FB_FN(blank_starts)(uint64_t blank, uint64_t newline, uint64_t solid) {
     uint64_t plain = blank & ~newline;
-    uint64_t behind = plain & (newline << 1);                  /* runs of plain ones behind a newline … */
-    uint64_t closed = (plain + behind) & ~plain & newline;     /* … that another newline ends: not the last */
+    uint64_t behind = plain & (newline << 1);              /* starts of plain runs behind a newline … */
+    uint64_t closed = (plain + behind) & ~plain & newline; /* … and newlines that end such a run: it was not the last */
     for (; closed; closed &= closed - 1) {
         uint64_t before = behind & ((closed & -closed) - 1);
         behind &= ~((uint64_t)1 << (63 - __builtin_clzll(before)));
@@ -189,6 +191,7 @@ FB_INLINE uint64_t FB_FN(blank_starts)(uint64_t blank, uint64_t newline, uint64_
     return (blank & ~(blank << 1)) | behind | (plain & (solid >> 1));
 }
 
+/* Piece starts in numbers: every n_digits digits. */
 FB_INLINE uint64_t FB_FN(group_numbers)(uint64_t number, int n_digits) {
     uint64_t first = number & ~(number << 1), starts = first, whole = number;
     if (n_digits == 0 || !number) return starts;
@@ -198,7 +201,7 @@ FB_INLINE uint64_t FB_FN(group_numbers)(uint64_t number, int n_digits) {
     return starts;
 }
 
-/* White space up to the end of the text is one piece: forget the starts inside it. */
+/* Drop the starts inside white space that reaches the end of the text: it is one piece. */
 FB_INLINE uint64_t FB_FN(one_end)(uint64_t starts, uint64_t blank, size_t n) {
     uint64_t before = fb_below(n) & ~blank;
     size_t first = before ? 64 - (size_t)__builtin_clzll(before) : 0;
@@ -222,7 +225,7 @@ FB_INLINE uint64_t FB_FN(starts_cl100k)(const uint8_t *p, size_t n, const fb_mas
     return FB_FN(contract)(p, n, starts, m->quote, known, at_end, 1);
 }
 
-/* Contractions behind a word are its end. One that follows another directly is a piece of its own. */
+/* Contractions behind a word, which end it. One that directly follows another is a piece of its own. */
 FB_INLINE uint64_t FB_FN(suffix)(const uint8_t *p, size_t n, uint64_t starts, uint64_t quotes, size_t *known,
                                      int at_end) {
     size_t last_end = 0;
@@ -259,8 +262,8 @@ FB_INLINE uint64_t FB_FN(starts_o200k)(const uint8_t *p, size_t n, const fb_mask
     return FB_FN(suffix)(p, n, starts, m->quote & (words << 1), known, at_end);
 }
 
-/* What the algebra of o200k does not take: a mark behind an other character (is it a word?), and an upper-case
- * letter behind a caseless one (did a lower-case one come before?). Where the first one stands, or n. */
+/* The first byte that the algebra of o200k does not cover, or n: a mark behind an other character (it may be a word) or
+ * an upper-case letter behind a caseless one (a lower-case one may stand before that). */
 FB_INLINE size_t FB_FN(known_o200k)(const fb_masks * m, size_t n) {
     uint64_t caseless = m->letter | m->mark;
     uint64_t other = ~(caseless | m->upper | m->lower | m->number | m->blank);
@@ -284,8 +287,10 @@ FB_INLINE uint64_t FB_FN(starts_deepseek)(size_t n, const fb_masks *m, const fb_
            FB_FN(group_numbers)(m->number, pattern->n_digits) | 1;
 }
 
-/* The piece starts of the block v of n_left bytes at p, bit 0 among them; *cut is the last one that is certain, and
- * *done says that the block reaches the end of the text. */
+/* The piece starts of a block, with bit 0.
+ * p, n_left: the text from the block on; v: its first 64 bytes or all.
+ * cut: set to the last start that is certain, unless `done`.
+ * done: set to whether the block reaches the end of the text. */
 FB_INLINE uint64_t FB_FN(starts)(const uint8_t *p, size_t n_left, FB_V(bytes) v, const fb_pattern *pattern,
                                  int family, int is_ascii, size_t *cut, int *done) {
     fb_masks m;
@@ -298,7 +303,7 @@ FB_INLINE uint64_t FB_FN(starts)(const uint8_t *p, size_t n_left, FB_V(bytes) v,
         if (family == FB_O200K && (m.letter | m.mark)) n = FB_FN(known_o200k)(&m, n);
         fb_forget(&m, n);
     }
-    if (family == FB_DEEPSEEK) { /* controls are left to pieces.h */
+    if (family == FB_DEEPSEEK) { /* controls: pieces.h splits them */
         uint64_t known_classes = m.graph | m.blank | m.east | m.upper | m.lower | m.letter | m.mark | m.number;
         uint64_t controls = fb_below(n) & ~known_classes;
         if (controls) {
@@ -308,7 +313,7 @@ FB_INLINE uint64_t FB_FN(starts)(const uint8_t *p, size_t n_left, FB_V(bytes) v,
     }
     *done = n == n_left;
     known = n;
-    if (!*done) { /* white space at the block's end: only where it begins is certain */
+    if (!*done) { /* of white space at the end of the block only the beginning is certain */
         uint64_t solid = fb_below(n) & ~m.blank;
         known = solid ? 64 - (size_t)__builtin_clzll(solid) : 0;
     }
@@ -325,7 +330,7 @@ FB_INLINE uint64_t FB_FN(starts)(const uint8_t *p, size_t n_left, FB_V(bytes) v,
     return starts;
 }
 
-/* As starts, the two kinds of blocks apart: without what only other characters need ASCII is a tenth faster. */
+/* Call `starts`, compiled for each of the two kinds of blocks: this makes ASCII faster. */
 FB_INLINE uint64_t FB_FN(block)(const uint8_t *p, size_t n_left, const fb_pattern *pattern, int family,
                                     size_t *cut, int *done) {
     FB_V(bytes) v = FB_V(load)(p, n_left < 64 ? n_left : 64);
@@ -333,14 +338,14 @@ FB_INLINE uint64_t FB_FN(block)(const uint8_t *p, size_t n_left, const fb_patter
     return FB_FN(starts)(p, n_left, v, pattern, family, 1, cut, done);
 }
 
-/* Append the ends of the pieces from *at on, until the text's end or until there is room for less than FB_ROOM
- * more. */
+/* Append the ends of the pieces from *at on, until the end of the text or until less than FB_ROOM ends have space;
+ * return their number. at: becomes the end of the last piece. Requires: a piece begins at *at; room >= FB_ROOM. */
 FB_INLINE size_t FB_FN(scan)(const uint8_t *text, size_t n, size_t *at, size_t *ends, size_t room,
                           const fb_pattern *pattern, int family) {
     size_t base = *at, n_ends = 0, cut = 0;
     int done;
     while (base < n && room - n_ends >= FB_ROOM) {
-        __builtin_prefetch(text + base + FB_AHEAD); /* 20 MB in 10 ms for 15 */
+        __builtin_prefetch(text + base + FB_AHEAD);
         uint64_t starts = FB_FN(block)(text + base, n - base, pattern, family, &cut, &done);
         if (!done && cut == 0) {
             base = ends[n_ends++] = fb_piece_end(text, n, base, pattern);

@@ -1,6 +1,6 @@
-/* What a character is to a split pattern, and the reading of UTF-8 that every scanner shares.
+/* Classes of characters for the split patterns, and reading of UTF-8, for all scanners.
  *
- * The text is valid UTF-8: nothing here checks it, and nothing reads past a character that begins inside it.
+ * All functions require valid UTF-8: they check nothing, and read no byte behind the character that they are given.
  */
 #ifndef FASTBPE_CLASSES_H
 #define FASTBPE_CLASSES_H
@@ -11,10 +11,10 @@
 
 #include "unicode_tables.h"
 
-/* The numbers are those that tools/gen_unicode_tables.py writes into the tables. But for the newlines,
- * which are ASCII, three bits. */
+/* Classes. tools/gen_unicode_tables.py writes the same numbers into the tables, three bits each; newlines are ASCII and
+ * not in them. */
 enum {
-    FB_OTHER = 0,  /* none of the below: controls, unassigned, private use, … */
+    FB_OTHER = 0,  /* none of the following: controls, unassigned, private use, … */
     FB_UPPER = 1,  /* Lu, Lt */
     FB_LOWER = 2,  /* Ll */
     FB_LETTER = 3, /* Lm, Lo: letters without case */
@@ -25,17 +25,19 @@ enum {
     FB_NEWLINE = 8 /* CR, LF */
 };
 
+/* Sets of classes: bit c stands for class c. */
 #define FB_IS(cls, set) (((set) >> (cls)) & 1u)
 #define FB_SET(cls) (1u << (cls))
 #define FB_LETTERS (FB_SET(FB_UPPER) | FB_SET(FB_LOWER) | FB_SET(FB_LETTER))
 #define FB_OTHERS (FB_SET(FB_OTHER) | FB_SET(FB_SIGN))
 #define FB_BLANKS (FB_SET(FB_SPACE) | FB_SET(FB_NEWLINE))
 
+/* The bytes of the character with this first byte. */
 static inline size_t fb_char_bytes(uint8_t lead) {
     return lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
 }
 
-/* The UTF-8 of a character outside ASCII, n_bytes > 1, first byte lowest. */
+/* The UTF-8 of a character outside ASCII as a number, first byte lowest. Requires: n_bytes > 1. */
 static inline uint32_t fb_word_at(const uint8_t *p, size_t n_bytes) {
     uint32_t word = p[0] | (uint32_t)p[1] << 8;
     if (n_bytes > 2) word |= (uint32_t)p[2] << 16;
@@ -43,8 +45,9 @@ static inline uint32_t fb_word_at(const uint8_t *p, size_t n_bytes) {
     return word;
 }
 
-/* The row of a character, given at least its UTF-8: the classes of the 64 that differ from it in the last byte at
- * most. Bit i of number k is bit k of the class of the one whose last byte is 0x80 + i. No branches. */
+/* The row of a character outside ASCII, without branches. A row holds the classes of the 64 characters whose UTF-8
+ * differs in the last byte only: bit i of row[k] is bit k of the class of the character whose last byte is 0x80 + i.
+ * word: the character's UTF-8 as of fb_word_at; bytes behind it may be set. */
 static inline const uint64_t *fb_row_of(uint32_t word, size_t n_bytes) {
     size_t three = (word & 0x0F) << 6 | (word >> 8 & 0x3F), four = three << 6 | (word >> 16 & 0x3F);
     size_t row = n_bytes == 2 ? word & 0x1F : n_bytes == 3 ? three : four;
@@ -54,17 +57,19 @@ static inline const uint64_t *fb_row_of(uint32_t word, size_t n_bytes) {
 /* The last six bits of a character. */
 static inline unsigned fb_last_bits(uint32_t word, size_t n_bytes) { return word >> (8 * n_bytes - 8) & 0x3F; }
 
+/* The class of character i of a row. */
 static inline unsigned fb_class_in(const uint64_t *row, unsigned i) {
     return (row[0] >> i & 1) | (row[1] >> i & 1) << 1 | (row[2] >> i & 1) << 2;
 }
 
+/* The class of a code point. */
 static inline unsigned fb_class_of(uint32_t code_point) {
     if (code_point < 0x80) return fb_ascii_classes[code_point];
     size_t row = fb_row_index[code_point >> 6] + (code_point >= 0x10000) * FB_BMP_ROWS;
     return fb_class_in(fb_rows[row], code_point & 0x3F);
 }
 
-/* The class of the character that starts at p; its length in bytes goes to *n_bytes. */
+/* The class of the character that begins at p. n_bytes: set to its bytes. */
 static inline unsigned fb_class_at(const uint8_t *p, size_t *n_bytes) {
     *n_bytes = fb_char_bytes(p[0]);
     if (*n_bytes == 1) return fb_ascii_classes[p[0]];
@@ -72,22 +77,23 @@ static inline unsigned fb_class_at(const uint8_t *p, size_t *n_bytes) {
     return fb_class_in(fb_row_of(word, *n_bytes), fb_last_bits(word, *n_bytes));
 }
 
-/* Whether the character at p is kana or Han as DeepSeek's pattern has them: U+3040-30FF, U+4E00-9FA5. */
+/* Tell whether the character at p is kana or Han as DeepSeek's pattern defines them: U+3040-30FF, U+4E00-9FA5. */
 static inline int fb_is_east_asian(const uint8_t *p) {
     if (p[0] < 0xE3 || p[0] > 0xE9) return 0;
     uint32_t bytes = (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
     return (bytes >= 0xE38180 && bytes <= 0xE383BF) || (bytes >= 0xE4B880 && bytes <= 0xE9BEA5);
 }
 
-/* The end of the run of characters of these classes that starts at i. */
+/* The end of the run of characters of these classes that begins at i; i if it is empty. */
 static inline size_t fb_run(const uint8_t *text, size_t n, size_t i, unsigned set) {
     size_t n_bytes;
     while (i < n && FB_IS(fb_class_at(text + i, &n_bytes), set)) i += n_bytes;
     return i;
 }
 
-/* The bytes of an apostrophe's contraction ('s 't 'm 'd 'll 've 're) at i, or 0. Folding as in Unicode: the long
- * s, U+017F, is an s; no other character outside ASCII folds to one of these letters. */
+/* The bytes of an English contraction ('s 't 'm 'd 'll 've 're) at i, which is its apostrophe; 0 if there is none.
+ * fold: ignore case, as Unicode folds: the long s, U+017F, is an s; no other character outside ASCII folds to one of
+ * these letters. */
 static inline size_t fb_contraction(const uint8_t *text, size_t n, size_t i, int fold) {
     if (n - i < 2) return 0;
     uint8_t a = text[i + 1], b;

@@ -1,32 +1,33 @@
-/* Merging sixteen pieces of fewer than 16 bytes with each instruction, one in each column: see merging.h.
+/* Merge sixteen pieces of fewer than 16 bytes together, one in each column of AVX-512 vectors: see merging.h.
  *
- * Where lanes take a step of one piece after another, some 100 instructions, here all of a group take theirs at once.
- * Rows are as many as the longest piece has symbols, fewer by one after each step. Pairs are still looked up one by
- * one, a line of the table each, but only such as there are: at the ends of pieces, a fourth, there are none.
- * A new word that is merged takes 65 ns for 115 in a first pass over English (Zen 5), if groups are full: with ten
- * pieces at a time a first pass takes 4 % longer than with lanes.
+ * A lane takes a step of one piece at a time, some 100 instructions; here all pieces of a group take a step at once.
+ * The rows are the symbols of the pieces: as many as the longest piece has, one fewer after each step. Pairs are still
+ * looked up one by one, a cache line of the table each, but only those that exist: at the ends of pieces, a fourth,
+ * there are none.
+ *
+ * Columns are faster than lanes if groups are full, and slower with ten pieces a group: fb_avx512_merge chooses.
  */
-
 enum {
     FB_COLUMNS = 16,
     FB_ROWS = 16,
-    FB_GROUPS = 4, /* on their way at once */
-    FB_DONE = 63   /* no row: what a column whose piece is done merges at */
+    FB_GROUPS = 4, /* groups in progress, so that prefetched lines arrive while others take their step */
+    FB_DONE = 63   /* no row: where a column merges whose piece is done */
 };
 
 typedef struct {
-    uint32_t ids[1 + FB_ROWS + 1][FB_COLUMNS]; /* FB_NO_ID, then the symbols, and behind them FB_NO_ID again */
-    uint32_t keys[FB_ROWS + 1][FB_COLUMNS];    /* of the pairs that begin there: rank << 6, or FB_NO_KEY */
-    uint64_t pairs[2 * FB_COLUMNS];            /* that were asked for: of columns with has_right, then with has_left */
-    uint64_t lines[2 * FB_COLUMNS];            /* where they are, in slots */
-    uint32_t at[FB_COLUMNS];                   /* the row that was merged last */
-    uint32_t n_ids[FB_COLUMNS];
+    uint32_t ids[1 + FB_ROWS + 1][FB_COLUMNS]; /* rows of symbols, with FB_NO_ID before and behind them */
+    uint32_t keys[FB_ROWS + 1][FB_COLUMNS];    /* of the pair that begins in a row: rank << 6, or FB_NO_KEY */
+    uint64_t pairs[2 * FB_COLUMNS];            /* pairs to look up: of the columns in has_right, then of has_left */
+    uint64_t lines[2 * FB_COLUMNS];            /* their home lines, in slots */
+    uint32_t at[FB_COLUMNS];                   /* row of the last merge */
+    uint32_t n_ids[FB_COLUMNS];                /* symbols left */
     const fb_new_piece *pieces[FB_COLUMNS];
     size_t n, n_rows;
-    __mmask16 has_right, has_left;
+    __mmask16 has_right, has_left; /* columns whose new symbol has a neighbour behind it, before it */
 } fb_avx512_group;
 
-/* Row by row, for how many bytes a piece has cannot be foretold. */
+/* Write the bytes of the pieces as symbols, with the keys of their pairs, row by row. starts: where in `bytes` each
+ * piece begins. */
 FB_INLINE void fb_avx512_lay_out(fb_avx512_group *g, const fb_merge_tables *t, const uint8_t *bytes, __m512i starts) {
     const __m512i none = _mm512_set1_epi32(FB_NO_ID), unpaired = _mm512_set1_epi32(FB_NO_KEY);
     const __m512i byte = _mm512_set1_epi32(255), lengths = _mm512_loadu_si512(g->n_ids);
@@ -46,10 +47,12 @@ FB_INLINE void fb_avx512_lay_out(fb_avx512_group *g, const fb_merge_tables *t, c
     _mm512_storeu_si512(g->keys[p], unpaired);
 }
 
+/* Set up a group for n pieces. Requires: 1 <= n <= FB_COLUMNS; pieces have 1 to FB_ROWS - 1 bytes, and 16 may be read.
+ * */
 FB_INLINE void fb_avx512_group_begin(
     fb_avx512_group *g, const fb_merge_tables *t, const fb_new_piece *const *pieces, size_t n
 ) {
-    enum { STRIDE = FB_ROWS + 4 }; /* four bytes are read where two are wanted */
+    enum { STRIDE = FB_ROWS + 4 }; /* bytes of a copied piece: the gathers read four where two are wanted */
     const __m512i columns = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     uint8_t bytes[FB_COLUMNS][STRIDE];
     size_t i;
@@ -67,11 +70,11 @@ FB_INLINE void fb_avx512_group_begin(
     fb_avx512_lay_out(g, t, bytes[0], _mm512_mullo_epi32(columns, _mm512_set1_epi32(STRIDE)));
 }
 
-/* Take in the keys of the pairs that were asked for, and move up those behind what was merged; the least of each
- * column, with its row in the low bits. */
+/* Write the keys of the looked-up pairs, and move up the keys behind the last merge. Returns the least key of each
+ * column with its row in the low bits. */
 FB_INLINE __m512i fb_avx512_least(fb_avx512_group *g, const fb_merge_tables *t) {
     const __m512i unpaired = _mm512_set1_epi32(FB_NO_KEY), at = _mm512_loadu_si512(g->at);
-    uint32_t found[3 * FB_COLUMNS] __attribute__((aligned(64))); /* those of two vectors, and as many may be read */
+    uint32_t found[3 * FB_COLUMNS] __attribute__((aligned(64))); /* two vectors of keys; a third may be read */
     size_t n_right = (size_t)__builtin_popcount(g->has_right), n_left = (size_t)__builtin_popcount(g->has_left), i, p;
     __m512i right, left, keys = _mm512_loadu_si512(g->keys[0]), least = unpaired;
     __mmask16 behind = 0;
@@ -94,7 +97,8 @@ FB_INLINE __m512i fb_avx512_least(fb_avx512_group *g, const fb_merge_tables *t) 
     return least;
 }
 
-/* Ask for the pairs of two symbols in each of some columns, behind n others; how many there are then. */
+/* Append the pairs of two symbols in the columns `which` behind n others that will be looked up; return their number.
+ * */
 FB_INLINE size_t fb_avx512_ask(
     fb_avx512_group *g, const fb_merge_tables *t, __m512i left, __m512i right, __mmask16 which, size_t n
 ) {
@@ -114,7 +118,8 @@ FB_INLINE size_t fb_avx512_ask(
     return n + (size_t)__builtin_popcount(which);
 }
 
-/* Put what was made in the rows `at`, of which there are none in columns that are done, and move up what is behind. */
+/* Write the merged symbols to the rows `at`, and move up the symbols behind. left, right: set to the neighbours.
+ * Columns that are done have FB_DONE in `at`. */
 FB_INLINE void fb_avx512_make(fb_avx512_group *g, __m512i at, __m512i made, __m512i *left, __m512i *right) {
     __m512i ids = _mm512_loadu_si512(g->ids[1]);
     __mmask16 behind = 0;
@@ -135,7 +140,7 @@ FB_INLINE void fb_avx512_make(fb_avx512_group *g, __m512i at, __m512i made, __m5
     g->n_rows--;
 }
 
-/* Do the best merge of each column and ask for its pairs; 0 if there is none to do. */
+/* Do the best merge of each column and prefetch the lines of its new pairs; return 0 if no column has a merge left. */
 FB_INLINE int fb_avx512_group_step(fb_avx512_group *g, const fb_merge_tables *t) {
     const __m512i none = _mm512_set1_epi32(FB_NO_ID), n_ids = _mm512_loadu_si512(g->n_ids);
     __m512i least = fb_avx512_least(g, t), made = _mm512_srli_epi32(least, 6), at, left, right;
@@ -154,7 +159,7 @@ FB_INLINE int fb_avx512_group_step(fb_avx512_group *g, const fb_merge_tables *t)
     return 1;
 }
 
-/* Four ids of each piece at a time. */
+/* Hand over the ids of all pieces, four of each at a time (a transposition). */
 FB_INLINE void fb_avx512_group_give(const fb_avx512_group *g) {
     uint32_t out[4][4][4] __attribute__((aligned(64))); /* every fourth piece, four of these, their ids */
     size_t i, p, most = 0;
@@ -176,13 +181,13 @@ FB_INLINE void fb_avx512_group_give(const fb_avx512_group *g) {
     }
 }
 
-typedef struct { /* pieces on their way, as of a queue */
+typedef struct { /* queue of pieces, and the groups in progress */
     const fb_new_piece *sorted[FB_MAX_PIECES];
     fb_avx512_group groups[FB_GROUPS], *active[FB_GROUPS];
     size_t n, n_begun, n_active;
 } fb_avx512_columns;
 
-/* The next group, if there is one. */
+/* Begin the next group; return 0 if no pieces are left. */
 FB_INLINE int fb_avx512_columns_begin(fb_avx512_columns *c, fb_avx512_group *g, const fb_merge_tables *t) {
     size_t n = c->n - c->n_begun;
     if (n == 0) return 0;
@@ -192,9 +197,10 @@ FB_INLINE int fb_avx512_columns_begin(fb_avx512_columns *c, fb_avx512_group *g, 
     return 1;
 }
 
-/* Longest first, so that the pieces of a group take about as many steps. */
+/* Sort the pieces by length, longest first (a counting sort), so that those of a group take about as many steps; begin
+ * the first groups. */
 FB_INLINE void fb_avx512_columns_start(fb_avx512_columns *c, const fb_merge_tables *t, const fb_new_pieces *new) {
-    uint8_t ends[FB_ROWS + 1] = {0}; /* of those of a length, among all */
+    uint8_t ends[FB_ROWS + 1] = {0}; /* first counts by length, then ends in `sorted` */
     size_t i;
     for (i = 0; i < new->n; i++) ends[FB_ROWS - new->pieces[i].n_bytes]++;
     for (i = 1; i < FB_ROWS + 1; i++) ends[i] += ends[i - 1];
@@ -205,7 +211,7 @@ FB_INLINE void fb_avx512_columns_start(fb_avx512_columns *c, const fb_merge_tabl
     c->n_active = i;
 }
 
-/* A step of each group. Who is done makes room for the next. */
+/* Take a step of each group; a group that is done makes way for the next one. */
 FB_INLINE void fb_avx512_columns_turn(fb_avx512_columns *c, const fb_merge_tables *t) {
     size_t i, n_kept = 0, n_active = c->n_active;
     for (i = 0; i < n_active; i++) {
@@ -220,7 +226,8 @@ FB_INLINE void fb_avx512_columns_turn(fb_avx512_columns *c, const fb_merge_table
     c->n_active = n_kept;
 }
 
-/* See abreast.h: pieces of fewer than 16 bytes in columns, if there is a group of them, and all others in lanes. */
+/* Merge all pieces, as abreast.h declares: those of fewer than 16 bytes in columns if they fill a group, all others in
+ * lanes. */
 static void fb_avx512_merge(const fb_merge_tables *tables, const fb_new_pieces *new) {
     enum { N_LANES = FB_ABREAST / 4 * 3 };
     fb_avx512_lane lanes[N_LANES] __attribute__((aligned(64))), *free = lanes, *end = lanes + N_LANES;

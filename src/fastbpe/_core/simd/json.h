@@ -1,7 +1,7 @@
-/* Strings of JSON, sixteen bytes at a time: to what ends or escapes, and copied up to the next backslash.
+/* Scan and copy strings of JSON, 16 bytes at a time.
  *
- * Vectors that every x86-64 and every ARM64 processor has are enough: strings are left every hundred bytes or so. What
- * is left of the data, and all of it elsewhere, is for the loops in json_lines.pyx.
+ * Strings have some hundred bytes, so the vectors that every x86-64 (SSE2) and ARM64 (NEON) processor has are enough.
+ * The loops of json_lines.pyx handle what is left of the data, and all of it on other processors.
  */
 #ifndef FASTBPE_JSON_H
 #define FASTBPE_JSON_H
@@ -10,12 +10,13 @@
 #include <stdint.h>
 #include <string.h>
 
-#define FB_JSON_BLOCK 16
+#define FB_JSON_BLOCK 16 /* bytes of a vector */
 
 #if defined(__SSE2__) || defined(_M_X64)
 #include <emmintrin.h>
 
-/* A bit for each byte that is a quote, a backslash or below U+0020; or for each backslash. */
+/* Bits of the bytes of a block that are a backslash or, if `all`, also a quote or below U+0020; FB_JSON_MASK_BITS bits
+ * a byte. Requires: a block may be read. */
 static inline uint64_t fb_json_mask(const uint8_t *at, int all) {
     __m128i v = _mm_loadu_si128((const __m128i *)at);
     __m128i hit = _mm_cmpeq_epi8(v, _mm_set1_epi8('\\'));
@@ -25,7 +26,7 @@ static inline uint64_t fb_json_mask(const uint8_t *at, int all) {
     }
     return (unsigned)_mm_movemask_epi8(hit);
 }
-#define FB_JSON_MASK_BITS 1 /* for a byte */
+#define FB_JSON_MASK_BITS 1 /* bits of a mask for each byte */
 
 #elif defined(__aarch64__) && !defined(__AARCH64EB__)
 #include <arm_neon.h>
@@ -42,6 +43,7 @@ static inline uint64_t fb_json_mask(const uint8_t *at, int all) {
 #endif
 
 #if FB_JSON_MASK_BITS
+/* The first byte whose bit is set. Requires: mask != 0. */
 #ifdef _MSC_VER
 #include <intrin.h>
 static inline unsigned fb_json_first(uint64_t mask) {
@@ -53,7 +55,8 @@ static inline unsigned fb_json_first(uint64_t mask) {
 static inline unsigned fb_json_first(uint64_t mask) { return (unsigned)__builtin_ctzll(mask) / FB_JSON_MASK_BITS; }
 #endif
 
-/* The first quote, backslash or byte below U+0020; or a place with no whole block behind it, and none before. */
+/* Return the first quote, backslash or byte below U+0020; or, if there is none, a position with less than a block
+ * behind it, before which there is none. */
 static inline const uint8_t *fb_json_stop(const uint8_t *at, const uint8_t *end) {
     while (end - at >= FB_JSON_BLOCK) {
         uint64_t mask = fb_json_mask(at, 1);
@@ -63,8 +66,9 @@ static inline const uint8_t *fb_json_stop(const uint8_t *at, const uint8_t *end)
     return at;
 }
 
-/* Copy up to the first backslash, or to a place as above; how many bytes. Up to a block more is stored, but no more
- * than there is to read. */
+/* Copy up to the first backslash, or to a position as above; return how many bytes.
+ * Requires: `out` has space for as many bytes as there are to read. Up to a block behind the copied bytes is
+ * overwritten. */
 static inline size_t fb_json_copy(const uint8_t *at, const uint8_t *end, uint8_t *out) {
     const uint8_t *start = at;
     while (end - at >= FB_JSON_BLOCK) {

@@ -1,7 +1,10 @@
-/* The end of one piece, character by character: what each family of split patterns means, in plain C.
+/* Find the end of one piece, character by character: the meaning of each family of split patterns, in plain C.
  *
- * Slow beside the block scanners of blocks.h, which hand over to it where a block holds what they do not take
- * (white space or numbers outside ASCII, a piece longer than a block), and are tested against it.
+ * The block scanners of blocks.h are tested against this. They call it if a block holds something that their algebra
+ * does not cover: white space or numbers outside ASCII, or a piece longer than a block.
+ *
+ * All functions require valid UTF-8 and, if they are given i, that a character begins there and i < n. They return an
+ * offset.
  */
 #ifndef FASTBPE_PIECES_H
 #define FASTBPE_PIECES_H
@@ -10,19 +13,20 @@
 
 typedef struct {
     int family;           /* FB_GPT2, FB_CL100K, FB_O200K or FB_DEEPSEEK */
-    int n_digits;         /* numbers go in groups of at most so many; 0: no limit */
-    int contractions;     /* cl100k: pieces of their own; o200k: the end of a word; gpt2: always */
+    int n_digits;         /* digits of a piece of a number, at most; 0: no limit */
+    int contractions;     /* cl100k: they are pieces of their own; o200k: the end of a word; gpt2: always a piece */
     int end_is_one_piece; /* white space up to the end of the text is one piece, newlines or not */
 } fb_pattern;
 
 enum { FB_GPT2, FB_CL100K, FB_O200K, FB_DEEPSEEK };
 
+/* The beginning of the character that ends at `end`. */
 static inline size_t fb_last_char(const uint8_t *text, size_t end) {
     do end--; while ((text[end] & 0xC0) == 0x80);
     return end;
 }
 
-/* White space at i: \s*[\r\n]+ (but for gpt2), then all but the last character, then that one. */
+/* The end of a piece that begins with white space: \s*[\r\n]+ (but for gpt2), else \s+(?!\S), else \s. */
 static inline size_t fb_blank_end(const uint8_t *text, size_t n, size_t i, const fb_pattern *pattern) {
     size_t end = fb_run(text, n, i, FB_BLANKS);
     if (end == n && (pattern->end_is_one_piece || pattern->family == FB_GPT2)) return n;
@@ -35,6 +39,7 @@ static inline size_t fb_blank_end(const uint8_t *text, size_t n, size_t i, const
     return last > i ? last : end;
 }
 
+/* The end of up to n_digits numbers. */
 static inline size_t fb_numbers_end(const uint8_t *text, size_t n, size_t i, int n_digits) {
     size_t n_bytes;
     for (int k = 0; (n_digits == 0 || k < n_digits) && i < n; k++) {
@@ -57,7 +62,7 @@ static inline size_t fb_gpt2_end(const uint8_t *text, size_t n, size_t i, const 
     return fb_blank_end(text, n, i, pattern);
 }
 
-/* What the families cl100k and o200k share: numbers, a run of other characters, white space. */
+/* The end of a piece that is no word, for cl100k and o200k: numbers, a run of other characters, white space. */
 static inline size_t fb_rest_end(const uint8_t *text, size_t n, size_t i, const fb_pattern *pattern) {
     size_t n_bytes, at, end;
     if (fb_class_at(text + i, &n_bytes) == FB_NUMBER) return fb_numbers_end(text, n, i, pattern->n_digits);
@@ -80,8 +85,8 @@ static inline size_t fb_cl100k_end(const uint8_t *text, size_t n, size_t i, cons
     return fb_rest_end(text, n, i, pattern);
 }
 
-/* A word of o200k at i: [upper, caseless, mark]* [lower, caseless, mark]+, or, unless lower_needed, the same
- * with + and *; i itself if there is none. */
+/* The end of a word of o200k: [upper, caseless, mark]*[lower, caseless, mark]+ if lower_needed, else
+ * [upper, caseless, mark]+[lower, caseless, mark]*; i if there is no word. */
 static inline size_t fb_word_end(const uint8_t *text, size_t n, size_t i, int lower_needed) {
     const unsigned both = FB_SET(FB_LETTER) | FB_SET(FB_MARK);
     size_t at = i, last_both = 0, n_bytes;
@@ -109,8 +114,10 @@ static inline size_t fb_o200k_end(const uint8_t *text, size_t n, size_t i, const
     return end;
 }
 
-/* DeepSeek's three patterns one after another. What the first and the second cut out, numbers and stretches of
- * kana and Han, the third sees as texts of their own: nothing goes from inside such a stretch to outside. */
+/* DeepSeek splits by three patterns, one after another. The third one sees the numbers, and the stretches of kana and
+ * Han, that the first two cut out as texts of their own: no match reaches across the edge of such a stretch.
+ *
+ * The end of the run of characters of these classes from i on, inside or outside such a stretch as `east` says. */
 static inline size_t fb_same_run(const uint8_t *text, size_t n, size_t i, unsigned set, int east) {
     size_t n_bytes;
     while (i < n && FB_IS(fb_class_at(text + i, &n_bytes), set) && fb_is_east_asian(text + i) == east) i += n_bytes;
@@ -119,6 +126,7 @@ static inline size_t fb_same_run(const uint8_t *text, size_t n, size_t i, unsign
 
 static inline int fb_is_ascii_letter(uint8_t c) { return (uint8_t)((c | 0x20) - 'a') < 26; }
 
+/* The end of a piece of white space. */
 static inline size_t fb_deepseek_blank_end(const uint8_t *text, size_t n, size_t i) {
     size_t end = fb_run(text, n, i, FB_BLANKS), n_bytes;
     for (size_t at = end; at > i; at--)
@@ -128,7 +136,8 @@ static inline size_t fb_deepseek_blank_end(const uint8_t *text, size_t n, size_t
     return last > i ? last : end;
 }
 
-/* Matched by nothing: up to one that goes with the word behind it, or to another class. */
+/* The end of text that no pattern matches: before a character that begins a match with the word behind it, or that has
+ * another class. */
 static inline size_t fb_unmatched_end(const uint8_t *text, size_t n, size_t i, unsigned words, int east) {
     size_t n_bytes;
     do {
@@ -163,6 +172,7 @@ static inline size_t fb_deepseek_end(const uint8_t *text, size_t n, size_t i, co
     return cls == FB_OTHER ? fb_unmatched_end(text, n, i, words, east) : fb_deepseek_blank_end(text, n, i);
 }
 
+/* The end of the piece that begins at i. */
 static inline size_t fb_piece_end(const uint8_t *text, size_t n, size_t i, const fb_pattern *pattern) {
     if (pattern->family == FB_GPT2) return fb_gpt2_end(text, n, i, pattern);
     if (pattern->family == FB_CL100K) return fb_cl100k_end(text, n, i, pattern);

@@ -1,32 +1,36 @@
-/* Where one of some words may begin: their first three bytes in eight groups, tried at 32 places at once. */
+/* Find where one of some strings may begin, 32 positions at a time.
+ *
+ * The strings are divided into eight groups; tables tell by nibble which groups may have a byte at offset 0, 1 or 2 of
+ * a string, and a byte shuffle looks both nibbles up (the Teddy algorithm of Hyperscan). False positives are possible.
+ * */
 #ifndef FASTBPE_PREFIXES_H
 #define FASTBPE_PREFIXES_H
 
 #include <stdint.h>
 #include <string.h>
 
-#define FB_PREFIX 3
+#define FB_PREFIX 3 /* bytes of a string that are compared */
 
-/* Bit g of each: whether a word of group g may have such a byte there. */
+/* Bit g of each entry: a string of group g may have such a byte there. */
 typedef struct {
     uint8_t bytes[FB_PREFIX][256];
-    uint8_t low[FB_PREFIX][16], high[FB_PREFIX][16]; /* by the low half of the byte, by the high half */
+    uint8_t low[FB_PREFIX][16], high[FB_PREFIX][16]; /* by the low, by the high nibble of the byte */
 } fb_prefixes;
 
 static inline void fb_prefixes_clear(fb_prefixes *p) { memset(p, 0, sizeof *p); }
 
-/* Let a word of n bytes, 1 at least, be found. */
+/* Add a string to a group. Requires: n >= 1; group < 8. */
 static inline void fb_prefixes_add(fb_prefixes *p, unsigned group, const uint8_t *word, size_t n) {
     for (size_t k = 0; k < FB_PREFIX; k++)
         for (unsigned byte = 0; byte < 256; byte++) {
-            if (k < n && word[k] != byte) continue; /* behind a short word there may be any byte */
+            if (k < n && word[k] != byte) continue; /* any byte may follow a short string */
             p->bytes[k][byte] |= (uint8_t)(1u << group);
             p->low[k][byte & 15] |= (uint8_t)(1u << group);
             p->high[k][byte >> 4] |= (uint8_t)(1u << group);
         }
 }
 
-/* Whether a word may begin at data[at]; at the end of the text, whatever its first byte allows. */
+/* Tell whether a string may begin at data[at]; bytes behind the end of the text are not compared. */
 static inline int fb_may_begin(const fb_prefixes *p, const uint8_t *data, size_t n, size_t at) {
     unsigned groups = p->bytes[0][data[at]];
     if (groups && at + 1 < n) groups &= p->bytes[1][data[at + 1]];
@@ -68,7 +72,8 @@ static inline int fb_has_vectors(void) { return __builtin_cpu_supports("avx2"); 
 static inline int fb_has_vectors(void) { return 0; }
 #endif
 
-/* The first place from `at` on where a word may begin; n if there is none. */
+/* Return the first offset from `at` on where a string may begin; n if there is none.
+ * has_vectors: what fb_has_vectors() returned. */
 static inline size_t fb_next_begin(const fb_prefixes *p, const uint8_t *data, size_t n, size_t at, int has_vectors) {
     return has_vectors ? fb_next_begin_avx2(p, data, n, at) : fb_next_begin_scalar(p, data, n, at);
 }

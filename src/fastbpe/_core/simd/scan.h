@@ -1,16 +1,16 @@
-/* The block scanners for every instruction set that this machine may have, and the choice among them. */
+/* The block scanners for all instruction sets, and the choice among them at run time. */
 #ifndef FASTBPE_SCAN_H
 #define FASTBPE_SCAN_H
 
 #include "pieces.h"
 #include "targets.h"
 
-#define FB_ROOM 80                       /* ends that a block may write, rounded up to a whole group of 16 */
-#define FB_AHEAD 1024                     /* bytes: a processor looks ahead by itself, but not into the next page */
-#define FB_EIGHT_BITS ((uint64_t)0x8040201008040201) /* byte i is bit i */
-#define FB_TOP ((uint64_t)1 << 63)       /* keeps the count of trailing zeros defined */
+#define FB_ROOM 80      /* ends that put() may write for a block: 64, rounded up to whole groups of 16, and one group */
+#define FB_AHEAD 1024   /* bytes from a block to the text that is prefetched: the processor stops at pages */
+#define FB_EIGHT_BITS ((uint64_t)0x8040201008040201) /* byte i has bit i alone */
+#define FB_TOP ((uint64_t)1 << 63)                   /* set so that counting trailing zeros is defined */
 
-/* What a block of 64 bytes holds: bit i for byte i, all bytes of a character alike. */
+/* Masks of a block of 64 bytes: bit i belongs to byte i, and all bytes of a character have the same bit. */
 typedef struct {
     uint64_t upper, lower;   /* letters: Lu Lt, Ll */
     uint64_t letter, mark;   /* Lm Lo, M */
@@ -22,9 +22,10 @@ typedef struct {
     uint64_t high, more;     /* bytes of characters outside ASCII; those that are not their first */
 } fb_masks;
 
+/* A mask of the first n bytes. */
 FB_INLINE uint64_t fb_below(size_t n) { return n >= 64 ? ~(uint64_t)0 : ((uint64_t)1 << n) - 1; }
 
-/* Only the first n bytes are known. */
+/* Clear all masks behind the first n bytes. */
 FB_INLINE void fb_forget(fb_masks *m, size_t n) {
     uint64_t known = fb_below(n);
     m->upper &= known, m->lower &= known, m->letter &= known, m->mark &= known, m->number &= known;
@@ -32,8 +33,8 @@ FB_INLINE void fb_forget(fb_masks *m, size_t n) {
     m->graph &= known, m->east &= known;
 }
 
-/* Store base + i for each bit i, in order, and return how many they are. Eight at a time, more than there are if need
- * be: the count is not known to the branch predictor. */
+/* Store base + i for each bit i, in order, and return their number. Always eight at a time: a loop over the bits would
+ * end where the branch predictor cannot know. Requires: `out` has space for up to 7 more. */
 FB_INLINE size_t fb_put(size_t *out, size_t base, uint64_t bits) {
     for (uint64_t rest = bits; rest; out += 8)
         for (int k = 0; k < 8; k++, rest &= rest - 1) out[k] = base + (size_t)__builtin_ctzll(rest | FB_TOP);
@@ -47,7 +48,7 @@ typedef size_t (*fb_words_fn)(const uint8_t *text, size_t n, size_t *at, size_t 
 typedef size_t (*fb_scan_fn)(const uint8_t *text, size_t n, size_t *at, size_t *ends, size_t room,
                              const fb_pattern *pattern);
 
-/* Scalar: character by character. The algebra over masks made byte by byte is slower (240 MB/s against 310). */
+/* Scan character by character. Lost: the algebra over masks that are made byte by byte. */
 static size_t fb_scalar_scan(const uint8_t *text, size_t n, size_t *at, size_t *ends, size_t room,
                              const fb_pattern *pattern) {
     size_t n_ends = 0, end = *at;
@@ -93,7 +94,7 @@ FB_INLINE uint64_t fb_avx2_equal(fb_avx2_bytes v, uint8_t c) {
 
 FB_INLINE uint64_t fb_avx2_high(fb_avx2_bytes v) { return fb_avx2_bits(v.low, v.high); }
 
-/* The low six bits of each byte: three as a row's byte, three as a bit of it. */
+/* The low six bits of each byte: three as the number of a row's byte, three as a bit of it. */
 typedef struct {
     fb_avx2_bytes place, bit;
 } fb_avx2_sixes;
@@ -115,7 +116,7 @@ FB_INLINE uint64_t fb_avx2_members(uint64_t row, fb_avx2_sixes six) {
     return fb_avx2_bits(_mm256_cmpeq_epi8(low, six.bit.low), _mm256_cmpeq_epi8(high, six.bit.high));
 }
 
-/* Which bytes, all ASCII, are what is cut before, and which what is cut behind. */
+/* Masks of the bytes, all ASCII, that a piece begins before and that a piece ends behind. */
 FB_INLINE void fb_avx2_sets(fb_avx2_bytes v, const fb_words *w, uint64_t *before, uint64_t *behind) {
     const __m256i bits = _mm256_set1_epi64x((int64_t)FB_EIGHT_BITS), low = _mm256_set1_epi8(15);
     const __m256i first = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)w->before));
@@ -195,10 +196,10 @@ FB_INLINE void fb_avx512_sets(__m512i v, const fb_words *w, uint64_t *before, ui
 #undef fb_avx512_put
 FB_TARGET_END
 
-/* The same on processors that can move the places of bits together. */
+/* The same on processors with VBMI2, which can compress bytes. */
 FB_TARGET_BEGIN("avx512f,avx512bw,avx512vl,avx512vbmi2,bmi,bmi2,lzcnt,popcnt")
 
-/* As fb_put, sixteen at a time: a block has twelve or so. */
+/* Do the same as fb_put, sixteen at a time: a block has about twelve ends. */
 FB_INLINE size_t fb_put_together(size_t *out, size_t base, uint64_t bits) {
     static const uint8_t numbers[64] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
                                         16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
@@ -228,12 +229,12 @@ FB_INLINE size_t fb_put_together(size_t *out, size_t base, uint64_t bits) {
 FB_TARGET_END
 #endif
 
-#ifdef FB_NEON /* compared with pieces.h under emulation (tools/scan_check.c); not timed on a real machine yet */
+#ifdef FB_NEON /* tested against pieces.h under emulation (tools/scan_check.c); never timed on a real machine */
 typedef struct {
     uint8x16_t part[4];
 } fb_neon_bytes;
 
-/* One bit for each byte that is all ones. */
+/* A mask of the bytes that are all ones. */
 FB_INLINE uint64_t fb_neon_bits(fb_neon_bytes v) {
     static const uint8_t places[16] = {1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128};
     uint8x16_t place = vld1q_u8(places);
@@ -311,7 +312,7 @@ FB_INLINE void fb_neon_sets(fb_neon_bytes v, const fb_words *w, uint64_t *before
 #undef FB_V
 #endif
 
-/* The instruction sets, best first; fb_paths[i] goes with fb_path_names[i]. */
+/* The scanners of one instruction set. */
 typedef struct {
     const char *name;
     fb_scan_fn scan[4]; /* by family */
@@ -328,6 +329,7 @@ static int fb_has_avx512vbmi2(void) { return fb_has_avx512() && __builtin_cpu_su
 static int fb_has_avx2(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2"); }
 #endif
 
+/* All of them, best first. */
 static const fb_path fb_paths[] = {
 #ifdef FB_X86
     {"avx512vbmi2",
@@ -345,7 +347,7 @@ static const fb_path fb_paths[] = {
 
 #define FB_N_PATHS (sizeof fb_paths / sizeof *fb_paths)
 
-/* The best path of this machine, or the one that is named; NULL if it is not to be had. */
+/* The best instruction set of this machine, or the named one; NULL if the machine does not have it. */
 static const fb_path *fb_choose_path(const char *name) {
     for (size_t i = 0; i < FB_N_PATHS; i++)
         if ((name == NULL || strcmp(name, fb_paths[i].name) == 0) && fb_paths[i].present()) return &fb_paths[i];

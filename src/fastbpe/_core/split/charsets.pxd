@@ -1,28 +1,32 @@
-"""Sets of characters as `splitting.set_tables` lays them out, and which characters of a text belong to them."""
+"""Sets of characters in the layout of `splitting.set_tables`, and tests of the characters of a text against them.
+
+The first byte of a character decides for most sets and characters. If it does not, a two-level table of bits
+decides. All functions require valid UTF-8.
+"""
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 
 cdef enum:
-    N_BLOCKS = 0x1100  # of 256 code points, as in splitting.set_tables
-    SOME_ARE_MEMBERS = 5
+    N_BLOCKS = 0x1100  # blocks of 256 code points, as in splitting.set_tables
+    SOME_ARE_MEMBERS = 5  # answer of a first byte that does not decide
 
 cdef extern from "stdint.h":
     const size_t NONE "SIZE_MAX"
 
 
 cdef struct CharSets:
-    const uint8_t* bytes
-    const uint16_t* index
-    const uint64_t* blocks
-
+    const uint8_t* bytes  # 256 a set: answer of each first byte: 0, 1 to 4 (a member of so many bytes), or the above
+    const uint16_t* index  # N_BLOCKS a set: number of each block's bits
+    const uint64_t* blocks  # 256 bits each
 
 cdef inline size_t char_bytes(uint8_t lead) noexcept nogil:
+    """Return the bytes of the character with this first byte."""
     return 1 if lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
 
 
 cdef inline size_t chars_back(const uint8_t* data, size_t at, uint32_t n_chars) noexcept nogil:
-    """The place so many characters before this one; NONE if the text begins after it."""
+    """Return the offset n_chars characters before `at`; NONE if the text has fewer."""
     while n_chars:
         if at == 0:
             return NONE
@@ -34,8 +38,8 @@ cdef inline size_t chars_back(const uint8_t* data, size_t at, uint32_t n_chars) 
 
 
 cdef inline size_t looked_up(const CharSets* sets, uint32_t number, const uint8_t* data, size_t at) noexcept nogil:
-    """`one_member` for a character whose first byte does not decide."""
-    cdef uint32_t row = data[at]  # the code point but for its last six bits
+    """Do the work of one_member if the first byte does not decide."""
+    cdef uint32_t row = data[at]  # becomes the code point without its last six bits
     if row < 0xE0:
         row &= 0x1F
         at += 2
@@ -52,30 +56,33 @@ cdef inline size_t looked_up(const CharSets* sets, uint32_t number, const uint8_
 cdef inline size_t one_member(
     const CharSets* sets, uint32_t number, const uint8_t* data, size_t n, size_t at
 ) noexcept nogil:
-    """The end of the character here if it is a member of the set, else NONE."""
+    """Return the end of the character at `at` if there is one and the set has it, else NONE.
+
+    number: of the set.
+    """
     if at >= n:
         return NONE
-    cdef uint8_t said = sets.bytes[number * 256 + data[at]]
-    if said == 0:
+    cdef uint8_t answer = sets.bytes[number * 256 + data[at]]
+    if answer == 0:
         return NONE
-    if said < SOME_ARE_MEMBERS:
-        return at + said
+    if answer < SOME_ARE_MEMBERS:
+        return at + answer
     return looked_up(sets, number, data, at)
 
 
 cdef inline size_t members_end(
     const CharSets* sets, uint32_t number, const uint8_t* data, size_t n, size_t at
 ) noexcept nogil:
-    """The end of the run of members of the set from here."""
-    cdef const uint8_t* said = sets.bytes + number * 256
+    """Return the end of the run of members of the set that begins at `at`; `at` itself if it is empty."""
+    cdef const uint8_t* answer = sets.bytes + number * 256
     cdef size_t next_at
     while at < n:
-        if said[data[at]] == 1:
+        if answer[data[at]] == 1:
             at += 1
-        elif said[data[at]] == 0:
+        elif answer[data[at]] == 0:
             break
-        elif said[data[at]] < SOME_ARE_MEMBERS:
-            at += said[data[at]]
+        elif answer[data[at]] < SOME_ARE_MEMBERS:
+            at += answer[data[at]]
         else:
             next_at = looked_up(sets, number, data, at)
             if next_at == NONE:

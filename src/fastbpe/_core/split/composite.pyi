@@ -6,6 +6,10 @@ from fastbpe._core.split.splitter import Splitter
 
 @final
 class Sequence(Splitter):
+    """Splitter that splits each piece of `first` again by `second`, which reads the piece as if it were the whole
+    text.
+    """
+
     def __new__(cls, first: Splitter, second: Splitter) -> Self: ...
     @property
     def first(self) -> Splitter: ...
@@ -14,6 +18,15 @@ class Sequence(Splitter):
 
 @final
 class Regrouped(Splitter):
+    """Splitter that makes pieces of another's matches and gaps, as `Split` of Hugging Face tokenizers does.
+
+    splitter: Splitter – its pieces are the matches, its gaps the gaps.
+    behavior: str – "removed": the gaps are the pieces, and matches are left out. "merged_with_previous": a match
+        joins the gap right before it. "merged_with_next": it joins the gap right behind it. "contiguous": matches
+        that touch become one piece. But with "removed", gaps are pieces too.
+    invert: bool – matches and gaps change places first.
+    """
+
     def __new__(
         cls,
         splitter: Splitter,
@@ -28,6 +41,12 @@ class Regrouped(Splitter):
 
 @final
 class StandIns(Splitter):
+    """Splitter that lets `splitter` read GPT-2's characters for bytes (`bytes_to_unicode`), one for each byte of
+    the text.
+
+    So a piece may end within a character of the text.
+    """
+
     def __new__(cls, splitter: Splitter) -> Self: ...
     @property
     def splitter(self) -> Splitter: ...

@@ -1,4 +1,5 @@
-"""Splitters made of splitters: one after another, pieces put together anew, bytes seen as characters."""
+"""Splitters made of splitters: one after another, pieces grouped anew, bytes read as GPT-2's characters for them.
+"""
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
@@ -42,18 +43,20 @@ _BEHAVIORS = {
 
 @cython.final
 cdef class Sequence(Splitter):
-    """What `first` cuts, cut again by `second`, which sees each piece as if it were the whole text."""
+    """Splitter that splits each piece of `first` again by `second`, which reads the piece as if it were the whole
+    text.
+    """
 
     cdef readonly Splitter first
     cdef readonly Splitter second
     cdef bytes _owner
-    cdef const uint8_t* _quiet  # bytes of the second, or NULL
+    cdef const uint8_t* _quiet  # quiet_bytes() of the second, or NULL
 
     def __cinit__(self, Splitter first not None, Splitter second not None):
         self.first = first
         self.second = second
         self.holds_gil = first.holds_gil or second.holds_gil
-        self.cuttable = first.cuttable or (second.cuttable and first.by_neighbours())  # proved in cuts.pyx
+        self.cuttable = first.cuttable or (second.cuttable and first.by_neighbours())  # proved in safe_cuts.pyx
         self._owner = second.quiet_bytes()
         if self._owner is not None:
             self._quiet = <const uint8_t*> PyBytes_AS_STRING(self._owner)
@@ -66,7 +69,8 @@ cdef class Sequence(Splitter):
         return self.first.by_neighbours() and self.second.by_neighbours()
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
-        # The second's ends are put behind the first's and then moved to their place: no memory of our own.
+        # Append the second's ends behind the first's, then move them to the front: this needs no memory of our
+        # own.
         cdef size_t begin = ends.n, start = at, end, i, middle
         at = self.first.split(data, n, at, ends)
         middle = ends.n
@@ -74,17 +78,18 @@ cdef class Sequence(Splitter):
             end = ends.items[i] & ~UNMATCHED
             if end != ends.items[i]:
                 ends_add(ends, end | UNMATCHED)
-            # Most pieces hold nothing that the second could cut at: falcon's last steps are about digits.
+            # Most pieces hold nothing that the second splits at: the last steps of falcon are about digits.
             elif self._quiet != NULL and _is_quiet(self._quiet, data + start, end - start):
                 ends_add(ends, end)
             else:
-                self._cut(data + start, end - start, start, ends)
+                self._split_piece(data + start, end - start, start, ends)
             start = end
         memmove(ends.items + begin, ends.items + middle, (ends.n - middle) * sizeof(size_t))
         ends.n -= middle - begin
         return at
 
-    cdef int _cut(self, const uint8_t* piece, size_t n, size_t offset, Ends* ends) except -1 nogil:
+    cdef int _split_piece(self, const uint8_t* piece, size_t n, size_t offset, Ends* ends) except -1 nogil:
+        """Append the ends that the second finds in one piece, which begins at `offset`."""
         cdef size_t at = 0, i, begin = ends.n
         while at < n:
             at = self.second.split(piece, n, at, ends)
@@ -97,6 +102,7 @@ cdef class Sequence(Splitter):
 
 
 cdef inline bint _is_quiet(const uint8_t* quiet, const uint8_t* piece, size_t n) noexcept nogil:
+    """Tell whether a piece has only quiet bytes."""
     cdef size_t i
     for i in range(n):
         if not quiet[piece[i]]:
@@ -106,12 +112,13 @@ cdef inline bint _is_quiet(const uint8_t* quiet, const uint8_t* piece, size_t n)
 
 @cython.final
 cdef class Regrouped(Splitter):
-    """What becomes of a splitter's pieces, the matches of a pattern, and of its gaps.
+    """Splitter that makes pieces of another's matches and gaps, as `Split` of Hugging Face tokenizers does.
 
-    behavior, in the words of tokenizers: "removed": the gaps are the pieces, and what matched is left out;
-    "merged_with_previous": a match joins the gap right before it; "merged_with_next": the gap right after it;
-    "contiguous": matches that touch become one piece. But with "removed", gaps are pieces as well. invert: what
-    is a match and what is a gap change places first.
+    splitter: Splitter – its pieces are the matches, its gaps the gaps.
+    behavior: str – "removed": the gaps are the pieces, and matches are left out. "merged_with_previous": a match
+        joins the gap right before it. "merged_with_next": it joins the gap right behind it. "contiguous": matches
+        that touch become one piece. But with "removed", gaps are pieces too.
+    invert: bool – matches and gaps change places first.
     """
 
     cdef readonly Splitter splitter
@@ -132,13 +139,14 @@ cdef class Regrouped(Splitter):
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
         cdef size_t begin = ends.n
         at = self.splitter.split(data, n, at, ends)
-        # What is to be joined must not lie in two calls.
+        # Neighbours that join must not come from two calls.
         while at < n and self._behavior != REMOVED:
             at = self.splitter.split(data, n, at, ends)
         self._regroup(ends, begin)
         return at
 
     cdef void _regroup(self, Ends* ends, size_t begin) noexcept nogil:
+        """Replace the ends from index `begin` on by those of the new pieces."""
         cdef size_t i, n_kept = begin, end
         cdef bint is_gap
         for i in range(begin, ends.n):
@@ -153,10 +161,11 @@ cdef class Regrouped(Splitter):
         ends.n = n_kept
 
     cdef inline bint _is_gap(self, size_t end) noexcept nogil:
+        """Tell whether a gap ends there, after inversion."""
         return ((end & UNMATCHED) != 0) != self._invert
 
     cdef inline bint _joined(self, bint is_gap, bint next_is_gap) noexcept nogil:
-        """Whether two neighbours become one piece."""
+        """Tell whether two neighbours become one piece."""
         if self._behavior == CONTIGUOUS:
             return is_gap == next_is_gap
         if self._behavior == MERGED_WITH_PREVIOUS:
@@ -169,9 +178,10 @@ cdef class Regrouped(Splitter):
 
 @cython.final
 cdef class StandIns(Splitter):
-    """Cuts as `splitter` cuts the characters that stand for the bytes in GPT-2's files, one for each byte.
+    """Splitter that lets `splitter` read GPT-2's characters for bytes (`bytes_to_unicode`), one for each byte of
+    the text.
 
-    So a piece may end within a character.
+    So a piece may end within a character of the text.
     """
 
     cdef readonly Splitter splitter
@@ -214,7 +224,7 @@ cdef class StandIns(Splitter):
         return n
 
     cdef void _bring_back(self, const uint8_t* data, Ends* ends, size_t begin) noexcept nogil:
-        """From offsets into the stand-ins to offsets into data."""
+        """Change the ends from index `begin` on from offsets into the characters to offsets into data."""
         cdef size_t i, at = 0, at_shown = 0, end
         for i in range(begin, ends.n):
             end = ends.items[i] & ~UNMATCHED

@@ -1,15 +1,16 @@
-"""Engine: the splitter of any pattern that compiles to a program, by backtracking, without the GIL.
+"""Splitter for any pattern that compiles to a program: backtracking with visited states, without the GIL.
 
-Leftmost-first, like the engines that tokenizers run on. What is still to be tried lies on a stack of frames:
-the operation that goes on from there, and where. Every operation takes a step, and so do four bytes of a run;
-the steps are bounded, the frames as well, so hostile text ends in an error and not in a hang.
+Matching is leftmost-first, as in the engines that tokenizers run on. Alternatives that are still to be tried lie
+on a stack of frames: an operation and the offset to go on from. Every operation takes a step, and so do four bytes
+of a run. Steps and frames are limited, so a hostile text ends in an error and not in a hang.
 
-MB/s on English with the cl100k pattern, one thread (`benchmarks/compare.py split`; `regex` 14 at the time):
-145 with one RUN operation and ends added by a call, 160 with ends written in place and steps counted in a
-register, 168 with SPAN and OPTION apart from RUN. Multilingual text: 187, 212 with one loop for characters of all
-lengths in `members_end`. Remembering states (`_was_tried`) costs nothing until it begins.
+An attempt that takes many steps begins to remember the states (operation, offset) that have failed and enters none
+twice. Without that, (a+|b)+c takes 2**n steps.
+
+Splitting English with the cl100k pattern (`benchmarks/compare.py split`), these gained: ends written in place and
+steps counted in a register, over ends added by a call; SPAN and OPTION as operations apart from RUN; one loop for
+characters of all lengths in `members_end`, for multilingual text.
 """
-
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -17,8 +18,10 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 
 from fastbpe._core.split.charsets cimport NONE, CharSets, char_bytes, chars_back, members_end, one_member
-from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_add, ends_reserve, place_in_text
-from fastbpe._core.split.visited_states cimport TRIED_FIRST_SLOTS, Tried, tried_free, tried_or_added, tried_resize
+from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_add, ends_reserve, offset_in_text
+from fastbpe._core.split.visited_states cimport (
+    VISITED_MIN_SLOTS, VisitedStates, visit, visited_free, visited_resize,
+)
 
 from fastbpe.errors import PatternError
 
@@ -50,54 +53,58 @@ cdef enum:
     OP_SAME = 23
 
 cdef enum:
-    N_REGISTERS = 128  # splitting.program.MAX_DEPTH
-    N_SYMBOLS = 257  # the bytes, and the end of the text
-    FIRST_FRAMES = 64
-    PIECES_PER_CALL = 4096
+    N_REGISTERS = 128  # registers of each kind: splitting.program.MAX_DEPTH
+    N_SYMBOLS = 257  # columns of a table by next byte: the bytes, and the end of the text
+    INLINE_FRAMES = 64  # frames that MatchState holds itself; more are allocated
+    PIECES_PER_CALL = 4096  # pieces after which split() may return
 
-cdef const uint32_t NO_LIMIT = 0xFFFFFFFF
-cdef const size_t MAX_FRAMES = 1 << 22  # 96 MB
-# A call of split() may take STEPS + STEPS_PER_BYTE for each byte that is left, about a microsecond a byte,
-# and ends early only if it took less than a quarter of that for the bytes it has done: so all calls
-# together are bounded by a multiple of the text as well. Tokenizer patterns take about 2 steps a byte.
-cdef const int64_t STEPS = 1 << 22
+cdef const uint32_t NO_LIMIT = 0xFFFFFFFF  # upper bound of a repetition without one
+cdef const size_t MAX_FRAMES = 1 << 22  # frames at most: 96 MB
+# A call of split() may take BASE_STEPS, and STEPS_PER_BYTE for each byte that is left: about a microsecond a byte.
+# It returns early only if it took less than a quarter of that for the bytes it has done. So a multiple of the
+# text's length also bounds all calls together. Tokenizer patterns take about 2 steps a byte.
+cdef const int64_t BASE_STEPS = 1 << 22
 cdef const int64_t STEPS_PER_BYTE = 256
 
 
 cdef struct Frame:
-    uint32_t pc
-    uint32_t extra
-    size_t at
-    size_t low
+    uint32_t pc  # operation that pushed the frame, as an index into the code
+    uint32_t extra  # CHOICE: next entry of its list; RUN_LAZY: repetitions left
+    size_t at  # offset to go on from; SAVE_PLACE, CLOSE: old value of a mark
+    size_t low  # RUN_GREEDY: shortest end of the run; CLOSE: old value of the second mark
 
 
 cdef struct Saved:
+    # What OP_SAVE saves for an atomic group or a look-around.
     size_t n_frames
     size_t at
 
 
 cdef struct MatchState:
-    # What one call of split() works with.
+    # State of one call of split().
     Frame* frames
     size_t n_frames
     size_t capacity
     int64_t steps_left
     const Ends* ends
-    const uint8_t* begin  # of the match that is tried
-    Tried tried
-    Frame first_frames[FIRST_FRAMES]
+    const uint8_t* begin  # where the present attempt begins
+    VisitedStates visited
+    Frame inline_frames[INLINE_FRAMES]
     Saved saved[N_REGISTERS]
-    size_t marks[N_REGISTERS]
+    size_t marks[N_REGISTERS]  # offsets: where repetitions began their rounds; the last ones: ends of groups
 
 
 @cython.final
 cdef class Engine(Splitter):
-    """Pieces are the matches of a program and what lies between them (keep_gaps=False: that is a gap).
+    """Splitter whose pieces are the matches of a program, and the text between them.
 
-    pattern: for messages. track_after: after so many steps an attempt remembers the states it has been in and
-    enters none twice, without which (a+|b)+c takes 2**n steps; well-meant patterns never get so far.
-    by_neighbours: the pattern is one character of a set, or as many as there are. The rest
-    is what `splitting.program.compile_program` made, and is trusted.
+    pattern: str – the pattern, for errors.
+    code, tables, lists, follows, set_bytes, set_index, set_blocks, n_groups: the program as
+        `splitting.program.compile_program` made it; trusted.
+    track_after: int – steps after which an attempt begins to remember visited states; patterns in use never get
+        there.
+    keep_gaps: bool – text between matches makes pieces; False: it is a gap.
+    by_neighbours: bool – the pattern is one character of a set, or a run of such characters.
     """
 
     cdef const uint32_t* _code
@@ -108,7 +115,7 @@ cdef class Engine(Splitter):
     cdef tuple _owners
     cdef str _pattern
     cdef int64_t _track_after
-    cdef size_t _mark
+    cdef size_t _gap_flag  # added to the end of a gap: UNMATCHED, or 0 if gaps are pieces
     cdef size_t _n_groups
     cdef bint _by_neighbours
 
@@ -123,7 +130,7 @@ cdef class Engine(Splitter):
         self._track_after = track_after
         self._by_neighbours = by_neighbours
         self._n_groups = n_groups
-        self._mark = 0 if keep_gaps else UNMATCHED
+        self._gap_flag = 0 if keep_gaps else UNMATCHED
         self._owners = words, table_words, list_words, follows, set_bytes, index, blocks
         self._code = <const uint32_t*> PyBytes_AS_STRING(words)
         self._tables = <const uint32_t*> PyBytes_AS_STRING(table_words)
@@ -134,75 +141,78 @@ cdef class Engine(Splitter):
         self._sets.blocks = <const uint64_t*> PyBytes_AS_STRING(blocks)
 
     def quiet_bytes(self):
-        """Those that no match begins with."""
-        return None if self._mark or self._follows == NULL else bytes([not self._follows[byte] for byte in range(256)])
+        """Return bool by byte: no match begins with it. None if gaps are no pieces, or if the bytes are not known.
+        """
+        if self._gap_flag or self._follows == NULL:
+            return None
+        return bytes([not self._follows[byte] for byte in range(256)])
 
     def by_neighbours(self):
         return self._by_neighbours
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
-        cdef MatchState scratch
-        scratch.frames = scratch.first_frames
-        scratch.n_frames = 0
-        scratch.capacity = FIRST_FRAMES
-        scratch.steps_left = STEPS + STEPS_PER_BYTE * <int64_t> (n - at)
-        scratch.ends = ends
-        scratch.tried.slots = NULL
+        cdef MatchState state
+        state.frames = state.inline_frames
+        state.n_frames = 0
+        state.capacity = INLINE_FRAMES
+        state.steps_left = BASE_STEPS + STEPS_PER_BYTE * <int64_t> (n - at)
+        state.ends = ends
+        state.visited.slots = NULL
         try:
-            return self._pieces(data, n, at, ends, &scratch)
+            return self._find_pieces(data, n, at, ends, &state)
         finally:
-            tried_free(&scratch.tried)
-            if scratch.frames != scratch.first_frames:
-                free(scratch.frames)
+            visited_free(&state.visited)
+            if state.frames != state.inline_frames:
+                free(state.frames)
 
-    cdef size_t _pieces(
-        self, const uint8_t* data, size_t n, size_t begin, Ends* ends, MatchState* scratch
+    cdef size_t _find_pieces(
+        self, const uint8_t* data, size_t n, size_t begin, Ends* ends, MatchState* state
     ) except? 0 nogil:
         cdef size_t at = begin, start = begin, end, n_before = ends.n
-        cdef int64_t steps = scratch.steps_left
+        cdef int64_t steps = state.steps_left
         while at < n:
             if not self._follows[data[at]]:
                 at += char_bytes(data[at])
                 continue
-            end = self._match(data, n, at, scratch)
+            end = self._match(data, n, at, state)
             if end == at:
                 at += char_bytes(data[at])
                 continue
             if ends.capacity - ends.n < 2:
                 ends_reserve(ends, 2)
             if at > start:
-                ends.items[ends.n] = at | self._mark
+                ends.items[ends.n] = at | self._gap_flag
                 ends.n += 1
             ends.items[ends.n] = end
             ends.n += 1
             start = at = end
-            if scratch.tried.slots != NULL:
-                tried_free(&scratch.tried)
+            if state.visited.slots != NULL:
+                visited_free(&state.visited)
             if ends.n - n_before >= PIECES_PER_CALL:
-                if steps - scratch.steps_left <= STEPS_PER_BYTE // 4 * <int64_t> (at - begin):
+                if steps - state.steps_left <= STEPS_PER_BYTE // 4 * <int64_t> (at - begin):
                     return at
         if start < n:
-            ends_add(ends, n | self._mark)
+            ends_add(ends, n | self._gap_flag)
         return n
 
-    cdef size_t _match(self, const uint8_t* data, size_t n, size_t begin, MatchState* scratch) except? 0 nogil:
-        """The end of the match that begins here; `begin` if there is none."""
+    cdef size_t _match(self, const uint8_t* data, size_t n, size_t begin, MatchState* state) except? 0 nogil:
+        """Return the end of the match that begins at `begin`; `begin` itself if there is none."""
         cdef const uint32_t* code = self._code
         cdef const uint32_t* words = code + 1
         cdef size_t at = begin, low, size
         cdef uint32_t target
-        cdef int64_t steps = 0, steps_before = scratch.steps_left
+        cdef int64_t steps = 0, steps_before = state.steps_left
         cdef size_t i
         for i in range(N_REGISTERS - 2 * self._n_groups, N_REGISTERS):
-            scratch.marks[i] = NONE
-        scratch.n_frames = 0
-        scratch.begin = data + begin
+            state.marks[i] = NONE
+        state.n_frames = 0
+        state.begin = data + begin
         while True:
             steps += 1
             if words[0] == OP_SPAN:
                 low = at
                 at = members_end(&self._sets, words[1], data, n, at)
-                scratch.steps_left -= (at - low) >> 2
+                state.steps_left -= (at - low) >> 2
                 if at - low >= words[2]:
                     words += 3
                     continue
@@ -214,13 +224,13 @@ cdef class Engine(Splitter):
                 continue
             elif words[0] == OP_CHOICE:
                 target = self._tables[words[1] * N_SYMBOLS + (data[at] if at < n else N_SYMBOLS - 1)]
-                if self._lists[target] and not _was_tried(scratch, words - code, words[2], at):
+                if self._lists[target] and not _was_visited(state, words - code, words[2], at):
                     if self._lists[target + 1]:
-                        self._push(scratch, words, target + 1, at, 0)
+                        self._push(state, words, target + 1, at, 0)
                     words = code + self._lists[target]
                     continue
             elif words[0] == OP_MATCH:
-                scratch.steps_left -= steps
+                state.steps_left -= steps
                 return at
             elif words[0] == OP_BYTE:
                 if at < n and data[at] == words[1]:
@@ -244,23 +254,23 @@ cdef class Engine(Splitter):
             elif words[0] == OP_RUN:
                 at = self._counted(words[1], data, n, at, words[2])
                 if at != NONE:
-                    at = self._rest(words, data, n, at, scratch)
+                    at = self._rest(words, data, n, at, state)
                     words += 4
                     continue
             elif words[0] == OP_RUN_GREEDY:
                 low = self._counted(words[1], data, n, at, words[2])
-                if low != NONE and not _was_tried(scratch, words - code, words[5], at):
-                    at = self._rest(words, data, n, low, scratch)
+                if low != NONE and not _was_visited(state, words - code, words[5], at):
+                    at = self._rest(words, data, n, low, state)
                     if at > low:
-                        self._push(scratch, words, 0, at, low)
+                        self._push(state, words, 0, at, low)
                     words += 6
                     continue
             elif words[0] == OP_RUN_LAZY:
                 low = self._counted(words[1], data, n, at, words[2])
-                if low != NONE and not _was_tried(scratch, words - code, words[5], at):
+                if low != NONE and not _was_visited(state, words - code, words[5], at):
                     at = low
                     if words[3]:
-                        self._push(scratch, words, words[3], at, 0)
+                        self._push(state, words, words[3], at, 0)
                     words += 6
                     continue
             elif words[0] == OP_TEXT:
@@ -272,105 +282,108 @@ cdef class Engine(Splitter):
                 words = code + words[1]
                 continue
             elif words[0] == OP_SAVE:
-                scratch.saved[words[1]].n_frames = scratch.n_frames
-                scratch.saved[words[1]].at = at
+                state.saved[words[1]].n_frames = state.n_frames
+                state.saved[words[1]].at = at
                 words += 2
                 continue
             elif words[0] == OP_CUT:
-                scratch.n_frames = scratch.saved[words[1]].n_frames
+                state.n_frames = state.saved[words[1]].n_frames
                 words += 2
                 continue
             elif words[0] == OP_RETURN:
-                scratch.n_frames = scratch.saved[words[1]].n_frames
-                at = scratch.saved[words[1]].at
+                state.n_frames = state.saved[words[1]].n_frames
+                at = state.saved[words[1]].at
                 words += 2
                 continue
             elif words[0] == OP_NOT:
-                scratch.saved[words[1]].n_frames = scratch.n_frames
-                self._push(scratch, words, 0, at, 0)
+                state.saved[words[1]].n_frames = state.n_frames
+                self._push(state, words, 0, at, 0)
                 words += 3
                 continue
             elif words[0] == OP_NOT_END:
-                scratch.n_frames = scratch.saved[words[1]].n_frames
+                state.n_frames = state.saved[words[1]].n_frames
             elif words[0] == OP_BACK:
                 at = chars_back(data, at, words[1])
                 if at != NONE:
                     words += 2
                     continue
             elif words[0] == OP_SAVE_PLACE:
-                self._push(scratch, words, 0, scratch.marks[words[1]], 0)
-                scratch.marks[words[1]] = at
+                self._push(state, words, 0, state.marks[words[1]], 0)
+                state.marks[words[1]] = at
                 words += 2
                 continue
             elif words[0] == OP_CHECK:
-                words = code + words[2] if at == scratch.marks[words[1]] else words + 3
+                words = code + words[2] if at == state.marks[words[1]] else words + 3
                 continue
             elif words[0] == OP_CLOSE:
-                self._push(scratch, words, 0, scratch.marks[words[2]], scratch.marks[words[2] + 1])
-                scratch.marks[words[2]] = scratch.marks[words[1]]
-                scratch.marks[words[2] + 1] = at
+                self._push(state, words, 0, state.marks[words[2]], state.marks[words[2] + 1])
+                state.marks[words[2]] = state.marks[words[1]]
+                state.marks[words[2] + 1] = at
                 words += 3
                 continue
             elif words[0] == OP_SAME:
-                low = scratch.marks[words[1]]
+                low = state.marks[words[1]]
                 if low != NONE:
-                    size = scratch.marks[words[1] + 1] - low
-                    scratch.steps_left -= size >> 2
+                    size = state.marks[words[1] + 1] - low
+                    state.steps_left -= size >> 2
                     if size <= n - at and memcmp(data + at, data + low, size) == 0:
                         at += size
                         words += 2
                         continue
-            scratch.steps_left -= steps
+            state.steps_left -= steps
             steps = 0
-            if scratch.steps_left < 0:
-                self._give_up(scratch, "steps")
-            if scratch.tried.slots == NULL and steps_before - scratch.steps_left > self._track_after:
-                tried_resize(&scratch.tried, TRIED_FIRST_SLOTS)
-            words = self._resume(data, n, &at, scratch)
+            if state.steps_left < 0:
+                self._give_up(state, "steps")
+            if state.visited.slots == NULL and steps_before - state.steps_left > self._track_after:
+                visited_resize(&state.visited, VISITED_MIN_SLOTS)
+            words = self._resume(data, n, &at, state)
             if words == NULL:
                 return begin
 
     cdef const uint32_t* _resume(
-        self, const uint8_t* data, size_t n, size_t* at, MatchState* scratch
+        self, const uint8_t* data, size_t n, size_t* at, MatchState* state
     ) noexcept nogil:
-        """The operation and place to go on from after a failure; NULL if nothing is left to try."""
+        """Return the operation to go on with after a failure, and set `at`; NULL if nothing is left to try."""
         cdef const uint32_t* words
         cdef Frame* frame
-        while scratch.n_frames:
-            scratch.steps_left -= 1
-            frame = scratch.frames + scratch.n_frames - 1
+        while state.n_frames:
+            state.steps_left -= 1
+            frame = state.frames + state.n_frames - 1
             words = self._code + frame.pc
             if words[0] == OP_CHOICE:
                 at[0] = frame.at
                 words = self._code + self._lists[frame.extra]
                 frame.extra += 1
                 if not self._lists[frame.extra]:
-                    scratch.n_frames -= 1
+                    state.n_frames -= 1
                 return words
             if words[0] == OP_RUN_GREEDY:
-                if self._give_back(words, data, frame, scratch):
+                if self._give_back(words, data, frame, state):
                     at[0] = frame.at
                     return words + 6
             elif words[0] == OP_RUN_LAZY:
-                if self._take_more(words, data, n, frame, scratch):
+                if self._take_more(words, data, n, frame, state):
                     at[0] = frame.at
                     return words + 6
             else:
-                scratch.n_frames -= 1
+                state.n_frames -= 1
                 if words[0] == OP_NOT:
                     at[0] = frame.at
                     return self._code + words[2]
                 if words[0] == OP_CLOSE:
-                    scratch.marks[words[2]] = frame.at
-                    scratch.marks[words[2] + 1] = frame.low
+                    state.marks[words[2]] = frame.at
+                    state.marks[words[2] + 1] = frame.low
                 else:
-                    scratch.marks[words[1]] = frame.at  # SAVE_PLACE
+                    state.marks[words[1]] = frame.at  # SAVE_PLACE
         return NULL
 
     cdef bint _give_back(
-        self, const uint32_t* words, const uint8_t* data, Frame* frame, MatchState* scratch
+        self, const uint32_t* words, const uint8_t* data, Frame* frame, MatchState* state
     ) noexcept nogil:
-        """Shorten a greedy run by one character, or by more up to one that what follows can begin with."""
+        """Shorten a greedy run by one character, or by more until the next byte can begin what follows.
+
+        Returns False, with the frame popped, if the run cannot be shorter.
+        """
         cdef const uint8_t* follows = self._follows + words[4] * N_SYMBOLS
         cdef size_t at = frame.at
         while at > frame.low:
@@ -378,19 +391,22 @@ cdef class Engine(Splitter):
             while data[at] & 0xC0 == 0x80:
                 at -= 1
             if follows[data[at]]:
-                scratch.steps_left -= (frame.at - at) >> 2
+                state.steps_left -= (frame.at - at) >> 2
                 frame.at = at
                 if at == frame.low:
-                    scratch.n_frames -= 1
+                    state.n_frames -= 1
                 return True
-        scratch.steps_left -= (frame.at - at) >> 2
-        scratch.n_frames -= 1
+        state.steps_left -= (frame.at - at) >> 2
+        state.n_frames -= 1
         return False
 
     cdef bint _take_more(
-        self, const uint32_t* words, const uint8_t* data, size_t n, Frame* frame, MatchState* scratch
+        self, const uint32_t* words, const uint8_t* data, size_t n, Frame* frame, MatchState* state
     ) noexcept nogil:
-        """Lengthen a lazy run by one character, or by more up to one that what follows can begin with."""
+        """Lengthen a lazy run by one character, or by more until the next byte can begin what follows.
+
+        Returns False, with the frame popped, if the run cannot be longer.
+        """
         cdef const uint8_t* follows = self._follows + words[4] * N_SYMBOLS
         cdef size_t at = frame.at
         while frame.extra:
@@ -398,18 +414,19 @@ cdef class Engine(Splitter):
             if at == NONE:
                 break
             frame.extra -= frame.extra != NO_LIMIT
-            scratch.steps_left -= 1
+            state.steps_left -= 1
             if follows[data[at] if at < n else N_SYMBOLS - 1]:
                 frame.at = at
                 if frame.extra == 0:
-                    scratch.n_frames -= 1
+                    state.n_frames -= 1
                 return True
-        scratch.n_frames -= 1
+        state.n_frames -= 1
         return False
 
     cdef inline size_t _counted(
         self, uint32_t number, const uint8_t* data, size_t n, size_t at, uint32_t n_chars
     ) noexcept nogil:
+        """Return the end of n_chars members of the set from `at` on; NONE if there are fewer."""
         while n_chars:
             at = one_member(&self._sets, number, data, n, at)
             if at == NONE:
@@ -418,9 +435,9 @@ cdef class Engine(Splitter):
         return at
 
     cdef inline size_t _rest(
-        self, const uint32_t* words, const uint8_t* data, size_t n, size_t at, MatchState* scratch
+        self, const uint32_t* words, const uint8_t* data, size_t n, size_t at, MatchState* state
     ) noexcept nogil:
-        """The end of the run of at most words[3] members of the set from here."""
+        """Return the end of the run of at most words[3] members of the set from `at` on."""
         cdef size_t begin = at, next_at
         cdef uint32_t more = words[3]
         if more == NO_LIMIT:
@@ -432,41 +449,41 @@ cdef class Engine(Splitter):
                     break
                 at = next_at
                 more -= 1
-        scratch.steps_left -= (at - begin) >> 2
+        state.steps_left -= (at - begin) >> 2
         return at
 
     cdef inline int _push(
-        self, MatchState* scratch, const uint32_t* words, uint32_t extra, size_t at, size_t low
+        self, MatchState* state, const uint32_t* words, uint32_t extra, size_t at, size_t low
     ) except -1 nogil:
         cdef Frame* frame
-        if scratch.n_frames == scratch.capacity:
-            self._grow(scratch)
-        frame = scratch.frames + scratch.n_frames
+        if state.n_frames == state.capacity:
+            self._grow(state)
+        frame = state.frames + state.n_frames
         frame.pc = <uint32_t> (words - self._code)
         frame.extra = extra
         frame.at = at
         frame.low = low
-        scratch.n_frames += 1
+        state.n_frames += 1
         return 0
 
-    cdef int _grow(self, MatchState* scratch) except -1 nogil:
-        cdef size_t capacity = 4 * scratch.capacity
+    cdef int _grow(self, MatchState* state) except -1 nogil:
+        cdef size_t capacity = 4 * state.capacity
         cdef Frame* frames
         if capacity > MAX_FRAMES:
-            self._give_up(scratch, "ways back to keep in mind")
+            self._give_up(state, "ways back to keep in mind")
         frames = <Frame*> malloc(capacity * sizeof(Frame))
         if frames == NULL:
             with gil:
                 raise MemoryError(f"no memory for {capacity} ways back")
-        memcpy(frames, scratch.frames, scratch.n_frames * sizeof(Frame))
-        if scratch.frames != scratch.first_frames:
-            free(scratch.frames)
-        scratch.frames = frames
-        scratch.capacity = capacity
+        memcpy(frames, state.frames, state.n_frames * sizeof(Frame))
+        if state.frames != state.inline_frames:
+            free(state.frames)
+        state.frames = frames
+        state.capacity = capacity
         return 0
 
-    cdef int _give_up(self, MatchState* scratch, str what) except -1 with gil:
-        cdef size_t at = place_in_text(scratch.ends, scratch.begin)
+    cdef int _give_up(self, MatchState* state, str what) except -1 with gil:
+        cdef size_t at = offset_in_text(state.ends, state.begin)
         shown = self._pattern if len(self._pattern) <= 60 else self._pattern[:57] + "..."
         raise PatternError(
             f"the split pattern {shown!r} backtracks too much on this text: at byte {at} there are too many "
@@ -478,18 +495,19 @@ cdef class Engine(Splitter):
         return "engine"
 
 
-cdef inline bint _was_tried(MatchState* scratch, size_t pc, uint32_t n_open, size_t at) noexcept nogil:
-    """Whether the engine was at an operation and place before, without success then; remembers that it is.
+cdef inline bint _was_visited(MatchState* state, size_t pc, uint32_t n_open, size_t at) noexcept nogil:
+    """Tell whether the engine was in a state before, without success since; remember the state.
 
-    n_open: 0 for an operation within an atomic group or a look-around, which may have been left with success;
-    else 1 and the number of rounds around it that may be empty. Whether they are so far is part of the state,
-    and there is nothing else that the future could depend on.
+    pc, at: operation and offset.
+    n_open: 0: the operation lies in an atomic group or a look-around, which may have been left with success; then
+        the answer is False. Else 1 plus the number of enclosing repetitions whose rounds may be empty: whether
+        each round is empty so far is part of the state. Nothing else decides what happens from there on.
     """
-    cdef uint64_t state
+    cdef uint64_t key
     cdef uint32_t i
-    if scratch.tried.slots == NULL or n_open == 0:
+    if state.visited.slots == NULL or n_open == 0:
         return False
-    state = (<uint64_t> at << 8 * sizeof(uint16_t)) | pc
+    key = (<uint64_t> at << 8 * sizeof(uint16_t)) | pc
     for i in range(n_open - 1):
-        state = state << 1 | (scratch.marks[i] == at)
-    return tried_or_added(&scratch.tried, state)
+        key = key << 1 | (state.marks[i] == at)
+    return visit(&state.visited, key)

@@ -1,4 +1,4 @@
-"""Scanner: the splitter of the known patterns, 64 bytes at a time, without the GIL."""
+"""Splitters of known patterns and of code-point vocabularies: 64 bytes at a time by SIMD, without the GIL."""
 
 import os
 
@@ -35,17 +35,18 @@ cdef extern from "simd/scan.h" nogil:
     const fb_path fb_paths[1]
     const fb_path* fb_choose_path(const char* name) noexcept
 
-cdef const size_t ENDS_PER_CALL = 1024  # 8 KB: with the text they stand for, within the first-level cache
+cdef const size_t ENDS_PER_CALL = 1024  # ends after which a call returns: 8 KB, which stay in the L1 cache
 
 _FAMILIES = {"gpt2": FB_GPT2, "cl100k": FB_CL100K, "o200k": FB_O200K, "deepseek": FB_DEEPSEEK}
 
 
 def paths():
-    """The instruction sets that this machine can scan with, best first."""
+    """Return the names of the instruction sets that this machine can scan with, best first."""
     return [fb_paths[i].name.decode() for i in range(FB_N_PATHS) if fb_paths[i].present()]
 
 
 cdef const fb_path* _choose_path(str path) except NULL:
+    """Return the scanners of an instruction set; None: of the one that FASTBPE_SIMD names, or the best one."""
     cdef const fb_path* chosen
     path = path or os.environ.get("FASTBPE_SIMD") or None
     chosen = fb_choose_path(NULL) if path is None else fb_choose_path(path.encode())
@@ -56,12 +57,14 @@ cdef const fb_path* _choose_path(str path) except NULL:
 
 @cython.final
 cdef class Scanner(Splitter):
-    """Pieces of a pattern family: "gpt2", "cl100k", "o200k" or "deepseek".
+    """Splitter of the patterns of a family.
 
-    n_digits: numbers go in groups of at most so many, up to 9; 0: no limit. contractions: as in
-    cl100k pieces of their own, as in o200k the end of a word. end_is_one_piece: white space up to the
-    end of the text is one piece. path: one of `paths()`; None: what FASTBPE_SIMD names in the environment,
-    else the best.
+    family: "gpt2", "cl100k", "o200k" or "deepseek".
+    n_digits: int – digits of a piece of a number, at most; up to 9; 0: no limit.
+    contractions: bool – English contractions are pieces of their own (cl100k) or the end of a word (o200k).
+    end_is_one_piece: bool – white space up to the end of the text is one piece.
+    path: str or None – an instruction set, one of `paths()`; None: the one that the environment variable
+        FASTBPE_SIMD names, or the best one.
     """
 
     cdef fb_pattern _pattern
@@ -72,7 +75,7 @@ cdef class Scanner(Splitter):
         self, str family not None, *, int n_digits, bint contractions=True, bint end_is_one_piece=False,
         str path=None,
     ):
-        self.cuttable = True  # proved in cuts.pyx
+        self.cuttable = True  # proved in safe_cuts.pyx
         self._pattern.family = _FAMILIES[family]
         self._pattern.n_digits = n_digits
         self._pattern.contractions = contractions
@@ -82,7 +85,7 @@ cdef class Scanner(Splitter):
 
     @property
     def path(self):
-        """The instruction set it works with."""
+        """Name of the instruction set in use."""
         return self._path.name.decode()
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
@@ -98,8 +101,11 @@ cdef class Scanner(Splitter):
 
 @cython.final
 cdef class WordScanner(Splitter):
-    """Pieces that no token of a code-point vocabulary crosses: words, and less where no token has two characters.
+    """Splitter into pieces that no token of a code-point vocabulary crosses.
 
+    Pieces are words, and shorter if no token holds two neighbours.
+
+    code_points: CodePoints – the vocabulary.
     path: as of a Scanner.
     """
 
@@ -113,7 +119,7 @@ cdef class WordScanner(Splitter):
 
     @property
     def path(self):
-        """The instruction set it works with."""
+        """Name of the instruction set in use."""
         return self._path.name.decode()
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:

@@ -6,17 +6,19 @@ cdef extern from *:
     #include <stdint.h>
     #define FB_UNMATCHED (SIZE_MAX ^ (SIZE_MAX >> 1))
     """
-    # Set in an end: what ends there is no piece but text to be passed over. No text is so long as to need it.
+    # Flag of an end: a gap ends there, text that is no piece and is passed over. No text is so long as to need
+    # this bit.
     const size_t UNMATCHED "FB_UNMATCHED"
 
 
 cdef struct Ends:
-    # Where each piece (or gap) of a text ends, in bytes; the next one starts there.
+    # Ends of the pieces and gaps of a text, as byte offsets; the next piece begins where one ends.
     size_t* items
     size_t n
     size_t capacity
-    # For messages: where the whole text begins, and if what is split are stand-ins of bytes, a character for each,
-    # where they begin and of which byte of the text the first one is.
+    # For error messages: the whole text, and, if the splitter reads GPT-2's characters for bytes instead of the
+    # text itself, those characters and the offset in the text of the first one's byte. See StandIns in
+    # composite.pyx.
     const uint8_t* text
     const uint8_t* stand_ins
     size_t stand_ins_at
@@ -25,13 +27,13 @@ cdef struct Ends:
 cdef int ends_reserve(Ends* ends, size_t n_more) except -1 nogil
 cdef int ends_add(Ends* ends, size_t end) except -1 nogil
 cdef size_t n_pieces(const Ends* ends) noexcept nogil
-cdef size_t place_in_text(const Ends* ends, const uint8_t* at) noexcept nogil
+cdef size_t offset_in_text(const Ends* ends, const uint8_t* at) noexcept nogil
 cdef void ends_free(Ends* ends) noexcept nogil
 
 
 cdef class Splitter:
-    cdef readonly bint cuttable  # at the places that cuts.pyx finds, without a change to the pieces
-    cdef readonly bint holds_gil  # so that threads are no use
+    cdef readonly bint cuttable  # texts may be divided at the safe cuts of safe_cuts.pyx without changing pieces
+    cdef readonly bint holds_gil  # so threads gain nothing
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil
     cdef list _spans(self, text)
 
@@ -39,5 +41,5 @@ cdef class Splitter:
 cdef class RegexSplitter(Splitter):
     cdef object _pattern
     cdef str _shown
-    cdef size_t _mark
+    cdef size_t _gap_flag  # added to the end of a gap: UNMATCHED, or 0 if gaps are pieces
     cdef int _split(self, const uint8_t* data, size_t n, Ends* ends) except -1

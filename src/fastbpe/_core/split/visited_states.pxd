@@ -1,4 +1,5 @@
-"""The states that an attempt of the engine has tried: an open-addressing table of numbers other than 0."""
+"""Visited states of one match attempt of the regex engine: a hash table of non-zero numbers with linear probing.
+"""
 
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free
@@ -7,56 +8,60 @@ from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO
 
 
 cdef enum:
-    TRIED_FIRST_SLOTS = 1 << 12
-    TRIED_MAX_SLOTS = 1 << 20  # 8 MB; more is not remembered
+    VISITED_MIN_SLOTS = 1 << 12  # slots when the engine begins to remember: 32 KB
+    VISITED_MAX_SLOTS = 1 << 20  # slots at most: 8 MB; further states are not remembered
 
 
-cdef struct Tried:
-    uint64_t* slots  # NULL: nothing is remembered
+cdef struct VisitedStates:
+    uint64_t* slots  # 0: an empty slot; NULL: nothing is remembered yet
     size_t n
     size_t n_slots
 
 
-cdef inline void tried_free(Tried* tried) noexcept nogil:
-    free(tried.slots)
-    tried.slots = NULL
+cdef inline void visited_free(VisitedStates* visited) noexcept nogil:
+    """Forget all states."""
+    free(visited.slots)
+    visited.slots = NULL
 
 
-cdef inline size_t tried_slot(const Tried* tried, uint64_t state) noexcept nogil:
-    """Where the state is, or would be; the table is never full."""
-    cdef size_t slot = <size_t> ((state * GOLDEN_RATIO) >> 32) & (tried.n_slots - 1)
-    while tried.slots[slot] and tried.slots[slot] != state:
-        slot = (slot + 1) & (tried.n_slots - 1)
+cdef inline size_t visited_slot(const VisitedStates* visited, uint64_t state) noexcept nogil:
+    """Return the slot of a state, or the empty slot for it.
+
+    Requires: the table is not full.
+    """
+    cdef size_t slot = <size_t> ((state * <uint64_t> 0x9E3779B97F4A7C15) >> 32) & (visited.n_slots - 1)
+    while visited.slots[slot] and visited.slots[slot] != state:
+        slot = (slot + 1) & (visited.n_slots - 1)
     return slot
 
 
-cdef inline bint tried_resize(Tried* tried, size_t n_slots) noexcept nogil:
-    """Begin to remember, or make more room for it; False if there is no memory for that."""
-    cdef uint64_t* old = tried.slots
-    cdef size_t n_old = tried.n_slots if old != NULL else 0, i
+cdef inline bint visited_resize(VisitedStates* visited, size_t n_slots) noexcept nogil:
+    """Begin to remember, or move to a table of n_slots, a power of two; return False if there is no memory."""
+    cdef uint64_t* old = visited.slots
+    cdef size_t n_old = visited.n_slots if old != NULL else 0, i
     cdef uint64_t* slots = <uint64_t*> calloc(n_slots, sizeof(uint64_t))
     if slots == NULL:
         return False
-    tried.slots = slots
-    tried.n_slots = n_slots
-    tried.n = 0
+    visited.slots = slots
+    visited.n_slots = n_slots
+    visited.n = 0
     for i in range(n_old):
         if old[i]:
-            slots[tried_slot(tried, old[i])] = old[i]
-            tried.n += 1
+            slots[visited_slot(visited, old[i])] = old[i]
+            visited.n += 1
     free(old)
     return True
 
 
-cdef inline bint tried_or_added(Tried* tried, uint64_t state) noexcept nogil:
-    """Whether the state is there; it is from now on, unless the table has grown as large as it may."""
-    cdef size_t slot = tried_slot(tried, state)
-    if tried.slots[slot]:
+cdef inline bint visit(VisitedStates* visited, uint64_t state) noexcept nogil:
+    """Tell whether a state was visited, and remember it unless the table is full."""
+    cdef size_t slot = visited_slot(visited, state)
+    if visited.slots[slot]:
         return True
-    if 2 * tried.n >= tried.n_slots:
-        if tried.n_slots >= TRIED_MAX_SLOTS or not tried_resize(tried, 4 * tried.n_slots):
+    if 2 * visited.n >= visited.n_slots:
+        if visited.n_slots >= VISITED_MAX_SLOTS or not visited_resize(visited, 4 * visited.n_slots):
             return False
-        slot = tried_slot(tried, state)
-    tried.slots[slot] = state
-    tried.n += 1
+        slot = visited_slot(visited, state)
+    visited.slots[slot] = state
+    visited.n += 1
     return False

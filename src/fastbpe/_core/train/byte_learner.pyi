@@ -7,6 +7,20 @@ from fastbpe._core.train.piece_counter import PieceCounter
 
 @final
 class Learner(MergeLearner):
+    """Learner of merges over counted pieces. The counter must not change while the learner lives.
+
+    counter: PieceCounter – the pieces.
+    max_ids: int – number of ids to end with; if there are as many before the first merge, nothing is learned.
+    ties_first: bool – of pairs with equal counts, merge the one that occurs first in the pieces; False: the one
+        whose left id, then right id, ranks lower.
+    min_count: int – merge only pairs that occur at least so often.
+    max_token_bytes: int or None – make no token of more bytes.
+    base_ranks: sequence of 256 int, or None – ranks of the single bytes for ties; None: by value.
+    base: Vocabulary or None – pieces are made of the tokens of this vocabulary, as it encodes them, instead of
+        bytes.
+    n_base: int – the first id that a merge may have, above all ids of `base`.
+    """
+
     def __init__(
         self,
         counter: PieceCounter,
@@ -19,6 +33,13 @@ class Learner(MergeLearner):
         base: Vocabulary | None = None,
         n_base: int = 256,
     ) -> None: ...
-    def limits_met(self) -> tuple[bool, bool]: ...
+    def limits_met(self) -> tuple[bool, bool]:
+        """Return two bools: whether min_count, and whether max_token_bytes, kept a pair of the text from being
+        merged.
+
+        A pair that both limits exclude counts only if no pair is excluded by one alone; then both are True.
+        """
+
     @property
-    def n_pieces(self) -> int: ...
+    def n_pieces(self) -> int:
+        """Number of pieces, each as often as it was counted."""

@@ -1,7 +1,8 @@
-"""Learning merges of bytes. learning.pyx explains how.
+"""Learn merges of bytes. merge_learner.pyx explains the method.
 
-No two pairs of bytes ever make the same bytes (`fastbpe._reference.training` says why), so every merge has an id of
-its own; where a base vocabulary comes first, which may be of any making, a pair whose bytes are a token is passed over.
+Two different pairs of bytes never make the same bytes (`fastbpe._reference.training` proves it), so every merge
+has an id of its own. This does not hold if merges continue a base vocabulary of any origin: then a pair whose
+bytes are a token already is passed over.
 """
 
 cimport cython
@@ -24,22 +25,26 @@ cdef enum:
 
 @cython.final
 cdef class Learner(MergeLearner):
-    """Learns merges over the pieces of a PieceCounter, which must not change meanwhile.
+    """Learner of merges over counted pieces. The counter must not change while the learner lives.
 
-    max_ids: the ids to end with; less than there are before any merge means none. Of two pairs that occur equally
-    often, the one met first in the pieces is merged with ties_first, else the one whose left id, then right id,
-    ranks lower; base_ranks (256 numbers) says how bytes rank among themselves, None: by value.
-
-    base: pieces are made of the tokens of this vocabulary, as it encodes them, and not of bytes; n_base: the first
-    id that a merge may have, above all of the base's.
+    counter: PieceCounter – the pieces.
+    max_ids: int – number of ids to end with; if there are as many before the first merge, nothing is learned.
+    ties_first: bool – of pairs with equal counts, merge the one that occurs first in the pieces; False: the one
+        whose left id, then right id, ranks lower.
+    min_count: int – merge only pairs that occur at least so often.
+    max_token_bytes: int or None – make no token of more bytes.
+    base_ranks: sequence of 256 int, or None – ranks of the single bytes for ties; None: by value.
+    base: Vocabulary or None – pieces are made of the tokens of this vocabulary, as it encodes them, instead of
+        bytes.
+    n_base: int – the first id that a merge may have, above all ids of `base`.
     """
 
-    cdef int64_t _n_pieces
-    cdef uint32_t* _rank  # of each id, for ties
+    cdef int64_t _n_pieces  # pieces, each as often as it was counted
+    cdef uint32_t* _rank  # rank of each id, for ties
     cdef uint32_t _max_token_bytes
     cdef bint _ties_first
-    cdef list _tokens  # with a base: the bytes of every id
-    cdef set _known  # the same
+    cdef list _tokens  # bytes of each id, if there is a base; else None
+    cdef set _known  # the same as a set
 
     def __init__(
         self, PieceCounter counter not None, *, uint32_t max_ids, bint ties_first=False, int64_t min_count=1,
@@ -57,7 +62,8 @@ cdef class Learner(MergeLearner):
             self._tokens += [b""] * (n_base - len(self._tokens))
             self._known = set(self._tokens)
         check_counts(counter)
-        # Every merge takes a symbol away at least, so that no array need be larger than the text, whatever is asked.
+        # Every merge removes a symbol at least, so no array need be larger than the text, however many ids are
+        # wanted.
         cdef size_t n_ids = min(<size_t> max(max_ids, n_base), n_base + counter.n_arena)
         self._allocate(counter.n_arena + counter.n_pieces + 2, counter.n_pieces, n_ids)
         self._rank = <uint32_t*> allocated(n_ids, sizeof(uint32_t))
@@ -74,10 +80,14 @@ cdef class Learner(MergeLearner):
     def __dealloc__(self):
         free(self._rank)
 
-    # Laying out
+    # Writing pieces as symbols
 
     cdef int _lay_out(self, PieceCounter counter, const Tables* base) except -1 nogil:
-        """Write every piece as symbols: its bytes, or what the base vocabulary makes of them."""
+        """Write every piece as symbols: its bytes, or its tokens of the base vocabulary.
+
+        Ensures: the piece number w lies behind the w-th NONE (from 0), with its count in weights[w]; a NONE ends
+            all.
+        """
         cdef Cell* cells = self._state.cells
         cdef Cell* cell = cells
         cdef PieceCount* piece
@@ -99,16 +109,20 @@ cdef class Learner(MergeLearner):
                 else:
                     ids.n = 0
                     encode_piece(base, p, piece.n_bytes, &ids)
-                    self._write(cell, &ids)
+                    self._write_tokens(cell, &ids)
                 cell += piece.n_bytes
-                self._worked(piece.n_bytes + 1)
+                self._note_work(piece.n_bytes + 1)
         finally:
             ids_free(&ids)
         cell.symbol = NONE
         self._n_cells = cell - cells + 1
         return 0
 
-    cdef void _write(self, Cell* cell, const Ids* ids) noexcept nogil:
+    cdef void _write_tokens(self, Cell* cell, const Ids* ids) noexcept nogil:
+        """Write tokens as symbols: the id in the first cell, id | TAIL in the last, DEAD between.
+
+        Requires: `cell` has space for their bytes.
+        """
         cdef size_t i, k, length
         for i in range(ids.n):
             length = self._state.length[ids.items[i]]
@@ -121,11 +135,12 @@ cdef class Learner(MergeLearner):
     # Choosing
 
     cdef uint64_t _key(self, uint32_t index) noexcept nogil:
-        """What decides between equal counts. With ties="first": the cell of the first occurrence left."""
+        """Return the key that decides between equal counts: the ranks, or the cell of the first occurrence left.
+        """
         cdef Pair* pair = &self._state.pairs[index]
         if not self._ties_first:
             return (<uint64_t> self._rank[pair.left] << 32) | self._rank[pair.right]
-        # An occurrence that is gone never comes back, so the slice forgets it for good.
+        # An occurrence that is gone never comes back, so the pair drops it for good.
         while pair.n and not stands(&self._state, pair, pair.occurrences[0].at):
             pair.occurrences += 1
             pair.n -= 1
@@ -135,7 +150,7 @@ cdef class Learner(MergeLearner):
         return <uint64_t> self._state.length[pair.left] + self._state.length[pair.right] <= self._max_token_bytes
 
     cdef bint _is_new(self, uint32_t pair) except -1 nogil:
-        """Whether no token, of the base or learned, has the bytes that a pair would make."""
+        """Tell whether no token, of the base or learned, has the bytes that the pair would make."""
         cdef Pair* it = &self._state.pairs[pair]
         if self._tokens is None:
             return True
@@ -148,9 +163,10 @@ cdef class Learner(MergeLearner):
         return True
 
     def limits_met(self):
-        """Tell of min_count and of max_token_bytes if it keeps a pair from being merged that is still in the text.
+        """Return two bools: whether min_count, and whether max_token_bytes, kept a pair of the text from being
+        merged.
 
-        A pair that both keep back counts where none is kept back by one alone.
+        A pair that both limits exclude counts only if no pair is excluded by one alone; then both are True.
         """
         cdef bint rare = False, long = False, both = False, is_rare, is_long
         cdef uint32_t i
@@ -167,12 +183,12 @@ cdef class Learner(MergeLearner):
 
     @property
     def n_pieces(self):
-        """How many pieces there are, each as often as it was counted."""
+        """Number of pieces, each as often as it was counted."""
         return self._n_pieces
 
 
 cdef int check_counts(PieceTable counter) except -1:
-    """No pair's count can be more than all symbols together, each as often as its piece."""
+    """Raise OverflowError if the counts of all symbols together could pass 2**63 - 1: then no pair's count can."""
     cdef int64_t left = INT64_MAX
     cdef size_t w
     cdef PieceCount* piece

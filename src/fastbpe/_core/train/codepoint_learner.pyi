@@ -5,6 +5,16 @@ from fastbpe._core.train.piece_table import PieceTable
 
 @final
 class CodePointLearner(MergeLearner):
+    """Learner of pieces over counted words. The table must not change while the learner lives.
+
+    words: PieceTable – the words.
+    alphabet: list of int – code points, ascending.
+    classes: bytes, one per code point – classes of characters, as in scripts.pxd.
+    n_merges: int – number of pieces to learn.
+    max_length: int – characters of a piece, at most.
+    split_by_whitespace, treat_whitespace_as_suffix, allow_whitespace_only_pieces: as of a WordCounter.
+    """
+
     def __init__(
         self,
         words: PieceTable,
@@ -13,8 +23,11 @@ class CodePointLearner(MergeLearner):
         *,
         n_merges: int,
         max_length: int = 16,
-        splits: bool = True,
-        suffix: bool = False,
-        runs: bool = False,
+        split_by_whitespace: bool = True,
+        treat_whitespace_as_suffix: bool = False,
+        allow_whitespace_only_pieces: bool = False,
     ) -> None: ...
-    def last_pairs(self) -> list[tuple[int, int]]: ...
+    def last_pairs(self) -> list[tuple[int, int]]:
+        """Return (left id, right id) of the pieces without occurrences, which come after the merges and have no
+        ids.
+        """

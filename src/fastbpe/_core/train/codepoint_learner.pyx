@@ -1,14 +1,17 @@
-"""Learning pieces of characters as sentencepiece does. learning.pyx explains how merges are learned.
+"""Learn merges of characters, as sentencepiece does. merge_learner.pyx explains the method.
 
-Symbols are the characters of the alphabet in order, so that texts compare as their symbols do; what lies outside it ends
-a piece. Of pairs that occur equally often the one with the shortest text is merged, then the one whose text comes
-first: a key holds the length and as many symbols as go into it, and only where two keys are equal are texts compared.
+Symbols are the characters of the alphabet, numbered in ascending order, so that symbols compare as their texts do.
+A character outside the alphabet ends a word.
 
-A pair stays a candidate when it is nowhere any more. Such pairs, those that another merge ended while it was being made
-among them, are taken at the end, when no other is left: their merging changes nothing, so they are only listed. Of two
-pairs that make the same text the first gives a piece and the other none.
+Ties. Of pairs with equal counts the one with the shorter text is merged, then the one whose text is smaller. A key
+holds the length and as many leading symbols as fit; only if two keys are equal are the texts compared.
+
+Pairs that no longer occur. sentencepiece keeps a pair as a candidate after its last occurrence is gone. Such pairs
+are taken at the end, when no other pair is left. Their merges change nothing, so they are only listed
+(`last_pairs`).
+
+Of two pairs that make the same text, only the first becomes a piece.
 """
-
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -24,44 +27,50 @@ from fastbpe._core.train.pair_table cimport Cell, QueuedPair, Pair
 from fastbpe._core.common.hash_tables cimport NONE, mix
 
 cdef enum:
-    KEY_BITS = 54  # of a key's lower part, which holds the beginning of a text; above it is the length
-    MIXED = 0xFF  # the shape of a text with characters of any script or of the one before, or with marks that count
+    KEY_BITS = 54  # low bits of a key: the leading symbols of a text; the bits above hold its length
+    MIXED = 0xFF  # script of a text with INHERITED, ALONE or ANY, or of two scripts: look at the text
 
 
 cdef struct Shape:
-    # What decides nearly always whether a pair may be merged. script: of all characters but marks; METASPACE_CLASS: there are
-    # only marks; MIXED: its text must be looked at.
+    # Summary of an id's text: decides nearly always whether a pair may be merged.
+    # script: of all characters but U+2581; METASPACE_CLASS: there are no others; MIXED: the text must be looked
+    # at.
     uint8_t script
-    bint has_mark
+    bint has_metaspace
 
 
 @cython.final
 cdef class CodePointLearner(MergeLearner):
-    """Learns pieces over the words of a table, which must not change meanwhile.
+    """Learner of pieces over counted words. The table must not change while the learner lives.
 
-    alphabet: code points, ascending. classes: of each code point a byte, as character_classes.pxd has them. n_merges: how many
-    pieces to learn. max_length: of a piece, in characters. splits, suffix, runs: as for a WordCounter.
+    words: PieceTable – the words.
+    alphabet: list of int – code points, ascending.
+    classes: bytes, one per code point – classes of characters, as in scripts.pxd.
+    n_merges: int – number of pieces to learn.
+    max_length: int – characters of a piece, at most.
+    split_by_whitespace, treat_whitespace_as_suffix, allow_whitespace_only_pieces: as of a WordCounter.
     """
 
     cdef const uint8_t* _classes
-    cdef uint8_t* _class  # of each character of the alphabet
-    cdef uint32_t* _text  # the symbols of each id, end to end
+    cdef uint8_t* _class  # class of each symbol
+    cdef uint32_t* _text  # symbols of all ids' texts, end to end
     cdef size_t _n_text, _text_capacity
-    cdef size_t* _start  # of each id's text
-    cdef uint64_t* _prefix  # the key's lower part of each id
+    cdef size_t* _start  # where each id's text begins in _text
+    cdef uint64_t* _prefix  # low bits of each id's key
     cdef Shape* _shape
-    cdef uint32_t _bits  # of a symbol in a key
+    cdef uint32_t _bits  # bits of a symbol in a key
     cdef uint32_t _max_length
-    cdef bint _splits, _suffix, _runs
-    cdef uint32_t* _slots  # ids by their texts
+    cdef bint _split_by_whitespace, _treat_whitespace_as_suffix, _allow_whitespace_only_pieces
+    cdef uint32_t* _slots  # hash table of ids by their texts, with linear probing; NONE: an empty slot
     cdef size_t _mask
     cdef size_t _n_wanted
-    cdef uint32_t* _last  # the pairs that are nowhere any more, as they are taken
+    cdef uint32_t* _last  # pairs that no longer occur, in the order in which they are taken
     cdef size_t _n_last
 
     def __init__(
         self, PieceTable words not None, list alphabet not None, bytes classes not None, *, size_t n_merges,
-        uint32_t max_length=16, bint splits=True, bint suffix=False, bint runs=False,
+        uint32_t max_length=16, bint split_by_whitespace=True, bint treat_whitespace_as_suffix=False,
+        bint allow_whitespace_only_pieces=False,
     ):
         cdef size_t n_ids, n_slots = 4
         cdef uint32_t i
@@ -74,10 +83,13 @@ cdef class CodePointLearner(MergeLearner):
         self._n_base = self._n_ids = <uint32_t> len(alphabet)
         self._n_wanted = n_merges
         self._min_count = 1
-        self._max_length, self._splits, self._suffix, self._runs = max_length, splits, suffix, runs
+        self._max_length = max_length
+        self._split_by_whitespace = split_by_whitespace
+        self._treat_whitespace_as_suffix = treat_whitespace_as_suffix
+        self._allow_whitespace_only_pieces = allow_whitespace_only_pieces
         while (<uint64_t> 1 << self._bits) < self._n_base:
             self._bits += 1
-        # Every merge takes a symbol away at least, so that no array need be larger than the text, whatever is asked.
+        # Every merge removes a symbol at least, so no array need be larger than the text, however many are wanted.
         n_ids = self._n_base + min(n_merges, words.n_arena)
         self._allocate(words.n_arena + words.n_pieces + 2, (words.n_arena + words.n_pieces) // 2 + 1, n_ids)
         self._start = <size_t*> allocated(n_ids + 1, sizeof(size_t))
@@ -112,13 +124,14 @@ cdef class CodePointLearner(MergeLearner):
         free(self._slots)
         free(self._last)
 
-    # Laying out
+    # Writing words as symbols
 
     cdef int _add_character(self, uint32_t i) except -1:
+        """Make the tables' row for symbol i."""
         cdef uint8_t class_ = self._class[i]
         self._state.length[i] = 1
         self._prefix[i] = <uint64_t> i << (KEY_BITS - self._bits)
-        self._shape[i].has_mark = class_ == METASPACE_CLASS
+        self._shape[i].has_metaspace = class_ == METASPACE_CLASS
         self._shape[i].script = class_ if class_ >= FIRST_SCRIPT or class_ == METASPACE_CLASS else MIXED
         self._reserve_text(1)
         self._text[self._n_text] = i
@@ -127,13 +140,17 @@ cdef class CodePointLearner(MergeLearner):
         return 0
 
     cdef int _reserve_text(self, size_t n) except -1 nogil:
+        """Make space for n more symbols of text."""
         if self._n_text + n > self._text_capacity:
             self._text_capacity = max(2 * self._text_capacity, self._n_text + n, <size_t> 4096)
             grow(<void**> &self._text, self._text_capacity, sizeof(uint32_t))
         return 0
 
     cdef int _lay_out(self, PieceTable words, const uint32_t* symbols) except -1 nogil:
-        """Write every word as symbols; where a character is outside the alphabet, another word begins."""
+        """Write every word as symbols; at a character outside the alphabet, another word begins.
+
+        symbols: array of N_CODE_POINTS – symbol of each code point; NONE: outside the alphabet.
+        """
         cdef Cell* cell = self._state.cells
         cdef PieceCount* word
         cdef size_t w, at, n_weights = 0
@@ -159,7 +176,7 @@ cdef class CodePointLearner(MergeLearner):
                 n_weights += 1
                 cell.symbol = NONE
                 cell += 1
-            self._worked(word.n_bytes)
+            self._note_work(word.n_bytes)
         cell.symbol = NONE
         self._n_cells = cell - self._state.cells + 1
         return 0
@@ -167,6 +184,7 @@ cdef class CodePointLearner(MergeLearner):
     # Choosing
 
     cdef uint64_t _prefix_of(self, const Pair* pair) noexcept nogil:
+        """Return the low bits of a pair's key."""
         cdef uint64_t shift = <uint64_t> self._bits * self._state.length[pair.left]
         return self._prefix[pair.left] | (self._prefix[pair.right] >> shift if shift < 64 else 0)
 
@@ -176,7 +194,10 @@ cdef class CodePointLearner(MergeLearner):
         return length << KEY_BITS | self._prefix_of(pair)
 
     cdef bint _precedes(self, uint32_t index, uint32_t other_index) noexcept nogil:
-        """Which of two texts of the same length comes first; they may be equal."""
+        """Tell whether the text of the first pair is smaller.
+
+        Requires: both texts have the same length.
+        """
         cdef const Pair* pair = &self._state.pairs[index]
         cdef const Pair* other = &self._state.pairs[other_index]
         cdef uint32_t i, a, b
@@ -188,7 +209,7 @@ cdef class CodePointLearner(MergeLearner):
         return False
 
     cdef inline uint32_t _symbol(self, const Pair* pair, uint32_t i) noexcept nogil:
-        """A symbol of the text that a pair makes."""
+        """Return symbol i of the text that a pair makes."""
         cdef uint32_t n_left = self._state.length[pair.left]
         if i < n_left:
             return self._text[self._start[pair.left] + i]
@@ -199,25 +220,30 @@ cdef class CodePointLearner(MergeLearner):
         cdef const Shape* right = &self._shape[pair.right]
         if <uint64_t> self._state.length[pair.left] + self._state.length[pair.right] > self._max_length:
             return False
-        if left.script == MIXED or right.script == MIXED or right.has_mark or (
-            left.has_mark and (self._suffix or (self._splits and self._is_run(pair.left)))
+        if left.script == MIXED or right.script == MIXED or right.has_metaspace or (
+            left.has_metaspace and (
+                self._treat_whitespace_as_suffix or (self._split_by_whitespace and self._is_metaspaces(pair.left))
+            )
         ):
             return self._is_valid_text(pair)
         return left.script == right.script or left.script == METASPACE_CLASS
 
-    cdef inline bint _is_run(self, uint32_t token) noexcept nogil:
-        """Whether it is several marks."""
+    cdef inline bint _is_metaspaces(self, uint32_t token) noexcept nogil:
+        """Tell whether a token is several U+2581."""
         return self._shape[token].script == METASPACE_CLASS and self._state.length[token] > 1
 
     cdef bint _is_valid_text(self, const Pair* pair) noexcept nogil:
-        cdef uint32_t n = self._state.length[pair.left] + self._state.length[pair.right], i, n_marks = 0
+        """Tell whether a pair may be merged, from its text."""
+        cdef uint32_t n = self._state.length[pair.left] + self._state.length[pair.right], i, n_metaspaces = 0
         cdef uint8_t before = ANY, class_
+        cdef uint32_t position
         cdef bint are_well_placed = True
         for i in range(n):
             class_ = self._class[self._symbol(pair, i)]
             if class_ == METASPACE_CLASS:
-                n_marks += 1
-                are_well_placed = are_well_placed and self._mark_may_stand(n - 1 - i if self._suffix else i, n)
+                n_metaspaces += 1
+                position = n - 1 - i if self._treat_whitespace_as_suffix else i
+                are_well_placed = are_well_placed and self._metaspace_may_stand(position, n)
                 continue
             if class_ == ALONE:
                 return False
@@ -226,12 +252,17 @@ cdef class CodePointLearner(MergeLearner):
             if before >= FIRST_SCRIPT and class_ >= FIRST_SCRIPT and before != class_:
                 return False
             before = class_
-        return are_well_placed or (self._runs and n_marks == n)
+        return are_well_placed or (self._allow_whitespace_only_pieces and n_metaspaces == n)
 
-    cdef inline bint _mark_may_stand(self, uint32_t at, uint32_t n) noexcept nogil:
-        return at == 0 if self._splits else at != n - 1
+    cdef inline bint _metaspace_may_stand(self, uint32_t at, uint32_t n) noexcept nogil:
+        """Tell whether U+2581 may stand there in a piece of n symbols.
+
+        at: its number from the beginning of the piece, or from the end if spaces are suffixes.
+        """
+        return at == 0 if self._split_by_whitespace else at != n - 1
 
     cdef bint _is_new(self, uint32_t index) except -1 nogil:
+        """Tell whether no id has the text of a pair; if so, fill the tables' row of the next id."""
         cdef const Pair* pair = &self._state.pairs[index]
         cdef size_t slot = self._slot(pair)
         cdef uint32_t token = self._n_ids, i, n = self._state.length[pair.left] + self._state.length[pair.right]
@@ -245,7 +276,9 @@ cdef class CodePointLearner(MergeLearner):
         elif self._shape[pair.right].script != METASPACE_CLASS and self._shape[pair.right].script != script:
             script = MIXED
         self._shape[token].script = script
-        self._shape[token].has_mark = self._shape[pair.left].has_mark or self._shape[pair.right].has_mark
+        self._shape[token].has_metaspace = (
+            self._shape[pair.left].has_metaspace or self._shape[pair.right].has_metaspace
+        )
         self._reserve_text(n)
         for i in range(n):
             self._text[self._n_text + i] = self._symbol(pair, i)
@@ -254,7 +287,7 @@ cdef class CodePointLearner(MergeLearner):
         return True
 
     cdef size_t _slot(self, const Pair* pair) noexcept nogil:
-        """Where the id with the text of a pair stands, or would."""
+        """Return the slot of the id with the text of a pair, or the empty slot for it."""
         cdef uint32_t n = self._state.length[pair.left] + self._state.length[pair.right], i
         cdef uint64_t hash = n
         cdef size_t at
@@ -266,6 +299,7 @@ cdef class CodePointLearner(MergeLearner):
         return at
 
     cdef bint _has_text(self, uint32_t token, const Pair* pair, uint32_t n) noexcept nogil:
+        """Tell whether a token has the text of a pair, of n symbols."""
         cdef uint32_t i
         if self._state.length[token] != n:
             return False
@@ -283,18 +317,18 @@ cdef class CodePointLearner(MergeLearner):
         return 0
 
     cdef int _take_rest(self) except -1 nogil:
-        """Take the pairs that are nowhere any more, as far as they are wanted."""
+        """List the pairs that no longer occur, best first, until enough pieces are learned."""
         cdef size_t n_more = self._n_wanted - (self._n_ids - self._n_base)
         cdef QueuedPair entry
         cdef uint32_t i, last = NONE
         cdef uint64_t key = 0
         for i in range(self._state.n_pairs):
-            self._worked(1)
+            self._note_work(1)
             if self._is_valid(&self._state.pairs[i]) and self._slots[self._slot(&self._state.pairs[i])] == NONE:
                 self._push(i)
         self._last = <uint32_t*> allocated(min(n_more, self._n_heap), sizeof(uint32_t))
         while self._n_heap and self._n_last < n_more:
-            self._worked(1)
+            self._note_work(1)
             entry = self._pop()
             if last == NONE or entry.key != key or self._precedes(last, entry.pair):
                 last, key = entry.pair, entry.key
@@ -303,7 +337,9 @@ cdef class CodePointLearner(MergeLearner):
         return 0
 
     def last_pairs(self):
-        """(left id, right id) of the pieces that come after those of the merges: none of them has an id."""
+        """Return (left id, right id) of the pieces without occurrences, which come after the merges and have no
+        ids.
+        """
         cdef size_t i
         return [
             (self._state.pairs[self._last[i]].left, self._state.pairs[self._last[i]].right)

@@ -3,18 +3,20 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from fastbpe._core.train.pair_table cimport QueuedPair, Occurrence, Pair, State
 
 cdef enum:
-    N_BUCKETS = 4096
-    WORK_PER_LOOK = 500_000  # occurrences and pairs between two looks at signals and progress
+    N_BUCKETS = 4096  # counts below this wait in buckets, one per count
+    WORK_PER_REPORT = 500_000  # occurrences and pairs to handle between two checks for signals and progress
 
 
-cdef struct Merge:
+cdef struct LearnedMerge:
+    # A merge as it was learned.
     uint32_t left
     uint32_t right
-    int64_t count
+    int64_t count  # occurrences of the pair when it was merged
 
 
-cdef struct Block:
-    Block* next
+cdef struct OccurrenceBlock:
+    # A block of the occurrences' arena.
+    OccurrenceBlock* next
     Occurrence items[1]
 
 
@@ -24,20 +26,20 @@ cdef int grow(void** items, size_t capacity, size_t item_size) except -1 nogil
 
 cdef class MergeLearner:
     cdef State _state
-    cdef size_t _n_cells, _pairs_capacity, _pending_capacity
-    cdef Block* _blocks  # of occurrences; the first is being filled
-    cdef size_t _n_free  # occurrences left in it
-    cdef Occurrence* _free
+    cdef size_t _n_cells, _pairs_capacity, _new_capacity
+    cdef OccurrenceBlock* _blocks  # the first one is being filled
+    cdef size_t _n_free  # occurrences that still fit into the first block
+    cdef Occurrence* _next_free  # where the next one goes
     cdef QueuedPair* _heap
     cdef size_t _n_heap, _heap_capacity
-    cdef uint32_t _buckets[N_BUCKETS]  # first pair of each count
-    cdef uint32_t _level  # the heap holds the pairs of this count and more
+    cdef uint32_t _buckets[N_BUCKETS]  # first pair of each count; Pair.next is the next one; NONE: empty
+    cdef uint32_t _level  # the heap holds the waiting pairs of at least this count
     cdef uint32_t _n_base, _n_ids, _max_ids
     cdef int64_t _min_count
-    cdef bint _keys_change  # those of pairs that wait
+    cdef bint _keys_change  # the key of a waiting pair may change
     cdef bint _is_learning
-    cdef Merge* _merges  # by order; merge i makes the id n_base + i
-    cdef size_t _work
+    cdef LearnedMerge* _merges  # merge i makes the id _n_base + i
+    cdef size_t _work  # occurrences and pairs since the last report
     cdef object _progress
     cdef uint64_t _key(self, uint32_t index) noexcept nogil
     cdef bint _precedes(self, uint32_t pair, uint32_t other) noexcept nogil
@@ -46,14 +48,14 @@ cdef class MergeLearner:
     cdef int _allocate(self, size_t n_cells, size_t n_weights, size_t n_ids) except -1
     cdef int _first_pairs(self) except -1 nogil
     cdef int _reserve_pairs(self, size_t n_more) except -1 nogil
-    cdef int _settle(self, uint32_t first) except -1 nogil
+    cdef int _give_slices(self, uint32_t first) except -1 nogil
     cdef int _offer_from(self, uint32_t first) except -1 nogil
     cdef int _offer(self, uint32_t pair) except -1 nogil
     cdef bint _comes_first(self, const QueuedPair* a, const QueuedPair* b) noexcept nogil
     cdef int _push(self, uint32_t pair) except -1 nogil
     cdef QueuedPair _pop(self) noexcept nogil
-    cdef uint32_t _best(self) except? 0xFFFFFFFF nogil
+    cdef uint32_t _take_best(self) except? 0xFFFFFFFF nogil
     cdef int _merge(self, uint32_t index, uint32_t merged) except -1 nogil
     cdef int _learn(self) except -1 nogil
-    cdef int _worked(self, size_t n) except -1 nogil
-    cdef int _look(self) except -1 nogil
+    cdef int _note_work(self, size_t n) except -1 nogil
+    cdef int _report(self) except -1 nogil

@@ -1,22 +1,24 @@
-"""Learning merges from counted pieces: exact greedy BPE in time near-linear in the distinct pieces.
+"""Learn merges from counted pieces: exact greedy BPE, in time near-linear in the size of the distinct pieces.
 
-Symbols. All distinct pieces lie in one array of cells, a NONE before and after each. A symbol is the cell its
-first base symbol has: it holds the symbol's id; the cell of its last one, if another, holds the id with TAIL set. So
-the array is a doubly linked list without links: the right neighbour starts `length[id]` cells on, the left one
-ends one cell before.
+Symbols. All distinct pieces lie in one array of cells, with a NONE before and after each. A symbol takes as many
+cells as it has base symbols: `length[id]`. Its first cell holds the id, its last one id | TAIL, and none
+between an id: a merge writes DEAD over the first cell of the right symbol. So the array is a doubly linked list
+    without links: the right neighbour starts `length[id]` cells on, the
+left one ends one cell before.
 
-Pairs. Beside each symbol stands the index of the pair it begins, so that counts of the neighbours' pairs
-fall without a look-up. A pair that a merge gives birth to contains the new id, so it is found by an array
-over its other half. Its occurrences never grow after that merge: one slice of an arena holds them. A pair that
-may not be merged is one like the others; it is just never offered.
+Pairs. The first cell of a symbol also holds the index of the pair that the symbol begins, so a merge lowers the
+counts of the neighbours' pairs without a look-up. A pair that a merge creates contains the new id, so an array
+indexed by the other id finds it. No pair gains occurrences after the merge that creates it: one slice of an arena
+holds them. A pair that may not be merged is kept like others, but never offered.
 
-Choice. Counts only fall, so whoever waits may promise too much: a pair that no longer has the count it waits
-with goes back with what is true now. Counts below N_BUCKETS wait in a list each, and only those of the count that
-is being merged lie in the heap, which so stays small; larger ones all do.
+Choice. Counts only fall, so a waiting pair may wait with a count that is too high. When it is taken and its count
+has changed, it is offered again with its present count (a lazy priority queue). Counts below N_BUCKETS wait in
+buckets, one list a count (a bucket queue); the heap holds only larger counts and the bucket that is being merged,
+and stays small.
 
-What costs is memory: a merge touches cells, counts and weights at random. So the occurrences ahead are asked for
-early, and counts lie apart from what else a pair has. Huge pages cost more to lay out than they bring, but for what
-is large and written from end to end: of texts that are one piece, half of the time went into laying out small ones.
+Memory. A merge reads cells, counts and weights at random. So it prefetches those of the occurrences ahead, and
+counts lie apart from the rest of a pair. Huge pages serve only arrays that are large and written from end to end.
+Lost: huge pages for all arrays; laying them out cost more than it saved.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -26,26 +28,29 @@ from libc.string cimport memset
 
 from fastbpe._core.common.memory cimport prefetch, use_huge_pages
 from fastbpe._core.train.pair_table cimport (
-    DEAD, FAR, Cell, QueuedPair, Occurrence, Pair, PairIndex, Pending, State, better, index_slot, merge_some, new_pair, place,
+    CELLS_AHEAD, DEAD, Cell, NewOccurrence, Occurrence, Pair, PairIndex, QueuedPair, State, add_occurrence, better,
+    index_slot, merge_some, new_pair,
 )
 from fastbpe._core.common.hash_tables cimport NONE
 
 cdef enum:
-    BLOCK = 1 << 19  # occurrences: the arena grows by 4 MB
-    LARGE = 1 << 22  # bytes
+    MIN_BLOCK_OCCURRENCES = 1 << 19  # occurrences of an arena block, at least: 4 MB
+    HUGE_PAGES_FROM_BYTES = 1 << 22  # size at which allocated() asks for huge pages
 
 
 cdef void* allocated(size_t n_items, size_t item_size) except NULL nogil:
+    """Allocate uninitialized memory, also for 0 items; raise MemoryError on failure."""
     cdef void* memory = malloc(max(n_items, <size_t> 1) * item_size)
     if memory == NULL:
         with gil:
             raise MemoryError(f"no memory for {n_items * item_size} bytes of training state")
-    if n_items * item_size >= LARGE:
+    if n_items * item_size >= HUGE_PAGES_FROM_BYTES:
         use_huge_pages(memory, n_items * item_size)
     return memory
 
 
 cdef int grow(void** items, size_t capacity, size_t item_size) except -1 nogil:
+    """Reallocate `items` for `capacity` items; on MemoryError they stay as they were."""
     cdef void* grown = realloc(items[0], capacity * item_size)
     if grown == NULL:
         with gil:
@@ -55,14 +60,18 @@ cdef int grow(void** items, size_t capacity, size_t item_size) except -1 nogil:
 
 
 cdef class MergeLearner:
-    """Learns merges over what a subclass has laid out; it says what the symbols are and which pairs may be merged."""
+    """Base of the learners of merges.
+
+    A subclass writes the pieces as symbols (`_allocate`, then cells, weights and lengths, then `_first_pairs`) and
+    decides which pairs may be merged and in which order (`_key`, `_precedes`, `_is_valid`, `_is_new`).
+    """
 
     def __cinit__(self, *args, **kwargs):
         self._level = N_BUCKETS
         memset(self._buckets, 0xFF, sizeof(self._buckets))
 
     def __dealloc__(self):
-        cdef Block* block
+        cdef OccurrenceBlock* block
         free(self._state.cells)
         free(self._state.weights)
         free(self._state.length)
@@ -70,7 +79,7 @@ cdef class MergeLearner:
         free(self._state.pairs)
         free(self._state.left_pair)
         free(self._state.right_pair)
-        free(self._state.pending)
+        free(self._state.new_occurrences)
         free(self._heap)
         free(self._merges)
         while self._blocks != NULL:
@@ -78,28 +87,37 @@ cdef class MergeLearner:
             self._blocks = block.next
             free(block)
 
-    # What subclasses say
+    # Decisions of subclasses
 
     cdef uint64_t _key(self, uint32_t index) noexcept nogil:
-        """What decides between equal counts: the pair of the smaller key is merged."""
+        """Return the key that decides between equal counts: the pair with the smaller key is merged."""
         return 0
 
     cdef bint _precedes(self, uint32_t pair, uint32_t other) noexcept nogil:
-        """Whether a pair is merged before another one of the same count and key."""
+        """Tell whether a pair is merged before another one of the same count and key."""
         return False
 
     cdef bint _is_valid(self, const Pair* pair) noexcept nogil:
-        """Whether a pair may be merged; that never changes."""
+        """Tell whether a pair may be merged. The answer must never change."""
         return True
 
     cdef bint _is_new(self, uint32_t pair) except -1 nogil:
-        """Whether the best pair gives a new symbol; if so it is merged now. Else it is passed over for good."""
+        """Tell whether the best pair gives a new symbol. If so it is merged now; if not, it is passed over for
+        good.
+        """
         return True
 
-    # Laying out
+    # Setting up
 
     cdef int _allocate(self, size_t n_cells, size_t n_weights, size_t n_ids) except -1:
-        """Room for so many cells, pieces and ids; the subclass fills cells, weights and the lengths of base symbols."""
+        """Allocate the arrays.
+
+        n_cells: symbols of all distinct pieces, plus one NONE a piece, plus two.
+        n_weights: number of pieces.
+        n_ids: number of ids to end with, at least _n_base.
+
+        The subclass then fills cells, weights and the lengths of base symbols.
+        """
         if n_cells >= DEAD:
             raise MemoryError(f"{n_cells} symbols in distinct pieces: more than 2**32 cannot be learned from")
         self._max_ids = <uint32_t> n_ids
@@ -109,14 +127,16 @@ cdef class MergeLearner:
         self._state.length = <uint32_t*> allocated(n_ids, sizeof(uint32_t))
         self._state.left_pair = <uint32_t*> allocated(n_ids, sizeof(uint32_t))
         self._state.right_pair = <uint32_t*> allocated(n_ids, sizeof(uint32_t))
-        self._merges = <Merge*> allocated(n_ids - self._n_base, sizeof(Merge))
+        self._merges = <LearnedMerge*> allocated(n_ids - self._n_base, sizeof(LearnedMerge))
         memset(self._state.left_pair, 0xFF, n_ids * sizeof(uint32_t))
         memset(self._state.right_pair, 0xFF, n_ids * sizeof(uint32_t))
         return 0
 
     cdef int _first_pairs(self) except -1 nogil:
-        """Find every pair, count its occurrences, then put them into their slices. There is a NONE before each piece
-        and at the end."""
+        """Find all pairs and their occurrences, and offer those that may be merged.
+
+        Requires: the cells are filled, with a NONE before each piece and at the end.
+        """
         cdef PairIndex index
         cdef Cell* cells = self._state.cells
         cdef uint32_t pair, at, left, right, piece, last = <uint32_t> (self._n_cells - 1)
@@ -131,7 +151,7 @@ cdef class MergeLearner:
                     piece += 1
                     at += 1
                     continue
-                self._worked(1)
+                self._note_work(1)
                 right = cells[at + self._state.length[left]].symbol
                 if right != NONE:
                     slot = index_slot(&index, &self._state, left, right)
@@ -145,7 +165,7 @@ cdef class MergeLearner:
                     self._state.counts[pair] += self._state.weights[piece]
                     cells[at].pair = pair
                 at += self._state.length[left]
-            self._settle(0)
+            self._give_slices(0)
             at, piece = 1, 0
             while at < last:
                 left = cells[at].symbol
@@ -153,19 +173,19 @@ cdef class MergeLearner:
                     piece += 1
                     at += 1
                     continue
-                self._worked(1)
+                self._note_work(1)
                 right = at + self._state.length[left]
                 if cells[right].symbol != NONE:
-                    prefetch(&self._state.pairs[cells[min(at + FAR, last)].pair])
-                    place(&self._state, cells[at].pair, at, piece)
+                    prefetch(&self._state.pairs[cells[min(at + CELLS_AHEAD, last)].pair])
+                    add_occurrence(&self._state, cells[at].pair, at, piece)
                 at = right
             self._offer_from(0)
         finally:
             free(index.slots)
         return 0
 
-
     cdef int _reserve_pairs(self, size_t n_more) except -1 nogil:
+        """Make space for n_more pairs."""
         cdef size_t wanted = self._state.n_pairs + n_more
         if wanted <= self._pairs_capacity:
             return 0
@@ -178,41 +198,41 @@ cdef class MergeLearner:
         self._pairs_capacity = wanted
         return 0
 
-    cdef int _settle(self, uint32_t first) except -1 nogil:
-        """Give every pair from the first on a slice of the arena for its occurrences."""
+    cdef int _give_slices(self, uint32_t first) except -1 nogil:
+        """Give each pair from index `first` on a slice of the arena with space for its n occurrences."""
         cdef uint32_t i, n
         cdef size_t n_left = 0
-        cdef Block* block
+        cdef OccurrenceBlock* block
         for i in range(first, self._state.n_pairs):
             n_left += self._state.pairs[i].n
         for i in range(first, self._state.n_pairs):
             n = self._state.pairs[i].n
             if n > self._n_free:
-                self._n_free = max(n_left, <size_t> BLOCK)
-                block = <Block*> allocated(1, sizeof(Block) + self._n_free * sizeof(Occurrence))
+                self._n_free = max(n_left, <size_t> MIN_BLOCK_OCCURRENCES)
+                block = <OccurrenceBlock*> allocated(
+                    1, sizeof(OccurrenceBlock) + self._n_free * sizeof(Occurrence)
+                )
                 block.next = self._blocks
                 self._blocks = block
-                self._free = block.items
-            self._state.pairs[i].occurrences = self._free
-            self._free += n
+                self._next_free = block.items
+            self._state.pairs[i].occurrences = self._next_free
+            self._next_free += n
             self._n_free -= n
             n_left -= n
         return 0
 
-
     # Choosing
 
     cdef int _offer_from(self, uint32_t first) except -1 nogil:
-        """Offer the pairs from the first on that may be merged."""
+        """Offer the pairs from index `first` on that may be merged."""
         cdef uint32_t i
         for i in range(first, self._state.n_pairs):
             if self._is_valid(&self._state.pairs[i]):
                 self._offer(i)
         return 0
 
-
     cdef int _offer(self, uint32_t pair) except -1 nogil:
-        """Let a pair wait with the count it has now."""
+        """Queue a pair with its present count: in the heap, or in the bucket of the count."""
         cdef int64_t count = self._state.counts[pair]
         if count < self._min_count:
             return 0
@@ -226,6 +246,7 @@ cdef class MergeLearner:
         return better(a, b) or (a.key == b.key and a.count == b.count and self._precedes(a.pair, b.pair))
 
     cdef int _push(self, uint32_t pair) except -1 nogil:
+        """Push a pair onto the heap (a binary heap in an array)."""
         cdef QueuedPair entry
         cdef size_t at = self._n_heap, parent
         if self._n_heap == self._heap_capacity:
@@ -245,6 +266,7 @@ cdef class MergeLearner:
         return 0
 
     cdef QueuedPair _pop(self) noexcept nogil:
+        """Pop the best pair from the heap, which is not empty."""
         cdef QueuedPair top = self._heap[0], entry
         cdef size_t at = 0, child = 1
         self._n_heap -= 1
@@ -260,13 +282,13 @@ cdef class MergeLearner:
         self._heap[at] = entry
         return top
 
-    cdef uint32_t _best(self) except? 0xFFFFFFFF nogil:
-        """Take the best pair; NONE when none is left."""
+    cdef uint32_t _take_best(self) except? 0xFFFFFFFF nogil:
+        """Take the best pair; return NONE if no pair is left."""
         cdef QueuedPair top
         cdef uint32_t pair, following
         while True:
             while self._n_heap:
-                self._worked(1)
+                self._note_work(1)
                 top = self._pop()
                 if self._state.counts[top.pair] != top.count or (
                     self._keys_change and self._key(top.pair) != top.key
@@ -283,47 +305,52 @@ cdef class MergeLearner:
                 self._offer(pair)
                 pair = following
 
-
     # Merging
 
     cdef int _merge(self, uint32_t index, uint32_t merged) except -1 nogil:
-        """Merge one pair everywhere, left to right."""
+        """LearnedMerge a pair at all its occurrences, from left to right within each piece.
+
+        merged: the new id.
+
+        Requires: length[merged] is set.
+        """
         cdef Pair pair = self._state.pairs[index]
         cdef uint32_t first_new = self._state.n_pairs, i = 0, to
         cdef size_t k
-        cdef Pending* pending
+        cdef NewOccurrence* new
         self._reserve_pairs(min(2 * <size_t> pair.n, 2 * <size_t> self._n_ids))
-        if 2 * <size_t> pair.n > self._pending_capacity:
-            free(self._state.pending)
-            self._state.pending = NULL
-            self._pending_capacity = 0
-            self._state.pending = <Pending*> allocated(2 * <size_t> pair.n, sizeof(Pending))
-            self._pending_capacity = 2 * <size_t> pair.n
-        self._state.n_pending = 0
+        if 2 * <size_t> pair.n > self._new_capacity:
+            free(self._state.new_occurrences)
+            self._state.new_occurrences = NULL
+            self._new_capacity = 0
+            self._state.new_occurrences = <NewOccurrence*> allocated(2 * <size_t> pair.n, sizeof(NewOccurrence))
+            self._new_capacity = 2 * <size_t> pair.n
+        self._state.n_new = 0
         while i < pair.n:
-            to = <uint32_t> min(<size_t> pair.n, i + WORK_PER_LOOK)
+            to = <uint32_t> min(<size_t> pair.n, i + WORK_PER_REPORT)
             merge_some(&self._state, &pair, merged, i, to)
-            self._worked(to - i)
+            self._note_work(to - i)
             i = to
         self._state.counts[index] = 0
         for i in range(first_new, self._state.n_pairs):
             self._state.left_pair[self._state.pairs[i].left] = NONE
             self._state.right_pair[self._state.pairs[i].right] = NONE
-        self._settle(first_new)
-        for k in range(self._state.n_pending):
-            pending = &self._state.pending[k]
-            place(&self._state, pending.pair, pending.occurrence.at, pending.occurrence.piece)
-            self._worked(1)
+        self._give_slices(first_new)
+        for k in range(self._state.n_new):
+            new = &self._state.new_occurrences[k]
+            add_occurrence(&self._state, new.pair, new.occurrence.at, new.occurrence.piece)
+            self._note_work(1)
         self._offer_from(first_new)
-        self._worked(self._state.n_pairs - first_new + 1)
+        self._note_work(self._state.n_pairs - first_new + 1)
         return 0
 
     cdef int _learn(self) except -1 nogil:
+        """Learn merges until there are _max_ids ids or no pair is left."""
         cdef uint32_t best
         cdef Pair* pair
-        cdef Merge* merge
+        cdef LearnedMerge* merge
         while self._n_ids < self._max_ids:
-            best = self._best()
+            best = self._take_best()
             if best == NONE:
                 break
             pair = &self._state.pairs[best]
@@ -336,12 +363,12 @@ cdef class MergeLearner:
             self._merge(best, self._n_ids - 1)
         return 0
 
-    cdef inline int _worked(self, size_t n) except -1 nogil:
-        """Look at signals and tell of progress, now and then."""
+    cdef inline int _note_work(self, size_t n) except -1 nogil:
+        """Note that n occurrences or pairs were handled; look at signals and report progress now and then."""
         self._work += n
-        return self._look() if self._work >= WORK_PER_LOOK else 0
+        return self._report() if self._work >= WORK_PER_REPORT else 0
 
-    cdef int _look(self) except -1 nogil:
+    cdef int _report(self) except -1 nogil:
         self._work = 0
         with gil:
             PyErr_CheckSignals()
@@ -350,7 +377,10 @@ cdef class MergeLearner:
         return 0
 
     def learn(self, progress=None):
-        """Learn until max_ids are reached or no pair is left. progress(n_ids) is called now and then, and at the end."""
+        """Learn all merges.
+
+        progress: callable or None – progress(n_ids) is called now and then, and at the end.
+        """
         if self._is_learning:
             raise RuntimeError("this Learner is learning, or was interrupted while it did; make another one")
         self._is_learning = True
@@ -365,7 +395,7 @@ cdef class MergeLearner:
         self._is_learning = False
 
     def merges(self):
-        """(left id, right id, how often the pair occurred) in order of learning; merge i makes id n_base + i."""
+        """Return (left id, right id, count) of each merge, in order; merge i makes id n_base + i."""
         cdef uint32_t i
         return [
             (self._merges[i].left, self._merges[i].right, self._merges[i].count)
@@ -374,7 +404,7 @@ cdef class MergeLearner:
 
 
 cdef int _index_grow(PairIndex* index, const State* s, size_t n_slots) except -1 nogil:
-    """Make the table anew with n_slots, a power of two, for the pairs that there are."""
+    """Rebuild the table with n_slots slots, a power of two, for the pairs that exist."""
     cdef uint32_t i
     free(index.slots)
     index.slots = NULL

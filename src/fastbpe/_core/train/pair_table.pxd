@@ -1,4 +1,4 @@
-"""What merges are learned on: cells, pairs and their occurrences, and a merge itself. learning.pyx explains it."""
+"""Cells, pairs and occurrences, and the merge of one pair. merge_learner.pyx explains them."""
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
@@ -10,34 +10,33 @@ cdef extern from *:
     #define FASTBPE_TAIL UINT32_C(0x80000000)
     #define FASTBPE_DEAD (UINT32_MAX - 1)
     """
-    const uint32_t TAIL "FASTBPE_TAIL"
-    const uint32_t DEAD "FASTBPE_DEAD"  # a cell inside a symbol; no id, since ids stay below TAIL
+    const uint32_t TAIL "FASTBPE_TAIL"  # set in the last cell of a symbol of several cells
+    const uint32_t DEAD "FASTBPE_DEAD"  # in a cell inside a symbol; no id, since ids stay below TAIL
 
 cdef enum:
-    FAR = 24  # occurrences ahead whose cells are asked for
-    NEAR = 12  # and the counts of whose neighbours, once the cells are there
+    CELLS_AHEAD = 24  # occurrences from the present one to the one whose cells are prefetched
+    COUNTS_AHEAD = 12  # the same for the counts of the neighbours' pairs, which are read from those cells
 
 
 cdef struct Cell:
-    uint32_t symbol
-    uint32_t pair  # that the symbol begins, if another follows
+    uint32_t symbol  # an id, id | TAIL, DEAD, or NONE between pieces
+    uint32_t pair  # in the first cell of a symbol: index of the pair that it begins, if another symbol follows
 
 
 cdef struct Occurrence:
-    uint32_t at
+    uint32_t at  # cell where the pair begins
     uint32_t piece
 
 
 cdef struct Pair:
     uint32_t left
     uint32_t right
-    Occurrence* occurrences  # NULL before they are settled
-    uint32_t n  # occurrences, those that are gone by now included
-    uint32_t n_placed  # occurrences that stand in the arena
-    uint32_t next  # in the bucket
-
-
-cdef struct Pending:
+    Occurrence* occurrences  # slice of the arena; NULL before the pair has one
+    uint32_t n  # occurrences counted; some may be gone by now
+    uint32_t n_placed  # occurrences written to the slice
+    uint32_t next  # next pair of the bucket
+cdef struct NewOccurrence:
+    # An occurrence of a pair that the present merge creates: it waits for the pair's slice.
     uint32_t pair
     Occurrence occurrence
 
@@ -49,25 +48,29 @@ cdef struct QueuedPair:
 
 
 cdef struct State:
-    # What a merge works on; a struct, so that the inner loops can hold it in registers.
+    # Arrays that a merge works on; a struct, so that the inner loops can hold it in registers.
     Cell* cells
-    int64_t* weights  # how often each piece occurs
-    uint32_t* length  # of each id, in cells
-    int64_t* counts  # of each pair
+    int64_t* weights  # count of each piece
+    uint32_t* length  # cells of each id
+    int64_t* counts  # count of each pair
     Pair* pairs
     uint32_t n_pairs
-    uint32_t* left_pair  # id L: pair (L, new id) of the present merge; NONE: not met yet
-    uint32_t* right_pair
-    Pending* pending  # occurrences of the pairs just born
-    size_t n_pending
+    uint32_t* left_pair  # of id L: index of the pair (L, new id) of the present merge; NONE: it does not exist yet
+    uint32_t* right_pair  # of id R: the same for (new id, R)
+    NewOccurrence* new_occurrences
+    size_t n_new
 
 
 cdef inline bint stands(const State* s, const Pair* pair, uint32_t at) noexcept nogil:
+    """Tell whether a pair still occurs at a cell."""
     return s.cells[at].symbol == pair.left and s.cells[at + s.length[pair.left]].symbol == pair.right
 
 
 cdef inline uint32_t new_pair(State* s, uint32_t left, uint32_t right) noexcept nogil:
-    """A pair without occurrences; there must be room for it."""
+    """Append a pair without occurrences and return its index.
+
+    Requires: there is space for it.
+    """
     cdef uint32_t index = s.n_pairs
     cdef Pair* pair = &s.pairs[index]
     pair.left = left
@@ -79,27 +82,33 @@ cdef inline uint32_t new_pair(State* s, uint32_t left, uint32_t right) noexcept 
     return index
 
 
-cdef inline void place(State* s, uint32_t index, uint32_t at, uint32_t piece) noexcept nogil:
+cdef inline void add_occurrence(State* s, uint32_t index, uint32_t at, uint32_t piece) noexcept nogil:
+    """Write an occurrence of a pair to its slice.
+
+    Requires: the slice has space.
+    """
     cdef Pair* pair = &s.pairs[index]
     pair.occurrences[pair.n_placed].at = at
     pair.occurrences[pair.n_placed].piece = piece
     pair.n_placed += 1
 
 
-cdef inline void _meet(State* s, uint32_t pair, uint32_t at, uint32_t piece, int64_t weight) noexcept nogil:
-    """Note an occurrence of a pair that the present merge gives birth to."""
-    cdef Pending* pending = &s.pending[s.n_pending]
-    pending.pair = pair
-    pending.occurrence.at = at
-    pending.occurrence.piece = piece
-    s.n_pending += 1
+cdef inline void _note_occurrence(
+    State* s, uint32_t pair, uint32_t at, uint32_t piece, int64_t weight
+) noexcept nogil:
+    """Note an occurrence of a pair that the present merge creates."""
+    cdef NewOccurrence* new = &s.new_occurrences[s.n_new]
+    new.pair = pair
+    new.occurrence.at = at
+    new.occurrence.piece = piece
+    s.n_new += 1
     s.pairs[pair].n += 1
     s.counts[pair] += weight
     s.cells[at].pair = pair
 
 
-cdef inline void _ask_for(const State* s, const Pair* pair, uint32_t at) noexcept nogil:
-    """Ask for the counts that a merge at this place will lower."""
+cdef inline void _prefetch_counts(const State* s, const Pair* pair, uint32_t at) noexcept nogil:
+    """Prefetch the counts that a merge at this cell will lower."""
     cdef uint32_t left
     if stands(s, pair, at):
         prefetch(&s.counts[s.cells[at + s.length[pair.left]].pair])
@@ -108,8 +117,18 @@ cdef inline void _ask_for(const State* s, const Pair* pair, uint32_t at) noexcep
             prefetch(&s.counts[s.cells[at - s.length[left & ~TAIL]].pair])
 
 
-cdef inline void merge_some(State* s, const Pair* pair, uint32_t merged, uint32_t from_, uint32_t to) noexcept nogil:
-    """Merge a pair where its occurrences from_ to `to` still stand."""
+cdef inline void merge_some(
+    State* s, const Pair* pair, uint32_t merged, uint32_t from_, uint32_t to
+) noexcept nogil:
+    """Merge a pair at those of its occurrences from_ to `to` (exclusive) that still stand.
+
+    merged: the new id.
+
+    Requires: length[merged] is set; new_occurrences has space for two per occurrence, and pairs for two per
+        occurrence
+    or two per id.
+    Ensures: counts are right for all pairs but the merged one. New pairs have n and counts, but no slices.
+    """
     cdef Cell* cells = s.cells
     cdef const uint32_t* length = s.length
     cdef const Occurrence* occurrences = pair.occurrences
@@ -117,11 +136,11 @@ cdef inline void merge_some(State* s, const Pair* pair, uint32_t merged, uint32_
     cdef uint32_t n_left = length[pair.left], n_both = n_left + length[pair.right]
     cdef int64_t weight
     for i in range(from_, to):
-        if i + FAR < to:
-            prefetch(&cells[occurrences[i + FAR].at])
-            prefetch(&s.weights[occurrences[i + FAR].piece])
-        if i + NEAR < to:
-            _ask_for(s, pair, occurrences[i + NEAR].at)
+        if i + CELLS_AHEAD < to:
+            prefetch(&cells[occurrences[i + CELLS_AHEAD].at])
+            prefetch(&s.weights[occurrences[i + CELLS_AHEAD].piece])
+        if i + COUNTS_AHEAD < to:
+            _prefetch_counts(s, pair, occurrences[i + COUNTS_AHEAD].at)
         at = occurrences[i].at
         right_at = at + n_left
         if cells[at].symbol != pair.left or cells[right_at].symbol != pair.right:
@@ -142,27 +161,30 @@ cdef inline void merge_some(State* s, const Pair* pair, uint32_t merged, uint32_
         if left != NONE:
             if s.left_pair[left] == NONE:
                 s.left_pair[left] = new_pair(s, left, merged)
-            _meet(s, s.left_pair[left], left_at, occurrences[i].piece, weight)
-        if right != NONE:  # never the new id itself: what stands to the right is merged later
+            _note_occurrence(s, s.left_pair[left], left_at, occurrences[i].piece, weight)
+        if right != NONE:  # not the new id yet: symbols to the right are merged later
             if s.right_pair[right] == NONE:
                 s.right_pair[right] = new_pair(s, merged, right)
-            _meet(s, s.right_pair[right], at, occurrences[i].piece, weight)
+            _note_occurrence(s, s.right_pair[right], at, occurrences[i].piece, weight)
 
 
 cdef inline bint better(const QueuedPair* a, const QueuedPair* b) noexcept nogil:
+    """Tell whether a queued pair is merged before another one; False for equal counts and keys."""
     return a.count > b.count or (a.count == b.count and a.key < b.key)
 
 
-# The pairs that there are before any merge, by their ids; open addressing, at most a quarter full. Later ones need
-# no look-up. A slot has no key of its own: who finds a pair touches it anyway.
+# Index of the pairs that exist before the first merge: open addressing with linear probing, at most a quarter
+# full. Later pairs need no look-up. A slot holds no key: the caller reads the pair anyway.
 
 cdef struct PairIndex:
     uint32_t* slots  # NONE: empty
     size_t mask
 
 
-cdef inline size_t index_slot(const PairIndex* index, const State* s, uint32_t left, uint32_t right) noexcept nogil:
-    """Where a pair stands, or would."""
+cdef inline size_t index_slot(
+    const PairIndex* index, const State* s, uint32_t left, uint32_t right
+) noexcept nogil:
+    """Return the slot of a pair, or the empty slot for it."""
     cdef size_t i = <size_t> mix((<uint64_t> left << 32) | right) & index.mask
     cdef uint32_t pair = index.slots[i]
     while pair != NONE and (s.pairs[pair].left != left or s.pairs[pair].right != right):

@@ -1,16 +1,19 @@
-"""Counting the pieces of texts, in groups: first their keys are made and their lines of the table asked for, then all
-are counted.
+"""Count the pieces of texts.
+
+Pieces are counted in groups of GROUP_PIECES: one pass makes their keys and prefetches their cache lines of the
+    table,
+a second one looks them up. So the lines arrive while other keys are made.
 """
 
 cimport cython
 from libc.stdint cimport uint8_t, uint64_t
-from libc.stdlib cimport calloc, free
 
 from fastbpe._core.common.byte_buffer cimport buffer_free, buffer_room
 from fastbpe._core.text.safe_cuts cimport safe_cut_near
 from fastbpe._core.cache.piece_keys cimport SHORT_BYTES, copy_tail, find_in_line, key_hash, make_key
 from fastbpe._core.common.memory cimport likely, prefetch
-from fastbpe._core.train.piece_table cimport GROUP, CountedPiece, LongSlot, PieceTable
+from fastbpe._core.train.piece_table cimport GROUP_PIECES, CountedPiece, LongSlot, PieceTable
+from fastbpe._core.train.text_views cimport TextViews
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.split.splitter cimport UNMATCHED, Splitter, ends_free
 from fastbpe._core.common.hash_tables cimport NONE, hash_bytes
@@ -20,17 +23,17 @@ from fastbpe._core.text.utf8_text cimport (
 from fastbpe._core.common.interrupts cimport check_signals
 
 cdef enum:
-    STRETCH = 1 << 16  # units of a long text taken at once: transcoded, they stay in the second-level cache
-    BATCH_BITS = 40  # of a place in the order that tell places within a batch apart
-
-
-class Invalid(Exception):
-    """Which of some texts is not UTF-8, its byte, and where."""
+    STRETCH_UNITS = 1 << 16  # units of a long str to transcode at once: their UTF-8 stays in the L2 cache
+    BATCH_BITS = 40  # low bits of a position: they order the pieces of one batch; the bits above hold its number
 
 
 @cython.final
 cdef class PieceCounter(PieceTable):
-    """The pieces of texts, as a splitter makes them, in order of first appearance. One thread at a time."""
+    """Pieces of texts and their counts, in order of first appearance. One thread at a time may use it.
+
+    splitter: Splitter – cuts the texts into pieces.
+    spill, limit: as of a PieceTable.
+    """
 
     def __cinit__(self, Splitter splitter not None, *, spill=None, size_t limit=0):
         self.splitter = splitter
@@ -40,120 +43,134 @@ cdef class PieceCounter(PieceTable):
         ends_free(&self._ends)
 
     def add_text(self, text, SpecialMatcher special=None):
-        """Count the pieces of one text; special tokens cut it and are not counted. Returns its bytes."""
+        """Count the pieces of one text and return its length in bytes of UTF-8.
+
+        special: SpecialMatcher or None – its tokens cut the text and are not counted.
+        """
         cdef size_t before = self.n_bytes
         self.add_batch([text], special)
         return self.n_bytes - before
 
     def add_batch(self, list texts not None, SpecialMatcher special=None, *, number=None, first=None):
-        """Count the pieces of some texts.
+        """Count the pieces of a batch of texts.
 
-        number: of the batch, where several counters share the batches of a source: it says where its pieces stand in
-        the order. first: the number of the first text in its source, for errors.
+        special: SpecialMatcher or None – its tokens cut the texts and are not counted.
+        number: int or None – number of the batch, if several counters share the batches of one source; it orders
+            the pieces of all counters.
+        first: int or None – number of the first text in its source, for errors.
         """
-        cdef size_t n = len(texts), n_views = 0, i
-        cdef Text* views = <Text*> calloc(n + 1, sizeof(Text))
-        if views == NULL:
-            raise MemoryError(f"no memory to count {n} texts at once")
-        try:
-            for i in range(n):
-                text_view(texts[i], &views[i])
-                n_views += 1
-            self._enter()
-            try:
-                if number is not None:
-                    self._position = <uint64_t> number << BATCH_BITS
-                with nogil:
-                    self._add_views(views, n, special)
-            except Invalid as error:
-                what = "text is" if first is None else f"document {first + error.args[0]} of the source is"
-                raise not_utf8(what, error.args[1], error.args[2]) from None
-            finally:
-                self._busy = False
-        finally:
-            for i in range(n_views):
-                text_release(&views[i])
-            free(views)
-
-    def add_part(self, text, size_t start, size_t end, SpecialMatcher special=None, *, number):
-        """Count a part of a text that is UTF-8, as `parts` gives them, as a batch by itself."""
-        cdef Text view
-        text_view(text, &view)
+        cdef TextViews views = TextViews(texts, first=first)
+        cdef size_t i
         self._enter()
         try:
-            self._position = <uint64_t> number << BATCH_BITS
+            if number is not None:
+                self.position = <uint64_t> number << BATCH_BITS
             with nogil:
-                self._units(&view, start, end, special)
+                for i in range(views.n):
+                    if views.items[i].is_utf8:
+                        views.check_utf8(i, 0, views.items[i].n)
+                    self._count_units(&views.items[i], 0, views.items[i].n, special)
         finally:
             self._busy = False
-            text_release(&view)
 
-    # Counting text
+    def add_part(self, text, size_t start, size_t end, SpecialMatcher special=None, *, number):
+        """Count the pieces of one part of a text, as a batch of its own.
 
-    cdef int _add_views(self, Text* views, size_t n, SpecialMatcher special) except -1 nogil:
-        cdef size_t i, bad
-        cdef const uint8_t* data
-        for i in range(n):
-            if views[i].is_utf8:
-                data = <const uint8_t*> views[i].data
-                bad = first_invalid(data, views[i].n)
-                if bad < views[i].n:
-                    with gil:
-                        raise Invalid(i, data[bad], bad)
-            self._units(&views[i], 0, views[i].n, special)
+        Requires: `parts` returned the part, which has checked that the text is UTF-8.
+
+        start, end: int – the part, in units of the text (bytes, or characters of a str).
+        number: int – number of the batch.
+        """
+        cdef TextViews views = TextViews([text])
+        self._enter()
+        try:
+            self.position = <uint64_t> number << BATCH_BITS
+            with nogil:
+                self._count_units(&views.items[0], start, end, special)
+        finally:
+            self._busy = False
+
+    cdef int count_pieces(
+        self, const uint8_t* data, size_t n, size_t start, const size_t* ends, size_t n_ends
+    ) except -1 nogil:
+        """Count, once each, pieces that lie end to end; gaps, whose ends have UNMATCHED set, are not counted.
+
+        The table may grow or spill. The order of first appearance is `self.position` plus the offset in data.
+
+        data, n: the text, in bytes.
+        start: where the first piece begins.
+        ends, n_ends: where each piece or gap ends, rising.
+
+        Requires: no end is above n.
+        """
+        cdef size_t done = 0, n_group
+        while done < n_ends:
+            n_group = min(n_ends - done, <size_t> GROUP_PIECES)
+            self.reserve_group()
+            self._count_group(data, n, start, ends + done, n_group)
+            done += n_group
+            start = ends[done - 1] & ~UNMATCHED
         return 0
 
-    cdef int _units(self, const Text* text, size_t start, size_t end, SpecialMatcher special) except -1 nogil:
-        """Count units start to end; where they are no UTF-8, stretch by stretch if the text may be cut."""
+    cdef int _count_units(
+        self, const Text* text, size_t start, size_t end, SpecialMatcher special
+    ) except -1 nogil:
+        """Count the pieces of units start to end; transcode them first if they are not UTF-8.
+
+        A long text is transcoded one stretch at a time if the splitter and the special tokens have safe cuts.
+        """
         cdef size_t cut
         cdef bint may_cut = self.splitter.cuttable and (special is None or special.cuttable)
         if text.is_utf8:
-            return self._stretch(<const uint8_t*> text.data + start, end - start, special)
+            return self._count_utf8(<const uint8_t*> text.data + start, end - start, special)
         while start < end:
             cut = end
-            if may_cut and end - start > STRETCH:
-                cut = min(safe_cut_near(text, start, start + STRETCH), end)
+            if may_cut and end - start > STRETCH_UNITS:
+                cut = min(safe_cut_near(text, start, start + STRETCH_UNITS), end)
             buffer_room(&self._utf8, utf8_capacity(text, cut - start))
-            self._stretch(self._utf8.items, text_utf8(text, start, cut, self._utf8.items), special)
+            self._count_utf8(self._utf8.items, text_utf8(text, start, cut, self._utf8.items), special)
             start = cut
         return 0
 
-    cdef int _stretch(self, const uint8_t* data, size_t n, SpecialMatcher special) except -1 nogil:
+    cdef int _count_utf8(self, const uint8_t* data, size_t n, SpecialMatcher special) except -1 nogil:
+        """Count the pieces between special tokens.
+
+        Ensures: position has risen by n, also for the special tokens.
+        """
         cdef Match match
         cdef size_t at = 0
         self._ends.text = data
         if special is not None:
             while special.find(data, n, at, &match):
-                self._count(data + at, match.start - at)
-                self._position += match.end - match.start
+                self._count_between_tokens(data + at, match.start - at)
+                self.position += match.end - match.start
                 at = match.end
-        self._count(data + at, n - at)
+        self._count_between_tokens(data + at, n - at)
         self.n_bytes += n
         return 0
 
-    cdef int _count(self, const uint8_t* data, size_t n) except -1 nogil:
-        cdef size_t start = 0, at = 0, done, n_ends
+    cdef int _count_between_tokens(self, const uint8_t* data, size_t n) except -1 nogil:
+        cdef size_t start = 0, at = 0
         while at < n:
-            self._ends.n = done = 0
+            self._ends.n = 0
             at = self.splitter.split(data, n, at, &self._ends)
-            while done < self._ends.n:
-                n_ends = min(self._ends.n - done, <size_t> GROUP)
-                self._make_room()
-                self._group(data, n, start, self._ends.items + done, n_ends)
-                done += n_ends
-                start = self._ends.items[done - 1] & ~UNMATCHED
+            self.count_pieces(data, n, start, self._ends.items, self._ends.n)
+            if self._ends.n:
+                start = self._ends.items[self._ends.n - 1] & ~UNMATCHED
             check_signals(&self._watch)
-        self._position += n
+        self.position += n
         return 0
 
-    cdef void _aim(self, const uint8_t* data, size_t n, size_t start, const size_t* ends, size_t n_ends) noexcept nogil:
-        """Make the pieces' keys and ask for their lines."""
+    cdef void _prepare_probes(
+        self, const uint8_t* data, size_t n, size_t start, const size_t* ends, size_t n_ends
+    ) noexcept nogil:
+        """Make the probes of a group and prefetch the memory that they will read."""
         cdef Probe* probe = self._probes
         cdef size_t i, length, n_long = 0, tail = n
         cdef uint64_t low, high
         cdef const uint8_t* piece
         cdef LongSlot* slot
-        if (ends[n_ends - 1] & ~UNMATCHED) + 16 > n:
+        if (ends[n_ends - 1] & ~UNMATCHED) + 16 > n:  # make_key may read 16 bytes
             tail = copy_tail(self._tail, data, n)
         for i in range(n_ends):
             length = ends[i] - start  # a gap's has its top bit set
@@ -165,26 +182,31 @@ cdef class PieceCounter(PieceTable):
                 probe[i].line = self._entries + (key_hash(low, high, self._seed) >> self._shift << 1)
                 prefetch(probe[i].line)
             else:
-                probe[i].line = self._entries  # to be read, and not to match: no key's length is 255
+                probe[i].line = self._entries  # any valid line: this key matches none, for no length is 255
                 probe[i].high = ~<uint64_t> 0
                 probe[i].low = 0
                 if not length & UNMATCHED:
                     probe[i].low = hash_bytes(piece, length, self._seed)
                     prefetch(&self._slots[probe[i].low & (self._n_slots - 1)])
-                    self._long_ones[n_long] = <uint8_t> i
+                    self._long_pieces[n_long] = <uint8_t> i
                     n_long += 1
             start = ends[i] & ~UNMATCHED
         for i in range(n_long):
-            slot = &self._slots[probe[self._long_ones[i]].low & (self._n_slots - 1)]
-            if slot.tag == probe[self._long_ones[i]].low >> 32 and slot.index != NONE:
+            slot = &self._slots[probe[self._long_pieces[i]].low & (self._n_slots - 1)]
+            if slot.tag == probe[self._long_pieces[i]].low >> 32 and slot.index != NONE:
                 prefetch(&self.pieces[slot.index])
 
-    cdef int _group(self, const uint8_t* data, size_t n, size_t start, const size_t* ends, size_t n_ends) except -1 nogil:
-        """Count up to GROUP pieces."""
+    cdef int _count_group(
+        self, const uint8_t* data, size_t n, size_t start, const size_t* ends, size_t n_ends
+    ) except -1 nogil:
+        """Count the pieces of one group; arguments as of count_pieces.
+
+        Requires: 1 <= n_ends <= GROUP_PIECES; reserve_group() was called.
+        """
         cdef Probe* probe = self._probes
         cdef CountedPiece* entry
         cdef size_t i, length, at
-        self._aim(data, n, start, ends, n_ends)
+        self._prepare_probes(data, n, start, ends, n_ends)
         self._is_settled = False
         for i in range(n_ends):
             if likely(find_in_line(probe[i].line, &probe[i], &at)):
@@ -195,16 +217,20 @@ cdef class PieceCounter(PieceTable):
                     start = ends[i - 1] & ~UNMATCHED
                 length = ends[i] - start
                 if length <= SHORT_BYTES:
-                    self._add_short(data + start, length, probe[i].low, probe[i].high, self._position + start, 1)
+                    self._add_short(data + start, length, probe[i].low, probe[i].high, self.position + start, 1)
                 else:
-                    self._add_long(data + start, length, probe[i].low, self._position + start, 1)
+                    self._add_long(data + start, length, probe[i].low, self.position + start, 1)
         return 0
 
 
 def parts(text, size_t size, str what not None="text"):
-    """(start, end) of the parts of a long text, about so many units each, cut where no piece lies across.
+    """Divide a long text at safe cuts and return (start, end) of each part, in units of the text.
 
-    Only for splitters and special tokens that are cuttable. Bytes are checked; what: they are called in the error.
+    text: str or bytes – bytes must be UTF-8, which is checked.
+    size: int – units of a part, about.
+    what: str – name of the text in errors.
+
+    Requires: the splitter and the special tokens that will see the parts are cuttable.
     """
     cdef Text view
     cdef size_t start = 0, end, bad

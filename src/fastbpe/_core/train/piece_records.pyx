@@ -1,26 +1,36 @@
-"""Pieces and their counts as bytes: records, to put them aside and add them up, and tables, to keep them."""
+"""Write piece tables as bytes and read them back.
+
+Two forms: records (a piece with its count and position), which spilled tables are put aside in and added up from;
+    and
+columns (all pieces, all lengths, all counts), which saved counts are kept in.
+"""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
-from fastbpe._core.train.piece_table cimport GROUP, PieceCount, PieceTable
+from fastbpe._core.train.piece_table cimport GROUP_PIECES, PieceCount, PieceTable
 from fastbpe._core.common.hash_tables cimport hash_bytes
 
 cdef enum:
-    RECORD = 20  # bytes of a record before its piece: n_bytes, count, first
+    RECORD_HEAD_BYTES = 20  # bytes of a record before its piece: n_bytes (uint32), count (int64), first (uint64)
 
 
 def write_parts(PieceTable table not None, int bits, uint64_t seed, write):
-    """Hand over all pieces as records, those with the same first bits of a hash together: write(part, records)."""
+    """Write all pieces as records, divided into 2**bits parts by the first bits of a hash.
+
+    bits: int – 1 to 32.
+    seed: int – seed of the hash; tables written with the same seed put a piece into the same part.
+    write: callable – write(part, records) is called once for each part that has pieces.
+    """
     cdef size_t n_parts = <size_t> 1 << bits, i, at = 0, size
     cdef uint32_t shift = 64 - bits
     cdef PieceCount* piece
     cdef uint32_t* order = <uint32_t*> malloc((table.n_pieces + 1) * sizeof(uint32_t))
     cdef size_t* ends = <size_t*> calloc(n_parts + 1, sizeof(size_t))
     cdef uint8_t* to
-    table._settle()
+    table.settle_counts()
     try:
         if order == NULL or ends == NULL:
             raise MemoryError(f"no memory to spill {table.n_pieces} pieces")
@@ -38,7 +48,7 @@ def write_parts(PieceTable table not None, int bits, uint64_t seed, write):
         for part in range(n_parts):
             size = 0
             for i in range(at, ends[part]):
-                size += RECORD + table.pieces[order[i]].n_bytes
+                size += RECORD_HEAD_BYTES + table.pieces[order[i]].n_bytes
             records = PyBytes_FromStringAndSize(NULL, size)
             to = <uint8_t*> PyBytes_AS_STRING(records)
             for i in range(at, ends[part]):
@@ -46,8 +56,8 @@ def write_parts(PieceTable table not None, int bits, uint64_t seed, write):
                 memcpy(to, &piece.n_bytes, 4)
                 memcpy(to + 4, &piece.count, 8)
                 memcpy(to + 12, &piece.first, 8)
-                memcpy(to + RECORD, table.arena + piece.start, piece.n_bytes)
-                to += RECORD + piece.n_bytes
+                memcpy(to + RECORD_HEAD_BYTES, table.arena + piece.start, piece.n_bytes)
+                to += RECORD_HEAD_BYTES + piece.n_bytes
             at = ends[part]
             if size:
                 write(part, records)
@@ -57,25 +67,25 @@ def write_parts(PieceTable table not None, int bits, uint64_t seed, write):
 
 
 def add_records(PieceTable table not None, const uint8_t[::1] data not None):
-    """Add the pieces of whole records; returns the bytes of them."""
+    """Add the pieces of all complete records in data and return the bytes read."""
     cdef size_t at = 0, n = data.shape[0], i = 0
     cdef uint32_t n_bytes
     cdef int64_t count
     cdef uint64_t first
-    while n - at >= RECORD:
+    while n - at >= RECORD_HEAD_BYTES:
         memcpy(&n_bytes, &data[at], 4)
-        if n - at - RECORD < n_bytes:
+        if n - at - RECORD_HEAD_BYTES < n_bytes:
             break
         memcpy(&count, &data[at + 4], 8)
         memcpy(&first, &data[at + 12], 8)
-        table._make_room()
-        table._add(&data[at] + RECORD, n_bytes, first, count)
-        at += RECORD + n_bytes
+        table.reserve_group()
+        table.add_counted(&data[at] + RECORD_HEAD_BYTES, n_bytes, first, count)
+        at += RECORD_HEAD_BYTES + n_bytes
     return at
 
 
 def tables_of(PieceTable table not None):
-    """The bytes of all pieces end to end, their lengths (uint32) and their counts (int64)."""
+    """Return three bytes objects: all pieces end to end, their lengths (uint32) and their counts (int64)."""
     cdef size_t i
     cdef PieceCount* piece
     table.settle()
@@ -94,7 +104,8 @@ def tables_of(PieceTable table not None):
 
 
 def add_tables(PieceTable table not None, const uint8_t[::1] pieces not None, lengths not None, counts not None):
-    """Add pieces as `tables_of` gives them, each of them new; says what is wrong with them, or None."""
+    """Add pieces that `tables_of` returned, each of them new; return None, or a sentence that says what is wrong.
+    """
     cdef const uint8_t[::1] length_bytes = lengths, count_bytes = counts
     cdef size_t n = pieces.shape[0], n_pieces = length_bytes.shape[0] // 4, at = 0, i
     cdef const uint8_t* data = &pieces[0] if n else NULL
@@ -105,15 +116,16 @@ def add_tables(PieceTable table not None, const uint8_t[::1] pieces not None, le
         memcpy(&count, &count_bytes[8 * i], 8)
         if count < 1 or not length or length > n - at:
             return f"its piece {i} has {length} bytes of {n - at} and the count {count}"
-        if i % GROUP == 0:
-            table._make_room()
-        table._add(data + at, length, table._position + i, count)
+        if i % GROUP_PIECES == 0:
+            table.reserve_group()
+        table.add_counted(data + at, length, table.position + i, count)
         if table.n_pieces != i + 1:
             return f"its piece {i} stands in it twice"
         at += length
-    table._position += n_pieces
+    table.position += n_pieces
     return None if at == n else f"{n - at} bytes of its pieces belong to none"
 
 
 cdef inline uint64_t _hash(PieceTable table, size_t i, uint64_t seed) noexcept nogil:
+    """Hash piece i of a table."""
     return hash_bytes(table.arena + table.pieces[i].start, table.pieces[i].n_bytes, seed)

@@ -3,47 +3,45 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from fastbpe._core.common.interrupts cimport Watch
 
 cdef enum:
-    GROUP = 128  # pieces looked up together: what is prefetched arrives before it is read
+    GROUP_PIECES = 128  # pieces looked up together: prefetched memory has arrived when it is read
 
 
 cdef struct PieceCount:
-    int64_t count  # of a short piece: true once the counter is settled
-    uint64_t start  # of the piece in the arena
-    uint64_t first  # where it was met first, in an order that all counters of one source share
+    int64_t count  # stale for a short piece until the counts are settled
+    uint64_t start  # offset of the piece in the arena
+    uint64_t first  # position at which the piece was met first, in an order that all counters of one source share
     uint32_t n_bytes
 
-
 cdef struct CountedPiece:
-    # A short piece: its key (see keys.pxd), how often it was met, and which of the pieces it is.
-    uint64_t low
+    # Entry of a short piece.
+    uint64_t low  # halves of its key, see piece_keys.pxd
     uint64_t high  # 0: an empty entry
     int64_t count
-    uint32_t index
-
+    uint32_t index  # in PieceTable.pieces
 
 cdef struct LongSlot:
-    uint32_t tag
-    uint32_t index  # NONE: empty
+    uint32_t tag  # high half of the hash: most other pieces differ in it, so their bytes are not read
+    uint32_t index  # in PieceTable.pieces; NONE: an empty slot
 
 
 cdef class PieceTable:
-    cdef uint8_t* arena
+    cdef uint8_t* arena  # bytes of all pieces
     cdef readonly size_t n_arena
     cdef size_t _arena_capacity
     cdef PieceCount* pieces
     cdef readonly size_t n_pieces
     cdef size_t _pieces_capacity
-    cdef CountedPiece* _entries
+    cdef CountedPiece* _entries  # table of short pieces, aligned to cache lines inside _entries_block
     cdef void* _entries_block
     cdef size_t _n_entries
-    cdef uint32_t _shift  # a hash's top bits are the number of its line
+    cdef uint32_t _shift  # a hash >> _shift is the number of its cache line in _entries
     cdef size_t _n_short
-    cdef LongSlot* _slots
+    cdef LongSlot* _slots  # table of long pieces
     cdef size_t _n_slots
     cdef size_t _n_long
     cdef uint64_t _seed
-    cdef uint64_t _position  # of what comes next, in the order of `first`
-    cdef readonly size_t n_bytes  # of text that was counted
+    cdef uint64_t position  # of the next piece, in the order of PieceCount.first
+    cdef readonly size_t n_bytes  # bytes of text counted
     cdef size_t _limit
     cdef object _spill
     cdef bint _busy
@@ -52,7 +50,10 @@ cdef class PieceTable:
     cdef int _abandoned
     cdef Watch _watch
     cdef int _enter(self) except -1
-    cdef int _add(self, const uint8_t* data, size_t n, uint64_t first, int64_t count) except -1 nogil
+    cdef int add_pieces(
+        self, const uint8_t* data, const size_t* ends, size_t n_ends, int64_t count
+    ) except -1 nogil
+    cdef int add_counted(self, const uint8_t* data, size_t n, uint64_t first, int64_t count) except -1 nogil
     cdef int _add_group(self, PieceTable other, size_t start, size_t n, uint64_t shift) except -1 nogil
     cdef int _add_short(
         self, const uint8_t* data, size_t n, uint64_t low, uint64_t high, uint64_t first, int64_t count
@@ -60,16 +61,16 @@ cdef class PieceTable:
     cdef int _add_long(
         self, const uint8_t* data, size_t n, uint64_t hash, uint64_t first, int64_t count
     ) except -1 nogil
-    cdef void _came_before(self, uint32_t index, uint64_t first) noexcept nogil
+    cdef void _note_first(self, uint32_t index, uint64_t first) noexcept nogil
     cdef CountedPiece* _find_short(self, uint64_t low, uint64_t high) noexcept nogil
     cdef LongSlot* _find_long(self, const uint8_t* data, size_t n, uint64_t hash) noexcept nogil
     cdef int _append(self, const uint8_t* data, size_t n, uint64_t first, int64_t count) except -1 nogil
-    cdef int _make_room(self) except -1 nogil
-    cdef int _make_more_room(self) except -1 nogil
-    cdef int _new_entries(self, size_t n) except -1 nogil
-    cdef int _new_slots(self, size_t n) except -1 nogil
-    cdef int _index(self) except -1 nogil
+    cdef int reserve_group(self) except -1 nogil
+    cdef int _grow_or_spill(self) except -1 nogil
+    cdef int _resize_short_table(self, size_t n) except -1 nogil
+    cdef int _rebuild_long_table(self, size_t n) except -1 nogil
+    cdef int _build_tables(self) except -1 nogil
     cdef void _free_tables(self) noexcept nogil
-    cdef void _settle(self) noexcept nogil
+    cdef void settle_counts(self) noexcept nogil
     cdef int _sort(self) except -1 nogil
     cdef int64_t _count_of(self, const uint8_t* data, size_t n) except -1

@@ -1,9 +1,13 @@
-"""Distinct pieces and their counts: exact keys, 64-bit counts.
+"""Table of distinct pieces and their counts: exact keys, 64-bit counts.
 
-All pieces lie in one arena, in the order in which they came. A table finds those of up to 15 bytes, nearly all of
-any text: 32 bytes an entry, the piece itself being the key, its count beside it, two entries to a line of the
-processor's cache. A second table finds the longer ones. Counts of short pieces lie in the table while pieces are
-added; settling copies them to where the pieces are.
+The bytes of all pieces lie in one arena, in the order in which they came. Two hash tables with linear probing find
+them:
+
+- Short pieces, of 1 to 15 bytes, are nearly all of any text. An entry has 32 bytes: the piece itself is the key,
+  and its count stands beside it. Two entries fill a cache line.
+- Long pieces, and the empty one, have a slot with an index and a tag of the hash.
+
+While pieces are added, the counts of short ones lie in their entries only; `settle` copies them to `pieces`.
 """
 
 cimport cython
@@ -21,21 +25,23 @@ from fastbpe._core.common.interrupts cimport check_signals
 import os
 
 cdef enum:
-    FIRST_ENTRIES = 1 << 11  # 64 KB
-    FAST_ENTRIES = 1 << 18  # up to so many the table grows fourfold
-    FIRST_SLOTS = 1 << 9
-    DIGIT = 11  # bits by which a pass sorts
-    N_DIGITS = 6
+    MIN_ENTRIES = 1 << 11  # entries of the first table of short pieces: 64 KB
+    FOURFOLD_BELOW_ENTRIES = 1 << 18  # below this size the table grows fourfold, from it on twofold
+    MIN_SLOTS = 1 << 9  # slots of the first table of long pieces: 4 KB
+    DIGIT_BITS = 11  # bits of a position that one pass of the radix sort orders by
+    N_DIGITS = 6  # passes: 6 * 11 bits cover 64
 
 
 cdef class PieceTable:
-    """Distinct pieces and how often each was met.
+    """Distinct pieces and how often each was counted. One thread at a time may use it.
 
-    spill, limit: what takes all pieces away, called with the table when it has grown to so many bytes; 0: no limit.
+    spill: callable or None – spill(table) takes all pieces away (`clear`) when the table needs more than `limit`
+        bytes.
+    limit: int – bytes that tables and pieces may take; 0: no limit.
     """
 
     def __cinit__(self, *args, spill=None, size_t limit=0, **kwargs):
-        # Text from anywhere is counted: nobody may choose pieces that collide.
+        # Texts may come from anybody: a random seed keeps them from choosing pieces that collide.
         self._seed = int.from_bytes(os.urandom(8), "little")
         self._spill, self._limit = spill, limit if spill is not None else 0
         self._is_settled = self._is_sorted = True
@@ -52,84 +58,88 @@ cdef class PieceTable:
     # Adding
 
     def add_piece(self, bytes piece not None, int64_t count):
-        """Count one piece `count` times more."""
+        """Count one piece `count` times."""
         if count < 0:
             raise ValueError(f"count of {piece!r} is {count}: it must not be negative")
         self._enter()
         try:
-            self._make_room()
-            self._add(<const uint8_t*> PyBytes_AS_STRING(piece), PyBytes_GET_SIZE(piece), self._position, count)
-            self._position += 1
+            self.reserve_group()
+            self.add_counted(
+                <const uint8_t*> PyBytes_AS_STRING(piece), PyBytes_GET_SIZE(piece), self.position, count
+            )
+            self.position += 1
         finally:
             self._busy = False
 
     def add_table(self, PieceTable other not None, *, bint behind=True):
-        """Add what another one has counted.
+        """Add the counts of another table.
 
-        behind: its pieces were met after all of these; else both counted batches of one source.
+        behind: bool – the other's pieces were met after all of these; False: both tables counted batches of one
+            source, whose positions can be compared.
         """
         cdef size_t at = 0
-        cdef uint64_t shift = self._position if behind else 0
+        cdef uint64_t shift = self.position if behind else 0
         other.settle()
         self._enter()
         try:
             self._is_settled = False
             with nogil:
                 while at < other.n_pieces:
-                    self._make_room()
-                    self._add_group(other, at, min(other.n_pieces - at, <size_t> GROUP), shift)
+                    self.reserve_group()
+                    self._add_group(other, at, min(other.n_pieces - at, <size_t> GROUP_PIECES), shift)
                     check_signals(&self._watch)
-                    at += GROUP
-            self._position = max(self._position, other._position + shift)
+                    at += GROUP_PIECES
+            self.position = max(self.position, other.position + shift)
             self.n_bytes += other.n_bytes
         finally:
             self._busy = False
 
     cdef int _enter(self) except -1:
-        # The table has one owner at a time: a second thread would find it half grown.
+        # A second thread would find the table half grown.
         if self._busy:
             raise RuntimeError("another thread is adding to these pieces; give each thread its own")
         self._busy = True
         return 0
 
     def abandon(self):
-        """Make a thread that is adding to it stop soon, with an error: nobody wants the counts."""
+        """Make a thread that is adding pieces stop soon, with an error: nobody wants the counts."""
         set_flag(&self._abandoned)
 
-    # What was counted
+    # Results
 
     def settle(self):
-        """Make the counts of all pieces true; a Learner asks for it."""
+        """Make the counts in `pieces` true."""
         self._enter()
-        self._settle()
+        self.settle_counts()
         self._busy = False
 
     def finish(self):
-        """Put the pieces in order of first appearance, and give up the tables, which come back when needed."""
+        """Put the pieces in order of first appearance and free the hash tables, which are built again when needed.
+        """
         cdef size_t i
         self._enter()
         try:
             with nogil:
-                self._settle()
+                self.settle_counts()
                 self._free_tables()
                 if not self._is_sorted:
                     self._sort()
                 for i in range(self.n_pieces):
                     self.pieces[i].first = i
-            self._position = self.n_pieces
+            self.position = self.n_pieces
         finally:
             self._busy = False
 
     def clear(self):
-        """Forget all pieces; what was counted before stays in n_bytes."""
-        if self._n_entries:  # to be filled as far again
+        """Forget all pieces; n_bytes stays."""
+        if self._n_entries:  # keep the tables: they will be filled as far again
             memset(self._entries, 0, self._n_entries * sizeof(CountedPiece))
             memset(self._slots, 0xFF, self._n_slots * sizeof(LongSlot))
         self.n_pieces = self.n_arena = self._n_short = self._n_long = 0
         self._is_settled = self._is_sorted = True
 
     def items(self):
-        """(piece, count) pairs in order of first appearance, as far as finish() has put them so."""
+        """Return (piece, count) of each piece, in order of first appearance once `finish` has sorted them."""
         cdef size_t i
         self.settle()
         return [
@@ -138,7 +148,7 @@ cdef class PieceTable:
         ]
 
     def total(self):
-        """(pieces, bytes of them), each as often as it was met."""
+        """Return (number of pieces, their bytes), each piece as often as it was counted."""
         cdef size_t i
         self.settle()
         pieces = bytes_ = 0
@@ -149,13 +159,33 @@ cdef class PieceTable:
 
     @property
     def used_bytes(self):
-        """The memory that its tables and pieces take."""
-        return _used(self)
+        """Bytes that the tables and pieces take."""
+        return _used_bytes(self)
 
-    # The tables
+    # Adding to the tables
 
-    cdef int _add(self, const uint8_t* data, size_t n, uint64_t first, int64_t count) except -1 nogil:
-        """Count a piece `count` times more; there is room for it."""
+    cdef int add_pieces(
+        self, const uint8_t* data, const size_t* ends, size_t n_ends, int64_t count
+    ) except -1 nogil:
+        """Count pieces that lie end to end in data, from its beginning on, `count` times each.
+
+        All get the position 0. The table may grow or spill.
+        """
+        cdef size_t i, start = 0
+        for i in range(n_ends):
+            if i % GROUP_PIECES == 0:
+                self.reserve_group()
+            self.add_counted(data + start, ends[i] - start, 0, count)
+            start = ends[i]
+        return 0
+
+    cdef int add_counted(self, const uint8_t* data, size_t n, uint64_t first, int64_t count) except -1 nogil:
+        """Count the piece data[:n] `count` times.
+
+        first: position at which it was met.
+
+        Requires: reserve_group() was called, and at most GROUP_PIECES - 1 pieces were added since.
+        """
         cdef uint64_t[2] key
         self._is_settled = False
         if not n or n > SHORT_BYTES:
@@ -165,8 +195,13 @@ cdef class PieceTable:
         return self._add_short(data, n, key[0], key[1] | <uint64_t> n << 56, first, count)
 
     cdef int _add_group(self, PieceTable other, size_t start, size_t n, uint64_t shift) except -1 nogil:
-        """Add up to GROUP pieces of another one: all that is to be read is asked for before."""
-        cdef uint64_t[GROUP][2] keys  # of a long piece its hash, and 0
+        """Add up to GROUP_PIECES pieces of another table, from index `start` on; prefetch all memory first.
+
+        shift: added to the positions of the pieces.
+
+        Requires: reserve_group() was called.
+        """
+        cdef uint64_t[GROUP_PIECES][2] keys  # of a long piece: its hash, and 0
         cdef PieceCount* pieces = other.pieces + start
         cdef CountedPiece* entry
         cdef LongSlot* slot
@@ -205,6 +240,7 @@ cdef class PieceTable:
     cdef int _add_short(
         self, const uint8_t* data, size_t n, uint64_t low, uint64_t high, uint64_t first, int64_t count
     ) except -1 nogil:
+        """Count the short piece data[:n], whose key is (low, high); else as add_counted."""
         cdef CountedPiece* entry = self._find_short(low, high)
         if not entry.high:
             self._append(data, n, first, 0)
@@ -212,34 +248,43 @@ cdef class PieceTable:
             entry.index = <uint32_t> (self.n_pieces - 1)
             self._n_short += 1
         else:
-            self._came_before(entry.index, first)
+            self._note_first(entry.index, first)
         return _raise_count(&entry.count, count)
 
     cdef int _add_long(
         self, const uint8_t* data, size_t n, uint64_t hash, uint64_t first, int64_t count
     ) except -1 nogil:
+        """Count the long or empty piece data[:n], whose hash is given; else as add_counted."""
         cdef LongSlot* slot = self._find_long(data, n, hash)
         if slot.index == NONE:
             self._append(data, n, first, 0)
             slot.tag, slot.index = <uint32_t> (hash >> 32), <uint32_t> (self.n_pieces - 1)
             self._n_long += 1
         else:
-            self._came_before(slot.index, first)
+            self._note_first(slot.index, first)
         return _raise_count(&self.pieces[slot.index].count, count)
 
-    cdef inline void _came_before(self, uint32_t index, uint64_t first) noexcept nogil:
+    cdef inline void _note_first(self, uint32_t index, uint64_t first) noexcept nogil:
+        """Lower the position at which a piece was met first, if another counter has met it earlier."""
         if first < self.pieces[index].first:
             self.pieces[index].first = first
             self._is_sorted = False
 
     cdef inline CountedPiece* _find_short(self, uint64_t low, uint64_t high) noexcept nogil:
-        """The piece's entry, or the empty one where it would be."""
+        """Return the entry of a short piece, or the empty entry for it.
+
+        Requires: the table exists and has an empty entry.
+        """
         cdef size_t at = key_hash(low, high, self._seed) >> self._shift << 1
         while self._entries[at].high and (self._entries[at].low != low or self._entries[at].high != high):
             at = (at + 1) & (self._n_entries - 1)
         return &self._entries[at]
 
     cdef LongSlot* _find_long(self, const uint8_t* data, size_t n, uint64_t hash) noexcept nogil:
+        """Return the slot of a long piece, or the empty slot for it.
+
+        Requires: the table exists and has an empty slot.
+        """
         cdef size_t at = hash & (self._n_slots - 1)
         cdef uint32_t tag = <uint32_t> (hash >> 32)
         cdef PieceCount* piece
@@ -252,7 +297,10 @@ cdef class PieceTable:
         return &self._slots[at]
 
     cdef int _append(self, const uint8_t* data, size_t n, uint64_t first, int64_t count) except -1 nogil:
-        """Put a piece that is not there behind the others."""
+        """Append a piece to the arena and to `pieces`.
+
+        Requires: the table does not hold it.
+        """
         cdef PieceCount* piece
         if n >= NONE or self.n_pieces >= NONE - 1:
             with gil:
@@ -268,37 +316,44 @@ cdef class PieceTable:
         self.n_pieces += 1
         return 0
 
-    cdef inline int _make_room(self) except -1 nogil:
-        """Room in the tables for a group of new pieces."""
+    cdef inline int reserve_group(self) except -1 nogil:
+        """Make space in both hash tables for GROUP_PIECES new pieces; spill first if the limit is reached.
+
+        Ensures: both tables exist and stay at most half full while that many pieces are added.
+        """
         if (
-            (self._n_short + GROUP) * 2 <= self._n_entries and (self._n_long + GROUP) * 2 <= self._n_slots
-            and (not self._limit or _used(self) <= self._limit)
+            (self._n_short + GROUP_PIECES) * 2 <= self._n_entries
+            and (self._n_long + GROUP_PIECES) * 2 <= self._n_slots
+            and (not self._limit or _used_bytes(self) <= self._limit)
         ):
             return 0
-        return self._make_more_room()
+        return self._grow_or_spill()
 
-    cdef int _make_more_room(self) except -1 nogil:
+    cdef int _grow_or_spill(self) except -1 nogil:
         cdef size_t n_entries = self._n_entries, n_slots = self._n_slots
         if not n_entries:
-            return self._index()
-        while (self._n_short + GROUP) * 2 > n_entries:
-            n_entries *= 4 if n_entries < FAST_ENTRIES else 2
-        while (self._n_long + GROUP) * 2 > n_slots:
+            return self._build_tables()
+        while (self._n_short + GROUP_PIECES) * 2 > n_entries:
+            n_entries *= 4 if n_entries < FOURFOLD_BELOW_ENTRIES else 2
+        while (self._n_long + GROUP_PIECES) * 2 > n_slots:
             n_slots *= 2
-        if self._limit and self.n_pieces and _used(self) + (
+        if self._limit and self.n_pieces and _used_bytes(self) + (
             (n_entries - self._n_entries) * sizeof(CountedPiece) + (n_slots - self._n_slots) * sizeof(LongSlot)
         ) > self._limit:
             with gil:
                 self._spill(self)
             return 0
         if n_entries > self._n_entries:
-            self._new_entries(n_entries)
+            self._resize_short_table(n_entries)
         if n_slots > self._n_slots:
-            self._new_slots(n_slots)
+            self._rebuild_long_table(n_slots)
         return 0
 
-    cdef int _new_entries(self, size_t n) except -1 nogil:
-        """A larger table of short pieces, which takes over what the present one holds."""
+    cdef int _resize_short_table(self, size_t n) except -1 nogil:
+        """Move the short pieces to a new table of n entries.
+
+        Requires: n is a power of two and at least twice the number of short pieces.
+        """
         cdef CountedPiece* old = self._entries
         cdef void* old_block = self._entries_block
         cdef size_t n_old = self._n_entries, i
@@ -312,15 +367,18 @@ cdef class PieceTable:
         while n:
             n >>= 1
             self._shift -= 1
-        self._shift += 1  # two entries to a line
+        self._shift += 1  # a hash gives a cache line, which holds two entries
         for i in range(n_old):
             if old[i].high:
                 self._find_short(old[i].low, old[i].high)[0] = old[i]
         free(old_block)
         return 0
 
-    cdef int _new_slots(self, size_t n) except -1 nogil:
-        """A larger table of long pieces, made from the pieces."""
+    cdef int _rebuild_long_table(self, size_t n) except -1 nogil:
+        """Replace the table of long pieces by one of n slots, made from `pieces`.
+
+        Requires: n is a power of two and at least twice the number of long pieces.
+        """
         cdef LongSlot* slots = <LongSlot*> malloc(n * sizeof(LongSlot))
         cdef LongSlot* slot
         cdef PieceCount* piece
@@ -341,15 +399,18 @@ cdef class PieceTable:
                 self._n_long += 1
         return 0
 
-    cdef int _index(self) except -1 nogil:
-        """Make both tables, for the pieces that are there and a group of new ones."""
-        cdef size_t n_entries = FIRST_ENTRIES, n_slots = FIRST_SLOTS, i
+    cdef int _build_tables(self) except -1 nogil:
+        """Build both hash tables, with space for the present pieces and one group of new ones.
+
+        Requires: neither table exists.
+        """
+        cdef size_t n_entries = MIN_ENTRIES, n_slots = MIN_SLOTS, i
         cdef uint64_t[2] key
         cdef CountedPiece* entry
         cdef PieceCount* piece
-        while (self.n_pieces + GROUP) * 2 > n_entries:
+        while (self.n_pieces + GROUP_PIECES) * 2 > n_entries:
             n_entries *= 2
-        self._new_entries(n_entries)
+        self._resize_short_table(n_entries)
         for i in range(self.n_pieces):
             piece = &self.pieces[i]
             if piece.n_bytes and piece.n_bytes <= SHORT_BYTES:
@@ -359,18 +420,23 @@ cdef class PieceTable:
                 entry = self._find_short(key[0], key[1])
                 entry.low, entry.high, entry.count, entry.index = key[0], key[1], piece.count, <uint32_t> i
                 self._n_short += 1
-        while (self.n_pieces - self._n_short + GROUP) * 2 > n_slots:
+        while (self.n_pieces - self._n_short + GROUP_PIECES) * 2 > n_slots:
             n_slots *= 2
-        return self._new_slots(n_slots)
+        return self._rebuild_long_table(n_slots)
 
     cdef void _free_tables(self) noexcept nogil:
-        """Both tables away; the counts must be settled."""
+        """Free both hash tables.
+
+        Requires: the counts are settled.
+        """
         free(self._entries_block)
         free(self._slots)
         self._entries, self._entries_block, self._slots = NULL, NULL, NULL
         self._n_entries = self._n_slots = self._n_short = self._n_long = 0
 
-    cdef void _settle(self) noexcept nogil:
+    cdef void settle_counts(self) noexcept nogil:
+        """Copy the counts of short pieces to `pieces`, as `settle` does, for a thread that already uses the table.
+        """
         cdef size_t i
         if not self._is_settled:
             for i in range(self._n_entries):
@@ -379,9 +445,9 @@ cdef class PieceTable:
         self._is_settled = True
 
     cdef int _sort(self) except -1 nogil:
-        """Put the pieces in order of first appearance: by digits, the lowest first, but for those all alike."""
+        """Sort `pieces` by position: an LSD radix sort that skips a digit in which all agree."""
         cdef size_t n = self.n_pieces, i, at, here
-        cdef size_t[1 << DIGIT] starts
+        cdef size_t[1 << DIGIT_BITS] starts
         cdef uint32_t shift, digit
         cdef PieceCount* sorted_
         cdef PieceCount* other = <PieceCount*> malloc(max(n, <size_t> 1) * sizeof(PieceCount))
@@ -390,18 +456,18 @@ cdef class PieceTable:
                 raise MemoryError(f"no memory to sort {n} pieces")
         sorted_ = self.pieces
         for digit in range(N_DIGITS):
-            shift = digit * DIGIT
+            shift = digit * DIGIT_BITS
             memset(starts, 0, sizeof(starts))
             for i in range(n):
-                starts[sorted_[i].first >> shift & ((1 << DIGIT) - 1)] += 1
-            if n and starts[sorted_[0].first >> shift & ((1 << DIGIT) - 1)] == n:
+                starts[sorted_[i].first >> shift & ((1 << DIGIT_BITS) - 1)] += 1
+            if n and starts[sorted_[0].first >> shift & ((1 << DIGIT_BITS) - 1)] == n:
                 continue
             at = 0
-            for i in range(1 << DIGIT):
+            for i in range(1 << DIGIT_BITS):
                 here, starts[i] = starts[i], at
                 at += here
             for i in range(n):
-                here = sorted_[i].first >> shift & ((1 << DIGIT) - 1)
+                here = sorted_[i].first >> shift & ((1 << DIGIT_BITS) - 1)
                 other[starts[here]] = sorted_[i]
                 starts[here] += 1
             sorted_, other = other, sorted_
@@ -411,11 +477,14 @@ cdef class PieceTable:
         return 0
 
     def append(self, PieceTable other not None):
-        """Put the pieces of another one behind these, none of which is among them."""
+        """Append the pieces of another table.
+
+        Requires: no piece is in both tables.
+        """
         cdef size_t i
         cdef PieceCount* piece
-        other._settle()
-        self._settle()
+        other.settle_counts()
+        self.settle_counts()
         self._free_tables()
         with nogil:
             for i in range(other.n_pieces):
@@ -423,14 +492,14 @@ cdef class PieceTable:
                 self._append(other.arena + piece.start, piece.n_bytes, piece.first, piece.count)
 
     def count_of(self, bytes piece not None):
-        """How often a piece was met; 0 if it was not."""
+        """Return how often a piece was counted; 0 if it was not met."""
         cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(piece)
         return self._count_of(data, PyBytes_GET_SIZE(piece))
 
     cdef int64_t _count_of(self, const uint8_t* data, size_t n) except -1:
         cdef uint64_t[2] key
         cdef LongSlot* slot
-        self._make_room()
+        self.reserve_group()
         if not n or n > SHORT_BYTES:
             slot = self._find_long(data, n, hash_bytes(data, n, self._seed))
             return 0 if slot.index == NONE else self.pieces[slot.index].count
@@ -439,7 +508,7 @@ cdef class PieceTable:
         return self._find_short(key[0], key[1] | <uint64_t> n << 56).count
 
     def equals(self, PieceTable other not None):
-        """Whether both hold the same pieces equally often, in any order."""
+        """Tell whether both tables hold the same pieces with the same counts, in any order."""
         cdef size_t i
         cdef PieceCount* piece
         if self.n_pieces != other.n_pieces:
@@ -452,7 +521,8 @@ cdef class PieceTable:
         return True
 
 
-cdef inline size_t _used(PieceTable self) noexcept nogil:
+cdef inline size_t _used_bytes(PieceTable self) noexcept nogil:
+    """Return the bytes that the tables and pieces take."""
     return (
         self._n_entries * sizeof(CountedPiece) + self._n_slots * sizeof(LongSlot) + self.n_arena
         + self.n_pieces * sizeof(PieceCount)
@@ -460,6 +530,7 @@ cdef inline size_t _used(PieceTable self) noexcept nogil:
 
 
 cdef inline int _raise_count(int64_t* at, int64_t count) except -1 nogil:
+    """Add to a count; raise OverflowError beyond 2**63 - 1."""
     if at[0] > INT64_MAX - count:
         with gil:
             raise OverflowError("a piece occurs more than 2**63 - 1 times")
@@ -468,7 +539,7 @@ cdef inline int _raise_count(int64_t* at, int64_t count) except -1 nogil:
 
 
 cdef int _reserve(void** items, size_t* capacity, size_t wanted, size_t item_size) except -1 nogil:
-    """Make room for so many items; the amount doubles, so that appending is linear."""
+    """Make space for `wanted` items; the capacity doubles, so that appending takes linear time."""
     cdef size_t n
     cdef void* grown
     if wanted <= capacity[0]:

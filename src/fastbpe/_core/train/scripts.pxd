@@ -1,12 +1,13 @@
-"""Characters of UTF-8, one after another, and what they are to words of code-point mode."""
+"""Classes of characters in code-point mode, and a reader of UTF-8."""
 
 from libc.stdint cimport uint8_t, uint32_t
 
 cdef enum:
-    # Classes of characters. Scripts begin at FIRST_SCRIPT: characters of two of them, side by side, are in no piece.
-    INHERITED = 0  # has the script of what is before it
-    METASPACE_CLASS = 1  # U+2581, for a space
-    ALONE = 2  # in no piece of more than itself
+    # A class says with which neighbours a character may share a piece. Classes from FIRST_SCRIPT on are scripts:
+    # characters of two scripts never stand side by side in a piece.
+    INHERITED = 0  # the character has the script of the one before it
+    METASPACE_CLASS = 1  # U+2581, which stands for a space
+    ALONE = 2  # no piece holds the character and another one
     ANY = 3  # goes with every script
     FIRST_SCRIPT = 4
 
@@ -15,8 +16,13 @@ cdef enum:
 
 
 cdef inline uint32_t next_code_point(const uint8_t* text, size_t n, size_t* at) noexcept nogil:
-    """The character at text[at], and `at` beyond it. Of what is no UTF-8, which no rules should make, some number
-    below N_CODE_POINTS."""
+    """Read the character at text[at] and move `at` behind it.
+
+    Requires: at < n.
+    Ensures: at <= n, and a number below N_CODE_POINTS is returned, also for bytes that are not UTF-8 (which a
+        faulty
+    charsmap could write).
+    """
     cdef uint32_t c = text[at[0]], n_more
     at[0] += 1
     if c < 0x80:

@@ -1,32 +1,34 @@
-"""Counting the words of sentences, for code-point mode: normalised, and cut wherever no merge can cross.
+"""Count the words of sentences, for training in code-point mode.
 
-A word of sentencepiece is what lies between spaces. Here it is cut further, between characters that stand side by side
-in no piece: letters and punctuation, say. Fewer distinct words remain, and the same merges are learned from them, since
-words never say anything to each other but how often a pair occurs.
+sentencepiece's words end at white space. Here a word also ends between two characters that no piece may hold side
+by side, such as a letter and a sign of punctuation. This leaves fewer distinct words, and training learns the same
+merges from them: it reads nothing from words but how often each pair occurs.
+
+The life of a sentence: normalize; replace symbols and delimiters by a boundary byte; append to a block; find the
+    ends
+of its words. A full block is counted at once.
 """
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport INT64_MAX, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
-from libc.string cimport memchr, memcmp, memcpy
+from libc.string cimport memchr, memcmp, memcpy, memset
 
 from fastbpe._core.common.bits cimport lowest_bit
 from fastbpe._core.common.byte_buffer cimport buffer_free, buffer_room
 from fastbpe._core.train.scripts cimport ALONE, FIRST_SCRIPT, METASPACE_CLASS, N_CODE_POINTS, next_code_point
 from fastbpe._core.train.piece_counter cimport PieceCounter
+from fastbpe._core.train.text_views cimport TextViews
 from fastbpe._core.common.atomics cimport set_flag
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalizer, normalized_free
-from fastbpe._core.train.piece_table cimport GROUP, PieceCount, PieceTable
+from fastbpe._core.train.piece_table cimport PieceCount, PieceTable
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.split.splitter cimport Splitter
 from fastbpe._core.common.hash_tables cimport load64
-from fastbpe._core.text.utf8_text cimport (
-    Text, first_invalid, not_utf8, text_release, utf8_capacity, text_utf8, text_view,
-)
+from fastbpe._core.text.utf8_text cimport Text, utf8_capacity, text_utf8
 from fastbpe._core.common.interrupts cimport check_signals
 
-from fastbpe._core.train.piece_counter import Invalid
 from fastbpe.errors import SpecError
 
 cdef extern from *:
@@ -34,28 +36,41 @@ cdef extern from *:
     #define FASTBPE_ONES 0x0101010101010101ull
     #define FASTBPE_HIGH 0x8080808080808080ull
     """
-    const uint64_t ONES "FASTBPE_ONES"
-    const uint64_t HIGH "FASTBPE_HIGH"
+    const uint64_t ONES "FASTBPE_ONES"  # 1 in each byte
+    const uint64_t HIGH "FASTBPE_HIGH"  # the top bit of each byte
 
 cdef enum:
-    BLOCK = 1 << 15  # bytes of words that are counted at once: they stay in the first-level cache
-    BOUNDARY = 0x1F
+    FLUSH_BYTES = 1 << 15  # size of the block, in bytes, at which its words are counted: it stays in the L1 cache
+    READ_AHEAD_BYTES = 16  # bytes at the end of the block that stay zero, so that n_letters stops in them
+    BOUNDARY = 0x1F  # sentencepiece's boundary character: no piece holds it
+
+# U+2585 LOWER FIVE EIGHTHS BLOCK. sentencepiece puts it in place of a character outside its alphabet, so it skips
+# sentences that hold it.
+cdef const uint8_t* RESERVED_UTF8 = b"\xe2\x96\x85"
 
 
 @cython.final
 cdef class WordCounter:
-    """The words of sentences. One thread at a time.
+    """Counter of the words of sentences. One thread at a time may use it.
 
-    classes: of each code point a byte, as character_classes.pxd has them. symbols, delimiter: where one stands in a normalised
-    sentence, there is a boundary that no piece crosses. max_bytes: longer sentences are left out. splits, suffix, runs:
-    whether words end at spaces, whether these belong to the word before, whether several stay together. has_counts:
-    each line says after a tab how often it occurs. is_checked: text must be UTF-8.
+    normalizer: Normalizer – normalizes each sentence.
+    classes: bytes, one per code point – classes of characters, as in scripts.pxd.
+    symbols: SpecialMatcher or None – user-defined symbols of normalized text; no piece crosses one.
+    delimiter: bytes – no piece crosses this text either; b"": none.
+    max_bytes: int – leave out sentences of more bytes.
+    split_by_whitespace: bool – end a word at each space.
+    treat_whitespace_as_suffix: bool – a space belongs to the word before it, not to the one behind.
+    allow_whitespace_only_pieces: bool – keep several spaces together.
+    has_counts: bool – each line is "sentence TAB count".
+    is_checked: bool – raise ValueError for bytes that are not UTF-8.
+    spill, limit: as of a PieceTable.
     """
 
     def __cinit__(
         self, Normalizer normalizer not None, bytes classes not None, *, SpecialMatcher symbols=None,
-        bytes delimiter not None=b"", size_t max_bytes=4192, bint splits=True, bint suffix=False, bint runs=False,
-        bint has_counts=False, bint is_checked=False, spill=None, size_t limit=0,
+        bytes delimiter not None=b"", size_t max_bytes=4192, bint split_by_whitespace=True,
+        bint treat_whitespace_as_suffix=False, bint allow_whitespace_only_pieces=False, bint has_counts=False,
+        bint is_checked=False, spill=None, size_t limit=0,
     ):
         if PyBytes_GET_SIZE(classes) != N_CODE_POINTS:
             raise ValueError(f"{len(classes)} classes of characters, not {N_CODE_POINTS}")
@@ -69,7 +84,9 @@ cdef class WordCounter:
             if self._classes[<uint8_t> letter] != self._letters or self._letters == ALONE:
                 self._letters = 0
         self._max_bytes = max_bytes
-        self._splits, self._suffix, self._runs = splits, suffix, runs
+        self._split_by_whitespace = split_by_whitespace
+        self._treat_whitespace_as_suffix = treat_whitespace_as_suffix
+        self._allow_whitespace_only_pieces = allow_whitespace_only_pieces
         self._has_counts, self._is_checked = has_counts, is_checked
         self.words = PieceCounter(Splitter(), spill=spill, limit=limit)
         self._watch.abandoned = &self._abandoned
@@ -85,83 +102,77 @@ cdef class WordCounter:
         set_flag(&self._abandoned)
 
     def add_lines(self, list texts not None, *, size_t first=0):
-        """Count the words of documents, whose lines are sentences. first: the number of the first, for errors."""
-        self._add_texts(texts, first, True)
+        """Count the words of documents whose lines are sentences.
+
+        first: int – number of the first document in its source, for errors.
+        """
+        self._add_texts(TextViews(texts, first=first), True)
 
     def add_sentences(self, list texts not None, *, size_t first=0):
-        """Count the words of sentences."""
-        self._add_texts(texts, first, False)
+        """Count the words of sentences.
+
+        first: int – number of the first sentence in its source, for errors.
+        """
+        self._add_texts(TextViews(texts, first=first), False)
 
     def add_part(self, text, size_t start, size_t end, *, size_t first=0):
-        """Count the words of the lines in a part of a document."""
-        cdef Text view
-        text_view(text, &view)
+        """Count the words of the lines in one part of a document.
+
+        start, end: int – the part, in units of the text (bytes, or characters of a str).
+        first: int – number of the document in its source, for errors.
+        """
+        cdef TextViews views = TextViews([text], first=first)
         self._enter()
         try:
             with nogil:
-                self._read(&view, start, end, True)
+                self._read(views, 0, start, end, True)
                 self._flush(1)
-        except Invalid as error:
-            raise not_utf8(f"document {first} of the source is", error.args[1], start + error.args[2]) from None
         finally:
             self._busy = False
-            text_release(&view)
 
     def prepare(self, bytes sentence not None):
-        """A sentence normalised, with boundaries, and how often it occurs; None if it is left out."""
+        """Return (a sentence normalized and with boundaries, how often it occurs); None if it is left out."""
         cdef size_t n
         cdef int64_t count
         cdef const char* text
         self._enter()
         try:
-            count = self._normalised(<const uint8_t*> PyBytes_AS_STRING(sentence), PyBytes_GET_SIZE(sentence))
+            count = self._normalize(<const uint8_t*> PyBytes_AS_STRING(sentence), PyBytes_GET_SIZE(sentence))
             if not count:
                 return None
             self.n_bytes += PyBytes_GET_SIZE(sentence)
-            self._make_room(self._line.n)
-            n = self._replaced(self._line.data, self._line.n, self._block + self._n_block)
+            self._reserve(self._line.n)
+            n = self._write_boundaries(self._line.data, self._line.n, self._block + self._n_block)
             text = <const char*> self._block + self._n_block
             return text[:n], count
         finally:
             self._busy = False
 
     def add_prepared(self, bytes text not None, int64_t count):
-        """Count the words of a sentence that is normalised and has its boundaries."""
+        """Count the words of a sentence that `prepare` returned, `count` times each."""
         cdef size_t n = <size_t> PyBytes_GET_SIZE(text), start
         self._enter()
         try:
-            self._make_room(n)
+            self._reserve(n)
             start = self._n_block
             memcpy(self._block + start, PyBytes_AS_STRING(text), n)
             self._n_block += n
-            self._cut(start)
+            self._find_ends(start)
             self._flush(count)
         finally:
             self._busy = False
 
-    def _add_texts(self, list texts, size_t first, bint has_lines):
-        cdef size_t n = len(texts), n_views = 0, i = 0
-        cdef Text* views = <Text*> calloc(n + 1, sizeof(Text))
-        if views == NULL:
-            raise MemoryError(f"no memory to count {n} texts at once")
+    cdef int _add_texts(self, TextViews views, bint has_lines) except -1:
+        cdef size_t i
+        self._enter()
         try:
-            for n_views in range(n):
-                text_view(texts[n_views], &views[n_views])
-            n_views = n
-            self._enter()
-            try:
-                with nogil:
-                    for i in range(n):
-                        self._read(&views[i], 0, views[i].n, has_lines)
-                    self._flush(1)
-            except Invalid as error:
-                raise not_utf8(f"document {first + i} of the source is", error.args[1], error.args[2]) from None
-            finally:
-                self._busy = False
+            with nogil:
+                for i in range(views.n):
+                    self._read(views, i, 0, views.items[i].n, has_lines)
+                self._flush(1)
         finally:
-            for i in range(n_views):
-                text_release(&views[i])
-            free(views)
+            self._busy = False
+        return 0
 
     cdef int _enter(self) except -1:
         if self._busy:
@@ -171,54 +182,57 @@ cdef class WordCounter:
 
     # Reading
 
-    cdef int _read(self, const Text* text, size_t start, size_t end, bint has_lines) except -1 nogil:
+    cdef int _read(self, TextViews views, size_t i, size_t start, size_t end, bint has_lines) except -1 nogil:
+        """Read units start to end of text i, as lines or as one sentence."""
+        cdef const Text* text = &views.items[i]
         cdef const uint8_t* data = <const uint8_t*> text.data + start
-        cdef size_t n = end - start, bad
+        cdef size_t n = end - start
         if not text.is_utf8:
             buffer_room(&self._utf8, utf8_capacity(text, end - start))
             n = text_utf8(text, start, end, self._utf8.items)
             data = self._utf8.items
         elif self._is_checked:
-            bad = first_invalid(data, n)
-            if bad < n:
-                with gil:
-                    raise Invalid(0, data[bad], bad)
+            views.check_utf8(i, start, end)
         if has_lines:
-            self._lines(data, n)
+            self._add_lines(data, n)
         else:
-            self._sentence(data, n)
+            self._add_sentence(data, n)
         self.n_bytes += n
         return 0
 
-    cdef int _lines(self, const uint8_t* data, size_t n) except -1 nogil:
+    cdef int _add_lines(self, const uint8_t* data, size_t n) except -1 nogil:
         cdef size_t at = 0, length, n_left_out
         cdef const uint8_t* end
         while at < n:
             end = <const uint8_t*> memchr(data + at, b"\n", n - at)
             length = n - at if end == NULL else <size_t> (end - data) - at
             n_left_out = self.n_bytes_left_out
-            self._sentence(data + at, length)
+            self._add_sentence(data + at, length)
             self.n_ends_left_out += end != NULL and self.n_bytes_left_out != n_left_out
             at += length + 1
         return 0
 
-    cdef int _sentence(self, const uint8_t* data, size_t n) except -1 nogil:
-        cdef int64_t count = self._normalised(data, n)
+    cdef int _add_sentence(self, const uint8_t* data, size_t n) except -1 nogil:
+        cdef int64_t count = self._normalize(data, n)
         if count and not self._line.is_empty:
-            self._add(count)
+            self._add_line(count)
         return 0
 
-    cdef int64_t _normalised(self, const uint8_t* data, size_t n) except -1 nogil:
-        """Normalise a sentence; how often it occurs, 0 if it is left out."""
+    cdef int64_t _normalize(self, const uint8_t* data, size_t n) except -1 nogil:
+        """Normalize a sentence into self._line.
+
+        Ensures: returns how often the sentence occurs, or 0 if it is left out; one of n_sentences, n_empty,
+        n_too_long and n_reserved has risen by 1.
+        """
         cdef int64_t count = 1
         if self._has_counts:
-            count = self._count_of_line(data, &n)
+            count = self._split_off_count(data, &n)
         if n == 0:
             self.n_empty += 1
         elif n > self._max_bytes:
             self.n_too_long += 1
             self.n_bytes_left_out += n
-        elif holds(data, n, b"\xe2\x96\x85", 3):
+        elif contains(data, n, RESERVED_UTF8, 3):
             self.n_reserved += 1
             self.n_bytes_left_out += n
         else:
@@ -229,8 +243,11 @@ cdef class WordCounter:
             return count
         return 0
 
-    cdef int64_t _count_of_line(self, const uint8_t* data, size_t* n) except -1 nogil:
-        """How often a sentence occurs, and its bytes: "sentence TAB count"."""
+    cdef int64_t _split_off_count(self, const uint8_t* data, size_t* n) except -1 nogil:
+        """Read the count of a line "sentence TAB count".
+
+        n: bytes of the line; becomes the bytes of the sentence.
+        """
         cdef const uint8_t* tab = <const uint8_t*> memchr(data, b"\t", n[0])
         cdef size_t at
         cdef int64_t count = 0, digit
@@ -266,23 +283,29 @@ cdef class WordCounter:
                 )
         return count
 
-    # Cutting
+    # Finding words
 
-    cdef int _add(self, int64_t count) except -1 nogil:
-        """Cut the sentence that was normalised into words, and count them when there are enough."""
+    cdef int _add_line(self, int64_t count) except -1 nogil:
+        """Append the words of self._line to the block; flush the block if it is full or if count is not 1.
+
+        A block holds sentences of one count.
+        """
         cdef size_t start
         if count != 1:
             self._flush(1)
-        self._make_room(self._line.n)
+        self._reserve(self._line.n)
         start = self._n_block
-        self._n_block += self._replaced(self._line.data, self._line.n, self._block + start)
-        self._cut(start)
-        if self._n_block >= BLOCK or count != 1:
+        self._n_block += self._write_boundaries(self._line.data, self._line.n, self._block + start)
+        self._find_ends(start)
+        if self._n_block >= FLUSH_BYTES or count != 1:
             self._flush(count)
         return 0
 
-    cdef size_t _replaced(self, const uint8_t* data, size_t n, uint8_t* out) noexcept nogil:
-        """Write a sentence with boundaries in place of symbols, then of the delimiter; its bytes."""
+    cdef size_t _write_boundaries(self, const uint8_t* data, size_t n, uint8_t* out) noexcept nogil:
+        """Copy a sentence with BOUNDARY in place of each symbol, then of each delimiter; return its bytes.
+
+        Requires: out has space for n bytes.
+        """
         cdef Match match
         cdef size_t at = 0, written = 0, n_delimiter = self._n_delimiter
         if self._symbols is not None:
@@ -307,20 +330,22 @@ cdef class WordCounter:
             written += 1
         return written
 
-    cdef int _make_room(self, size_t n) except -1 nogil:
-        cdef size_t wanted = self._n_block + n + 16  # what is read eight bytes at a time
+    cdef int _reserve(self, size_t n) except -1 nogil:
+        """Make space in the block for n more bytes and as many ends."""
+        cdef size_t wanted = self._n_block + n + READ_AHEAD_BYTES
         cdef void* grown
         if wanted > self._block_capacity:
-            wanted += BLOCK
+            wanted += FLUSH_BYTES
             grown = realloc(self._block, wanted)
             if grown == NULL:
                 with gil:
                     raise MemoryError(f"no memory for {wanted} bytes of sentences")
             self._block = <uint8_t*> grown
             self._block_capacity = wanted
+            memset(self._block + wanted - READ_AHEAD_BYTES, 0, READ_AHEAD_BYTES)
         wanted = self._n_ends + n + 1
         if wanted > self._ends_capacity:
-            wanted += BLOCK
+            wanted += FLUSH_BYTES
             grown = realloc(self._ends, wanted * sizeof(size_t))
             if grown == NULL:
                 with gil:
@@ -329,8 +354,11 @@ cdef class WordCounter:
             self._ends_capacity = wanted
         return 0
 
-    cdef void _cut(self, size_t start) noexcept nogil:
-        """Note where the words of the sentence end that begins in the block at start."""
+    cdef void _find_ends(self, size_t start) noexcept nogil:
+        """Append the ends of the words of the sentence that begins at `start` in the block and ends with it.
+
+        Requires: _reserve() has made space for them.
+        """
         cdef const uint8_t* text = self._block
         cdef size_t* ends = self._ends + self._n_ends
         cdef size_t at = start, here, n = self._n_block
@@ -342,83 +370,89 @@ cdef class WordCounter:
             if is_letter(text[at]) and self._letters:
                 class_ = self._letters
                 at = min(at + n_letters(text + at), n)
-            elif text[at] == 0xE2 and n - at >= 3 and text[at + 1] == 0x96 and text[at + 2] == 0x81:
+            elif text[at] == 0xE2 and n - at >= 3 and text[at + 1] == 0x96 and text[at + 2] == 0x81:  # U+2581
                 class_ = METASPACE_CLASS
                 at += 3
             else:
                 class_ = self._classes[next_code_point(text, n, &at)]
-            if (class_ != before or class_ == METASPACE_CLASS or class_ == ALONE) and here > start and self._begins(before, class_):
-                ends[0] = here
-                ends += 1
+            if (class_ != before or class_ == METASPACE_CLASS or class_ == ALONE) and here > start:
+                if self._is_word_start(before, class_):
+                    ends[0] = here
+                    ends += 1
             before = class_
         ends[0] = n
         self._n_ends = <size_t> (ends + 1 - self._ends)
 
-    cdef inline bint _begins(self, uint8_t before, uint8_t here) noexcept nogil:
-        """Whether a word begins between two characters of these classes."""
+    cdef inline bint _is_word_start(self, uint8_t before, uint8_t here) noexcept nogil:
+        """Tell whether a word begins between two neighbours of these classes."""
         if before >= FIRST_SCRIPT and here >= FIRST_SCRIPT:
             return before != here
         if before == ALONE or here == ALONE:
             return True
-        if not self._splits or (self._runs and before == METASPACE_CLASS and here == METASPACE_CLASS):
+        if not self._split_by_whitespace:
             return False
-        return (before if self._suffix else here) == METASPACE_CLASS
+        if self._allow_whitespace_only_pieces and before == METASPACE_CLASS and here == METASPACE_CLASS:
+            return False
+        return (before if self._treat_whitespace_as_suffix else here) == METASPACE_CLASS
 
     cdef int _flush(self, int64_t count) except -1 nogil:
-        """Count the words of the block, each so often, and empty it."""
-        cdef size_t done = 0, start = 0, n
-        while done < self._n_ends:
-            self.words._make_room()
-            n = min(self._n_ends - done, <size_t> GROUP)
-            if count == 1:
-                self.words._group(self._block, self._n_block, start, self._ends + done, n)
-                done += n
-                start = self._ends[done - 1]
-                continue
-            for done in range(done, done + n):
-                self.words._add(self._block + start, self._ends[done] - start, 0, count)
-                start = self._ends[done]
-            done += 1
+        """Count the words of the block, `count` times each, and empty it."""
+        if count == 1:
+            self.words.count_pieces(self._block, self._n_block, 0, self._ends, self._n_ends)
+        else:
+            self.words.add_pieces(self._block, self._ends, self._n_ends, count)
         self._n_block = self._n_ends = 0
         return check_signals(&self._watch)
 
 
-cdef bint holds(const uint8_t* data, size_t n, const uint8_t* what, size_t n_what) noexcept nogil:
+cdef bint contains(const uint8_t* data, size_t n, const uint8_t* wanted, size_t n_wanted) noexcept nogil:
+    """Tell whether `wanted` occurs in data."""
     cdef const uint8_t* at = data
     cdef const uint8_t* end = data + n
     while True:
-        at = <const uint8_t*> memchr(at, what[0], <size_t> (end - at))
-        if at == NULL or <size_t> (end - at) < n_what:
+        at = <const uint8_t*> memchr(at, wanted[0], <size_t> (end - at))
+        if at == NULL or <size_t> (end - at) < n_wanted:
             return False
-        if memcmp(at, what, n_what) == 0:
+        if memcmp(at, wanted, n_wanted) == 0:
             return True
         at += 1
 
 
 cdef inline bint is_letter(uint8_t c) noexcept nogil:
+    """Tell whether a byte is an ASCII letter."""
     return <uint8_t> ((c | 0x20) - 97) < 26
 
 
 cdef inline size_t n_letters(const uint8_t* text) noexcept nogil:
-    """How many ASCII letters follow, eight at a time; there must be room for eight bytes more than there is text."""
-    cdef uint64_t word, low, other
+    """Count the ASCII letters that `text` begins with, eight at a time (SWAR); a few may lie behind the text's
+    end.
+
+    Requires: at some offset behind the text, READ_AHEAD_BYTES hold no letter, and all before may be read. Bytes
+        between
+    may be letters: the caller limits the count to the text.
+    """
+    cdef uint64_t eight, low, other
     cdef size_t n = 0
     while True:
-        word = load64(text + n)
-        low = (word | ONES * 0x20) & ~HIGH
-        # The top bit of each byte: whether it is below "a", above "z", or not ASCII.
-        other = (~(low + ONES * (0x80 - 97)) | (low + ONES * (0x7F - 122)) | word) & HIGH
+        eight = load64(text + n)
+        low = (eight | ONES * 0x20) & ~HIGH
+        # The top bit of each byte is set if it is below "a", above "z", or not ASCII.
+        other = (~(low + ONES * (0x80 - 97)) | (low + ONES * (0x7F - 122)) | eight) & HIGH
         if other:
             return n + (lowest_bit(other) >> 3)
         n += 8
 
 
 cdef inline bint is_blank(uint8_t c) noexcept nogil:
+    """Tell whether a byte is ASCII white space."""
     return c == 32 or 9 <= c <= 13
 
 
 def characters(PieceTable words not None):
-    """How often each character occurs in counted words, by code point, without NUL; OverflowError beyond 2**63 - 1."""
+    """Return how often each character occurs in counted words, by code point; NUL is left out.
+
+    Raises OverflowError beyond 2**63 - 1 characters.
+    """
     cdef int64_t* counts = <int64_t*> calloc(N_CODE_POINTS, sizeof(int64_t))
     cdef int64_t left = INT64_MAX
     cdef PieceCount* word

@@ -1,0 +1,9 @@
+"""Views of a batch of texts. Only compiled modules use them."""
+
+from typing import final
+
+from typing_extensions import Self
+
+@final
+class TextViews:
+    def __new__(cls, texts: list[str | bytes], *, first: int | None = None) -> Self: ...
