@@ -1,3 +1,5 @@
+"""The fast twin of `gpt2.read_slowly`."""
+
 from collections.abc import Iterable
 
 from fastbpe.model import Buffer

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import _gpt2
+from fastbpe.formats.byte_level import bytes_of, text_of
 from fastbpe.formats.limits import check_entries
 from fastbpe.model import Buffer, Model, pack_merges
 from fastbpe.patterns import PATTERNS, Pattern, PatternLike
@@ -34,37 +35,6 @@ _LINE = re.compile(r"[!-~¡-¬®-ÿĀ-Ń]+ [!-~¡-¬®-ÿĀ-Ń]+\r?")
 # Of the tokens that no merge makes, those that look like special tokens. The others, made up to fill a vocabulary
 # or cut off from their merges, are tokens that no text becomes.
 _SPECIAL = re.compile(rb"<[!-;=?-~]+>|\[[A-Z_]+[0-9]*\]")
-
-
-def _stand_ins() -> str:
-    seen = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    hidden = (byte for byte in range(256) if byte not in seen)
-    characters = {byte: chr(byte) for byte in seen} | {byte: chr(256 + i) for i, byte in enumerate(hidden)}
-    return "".join(characters[byte] for byte in range(256))
-
-
-#: The character that stands for each byte.
-STAND_INS = _stand_ins()
-_TO_LATIN1 = {ord(character): byte for byte, character in enumerate(STAND_INS)}
-_IS_BYTES = re.compile(f"[{re.escape(STAND_INS)}]+")
-
-
-def token_of(text: str) -> bytes | None:
-    """The bytes that a text stands for; None if it holds a character that stands for none.
-
-    >>> token_of("Ġhello"), token_of("<|im start|>")
-    (b' hello', None)
-    """
-    return text.translate(_TO_LATIN1).encode("latin-1") if _IS_BYTES.fullmatch(text) else None
-
-
-def text_of(token: bytes) -> str:
-    """The text that stands for bytes.
-
-    >>> text_of(b" hello")
-    'Ġhello'
-    """
-    return "".join([STAND_INS[byte] for byte in token])
 
 
 def recognise_vocab(data: Buffer) -> bool:
@@ -197,7 +167,7 @@ def _special_tokens(contents: Contents, also: Mapping[str, int | None], where: s
 
 def are_known(special_tokens: Iterable[str]) -> bool:
     """Tell whether all of these, written into the files, are read as special tokens without being named."""
-    tokens = {name: token_of(name) for name in special_tokens}
+    tokens = {name: bytes_of(name) for name in special_tokens}
     return all(
         token is None or (_SPECIAL.fullmatch(token) and token == name.encode()) for name, token in tokens.items()
     )
@@ -243,7 +213,7 @@ def _read_vocab(data: bytes, where: str) -> tuple[dict[bytes, int], dict[str, in
             raise FormatError(f"{where}: tokens {texts[token_id]!r} and {text!r} have the same id {token_id}")
         if not text:
             raise FormatError(f"{where}: the token with the id {token_id} is empty")
-        token = token_of(text)
+        token = bytes_of(text)
         known = names.setdefault(text, token_id) if token is None else tokens.setdefault(token, token_id)
         if known != token_id:
             raise FormatError(f"{where}: token {text!r} stands twice, with the ids {known} and {token_id}")
@@ -288,8 +258,8 @@ def _parse_merge(line: bytes, ids: Mapping[bytes, int], where: str) -> tuple[int
         texts = line.decode().split(" ")
     except UnicodeDecodeError:
         raise FormatError(f"{where}: not UTF-8: {line[:80]!r}") from None
-    tokens = [token_of(text) for text in texts]
-    if len(texts) != 2 or None in tokens:
+    tokens = [bytes_of(text) for text in texts]
+    if len(texts) != 2 or not all(tokens):
         raise FormatError(f"{where}: expected two tokens with a space between, found {line.decode()[:80]!r}")
     left, right = (token or b"" for token in tokens)
     for token, text in ((left, texts[0]), (right, texts[1]), (left + right, "".join(texts))):
@@ -319,7 +289,7 @@ def dump(
                 f"special token {name!r} is how {VOCAB_FILE} writes token {entries[name]}, "
                 f"{tokens[entries[name]]!r}; choose another name"
             )
-        token = token_of(name)
+        token = bytes_of(name)
         if token not in (None, name.encode()):
             raise FormatError(
                 f"special token {name!r} is how {VOCAB_FILE} writes the bytes {token!r}; choose another name"

@@ -9,7 +9,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
-from fastbpe.formats._hash cimport hash_bytes
+from fastbpe._core.common.hash_tables cimport hash_bytes
 
 import os
 

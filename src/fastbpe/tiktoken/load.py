@@ -9,8 +9,10 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
 from fastbpe.errors import CheckError, DownloadError, FormatError
-from fastbpe.formats import atomic_files, gpt2, rank_lines, tiktoken
+from fastbpe.formats import atomic_files, rank_lines, tiktoken
+from fastbpe.formats.byte_level import bytes_of
 from fastbpe.published import fetch, find
 from fastbpe.tiktoken._methods import ranks_of_tables
 from fastbpe.training.options import N_BYTES
@@ -138,7 +140,7 @@ def data_gym_to_mergeable_bpe_ranks(
     expected = {
         _token_bytes(text): i for text, i in ids.items() if text not in ("<|endoftext|>", "<|startoftext|>")
     }
-    ranks = {gpt2.token_of(text) or b"": i for i, text in enumerate(sorted(gpt2.STAND_INS))}
+    ranks = {bytes([byte]): i for i, byte in enumerate(bytes_to_unicode())}
     for number, line in enumerate(lines, 2):
         parts = line.split()
         if len(parts) != 2:
@@ -153,8 +155,8 @@ def data_gym_to_mergeable_bpe_ranks(
 
 
 def _token_bytes(text: str) -> bytes:
-    token = gpt2.token_of(text)
-    if token is None:
+    token = bytes_of(text)
+    if not token:
         raise FormatError(f"{text!r} holds a character that stands for no byte in GPT-2's files")
     return token
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, fields, replace
 from inspect import signature
 from typing import Any
 
+from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
 from fastbpe._core.train.byte_learner import Learner
 from fastbpe._core.train.piece_counter import PieceCounter
 from fastbpe._utils.progress import Phase, Progress, Reporter
@@ -244,7 +245,7 @@ def _learn(counter: PieceCounter, beginning: Beginning, config: ByteConfig, repo
             ties_first=config.ties == "first",
             min_count=config.min_count,
             max_token_bytes=config.max_token_bytes,
-            base_ranks=_stand_in_ranks() if config.ties == "huggingface" else None,
+            base_ranks=_byte_level_ranks() if config.ties == "huggingface" else None,
             base=beginning.vocabulary,
             n_base=n_base,
         )
@@ -270,11 +271,7 @@ def _bar(what: str, total: int | None, reporter: Reporter, **options: Any) -> Ph
     return reporter.phase(what, total, **options)
 
 
-def _stand_in_ranks() -> list[int]:
-    """How tokenizers orders bytes: by the printable characters that stand for them in GPT-2's files.
-
-    Bytes that are printable characters of Latin-1 stand for themselves; the others follow them, in order.
-    """
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    order = printable + [byte for byte in range(N_BYTES) if byte not in printable]
+def _byte_level_ranks() -> list[int]:
+    """The rank of each byte as tokenizers orders them: by the characters that stand for them in GPT-2's files."""
+    order = list(bytes_to_unicode())
     return [order.index(byte) for byte in range(N_BYTES)]

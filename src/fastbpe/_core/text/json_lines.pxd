@@ -1,11 +1,6 @@
 from libc.stdint cimport uint8_t
 
-
-cdef struct String:
-    # Between the quotes.
-    const uint8_t* data
-    size_t n
-    bint has_escapes
+from fastbpe._core.text.json_lexer cimport String
 
 
 cdef struct Line:

@@ -6,26 +6,18 @@ caller, line by line: json decides what it is.
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
-from libc.stdint cimport uint8_t, uint32_t, uint64_t
+from libc.stdint cimport uint8_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memchr, memcmp
 
-from fastbpe._core.common.bits cimport lowest_bit
+from fastbpe._core.text.json_lexer cimport String, read_string, skip_blanks, unescape
 from fastbpe._core.text.utf8_text cimport first_invalid
-from fastbpe._core.common.utf8 cimport put_char
-
-cdef extern from "simd/json.h" nogil:
-    const uint8_t* fb_json_stop(const uint8_t* at, const uint8_t* end) noexcept
-    size_t fb_json_copy(const uint8_t* at, const uint8_t* end, uint8_t* out) noexcept
 
 cdef enum:
     MAX_DEPTH = 64  # of what lies in a line
     MAX_DIGITS = 300  # of a number: json refuses some thousands
     KEY_BYTES = 256  # of a key with escapes
     SOME_LINES = 64  # that are read before others may have the GIL
-
-cdef uint64_t EACH = 0x0101010101010101ULL
-cdef uint64_t HIGH = 0x8080808080808080ULL
 
 
 @cython.final
@@ -65,7 +57,7 @@ cdef class JsonLines:
                 n, self._capacity = self._capacity, 0
                 with gil:
                     raise MemoryError(f"no memory for {n} bytes of text")
-        text.data, text.n = self._unescaped, _unescape(&line.found, self._unescaped)
+        text.data, text.n = self._unescaped, unescape(&line.found, self._unescaped)
         return text.n != <size_t> -1
 
 
@@ -123,9 +115,9 @@ cdef const uint8_t* _line(
     line.data = at
     line.found.data = NULL
     if is_utf8:
-        behind = _object(_behind_space(at, end), end, MAX_DEPTH, name, &line.found)
+        behind = _object(skip_blanks(at, end), end, MAX_DEPTH, name, &line.found)
         if behind != NULL:
-            behind = _behind_space(behind, end)
+            behind = skip_blanks(behind, end)
     line.is_plain = behind != NULL and line.found.data != NULL and (behind == end or behind[0] == 0x0A)
     if not line.is_plain:
         behind = <const uint8_t*> memchr(at, 0x0A, <size_t> (end - at))
@@ -133,12 +125,6 @@ cdef const uint8_t* _line(
             behind = end
     line.n = <size_t> (behind - at)
     return behind + (behind < end)
-
-
-cdef inline const uint8_t* _behind_space(const uint8_t* at, const uint8_t* end) noexcept nogil:
-    while at < end and (at[0] == 0x20 or at[0] == 0x09 or at[0] == 0x0D):
-        at += 1
-    return at
 
 
 # What these return is the place behind what they are named after, or NULL where that does not stand there.
@@ -151,46 +137,46 @@ cdef const uint8_t* _object(
     cdef int is_wanted = 0
     if at >= end or at[0] != 0x7B or depth == 0:
         return NULL
-    at = _behind_space(at + 1, end)
+    at = skip_blanks(at + 1, end)
     if at < end and at[0] == 0x7D:
         return at + 1
     while True:
-        at = _string(at, end, &key)
+        at = read_string(at, end, &key)
         if at == NULL:
             return NULL
-        at = _behind_space(at, end)
+        at = skip_blanks(at, end)
         if at >= end or at[0] != 0x3A:
             return NULL
-        at = _behind_space(at + 1, end)
+        at = skip_blanks(at + 1, end)
         if found != NULL:
             is_wanted = _is_name(&key, name)
         if is_wanted:
-            at = _string(at, end, found) if is_wanted > 0 else NULL  # the last of several holds
+            at = read_string(at, end, found) if is_wanted > 0 else NULL  # the last of several holds
         else:
             at = _value(at, end, depth - 1)
         if at == NULL:
             return NULL
-        at = _behind_space(at, end)
+        at = skip_blanks(at, end)
         if at >= end or at[0] != 0x2C:
             break
-        at = _behind_space(at + 1, end)
+        at = skip_blanks(at + 1, end)
     return at + 1 if at < end and at[0] == 0x7D else NULL
 
 
 cdef const uint8_t* _array(const uint8_t* at, const uint8_t* end, int depth) noexcept nogil:
     if depth == 0:
         return NULL
-    at = _behind_space(at + 1, end)
+    at = skip_blanks(at + 1, end)
     if at < end and at[0] == 0x5D:
         return at + 1
     while True:
         at = _value(at, end, depth - 1)
         if at == NULL:
             return NULL
-        at = _behind_space(at, end)
+        at = skip_blanks(at, end)
         if at >= end or at[0] != 0x2C:
             break
-        at = _behind_space(at + 1, end)
+        at = skip_blanks(at + 1, end)
     return at + 1 if at < end and at[0] == 0x5D else NULL
 
 
@@ -199,7 +185,7 @@ cdef const uint8_t* _value(const uint8_t* at, const uint8_t* end, int depth) noe
     if at >= end:
         return NULL
     if at[0] == 0x22:
-        return _string(at, end, &string)
+        return read_string(at, end, &string)
     if at[0] == 0x7B:
         return _object(at, end, depth, NULL, NULL)
     if at[0] == 0x5B:
@@ -242,92 +228,6 @@ cdef inline const uint8_t* _digits(const uint8_t* at, const uint8_t* end) noexce
     return at if at > start else NULL
 
 
-cdef const uint8_t* _string(const uint8_t* at, const uint8_t* end, String* out) noexcept nogil:
-    cdef uint64_t special
-    cdef const uint8_t* begin
-    if at >= end or at[0] != 0x22:
-        return NULL
-    at += 1
-    begin = at
-    out.has_escapes = False
-    while True:
-        at = fb_json_stop(at, end)
-        special = 0
-        while end - at >= 8 and special == 0:
-            special = _special(_eight_bytes(at))
-            at += lowest_bit(special) // 8 if special else 8
-        if special == 0:
-            while at < end and at[0] != 0x22 and at[0] != 0x5C and at[0] >= 0x20:
-                at += 1
-        if at >= end or at[0] < 0x20:
-            return NULL
-        if at[0] == 0x22:
-            break
-        out.has_escapes = True
-        at = _escape(at, end)
-        if at == NULL:
-            return NULL
-    out.data, out.n = begin, <size_t> (at - begin)
-    return at + 1
-
-
-cdef inline uint64_t _eight_bytes(const uint8_t* at) noexcept nogil:
-    """The first in the lowest bits, on any machine; a compiler makes one load of it."""
-    cdef uint64_t word = 0
-    cdef int i
-    for i in range(8):
-        word |= <uint64_t> at[i] << 8 * i
-    return word
-
-
-cdef inline uint64_t _special(uint64_t word) noexcept nogil:
-    """The lowest bit that is set is the highest of the first byte that is a quote, a backslash or below U+0020."""
-    cdef uint64_t quotes = word ^ 0x2222222222222222ULL
-    cdef uint64_t slashes = word ^ 0x5C5C5C5C5C5C5C5CULL
-    cdef uint64_t controls = (word - 0x2020202020202020ULL) & ~word
-    return ((quotes - EACH) & ~quotes | (slashes - EACH) & ~slashes | controls) & HIGH
-
-
-cdef inline const uint8_t* _escape(const uint8_t* at, const uint8_t* end) noexcept nogil:
-    if end - at < 2:
-        return NULL
-    if at[1] != 0x75:
-        return at + 2 if _escaped(at[1]) else NULL
-    return at + 6 if end - at >= 6 and _hexadecimal(at + 2) <= 0xFFFF else NULL
-
-
-cdef inline uint8_t _escaped(uint8_t letter) noexcept nogil:
-    """What a letter behind a backslash stands for; 0: nothing."""
-    if letter == 0x22 or letter == 0x5C or letter == 0x2F:
-        return letter
-    if letter == 0x6E:
-        return 0x0A
-    if letter == 0x74:
-        return 0x09
-    if letter == 0x72:
-        return 0x0D
-    if letter == 0x62:
-        return 0x08
-    return 0x0C if letter == 0x66 else 0
-
-
-cdef inline uint32_t _hexadecimal(const uint8_t* at) noexcept nogil:
-    """Four digits; above 0xFFFF where they are none."""
-    cdef uint32_t value = 0, digit
-    cdef int i
-    for i in range(4):
-        digit = at[i]
-        if 0x30 <= digit <= 0x39:
-            digit -= 0x30
-        else:
-            digit = (digit | 0x20) - 0x61
-            if digit > 5:
-                return 0x10000
-            digit += 10
-        value = value << 4 | digit
-    return value
-
-
 # Text
 
 cdef int _is_name(const String* key, const String* name) noexcept nogil:
@@ -336,43 +236,8 @@ cdef int _is_name(const String* key, const String* name) noexcept nogil:
     cdef const uint8_t* data = key.data
     cdef size_t n = key.n
     if key.has_escapes:
-        n = _unescape(key, unescaped) if n <= KEY_BYTES else <size_t> -1
+        n = unescape(key, unescaped) if n <= KEY_BYTES else <size_t> -1
         if n == <size_t> -1:
             return -1
         data = unescaped
     return n == name.n and memcmp(data, name.data, n) == 0
-
-
-cdef size_t _unescape(const String* string, uint8_t* out) noexcept nogil:
-    """Write what a string stands for, which is no longer; how much that is, or -1 at half a surrogate pair."""
-    cdef const uint8_t* at = string.data
-    cdef const uint8_t* end = at + string.n
-    cdef uint8_t* to = out
-    cdef uint32_t c, low
-    cdef size_t n
-    while True:
-        n = fb_json_copy(at, end, to)
-        at += n
-        to += n
-        while at < end and at[0] != 0x5C:
-            to[0] = at[0]
-            at += 1
-            to += 1
-        if at == end:
-            return <size_t> (to - out)
-        if at[1] != 0x75:
-            to[0] = _escaped(at[1])
-            to += 1
-            at += 2
-            continue
-        c = _hexadecimal(at + 2)
-        at += 6
-        if c >> 11 == 0x1B:
-            if c >= 0xDC00 or end - at < 6 or at[0] != 0x5C or at[1] != 0x75:
-                return <size_t> -1
-            low = _hexadecimal(at + 2)
-            if low >> 10 != 0x37:
-                return <size_t> -1
-            c = 0x10000 + ((c & 0x3FF) << 10 | (low & 0x3FF))
-            at += 6
-        to = put_char(to, c)

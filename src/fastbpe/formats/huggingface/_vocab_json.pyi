@@ -1,3 +1,5 @@
+"""The fast twin of `vocabulary`."""
+
 from collections.abc import Iterable
 
 from fastbpe.model import Buffer
@@ -5,6 +7,8 @@ from fastbpe.model import Buffer
 def read(data: Buffer) -> Entries | None: ...
 
 class Entries:
+    """Vocabulary and merges of a tokenizer.json, and the rest of the file: JSON in which both are empty."""
+
     rest: bytes
     def __len__(self) -> int: ...
     def __contains__(self, token: str) -> bool: ...

@@ -18,6 +18,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from fastbpe._utils.optional_imports import find_orjson
 from fastbpe.errors import FormatError
+from fastbpe.formats.byte_level import text_of
 from fastbpe.formats.huggingface import _vocab_json, parts, templates
 from fastbpe.formats.huggingface import vocabulary as vocabulary_
 from fastbpe.formats.huggingface.parts import Part
@@ -152,7 +153,7 @@ def check_model(model: Part) -> None:
 
 def _ids(added: list[AddedToken], vocabulary: _Vocabulary) -> set[int]:
     """The ids that added tokens have or may be taken for."""
-    alike = {vocabulary.get(vocabulary_.written(token.content), -1) for token in added}
+    alike = {vocabulary.get(text_of(token.content.encode()), -1) for token in added}
     return {token.id for token in added} | alike - {-1}
 
 
@@ -171,7 +172,7 @@ def _plain_special(
         if (
             not plain
             or token.id in ordinary
-            or vocabulary.get(vocabulary_.written(token.content), -1) in ordinary
+            or vocabulary.get(text_of(token.content.encode()), -1) in ordinary
             or vocabulary_.decoded(token.content) != token.content.encode()
         ):
             others.append(token)

@@ -10,6 +10,7 @@ from itertools import chain, repeat
 from operator import attrgetter, itemgetter
 from typing import Any
 
+from fastbpe.formats.byte_level import BYTE_OF_CHARACTER, bytes_of
 from fastbpe.formats.huggingface._vocab_json import Entries
 from fastbpe.formats.huggingface.parts import Part
 from fastbpe.model import AddedToken, pack_merges
@@ -20,43 +21,6 @@ _FLAGS = AddedToken._fields[2:]
 _BOOL, _DICT, _INT, _STR = {bool}, {dict}, {int}, {str}
 _flags_of: Callable[[Mapping[str, Any]], tuple[Any, ...]] = itemgetter(*_FLAGS)
 _content_of, _id_of, _id_of_token = itemgetter("content"), itemgetter("id"), attrgetter("id")
-
-
-def _stand_ins() -> dict[str, int]:
-    """The character that stands for each byte in GPT-2's files."""
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in printable]
-    return {chr(byte): byte for byte in printable} | {chr(0x100 + i): byte for i, byte in enumerate(others)}
-
-
-STAND_INS = _stand_ins()
-SHOWN = str.maketrans({chr(byte): character for character, byte in STAND_INS.items()})
-
-
-def bytes_of(token: str) -> bytes | None:
-    """The bytes that a token's characters stand for; None where one stands for none."""
-    if is_as_shown(token):
-        return token.encode()
-    try:
-        return bytes([STAND_INS[character] for character in token])
-    except KeyError:
-        return None
-
-
-def show(token: bytes) -> str:
-    """A token as the file writes it."""
-    text = token.decode("latin-1")
-    return text if is_as_shown(text) else text.translate(SHOWN)
-
-
-def written(content: str) -> str:
-    """The characters that stand for a text's UTF-8."""
-    return content if is_as_shown(content) else show(content.encode())
-
-
-def is_as_shown(text: str) -> bool:
-    """Whether all characters stand for themselves: quickly seen, and so most added tokens are."""
-    return text.isascii() and text.isprintable() and " " not in text
 
 
 def decoded(content: str) -> bytes:
@@ -214,7 +178,7 @@ def lay_out(
     by_name = {*found_by_name(added)}
     tokens: dict[int, bytes] = {}
     for token, token_id in vocabulary.items():
-        if not token or (token in by_name and token_id not in used and token not in STAND_INS):
+        if not token or (token in by_name and token_id not in used and token not in BYTE_OF_CHARACTER):
             continue  # whisper has an empty token, which no text leads to
         data = bytes_of(token)
         if data is None and (whole_piece_first or token_id in used):
@@ -234,7 +198,7 @@ def lay_out(
 def check_missing_bytes(model: Part, tokens: Collection[bytes], whole_piece_first: bool) -> bool:
     """Whether some byte is no token, so that it is left out; refuse it where something else would become of it."""
     known = {token[0] for token in tokens if len(token) == 1}
-    missing = [byte for byte in STAND_INS.values() if byte not in known]
+    missing = [byte for byte in BYTE_OF_CHARACTER.values() if byte not in known]
     if missing and model.value.get("unk_token") is not None:
         model.fail(
             f"no token stands for the byte 0x{missing[0]:02x}; an unknown token is not supported", "unk_token"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fastbpe.errors import FormatError
-from fastbpe.formats.huggingface.vocabulary import show
+from fastbpe.formats.byte_level import text_of
 from fastbpe.model import AddedToken, Model
 
 _BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
@@ -32,7 +32,7 @@ def dump(
     n_ordinary = len(vocabulary)
     added = _added_tokens(model)
     _number(vocabulary, added, model.huggingface.get("empty_token"))
-    shown = [show(token) for token in tokens]
+    shown = [text_of(token) for token in tokens]
     return write_document(
         truncation=model.huggingface.get("truncation"),
         padding=model.huggingface.get("padding"),
@@ -86,10 +86,10 @@ def write_document(
 def _vocabulary(tokens: Sequence[bytes]) -> dict[str, int]:
     vocabulary: dict[str, int] = {}
     for token_id, token in enumerate(tokens):
-        if token and vocabulary.setdefault(show(token), token_id) != token_id:
+        if token and vocabulary.setdefault(text_of(token), token_id) != token_id:
             raise FormatError(
-                f"tokens {vocabulary[show(token)]} and {token_id} are both {token!r}; a tokenizer.json can hold "
-                "it once only: export it as native"
+                f"tokens {vocabulary[text_of(token)]} and {token_id} are both {token!r}; a tokenizer.json can "
+                "hold it once only: export it as native"
             )
     return vocabulary
 

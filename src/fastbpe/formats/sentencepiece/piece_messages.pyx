@@ -12,7 +12,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memchr, memcmp, memcpy, memset
 
-from fastbpe.formats._hash cimport hash_bytes
+from fastbpe._core.common.hash_tables cimport hash_bytes
 
 cdef enum:
     NORMAL = 1
