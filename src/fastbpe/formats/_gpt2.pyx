@@ -25,7 +25,7 @@ cdef struct Token:
     const uint8_t* data  # its bytes; of a name, the JSON string with its quotes
     uint32_t n_bytes
     uint32_t id
-    bint is_name  # it holds characters that stand for no byte
+    bint is_name  # True if some character stands for no byte
 
 
 cdef struct Files:

@@ -1,3 +1,5 @@
+"""Merges as sentencepiece's scores."""
+
 from fastbpe.model import Buffer
 
 def judge(

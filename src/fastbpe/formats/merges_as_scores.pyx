@@ -1,9 +1,9 @@
 """Merges as sentencepiece's scores: which scores give the same ids, and which pieces scores cannot express.
 
-A list of merges names the pairs that may merge; sentencepiece gives each piece a score and merges any two symbols
-that make a piece. The merges within a piece, up to its last two symbols, do not depend on the text around it. So one
-merge at most ever makes a piece, and scores in the order of these merges give the same ids, unless two symbols that
-no merge joins make a piece as well.
+A list of merges names the pairs that may merge; sentencepiece gives each piece a score and merges any two
+symbols that make a piece. The merges within a piece, up to its last two symbols, do not depend on the text around
+it. So one merge at most ever makes a piece, and scores in the order of these merges give the same ids, unless two
+symbols that no merge joins make a piece as well. `_reference` proves it: "One merge makes each token".
 """
 
 cimport cython
@@ -209,7 +209,7 @@ cdef void _index(Pieces* pieces, const uint8_t* types, bint splits) noexcept:
 
 
 cdef bint _is_possible(const uint8_t* text, uint32_t n, bint splits) noexcept:
-    """Tell whether text may become a piece: it has no space, and with splits no U+2581 after its first character."""
+    """Tell whether text may become a piece: no space, and with splits no U+2581 after the first character."""
     cdef uint32_t i
     for i in range(n):
         if text[i] == c' ':

@@ -6,7 +6,8 @@ from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe.errors import InvalidTokenError
 
-class InvalidIdError(InvalidTokenError, ValueError): ...
+class InvalidIdError(InvalidTokenError, ValueError):
+    """Error for an id that is no token: RegexTokenizer of minbpe raises ValueError, BasicTokenizer KeyError."""
 
 @disjoint_base
 class Methods:

@@ -100,7 +100,9 @@ cdef class Entries:
         try:
             for name in ("", *named):
                 found = self._find(name.encode())
-                if found != NONE and not self._used[self._table.entries[found].id] and not _stands_for_byte(name):
+                if found == NONE or _stands_for_byte(name):
+                    continue
+                if not self._used[self._table.entries[found].id]:
                     is_dropped[found] = 1
             return self._tables(is_dropped, strict)
         finally:
@@ -143,7 +145,7 @@ cdef class Entries:
         """Write the bytes and ends of the tokens, and the number of bytes that are tokens.
 
         Returns:
-            The number of bytes written; -1 if an id below n_ids is not taken or a token is not as `strict` wants it.
+            The number of bytes written; -1 if an id below n_ids is not taken, or `strict` refuses a token.
         """
         cdef bint[256] has_byte
         cdef uint32_t i, token_id, end = 0
@@ -512,7 +514,9 @@ cdef const uint8_t* _read_key(const uint8_t* at, const uint8_t* end, String* key
     return read_sign(skip_space(at, end), end, c':') if at != NULL else NULL
 
 
-cdef inline const uint8_t* _next_item(const uint8_t* at, const uint8_t* end, uint8_t first, uint8_t closing) noexcept:
+cdef inline const uint8_t* _next_item(
+    const uint8_t* at, const uint8_t* end, uint8_t first, uint8_t closing
+) noexcept:
     """Go from behind an item to the next one, past a comma, or to the closing bracket.
 
     Args:

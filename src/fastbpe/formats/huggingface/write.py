@@ -1,4 +1,4 @@
-"""Writing a tokenizer.json."""
+"""Write a byte-level tokenizer.json."""
 
 from __future__ import annotations
 
@@ -22,11 +22,18 @@ def dump(
     *,
     all_made: bool,
 ) -> bytes:
-    """The file's bytes.
+    """Return the bytes of the file.
 
-    tokens: the bytes of each id, b"" where an id is no ordinary token. merges: pairs of ids, best first.
-    pre_tokenizers: what splits text, ByteLevel among it. all_made: merging makes every token, so whole pieces need
-    not be looked up. Then they are not where that would find special tokens in the vocabulary.
+    Args:
+        model: the vocabulary.
+        tokens: bytes by id; b"" if an id is no ordinary token.
+        merges: pairs of ids, best first.
+        pre_tokenizers: steps that split text, ByteLevel among them.
+        all_made: merging makes every token, so ignore_merges is not needed. It is left out where it would turn a
+            piece into a special token of the vocabulary.
+
+    Raises:
+        FormatError: two tokens would be written as one text, or an id is missing.
     """
     vocabulary = _vocabulary(tokens)
     n_ordinary = len(vocabulary)
@@ -58,7 +65,7 @@ def write_document(
     padding: Any = None,
     **model: Any,
 ) -> bytes:
-    """A file of these parts, those of the model among them."""
+    """Return the bytes of a file with these parts. **model: parts of its "model"."""
     document = {
         "version": "1.0",
         "truncation": truncation,
@@ -105,9 +112,9 @@ def _added_tokens(model: Model) -> list[AddedToken]:
 
 
 def _number(vocabulary: dict[str, int], added: Sequence[AddedToken], empty_token: int | None) -> None:
-    """Put added tokens into the vocabulary where tokenizers would not give them their ids else; check the rest.
+    """Put added tokens into the vocabulary if tokenizers would give them other ids, and check the rest.
 
-    It numbers those that the vocabulary does not have from its size on.
+    tokenizers numbers added tokens outside the vocabulary from its size on.
     """
     greatest = max(vocabulary.values())
     if empty_token is not None:
