@@ -49,8 +49,8 @@ class Corpus:
     """Texts for the demo.
 
     Attributes:
-        texts: the documents.
-        described: the texts in words.
+        what: the texts in words.
+        texts: UTF-8 of each.
         sample: a few lines to show.
     """
 

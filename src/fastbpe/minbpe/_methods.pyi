@@ -1,3 +1,5 @@
+"""Methods of minbpe's tokenizers that are called often."""
+
 from collections.abc import Callable, Collection, Sequence
 
 from typing_extensions import disjoint_base
@@ -11,6 +13,8 @@ class InvalidIdError(InvalidTokenError, ValueError):
 
 @disjoint_base
 class Methods:
+    """Encoder and decoder made by `_make`, kept until `_forget` is called."""
+
     def _make(
         self,
     ) -> tuple[Encoder, Decoder, str | Collection[str], Callable[[Collection[str]], Collection[str]]]: ...

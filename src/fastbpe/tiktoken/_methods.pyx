@@ -92,7 +92,8 @@ cdef class Methods(Encoder):
 
         >>> from fastbpe.tiktoken import Encoding
         >>> ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256}
-        >>> Encoding("t", pat_str=".+", mergeable_ranks=ranks, special_tokens={"<e>": 257}).encode_ordinary("ab<e>")
+        >>> encoding = Encoding("t", pat_str=".+", mergeable_ranks=ranks, special_tokens={"<e>": 257})
+        >>> encoding.encode_ordinary("ab<e>")
         [256, 60, 101, 62]
         """
         return self._to_list(text, None, None, None)

@@ -90,8 +90,8 @@ cdef class Entries:
             strict: give up if a byte is no token, or a token holds a character that stands for no byte.
 
         Returns:
-            (token_bytes, token_ends, merges, misses_bytes), the first three as `Model` has them; misses_bytes tells
-            whether a byte is no token. None if the slow twin is to read the file.
+            (token_bytes, token_ends, merges, misses_bytes): the first three as `Model` has them, and whether a
+            byte is no token. None if the slow twin is to read the file.
         """
         cdef uint8_t* is_dropped = <uint8_t*> calloc(self._n + 1, 1)
         cdef uint32_t found
