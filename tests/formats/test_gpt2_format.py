@@ -18,10 +18,11 @@ import fastbpe
 import fastbpe.tokenizer.merges_as_ranks
 from fastbpe import FormatError, SpecialTokenError, Tokenizer
 from fastbpe.formats import _gpt2, gpt2
+from fastbpe.formats.byte_level import bytes_of, text_of
 from fastbpe.model import Model, pack_merges
 from helpers.shared_data import corpus, data_file, published, published_peer, ranks_of
 
-ALPHABET = {character: byte for byte, character in enumerate(gpt2.STAND_INS)}
+ALPHABET = {text_of(bytes([byte])): byte for byte in range(256)}
 MERGES = "#version: 0.2\na b\nab c\nĠ ab\n"
 VOCAB: dict[str, int] = {**ALPHABET, "ab": 256, "abc": 257, "Ġab": 258, "<|endoftext|>": 259}
 
@@ -49,12 +50,12 @@ def peer_of(folder: Path, pattern: str, names: tuple[str, str] = gpt2.NAMES) -> 
 
 
 def test_the_alphabet_is_that_of_tokenizers() -> None:
-    assert set(gpt2.STAND_INS) == set(ByteLevel.alphabet())
+    assert set(ALPHABET) == set(ByteLevel.alphabet())
     tokenizer = ByteLevel(add_prefix_space=False, use_regex=False)
     for byte in range(128):
-        assert tokenizer.pre_tokenize_str(chr(byte))[0][0] == gpt2.STAND_INS[byte]
+        assert tokenizer.pre_tokenize_str(chr(byte))[0][0] == text_of(bytes([byte]))
     for character in "\xa0\xad\xffĀ\u07ff日\U0010ffff":
-        assert tokenizer.pre_tokenize_str(character)[0][0] == gpt2.text_of(character.encode())
+        assert tokenizer.pre_tokenize_str(character)[0][0] == text_of(character.encode())
 
 
 @pytest.mark.parametrize("given_file", ["gpt2_encoder.json", "gpt2_vocab.bpe"])
@@ -408,7 +409,7 @@ def test_llama3_has_tokens_that_no_merges_make(tmp_path: Path) -> None:
 def test_tiktoken_reads_what_is_written(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
     code_tokenizer.export(tmp_path, format="gpt2")
     vocab = json.loads((tmp_path / "vocab.json").read_text(encoding="utf-8"))
-    ranks = {gpt2.token_of(text): i for text, i in vocab.items() if text not in code_tokenizer.special_tokens}
+    ranks = {bytes_of(text): i for text, i in vocab.items() if text not in code_tokenizer.special_tokens}
     pattern = code_tokenizer.pattern
     assert isinstance(pattern, str)
     peer = tiktoken.Encoding(

@@ -35,7 +35,7 @@ TOKENS = [
     f"{METASPACE}a",
     f"a{METASPACE}",
 ]
-METASPACE = {"type": "Metaspace", "replacement": METASPACE, "prepend_scheme": "first", "split": False}
+METASPACE_STEP = {"type": "Metaspace", "replacement": METASPACE, "prepend_scheme": "first", "split": False}
 
 
 def document(**changes: Any) -> dict[str, Any]:
@@ -82,7 +82,7 @@ def with_tokens(*tokens: str) -> dict[str, int]:
     return {token: i for i, token in enumerate([*TOKENS, *tokens])}
 
 
-METASPACES = [
+METASPACE_STEPS = [
     ({"replacement": "_"}, r"\.replacement: '_' is not supported; it must be U\+2581"),
     ({"replacement": 7}, r"\.replacement: must be text"),
     ({"replacement": None}, r": it has no 'replacement'"),
@@ -95,11 +95,11 @@ METASPACES = [
     ("changes", "message"),
     [
         *(
-            ({"pre_tokenizer": {**METASPACE, **values}}, f"pre_tokenizer{message}")
-            for values, message in METASPACES
+            ({"pre_tokenizer": {**METASPACE_STEP, **values}}, f"pre_tokenizer{message}")
+            for values, message in METASPACE_STEPS
         ),
-        *(({"decoder": {**METASPACE, **values}}, f"decoder{message}") for values, message in METASPACES),
-        ({"pre_tokenizer": {**METASPACE, "split": "no"}}, r"pre_tokenizer\.split: must be true or false"),
+        *(({"decoder": {**METASPACE_STEP, **values}}, f"decoder{message}") for values, message in METASPACE_STEPS),
+        ({"pre_tokenizer": {**METASPACE_STEP, "split": "no"}}, r"pre_tokenizer\.split: must be true or false"),
         ({"pre_tokenizer": {"type": "Digits"}}, "pre_tokenizer: 'Digits' is not supported where spaces are"),
         (
             {"pre_tokenizer": {"type": "Sequence", "pretokenizers": []}},
@@ -110,9 +110,12 @@ METASPACES = [
         ({"normalizer": PREPEND}, "normalizer: neither byte-level"),
         ({"normalizer": {"type": "NFKC"}}, "normalizer: neither byte-level"),
         ({"normalizer": {"type": "Precompiled"}}, "normalizer: the normalizer 'Precompiled' is not supported"),
-        ({"normalizer": PREPEND, "pre_tokenizer": METASPACE}, "normalizer: Prepend must stand beside one Replace"),
         (
-            {"pre_tokenizer": METASPACE, "added_tokens": [added("<s>", 1, normalized=True)]},
+            {"normalizer": PREPEND, "pre_tokenizer": METASPACE_STEP},
+            "normalizer: Prepend must stand beside one Replace",
+        ),
+        (
+            {"pre_tokenizer": METASPACE_STEP, "added_tokens": [added("<s>", 1, normalized=True)]},
             r"pre_tokenizer\.prepend_scheme: with Prepend and normalized added tokens",
         ),
         (
@@ -186,10 +189,13 @@ def test_pieces_that_sentencepiece_would_not_load() -> None:
 
 
 CANNOT = [
-    ({"normalizer": None, "pre_tokenizer": METASPACE}, "a space before those texts only"),
-    ({"pre_tokenizer": {**METASPACE, "prepend_scheme": "never", "split": True}}, "that pieces end before each"),
+    ({"normalizer": None, "pre_tokenizer": METASPACE_STEP}, "a space before those texts only"),
+    (
+        {"pre_tokenizer": {**METASPACE_STEP, "prepend_scheme": "never", "split": True}},
+        "that pieces end before each",
+    ),
     ({"model__byte_fallback": False, "model__fuse_unk": False}, "that unknown characters in a row"),
-    ({"decoder": METASPACE}, "a decoder that leaves byte pieces their names"),
+    ({"decoder": METASPACE_STEP}, "a decoder that leaves byte pieces their names"),
     ({"decoder__decoders": DECODERS}, "that decoding leaves out a space"),
     ({"added_tokens": [added("<s>", 1, lstrip=True)]}, "the added token '<s>', which is more than"),
     ({"added_tokens": [added("a", 259)]}, "the added token 'a', which is more than"),

@@ -15,7 +15,7 @@ merges only remove borders. So while a merge was replayed it never crossed the l
 the scan entered both with nothing pending, met the same tokens, and took the same pairs up to the right
 border, which it did not cross either.
 
-What follows, whichever pair the trainer picks each time:
+It follows, whichever pair the trainer picks each time:
 
 - No two merges learn the same bytes, and no merge is learned twice. When the pair (x, y) is picked, every
   stretch with the bytes xy is cut as x, y, everywhere; after the merge each of them is one token or has lost
@@ -42,7 +42,7 @@ was of the best pair of the stretch, leftmost of equals: what the bytes of the s
 would have merged next. So the stretch is cut as these bytes are after some number of merges by themselves.
 Each merge takes one token away: two tokens that spell t are what is left of its bytes before the last merge.
 
-What follows:
+It follows:
 
 - Ranks can be listed. List for each token of several bytes, in the order of ranks, its last merge
   (`last_merge`); nothing for one that is never made, for merging leaves it in three tokens or more and it is
@@ -59,8 +59,8 @@ What follows:
   other by assumption. Of the piece the other makes t1 … tn too: the first merge to cross a border of these, ti
   | ti+1 say, would be done to the bytes of ti, ti+1 by themselves.
 
-Where every token has one merge and merges of lower ranks leave the two tokens of it, which is so after
-training, less need be looked at: `_core.ranking` follows the border between the two back in time.
+After training, every token has one merge, and the merges of lower ranks leave the two tokens of it. Then a
+shorter check suffices: `_core.merge.merges_as_ranks` follows the border between the two back in time.
 """
 
 from fastbpe._reference.encoding import decode, encode, last_merge, merge_pairs, merge_ranks

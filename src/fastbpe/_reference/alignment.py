@@ -1,9 +1,9 @@
-"""Where the characters of a normalized text come from, as tokenizers counts it: the slow twin of `normalizers`.
+"""Origins of the characters of a normalized text, as tokenizers counts them: the slow twin of `unicode_forms`.
 
-A normalizer says how it goes over its text: (a character that it puts there, how many characters of the text
-that takes the place of). More than one: what follows the first is left out. None: the character is put in
-besides, and counts as coming from where the one before it in the text stood. ("", n) leaves n characters out.
-`sources` plays that back.
+A normalizer describes its walk over a text as pairs: (character to put, number of characters of the text that it
+takes the place of). If that number is above one, the characters after the first are left out. If it is 0, the
+character is inserted, and its origin is the character of the text before it. ("", n) leaves n characters out.
+`sources` replays the pairs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Put = tuple[str, int]
 
 
 def sources(put: Iterable[Put]) -> list[int]:
-    """Of each character that was put, which one of the text it comes from.
+    """Return the origin of each character that was put: the index of a character of the text.
 
     >>> sources([("f", 1), ("i", 0), ("x", 2), ("", 1), ("y", 1)])
     [0, 0, 1, 4]
@@ -29,13 +29,13 @@ def sources(put: Iterable[Put]) -> list[int]:
 
 
 def put_form(text: str, name: str) -> list[Put]:
-    """NFC, NFD, NFKC or NFKD: taken apart, brought into order, and put together where the form says so."""
+    """Put a text in NFC, NFD, NFKC or NFKD: decompose, order by class, and compose if the form says so."""
     put: list[Put] = []
     for character in text:
         parts = unicodedata.normalize("NFKD" if "K" in name else "NFD", character)
         put += [(part, int(not i)) for i, part in enumerate(parts)]
     order = [unicodedata.combining(character) for character, _ in put]
-    for end in range(len(put)):  # insertion sort: characters of one class keep their order
+    for end in range(len(put)):  # insertion sort is stable: characters of one class keep their order
         at = end
         while at and order[at] and order[at - 1] > order[at]:
             put[at - 1 : at + 1] = [put[at], put[at - 1]]
@@ -56,13 +56,13 @@ def put_form(text: str, name: str) -> list[Put]:
 
 
 def _meet(put: Sequence[Put], starter: int, at: int) -> bool:
-    """Whether nothing between a starter and a character behind it blocks the two."""
+    """Tell whether no character between a starter and a later character blocks their composition."""
     between = [unicodedata.combining(character) for character, _ in put[starter + 1 : at]]
     return all(0 < order < unicodedata.combining(put[at][0]) for order in between)
 
 
 def put_each(text: str, change: Callable[[str], str]) -> list[Put]:
-    """What becomes of each character by itself."""
+    """Put each character changed by itself."""
     put: list[Put] = []
     for character in text:
         made = change(character)
@@ -71,13 +71,13 @@ def put_each(text: str, change: Callable[[str], str]) -> list[Put]:
 
 
 def put_before(text: str, prefix: str) -> list[Put]:
-    """A prefix: it takes the place of the first character, which is put behind it once more."""
+    """Put a prefix: it takes the place of the first character, which is then inserted again."""
     whole = prefix + text[:1]
     return [(character, int(not i)) for i, character in enumerate(whole)] + [(c, 1) for c in text[1:]]
 
 
 def put_replaced(text: str, spans: Iterable[tuple[int, int]], content: str) -> list[Put]:
-    """Content in place of each span: all of the span is left out, then the content is put in besides."""
+    """Put content in place of each span: the whole span is left out, then the content is inserted."""
     put: list[Put] = []
     at = 0
     for start, end in spans:

@@ -1,4 +1,4 @@
-"""Turn text into ids: cut it into pieces, then merge within each piece."""
+"""Encode text: split it into pieces, then merge within each piece."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -49,9 +49,9 @@ def merge_pairs(merges: Mapping[tuple[int, int], tuple[int, int]], ids: Iterable
 
 
 def last_merge(priority: Callable[[bytes, bytes], int | None], token: bytes) -> tuple[bytes, bytes] | None:
-    """The last merge of a token's own bytes, the only one that ever makes it; None if merging leaves parts.
+    """Return the last merge of a token's own bytes, the only one that ever makes it; None if merging leaves parts.
 
-    priority: of a pair of tokens, None if it is not merged. The least is merged first, the leftmost of equals.
+    priority: of a pair of tokens; None if it does not merge. The lowest merges first, the leftmost of equals.
 
     >>> ranks = {b"a": 0, b"b": 1, b"c": 2, b"d": 3, b"bc": 4, b"abcd": 5, b"abc": 6, b"dad": 7}
     >>> last_merge(lambda left, right: ranks.get(left + right), b"abcd")
@@ -73,7 +73,7 @@ def last_merge(priority: Callable[[bytes, bytes], int | None], token: bytes) -> 
 def encode(
     text: str, ranks: Mapping[bytes, int], split: Callable[[str], Iterable[str]] | None = None
 ) -> list[int]:
-    """Encode a text: `split` cuts it into pieces (without it, the text is one), `merge_ranks` does the rest.
+    """Encode a text: `split` makes pieces (without it, the text is one), `merge_ranks` encodes each.
 
     >>> ranks = {bytes([byte]): byte for byte in range(256)} | {b"aa": 256, b"ab": 257, b"aaab": 258}
     >>> encode("aaabdaaabac", ranks)
@@ -81,7 +81,7 @@ def encode(
     >>> encode("aa aab", ranks, str.split)
     [256, 256, 98]
 
-    Surrogates in a pair are the character they make, alone they are U+FFFD, as in tiktoken.
+    A surrogate pair is the character that it makes, a lone surrogate is U+FFFD, as in tiktoken.
 
     >>> encode("\\ud83d", ranks)
     [239, 191, 189]
@@ -92,7 +92,7 @@ def encode(
 
 
 def decode(ids: Iterable[int], tokens: Sequence[bytes] | Mapping[int, bytes]) -> bytes:
-    """Join the bytes of tokens; ids may cut a character in two, so text is the caller's business.
+    """Join the bytes of tokens. Ids may cut a character in two, so the caller decodes the bytes.
 
     >>> decode([1, 0, 1], [b"n", b"a"])
     b'ana'

@@ -1,13 +1,17 @@
-"""Where tokens lie in a text, and the longest part of it that has so many."""
+"""Offsets of tokens in a text, and the longest part of a text with a given number of tokens."""
 
 from collections.abc import Callable, Iterable, Sequence
 
 
 def offsets(text: str, tokens: Iterable[bytes], sources: Iterable[int] | None = None) -> list[tuple[int, int]]:
-    """(start, end) in characters of each token of a text; end to end the tokens are its UTF-8.
+    """Return (start, end) in characters of each token.
 
-    A character belongs to every token that has a byte of it. A surrogate pair is one character of two places.
-    sources: the tokens are of another text, each character of which comes from this one of the text.
+    A character belongs to every token that has a byte of it. A surrogate pair is one character that counts as two.
+
+    Args:
+        text: the text.
+        tokens: bytes, which end to end are the text's UTF-8, or that of its normalized form.
+        sources: origin in the text of each character of the normalized form; None: the tokens are the text's own.
 
     >>> offsets("aé", [b"a\\xc3", b"\\xa9"])
     [(0, 2), (1, 2)]
@@ -19,7 +23,7 @@ def offsets(text: str, tokens: Iterable[bytes], sources: Iterable[int] | None = 
         changed = b"".join(tokens).decode()
         places = zip(changed, sources, strict=True)
         return _spans([(at, at + 1) for character, at in places for _ in character.encode()], tokens)
-    homes: list[tuple[int, int]] = []  # of each byte: the places of its character
+    homes: list[tuple[int, int]] = []  # of each byte: start and end of its character
     for at, character in enumerate(text):
         if "\udc00" <= character <= "\udfff" and "\ud800" <= text[at - 1 : at] <= "\udbff":
             homes[-3:] = [(at - 1, at + 1)] * 4
@@ -38,7 +42,7 @@ def _spans(homes: Sequence[tuple[int, int]], tokens: Iterable[bytes]) -> list[tu
 
 
 def longest_prefix(text: str, count: Callable[[str], int], n: int) -> str:
-    """The longest beginning of a text that count says has at most n.
+    """Return the longest prefix of a text whose count is at most n.
 
     >>> longest_prefix("abc", len, 2)
     'ab'
@@ -47,7 +51,7 @@ def longest_prefix(text: str, count: Callable[[str], int], n: int) -> str:
 
 
 def longest_suffix(text: str, count: Callable[[str], int], n: int) -> str:
-    """The longest end of a text that count says has at most n.
+    """Return the longest suffix of a text whose count is at most n.
 
     >>> longest_suffix("abc", len, 2)
     'bc'

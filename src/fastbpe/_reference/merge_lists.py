@@ -1,4 +1,4 @@
-"""Whether scores can say what a list of merges of code points says: the slow twin of `formats._splits`."""
+"""Merges of code points as scores, and whether these say the same: the slow twin of `formats.merges_as_scores`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NORMAL = 1
 def rescore(
     pieces: Sequence[str], types: Sequence[int], merges: Sequence[tuple[int, int, int]], *, splits: bool
 ) -> tuple[bytes, list[int]]:
-    """(scores, ids of pieces that must not be merged), as `_splits.rescore` has them."""
+    """Return (scores, ids of pieces that must not be merged), as `merges_as_scores.rescore` does."""
     ids = _usable(pieces, types, splits)
     usable = {*ids.values()}
     ranks = {
@@ -39,7 +39,7 @@ def rescore(
 
 
 def _usable(pieces: Sequence[str], types: Sequence[int], splits: bool) -> dict[str, int]:
-    """The pieces that text may become."""
+    """Return piece → id of the pieces that text may become."""
     return {
         piece: i
         for i, piece in enumerate(pieces)
@@ -50,10 +50,13 @@ def _usable(pieces: Sequence[str], types: Sequence[int], splits: bool) -> dict[s
 def judge(
     pieces: Sequence[str], types: Sequence[int], merges: Sequence[tuple[int, int, int]], *, splits: bool
 ) -> tuple[bytes, bool]:
-    """(scores, whether they say what the merges say), as `_splits.judge` has them.
+    """Return (scores, whether they say what the merges say), as `merges_as_scores.judge` does.
 
-    types: of each piece, a PieceType. merges: (left id, right id, merged id), best first, no pair twice. splits:
-    no piece goes on with a U+2581.
+    Args:
+        pieces: text of each id.
+        types: a PieceType for each id.
+        merges: (left id, right id, merged id), best first, no pair twice.
+        splits: no piece has U+2581 but as its first character.
     """
     ids = _usable(pieces, types, splits)
     usable = {*ids.values()}

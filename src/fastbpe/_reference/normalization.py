@@ -1,7 +1,7 @@
-"""Normalise text as sentencepiece does, before anything is merged: the slow twin of `_core.normalizer`.
+"""Normalize text as sentencepiece does before it merges: the slow twin of `sentencepiece_normalizer`.
 
-All is about bytes. The rules of a model are its charsmap: a double-array trie over byte strings, and what each of
-them becomes. `rules_of` takes one apart; the normaliser then needs nothing but a dict.
+All work is on bytes. The rules of a model are its charsmap: a double-array trie (Aoe 1989, Darts) over byte
+strings, and the replacement of each. `rules_of` turns one into a dict.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ REPLACEMENT = "\ufffd".encode()
 
 
 def rules_of(charsmap: bytes) -> dict[bytes, bytes]:
-    """The rules of a precompiled charsmap: what is replaced, and by what.
+    """Return the rules of a precompiled charsmap: source → replacement.
 
-    A unit of the trie at place p has its children at (p ^ offset) ^ byte, marked with that byte; where the unit
-    says so, a value lies at p ^ offset itself.
+    The children of the trie's unit at position p are at (p ^ offset) ^ byte, each labelled with its byte. A unit
+    that ends a source has its value at p ^ offset.
     """
     if not charsmap:
         return {}
     n_bytes = struct.unpack_from("<I", charsmap)[0]
     units = struct.unpack_from(f"<{n_bytes // 4}I", charsmap, 4)
     replacements = charsmap[4 + n_bytes :]
-    below: dict[int, list[int]] = {}  # the place that children are counted from → the children
+    below: dict[int, list[int]] = {}  # p ^ offset of a unit → positions of its children
     for at, unit in enumerate(units):
         below.setdefault(at ^ (unit & 0xFF), []).append(at)
     rules = {}
@@ -52,9 +52,9 @@ def _base(units: tuple[int, ...], at: int) -> int:
 
 @dataclass(frozen=True)
 class Normalizer:
-    """The rules of a model and what it does about white space.
+    """Rules of a model, and its options for white space.
 
-    symbols: user-defined symbols; text that spells one is left as it is.
+    symbols: user-defined symbols, which are left as they are.
     """
 
     rules: Mapping[bytes, bytes] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Normalizer:
     symbols: Iterable[bytes] = ()
 
     def normalize(self, text: bytes) -> tuple[bytes, list[int]]:
-        """The normalised text; for each of its bytes and for its end the place in the text that it comes from.
+        """Return (normalized text, origin in the text of each of its bytes and of its end).
 
         >>> normalized, offsets = Normalizer().normalize(b" a  b ")
         >>> normalized.decode(), offsets
@@ -101,7 +101,7 @@ class Normalizer:
         return bytes(out), [*offsets, end]
 
     def _steps(self, text: bytes) -> Iterator[tuple[int, bytes, int]]:
-        """Where a step begins, what it gives, and where it ends."""
+        """Yield (start of a step, its replacement, its end)."""
         at = 0
         while at < len(text):
             data, n_bytes = self._step(text, at)
@@ -124,7 +124,7 @@ class Normalizer:
 
 
 def char_bytes(text: bytes | bytearray, at: int) -> int:
-    """The bytes of the character that begins here; 0 if none does.
+    """Return the bytes of the character that begins at an offset; 0 if none does.
 
     >>> char_bytes("é".encode(), 0), char_bytes("é".encode(), 1)
     (2, 0)

@@ -1,7 +1,7 @@
 """Encode and decode as sentencepiece does with a BPE model: the slow twin of code-point mode.
 
-There are no merge rules. Any two neighbours whose text together is a piece may be merged; the pair whose piece has
-the highest score is, the leftmost of several. A score of 0 is above one of -0.
+There is no list of merges. Any two neighbours whose text together is a piece may merge; the pair whose piece has
+the highest score merges first, the leftmost of equals. A score of 0 is above one of -0.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 
 
 class Symbol(NamedTuple):
-    """A stretch of text while it is merged, and what it was made of."""
+    """Stretch of text during merging, and the symbols that it was made of."""
 
     text: bytes
     parts: tuple[Symbol, Symbol] | None = None
@@ -28,7 +28,7 @@ class Symbol(NamedTuple):
 
 
 class Token(NamedTuple):
-    """A piece of an encoded text: text[begin:end], in bytes, is where it comes from."""
+    """Piece of an encoded text. Its origin is text[begin:end], in bytes."""
 
     piece: bytes
     id: int
@@ -38,7 +38,7 @@ class Token(NamedTuple):
 
 @dataclass(frozen=True)
 class Processor:
-    """A BPE model: the text, score and type of each id, and what becomes of text before and after.
+    """BPE model: text, score and type of each id, normalization before encoding and rules after decoding.
 
     >>> pieces = ["<unk>", "▁", "a", "b", "c", "ab", "bc"]
     >>> scores, types = [0, -9, -9, -9, -9, -1, -1], [2, 1, 1, 1, 1, 1, 1]
@@ -69,7 +69,7 @@ class Processor:
         return [token.id for token in self.tokens(text)]
 
     def tokens(self, text: bytes) -> list[Token]:
-        """The pieces of a text, with the places in the text that they come from."""
+        """Return the pieces of a text, with their offsets in it."""
         normalized, offsets = self.normalizer.normalize(text)
         tokens: list[Token] = []
         at = 0
@@ -92,7 +92,7 @@ class Processor:
         return tokens
 
     def _id(self, text: bytes) -> int:
-        """The id that a text gets: control symbols, bytes and what is unused are never meant by text."""
+        """Return the id that a text becomes. Text never becomes control symbols, byte pieces or unused pieces."""
         token_id = self._ids.get(text, self._unknown)
         return token_id if self.types[token_id] in (NORMAL, USER_DEFINED) else self._unknown
 
@@ -109,7 +109,7 @@ class Processor:
         return [part for symbol in symbols for part in self._split_again(symbol)]
 
     def _symbols(self, text: bytes) -> list[Symbol]:
-        """User-defined symbols, the longest wherever one begins, and single characters."""
+        """Return the symbols to merge: the longest user-defined symbol where one begins, else characters."""
         symbols, at = [], 0
         while at < len(text):
             found = max((s for s in self.normalizer.symbols if text.startswith(s, at)), key=len, default=b"")
@@ -125,7 +125,7 @@ class Processor:
         return self.scores[token_id]
 
     def _split_again(self, symbol: Symbol) -> list[bytes]:
-        """A piece that is not to be used is what it was made of."""
+        """Split an unused piece into the symbols that it was made of."""
         token_id = self._ids.get(symbol.text)
         if token_id is None or self.types[token_id] != UNUSED or symbol.parts is None:
             return [symbol.text]
@@ -135,9 +135,9 @@ class Processor:
         return self.decode_pieces([self.pieces[token_id] for token_id in ids])
 
     def decode_pieces(self, pieces: Sequence[bytes]) -> bytes:
-        """The text of pieces, of the vocabulary or not."""
+        """Return the text of pieces, in the vocabulary or not."""
         out = bytearray()
-        pending = bytearray()  # of byte pieces in a row
+        pending = bytearray()  # bytes of byte pieces in a row
         at_start = True
         for piece in pieces:
             token_id = self._ids.get(piece, self._unknown)
@@ -154,7 +154,7 @@ class Processor:
         return text if self.denormalizer is None else self.denormalizer.normalize(text)[0]
 
     def _surface(self, piece: bytes, token_id: int, at_start: bool) -> tuple[bytes, bool]:
-        """What a piece gives, and whether the text still begins after it."""
+        """Return (text of a piece, whether the next piece is still at the start of the text)."""
         if self.types[token_id] == CONTROL:
             return b"", at_start
         if token_id == self._unknown:
@@ -176,7 +176,7 @@ class Processor:
 
 
 def replaced(data: bytes | bytearray) -> bytes:
-    """UTF-8 with U+FFFD for each byte that belongs to no character.
+    """Return UTF-8 with U+FFFD for each byte that belongs to no character.
 
     >>> replaced(bytes.fromhex("c3a9 e697 61")).decode()
     'é��a'
@@ -190,5 +190,5 @@ def replaced(data: bytes | bytearray) -> bytes:
 
 
 def floats(packed: bytes) -> tuple[float, ...]:
-    """Scores as a model holds them."""
+    """Unpack scores as a model holds them."""
     return struct.unpack(f"<{len(packed) // 4}f", packed)

@@ -1,8 +1,8 @@
 """Learn a code-point vocabulary as sentencepiece does: the slow twin of `fastbpe.training.codepoint_train`.
 
-Text is normalised, cut into words, and the best pair is merged everywhere, again and again. What differs from byte
-mode: which pairs may be merged is a matter of the text that they make; a pair that was met once stays a candidate,
-even when it is nowhere any more; and of pairs that occur equally often the one with the shortest text is merged.
+Text is normalized and cut into words, and the best pair merges everywhere, again and again. Differences from byte
+mode: the text of a pair decides whether it may merge; a pair that was met once stays a candidate, even if it no
+longer occurs; and of equally frequent pairs the one with the shortest text merges first.
 """
 
 from __future__ import annotations
@@ -26,10 +26,12 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Trainer:
-    """How sentences become pieces. Options that are not explained are sentencepiece's.
+    """Options of training; those that are not explained here are sentencepiece's.
 
-    normalizer: without user-defined symbols. script: of a code point; INHERITED: that of the character before it.
-    symbols: the pieces that no text can become: control and user-defined symbols, unknown, the names of bytes.
+    Args:
+        normalizer: without user-defined symbols.
+        script: of a code point; INHERITED: the script of the character before it.
+        symbols: pieces that no text can become: control and user-defined symbols, unknown, the names of bytes.
 
     >>> trainer = Trainer(normalizer=Normalizer(), script=lambda character: 2)
     >>> pieces = trainer.train([(b"ab ab abc", 1), (b"abcd ab", 1)], n_pieces=13)
@@ -50,10 +52,13 @@ class Trainer:
     treat_whitespace_as_suffix: bool = False
     allow_whitespace_only_pieces: bool = False
     pretokenization_delimiter: str = ""
-    left_out: dict[str, int] = field(default_factory=dict)  # filled: the characters outside the alphabet
+    left_out: dict[str, int] = field(default_factory=dict)  # set by train(): characters outside the alphabet
 
     def train(self, sentences: Iterable[tuple[bytes, int]], *, n_pieces: int) -> list[str]:
-        """Up to n_pieces pieces: merges in order, then the alphabet. sentences: with how often each occurs."""
+        """Return up to n_pieces pieces: merges in order, then the alphabet.
+
+        sentences: (text, how often it occurs).
+        """
         counts = Counter[str]()
         for sentence, count in sentences:
             counts[self.prepared(sentence)] += count
@@ -68,7 +73,7 @@ class Trainer:
         return self.merged(words, n_pieces - len(alphabet)) + alphabet
 
     def prepared(self, sentence: bytes) -> str:
-        """A sentence normalised, with a boundary wherever a symbol or the delimiter was."""
+        """Normalize a sentence, with a boundary wherever a symbol or the delimiter was."""
         text = self.normalizer.normalize(sentence)[0].decode()
         out, at = [], 0
         while at < len(text):
@@ -79,7 +84,7 @@ class Trainer:
         return prepared.replace(self.pretokenization_delimiter or BOUNDARY, BOUNDARY)
 
     def alphabet(self, counts: Mapping[str, int]) -> list[str]:
-        """The most frequent characters, until they cover what is asked for, after those that are required."""
+        """Return the required characters, then the most frequent ones, up to the share that is asked for."""
         characters = Counter[str]()
         for text, count in counts.items():
             for character in text:
@@ -101,7 +106,7 @@ class Trainer:
         return sorted(alphabet, key=lambda c: (-characters[c], c))
 
     def words(self, text: str) -> list[str]:
-        """What no merge crosses: words, with the mark before or behind them."""
+        """Return the words, which no merge crosses, with U+2581 before or behind them."""
         words = []
         for at, character in enumerate(text):
             if at == 0 or self._word_begins(text[at - 1], character):
@@ -117,7 +122,7 @@ class Trainer:
         return (before if self.treat_whitespace_as_suffix else character) == METASPACE
 
     def is_piece(self, text: str) -> bool:
-        """Whether a pair may be merged that makes this text."""
+        """Tell whether a pair that makes this text may merge."""
         if len(text) > self.max_sentencepiece_length or not NEVER_IN_A_PIECE.isdisjoint(text):
             return False
         only_marks = self.allow_whitespace_only_pieces and set(text) == {METASPACE}
@@ -144,7 +149,7 @@ class Trainer:
         return at == 0 if self.split_by_whitespace else n == 1 or at != n - 1
 
     def merged(self, words: Mapping[Word, int], n_merges: int) -> list[str]:
-        """The texts of the pairs that are merged, in order."""
+        """Return the texts of the pairs that merge, in order."""
         words = dict(words)
         candidates = {pair for word in words for pair in pairwise(word) if self.is_piece("".join(pair))}
         made: dict[str, None] = {}
@@ -165,8 +170,10 @@ class Trainer:
         return list(made)
 
     def _merge(self, word: Word, pair: Pair, candidates: set[Pair]) -> Word:
-        """A word with a pair merged from left to right. Every new neighbourhood is a candidate, even one that the
-        next merge ends."""
+        """Merge a pair in a word from left to right.
+
+        Every new pair of neighbours becomes a candidate, even one that the next merge ends.
+        """
         symbols, at = list(word), 0
         while at + 1 < len(symbols):
             if (symbols[at], symbols[at + 1]) == pair:

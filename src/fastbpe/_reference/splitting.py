@@ -1,9 +1,8 @@
-r"""Cut text into pieces by a split pattern, character by character, trying every way in turn.
+r"""Split text into pieces by a pattern, character by character, with backtracking.
 
-A pattern is a tree of nodes, of any classes with the names and fields of `fastbpe.splitting.nodes`. What each kind
-means stands below, in a function each: the ways in which it can match at a place, best first. The first way of the
-whole pattern is the match. Asking a part for its next way when a later part has failed is all there is to
-backtracking.
+A pattern is a tree of nodes, of any classes with the names and fields of `fastbpe.splitting.nodes`. For each kind
+of node a function yields the ways in which it can match at a position, best first. The first way of the whole
+pattern is the match. Backtracking is asking a part for its next way when a later part has failed.
 """
 
 from collections.abc import Callable, Container, Iterator, Mapping
@@ -15,18 +14,18 @@ Node: TypeAlias = Any
 
 class Text(NamedTuple):
     characters: str
-    #: What `\w` is, for word boundaries.
+    #: Characters of `\w`, for word boundaries.
     word: Container[str]
 
     def has(self, at: int, characters: Container[str]) -> bool:
-        """Whether there is a character at a place, and one of these."""
+        """Tell whether the character at a position exists and is one of these."""
         return 0 <= at < len(self.characters) and self.characters[at] in characters
 
 
 class Way(NamedTuple):
-    #: Where the match ends.
+    #: Index of the end of the match.
     end: int
-    #: What each group has matched by then.
+    #: Number of a group → the text that it has matched so far.
     groups: Mapping[int, str]
 
 
@@ -37,7 +36,7 @@ class Stretch(NamedTuple):
 
 
 def split(text: str, *patterns: Node, word: Container[str] = ()) -> list[str]:
-    r"""Cut a text by a pattern; by several, each cuts the pieces of the one before as if they were whole texts.
+    r"""Split a text by a pattern. Further patterns split each piece of the one before like a whole text.
 
     >>> from fastbpe.splitting.syntax import parse
     >>> split("one 2 three", parse("[a-z]+"))
@@ -54,10 +53,10 @@ def split(text: str, *patterns: Node, word: Container[str] = ()) -> list[str]:
 
 
 def stretches(text: str, pattern: Node, word: Container[str] = ()) -> list[Stretch]:
-    """The matches of a pattern and what lies between them, which cover the text.
+    """Return the matches of a pattern and the gaps between them, which cover the text.
 
-    A match begins where the one before ended, or at the first place behind it where one can. A match of nothing
-    is no match.
+    A match begins at the end of the one before, or at the first later position where one can. An empty match does
+    not count.
     """
     found: list[Stretch] = []
     start = at = 0
@@ -76,7 +75,10 @@ def stretches(text: str, pattern: Node, word: Container[str] = ()) -> list[Stret
 
 
 def ways(node: Node, text: Text, at: int, groups: Mapping[int, str]) -> Iterator[Way]:
-    """The ways in which a node matches at a place, best first; `groups` is what has matched before."""
+    """Yield the ways in which a node matches at a position, best first.
+
+    groups: texts of the groups matched before.
+    """
     return _WAYS[type(node).__name__](node, text, at, groups)
 
 
@@ -102,9 +104,9 @@ def _alternation(node: Node, text: Text, at: int, groups: Mapping[int, str]) -> 
 
 
 def _repeat(node: Node, text: Text, at: int, groups: Mapping[int, str]) -> Iterator[Way]:
-    """Rounds of the child: as many as can be first, or, if lazy, as few; possessive is greedy and never less.
+    """Yield rounds of the child: as many as possible first; lazy: as few; possessive: only the most.
 
-    A round of nothing that need not be is the last one, or rounds of nothing would go on for ever.
+    An empty round beyond the required ones is the last, or empty rounds would go on for ever.
     """
 
     def from_round(number: int, here: Way) -> Iterator[Way]:
@@ -140,7 +142,7 @@ def _atomic(node: Node, text: Text, at: int, groups: Mapping[int, str]) -> Itera
 
 
 def _look(node: Node, text: Text, at: int, groups: Mapping[int, str]) -> Iterator[Way]:
-    """Ahead: the child matches from here. Behind: it matches from somewhere before up to here."""
+    """Look ahead: the child matches from here. Look behind: it matches from an earlier position up to here."""
     starts = range(at, -1, -1) if node.behind else (at,)
     found = (way for start in starts for way in ways(node.child, text, start, groups))
     match = next((way for way in found if not node.behind or way.end == at), None)

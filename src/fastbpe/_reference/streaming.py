@@ -1,4 +1,4 @@
-"""Decoding ids as they come, one by one: the slow twin of `_core.stream`, with the same arguments."""
+"""Decode ids as they come, one by one: the slow twin of `_core.decode.stream_decoder`, with the same arguments."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 
 class SlowStream:
-    """As `_core.stream.StreamDecoder`; its `push` takes a list of ids.
+    """Like `StreamDecoder` of `_core.decode.stream_decoder`, but `push` takes a list of ids.
 
-    token: gives the bytes of an id, or raises KeyError.
+    token: returns the bytes of an id, or raises KeyError.
     """
 
     def __init__(
@@ -36,11 +36,11 @@ class SlowStream:
 
     def _begin(self) -> None:
         self._is_start = self._leading is not None
-        self._run = b""  # bytes kept back of those in a row
+        self._run = b""  # bytes that wait for the rest of their character
         self._is_broken = False
 
     def push(self, ids: Iterable[int]) -> str:
-        """The text that ids complete."""
+        """Return the text that ids complete."""
         tokens = []
         for token_id in ids:
             try:
@@ -54,7 +54,7 @@ class SlowStream:
         return "".join([add(*token) for token in tokens])
 
     def finish(self) -> str:
-        """The text of what is kept back."""
+        """Return the text of the bytes that wait."""
         if self._runs is not None:
             text = self._first("\ufffd" * len(self._run))
         else:

@@ -1,4 +1,4 @@
-"""Learn merges: count all pairs, merge the best one everywhere, begin again."""
+"""Learn merges: count all pairs, merge the best one everywhere, repeat."""
 
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
@@ -11,7 +11,7 @@ Ties = Literal["pair", "huggingface", "first"]
 
 
 class Merges(NamedTuple):
-    """What training learned."""
+    """Merges and tokens that training learned."""
 
     merges: list[tuple[int, int, int]]
     """(left id, right id, new id), in the order of learning; new ids are 256, 257, ..., or follow the base's."""
@@ -96,7 +96,7 @@ def train(
 def _count_pairs(
     cut: list[tuple[list[int], int]], tokens: list[bytes], max_token_bytes: int | None
 ) -> dict[Pair, int]:
-    """Count every pair that may be made, in the order in which the text shows them."""
+    """Count every pair that may merge, in the order of first appearance."""
     counts: dict[Pair, int] = {}
     for ids, count in cut:
         for left, right in pairwise(ids):
@@ -111,12 +111,12 @@ def _best_pair(counts: dict[Pair, int], ties: Ties) -> Pair:
     if ties == "first":
         return best[0]
     if ties == "huggingface":
-        return min(best, key=lambda pair: (_stand_in_rank(pair[0]), _stand_in_rank(pair[1])))
+        return min(best, key=lambda pair: (_byte_level_rank(pair[0]), _byte_level_rank(pair[1])))
     return min(best)
 
 
 def _merge(ids: list[int], pair: Pair, new_id: int) -> list[int]:
-    """Replace `pair` from left to right: three equal ids hold it twice but become two tokens."""
+    """Replace `pair` from left to right. Three equal ids hold it twice but become two tokens."""
     merged: list[int] = []
     at = 0
     while at < len(ids):
@@ -129,20 +129,19 @@ def _merge(ids: list[int], pair: Pair, new_id: int) -> list[int]:
     return merged
 
 
-def _stand_in_order() -> list[int]:
-    """The bytes in the order of the characters that stand for them in GPT-2's vocabulary files.
+def _byte_level_order() -> list[int]:
+    """Return the bytes in the order of the characters that stand for them in GPT-2's vocabulary files.
 
-    Bytes that print in Latin-1 stand for themselves. The others (controls, space, no-break space, soft
-    hyphen) are written with the characters from U+0100 on, and therefore come last. tokenizers numbers its
-    byte alphabet in this order.
+    Bytes that are printable in Latin-1 stand for themselves. The others (controls, space, no-break space, soft
+    hyphen) are the characters from U+0100 on, and come last. tokenizers numbers its byte alphabet in this order.
     """
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     return printable + [byte for byte in range(256) if byte not in printable]
 
 
-STAND_IN_ORDER = _stand_in_order()
+STAND_IN_ORDER = _byte_level_order()
 """`STAND_IN_ORDER[n]` is the byte that has the id n in a vocabulary trained by tokenizers."""
 
 
-def _stand_in_rank(token_id: int) -> int:
+def _byte_level_rank(token_id: int) -> int:
     return STAND_IN_ORDER.index(token_id) if token_id < 256 else token_id

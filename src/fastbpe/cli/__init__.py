@@ -1,4 +1,4 @@
-"""The command `fastbpe`: one module a command, each a translator from flags to the facade."""
+"""The command `fastbpe`: one module for each subcommand, which translates flags into calls of the public API."""
 
 from fastbpe.cli.app import main
 

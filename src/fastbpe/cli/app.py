@@ -1,4 +1,4 @@
-"""main(): the parser of all commands, and what becomes of errors, warnings and closed pipes."""
+"""main(): parse the command line, run a command, and report errors, warnings and closed pipes."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ example:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status; wrong usage leaves by SystemExit(2), as argparse does."""
+    """Run one command and return its exit status. Wrong usage raises SystemExit(2), as argparse does."""
     args = make_parser().parse_args(argv)
     try:
         with _plain_warnings():
             status: int = args.run(args) or 0
         streams.flush()
         return status
-    except BrokenPipeError:  # whoever reads us has read enough
+    except BrokenPipeError:  # the reader of our output has closed the pipe
         streams.abandon_stdout()
         return CLOSED_PIPE
     except KeyboardInterrupt:
@@ -47,7 +47,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The parser of `fastbpe` with its commands."""
+    """Return the parser of `fastbpe` with all its commands."""
     parser = Parser(
         prog="fastbpe",
         description="Train and run byte-pair-encoding tokenizers.",
@@ -74,7 +74,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that refuses a flag of one value that is given twice, rather than take the last."""
+    """Parser that refuses a flag given twice, where argparse would take the last value."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)

@@ -1,4 +1,4 @@
-"""fastbpe convert: a tokenizer file in another format."""
+"""fastbpe convert: write a tokenizer file in another format."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CHOICES = (*FORMATS, "sentencepiece")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's flags."""
+    """Add the command's flags."""
     add_model(parser, as_flag=False)
     parser.add_argument("out", metavar="OUT", help="the file to write; for gpt2 the folder")
     endings = ", ".join(f"{ending} {name}" for ending, name in ENDINGS["byte"].items())
@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """Load, write, and see whether what was written says it all."""
+    """Load and write, and warn if the written file does not hold everything."""
     if not args.to and not has_ending(args.out):
         raise FormatError(f"{args.out}: its name does not say which format; give --to {', '.join(_CHOICES)}")
     tokenizer = load_model(args)
@@ -88,6 +88,6 @@ def _read_text(name: str) -> str:
 
 def _says_it_all(path: str, tokenizer: Tokenizer) -> bool:
     try:
-        return load(path) == tokenizer  # published files are known by their contents
+        return load(path) == tokenizer  # the patterns of published files are found by SHA-256
     except FormatError:
         return False

@@ -1,4 +1,4 @@
-"""fastbpe count: how many tokens, as wc counts words."""
+"""fastbpe count: count tokens, as wc counts words."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ examples:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's flags."""
+    """Add the command's flags."""
     parser.add_argument("files", metavar="FILE", nargs="*", help="text to count (default: standard input)")
     documents.add_arguments(parser)
     add_model(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Count and print; the exit status."""
+    """Count and print. Returns the exit status."""
     documents.separator_of(args)
     tokenizer = load_model(args)
     rows: list[tuple[int, str]] = []

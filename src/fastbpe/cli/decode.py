@@ -1,4 +1,4 @@
-"""fastbpe decode: ids to text."""
+"""fastbpe decode: turn ids into text."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ examples:
   $ fastbpe encode -m words.fbpe --lines words.txt | fastbpe decode -m words.fbpe --lines
   low lower lowest
 """
-_LONGEST_ID = 18  # digits; int() itself refuses thousands of them, and asks for a Python setting
+_LONGEST_ID = 18  # digits; int() refuses thousands of them with a message about Python's own limit
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's flags."""
+    """Add the command's flags."""
     add_input(parser)
     parser.add_argument(
         "--lines",

@@ -1,4 +1,4 @@
-"""fastbpe demo: train, save, load, encode and decode real text, and check that nothing is lost."""
+"""fastbpe demo: train, save, load, encode and decode real text, and check that decoding returns it."""
 
 from __future__ import annotations
 
@@ -46,7 +46,13 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True)
 class Corpus:
-    """Texts to work on: what they are, in words, and a few lines to show."""
+    """Texts for the demo.
+
+    Attributes:
+        what: the texts in words.
+        texts: UTF-8 of each.
+        sample: a few lines to show.
+    """
 
     what: str
     texts: list[bytes]
@@ -54,7 +60,7 @@ class Corpus:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's flags."""
+    """Add the command's flags."""
     add = parser.add_argument
     add("--text", metavar="FILE", help="work on this UTF-8 text instead of Python's standard library")
     add(
@@ -68,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    """The demo from text to the lines that use what it made."""
+    """Run the demo, from text to the lines of Python that use its result."""
     output = _choose_output(args.output)
     corpus = standard_library() if args.text is None else own_text(args.text)
     n_bytes = sum(map(len, corpus.texts))
@@ -90,7 +96,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _check_round_trip(tokenizer: Tokenizer, texts: list[bytes], n_bytes: int) -> None:
-    """Encode and decode every text, say how fast, and raise FastbpeError should a byte differ."""
+    """Encode and decode every text, print the speed, and raise FastbpeError if a byte differs."""
     encoded, seconds = _timed(lambda: [tokenizer.encode_ordinary(text) for text in texts])
     n_tokens = sum(map(len, encoded))
     ratio = n_bytes / n_tokens
@@ -104,7 +110,7 @@ def _check_round_trip(tokenizer: Tokenizer, texts: list[bytes], n_bytes: int) ->
 
 
 def python_lines(path: str) -> str:
-    """The lines of Python that use a saved tokenizer."""
+    """Return the lines of Python that use a saved tokenizer."""
     return f"""\
 import fastbpe
 tokenizer = fastbpe.load({path!r})
@@ -112,7 +118,7 @@ print(tokenizer.encode("def hello(name):"))"""
 
 
 def standard_library() -> Corpus:
-    """Python's own sources without its tests, in an order that does not depend on the file system."""
+    """Return Python's own sources without its tests, in an order that does not depend on the file system."""
     root = Path(sysconfig.get_paths()["stdlib"])
     texts: dict[Path, bytes] = {}
     for folder, below, names in os.walk(root):
@@ -125,13 +131,13 @@ def standard_library() -> Corpus:
         raise FastbpeError(f"{root} holds no Python sources; give a text of your own with --text FILE")
     version = platform.python_version()
     what = f"the {len(texts):,} files of Python {version}'s standard library"
-    # A short function that every version has; should it go one day, whatever comes first.
+    # The sample is a short function that every version has; if it goes one day, the first lines of the texts.
     shown = texts.get(root / "posixpath.py", next(iter(texts.values()))).decode()
     return Corpus(what, list(texts.values()), _first_lines(shown[max(shown.find("def split("), 0) :]))
 
 
 def own_text(name: str) -> Corpus:
-    """A user's file as one text."""
+    """Return a user's file as one text."""
     text = streams.read(name)
     where = streams.name_of(name)
     if not text:
@@ -151,15 +157,15 @@ def _utf8_or_none(path: Path) -> bytes | None:
     try:
         text = path.read_bytes()
         text.decode()
-    except (OSError, UnicodeDecodeError):  # a few files show off other encodings
+    except (OSError, UnicodeDecodeError):  # a few sources are in other encodings
         return None
     return text
 
 
 def _choose_output(asked: str | None) -> str:
-    """The file to write: as asked, or in the current folder, or, if that cannot be, in a temporary one."""
+    """Return the file to write: the given one, else one in the current folder, else one in a temporary folder."""
     output = asked or DEFAULT_OUTPUT
-    format_of(output, "byte")  # an ending that cannot be is an error now
+    format_of(output, "byte")  # raises now for a bad ending, before the training
     try:
         streams.check_output(output)
     except OSError as error:
@@ -174,13 +180,13 @@ def _choose_output(asked: str | None) -> str:
 
 def _tell(what: str, found: str) -> None:
     streams.say(f"{what:8} {found}")
-    streams.flush()  # seconds pass until the next line
+    streams.flush()  # before a step that takes seconds
 
 
 def _timed(work: Callable[[], _Result]) -> tuple[_Result, float]:
     start = time.perf_counter()
     result = work()
-    return result, max(time.perf_counter() - start, 1e-9)  # a coarse clock may stand still
+    return result, max(time.perf_counter() - start, 1e-9)  # above zero even with a coarse clock
 
 
 def _speed(n_bytes: int, seconds: float) -> str:

@@ -1,4 +1,4 @@
-"""The texts that commands read: files, folders and patterns, by document, or standard input."""
+"""Texts that commands read, by document: files, folders and patterns, or standard input."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fastbpe.cli import streams
 from fastbpe.corpus import sources
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
-#: Of every --help.
+#: Shown by every --help.
 DETAILS = """
 
 FILE is a file, a folder (all .txt, .jsonl and .parquet files below it) or a
@@ -22,7 +22,7 @@ read without a FILE or for -, is text."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags that say what is a document."""
+    """Add the flags that say where a document ends."""
     add = parser.add_argument
     add(
         "--lines",
@@ -45,16 +45,16 @@ def separator_of(args: argparse.Namespace) -> str | None:
 
 
 def files_of(name: str) -> list[str]:
-    """The files that an argument names, or standard input."""
+    """Return the files that an argument names, or standard input."""
     return [name] if name == streams.STDIN else [str(path) for path in sources.files_of(Path(name))]
 
 
 def read(
     name: str, args: argparse.Namespace, tokenizer: Tokenizer, special: Collection[str] = ()
 ) -> Iterator[tuple[Sequence[sources.Document], bool]]:
-    """The documents of a file or of standard input, as a stream: some, and whether the last of them ends there.
+    """Yield the documents of a file or of standard input: (texts, whether the last of them ends a document).
 
-    Long ones come in parts that can be encoded one by one. special: the special tokens that are looked for.
+    Long documents come in parts that can be encoded one by one. special: the special tokens that are looked for.
     """
     separator = separator_of(args)
     ends = None if separator is None else separator.encode()

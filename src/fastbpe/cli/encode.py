@@ -1,4 +1,4 @@
-"""fastbpe encode: text to ids."""
+"""fastbpe encode: turn text into ids."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ examples:
   $ fastbpe encode -m words.fbpe words.txt -o words.bin --lines --document-end '<|end|>'
   words.bin: 14 ids of 1 document
 """
-_IDS_A_WRITE = 1 << 16  # the digits of a large text at once would need ten times its memory
+_IDS_A_WRITE = 1 << 16  # ids written at a time: all digits of a large text would take ten times its memory
 Encode = Callable[[str | bytes], list[int]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's flags."""
+    """Add the command's flags."""
     parser.add_argument("files", metavar="FILE", nargs="*", help="text to encode (default: standard input)")
     documents.add_arguments(parser)
     parser.add_argument(
@@ -105,7 +105,7 @@ def _encode(encode: Encode, text: str | bytes, where: str) -> list[int]:
     try:
         return encode(text)
     except SpecialTokenError as error:
-        found = str(error).partition("\n")[0]  # the ways out that follow are for Python
+        found = str(error).partition("\n")[0]  # without the ways out, which are Python code
         raise SpecialTokenError(
             f"{where}: {found} Make it its id by --allow-special, or text by leaving out --forbid-special."
         ) from None
@@ -114,7 +114,7 @@ def _encode(encode: Encode, text: str | bytes, where: str) -> list[int]:
 
 
 def _write(ids: list[int], *, is_start: bool) -> None:
-    """Ids on the line of their document, which they begin or go on with."""
+    """Write ids on the line of their document. is_start: they are its first."""
     for start in range(0, len(ids), _IDS_A_WRITE):
         space = " " if start or not is_start else ""
         streams.write((space + " ".join(map(str, ids[start : start + _IDS_A_WRITE]))).encode())

@@ -1,4 +1,4 @@
-"""The side of fastbpe encode that writes files: -o."""
+"""fastbpe encode -o: write the ids of files to a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OPTIONS = ("document_start", "document_end", "dtype", "num_threads", "overwrite
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The flags that go with -o, and -o."""
+    """Add -o and the flags that go with it."""
     group = parser.add_argument_group("for files of ids")
     add = group.add_argument
     add("-o", "--output", metavar="OUT", help=".bin, .npy or .parquet file to write, whole or not at all")
@@ -43,7 +43,7 @@ def run(args: argparse.Namespace, tokenizer: Tokenizer, separator: str | None) -
 
 
 def misused(args: argparse.Namespace) -> str | None:
-    """What does not go together, in words."""
+    """Return an error about flags that exclude each other, or None."""
     if args.output is None:
         given = [name for name in (*_OPTIONS, "quiet") if getattr(args, name) is not None]
         return f"--{given[0].replace('_', '-')} goes with -o OUT only" if given else None

@@ -32,12 +32,12 @@ example:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's arguments."""
+    """Add the command's arguments."""
     parser.add_argument("names", metavar="NAME", nargs="+", help="a vocabulary, a model or a repository")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Download each and say where it is; the exit status."""
+    """Download each vocabulary and print its path. Returns the exit status."""
     status = 0
     for name in args.names:
         try:

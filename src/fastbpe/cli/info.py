@@ -1,4 +1,4 @@
-"""fastbpe info: what a tokenizer file holds."""
+"""fastbpe info: describe a tokenizer file."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ examples:
   $ fastbpe info words.fbpe --json
   ...
 """
-_N_LONGEST = 5
-_N_SPECIAL = 12  # shown to a person; --json has them all
-_N_SHOWN = 60  # characters of a token
-_SHOWN_ELSEWHERE = ("pattern", "special_tokens", "n_merges")
+_N_LONGEST = 5  # longest tokens that are shown
+_N_SPECIAL = 12  # special tokens that are shown; --json has all
+_MAX_SHOWN = 60  # characters of a token
+_SHOWN_ELSEWHERE = ("pattern", "special_tokens", "n_merges")  # keys of the training report
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's flags."""
+    """Add the command's flags."""
     add_model(parser, as_flag=False)
     parser.add_argument("--json", action="store_true", help="as JSON, for programs")
 
 
 def run(args: argparse.Namespace) -> None:
-    """Load and describe."""
+    """Load a file and describe it."""
     facts = _facts(args.model, load_model(args))
     if args.json:
         streams.say(json.dumps(facts, indent=2, ensure_ascii=False))
@@ -69,7 +69,7 @@ def _facts(path: str, tokenizer: Tokenizer) -> dict[str, Any]:
 
 
 def _rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """(label, value) lines for a person."""
+    """Yield (label, value) for a person."""
     yield "file", facts["file"]
     if facts["name"]:
         yield "name", facts["name"]
@@ -101,6 +101,6 @@ def _labelled(label: str, values: list[str]) -> Iterator[tuple[str, str]]:
 
 def _one_token(token: dict[str, Any]) -> str:
     shown = repr(token["text"])
-    if len(shown) > _N_SHOWN:
-        shown = shown[:_N_SHOWN] + "…"
+    if len(shown) > _MAX_SHOWN:
+        shown = shown[:_MAX_SHOWN] + "…"
     return f"{token['id']} {shown} ({token['n_bytes']} bytes)"

@@ -12,12 +12,12 @@ _MODEL_HELP = "a tokenizer: file or folder of any format, or a name (gpt-4o, o20
 
 
 def add_input(parser: argparse.ArgumentParser) -> None:
-    """The one input of a filter."""
+    """Add the input of a command that reads one file or standard input."""
     parser.add_argument("file", metavar="FILE", nargs="?", default=STDIN, help="default: standard input; so is -")
 
 
 def add_model(parser: argparse.ArgumentParser, *, as_flag: bool = True) -> None:
-    """The tokenizer file, and what a file may not hold."""
+    """Add the tokenizer file, and the flags for a pattern and special tokens that the file may not hold."""
     if as_flag:
         parser.add_argument("-m", "--model", metavar="MODEL", required=True, help=_MODEL_HELP)
     else:
@@ -36,13 +36,13 @@ def add_model(parser: argparse.ArgumentParser, *, as_flag: bool = True) -> None:
 
 
 def load_model(args: argparse.Namespace) -> Tokenizer:
-    """The tokenizer that `add_model`'s flags ask for."""
+    """Load the tokenizer that the flags of `add_model` name."""
     special = None if args.special is None else dict(args.special)
     return load(args.model, pattern=args.pattern, special_tokens=special)
 
 
 def token_and_id(text: str) -> tuple[str, int]:
-    """TOKEN=ID; the last `=` counts, since a token may hold others."""
+    """Parse TOKEN=ID. The last `=` counts, since a token may hold others."""
     token, equals, token_id = text.rpartition("=")
     if not equals or not token or not token_id.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is not TOKEN=ID, for example '<|end|>=50000'")

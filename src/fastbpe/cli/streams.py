@@ -1,4 +1,4 @@
-"""Bytes in and out, the same in every locale; `-` is standard input."""
+"""Bytes from and to files and standard streams, the same in every locale. `-` is standard input."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ STDIN = "-"
 
 
 def name_of(name: str) -> str:
-    """What messages call an input."""
+    """Return the name of an input in messages."""
     return "<stdin>" if name == STDIN else name
 
 
 @contextlib.contextmanager
 def open_input(name: str) -> Iterator[BinaryIO]:
-    """A file, or standard input, as bytes."""
+    """Open a file, or standard input, for reading bytes."""
     if name == STDIN:
         yield _bytes_of(sys.stdin, "standard input")
     else:
@@ -29,49 +29,49 @@ def open_input(name: str) -> Iterator[BinaryIO]:
 
 
 def read(name: str) -> bytes:
-    """All bytes of a file or of standard input."""
+    """Read all bytes of a file or of standard input."""
     with open_input(name) as file:
         return file.read()
 
 
 def write(data: bytes) -> None:
-    """Bytes to standard output."""
+    """Write bytes to standard output."""
     _bytes_of(sys.stdout, "standard output").write(data)
 
 
 def say(text: str = "") -> None:
-    """A line of UTF-8 to standard output; a file name that is not UTF-8 comes out as it came in."""
+    """Write a line of UTF-8 to standard output. A file name that is not UTF-8 comes out as it came in."""
     write(f"{text}\n".encode(errors="surrogateescape"))
 
 
 def complain(text: str, kind: str = "error") -> None:
-    """One line to standard error."""
+    """Write one line about an error or a warning to standard error."""
     print(f"fastbpe: {kind}: {text}", file=sys.stderr)
 
 
 def note(text: str) -> None:
-    """A line to standard error that is no complaint."""
+    """Write a line to standard error that is neither an error nor a warning."""
     print(f"fastbpe: {text}", file=sys.stderr)
 
 
 def flush() -> None:
-    """Send what was written; an error (full disk, closed pipe) shows here rather than at exit."""
+    """Flush standard output, so that an error (full disk, closed pipe) is raised here and not at exit."""
     if sys.stdout is not None:
         sys.stdout.flush()
 
 
 def abandon_stdout() -> None:
-    """Let what cannot be written go nowhere, or Python would complain of it at exit."""
+    """Drop output that cannot be written; else Python would report it at exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def check_output(name: str) -> None:
-    """Raise the OSError that writing a file would end in, before hours are spent on what goes into it."""
+    """Raise the OSError that writing a file would raise, before hours are spent on its content."""
     path = Path(name)
     if path.is_dir():
         raise _error(errno.EISDIR, path)
-    if path.exists() and not path.is_file():  # renaming onto a device would take its place
+    if path.exists() and not path.is_file():  # a device or a pipe: nothing can be tried beside it
         raise OSError(errno.EINVAL, "not a regular file; give a path to write to", name)
     if not path.parent.is_dir():
         raise _error(errno.ENOTDIR if path.parent.exists() else errno.ENOENT, path.parent)

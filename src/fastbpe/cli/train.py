@@ -1,4 +1,4 @@
-"""fastbpe train: text to a tokenizer file."""
+"""fastbpe train: train a tokenizer and write it to a file."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _READING = ("num_threads", "max_memory_bytes", "text_field", "on_error", "errors
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The command's flags."""
+    """Add the command's flags."""
     add = parser.add_argument
     add("files", metavar="FILE", nargs="*", help="text to learn from")
     add("-o", "--output", metavar="OUT", required=True, help=_OUTPUT_HELP)
@@ -81,7 +81,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """Train and save."""
-    format = format_of(args.output, args.mode or "byte")  # before hours of training
+    format = format_of(args.output, args.mode or "byte")  # raises for a bad ending before hours of training
     streams.check_output(os.path.join(args.output, "merges.txt") if os.path.isdir(args.output) else args.output)
     separator = documents.separator_of(args)
     sources: list[Document | Path] = []
@@ -110,7 +110,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _write(tokenizer: Tokenizer, output: str, format: str) -> None:
-    """Write the tokenizer, and say what its format has no place for."""
+    """Write the tokenizer, and warn of what its format does not hold."""
     try:
         tokenizer.export(output, format=format)
     except FormatError as error:
@@ -122,7 +122,10 @@ def _write(tokenizer: Tokenizer, output: str, format: str) -> None:
 
 
 def _code_point_options(args: argparse.Namespace) -> dict[str, Any]:
-    """The options by sentencepiece's names, each given once, and none that has a flag of its own."""
+    """Return the options with sentencepiece's names.
+
+    Raises for one that is given twice or has a flag of its own.
+    """
     options: dict[str, Any] = {}
     for name, value in args.option + [("control_symbols", args.special)] * bool(args.special):
         if name in options:

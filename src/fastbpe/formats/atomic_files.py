@@ -8,16 +8,13 @@ import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from fastbpe.model import Buffer
 
-if TYPE_CHECKING:  # code points are imported when they are met
-    pass
-
 
 def map_file(path: str | os.PathLike[str]) -> Buffer:
-    """A file's bytes, mapped: pages are read when used and shared between processes."""
+    """Map a file for reading. Processes share its pages, which are read when they are used."""
     with open(path, "rb") as file:
         if os.fstat(file.fileno()).st_size == 0:
             return b""
@@ -25,19 +22,29 @@ def map_file(path: str | os.PathLike[str]) -> Buffer:
 
 
 def write(path: str | os.PathLike[str], data: bytes | Sequence[Buffer]) -> None:
-    """Write a file whole or not at all; see `write_with`. data: its bytes, or parts of them, one after another."""
+    """Write a file whole or not at all, as `write_with` does.
+
+    Args:
+        path: the file; it is replaced if it exists.
+        data: its bytes, or parts of them in order.
+    """
     write_with(path, lambda file: file.writelines([data] if isinstance(data, bytes) else data))
 
 
 def write_with(path: str | os.PathLike[str], fill: Callable[[IO[bytes]], object]) -> None:
-    """Write a file whole or not at all: beside its place, then renamed, so no half file is ever seen.
+    """Write a file whole or not at all.
 
-    A link keeps pointing where it did; what is neither file nor absent (a device, a pipe) is written into.
+    The bytes go into a file beside it, which is then renamed, so that no reader sees half a file. A link keeps
+    pointing to its target. A device or a pipe is written into.
+
+    Args:
+        path: the file; it is replaced if it exists.
+        fill: writes the bytes into a file that is open for writing.
     """
     target = os.path.realpath(path)
     try:
         if os.path.exists(target) and not os.path.isfile(target):
-            with open(target, "wb") as file:  # of a folder: IsADirectoryError
+            with open(target, "wb") as file:  # raises IsADirectoryError for a folder
                 fill(file)
             return
         _write_beside(target, fill)
@@ -49,9 +56,14 @@ def write_with(path: str | os.PathLike[str], fill: Callable[[IO[bytes]], object]
 
 
 def write_folder(path: str | os.PathLike[str], files: Mapping[str, bytes]) -> None:
-    """Write files into a folder, which is made if it is not there: all of them or none.
+    """Write files into a folder: all of them or none. The folder is made if it does not exist.
 
-    Each is written beside its place, then all are renamed. If one cannot be, what the others replaced comes back.
+    Each file is written beside its place, then all are renamed. If a renaming fails, the files that were replaced
+    come back.
+
+    Args:
+        path: the folder.
+        files: name → bytes.
     """
     folder = os.fspath(path)
     is_new = not os.path.isdir(folder)

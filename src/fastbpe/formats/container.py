@@ -1,10 +1,11 @@
-"""What fastbpe's own files are: a line that says what, a header that a person can read, then tables.
+"""Container of fastbpe's own files: a line with the kind, a header that a person can read, then tables.
 
     line 1   "fastbpe KIND v1 header=HHHHHHHH crc=CCCCCCCC", padded to 64 bytes with spaces and a line end
     header   HHHHHHHH (hexadecimal) bytes of JSON, padded with spaces and a line end to a multiple of 64
     tables   each at a multiple of 64, little-endian; the header's "sections" gives offset and size in bytes
 
-The checksum is CRC-32 over the whole file with the checksum's own eight digits left out. No pickle, no protobuf.
+The checksum is the CRC-32 of the whole file without the eight digits of the checksum. The file holds no pickle and
+no protobuf.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ from typing import Any, NamedTuple
 from fastbpe.errors import FormatError
 from fastbpe.model import Buffer
 
-_ALIGNMENT = 64
-_DIGITS = 8
-_MAX_HEADER = 1 << 26  # bytes: four times what half a million added tokens take
+_ALIGNMENT = 64  # bytes
+_DIGITS = 8  # hexadecimal digits of the checksum
+_MAX_HEADER = 1 << 26  # bytes; half a million added tokens take a quarter of it
 _MAX_SECTIONS = 64
 
 
 class Kind(NamedTuple):
-    """A kind of file: its name in line 1, the version that is written, and how an error calls such a file."""
+    """Kind of file: its name in line 1, the version to write, and the words for such a file in errors."""
 
     name: str
     version: int
@@ -34,12 +35,18 @@ class Kind(NamedTuple):
 
     @property
     def magic(self) -> bytes:
-        """How such files begin."""
+        """Return the bytes with which such files begin."""
         return b"fastbpe %s v" % self.name.encode()
 
 
 def pack(kind: Kind, header: Mapping[str, Any], parts: Mapping[str, Buffer]) -> list[Buffer]:
-    """The file, in pieces to be written one after another. header: without "sections"."""
+    """Return the parts of a file, to be written in order.
+
+    Args:
+        kind: what line 1 says.
+        header: JSON values without "sections".
+        parts: name of a section → its bytes.
+    """
     sections, at = {}, 0
     for name, part in parts.items():
         sections[name] = [at, memoryview(part).nbytes]
@@ -61,9 +68,16 @@ def pack(kind: Kind, header: Mapping[str, Any], parts: Mapping[str, Buffer]) -> 
 def unpack(
     kind: Kind, data: Buffer, where: str, required: Mapping[str, Mapping[str, type | tuple[type, ...]]]
 ) -> tuple[dict[str, Any], dict[str, memoryview]]:
-    """The header and the tables, which are views of the data. where: what errors call the file.
+    """Check a file and return (header, sections). The sections are views of the data.
 
-    required: for each mode that is known, the header's keys and what their values must be.
+    Args:
+        kind: the kind of file that is expected.
+        data: the bytes of the file.
+        where: the name of the file in errors.
+        required: mode → header key → type of its value; other modes are refused.
+
+    Raises:
+        FormatError: the file is of another kind, from a newer fastbpe, damaged or truncated.
     """
     view = memoryview(data)
     header, tables_at = _read_header(kind, view, where)
@@ -86,7 +100,7 @@ def unpack(
 def check_sections(
     sections: Mapping[str, object], needed: set[str], where: str, also: Collection[str] = ()
 ) -> None:
-    """Refuse a file that has not all the sections needed, or others than those and `also`."""
+    """Raise FormatError unless a file has all the needed sections, and no others but those in `also`."""
     missing, unknown = needed - sections.keys(), sections.keys() - needed - {*also}
     if missing or unknown:
         problem = f"it has no section {min(missing)!r}" if missing else f"its section {min(unknown)!r} is unknown"

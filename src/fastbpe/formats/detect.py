@@ -1,4 +1,4 @@
-"""The format of a file, a folder or bytes, recognised by the content, and read."""
+"""Recognise the format of a file, a folder or bytes by the content, and read it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fastbpe.formats.atomic_files import map_file
 from fastbpe.model import Buffer, CodePointModel, Model
 from fastbpe.patterns import PatternLike
 
-_CONTENT = b'"content"'  # stands in each added token of a tokenizer.json
+_CONTENT = b'"content"'  # a key of each added token in a tokenizer.json
 _READABLE = ".fbpe, .tiktoken, tokenizer.json, vocab.json with merges.txt, sentencepiece's and minbpe's .model"
 
 
@@ -24,9 +24,17 @@ def read(
     special_tokens: Mapping[str, int] | None = None,
     name: str = "<bytes>",
 ) -> Model | CodePointModel:
-    """The model in a file, a file's bytes or a folder, whatever its format; its contents say which it is.
+    """Read the model in a file, in a file's bytes or in a folder. The content decides which format it has.
 
-    name: what errors call a file of which the bytes are given.
+    Args:
+        source: a path, or the bytes of a file.
+        pattern: split pattern, for formats that do not hold one.
+        special_tokens: name → id, in place of those in the file.
+        name: the name of the file in errors, where its bytes are given.
+
+    Raises:
+        FormatError: no known format, a damaged file, or an argument that the file contradicts.
+        OSError: the file cannot be read.
     """
     if isinstance(source, (bytes, bytearray, memoryview)):
         return _parse(_frozen(source), name, pattern, special_tokens)
@@ -87,7 +95,7 @@ def _parse(
         return read
     if tiktoken.recognise(data) or where.endswith(".tiktoken"):
         return tiktoken.parse(data, where, pattern=pattern, special_tokens=special_tokens)
-    # What nobody needs who uses the formats above is imported when it is met.
+    # Imported here: loading the formats above does not need these.
     from fastbpe.formats import gpt2, minbpe
     from fastbpe.formats.sentencepiece import model_file
 
@@ -118,23 +126,23 @@ def _parse(
 
 
 def _check_other(data: Buffer, where: str) -> None:
-    if len(data):  # a list without merges is one
+    if len(data):  # an empty list of merges is valid
         foreign.check(data, where)
 
 
 def _is_object(data: Buffer) -> bool:
-    """Whether it may be a JSON object."""
+    """Tell whether the data may be a JSON object."""
     return bytes(data[:64]).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{"
 
 
 def _read_huggingface(
     data: Buffer, where: str, pattern: PatternLike, special_tokens: Mapping[str, int] | None
 ) -> Model | CodePointModel | None:
-    """The model of a tokenizer.json; None if it is none."""
-    from fastbpe.formats.huggingface import read as tokenizer_json  # here: half of what importing takes
+    """Read a tokenizer.json; None if the data is another JSON object."""
+    from fastbpe.formats.huggingface import read as tokenizer_json  # here: half the time of importing this module
     from fastbpe.formats.huggingface import read_llama
 
-    data = bytes(data)  # a map is slow to search
+    data = bytes(data)  # searching a memory map is slow
     limits.check_entries(data, where, b":", b",")
     if len(data) > len(_CONTENT) * limits.MAX_ADDED_TOKENS:
         limits.check_added_tokens(data.count(_CONTENT), where)
@@ -150,7 +158,7 @@ def _read_huggingface(
 
 
 def _is_llama_kind(data: bytes) -> bool:
-    """Whether a tokenizer.json writes U+2581 for spaces, not bytes as characters."""
+    """Tell whether a tokenizer.json writes spaces as U+2581, not bytes as characters."""
     if _has_type(data, b"ByteLevel"):
         return False
     if _has_type(data, b"ByteFallback") or _has_type(data, b"Metaspace"):
@@ -159,13 +167,13 @@ def _is_llama_kind(data: bytes) -> bool:
 
 
 def _has_type(data: bytes, name: bytes) -> bool:
-    """Whether some part of a tokenizer.json is of a type. No string can look like that."""
-    # A regex takes ten times as long to find nothing.
+    """Tell whether some part of a tokenizer.json has this type. JSON strings cannot match: they escape quotes."""
+    # The plain search first: a regex that finds nothing is slower.
     return name in data and re.search(rb'"type"\s*:\s*"%s"' % name, data) is not None
 
 
 def _is_sentencepiece(data: Buffer) -> bool:
-    """Whether it begins as such models do: with a message that begins with a piece's text."""
+    """Tell whether the data begins as a sentencepiece model: a message whose first field is a piece's text."""
     start = bytes(data[:4])
     return len(start) == 4 and start[0] == start[2] == 0x0A
 

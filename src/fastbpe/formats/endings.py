@@ -1,4 +1,4 @@
-"""The format that a path asks for: its ending decides."""
+"""Endings of paths, and the format that each asks for."""
 
 from __future__ import annotations
 
@@ -18,23 +18,28 @@ _FOLDERS = {"byte": "gpt2"}
 
 
 def is_folder(path: str | os.PathLike[str]) -> bool:
-    """Tell whether a path is that of a folder, there already or written with a slash at its end."""
+    """Tell whether a path names a folder: one that exists, or a name with a slash at its end."""
     name = os.fsdecode(path)
     return name.endswith(("/", os.sep)) or os.path.isdir(name)
 
 
 def has_ending(path: str | os.PathLike[str]) -> bool:
-    """Tell whether a path says a format: it has an ending, or is that of a folder."""
+    """Tell whether a path decides a format: it has an ending, or names a folder."""
     return is_folder(path) or bool(Path(path).suffix)
 
 
 def format_of(path: str | os.PathLike[str], mode: str) -> str:
-    """The format that a file for a tokenizer of this mode has by its name; native where the name has no ending.
+    """Return the format that a path asks for; native if the name has no ending.
+
+    Args:
+        path: where a tokenizer will be written.
+        mode: "byte" or "codepoint".
 
     >>> format_of("tokenizer.json", "byte"), format_of("a.model", "codepoint"), format_of("gpt2/", "byte")
     ('huggingface', 'sentencepiece', 'gpt2')
 
-    Raises FormatError: no format has this ending, or none that holds this mode.
+    Raises:
+        FormatError: no format has this ending, or none with this ending holds this mode.
     """
     ending = _FOLDER if is_folder(path) else Path(path).suffix.lower()
     if not ending:

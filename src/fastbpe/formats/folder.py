@@ -1,6 +1,6 @@
-"""Folders of models: which of their files is the tokenizer, and what those beside it say of special tokens.
+"""Folders of models: the tokenizer in one, and the special tokens that the files beside it name.
 
-Nothing but the names of files is guessed. `tokenizer.json` says all itself, so what stands beside it is not read.
+Only the names of files are guessed. A `tokenizer.json` holds everything, so the files beside it are not read here.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _ENDINGS = (".tiktoken", ".fbpe")
 _CONFIG, _MAP, _ADDED = "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"
 _ROLES = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
 _OTHERS = "additional_special_tokens"
-_MAX_CONFIG_BYTES = 1 << 26
+_MAX_CONFIG_BYTES = 1 << 26  # of a JSON file beside a tokenizer
 
-# Classes of transformers' tokenizers that have no tokenizer.json of their own to say how they split.
+# Class of transformers (without Tokenizer, Fast) → split pattern, for folders without a tokenizer.json.
 _PATTERNS: Mapping[str, str] = {
     **dict.fromkeys(("GPT2", "Roberta", "Bart", "CodeGen", "Whisper", "Longformer", "LED", "Blenderbot"), "gpt2"),
     "Qwen2": "qwen2",
@@ -28,10 +28,12 @@ _PATTERNS: Mapping[str, str] = {
 
 
 class Found(NamedTuple):
-    """The tokenizer of a folder: its file, or the two of GPT-2's form.
+    """Tokenizer of a folder.
 
-    special_tokens: those that the files beside it name, with their ids, or None where the tokenizer itself must
-    have it. pattern: the name of the split pattern that goes with the class they name, if known.
+    Attributes:
+        paths: its file, or the two files of GPT-2's format.
+        special_tokens: name → id, from the files beside it; None if only the tokenizer knows the id.
+        pattern: name of the split pattern of the class in tokenizer_config.json; None if unknown.
     """
 
     paths: tuple[str, ...]
@@ -40,7 +42,11 @@ class Found(NamedTuple):
 
 
 def find(folder: str) -> Found:
-    """The tokenizer of a folder. Raises FormatError if it has none, or several of a kind."""
+    """Find the tokenizer of a folder.
+
+    Raises:
+        FormatError: the folder holds no tokenizer, or several of one kind.
+    """
     paths = _find_files(Path(folder))
     if Path(paths[0]).name == "tokenizer.json" or paths[0].endswith(".fbpe"):
         return Found(paths, {}, None)
@@ -73,7 +79,7 @@ def _find_files(folder: Path) -> tuple[str, ...]:
 
 
 def _special_tokens(folder: Path, config: Mapping[str, Any]) -> dict[str, int | None]:
-    """Names to ids, None where only the name is given; those of the first file that knows the id."""
+    """Return name → id; None if a file gives the name alone. The first file that knows an id decides."""
     decoder = config.get("added_tokens_decoder")
     found: dict[str, int | None] = {}
     for token_id, token in decoder.items() if isinstance(decoder, dict) else ():
@@ -102,13 +108,13 @@ def _names(source: Mapping[str, Any]) -> Iterator[str]:
 
 
 def name_of(token: object) -> str | None:
-    """A token is written as its text, or as an object that has it."""
+    """Return the text of a token, written as text or as an object with `content`; None for anything else."""
     content = token.get("content") if isinstance(token, dict) else token
     return content if isinstance(content, str) else None
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """A JSON object; an empty one where there is no such file."""
+    """Read a JSON object; an empty one if the file does not exist."""
     try:
         with open(path, "rb") as file:
             data = file.read(_MAX_CONFIG_BYTES + 1)

@@ -1,4 +1,4 @@
-"""Files that are no vocabulary but are often given as one: recognised by their first bytes, and named."""
+"""Recognise files that are no vocabulary but are often given as one, by their first bytes."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import re
 from fastbpe.errors import FormatError
 from fastbpe.model import Buffer
 
-_HEAD_BYTES = 4096
-_MAX_MESSAGE_BYTES = 1 << 16
+_HEAD_BYTES = 4096  # looked at
+_MAX_MESSAGE_BYTES = 1 << 16  # of a JSON message from a server
 _POINTER = b"version https://git-lfs"
 _OID = re.compile(rb"^oid sha256:([0-9a-f]{64})$", re.MULTILINE)
 _SIZE = re.compile(rb"^size ([0-9]+)$", re.MULTILINE)
-_MAX_SAFETENSORS_HEADER = 100_000_000  # bytes; of the format itself
+_MAX_SAFETENSORS_HEADER = 100_000_000  # bytes; the format's own limit
 # First bytes → kind of file, way out.
 _MAGIC = (
     (b"\x1f\x8b", "compressed by gzip", "decompress it first: gunzip"),
@@ -21,11 +21,11 @@ _MAGIC = (
     (b"\x93NUMPY", "a numpy array", "a vocabulary is another file"),
 )
 _WEIGHTS = "it holds the weights of a model; its vocabulary is another file of its folder: give that folder"
-_MESSAGES = ("error", "message", "detail")  # keys of an error body
+_MESSAGES = ("error", "message", "detail")  # keys in the JSON body of an error answer
 
 
 def check(data: Buffer, where: str) -> None:
-    """Raise FormatError, with the kind of file and the way out, for a file that is plainly no vocabulary."""
+    """Raise FormatError with the kind of file and the way out if the data is certainly no vocabulary."""
     head = bytes(data[:_HEAD_BYTES])
     found = _name(head, data)
     if found is not None:
@@ -34,6 +34,7 @@ def check(data: Buffer, where: str) -> None:
 
 
 def _name(head: bytes, data: Buffer) -> tuple[str, str] | None:
+    """Return (kind of file, way out), or None."""
     if not head.strip():
         return "an empty file", "it was not copied or downloaded to its end; fetch it again"
     if head.startswith(_POINTER):
@@ -48,6 +49,7 @@ def _name(head: bytes, data: Buffer) -> tuple[str, str] | None:
 
 
 def _name_weights(head: bytes, data: Buffer) -> tuple[str, str] | None:
+    """Name a file of model weights, or an archive."""
     if head.startswith(b"GGUF") and head[5:8] == bytes(3):
         way_out = (
             "fastbpe does not read the tokenizer in it; give the original model's tokenizer.json or its folder"
@@ -66,7 +68,7 @@ def _name_weights(head: bytes, data: Buffer) -> tuple[str, str] | None:
 
 
 def _name_answer(head: bytes, data: Buffer) -> tuple[str, str] | None:
-    """Name the answer of a web server that was kept in place of the file."""
+    """Name the answer of a web server that was saved in place of the file."""
     text = head.lstrip(b"\xef\xbb\xbf \t\r\n")
     if text[:1] == b"<":
         start = text[:64].lower()

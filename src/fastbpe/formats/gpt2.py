@@ -1,7 +1,7 @@
-"""GPT-2's two files: `vocab.json`, an object of tokens and ids, and `merges.txt`, a line a merge, best first.
+"""GPT-2's two files: `vocab.json`, an object of tokens and ids, and `merges.txt`, one merge a line, best first.
 
-They were first published as `encoder.json` and `vocab.bpe`. Bytes are written as characters that can be seen, one
-for each: "Ġ" is a space. Neither the split pattern nor what is a special token is in the files.
+They were first published as `encoder.json` and `vocab.bpe`. A visible character stands for each byte (see
+`byte_level`). The files hold neither the split pattern nor which tokens are special.
 """
 
 from __future__ import annotations
@@ -15,65 +15,35 @@ from typing import NamedTuple
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import _gpt2
+from fastbpe.formats.byte_level import bytes_of, text_of
 from fastbpe.formats.limits import check_entries
 from fastbpe.model import Buffer, Model, pack_merges
 from fastbpe.patterns import PATTERNS, Pattern, PatternLike
 
 VOCAB_FILE, MERGES_FILE = NAMES = ("vocab.json", "merges.txt")
 ALL_NAMES = (NAMES, ("encoder.json", "vocab.bpe"))
-_MAX_ID = (1 << 24) - 1  # of the core: ids index flat arrays
-_VERSION = "#version"  # begins a line that is no merge
+_MAX_ID = (1 << 24) - 1  # the core's limit: ids index flat arrays
+_VERSION = "#version"  # begins the first line of merges.txt, which is no merge
 
-# sha256 of the merges as published → name of the vocabulary, name of its pattern.
+# SHA-256 of published merges → name of the vocabulary, name of its pattern.
 _KNOWN: Mapping[str, tuple[str, str]] = {
     "1ce1664773c50f3e0cc8842619a93edc4624525b728b188a9e0be33b7726adc5": ("gpt2", "gpt2"),
     "b8e04af9c950e393054010dcef499c3f005e803e9b2da1a09b96a26c33266eb1": ("qwen2", "qwen2"),
 }
 _ENTRY = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)+"\s*:\s*[0-9]+\s*[,}]')
 _LINE = re.compile(r"[!-~¡-¬®-ÿĀ-Ń]+ [!-~¡-¬®-ÿĀ-Ń]+\r?")
-# Of the tokens that no merge makes, those that look like special tokens. The others, made up to fill a vocabulary
-# or cut off from their merges, are tokens that no text becomes.
+# A token that no merge makes is special if it looks like this. Others fill a vocabulary, or lost their merges when
+# it was cut: no text becomes them.
 _SPECIAL = re.compile(rb"<[!-;=?-~]+>|\[[A-Z_]+[0-9]*\]")
 
 
-def _stand_ins() -> str:
-    seen = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    hidden = (byte for byte in range(256) if byte not in seen)
-    characters = {byte: chr(byte) for byte in seen} | {byte: chr(256 + i) for i, byte in enumerate(hidden)}
-    return "".join(characters[byte] for byte in range(256))
-
-
-#: The character that stands for each byte.
-STAND_INS = _stand_ins()
-_TO_LATIN1 = {ord(character): byte for byte, character in enumerate(STAND_INS)}
-_IS_BYTES = re.compile(f"[{re.escape(STAND_INS)}]+")
-
-
-def token_of(text: str) -> bytes | None:
-    """The bytes that a text stands for; None if it holds a character that stands for none.
-
-    >>> token_of("Ġhello"), token_of("<|im start|>")
-    (b' hello', None)
-    """
-    return text.translate(_TO_LATIN1).encode("latin-1") if _IS_BYTES.fullmatch(text) else None
-
-
-def text_of(token: bytes) -> str:
-    """The text that stands for bytes.
-
-    >>> text_of(b" hello")
-    'Ġhello'
-    """
-    return "".join([STAND_INS[byte] for byte in token])
-
-
 def recognise_vocab(data: Buffer) -> bool:
-    """Whether a file begins as a JSON object of texts and numbers does."""
+    """Tell whether a file begins as a JSON object of texts and numbers."""
     return _ENTRY.match(bytes(data[:4096])) is not None
 
 
 def recognise_merges(data: Buffer) -> bool:
-    """Whether the first line that is not blank looks like one of a list of merges."""
+    """Tell whether the first line that is not blank looks like one of a list of merges."""
     for line in bytes(data[:4096]).decode(errors="replace").split("\n"):
         if line.strip():
             return line.startswith(_VERSION) or _LINE.fullmatch(line) is not None
@@ -81,15 +51,20 @@ def recognise_merges(data: Buffer) -> bool:
 
 
 def sibling(path: str, *, is_vocab: bool) -> str:
-    """Where the other file of a pair is: beside the one given, named as one of the known pairs is.
+    """Return the path of the other file of a pair: in the same folder, with the name that belongs to this one's.
 
-    Raises FormatError if it is not there.
+    Args:
+        path: one of the two files.
+        is_vocab: `path` holds the ids; else the merges.
+
+    Raises:
+        FormatError: the other file does not exist.
     """
     folder, name = os.path.split(path)
     tried = []
     for pair in ALL_NAMES:
         own, other = pair if is_vocab else pair[::-1]
-        if name.endswith(own):  # in some there is something before it: "qwen2_vocab.json"
+        if name.endswith(own):  # names may have a prefix: "qwen2_vocab.json"
             tried.append(os.path.join(folder, name.removesuffix(own) + other))
             if os.path.isfile(tried[-1]):
                 return tried[-1]
@@ -101,10 +76,12 @@ def sibling(path: str, *, is_vocab: bool) -> str:
 
 
 class Contents(NamedTuple):
-    """What two files say. token_bytes, token_ends, merges: as Model has them.
+    """Contents of the two files.
 
-    names: texts that stand for no bytes, and their ids. unmade: the ids of tokens of several bytes that no merge
-    makes.
+    Attributes:
+        token_bytes, token_ends, merges: as `Model` has them.
+        names: text → id, of each text that stands for no bytes.
+        unmade: ids of the tokens of several bytes that no merge makes.
     """
 
     token_bytes: bytes
@@ -114,7 +91,7 @@ class Contents(NamedTuple):
     unmade: Sequence[int]
 
     def token(self, token_id: int) -> bytes:
-        """The bytes of an id, b"" where it is none."""
+        """Return the bytes of an id; b"" if no token has it."""
         ends = memoryview(self.token_ends).cast("I")
         if not 0 <= token_id < len(ends):
             return b""
@@ -130,12 +107,20 @@ def parse(
     special_tokens: Mapping[str, int] | None,
     also_special: Mapping[str, int | None] | None = None,
 ) -> Model:
-    """The model in the bytes of two files. where: what errors call them.
+    """Read the model in the bytes of two files.
 
-    special_tokens: in place of all that the files seem to hold: names in brackets that no merge makes.
-    also_special: more of them, with their ids, or None where the file has it.
+    Args:
+        vocab: bytes of vocab.json.
+        merges: bytes of merges.txt.
+        where: names of the two files in errors.
+        pattern: split pattern; None: that of the published vocabulary with these merges.
+        special_tokens: name → id, in place of all that the files seem to hold.
+        also_special: name → id of more special tokens; None if the file has the id.
+
+    Raises:
+        FormatError: a damaged file, an unknown split pattern, or a special token without an id.
     """
-    import hashlib  # here: 2 ms that no other format needs
+    import hashlib  # here: importing it takes time, and no other format needs it
 
     check_entries(vocab, where[0], b":")
     check_entries(merges, where[1], b"\n")
@@ -156,7 +141,7 @@ def parse(
     if dropped:
         flat, ends = _gpt2.without(flat, ends, dropped)
     places = memoryview(ends).cast("I")
-    ends = ends[: 4 * (bisect_left(places, places[-1]) + 1)]  # special tokens at the end leave no gaps there
+    ends = ends[: 4 * (bisect_left(places, places[-1]) + 1)]  # no gaps for special tokens at the end
     return Model(
         tokens=None,
         tables={"token_bytes": flat, "token_ends": ends},
@@ -170,7 +155,7 @@ def parse(
 
 
 def published_pattern(merges: Buffer) -> Pattern:
-    """The split pattern of a published list of merges; None for others."""
+    """Return the split pattern of a published list of merges; None for others."""
     import hashlib  # here, as in parse
 
     _, name = _KNOWN.get(hashlib.sha256(merges).hexdigest(), (None, "none"))
@@ -196,8 +181,8 @@ def _special_tokens(contents: Contents, also: Mapping[str, int | None], where: s
 
 
 def are_known(special_tokens: Iterable[str]) -> bool:
-    """Tell whether all of these, written into the files, are read as special tokens without being named."""
-    tokens = {name: token_of(name) for name in special_tokens}
+    """Tell whether all of these texts, written into the files, are read as special tokens without being named."""
+    tokens = {name: bytes_of(name) for name in special_tokens}
     return all(
         token is None or (_SPECIAL.fullmatch(token) and token == name.encode()) for name, token in tokens.items()
     )
@@ -216,7 +201,7 @@ def _read(vocab: Buffer, merges: Buffer, where: tuple[str, str]) -> Contents:
 
 
 def read_slowly(vocab: bytes, merges: bytes, where: tuple[str, str]) -> Contents:
-    """The slow twin of `_gpt2.read`, which leaves to it whatever looks odd."""
+    """Read any two files, and find every fault. The slow twin of `_gpt2.read`."""
     ids, names = _read_vocab(vocab, where[0])
     triples = _read_merges(merges, ids, where[1])
     tokens = [b""] * (max((*ids.values(), *names.values()), default=-1) + 1)
@@ -232,7 +217,7 @@ def read_slowly(vocab: bytes, merges: bytes, where: tuple[str, str]) -> Contents
 
 
 def _read_vocab(data: bytes, where: str) -> tuple[dict[bytes, int], dict[str, int]]:
-    """The id of each token, and of each text that stands for no bytes."""
+    """Return (token → id, text → id of each text that stands for no bytes)."""
     tokens: dict[bytes, int] = {}
     names: dict[str, int] = {}
     texts: dict[int, str] = {}
@@ -243,7 +228,7 @@ def _read_vocab(data: bytes, where: str) -> tuple[dict[bytes, int], dict[str, in
             raise FormatError(f"{where}: tokens {texts[token_id]!r} and {text!r} have the same id {token_id}")
         if not text:
             raise FormatError(f"{where}: the token with the id {token_id} is empty")
-        token = token_of(text)
+        token = bytes_of(text)
         known = names.setdefault(text, token_id) if token is None else tokens.setdefault(token, token_id)
         if known != token_id:
             raise FormatError(f"{where}: token {text!r} stands twice, with the ids {known} and {token_id}")
@@ -263,7 +248,7 @@ def _entries(data: bytes, where: str) -> Iterable[tuple[str, object]]:
 
 
 class _Pairs(list[tuple[str, object]]):
-    """A JSON object with all that stands in it."""
+    """Keys and values of a JSON object, repeated keys included."""
 
     def __repr__(self) -> str:
         return "{...}"
@@ -288,8 +273,8 @@ def _parse_merge(line: bytes, ids: Mapping[bytes, int], where: str) -> tuple[int
         texts = line.decode().split(" ")
     except UnicodeDecodeError:
         raise FormatError(f"{where}: not UTF-8: {line[:80]!r}") from None
-    tokens = [token_of(text) for text in texts]
-    if len(texts) != 2 or None in tokens:
+    tokens = [bytes_of(text) for text in texts]
+    if len(texts) != 2 or not all(tokens):
         raise FormatError(f"{where}: expected two tokens with a space between, found {line.decode()[:80]!r}")
     left, right = (token or b"" for token in tokens)
     for token, text in ((left, texts[0]), (right, texts[1]), (left + right, "".join(texts))):
@@ -301,9 +286,15 @@ def _parse_merge(line: bytes, ids: Mapping[bytes, int], where: str) -> tuple[int
 def dump(
     tokens: Sequence[bytes], merges: Sequence[tuple[int, int, int]], special_tokens: Mapping[str, int]
 ) -> dict[str, bytes]:
-    """The two files by name, as tokenizers writes them: special tokens are entries like all others.
+    """Return the two files by name, as tokenizers writes them: special tokens are entries like all others.
 
-    tokens: of each id, b"" where an id is no ordinary token. merges: (left id, right id, merged id), best first.
+    Args:
+        tokens: bytes by id; b"" if an id is no ordinary token.
+        merges: (left id, right id, merged id), best first.
+        special_tokens: name → id.
+
+    Raises:
+        FormatError: two tokens would be written as one text.
     """
     texts = [text_of(token) for token in tokens]
     entries = {text: token_id for token_id, text in enumerate(texts) if text}
@@ -319,7 +310,7 @@ def dump(
                 f"special token {name!r} is how {VOCAB_FILE} writes token {entries[name]}, "
                 f"{tokens[entries[name]]!r}; choose another name"
             )
-        token = token_of(name)
+        token = bytes_of(name)
         if token not in (None, name.encode()):
             raise FormatError(
                 f"special token {name!r} is how {VOCAB_FILE} writes the bytes {token!r}; choose another name"

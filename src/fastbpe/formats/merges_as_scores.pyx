@@ -1,174 +1,167 @@
-"""What a list of merges says of pieces, and whether scores can say it.
+"""Merges as sentencepiece's scores: which scores give the same ids, and which pieces scores cannot express.
 
-Text comes to a piece in one way only: what is merged within it until its last two symbols does not depend on what
-stands around it. So each piece has one merge that ever makes it, and scores in the order of these say the same. But
-with scores any two symbols that make a piece are merged, listed or not.
+A list of merges names the pairs that may merge; sentencepiece gives each piece a score and merges any two
+symbols that make a piece. The merges within a piece, up to its last two symbols, do not depend on the text around
+it. So one merge at most ever makes a piece, and scores in the order of these merges give the same ids, unless two
+symbols that no merge joins make a piece as well. `_reference` proves it: "One merge makes each token".
 """
 
+cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memset
 
-from fastbpe.formats._hash cimport hash_bytes
+from fastbpe._core.common.hash_tables cimport NONE, hash_bytes
 
 cdef enum:
-    NORMAL = 1
-    SPACE = 0x20
-    MAX_CHARACTERS = 256  # of a piece that is followed
-    MAX_WORK = 1 << 28  # bytes hashed to find the ways to make pieces: pieces of thousands of characters have too many
-
-cdef extern from *:
-    """
-    #define FB_NONE UINT32_MAX
-    """
-    const uint32_t NONE "FB_NONE"
+    NORMAL = 1  # the type of pieces that text may become, in sentencepiece's enum
+    MAX_CHARACTERS = 256  # of a piece whose merges are followed
+    MAX_WORK = 1 << 28  # bytes hashed while looking for the pairs that make a piece: quadratic in its characters
 
 
 cdef struct Merges:
-    const uint32_t* items  # triples, best first
+    const uint32_t* items  # left id, right id, merged id; best first
     size_t n
-    uint32_t* table  # open addressing by pair: the number of a merge, or NONE
-    size_t mask
-    uint64_t seed
+    uint32_t* table  # open addressing by pair: index of a merge, or NONE
+    size_t mask  # number of slots less one
+    uint64_t seed  # of the hash
 
 
 cdef struct Pieces:
     const uint8_t* data
-    const uint32_t* ends
+    const uint32_t* ends  # in `data`, by id
     uint32_t n
-    uint8_t* usable  # of each: whether text may become it
-    uint64_t* table  # open addressing by text: half of a hash, and one more than an id
-    size_t mask
-    uint64_t seed
+    uint8_t* usable  # by id: 1 if text may become the piece
+    uint64_t* table  # open addressing by text: high half of the hash, then id plus one; 0: empty
+    size_t mask  # number of slots less one
+    uint64_t seed  # of the hash
 
 
-def judge(
-    bytes piece_bytes not None, bytes piece_ends not None, bytes types not None, const uint32_t[::1] merges,
-    bint splits, uint64_t seed,
-):
-    """(scores, whether they say just what the merges say), scores as a CodePointModel has them.
+@cython.final
+cdef class _Input:
+    """Pieces and merges, with the hash tables in which they are looked up."""
 
-    The pieces that merges make have scores in the order in which they are first made, then the others follow.
-    merges: of pieces, no pair twice. splits: no piece goes on with a U+2581. seed: what nobody can foresee.
+    cdef Pieces pieces
+    cdef Merges merges
+    cdef const uint32_t[::1] _view
+    cdef bytes _piece_bytes, _piece_ends
 
-    They do where the list has all ways to make a piece of two symbols, one after another. Where it would take long to
-    see, the answer is no.
+    def __cinit__(
+        self, bytes piece_bytes not None, bytes piece_ends not None, bytes types not None,
+        const uint32_t[::1] merges, bint splits, uint64_t seed,
+    ):
+        """Arguments as of `judge`."""
+        self._view, self._piece_bytes, self._piece_ends = merges, piece_bytes, piece_ends
+        self.pieces = Pieces(
+            <const uint8_t*> PyBytes_AS_STRING(piece_bytes), <const uint32_t*> PyBytes_AS_STRING(piece_ends),
+            <uint32_t> len(types), NULL, NULL, 3, seed,
+        )
+        self.merges = Merges(NULL, <size_t> merges.shape[0] // 3, NULL, 3, seed)
+        if self.merges.n:
+            self.merges.items = &merges[0]
+        while self.pieces.mask < 2 * <size_t> self.pieces.n:
+            self.pieces.mask = 2 * self.pieces.mask + 1
+        self.pieces.usable = <uint8_t*> calloc(<size_t> self.pieces.n + 1, 1)
+        self.pieces.table = <uint64_t*> calloc(self.pieces.mask + 1, sizeof(uint64_t))
+        if self.pieces.usable == NULL or self.pieces.table == NULL:
+            raise self.no_memory()
+        _index(&self.pieces, <const uint8_t*> PyBytes_AS_STRING(types), splits)
+
+    def __dealloc__(self):
+        free(self.pieces.usable)
+        free(self.pieces.table)
+        free(self.merges.table)
+
+    cdef int index_merges(self) except -1:
+        """Fill the table of merges, which `_merge_alone` needs."""
+        while self.merges.mask < 2 * self.merges.n:
+            self.merges.mask = 2 * self.merges.mask + 1
+        self.merges.table = <uint32_t*> malloc(4 * (self.merges.mask + 1))
+        if self.merges.table == NULL:
+            raise self.no_memory()
+        _index_merges(&self.pieces, &self.merges)
+        return 0
+
+    cdef object no_memory(self):
+        return MemoryError(f"no memory to judge the merges of {self.pieces.n} pieces")
+
+
+def judge(piece_bytes, piece_ends, types, merges, splits, seed):
+    """Give scores to pieces, and tell whether they say exactly what the merges say.
+
+    The scores rank the pieces that merges make in the order in which they are first made, then the others. They
+    say the same if the merges are all pairs of symbols that make a piece, and those of one piece stand together.
+
+    Args:
+        piece_bytes, piece_ends: pieces as `CodePointModel` has them.
+        types: of each piece, one byte of sentencepiece's enum.
+        merges: left id, right id, merged id (32 bits each), best first; no pair twice.
+        splits: no piece has U+2581 but as its first character.
+        seed: a random number that the maker of a file cannot know.
+
+    Returns:
+        (scores, same): scores as `CodePointModel` has them. same is False also if the search took too long.
     """
-    cdef Pieces pieces = Pieces(
-        <const uint8_t*> PyBytes_AS_STRING(piece_bytes), <const uint32_t*> PyBytes_AS_STRING(piece_ends),
-        <uint32_t> len(types), NULL, NULL, 3, seed,
-    )
-    cdef bytes scores = PyBytes_FromStringAndSize(NULL, 4 * <Py_ssize_t> len(types))
-    cdef uint32_t* ranks = <uint32_t*> malloc(4 * (<size_t> pieces.n + 1))
-    cdef bint says
-    while pieces.mask < 2 * <size_t> pieces.n:
-        pieces.mask = 2 * pieces.mask + 1
-    pieces.usable = <uint8_t*> calloc(<size_t> pieces.n + 1, 1)
-    pieces.table = <uint64_t*> calloc(pieces.mask + 1, sizeof(uint64_t))
-    try:
-        if ranks == NULL or pieces.usable == NULL or pieces.table == NULL:
-            raise MemoryError(f"no memory to judge the merges of {pieces.n} pieces")
-        _index(&pieces, <const uint8_t*> PyBytes_AS_STRING(types), splits)
-        says = _rank(&pieces, merges, ranks, <float*> PyBytes_AS_STRING(scores))
-        return scores, says
-    finally:
-        free(ranks)
-        free(pieces.usable)
-        free(pieces.table)
+    cdef _Input given = _Input(piece_bytes, piece_ends, types, merges, splits, seed)
+    cdef bytes scores = PyBytes_FromStringAndSize(NULL, 4 * <Py_ssize_t> given.pieces.n)
+    cdef uint32_t* ranks = <uint32_t*> malloc(4 * (<size_t> given.pieces.n + 1))
+    if ranks == NULL:
+        raise given.no_memory()
+    says = _rank(&given.pieces, &given.merges, ranks, <float*> PyBytes_AS_STRING(scores))
+    free(ranks)
+    return scores, says
 
 
-def rescore(
-    bytes piece_bytes not None, bytes piece_ends not None, bytes types not None, const uint32_t[::1] merges,
-    bint splits, uint64_t seed,
-):
-    """(scores, ids): scores with which texts come to the same pieces as with the merges, whatever these are.
+def rescore(piece_bytes, piece_ends, types, merges, splits, seed):
+    """Find scores with which every text becomes the same pieces as with any list of merges.
 
-    ids: of the pieces that must not be merged, for merging each alone leaves two symbols that no merge joins, and
-    scores would join them. None where it would take long to see. Arguments as of `judge`.
+    Arguments as of `judge`.
+
+    Returns:
+        (scores, ids): ids are the pieces that must be taken out of merging. Merged alone, such a piece stays two
+        symbols that no merge joins, and scores would join them. None if a piece is too long to be followed.
     """
-    cdef Pieces pieces = Pieces(
-        <const uint8_t*> PyBytes_AS_STRING(piece_bytes), <const uint32_t*> PyBytes_AS_STRING(piece_ends),
-        <uint32_t> len(types), NULL, NULL, 3, seed,
-    )
-    cdef Merges listed = Merges(NULL, <size_t> merges.shape[0] // 3, NULL, 3, seed)
-    cdef bytes scores = PyBytes_FromStringAndSize(NULL, 4 * <Py_ssize_t> len(types))
-    cdef uint32_t* made = <uint32_t*> malloc(4 * (listed.n + 1))
-    if listed.n:
-        listed.items = &merges[0]
-    while pieces.mask < 2 * <size_t> pieces.n:
-        pieces.mask = 2 * pieces.mask + 1
-    while listed.mask < 2 * listed.n:
-        listed.mask = 2 * listed.mask + 1
-    pieces.usable = <uint8_t*> calloc(<size_t> pieces.n + 1, 1)
-    pieces.table = <uint64_t*> calloc(pieces.mask + 1, sizeof(uint64_t))
-    listed.table = <uint32_t*> malloc(4 * (listed.mask + 1))
+    cdef _Input given = _Input(piece_bytes, piece_ends, types, merges, splits, seed)
+    cdef bytes scores = PyBytes_FromStringAndSize(NULL, 4 * <Py_ssize_t> given.pieces.n)
+    cdef uint32_t* made
+    given.index_merges()
+    made = <uint32_t*> malloc(4 * (given.merges.n + 1))
+    if made == NULL:
+        raise given.no_memory()
     try:
-        if made == NULL or pieces.usable == NULL or pieces.table == NULL or listed.table == NULL:
-            raise MemoryError(f"no memory to judge the merges of {pieces.n} pieces")
-        _index(&pieces, <const uint8_t*> PyBytes_AS_STRING(types), splits)
-        _index_merges(&pieces, &listed)
-        apart = _follow(&pieces, &listed, made)
+        apart = _follow(&given.pieces, &given.merges, made)
         if apart is None:
             return None
-        _score(&pieces, &listed, made, <float*> PyBytes_AS_STRING(scores))
+        _score(&given.pieces, &given.merges, made, <float*> PyBytes_AS_STRING(scores))
         return scores, apart
     finally:
         free(made)
-        free(pieces.usable)
-        free(pieces.table)
-        free(listed.table)
 
 
-def unmade(
-    bytes piece_bytes not None, bytes piece_ends not None, bytes types not None, const uint32_t[::1] merges,
-    uint64_t seed,
-):
-    """The ids of the pieces that merging their text alone does not make.
+def unmade(piece_bytes, piece_ends, types, merges, seed):
+    """Return the ids of the pieces that merging their own text does not make.
 
-    None where it would take long to see. Arguments as of `judge`.
+    None if a piece is too long to be followed. Arguments as of `judge`.
     """
-    cdef Pieces pieces = Pieces(
-        <const uint8_t*> PyBytes_AS_STRING(piece_bytes), <const uint32_t*> PyBytes_AS_STRING(piece_ends),
-        <uint32_t> len(types), NULL, NULL, 3, seed,
-    )
-    cdef Merges listed = Merges(NULL, <size_t> merges.shape[0] // 3, NULL, 3, seed)
+    cdef _Input given = _Input(piece_bytes, piece_ends, types, merges, False, seed)
     cdef uint32_t i, n_left, last = 0
     cdef list found = []
-    if listed.n:
-        listed.items = &merges[0]
-    while pieces.mask < 2 * <size_t> pieces.n:
-        pieces.mask = 2 * pieces.mask + 1
-    while listed.mask < 2 * listed.n:
-        listed.mask = 2 * listed.mask + 1
-    pieces.usable = <uint8_t*> calloc(<size_t> pieces.n + 1, 1)
-    pieces.table = <uint64_t*> calloc(pieces.mask + 1, sizeof(uint64_t))
-    listed.table = <uint32_t*> malloc(4 * (listed.mask + 1))
-    try:
-        if pieces.usable == NULL or pieces.table == NULL or listed.table == NULL:
-            raise MemoryError(f"no memory to judge the merges of {pieces.n} pieces")
-        _index(&pieces, <const uint8_t*> PyBytes_AS_STRING(types), False)
-        _index_merges(&pieces, &listed)
-        for i in range(pieces.n):
-            if pieces.usable[i]:
-                n_left = _merge_alone(&pieces, &listed, i, &last)
-                if n_left == 0:
-                    return None
-                if n_left > 1:
-                    found.append(i)
-        return found
-    finally:
-        free(pieces.usable)
-        free(pieces.table)
-        free(listed.table)
+    given.index_merges()
+    for i in range(given.pieces.n):
+        if given.pieces.usable[i]:
+            n_left = _merge_alone(&given.pieces, &given.merges, i, &last)
+            if n_left == 0:
+                return None
+            if n_left > 1:
+                found.append(i)
+    return found
 
 
-def first_bad(
-    bytes piece_bytes not None, bytes piece_ends not None, const uint32_t[::1] merges
-):
-    """The number of the first merge that does not make a piece of two pieces; None if all do.
+def first_bad(bytes piece_bytes not None, bytes piece_ends not None, const uint32_t[::1] merges):
+    """Return the index of the first merge whose two pieces do not spell the piece that it makes; None if all do.
 
-    -1 where the ends do not cut the bytes into pieces.
+    -1 if the ends do not cut the bytes into pieces. Arguments as of `judge`.
     """
     cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(piece_bytes)
     cdef const uint32_t* ends = <const uint32_t*> PyBytes_AS_STRING(piece_ends)
@@ -199,6 +192,7 @@ cdef inline uint32_t _begin(const uint32_t* ends, uint32_t i) noexcept:
 
 
 cdef void _index(Pieces* pieces, const uint8_t* types, bint splits) noexcept:
+    """Fill `usable` and the table by text."""
     cdef uint32_t i, start
     cdef size_t at
     cdef uint64_t hash
@@ -215,10 +209,10 @@ cdef void _index(Pieces* pieces, const uint8_t* types, bint splits) noexcept:
 
 
 cdef bint _is_possible(const uint8_t* text, uint32_t n, bint splits) noexcept:
-    """Whether it has no space, and with splits no U+2581 but at its beginning."""
+    """Tell whether text may become a piece: no space, and with splits no U+2581 after the first character."""
     cdef uint32_t i
     for i in range(n):
-        if text[i] == SPACE:
+        if text[i] == c' ':
             return False
         if splits and i and text[i] == 0xE2 and n - i > 2 and text[i + 1] == 0x96 and text[i + 2] == 0x81:
             return False
@@ -226,12 +220,12 @@ cdef bint _is_possible(const uint8_t* text, uint32_t n, bint splits) noexcept:
 
 
 cdef inline bint _is_symbol(const Pieces* pieces, const uint8_t* text, uint32_t n) noexcept:
-    """Whether it is a piece or a character."""
+    """Tell whether a text is one character or a usable piece."""
     return n == _character_bytes(text[0]) or _find(pieces, text, n) != NONE
 
 
 cdef uint32_t _find(const Pieces* pieces, const uint8_t* text, uint32_t n) noexcept:
-    """The id of a piece that text may become; NONE if it is none."""
+    """Return the id of a usable piece, or NONE."""
     cdef uint64_t hash = hash_bytes(text, n, pieces.seed)
     cdef size_t at = <size_t> hash & pieces.mask
     cdef uint32_t other, start
@@ -246,18 +240,25 @@ cdef uint32_t _find(const Pieces* pieces, const uint8_t* text, uint32_t n) noexc
 
 
 cdef inline uint32_t _character_bytes(uint8_t lead) noexcept:
+    """Return the bytes of a character of valid UTF-8, given the first."""
     return 1 if lead < 0xC0 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
 
 
-cdef bint _rank(const Pieces* pieces, const uint32_t[::1] merges, uint32_t* ranks, float* scores) noexcept:
-    cdef uint32_t i, made, last = 0, n_ranks = 0, n, cut
-    cdef size_t k, n_listed = 0, n_splits = 0, work = 0
+cdef bint _rank(const Pieces* pieces, const Merges* merges, uint32_t* ranks, float* scores) noexcept:
+    """Rank pieces by their first merge, and tell whether scores by rank say what the merges say.
+
+    Args:
+        ranks: space for a rank of each piece.
+        scores: where to write the scores.
+    """
+    cdef uint32_t i, made, last = 0, n_ranks = 0, n, left
+    cdef size_t k, n_listed = 0, n_possible = 0, work = 0
     cdef bint in_order = True
     cdef const uint8_t* text
     memset(ranks, 0xFF, 4 * <size_t> pieces.n)
-    for k in range(<size_t> merges.shape[0] // 3):
-        made = merges[3 * k + 2]
-        if not (pieces.usable[merges[3 * k]] and pieces.usable[merges[3 * k + 1]] and pieces.usable[made]):
+    for k in range(merges.n):
+        made = merges.items[3 * k + 2]
+        if not _is_usable(pieces, merges.items + 3 * k):
             continue
         if ranks[made] == NONE:
             ranks[made] = n_ranks
@@ -275,16 +276,20 @@ cdef bint _rank(const Pieces* pieces, const uint32_t[::1] merges, uint32_t* rank
         scores[i] = -<float> ranks[i]
         text = pieces.data + _begin(pieces.ends, i)
         n = <uint32_t> (pieces.data + pieces.ends[i] - text)
-        cut = _character_bytes(text[0])
-        while in_order and cut < n and work < MAX_WORK:
+        left = _character_bytes(text[0])  # bytes of the left of two symbols
+        while in_order and left < n and work < MAX_WORK:
             work += n
-            n_splits += _is_symbol(pieces, text, cut) and _is_symbol(pieces, text + cut, n - cut)
-            cut += _character_bytes(text[cut])
-    return in_order and n_splits == n_listed and work < MAX_WORK
+            n_possible += _is_symbol(pieces, text, left) and _is_symbol(pieces, text + left, n - left)
+            left += _character_bytes(text[left])
+    return in_order and n_possible == n_listed and work < MAX_WORK
+
+
+cdef inline bint _is_usable(const Pieces* pieces, const uint32_t* merge) noexcept:
+    return pieces.usable[merge[0]] and pieces.usable[merge[1]] and pieces.usable[merge[2]]
 
 
 cdef inline size_t _slot(const Merges* listed, uint32_t left, uint32_t right) noexcept:
-    """Where a pair stands in the table, or would."""
+    """Return the slot of a pair, or the empty slot that proves its absence."""
     cdef uint64_t pair = <uint64_t> left << 32 | right
     cdef size_t at = <size_t> (((pair ^ listed.seed) * 0x9E3779B97F4A7C15ULL) >> 24) & listed.mask
     cdef const uint32_t* merge
@@ -302,14 +307,18 @@ cdef void _index_merges(const Pieces* pieces, Merges* listed) noexcept:
     memset(listed.table, 0xFF, 4 * (listed.mask + 1))
     for k in range(listed.n):
         merge = listed.items + 3 * k
-        if pieces.usable[merge[0]] and pieces.usable[merge[1]] and pieces.usable[merge[2]]:
+        if _is_usable(pieces, merge):
             listed.table[_slot(listed, merge[0], merge[1])] = <uint32_t> k
 
 
 cdef list _follow(const Pieces* pieces, const Merges* listed, uint32_t* made):
-    """See which merge makes each piece. made: of each merge, the piece, or NONE.
+    """Find the merge that makes each piece.
 
-    The pieces that are left as two symbols; None where one is too long.
+    Args:
+        made: space for the id of the piece that each merge makes last; NONE if it makes no whole piece.
+
+    Returns:
+        The ids of the pieces that stay two symbols; None if a piece is too long.
     """
     cdef uint32_t i, last = 0, n_left
     cdef list apart = []
@@ -328,8 +337,12 @@ cdef list _follow(const Pieces* pieces, const Merges* listed, uint32_t* made):
 
 
 cdef uint32_t _merge_alone(const Pieces* pieces, const Merges* listed, uint32_t piece, uint32_t* last) noexcept:
-    """How many symbols merging leaves of a piece; last: the merge that was done last, NONE if none was. 0: too long."""
-    cdef uint32_t[MAX_CHARACTERS] symbols, ranks  # ranks: of each symbol and the one behind it
+    """Merge the text of a piece. Returns the number of symbols left; 0 if the piece is too long.
+
+    Args:
+        last: set to the index of the last merge; NONE if nothing merged.
+    """
+    cdef uint32_t[MAX_CHARACTERS] symbols, ranks  # ranks: of the pair of a symbol and the next
     cdef const uint8_t* text = pieces.data + _begin(pieces.ends, piece)
     cdef uint32_t n_bytes = <uint32_t> (pieces.data + pieces.ends[piece] - text)
     cdef uint32_t at = 0, n = 0, size, k, best
@@ -364,11 +377,12 @@ cdef uint32_t _merge_alone(const Pieces* pieces, const Merges* listed, uint32_t 
 
 
 cdef inline uint32_t _rank_of(const Merges* listed, uint32_t left, uint32_t right) noexcept:
+    """Return the index of the merge of a pair, or NONE."""
     return NONE if left == NONE or right == NONE else listed.table[_slot(listed, left, right)]
 
 
 cdef void _score(const Pieces* pieces, const Merges* listed, const uint32_t* made, float* scores) noexcept:
-    """Scores of the pieces in the order in which they are made, then of the others."""
+    """Write scores that fall in the order in which pieces are made, then in the order of ids."""
     cdef size_t k
     cdef uint32_t i, n = 0
     for i in range(pieces.n):

@@ -1,6 +1,6 @@
-"""minbpe's files. `.model`: a line "minbpe v1", the split pattern, the special tokens, then a line a merge.
+"""minbpe's files. `.model`: a line "minbpe v1", the split pattern, the special tokens, then a line for each merge.
 
-Merge i makes the id 256 + i; ids 0 to 255 are the bytes. `.vocab` is the same for people, and never read.
+Merge i makes the id 256 + i; ids 0 to 255 are the bytes. `.vocab` shows the same to people, and is never read.
 """
 
 from __future__ import annotations
@@ -17,18 +17,24 @@ from fastbpe.patterns import Pattern
 MAGIC = "minbpe v1"
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _MERGE = re.compile(r"([0-9]{1,9}) ([0-9]{1,9})")
-_MAX_BYTES = 1 << 28  # of all tokens: each merge may double the longest
+_MAX_BYTES = 1 << 28  # of all tokens together: each merge may double the longest
 
 
 def recognise(data: Buffer) -> bool:
-    """Whether a file begins as a `.model` file of this format does."""
+    """Tell whether a file begins as a minbpe `.model` file."""
     return bytes(data[:64]).split(b"\n")[0].strip() == MAGIC.encode()
 
 
 def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None = None) -> Model:
-    """The model in the bytes of a `.model` file. where: what errors call it.
+    """Read the model in the bytes of a `.model` file.
 
-    special_tokens: in place of those that the file holds. Raises FormatError with the line.
+    Args:
+        data: the bytes.
+        where: the name of the file in errors.
+        special_tokens: name → id, in place of those in the file.
+
+    Raises:
+        FormatError: a damaged file; the message says which line.
     """
     check_entries(data, where, b"\n")
     try:
@@ -54,7 +60,7 @@ def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None 
 
 
 def _special_tokens(lines: Sequence[str], where: str) -> tuple[dict[str, int], int]:
-    """The special tokens, and the index of the line behind them."""
+    """Return (special tokens, index of the line behind them)."""
     n = lines[2].strip()
     if not _NUMBER.fullmatch(n):
         raise FormatError(f"{where}:3: expected the number of special tokens, found {lines[2][:40]!r}")
@@ -75,7 +81,7 @@ def _special_tokens(lines: Sequence[str], where: str) -> tuple[dict[str, int], i
 
 
 def _merges(lines: Sequence[str], first: int, where: str) -> tuple[list[bytes], list[tuple[int, int, int]]]:
-    """The token of each id, and (left id, right id, merged id) of each merge."""
+    """Return (bytes of each id, (left id, right id, merged id) of each merge)."""
     tokens = [bytes([byte]) for byte in range(256)]
     merges: list[tuple[int, int, int]] = []
     lines_of: dict[tuple[int, int], int] = {}
@@ -102,7 +108,7 @@ def _merges(lines: Sequence[str], first: int, where: str) -> tuple[list[bytes], 
 
 
 def is_learned(merges: Iterable[tuple[int, int, int]]) -> bool:
-    """Tell whether the merges make the ids 256, 257 and so on, each one."""
+    """Tell whether the merges make the ids 256, 257 and so on, in order."""
     return all(merged == i for i, (_, _, merged) in enumerate(merges, 256))
 
 
@@ -112,9 +118,16 @@ def dump(
     pattern: Pattern,
     special_tokens: Mapping[str, int],
 ) -> bytes:
-    """The bytes of a `.model` file that says all of this; FormatError names what the format cannot hold.
+    """Return the bytes of a `.model` file.
 
-    tokens: of each id, b"" where an id is no ordinary token. merges: (left id, right id, merged id), best first.
+    Args:
+        tokens: bytes by id; b"" if an id is no ordinary token.
+        merges: (left id, right id, merged id), best first.
+        pattern: split pattern, or None.
+        special_tokens: name → id.
+
+    Raises:
+        FormatError: the format cannot hold this vocabulary; the message says what.
     """
     listed = tokens[: next((i for i in range(len(tokens), 0, -1) if tokens[i - 1]), 0)]
     if any(token != bytes([byte]) for byte, token in enumerate(listed[:256])):
@@ -149,7 +162,7 @@ def dump(
 
 
 def model_text(pattern: str, special_tokens: Mapping[str, int], merges: Iterable[tuple[int, int]]) -> str:
-    """The text of a `.model` file, as minbpe writes it whatever it is given. pattern: "" for none."""
+    """Return the text of a `.model` file as minbpe writes it, unchecked. pattern: "" for none."""
     lines = [MAGIC, pattern, str(len(special_tokens))]
     lines += [f"{name} {token_id}" for name, token_id in special_tokens.items()]
     lines += [f"{left} {right}" for left, right in merges]
@@ -157,7 +170,7 @@ def model_text(pattern: str, special_tokens: Mapping[str, int], merges: Iterable
 
 
 def vocab_text(vocab: Mapping[int, bytes], merges: Mapping[tuple[int, int], int]) -> str:
-    """The text of a `.vocab` file: a line an id, in the order of `vocab`, with the parts it was merged from."""
+    """Return the text of a `.vocab` file: a line for each id, in the order of `vocab`, with its two parts."""
     parts = {merged: pair for pair, merged in merges.items()}
     lines = []
     for token_id, token in vocab.items():
@@ -167,7 +180,7 @@ def vocab_text(vocab: Mapping[int, bytes], merges: Mapping[tuple[int, int], int]
 
 
 def shown(token: bytes) -> str:
-    r"""A token for people: bytes that are no text as U+FFFD, what is no visible character escaped.
+    r"""Show a token to people: U+FFFD for bytes that are not UTF-8, escapes for invisible characters.
 
     >>> shown(b"a\n\xff")
     'a\\u000a\ufffd'

@@ -1,10 +1,10 @@
-"""The native file, `.fbpe`: a container (see container.py) of the core's own tables, mapped and used as they lie.
+"""The native file, `.fbpe`: a container (see container.py) of the core's own tables, mapped and used in place.
 
-In mode "codepoint" it is the `.model` file of the same vocabulary, with a name and a report.
+In mode "codepoint" it holds the `.model` file of the same vocabulary, with a name and a report.
 
-The sections "pieces" and "pair_lines", or "pairs" where merges are listed or ids are many, are for looking up. A
-file may come without them (a pickle does), or with "ranked_pairs", which was laid out otherwise: they are then
-built from the tokens.
+The sections "pieces" and "pair_lines" are hash tables for look-ups; "pairs" stands in place of "pair_lines" where
+merges are listed or there are many ids. A file may lack them, as a pickle does, or have "ranked_pairs", an older
+layout: then the tables are built from the tokens.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from fastbpe.formats import limits
 from fastbpe.formats.container import Kind, check_sections, pack, unpack
 from fastbpe.model import BYTES_PER_MERGE, Buffer, Model
 
-if TYPE_CHECKING:  # code points are imported when they are met
+if TYPE_CHECKING:  # imported at run time only for code-point models
     from fastbpe.model import CodePointModel
 
 KIND = Kind("tokenizer", 1, "a fastbpe file")
 MAGIC = KIND.magic
 _TOKENS = ("token_bytes", "token_ends")
-_LOOK_UPS = ("pieces", "pairs", "pair_lines")  # of pairs, one of the two
-_FORMER = "ranked_pairs"
+_LOOK_UPS = ("pieces", "pairs", "pair_lines")  # a file has "pairs" or "pair_lines"
+_FORMER = "ranked_pairs"  # older layout of "pair_lines"
 _BYTE: Mapping[str, type | tuple[type, ...]] = {
     "pattern": (str, list, type(None)),
     "merges_rule": str,
@@ -39,8 +39,13 @@ _CODEPOINT: Mapping[str, type | tuple[type, ...]] = {"name": (str, type(None)), 
 
 
 def dump(model: Model, *, look_ups: bool = True) -> bytes:
-    """The file's bytes. model.tables holds every table; look_ups=False leaves out those that can be built."""
-    from fastbpe.formats import native_extras  # here, as below: most files have none
+    """Return the bytes of the file.
+
+    Args:
+        model: its `tables` hold every table.
+        look_ups: write the hash tables too; False: the reader builds them.
+    """
+    from fastbpe.formats import native_extras  # here and below: most files have no extras
 
     assert model.tables is not None
     parts: dict[str, Buffer] = {name: model.tables[name] for name in _TOKENS}
@@ -63,9 +68,9 @@ def dump(model: Model, *, look_ups: bool = True) -> bytes:
 
 
 def dump_code_points(model: CodePointModel) -> bytes:
-    """The file's bytes of a code-point vocabulary."""
+    """Return the bytes of the file of a code-point vocabulary."""
     from fastbpe.formats import native_extras
-    from fastbpe.formats.sentencepiece import model_file  # here: importing them takes as long as loading does
+    from fastbpe.formats.sentencepiece import model_file  # here: importing it takes as long as loading a file
 
     header = {"mode": "codepoint", "name": model.name, "training": dict(model.training)}
     parts: dict[str, Buffer] = {"model": model_file.dump(_as_sentencepiece(model))}
@@ -81,7 +86,15 @@ def _as_sentencepiece(model: CodePointModel) -> CodePointModel:
 
 
 def parse(data: Buffer, where: str) -> Model | CodePointModel:
-    """The model in a file's bytes, its tables being views of them. where: what errors call the file."""
+    """Read the model in a file's bytes. Its tables are views of the data.
+
+    Args:
+        data: the bytes.
+        where: the name of the file in errors.
+
+    Raises:
+        FormatError: a damaged file, or one from a newer fastbpe.
+    """
     header, sections = unpack(KIND, data, where, {"byte": _BYTE, "codepoint": _CODEPOINT})
     if header["mode"] == "codepoint":
         from fastbpe.formats import native_extras

@@ -1,6 +1,6 @@
-"""What a native file says beyond most vocabularies, under the key "extras": what only a tokenizer.json else can.
+"""Extras of a native file, under the key "extras": what else only a tokenizer.json can hold. Few files have any.
 
-All of it is checked as it is read: whoever can write a checksum can write anything.
+All of it is checked while it is read: a checksum does not prove who wrote a file.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from fastbpe.formats.huggingface import parts, templates
 from fastbpe.formats.huggingface.parts import Part
 from fastbpe.model import PAIR, TEXT, AddedToken, Model
 
-if TYPE_CHECKING:  # code points are imported when they are met
+if TYPE_CHECKING:  # imported at run time only for code-point models
     from fastbpe.model import CodePointModel, Conventions
 
-_MAX_IDS = 1 << 24  # of the core
+_MAX_IDS = 1 << 24  # the core's limit
 _FLAGS = AddedToken._fields[2:]
 _BYTE = ("drops_bytes", "pre_tokenizers", "normalizers", "prefix_space", "added_tokens", "template", "huggingface")
 _CODEPOINT = ("added_tokens", "template", "conventions")
@@ -28,7 +28,7 @@ _OBJECTS = ("truncation", "padding", "normalizer", "pre_tokenizer", "post_proces
 
 
 def describe(model: Model) -> dict[str, Any]:
-    """The extras of a byte-level vocabulary, under one key; nothing for most vocabularies."""
+    """Return {"extras": …} of a byte-level vocabulary; {} for most vocabularies."""
     return _under_key(
         {
             "drops_bytes": model.drops_bytes,
@@ -43,7 +43,7 @@ def describe(model: Model) -> dict[str, Any]:
 
 
 def describe_code_points(model: CodePointModel) -> dict[str, Any]:
-    """The same of a code-point vocabulary."""
+    """Return {"extras": …} of a code-point vocabulary; {} for most vocabularies."""
     return _under_key(
         {
             "added_tokens": _described(model.added_tokens),
@@ -54,7 +54,14 @@ def describe_code_points(model: CodePointModel) -> dict[str, Any]:
 
 
 def read(extras: Any, where: str) -> dict[str, Any]:
-    """What `describe` has made, as arguments of Model; FormatError where it is anything else."""
+    """Read what `describe` wrote.
+
+    Returns:
+        Arguments of `Model`.
+
+    Raises:
+        FormatError: the extras are anything else.
+    """
     top = _top(extras, where, _BYTE)
     kept = top.part("huggingface")
     if kept is None:
@@ -70,7 +77,7 @@ def read(extras: Any, where: str) -> dict[str, Any]:
     steps = top.get("pre_tokenizers", list)
     if parts.normalizers(Part({"type": "Sequence", **top.value}, where, "extras")) != normalizers:
         top.fail("there is more than they need", "normalizers")
-    # The first one's space is said elsewhere.
+    # "prefix_space" holds the space of the first one.
     whole = [{"add_prefix_space": False, **step} if isinstance(step, dict) else step for step in steps]
     made, _ = parts.pre_tokenizers(Part({"type": "Sequence", "pretokenizers": whole}, where, "extras"))
     if made != steps:
@@ -87,7 +94,14 @@ def read(extras: Any, where: str) -> dict[str, Any]:
 
 
 def read_code_points(extras: Any, n_pieces: int, where: str) -> dict[str, Any]:
-    """What `describe_code_points` has made, as arguments of CodePointModel, likewise."""
+    """Read what `describe_code_points` wrote.
+
+    Returns:
+        Arguments of `CodePointModel`.
+
+    Raises:
+        FormatError: the extras are anything else.
+    """
     top = _top(extras, where, _CODEPOINT)
     conventions = _read_conventions(extras["conventions"], where)
     is_said = conventions is not None or extras["template"]
@@ -99,13 +113,13 @@ def read_code_points(extras: Any, n_pieces: int, where: str) -> dict[str, Any]:
 
 
 def describe_own(roles: Mapping[str, str], pair_template: Sequence[int] | None) -> dict[str, Any]:
-    """The roles of tokens and the template of two texts, under a key of their own that older readers pass over."""
+    """Return roles of tokens and the template of two texts, under a key of their own that older readers ignore."""
     pair = [] if pair_template is None or tuple(pair_template) == (TEXT, PAIR) else [*pair_template]
     return {_OWN: {"roles": dict(roles), "pair_template": pair}} if roles or pair else {}
 
 
 def read_own(header: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Read what `describe_own` wrote, as arguments of a model; {} where there is no such key."""
+    """Read what `describe_own` wrote. Returns arguments of a model; {} if the header has no such key."""
     if _OWN not in header:
         return {}
     top = Part(header[_OWN], where, _OWN)
@@ -130,7 +144,7 @@ def _top(extras: Any, where: str, keys: Collection[str]) -> Part:
 
 
 def _described(tokens: Sequence[AddedToken]) -> dict[str, list[Any]]:
-    """Contents, ids, and each flag that one of them has: vocabularies may have thousands of added tokens."""
+    """Return columns: contents, ids, and each flag that some token has. There may be thousands of added tokens."""
     columns = dict(zip(AddedToken._fields, map(list, zip(*tokens, strict=True)), strict=False))
     return {name: column for name, column in columns.items() if name in ("content", "id") or any(column)}
 
@@ -174,7 +188,7 @@ def _read_template(top: Part) -> tuple[Sequence[int], Sequence[int]]:
 
 
 def _described_conventions(conventions: Conventions) -> dict[str, Any]:
-    """Older readers know nothing of symbols."""
+    """Return the conventions as a dict, without `symbols` if it is False: older readers do not know it."""
     values = asdict(conventions)
     return values if conventions.symbols else {name: values[name] for name in values if name != "symbols"}
 

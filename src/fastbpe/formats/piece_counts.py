@@ -1,8 +1,8 @@
 """Files of counted pieces (`PieceCounts.save`): a container (see container.py) with three sections.
 
-"pieces": the bytes of all pieces, end to end. "lengths": of each, uint32. "counts": of each, int64, 1 or more.
-No piece stands twice; they come in order of first appearance, which ties="first" asks for. The header says what
-decided the pieces, how many bytes of text they were counted in, and what was left out.
+"pieces": the bytes of all pieces, end to end. "lengths": bytes of each piece, uint32. "counts": how often each
+occurs, int64, 1 or more. No piece stands twice. They come in the order of their first appearance, which
+ties="first" needs. The header says how text was split, how many bytes were counted, and how much was left out.
 """
 
 from __future__ import annotations
@@ -30,7 +30,14 @@ _REQUIRED: Mapping[str, type | tuple[type, ...]] = {
 
 
 class Counted(NamedTuple):
-    """Counted pieces as plain data; the tables are those of the sections."""
+    """Counted pieces as plain data.
+
+    Attributes:
+        pattern: split pattern.
+        special_tokens: names that were cut out of the text.
+        n_bytes, n_skipped, n_pruned: as `PieceCounts` has them.
+        pieces, lengths, counts: the three sections.
+    """
 
     pattern: Pattern
     special_tokens: Sequence[str]
@@ -43,7 +50,7 @@ class Counted(NamedTuple):
 
 
 def dump(counted: Counted) -> list[Buffer]:
-    """The file, in pieces to be written one after another."""
+    """Return the parts of the file, to be written in order."""
     header = {
         "mode": "byte",
         "pattern": counted.pattern,
@@ -57,7 +64,15 @@ def dump(counted: Counted) -> list[Buffer]:
 
 
 def parse(data: Buffer, where: str) -> Counted:
-    """What a file holds, its tables being views of the data. where: what errors call the file."""
+    """Read a file. Its tables are views of the data.
+
+    Args:
+        data: the bytes.
+        where: the name of the file in errors.
+
+    Raises:
+        FormatError: a damaged file.
+    """
     header, sections = unpack(KIND, data, where, {"byte": _REQUIRED})
     check_sections(sections, {*_SECTIONS}, where)
     if not all(isinstance(name, str) for name in header["special_tokens"]):

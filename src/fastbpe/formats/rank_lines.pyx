@@ -1,7 +1,7 @@
-"""The lines of a `.tiktoken` file, where they are plainly right: the fast twin of `tiktoken.parse_ranks`.
+"""Reader of plain `.tiktoken` lines: the fast twin of `tiktoken.parse_ranks`.
 
-It judges nothing. At anything but a token in base64, one space and a rank, each new, it gives up, and the slow
-twin says what is wrong and where.
+A plain line is a new token in base64, one space and a new rank. At anything else this reader gives up without a
+message: the slow twin then reads the file, or says what is wrong and where.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -9,15 +9,16 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
-from fastbpe.formats._hash cimport hash_bytes
+from fastbpe._core.common.hash_tables cimport hash_bytes
 
 import os
 
 cdef enum:
-    MAX_RANK = (1 << 24) - 1  # as in tiktoken.py
-    NO_DIGIT = 0xFF
+    MAX_RANK = (1 << 24) - 1  # as in tiktoken.py; also the limit for the bytes of a token
+    MAX_TOKENS_BYTES = 0xFFFFFFFE  # of all tokens together: token_ends has 32 bits an entry
+    NO_DIGIT = 0xFF  # in _DIGITS: the byte is no digit of base64
 
-cdef uint8_t _DIGITS[256]  # of base64
+cdef uint8_t _DIGITS[256]  # the six bits that each digit of base64 stands for
 
 
 cdef void _number_digits() noexcept:
@@ -38,17 +39,17 @@ cdef struct Token:
 
 cdef struct Lines:
     uint8_t* bytes_  # of all tokens, in the order of the file
-    Token* tokens  # likewise
-    uint32_t* ranks
-    uint32_t* seen  # open addressing by the token's bytes: one more than its place above; 0: empty
+    Token* tokens  # in the order of the file
+    uint32_t* ranks  # in the order of the file
+    uint32_t* slots  # hash table of the tokens' bytes (open addressing): index in `tokens` plus one; 0: empty
     Token* by_rank
-    uint32_t n
+    uint32_t n  # tokens
     uint32_t max_rank
-    uint64_t seed  # of the hash
+    uint64_t seed  # of the hash; random, so that no file can be made to collide
 
 
 def parse(const uint8_t[::1] data not None):
-    """(token_bytes, token_ends) as the core has them, by rank; None where a line is not plainly right."""
+    """Return (token_bytes, token_ends) as `Model` has them, by rank; None if a line is not plain."""
     cdef Lines lines
     cdef size_t n_bytes = <size_t> data.shape[0]
     cdef bint plain
@@ -64,35 +65,36 @@ def parse(const uint8_t[::1] data not None):
         free(lines.bytes_)
         free(lines.tokens)
         free(lines.ranks)
-        free(lines.seen)
+        free(lines.slots)
         free(lines.by_rank)
 
 
 cdef bint _read(const uint8_t* at, size_t n_bytes, Lines* lines) noexcept nogil:
+    """Read all lines in the order of the file."""
     cdef const uint8_t* end = at + n_bytes
-    cdef size_t i, most = 1
+    cdef size_t i, max_tokens = 1
     cdef uint8_t* to
     cdef uint8_t* start
     cdef uint64_t rank
     for i in range(n_bytes):
-        most += at[i] == 10
+        max_tokens += at[i] == c'\n'
     lines.bytes_ = to = <uint8_t*> malloc(n_bytes)
-    lines.tokens = <Token*> malloc(most * sizeof(Token))
-    lines.ranks = <uint32_t*> malloc(most * sizeof(uint32_t))
-    if to == NULL or lines.tokens == NULL or lines.ranks == NULL or most >= (<size_t> 1 << 31):
+    lines.tokens = <Token*> malloc(max_tokens * sizeof(Token))
+    lines.ranks = <uint32_t*> malloc(max_tokens * sizeof(uint32_t))
+    if to == NULL or lines.tokens == NULL or lines.ranks == NULL or max_tokens >= (<size_t> 1 << 31):
         return False
     while at < end:
-        if at[0] != 10 and at[0] != 13:
+        if at[0] != c'\n' and at[0] != c'\r':
             start = to
             at = _base64(at, end, &to)
-            if at == NULL or to == start or <size_t> (to - start) > MAX_RANK or at == end or at[0] != 32:
+            if at == NULL or to == start or <size_t> (to - start) > MAX_RANK or at == end or at[0] != c' ':
                 return False
             at += 1
             rank = 0
-            if at == end or not 48 <= at[0] <= 57:
+            if at == end or not c'0' <= at[0] <= c'9':
                 return False
-            while at < end and 48 <= at[0] <= 57:
-                rank = rank * 10 + at[0] - 48
+            while at < end and c'0' <= at[0] <= c'9':
+                rank = rank * 10 + at[0] - c'0'
                 if rank > MAX_RANK:
                     return False
                 at += 1
@@ -100,17 +102,21 @@ cdef bint _read(const uint8_t* at, size_t n_bytes, Lines* lines) noexcept nogil:
             lines.ranks[lines.n] = <uint32_t> rank
             lines.max_rank = max(lines.max_rank, <uint32_t> rank)
             lines.n += 1
-        if at < end and at[0] == 13:
+        if at < end and at[0] == c'\r':
             at += 1
         if at < end:
-            if at[0] != 10:
+            if at[0] != c'\n':
                 return False
             at += 1
     return lines.n > 0
 
 
 cdef const uint8_t* _base64(const uint8_t* at, const uint8_t* end, uint8_t** to) noexcept nogil:
-    """Decode up to what is no digit; where that is, or NULL if the digits do not come out even."""
+    """Decode four digits at a time, and write the bytes to `to[0]`.
+
+    Returns:
+        The position of the first byte that is no digit; NULL if the padding is wrong.
+    """
     cdef uint32_t a, b, c, d
     cdef uint8_t* out = to[0]
     while end - at >= 4:
@@ -122,12 +128,12 @@ cdef const uint8_t* _base64(const uint8_t* at, const uint8_t* end, uint8_t** to)
             out += 3
             at += 4
             continue
-        if at[3] == 61 and (a | b) < 64:  # "=": the bits that it leaves over must be 0
+        if at[3] == c'=' and (a | b) < 64:  # the bits of the last digit that make no byte must be 0
             out[0] = <uint8_t> (a << 2 | b >> 4)
             if c < 64 and not c & 3:
                 out[1] = <uint8_t> (b << 4 | c >> 2)
                 out += 2
-            elif at[2] == 61 and not b & 15:
+            elif at[2] == c'=' and not b & 15:
                 out += 1
             else:
                 return NULL
@@ -138,31 +144,31 @@ cdef const uint8_t* _base64(const uint8_t* at, const uint8_t* end, uint8_t** to)
 
 
 cdef bint _all_new(Lines* lines) noexcept nogil:
-    """Whether no token stands twice."""
+    """Return True if no token stands twice."""
     cdef size_t mask = 4, at
     cdef uint32_t i
     cdef Token* token
     cdef Token* other
     while mask < <size_t> lines.n * 2:
         mask *= 2
-    lines.seen = <uint32_t*> calloc(mask, sizeof(uint32_t))
-    if lines.seen == NULL:
+    lines.slots = <uint32_t*> calloc(mask, sizeof(uint32_t))
+    if lines.slots == NULL:
         return False
     mask -= 1
     for i in range(lines.n):
         token = &lines.tokens[i]
         at = <size_t> hash_bytes(token.data, token.n_bytes, lines.seed) & mask
-        while lines.seen[at]:
-            other = &lines.tokens[lines.seen[at] - 1]
+        while lines.slots[at]:
+            other = &lines.tokens[lines.slots[at] - 1]
             if other.n_bytes == token.n_bytes and memcmp(other.data, token.data, token.n_bytes) == 0:
                 return False
             at = (at + 1) & mask
-        lines.seen[at] = i + 1
+        lines.slots[at] = i + 1
     return True
 
 
 cdef bint _by_rank(Lines* lines) noexcept nogil:
-    """Order the tokens; False if a rank stands twice."""
+    """Fill the table by rank. Returns False if a rank stands twice."""
     cdef uint32_t i
     lines.by_rank = <Token*> calloc(<size_t> lines.max_rank + 1, sizeof(Token))
     if lines.by_rank == NULL:
@@ -179,7 +185,7 @@ cdef tuple _tables(const Lines* lines):
     cdef uint64_t n_bytes = 0
     for i in range(lines.n):
         n_bytes += lines.tokens[i].n_bytes
-    if n_bytes > 0xFFFFFFFE:
+    if n_bytes > MAX_TOKENS_BYTES:
         return None
     cdef bytes flat = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> n_bytes)
     cdef bytes ends = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> n_ids * 4)

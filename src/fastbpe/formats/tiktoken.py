@@ -1,7 +1,7 @@
-"""The `.tiktoken` format: a line a token, its bytes in base64, a space, its rank. Nothing else is in it.
+"""The `.tiktoken` format: one token a line, its bytes in base64, a space, its rank.
 
-Neither the split pattern nor the special tokens are in the file, so they must be given, or be known for a file
-with these very contents: `fastbpe.known_vocabularies` has the SHA-256 of published vocabularies.
+The file holds neither the split pattern nor the special tokens: the caller gives them, or the SHA-256 of the file
+is that of a published vocabulary (`fastbpe.known_vocabularies`).
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from fastbpe.formats.limits import check_entries
 from fastbpe.model import Buffer, Model
 from fastbpe.patterns import PATTERNS, PatternLike
 
-if TYPE_CHECKING:  # most files are recognised without it
+if TYPE_CHECKING:  # imported at run time when a file is read
     from fastbpe.known_vocabularies import KnownVocabulary
 
 _LINE = re.compile(rb"[A-Za-z0-9+/]+={0,2} [0-9]+\r?")
-_MAX_RANK = (1 << 24) - 1  # of the core: ids index flat arrays
+_MAX_RANK = (1 << 24) - 1  # the core's limit: ids index flat arrays
 
 
 def recognise(data: Buffer) -> bool:
-    """Whether the first line that is not blank looks like one of this format."""
+    """Tell whether the first line that is not blank looks like a token and a rank."""
     for line in bytes(data[:4096]).split(b"\n"):
         if line.strip():
             return _LINE.fullmatch(line) is not None
@@ -42,10 +42,17 @@ def parse(
     special_tokens: Mapping[str, int] | None,
     known: KnownVocabulary | None = None,
 ) -> Model:
-    """The model in a file's bytes.
+    """Read the model in a file's bytes.
 
-    pattern, special_tokens: as the caller gave them, None where they were not given.
-    known: the published vocabulary that these bytes are; None: their SHA-256 tells.
+    Args:
+        data: the bytes.
+        where: the name of the file in errors.
+        pattern: split pattern from the caller, or None.
+        special_tokens: name → id from the caller, or None.
+        known: the published vocabulary with these bytes; None: found by their SHA-256.
+
+    Raises:
+        FormatError: a damaged file, or an unknown one without `pattern`.
     """
     from fastbpe.known_vocabularies import recognise as recognise_known  # here: no other format needs it
 
@@ -84,7 +91,7 @@ def parse(
 
 
 def _split_off(tables: Mapping[str, Buffer], n: int) -> tuple[dict[str, Buffer], dict[str, int]]:
-    """The tables without the tokens of the first n ids, and those, which are special, by their names."""
+    """Return (tables without the tokens of the first n ids, these n tokens by name): they are special."""
     flat, ends = bytes(tables["token_bytes"]), array("I", bytes(tables["token_ends"]))
     first = ends[n - 1]
     names = {flat[ends[i - 1] if i else 0 : ends[i]].decode(): i for i in range(n)}
@@ -93,7 +100,7 @@ def _split_off(tables: Mapping[str, Buffer], n: int) -> tuple[dict[str, Buffer],
 
 
 def list_tokens(ranks: Mapping[bytes, int]) -> list[bytes]:
-    """The token of each rank, b"" where there is none."""
+    """Return the token of each rank; b"" if no token has it."""
     tokens = [b""] * (max(ranks.values()) + 1)
     for token, rank in ranks.items():
         tokens[rank] = token
@@ -101,9 +108,9 @@ def list_tokens(ranks: Mapping[bytes, int]) -> list[bytes]:
 
 
 def parse_ranks(data: bytes, where: str) -> dict[bytes, int]:
-    """Token bytes to rank. Blank lines and CRLF line ends are let pass.
+    """Return token → rank. Blank lines and CRLF line ends are allowed.
 
-    The slow twin of `rank_lines.parse`, which leaves to it whatever looks odd.
+    The slow twin of `rank_lines.parse`, which leaves every file to it that is not plain.
     """
     ranks: dict[bytes, int] = {}
     lines_of: dict[int, int] = {}
@@ -132,7 +139,7 @@ def _parse_line(line: bytes, where: str) -> tuple[bytes, int]:
     if len(fields) != 2:
         found = "no rank" if len(fields) == 1 else f"{len(fields)} fields"
         raise FormatError(f"{where}: expected a token in base64, a space and its rank, found {found}: {line!r}")
-    import base64  # here: files without an error do not need it
+    import base64  # here: rank_lines decodes plain files
 
     try:
         token = base64.b64decode(fields[0], validate=True)
@@ -146,14 +153,18 @@ def _parse_line(line: bytes, where: str) -> tuple[bytes, int]:
 
 
 def dump(tokens: Sequence[bytes]) -> bytes:
-    """The file's bytes, from the bytes of each id (b"" where an id is no ordinary token), whose ranks decide."""
+    """Return the bytes of the file.
+
+    Args:
+        tokens: bytes by id, which is the rank; b"" if an id is no ordinary token.
+    """
     check_tokens(tokens)
     as_base64 = partial(binascii.b2a_base64, newline=False)
     return b"".join(b"%s %d\n" % (as_base64(token), rank) for rank, token in enumerate(tokens) if token)
 
 
 def check_tokens(tokens: Sequence[bytes]) -> None:
-    """Raise FormatError for a token that has two ids."""
+    """Raise FormatError if a token has two ids."""
     first: dict[bytes, int] = {}
     for token_id, token in enumerate(tokens):
         if token and first.setdefault(token, token_id) != token_id:

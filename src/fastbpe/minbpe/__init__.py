@@ -1,7 +1,7 @@
 r"""minbpe's three tokenizers over fastbpe: `import fastbpe.minbpe as minbpe`.
 
-The same merges, ids and files, to the byte. `train` learns by the rule ties="first"; `encode` merges, and never
-looks a whole piece up.
+Merges and ids are the same, and files are equal byte for byte. `train` breaks ties as minbpe does (ties="first").
+`encode` merges every piece, even one that is a token.
 
 >>> tokenizer = BasicTokenizer()
 >>> tokenizer.train("aaabdaaabac", 256 + 3, verbose=True)

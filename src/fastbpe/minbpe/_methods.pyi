@@ -1,3 +1,5 @@
+"""Methods of minbpe's tokenizers that are called often."""
+
 from collections.abc import Callable, Collection, Sequence
 
 from typing_extensions import disjoint_base
@@ -6,10 +8,13 @@ from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe.errors import InvalidTokenError
 
-class InvalidIdError(InvalidTokenError, ValueError): ...
+class InvalidIdError(InvalidTokenError, ValueError):
+    """Error for an id that is no token: RegexTokenizer of minbpe raises ValueError, BasicTokenizer KeyError."""
 
 @disjoint_base
 class Methods:
+    """Encoder and decoder made by `_make`, kept until `_forget` is called."""
+
     def _make(
         self,
     ) -> tuple[Encoder, Decoder, str | Collection[str], Callable[[Collection[str]], Collection[str]]]: ...

@@ -1,4 +1,4 @@
-"""The methods of minbpe's tokenizers that are called often, with little before the core."""
+"""Methods of minbpe's tokenizers that are called often, close to the core."""
 
 from fastbpe._core.encode.encoder cimport Encoder
 
@@ -6,22 +6,22 @@ from fastbpe.errors import CheckError, InvalidTokenError, SpecialTokenError
 
 
 class InvalidIdError(InvalidTokenError, ValueError):
-    """An id that is no token: ValueError is what RegexTokenizer raises, KeyError what BasicTokenizer does."""
+    """Error for an id that is no token: RegexTokenizer of minbpe raises ValueError, BasicTokenizer KeyError."""
 
 
 cdef class Methods:
-    """Encodes and decodes by what `_make` gives, until `_forget` is called."""
+    """Encoder and decoder made by `_make`, kept until `_forget` is called."""
 
     cdef Encoder _encoder
     cdef object _decoder, _all_special, _choose
-    cdef tuple _matchers_of_all  # what "all" allows and forbids; None: not asked for yet
+    cdef tuple _matchers_of_all  # of allowed_special="all"; None until they are needed
 
     def _make(self):
-        """(Encoder, Decoder, what allowed_special="all" allows, what chooses of a set what is allowed)."""
+        """Return (Encoder, Decoder, what "all" allows, function that checks a set of allowed special tokens)."""
         raise NotImplementedError(f"{type(self).__name__} does not say what encodes")
 
     def _forget(self):
-        """Ask `_make` again at the next call."""
+        """Drop encoder and decoder, so that the next call makes them again."""
         self._encoder = None
 
     cdef Encoder _ready(self):
@@ -32,14 +32,16 @@ cdef class Methods:
         return self._encoder
 
     def _encode_ordinary(self, text):
-        """The ids of a text in which special tokens are just text."""
+        """Encode a text in which special tokens are plain text."""
         return self._ready()._to_list(text, None, None, None)
 
     def _encode(self, text, allowed_special="none_raise"):
-        """The ids of a text.
+        """Encode a text.
 
-        allowed_special: special tokens that become their ids: "all", "none", or a set of them; others are just
-            text. "none_raise": none, and none may stand in the text.
+        Args:
+            text: str.
+            allowed_special: special tokens that become their ids: "all", "none", or a set of them; others are
+                plain text. "none_raise": like "none", but the text must not hold any.
 
         Raises:
             AssertionError: with "none_raise", a special token stands in the text.
@@ -64,9 +66,10 @@ cdef class Methods:
         )
 
     def _decode(self, ids):
-        """The text of ids; what is not UTF-8 becomes U+FFFD.
+        """Decode ids to text; bytes that are not UTF-8 become U+FFFD.
 
-        Raises ValueError, which is also a KeyError, for an id that is no token.
+        Raises:
+            InvalidIdError: an id that is no token; it is a ValueError and a KeyError.
         """
         self._ready()
         try:
@@ -80,4 +83,4 @@ cdef class Methods:
                 self._decoder.token(token)
             except InvalidTokenError:
                 return InvalidIdError(f"invalid token id: {token}")
-        return error  # an iterator, used up
+        return error  # `ids` was an iterator and is used up

@@ -1,4 +1,4 @@
-"""The tokenizers: what they hold, how they learn, and their files."""
+"""minbpe's tokenizers: their attributes, training and files."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ Path_ = str | os.PathLike[str]
 
 
 class Tokenizer(Methods):
-    """What the three have in common.
+    """Base of the three tokenizers.
 
     Attributes:
-        merges: pair of ids to the id it is merged to, in order of learning.
-        vocab: id to its bytes.
-        pattern: the split pattern; "": none.
-        special_tokens: special tokens to their ids.
+        merges: pair of ids → the id that it is merged to, in the order of learning.
+        vocab: id → bytes.
+        pattern: split pattern; "" for none.
+        special_tokens: special token → id.
 
-    They may be replaced, each as a whole; what encodes and decodes follows.
+    Each may be replaced as a whole; encoding and decoding then follow the new value.
     """
 
     merges: dict[Pair, int]
@@ -74,30 +74,33 @@ class Tokenizer(Methods):
     def train(self, text: str, vocab_size: int, verbose: bool = False) -> None:
         """Learn vocab_size - 256 merges from a text.
 
-        verbose: print a line for each.
+        Args:
+            text: what to learn from.
+            vocab_size: 256 or more.
+            verbose: print a line for each merge.
 
         Raises:
             AssertionError: vocab_size is below 256.
-            ValueError: no pair is left before that many are learned.
+            ValueError: no pair is left before all merges are learned.
         """
         raise NotImplementedError("use BasicTokenizer or RegexTokenizer")
 
     def encode(self, text: str) -> list[int]:
-        """The ids of a text."""
+        """Encode a text."""
         raise NotImplementedError("use BasicTokenizer or RegexTokenizer")
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids; what is not UTF-8 becomes U+FFFD."""
+        """Decode ids to text; bytes that are not UTF-8 become U+FFFD."""
         raise NotImplementedError("use BasicTokenizer or RegexTokenizer")
 
     def save(self, file_prefix: Path_) -> None:
-        """Write PREFIX.model, for `load`, and PREFIX.vocab, to be read by people; each whole or not at all."""
+        """Write PREFIX.model, for `load`, and PREFIX.vocab, for people; each whole or not at all."""
         prefix = os.fspath(file_prefix)
         atomic_files.write(prefix + ".model", model_text(self.pattern, self.special_tokens, self.merges).encode())
         atomic_files.write(prefix + ".vocab", vocab_text(self.vocab, self.merges).encode())
 
     def load(self, model_file: Path_) -> None:
-        """Become what a `.model` file says.
+        """Take merges, pattern and special tokens from a `.model` file.
 
         Raises:
             AssertionError: its name does not end with .model.
@@ -138,7 +141,7 @@ class Tokenizer(Methods):
         self,
     ) -> tuple[Encoder, Decoder, str | Collection[str], Callable[[Collection[str]], Collection[str]]]:
         triples = [(left, right, merged) for (left, right), merged in self.merges.items()]
-        triples.sort(key=itemgetter(2))  # the least id is merged first, whatever the order of the dict
+        triples.sort(key=itemgetter(2))  # the lowest id merges first, whatever the order of the dict
         tables = build_tables(self._tokens(), triples)
         vocabulary = Vocabulary(**tables, whole_piece_first=False, code_points=None, drops_bytes=False)
         special = SpecialTokens(self.special_tokens, vocabulary, may_share=True)
@@ -153,17 +156,17 @@ class Tokenizer(Methods):
         return _not_hidden(name for name in self.special_tokens if name in allowed)
 
     def _tokens(self) -> list[bytes]:
-        """The bytes of each ordinary id."""
+        """Return the bytes of each ordinary id."""
         vocab = _vocab(self.merges, {})
         return [vocab.get(token_id, b"") for token_id in range(max(vocab) + 1)]
 
     def _splitting(self) -> str:
-        """The pattern that text is split by; "": none, whatever a file has said."""
+        """Return the pattern that splits text; "" for none, even if a file named one."""
         return ""
 
 
 class BasicTokenizer(Tokenizer):
-    """A text is one piece, whatever it holds."""
+    """Tokenizer without a split pattern and special tokens: a text is one piece."""
 
     def train(self, text: str, vocab_size: int, verbose: bool = False) -> None:
         self._learn(text, vocab_size, verbose)
@@ -175,9 +178,10 @@ class BasicTokenizer(Tokenizer):
 
 
 class RegexTokenizer(Tokenizer):
-    """A pattern splits text into pieces, and what it does not match is left out; special tokens stand apart.
+    """Tokenizer with a split pattern and special tokens. Text that the pattern does not match is left out.
 
-    pattern: a regex; None: that of GPT-4.
+    Args:
+        pattern: a regex; None: that of GPT-4.
 
     >>> tokenizer = RegexTokenizer()
     >>> tokenizer.train("hello hello hello", 258)
@@ -192,7 +196,7 @@ class RegexTokenizer(Tokenizer):
         super().__init__()
         self.pattern = GPT4_SPLIT_PATTERN if pattern is None else pattern
         self.inverse_special_tokens = {}
-        _splitter(self.pattern)  # a PatternError now
+        _splitter(self.pattern)  # raises PatternError now rather than at the first call
 
     def train(self, text: str, vocab_size: int, verbose: bool = False) -> None:
         self._learn(text, vocab_size, verbose)
@@ -206,9 +210,9 @@ class RegexTokenizer(Tokenizer):
     load.__doc__ = Tokenizer.load.__doc__
 
     def register_special_tokens(self, special_tokens: dict[str, int]) -> None:
-        """Take these special tokens, name to id, in place of those there were.
+        """Replace the special tokens, name → id.
 
-        For an id or a name that a token has, the next call that encodes raises SpecialTokenError (a ValueError).
+        If an id or a name is that of a token, the next call that encodes raises SpecialTokenError (a ValueError).
         """
         self.special_tokens = special_tokens
         self.inverse_special_tokens = {token_id: name for name, token_id in special_tokens.items()}
@@ -222,12 +226,12 @@ class RegexTokenizer(Tokenizer):
 
 
 class GPT4Tokenizer(RegexTokenizer):
-    """cl100k_base, with merges recovered from its ranks; see `fastbpe.tiktoken` for where it is found.
+    """cl100k_base with merges recovered from its ranks. `fastbpe.tiktoken` says where the file is looked for.
 
     Attributes:
-        byte_shuffle: each byte to the id of the token that it is.
-        inverse_byte_shuffle: the other way round.
-        vocab: id to its bytes, in which each byte is replaced by that id.
+        byte_shuffle: byte → the id of its token.
+        inverse_byte_shuffle: the reverse.
+        vocab: id → bytes, each byte replaced by the id of its token.
     """
 
     byte_shuffle: dict[int, int]
@@ -235,7 +239,7 @@ class GPT4Tokenizer(RegexTokenizer):
 
     def __init__(self) -> None:
         super().__init__(pattern=GPT4_SPLIT_PATTERN)
-        from fastbpe.tiktoken import get_encoding  # here: the other tokenizers need nothing of it
+        from fastbpe.tiktoken import get_encoding  # here: the other tokenizers do not need it
 
         encoding = get_encoding("cl100k_base")
         self._by_rank = encoding._vocabulary.tokens()
@@ -249,21 +253,21 @@ class GPT4Tokenizer(RegexTokenizer):
         return self._by_rank
 
     def train(self, text: str, vocab_size: int, verbose: bool = False) -> None:
-        """Raises NotImplementedError: it has learned."""
+        """Raise NotImplementedError: the merges are given."""
         raise NotImplementedError("GPT4Tokenizer is trained already; train a RegexTokenizer")
 
     def save(self, file_prefix: Path_) -> None:
-        """Raises NotImplementedError: a `.model` file cannot say which byte is which id."""
+        """Raise NotImplementedError: a `.model` file cannot hold the ids of the bytes."""
         raise NotImplementedError(
             "GPT4Tokenizer cannot be saved: in a .model file ids 0 to 255 are the bytes in order"
         )
 
     def load(self, model_file: Path_) -> None:
-        """Raises NotImplementedError; see `save`."""
+        """Raise NotImplementedError, as `save` does."""
         raise NotImplementedError("GPT4Tokenizer cannot be loaded from a file; load into a RegexTokenizer")
 
     def save_vocab(self, vocab_file: Path_) -> None:
-        """Write a `.vocab` file, to be read by people."""
+        """Write a `.vocab` file, for people."""
         vocab = {token: bytes([self.inverse_byte_shuffle[token]]) for token in range(N_BYTES)}
         vocab |= {token: self._by_rank[token] for token in self.merges.values()}
         atomic_files.write(vocab_file, vocab_text(vocab, self.merges).encode())
@@ -277,12 +281,12 @@ def _with_attributes(cls: type[Tokenizer], attributes: dict[str, Any]) -> Tokeni
 
 @lru_cache(maxsize=16)
 def _splitter(pattern: str) -> Splitter:
-    """What cuts text by a pattern; "": nothing does."""
+    """Return the splitter of a pattern; "": text is one piece."""
     return make_splitter(pattern or None, drop_unmatched=True)
 
 
 def _vocab(merges: Mapping[Pair, int], special_tokens: Mapping[str, int]) -> dict[int, bytes]:
-    """The bytes of each id."""
+    """Return id → bytes."""
     vocab = {byte: bytes([byte]) for byte in range(N_BYTES)}
     for (left, right), merged in merges.items():
         vocab[merged] = vocab[left] + vocab[right]
@@ -290,7 +294,7 @@ def _vocab(merges: Mapping[Pair, int], special_tokens: Mapping[str, int]) -> dic
 
 
 def _not_hidden(names: Iterable[str]) -> frozenset[str]:
-    """The names that are ever found, where the first that fits is taken: none that begins with one before it."""
+    """Return the names that can be found: minbpe takes the first match, so an earlier prefix hides a name."""
     kept: set[str] = set()
     for name in names:
         if not any(name[:n] in kept for n in range(1, len(name))):

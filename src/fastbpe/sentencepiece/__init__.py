@@ -1,7 +1,7 @@
-"""A drop-in for sentencepiece 0.2.3, for BPE models: `import fastbpe.sentencepiece as spm`.
+"""sentencepiece's interface (version 0.2.3) over fastbpe, for BPE models: `import fastbpe.sentencepiece as spm`.
 
-Ids, pieces, offsets and errors are those of sentencepiece; what is drawn at random is not. Models of other types
-(unigram, word, char) are refused with a RuntimeError.
+Ids, pieces, offsets and errors are those of sentencepiece; random samples are not. Models of other types (unigram,
+word, char) raise a RuntimeError.
 """
 
 from fastbpe.sentencepiece._module import (

@@ -1,4 +1,4 @@
-"""Ids as callers give them: lists, arrays, one number, and the errors for everything else."""
+"""Ids as callers give them (lists, arrays, one number), and the errors for anything else."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fastbpe.sentencepiece._errors import out_of_range
 
 
 def checked_ids(ids: Any) -> Any:
-    """Ids in a form that decoding reads: a list, or a buffer of integers."""
+    """Return ids in a form that decoding reads: a list, or a buffer of integers."""
     if isinstance(ids, list):
         return ids
     if isinstance(ids, (bytes, bytearray)):
@@ -25,7 +25,7 @@ def checked_ids(ids: Any) -> Any:
 
 
 def ids_of_pieces(ids: Any, n_pieces: int) -> tuple[bool, list[int]]:
-    """(is it one id, the ids as ints), each checked to be below n_pieces."""
+    """Return (whether `ids` is one id, the ids as ints). Raises for ids that are not below n_pieces."""
     if isinstance(ids, bytes):
         raise _not_integers()
     is_one = _is_one(ids)
@@ -38,7 +38,7 @@ def ids_of_pieces(ids: Any, n_pieces: int) -> tuple[bool, list[int]]:
 
 
 def id_error(ids: Any) -> Exception:
-    """The error for ids of which one is no piece's."""
+    """Return the error for ids of which one is that of no piece."""
     for i in ids:
         if not hasattr(i, "__index__") or not -(1 << 31) <= i.__index__() < 1 << 31:
             return _not_integers() if isinstance(ids, list) else out_of_range()
@@ -56,7 +56,7 @@ def _not_integers() -> TypeError:
 
 
 def _is_one(ids: Any) -> bool:
-    """Tell one id from several: a numpy array of no dimension is one id, and has no length."""
+    """Tell one id from several. A numpy array without dimensions is one id, and has no length."""
     if not hasattr(ids, "__index__"):
         return False
     try:

@@ -1,4 +1,4 @@
-"""What a processor is made of: the model it has loaded, and what it does unless a call says otherwise."""
+"""Base of a processor: its model and its settings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _RETURN_TYPES = (int, str, bytes, "proto", "serialized_proto", "numpy", "offset_
 
 
 class Base(Methods):
-    """Construction, loading and settings; SentencePieceProcessor says what the arguments mean."""
+    """Construction, loading and settings. SentencePieceProcessor documents the arguments."""
 
     def __init__(
         self,
@@ -54,14 +54,14 @@ class Base(Methods):
 
     @classmethod
     def from_file(cls, model_file: str | bytes | os.PathLike[str], **kwargs: Any) -> Self:
-        """A processor with the model of a file; keywords as in the constructor."""
+        """Return a processor with the model of a file; keywords as in the constructor."""
         processor = cls._without_model(kwargs, "from_file")
         processor.LoadFromFile(model_file)
         return processor
 
     @classmethod
     def from_proto(cls, model_proto: Any, **kwargs: Any) -> Self:
-        """A processor with a model's bytes; keywords as in the constructor."""
+        """Return a processor with a model's bytes; keywords as in the constructor."""
         processor = cls._without_model(kwargs, "from_proto")
         processor.LoadFromSerializedProto(model_proto)
         return processor
@@ -75,7 +75,7 @@ class Base(Methods):
         return cls(**kwargs)
 
     def load(self, model_file: str | bytes | os.PathLike[str] | None = None, model_proto: Any = None) -> bool:
-        """Load a model: a file, or bytes. True, or an error."""
+        """Load a model from a file or from bytes. Returns True, or raises RuntimeError."""
         if model_file and model_proto:
             raise ArgumentError("model_file and model_proto must be exclusive.")
         if model_proto:
@@ -85,14 +85,17 @@ class Base(Methods):
         raise ArgumentError("Either model_file or model_proto must be specified.")
 
     def load_from_file(self, filename: str | bytes | os.PathLike[str]) -> bool:
-        """Load the model of a file. True, or an error."""
+        """Load the model of a file. Returns True, or raises RuntimeError."""
         data, where = read_model(filename)
-        self._model = None  # a model that fails to load leaves none, as in sentencepiece
+        self._model = None  # after a failed load there is no model, as in sentencepiece
         self._model = LoadedModel(data, where)
         return True
 
     def load_from_serialized_proto(self, serialized: Any) -> bool:
-        """Load a model from the bytes of a file, or from a message of the protobuf package. True, or an error."""
+        """Load a model from the bytes of a file, or from a message of the protobuf package.
+
+        Returns True, or raises.
+        """
         data = proto_bytes(serialized)
         self._model = None
         self._model = LoadedModel(data, "<bytes>")
@@ -104,7 +107,7 @@ class Base(Methods):
         return self._model
 
     def serialized_model_proto(self) -> bytes:
-        """The bytes of the model's file; b"" without a model."""
+        """Return the bytes of the model's file; b"" without a model."""
         return b"" if self._model is None else self._model.model.serialized
 
     def _resolve_return_type(self, return_type: Any, out_type: Any, default: Any = None) -> Any:
@@ -123,7 +126,7 @@ class Base(Methods):
         return return_type
 
     def _threads(self, num_threads: int | None) -> int | None:
-        """How many threads a call may use; None: one for each core."""
+        """Return the number of threads that a call may use; None: one for each core."""
         if num_threads is None:
             num_threads = self._num_threads
         if not isinstance(num_threads, int):

@@ -1,4 +1,4 @@
-"""Decoding: ids or pieces, one sequence or many, to text."""
+"""Decoding of ids or pieces, one sequence or many, to text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RETURN_TYPES = (str, bytes, "serialized_proto", "offset_mapping")
 
 
 class Decodes(Base):
-    """The decoding half of a processor."""
+    """Decoding half of a processor."""
 
     def _decode_any(
         self,
@@ -28,7 +28,7 @@ class Decodes(Base):
         thread_pool: ThreadPool | None,
         return_bytes: bool | None,
     ) -> Any:
-        """`decode` with any arguments."""
+        """Decode any arguments that `decode` takes."""
         return_type = self._resolve_return_type(return_type, out_type, default=str)
         if return_bytes is not None and return_type != "offset_mapping":
             raise ArgumentError("return_bytes is only supported when return_type='offset_mapping'")
@@ -56,7 +56,7 @@ class Decodes(Base):
         return [self._decode_one(sequence, are_pieces, return_type, as_bytes) for sequence in input]
 
     def _decode_one(self, input: Any, are_pieces: bool, return_type: Any, as_bytes: bool) -> Any:
-        """as_bytes: text and pieces are bytes, whatever return_type says of a text."""
+        """Decode one sequence. as_bytes: return text and pieces as bytes, whatever return_type says."""
         if self._model is None and not are_pieces and len(input):
             raise out_of_range()
         model = self._loaded()
@@ -78,11 +78,11 @@ class Decodes(Base):
         return serialize(text, found)
 
     def decode_pieces_as_proto(self, input: Any, **kwargs: Any) -> Any:
-        """`decode` to a message of the protobuf package."""
+        """Decode as `decode` does, to a message of the protobuf package."""
         return self.Decode(input=input, return_type="proto", **kwargs)
 
     def decode_ids_as_proto(self, input: Any, **kwargs: Any) -> Any:
-        """`decode` to a message of the protobuf package."""
+        """Decode as `decode` does, to a message of the protobuf package."""
         return self.Decode(input=input, return_type="proto", **kwargs)
 
     Decode = Detokenize = detokenize = Methods.decode

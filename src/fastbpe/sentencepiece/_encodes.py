@@ -1,4 +1,4 @@
-"""Encoding: every form that ids and pieces are handed out in."""
+"""Encoding to every form of ids and pieces."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from fastbpe.sentencepiece._methods import Methods, VectorBuffer
 from fastbpe.sentencepiece._model import LoadedModel, Sampling, Text, is_sound
 from fastbpe.sentencepiece._threads import ThreadPool, pool_threads
 
-_PLAIN = ("serialized_proto", "proto", "offset_mapping")  # outputs without <s>, </s> and the like
+_PLAIN = ("serialized_proto", "proto", "offset_mapping")  # outputs that take no <s>, </s> and reversal
 
 
 class Encodes(Base):
-    """The encoding half of a processor."""
+    """Encoding half of a processor."""
 
     def _encode_any(
         self,
@@ -35,7 +35,7 @@ class Encodes(Base):
         out_type: Any,
         return_bytes: bool | None,
     ) -> Any:
-        """`encode` with any arguments."""
+        """Encode any arguments that `encode` takes."""
         return_type = self._resolve_return_type(return_type, out_type)
         if return_bytes is not None and return_type != "offset_mapping":
             raise ArgumentError("return_bytes is only supported when return_type='offset_mapping'")
@@ -97,17 +97,17 @@ class Encodes(Base):
         return [self._encode_one(text, return_type, frame, sampling, threads, return_bytes) for text in texts]
 
     def encode_as_proto(self, input: Any, **kwargs: Any) -> Any:
-        """`encode` to a message of the protobuf package."""
+        """Encode as `encode` does, to a message of the protobuf package."""
         return self.Encode(input=input, return_type="proto", **kwargs)
 
     def encode_as_offset_mapping(self, input: Any, **kwargs: Any) -> Any:
-        """`encode` to a dict of ids, pieces and offsets."""
+        """Encode as `encode` does, to a dict of ids, pieces and offsets."""
         return self.Encode(input=input, return_type="offset_mapping", **kwargs)
 
     def sample_encode_as_pieces(
         self, input: Any, nbest_size: int | None = None, alpha: float | None = None, **kwargs: Any
     ) -> Any:
-        """`encode` to pieces, with dropout."""
+        """Encode as `encode` does, to pieces, with BPE dropout."""
         return self.Encode(
             input=input, nbest_size=nbest_size, alpha=alpha, return_type=str, enable_sampling=True, **kwargs
         )
@@ -115,7 +115,7 @@ class Encodes(Base):
     def sample_encode_as_ids(
         self, input: Any, nbest_size: int | None = None, alpha: float | None = None, **kwargs: Any
     ) -> Any:
-        """`encode` to ids, with dropout."""
+        """Encode as `encode` does, to ids, with BPE dropout."""
         return self.Encode(
             input=input, nbest_size=nbest_size, alpha=alpha, return_type=int, enable_sampling=True, **kwargs
         )
@@ -123,7 +123,7 @@ class Encodes(Base):
     def sample_encode_as_numpy(
         self, input: Any, nbest_size: int | None = None, alpha: float | None = None, **kwargs: Any
     ) -> Any:
-        """`encode` to an array, with dropout."""
+        """Encode as `encode` does, to an array, with BPE dropout."""
         return self.Encode(
             input=input, nbest_size=nbest_size, alpha=alpha, return_type="numpy", enable_sampling=True, **kwargs
         )
@@ -131,7 +131,7 @@ class Encodes(Base):
     def sample_encode_as_proto(
         self, input: Any, nbest_size: int | None = None, alpha: float | None = None, **kwargs: Any
     ) -> Any:
-        """`encode` to a message of the protobuf package, with dropout."""
+        """Encode as `encode` does, to a message of the protobuf package, with BPE dropout."""
         return self.Encode(
             input=input, nbest_size=nbest_size, alpha=alpha, return_type="proto", enable_sampling=True, **kwargs
         )
@@ -147,7 +147,7 @@ class Encodes(Base):
         return_type: Any = None,
         out_type: Any = None,
     ) -> Any:
-        """The best segmentations, which BPE models do not have: RuntimeError."""
+        """Raise RuntimeError: BPE models have no n-best segmentations."""
         return_type = self._resolve_return_type(return_type, out_type)
         if return_type == "offset_mapping":
             raise ArgumentError(f"unknown return_type={return_type}")
@@ -161,19 +161,19 @@ class Encodes(Base):
         return []
 
     def nbest_encode_as_pieces(self, input: Any, nbest_size: int | None = None, **kwargs: Any) -> Any:
-        """`nbest_encode` to pieces."""
+        """Call `nbest_encode` for pieces."""
         return self.NBestEncode(input=input, nbest_size=nbest_size, return_type=str, **kwargs)
 
     def nbest_encode_as_ids(self, input: Any, nbest_size: int | None = None, **kwargs: Any) -> Any:
-        """`nbest_encode` to ids."""
+        """Call `nbest_encode` for ids."""
         return self.NBestEncode(input=input, nbest_size=nbest_size, return_type=int, **kwargs)
 
     def nbest_encode_as_numpy(self, input: Any, nbest_size: int | None = None, **kwargs: Any) -> Any:
-        """`nbest_encode` to arrays."""
+        """Call `nbest_encode` for arrays."""
         return self.NBestEncode(input=input, nbest_size=nbest_size, return_type="numpy", **kwargs)
 
     def nbest_encode_as_proto(self, input: Any, nbest_size: int | None = None, **kwargs: Any) -> Any:
-        """`nbest_encode` to a message of the protobuf package."""
+        """Call `nbest_encode` for messages of the protobuf package."""
         return self.NBestEncode(input=input, nbest_size=nbest_size, return_type="proto", **kwargs)
 
     def parallel_encode(
@@ -189,9 +189,10 @@ class Encodes(Base):
         return_type: Any = None,
         out_type: Any = None,
     ) -> Any:
-        """`encode` of long texts by several threads.
+        """Encode long texts as `encode` does, with several threads for each.
 
-        chunk_len: a positive number, which sentencepiece asks for; where texts are cut is decided here without it.
+        chunk_len: a positive number, as in sentencepiece; it has no effect, because fastbpe finds safe cuts
+        itself.
         """
         return_type = self._resolve_return_type(return_type, out_type)
         threads = self._threads(num_threads)
@@ -211,19 +212,19 @@ class Encodes(Base):
         return outs if isinstance(input, list) else outs[0]
 
     def parallel_encode_as_pieces(self, input: Any, **kwargs: Any) -> Any:
-        """`parallel_encode` to pieces."""
+        """Call `parallel_encode` for pieces."""
         return self.ParallelEncode(input=input, return_type=str, **kwargs)
 
     def parallel_encode_as_ids(self, input: Any, **kwargs: Any) -> Any:
-        """`parallel_encode` to ids."""
+        """Call `parallel_encode` for ids."""
         return self.ParallelEncode(input=input, return_type=int, **kwargs)
 
     def parallel_encode_as_numpy(self, input: Any, **kwargs: Any) -> Any:
-        """`parallel_encode` to an array."""
+        """Call `parallel_encode` for an array."""
         return self.ParallelEncode(input=input, return_type="numpy", **kwargs)
 
     def parallel_encode_as_proto(self, input: Any, **kwargs: Any) -> Any:
-        """`parallel_encode` to a message of the protobuf package."""
+        """Call `parallel_encode` for a message of the protobuf package."""
         return self.ParallelEncode(input=input, return_type="proto", **kwargs)
 
     def _sampling(
@@ -266,7 +267,7 @@ class Encodes(Base):
 
 
 class _Frame:
-    """What is put around ids or pieces, and whether they are turned round."""
+    """Ids or pieces to put around a text's own, and whether the whole is reversed."""
 
     def __init__(
         self,
@@ -290,7 +291,7 @@ class _Frame:
             )
 
     def _ends(self) -> tuple[list[int], list[int]]:
-        """The ids before and behind."""
+        """Return (ids before, ids behind)."""
         bos, eos = [], []
         self._processor._loaded()
         if self._bos:
@@ -308,7 +309,7 @@ class _Frame:
         return bos, eos
 
     def around(self, ids: list[int]) -> list[int]:
-        """The ids with what belongs around them."""
+        """Return the ids with those around them."""
         if not (self._bos or self._eos or self._reverse):
             return ids
         bos, eos = self._ends()
@@ -317,7 +318,7 @@ class _Frame:
         return bos + ids + eos
 
     def around_array(self, ids: memoryview) -> Any:
-        """The same as an array of numpy's that cannot be written to."""
+        """Return the ids with those around them, as a read-only numpy array."""
         numpy = optional_imports.require_numpy("return_type='numpy'")
         array = numpy.frombuffer(VectorBuffer(ids), dtype=numpy.int32)
         if not (self._bos or self._eos or self._reverse):
@@ -327,7 +328,7 @@ class _Frame:
         return numpy.frombuffer(VectorBuffer(joined), dtype=numpy.int32)
 
     def around_pieces(self, pieces: list[Any], model: LoadedModel, as_bytes: bool) -> list[Any]:
-        """Pieces with those of the ids around them; each that the model does not know as its unknown one."""
+        """Return pieces with those of the ids around them. emit_unk_piece replaces each unknown piece."""
         if not (self._bos or self._eos or self._reverse or self._emit_unk):
             return pieces
         bos, eos = self._ends()
@@ -350,7 +351,7 @@ class _Frame:
 
 
 def _element(text: Any) -> Text:
-    """An element of a batch."""
+    """Return an element of a batch, which must be a text."""
     if isinstance(text, bytearray):
         return bytes(text)
     if not isinstance(text, (str, bytes)):
@@ -363,7 +364,7 @@ def _element(text: Any) -> Text:
 
 
 def _check_sampling(nbest_size: Any, alpha: Any) -> None:
-    """TypeError for what is no number, though nothing is sampled."""
+    """Raise TypeError unless these are numbers, even if nothing is sampled."""
     if not hasattr(nbest_size, "__index__"):
         raise TypeError(f"nbest_size={nbest_size!r}: give an int")
     if not hasattr(alpha, "__float__"):

@@ -1,4 +1,4 @@
-"""Where models come from."""
+"""Reading of model files and messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ from fastbpe.sentencepiece._errors import ModelError
 
 
 def read_model(filename: str | bytes | os.PathLike[str]) -> tuple[bytes, str]:
-    """The bytes of a file, and its name for messages. ModelError if it cannot be read."""
+    """Return (bytes of a file, its name for messages).
+
+    Raises:
+        ModelError: it cannot be read.
+    """
     if not isinstance(filename, (str, bytes, os.PathLike)):
         raise TypeError(f"a model's file is named by a str, not by {type(filename).__name__}")
     where = os.fsdecode(filename)
@@ -23,7 +27,7 @@ def read_model(filename: str | bytes | os.PathLike[str]) -> tuple[bytes, str]:
 
 
 def proto_bytes(serialized: Any) -> bytes:
-    """The bytes of a message, given as such or as an object of the protobuf package."""
+    """Return the bytes of a message, given as bytes or as an object of the protobuf package."""
     if hasattr(serialized, "SerializeToString"):
         serialized = serialized.SerializeToString()
     if not isinstance(serialized, bytes):

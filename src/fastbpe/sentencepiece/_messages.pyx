@@ -1,7 +1,8 @@
-"""SentencePieceText: pieces with the places that they have in a text, and the message that holds them.
+"""SentencePieceText: pieces with their offsets in a text, and the protobuf message that holds them.
 
-A piece is a tuple: (piece, id, surface, begin, end). Its surface is what it stands for in the text, text[begin:end] in
-bytes; None: the message does not say.
+A piece is a tuple: (piece, id, surface, begin, end). Its surface is the text that it stands for, text[begin:end]
+in
+bytes; None: the message has no surface.
 """
 
 cimport cython
@@ -17,7 +18,7 @@ cdef bytes METASPACE = _METASPACE, NO_CHARACTER = "\ufffd".encode()
 cdef int UNKNOWN = PieceType.UNKNOWN, CONTROL = PieceType.CONTROL, BYTE = PieceType.BYTE
 
 cdef enum:
-    # Tags of protobuf: the number of the field, and how it is written.
+    # Tags of protobuf: field number and wire type.
     TEXT = 1 << 3 | 2
     PIECES = 2 << 3 | 2
     PIECE = 1 << 3 | 2
@@ -28,7 +29,7 @@ cdef enum:
 
 
 cdef inline size_t _width(size_t value) noexcept nogil:
-    """The number of bytes that a varint takes."""
+    """Return the number of bytes that a varint takes."""
     cdef size_t n = 1
     while value >= 0x80:
         value >>= 7
@@ -55,10 +56,11 @@ cdef inline uint8_t* _bytes(uint8_t* out, uint8_t tag, bytes data) noexcept:
 
 
 cdef size_t _piece_bytes(tuple item) except 0:
-    """The length of the message of one piece, in bytes."""
+    """Return the length of the message of one piece, in bytes."""
     cdef bytes piece = item[0], surface = item[2]  # of another type: a TypeError before anything is written
     cdef size_t n = <size_t> PyBytes_GET_SIZE(piece)
-    cdef size_t size = 4 + _width(n) + n + _width(<uint32_t> <long long> item[1]) + _width(item[3]) + _width(item[4])
+    cdef size_t size = 4 + _width(n) + n
+    size += _width(<uint32_t> <long long> item[1]) + _width(item[3]) + _width(item[4])
     if surface is not None:
         n = <size_t> PyBytes_GET_SIZE(surface)
         size += 1 + _width(n) + n
@@ -66,7 +68,11 @@ cdef size_t _piece_bytes(tuple item) except 0:
 
 
 def serialize(bytes text not None, list pieces not None):
-    """The message, as sentencepiece writes it.
+    """Return the message as sentencepiece writes it.
+
+    Args:
+        text: UTF-8.
+        pieces: as above.
 
     >>> serialize(b"a", [("▁a".encode(), 5, b"a", 0, 1)]).hex()
     '0a0161120f0a04e296816110051a016120002801'
@@ -75,7 +81,7 @@ def serialize(bytes text not None, list pieces not None):
     cdef tuple item
     cdef bytes out
     cdef uint8_t* to
-    pieces = list(pieces)  # nobody else's
+    pieces = list(pieces)  # a copy, which other threads cannot change
     for item in pieces:
         n = _piece_bytes(item)
         size += 1 + _width(n) + n
@@ -92,11 +98,19 @@ def serialize(bytes text not None, list pieces not None):
     return out
 
 
-def encoded(bytes text not None, bytes types not None, list pieces not None, list ids not None, list offsets not None):
-    """The pieces of a text that was encoded; of a character's bytes only the last has a surface."""
+def encoded(
+    bytes text not None, bytes types not None, list pieces not None, list ids not None, list offsets not None
+):
+    """Return the pieces of a text that was encoded. Of the bytes of one character only the last has a surface.
+
+    Args:
+        text: UTF-8.
+        types: a PieceType for each id.
+        pieces, ids, offsets: of each piece; offsets in bytes.
+    """
     cdef list out = []
     cdef Py_ssize_t i, token, begin, end
-    cdef int lead, n_more = 0  # bytes of the same character
+    cdef int lead, n_more = 0  # byte pieces that still belong to the same character
     cdef bytes piece
     for i in range(len(pieces)):
         piece, token = pieces[i], ids[i]
@@ -111,7 +125,11 @@ def encoded(bytes text not None, bytes types not None, list pieces not None, lis
 
 
 def in_characters(bytes text not None, list places not None):
-    """Places in UTF-8, in bytes, as places in its characters. IndexError for one beyond the end."""
+    """Convert offsets in bytes of UTF-8 to offsets in characters.
+
+    Raises:
+        IndexError: an offset beyond the end.
+    """
     cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(text)
     cdef size_t n = <size_t> PyBytes_GET_SIZE(text), at = 0, n_characters = 0, place
     cdef list out = []
@@ -123,20 +141,23 @@ def in_characters(bytes text not None, list places not None):
     for place in places:
         if place > n:
             raise IndexError(f"place {place} of {n} bytes")
-        if place < at:  # they rise, as a rule
+        if place < at:  # rare: offsets ascend
             at = n_characters = 0
         while at < place:
             at += 1
-            # A byte within a character belongs to that.
+            # An offset within a character counts as that character's.
             n_characters += at == n or data[at] & 0xC0 != 0x80
         out.append(n_characters)
     return out
 
 
 def normalized_in_characters(bytes text not None, bytes normalized not None, list places not None):
-    """Of each character of a normalized text, and of its end, the place in characters of the text.
+    """Return the origin, in characters of a text, of each character of its normalized text and of the end.
 
-    places: those of its bytes and of its end, in bytes of the text; [] for a text of which nothing is left.
+    Args:
+        text: UTF-8 before normalization.
+        normalized: UTF-8 after it.
+        places: origin, in bytes of the text, of each byte of `normalized` and of the end; [] if it is empty.
     """
     cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(normalized)
     cdef size_t n = <size_t> PyBytes_GET_SIZE(normalized), i
@@ -148,7 +169,11 @@ def normalized_in_characters(bytes text not None, bytes normalized not None, lis
 
 
 def mapping(bytes text not None, list pieces not None, bint as_bytes):
-    """The "offset_mapping" of a decoded text. ValueError where rules for decoded text have made it shorter."""
+    """Return the "offset_mapping" of a decoded text.
+
+    Raises:
+        ValueError: rules for decoded text have made it shorter.
+    """
     cdef tuple item
     cdef list ids = [], names = [], places = [], offsets
     cdef Py_ssize_t i
@@ -168,10 +193,14 @@ def mapping(bytes text not None, list pieces not None, bint as_bytes):
 
 @cython.final
 cdef class Surfaces:
-    """Decodes pieces one by one, of a vocabulary or not, and tells the place of each in the text.
+    """Decodes pieces one by one, known to a vocabulary or not, and tells the offset of each in the text.
 
-    types: of each id. ids: piece to id. unknown_id: of others; -1: there is none. unknown_surface: the text of
-    `<unk>`. trims, dummy_prefix: as the model's normalizer has them.
+    Args:
+        types: a PieceType for each id.
+        ids: piece → id.
+        unknown_id: id of other pieces; -1 if there is none.
+        unknown_surface: text of `<unk>`.
+        trims, dummy_prefix: options of the model's normalizer.
     """
 
     cdef bytes _types, _unknown_surface
@@ -189,8 +218,8 @@ cdef class Surfaces:
         self._known = {}
 
     def of(self, pieces):
-        """The text of all pieces, and each with its place there, in bytes."""
-        cdef list out = [], pending = []  # byte pieces in a row
+        """Return (text of all pieces, each piece with its offsets in bytes)."""
+        cdef list out = [], pending = []  # pending: byte pieces in a row
         cdef Py_ssize_t at = 0, end, token
         cdef bint at_start = True
         cdef tuple known
@@ -226,7 +255,10 @@ cdef class Surfaces:
         return found
 
     cdef Py_ssize_t _add_bytes(self, list pending, list out, Py_ssize_t at) except -1:
-        """Byte pieces from a place on, whose end is returned; the last of a character has all of it."""
+        """Add byte pieces from an offset on, and return the offset of their end.
+
+        The last of a character has its surface.
+        """
         cdef Py_ssize_t i = 0, k, last, n_bytes
         cdef bytes surface, data
         if not pending:
@@ -244,13 +276,13 @@ cdef class Surfaces:
         return at
 
     cdef tuple _surface(self, bytes piece, Py_ssize_t token, bint at_start):
-        """The text of a piece, and whether the text still begins after it."""
+        """Return (text of a piece, whether the next piece is still at the start of the text)."""
         cdef bytes text
         if token >= 0 and self._types[token] == CONTROL:
             return b"", at_start
         if token < 0 or self._types[token] == UNKNOWN:
-            # One that gives nothing ends the beginning in `decode` to text, but not where places are told:
-            # so it is in sentencepiece.
+            # As in sentencepiece, an empty piece ends the start of a text in `decode` to text, but not where
+            # offsets are told.
             return (self._unknown_surface if piece in self._ids else piece), at_start
         text = piece.replace(METASPACE, b" ")
         if not at_start or not self._strips or not piece.startswith(METASPACE):
@@ -259,7 +291,7 @@ cdef class Surfaces:
 
 
 cdef Py_ssize_t _character_bytes(bytes data, Py_ssize_t at):
-    """The bytes of the character of UTF-8 that begins there; 0 if none does."""
+    """Return the bytes of the UTF-8 character that begins at an offset; 0 if none does."""
     cdef Py_ssize_t n_bytes
     for n_bytes in range(1, 5):
         try:

@@ -1,3 +1,5 @@
+"""Methods of a SentencePieceProcessor that are called often."""
+
 from collections.abc import Sequence
 from typing import Any, TypeAlias, final, overload
 
@@ -5,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import Self, disjoint_base
 
-from fastbpe._core.encode.encoder import Encoder
 from fastbpe.model import Buffer
 from fastbpe.sentencepiece._model import LoadedModel
 from fastbpe.sentencepiece._threads import ThreadPool
@@ -14,19 +15,22 @@ _Text: TypeAlias = str | bytes
 _ReturnType: TypeAlias = type[int] | type[str] | type[bytes] | str | None
 _Array: TypeAlias = npt.NDArray[np.int32]
 
-@disjoint_base
-class Facts:
-    def __init__(self, encoder: Encoder, types: bytes) -> None: ...
-    def bytes_of_ids(self, ids: list[int]) -> list[bytes] | None: ...
-
 @final
 class VectorBuffer:
+    """Read-only buffer of ids as sentencepiece exports them: int32, one dimension, in memory of their owner."""
+
     def __new__(cls, owner: Buffer) -> Self: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
-    def data_address(self) -> int: ...
+    def data_address(self) -> int:
+        """Return the address of the first id."""
 
 @disjoint_base
 class Methods:
+    """Model and settings of a processor, and its methods that are called often.
+
+    The constructor documents the settings.
+    """
+
     _return_type: Any
     _add_bos: Any
     _add_eos: Any
@@ -53,17 +57,36 @@ class Methods:
         return_type: _ReturnType = None,
         out_type: _ReturnType = None,
         return_bytes: bool | None = None,
-    ) -> Any: ...
+    ) -> Any:
+        """Encode a text, or a list of texts, to ids, pieces, or what return_type or out_type says.
+
+        Args:
+            input: str, bytes, or a list of them. Each invalid byte counts as U+FFFD.
+            return_bytes: of an offset mapping: pieces as bytes and offsets in bytes; None: as the input is.
+            thread_pool: in place of num_threads.
+            others: as in the constructor; None: the constructor's value.
+
+        Raises:
+            TypeError: the input is of another type.
+            RuntimeError: the text holds surrogates, the output type cannot hold the result, or no model is loaded.
+            ValueError: an argument that contradicts another one, or that this model does not allow.
+
+        >>> processor.encode("Hello world", add_bos=True)  # doctest: +SKIP
+        [1, 15043, 3186]
+        """
     @overload
-    def encode_as_ids(self, input: _Text, **kwargs: Any) -> list[int]: ...
+    def encode_as_ids(self, input: _Text, **kwargs: Any) -> list[int]:
+        """Encode as `encode` does, to ids."""
     @overload
     def encode_as_ids(self, input: list[str] | list[bytes], **kwargs: Any) -> list[list[int]]: ...
     @overload
-    def encode_as_pieces(self, input: _Text, **kwargs: Any) -> list[str]: ...
+    def encode_as_pieces(self, input: _Text, **kwargs: Any) -> list[str]:
+        """Encode as `encode` does, to pieces."""
     @overload
     def encode_as_pieces(self, input: list[str] | list[bytes], **kwargs: Any) -> list[list[str]]: ...
     @overload
-    def encode_as_numpy(self, input: _Text, **kwargs: Any) -> _Array: ...
+    def encode_as_numpy(self, input: _Text, **kwargs: Any) -> _Array:
+        """Encode as `encode` does, to a numpy array of int32."""
     @overload
     def encode_as_numpy(self, input: list[str] | list[bytes], **kwargs: Any) -> list[_Array]: ...
     def decode(
@@ -74,39 +97,70 @@ class Methods:
         num_threads: int | None = None,
         thread_pool: ThreadPool | None = None,
         return_bytes: bool | None = None,
-    ) -> Any: ...
-    def decode_ids(self, input: Any, return_type: _ReturnType = None, **kwargs: Any) -> Any: ...
-    def decode_pieces(self, input: Any, return_type: _ReturnType = None, **kwargs: Any) -> Any: ...
-    def get_piece_size(self) -> int: ...
+    ) -> Any:
+        """Decode ids or pieces to text; a list of them to a list of texts.
+
+        Args:
+            input: ids (a list, a numpy array, one int) or pieces (a list, one str or bytes); or a list or an array
+                of these. Pieces given as bytes decode to bytes. A piece that is not in the vocabulary is text.
+            return_type, out_type: `str` (the default), `bytes`, "offset_mapping" (a dict of text, ids, pieces and
+                offsets), "serialized_proto", "proto".
+            num_threads, thread_pool: as for `encode`.
+            return_bytes: of an offset mapping: text and pieces as bytes and offsets in bytes.
+
+        Raises:
+            IndexError: an id that no piece has.
+            TypeError: the input is neither ids nor pieces.
+
+        >>> processor.decode([15043, 3186])  # doctest: +SKIP
+        'Hello world'
+        """
+    def decode_ids(self, input: Any, return_type: _ReturnType = None, **kwargs: Any) -> Any:
+        """Decode as `decode` does."""
+    def decode_pieces(self, input: Any, return_type: _ReturnType = None, **kwargs: Any) -> Any:
+        """Decode as `decode` does."""
+    def get_piece_size(self) -> int:
+        """Return the number of pieces; 0 without a model."""
     @overload
-    def piece_to_id(self, piece: _Text | bytearray) -> int: ...
+    def piece_to_id(self, piece: _Text | bytearray) -> int:
+        """Return the id of a piece (str or bytes), or those of several; the id of `<unk>` for an unknown piece."""
     @overload
     def piece_to_id(self, piece: list[str] | list[bytes]) -> list[int]: ...
     @overload
-    def id_to_piece(self, id: int) -> str: ...
+    def id_to_piece(self, id: int) -> str:
+        """Return the piece of an id, or of several. Raises IndexError for an id that no piece has."""
     @overload
     def id_to_piece(self, id: Sequence[int] | npt.NDArray[Any]) -> list[str]: ...
     @overload
-    def get_score(self, id: int) -> float: ...
+    def get_score(self, id: int) -> float:
+        """Return the score of an id, or of several. The pair whose piece has the highest score merges first."""
     @overload
     def get_score(self, id: Sequence[int] | npt.NDArray[Any]) -> list[float]: ...
     @overload
-    def is_unknown(self, id: int) -> bool: ...
+    def is_unknown(self, id: int) -> bool:
+        """Tell whether an id is that of the unknown piece; a list for several ids."""
     @overload
     def is_unknown(self, id: Sequence[int] | npt.NDArray[Any]) -> list[bool]: ...
     @overload
-    def is_control(self, id: int) -> bool: ...
+    def is_control(self, id: int) -> bool:
+        """Tell whether an id is that of a control symbol; a list for several ids."""
     @overload
     def is_control(self, id: Sequence[int] | npt.NDArray[Any]) -> list[bool]: ...
     @overload
-    def is_unused(self, id: int) -> bool: ...
+    def is_unused(self, id: int) -> bool:
+        """Tell whether an id is that of an unused piece; a list for several ids."""
     @overload
     def is_unused(self, id: Sequence[int] | npt.NDArray[Any]) -> list[bool]: ...
     @overload
-    def is_byte(self, id: int) -> bool: ...
+    def is_byte(self, id: int) -> bool:
+        """Tell whether an id is that of a byte piece; a list for several ids."""
     @overload
     def is_byte(self, id: Sequence[int] | npt.NDArray[Any]) -> list[bool]: ...
-    def unk_id(self) -> int: ...
-    def bos_id(self) -> int: ...
-    def eos_id(self) -> int: ...
-    def pad_id(self) -> int: ...
+    def unk_id(self) -> int:
+        """Return the id of `<unk>`; -1 if there is none."""
+    def bos_id(self) -> int:
+        """Return the id of `<s>`; -1 if there is none."""
+    def eos_id(self) -> int:
+        """Return the id of `</s>`; -1 if there is none."""
+    def pad_id(self) -> int:
+        """Return the id of `<pad>`; -1 if there is none."""

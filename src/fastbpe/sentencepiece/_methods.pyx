@@ -1,21 +1,21 @@
-"""The methods of a SentencePieceProcessor that are called often.
+"""Methods of a SentencePieceProcessor that are called often.
 
-Arguments of the common kinds are answered here, before any other Python is run; all others by the methods that a class
-derived from Methods has: `_encode_any`, `_decode_any`, `_id_of`. Both give the same.
+They answer the common kinds of arguments without running other Python code. All other arguments go to methods of
+the derived class: `_encode_any`, `_decode_any`, `_id_of`. Both ways give the same results.
 """
 
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.dict cimport PyDict_GetItem
-from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE, PyList_New, PyList_SET_ITEM
+from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE
 from cpython.object cimport PyObject
-from cpython.ref cimport Py_INCREF
 from libc.stdint cimport uint8_t
 
 from fastbpe._core.encode.encoder cimport Encoder
 from fastbpe._core.encode.short_texts cimport PyUnicode_IS_COMPACT_ASCII, SHORT_UNITS
 from fastbpe._core.text.utf8_text cimport first_invalid, has_surrogates
+from fastbpe.sentencepiece._facts cimport PIECE, SCORE, Facts, _index
 
 from fastbpe.model import PieceType
 from fastbpe.tokenizer.codepoint_tables import EACH_BYTE as _EACH_BYTE
@@ -24,165 +24,9 @@ from fastbpe._utils.optional_imports import require_numpy
 from fastbpe.sentencepiece._arguments import ids_of_pieces
 from fastbpe.sentencepiece._threads import n_threads
 
-cdef extern from "Python.h":
-    long long PyLong_AsLongLongAndOverflow(object number, int* overflow) except? -1
-
 cdef object EACH_BYTE = _EACH_BYTE
 
-cdef enum:
-    # What is asked of an id: a fact, or whether its piece is of a type, which are 1 and above.
-    PIECE = -1
-    SCORE = 0
-
 cdef int UNKNOWN = PieceType.UNKNOWN, CONTROL = PieceType.CONTROL, UNUSED = PieceType.UNUSED, BYTE = PieceType.BYTE
-
-
-@cython.auto_pickle(False)
-cdef class Facts:
-    """Tables of a loaded model that the methods look things up in, each made when it is first asked for.
-
-    A class derived from this has `tokenizer`, `names`, `ids_by_piece`, `scores` and `special_ids`.
-    """
-
-    cdef Encoder _encoder
-    cdef Py_ssize_t _n_pieces
-    cdef bytes _types
-    cdef Py_ssize_t _unknown_id  # -1: there is none
-    cdef list _names
-    cdef dict _ids_by_name
-    cdef dict _ids_by_piece
-    cdef tuple _scores
-    cdef tuple _special_ids  # of <unk>, <s>, </s> and <pad>
-    cdef object _decoder
-    cdef bint _changes_decoded
-
-    def __init__(self, Encoder encoder not None, bytes types not None):
-        self._encoder = encoder
-        self._types = types
-        self._n_pieces = len(types)
-        self._unknown_id = types.find(UNKNOWN)
-
-    cdef list _all_names(self):
-        if self._names is None:
-            self._names = self.names
-        return self._names
-
-    cdef dict _by_name(self):
-        if self._ids_by_name is None:
-            self._ids_by_name = {name: i for i, name in enumerate(self._all_names())}
-        return self._ids_by_name
-
-    cdef dict _by_piece(self):
-        if self._ids_by_piece is None:
-            self._ids_by_piece = self.ids_by_piece
-        return self._ids_by_piece
-
-    cdef Py_ssize_t _special_id(self, Py_ssize_t which) except -2:
-        if self._special_ids is None:
-            self._special_ids = self.special_ids
-        return self._special_ids[which]
-
-    cdef object _ready_decoder(self):
-        """The decoder, or None where decoded text is changed."""
-        if self._decoder is None and not self._changes_decoded:
-            self._changes_decoded = self.tokenizer._denormalizer is not None
-            if not self._changes_decoded:
-                self._decoder = self.tokenizer._decoder
-        return self._decoder
-
-    cdef int _prepare_fact(self, int fact) except -1:
-        if fact == PIECE:
-            self._all_names()
-        elif fact == SCORE and self._scores is None:
-            self._scores = self.scores
-        return 0
-
-    cdef object _fact(self, Py_ssize_t i, int fact):
-        """Requires _prepare_fact, and that there is such an id."""
-        if fact == PIECE:
-            return <object> PyList_GET_ITEM(self._names, i)
-        if fact == SCORE:
-            return self._scores[i]
-        return (<const uint8_t*> PyBytes_AS_STRING(self._types))[i] == fact
-
-    cdef list _facts(self, list ids, int fact):
-        """The entries of several ids; None: one of them is no plain int below the number of pieces."""
-        cdef Py_ssize_t n = PyList_GET_SIZE(ids), at, i
-        cdef list out = PyList_New(n)
-        cdef object found
-        for at in range(n):
-            i = _index(<object> PyList_GET_ITEM(ids, at)) if at < PyList_GET_SIZE(ids) else -1
-            if not 0 <= i < self._n_pieces:
-                return None
-            found = self._fact(i, fact)
-            Py_INCREF(found)
-            PyList_SET_ITEM(out, at, found)
-        return out
-
-    def bytes_of_ids(self, list ids not None):
-        """The piece of each id, as bytes; None: one of them is no plain int below the number of pieces."""
-        cdef list pieces = self.piece_bytes, out = []
-        cdef Py_ssize_t i
-        for id in ids:
-            i = _index(id)
-            if not 0 <= i < self._n_pieces:
-                return None
-            out.append(<object> PyList_GET_ITEM(pieces, i))
-        return out
-
-    # Encoding
-
-    cdef list _pieces_of(self, list ids, bint as_bytes):
-        """The piece of each id; None: there is one whose piece is text that the model does not know."""
-        cdef list names = self.piece_bytes if as_bytes else self._all_names()
-        cdef Py_ssize_t n = PyList_GET_SIZE(ids), at, i
-        cdef list out = PyList_New(n)
-        for at in range(n):
-            i = _index(<object> PyList_GET_ITEM(ids, at))
-            if i == self._unknown_id:
-                return None
-            name = <object> PyList_GET_ITEM(names, i)
-            Py_INCREF(name)
-            PyList_SET_ITEM(out, at, name)
-        return out
-
-    cdef list _around(self, list items, object first, object last, bint reverse):
-        """A list with what belongs before and behind it; None: nothing."""
-        if reverse:
-            items.reverse()
-        if first is not None:
-            items.insert(0, first)
-        if last is not None:
-            items.append(last)
-        return items
-
-    # Decoding
-
-    cdef list _ids_of(self, list pieces, object kind):
-        """The ids of pieces, all str or all bytes, as kind says; None: some are others, or in no vocabulary."""
-        cdef dict ids = self._by_name() if kind is str else self._by_piece()
-        cdef Py_ssize_t n = PyList_GET_SIZE(pieces), at
-        cdef list out = PyList_New(n)
-        cdef PyObject* found
-        for at in range(n):
-            if at >= PyList_GET_SIZE(pieces) or type(<object> PyList_GET_ITEM(pieces, at)) is not kind:
-                return None
-            found = PyDict_GetItem(ids, <object> PyList_GET_ITEM(pieces, at))
-            if found == NULL:
-                return None
-            Py_INCREF(<object> found)
-            PyList_SET_ITEM(out, at, <object> found)
-        return out
-
-
-cdef inline Py_ssize_t _index(object id):
-    """An int as a C integer; -1: it is no plain int, or far too large."""
-    cdef int overflow
-    cdef long long value
-    if type(id) is not int:
-        return -1
-    value = PyLong_AsLongLongAndOverflow(id, &overflow)
-    return -1 if overflow else <Py_ssize_t> value
 
 
 cdef inline bint _is_sound(object text) except -1:
@@ -199,7 +43,7 @@ cdef inline bint _is_sound(object text) except -1:
 @cython.final
 @cython.auto_pickle(False)
 cdef class VectorBuffer:
-    """Ids as sentencepiece lends them: int32 in one dimension, not to be written to, in memory of their owner."""
+    """Read-only buffer of ids as sentencepiece exports them: int32, one dimension, in memory of their owner."""
 
     cdef Py_buffer _view
     cdef Py_ssize_t _shape[1]
@@ -213,7 +57,7 @@ cdef class VectorBuffer:
         PyBuffer_Release(&self._view)
 
     def __getbuffer__(self, Py_buffer* view, int flags):
-        PyBuffer_FillInfo(view, self, self._view.buf, self._shape[0] * 4, 1, flags)  # BufferError for one who would write
+        PyBuffer_FillInfo(view, self, self._view.buf, self._shape[0] * 4, 1, flags)  # raises if asked to write
         view.itemsize = 4
         if view.format != NULL:
             view.format = b"i"
@@ -223,20 +67,23 @@ cdef class VectorBuffer:
             view.strides = self._strides
 
     def __releasebuffer__(self, Py_buffer* view):
-        pass  # numpy then asks by way of a memoryview, as of sentencepiece's
+        pass  # with this method numpy goes through a memoryview, as with sentencepiece's buffer
 
     def data_address(self):
-        """The address of the first id."""
+        """Return the address of the first id."""
         return <size_t> self._view.buf
 
 
 @cython.auto_pickle(False)
 cdef class Methods:
-    """The settings and the model of a processor, and what is called often. The settings are those of its constructor."""
+    """Model and settings of a processor, and its methods that are called often.
+
+    The constructor documents the settings.
+    """
 
     cdef public object _return_type, _add_bos, _add_eos, _reverse, _emit_unk_piece
     cdef public object _enable_sampling, _nbest_size, _alpha, _num_threads
-    cdef public Facts _model  # None: none is loaded
+    cdef public Facts _model  # None until a model is loaded
 
     # Encoding
 
@@ -248,15 +95,18 @@ cdef class Methods:
         """Encode a text, or a list of texts, to ids, pieces, or what return_type or out_type says.
 
         Args:
-            input: str, bytes, or a list of them. Bytes that are no UTF-8 stand for U+FFFD each.
-            return_bytes: of an offset mapping: pieces as bytes, and offsets in bytes; None: as the input is.
+            input: str, bytes, or a list of them. Each invalid byte counts as U+FFFD.
+            return_bytes: of an offset mapping: pieces as bytes and offsets in bytes; None: as the input is.
             thread_pool: in place of num_threads.
-            Everything else is as in the constructor, whose values hold where None is given.
+            others: as in the constructor; None: the constructor's value.
 
         Raises:
-            TypeError: the input is nothing of the kind.
-            RuntimeError: the text holds surrogates; the output cannot hold what was asked for; there is no model.
-            ValueError: an argument cannot be had with another one, or with this model.
+            TypeError: the input is of another type.
+            RuntimeError: the text holds surrogates, the output type cannot hold the result, or no model is loaded.
+            ValueError: an argument that contradicts another one, or that this model does not allow.
+
+        >>> processor.encode("Hello world", add_bos=True)  # doctest: +SKIP
+        [1, 15043, 3186]
         """
         cdef object out = None
         if nbest_size is None and alpha is None and thread_pool is None and return_bytes is None:
@@ -288,7 +138,7 @@ cdef class Methods:
         self, object input, object add_bos, object add_eos, object reverse, object emit_unk_piece,
         object enable_sampling, object num_threads, object kind,
     ):
-        """The ids or pieces of a text or of a list of texts; None: that is for `_encode_any`."""
+        """Encode a text or a list of texts to ids or pieces; None: `_encode_any` must do it."""
         cdef Facts model = self._model
         cdef object first = None, last = None, threads = None, text
         cdef bint plain
@@ -327,7 +177,8 @@ cdef class Methods:
                 return None
             if len(input) > SHORT_UNITS:
                 threads = _threads(num_threads)
-            return _finished(model, model._encoder._to_list(input, None, None, threads), kind, plain, first, last, reverse)
+            ids = model._encoder._to_list(input, None, None, threads)
+            return _finished(model, ids, kind, plain, first, last, reverse)
         texts = list(input)
         for text in texts:
             if not _is_sound(text):
@@ -344,7 +195,7 @@ cdef class Methods:
         return texts
 
     cdef object _array(self, object text, object num_threads):
-        """The ids of a text as an array of numpy's that cannot be written to."""
+        """Return the ids of a text as a read-only numpy array."""
         if not _is_sound(text):
             return None
         numpy = require_numpy("return_type='numpy'")
@@ -352,15 +203,15 @@ cdef class Methods:
         return numpy.frombuffer(VectorBuffer(ids), dtype=numpy.int32)
 
     def encode_as_ids(self, input, **kwargs):
-        """`encode` to ids."""
+        """Encode as `encode` does, to ids."""
         return self._encode_as(input, int, kwargs)
 
     def encode_as_pieces(self, input, **kwargs):
-        """`encode` to pieces."""
+        """Encode as `encode` does, to pieces."""
         return self._encode_as(input, str, kwargs)
 
     def encode_as_numpy(self, input, **kwargs):
-        """`encode` to an array of int32."""
+        """Encode as `encode` does, to a numpy array of int32."""
         return self._encode_as(input, "numpy", kwargs)
 
     cdef object _encode_as(self, object input, object kind, dict kwargs):
@@ -374,18 +225,22 @@ cdef class Methods:
     def decode(
         self, input, return_type=None, out_type=None, num_threads=None, thread_pool=None, return_bytes=None
     ):
-        """The text of ids or of pieces, or a list of texts for a list of them.
+        """Decode ids or pieces to text; a list of them to a list of texts.
 
         Args:
             input: ids (a list, a numpy array, one int) or pieces (a list, one str or bytes); or a list or an array
-                of these. Of pieces given as bytes the text is bytes. A piece that is in no vocabulary is text.
+                of these. Pieces given as bytes decode to bytes. A piece that is not in the vocabulary is text.
             return_type, out_type: `str` (the default), `bytes`, "offset_mapping" (a dict of text, ids, pieces and
                 offsets), "serialized_proto", "proto".
-            return_bytes: of an offset mapping: text and pieces as bytes, and offsets in bytes.
+            num_threads, thread_pool: as for `encode`.
+            return_bytes: of an offset mapping: text and pieces as bytes and offsets in bytes.
 
         Raises:
             IndexError: an id that no piece has.
             TypeError: the input is neither ids nor pieces.
+
+        >>> processor.decode([15043, 3186])  # doctest: +SKIP
+        'Hello world'
         """
         cdef object out = None
         if thread_pool is None and return_bytes is None and (return_type is None or out_type is None):
@@ -395,13 +250,15 @@ cdef class Methods:
         return out
 
     cdef object _decoded(self, object input, object kind, object num_threads):
-        """The text of ids or pieces, or those of a list of lists; None: that is for `_decode_any`."""
+        """Decode ids or pieces, or a list of lists; None: `_decode_any` must do it."""
         cdef Facts model = self._model
         cdef object decoder, item, element
         cdef list batch
         if num_threads is None:
             num_threads = self._num_threads
-        if model is None or (kind is not None and kind is not str and kind is not bytes) or type(num_threads) is not int:
+        if kind is not None and kind is not str and kind is not bytes:
+            return None
+        if model is None or type(num_threads) is not int:
             return None
         decoder = model._ready_decoder()
         if decoder is None:
@@ -439,11 +296,11 @@ cdef class Methods:
         return [text.encode() for text in batch] if kind is bytes or element is bytes else batch
 
     def decode_ids(self, input, return_type=None, **kwargs):
-        """`decode`."""
+        """Decode as `decode` does."""
         return self._decode_as(input, return_type, kwargs)
 
     def decode_pieces(self, input, return_type=None, **kwargs):
-        """`decode`."""
+        """Decode as `decode` does."""
         return self._decode_as(input, return_type, kwargs)
 
     cdef object _decode_as(self, object input, object kind, dict kwargs):
@@ -455,11 +312,11 @@ cdef class Methods:
     # Pieces
 
     def get_piece_size(self):
-        """The number of pieces; 0 without a model."""
+        """Return the number of pieces; 0 without a model."""
         return 0 if self._model is None else self._model._n_pieces
 
     def piece_to_id(self, piece):
-        """The id of a piece, str or bytes, or those of several; of none that is known, that of `<unk>`."""
+        """Return the id of a piece (str or bytes), or those of several; the id of `<unk>` for an unknown piece."""
         cdef PyObject* found = NULL
         if isinstance(piece, (str, bytes, bytearray)):
             if type(piece) is str and self._model is not None:
@@ -476,11 +333,11 @@ cdef class Methods:
         return ids
 
     def id_to_piece(self, id):
-        """The piece of an id, or the pieces of several. IndexError for an id that none has."""
+        """Return the piece of an id, or of several. Raises IndexError for an id that no piece has."""
         return self._fact(id, PIECE)
 
     def get_score(self, id):
-        """The score of an id, or of several: a merge of a higher one is done first."""
+        """Return the score of an id, or of several. The pair whose piece has the highest score merges first."""
         return self._fact(id, SCORE)
 
     def is_unknown(self, id):
@@ -496,7 +353,7 @@ cdef class Methods:
         return self._fact(id, UNUSED)
 
     def is_byte(self, id):
-        """Tell whether an id stands for a byte; a list for several ids."""
+        """Tell whether an id is that of a byte piece; a list for several ids."""
         return self._fact(id, BYTE)
 
     cdef object _fact(self, object id, int fact):
@@ -519,19 +376,19 @@ cdef class Methods:
         return facts[0] if is_one else facts
 
     def unk_id(self):
-        """The id of `<unk>`; -1 if there is none."""
+        """Return the id of `<unk>`; -1 if there is none."""
         return -1 if self._model is None else self._model._special_id(0)
 
     def bos_id(self):
-        """The id of `<s>`; -1 if there is none."""
+        """Return the id of `<s>`; -1 if there is none."""
         return -1 if self._model is None else self._model._special_id(1)
 
     def eos_id(self):
-        """The id of `</s>`; -1 if there is none."""
+        """Return the id of `</s>`; -1 if there is none."""
         return -1 if self._model is None else self._model._special_id(2)
 
     def pad_id(self):
-        """The id of `<pad>`; -1 if there is none."""
+        """Return the id of `<pad>`; -1 if there is none."""
         return -1 if self._model is None else self._model._special_id(3)
 
 
@@ -543,19 +400,21 @@ cdef inline bint _are_flags(object a, object b, object c):
 
 
 cdef inline object _threads(object num_threads):
-    """The number of threads in the form that the core takes."""
+    """Return the number of threads as the core takes it."""
     return None if num_threads < 0 else n_threads(num_threads)
 
 
 cdef object _named(Facts model, object id, object kind):
-    """The piece of an id, as str or as bytes; None of None."""
+    """Return the piece of an id, as str or as bytes; None for None."""
     if id is None:
         return None
     return model._all_names()[id] if kind is str else model.piece_bytes[id]
 
 
-cdef inline list _finished(Facts model, list ids, object kind, bint plain, object first, object last, object reverse):
-    """Ids, or their pieces, with what belongs around them; None: as _pieces_of."""
+cdef inline list _finished(
+    Facts model, list ids, object kind, bint plain, object first, object last, object reverse
+):
+    """Return ids, or their pieces, with the items around them; None as `_pieces_of`."""
     if kind is not int:
         ids = model._pieces_of(ids, kind is bytes)
         if ids is None:

@@ -1,4 +1,4 @@
-"""A loaded model: all that a processor asks of it, arguments settled."""
+"""Loaded model: everything that a processor asks of it, with checked arguments."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from fastbpe.formats.sentencepiece import model_file as model_format
 from fastbpe.model import PieceType
 from fastbpe.sentencepiece._arguments import checked_ids, id_error, ids_of_pieces
 from fastbpe.sentencepiece._errors import ModelError
+from fastbpe.sentencepiece._facts import Facts
 from fastbpe.sentencepiece._messages import Surfaces, encoded, serialize
-from fastbpe.sentencepiece._methods import Facts
 from fastbpe.sentencepiece._random import draw_seed
 from fastbpe.tokenizer.codepoint import CodePointTokenizer
 from fastbpe.tokenizer.codepoint_tables import make_normalizer, token_encoder
@@ -30,7 +30,7 @@ _MAX_NBEST = 512
 
 
 class Sampling:
-    """BPE dropout: with probability alpha a merge whose turn has come is left out for good."""
+    """BPE dropout: skip each merge with probability alpha."""
 
     def __init__(self, nbest_size: int, alpha: float) -> None:
         if not math.isfinite(alpha) or alpha < 0:
@@ -41,7 +41,11 @@ class Sampling:
 
 
 class LoadedModel(Facts):
-    """A BPE model from the bytes of its file. ModelError where there is none in them."""
+    """BPE model from the bytes of its file.
+
+    Raises:
+        ModelError: the bytes hold no BPE model.
+    """
 
     def __init__(self, data: bytes, where: str) -> None:
         try:
@@ -63,7 +67,7 @@ class LoadedModel(Facts):
         return self._tokens.encode(to_bytes(text)).ids()
 
     def array(self, text: Text, num_threads: int | None) -> memoryview:
-        """The ids in memory of their own, as int32."""
+        """Return the ids of a text in memory of their own, as int32."""
         if not is_sound(text):
             return memoryview(self._tokens.encode(to_bytes(text)).to_array()).cast("B").cast("i")
         ids, _ = self.tokenizer._encode_to_array([text], frozenset(), (), num_threads)
@@ -98,7 +102,7 @@ class LoadedModel(Facts):
         }
 
     def serialized(self, text: Text, tokens: Tokens) -> bytes:
-        """A SentencePieceText, serialized."""
+        """Return a serialized SentencePieceText."""
         data = to_bytes(text)
         pieces = tokens.byte_pieces(self.model.pieces)
         offsets = tokens.offsets(in_characters=False)
@@ -120,7 +124,11 @@ class LoadedModel(Facts):
             return [self.text(ids) for ids in batch]
 
     def pieces_of(self, ids: Any) -> list[bytes]:
-        """The piece of each id. IndexError or TypeError for one that is none."""
+        """Return the piece of each id.
+
+        Raises:
+            IndexError, TypeError: an id that no piece has.
+        """
         pieces = self.bytes_of_ids(ids) if isinstance(ids, list) else None
         if pieces is None:
             every = self.model.pieces
@@ -135,7 +143,7 @@ class LoadedModel(Facts):
         return self.decoded(pieces)[0]
 
     def decoded(self, pieces: Sequence[bytes]) -> tuple[bytes, list[Any]]:
-        """The text of pieces, known or not, and where in it each lies."""
+        """Return (text of known or unknown pieces, where in it each of them lies)."""
         text, found = self._surfaces.of(pieces)
         denormalizer = self.tokenizer._denormalizer
         return (text if denormalizer is None else denormalizer.normalize(text)), found
@@ -156,12 +164,12 @@ class LoadedModel(Facts):
 
     @property
     def piece_bytes(self) -> list[bytes]:
-        """The piece of each id, as the file has it."""
+        """Return the piece of each id, as the file has it."""
         return self.model.pieces
 
     @cached_property
     def names(self) -> list[str]:
-        """The piece of each id."""
+        """Return the piece of each id, as text."""
         return [piece.decode() for piece in self.model.pieces]
 
     @cached_property
@@ -173,12 +181,12 @@ class LoadedModel(Facts):
 
     @cached_property
     def unknown_id(self) -> int:
-        """-1 where no piece stands for what is unknown."""
+        """Return the id for unknown text; -1 if there is none."""
         return self.model.types.find(PieceType.UNKNOWN)
 
     @cached_property
     def special_ids(self) -> tuple[int, ...]:
-        """The ids of `<unk>`, `<s>`, `</s>` and `<pad>`; -1 where there is none."""
+        """Return the ids of `<unk>`, `<s>`, `</s>` and `<pad>`; -1 for each that is missing."""
         controls = ("bos_piece", "eos_piece", "pad_piece")
         unknown = self._special_id("unk_piece", PieceType.UNKNOWN)
         return (unknown, *(self._special_id(option, PieceType.CONTROL) for option in controls))
@@ -199,7 +207,7 @@ class LoadedModel(Facts):
 
 
 def is_sound(text: Text) -> bool:
-    """Whether a text is UTF-8, or has some. ModelError for surrogates."""
+    """Tell whether a text is valid UTF-8. Raises ModelError for surrogates."""
     if isinstance(text, str):
         if not text.isascii() and has_surrogates(text):
             raise ModelError("the text holds surrogates, which no UTF-8 says: text.encode('utf-8', 'replace')")
@@ -208,7 +216,7 @@ def is_sound(text: Text) -> bool:
 
 
 def to_bytes(text: Text) -> bytes:
-    """The bytes of a text; ModelError for surrogates."""
+    """Return the UTF-8 of a text. Raises ModelError for surrogates."""
     if isinstance(text, str):
         is_sound(text)
         return plain(text).encode()

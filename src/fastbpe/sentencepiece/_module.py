@@ -1,4 +1,4 @@
-"""The functions of the module."""
+"""Functions of the module."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from fastbpe.sentencepiece._errors import ModelError
 
 
 def set_min_log_level(level: int, /) -> None:
-    """Log nothing below a level. fastbpe logs nothing at all, so that any level is kept to."""
+    """Set the lowest level to log. It has no effect: fastbpe logs nothing."""
     operator.index(level)
 
 
 def set_nbest_timeout(seconds: int, /) -> None:
-    """Bound the time of n-best encoding, which BPE models do not have: no call takes longer."""
+    """Bound the time of n-best encoding. It has no effect: BPE models have none."""
     operator.index(seconds)
 
 
 def set_data_dir(data_dir: str | bytes, /) -> None:
-    """Say where the files of normalization rules lie. fastbpe has the rules in itself and reads none."""
+    """Set the folder of normalization rules. It has no effect: fastbpe contains the rules."""
     os.fsencode(data_dir)
 
 
@@ -33,7 +33,7 @@ def convert_to_flatbuffer(
     treat_null_byte_as_unused: bool = False,
     allow_unsupported_model_type: bool = False,
 ) -> NoReturn:
-    """Always a RuntimeError: fastbpe writes no FlatBuffers; sentencepiece itself converts any model."""
+    """Raise RuntimeError: fastbpe writes no FlatBuffers; sentencepiece can convert any model."""
     raise ModelError(
         "UNIMPLEMENTED: fastbpe writes no FlatBuffers models; sentencepiece.convert_to_flatbuffer makes one of "
         "any .model file, also of those that fastbpe writes"

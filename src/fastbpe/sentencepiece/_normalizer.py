@@ -1,4 +1,4 @@
-"""SentencePieceNormalizer: the rules of a model, a file, a name or a list, and what is done about white space."""
+"""SentencePieceNormalizer: rules from a model, a file, a name or a list, and options for white space."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from fastbpe.sentencepiece._errors import ArgumentError, ModelError
 from fastbpe.sentencepiece._files import proto_bytes, read_model
 from fastbpe.sentencepiece._normalizing import normalize
 
-_NORMALIZER_SPEC = 3  # its field in a model
+_NORMALIZER_SPEC = 3  # field number in a model
 _FLAGS = ("add_dummy_prefix", "escape_whitespaces", "remove_extra_whitespaces")
 
 
 class SentencePieceNormalizer:
-    """Normalises text as a model does before it encodes. Every method has a CamelCase twin.
+    """Normalizes text as a model does before it encodes. Every method has a CamelCase twin.
 
-    The first of these that is given says which rules there are:
+    The first of the arguments up to norm_map that is given provides the rules.
 
     Args:
-        model_file, model_proto: those of a model of any type: its file, or its bytes.
-        normalizer_spec: those of the part of a model that holds them, as bytes.
-        rule_tsv: a file with a rule a line: code points in hexadecimal, a tab, code points.
+        model_file, model_proto: a model of any type: its file, or its bytes.
+        normalizer_spec: bytes of the part of a model that holds the rules.
+        rule_tsv: file with a rule a line: code points in hexadecimal, a tab, code points.
         rule_name: "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf" or "identity".
-        norm_map: a list of (text, what it becomes).
-        add_dummy_prefix, escape_whitespaces, remove_extra_whitespaces: None: what comes with the rules, else True.
+        norm_map: list of (text, its replacement).
+        add_dummy_prefix, escape_whitespaces, remove_extra_whitespaces: None: as the model says, else True.
 
     Raises:
-        RuntimeError: the rules cannot be read, or a model holds none that are sound.
-        ValueError: no rules are given, or some that contradict each other.
+        RuntimeError: the rules cannot be read, or a model holds bad ones.
+        ValueError: no rules are given, or two arguments that contradict each other.
 
     >>> SentencePieceNormalizer(rule_name="nfkc").normalize("Ａ  b")
     '▁A▁b'
@@ -76,25 +76,30 @@ class SentencePieceNormalizer:
             raise ModelError(f"INTERNAL: {error}") from error
 
     def normalize(self, input: Any, with_offsets: bool | None = None) -> Any:
-        """A text normalised, str or bytes, or each of a list.
+        """Normalize a text (str or bytes), or each of a list.
 
-        with_offsets: (text, places): where each character, or of bytes each byte, and the end come from.
+        with_offsets: return (text, offsets): the origin of each character (for bytes, of each byte) and of the
+        end.
         """
         return normalize(self._normalizer, input, with_offsets)
 
     def decompile(self) -> list[tuple[str, str]]:
-        """All rules: (text, what it becomes), sorted. RuntimeError where there are none."""
+        """Return all rules, sorted: (text, its replacement).
+
+        Raises:
+            RuntimeError: there are no rules.
+        """
         charsmap = self._spec["precompiled_charsmap"]
         if not charsmap:
             raise ModelError("INTERNAL: No precompiled charsmap found in model.")
         return sorted(sentencepiece_rules.decompile_rules(charsmap).items())
 
     def serialized_normalizer_spec(self) -> bytes:
-        """The bytes of the part of a model that holds rules and flags."""
+        """Return the bytes of the part of a model that holds rules and options."""
         return specs.write(specs.NORMALIZER, self._spec)
 
     def serialized_model_proto(self) -> bytes:
-        """The bytes of a model with nothing but these rules."""
+        """Return the bytes of a model that holds only these rules."""
         return protobuf.bytes_field(_NORMALIZER_SPEC, self.serialized_normalizer_spec())
 
     def __getstate__(self) -> bytes:

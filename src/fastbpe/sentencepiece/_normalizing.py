@@ -1,4 +1,4 @@
-"""Normalising texts given as str or as bytes, and the places that a str's characters come from."""
+"""Normalization of texts given as str or as bytes, with offsets in characters or bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from fastbpe.sentencepiece._model import to_bytes
 
 
 def normalize(normalizer: Normalizer, input: Any, with_offsets: bool | None) -> Any:
-    """A text normalised, or each of a list; with_offsets: (text, the places of its characters and of its end)."""
+    """Normalize a text, or each of a list.
+
+    with_offsets: return (text, origins of its characters and of its end).
+    """
     if isinstance(input, list):
         return [_normalized(normalizer, text, with_offsets) for text in input]
     return _normalized(normalizer, input, with_offsets)

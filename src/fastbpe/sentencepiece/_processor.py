@@ -26,16 +26,16 @@ class SentencePieceProcessor(Encodes, Decodes):
     """Encodes and decodes with a BPE model of sentencepiece. Every method has a CamelCase twin.
 
     Args:
-        model_file: the path of a `.model` file.
-        model_proto: what such a file holds, as bytes; without either, load one before anything else.
-        out_type: what `encode` gives: `int` (ids, the default), `str` (pieces), `bytes`, "numpy" (int32),
+        model_file: path of a `.model` file.
+        model_proto: bytes of such a file. Without either, call `load` first.
+        out_type: result of `encode`: `int` (ids, the default), `str` (pieces), `bytes`, "numpy" (int32),
             "offset_mapping" (a dict of ids, pieces and offsets), "serialized_proto", "proto".
-        add_bos, add_eos: put the ids of `<s>` and `</s>` around what a text gives.
-        reverse: give ids or pieces from the last to the first.
-        emit_unk_piece: give `<unk>` for pieces that the model does not know.
-        enable_sampling: leave out merges at random (BPE dropout); nbest_size must then be -1, or 2 to 512.
-        alpha: the probability with which a merge is left out.
-        num_threads: of a batch; -1: one for each core.
+        add_bos, add_eos: put the ids of `<s>` and `</s>` around the ids of a text.
+        reverse: return ids or pieces from last to first.
+        emit_unk_piece: return `<unk>` for pieces that the model does not know.
+        enable_sampling: skip merges at random (BPE dropout); nbest_size must then be -1, or 2 to 512.
+        alpha: probability of skipping a merge.
+        num_threads: threads for a batch; -1: one for each core.
         return_type: another name of out_type.
 
     Raises:
@@ -58,9 +58,10 @@ class SentencePieceProcessor(Encodes, Decodes):
     # Normalising
 
     def normalize(self, input: Any, with_offsets: bool | None = None) -> Any:
-        """A text as it is before pieces are looked for, or each of a list.
+        """Normalize a text as `encode` does before it looks for pieces, or each of a list.
 
-        with_offsets: (text, places): where each character, or of bytes each byte, and the end come from.
+        with_offsets: return (text, offsets): the origin of each character (for bytes, of each byte) and of the
+        end.
         """
         if self._model is None and not with_offsets and isinstance(input, (str, bytes)):
             return type(input)()

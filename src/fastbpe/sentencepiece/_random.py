@@ -1,4 +1,4 @@
-"""The random numbers that sampling draws from: one stream for the process, from a seed that may be set."""
+"""Random numbers for sampling: one stream for the process, from a seed that can be set."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _stream = random.Random()
 
 
 def set_random_generator_seed(seed: int, /) -> None:
-    """Begin the stream of random numbers anew: the same calls then sample the same, whatever the threads.
+    """Restart the stream of random numbers: the same calls then sample the same, with any number of threads.
 
-    seed: 0 to 2**32 - 1. What it gives is not what sentencepiece gives.
+    seed: 0 to 2**32 - 1. The samples are not those of sentencepiece.
     """
     seed = operator.index(seed)
     if not 0 <= seed < 1 << 32:
@@ -20,7 +20,7 @@ def set_random_generator_seed(seed: int, /) -> None:
 
 
 def draw_seed() -> int:
-    """The next seed of the stream, for one text."""
+    """Return the next seed of the stream, for one text."""
     return _stream.getrandbits(64)
 
 

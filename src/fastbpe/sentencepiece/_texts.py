@@ -11,8 +11,8 @@ _PIECE, _ID, _SURFACE, _BEGIN, _END = range(1, 6)
 
 
 def parse(serialized: bytes) -> Any:
-    """The message as an object of the protobuf package; ImportError without it."""
-    module = sys.modules.get("sentencepiece.sentencepiece_pb2")  # who has it may ask for its classes
+    """Return the message as an object of the protobuf package. Raises ImportError without it."""
+    module = sys.modules.get("sentencepiece.sentencepiece_pb2")  # a program that has it may check for its classes
     message = _message_class() if module is None else module.SentencePieceText
     return message.FromString(serialized)
 
@@ -50,6 +50,6 @@ def _message_class() -> Any:
         label=kinds.LABEL_REPEATED,
         type_name=".sentencepiece.SentencePieceText.SentencePiece",
     )
-    pool = descriptor_pool.DescriptorPool()  # of its own: sentencepiece may be imported too
+    pool = descriptor_pool.DescriptorPool()  # not the default pool: sentencepiece may register there too
     pool.Add(file)
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("sentencepiece.SentencePieceText"))

@@ -1,4 +1,4 @@
-"""Threads as sentencepiece counts them."""
+"""Thread counts as sentencepiece takes them."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ _MOST = 1024
 
 
 def n_threads(num_threads: int) -> int | None:
-    """How many threads are meant; None, below zero: one for each core."""
+    """Return the number of threads; None, for a number below zero: one for each core."""
     return None if num_threads < 0 else max(1, min(num_threads, _MOST))
 
 
 def pool_threads(thread_pool: ThreadPool) -> int:
-    """How many threads a pool has."""
+    """Return the number of threads of a pool."""
     if not isinstance(thread_pool, ThreadPool):
         raise TypeError(f"thread_pool is a ThreadPool, not {type(thread_pool).__name__}")
     return thread_pool.num_threads()
 
 
 class ThreadPool:
-    """So many threads, for `thread_pool=`; below zero: one for each core. fastbpe keeps one pool for all of them.
+    """Number of threads for `thread_pool=`; below zero: one for each core. fastbpe keeps one pool for all of them.
 
     >>> ThreadPool(2).num_threads()
     2
@@ -33,5 +33,5 @@ class ThreadPool:
         self._num_threads = usable_threads(None) if wanted is None else wanted
 
     def num_threads(self) -> int:
-        """How many threads these are."""
+        """Return the number of threads."""
         return self._num_threads

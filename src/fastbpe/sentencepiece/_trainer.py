@@ -1,4 +1,4 @@
-"""SentencePieceTrainer: sentencepiece's way of asking for a model, answered by fastbpe's own training."""
+"""SentencePieceTrainer: sentencepiece's options, translated for fastbpe's training."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _DEPRECATED = (
 
 
 class SentencePieceTrainer:
-    """Trains BPE models with sentencepiece's options; the files are equal to those of sentencepiece 0.2.3."""
+    """Trains BPE models with sentencepiece's options; the files equal those of sentencepiece 0.2.3."""
 
     @staticmethod
     def Train(arg: str | None = None, logstream: IO[Any] | None = None, **kwargs: Any) -> bool | None:
@@ -153,7 +153,10 @@ def _cutting(pretokenizer: Callable[[str], Sequence[str | bytes]]) -> Callable[[
 
 
 def _flags(text: str) -> dict[str, str]:
-    """The options of a string: words between single spaces, --name=value or --name; the first of a name holds."""
+    """Parse a string of options: words between single spaces, --name=value or --name.
+
+    The first of a name counts.
+    """
     flags: dict[str, str] = {}
     for word in text.split(" ") if text else []:
         name, _, value = word.removeprefix("--").partition("=")
@@ -162,7 +165,7 @@ def _flags(text: str) -> dict[str, str]:
 
 
 def _text(value: object) -> str:
-    """A value as sentencepiece's Python package writes it for its trainer."""
+    """Return a value as sentencepiece's Python package writes it for its trainer."""
     if not isinstance(value, list):
         return str(value)
     line = io.StringIO()
@@ -183,10 +186,10 @@ def _spec_of(normalizer: Any) -> Spec | None:
 
 
 def _documents(paths: Iterable[str]) -> Iterator[bytes]:
-    """The lines of files, many at a time."""
+    """Yield the lines of files, many at a time."""
     for path in paths:
         with _named(path), open(path, "rb") as file:
-            waiting: list[bytes] = []  # of a line that goes on
+            waiting: list[bytes] = []  # parts of a line whose end has not been read
             while block := file.read(BLOCK):
                 end = block.rfind(b"\n") + 1
                 if end:
@@ -197,7 +200,7 @@ def _documents(paths: Iterable[str]) -> Iterator[bytes]:
 
 
 def _sentences(iterator: Iterator[Any]) -> Iterator[bytes]:
-    """The sentences of an iterator, without line ends behind them."""
+    """Yield the sentences of an iterator, without line ends behind them."""
     is_first = True
     while True:
         try:
@@ -228,7 +231,7 @@ def _write(path: str, data: bytes) -> None:
 
 @contextmanager
 def _named(path: str) -> Iterator[None]:
-    """Errors of the system as sentencepiece words them."""
+    """Reword errors of the operating system as sentencepiece does."""
     try:
         yield
     except OSError as error:
@@ -238,12 +241,12 @@ def _named(path: str) -> Iterator[None]:
 
 @contextmanager
 def _as_sentencepiece_raises() -> Iterator[None]:
-    """A SpecError as the exception, and with the end of the message, that sentencepiece has in its place."""
+    """Turn a SpecError into the exception, with the end of the message, that sentencepiece has in its place."""
     try:
         yield
     except SpecError as error:
         kind = ValueError if error.code == "INVALID_ARGUMENT" else RuntimeError
-        # Where sentencepiece shows no more than a line of its sources, what the matter is stands before it.
+        # Where sentencepiece shows only a line of its source code, our reason stands before that line.
         detail = f"{error} {error.detail}" if error.detail.startswith("[") else error.detail
         raise kind(f"{error.code}: {detail}") from error
 

@@ -1,17 +1,21 @@
-"""tiktoken's interface, as of its version 0.14.0, over fastbpe: `import fastbpe.tiktoken as tiktoken`.
+"""tiktoken's interface (version 0.14.0) over fastbpe: `import fastbpe.tiktoken as tiktoken`.
 
 >>> import fastbpe.tiktoken as tiktoken
 >>> tiktoken.encoding_name_for_model("gpt-4o")
 'o200k_base'
 
-Vocabularies are found where tiktoken finds them: in the folder that TIKTOKEN_CACHE_DIR or DATA_GYM_CACHE_DIR
-names, else in data-gym-cache in the folder for temporary files, else where they are published. So the two share
-one cache. FASTBPE_OFFLINE=1 forbids the last. Packages that register encodings for tiktoken work here too.
+Vocabularies are looked for where tiktoken looks: in the folder that TIKTOKEN_CACHE_DIR or DATA_GYM_CACHE_DIR
+names,
+else in data-gym-cache in the folder for temporary files, else at their published address. So both libraries share
+one cache. FASTBPE_OFFLINE=1 forbids downloads. Packages that register encodings for tiktoken work here too.
 
-What is not tiktoken's, on purpose: of special tokens that begin alike the longest is found, where tiktoken finds
-any of them; a pair of surrogates is its character and a lone one U+FFFD in every method, where some of tiktoken's
-raise UnicodeEncodeError; a pattern that can match nothing is refused at once, where tiktoken panics when it does;
-and a method that a subclass overrides is not what the other methods go through.
+Differences from tiktoken, all on purpose:
+
+- Of special tokens that begin alike the longest is found; tiktoken finds any of them.
+- A surrogate pair is its character and a lone surrogate U+FFFD in every method; some methods of tiktoken raise
+  UnicodeEncodeError.
+- A pattern that can match the empty text is refused at once; tiktoken panics when it does match it.
+- Methods do not call each other, so overriding one in a subclass does not change the others.
 """
 
 from fastbpe.tiktoken.core import Encoding

@@ -1,4 +1,4 @@
-"""Byte-pair encoding to read and to watch: as plain as can be, in colours, and as slow as that is.
+"""Byte-pair encoding to read and to watch: in plain Python, in colours, and slow.
 
 >>> encoding = SimpleBytePairEncoding.from_tiktoken(Encoding(
 ...     "small", pat_str=r"\\w+|\\W+", special_tokens={},
@@ -23,16 +23,16 @@ from fastbpe.tiktoken.core import Encoding
 from fastbpe.tiktoken.registry import get_encoding
 from fastbpe.training.options import N_BYTES
 
-_BACKGROUNDS = (167, 179, 185, 77, 80, 68, 134)  # of 256 colours
+_BACKGROUNDS = (167, 179, 185, 77, 80, 68, 134)  # numbers of xterm's 256 colours
 _COLOURS = ("colour", "color")
 _SHOWN_WORDS = {"colour": 50, "color": 50, "simple": 20}
 
 
 class SimpleBytePairEncoding:
-    """A split pattern and ranks, without special tokens.
+    """Split pattern and ranks, without special tokens.
 
-    visualise, wherever it is an argument: "colour" prints each step with its tokens on backgrounds of their own,
-    "simple" as lists, None nothing.
+    visualise, wherever it is an argument: "colour" prints each step with tokens on coloured backgrounds, "simple"
+    prints lists, None prints nothing.
     """
 
     def __init__(self, *, pat_str: str, mergeable_ranks: dict[bytes, int]) -> None:
@@ -41,40 +41,40 @@ class SimpleBytePairEncoding:
         self._decoder = {rank: token for token, rank in mergeable_ranks.items()}
 
     def encode(self, text: str, visualise: str | None = "colour") -> list[int]:
-        """The ids of a text."""
+        """Encode a text."""
         ids: list[int] = []
         for word in _words(self.pat_str, text):
             ids += bpe_encode(self.mergeable_ranks, word, visualise=visualise)
         return ids
 
     def decode_bytes(self, tokens: list[int]) -> bytes:
-        """The bytes of ids. Raises KeyError for an id that is no token."""
+        """Decode ids to bytes. Raises KeyError for an id that is no token."""
         return b"".join(self.decode_tokens_bytes(tokens))
 
     def decode(self, tokens: list[int]) -> str:
-        """The text of ids; what is not UTF-8 becomes U+FFFD."""
+        """Decode ids to text; bytes that are not UTF-8 become U+FFFD."""
         return self.decode_bytes(tokens).decode(errors="replace")
 
     def decode_tokens_bytes(self, tokens: list[int]) -> list[bytes]:
-        """The bytes of each id. Raises KeyError for an id that is no token."""
+        """Return the bytes of each id. Raises KeyError for an id that is no token."""
         return [self._decoder[token] for token in tokens]
 
     @staticmethod
     def train(training_data: str, vocab_size: int, pat_str: str) -> SimpleBytePairEncoding:
-        """Learn from a text, in colours; see `bpe_train`."""
+        """Learn ranks from a text, as `bpe_train` does, in colours."""
         ranks = bpe_train(training_data, vocab_size, pat_str)
         return SimpleBytePairEncoding(pat_str=pat_str, mergeable_ranks=ranks)
 
     @staticmethod
     def from_tiktoken(encoding: Encoding | str) -> SimpleBytePairEncoding:
-        """The ranks and the pattern of an Encoding, given itself or by name."""
+        """Take the ranks and the pattern of an Encoding, given itself or by name."""
         if isinstance(encoding, str):
             encoding = get_encoding(encoding)
         return SimpleBytePairEncoding(pat_str=encoding._pat_str, mergeable_ranks=encoding._mergeable_ranks)
 
 
 def bpe_encode(mergeable_ranks: dict[bytes, int], input: bytes, visualise: str | None = "colour") -> list[int]:
-    """The ids of one word: the pair of the lowest rank is merged, the leftmost of several, until none is left."""
+    """Encode one word: merge the pair of the lowest rank, the leftmost of equals, until no pair is a token."""
     parts = [bytes([byte]) for byte in input]
     while True:
         _show(parts, visualise)
@@ -93,9 +93,10 @@ def bpe_encode(mergeable_ranks: dict[bytes, int], input: bytes, visualise: str |
 
 
 def bpe_train(data: str, vocab_size: int, pat_str: str, visualise: str | None = "colour") -> dict[bytes, int]:
-    """Learn ranks from a text: the pair that occurs most often, the first of several, becomes the next token.
+    """Learn ranks from a text: the most frequent pair, the first of equals, becomes the next token.
 
-    Raises ValueError where vocab_size is below 256, or no pair is left before it is reached.
+    Raises:
+        ValueError: vocab_size is below 256, or no pair is left before it is reached.
     """
     if vocab_size < N_BYTES:
         raise TrainingError(f"vocab_size={vocab_size} is too small: the {N_BYTES} bytes are tokens to begin with")
@@ -121,7 +122,7 @@ def bpe_train(data: str, vocab_size: int, pat_str: str, visualise: str | None = 
 
 
 def visualise_tokens(token_values: list[bytes]) -> None:
-    """Print tokens in one line, neighbours on backgrounds of different colours."""
+    """Print tokens in one line, neighbours on different backgrounds."""
     out, last, n_characters = [], -1, 0
     for token in token_values:
         text = token.decode(errors="replace")
@@ -135,7 +136,7 @@ def visualise_tokens(token_values: list[bytes]) -> None:
 
 
 def train_simple_encoding() -> SimpleBytePairEncoding:
-    """Learn 600 tokens from this module's own text, and show how they make "hello world"."""
+    """Learn 600 tokens from this module's own text, and show how they encode "hello world"."""
     with open(__file__, encoding="utf-8") as file:
         encoding = SimpleBytePairEncoding.train(file.read(), vocab_size=600, pat_str=_WORDS)
     print("How 'hello world' is merged:")

@@ -1,3 +1,5 @@
+"""Methods of an Encoding that are called often."""
+
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal, Protocol
 
@@ -18,29 +20,79 @@ class _ChoosesSpecial(Protocol):
         self, allowed: str | Collection[str], disallowed: str | Collection[str]
     ) -> tuple[SpecialMatcher | None, SpecialMatcher | None]: ...
 
-def tokens_by_rank(ranks: Mapping[bytes, int]) -> list[bytes]: ...
-def ranks_of_tables(token_bytes: bytes, token_ends: bytes) -> dict[bytes, int]: ...
+def tokens_by_rank(ranks: Mapping[bytes, int]) -> list[bytes]:
+    """Return the token of each rank; b"" if no token has it.
+
+    Raises:
+        VocabularyError: a token that is not bytes or is empty, or a rank that is out of range or stands twice.
+    """
+
+def ranks_of_tables(token_bytes: bytes, token_ends: bytes) -> dict[bytes, int]:
+    """Return token → rank.
+
+    Args:
+        token_bytes, token_ends: as `Model` has them.
+    """
 
 @disjoint_base
 class Methods(Encoder):
+    """Encode as `Encoder` and decode as `Decoder`, with tiktoken's arguments and errors.
+
+    Args:
+        vocabulary: the tokens and their ranks.
+        splitter: cuts text into pieces.
+        decoder: knows the bytes of every id.
+        special: chooses matchers of special tokens, as for `Encoder`.
+    """
+
     def __init__(
         self, vocabulary: Vocabulary, splitter: Splitter, decoder: Decoder, special: _ChoosesSpecial
     ) -> None: ...
-    def encode_ordinary(self, text: str | bytes) -> list[int]: ...  # type: ignore[override]
+    def encode_ordinary(self, text: str | bytes) -> list[int]:  # type: ignore[override]
+        """Encode a text in which special tokens are plain text.
+
+        >>> from fastbpe.tiktoken import Encoding
+        >>> ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256}
+        >>> encoding = Encoding("t", pat_str=".+", mergeable_ranks=ranks, special_tokens={"<e>": 257})
+        >>> encoding.encode_ordinary("ab<e>")
+        [256, 60, 101, 62]
+        """
     def encode(  # type: ignore[override]
         self,
         text: str | bytes,
         *,
         allowed_special: Literal["all"] | Collection[str] = ...,
         disallowed_special: Literal["all"] | Iterable[str] | None = "all",
-    ) -> list[int]: ...
+    ) -> list[int]:
+        """Encode a text, with special tokens only where they are allowed.
+
+        Args:
+            text: str, or bytes of UTF-8.
+            allowed_special: special tokens that become their ids: a set, or "all".
+            disallowed_special: special tokens that raise an error: any collection; "all": those that are not
+                allowed; (): none, they are plain text.
+
+        Raises:
+            ValueError: the text holds a disallowed special token; the message names four ways out.
+
+        >>> from fastbpe.tiktoken import Encoding
+        >>> ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256}
+        >>> encoding = Encoding("t", pat_str=".+", mergeable_ranks=ranks, special_tokens={"<e>": 257})
+        >>> encoding.encode("ab<e>", allowed_special={"<e>"})
+        [256, 257]
+        """
     def encode_to_numpy(
         self,
         text: str | bytes,
         *,
         allowed_special: Literal["all"] | Collection[str] = ...,
         disallowed_special: Literal["all"] | Iterable[str] | None = "all",
-    ) -> npt.NDArray[np.uint32]: ...
+    ) -> npt.NDArray[np.uint32]:
+        """Encode a text as `encode` does, into a new numpy array of shape (n,), dtype uint32.
+
+        Raises:
+            ImportError: numpy is not installed.
+        """
     def _encode_to_buffer(
         self,
         text: str | bytes,
@@ -49,7 +101,13 @@ class Methods(Encoder):
     ) -> Array: ...
     def encode_ordinary_batch(
         self, text: Iterable[str | bytes], *, num_threads: int | None = 8
-    ) -> list[list[int]]: ...
+    ) -> list[list[int]]:
+        """Encode each text as `encode_ordinary` does. Returns a list of lists, in order.
+
+        Args:
+            text: texts.
+            num_threads: the most threads to use.
+        """
     def encode_batch(
         self,
         text: Iterable[str | bytes],
@@ -57,16 +115,66 @@ class Methods(Encoder):
         num_threads: int | None = 8,
         allowed_special: Literal["all"] | Collection[str] = ...,
         disallowed_special: Literal["all"] | Iterable[str] | None = "all",
-    ) -> list[list[int]]: ...
+    ) -> list[list[int]]:
+        """Encode each text as `encode` does. Returns a list of lists, in order.
+
+        Args:
+            text: texts.
+            num_threads: the most threads to use.
+            allowed_special, disallowed_special: as for `encode`.
+        """
     def _encode_single_piece(self, text_or_bytes: str | Buffer) -> list[int]: ...
-    def decode_bytes(self, tokens: Sequence[int] | Buffer) -> bytes: ...
-    def decode(self, tokens: Sequence[int] | Buffer, errors: str = "replace") -> str: ...
+    def decode_bytes(self, tokens: Sequence[int] | Buffer) -> bytes:
+        """Decode ids to bytes.
+
+        Raises:
+            KeyError: an id that is no token.
+            OverflowError: an id beyond 32 bits.
+        """
+    def decode(self, tokens: Sequence[int] | Buffer, errors: str = "replace") -> str:
+        """Decode ids to text, special tokens included.
+
+        Args:
+            tokens: ids.
+            errors: treatment of bytes that are not UTF-8, as in `bytes.decode`: "replace", "strict", "ignore", …
+
+        Raises:
+            KeyError, OverflowError: as `decode_bytes`.
+            UnicodeDecodeError: with errors="strict", the bytes are not UTF-8.
+        """
     def decode_batch(
         self, batch: Iterable[Sequence[int] | Buffer], *, errors: str = "replace", num_threads: int | None = 8
-    ) -> list[str]: ...
+    ) -> list[str]:
+        """Decode each list of ids as `decode` does.
+
+        Args:
+            batch: lists of ids.
+            errors: as for `decode`.
+            num_threads: the most threads to use.
+        """
     def decode_bytes_batch(
         self, batch: Iterable[Sequence[int] | Buffer], *, num_threads: int | None = 8
-    ) -> list[bytes]: ...
-    def decode_single_token_bytes(self, token: int) -> bytes: ...
-    def decode_tokens_bytes(self, tokens: Sequence[int] | Buffer) -> list[bytes]: ...
-    def decode_with_offsets(self, tokens: Sequence[int] | Buffer) -> tuple[str, list[int]]: ...
+    ) -> list[bytes]:
+        """Decode each list of ids as `decode_bytes` does.
+
+        The calling thread does it all: waking others would take longer. num_threads is checked and has no effect.
+        """
+    def decode_single_token_bytes(self, token: int) -> bytes:
+        """Return the bytes of one id. Errors are those of `decode_bytes`."""
+    def decode_tokens_bytes(self, tokens: Sequence[int] | Buffer) -> list[bytes]:
+        """Return the bytes of each id. Errors are those of `decode_bytes`."""
+    def decode_with_offsets(self, tokens: Sequence[int] | Buffer) -> tuple[str, list[int]]:
+        """Decode ids, and tell where in the text each of them begins.
+
+        Returns:
+            (text, offsets): for each id the index of the first character of which it has a byte.
+
+        Raises:
+            KeyError, OverflowError: as `decode_bytes`.
+            UnicodeDecodeError: the bytes of all ids are not UTF-8.
+
+        >>> from fastbpe.tiktoken import Encoding
+        >>> ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256}
+        >>> Encoding("t", pat_str=".+", mergeable_ranks=ranks, special_tokens={}).decode_with_offsets([256, 99])
+        ('abc', [0, 2])
+        """

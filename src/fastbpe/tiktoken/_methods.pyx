@@ -1,4 +1,4 @@
-"""The methods of an Encoding that are called often: tiktoken's names and arguments, and little else before the core."""
+"""Methods of an Encoding that are called often, with tiktoken's names and arguments, close to the core."""
 
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport uint8_t, uint32_t
@@ -18,14 +18,18 @@ from fastbpe.errors import InvalidTokenError, VocabularyError
 from fastbpe._utils.optional_imports import require_numpy
 from fastbpe._utils.threads import usable_cores, usable_threads
 
-cdef object NOTHING = Encoder.encode.__kwdefaults__["allowed_special"]  # that very one is recognised at once
+cdef object NOTHING = Encoder.encode.__kwdefaults__["allowed_special"]  # the core compares it by identity
 cdef str ALL = "all"
-cdef int DEFAULT_THREADS = 8
+cdef int DEFAULT_THREADS = 8  # tiktoken's num_threads
 cdef bint DEFAULT_IS_ALL_CORES = usable_cores() <= DEFAULT_THREADS
 
 
 def tokens_by_rank(ranks):
-    """The token of each rank, b"" where there is none. Raises VocabularyError for what is no such mapping."""
+    """Return the token of each rank; b"" if no token has it.
+
+    Raises:
+        VocabularyError: a token that is not bytes or is empty, or a rank that is out of range or stands twice.
+    """
     cdef list tokens
     cdef object n_ids = max(ranks.values(), default=-1) + 1
     if not 0 < n_ids <= _MAX_IDS:
@@ -43,7 +47,11 @@ def tokens_by_rank(ranks):
 
 
 def ranks_of_tables(bytes token_bytes not None, bytes token_ends not None):
-    """Token bytes to rank, from the two tables that hold the tokens of a vocabulary."""
+    """Return token → rank.
+
+    Args:
+        token_bytes, token_ends: as `Model` has them.
+    """
     cdef const char* data = PyBytes_AS_STRING(token_bytes)
     cdef const uint32_t* ends = <const uint32_t*> PyBytes_AS_STRING(token_ends)
     cdef uint32_t start = 0, rank
@@ -56,9 +64,13 @@ def ranks_of_tables(bytes token_bytes not None, bytes token_ends not None):
 
 
 cdef class Methods(Encoder):
-    """Encodes as Encoder does and decodes as Decoder does, with tiktoken's arguments and errors.
+    """Encode as `Encoder` and decode as `Decoder`, with tiktoken's arguments and errors.
 
-    decoder: what knows the bytes of every id. special: see Encoder.
+    Args:
+        vocabulary: the tokens and their ranks.
+        splitter: cuts text into pieces.
+        decoder: knows the bytes of every id.
+        special: chooses matchers of special tokens, as for `Encoder`.
     """
 
     cdef object _decoder
@@ -68,7 +80,7 @@ cdef class Methods(Encoder):
         self._decoder = decoder
 
     cdef tuple _chosen(self, object allowed, object disallowed):
-        """The matchers of what a call allows and of what it forbids."""
+        """Return the matchers of the special tokens that a call allows, and of those that it forbids."""
         if allowed is NOTHING and disallowed is ALL:
             return None, self._all()
         return self._matchers(allowed, _forbidden(allowed, disallowed))
@@ -76,20 +88,33 @@ cdef class Methods(Encoder):
     # Encoding
 
     def encode_ordinary(self, text):
-        """The ids of a text in which special tokens are just text."""
+        """Encode a text in which special tokens are plain text.
+
+        >>> from fastbpe.tiktoken import Encoding
+        >>> ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256}
+        >>> encoding = Encoding("t", pat_str=".+", mergeable_ranks=ranks, special_tokens={"<e>": 257})
+        >>> encoding.encode_ordinary("ab<e>")
+        [256, 60, 101, 62]
+        """
         return self._to_list(text, None, None, None)
 
     def encode(self, text, *, allowed_special=NOTHING, disallowed_special=ALL):
-        """The ids of a text, special tokens only where they are allowed.
+        """Encode a text, with special tokens only where they are allowed.
 
         Args:
             text: str, or bytes of UTF-8.
             allowed_special: special tokens that become their ids: a set, or "all".
-            disallowed_special: what must not stand in the text: any collection, or "all" (the special tokens that
-                are not allowed), or () to take special tokens for text.
+            disallowed_special: special tokens that raise an error: any collection; "all": those that are not
+                allowed; (): none, they are plain text.
 
         Raises:
-            ValueError: the text holds what is disallowed; the message names four ways out.
+            ValueError: the text holds a disallowed special token; the message names four ways out.
+
+        >>> from fastbpe.tiktoken import Encoding
+        >>> ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256}
+        >>> encoding = Encoding("t", pat_str=".+", mergeable_ranks=ranks, special_tokens={"<e>": 257})
+        >>> encoding.encode("ab<e>", allowed_special={"<e>"})
+        [256, 257]
         """
         if allowed_special is NOTHING and disallowed_special is ALL:
             return self._to_list(text, None, self._all(), None)
@@ -97,32 +122,51 @@ cdef class Methods(Encoder):
         return self._to_list(text, allowed, disallowed, None)
 
     def encode_to_numpy(self, text, *, allowed_special=NOTHING, disallowed_special=ALL):
-        """`encode` into a new array of shape (n,), dtype uint32. Needs numpy."""
+        """Encode a text as `encode` does, into a new numpy array of shape (n,), dtype uint32.
+
+        Raises:
+            ImportError: numpy is not installed.
+        """
         numpy = require_numpy("encode_to_numpy")
         return numpy.frombuffer(
             self._encode_to_buffer(text, allowed_special, disallowed_special), dtype=numpy.uint32
         )
 
     def _encode_to_buffer(self, text, allowed_special, disallowed_special):
-        """`encode` into an array of uint32 with the buffer protocol."""
+        """Encode a text as `encode` does, into an array of uint32 with the buffer protocol."""
         if disallowed_special is not ALL:
             disallowed_special = _forbidden(allowed_special, disallowed_special)
         return self._encode_to_array((text,), allowed_special, disallowed_special, None)[0]
 
     def encode_ordinary_batch(self, text, *, num_threads=8):
-        """`encode_ordinary` for each text, in order: a list of lists. num_threads: at most so many work."""
+        """Encode each text as `encode_ordinary` does. Returns a list of lists, in order.
+
+        Args:
+            text: texts.
+            num_threads: the most threads to use.
+        """
         return self._to_lists(_listed(text), None, None, _threads(num_threads))
 
     def encode_batch(self, text, *, num_threads=8, allowed_special=NOTHING, disallowed_special=ALL):
-        """`encode` for each text, in order: a list of lists. num_threads: at most so many work."""
+        """Encode each text as `encode` does. Returns a list of lists, in order.
+
+        Args:
+            text: texts.
+            num_threads: the most threads to use.
+            allowed_special, disallowed_special: as for `encode`.
+        """
         allowed, disallowed = self._chosen(allowed_special, disallowed_special)
         return self._to_lists(_listed(text), allowed, disallowed, _threads(num_threads))
 
     def _encode_single_piece(self, text_or_bytes):
-        """The ids of a text, or of any bytes, that is not split, and in which special tokens are just text."""
+        """Encode a text, or any bytes, as one piece that is not split. Special tokens are plain text."""
         cdef Ids ids = Ids(NULL, 0, 0)
         cdef Vocabulary vocabulary = self._pipeline.vocabulary
-        cdef bytes piece = to_utf8(text_or_bytes) if isinstance(text_or_bytes, str) else bytes(memoryview(text_or_bytes))
+        cdef bytes piece
+        if isinstance(text_or_bytes, str):
+            piece = to_utf8(text_or_bytes)
+        else:
+            piece = bytes(memoryview(text_or_bytes))
         try:
             if piece:
                 encode_piece(&vocabulary.tables, <const uint8_t*> PyBytes_AS_STRING(piece), len(piece), &ids)
@@ -133,17 +177,27 @@ cdef class Methods(Encoder):
     # Decoding
 
     def decode_bytes(self, tokens):
-        """The bytes of ids. Raises KeyError for an id that is no token, OverflowError for one beyond 32 bits."""
+        """Decode ids to bytes.
+
+        Raises:
+            KeyError: an id that is no token.
+            OverflowError: an id beyond 32 bits.
+        """
         try:
             return self._decoder.decode_bytes(_ids(tokens))
         except InvalidTokenError as error:
             raise self._unknown(tokens, error) from None
 
     def decode(self, tokens, errors="replace"):
-        """The text of ids, special tokens included.
+        """Decode ids to text, special tokens included.
 
-        errors: what becomes of bytes that are not UTF-8, as for `bytes.decode`: "replace", "strict", "ignore", …
-        Raises as `decode_bytes` does, and UnicodeDecodeError where errors="strict".
+        Args:
+            tokens: ids.
+            errors: treatment of bytes that are not UTF-8, as in `bytes.decode`: "replace", "strict", "ignore", …
+
+        Raises:
+            KeyError, OverflowError: as `decode_bytes`.
+            UnicodeDecodeError: with errors="strict", the bytes are not UTF-8.
         """
         try:
             return self._decoder.decode(_ids(tokens), errors)
@@ -151,8 +205,14 @@ cdef class Methods(Encoder):
             raise self._unknown(tokens, error) from None
 
     def decode_batch(self, batch, *, errors="replace", num_threads=8):
-        """`decode` for each list of ids, in order."""
-        usable_threads(num_threads)  # an error of its own
+        """Decode each list of ids as `decode` does.
+
+        Args:
+            batch: lists of ids.
+            errors: as for `decode`.
+            num_threads: the most threads to use.
+        """
+        usable_threads(num_threads)  # outside the `try`: its error must not be caught
         batch = list(batch)
         try:
             return self._decoder.decode_batch(batch, errors, num_threads)
@@ -160,28 +220,36 @@ cdef class Methods(Encoder):
             return [self.decode(tokens, errors) for tokens in batch]
 
     def decode_bytes_batch(self, batch, *, num_threads=8):
-        """`decode_bytes` for each list of ids, in order. It is done in the calling thread, before others had awoken."""
+        """Decode each list of ids as `decode_bytes` does.
+
+        The calling thread does it all: waking others would take longer. num_threads is checked and has no effect.
+        """
         usable_threads(num_threads)
         return [self.decode_bytes(tokens) for tokens in batch]
 
     def decode_single_token_bytes(self, token):
-        """The bytes of one id. Raises as `decode_bytes` does."""
+        """Return the bytes of one id. Errors are those of `decode_bytes`."""
         try:
             return self._decoder.token(token)
         except InvalidTokenError as error:
             raise self._unknown((token,), error) from None
 
     def decode_tokens_bytes(self, tokens):
-        """The bytes of each id, in order. Raises as `decode_bytes` does."""
+        """Return the bytes of each id. Errors are those of `decode_bytes`."""
         try:
             return self._decoder.tokens(_ids(tokens))
         except InvalidTokenError as error:
             raise self._unknown(tokens, error) from None
 
     def decode_with_offsets(self, tokens):
-        """(text, offsets): the text of ids, and for each id the place of the first character it has a part in.
+        """Decode ids, and tell where in the text each of them begins.
 
-        Raises as `decode_bytes` does, and UnicodeDecodeError for ids that do not make UTF-8.
+        Returns:
+            (text, offsets): for each id the index of the first character of which it has a byte.
+
+        Raises:
+            KeyError, OverflowError: as `decode_bytes`.
+            UnicodeDecodeError: the bytes of all ids are not UTF-8.
 
         >>> from fastbpe.tiktoken import Encoding
         >>> ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256}
@@ -194,7 +262,7 @@ cdef class Methods(Encoder):
             raise self._unknown(tokens, error) from None
 
     cdef object _unknown(self, tokens, error):
-        """What tiktoken raises for the first of these ids that it would not take."""
+        """Return the error that tiktoken raises for the first bad id."""
         for token in tokens:
             if not 0 <= operator.index(token) < 1 << 32:
                 return OverflowError(f"id {token} is out of range: ids are integers of 32 bits without a sign")
@@ -203,11 +271,11 @@ cdef class Methods(Encoder):
                 self._decoder.token(token)
             except InvalidTokenError:
                 return InvalidTokenError(f"Invalid token for decoding: {token}")
-        return error  # an iterator, used up
+        return error  # `tokens` was an iterator and is used up
 
 
 cdef object _forbidden(object allowed, object disallowed):
-    """What a call forbids, as SpecialTokens.choose takes it: "all" or a set; whatever is empty forbids nothing."""
+    """Return the special tokens that a call forbids, as `SpecialTokens.choose` takes them: "all" or a set."""
     if isinstance(allowed, str) and allowed != ALL:
         raise TypeError(f'allowed_special={allowed!r}: give "all" or a set of special tokens')
     if not disallowed:
@@ -218,16 +286,16 @@ cdef object _forbidden(object allowed, object disallowed):
 
 
 cdef object _listed(object texts):
-    return list(texts) if isinstance(texts, str) else texts  # a text is a sequence of texts of one character
+    return list(texts) if isinstance(texts, str) else texts  # a str is a sequence of texts of one character
 
 
 cdef object _ids(object tokens):
-    return bytearray(tokens) if type(tokens) is bytes else tokens  # bytes are a sequence of integers
+    return bytearray(tokens) if type(tokens) is bytes else tokens  # tiktoken takes bytes as a sequence of ids
 
 
 cdef object _threads(object num_threads):
-    """What the core takes: None, for all cores, where the eight of the default would be as many or more."""
+    """Return num_threads as the core takes it: None, for all cores, if the default of eight covers them all."""
     if num_threads == DEFAULT_THREADS and DEFAULT_IS_ALL_CORES:
         return None
-    usable_threads(num_threads)  # a ValueError, even where there is nothing to encode
+    usable_threads(num_threads)  # raises ValueError, even if there is nothing to encode
     return num_threads

@@ -1,13 +1,13 @@
-"""How the last ids of a text may change when more text follows, as tiktoken sees it.
+"""Completions of a text's end, as tiktoken's `encode_with_unstable` gives them.
 
-The last piece of a text, and white space before it, are unstable: they are the tail. A completion is the ids of the
-tail and of some bytes that may follow it, up to the id that covers the tail's last byte; the bytes tried are those
-that single tokens would add, if they began anywhere within the tail.
+The last piece of a text, and white space before it, are unstable: they are the tail. A completion is the ids of
+the tail and of some bytes that may follow it, up to the id that covers the tail's last byte. The bytes tried are
+those that single tokens would add if they began anywhere within the tail.
 
-tiktoken splits and encodes the tail anew for each of these tokens, of which there are 100,000 behind a space. Here a
-long piece within the tail is merged once for all; of a long one that goes on, only the end is merged again
-(`_merge_after`); and of white space only a stand-in of three bytes is split (`_stand_in`). What is left is to write the
-completions: 64,000 spaces have 105,814 of 503 ids each.
+tiktoken splits and encodes the tail anew for each of these tokens; there are 100,000 behind a space. Here a long
+piece within the tail is merged once. Of a long piece that goes on behind the tail only the end is merged again
+(`_merge_after`). White space is split as a substitute of three bytes (`_substitute`). The time that is left goes
+into writing completions: 64,000 spaces have 105,814 of 503 ids each.
 """
 
 cimport cython
@@ -32,13 +32,13 @@ from array import array
 from fastbpe._core.split.scanner import Scanner
 
 cdef enum:
-    LONG_BYTES = 48  # a piece from here on is not merged anew for each text that may follow
-    STEP = 4  # ids of its end that are merged again, before more of them are
+    LONG_PIECE_BYTES = 48  # longer pieces are not merged anew for each continuation
+    FIRST_REMERGED_IDS = 4  # ids at a long piece's end that are merged again first; then more of them
     MAX_KNOWN_PIECES = 16  # long pieces whose ids are kept
 
 
 def last_piece(Splitter splitter not None, SpecialMatcher special, bytes text not None):
-    """The bytes of a text's last piece; none where the text ends with a special token, or has no piece."""
+    """Return the bytes of a text's last piece; b"" if the text ends with a special token or has no piece."""
     cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(text)
     cdef size_t n = <size_t> len(text), start = 0, at, piece_start = 0, piece_end = 0, last, i
     cdef Ends ends = Ends(NULL, 0, 0, data, NULL, 0)
@@ -47,7 +47,7 @@ def last_piece(Splitter splitter not None, SpecialMatcher special, bytes text no
         start = match.end
     if start == n:
         return b""
-    at, last = 0, 0  # within what follows the last special token
+    at, last = 0, 0  # from the end of the last special token
     try:
         while at < n - start:
             ends.n = 0
@@ -63,11 +63,11 @@ def last_piece(Splitter splitter not None, SpecialMatcher special, bytes text no
 
 @cython.final
 cdef class Completions:
-    """Completions by one vocabulary and one splitter."""
+    """Finder of completions, for one vocabulary and one splitter."""
 
     cdef Vocabulary _vocabulary
     cdef Splitter _splitter
-    cdef object _order  # ids of all tokens, in the order of their bytes
+    cdef object _order  # ids of all tokens, sorted by their bytes
     cdef const uint32_t[::1] _sorted
 
     def __init__(self, Vocabulary vocabulary not None, Splitter splitter not None):
@@ -78,16 +78,18 @@ cdef class Completions:
         self._sorted = self._order
 
     def of(self, bytes tail not None, bytes last not None):
-        """The completions of a tail, which is not empty and is UTF-8: a list of lists of ids.
+        """Return the completions of a tail: a list of lists of ids.
 
-        last: the last character of the tail, if a pattern may split before it once more text follows; else b"".
+        Args:
+            tail: valid UTF-8, not empty.
+            last: the last character of the tail if a pattern may split before it once more text follows; else b"".
         """
         cdef Watch watch = Watch(0, NULL)
         cdef _Trial trial = _Trial(self._vocabulary, self._splitter, tail)
         cdef _Lists lists = _Lists()
         for extra in self._extras(tail, &watch):
             trial.encode(extra)
-            if trial.n_ids > 1:  # a single one is a token that begins with the tail
+            if trial.n_ids > 1:  # a single id is a token that begins with the tail: `_beginning_with` has it
                 lists.add(trial.ids.items, trial.n_ids)
             check_signals(&watch)
         if last:
@@ -96,7 +98,10 @@ cdef class Completions:
         return [[token_id] for token_id in self._beginning_with(tail, 0)] + lists.shown()
 
     cdef dict _extras(self, bytes tail, Watch* watch):
-        """The bytes that tokens which begin within the tail, but not with it, would add to it: keys, in a fixed order."""
+        """Return the bytes that tokens would add to the tail if they began within it, but not at its start.
+
+        They are the keys of the dict, in a fixed order.
+        """
         cdef const Tables* t = &self._vocabulary.tables
         cdef Py_ssize_t start, n = len(tail)
         cdef dict out = {}
@@ -107,7 +112,7 @@ cdef class Completions:
         return out
 
     cdef list _beginning_with(self, bytes tail, Py_ssize_t start):
-        """The ids of the tokens that begin with tail[start:]."""
+        """Return the ids of the tokens that begin with tail[start:]."""
         cdef const Tables* t = &self._vocabulary.tables
         cdef const uint8_t* prefix = <const uint8_t*> PyBytes_AS_STRING(tail) + start
         cdef size_t n = <size_t> (PyBytes_GET_SIZE(tail) - start)
@@ -146,7 +151,7 @@ cdef bint _begins_with(const Tables* t, uint32_t token_id, const uint8_t* bytes_
 
 @cython.final
 cdef class _Lists:
-    """Lists of ids, each of which is there once."""
+    """Set of lists of ids."""
 
     cdef list _all
     cdef dict _by_hash
@@ -159,7 +164,7 @@ cdef class _Lists:
         cdef uint64_t mixed = n
         cdef size_t i
         cdef list one = ids_list(ids, n)
-        PyObject_GC_UnTrack(one)  # until it is shown: a collection would look through all of them in vain
+        PyObject_GC_UnTrack(one)  # until `shown` hands it out: a garbage collection would visit each list in vain
         for i in range(n):
             mixed = (mixed ^ ids[i]) * <uint64_t> 0x9E3779B97F4A7C15
         while True:
@@ -173,7 +178,7 @@ cdef class _Lists:
             mixed += 1
 
     cdef list shown(self):
-        """All of them, for somebody else to have."""
+        """Hand out all lists, tracked by the garbage collector again."""
         cdef list out = self._all
         self._all, self._by_hash = [], {}
         for one in out:
@@ -183,7 +188,7 @@ cdef class _Lists:
 
 @cython.final
 cdef class _Merged:
-    """Merge a long piece."""
+    """Ids of a long piece, merged once."""
 
     cdef Ids ids
 
@@ -193,17 +198,17 @@ cdef class _Merged:
 
 @cython.final
 cdef class _Trial:
-    """The ids of one tail with different bytes behind it."""
+    """Ids of one tail with different bytes behind it."""
 
     cdef Ids ids
     cdef size_t n_ids  # up to the one that covers the tail's last byte
     cdef Vocabulary _vocabulary
     cdef Splitter _splitter
     cdef size_t _n_tail
-    cdef Buffer _text  # the tail, then what follows
-    cdef Buffer _split  # the same, or a stand-in of the tail and what follows
-    cdef size_t _n_split_tail  # bytes of the tail, or of its stand-in
-    cdef size_t _lines_end  # in the tail, where the first byte of a stand-in ends, if that is a line end; else 0
+    cdef Buffer _text  # the tail, then the bytes behind it
+    cdef Buffer _split  # the same, or the tail's substitute and the bytes behind it
+    cdef size_t _n_split_tail  # bytes of the tail in `_split`
+    cdef size_t _lines_end  # offset in the tail behind its last line end, if a substitute has one; else 0
     cdef Ends _ends
     cdef Ids _again
     cdef dict _known  # (start, end) in the tail: what it is merged to
@@ -211,7 +216,7 @@ cdef class _Trial:
     def __cinit__(
         self, Vocabulary vocabulary not None, Splitter splitter not None, bytes tail not None
     ):
-        cdef bytes split = self._stand_in(tail) if isinstance(splitter, Scanner) else tail
+        cdef bytes split = self._substitute(tail) if isinstance(splitter, Scanner) else tail
         self._vocabulary = vocabulary
         self._splitter = splitter
         self._known = {}
@@ -227,11 +232,12 @@ cdef class _Trial:
         ids_free(&self.ids)
         ids_free(&self._again)
 
-    cdef bytes _stand_in(self, bytes tail):
-        """A short stand-in for a tail of white space: a line end for all up to the last one, then two bytes.
+    cdef bytes _substitute(self, bytes tail):
+        """Return a short substitute for a tail of white space.
 
-        For the scanners' patterns count no white space. A run of it ends pieces behind its last line end and before its
-        last character, and nowhere else within; which of these depends on what follows, and on no other white space.
+        It is a line end for all up to the last line end, then two bytes. The scanners' patterns do not count white
+        space. A run of it ends pieces behind its last line end and before its last character, and nowhere else.
+        Which of these happens depends on the text behind it, and on no other white space.
         """
         cdef size_t n = <size_t> len(tail)
         if tail.strip(b" \t\n\r"):
@@ -250,11 +256,14 @@ cdef class _Trial:
         if first_invalid(data, n) == n:
             self._pieces()
         else:
-            self._piece(0, self._text.n, False)  # no text, and so not split
+            self._piece(0, self._text.n, False)  # not UTF-8, and so not split
         return self._cover()
 
     cdef int encode_apart(self, size_t n_last) except -1:
-        """Encode the tail alone, its last bytes and those before each by themselves, and merge all of them."""
+        """Encode the tail alone, as two pieces: its last n_last bytes and those before.
+
+        Merge them even if they are tokens.
+        """
         cdef const Tables* t = &self._vocabulary.tables
         cdef size_t n = self._n_tail - n_last
         self.ids.n = 0
@@ -282,7 +291,7 @@ cdef class _Trial:
         return 0
 
     cdef int _piece(self, size_t start, size_t end, bint whole_first) except -1:
-        """Append the ids of one piece. whole_first: it may be a token without any merge."""
+        """Append the ids of one piece. whole_first: a piece that is a token is that token."""
         cdef const Tables* t = &self._vocabulary.tables
         cdef size_t n = end - start
         cdef uint32_t token
@@ -294,7 +303,7 @@ cdef class _Trial:
                 self.ids.items[self.ids.n] = token
                 self.ids.n += 1
                 return 0
-        if n < LONG_BYTES:
+        if n < LONG_PIECE_BYTES:
             return merge_piece(t, self._text.items + start, n, NONE, &self.ids)
         if end > self._n_tail:
             return self._merge_after(start, end)
@@ -302,7 +311,7 @@ cdef class _Trial:
         return _extend(&self.ids, &merged.ids, merged.ids.n)
 
     cdef _Merged _merged(self, size_t start, size_t end):
-        """Merge a long part of the tail."""
+        """Return the ids of a long part of the tail, from the cache or merged now."""
         cdef _Merged merged = self._known.get((start, end))
         if merged is None:
             if len(self._known) == MAX_KNOWN_PIECES:
@@ -312,15 +321,16 @@ cdef class _Trial:
         return merged
 
     cdef int _merge_after(self, size_t start, size_t end) except -1:
-        """Append what a long piece that goes on behind the tail is merged to, by merging its end alone.
+        """Append the ids of a long piece that goes on behind the tail, by merging its end alone.
 
-        Ids are what their bytes are merged to if each two that stand side by side are: the first merge to cross the
-        border between two of them would be the best one in the bytes of these two as well. So what is merged
-        anew need only go back to a border where that holds.
+        Neighbouring ids of a merged text stay if merging the bytes of each two neighbours gives these two: the
+        first
+        merge to cross a border would be the best one in the bytes of the two ids beside it as well. So merging the
+        end goes back only to a border where that holds.
         """
         cdef const Tables* t = &self._vocabulary.tables
         cdef _Merged merged = self._merged(start, self._n_tail)
-        cdef size_t kept = merged.ids.n, at = self._n_tail, n_back, step = STEP
+        cdef size_t kept = merged.ids.n, at = self._n_tail, n_back, step = FIRST_REMERGED_IDS
         while True:
             n_back = 0
             while kept and n_back < step:
@@ -336,7 +346,7 @@ cdef class _Trial:
         return _extend(&self.ids, &self._again, self._again.n)
 
     cdef bint _side_by_side(self, uint32_t left, uint32_t right, size_t border) except -1:
-        """Whether the bytes of two ids, which meet at a border in the text, are merged to these two."""
+        """Tell whether the bytes of two ids, which meet at a border in the text, are merged to these two."""
         cdef const Tables* t = &self._vocabulary.tables
         cdef Ids ids = Ids(NULL, 0, 0)
         cdef size_t n_left = _n_bytes(t, left)
@@ -358,7 +368,7 @@ cdef class _Trial:
 
 
 cdef int _extend(Ids* ids, const Ids* others, size_t n) except -1:
-    """Append the first n of others."""
+    """Append the first n ids of others."""
     ids_reserve(ids, n)
     memcpy(ids.items + ids.n, others.items, n * sizeof(uint32_t))
     ids.n += n

@@ -1,4 +1,4 @@
-"""Encoding: tiktoken's class, over fastbpe's core."""
+"""Encoding: tiktoken's class over fastbpe's core."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from fastbpe.tokenizer.special_tokens import SpecialTokens
 Allowed = Literal["all"] | Collection[str]
 Disallowed = Literal["all"] | Iterable[str] | None
 
-#: The characters of White_Space in Unicode 16.
+#: Characters with the property White_Space in Unicode 16.
 _SPACES = frozenset("\t\n\v\f\r \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000").union(
     map(chr, range(0x2000, 0x200B))
 )
 
 
 class Encoding(Methods):
-    r"""One vocabulary, its split pattern and its special tokens: text to ids and back, as tiktoken has it.
+    r"""Vocabulary with its split pattern and special tokens: tiktoken's class.
 
     Args:
-        name: shown, and the key under which a registered encoding is pickled.
-        pat_str: the regex that splits text into pieces; text that it does not match is left out.
-        mergeable_ranks: bytes of every ordinary token, the 256 single bytes among them, to its rank, the id.
-        special_tokens: text of every special token to its id; an id that several have is decoded to the first.
-        explicit_n_vocab: how many tokens there must be, if given, with no gap in their ids.
+        name: shown, and the key by which a registered encoding is pickled.
+        pat_str: regex that splits text into pieces; text that it does not match is left out.
+        mergeable_ranks: bytes of each ordinary token → rank, which is its id. All 256 single bytes are tokens.
+        special_tokens: text of each special token → id; an id of several tokens decodes to the first.
+        explicit_n_vocab: number of tokens that there must be, without a gap in their ids; None: any.
 
     Raises:
-        ValueError: ranks, special tokens or pattern that cannot be used; the message says which.
+        ValueError: bad ranks, special tokens or pattern; the message says which.
         AssertionError: there are not explicit_n_vocab tokens.
 
     >>> ranks = {bytes([i]): i for i in range(256)} | {b"he": 256, b"hel": 257}
@@ -68,7 +68,7 @@ class Encoding(Methods):
 
     @classmethod
     def _of_model(cls, model: Model) -> Encoding:
-        """The encoding of a ranked model with a name, one pattern and ready-made tables."""
+        """Make the encoding of a model with ranks, a name, one pattern and ready-made tables."""
         assert model.tables is not None
         assert isinstance(model.name, str)
         assert isinstance(model.pattern, str)
@@ -99,17 +99,18 @@ class Encoding(Methods):
     def __repr__(self) -> str:
         return f"<Encoding {self.name!r}>"
 
-    # Encoding: what is not here is in Methods
+    # Encoding. The methods that are called most are in Methods.
 
     def encode_with_unstable(
         self, text: str, *, allowed_special: Allowed = frozenset(), disallowed_special: Disallowed = "all"
     ) -> tuple[list[int], list[list[int]]]:
-        """(stable ids, completions): how the end of a text may be encoded when more text follows.
-
-        The stable ids stand whatever follows. Each completion is a list of ids that may come after them: their
-        bytes begin with the rest of the text, and may go on beyond it.
+        """Encode a text of which more may follow.
 
         Arguments and errors are those of `encode`.
+
+        Returns:
+            (stable ids, completions): the stable ids stay whatever follows. Each completion is a list of ids that
+            may come after them. Its bytes begin with the rest of the text and may go on beyond it.
         """
         ids = self.encode(text, allowed_special=allowed_special, disallowed_special=disallowed_special)
         data = to_utf8(text)
@@ -119,7 +120,7 @@ class Encoding(Methods):
             return ids, []
         tail = self.decode_bytes(ids[-n_unstable:])
         last = tail.decode()[-1]
-        # A pattern may split before the last of some white space once a word follows.
+        # Once a word follows, a pattern may split before the last character of white space.
         may_split = last in _SPACES and tail != last.encode()
         return ids[:-n_unstable], self._completions.of(tail, last.encode() if may_split else b"")
 
@@ -128,7 +129,7 @@ class Encoding(Methods):
         return Completions(self._vocabulary, self._splitter)
 
     def _n_unstable(self, ids: list[int], last: bytes) -> int:
-        """How many of the last ids may change when more follows: the last piece's, and white space before."""
+        """Return how many of the last ids may change when more text follows: the last piece, spaces before it."""
         n = len(self._encode_single_piece(last))
         if n and self._is_blank(ids[-n]):
             while n < len(ids) and self._is_blank(ids[-n - 1]):
@@ -141,9 +142,13 @@ class Encoding(Methods):
         )
 
     def encode_single_token(self, text_or_bytes: str | bytes) -> int:
-        """The id of the token, ordinary or special, that is just this text. Raises KeyError if there is none."""
+        """Return the id of the ordinary or special token that is exactly this text.
+
+        Raises:
+            KeyError: there is no such token.
+        """
         found = None
-        if type(text_or_bytes) is bytes:  # the quick ways
+        if type(text_or_bytes) is bytes:  # the common types first
             found = self._vocabulary.find(text_or_bytes)
         elif type(text_or_bytes) is str:
             found = self._vocabulary.find(text_or_bytes if text_or_bytes.isascii() else text_or_bytes.encode())
@@ -160,10 +165,10 @@ class Encoding(Methods):
             raise InvalidTokenError(token)
         return found
 
-    # What it knows
+    # Properties
 
     def token_byte_values(self) -> list[bytes]:
-        """The bytes of all ordinary tokens, in the order of the bytes."""
+        """Return the bytes of all ordinary tokens, sorted by their bytes."""
         return list(self._sorted_tokens)
 
     @cached_property
@@ -172,32 +177,36 @@ class Encoding(Methods):
 
     @property
     def eot_token(self) -> int:
-        """The id of `<|endoftext|>`. Raises KeyError if there is no such token."""
+        """Return the id of `<|endoftext|>`.
+
+        Raises:
+            KeyError: there is no such token.
+        """
         return self._special_tokens["<|endoftext|>"]
 
     @cached_property
     def special_tokens_set(self) -> set[str]:
-        """The special tokens."""
+        """Return the texts of the special tokens."""
         return set(self._special_tokens)
 
     def is_special_token(self, token: int) -> bool:
-        """Whether an id is a special token's."""
+        """Tell whether an id is that of a special token."""
         if type(token) is not int and not isinstance(token, int):
             raise CheckError(f"an id is an int, not {type(token).__name__}")
         return token in self._special_token_values
 
     @property
     def n_vocab(self) -> int:
-        """One more than the greatest id."""
+        """Return the greatest id plus one."""
         return self.max_token_value + 1
 
-    # What people use though its name begins with an underscore
+    # Used by programs, though their names begin with an underscore
 
     def _encode_only_native_bpe(self, text: str) -> list[int]:
         return self.encode_ordinary(text)
 
     def _encode_bytes(self, text: bytes) -> list[int]:
-        """The ids of bytes that need not be UTF-8: from the first that is not on, they are one piece."""
+        """Encode bytes that need not be UTF-8: from the first invalid byte on, they are one piece."""
         if not isinstance(text, bytes):
             raise TypeError(f"expected bytes, not {type(text).__name__}")
         text = plain(text)
@@ -211,13 +220,14 @@ class Encoding(Methods):
 
     @cached_property
     def _core_bpe(self) -> CoreBPE:
+        """tiktoken's `Encoding._core_bpe`: the same methods with fewer arguments."""
         return CoreBPE(self._mergeable_ranks, self._special_tokens, self._pat_str, _of=self)
 
-    # Being a value
+    # Pickling
 
     @staticmethod
     def _made_by_name(encoding: Encoding) -> Callable[[str], Encoding] | None:
-        """Return the function that gives this very encoding for its name, or None. The registry sets its own."""
+        """Return the function that returns this very encoding for its name, or None. The registry sets its own."""
         return None
 
     def __reduce__(self) -> tuple[Callable[..., Encoding], tuple[Any, ...]]:
@@ -251,15 +261,15 @@ class CoreBPE:
         )
 
     def encode_ordinary(self, text: str) -> list[int]:
-        """The ids of a text in which special tokens are just text."""
+        """Encode a text in which special tokens are plain text."""
         return self._encoding.encode_ordinary(text)
 
     def encode(self, text: str, allowed_special: Collection[str]) -> list[int]:
-        """The ids of a text; special tokens that are not allowed are just text."""
+        """Encode a text; special tokens that are not allowed are plain text."""
         return self._encoding.encode(text, allowed_special=allowed_special, disallowed_special=())
 
     def encode_to_tiktoken_buffer(self, text: str, allowed_special: Collection[str]) -> Array:
-        """`encode` into an array of uint32 with the buffer protocol."""
+        """Encode a text as `encode` does, into an array of uint32 with the buffer protocol."""
         return self._encoding._encode_to_buffer(text, allowed_special, ())
 
     def encode_with_unstable(
@@ -273,22 +283,22 @@ class CoreBPE:
         return self._encoding.encode_single_token(piece)
 
     def encode_single_piece(self, piece: bytes) -> list[int]:
-        """The ids of bytes that are not split."""
+        """Encode bytes as one piece that is not split."""
         return self._encoding._encode_single_piece(piece)
 
     def _encode_bytes(self, bytes: bytes) -> list[int]:
         return self._encoding._encode_bytes(bytes)
 
     def decode_bytes(self, tokens: Sequence[int]) -> bytes:
-        """The bytes of ids."""
+        """Decode ids to bytes."""
         return self._encoding.decode_bytes(tokens)
 
     def decode_single_token_bytes(self, token: int) -> bytes:
-        """The bytes of one id."""
+        """Return the bytes of one id."""
         return self._encoding.decode_single_token_bytes(token)
 
     def token_byte_values(self) -> list[bytes]:
-        """The bytes of all ordinary tokens, in the order of the bytes."""
+        """Return the bytes of all ordinary tokens, sorted by their bytes."""
         return self._encoding.token_byte_values()
 
 
@@ -304,5 +314,5 @@ def _check_size(expected: int, n_tokens: int, greatest: int) -> None:
 
 
 def raise_disallowed_special_token(token: str) -> NoReturn:
-    """Raise the ValueError for a special token in text that may not hold it."""
+    """Raise the ValueError for a special token in a text that must not hold it."""
     raise SpecialTokenError.disallowed(token)

@@ -1,4 +1,4 @@
-"""Vocabulary files: from a path or a URL, by way of the cache that tiktoken keeps as well."""
+"""Vocabulary files from a path or a URL, through the cache that tiktoken uses too."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
 from fastbpe.errors import CheckError, DownloadError, FormatError
-from fastbpe.formats import atomic_files, gpt2, rank_lines, tiktoken
+from fastbpe.formats import atomic_files, rank_lines, tiktoken
+from fastbpe.formats.byte_level import bytes_of
 from fastbpe.published import fetch, find
 from fastbpe.tiktoken._methods import ranks_of_tables
 from fastbpe.training.options import N_BYTES
 
 
 def read_file(blobpath: str) -> bytes:
-    """The bytes of a file: a path, an http(s) URL, or a URL that the package `blobfile` reads.
+    """Read a file: a path, an http(s) URL, or a URL for the package `blobfile`.
 
     Raises:
-        OSError: it cannot be read or downloaded; with FASTBPE_OFFLINE=1 nothing is.
+        OSError: it cannot be read or downloaded, or FASTBPE_OFFLINE=1 forbids the download.
         ImportError: `blobfile` is needed and not installed.
     """
     if "://" not in blobpath:
@@ -33,21 +35,26 @@ def read_file(blobpath: str) -> bytes:
 
 
 def check_hash(data: bytes, expected_hash: str) -> bool:
-    """Whether data has this SHA-256, in hexadecimal."""
+    """Tell whether data has this SHA-256 (hexadecimal)."""
     return hashlib.sha256(data).hexdigest() == expected_hash
 
 
 def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
-    """`read_file`, but for a URL the copy that the cache has, if that has the SHA-256 expected; else one is kept.
+    """Read a file through tiktoken's cache.
 
-    The cache is the folder that TIKTOKEN_CACHE_DIR, else DATA_GYM_CACHE_DIR names, and "" is none; without either
-    it is data-gym-cache in the folder for temporary files. A file is there under the SHA-1 of its URL, and whole
-    or not at all, whoever else writes. Where none can be written, a warning says so. A published file is also
-    found where `fastbpe.load` finds it by name: in FASTBPE_VOCAB_DIR and in the cache that `fastbpe fetch` fills.
+    The cache is the folder that TIKTOKEN_CACHE_DIR, else DATA_GYM_CACHE_DIR names; "" means no cache; without
+    either it is data-gym-cache in the folder for temporary files. A file's name there is the SHA-1 of its URL. It
+    is written whole or not at all, even if several processes write. If the cache cannot be written, a warning says
+    so. A published file is also looked for where `fastbpe.load` finds it by name: in FASTBPE_VOCAB_DIR and in the
+    cache that `fastbpe fetch` fills.
+
+    Args:
+        blobpath: path or URL. A path is read without the cache.
+        expected_hash: SHA-256 (hexadecimal) of the file; a cached copy with another one is replaced.
 
     Raises:
-        ValueError: what was read does not have this SHA-256; nothing is kept.
-        OSError: it cannot be read, as in `read_file`; the message says which file to put where.
+        ValueError: the file does not have this SHA-256; nothing is kept.
+        OSError: the file cannot be read; the message says which file to put where.
     """
     folder, chosen = find.tiktoken_cache()
     if not folder or "://" not in blobpath:
@@ -82,7 +89,7 @@ def read_file_cached(blobpath: str, expected_hash: str | None = None) -> bytes:
 def _kept(path: Path) -> bytes | None:
     try:
         return path.read_bytes()
-    except OSError:  # absent, or not ours to read
+    except OSError:  # it does not exist, or belongs to somebody else
         return None
 
 
@@ -92,9 +99,15 @@ def _check(content: bytes, source: str, expected_hash: str | None) -> None:
 
 
 def load_tiktoken_bpe(tiktoken_bpe_file: str, expected_hash: str | None = None) -> dict[bytes, int]:
-    """Token bytes to rank, from a .tiktoken file: a path or a URL, read as `read_file_cached` does.
+    """Read a .tiktoken file: token → rank.
 
-    Raises what that raises, and ValueError for a line that is not one of this format.
+    Args:
+        tiktoken_bpe_file: path or URL, read by `read_file_cached`.
+        expected_hash: SHA-256 (hexadecimal) of the file.
+
+    Raises:
+        ValueError: a line is no token and rank, or the SHA-256 differs.
+        OSError: the file cannot be read.
     """
     content = read_file_cached(tiktoken_bpe_file, expected_hash)
     tables = rank_lines.parse(content)
@@ -104,7 +117,7 @@ def load_tiktoken_bpe(tiktoken_bpe_file: str, expected_hash: str | None = None) 
 
 
 def dump_tiktoken_bpe(bpe_ranks: dict[bytes, int], tiktoken_bpe_file: str) -> None:
-    """Write token bytes and ranks as a .tiktoken file, in the order of the ranks, whole or not at all."""
+    """Write a .tiktoken file, sorted by rank, whole or not at all."""
     ordered = sorted(bpe_ranks.items(), key=lambda item: item[1])
     data = b"".join(b"%s %d\n" % (base64.b64encode(token), rank) for token, rank in ordered)
     if "://" not in tiktoken_bpe_file:
@@ -121,16 +134,16 @@ def data_gym_to_mergeable_bpe_ranks(
     encoder_json_hash: str | None = None,
     clobber_one_byte_tokens: bool = False,
 ) -> dict[bytes, int]:
-    """Token bytes to rank, from GPT-2's two files: the merges, and the ids, which must say the same.
+    """Read GPT-2's two files, merges and ids, which must agree: token → rank.
 
     Args:
-        vocab_bpe_file, encoder_json_file: paths or URLs, read as `read_file_cached` does.
-        vocab_bpe_hash, encoder_json_hash: their SHA-256.
-        clobber_one_byte_tokens: the ids of the single bytes are those of the second file; else they follow the
-            order of the characters that stand for them.
+        vocab_bpe_file, encoder_json_file: paths or URLs, read by `read_file_cached`.
+        vocab_bpe_hash, encoder_json_hash: SHA-256 (hexadecimal) of the files.
+        clobber_one_byte_tokens: take the ids of single bytes from the second file; else they follow the order of
+            the characters that stand for them.
 
     Raises:
-        ValueError: a file is not of its format.
+        ValueError: a file is damaged.
         AssertionError: the files contradict each other.
     """
     lines = read_file_cached(vocab_bpe_file, vocab_bpe_hash).decode().split("\n")[1:-1]
@@ -138,7 +151,7 @@ def data_gym_to_mergeable_bpe_ranks(
     expected = {
         _token_bytes(text): i for text, i in ids.items() if text not in ("<|endoftext|>", "<|startoftext|>")
     }
-    ranks = {gpt2.token_of(text) or b"": i for i, text in enumerate(sorted(gpt2.STAND_INS))}
+    ranks = {bytes([byte]): i for i, byte in enumerate(bytes_to_unicode())}
     for number, line in enumerate(lines, 2):
         parts = line.split()
         if len(parts) != 2:
@@ -153,8 +166,8 @@ def data_gym_to_mergeable_bpe_ranks(
 
 
 def _token_bytes(text: str) -> bytes:
-    token = gpt2.token_of(text)
-    if token is None:
+    token = bytes_of(text)
+    if not token:
         raise FormatError(f"{text!r} holds a character that stands for no byte in GPT-2's files")
     return token
 

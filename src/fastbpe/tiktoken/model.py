@@ -1,4 +1,4 @@
-"""Which model uses which encoding, as OpenAI publishes it."""
+"""Encodings of OpenAI's models, as OpenAI publishes them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fastbpe.tiktoken.registry import get_encoding
 
 
 def encoding_name_for_model(model_name: str) -> str:
-    """The name of a model's encoding. Raises KeyError for a model that is not known.
+    """Return the name of a model's encoding. Raises KeyError for an unknown model.
 
     >>> encoding_name_for_model("gpt-4o-mini"), encoding_name_for_model("text-davinci-003")
     ('o200k_base', 'p50k_base')
@@ -24,5 +24,10 @@ def encoding_name_for_model(model_name: str) -> str:
 
 
 def encoding_for_model(model_name: str) -> Encoding:
-    """A model's encoding. Raises KeyError for a model that is not known, and what `get_encoding` raises."""
+    """Return a model's encoding.
+
+    Raises:
+        KeyError: the model is unknown.
+        ValueError, OSError: as `get_encoding`.
+    """
     return get_encoding(encoding_name_for_model(model_name))

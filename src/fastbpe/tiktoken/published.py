@@ -1,4 +1,4 @@
-"""The encodings that OpenAI publishes: where their files are, the files' SHA-256, patterns and special tokens."""
+"""Encodings that OpenAI publishes: addresses of their files, SHA-256, patterns and special tokens."""
 
 from __future__ import annotations
 
@@ -18,9 +18,14 @@ _GPT2_MERGES, _GPT2_IDS = str(GPT2_MERGES.url), str(GPT2_IDS.url)
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
-    """One encoding; called, it gives the arguments of Encoding, as constructors of plug-ins do.
+    """One encoding. Calling it returns the arguments of `Encoding`, as the constructors of plug-ins do.
 
-    file: its .tiktoken file; None: it is in GPT-2's two files.
+    Attributes:
+        name: of the encoding.
+        pattern: name of the split pattern.
+        special_tokens: name → id.
+        file: its .tiktoken file; None: it is in GPT-2's two files.
+        n_vocab: explicit_n_vocab of `Encoding`.
     """
 
     name: str
@@ -44,7 +49,7 @@ class Published:
         return load_tiktoken_bpe(str(self.file.url), self.file.sha256)
 
     def model(self) -> Model:
-        """The same, read in a fifth of the time, as nobody needs a dict of all ranks."""
+        """Return the same as a model, which is faster: no dict of all ranks is made."""
         if self.file is None:
             merges = read_file_cached(_GPT2_MERGES, GPT2_MERGES.sha256)
             ids = read_file_cached(_GPT2_IDS, GPT2_IDS.sha256)
@@ -69,7 +74,7 @@ def _published(name: str, n_vocab: int | None = None) -> Published:
     )
 
 
-#: Name to what makes the arguments of `Encoding`.
+#: Name → function that returns the arguments of `Encoding`.
 ENCODING_CONSTRUCTORS: dict[str, Published] = {
     encoding.name: encoding
     for encoding in (

@@ -1,8 +1,8 @@
-"""The encodings by name: the published ones, and those of packages that register theirs for tiktoken.
+"""Encodings by name: the published ones, and those that packages register for tiktoken.
 
-Such a package puts modules into the namespace package `tiktoken_ext`, each with a dict ENCODING_CONSTRUCTORS: name
-to a function that returns the arguments of `Encoding`. They import from `tiktoken`; where that is not installed,
-fastbpe.tiktoken goes by its name while they run.
+Such a package puts modules into the namespace package `tiktoken_ext`. Each has a dict ENCODING_CONSTRUCTORS of
+names and functions that return the arguments of `Encoding`. The modules import from `tiktoken`; if that is not
+installed, fastbpe.tiktoken takes its name while they run.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from fastbpe.tiktoken.core import Encoding
 Constructor = Callable[[], dict[str, Any]]
 
 _lock = ForkSafeLock()
-#: What get_encoding has made.
+#: Name → encoding, of those that get_encoding has made.
 ENCODINGS: dict[str, Encoding] = {}
-#: None: plug-ins are not looked for yet.
+#: Name → constructor; None until plug-ins have been looked for.
 ENCODING_CONSTRUCTORS: dict[str, Constructor] | None = None
 
 _NAMESPACE = "tiktoken_ext"
-_OWN = f"{_NAMESPACE}.openai_public"  # what `published` has
+_OWN = f"{_NAMESPACE}.openai_public"  # tiktoken's own plug-in; `published` takes its place
 
 
 def get_encoding(encoding_name: str) -> Encoding:
-    """The encoding of a name, made at the first call and then kept.
+    """Return the encoding of a name. It is made at the first call and kept.
 
     Raises:
-        ValueError: there is none of this name; or its file, or what was downloaded, is not what was published.
+        ValueError: no encoding has this name, or its file is not the published one.
         OSError: its file is not in the cache and cannot be downloaded; the message says where to put it.
     """
     if not isinstance(encoding_name, str):
@@ -71,7 +71,7 @@ def _made(constructor: Constructor) -> Encoding:
 
 
 def list_encoding_names() -> list[str]:
-    """The names that `get_encoding` takes.
+    """Return the names that `get_encoding` takes.
 
     >>> list_encoding_names()[:7]
     ['gpt2', 'r50k_base', 'p50k_base', 'p50k_edit', 'cl100k_base', 'o200k_base', 'o200k_harmony']
@@ -114,7 +114,7 @@ def _available_plugin_modules() -> Sequence[str]:
 
 @contextmanager
 def _known_as_tiktoken() -> Iterator[None]:
-    """Let fastbpe.tiktoken be found as tiktoken, if that is not installed."""
+    """Make fastbpe.tiktoken importable as tiktoken while the block runs, if tiktoken is not installed."""
     if "tiktoken" in sys.modules or find_spec("tiktoken") is not None:
         yield
         return

@@ -108,10 +108,11 @@ class SpecialTokens:
         """What tokenizers makes of added tokens' ids: of the normalized text where that is what was found."""
         if not self.added:
             return {}
-        from fastbpe.formats.huggingface.vocabulary import decoded, is_as_shown  # here: few tokenizers have them
+        from fastbpe.formats.byte_level import is_visible_ascii  # here: few tokenizers have them
+        from fastbpe.formats.huggingface.vocabulary import decoded
 
         contents = [token.content for token in self.added]
-        if self._normalize is None and all(contents) and is_as_shown("".join(contents)):
+        if self._normalize is None and all(contents) and is_visible_ascii("".join(contents)):
             return {token.id: token.content.encode() for token in self.added}
         made = {}
         for token in self.added:

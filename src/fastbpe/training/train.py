@@ -9,6 +9,7 @@ from dataclasses import asdict, fields, replace
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
+from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
 from fastbpe._core.train.byte_learner import Learner
 from fastbpe._utils.progress import Progress, Reporter
 from fastbpe._version import __version__
@@ -326,11 +327,6 @@ def _learn(counts: PieceCounts, start: BaseVocabulary, options: ByteOptions, rep
 
 
 def _byte_level_ranks() -> list[int]:
-    """Return the rank of each byte in tokenizers: the order of the characters for bytes in GPT-2's files.
-
-    Printable characters of Latin-1 stand for their own bytes and come first; the characters of the other bytes
-    follow, in the order of the bytes.
-    """
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    order = printable + [byte for byte in range(N_BYTES) if byte not in printable]
+    """Return the rank of each byte in tokenizers: the order of the characters for bytes in GPT-2's files."""
+    order = list(bytes_to_unicode())
     return [order.index(byte) for byte in range(N_BYTES)]

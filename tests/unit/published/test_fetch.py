@@ -2,9 +2,7 @@
 
 import hashlib
 import os
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -19,63 +17,12 @@ from fastbpe.known_vocabularies import VOCABULARIES, KnownFile, KnownVocabulary
 from fastbpe.published import fetch as fetch_module
 from fastbpe.published.fetch import fetch
 from fastbpe.tiktoken.load import read_file_cached
+from helpers.http_server import Server, running
 from helpers.shared_data import BYTES
 
 DATA = dump([*BYTES, b"ab"])
 SHA256 = hashlib.sha256(DATA).hexdigest()
 Ask = Callable[[], list[tuple[str, str | None]]]
-
-
-class Server(ThreadingHTTPServer):
-    """Serves `files` by path, redirects `moved`, refuses `gated`; notes what was asked, with which token."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.files: dict[str, bytes] = {}
-        self.moved: dict[str, str] = {}
-        self.gated: set[str] = set()
-        self.cut = False
-        self.asked: list[tuple[str, str | None]] = []
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Server
-
-    def do_GET(self) -> None:
-        server = self.server
-        server.asked.append((self.path, self.headers.get("Authorization")))
-        if self.path in server.moved:
-            self.send_response(302)
-            self.send_header("Location", server.moved[self.path])
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-        elif self.path in server.gated:
-            self.send_error(401)
-        elif self.path not in server.files:
-            self.send_error(404)
-        else:
-            content = server.files[self.path]
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content[: len(content) // 2] if server.cut else content)
-
-    def log_message(self, format: str, *arguments: object) -> None:
-        pass
-
-
-def started() -> Iterator[Server]:
-    server = Server()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
 
 
 @pytest.fixture
@@ -86,7 +33,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setenv("no_proxy", "*")
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / "tiktoken"))
     monkeypatch.setattr("fastbpe.published.find.user_cache", lambda: str(tmp_path / "caches" / "fastbpe"))
-    for server in started():
+    with running(Server()) as server:
         file = KnownFile(
             name="small.tiktoken",
             sha256=SHA256,
@@ -141,7 +88,7 @@ def test_a_wrong_download_is_refused_and_nothing_is_kept(server: Server, tmp_pat
     with pytest.raises(FormatError, match=f"Hash mismatch .*expected {SHA256}, found .*nothing of it is kept"):
         fetch("small")
     server.files["/small"] = DATA
-    server.cut = True
+    server.halved.add("/small")
     with pytest.raises(DownloadError, match=r"/small cannot be downloaded: "):
         fetch("small")
     assert not kept(tmp_path)
@@ -253,7 +200,7 @@ def test_a_repository_gives_its_tokenizer_json(
 
 def test_the_token_goes_to_its_host_alone(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", "secret")
-    for elsewhere in started():
+    with running(Server()) as elsewhere:
         server.moved["/org/old/resolve/main/tokenizer.json"] = "/org/new"
         server.moved["/org/new"] = f"{elsewhere.url}/store"
         elsewhere.files["/store"] = tokenizer_json(tmp_path)

@@ -6,10 +6,8 @@ import json
 import os
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -19,51 +17,20 @@ from fastbpe.errors import DownloadError
 from fastbpe.formats import atomic_files
 from fastbpe.tiktoken import load
 from fastbpe.tiktoken.load import read_file, read_file_cached
+from helpers.http_server import Server, running
 
 SOURCES = Path(fastbpe.__file__).parents[1]
 CONTENT = b"".join(b"line %d\n" % i for i in range(20_000))
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
 
-class Server(ThreadingHTTPServer):
-    """Serves CONTENT at /good, in two halves with a pause; half of it at /half; says 404 elsewhere."""
-
-    asked = 0
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}/good"
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Server
-
-    def do_GET(self) -> None:
-        self.server.asked += 1
-        if self.path not in ("/good", "/half"):
-            self.send_error(404)
-            return
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(CONTENT)))
-        self.end_headers()
-        self.wfile.write(CONTENT[: len(CONTENT) // 2])
-        if self.path == "/good":
-            time.sleep(0.05)
-            self.wfile.write(CONTENT[len(CONTENT) // 2 :])
-
-    def log_message(self, format: str, *arguments: object) -> None:
-        pass
-
-
 @pytest.fixture
 def server() -> Iterator[Server]:
-    server = Server(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    """A server with CONTENT at its url, which ends with /good, and half of it at /half."""
+    with running(Server("/good", pause=0.05)) as server:
+        server.files = {"/good": CONTENT, "/half": CONTENT}
+        server.halved.add("/half")
+        yield server
 
 
 @pytest.fixture
@@ -84,14 +51,14 @@ def test_a_download_is_kept_and_not_repeated(server: Server, cache: Path) -> Non
     assert kept(cache, server.url).read_bytes() == CONTENT
     assert read_file_cached(server.url, SHA256) == CONTENT
     assert read_file_cached(server.url) == CONTENT
-    assert server.asked == 1
+    assert len(server.asked) == 1
 
 
 def test_offline_once_kept(server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read_file_cached(server.url, SHA256)
     monkeypatch.setenv("FASTBPE_OFFLINE", "1")
     assert read_file_cached(server.url, SHA256) == CONTENT
-    assert server.asked == 1
+    assert len(server.asked) == 1
 
 
 def test_offline_before_says_which_file_to_put_where(
@@ -106,7 +73,7 @@ def test_offline_before_says_which_file_to_put_where(
         read_file(server.url)
     with pytest.raises(DownloadError):
         read_file("gs://bucket/file")
-    assert server.asked == 0
+    assert not server.asked
     assert not cache.exists()
 
 

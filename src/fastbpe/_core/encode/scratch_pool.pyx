@@ -218,7 +218,7 @@ cdef void _trim(Scratch* scratch) noexcept nogil:
         ids_free(&scratch.other_ids)
     if scratch.ends.capacity > MAX_KEPT_ENDS:
         ends_free(&scratch.ends)
-    if scratch.normalized.room > MAX_KEPT_BYTES:
+    if scratch.normalized.capacity > MAX_KEPT_BYTES:
         normalized_free(&scratch.normalized)
         memset(&scratch.normalized, 0, sizeof(Normalized))
     if scratch.utf8.capacity > MAX_KEPT_BYTES:
@@ -245,7 +245,7 @@ cdef void _free(Scratch* scratch) noexcept nogil:
 cdef size_t _bytes(const Scratch* scratch) noexcept nogil:
     """Count the bytes of all buffers and of the cache."""
     cdef size_t n_bytes = scratch.utf8.capacity + scratch.changed.capacity + scratch.prefixed.capacity
-    n_bytes += scratch.kept.capacity + scratch.normalized.room + scratch.ends.capacity * sizeof(size_t)
+    n_bytes += scratch.kept.capacity + scratch.normalized.capacity + scratch.ends.capacity * sizeof(size_t)
     n_bytes += (scratch.ids.capacity + scratch.other_ids.capacity) * sizeof(uint32_t)
     return n_bytes + cache_bytes(&scratch.cache)
 

@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "hashing.h"
+
 /* Facts about the tokens of a vocabulary. A space stands for U+2581 where the text has that in its place. */
 typedef struct {
     uint64_t within[128][2];   /* bits by ASCII character: it may follow the first one within a token */

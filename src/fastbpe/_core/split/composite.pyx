@@ -8,30 +8,13 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memmove
 
 from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_add
+from fastbpe._core.text.bytes_to_unicode cimport character_of_byte
 
 cdef enum:
     REMOVED
     MERGED_WITH_PREVIOUS
     MERGED_WITH_NEXT
     CONTIGUOUS
-
-cdef uint16_t[256] _STAND_INS  # of each byte, a character below U+0800: one byte of UTF-8, or two
-
-
-cdef int _fill_stand_ins() except -1:
-    """Printable bytes of Latin-1 stand for themselves; the others follow from U+0100 on, in order."""
-    cdef int byte
-    cdef uint16_t next_one = 0x100
-    for byte in range(256):
-        if 0x21 <= byte <= 0x7E or (byte >= 0xA1 and byte != 0xAD):
-            _STAND_INS[byte] = <uint16_t> byte
-        else:
-            _STAND_INS[byte] = next_one
-            next_one += 1
-    return 0
-
-
-_fill_stand_ins()
 
 _BEHAVIORS = {
     "removed": REMOVED,
@@ -194,18 +177,19 @@ cdef class StandIns(Splitter):
         quiet = self.splitter.quiet_bytes()
         if quiet is None:
             return None
-        return bytes([all([quiet[part] for part in chr(_STAND_INS[byte]).encode()]) for byte in range(256)])
+        return bytes([all([quiet[part] for part in chr(character_of_byte[byte]).encode()]) for byte in range(256)])
 
     cdef size_t split(self, const uint8_t* data, size_t n, size_t at, Ends* ends) except? 0 nogil:
         cdef uint8_t* shown = <uint8_t*> malloc(2 * n)
         cdef size_t begin = ends.n, n_shown = 0, at_shown = 0, i
         cdef uint16_t stand_in
+        cdef const uint16_t* characters = &character_of_byte[0]
         if shown == NULL:
             with gil:
                 raise MemoryError(f"no memory for {n} bytes as characters")
         try:
             for i in range(n):
-                stand_in = _STAND_INS[data[i]]
+                stand_in = characters[data[i]]
                 if stand_in < 0x80:
                     shown[n_shown] = <uint8_t> stand_in
                     n_shown += 1
@@ -229,7 +213,7 @@ cdef class StandIns(Splitter):
         for i in range(begin, ends.n):
             end = ends.items[i] & ~UNMATCHED
             while at_shown < end:
-                at_shown += 1 if _STAND_INS[data[at]] < 0x80 else 2
+                at_shown += 1 if character_of_byte[data[at]] < 0x80 else 2
                 at += 1
             ends.items[i] = at | (ends.items[i] & UNMATCHED)
 

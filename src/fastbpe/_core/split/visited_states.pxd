@@ -29,7 +29,7 @@ cdef inline size_t visited_slot(const VisitedStates* visited, uint64_t state) no
 
     Requires: the table is not full.
     """
-    cdef size_t slot = <size_t> ((state * <uint64_t> 0x9E3779B97F4A7C15) >> 32) & (visited.n_slots - 1)
+    cdef size_t slot = <size_t> ((state * GOLDEN_RATIO) >> 32) & (visited.n_slots - 1)
     while visited.slots[slot] and visited.slots[slot] != state:
         slot = (slot + 1) & (visited.n_slots - 1)
     return slot

@@ -1,8 +1,7 @@
-"""The vocabulary and the merges of a tokenizer.json, where they are plainly right: the fast twin of
-`huggingface_vocabulary`.
+"""Reader of the plain vocabulary and merges of a tokenizer.json: the fast twin of `vocabulary`.
 
-They are nearly all of such a file. The rest of it is left to a reader of JSON. This one judges nothing: at anything
-unusual it gives up, and the slow twin says what is wrong and where.
+They are nearly all of such a file. Python's json reads the rest. At anything unusual this reader gives up without a
+message: the slow twin then reads the file, or says what is wrong and where.
 """
 
 cimport cython
@@ -11,35 +10,51 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memchr, memcmp, memcpy, memset
 
-from fastbpe.formats.huggingface._entries cimport NO_ENTRY, VocabEntry, Slot, Table, Wanted, find, prefetch, same, slot_of, wanted_of
-from fastbpe.formats._json cimport Span, is_utf8, pass_string, pass_value, read_number, skip_blanks, unescape
-from fastbpe.formats._stand_ins cimport from_stand_ins, is_stand_in
+from fastbpe._core.common.hash_tables cimport NONE, same_bytes
+from fastbpe._core.common.memory cimport prefetch
+from fastbpe._core.text.bytes_to_unicode cimport N_CHARACTERS, NO_BYTE, byte_of_character, unicode_to_bytes
+from fastbpe._core.text.json_lexer cimport String, read_sign, read_string, read_whole_number, skip_space, unescape
+from fastbpe._core.text.utf8_text cimport first_invalid
+from fastbpe.formats.huggingface._entries cimport Slot, Table, VocabEntry, Wanted, find, slot_of, wanted_of
 
 import os
 
 cdef enum:
-    MAX_TOKENS = 1 << 21  # as in huggingface_vocabulary
+    MAX_TOKENS = 1 << 21  # as in vocabulary.py
     MAX_IDS = 1 << 22  # likewise
-    BATCH = 32  # look-ups that wait for memory side by side
+    BATCH = 32  # look-ups whose cache misses overlap: all are prefetched before the first is compared
+    FIRST_CAPACITY = 1024  # entries of the first allocation
+
+cdef enum:
+    # Bits of `Entries._used`.
+    IN_MERGE = 1  # the left or right of a merge, or made by one
+    MADE = 2  # made by a merge
+
+
+cdef struct Span:
+    # A part of the file, in bytes from its start; end 0: not found yet.
+    size_t start
+    size_t end
+
 
 @cython.final
 cdef class Entries:
-    """The vocabulary of a file, its merges, and the rest of the file without them: JSON with both empty."""
+    """Vocabulary and merges of a tokenizer.json, and the rest of the file: JSON in which both are empty."""
 
-    cdef bytes _data
+    cdef bytes _data  # the file
     cdef readonly bytes rest
     cdef Table _table
-    cdef uint32_t _n
+    cdef uint32_t _n  # entries
     cdef uint32_t _max_id
-    cdef uint8_t* _unescaped
-    cdef size_t _n_unescaped
-    cdef uint32_t* _by_id
-    cdef uint8_t* _used  # of each id: 1 in a merge, 2 made by one
-    cdef uint32_t* _merges
+    cdef uint8_t* _unescaped  # UTF-8 of the strings that have escapes
+    cdef size_t _n_unescaped  # bytes
+    cdef uint32_t* _by_id  # index of the entry, or NONE
+    cdef uint8_t* _used  # by id: IN_MERGE, MADE
+    cdef uint32_t* _merges  # left id, right id, merged id
     cdef size_t _n_merges
-    cdef uint8_t* _room  # for one merged token
-    cdef Span _vocab  # where it stands in the file; 0: nowhere yet
-    cdef Span _list  # the merges
+    cdef uint8_t* _merged  # space for one merged token
+    cdef Span _vocab_span
+    cdef Span _merges_span
 
     def __dealloc__(self):
         free(self._table.entries)
@@ -48,7 +63,7 @@ cdef class Entries:
         free(self._by_id)
         free(self._used)
         free(self._merges)
-        free(self._room)
+        free(self._merged)
 
     def __len__(self):
         return self._n
@@ -57,246 +72,288 @@ cdef class Entries:
         return self.get(token, -1) >= 0
 
     def get(self, str token not None, default):
-        """The id of a token, or the default."""
+        """Return the id of a token, or the default."""
         cdef bytes data = token.encode("utf-8", "surrogatepass")
-        cdef uint32_t found = find(&self._table, wanted_of(&self._table, <const uint8_t*> PyBytes_AS_STRING(data), <size_t> len(data)))
-        return default if found == NO_ENTRY else self._table.entries[found].id
+        cdef uint32_t found = self._find(data)
+        return default if found == NONE else self._table.entries[found].id
+
+    cdef uint32_t _find(self, bytes token) noexcept:
+        """Return the index of a token's entry, or NONE."""
+        cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(token)
+        return find(&self._table, wanted_of(&self._table, data, <size_t> PyBytes_GET_SIZE(token)))
 
     def lay_out(self, named, bint strict):
-        """(token_bytes, token_ends, merges) as a Model has them, and whether a byte is no token; or None, where the
-        slow twin is to look.
+        """Lay out the tables of a byte-level `Model`.
 
-        named: tokens that are no ordinary ones unless a merge says so. strict: a byte must not be missing, nor any
-        token be written otherwise than in stand-ins.
+        Args:
+            named: tokens that text reaches by their names alone. They are left out unless a merge uses them.
+            strict: give up if a byte is no token, or a token holds a character that stands for no byte.
+
+        Returns:
+            (token_bytes, token_ends, merges, misses_bytes): the first three as `Model` has them, and whether a
+            byte is no token. None if the slow twin is to read the file.
         """
-        cdef uint8_t* drop = <uint8_t*> calloc(self._n + 1, 1)
-        cdef bytes data
+        cdef uint8_t* is_dropped = <uint8_t*> calloc(self._n + 1, 1)
         cdef uint32_t found
-        if drop == NULL:
+        if is_dropped == NULL:
             raise MemoryError(f"no memory for {self._n} tokens")
         try:
             for name in ("", *named):
-                data = name.encode()
-                found = find(&self._table, wanted_of(&self._table, <const uint8_t*> PyBytes_AS_STRING(data), <size_t> len(data)))
-                if found != NO_ENTRY and not self._used[self._table.entries[found].id] and not is_stand_in(name):
-                    drop[found] = 1
-            return self._tables(drop, strict)
+                found = self._find(name.encode())
+                if found == NONE or _stands_for_byte(name):
+                    continue
+                if not self._used[self._table.entries[found].id]:
+                    is_dropped[found] = 1
+            return self._tables(is_dropped, strict)
         finally:
-            free(drop)
+            free(is_dropped)
 
-    cdef object _tables(self, const uint8_t* drop, bint strict):
-        cdef uint32_t i, token_id, end = 0, n_ids = 0
-        cdef VocabEntry* entry
+    cdef object _tables(self, const uint8_t* is_dropped, bint strict):
+        cdef uint32_t i, n_ids = 0
         cdef size_t n_bytes = 0
-        cdef uint8_t* to
-        cdef uint32_t* ends
-        cdef Py_ssize_t n
-        cdef bint[256] has_byte
-        cdef int n_known = 0
-        memset(has_byte, 0, sizeof(has_byte))
         for i in range(self._n):
             n_bytes += self._table.entries[i].n_bytes
-            if not drop[i]:
+            if not is_dropped[i]:
                 n_ids = max(n_ids, self._table.entries[i].id + 1)
-        if n_bytes >= NO_ENTRY:
+        if n_bytes >= NONE:
             return None
-        cdef bytes ends_array = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> n_ids * 4)
-        ends = <uint32_t*> PyBytes_AS_STRING(ends_array)
-        flat = <uint8_t*> malloc(n_bytes + 1)
-        if flat == NULL:
+        cdef bytes token_ends = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> n_ids * 4)
+        cdef int n_known
+        cdef Py_ssize_t n
+        cdef uint8_t* token_bytes = <uint8_t*> malloc(n_bytes + 1)
+        if token_bytes == NULL:
             raise MemoryError(f"no memory for {n_bytes} bytes of tokens")
         try:
-            for token_id in range(n_ids):
-                i = self._by_id[token_id]
-                if i == NO_ENTRY:  # a gap
-                    return None
-                if not drop[i]:
-                    entry = &self._table.entries[i]
-                    n = from_stand_ins(entry.token, entry.n_bytes, flat + end)
-                    if n < 0:
-                        if strict or self._used[token_id]:
-                            return None
-                        memcpy(flat + end, entry.token, entry.n_bytes)
-                        n = entry.n_bytes
-                    elif n == 1 and not has_byte[flat[end]]:
-                        has_byte[flat[end]] = True
-                        n_known += 1
-                    end += <uint32_t> n
-                ends[token_id] = end
-            if strict and n_known < 256:
+            n = self._write_tokens(
+                is_dropped, strict, n_ids, token_bytes, <uint32_t*> PyBytes_AS_STRING(token_ends), &n_known
+            )
+            if n < 0 or (strict and n_known < 256):
                 return None
             return (
-                PyBytes_FromStringAndSize(<const char*> flat, end),
-                ends_array,
+                PyBytes_FromStringAndSize(<const char*> token_bytes, n),
+                token_ends,
                 PyBytes_FromStringAndSize(<const char*> self._merges, <Py_ssize_t> (12 * self._n_merges)),
                 n_known < 256,
             )
         finally:
-            free(flat)
+            free(token_bytes)
+
+    cdef Py_ssize_t _write_tokens(
+        self, const uint8_t* is_dropped, bint strict, uint32_t n_ids, uint8_t* token_bytes, uint32_t* token_ends,
+        int* n_known,
+    ) noexcept:
+        """Write the bytes and ends of the tokens, and the number of bytes that are tokens.
+
+        Returns:
+            The number of bytes written; -1 if an id below n_ids is not taken, or `strict` refuses a token.
+        """
+        cdef bint[256] has_byte
+        cdef uint32_t i, token_id, end = 0
+        cdef const VocabEntry* entry
+        cdef Py_ssize_t n
+        memset(has_byte, 0, sizeof(has_byte))
+        n_known[0] = 0
+        for token_id in range(n_ids):
+            i = self._by_id[token_id]
+            if i == NONE:
+                return -1
+            if not is_dropped[i]:
+                entry = &self._table.entries[i]
+                n = unicode_to_bytes(entry.token, entry.n_bytes, token_bytes + end)
+                if n < 0:
+                    if strict or self._used[token_id]:
+                        return -1
+                    memcpy(token_bytes + end, entry.token, entry.n_bytes)
+                    n = entry.n_bytes
+                elif n == 1 and not has_byte[token_bytes[end]]:
+                    has_byte[token_bytes[end]] = True
+                    n_known[0] += 1
+                end += <uint32_t> n
+            token_ends[token_id] = end
+        return end
 
     def pieces(self):
-        """(piece_bytes, piece_ends, merges) as a CodePointModel has them; None where the slow twin is to look."""
+        """Return (piece_bytes, piece_ends, merges) as `CodePointModel` has them.
+
+        None if an id is not taken or a piece is empty: the slow twin is to read the file.
+        """
         cdef uint32_t token_id, end = 0
         cdef size_t n_bytes = 0
         cdef const VocabEntry* entry
         for token_id in range(self._max_id + 1):
-            if self._by_id[token_id] == NO_ENTRY or not self._table.entries[self._by_id[token_id]].n_bytes:
+            if self._by_id[token_id] == NONE or not self._table.entries[self._by_id[token_id]].n_bytes:
                 return None
             n_bytes += self._table.entries[self._by_id[token_id]].n_bytes
-        if n_bytes >= NO_ENTRY:
+        if n_bytes >= NONE:
             return None
-        cdef bytes flat = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> n_bytes)
-        cdef bytes ends_array = PyBytes_FromStringAndSize(NULL, 4 * (<Py_ssize_t> self._max_id + 1))
-        cdef char* to = PyBytes_AS_STRING(flat)
-        cdef uint32_t* ends = <uint32_t*> PyBytes_AS_STRING(ends_array)
+        cdef bytes piece_bytes = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> n_bytes)
+        cdef bytes piece_ends = PyBytes_FromStringAndSize(NULL, 4 * (<Py_ssize_t> self._max_id + 1))
+        cdef char* to = PyBytes_AS_STRING(piece_bytes)
+        cdef uint32_t* ends = <uint32_t*> PyBytes_AS_STRING(piece_ends)
         for token_id in range(self._max_id + 1):
             entry = &self._table.entries[self._by_id[token_id]]
             memcpy(to + end, entry.token, entry.n_bytes)
             end += entry.n_bytes
             ends[token_id] = end
         merges = PyBytes_FromStringAndSize(<const char*> self._merges, <Py_ssize_t> (12 * self._n_merges))
-        return flat, ends_array, merges
+        return piece_bytes, piece_ends, merges
 
-    # Reading
+    # Reading. Functions that return a position return NULL to give up.
 
     cdef bint _read(self) except -1:
-        """False to give up."""
+        """Read the file. Returns False to give up."""
+        cdef size_t n = <size_t> PyBytes_GET_SIZE(self._data)
         cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(self._data)
-        cdef size_t n = <size_t> PyBytes_GET_SIZE(self._data), at
         self._table.seed = int.from_bytes(os.urandom(8), "little")
         self._unescaped = <uint8_t*> malloc(n + 1)
-        if self._unescaped == NULL or not self._read_parts(data, n) or not self._vocab.end or not self._list.end:
+        if self._unescaped == NULL or not self._read_parts(data, n):
             return False
-        if self._merges == NULL:  # they stand before the vocabulary
-            at = self._list.start
-            if not self._read_merges(data, n, &at) or at != self._list.end:
+        if not self._vocab_span.end or not self._merges_span.end:
+            return False
+        if self._merges == NULL:  # they stood before the vocabulary, and were skipped
+            if self._read_merges(data + self._merges_span.start, data + n) != data + self._merges_span.end:
                 return False
-        first, second = sorted(
-            [(self._vocab.start, self._vocab.end, b"{}"), (self._list.start, self._list.end, b"[]")]
-        )
+        first, second = sorted([
+            (self._vocab_span.start, self._vocab_span.end, b"{}"),
+            (self._merges_span.start, self._merges_span.end, b"[]"),
+        ])
         self.rest = b"".join([
             self._data[:first[0]], first[2], self._data[first[1]:second[0]], second[2], self._data[second[1]:],
         ])
         return True
 
     cdef bint _read_parts(self, const uint8_t* data, size_t n) noexcept:
-        """Go through the file and read model.vocab, an object, and what is behind it of model.merges, a list."""
-        cdef size_t at = skip_blanks(data, 0)
-        cdef Span key
-        cdef bint escaped, has_model = False
-        if data[at] != 123:
-            return False
-        at = skip_blanks(data, at + 1)
-        while data[at] == 34:
-            if not pass_string(data, &at, n, &key, &escaped):
+        """Find `model` in the file and read it."""
+        cdef const uint8_t* end = data + n
+        cdef const uint8_t* at = read_sign(skip_space(data, end), end, c'{')
+        cdef String key
+        cdef bint has_model = False
+        while at != NULL and at < end and at[0] == c'"':
+            at = _read_key(at, end, &key)
+            if at == NULL:
                 return False
-            at = skip_blanks(data, at)
-            if data[at] != 58:
-                return False
-            at = skip_blanks(data, at + 1)
-            if key.end - key.start == 5 and memcmp(data + key.start, b"model", 5) == 0:
-                if has_model or data[at] != 123 or not self._read_model(data, n, &at):
+            if key.n == 5 and memcmp(key.data, b"model", 5) == 0:
+                if has_model:
                     return False
+                at = self._read_model(data, at, end)
                 has_model = True
-            elif not pass_value(data, n, &at):
+            else:
+                at = _skip_value(at, end)
+            if at == NULL:
                 return False
-            at = skip_blanks(data, at)
-            if data[at] == 44:
-                at = skip_blanks(data, at + 1)
+            at = skip_space(at, end)
+            if at < end and at[0] == c',':
+                at = skip_space(at + 1, end)
         return has_model
 
-    cdef bint _read_model(self, const uint8_t* data, size_t n, size_t* at) noexcept:
-        cdef Span key
+    cdef const uint8_t* _read_model(self, const uint8_t* data, const uint8_t* at, const uint8_t* end) noexcept:
+        """Read `vocab`, an object, and `merges`, a list; the merges only if the vocabulary stands before them."""
+        cdef String key
         cdef Span* part
-        cdef bint escaped, is_read
-        at[0] = skip_blanks(data, at[0] + 1)
-        while data[at[0]] == 34:
-            if not pass_string(data, at, n, &key, &escaped):
-                return False
-            at[0] = skip_blanks(data, at[0])
-            if data[at[0]] != 58:
-                return False
-            at[0] = skip_blanks(data, at[0] + 1)
+        at = read_sign(at, end, c'{')
+        while at != NULL and at < end and at[0] == c'"':
+            at = _read_key(at, end, &key)
+            if at == NULL:
+                return NULL
             part = NULL
-            if key.end - key.start == 5 and memcmp(data + key.start, b"vocab", 5) == 0:
-                part = &self._vocab
-            elif key.end - key.start == 6 and memcmp(data + key.start, b"merges", 6) == 0:
-                part = &self._list
+            if key.n == 5 and memcmp(key.data, b"vocab", 5) == 0:
+                part = &self._vocab_span
+            elif key.n == 6 and memcmp(key.data, b"merges", 6) == 0:
+                part = &self._merges_span
             if part != NULL:
-                if part.end or data[at[0]] != (123 if part == &self._vocab else 91):
-                    return False
-                part.start = at[0]
-            if part == &self._vocab:
-                is_read = self._read_vocab(data, n, at)
-            elif part != NULL and self._vocab.end:
-                is_read = self._read_merges(data, n, at)
+                if part.end or at >= end or at[0] != (c'{' if part == &self._vocab_span else c'['):
+                    return NULL
+                part.start = <size_t> (at - data)
+            if part == &self._vocab_span:
+                at = self._read_vocab(at, end)
+            elif part != NULL and self._vocab_span.end:
+                at = self._read_merges(at, end)
             else:
-                is_read = pass_value(data, n, at)
-            if not is_read:
-                return False
+                at = _skip_value(at, end)
+            if at == NULL:
+                return NULL
             if part != NULL:
-                part.end = at[0]
-            at[0] = skip_blanks(data, at[0])
-            if data[at[0]] == 44:
-                at[0] = skip_blanks(data, at[0] + 1)
-        if data[at[0]] != 125:
-            return False
-        at[0] += 1
-        return True
+                part.end = <size_t> (at - data)
+            at = skip_space(at, end)
+            if at < end and at[0] == c',':
+                at = skip_space(at + 1, end)
+        return at + 1 if at != NULL and at < end and at[0] == c'}' else NULL
 
-    cdef bint _read_vocab(self, const uint8_t* data, size_t n, size_t* behind) noexcept:
-        cdef size_t at = skip_blanks(data, behind[0] + 1), capacity = 0
-        cdef Span key
-        cdef bint escaped
+    cdef const uint8_t* _read_vocab(self, const uint8_t* at, const uint8_t* end) noexcept:
+        cdef const uint8_t* start = at
+        cdef size_t capacity = 0, n_bytes
         cdef VocabEntry* entry
-        while data[at] != 125:
+        at = skip_space(at + 1, end)
+        while at < end and at[0] != c'}':
             if self._n == capacity:
-                capacity = max(<size_t> 1024, 2 * capacity)
-                entry = <VocabEntry*> realloc(self._table.entries, capacity * sizeof(VocabEntry)) if self._n < MAX_TOKENS else NULL
+                capacity = max(<size_t> FIRST_CAPACITY, 2 * capacity)
+                entry = NULL
+                if self._n < MAX_TOKENS:
+                    entry = <VocabEntry*> realloc(self._table.entries, capacity * sizeof(VocabEntry))
                 if entry == NULL:
-                    return False
+                    return NULL
                 self._table.entries = entry
             entry = &self._table.entries[self._n]
-            if not pass_string(data, &at, n, &key, &escaped):
-                return False
-            if not self._text(data, key, escaped, &entry.token, &entry.n_bytes):
-                return False
-            at = skip_blanks(data, at)
-            if data[at] != 58 or not read_number(data, MAX_IDS, skip_blanks(data, at + 1), &at, &entry.id):
-                return False
+            at = self._read_text(at, end, &entry.token, &entry.n_bytes)
+            if at != NULL:
+                at = read_sign(skip_space(at, end), end, c':')
+            if at != NULL:
+                at = read_whole_number(at, end, MAX_IDS, &entry.id)
+            if at == NULL:
+                return NULL
             self._max_id = max(self._max_id, entry.id)
             self._n += 1
-            at = skip_blanks(data, at)
-            if data[at] == 44:
-                at = skip_blanks(data, at + 1)
-                if data[at] != 34:
-                    return False
-            elif data[at] != 125:
-                return False
-        behind[0] = at + 1
-        return self._n > 0 and self._check_text() and self._sort() and self._add_all()
+            at = _next_item(at, end, c'"', c'}')
+            if at == NULL:
+                return NULL
+        if at >= end or not self._n:
+            return NULL
+        # UTF-8 can be checked as a whole: escapes and quotes, where tokens are cut, are ASCII.
+        n_bytes = <size_t> (at - start)
+        if first_invalid(start, n_bytes) != n_bytes or not self._index_ids() or not self._index_tokens():
+            return NULL
+        return at + 1
 
-    cdef bint _text(
-        self, const uint8_t* data, Span where, bint escaped, const uint8_t** text, uint32_t* n_bytes
+    cdef const uint8_t* _read_text(
+        self, const uint8_t* at, const uint8_t* end, const uint8_t** text, uint32_t* n_bytes
     ) noexcept:
-        cdef uint8_t* to
-        if where.end - where.start >= NO_ENTRY:
-            return False
-        if not escaped:
-            text[0] = data + where.start
-            n_bytes[0] = <uint32_t> (where.end - where.start)
-            return True
-        to = self._unescaped + self._n_unescaped
-        text[0] = to
-        if not unescape(data, where, &to):
-            return False
-        n_bytes[0] = <uint32_t> (to - text[0])
-        self._n_unescaped += n_bytes[0]
-        return True
+        """Read a string. text, n_bytes: its UTF-8, in the file or, unescaped, in our buffer."""
+        cdef String string
+        cdef size_t n
+        at = read_string(at, end, &string)
+        if at == NULL or string.n >= NONE:
+            return NULL
+        text[0] = string.data
+        n_bytes[0] = <uint32_t> string.n
+        if string.has_escapes:
+            text[0] = self._unescaped + self._n_unescaped
+            n = unescape(&string, self._unescaped + self._n_unescaped)
+            if n == <size_t> -1:
+                return NULL
+            n_bytes[0] = <uint32_t> n
+            self._n_unescaped += n
+        return at
 
-    cdef bint _add_all(self) noexcept:
-        """False if a token stands twice."""
+    cdef bint _index_ids(self) noexcept:
+        """Fill the table by id. Returns False if an id stands twice, or without memory."""
+        cdef uint32_t i, longest = 0
+        self._by_id = <uint32_t*> malloc((<size_t> self._max_id + 1) * sizeof(uint32_t))
+        self._used = <uint8_t*> calloc(<size_t> self._max_id + 1, 1)
+        if self._by_id == NULL or self._used == NULL:
+            return False
+        memset(self._by_id, 0xFF, (<size_t> self._max_id + 1) * sizeof(uint32_t))
+        for i in range(self._n):
+            longest = max(longest, self._table.entries[i].n_bytes)
+            if self._by_id[self._table.entries[i].id] != NONE:
+                return False
+            self._by_id[self._table.entries[i].id] = i
+        self._merged = <uint8_t*> malloc(2 * <size_t> longest + 1)
+        return self._merged != NULL
+
+    cdef bint _index_tokens(self) noexcept:
+        """Fill the hash table. Returns False if a token stands twice, or without memory."""
         cdef Wanted[BATCH] wanted
+        cdef const VocabEntry* entry
         cdef uint32_t i, k, n
         cdef size_t at
         self._table.mask = 4
@@ -310,149 +367,124 @@ cdef class Entries:
         for i in range(0, self._n, BATCH):
             n = min(<uint32_t> BATCH, self._n - i)
             for k in range(n):
-                wanted[k] = wanted_of(&self._table, self._table.entries[i + k].token, self._table.entries[i + k].n_bytes)
+                entry = &self._table.entries[i + k]
+                wanted[k] = wanted_of(&self._table, entry.token, entry.n_bytes)
             for k in range(n):
                 at = slot_of(&self._table, wanted[k])
-                if self._table.slots[at].entry != NO_ENTRY:
+                if self._table.slots[at].entry != NONE:
                     return False
                 self._table.slots[at] = Slot(<uint32_t> (wanted[k].hash >> 32), i + k)
         return True
 
-    cdef bint _sort(self) noexcept:
-        """Entries by id; False if one stands twice."""
-        cdef uint32_t i, longest = 0
-        self._by_id = <uint32_t*> malloc((<size_t> self._max_id + 1) * sizeof(uint32_t))
-        self._used = <uint8_t*> calloc(<size_t> self._max_id + 1, 1)
-        if self._by_id == NULL or self._used == NULL:
-            return False
-        memset(self._by_id, 0xFF, (<size_t> self._max_id + 1) * sizeof(uint32_t))
-        for i in range(self._n):
-            longest = max(longest, self._table.entries[i].n_bytes)
-            if self._by_id[self._table.entries[i].id] != NO_ENTRY:
-                return False
-            self._by_id[self._table.entries[i].id] = i
-        self._room = <uint8_t*> malloc(2 * <size_t> longest + 1)
-        return self._room != NULL
-
-    cdef bint _check_text(self) noexcept:
-        """Whether all tokens are UTF-8."""
-        cdef uint32_t i
-        for i in range(self._n):
-            if not is_utf8(self._table.entries[i].token, self._table.entries[i].n_bytes):
-                return False
-        return True
-
-    cdef bint _read_merges(self, const uint8_t* data, size_t n, size_t* behind) noexcept:
-        cdef size_t at = behind[0] + 1, most = 1, i
-        cdef Wanted[2 * BATCH] wanted
-        cdef bint distinct = True
-        cdef uint32_t made = NO_ENTRY
+    cdef const uint8_t* _read_merges(self, const uint8_t* at, const uint8_t* end) noexcept:
+        cdef size_t max_merges = 1
+        cdef Wanted[2 * BATCH] wanted  # left, right
+        cdef bint are_distinct = True
+        cdef uint32_t made = NONE
         cdef int n_read = 0
-        for i in range(at, n):
-            most += data[i] == 44
-        self._merges = <uint32_t*> malloc(12 * most)
+        cdef const uint8_t* comma = at
+        while comma < end:
+            max_merges += comma[0] == c','
+            comma += 1
+        self._merges = <uint32_t*> malloc(12 * max_merges)
         if self._merges == NULL:
-            return False
-        at = skip_blanks(data, at)
-        while data[at] != 93:
-            if not self._merge(data, &at, n, &wanted[2 * n_read]):
-                return False
+            return NULL
+        at = skip_space(at + 1, end)
+        while at < end and at[0] != c']':
+            at = self._read_merge(at, end, &wanted[2 * n_read])
+            if at == NULL:
+                return NULL
             n_read += 1
             if n_read == BATCH:
-                if not self._keep(wanted, BATCH, &made, &distinct):
-                    return False
+                if not self._add_merges(wanted, BATCH, &made, &are_distinct):
+                    return NULL
                 n_read = 0
-            at = skip_blanks(data, at)
-            if data[at] == 44:
-                at = skip_blanks(data, at + 1)
-                if data[at] == 93:
-                    return False
-            elif data[at] != 93:
-                return False
-        behind[0] = at + 1
-        return self._keep(wanted, n_read, &made, &distinct) and (distinct or self._pairs_are_distinct())
+            at = _next_item(at, end, 0, c']')
+            if at == NULL:
+                return NULL
+        if at >= end or not self._add_merges(wanted, n_read, &made, &are_distinct):
+            return NULL
+        return at + 1 if are_distinct or self._pairs_are_distinct() else NULL
 
-    cdef bint _keep(self, const Wanted* wanted, int n, uint32_t* made, bint* distinct) noexcept:
-        """Look up what merges join, and what they make; distinct: whether no two make the same."""
-        cdef int i, k
-        cdef uint32_t one, other
+    cdef const uint8_t* _read_merge(self, const uint8_t* at, const uint8_t* end, Wanted* wanted) noexcept:
+        """Read "left right" or ["left", "right"]."""
+        cdef const uint8_t* left
+        cdef const uint8_t* right
+        cdef uint32_t n_left, n_right
+        if at[0] == c'[':
+            at = self._read_text(skip_space(at + 1, end), end, &left, &n_left)
+            if at != NULL:
+                at = read_sign(skip_space(at, end), end, c',')
+            if at != NULL:
+                at = self._read_text(at, end, &right, &n_right)
+            if at != NULL:
+                at = read_sign(skip_space(at, end), end, c']')
+        else:
+            at = self._read_text(at, end, &left, &n_left)
+            if at != NULL and not _cut_merge(left, &n_left, &right, &n_right):
+                return NULL
+        if at == NULL or not n_left or not n_right:
+            return NULL
+        wanted[0], wanted[1] = wanted_of(&self._table, left, n_left), wanted_of(&self._table, right, n_right)
+        return at
+
+    cdef bint _add_merges(self, const Wanted* wanted, int n, uint32_t* made, bint* are_distinct) noexcept:
+        """Look up the tokens of n merges, and those that they make.
+
+        Args:
+            made: index of the entry that the merge before made; updated.
+            are_distinct: set to False if two merges make the same token.
+
+        Returns:
+            False if one is no token.
+        """
+        cdef int i
+        cdef uint32_t left, right
         cdef uint32_t* merge
         for i in range(2 * n):
             prefetch(&self._table.entries[self._table.slots[<size_t> wanted[i].hash & self._table.mask].entry])
         for i in range(n):
-            one, other = find(&self._table, wanted[2 * i]), find(&self._table, wanted[2 * i + 1])
-            if one == NO_ENTRY or other == NO_ENTRY:
+            left, right = find(&self._table, wanted[2 * i]), find(&self._table, wanted[2 * i + 1])
+            if left == NONE or right == NONE:
                 return False
-            made[0] = self._made(&self._table.entries[one], &self._table.entries[other], made[0])
-            if made[0] == NO_ENTRY:
+            made[0] = self._find_made(&self._table.entries[left], &self._table.entries[right], made[0])
+            if made[0] == NONE:
                 return False
             merge = &self._merges[3 * self._n_merges]
-            merge[0], merge[1], merge[2] = self._table.entries[one].id, self._table.entries[other].id, self._table.entries[made[0]].id
+            merge[0], merge[1] = self._table.entries[left].id, self._table.entries[right].id
+            merge[2] = self._table.entries[made[0]].id
             self._n_merges += 1
-            for k in range(3):
-                distinct[0] = distinct[0] and (k < 2 or not self._used[merge[2]] & 2)
-                self._used[merge[k]] |= 1 if k < 2 else 3
+            if self._used[merge[2]] & MADE:
+                are_distinct[0] = False
+            self._used[merge[0]] |= IN_MERGE
+            self._used[merge[1]] |= IN_MERGE
+            self._used[merge[2]] |= IN_MERGE | MADE
         return True
 
-    cdef bint _merge(self, const uint8_t* data, size_t* at, size_t end, Wanted* wanted) noexcept:
-        """Read "left right" or ["left", "right"]. wanted: the two."""
-        cdef Span where
-        cdef bint escaped
-        cdef const uint8_t* left
-        cdef const uint8_t* right
-        cdef uint32_t n_left, n_right
-        if data[at[0]] == 91:
-            at[0] = skip_blanks(data, at[0] + 1)
-            if not pass_string(data, at, end, &where, &escaped) or not self._text(data, where, escaped, &left, &n_left):
-                return False
-            at[0] = skip_blanks(data, at[0])
-            if data[at[0]] != 44:
-                return False
-            at[0] = skip_blanks(data, at[0] + 1)
-            if not pass_string(data, at, end, &where, &escaped) or not self._text(data, where, escaped, &right, &n_right):
-                return False
-            at[0] = skip_blanks(data, at[0])
-            if data[at[0]] != 93:
-                return False
-            at[0] += 1
-        else:
-            if not pass_string(data, at, end, &where, &escaped) or not self._text(data, where, escaped, &left, &n_left):
-                return False
-            if n_left >= 8 and memcmp(left, b"#version", 8) == 0:
-                return False
-            right = <const uint8_t*> memchr(left, 32, n_left)
-            if right == NULL:
-                return False
-            n_right = n_left - <uint32_t> (right - left) - 1
-            n_left = <uint32_t> (right - left)
-            right += 1
-            if memchr(right, 32, n_right) != NULL:
-                return False
-        if not n_left or not n_right:
-            return False
-        wanted[0], wanted[1] = wanted_of(&self._table, left, n_left), wanted_of(&self._table, right, n_right)
-        return True
+    cdef uint32_t _find_made(self, const VocabEntry* left, const VocabEntry* right, uint32_t before) noexcept:
+        """Return the index of the entry of two tokens joined, or NONE.
 
-    cdef uint32_t _made(self, const VocabEntry* left, const VocabEntry* right, uint32_t before) noexcept:
-        """The entry of two tokens as one: as a rule, that after the one that the merge before has made."""
+        The entry after the one that the merge before made is tried first: it nearly always is the one.
+        """
         cdef uint32_t n = left.n_bytes + right.n_bytes, guess = before + 1
         cdef const VocabEntry* entry
-        if before != NO_ENTRY and guess < self._n:
+        if before != NONE and guess < self._n:
             entry = &self._table.entries[guess]
             if (
-                entry.n_bytes == n and same(entry.token, left.token, left.n_bytes)
-                and same(entry.token + left.n_bytes, right.token, right.n_bytes)
+                entry.n_bytes == n and same_bytes(entry.token, left.token, left.n_bytes)
+                and same_bytes(entry.token + left.n_bytes, right.token, right.n_bytes)
             ):
                 return guess
-        memcpy(self._room, left.token, left.n_bytes)
-        memcpy(self._room + left.n_bytes, right.token, right.n_bytes)
-        return find(&self._table, wanted_of(&self._table, self._room, n))
+        memcpy(self._merged, left.token, left.n_bytes)
+        memcpy(self._merged + left.n_bytes, right.token, right.n_bytes)
+        return find(&self._table, wanted_of(&self._table, self._merged, n))
 
     cdef bint _pairs_are_distinct(self) noexcept:
+        """Return True if no two merges join the same pair; False also without memory."""
         cdef size_t mask = 4, at, i
         cdef uint64_t* seen
         cdef uint64_t pair
-        cdef bint distinct = True
+        cdef bint are_distinct = True
         while mask < 2 * self._n_merges:
             mask *= 2
         seen = <uint64_t*> malloc(mask * sizeof(uint64_t))
@@ -465,14 +497,83 @@ cdef class Entries:
             at = <size_t> ((pair * 0x9E3779B97F4A7C15ULL) >> 20) & mask
             while seen[at] != <uint64_t> -1 and seen[at] != pair:
                 at = (at + 1) & mask
-            distinct = distinct and seen[at] != pair
+            are_distinct = are_distinct and seen[at] != pair
             seen[at] = pair
         free(seen)
-        return distinct
+        return are_distinct
+
+
+cdef bint _stands_for_byte(str text) noexcept:
+    """Tell whether a text is one character that stands for a byte."""
+    return len(text) == 1 and ord(text) < N_CHARACTERS and byte_of_character[<int> ord(text)] != NO_BYTE
+
+
+cdef const uint8_t* _read_key(const uint8_t* at, const uint8_t* end, String* key) noexcept:
+    """Read a key, its colon, and the white space behind."""
+    at = read_string(at, end, key)
+    return read_sign(skip_space(at, end), end, c':') if at != NULL else NULL
+
+
+cdef inline const uint8_t* _next_item(
+    const uint8_t* at, const uint8_t* end, uint8_t first, uint8_t closing
+) noexcept:
+    """Go from behind an item to the next one, past a comma, or to the closing bracket.
+
+    Args:
+        first: the byte with which an item begins; 0: any but the closing bracket.
+        closing: the bracket.
+    """
+    at = skip_space(at, end)
+    if at >= end or at[0] == closing:
+        return at
+    at = read_sign(at, end, c',')
+    if at == NULL or at >= end:
+        return NULL
+    return at if (at[0] == first if first else at[0] != closing) else NULL
+
+
+cdef const uint8_t* _skip_value(const uint8_t* at, const uint8_t* end) noexcept:
+    """Skip a value by its brackets, unchecked: Python's json reads it later."""
+    cdef size_t depth = 0
+    cdef String string
+    while at < end:
+        if at[0] == c'"':
+            at = read_string(at, end, &string)
+            if at == NULL:
+                return NULL
+            continue
+        if at[0] == c'{' or at[0] == c'[':
+            depth += 1
+        elif at[0] == c'}' or at[0] == c']':
+            if not depth:
+                return at
+            depth -= 1
+            if not depth:
+                return at + 1
+        elif at[0] == c',' and not depth:
+            return at
+        at += 1
+    return NULL
+
+
+cdef bint _cut_merge(
+    const uint8_t* left, uint32_t* n_left, const uint8_t** right, uint32_t* n_right
+) noexcept:
+    """Cut "left right" at its only space. n_left: of the whole text before, of the left token after."""
+    cdef uint32_t n = n_left[0]
+    if n >= 8 and memcmp(left, b"#version", 8) == 0:
+        return False
+    right[0] = <const uint8_t*> memchr(left, c' ', n)
+    if right[0] == NULL:
+        return False
+    n_left[0] = <uint32_t> (right[0] - left)
+    n_right[0] = n - n_left[0] - 1
+    right[0] += 1
+    return memchr(right[0], c' ', n_right[0]) == NULL
 
 
 def read(data):
-    """What a file holds; None where the slow twin is to look."""
+    """Read a tokenizer.json; None if the slow twin is to read it."""
     cdef Entries entries = Entries()
     entries._data = bytes(data)
     return entries if entries._read() else None

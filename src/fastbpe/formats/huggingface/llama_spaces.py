@@ -1,6 +1,6 @@
 """White space in a tokenizer.json of the Llama kind: the normalizers for each of sentencepiece's options.
 
-tokenizers' own Strip takes white space of all kinds away, sentencepiece nothing but spaces; so regexes say it.
+The normalizers use regexes, because Strip of tokenizers removes all white space and sentencepiece only spaces.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Spaces(NamedTuple):
 
 
 def describe(spaces: Spaces) -> list[dict[str, Any]]:
-    """The normalizers, in the order they work."""
+    """Return the normalizers in the order in which they run."""
     steps = [_COLLAPSE, _TRIM] if spaces.trims else []
     if spaces.dummy and not spaces.suffix:
         steps.append(PREPEND)

@@ -1,9 +1,9 @@
 """User-defined pieces of a sentencepiece model in a tokenizer.json that puts U+2581 before texts.
 
-As added tokens they would be wrong: tokenizers puts nothing before a text that begins with one. So a Split takes
-them out of the text, and ignore_merges makes a token of what a Split has left if it is one as a whole. Then the
-other tokens that no merging makes, the names of control symbols and bytes, must never stand alone: a second Split
-cuts them where merging would leave them apart.
+Added tokens would not do: tokenizers puts no U+2581 before a text that begins with one. So a Split takes the
+pieces out of the text, and ignore_merges turns each part that is a token into that token. But names of control
+symbols and bytes are tokens too, which no merges make. A second Split cuts such a name where merging would leave
+two parts.
 """
 
 from __future__ import annotations
@@ -23,16 +23,18 @@ Merges = Mapping[tuple[str, str], int]
 def pre_tokenizer(
     pieces: Sequence[str], types: bytes, merges: bytes, *, added: Collection[int], fuses: bool
 ) -> tuple[dict[str, Any] | None, str]:
-    """(what splits text for these pieces, ""); or (None, the piece that must not stand alone, but cannot be cut).
-
-    A piece of more than 256 characters is such a one: it is not looked into.
+    """Describe the pre-tokenizer for a model's user-defined pieces.
 
     Args:
-        pieces: those that the vocabulary lists.
-        types: of each id, a PieceType.
+        pieces: those that the vocabulary lists, by id.
+        types: a PieceType for each id.
         merges: as a Model has them.
-        added: the ids of added tokens.
-        fuses: unknown characters in a row are one token.
+        added: ids of added tokens.
+        fuses: unknown characters in a row become one token.
+
+    Returns:
+        (pre-tokenizer, ""), or (None, piece) with a piece that must not stand alone but cannot be cut. A piece of
+        more than 256 characters counts as one that cannot.
     """
     types = types[: len(pieces)]
     fuses = fuses and PieceType.BYTE not in types
@@ -63,7 +65,12 @@ def pre_tokenizer(
 
 
 def describe(symbols: Iterable[str], cuts: Mapping[str, str]) -> dict[str, Any]:
-    """The pre-tokenizer. cuts: of each name that must not stand alone, the part of it that is cut off."""
+    """Return the pre-tokenizer.
+
+    Args:
+        symbols: user-defined pieces.
+        cuts: each name that must not stand alone → its part to cut off.
+    """
     steps = [_split("|".join(map(_escaped, _longest_first(symbols))))]
     if cuts:
         rests: dict[str, list[str]] = {}
@@ -75,7 +82,10 @@ def describe(symbols: Iterable[str], cuts: Mapping[str, str]) -> dict[str, Any]:
 
 
 def read(described: Any) -> list[str] | None:
-    """The symbols of a pre-tokenizer that `describe` may have made; None if it cannot be. The caller compares."""
+    """Return the symbols if `describe` may have made this pre-tokenizer, else None.
+
+    The caller describes them again and compares.
+    """
     match described:
         case {"type": "Sequence", "pretokenizers": [{"type": "Split", "pattern": {"Regex": str(regex)}}, *rest]}:
             if len(rest) < 2:
@@ -86,14 +96,17 @@ def read(described: Any) -> list[str] | None:
 def find_cuts(
     names: Iterable[str], merges: Merges, characters: frozenset[str], *, apart: frozenset[str], fuses: bool
 ) -> tuple[dict[str, str], str | None]:
-    """(where to cut each name, the first that cannot be cut).
+    """Find where to cut names that must not stand alone.
 
     Args:
         names: tokens that must not stand alone.
-        merges: pairs of tokens, and when they are merged.
-        characters: those that are tokens.
+        merges: pair of tokens → its place in the list of merges.
+        characters: single characters that are tokens.
         apart: names that no part may be.
-        fuses: unknown characters in a row are one token, and not cut apart.
+        fuses: unknown characters in a row become one token, and cannot be cut apart.
+
+    Returns:
+        (name → its part to cut off, first name that cannot be cut or None).
     """
     cuts: dict[str, str] = {}
     for name in names:
@@ -111,7 +124,7 @@ def find_cuts(
 
 
 def _merged(text: str, merges: Merges) -> list[str]:
-    """The tokens that merging makes of a text."""
+    """Return the tokens that merging makes of a text."""
     tokens = [*text]
     while True:
         found = [(merges[pair], i) for i, pair in enumerate(pairwise(tokens)) if pair in merges]
@@ -130,7 +143,7 @@ def _split(regex: str) -> dict[str, Any]:
 
 
 def _escaped(text: str) -> str:
-    """A regex of Oniguruma that matches a text."""
+    """Return an Oniguruma regex that matches a text."""
     plain = re.compile(r"[^\W_]|[^\x00-\x7f]")
     return "".join(c if plain.match(c) else f"\\{c}" if c.isprintable() else f"\\x{{{ord(c):X}}}" for c in text)
 

@@ -1,6 +1,6 @@
-"""The small parts of a tokenizer.json: normalizers, pre-tokenizers, post-processors, decoders, as plain data.
+"""Small parts of a tokenizer.json, as plain data: normalizers, pre-tokenizers, decoders.
 
-Each is checked against a list of what is known; what is not is refused by its name and place, never guessed.
+Each is checked against the kinds and options that fastbpe runs. Anything else is refused by name and place.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from fastbpe.errors import FormatError, FormatWarning
 
-_MISSING = object()
+_MISSING = object()  # `default` was not given
 _NAMES = {str: "text", bool: "true or false", int: "an integer", dict: "an object", list: "a list"}
 _BEHAVIORS = ("Isolated", "Removed", "MergedWithPrevious", "MergedWithNext", "Contiguous")
 _NORMALIZERS: Mapping[str, Mapping[str, type]] = {
@@ -37,7 +37,13 @@ _PRE_TOKENIZERS: Mapping[str, Mapping[str, type]] = {
 
 
 class Part:
-    """An object of a file with its place there, for errors."""
+    """Object in a file, with its place for errors.
+
+    Attributes:
+        value: the object.
+        where: the name of the file.
+        place: path of keys within the file, "model.vocab"; "" for the whole.
+    """
 
     def __init__(self, value: Any, where: str, place: str) -> None:
         self.where = where
@@ -47,12 +53,12 @@ class Part:
         self.value: dict[str, Any] = value
 
     def fail(self, problem: str, key: str = "") -> NoReturn:
-        """Raise a FormatError that names the place."""
+        """Raise a FormatError that names the file and the place."""
         place = ".".join(filter(None, (self.place, key)))
         raise FormatError(f"{self.where}: {place}: {problem}" if place else f"{self.where}: {problem}")
 
     def get(self, key: str, kind: type, default: Any = _MISSING) -> Any:
-        """A value of one type; null and nothing give the default."""
+        """Return a value of one type; the default if the key is missing or null."""
         value = self.value.get(key)
         if value is None:
             if default is _MISSING:
@@ -63,18 +69,18 @@ class Part:
         return value
 
     def parts(self, key: str) -> Iterator[Part]:
-        """The objects of a list."""
+        """Yield the objects of a list."""
         place = f"{self.place}.{key}" if self.place else key
         for number, value in enumerate(self.get(key, list)):
             yield Part(value, self.where, f"{place}[{number}]")
 
     def part(self, key: str) -> Part | None:
-        """An object within this one; None where there is none."""
+        """Return an object within this one, or None."""
         value = self.value.get(key)
         return None if value is None else Part(value, self.where, f"{self.place}.{key}" if self.place else key)
 
     def pattern(self) -> dict[str, str]:
-        """`{"String": text}` or `{"Regex": text}`."""
+        """Return `{"String": text}` or `{"Regex": text}`."""
         value = self.get("pattern", dict)
         kinds, texts = list(value), list(value.values())
         if kinds not in (["String"], ["Regex"]) or not isinstance(texts[0], str):
@@ -83,7 +89,7 @@ class Part:
 
 
 def warn_of_settings(top: Part) -> None:
-    """Warn of what tokenizers would cut off from ids, or add to them, for the settings of a file say so."""
+    """Warn that a file's truncation and padding are not applied, if it has any."""
     asked = [key for key in ("truncation", "padding") if top.get(key, dict, {})]
     if asked:
         warnings.warn(
@@ -95,12 +101,16 @@ def warn_of_settings(top: Part) -> None:
 
 
 def normalizers(part: Part | None) -> list[dict[str, Any]]:
-    """The normalizers in the order they work, sequences taken apart."""
+    """Return the normalizers in the order in which they run, without sequences around them."""
     return [_checked(step, _NORMALIZERS, "normalizer") for step in flat(part, "normalizers")]
 
 
 def pre_tokenizers(part: Part | None) -> tuple[list[dict[str, Any]], bool]:
-    """The pre-tokenizers in the order they work, and whether the first puts a space before text without one."""
+    """Return the pre-tokenizers in the order in which they run, without sequences around them.
+
+    Returns:
+        (steps, prefix_space): whether the first step puts a space before a text that begins with none.
+    """
     steps = list(flat(part, "pretokenizers"))
     out = [_checked(step, _PRE_TOKENIZERS, "pre-tokenizer") for step in steps]
     prefix_space = False
@@ -119,6 +129,13 @@ def pre_tokenizers(part: Part | None) -> tuple[list[dict[str, Any]], bool]:
 
 
 def flat(part: Part | None, key: str, depth: int = 0) -> Iterator[Part]:
+    """Yield the steps of a part, without sequences around them.
+
+    Args:
+        part: a step or a sequence of steps; None: no steps.
+        key: the key of the list in a sequence.
+        depth: of sequences around this one.
+    """
     if part is None:
         return
     if part.value.get("type") != "Sequence":

@@ -1,10 +1,8 @@
-"""Hugging Face's `tokenizer.json`, as tokenizers 0.23 reads and writes it.
+"""Hugging Face's `tokenizer.json`, as tokenizers 0.23 reads and writes it: byte-level BPE vocabularies.
 
-Read are byte-level BPE vocabularies: merges in the order of the list, tokens in GPT-2's stand-ins of bytes. What
-decides ids goes into the Model; the rest of the file is kept for writing it again.
-
-Two things of a file are not applied: truncation and padding, which are settings of a program, not of a vocabulary.
-A FormatWarning says so.
+Merges are in the order of the list, and tokens are written in GPT-2's characters for bytes. The Model gets what
+decides ids; the rest of the file is kept for writing it again. Truncation and padding are not applied, because
+they are settings of a program and not of a vocabulary; a FormatWarning says so.
 """
 
 from __future__ import annotations
@@ -18,6 +16,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from fastbpe._utils.optional_imports import find_orjson
 from fastbpe.errors import FormatError
+from fastbpe.formats.byte_level import text_of
 from fastbpe.formats.huggingface import _vocab_json, parts, templates
 from fastbpe.formats.huggingface import vocabulary as vocabulary_
 from fastbpe.formats.huggingface.parts import Part
@@ -35,13 +34,22 @@ _OFF: Mapping[str, tuple[Any, ...]] = {
 
 
 def recognise(data: Buffer) -> bool:
-    """Whether it looks like a JSON object with a model in it."""
+    """Tell whether the data looks like a JSON object that holds a model."""
     head = bytes(data[:64]).lstrip(b"\xef\xbb\xbf \t\r\n")
     return head[:1] == b"{" and re.search(rb'"model"\s*:\s*\{', data) is not None
 
 
 def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None = None) -> Model:
-    """The model in a file's bytes. where: what errors call the file. special_tokens: in place of the file's."""
+    """Read the model in a file's bytes.
+
+    Args:
+        data: the bytes.
+        where: the name of the file in errors.
+        special_tokens: name → id, in place of those in the file.
+
+    Raises:
+        FormatError: a damaged file, or an option that fastbpe does not run.
+    """
     raw = bytes(data)
     model = read_with_entries(raw, where, _model)
     if model is None:
@@ -54,7 +62,15 @@ def parse(data: Buffer, where: str, *, special_tokens: Mapping[str, int] | None 
 
 
 def _model(top: Part, entries: _vocab_json.Entries | None = None) -> Model | None:
-    """The model; entries: what was read in advance. None if that is not enough."""
+    """Make the model of a parsed file.
+
+    Args:
+        top: the file, with empty vocabulary and merges if `entries` has them.
+        entries: vocabulary and merges from the fast reader.
+
+    Returns:
+        None if the slow reader must read the file.
+    """
     if top.get("version", str, "1.0") != "1.0":
         top.fail(f"version {top.value['version']!r} is not known to this fastbpe; upgrade it")
     model = top.part("model")
@@ -115,19 +131,28 @@ def _kept(top: Part, vocabulary: _Vocabulary) -> dict[str, Any]:
 def read_with_entries(
     raw: bytes, where: str, make: Callable[[Part, _vocab_json.Entries], _Made | None]
 ) -> _Made | None:
-    """What is made of a file, its vocabulary and its merges read in advance; None if the slow way is to look."""
+    """Read vocabulary and merges with the fast reader, the rest with a JSON parser, and make a model of both.
+
+    Args:
+        raw: the bytes of the file.
+        where: the name of the file in errors.
+        make: makes the model of the rest and the entries, or None.
+
+    Returns:
+        None if the slow reader must read the file.
+    """
     entries = _vocab_json.read(raw)
     if entries is None:
         return None
     try:
         rest = read_json(entries.rest, where)
     except FormatError:
-        return None  # its place would be that of another text
+        return None  # the error's place is in the rest, not in the file
     return make(Part(rest, where, ""), entries)
 
 
 def read_json(data: bytes, where: str) -> Any:
-    """The value that JSON holds, by way of orjson where that is installed."""
+    """Parse JSON, with orjson if it is installed."""
     orjson = find_orjson()
     try:
         return json.loads(data) if orjson is None else orjson.loads(data)
@@ -138,30 +163,32 @@ def read_json(data: bytes, where: str) -> Any:
 
 
 def check_model(model: Part) -> None:
-    """Refuse models of other types than BPE, and options of BPE that nothing here does."""
+    """Refuse models of other types than BPE, and options of BPE that fastbpe does not run."""
     kind = model.get("type", str, "BPE" if "merges" in model.value else "without a type")
     if kind != "BPE":
         model.fail(f"{kind!r} is not supported: fastbpe reads BPE models only", "type")
     for key, off in _OFF.items():
         if model.value.get(key) not in off:
             model.fail(f"{model.value[key]!r:.60} is not supported; it must be null", key)
-    # They say nothing of a byte-level vocabulary, where no more than bytes can be unknown.
+    # Only their types matter: in a byte-level vocabulary no character is unknown.
     for key in ("fuse_unk", "byte_fallback"):
         model.get(key, bool, False)
 
 
 def _ids(added: list[AddedToken], vocabulary: _Vocabulary) -> set[int]:
-    """The ids that added tokens have or may be taken for."""
-    alike = {vocabulary.get(vocabulary_.written(token.content), -1) for token in added}
+    """Return the ids of the added tokens, and of the ordinary tokens that are written like them."""
+    alike = {vocabulary.get(text_of(token.content.encode()), -1) for token in added}
     return {token.id for token in added} | alike - {-1}
 
 
 def _plain_special(
     added: list[AddedToken], vocabulary: _Vocabulary, ordinary: Collection[int]
 ) -> tuple[dict[str, int], list[AddedToken]]:
-    """The special tokens by name, and those of the added tokens that more must be known of.
+    """Return (special tokens by name, added tokens for which a name and an id are not enough).
 
-    ordinary: those of `_ids` that are ordinary tokens'.
+    Args:
+        added: all added tokens of the file.
+        ordinary: those of `_ids` that are ids of ordinary tokens.
     """
     special, others = {}, []
     for token in added:
@@ -171,7 +198,7 @@ def _plain_special(
         if (
             not plain
             or token.id in ordinary
-            or vocabulary.get(vocabulary_.written(token.content), -1) in ordinary
+            or vocabulary.get(text_of(token.content.encode()), -1) in ordinary
             or vocabulary_.decoded(token.content) != token.content.encode()
         ):
             others.append(token)

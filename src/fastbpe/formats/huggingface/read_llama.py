@@ -1,8 +1,8 @@
-"""A tokenizer.json of the Llama kind: code points, U+2581 for spaces, byte fallback, merges by a piece's score.
+"""A tokenizer.json of the Llama kind: code points, U+2581 for spaces, byte fallback, merges ordered by score.
 
-Such files are made of sentencepiece's, and say nearly the same in other words: a pair of pieces for each way that
-a piece can be made, best piece first. Where scores cannot say what the merges say, the model keeps them; what else
-sentencepiece would do otherwise are the model's conventions; what neither can say is refused.
+Such files are made from sentencepiece models. Their merges list every pair of pieces that makes a piece, best
+piece first. Where scores cannot express the merges, the model keeps the merges. Other differences from
+sentencepiece become the model's `conventions`. Anything else is refused.
 """
 
 from __future__ import annotations
@@ -32,20 +32,28 @@ _SCHEMES = {"always": "always", "first": "first", "never": ""}
 
 
 def parse(data: Buffer, where: str) -> CodePointModel:
-    """The model in a file's bytes. where: what errors call the file."""
+    """Read the model in a file's bytes.
+
+    Args:
+        data: the bytes.
+        where: the name of the file in errors.
+
+    Raises:
+        FormatError: a damaged file, or an option that fastbpe does not run.
+    """
     raw = bytes(data)
     return read_with_entries(raw, where, _model) or _parse_slowly(raw, where)
 
 
 def _parse_slowly(raw: bytes, where: str) -> CodePointModel:
-    """`parse` in plain Python, but for the judgement of the merges."""
+    """Read a file without the fast reader."""
     model = _model(Part(read_json(raw, where), where, ""))
     assert model is not None
     return model
 
 
 def _model(top: Part, entries: _vocab_json.Entries | None = None) -> CodePointModel | None:
-    """The model; entries: what was read in advance. None if that is not enough."""
+    """Make the model of a parsed file; arguments and result as of `read._model`."""
     model = top.part("model")
     if model is None:
         top.fail("it has no 'model'")
@@ -77,7 +85,7 @@ def _model(top: Part, entries: _vocab_json.Entries | None = None) -> CodePointMo
         _find_symbols(top, types, symbols, vocabulary, added, laid_out, conventions.fuses)
     if METASPACE not in vocabulary:
         model.fail(f"{METASPACE!r}, which stands for a space, is no token", "vocab")
-    if PieceType.BYTE in types:  # no character is unknown
+    if PieceType.BYTE in types:  # no character is unknown, so `fuses` changes nothing
         conventions = replace(conventions, fuses=True)
     more, more_ends = pack_pieces(token.content.encode() for token in added if token.id >= len(vocabulary))
     n_bytes = len(piece_bytes)
@@ -127,12 +135,12 @@ def _model(top: Part, entries: _vocab_json.Entries | None = None) -> CodePointMo
 
 
 def _lay_out(model: Part, vocabulary: Mapping[str, int]) -> tuple[bytes, bytes, bytes]:
-    """piece_bytes, piece_ends and merges: the slow twin of `Entries.pieces`."""
+    """Return (piece_bytes, piece_ends, merges). The slow twin of `Entries.pieces`."""
     if "" in vocabulary:
         model.fail("an empty token is not supported where tokens are text", "vocab")
     if not vocabulary:
         model.fail("it has no tokens", "vocab")
-    if max(vocabulary.values()) >= len(vocabulary):  # no two have the same
+    if max(vocabulary.values()) >= len(vocabulary):  # ids are distinct, so one below is missing
         gap = min({*range(len(vocabulary))} - {*vocabulary.values()})
         model.fail(f"no token has the id {gap}, though greater ids are taken; renumber the vocabulary", "vocab")
     pieces = [""] * len(vocabulary)
@@ -143,16 +151,22 @@ def _lay_out(model: Part, vocabulary: Mapping[str, int]) -> tuple[bytes, bytes, 
     except UnicodeEncodeError as error:
         first = next(piece for piece in pieces if error.object[error.start] in piece)
         model.fail(f"{first!r:.60} holds a surrogate, which no UTF-8 text can hold", "vocab")
-    merges = pack_merges(read_merges(model, vocabulary))  # what may be wrong comes before what takes longer
+    merges = pack_merges(read_merges(model, vocabulary))  # before the packing of pieces: this may fail
     piece_bytes, piece_ends = pack_pieces(piece.encode() for piece in pieces)
     return piece_bytes, piece_ends, merges
 
 
-# What text becomes, and what it becomes again
+# Normalizer, pre-tokenizer, decoder
 
 
 def _conventions(top: Part, finds_normalized: bool, symbols: bool) -> tuple[Spaces, Conventions]:
-    """The rules for white space that hold in every text, and the other steps."""
+    """Return (options for white space as sentencepiece has them, other differences from sentencepiece).
+
+    Args:
+        top: the file.
+        finds_normalized: some added token is looked for in normalized text.
+        symbols: `llama_symbols` read the pre-tokenizer.
+    """
     steps = parts.normalizers(top.part("normalizer"))
     marks = None if symbols else _metaspace(top.part("pre_tokenizer"))
     spaces = llama_spaces.read(steps)
@@ -191,7 +205,7 @@ def _find_symbols(
     laid_out: tuple[bytes, bytes, bytes],
     fuses: bool,
 ) -> None:
-    """Set the types of symbols. Refuse splits and ignore_merges that do anything but find these."""
+    """Set the types of user-defined pieces. Refuse a pre-tokenizer that does anything but find these."""
     for symbol in symbols:
         token_id = vocabulary.get(symbol, -1)
         if token_id >= 0 and types[token_id] == PieceType.NORMAL:
@@ -210,15 +224,15 @@ def _find_symbols(
 
 
 def texts_of(piece_bytes: bytes, piece_ends: bytes) -> list[str]:
-    """Pieces end to end, one by one."""
+    """Return the texts of pieces that lie end to end."""
     ends = array("I", piece_ends)
     return [piece_bytes[start:end].decode() for start, end in zip(chain((0,), ends), ends, strict=False)]
 
 
 def _metaspace(part: Part | None) -> tuple[str, bool] | None:
-    """The prefix of Conventions, and whether pieces end before each U+2581; None: nothing is done."""
+    """Return (prefix as Conventions has it, whether pieces end before each U+2581); None if nothing happens."""
     if part is None or (part.value.get("type") == "Split" and _splits_at_spaces(part)):
-        return None  # there is no space by then
+        return None  # the normalizer leaves no space to split at
     if part.value.get("type") != "Metaspace":
         part.fail(f"{part.value.get('type')!r:.60} is not supported where spaces are U+2581; Metaspace is")
     scheme = _scheme(part)
@@ -226,7 +240,7 @@ def _metaspace(part: Part | None) -> tuple[str, bool] | None:
 
 
 def _scheme(part: Part) -> str:
-    """What a Metaspace's prepend_scheme is; files of old say it with add_prefix_space."""
+    """Return the prepend_scheme of a Metaspace; old files have add_prefix_space instead."""
     if part.get("replacement", str) != METASPACE:
         part.fail(f"{part.value['replacement']!r:.60} is not supported; it must be U+2581", "replacement")
     scheme: str = part.get("prepend_scheme", str, "always")
@@ -242,7 +256,7 @@ def _splits_at_spaces(part: Part) -> bool:
 
 
 def _decoder(part: Part | None, top: Part) -> tuple[str, bool]:
-    """Its kind, as Conventions has it, and whether a first space is left out."""
+    """Return (kind of decoder as Conventions has it, whether it drops a space at the start)."""
     if part is None:
         top.fail("there is none: tokenizers would put a space between all tokens", "decoder")
     steps = [*part.parts("decoders")] if part.value.get("type") == "Sequence" else [part]
@@ -260,13 +274,17 @@ def _decoder(part: Part | None, top: Part) -> tuple[str, bool]:
     return "ByteFallback", STRIP in values
 
 
-# What pieces are for
+# Types of pieces
 
 
 def _types(
     model: Part, vocabulary: _Vocabulary, added: list[AddedToken], merges: bytes, *, in_all_text: bool
 ) -> bytearray:
-    """The type of each id. in_all_text: normalized added tokens are found wherever they stand by then."""
+    """Return the PieceType of each id.
+
+    Args:
+        in_all_text: normalized added tokens are found anywhere in normalized text.
+    """
     n_added = sum(token.id >= len(vocabulary) for token in added)
     types = bytearray([PieceType.NORMAL]) * (len(vocabulary) + n_added)
     byte_ids = (
@@ -295,7 +313,7 @@ def _types(
 
 
 def _unknown(model: Part, vocabulary: _Vocabulary) -> int:
-    """The id of unknown characters; -1 where there is none."""
+    """Return the id for unknown characters; -1 if there is none."""
     name = model.get("unk_token", str, "")
     if not name:
         return -1
@@ -307,21 +325,21 @@ def _unknown(model: Part, vocabulary: _Vocabulary) -> int:
 
 
 def _is_ordinary(token: AddedToken, vocabulary: _Vocabulary, merges: bytes) -> bool:
-    """Whether text becomes an added token also where it is not looked for."""
+    """Tell whether merging can make an added token too."""
     if token.id >= len(vocabulary):
         return False
     return len(token.content) == 1 or _is_made(token.content, vocabulary, merges)
 
 
 def _is_made(name: str, vocabulary: _Vocabulary, merges: bytes) -> bool:
-    """Whether a merge makes a token."""
+    """Tell whether a merge makes a token."""
     if not any(name[:cut] in vocabulary and name[cut:] in vocabulary for cut in range(1, len(name))):
         return False
     return vocabulary.get(name, -1) in memoryview(merges).cast("I")[2::3].tolist()
 
 
 def _meta(model: Part, types: bytearray, find: Callable[[str], int]) -> dict[str, Any]:
-    """Where the pieces are that sentencepiece knows by their purpose; -1: there is none."""
+    """Return the ids of `<unk>`, `<s>`, `</s>` and `<pad>`, as options of sentencepiece's trainer; -1 for none."""
     names = {"unk": "<unk>", "bos": "<s>", "eos": "</s>", "pad": "<pad>"}
     found: dict[str, Any] = {f"{key}_id": find(name) for key, name in names.items()}
     if PieceType.UNKNOWN in types:

@@ -1,4 +1,4 @@
-"""Post-processors of a tokenizer.json: what they put around texts, as templates."""
+"""Post-processors of a tokenizer.json, as templates: the ids that they put around texts."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _TEXTS = {"A": TEXT, "B": PAIR}
 
 
 def read(part: Part | None) -> Templates:
-    """The templates that post-processors come to, one after another."""
+    """Return the templates that a chain of post-processors makes."""
     return Templates(_around(part, ((TEXT,),)), _around(part, ((TEXT,), (PAIR,))))
 
 
 def _around(part: Part | None, texts: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """The ids around one text, and around two.
+    """Return the template for some texts.
 
-    Each post-processor is given the parts that the one before has made: a template makes a part of each of its
-    items, the others as many as there were.
+    Each post-processor gets the parts that the one before has made. A template makes one part of each of its
+    items; the others make as many parts as they get.
     """
     made = [*texts]
     for step in flat(part, "processors"):
@@ -32,7 +32,7 @@ def _around(part: Part | None, texts: Sequence[Sequence[int]]) -> tuple[int, ...
             first, last = _pair_id(step, "cls"), _pair_id(step, "sep")
             between = (last,) if kind == "RobertaProcessing" else ()
             made = [(*(between if i else (first,)), *text, last) for i, text in enumerate(made)]
-        elif kind != "ByteLevel":  # that is only about offsets
+        elif kind != "ByteLevel":  # ByteLevel changes offsets only
             step.fail(
                 f"the post-processor {kind!r} is not supported; it knows TemplateProcessing, RobertaProcessing, "
                 "BertProcessing, ByteLevel and Sequence"
@@ -41,7 +41,7 @@ def _around(part: Part | None, texts: Sequence[Sequence[int]]) -> tuple[int, ...
 
 
 def _fill(step: Part, texts: Sequence[Sequence[int]]) -> list[Sequence[int]]:
-    """The parts that a template makes of one text or of two."""
+    """Return the parts that a template makes of one text or of two."""
     if len(texts) > 2:
         step.fail("it stands behind another template, which tokenizers does not do")
     if len(texts) == 2 and step.value.get("pair") is None:
@@ -79,7 +79,12 @@ def _pair_id(step: Part, key: str) -> int:
 
 
 def describe(templates: Templates, names: Sequence[str]) -> dict[str, Any] | None:
-    """A TemplateProcessing that says the same; None if there is nothing to say. names: of all ids."""
+    """Return a TemplateProcessing that puts the same ids around texts; None if there are none.
+
+    Args:
+        templates: for one text and for two.
+        names: the token of each id.
+    """
     if templates.single == (TEXT,) and templates.pair == (TEXT, PAIR):
         return None
 
@@ -108,6 +113,6 @@ def describe(templates: Templates, names: Sequence[str]) -> dict[str, Any] | Non
 
 
 def split(single: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The ids before the text of a template, and those behind it."""
+    """Return (ids before the text of a template, ids behind it)."""
     at = single.index(TEXT)
     return tuple(single[:at]), tuple(single[at + 1 :])

@@ -1,4 +1,4 @@
-"""tokenizer_config.json, which tells transformers what a tokenizer.json does not: bos, eos, pad and unk.
+"""tokenizer_config.json: the roles of tokens (bos, eos, pad, unk) for transformers, which no tokenizer.json holds.
 
 It is read beside any tokenizer, and written beside a tokenizer.json.
 """
@@ -19,7 +19,7 @@ from fastbpe.formats import folder as folders
 from fastbpe.formats.atomic_files import write
 from fastbpe.model import Model
 
-if TYPE_CHECKING:  # code points are imported when they are met
+if TYPE_CHECKING:  # imported at run time only for code-point models
     from fastbpe.model import CodePointModel
 
 _Written = TypeVar("_Written")
@@ -28,14 +28,14 @@ TOKENIZER, CONFIG = "tokenizer.json", "tokenizer_config.json"
 #: Files of older transformers, which it reads before the others.
 _OLDER = ("special_tokens_map.json", "added_tokens.json")
 _ROLES = ("bos", "eos", "pad", "unk")
-_NO_LIMIT = int(1e30)  # transformers' own word for a model_max_length that nobody knows
+_NO_LIMIT = int(1e30)  # the model_max_length that transformers writes if it is unknown
 _FLAGS = ("content", "lstrip", "normalized", "rstrip", "single_word", "special")
 
 
 def with_own_tokens(model: Model | CodePointModel, path: str) -> Model | CodePointModel:
-    """A model that was read from a folder, with the roles of tokens that the files beside it name.
+    """Return a model from a folder with the roles of tokens that the files beside it name.
 
-    add_bos_token and add_eos_token count where no tokenizer.json says what stands around texts.
+    add_bos_token and add_eos_token count only if no tokenizer.json says which ids stand around texts.
     """
     where = Path(path)
     config = folders.read_object(where / CONFIG)
@@ -65,9 +65,9 @@ def with_own_tokens(model: Model | CodePointModel, path: str) -> Model | CodePoi
 def write_folder(
     path: str | os.PathLike[str], roles: Mapping[str, int | None], write_tokenizer: Callable[[Path], _Written]
 ) -> _Written:
-    """Write a tokenizer.json with its tokenizer_config.json into a folder, which is made if it is not there.
+    """Write a tokenizer.json with its tokenizer_config.json into a folder, which is made if it does not exist.
 
-    Both are ready before either is put into its place.
+    Both are complete before either gets its place.
 
     Args:
         path: the folder.
@@ -75,10 +75,10 @@ def write_folder(
         write_tokenizer: writes the tokenizer.json to a path.
 
     Returns:
-        What write_tokenizer returns.
+        The result of write_tokenizer.
 
     Raises:
-        FormatError: the folder holds files that would say otherwise.
+        FormatError: the folder holds files that contradict these.
     """
     folder = Path(os.path.realpath(path))
     if not folder.parent.is_dir():
@@ -101,10 +101,10 @@ def write_folder(
 
 
 def _config(roles: Mapping[str, int | None], added: list[dict[str, Any]]) -> bytes:
-    """The bytes of a tokenizer_config.json.
+    """Return the bytes of a tokenizer_config.json.
 
-    Only tokens that are special in the tokenizer.json have a role there: transformers makes special whatever has
-    one, and would find it in texts.
+    Only special tokens of the tokenizer.json get a role: transformers makes every token with a role special, and
+    would find it in texts.
     """
     special = {token["id"]: token["content"] for token in added if token["special"]}
     named = {f"{role}_token": special[i] for role, i in roles.items() if i is not None and i in special}

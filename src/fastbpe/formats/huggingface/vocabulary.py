@@ -1,6 +1,6 @@
-"""The vocabulary of a tokenizer.json of the byte-level kind: stand-ins to bytes, merges to ids, added tokens.
+"""Vocabulary of a byte-level tokenizer.json: tokens to bytes, merges to ids, added tokens.
 
-The slow twin of `_vocab_json`, which reads what is plainly right and leaves the rest to this.
+The slow twin of `_vocab_json`, which leaves every file to this module that is not plain.
 """
 
 from __future__ import annotations
@@ -10,63 +10,34 @@ from itertools import chain, repeat
 from operator import attrgetter, itemgetter
 from typing import Any
 
+from fastbpe.formats.byte_level import BYTE_OF_CHARACTER, bytes_of
 from fastbpe.formats.huggingface._vocab_json import Entries
 from fastbpe.formats.huggingface.parts import Part
 from fastbpe.model import AddedToken, pack_merges
 
-MAX_TOKENS = 1 << 21  # twice the largest vocabulary known
-_BATCH = 4096  # added tokens that are checked at once
+MAX_TOKENS = 1 << 21  # without added tokens; twice the largest vocabulary known
+_BATCH = 4096  # added tokens that `_take_all` checks at once
 _FLAGS = AddedToken._fields[2:]
 _BOOL, _DICT, _INT, _STR = {bool}, {dict}, {int}, {str}
 _flags_of: Callable[[Mapping[str, Any]], tuple[Any, ...]] = itemgetter(*_FLAGS)
 _content_of, _id_of, _id_of_token = itemgetter("content"), itemgetter("id"), attrgetter("id")
 
 
-def _stand_ins() -> dict[str, int]:
-    """The character that stands for each byte in GPT-2's files."""
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in printable]
-    return {chr(byte): byte for byte in printable} | {chr(0x100 + i): byte for i, byte in enumerate(others)}
-
-
-STAND_INS = _stand_ins()
-SHOWN = str.maketrans({chr(byte): character for character, byte in STAND_INS.items()})
-
-
-def bytes_of(token: str) -> bytes | None:
-    """The bytes that a token's characters stand for; None where one stands for none."""
-    if is_as_shown(token):
-        return token.encode()
-    try:
-        return bytes([STAND_INS[character] for character in token])
-    except KeyError:
-        return None
-
-
-def show(token: bytes) -> str:
-    """A token as the file writes it."""
-    text = token.decode("latin-1")
-    return text if is_as_shown(text) else text.translate(SHOWN)
-
-
-def written(content: str) -> str:
-    """The characters that stand for a text's UTF-8."""
-    return content if is_as_shown(content) else show(content.encode())
-
-
-def is_as_shown(text: str) -> bool:
-    """Whether all characters stand for themselves: quickly seen, and so most added tokens are."""
-    return text.isascii() and text.isprintable() and " " not in text
-
-
 def decoded(content: str) -> bytes:
-    """What tokenizers' ByteLevel decoder makes of a token that may not be written in stand-ins."""
+    """Return the bytes of a token as tokenizers' ByteLevel decoder gives them.
+
+    A token with a character that stands for no byte decodes to its own UTF-8.
+    """
     token = bytes_of(content)
     return content.encode() if token is None else token
 
 
 def check_vocabulary(model: Part) -> dict[str, int]:
-    """Token to id as the file has it."""
+    """Return token → id as the file has it.
+
+    Raises:
+        FormatError: too many tokens, or an id that is out of range or stands twice.
+    """
     vocabulary: dict[str, int] = model.get("vocab", dict)
     if len(vocabulary) > MAX_TOKENS:
         model.fail(f"{len(vocabulary)} tokens: the limit is {MAX_TOKENS}", "vocab")
@@ -85,7 +56,7 @@ def check_vocabulary(model: Part) -> dict[str, int]:
 
 
 def read_merges(model: Part, vocabulary: Mapping[str, int]) -> list[tuple[int, int, int]]:
-    """(left id, right id, merged id), best first. Of a pair listed twice the last holds, as in tokenizers."""
+    """Return (left id, right id, merged id), best first. The last of two equal pairs counts, as in tokenizers."""
     merges: dict[tuple[int, int], int] = {}
     for number, (left, right) in _pairs(model):
         for token in (left, right, left + right):
@@ -98,6 +69,7 @@ def read_merges(model: Part, vocabulary: Mapping[str, int]) -> list[tuple[int, i
 
 
 def _pairs(model: Part) -> Iterable[tuple[int, tuple[str, str]]]:
+    """Yield (index, (left, right)) of each merge, written as "left right" or ["left", "right"]."""
     merges = model.get("merges", list)
     as_text = bool(merges) and isinstance(merges[0], str)
     for number, merge in enumerate(merges):
@@ -113,11 +85,15 @@ def _pairs(model: Part) -> Iterable[tuple[int, tuple[str, str]]]:
 
 
 def read_added_tokens(top: Part, vocabulary: dict[str, int] | Entries) -> list[AddedToken]:
-    """The added tokens in the order of their ids; those that tokenizers would give another id are refused."""
+    """Return the added tokens in the order of their ids.
+
+    Raises:
+        FormatError: a token that tokenizers would give another id.
+    """
     values: Sequence[Any] = top.get("added_tokens", list, ())
     ids: dict[str, int] = {}
     kept: list[Mapping[str, Any]] = []
-    following = len(vocabulary)  # the id of the next token that the vocabulary does not have
+    following = len(vocabulary)  # the id that tokenizers gives to the next token outside the vocabulary
     for first in range(0, len(values), _BATCH):
         batch = values[first : first + _BATCH]
         last = _take_all(batch, vocabulary, ids, following)
@@ -136,7 +112,17 @@ def read_added_tokens(top: Part, vocabulary: dict[str, int] | Entries) -> list[A
 def _take_all(
     batch: Sequence[Any], vocabulary: dict[str, int] | Entries, ids: dict[str, int], following: int
 ) -> int | None:
-    """Take tokens that are all new and right: nearly all are. The next id, or None: each is to be looked at."""
+    """Take a batch of tokens in which all are new and valid, as in nearly all files.
+
+    Args:
+        batch: added tokens of the file.
+        vocabulary: token → id.
+        ids: name → id of the tokens taken so far; updated.
+        following: the id that the next token outside the vocabulary must have.
+
+    Returns:
+        `following` after the batch; None if each token must be checked by itself.
+    """
     if {*map(type, batch)} != _DICT:
         return None
     try:
@@ -161,7 +147,7 @@ def _take_all(
 
 
 def _is_token(top: Part, number: int, value: Any, ids: Mapping[str, int]) -> bool:
-    """Whether it is one, and no empty or repeated one: tokenizers passes over these."""
+    """Return False for an empty or repeated token, which tokenizers skips. FormatError if it is no token."""
     part = _added(top, number, value)
     content: str = part.get("content", str)
     part.get("id", int)
@@ -176,7 +162,7 @@ def _take(
     ids: dict[str, int],
     following: int,
 ) -> int:
-    """Take a token, if it is right. The next id."""
+    """Take one token, or raise FormatError. Returns `following` after it."""
     part, content = _added(top, number, value), value["content"]
     token_id: int = value["id"]
     if not content.isascii() and any("\ud800" <= character <= "\udfff" for character in content):
@@ -198,7 +184,7 @@ def _added(top: Part, number: int, value: Any) -> Part:
 
 
 def found_by_name(added: Sequence[AddedToken]) -> list[str]:
-    """The added tokens that nothing but their names leads to, though they stand in the vocabulary as well."""
+    """Return the added tokens that text reaches by their names alone, even if the vocabulary has them."""
     return [token.content for token in added if token.special or bytes_of(token.content) is None]
 
 
@@ -209,13 +195,20 @@ def lay_out(
     added: Sequence[AddedToken],
     whole_piece_first: bool,
 ) -> tuple[list[bytes], bytes, bool]:
-    """The bytes of each ordinary id, b"" where it is none, the packed merges, and whether a byte is no token."""
+    """Lay out the tables of a Model.
+
+    Returns:
+        (bytes of each ordinary id, b"" for others; packed merges; whether a byte is no token).
+
+    Raises:
+        FormatError: a token that is not written in characters for bytes, or a gap among the ids.
+    """
     used = {token_id for merge in merges for token_id in merge}
     by_name = {*found_by_name(added)}
     tokens: dict[int, bytes] = {}
     for token, token_id in vocabulary.items():
-        if not token or (token in by_name and token_id not in used and token not in STAND_INS):
-            continue  # whisper has an empty token, which no text leads to
+        if not token or (token in by_name and token_id not in used and token not in BYTE_OF_CHARACTER):
+            continue  # whisper has an empty token, which no text becomes
         data = bytes_of(token)
         if data is None and (whole_piece_first or token_id in used):
             model.fail(f"token {token!r:.60} is not written in GPT-2's stand-ins of bytes", "vocab")
@@ -232,9 +225,13 @@ def lay_out(
 
 
 def check_missing_bytes(model: Part, tokens: Collection[bytes], whole_piece_first: bool) -> bool:
-    """Whether some byte is no token, so that it is left out; refuse it where something else would become of it."""
+    """Tell whether some byte is no token, so that encoding drops it.
+
+    Raises:
+        FormatError: the file has an unknown token for such bytes, or its ignore_merges needs all bytes.
+    """
     known = {token[0] for token in tokens if len(token) == 1}
-    missing = [byte for byte in STAND_INS.values() if byte not in known]
+    missing = [byte for byte in BYTE_OF_CHARACTER.values() if byte not in known]
     if missing and model.value.get("unk_token") is not None:
         model.fail(
             f"no token stands for the byte 0x{missing[0]:02x}; an unknown token is not supported", "unk_token"

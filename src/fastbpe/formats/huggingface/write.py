@@ -1,4 +1,4 @@
-"""Writing a tokenizer.json."""
+"""Write a byte-level tokenizer.json."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fastbpe.errors import FormatError
-from fastbpe.formats.huggingface.vocabulary import show
+from fastbpe.formats.byte_level import text_of
 from fastbpe.model import AddedToken, Model
 
 _BYTE_LEVEL = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
@@ -22,17 +22,24 @@ def dump(
     *,
     all_made: bool,
 ) -> bytes:
-    """The file's bytes.
+    """Return the bytes of the file.
 
-    tokens: the bytes of each id, b"" where an id is no ordinary token. merges: pairs of ids, best first.
-    pre_tokenizers: what splits text, ByteLevel among it. all_made: merging makes every token, so whole pieces need
-    not be looked up. Then they are not where that would find special tokens in the vocabulary.
+    Args:
+        model: the vocabulary.
+        tokens: bytes by id; b"" if an id is no ordinary token.
+        merges: pairs of ids, best first.
+        pre_tokenizers: steps that split text, ByteLevel among them.
+        all_made: merging makes every token, so ignore_merges is not needed. It is left out where it would turn a
+            piece into a special token of the vocabulary.
+
+    Raises:
+        FormatError: two tokens would be written as one text, or an id is missing.
     """
     vocabulary = _vocabulary(tokens)
     n_ordinary = len(vocabulary)
     added = _added_tokens(model)
     _number(vocabulary, added, model.huggingface.get("empty_token"))
-    shown = [show(token) for token in tokens]
+    shown = [text_of(token) for token in tokens]
     return write_document(
         truncation=model.huggingface.get("truncation"),
         padding=model.huggingface.get("padding"),
@@ -58,7 +65,7 @@ def write_document(
     padding: Any = None,
     **model: Any,
 ) -> bytes:
-    """A file of these parts, those of the model among them."""
+    """Return the bytes of a file with these parts. **model: parts of its "model"."""
     document = {
         "version": "1.0",
         "truncation": truncation,
@@ -86,10 +93,10 @@ def write_document(
 def _vocabulary(tokens: Sequence[bytes]) -> dict[str, int]:
     vocabulary: dict[str, int] = {}
     for token_id, token in enumerate(tokens):
-        if token and vocabulary.setdefault(show(token), token_id) != token_id:
+        if token and vocabulary.setdefault(text_of(token), token_id) != token_id:
             raise FormatError(
-                f"tokens {vocabulary[show(token)]} and {token_id} are both {token!r}; a tokenizer.json can hold "
-                "it once only: export it as native"
+                f"tokens {vocabulary[text_of(token)]} and {token_id} are both {token!r}; a tokenizer.json can "
+                "hold it once only: export it as native"
             )
     return vocabulary
 
@@ -105,9 +112,9 @@ def _added_tokens(model: Model) -> list[AddedToken]:
 
 
 def _number(vocabulary: dict[str, int], added: Sequence[AddedToken], empty_token: int | None) -> None:
-    """Put added tokens into the vocabulary where tokenizers would not give them their ids else; check the rest.
+    """Put added tokens into the vocabulary if tokenizers would give them other ids, and check the rest.
 
-    It numbers those that the vocabulary does not have from its size on.
+    tokenizers numbers added tokens outside the vocabulary from its size on.
     """
     greatest = max(vocabulary.values())
     if empty_token is not None:

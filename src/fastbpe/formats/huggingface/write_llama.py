@@ -1,4 +1,4 @@
-"""Writing a tokenizer.json of the Llama kind."""
+"""Write a tokenizer.json of the Llama kind."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ from fastbpe.model import BYTES_PER_MERGE, AddedToken, CodePointModel, Conventio
 
 
 def dump(model: CodePointModel) -> bytes:
-    """The file's bytes; FormatError for what it cannot hold."""
+    """Return the bytes of the file.
+
+    Raises:
+        FormatError: a tokenizer.json cannot hold this model; the message says what.
+    """
     spaces = _spaces(model)
     _check_writable(model, spaces)
     pieces = [piece.decode() for piece in model.pieces]
@@ -62,7 +66,7 @@ def _symbols(
     added: list[AddedToken],
     conventions: Conventions,
 ) -> dict[str, Any] | None:
-    """The pre-tokenizer that finds user-defined pieces that are no added tokens."""
+    """Return the pre-tokenizer that finds user-defined pieces which are no added tokens, or None."""
     if not conventions.symbols:
         return None
     described, bad = llama_symbols.pre_tokenizer(
@@ -81,7 +85,7 @@ def _symbols(
 
 
 def _check_listed(model: CodePointModel, listed: list[str]) -> None:
-    """Refuse single characters that text must not become: every one that is listed is found."""
+    """Refuse control symbols of one character: tokenizers would find them in text."""
     if model.conventions is None:
         for piece, type_ in zip(listed, model.types, strict=False):
             if len(piece) == 1 and type_ in (PieceType.CONTROL, PieceType.UNKNOWN):
@@ -89,9 +93,10 @@ def _check_listed(model: CodePointModel, listed: list[str]) -> None:
 
 
 def _added_tokens(model: CodePointModel, pieces: list[str], conventions: Conventions) -> list[AddedToken]:
-    """Those of the model, and what sentencepiece does not merge.
+    """Return the model's added tokens, and one for each piece that sentencepiece does not merge.
 
-    That is control symbols, which it never finds in text, and user-defined ones, which it finds in any.
+    These are control symbols, which sentencepiece never finds in text, and user-defined pieces, which it finds
+    anywhere.
     """
     known = {token.id for token in model.added_tokens}
     special = {PieceType.CONTROL, PieceType.UNKNOWN} if model.conventions is None else {PieceType.CONTROL}
@@ -105,9 +110,9 @@ def _added_tokens(model: CodePointModel, pieces: list[str], conventions: Convent
 
 
 def _n_listed(model: CodePointModel, added: list[AddedToken]) -> int:
-    """How many pieces the vocabulary lists: tokenizers numbers added tokens at its end by itself.
+    """Return the number of pieces that the vocabulary lists; tokenizers numbers the added tokens behind them.
 
-    Were they listed, those of one character would be found also where they are not looked for.
+    Listed tokens of one character would be found even where added tokens are not looked for.
     """
     ids = {token.id for token in added}
     n = model.n_pieces
@@ -117,6 +122,7 @@ def _n_listed(model: CodePointModel, added: list[AddedToken]) -> int:
 
 
 def pre_tokenizer(conventions: Conventions) -> dict[str, Any] | None:
+    """Return the Metaspace pre-tokenizer of a model's conventions, or None."""
     if not conventions.prefix and not conventions.splits and conventions.escapes:
         return None
     return {
@@ -152,18 +158,18 @@ def _merges(model: CodePointModel, pieces: list[str]) -> list[tuple[int, int, in
     merges = sorted(splits(ids_of), key=lambda merge: (-scores[merge[2]], merge[:2]))
     last = scores[merges[-1][2]] if merges else 0.0
     for (_, _, one), (_, _, other) in pairwise(merges):
-        # Of pieces with one score that further left is merged first, which a list cannot say.
+        # sentencepiece merges the leftmost of pieces with equal scores. A list of merges cannot express that.
         if one != other and scores[one] == scores[other] and not (scores[one] == last and _is_run(pieces[one])):
             _cannot(f"the pieces {pieces[one]!r} and {pieces[other]!r}, which have one score,")
     tied = [merge for merge in merges if scores[merge[2]] == last]
-    # What is further left has grown longer. The ways to make a piece stand together, so that scores can say it.
+    # Runs further left have grown longer. Pairs that make one piece stay together: scores can express that.
     tied.sort(key=lambda merge: (-len(pieces[merge[2]]), -len(pieces[merge[0]])))
     _check_runs(tied, pieces)
     return merges[: len(merges) - len(tied)] + tied
 
 
 def splits(ids: Mapping[str, int]) -> Iterator[tuple[int, int, int]]:
-    """(left id, right id, merged id) of each way to make a piece of two."""
+    """Yield (left id, right id, merged id) for every two pieces that make a piece."""
     for piece, merged in ids.items():
         ways = (
             (ids[piece[:cut]], ids[piece[cut:]], merged)
@@ -178,9 +184,9 @@ def _is_run(piece: str) -> bool:
 
 
 def _check_runs(merges: list[tuple[int, int, int]], pieces: list[str]) -> None:
-    """Refuse runs of one character with one score if the list leads elsewhere than "further left first" does.
+    """Refuse runs of one character with equal scores if the list gives other tokens than "leftmost first".
 
-    They come last, so nothing but their number counts. Llama's runs of spaces are such.
+    They come last in the list, so only the length of a run matters. Llama's runs of spaces are an example.
     """
     if len({merged for _, _, merged in merges}) < 2:
         return
@@ -194,7 +200,7 @@ def _check_runs(merges: list[tuple[int, int, int]], pieces: list[str]) -> None:
 
 
 def _merged(n: int, order: Mapping[tuple[int, int], int]) -> list[int]:
-    """The lengths that n characters are merged to."""
+    """Return the lengths of the tokens that n equal characters are merged to."""
     runs = [1] * n
     while True:
         found = [(order[pair], i) for i, pair in enumerate(pairwise(runs)) if pair in order]
@@ -205,7 +211,7 @@ def _merged(n: int, order: Mapping[tuple[int, int], int]) -> list[int]:
 
 
 def _check_characters(ids: Mapping[str, int]) -> None:
-    """Refuse pieces that are merged from a character that is none."""
+    """Refuse a piece that sentencepiece merges from a character which is no piece."""
     missing = {character for piece in ids for character in piece} - ids.keys()
     for piece in ids if missing else ():
         for cut in range(1, len(piece)):
@@ -215,6 +221,7 @@ def _check_characters(ids: Mapping[str, int]) -> None:
 
 
 def _check_writable(model: CodePointModel, spaces: Spaces) -> None:
+    """Refuse a model with rules or options that a tokenizer.json cannot hold."""
     spec = model.normalizer
     if spec["precompiled_charsmap"]:
         raise FormatError(

@@ -1,6 +1,6 @@
 """The `.model` format of sentencepiece: one protobuf message with pieces, scores and options.
 
-Only models of type BPE are read. What nobody here knows is kept and written again.
+Only models of type BPE are read. Unknown fields are kept and written again.
 """
 
 from __future__ import annotations
@@ -18,17 +18,23 @@ from fastbpe.formats.sentencepiece.protobuf import BYTES, FIXED32, VARINT
 from fastbpe.model import AddedToken, Buffer, CodePointModel, PieceType, pack_pieces
 
 _PIECES, _TRAINER, _NORMALIZER, _SELF_TEST, _DENORMALIZER = range(1, 6)
-_TEXT, _SCORE, _TYPE = range(1, 4)  # of a piece
+_TEXT, _SCORE, _TYPE = range(1, 4)  # fields of a piece
 _TYPES = frozenset(PieceType)
-_MAX_PIECE_BYTES = 7999  # of sentencepiece
-_MAX_TEXT = (1 << 32) - 1 - _MAX_PIECE_BYTES  # bytes of all pieces, less those of the last
+_MAX_PIECE_BYTES = 7999  # sentencepiece's limit
+_MAX_TEXT = (1 << 32) - 1 - _MAX_PIECE_BYTES  # bytes of all pieces but the last: piece_ends has 32 bits an entry
 _BYTE_NAMES = frozenset(b"<0x%02X>" % byte for byte in range(256))
 
 
 def parse(data: Buffer, where: str, *, any_text: bool = False) -> CodePointModel:
-    """The model in a file's bytes; FormatError with the place where it is none, or none of type BPE.
+    """Read the model in a file's bytes.
 
-    any_text: pieces may be what sentencepiece would not load: those of a tokenizer.json may hold NULs, or be long.
+    Args:
+        data: the bytes.
+        where: the name of the file in errors.
+        any_text: pieces may hold NULs or be long, as in a tokenizer.json. sentencepiece would not load them.
+
+    Raises:
+        FormatError: a damaged file, or a model of another type; the message says where.
     """
     data = bytes(data)
     try:
@@ -45,7 +51,7 @@ def _read(data: bytes, where: str, any_text: bool) -> CodePointModel:
     columns = []  # text, ends, scores, types
     n_bytes = n_pieces = n_fields = 0
     extras: dict[int, bytes] = {}
-    messages: dict[int, list[bytes]] = {}  # of a field that should stand once, its parts: protobuf joins them
+    messages: dict[int, list[bytes]] = {}  # field → its parts: protobuf joins a field that stands several times
     unknown = []
     at = 0
     while at < len(data):
@@ -94,7 +100,7 @@ def _read(data: bytes, where: str, any_text: bool) -> CodePointModel:
 
 
 def _piece(data: bytes, start: int, end: int) -> tuple[bytes, bytes, int, bytes]:
-    """A piece's text, score, type, and the fields that have no name here."""
+    """Return (text, type, score, unknown fields) of a piece. The slow twin of `piece_messages.read`."""
     text, score, type_, extra = b"", bytes(4), int(PieceType.NORMAL), []
     for field in protobuf.fields(data, start, end):
         if (field.number, field.wire) == (_TEXT, BYTES):
@@ -109,6 +115,7 @@ def _piece(data: bytes, start: int, end: int) -> tuple[bytes, bytes, int, bytes]
 
 
 def _check_piece(text: bytes, i: int, where: str, any_text: bool = False) -> None:
+    """Raise FormatError for a piece that sentencepiece would not load."""
     if not text:
         raise FormatError(f"{where}: piece {i} is empty; a piece has text")
     if any_text:
@@ -120,7 +127,7 @@ def _check_piece(text: bytes, i: int, where: str, any_text: bool = False) -> Non
 
 
 def _check(model: CodePointModel, where: str, any_text: bool) -> None:
-    """Raise FormatError for what sentencepiece would not load either, and for models of other types."""
+    """Raise FormatError for a model that sentencepiece would not load, and for models of other types than BPE."""
     if not model.n_pieces:
         raise FormatError(f"{where}: no sentencepiece model: it holds no pieces")
     model_type = model.trainer["model_type"]
@@ -139,6 +146,7 @@ def _check(model: CodePointModel, where: str, any_text: bool) -> None:
 
 
 def _check_types(model: CodePointModel, where: str) -> None:
+    """Raise FormatError unless there is at most one unknown piece, and byte pieces are all 256 or none."""
     n_unknown = model.types.count(PieceType.UNKNOWN)
     byte_pieces = {
         *piece_messages.of_type(model.piece_bytes, model.piece_ends, model.types, PieceType.BYTE).values()
@@ -159,9 +167,15 @@ def _check_types(model: CodePointModel, where: str) -> None:
 
 
 def with_control_symbols(model: CodePointModel, names: Mapping[str, int | None], where: str) -> CodePointModel:
-    """The model with these control symbols behind its pieces, but for those that are pieces already.
+    """Return a model with control symbols behind its pieces, those left out that are pieces already.
 
-    names: with their ids, or None for the next one. FormatError: an id is another piece's, or would leave a gap.
+    Args:
+        model: the model.
+        names: control symbol → id; None: the next id.
+        where: the name of the folder in errors.
+
+    Raises:
+        FormatError: an id belongs to another piece, or would leave a gap.
     """
     ids = {piece: i for i, piece in enumerate(model.pieces)}
     added: list[bytes] = []
@@ -186,9 +200,10 @@ def with_control_symbols(model: CodePointModel, names: Mapping[str, int | None],
 
 
 def dump(model: CodePointModel) -> bytes:
-    """The file's bytes: of a model that was read, with nothing changed, those that were read.
+    """Return the bytes of the file; of an unchanged model, the very bytes that were read.
 
-    FormatError: it has what only a tokenizer.json can say.
+    Raises:
+        FormatError: the model has options that only a tokenizer.json can hold.
     """
     lost = _lost(model)
     if lost:
@@ -199,7 +214,7 @@ def dump(model: CodePointModel) -> bytes:
 
 
 def _lost(model: CodePointModel) -> str:
-    """What a model has that only a tokenizer.json can say; "": nothing."""
+    """Name an option of a model that only a tokenizer.json can hold; "" if there is none."""
     if model.merges:
         return "a list of merges"
     for token in model.added_tokens:
@@ -224,19 +239,21 @@ def _lost(model: CodePointModel) -> str:
 
 
 def _is_control_symbol(token: AddedToken, model: CodePointModel) -> bool:
+    """Tell whether an added token is found as a control symbol of sentencepiece: never in text."""
     flags = token.lstrip or token.rstrip or token.single_word or token.normalized
     return token.special and not flags and model.types[token.id] != PieceType.NORMAL
 
 
 def _is_user_defined(token: AddedToken, model: CodePointModel) -> bool:
-    """Whether it is found as sentencepiece finds such pieces: wherever it stands, in normalized text."""
+    """Tell whether an added token is found like a user-defined piece: anywhere in normalized text."""
     flags = token.special or token.lstrip or token.rstrip or token.single_word
     is_normalized = token.normalized and not model.normalizer["add_dummy_prefix"] and " " not in token.content
     return is_normalized and not flags and model.types[token.id] == PieceType.USER_DEFINED
 
 
 def _messages(model: CodePointModel) -> Iterator[bytes]:
-    # What stands before each part is the same for nearly all pieces, of which there are many.
+    """Yield the fields of the file."""
+    # Made once: there are many pieces, and tags and lengths repeat.
     piece_key, text_key = (protobuf.bytes_field(number, b"")[:-1] for number in (_PIECES, _TEXT))
     score_key = protobuf.fixed32_field(_SCORE, b"")
     length = lru_cache(maxsize=None)(protobuf.varint)

@@ -1,9 +1,7 @@
-"""The pieces of a sentencepiece `.model`, where they are plainly written: the fast twin of `sentencepiece._piece`.
+"""Reader of plain pieces in a sentencepiece `.model`, and of plain strings of a repeated field.
 
-And the strings of a repeated field, likewise.
-
-It judges nothing. A piece with anything but a text, scores and types, and every field that is no piece, is left to
-the slow twin.
+The fast twin of `model_file._piece`. A piece is plain if it holds nothing but a text, scores and types. All other
+fields are left to the slow twin.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
@@ -12,24 +10,27 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memchr, memcmp, memcpy, memset
 
-from fastbpe.formats._hash cimport hash_bytes
+from fastbpe._core.common.hash_tables cimport hash_bytes
 
 cdef enum:
-    NORMAL = 1
-    LAST_TYPE = 6
-    MAX_PIECE_BYTES = 7999  # as in sentencepiece
-    COPY = 16
-    SHORT = 16  # bytes: two words
+    NORMAL = 1  # PieceType.NORMAL: the type of a piece without one
+    LAST_TYPE = 6  # the greatest PieceType
+    MAX_PIECE_BYTES = 7999  # sentencepiece's limit
+    COPY_BYTES = 16  # copied at once, whatever the length of a short piece
+    HASHED_BYTES = 16  # pieces up to here are hashed as two words of 8 bytes
+    TEXT_TAG = 0x0A  # field 1, bytes; also the tag of a piece in the file
+    SCORE_TAG = 0x15  # field 2, fixed32
+    TYPE_TAG = 0x18  # field 3, varint
 
-cdef uint8_t[4] _NO_SCORE  # of a piece that has none
+cdef uint8_t[4] _NO_SCORE  # the score 0.0, of a piece without one
 memset(_NO_SCORE, 0, 4)
 
-cdef uint64_t[SHORT + 1] _FIRST, _SECOND  # what a piece of n bytes leaves of two words
+cdef uint64_t[HASHED_BYTES + 1] _FIRST, _SECOND  # masks of the bytes that a piece of n bytes has in two words
 
 
 cdef void _fill_masks() noexcept:
     cdef int n
-    for n in range(SHORT + 1):  # by bytes, as the words are filled: in whatever order these stand in a word
+    for n in range(HASHED_BYTES + 1):  # with memset, so that the byte order of the machine does not matter
         memset(&_FIRST[n], 0xFF, <size_t> min(n, 8))
         memset(&_SECOND[n], 0xFF, <size_t> max(n - 8, 0))
 
@@ -45,16 +46,22 @@ cdef struct Piece:
 
 
 def read(const uint8_t[::1] data not None, size_t at, uint32_t n_before):
-    """The plain pieces that follow each other from data[at] on.
+    """Read the plain pieces that follow each other from data[at] on.
 
-    Returns (where the first other field begins, their text end to end, the end of each as uint32, their scores
-    as float32 little-endian, their types as bytes); ends count from n_before bytes of text that came before.
+    Args:
+        data: the file.
+        at: offset of the first piece.
+        n_before: bytes of text in the pieces before; ends count from it.
+
+    Returns:
+        (offset of the first field that is no plain piece, texts end to end, end of each text as uint32, scores as
+        little-endian float32, types as bytes).
     """
     cdef size_t n = <size_t> data.shape[0], n_pieces = 0, n_bytes = 0, i, end = 0, behind = at
     cdef size_t most = <size_t> 0xFFFFFFFF - n_before
     cdef const uint8_t* p = &data[0] if n else NULL
     cdef Piece piece = Piece(NULL, 0, NULL, 0)
-    # Counted first: memory that is new to the process takes longer than a second look.
+    # Two passes: the first counts, so that the outputs are allocated once. Growing them would cost more.
     while n_bytes <= most:
         i = _plain(p, behind, n, &piece)
         if i == 0:
@@ -72,8 +79,11 @@ def read(const uint8_t[::1] data not None, size_t at, uint32_t n_before):
     cdef char* to_types = PyBytes_AS_STRING(types)
     for i in range(n_pieces):
         at = _plain(p, at, n, &piece)
-        if piece.n_bytes <= COPY and end + COPY <= n_bytes and <size_t> (piece.text - p) + COPY <= n:
-            memcpy(to_text + end, piece.text, COPY)  # one store, whatever the length
+        if (
+            piece.n_bytes <= COPY_BYTES and end + COPY_BYTES <= n_bytes
+            and <size_t> (piece.text - p) + COPY_BYTES <= n
+        ):
+            memcpy(to_text + end, piece.text, COPY_BYTES)  # one store without a branch on the length
         else:
             memcpy(to_text + end, piece.text, piece.n_bytes)
         end += piece.n_bytes
@@ -84,21 +94,21 @@ def read(const uint8_t[::1] data not None, size_t at, uint32_t n_before):
 
 
 cdef inline size_t _plain(const uint8_t* p, size_t at, size_t n, Piece* piece) noexcept nogil:
-    """The end of the plain piece at p[at]; 0 if there is none."""
+    """Read the plain piece at p[at]. Returns its end, or 0 if there is none."""
     cdef size_t end, to
     if not _enter(p, &at, n, &end):
         return 0
     piece.n_bytes, piece.score, piece.type_ = 0, &_NO_SCORE[0], NORMAL
     while at < end:
-        if p[at] == 0x0A:
+        if p[at] == TEXT_TAG:
             if not _enter(p, &at, end, &to) or not 0 < to - at <= MAX_PIECE_BYTES:
                 return 0
             piece.text, piece.n_bytes = p + at, <uint32_t> (to - at)
             at = to
-        elif p[at] == 0x15 and end - at >= 5:
+        elif p[at] == SCORE_TAG and end - at >= 5:
             piece.score = p + at + 1
             at += 5
-        elif p[at] == 0x18 and end - at >= 2 and NORMAL <= p[at + 1] <= LAST_TYPE:
+        elif p[at] == TYPE_TAG and end - at >= 2 and NORMAL <= p[at + 1] <= LAST_TYPE:
             piece.type_ = p[at + 1]
             at += 2
         else:
@@ -107,9 +117,12 @@ cdef inline size_t _plain(const uint8_t* p, size_t at, size_t n, Piece* piece) n
 
 
 cdef inline bint _enter(const uint8_t* p, size_t* at, size_t n, size_t* end) noexcept nogil:
-    """Go into the field at p[at] if it is of number 1, has bytes, and a length of one byte or two."""
+    """Go into the field at p[at] if it is field 1 with bytes, and its length takes one byte or two.
+
+    Requires: at <= n.
+    """
     cdef size_t i = at[0] + 2, size
-    if n - at[0] < 2 or p[at[0]] != 0x0A:  # at <= n
+    if n - at[0] < 2 or p[at[0]] != TEXT_TAG:
         return False
     size = p[i - 1]
     if size > 0x7F:
@@ -122,7 +135,13 @@ cdef inline bint _enter(const uint8_t* p, size_t* at, size_t n, size_t* end) noe
 
 
 def first_repeated(bytes text not None, bytes ends not None, uint64_t seed):
-    """The two ids of the first piece that stood before; None where all are new. seed: what nobody can foresee."""
+    """Return the two ids of the first piece that stands twice, or None.
+
+    Args:
+        text: pieces end to end.
+        ends: the end of each, as uint32.
+        seed: a random number that the maker of a file cannot know.
+    """
     cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(text)
     cdef const uint32_t* end_of = <const uint32_t*> PyBytes_AS_STRING(ends)
     cdef uint32_t n = <uint32_t> (len(ends) // 4), i, start = 0, other, n_bytes, tag
@@ -134,7 +153,8 @@ def first_repeated(bytes text not None, bytes ends not None, uint64_t seed):
         id_bits += 1
     while mask < <size_t> n * 2:
         mask *= 2
-    cdef uint32_t* seen = <uint32_t*> calloc(mask, sizeof(uint32_t))  # a part of a hash above one more than an id
+    # Hash table (open addressing): high bits of the hash, then id plus one in `id_bits` bits; 0: empty.
+    cdef uint32_t* seen = <uint32_t*> calloc(mask, sizeof(uint32_t))
     if seen == NULL:
         raise MemoryError(f"no memory to compare {n} pieces")
     mask -= 1
@@ -160,20 +180,26 @@ def first_repeated(bytes text not None, bytes ends not None, uint64_t seed):
         free(seen)
 
 
-cdef inline uint64_t _hash_of(const uint8_t* text, size_t n, size_t room, uint64_t seed) noexcept nogil:
-    """The hash of a piece, as a rule without a jump that its length decides. room: bytes from its beginning on."""
+cdef inline uint64_t _hash_of(const uint8_t* text, size_t n, size_t n_readable, uint64_t seed) noexcept nogil:
+    """Hash a piece, without a branch on the length of a short one.
+
+    Args:
+        text: n bytes.
+        n_readable: bytes that may be read from `text` on.
+        seed: of the hash.
+    """
     cdef uint64_t[2] words
-    if n > SHORT:
+    if n > HASHED_BYTES:
         return hash_bytes(text, n, seed)
     words[0] = words[1] = 0
-    memcpy(words, text, SHORT if room >= SHORT else n)
+    memcpy(words, text, HASHED_BYTES if n_readable >= HASHED_BYTES else n)
     cdef uint64_t h = ((words[0] & _FIRST[n]) ^ n ^ seed) * 0x9E3779B97F4A7C15ULL
     h = (h ^ (h >> 29) ^ (words[1] & _SECOND[n])) * 0x9E3779B97F4A7C15ULL
     return h ^ (h >> 29)
 
 
 def ids_of(bytes types not None, uint8_t wanted):
-    """The ids of one type, rising. types: of each id, a byte."""
+    """Return the ids of one type, ascending. types: one byte an id."""
     cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(types)
     cdef size_t n = <size_t> len(types), i = 0
     cdef const uint8_t* found
@@ -189,7 +215,14 @@ def ids_of(bytes types not None, uint8_t wanted):
 
 
 def of_type(bytes text not None, bytes ends not None, bytes types not None, uint8_t wanted):
-    """Id to piece, of one type, rising. text: the pieces end to end; ends: where each ends, as uint32."""
+    """Return id → piece of one type.
+
+    Args:
+        text: pieces end to end.
+        ends: the end of each, as uint32.
+        types: one byte an id.
+        wanted: the type.
+    """
     cdef const uint32_t* end_of = <const uint32_t*> PyBytes_AS_STRING(ends)
     cdef dict pieces = {}
     cdef size_t i
@@ -201,9 +234,12 @@ def of_type(bytes text not None, bytes ends not None, bytes types not None, uint
 
 
 def strings(bytes data not None, size_t at, bytes tag not None):
-    """(the texts of the fields with this tag that follow each other from data[at] on, where the next field begins).
+    """Read the strings of the fields with one tag that follow each other from data[at] on.
 
-    Left to others are texts of 128 bytes and more. Bytes that are no UTF-8 are surrogates.
+    Strings of 128 bytes or more are left to the caller. Bytes that are not UTF-8 become surrogates.
+
+    Returns:
+        (strings, offset of the first other field).
     """
     cdef const uint8_t* p = <const uint8_t*> PyBytes_AS_STRING(data)
     cdef const char* wanted = PyBytes_AS_STRING(tag)

@@ -1,7 +1,7 @@
-"""The wire form of protobuf messages: enough to read and write one without the protobuf package.
+"""Wire format of protobuf messages, to read and write one without the protobuf package.
 
-A message is a run of fields; a field is a tag (its number and one of six wire types) and a value. What the
-fields are called and what they mean is the business of who reads them.
+A message is a sequence of fields. A field is a tag (its number and one of six wire types) and a value. Callers
+know the names and meanings of fields. Source: "Encoding" in the protobuf documentation.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import NamedTuple
 VARINT, FIXED64, BYTES, GROUP, END_GROUP, FIXED32 = range(6)
 
 _WIDTHS = {FIXED64: 8, FIXED32: 4}
-_MAX_DEPTH = 100  # of groups within groups
-_MAX_LENGTH = (1 << 31) - 1
-_SHORT, _LONG = 5, 10  # bytes of a number: tags and lengths have 32 bits, values 64
+_MAX_DEPTH = 100  # groups within groups
+_MAX_LENGTH = (1 << 31) - 1  # bytes of a field, as in protobuf
+_SHORT, _LONG = 5, 10  # most bytes of a varint: tags and lengths have 32 bits, values 64
 
 
 class Damaged(Exception):
-    """Bytes that are no message; `at` is where reading them failed."""
+    """Error for bytes that are no message. at: the offset at which reading failed."""
 
     def __init__(self, at: int, reason: str) -> None:
         super().__init__(reason)
@@ -27,9 +27,13 @@ class Damaged(Exception):
 
 
 class Field(NamedTuple):
-    """A field of a message: its value lies in data[start:end], with its tag in data[at:end].
+    """Field of a message: its value is data[start:end], with its tag data[at:end].
 
-    value: a varint's number, below 2**64; 0 for all else.
+    Attributes:
+        number: field number.
+        wire: wire type.
+        at, start, end: offsets in bytes.
+        value: of a varint, below 2**64; 0 for other wire types.
     """
 
     number: int
@@ -41,10 +45,13 @@ class Field(NamedTuple):
 
 
 def fields(data: bytes | memoryview, at: int, end: int) -> Iterator[Field]:
-    """The fields of the message data[at:end]; Damaged, with its place in data, where it is none.
+    """Yield the fields of the message data[at:end].
 
     >>> [field.number for field in fields(bytes.fromhex("0a026162 1001"), 0, 6)]
     [1, 2]
+
+    Raises:
+        Damaged: the bytes are no message.
     """
     while at < end:
         found = field(data, at, end)
@@ -53,7 +60,7 @@ def fields(data: bytes | memoryview, at: int, end: int) -> Iterator[Field]:
 
 
 def field(data: bytes | memoryview, at: int, end: int) -> Field:
-    """The first of the fields that `fields` gives."""
+    """Return the first field of the message data[at:end]."""
     found = _field(data, at, end, 0)
     if found.wire == END_GROUP:
         raise Damaged(at, f"the end of group {found.number}, which did not begin")
@@ -98,7 +105,7 @@ def _group_end(data: bytes | memoryview, at: int, end: int, number: int, began: 
 
 
 def _varint(data: bytes | memoryview, at: int, end: int, max_bytes: int) -> tuple[int, int]:
-    """A number, cut to 64 bits, and where it ends."""
+    """Return (number cut to 64 bits, offset of its end)."""
     value = 0
     for shift in range(0, 7 * max_bytes, 7):
         if at == end:
@@ -112,7 +119,7 @@ def _varint(data: bytes | memoryview, at: int, end: int, max_bytes: int) -> tupl
 
 
 def varint(value: int) -> bytes:
-    """A number as it is written; negative ones as their 64-bit two's complement.
+    """Return a number as a varint; a negative one as its 64-bit two's complement.
 
     >>> varint(300).hex(), len(varint(-1))
     ('ac02', 10)
@@ -127,7 +134,7 @@ def varint(value: int) -> bytes:
 
 
 def varint_field(number: int, value: int) -> bytes:
-    """A field that holds a number.
+    """Return a field with a number.
 
     >>> varint_field(40, 0).hex()
     'c00200'
@@ -136,12 +143,12 @@ def varint_field(number: int, value: int) -> bytes:
 
 
 def fixed32_field(number: int, value: bytes) -> bytes:
-    """A field that holds four bytes, such as a float."""
+    """Return a field with four bytes, such as a float."""
     return varint(number << 3 | FIXED32) + value
 
 
 def bytes_field(number: int, value: bytes) -> bytes:
-    """A field that holds bytes, text or a message.
+    """Return a field with bytes, text or a message.
 
     >>> bytes_field(1, b"ab").hex()
     '0a026162'

@@ -1,6 +1,6 @@
-"""The options that a sentencepiece `.model` holds: their names, field numbers, kinds and defaults.
+"""Options in a sentencepiece `.model`: their names, field numbers, kinds and defaults.
 
-A spec is written as sentencepiece writes it: only what is set, by field number, then what nobody here knows.
+A spec is written as sentencepiece writes it: the options that are set, by field number, then unknown fields.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_INT32 = (1 << 31) - 1
 
 
 class Option(NamedTuple):
-    """An option of a spec. kind: int32, uint64, bool, float, string, strings (a list), bytes or model_type."""
+    """Option of a spec. kind: int32, uint64, bool, float, string, strings (a list), bytes or model_type."""
 
     number: int
     kind: str
@@ -84,15 +84,15 @@ NORMALIZER = {
     "normalization_rule_tsv": Option(6, "string", ""),
 }
 
-_SHORT = 128  # bytes: fewer have a length that is written as one
+_SHORT = 128  # bytes; the length of a shorter string is a varint of one byte
 _DEFAULTS = {id(options): {n: o.default for n, o in options.items()} for options in (TRAINER, NORMALIZER)}
 _NAMES = {id(options): {o.number: n for n, o in options.items()} for options in (TRAINER, NORMALIZER)}
 _TYPE_NUMBERS = {name: number for number, name in MODEL_TYPES.items()}
-_WIRES = {"float": FIXED32, "string": BYTES, "strings": BYTES, "bytes": BYTES}  # and VARINT for all else
+_WIRES = {"float": FIXED32, "string": BYTES, "strings": BYTES, "bytes": BYTES}  # VARINT for other kinds
 
 
 def make(options: Mapping[str, Option], values: Mapping[str, Any], unknown: bytes = b"") -> Spec:
-    """A spec with these options set.
+    """Return a spec with these options set.
 
     >>> make(NORMALIZER, {"name": "identity"})["add_dummy_prefix"]
     True
@@ -101,7 +101,11 @@ def make(options: Mapping[str, Option], values: Mapping[str, Any], unknown: byte
 
 
 def read(options: Mapping[str, Option], message: bytes) -> Spec:
-    """The spec that a message is; protobuf.Damaged where it is none. Of what is set twice, the last holds."""
+    """Read the spec in a message. The last of two values of an option counts.
+
+    Raises:
+        protobuf.Damaged: the bytes are no message.
+    """
     values: dict[str, Any] = {}
     unknown = []
     at = n_fields = 0
@@ -116,7 +120,7 @@ def read(options: Mapping[str, Option], message: bytes) -> Spec:
         if not name or field.wire != _WIRES.get(kind, VARINT):
             unknown.append(message[field.at : field.end])
         elif kind == "model_type" and field.value not in MODEL_TYPES:
-            unknown.append(message[field.at : field.end])  # as protobuf has it with enums
+            unknown.append(message[field.at : field.end])  # as protobuf treats unknown values of enums
         elif kind == "strings":
             texts = values.setdefault(name, [])
             texts.append(_value(kind, message[field.start : field.end], 0))
@@ -129,7 +133,7 @@ def read(options: Mapping[str, Option], message: bytes) -> Spec:
 
 
 def write(options: Mapping[str, Option], spec: Spec) -> bytes:
-    """The message that a spec is."""
+    """Return the message of a spec."""
     fields = [
         _field(option, value)
         for name, option in options.items()
@@ -141,7 +145,7 @@ def write(options: Mapping[str, Option], spec: Spec) -> bytes:
 
 def _value(kind: str, data: bytes, number: int) -> Any:
     if kind in ("string", "strings"):
-        return data.decode("utf-8", "surrogateescape")  # nothing says that it is UTF-8
+        return data.decode("utf-8", "surrogateescape")  # it need not be UTF-8
     if kind == "bytes":
         return data
     if kind == "float":

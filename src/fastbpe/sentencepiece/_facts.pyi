@@ -1,0 +1,17 @@
+"""Tables of a loaded sentencepiece model."""
+
+from typing_extensions import disjoint_base
+
+from fastbpe._core.encode.encoder import Encoder
+
+@disjoint_base
+class Facts:
+    """Tables of a loaded model for look-ups, each made when it is first needed.
+
+    A derived class has the attributes `tokenizer`, `names`, `piece_bytes`, `ids_by_piece`, `scores` and
+    `special_ids`.
+    """
+
+    def __init__(self, encoder: Encoder, types: bytes) -> None: ...
+    def bytes_of_ids(self, ids: list[int]) -> list[bytes] | None:
+        """Return the piece of each id as bytes; None if one is no plain int below the number of pieces."""

@@ -1,0 +1,145 @@
+"""Tables of a loaded sentencepiece model, for look-ups of ids and pieces without other Python code."""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING
+from cpython.dict cimport PyDict_GetItem
+from cpython.list cimport PyList_GET_ITEM, PyList_GET_SIZE, PyList_New, PyList_SET_ITEM
+from cpython.object cimport PyObject
+from cpython.ref cimport Py_INCREF
+from libc.stdint cimport uint8_t
+
+from fastbpe._core.encode.encoder cimport Encoder
+
+from fastbpe.model import PieceType
+
+cdef int UNKNOWN = PieceType.UNKNOWN
+
+
+@cython.auto_pickle(False)
+cdef class Facts:
+    """Tables of a loaded model for look-ups, each made when it is first needed.
+
+    A derived class has the attributes `tokenizer`, `names`, `piece_bytes`, `ids_by_piece`, `scores` and
+    `special_ids`.
+    """
+
+    def __init__(self, Encoder encoder not None, bytes types not None):
+        self._encoder = encoder
+        self._types = types
+        self._n_pieces = len(types)
+        self._unknown_id = types.find(UNKNOWN)
+
+    cdef list _all_names(self):
+        if self._names is None:
+            self._names = self.names
+        return self._names
+
+    cdef dict _by_name(self):
+        if self._ids_by_name is None:
+            self._ids_by_name = {name: i for i, name in enumerate(self._all_names())}
+        return self._ids_by_name
+
+    cdef dict _by_piece(self):
+        if self._ids_by_piece is None:
+            self._ids_by_piece = self.ids_by_piece
+        return self._ids_by_piece
+
+    cdef Py_ssize_t _special_id(self, Py_ssize_t which) except -2:
+        if self._special_ids is None:
+            self._special_ids = self.special_ids
+        return self._special_ids[which]
+
+    cdef object _ready_decoder(self):
+        """Return the decoder; None if the model has rules for decoded text."""
+        if self._decoder is None and not self._changes_decoded:
+            self._changes_decoded = self.tokenizer._denormalizer is not None
+            if not self._changes_decoded:
+                self._decoder = self.tokenizer._decoder
+        return self._decoder
+
+    cdef int _prepare_fact(self, int fact) except -1:
+        if fact == PIECE:
+            self._all_names()
+        elif fact == SCORE and self._scores is None:
+            self._scores = self.scores
+        return 0
+
+    cdef object _fact(self, Py_ssize_t i, int fact):
+        """Return a fact about an id.
+
+        Requires: `_prepare_fact` has run, and 0 <= i < _n_pieces.
+        """
+        if fact == PIECE:
+            return <object> PyList_GET_ITEM(self._names, i)
+        if fact == SCORE:
+            return self._scores[i]
+        return (<const uint8_t*> PyBytes_AS_STRING(self._types))[i] == fact
+
+    cdef list _facts(self, list ids, int fact):
+        """Return a fact about each id; None if one is no plain int below the number of pieces."""
+        cdef Py_ssize_t n = PyList_GET_SIZE(ids), at, i
+        cdef list out = PyList_New(n)
+        cdef object found
+        for at in range(n):
+            i = _index(<object> PyList_GET_ITEM(ids, at)) if at < PyList_GET_SIZE(ids) else -1
+            if not 0 <= i < self._n_pieces:
+                return None
+            found = self._fact(i, fact)
+            Py_INCREF(found)
+            PyList_SET_ITEM(out, at, found)
+        return out
+
+    def bytes_of_ids(self, list ids not None):
+        """Return the piece of each id as bytes; None if one is no plain int below the number of pieces."""
+        cdef list pieces = self.piece_bytes, out = []
+        cdef Py_ssize_t i
+        for id in ids:
+            i = _index(id)
+            if not 0 <= i < self._n_pieces:
+                return None
+            out.append(<object> PyList_GET_ITEM(pieces, i))
+        return out
+
+    # Encoding
+
+    cdef list _pieces_of(self, list ids, bint as_bytes):
+        """Return the piece of each id; None if one is unknown, because its piece is a part of the text."""
+        cdef list names = self.piece_bytes if as_bytes else self._all_names()
+        cdef Py_ssize_t n = PyList_GET_SIZE(ids), at, i
+        cdef list out = PyList_New(n)
+        for at in range(n):
+            i = _index(<object> PyList_GET_ITEM(ids, at))
+            if i == self._unknown_id:
+                return None
+            name = <object> PyList_GET_ITEM(names, i)
+            Py_INCREF(name)
+            PyList_SET_ITEM(out, at, name)
+        return out
+
+    cdef list _around(self, list items, object first, object last, bint reverse):
+        """Reverse a list in place if asked, and put items before and behind it; None: no item."""
+        if reverse:
+            items.reverse()
+        if first is not None:
+            items.insert(0, first)
+        if last is not None:
+            items.append(last)
+        return items
+
+    # Decoding
+
+    cdef list _ids_of(self, list pieces, object kind):
+        """Return the ids of pieces; None if one is not of type `kind` or not in the vocabulary."""
+        cdef dict ids = self._by_name() if kind is str else self._by_piece()
+        cdef Py_ssize_t n = PyList_GET_SIZE(pieces), at
+        cdef list out = PyList_New(n)
+        cdef PyObject* found
+        for at in range(n):
+            if at >= PyList_GET_SIZE(pieces) or type(<object> PyList_GET_ITEM(pieces, at)) is not kind:
+                return None
+            found = PyDict_GetItem(ids, <object> PyList_GET_ITEM(pieces, at))
+            if found == NULL:
+                return None
+            Py_INCREF(<object> found)
+            PyList_SET_ITEM(out, at, <object> found)
+        return out
