@@ -338,6 +338,19 @@ def number(
     return {name: ids[name] for name in special_tokens}
 
 
+def id_of_marker(special_tokens: Mapping[str, int], argument: str, name: str | None) -> tuple[int, ...]:
+    """Give the id of a special token that an argument names; () for None.
+
+    Raises SpecialTokenError: there is no such special token.
+    """
+    if name is None:
+        return ()
+    if name not in special_tokens:
+        has = ", ".join(map(repr, special_tokens)) or "none"
+        raise SpecialTokenError(f"{argument}={name!r} is no special token of this tokenizer; it has: {has}")
+    return (special_tokens[name],)
+
+
 def check_new(tokens: Mapping[str, int], vocabulary: Ordinary) -> None:
     """Raise SpecialTokenError for names that no text could hold, and for ids that are none or stand twice."""
     check_names(tokens)
