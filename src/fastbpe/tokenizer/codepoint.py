@@ -27,7 +27,7 @@ from fastbpe.tokenizer.codepoint_huggingface import Decoding, Places, begin_at_l
 from fastbpe.tokenizer.codepoint_properties import NoTokens
 from fastbpe.tokenizer.codepoint_tables import (
     EACH_BYTE,
-    METASPACE,
+    METASPACE_UTF8,
     Parts,
     build,
     make_normalizer,
@@ -271,7 +271,7 @@ class CodePointTokenizer(Tokenizer):
             raise TypeError(f"token must be bytes or str, not {type(token).__name__}")
         data = token.encode("utf-8", "replace") if isinstance(token, str) else token
         found = self._ids.get(data)
-        return self._ids.get(data.replace(b" ", METASPACE)) if found is None else found
+        return self._ids.get(data.replace(b" ", METASPACE_UTF8)) if found is None else found
 
     def id_to_token(self, token_id: int) -> bytes:
         """Give the bytes of an id; for control symbols and the unknown piece, their text in the model.

@@ -35,9 +35,9 @@ def normalizers_of(model: CodePointModel) -> list[dict[str, Any]]:
         steps.append({"type": "Strip", "strip_left": True, "strip_right": True})
         steps.append({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "})
     if spec["add_dummy_prefix"] and not model.trainer["treat_whitespace_as_suffix"]:
-        steps.append({"type": "Prepend", "prepend": "\u2581" if spec["escape_whitespaces"] else " "})
+        steps.append({"type": "Prepend", "prepend": METASPACE if spec["escape_whitespaces"] else " "})
     if spec["escape_whitespaces"] and (model.conventions is None or model.conventions.escapes):
-        steps.append({"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"})
+        steps.append({"type": "Replace", "pattern": {"String": " "}, "content": METASPACE})
     return steps
 
 
@@ -59,8 +59,7 @@ def ids_by_text(model: CodePointModel) -> dict[str, int]:
     """Map the text of each piece that is UTF-8 to its id, once with U+2581 and once with spaces for it."""
     texts = [(i, piece.decode("utf-8", "replace")) for i, piece in enumerate(model.pieces)]
     texts = [(i, text) for i, text in texts if "\ufffd" not in text]
-    metaspace = METASPACE.decode()
-    return {text.replace(metaspace, " "): i for i, text in texts} | {text: i for i, text in texts}
+    return {text.replace(METASPACE, " "): i for i, text in texts} | {text: i for i, text in texts}
 
 
 def named_roles(model: CodePointModel) -> Mapping[str, str]:
