@@ -45,7 +45,7 @@ def by_ranks(model: Model) -> Model:
 
 
 def _learned(model: Model, tables: Mapping[str, Buffer]) -> dict[str, Buffer] | None:
-    """Make tables of ranks if merges of lower ranks leave the two tokens of each merge, a fast check; else None."""
+    """Make tables of ranks if merges of lower ranks leave the two tokens of each merge; else None. Fast."""
     found = rank_merges(tables["token_bytes"], tables["token_ends"], model.merges, model.whole_piece_first)
     if found is None:
         return None

@@ -308,11 +308,9 @@ def _begins_inside(some: Sequence[str], others: Sequence[str]) -> bool:
     inside = "".join([content[1:] for content in some])
     firsts = {content[0] for content in others}
     # Searching for a few characters is faster than making a set of the characters of thousands of tokens.
-    return (
-        any(first in inside for first in firsts)
-        if len(firsts) < _MAX_SEARCHED_FIRSTS
-        else not firsts.isdisjoint(inside)
-    )
+    if len(firsts) < _MAX_SEARCHED_FIRSTS:
+        return any(first in inside for first in firsts)
+    return not firsts.isdisjoint(inside)
 
 
 def _reaches(some: Sequence[str], others: Sequence[str]) -> bool:

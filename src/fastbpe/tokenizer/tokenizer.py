@@ -1,4 +1,4 @@
-r"""Tokenizer: text to ids and back with one byte-level vocabulary. All its public methods stand in this file.
+"""Tokenizer: text to ids and back with one byte-level vocabulary. All its public methods stand in this file.
 
 Modules beside it hold the longer work, as functions: `plain_models` (ranks and merges), `special_tokens`,
 `components` (normalizer, splitter), `truncation`, `own_tokens` (roles and templates), `properties`, `export`. The
@@ -213,9 +213,12 @@ class Tokenizer(Encoder):
 
     @_compiled(Encoder.encode_ordinary)
     def encode_ordinary(self, text: Text, *, num_threads: int | None = None) -> list[int]:
-        """Encode a text, special tokens like any other text.
+        """Encode a text, special tokens like any other text. Arguments are those of `encode`.
 
-        Added tokens that are not special become ids, as in `encode`; arguments and errors are as there, too.
+        Added tokens that are not special become ids, as in `encode`.
+
+        Raises:
+            ValueError, TypeError: as in `encode`, but never because of a special token.
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None, special_tokens={"<b>": 257})
         >>> tokenizer.encode_ordinary("ab<b>")
@@ -354,8 +357,9 @@ class Tokenizer(Encoder):
             (ids, offsets): uint32 of shape (n_ids,), int64 of shape (len(texts) + 1,). The ids of texts[i] are
             ids[offsets[i]:offsets[i + 1]].
 
-        >>> Tokenizer.from_merges([(97, 98)], pattern=None).encode_batch_to_numpy(["ab", "abc"])
-        (array([256, 256,  99], dtype=uint32), array([0, 1, 3]))
+        >>> ids, offsets = Tokenizer.from_merges([(97, 98)], pattern=None).encode_batch_to_numpy(["ab", "abc"])
+        >>> ids.tolist(), offsets.tolist()
+        ([256, 256, 99], [0, 1, 3])
         """
         numpy = require_numpy("encode_batch_to_numpy")
         ids, offsets = self._encode_to_array(texts, allowed_special, disallowed_special, num_threads)
@@ -472,8 +476,8 @@ class Tokenizer(Encoder):
 
         Arguments and errors are those of `encode_batch`. Raises ImportError if numpy is not installed.
 
-        >>> Tokenizer.from_merges([(97, 98)], pattern=None).count_batch(["ab", "abc"])
-        array([1, 2])
+        >>> Tokenizer.from_merges([(97, 98)], pattern=None).count_batch(["ab", "abc"]).tolist()
+        [1, 2]
         """
         numpy = require_numpy("count_batch")
         counts = self._count_to_array(texts, num_threads)
