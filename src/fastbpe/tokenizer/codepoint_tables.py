@@ -64,7 +64,7 @@ class Parts:
 
 def build(model: CodePointModel) -> Parts:
     """Make the tables of a model. Raises VocabularyError if it contradicts itself."""
-    unknown, byte_ids = _meta(model)
+    unknown, byte_ids = _fallback_ids(model)
     merging = _by_scores(model)
     code_points = CodePoints(
         model.piece_bytes,
@@ -183,7 +183,7 @@ def pieces_of(model: CodePointModel, piece_type: PieceType) -> dict[int, bytes]:
     return piece_messages.of_type(model.piece_bytes, model.piece_ends, model.types, piece_type)
 
 
-def _meta(model: CodePointModel) -> tuple[int, list[int] | None]:
+def _fallback_ids(model: CodePointModel) -> tuple[int, list[int] | None]:
     """Give the id of unknown characters, and, with byte fallback, the ids of the 256 bytes."""
     unknowns = piece_messages.ids_of(model.types, PieceType.UNKNOWN)
     if not model.trainer["byte_fallback"]:

@@ -31,8 +31,8 @@ def splitting(model: Model) -> tuple[Model, str | None, Pattern, Splitter]:
     from fastbpe.splitting.steps import as_pattern, make_sequence, step_of  # here: few tokenizers have them
 
     steps = [step_of(described) for described in model.pre_tokenizers]
-    said, pattern = as_pattern(steps)
-    if not said:
+    is_regex, pattern = as_pattern(steps)
+    if not is_regex:
         return replace(model, pattern=None), None, None, make_sequence(steps)
     name = next((name for name, text in PATTERNS.items() if text == pattern), None)
     return replace(model, pattern=pattern, pre_tokenizers=()), name, pattern, make_splitter(pattern)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from fastbpe.errors import FormatError, PatternError, SpecialTokenError, VocabularyError
 from fastbpe.formats import detect, tiktoken
-from fastbpe.known_vocabularies import KnownVocabulary
 from fastbpe.model import Buffer, CodePointModel, Model
 from fastbpe.patterns import PATTERNS, PatternLike
 from fastbpe.tokenizer.tokenizer import CACHE_BYTES, Tokenizer
+
+if TYPE_CHECKING:
+    from fastbpe.known_vocabularies import KnownVocabulary
 
 
 def load(
@@ -114,6 +116,8 @@ def check_published(
         path: the file, for the message.
         special_tokens_too: compare special tokens as well.
     """
+    import hashlib  # here: importing it is slow, and few files are checked
+
     named = vocabulary.special_tokens()
     tokens = tokenizer.vocab
     for token_id in tokenizer.special_tokens.values():

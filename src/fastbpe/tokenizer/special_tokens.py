@@ -107,7 +107,7 @@ class SpecialTokens:
 
     @cached_property
     def ids_of_bytes(self) -> dict[bytes, int]:
-        """Map of bytes to ids: of names first, then of the bytes that ids decode to."""
+        """Map of bytes to ids: of names, and of the bytes that other ids decode to. A name wins."""
         by_name = {name.encode(): token_id for name, token_id in self.ids.items()}
         return {token: token_id for token_id, token in self.encoded} | by_name
 
@@ -176,6 +176,7 @@ class SpecialTokens:
         return self._finder(frozenset())
 
     def _set(self, names: str | Collection[str], argument: str) -> frozenset[str]:
+        """Give the set that an argument means: all special tokens for "all"."""
         if isinstance(names, str):
             if names == "all":
                 return self.set

@@ -119,7 +119,7 @@ def _reach(encoder: Encoder, text: str, origin: int, last: int, n_ids: int) -> i
 
 
 def _search(encoder: Encoder, text: str, origin: int, near: int, far: int, room: int) -> int:
-    """Find a position between near and far with at most room ids between near and it, trying only some."""
+    """Find a position between near and far with at most room ids between near and itself, trying only some."""
     pipeline = encoder._pipeline
 
     def count(position: int, limit: int) -> int:
