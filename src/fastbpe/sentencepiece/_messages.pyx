@@ -11,7 +11,7 @@ from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memcpy
 
 from fastbpe.model import PieceType
-from fastbpe.tokenizer.codepoint_tables import METASPACE as _METASPACE
+from fastbpe.tokenizer.codepoint_tables import METASPACE_UTF8 as _METASPACE
 from fastbpe.sentencepiece._errors import ArgumentError
 
 cdef bytes METASPACE = _METASPACE, NO_CHARACTER = "\ufffd".encode()

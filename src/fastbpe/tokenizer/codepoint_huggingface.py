@@ -1,4 +1,4 @@
-"""What tokenizers does with code points otherwise than sentencepiece: decoding, and where ids come from."""
+"""Decoding and offsets of code points by the rules of tokenizers, where they differ from sentencepiece."""
 
 from __future__ import annotations
 
@@ -9,16 +9,20 @@ from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.encode.codepoint_pieces import Offsets, TokenEncoder
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe.model import Buffer, CodePointModel, Conventions
-from fastbpe.tokenizer.codepoint_tables import METASPACE, Parts, as_found, decoded_bytes, overridden
+from fastbpe.tokenizer.codepoint_tables import METASPACE_UTF8, Parts, as_found, decoded_bytes, overridden
 
 Spans = list[tuple[int, int]]
 
 
 class Decoding:
-    """Ids to text as the decoders of a tokenizer.json do it.
+    """Decoding as the decoders of a tokenizer.json do it.
 
-    Ids of bytes in a row are a text together, or, if they are no UTF-8, a U+FFFD each. skips: special tokens are
-    left out before anything else is done.
+    Consecutive byte ids decode together, or, if they are not UTF-8, to one U+FFFD each.
+
+    Args:
+        model: model with conventions.
+        parts: its tables.
+        skips: leave special tokens out, before anything else.
     """
 
     def __init__(self, model: CodePointModel, parts: Parts, *, skips: bool) -> None:
@@ -35,7 +39,7 @@ class Decoding:
             self.firsts = dict(_odd_firsts(model))
 
     def decode(self, ids: Sequence[int] | Buffer, errors: str, num_threads: int | None, unknown_ids: str) -> str:
-        """The text. errors: "replace" is as tokenizers does it."""
+        """Decode ids to text. errors="replace" does as tokenizers."""
         if unknown_ids == "skip":
             ids = self.decoder.known(ids)
         first, rest, decoder = self._begin(ids, unknown_ids)
@@ -49,19 +53,23 @@ class Decoding:
     def decode_batch(
         self, batch: list[Sequence[int] | Buffer], errors: str, num_threads: int | None, unknown_ids: str
     ) -> list[str]:
-        """The text of each."""
+        """Decode each sequence of ids."""
         if not self.firsts or not batch:
             with contextlib.suppress(UnicodeDecodeError):
                 return self.decoder.decode_batch(batch, "strict", num_threads, unknown_ids)
         return [self.decode(ids, errors, num_threads, unknown_ids) for ids in batch]
 
     def decode_bytes(self, ids: Sequence[int] | Buffer) -> bytes:
-        """The bytes of the text, also those that are no UTF-8."""
+        """Decode ids to bytes, UTF-8 or not."""
         first, rest, decoder = self._begin(ids, "raise")
         return first.encode() + decoder.decode_bytes(rest)
 
     def _begin(self, ids: Sequence[int] | Buffer, unknown_ids: str) -> tuple[str, Sequence[int] | Buffer, Decoder]:
-        """What a first token is that loses more than a space; the other ids; what decodes them."""
+        """Take off a first token that loses more than a space.
+
+        Returns:
+            The text of that token, "" if there is none; the other ids; their decoder.
+        """
         if not self.firsts:
             return "", ids if hasattr(ids, "__len__") else list(ids), self.decoder
         listed = list(ids)
@@ -73,6 +81,7 @@ class Decoding:
         return "", listed, self.decoder
 
     def _decode_runs(self, ids: Sequence[int] | Buffer, unknown_ids: str, *, strips: bool) -> str:
+        """Decode each run of byte ids by itself. strips: drop a first space."""
         out: list[str] = []
         run = b""
         for token_id, token in zip(ids, self.decoder.tokens(ids, unknown_ids), strict=True):
@@ -86,12 +95,15 @@ class Decoding:
 
 
 def _odd_firsts(model: CodePointModel) -> Iterator[tuple[int, bytes]]:
-    """What a Metaspace decoder leaves of a token at the beginning, where that is not all but a first space."""
+    """Give (id, bytes) of the tokens that lose more than a first space at the beginning of a text.
+
+    A Metaspace decoder drops every U+2581 there.
+    """
     found = {token.id: as_found(model, token).encode() for token in model.added_tokens}
     for i, piece in enumerate(model.pieces):
         piece = found.get(i, piece)
-        if METASPACE in piece[1:] or piece[:1] == b" ":
-            yield i, piece.replace(METASPACE, b"")
+        if METASPACE_UTF8 in piece[1:] or piece[:1] == b" ":
+            yield i, piece.replace(METASPACE_UTF8, b"")
 
 
 def _text_of_run(run: bytes) -> str:
@@ -102,9 +114,13 @@ def _text_of_run(run: bytes) -> str:
 
 
 class Places:
-    """Encodes with the places that ids come from, in bytes of UTF-8.
+    """Encoder that tells the span of each id, in bytes of the text's UTF-8.
 
-    sections: what encodes text between added tokens, by whether a space is put before it, whatever it begins with.
+    Args:
+        sections: function that gives the encoder of text between added tokens; its argument tells whether that
+            encoder puts a space before the text.
+        conventions: rules of a tokenizer.json.
+        dummy_prefix: the model puts a space before text.
     """
 
     def __init__(
@@ -115,7 +131,15 @@ class Places:
         self._dummy_prefix = dummy_prefix
 
     def of(self, data: bytes, allowed: SpecialMatcher | None) -> tuple[list[int], Offsets, set[int]]:
-        """(ids, their places as sentencepiece has them, which begin with a space that was put before text)."""
+        """Encode a text.
+
+        Args:
+            data: the text in UTF-8.
+            allowed: matcher of the tokens to find; None: none.
+
+        Returns:
+            ids; their spans as sentencepiece has them; indices of the ids that begin with a space put before text.
+        """
         ids: list[int] = []
         places = Offsets()
         prefixed: set[int] = set()
@@ -134,7 +158,7 @@ class Places:
                 text = data[a:b]
                 if has_dummy or self._has_prefix(text, a):
                     prefixed.add(len(ids))
-                # Nothing but the space has no place of its own.
+                # A text that is only the added space has an empty span.
                 tokens = self._sections(len(ids) in prefixed and a < b).encode(
                     text or b" " * has_dummy, offsets=True
                 )
@@ -148,7 +172,12 @@ class Places:
     def _normalized(
         self, data: bytes, start: int, end: int, then: SpecialMatcher | None
     ) -> Iterator[tuple[int, int, int | None, bool]]:
-        """(start, end, id, whether a space was put before it) of tokens in normalized text, and of what is not."""
+        """Find the tokens in normalized text.
+
+        Returns:
+            (start, end, id, prefixed) of each token, and of the text between two, where id is None. prefixed: True
+            if a space is put before it.
+        """
         text, dummy = data[start:end], int(self._dummy_prefix)
         if then is None:
             yield start, end, None, bool(dummy)
@@ -156,7 +185,7 @@ class Places:
         places = [start] * dummy + [*range(start, end + 1)]
         if self._conventions.escapes:
             places = [start] * dummy + _places_of_spaces(text, start)
-            text = b" " * dummy + text.replace(METASPACE, b" ")
+            text = b" " * dummy + text.replace(METASPACE_UTF8, b" ")
         at = 0
         for a, b, token_id in (*then.find_all(text), (len(text), len(text), None)):
             if at < a:
@@ -168,23 +197,23 @@ class Places:
     def _has_prefix(self, text: bytes, at: int) -> bool:
         prefix = self._conventions.prefix
         has_place = prefix == "always" or (prefix == "first" and at == 0)
-        return has_place and bool(text) and not text.startswith((b" ", METASPACE))
+        return has_place and bool(text) and not text.startswith((b" ", METASPACE_UTF8))
 
 
 def _places_of_spaces(text: bytes, start: int) -> list[int]:
-    """Where each byte of a text comes from when U+2581 has become a space, and where it ends."""
+    """List the offset of each byte that remains when U+2581 becomes a space, and the end of the text."""
     out: list[int] = []
-    for number, part in enumerate(text.split(METASPACE)):
+    for number, part in enumerate(text.split(METASPACE_UTF8)):
         if number:
             out.append(start)
-            start += len(METASPACE)
+            start += len(METASPACE_UTF8)
         out += range(start, start + len(part))
         start += len(part)
     return [*out, start]
 
 
 def begin_at_last_space(spans: Spans, text: str) -> Spans:
-    """Spans, in characters, that begin with one space at most: of those that became one, the last."""
+    """Shorten spans to begin with one space at most: the last of several that became one."""
     out = []
     for start, end in spans:
         while start + 1 < end and text[start] == text[start + 1] == " ":
@@ -194,10 +223,14 @@ def begin_at_last_space(spans: Spans, text: str) -> Spans:
 
 
 def widen(spans: Spans, prefixed: set[int]) -> Spans:
-    """Spans as tokenizers has them, in characters.
+    """Widen empty spans, in characters, as tokenizers has them.
 
-    A space that was put before text has the place of its first character, one behind it that of its last; each of
-    the ids of a character's bytes has all of it. prefixed: as `Places.of` gives it.
+    A space put before text gets the span of its first character, one put after it that of its last. Each byte id
+    of a character spans the character.
+
+    Args:
+        spans: spans as sentencepiece has them.
+        prefixed: as `Places.of` gives it.
     """
     out = [*spans]
     for i in range(len(out) - 1, -1, -1):
@@ -210,10 +243,10 @@ def widen(spans: Spans, prefixed: set[int]) -> Spans:
 
 
 def segments(data: bytes, matcher: SpecialMatcher | None) -> Iterator[tuple[int, int, int | None]]:
-    """(start, end, id) of the tokens that are found in a text, and of what lies between them, where id is None."""
+    """Give (start, end, id) of the tokens found in a text, and of the text between them, where id is None."""
     at = 0
     for start, end, token_id in matcher.find_all(data) if matcher else []:
-        if at < start:  # it may begin in white space that the one before has taken along
+        if at < start:  # a token may begin within white space that the one before took along
             yield at, start, None
         yield start, end, token_id
         at = end

@@ -1,4 +1,4 @@
-"""A code-point model made ready: what a Tokenizer needs to encode and to decode with it."""
+"""Tables of a code-point model: the objects that encode and decode with it."""
 
 from __future__ import annotations
 
@@ -24,20 +24,29 @@ from fastbpe.formats import merges_as_scores
 from fastbpe.formats.sentencepiece import piece_messages
 from fastbpe.model import AddedToken, CodePointModel, Conventions, PieceType
 
-METASPACE = "\u2581".encode()
-EACH_BYTE = "fastbpe-each-byte"  # an error handler: U+FFFD for each byte that belongs to no character
+METASPACE = "\u2581"  # sentencepiece's character for a space
+METASPACE_UTF8 = METASPACE.encode()
+EACH_BYTE = "fastbpe-each-byte"  # name of the error handler that gives U+FFFD for each byte of no character
 
-_BYTE_NAME = re.compile(rb"<0x[+0-9A-Fa-f][0-9A-Fa-f]>")  # as a number is read by tokenizers
-_NO_PIECES = b"\xff" * 64  # a table of pieces, or of pairs, without any
+_BYTE_NAME = re.compile(rb"<0x[+0-9A-Fa-f][0-9A-Fa-f]>")  # tokenizers reads a sign, too
+_NO_PIECES = b"\xff" * 64  # empty hash table of pieces or pairs: one cache line of free slots
 
 
 @dataclass(frozen=True)
 class Parts:
-    """vocabulary: of symbols. surfaces: what each id adds to a decoded text.
+    """Objects that encode and decode with a code-point model.
 
-    marks_spaces: symbols have a space in place of U+2581. leading, whole: as of the decoder. symbol_ids: gives the
-    id of each symbol, or, where it has none of its own, one beyond all ids or the unknown one. unknown, byte_ids:
-    the ids of a character that no symbol has; byte_ids, if there are any.
+    vocabulary: vocabulary of symbols: the pieces, and characters without a piece.
+    splitter: splitter of texts into words.
+    normalizing: normalizer of texts.
+    surfaces: vocabulary of the bytes that each id adds to a decoded text.
+    decoder: decoder of all ids.
+    marks_spaces: symbols hold a space for U+2581.
+    leading, whole: as in Decoder.
+    symbol_ids: function that gives the id of each symbol. A symbol without an id has one beyond all ids, or the
+        unknown one.
+    unknown: id of characters without a symbol, unless there are byte_ids.
+    byte_ids: ids of the 256 bytes, for byte fallback; None: the model has none.
     """
 
     vocabulary: Vocabulary
@@ -54,8 +63,8 @@ class Parts:
 
 
 def build(model: CodePointModel) -> Parts:
-    """What encoding and decoding with a model takes. A model that contradicts itself is a VocabularyError."""
-    unknown, byte_ids = _meta(model)
+    """Make the tables of a model. Raises VocabularyError if it contradicts itself."""
+    unknown, byte_ids = _fallback_ids(model)
     merging = _by_scores(model)
     code_points = CodePoints(
         model.piece_bytes,
@@ -93,7 +102,7 @@ def build(model: CodePointModel) -> Parts:
 
 
 def _by_scores(model: CodePointModel) -> CodePointModel:
-    """The model, or for merging, one with scores that say the same as its list: tables of half the size."""
+    """Give the model with scores in place of its merges, if they give the same ids: tables are half the size."""
     if not model.merges or model.conventions is None:
         return model
     found = merges_as_scores.rescore(
@@ -114,34 +123,38 @@ def _by_scores(model: CodePointModel) -> CodePointModel:
 
 
 def _merges(model: CodePointModel, code_points: CodePoints) -> list[tuple[int, int, int]] | None:
-    """The model's list of merges, of symbols; None where every two pieces that make a piece are merged."""
+    """List the model's merges in symbols; None if every two pieces that make a piece merge."""
     if not model.merges:
         return None
     symbols = {token_id: symbol for symbol, token_id in enumerate(code_points.ids())}
     listed: list[tuple[int, int, int]] = []
     for left, right, merged in struct.iter_unpack("<III", model.merges):
-        if left in symbols and right in symbols and merged in symbols:  # else it is of what no text becomes
+        if left in symbols and right in symbols and merged in symbols:  # else no text has all three
             listed.append((symbols[left], symbols[right], symbols[merged]))
     return listed
 
 
 def _merged_types(model: CodePointModel) -> bytes:
-    """The types, pieces that are not merged being control symbols, which text does not become."""
+    """Give the types for merging: pieces that no merge may make become control symbols."""
     if model.conventions is None:
         return model.types
     return model.types.replace(bytes([PieceType.USER_DEFINED]), bytes([PieceType.CONTROL]))
 
 
 def as_found(model: CodePointModel, token: AddedToken) -> str:
-    """What an added token is in the text that it is looked for in."""
+    """Give the text as which an added token is found."""
     if not token.normalized or model.conventions is None or not model.conventions.escapes:
         return token.content
-    mark = METASPACE.decode()
-    return (mark if model.normalizer["add_dummy_prefix"] else "") + token.content.replace(" ", mark)
+    return (METASPACE if model.normalizer["add_dummy_prefix"] else "") + token.content.replace(" ", METASPACE)
 
 
 def overridden(model: CodePointModel, *, skips: bool = False) -> list[tuple[int, bytes]]:
-    """The ids that decode otherwise than their pieces say. skips: without a tokenizer.json's special tokens."""
+    """List (id, bytes) of the ids that do not decode to their pieces.
+
+    Args:
+        model: the model.
+        skips: decode special tokens of a tokenizer.json to nothing.
+    """
     out = dict.fromkeys(piece_messages.ids_of(model.types, PieceType.CONTROL), b"")
     if model.conventions is None:
         if not model.trainer["unk_surface"]:
@@ -152,24 +165,26 @@ def overridden(model: CodePointModel, *, skips: bool = False) -> list[tuple[int,
     special = {token.content for token in model.added_tokens if token.special}
     for token in model.added_tokens:
         found = as_found(model, token)
-        # tokenizers leaves out special tokens by what they are found as, so not those that normalizing changes.
-        out[token.id] = b"" if skips and found in special else found.encode().replace(METASPACE, b" ")
+        # tokenizers leaves out a special token by the text as which it is found: not one that normalizing changes.
+        out[token.id] = b"" if skips and found in special else found.encode().replace(METASPACE_UTF8, b" ")
     return [*out.items()]
 
 
 def names_of(model: CodePointModel) -> dict[int, bytes]:
-    """The text of control symbols and of the unknown piece, by id, with spaces for U+2581."""
+    """Map ids of control symbols and the unknown piece to their text, with spaces for U+2581."""
     kinds = PieceType.CONTROL, PieceType.UNKNOWN
-    return {i: piece.replace(METASPACE, b" ") for kind in kinds for i, piece in pieces_of(model, kind).items()}
+    return {
+        i: piece.replace(METASPACE_UTF8, b" ") for kind in kinds for i, piece in pieces_of(model, kind).items()
+    }
 
 
 def pieces_of(model: CodePointModel, piece_type: PieceType) -> dict[int, bytes]:
-    """Id to piece, of one type, rising."""
+    """Map ids to the pieces of one type, in the order of ids."""
     return piece_messages.of_type(model.piece_bytes, model.piece_ends, model.types, piece_type)
 
 
-def _meta(model: CodePointModel) -> tuple[int, list[int] | None]:
-    """The id of unknown characters; and, with byte fallback, those of the 256 bytes."""
+def _fallback_ids(model: CodePointModel) -> tuple[int, list[int] | None]:
+    """Give the id of unknown characters, and, with byte fallback, the ids of the 256 bytes."""
     unknowns = piece_messages.ids_of(model.types, PieceType.UNKNOWN)
     if not model.trainer["byte_fallback"]:
         return unknowns[0], None
@@ -193,9 +208,9 @@ def _normalizing(model: CodePointModel, code_points: CodePoints, fused: int | No
     normalizer = None
     if not is_plain:
         normalizer = make_normalizer(model, marks_to_spaces=marks)
-    # A symbol with a space is never found: spaces have become U+2581 by then.
+    # Leave out symbols with a space: they are never found, because spaces are U+2581 by then.
     found = [
-        (symbol.replace(METASPACE, b" ") if marks else symbol, i)
+        (symbol.replace(METASPACE_UTF8, b" ") if marks else symbol, i)
         for i, symbol in symbols.items()
         if not (marks and b" " in symbol)
     ]
@@ -210,7 +225,7 @@ def _normalizing(model: CodePointModel, code_points: CodePoints, fused: int | No
 
 
 def _symbols(model: CodePointModel) -> dict[int, bytes]:
-    """Id to piece of what is found in normalized text; added tokens are found before."""
+    """Map ids to the pieces found in normalized text. Added tokens are found before and are not among them."""
     if not model.finds_symbols:
         return {}
     added = {token.id for token in model.added_tokens}
@@ -220,9 +235,12 @@ def _symbols(model: CodePointModel) -> dict[int, bytes]:
 def make_normalizer(
     model: CodePointModel, *, marks_to_spaces: bool = False, add_dummy_prefix: bool | None = None
 ) -> Normalizer:
-    """The normalizer of a model.
+    """Make the normalizer of a model.
 
-    marks_to_spaces: with spaces where it gives U+2581. add_dummy_prefix: None: as the model says.
+    Args:
+        model: the model.
+        marks_to_spaces: give spaces for U+2581.
+        add_dummy_prefix: put a space before text; None: as the model says.
     """
     spec = model.normalizer
     return Normalizer(
@@ -237,12 +255,12 @@ def make_normalizer(
 
 
 def token_encoder(model: CodePointModel, encoder: Encoder) -> TokenEncoder:
-    """What encodes with an encoder of this model, and tells the piece and the place of each id."""
+    """Make an encoder that also tells the piece and the span of each id, from an encoder of this model."""
     return TokenEncoder(encoder, make_normalizer(model, marks_to_spaces=marks_spaces(encoder)))
 
 
 def decoded_bytes(model: CodePointModel) -> Iterator[int]:
-    """The ids that a tokenizer.json decodes as bytes: those that are named so, whatever text becomes."""
+    """Give the ids that a tokenizer.json decodes as bytes: all pieces named `<0xAB>`, whatever their type."""
     if model.conventions is None or model.conventions.decoder != "ByteFallback":
         return
     ends = memoryview(model.piece_ends).cast("I")
@@ -253,7 +271,7 @@ def decoded_bytes(model: CodePointModel) -> Iterator[int]:
 
 
 def _surfaces(model: CodePointModel, code_points: CodePoints) -> Vocabulary:
-    """What each id adds to a decoded text."""
+    """Make the vocabulary of the bytes that each id adds to a decoded text."""
     types, unknown = model.types, model.trainer["unk_surface"]
     if model.conventions is not None:
         unknown = model.trainer["unk_piece"]
@@ -276,7 +294,7 @@ def _surfaces(model: CodePointModel, code_points: CodePoints) -> Vocabulary:
 def _leading(
     model: CodePointModel, unknown: int, byte_ids: list[int] | None
 ) -> tuple[bool | None, frozenset[int]]:
-    """What a Decoder is to know of the beginnings of texts: `leading` and `whole`."""
+    """Give the arguments `leading` and `whole` of the Decoder."""
     if model.conventions is not None:
         return (False if model.conventions.strips else None), frozenset()
     spec = model.normalizer
@@ -284,14 +302,14 @@ def _leading(
     whole = {unknown} if PieceType.UNKNOWN in model.types else set()
     if byte_ids:
         whole.add(byte_ids[0x20])
-    if b" " in model.piece_bytes:  # spaces of their own, which stand for no U+2581
+    if b" " in model.piece_bytes:  # real spaces, not U+2581: they stay
         whole.update(i for i, piece in enumerate(model.pieces) if piece[:1] == b" ")
         whole.difference_update(piece_messages.ids_of(model.types, PieceType.CONTROL))
     return (bool(trims) if trims or spec["add_dummy_prefix"] else None), frozenset(whole)
 
 
 class _Expansions:
-    """The ids of symbols without one: of unused pieces their parts, of characters the bytes."""
+    """Ids in place of symbols that have none: those of its parts for an unused piece, bytes for a character."""
 
     def __init__(
         self,
@@ -310,6 +328,7 @@ class _Expansions:
         self._ids = {piece: i for piece_type in merged for i, piece in pieces_of(model, piece_type).items()}
 
     def of(self, symbols: list[int]) -> list[list[int]]:
+        """List the ids for each symbol."""
         tokens = self._vocabulary.tokens()
         return [self._ids_of(tokens[symbol]) for symbol in symbols]
 
@@ -329,12 +348,12 @@ class _Expansions:
         return out
 
     def _escaped(self, text: bytes) -> bytes:
-        return text.replace(b" ", METASPACE) if self._marks_spaces else text
+        return text.replace(b" ", METASPACE_UTF8) if self._marks_spaces else text
 
     def _halves(self, text: bytes) -> list[bytes] | None:
-        """The last two symbols that merging this text alone comes to; None for a character, or if it ends before.
+        """Merge the characters of a text down to two symbols; None if it has one, or if merges leave more.
 
-        What merging the text alone does not come to, no text around it does.
+        If merging the text alone does not make a symbol, merging it within a longer text does not either.
         """
         symbols = [c.encode() for c in text.decode()]
         find, priority = self._vocabulary.find, self._priority
@@ -354,6 +373,7 @@ class _Expansions:
 
 
 def _each_byte(error: UnicodeError) -> tuple[str, int]:
+    """Handle a decoding error: U+FFFD for each bad byte."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
     return "\ufffd" * (error.end - error.start), error.end

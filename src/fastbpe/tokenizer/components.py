@@ -1,4 +1,4 @@
-"""What a Model says of text before any merge, as the objects that do it."""
+"""Objects that do the steps before merging: normalizer and splitter of a Model, and the trimmer of offsets."""
 
 from __future__ import annotations
 
@@ -19,22 +19,27 @@ if TYPE_CHECKING:
 
 
 def splitting(model: Model) -> tuple[Model, str | None, Pattern, Splitter]:
-    """The model with the pattern itself in place of a name or of steps; its name, the pattern, what splits."""
+    """Make the splitter of a model.
+
+    Returns:
+        The model, with the split pattern itself in place of its name or its steps; the name of the pattern, if it
+        has one; the pattern; the splitter.
+    """
     if not model.pre_tokenizers:
         name, pattern = resolve_pattern(model.pattern)
         return replace(model, pattern=pattern), name, pattern, make_splitter(pattern)
     from fastbpe.splitting.steps import as_pattern, make_sequence, step_of  # here: few tokenizers have them
 
     steps = [step_of(described) for described in model.pre_tokenizers]
-    said, pattern = as_pattern(steps)
-    if not said:
+    is_regex, pattern = as_pattern(steps)
+    if not is_regex:
         return replace(model, pattern=None), None, None, make_sequence(steps)
     name = next((name for name, text in PATTERNS.items() if text == pattern), None)
     return replace(model, pattern=pattern, pre_tokenizers=()), name, pattern, make_splitter(pattern)
 
 
 def front(model: Model) -> tuple[Front | None, Callable[[str], str] | None]:
-    """What becomes of text before it is split, and the same for a token's text; None: nothing."""
+    """Make the normalizer of texts, and a function that normalizes the text of a token; None: neither changes."""
     if not model.normalizers and not model.prefix_space:
         return None, None
     from fastbpe.normalization.huggingface import make_change, make_front  # here: few tokenizers have them
@@ -43,7 +48,12 @@ def front(model: Model) -> tuple[Front | None, Callable[[str], str] | None]:
 
 
 def trimmer(model: Model, tokens: Callable[[], Sequence[bytes]]) -> Trimmer | None:
-    """What leaves white space out of offsets; None: nothing does. tokens: gives the bytes of each id."""
+    """Make the trimmer of offsets that a tokenizer.json asks for; None: it asks for none.
+
+    Args:
+        model: the model.
+        tokens: function that gives the bytes of each id.
+    """
     described = model.huggingface.get("post_processor")
     if described is None:
         return None
@@ -53,7 +63,7 @@ def trimmer(model: Model, tokens: Callable[[], Sequence[bytes]]) -> Trimmer | No
 
 
 def extras(model: Model) -> list[Any]:
-    """What else decides ids, for the fingerprint; nothing for most tokenizers."""
+    """List what else decides ids, for the fingerprint; [] for most tokenizers."""
     extras = [
         model.pre_tokenizers,
         model.normalizers,
@@ -64,7 +74,7 @@ def extras(model: Model) -> list[Any]:
 
 
 def described_splitting(model: Model) -> list[Mapping[str, Any]]:
-    """What splits text, as a tokenizer.json describes it. Raises FormatError for what it cannot."""
+    """Describe the splitting as a tokenizer.json does. Raises FormatError if it has no term for it."""
     from fastbpe.splitting.to_oniguruma import to_oniguruma
 
     if model.pre_tokenizers:
@@ -84,7 +94,12 @@ def described_splitting(model: Model) -> list[Mapping[str, Any]]:
 
 
 def check_plain(model: Model, what: str) -> None:
-    """Refuse what a format that knows of tokens only would lose, and with it ids."""
+    """Raise FormatError if a model has parts that decide ids and that a format without them would lose.
+
+    Args:
+        model: the model.
+        what: name of the format for the message.
+    """
     lost = {
         "normalizers": model.normalizers,
         "pre-tokenizers": model.pre_tokenizers,

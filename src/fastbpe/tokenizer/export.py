@@ -1,4 +1,4 @@
-"""A tokenizer as a file of some format: whole, or an error that names what would be lost."""
+"""Write a tokenizer in a file format: all of its files, or an error that names what would be lost."""
 
 from __future__ import annotations
 
@@ -8,60 +8,50 @@ from dataclasses import replace
 
 from fastbpe.errors import FormatError
 from fastbpe.formats import atomic_files, gpt2, minbpe, native, tiktoken
-from fastbpe.formats.huggingface import write
+from fastbpe.formats.endings import format_of, is_folder
+from fastbpe.formats.huggingface import tokenizer_config, write
 from fastbpe.known_vocabularies import recognise
 from fastbpe.model import Model
 from fastbpe.patterns import Pattern, resolve_pattern
 from fastbpe.tokenizer import components, verify_export
+from fastbpe.tokenizer.exportable import Exportable, Files
 from fastbpe.tokenizer.merges_as_ranks import made_by, merges_by_rank, unmade
-from fastbpe.tokenizer.tokenizer import Tokenizer
-from fastbpe.tokenizer.verify_export import Files, Verification, arguments, is_text, shown_ids, shown_text
+from fastbpe.tokenizer.verify_export import Verification, arguments, is_text, shown_ids, shown_text
 
-#: Formats without a place for all that a tokenizer is; the others hold it, or cannot be written.
+#: Formats that lack the split pattern or the special tokens. The others hold a tokenizer whole, or refuse it.
 LOSSY = ("tiktoken", "gpt2")
 
 
 def export(
     path: str | os.PathLike[str],
-    tokenizer: Tokenizer,
-    format: str,
-    *,
-    verify: bool = True,
-    verify_text: str | None = None,
-) -> Verification | None:
-    """Write a tokenizer in a format: all files or none. What was compared before, if it was asked for.
-
-    Raises FormatError: the format is unknown, or cannot hold this vocabulary; then nothing is written.
-    """
-    if format not in _EXPORTERS:
-        raise FormatError(f"format={format!r}: choose one of {', '.join(map(repr, FORMATS))}")
-    files = _EXPORTERS[format](tokenizer)
-    return put(path, tokenizer, files, format, verify=verify, verify_text=verify_text)
-
-
-def put(
-    path: str | os.PathLike[str],
-    tokenizer: Tokenizer,
-    files: Files,
-    format: str,
+    tokenizer: Exportable,
+    format: str | None,
     *,
     verify: bool,
     verify_text: str | None,
 ) -> Verification | None:
-    """Compare the files of an exported tokenizer with it, if asked for, and write them."""
-    done = None
-    if verify or verify_text is not None:
-        done = verify_export.verify(tokenizer, files, format, verify_text)
-    if isinstance(files, dict):
-        atomic_files.write_folder(path, files)
-    else:
-        atomic_files.write(path, files)
-    return done
+    """Write a tokenizer. See `Tokenizer.export`."""
+    chosen = format_of(path, tokenizer.mode) if format is None else format
+
+    def write_to(file: str | os.PathLike[str]) -> Verification | None:
+        files = tokenizer._dump(chosen)
+        done = None
+        if verify or verify_text is not None:
+            done = verify_export.verify(tokenizer, files, chosen, verify_text)
+        if isinstance(files, dict):
+            atomic_files.write_folder(file, files)
+        else:
+            atomic_files.write(file, files)
+        return done
+
+    if chosen == "huggingface" and is_folder(path):
+        return tokenizer_config.write_folder(path, tokenizer._roles, write_to)
+    return write_to(path)
 
 
-def check_holds_all(path: str | os.PathLike[str], tokenizer: Tokenizer, format: str) -> None:
-    """Raise FormatError if a file of a format in LOSSY needs more than itself to load; published ones do not."""
-    if not _is_known(_EXPORTERS[format](tokenizer), tokenizer):
+def check_holds_all(path: str | os.PathLike[str], tokenizer: Exportable, format: str) -> None:
+    """Raise FormatError if `load` would need more than the files of a LOSSY format. Published files suffice."""
+    if not _is_known(tokenizer._dump(format), tokenizer):
         lost = left_out(format, tokenizer.pattern, tokenizer.special_tokens)
         raise FormatError(
             f"{os.fsdecode(path)}: {format} has no place for {lost}; save a .fbpe file, or export it with "
@@ -69,8 +59,8 @@ def check_holds_all(path: str | os.PathLike[str], tokenizer: Tokenizer, format: 
         )
 
 
-def _is_known(files: Files, tokenizer: Tokenizer) -> bool:
-    """Tell whether `load` knows by their SHA-256 all that these files do not say."""
+def _is_known(files: Files, tokenizer: Exportable) -> bool:
+    """Tell whether `load` knows the rest of the tokenizer by the SHA-256 of these files."""
     if isinstance(files, dict):
         return gpt2.published_pattern(files[gpt2.MERGES_FILE]) == tokenizer.pattern
     known = recognise(files)
@@ -80,7 +70,7 @@ def _is_known(files: Files, tokenizer: Tokenizer) -> bool:
 
 
 def left_out(format: str, pattern: Pattern, special_tokens: Mapping[str, int]) -> str:
-    """What a format has no place for, as the arguments that `load` then needs; "" for nothing.
+    """Name the parts that a format lacks, as the arguments that `load` needs for them; "" if it lacks none.
 
     >>> left_out("tiktoken", None, {"<s>": 256}), left_out("gpt2", None, {"<s>": 256})
     ("pattern='none', special_tokens={'<s>': 256}", "pattern='none'")
@@ -88,11 +78,21 @@ def left_out(format: str, pattern: Pattern, special_tokens: Mapping[str, int]) -
     return ", ".join(f"{name}={value!r}" for name, value in arguments(format, pattern, special_tokens).items())
 
 
-def _native(tokenizer: Tokenizer) -> Files:
+# Byte level
+
+
+def dump_byte_level(tokenizer: Exportable, format: str) -> Files:
+    """Make the files of a byte-level tokenizer. Raises FormatError if the format is unknown or cannot hold it."""
+    if format not in _EXPORTERS:
+        raise FormatError(f"format={format!r}: choose one of {', '.join(map(repr, FORMATS))}")
+    return _EXPORTERS[format](tokenizer)
+
+
+def _native(tokenizer: Exportable) -> Files:
     return native.dump(tokenizer._full_model())
 
 
-def _tiktoken(tokenizer: Tokenizer) -> Files:
+def _tiktoken(tokenizer: Exportable) -> Files:
     model, vocabulary = tokenizer._full_model(), tokenizer._vocabulary
     components.check_plain(model, "a .tiktoken file")
     if model.drops_bytes:
@@ -109,7 +109,7 @@ def _tiktoken(tokenizer: Tokenizer) -> Files:
     )
 
 
-def _gpt2(tokenizer: Tokenizer) -> Files:
+def _gpt2(tokenizer: Exportable) -> Files:
     model, vocabulary = tokenizer._full_model(), tokenizer._vocabulary
     components.check_plain(model, "GPT-2's files")
     listed = None if vocabulary.whole_piece_first else model.merge_list()
@@ -117,7 +117,7 @@ def _gpt2(tokenizer: Tokenizer) -> Files:
     return gpt2.dump(vocabulary.tokens(), merges, model.special_tokens)
 
 
-def _minbpe(tokenizer: Tokenizer) -> Files:
+def _minbpe(tokenizer: Exportable) -> Files:
     model = tokenizer._full_model()
     components.check_plain(model, "minbpe's file")
     _, pattern = resolve_pattern(model.pattern)
@@ -127,7 +127,7 @@ def _minbpe(tokenizer: Tokenizer) -> Files:
     return minbpe.dump(tokenizer._vocabulary.tokens(), listed, pattern, model.special_tokens)
 
 
-def _huggingface(tokenizer: Tokenizer) -> Files:
+def _huggingface(tokenizer: Exportable) -> Files:
     model, vocabulary = tokenizer._full_model(), tokenizer._vocabulary
     made = made_by(vocabulary, model)
     listed = model.merge_list()
@@ -137,7 +137,7 @@ def _huggingface(tokenizer: Tokenizer) -> Files:
     return write.dump(model, vocabulary.tokens(), merges, steps, all_made=all_made)
 
 
-_EXPORTERS: Mapping[str, Callable[[Tokenizer], Files]] = {
+_EXPORTERS: Mapping[str, Callable[[Exportable], Files]] = {
     "native": _native,
     "tiktoken": _tiktoken,
     "gpt2": _gpt2,
@@ -145,16 +145,15 @@ _EXPORTERS: Mapping[str, Callable[[Tokenizer], Files]] = {
     "huggingface": _huggingface,
 }
 
-
-#: What can be written.
+#: Formats of byte-level tokenizers.
 FORMATS = tuple(_EXPORTERS)
 
 
-def _made_by_merging(tokenizer: Tokenizer) -> list[tuple[int, int, int]]:
-    """(left id, right id, merged id), best first: the merges that ever make a token, which give all ids alone.
+def _made_by_merging(tokenizer: Exportable) -> list[tuple[int, int, int]]:
+    """List the merges that give all ids by themselves, best first: (left id, right id, merged id).
 
-    Raises FormatError if they do not, for some tokens are met as whole pieces only. Those that are no UTF-8 are no
-    pieces of any text.
+    Raises FormatError if no list can, because no merge makes some tokens, which only the look-up of whole pieces
+    finds. Tokens that are no UTF-8 do not count: they are no piece of any text.
     """
     model, vocabulary = tokenizer._full_model(), tokenizer._vocabulary
     made = made_by(vocabulary, model)
@@ -171,9 +170,9 @@ def _made_by_merging(tokenizer: Tokenizer) -> list[tuple[int, int, int]]:
     return [(left, right, merged) for merged, (left, right) in made.items()]
 
 
-def _witness(tokenizer: Tokenizer, other: Model) -> str:
-    """A text to which another model gives other ids, as a part of a sentence; "" if none is found."""
-    difference = verify_export.differ(tokenizer, Tokenizer(other, cache_bytes=0))
+def _witness(tokenizer: Exportable, other: Model) -> str:
+    """Show a text to which another model gives other ids, as part of a sentence; "" if the probe has none."""
+    difference = verify_export.differ(tokenizer, tokenizer._remake(other))
     if difference is None:
         return ""
     text, expected, found = difference

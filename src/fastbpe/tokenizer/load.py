@@ -1,17 +1,19 @@
-"""load(): a name, a file or a folder in, a Tokenizer out."""
+"""load(): make a Tokenizer from a file, a folder or a name."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from fastbpe.errors import FormatError, PatternError, SpecialTokenError, VocabularyError
 from fastbpe.formats import detect, tiktoken
-from fastbpe.known_vocabularies import KnownVocabulary
 from fastbpe.model import Buffer, CodePointModel, Model
 from fastbpe.patterns import PATTERNS, PatternLike
 from fastbpe.tokenizer.tokenizer import CACHE_BYTES, Tokenizer
+
+if TYPE_CHECKING:
+    from fastbpe.known_vocabularies import KnownVocabulary
 
 
 def load(
@@ -21,34 +23,44 @@ def load(
     special_tokens: Mapping[str, int] | Sequence[str] | None = None,
     cache_bytes: int = CACHE_BYTES,
 ) -> Tokenizer:
-    """Make a tokenizer from a file, a folder, a file's bytes, or the vocabulary of a name.
+    """Load a tokenizer from a file, a folder or a file's bytes, or find a published vocabulary by its name.
 
-    The contents say which format a file has, not its ending. A name is looked up on this machine and never
-    downloaded: in the folders that FASTBPE_VOCAB_DIR names (`o200k_base.tiktoken`, `NAME.fbpe`, a folder
-    `NAME/`), in the cache that `fastbpe fetch NAME` fills, in tiktoken's cache and in Hugging Face's. A
-    published vocabulary must have its published SHA-256 there.
+    The contents decide the format of a file, not its ending. A name is looked for on this machine, never
+    downloaded: in the folders of FASTBPE_VOCAB_DIR (`o200k_base.tiktoken`, `NAME.fbpe`, a folder `NAME/`), in the
+    cache that `fastbpe fetch NAME` fills, in tiktoken's cache and in Hugging Face's. A published vocabulary must
+    have its published SHA-256 there.
 
     Args:
-        path_or_bytes: `.fbpe`, `.tiktoken`, one of GPT-2's two files (`vocab.json` and `merges.txt`, or
-            `encoder.json` and `vocab.bpe`; the other is found beside it), or sentencepiece's (of type BPE) or
-            minbpe's `.model`. Of a folder: the first that it has of tokenizer.json, tokenizer.model, GPT-2's two,
-            *.tiktoken, *.fbpe, with the special tokens that tokenizer_config.json, added_tokens.json and
-            special_tokens_map.json name. A str that names no file or folder may be a name: "o200k_base",
-            "llama3", ..., a model of OpenAI's ("gpt-4o"), or a repository of Hugging Face ("org/name").
-        pattern: for files that do not hold their split pattern: a name in `PATTERNS`, any regex, or a list of
+        path_or_bytes: one of these, or a file's contents as bytes:
+
+            - a `.fbpe` or `.tiktoken` file, or a tokenizer.json;
+            - one of GPT-2's two files (`vocab.json` and `merges.txt`, or `encoder.json` and `vocab.bpe`), with
+              the other beside it;
+            - a `.model` of sentencepiece (type BPE) or of minbpe;
+            - a folder: the first that it has of tokenizer.json, tokenizer.model, GPT-2's two, *.tiktoken, *.fbpe,
+              with the special tokens of its tokenizer_config.json, added_tokens.json and special_tokens_map.json;
+            - a name, if no file or folder has it: "o200k_base", "llama3", ..., a model of OpenAI's ("gpt-4o"), or
+              a repository of Hugging Face ("org/name").
+        pattern: split pattern for files that do not hold theirs: a name in `PATTERNS`, any regex, or a list of
             regexes. "none" is no splitting.
-        special_tokens: text to id, in place of those that the file holds or is known for; or a list of texts,
-            added to them as `Tokenizer.with_special_tokens` does.
-        cache_bytes: what its piece caches may take, those of all threads together; without effect on ids.
+        special_tokens: text to id, instead of those that the file holds or is known for. Or a list of texts, added
+            to those as by `Tokenizer.with_special_tokens`.
+        cache_bytes: most bytes of memory for the piece caches of all threads together. It does not change ids.
 
     Raises:
-        FormatError: not a file that fastbpe reads, or a damaged one; with its place and what to do.
-        FileNotFoundError: there is no such file, and no vocabulary of this name: where it was looked for, its
+        FormatError: the file is damaged, or in no format that fastbpe reads; the message tells the way out.
+        FileNotFoundError: no file and no vocabulary has this name. The message names the places searched, the
             SHA-256 and the way to get it.
-        OSError: it cannot be opened.
+        OSError: the file cannot be opened.
 
     Warns:
-        FormatWarning: a tokenizer.json asks for truncation or padding, which are not applied.
+        FormatWarning: a tokenizer.json asks for truncation or padding, which fastbpe does not apply.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Tokenizer.from_merges([(97, 98)], pattern="gpt2").save(f"{folder}/ab.fbpe")
+    ...     load(f"{folder}/ab.fbpe").encode("ab")
+    [256]
     """
     if special_tokens is not None and not isinstance(special_tokens, Mapping):
         base = load(path_or_bytes, pattern=pattern, cache_bytes=cache_bytes)
@@ -76,16 +88,16 @@ def _make(
 ) -> Tokenizer:
     try:
         if not isinstance(model, Model):
-            from fastbpe.tokenizer.codepoint import CodePointTokenizer  # here: what byte level does not need
+            from fastbpe.tokenizer.codepoint import CodePointTokenizer  # here: byte level does not need it
 
             return CodePointTokenizer(model, cache_bytes=cache_bytes)
         if model.merges_rule != "ranks":
-            from fastbpe.tokenizer.merges_as_ranks import by_ranks  # here: what files of ranks do not need
+            from fastbpe.tokenizer.merges_as_ranks import by_ranks  # here: files of ranks do not need it
 
             model = by_ranks(model)
         return Tokenizer(model, cache_bytes=cache_bytes)
     except (VocabularyError, SpecialTokenError, PatternError) as error:
-        # Whatever the file says is the file's fault; what the caller gave is the caller's.
+        # An error in the caller's own arguments is theirs. Any other is an error of the file.
         if isinstance(error, SpecialTokenError) and special_tokens is not None:
             raise
         if isinstance(error, PatternError) and pattern is not None:
@@ -96,7 +108,16 @@ def _make(
 def check_published(
     tokenizer: Tokenizer, vocabulary: KnownVocabulary, path: str, *, special_tokens_too: bool
 ) -> None:
-    """Raise FormatError if a tokenizer is not the published vocabulary: ranks, pattern and special tokens."""
+    """Raise FormatError if a tokenizer has not the ranks, the pattern or the special tokens that are published.
+
+    Args:
+        tokenizer: the tokenizer loaded.
+        vocabulary: the published vocabulary.
+        path: the file, for the message.
+        special_tokens_too: compare special tokens as well.
+    """
+    import hashlib  # here: importing it is slow, and few files are checked
+
     named = vocabulary.special_tokens()
     tokens = tokenizer.vocab
     for token_id in tokenizer.special_tokens.values():
@@ -115,4 +136,5 @@ def check_published(
 
 
 def _without_leading(tokenizer: Tokenizer, vocabulary: KnownVocabulary) -> dict[str, int]:
+    """Leave out the special tokens with ids below the first rank."""
     return {name: i for name, i in tokenizer.special_tokens.items() if i >= vocabulary.n_leading}

@@ -1,4 +1,4 @@
-"""Listed merges as ranks, where that changes no id: tables of half the size, and all that only ranks can do."""
+"""Replace listed merges by ranks if that changes no id: tables are half the size, and more formats hold ranks."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ N_BYTES = 256
 
 
 def by_ranks(model: Model) -> Model:
-    """The same vocabulary with its ranks deciding, if they give every text the same ids; else with its merges.
+    """Give the model with ranks in place of its merges, if every text keeps its ids; else the model itself.
 
-    They do where merges were learned one after another and ids count them, which is to say nearly always, and
-    where a list was made of ranks.
+    Nearly always every text does: if merges were learned one after another and ids count them, or if the list was
+    made from ranks.
     """
-    if model.merges_rule == "ranks" or "pieces" in (model.tables or ()):  # what has its tables stays as it is
+    if model.merges_rule == "ranks" or "pieces" in (model.tables or ()):  # a model with tables is ready
         return model
     if model.drops_bytes or not _may_follow(model):
         return model
@@ -35,7 +35,7 @@ def by_ranks(model: Model) -> Model:
             if not follows_ranks(_listed(look_ups, model), model.merges):
                 return replace(model, tokens=None, tables=look_ups)
             ranked = build_look_ups(tables["token_bytes"], tables["token_ends"])
-    except VocabularyError:  # whoever makes a tokenizer of it will say so
+    except VocabularyError:  # making a tokenizer of it will raise the same
         return model
     if ranked is None:
         return model
@@ -45,7 +45,7 @@ def by_ranks(model: Model) -> Model:
 
 
 def _learned(model: Model, tables: Mapping[str, Buffer]) -> dict[str, Buffer] | None:
-    """Tables of ranks, if merges of lower ranks leave the two tokens of each merge: seen faster than all else."""
+    """Make tables of ranks if merges of lower ranks leave the two tokens of each merge; else None. Fast."""
     found = rank_merges(tables["token_bytes"], tables["token_ends"], model.merges, model.whole_piece_first)
     if found is None:
         return None
@@ -64,14 +64,17 @@ def _listed(look_ups: Mapping[str, Buffer], model: Model) -> Vocabulary:
 
 
 def merges_by_rank(vocabulary: Vocabulary, model: Model) -> bool:
-    """Whether ranks give the same ids as a model's merges, though some tokens may be met as whole pieces only."""
+    """Tell whether ranks give the same ids as the model's merges.
+
+    Only the look-up of whole pieces may find some of the tokens.
+    """
     if model.merges_rule == "ranks":
         return model.whole_piece_first or not unmade(vocabulary, made_by(vocabulary, model))
     return not model.drops_bytes and follows_ranks(vocabulary, model.merges)
 
 
 def made_by(vocabulary: Vocabulary, model: Model) -> dict[int, tuple[int, int]]:
-    """(left id, right id) by merged id: the one merge that ever makes each token, if one does; best first."""
+    """Map each token's id to the (left id, right id) of the merge that makes it, if one does; best first."""
     if model.merges_rule == "ranks":
         return recover_merges(vocabulary)
     made = last_merges(vocabulary, model.merges)
@@ -79,7 +82,7 @@ def made_by(vocabulary: Vocabulary, model: Model) -> dict[int, tuple[int, int]]:
 
 
 def unmade(vocabulary: Vocabulary, made: Mapping[int, tuple[int, int]]) -> list[int]:
-    """The ids of tokens of several bytes that no merge makes."""
+    """List the ids of the tokens of several bytes that no merge makes."""
     return [i for i, token in enumerate(vocabulary.tokens()) if len(token) > 1 and i not in made]
 
 
@@ -90,8 +93,8 @@ def _is_in_order(model: Model) -> bool:
 
 
 def _may_follow(model: Model) -> bool:
-    """Whether the last merge makes the last token: where it does not, there is no need to look at the others."""
-    if model.whole_piece_first:  # then tokens may have no merge
+    """Tell whether the last merge makes the last token. If not, ranks cannot decide: skip the other checks."""
+    if model.whole_piece_first:  # then tokens without a merge may follow
         return True
     n_ids = len(model.tokens or []) if model.tables is None else len(model.tables["token_ends"]) // 4
     if not len(model.merges):

@@ -1,4 +1,4 @@
-"""The libraries that formats come from, as judges of what was written in them."""
+"""Libraries that own a format, to compare their ids with those of an exported tokenizer."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import NamedTuple
 from fastbpe.errors import FormatError
 from fastbpe.formats import gpt2, tiktoken
 from fastbpe.tokenizer import components
-from fastbpe.tokenizer.tokenizer import Tokenizer
+from fastbpe.tokenizer.exportable import Exportable, Files
 
 
 class Owner(NamedTuple):
-    """A library, and how it encodes a text from a file; special tokens are just text."""
+    """A library's name, and its encoding of a text with the file, special tokens as any text."""
 
     name: str
     encode: Callable[[str], list[int]]
 
 
-def owner_of(tokenizer: Tokenizer, files: bytes | dict[str, bytes], format: str) -> Owner | None:
-    """The owner of a format with what was written in it; None where there is none, or it is not installed."""
+def owner_of(tokenizer: Exportable, files: Files, format: str) -> Owner | None:
+    """Load the files with the library that owns the format; None if there is none, or it is not installed."""
     try:
         if isinstance(files, dict):
             return _gpt2(tokenizer, files)
@@ -52,8 +52,8 @@ def _tokenizers(text: str) -> Owner:
     return Owner("tokenizers", lambda text: made.encode(text, add_special_tokens=False).ids)
 
 
-def _gpt2(tokenizer: Tokenizer, files: dict[str, bytes]) -> Owner | None:
-    """None where tokenizers cannot split as this tokenizer does."""
+def _gpt2(tokenizer: Exportable, files: dict[str, bytes]) -> Owner | None:
+    """Load GPT-2's files with tokenizers; None if it cannot split text as this tokenizer does."""
     from tokenizers import Regex, models, pre_tokenizers
     from tokenizers import Tokenizer as Peer
 
@@ -75,8 +75,8 @@ def _gpt2(tokenizer: Tokenizer, files: dict[str, bytes]) -> Owner | None:
     return Owner("tokenizers", lambda text: made.encode(text, add_special_tokens=False).ids)
 
 
-def _tiktoken(tokenizer: Tokenizer, data: bytes) -> Owner | None:
-    """None for what tiktoken cannot do: several patterns, one after another."""
+def _tiktoken(tokenizer: Exportable, data: bytes) -> Owner | None:
+    """Load ranks with tiktoken; None if the tokenizer has several patterns, which tiktoken cannot apply."""
     import tiktoken as package
 
     pattern = tokenizer.pattern

@@ -1,4 +1,4 @@
-"""Special tokens of a tokenizer: what they may be, and which of them a call allows or forbids."""
+"""Special and added tokens of a tokenizer: their rules, and the matchers that a call asks for."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from fastbpe._utils.caching import cached_property
 from fastbpe.errors import SpecialTokenError
 from fastbpe.model import AddedToken
 
-_KEPT_MATCHERS = 32  # sets of special tokens that callers used last
-_FEW = 16  # characters
-_MAX_COMPARED_CHARACTERS = 1 << 16  # characters of added tokens; more are looked for in two steps without asking
+_MAX_MATCHERS = 32  # matchers to keep, one for each set of special tokens that callers allow or forbid
+_MAX_SEARCHED_FIRSTS = 16  # characters to search for one by one; more are compared as sets
+_MAX_COMPARED_CHARACTERS = 1 << 16  # of added tokens to compare with each other; more are matched in two steps
 
 
 class Ordinary(Protocol):
-    """A vocabulary, as far as special tokens may clash with it."""
+    """Vocabulary of ordinary tokens, with which special tokens may clash."""
 
     @property
     def n_ids(self) -> int: ...
@@ -30,12 +30,18 @@ class Ordinary(Protocol):
 
 
 class SpecialTokens:
-    """The special tokens of one tokenizer, name to id, checked against its vocabulary, and its added tokens.
+    """Special and added tokens of one tokenizer, checked against its vocabulary.
 
-    added: those of the special tokens that are not plain, and tokens that are found in text though they are not
-    special. normalize: what becomes of text before normalized ones are looked for in it; None: nothing. may_share:
-    several special tokens may have the same id, which then means the first of them, and one may be the text of an
-    ordinary token.
+    Args:
+        tokens: special tokens, name to id.
+        vocabulary: the ordinary tokens.
+        added: added tokens of a tokenizer.json: special tokens with rules, and tokens found in any text.
+        normalize: change of a text before normalized added tokens are looked for in it; None: no change.
+        may_share: allow several special tokens with the same id, which decodes to the first of them, and a special
+            token with the text of an ordinary token.
+
+    Raises:
+        SpecialTokenError: a token breaks the rules.
     """
 
     def __init__(
@@ -47,7 +53,7 @@ class SpecialTokens:
         *,
         may_share: bool = False,
     ) -> None:
-        # What may be wrong is found now; what some hundred tokens cost waits until there is need of it.
+        # Check now. The dictionaries and matchers of many tokens take longer: the first use makes them.
         check_names(tokens)
         self.added = tuple(added)
         _check_ids(tokens, vocabulary, {token.content for token in added}, may_share)
@@ -60,12 +66,12 @@ class SpecialTokens:
 
     @cached_property
     def ids(self) -> dict[str, int]:
-        """Name to id, in the order of ids."""
+        """Map of names to ids, in the order of ids."""
         return dict(sorted(self._tokens.items(), key=itemgetter(1)))
 
     @cached_property
     def names(self) -> dict[int, str]:
-        """Id to name, the first of those that share it."""
+        """Map of ids to names; the first name if several share an id."""
         names: dict[int, str] = {}
         for name, token_id in self.ids.items():
             names.setdefault(token_id, name)
@@ -73,39 +79,40 @@ class SpecialTokens:
 
     @cached_property
     def set(self) -> frozenset[str]:
-        """The names."""
+        """Set of the names."""
         return frozenset(self._tokens)
 
     @cached_property
     def decoded(self) -> dict[int, bytes]:
-        """What ids decode to, also some that the vocabulary has."""
+        """Map of ids to the bytes that they decode to. Some of the ids may be ordinary tokens, too."""
         return {token_id: name.encode() for token_id, name in self.names.items()} | self._decoded_added
 
     @cached_property
     def left_out(self) -> frozenset[int]:
-        """The ids that skip_special_tokens= leaves out: those found as the name of a special token.
+        """Set of the ids that skip_special_tokens= leaves out.
 
-        As in tokenizers, special tokens that normalizing changes are none of them.
+        As in tokenizers, a special token that normalizing changes is not among them.
         """
         found = {**self.names, **{token.id: self._found_as(token) for token in self.added}}
         return frozenset([token_id for token_id, name in found.items() if name in self._tokens])
 
     def _found_as(self, token: AddedToken) -> str:
+        """Give the text as which an added token is found."""
         return self._normalize(token.content) if token.normalized and self._normalize else token.content
 
     @cached_property
     def encoded(self) -> list[tuple[int, bytes]]:
-        """The ids that the vocabulary has not, rising, and what they decode to."""
+        """List of (id, bytes) of the ids that are no ordinary tokens, in the order of ids."""
         return [(i, token) for i, token in sorted(self.decoded.items()) if not self._vocabulary.has(i)]
 
     @cached_property
     def ids_of_bytes(self) -> dict[bytes, int]:
-        """Ids by what they decode to and, before that, by their names."""
+        """Map of bytes to ids: of names, and of the bytes that other ids decode to. A name wins."""
         by_name = {name.encode(): token_id for name, token_id in self.ids.items()}
         return {token: token_id for token_id, token in self.encoded} | by_name
 
     def _decode_added(self) -> dict[int, bytes]:
-        """What tokenizers makes of added tokens' ids: of the normalized text where that is what was found."""
+        """Map ids of added tokens to bytes, as tokenizers decodes them: by the text as which they are found."""
         if not self.added:
             return {}
         from fastbpe.formats.byte_level import is_visible_ascii  # here: few tokenizers have them
@@ -128,8 +135,13 @@ class SpecialTokens:
     def choose(
         self, allowed: str | Collection[str], disallowed: str | Collection[str]
     ) -> tuple[SpecialMatcher | None, SpecialMatcher | None]:
-        """The matchers of what a call is to find and of the special tokens that it forbids (tiktoken's rules)."""
-        # What nearly every call asks for costs nothing, however many special tokens there are.
+        """Give the matcher of the tokens to find, and that of special tokens to refuse, by tiktoken's rules.
+
+        Args:
+            allowed: special tokens to find: a set, or "all".
+            disallowed: special tokens to refuse: a set, or "all" for all that are not allowed.
+        """
+        # Fast paths for the arguments of nearly every call.
         if isinstance(disallowed, str) and disallowed == "all":
             if isinstance(allowed, str) and allowed == "all":
                 return self._finder(self.set), None
@@ -141,17 +153,17 @@ class SpecialTokens:
 
     @cached_property
     def all(self) -> SpecialMatcher | None:
-        """The matcher of all special tokens; None if there are none."""
+        """Matcher of all special tokens; None if there are none."""
         return self._matcher(self.set)
 
     @cached_property
     def trusted(self) -> SpecialMatcher | None:
-        """The matcher of all special and added tokens; None if there are none."""
+        """Matcher of all special and added tokens; None if there are none."""
         return self._finder(self.set)
 
     @cached_property
     def untrusted(self) -> SpecialMatcher | None:
-        """The matcher of the added tokens that untrusted text may hold: white space only, and not special.
+        """Matcher of the added tokens that untrusted text may hold: white space only, and not special.
 
         None if the tokenizer has no added tokens.
         """
@@ -161,10 +173,11 @@ class SpecialTokens:
 
     @cached_property
     def always(self) -> SpecialMatcher | None:
-        """What is found in text where no special token is allowed; None: nothing."""
+        """Matcher of the tokens to find if no special token is allowed; None if there are none."""
         return self._finder(frozenset())
 
     def _set(self, names: str | Collection[str], argument: str) -> frozenset[str]:
+        """Give the set that an argument means: all special tokens for "all"."""
         if isinstance(names, str):
             if names == "all":
                 return self.set
@@ -176,13 +189,16 @@ class SpecialTokens:
         raise TypeError(f'{argument} must be "all" or a set of special tokens, not {type(names).__name__}')
 
     def _matcher(self, names: frozenset[str]) -> SpecialMatcher | None:
-        """A matcher for these names, special tokens or not; None for no names."""
+        """Give the matcher of these names, special tokens or not; None for no names."""
         if not names:
             return None
         return _kept(self._matchers, names, lambda: make_matcher(names, self.ids))
 
     def _finder(self, allowed: frozenset[str]) -> SpecialMatcher | None:
-        """What finds these special tokens, all of which the tokenizer has, and all that is not special."""
+        """Give the matcher of these special tokens and of all added tokens that are not special.
+
+        Requires: the tokenizer has all of `allowed`.
+        """
         if not self.added:
             return self._matcher(allowed)
         if not allowed and all(token.special for token in self.added):
@@ -190,12 +206,12 @@ class SpecialTokens:
         return _kept(self._found, allowed, lambda: self._make_finder(allowed, [*self._plain(), *self.added]))
 
     def _plain(self) -> list[AddedToken]:
-        """The special tokens that are not among the added ones."""
+        """List the special tokens that are not among the added ones."""
         listed = {token.content for token in self.added}
         return [AddedToken(content=name, id=i, special=True) for name, i in self.ids.items() if name not in listed]
 
     def _make_finder(self, allowed: frozenset[str], tokens: Sequence[AddedToken]) -> SpecialMatcher:
-        """One that finds these tokens, and passes over special ones that are not allowed, as tokenizers does."""
+        """Make a matcher that finds these tokens and, as tokenizers does, skips special ones not allowed."""
         raw = [token for token in tokens if not token.normalized]
         normalized = [token for token in tokens if token.normalized]
         if normalized and self._normalize is None and not _may_touch(raw, normalized):
@@ -204,7 +220,7 @@ class SpecialTokens:
         if normalized:
             normalize = self._normalize or str
             texts: dict[str, AddedToken] = {}
-            # Of several that become one, a special one; tokenizers takes any of those.
+            # If several become the same text, a special one counts. (tokenizers takes any of them.)
             for token in sorted(normalized, key=lambda token: (not token.special, token.id)):
                 texts.setdefault(normalize(token.content), token)
             then = _finder_of(list(texts), list(texts.values()), allowed)
@@ -212,7 +228,7 @@ class SpecialTokens:
 
 
 def is_blank(token: AddedToken) -> bool:
-    """Tell whether an added token is not special, and white space only."""
+    """Tell whether an added token is white space only, and not special."""
     from fastbpe.splitting.charset import blanks  # here: few tokenizers have added tokens
 
     return not token.special and not token.content.strip(blanks())
@@ -221,19 +237,20 @@ def is_blank(token: AddedToken) -> bool:
 def _kept(
     kept: dict[frozenset[str], SpecialMatcher | None], names: frozenset[str], make: Callable[[], SpecialMatcher]
 ) -> SpecialMatcher | None:
+    """Look up the matcher of a set of names, or make and keep it. The oldest goes if there are too many."""
     try:
         return kept[names]
     except KeyError:
         pass
     made = make()
-    if len(kept) >= _KEPT_MATCHERS:
+    if len(kept) >= _MAX_MATCHERS:
         kept.pop(next(iter(kept)), None)
     kept[names] = made
     return made
 
 
 def make_matcher(names: Iterable[str], ids: Mapping[str, int]) -> SpecialMatcher:
-    """A matcher for names, which must pass check_names; those without an id get 0."""
+    """Make a matcher of names. A name without an id gets 0. Raises SpecialTokenError as `check_names` does."""
     ordered = sorted(names)
     check_names(ordered)
     return SpecialMatcher([name.encode() for name in ordered], [ids.get(name, 0) for name in ordered])
@@ -245,7 +262,14 @@ def _finder_of(
     allowed: Collection[str],
     then: SpecialMatcher | None = None,
 ) -> SpecialMatcher:
-    """A matcher of added tokens. texts: what each is found as."""
+    """Make a matcher of added tokens.
+
+    Args:
+        texts: text as which each token is found.
+        tokens: the tokens.
+        allowed: names of the special tokens to find.
+        then: matcher for normalized text between the tokens found; None: none.
+    """
     flags = bytes(
         [
             lstrip | rstrip << 1 | single_word << 2 | (special and content not in allowed) << 3
@@ -258,16 +282,16 @@ def _finder_of(
 
 @cache
 def _words() -> bytes:
-    r"""The first and the last of each range of the characters of \w."""
+    r"""Pack the characters of \w as uint32: first and last of each range."""
     from fastbpe.splitting.charset import CharSet
 
     return array("I", chain.from_iterable(CharSet.word().ranges)).tobytes()
 
 
 def _may_touch(some: Sequence[AddedToken], others: Sequence[AddedToken]) -> bool:
-    """Whether one of some and one of others may share characters of a text; True where that is not known.
+    """Tell whether one of `some` and one of `others` may overlap in a text; True if that is not known.
 
-    If none do, all can be looked for at once.
+    If no two may, one matcher can find all of them.
     """
     if any(token.lstrip or token.rstrip or token.single_word for token in (*some, *others)):
         return True
@@ -275,22 +299,24 @@ def _may_touch(some: Sequence[AddedToken], others: Sequence[AddedToken]) -> bool
     if sum(map(len, ours)) + sum(map(len, theirs)) > _MAX_COMPARED_CHARACTERS:
         return True
     if not _begins_inside(ours, theirs) and not _begins_inside(theirs, ours):
-        # Then two share characters only if one begins the other; in order, what begins others stands before one.
+        # Then two overlap only if one is a prefix of another; sorted, a prefix stands just before such a text.
         contents = sorted(ours + theirs)
         return any(map(str.startswith, contents[1:], contents))
     return _reaches(ours, theirs) or _reaches(theirs, ours)
 
 
 def _begins_inside(some: Sequence[str], others: Sequence[str]) -> bool:
-    """Whether one of some has the first character of one of others behind its own first."""
+    """Tell whether the first character of one of `others` stands within one of `some`, after its first."""
     inside = "".join([content[1:] for content in some])
     firsts = {content[0] for content in others}
-    # A few are looked for faster than all characters of thousands of tokens are gone through.
-    return any(first in inside for first in firsts) if len(firsts) < _FEW else not firsts.isdisjoint(inside)
+    # Searching for a few characters is faster than making a set of the characters of thousands of tokens.
+    if len(firsts) < _MAX_SEARCHED_FIRSTS:
+        return any(first in inside for first in firsts)
+    return not firsts.isdisjoint(inside)
 
 
 def _reaches(some: Sequence[str], others: Sequence[str]) -> bool:
-    """Whether one of others may begin within one of some."""
+    """Tell whether one of `others` may begin within one of `some`."""
     begins = {content[:n] for content in others for n in range(1, len(content) + 1)}
     whole = {*others}
     for content in some:
@@ -310,13 +336,17 @@ def number(
     added: Iterable[AddedToken],
     first_free: int,
 ) -> Mapping[str, int]:
-    """The ids of special tokens that a caller adds: those of a list that are not known get the next free ids.
+    """Give the ids of special tokens that a caller adds.
 
-    known: the special tokens that there are. added: the tokens that are found in any text, or special ones.
+    Args:
+        special_tokens: text to id, which is returned as it is; or a list of texts.
+        known: the special tokens so far, name to id. Texts of a list that are among them keep their ids.
+        added: the added tokens of the tokenizer.
+        first_free: id for the first new text of a list; the others get the ids after it.
 
     Raises:
-        SpecialTokenError: a name of a list is no name, stands twice, or is a token found in any text.
-        TypeError: neither a list, a tuple nor a mapping.
+        SpecialTokenError: a text is no name, stands twice, or is an added token found in any text.
+        TypeError: special_tokens is neither a list, a tuple nor a mapping.
     """
     if isinstance(special_tokens, Mapping):
         return special_tokens
@@ -339,14 +369,34 @@ def number(
     return {name: ids[name] for name in special_tokens}
 
 
+def id_of_marker(special_tokens: Mapping[str, int], argument: str, name: str | None) -> tuple[int, ...]:
+    """Give the id of a special token that an argument names; () for None.
+
+    Raises SpecialTokenError: there is no such special token.
+    """
+    if name is None:
+        return ()
+    if name not in special_tokens:
+        has = ", ".join(map(repr, special_tokens)) or "none"
+        raise SpecialTokenError(f"{argument}={name!r} is no special token of this tokenizer; it has: {has}")
+    return (special_tokens[name],)
+
+
 def check_new(tokens: Mapping[str, int], vocabulary: Ordinary) -> None:
-    """Raise SpecialTokenError for names that no text could hold, and for ids that are none or stand twice."""
+    """Raise SpecialTokenError for names that no text can hold, and for ids out of range or given twice."""
     check_names(tokens)
     _check_ids(tokens, vocabulary, (), may_share=False)
 
 
 def _check_ids(tokens: Mapping[str, int], vocabulary: Ordinary, added: Collection[str], may_share: bool) -> None:
-    """added: those that may share their id or their bytes with an ordinary token."""
+    """Raise SpecialTokenError for ids out of range, given twice, or of ordinary tokens.
+
+    Args:
+        tokens: name to id.
+        vocabulary: the ordinary tokens.
+        added: names that may share their id or their bytes with an ordinary token.
+        may_share: as in SpecialTokens.
+    """
     if not vocabulary.n_ids and _are_in_order(tokens.values(), may_share):
         return
     taken: dict[int, str] = {}
@@ -371,14 +421,14 @@ def _check_ids(tokens: Mapping[str, int], vocabulary: Ordinary, added: Collectio
 
 
 def _are_in_order(ids: Collection[int], may_share: bool) -> bool:
-    """Whether all are ids, no two equal: seen at once, where one by one they are hundreds."""
+    """Tell whether all are ids and no two equal. One check of all is faster than hundreds of single ones."""
     if not {int}.issuperset(map(type, ids)):
         return False
     return (may_share or len({*ids}) == len(ids)) and min(ids, default=0) >= 0 and max(ids, default=0) < MAX_IDS
 
 
 def check_names(names: Collection[str]) -> None:
-    """Refuse a special token that no text could hold, and one given twice."""
+    """Raise SpecialTokenError for a special token that no text can hold, and for one given twice."""
     if _are_names(names):
         return
     seen = set()
@@ -395,7 +445,7 @@ def check_names(names: Collection[str]) -> None:
 
 
 def _are_names(names: Collection[str]) -> bool:
-    """Whether nothing is wrong with any: seen at once, where one by one they are hundreds."""
+    """Tell whether all are names and no two equal. One check of all is faster than hundreds of single ones."""
     if not {str}.issuperset(map(type, names)) or not all(names) or len({*names}) != len(names):
         return False
     try:

@@ -1,28 +1,34 @@
-"""Tokenizer: the facade over one vocabulary, one splitter and some special tokens."""
+"""Tokenizer: text to ids and back with one byte-level vocabulary. All its public methods stand in this file.
+
+Modules beside it hold the longer work, as functions: `plain_models` (ranks and merges), `special_tokens`,
+`components` (normalizer, splitter), `truncation`, `own_tokens` (roles and templates), `properties`, `export`. The
+compiled core encodes and decodes.
+"""
 
 from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from fastbpe._core.decode import tokenizer_methods
 from fastbpe._core.decode.decoder import Decoder
-from fastbpe._core.encode.decoding_encoder import check_errors
+from fastbpe._core.encode.encoder import Encoder
+from fastbpe._core.encode.offsets import pieces
 from fastbpe._core.merge.table_builder import build_look_ups, build_tables
-from fastbpe._core.merge.vocabulary import MAX_IDS, Vocabulary
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe._utils.arguments import integer
 from fastbpe._utils.caching import cached_property
 from fastbpe._utils.optional_imports import require_numpy
-from fastbpe.errors import SpecialTokenError, VocabularyError
+from fastbpe.errors import InvalidTokenError, VocabularyError
 from fastbpe.formats import native
-from fastbpe.model import TEXT, Buffer, Model, Templates, pack_merges
-from fastbpe.patterns import PatternLike, shown_pattern
-from fastbpe.tokenizer import components
-from fastbpe.tokenizer.own_tokens import OwnTokens
-from fastbpe.tokenizer.properties import Described
-from fastbpe.tokenizer.special_tokens import SpecialTokens, number
-from fastbpe.tokenizer.truncation import MeasuringEncoder
+from fastbpe.model import TEXT, AddedToken, Buffer, CodePointModel, Model, Templates
+from fastbpe.patterns import Pattern, PatternLike, shown_pattern
+from fastbpe.tokenizer import components, own_tokens, plain_models, properties, truncation
+from fastbpe.tokenizer.special_tokens import SpecialTokens, id_of_marker, number
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,19 +38,35 @@ if TYPE_CHECKING:
     from fastbpe._utils.progress import Progress
     from fastbpe.corpus.encode_files import FilesSummary
     from fastbpe.corpus.sources import Path_
+    from fastbpe.tokenizer.exportable import Files
     from fastbpe.tokenizer.verify_export import Verification
 
-CACHE_BYTES = 64 << 20  # by default
+CACHE_BYTES = 64 << 20  # default of cache_bytes: all piece caches of a tokenizer together
 
 Text = str | bytes
 Special = str | Collection[str]  # "all" or a set of special tokens
+Ids = Sequence[int] | Buffer
+Declared = TypeVar("Declared", bound=Callable[..., Any])
 
 
-class Tokenizer(MeasuringEncoder, Described, OwnTokens):
-    """Byte-level BPE: text to ids and back. Made by `train`, `load` or `Tokenizer.from_ranks`.
+def _compiled(method: Callable[..., Any]) -> Callable[[Declared], Declared]:
+    """Put a compiled method in the place of its declaration, with the declaration's signature and docstring."""
 
-    Immutable, so any thread may use it; picklable, and equal to and hashed like another of the same tokens,
-    merges, special tokens and split pattern (as it is spelt), whatever files they come from.
+    def bind(declared: Declared) -> Declared:
+        return cast("Declared", update_wrapper(method, declared))
+
+    return bind
+
+
+class Tokenizer(Encoder):
+    """Byte-level BPE tokenizer. Made by `train`, `load`, `Tokenizer.from_ranks` or `Tokenizer.from_merges`.
+
+    A tokenizer never changes, so threads may share it. It can be pickled. It equals, and hashes like, any other
+    with the same tokens, merges, special tokens and split pattern (as written), whatever their files.
+
+    Methods below that are marked `@_compiled` are declarations: signature and help for readers, editors and
+    `help()`. Their compiled code takes the place of their bodies, because a Python frame would cost as much as a
+    short text does.
 
     >>> ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256, b"abc": 257}
     >>> tokenizer = Tokenizer.from_ranks(ranks, pattern=None)
@@ -54,9 +76,11 @@ class Tokenizer(MeasuringEncoder, Described, OwnTokens):
     'abcab'
     """
 
+    # Making a tokenizer
+
     def __init__(self, model: Model, *, cache_bytes: int = CACHE_BYTES) -> None:
-        if not isinstance(cache_bytes, int) or cache_bytes < 0:
-            raise ValueError(f"cache_bytes={cache_bytes!r}: give the bytes that piece caches may take")
+        """Make a tokenizer of a model. Use `load`, `train` or one of the `from_` methods instead."""
+        check_cache_bytes(cache_bytes)
         if not isinstance(model, Model):
             raise TypeError(f"model must be a Model, not {type(model).__name__}; fastbpe.load reads a file")
         model, self._pattern_name, self._pattern, self._splitter = components.splitting(model)
@@ -93,30 +117,25 @@ class Tokenizer(MeasuringEncoder, Described, OwnTokens):
         name: str | None = None,
         cache_bytes: int = CACHE_BYTES,
     ) -> Tokenizer:
-        """A tokenizer from token bytes and their ranks, which are their ids, as tiktoken's Encoding takes them.
+        """Make a tokenizer from token bytes and their ranks, which become their ids, as tiktoken's Encoding does.
 
         Args:
-            ranks: every single byte and every token, with its rank; gaps are allowed.
-            pattern: a name in `PATTERNS`, any regex, a list of regexes (each cuts the pieces of the one before),
-                or None for no splitting.
-            special_tokens: text to id; no id may be a rank.
-            name: shown in the repr, saved, and without effect on ids.
-            cache_bytes: what its piece caches may take, those of all threads together; without effect on ids.
+            ranks: every single byte and every token, with its rank. Gaps between ranks are allowed.
+            pattern: split pattern: a name in `PATTERNS`, any regex, a list of regexes (each splits the pieces of
+                the one before), or None for no splitting.
+            special_tokens: text to id. No id may be a rank.
+            name: shown in the repr, and saved. It does not change ids.
+            cache_bytes: most bytes of memory for the piece caches of all threads together. It does not change ids.
 
         Raises:
-            VocabularyError: a byte is missing, a rank is given twice, is negative or too large.
+            VocabularyError: a byte is missing; a rank is given twice, is negative or too large.
             SpecialTokenError: a special token is empty, or clashes with another token.
+
+        >>> ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256}
+        >>> Tokenizer.from_ranks(ranks, pattern="gpt2", special_tokens={"<|end|>": 257}).encode("ab c")
+        [256, 32, 99]
         """
-        for token, rank in ranks.items():
-            if not isinstance(token, bytes) or not token:
-                raise VocabularyError(f"token {token!r} must be bytes, and not empty")
-            if not (type(rank) is int or hasattr(rank, "__index__")) or not 0 <= rank < MAX_IDS:
-                raise VocabularyError(f"token {token!r} has the rank {rank!r}: not in 0..{MAX_IDS - 1}")
-        tokens = [b""] * (int(max(ranks.values(), default=-1)) + 1)  # numpy's ints are ranks, too
-        for token, rank in ranks.items():
-            if tokens[rank]:
-                raise VocabularyError(f"tokens {tokens[rank]!r} and {token!r} have the same rank {rank}")
-            tokens[rank] = token
+        tokens = plain_models.tokens_of_ranks(ranks)
         model = Model(tokens=tokens, pattern=pattern, special_tokens=special_tokens or {}, name=name)
         return cls(model, cache_bytes=cache_bytes)
 
@@ -130,38 +149,178 @@ class Tokenizer(MeasuringEncoder, Described, OwnTokens):
         name: str | None = None,
         cache_bytes: int = CACHE_BYTES,
     ) -> Tokenizer:
-        """A tokenizer from a list of merges, as minbpe has them: ids 0–255 are the bytes, merge i makes 256 + i.
+        """Make a tokenizer from merges, as minbpe has them: ids 0–255 are the bytes, merge i makes 256 + i.
 
-        Only the listed pairs are ever merged, in the order of the list; a whole piece is not looked up first.
+        Encoding merges the listed pairs only, in the order of the list. It looks up no whole piece first.
 
         Args:
             merges: pairs of ids.
             pattern, special_tokens, name, cache_bytes: as in `from_ranks`.
 
         Raises:
-            VocabularyError: a merge names an id that is made later or never, or a pair stands twice.
+            VocabularyError: a merge names an id that no earlier merge makes, or a pair stands twice.
+            SpecialTokenError: as in `from_ranks`.
+
+        >>> Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None).encode("abcab")
+        [257, 256]
         """
-        tokens = [bytes([byte]) for byte in range(256)]
-        triples: list[tuple[int, int, int]] = []
-        for left, right in merges:
-            if not (0 <= left < len(tokens) and 0 <= right < len(tokens)):
-                raise VocabularyError(
-                    f"merge {len(triples)}: ({left}, {right}) names an id that no earlier merge makes"
-                )
-            triples.append((left, right, len(tokens)))
-            tokens.append(tokens[left] + tokens[right])
+        tokens, packed = plain_models.tokens_of_merges(merges)
         model = Model(
             tokens=tokens,
             pattern=pattern,
             special_tokens=special_tokens or {},
-            merges=pack_merges(triples),
+            merges=packed,
             merges_rule="merges",
             whole_piece_first=False,
             name=name,
         )
         return cls(model, cache_bytes=cache_bytes)
 
-    # Encoding: what is not here is the MeasuringEncoder's and the Encoder's. What it tells of itself: Described
+    # Encoding
+
+    @_compiled(Encoder.encode)
+    def encode(
+        self,
+        text: Text,
+        *,
+        allowed_special: Special = frozenset(),
+        disallowed_special: Special = "all",
+        num_threads: int | None = None,
+    ) -> list[int]:
+        """Encode a text. A special token in it is an error, unless the call allows it.
+
+        Added tokens of a tokenizer.json that are not special (`<think>`) become ids in any text, as in tokenizers.
+        Use `encode_parts` for text that you do not trust.
+
+        Args:
+            text: str, or bytes of UTF-8.
+            allowed_special: special tokens to encode as their ids: a set, or "all".
+            disallowed_special: special tokens to refuse: a set; "all", for all that are not allowed; or (), to
+                encode them like any text.
+            num_threads: most threads to use, for a long text. None: the environment's FASTBPE_NUM_THREADS, or one
+                a core.
+
+        Raises:
+            SpecialTokenError: the text holds a disallowed special token (a ValueError).
+            ValueError: the bytes are not UTF-8.
+            TypeError: the text is neither str nor bytes.
+
+        >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None, special_tokens={"<|end|>": 257})
+        >>> tokenizer.encode("abc"), tokenizer.encode("ab<|end|>", allowed_special="all")
+        ([256, 99], [256, 257])
+        """
+        raise NotImplementedError
+
+    @_compiled(Encoder.encode_ordinary)
+    def encode_ordinary(self, text: Text, *, num_threads: int | None = None) -> list[int]:
+        """Encode a text, special tokens like any other text. Arguments are those of `encode`.
+
+        Added tokens that are not special become ids, as in `encode`.
+
+        Raises:
+            ValueError, TypeError: as in `encode`, but never because of a special token.
+
+        >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None, special_tokens={"<b>": 257})
+        >>> tokenizer.encode_ordinary("ab<b>")
+        [256, 60, 98, 62]
+        """
+        raise NotImplementedError
+
+    @_compiled(Encoder.encode_parts)
+    def encode_parts(self, parts: Iterable[tuple[Text, bool]]) -> list[int]:
+        """Encode a prompt of parts, with special and added tokens in trusted parts only, none across two parts.
+
+        The safe way to put text of other people into a template. Text of an untrusted part never becomes the id of
+
+        - a special token,
+        - an added token (`<think>`, `<tool_call>`) with a visible character,
+        - such a user-defined symbol of a sentencepiece model.
+
+        If the trained vocabulary holds the same text as a token of its own, smaller pieces take its place. Three
+        kinds of ids stay: added tokens of white space only that are not special, single bytes and characters (no
+        other ids stand for them), and the unknown token.
+
+        Args:
+            parts: (text, trusted) pairs; text is str, or bytes of UTF-8.
+
+        Raises:
+            TypeError: a part is no (text, trusted) pair, or its text is neither str nor bytes.
+            ValueError: the bytes are not UTF-8.
+
+        >>> tokenizer = Tokenizer.from_merges([], pattern=None, special_tokens={"<b>": 256})
+        >>> tokenizer.encode_parts([("a<b>", True), ("<b>", False)])
+        [97, 256, 60, 98, 62]
+        """
+        raise NotImplementedError
+
+    def encode_with_template(self, text: Text, pair: Text | None = None) -> list[int]:
+        """Encode a text, or two, and put the model's `template` around.
+
+        The ids are those of `encode(text, pair, add_special_tokens=True)` in tokenizers: special tokens in the
+        texts become their ids. For text that you do not trust, put the ids of `encode_parts` into `template`
+        yourself.
+
+        Args:
+            text: as in `encode`.
+            pair: a second text, such as the answer to a question. Its ids end up in the same list.
+
+        >>> Tokenizer.from_merges([], pattern=None).encode_with_template("ab", "c")
+        [97, 98, 99]
+        """
+        return own_tokens.fill_template(self._templates, self.encode, text, pair)
+
+    @_compiled(Encoder.encode_with_offsets)
+    def encode_with_offsets(
+        self,
+        text: Text,
+        *,
+        allowed_special: Special = frozenset(),
+        disallowed_special: Special = "all",
+    ) -> tuple[list[int], list[tuple[int, int]]]:
+        r"""Encode a text, and give the (start, end) of each id in characters of the text.
+
+        If several tokens share a character's bytes, each spans that character, as in tokenizers. If a
+        tokenizer.json normalizes text, spans tell where in the original text the tokens come from; if it trims
+        offsets, they leave out the white space of tokens. For bytes, offsets count the characters of their UTF-8.
+        Arguments and errors are those of `encode`.
+
+        >>> Tokenizer.from_merges([(97, 98)], pattern=None).encode_with_offsets("ab\u00e9c")
+        ([256, 195, 169, 99], [(0, 2), (2, 3), (2, 3), (3, 4)])
+        """
+        raise NotImplementedError
+
+    @_compiled(Encoder.encode_batch)
+    def encode_batch(
+        self,
+        texts: Iterable[Text],
+        *,
+        num_threads: int | None = None,
+        allowed_special: Special = frozenset(),
+        disallowed_special: Special = "all",
+    ) -> list[list[int]]:
+        """Encode each text, in order, as `encode` does.
+
+        Args:
+            texts: iterable of str, or of bytes of UTF-8.
+            num_threads: most threads to use. None: the environment's FASTBPE_NUM_THREADS, or one a core.
+            allowed_special, disallowed_special: as in `encode`.
+
+        Raises:
+            SpecialTokenError, ValueError, TypeError: as in `encode`. A note tells the index of the text.
+
+        >>> Tokenizer.from_merges([(97, 98)], pattern=None).encode_batch(["ab", "abc"])
+        [[256], [256, 99]]
+        """
+        raise NotImplementedError
+
+    @_compiled(Encoder.encode_ordinary_batch)
+    def encode_ordinary_batch(self, texts: Iterable[Text], *, num_threads: int | None = None) -> list[list[int]]:
+        """Encode each text, in order, as `encode_ordinary` does. Arguments and errors are those of `encode_batch`.
+
+        >>> Tokenizer.from_merges([(97, 98)], pattern=None).encode_ordinary_batch(["ab", "abc"])
+        [[256], [256, 99]]
+        """
+        raise NotImplementedError
 
     def encode_to_numpy(
         self,
@@ -171,7 +330,13 @@ class Tokenizer(MeasuringEncoder, Described, OwnTokens):
         disallowed_special: Special = "all",
         num_threads: int | None = None,
     ) -> npt.NDArray[np.uint32]:
-        """`encode` into a new array of shape (n,), dtype uint32. Needs numpy."""
+        """Encode a text into a new array of shape (n_ids,), dtype uint32.
+
+        Arguments and errors are those of `encode`. Raises ImportError if numpy is not installed.
+
+        >>> Tokenizer.from_merges([(97, 98)], pattern=None).encode_to_numpy("abc")
+        array([256,  99], dtype=uint32)
+        """
         numpy = require_numpy("encode_to_numpy")
         ids, _ = self._encode_to_array((text,), allowed_special, disallowed_special, num_threads)
         return numpy.frombuffer(ids, dtype=numpy.uint32)  # type: ignore[no-any-return]
@@ -184,23 +349,21 @@ class Tokenizer(MeasuringEncoder, Described, OwnTokens):
         allowed_special: Special = frozenset(),
         disallowed_special: Special = "all",
     ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
-        """(ids, offsets): the ids of all texts end to end, uint32, and where each text's begin and the last end.
+        """Encode texts into one array of ids, end to end. Arguments and errors are those of `encode_batch`.
 
-        ids[offsets[i]:offsets[i + 1]] are the ids of texts[i]; offsets has shape (len(texts) + 1,), dtype int64.
-        num_threads: as in `encode_batch`. Needs numpy.
+        Raises ImportError if numpy is not installed.
+
+        Returns:
+            (ids, offsets): uint32 of shape (n_ids,), int64 of shape (len(texts) + 1,). The ids of texts[i] are
+            ids[offsets[i]:offsets[i + 1]].
+
+        >>> ids, offsets = Tokenizer.from_merges([(97, 98)], pattern=None).encode_batch_to_numpy(["ab", "abc"])
+        >>> ids.tolist(), offsets.tolist()
+        ([256, 256, 99], [0, 1, 3])
         """
         numpy = require_numpy("encode_batch_to_numpy")
         ids, offsets = self._encode_to_array(texts, allowed_special, disallowed_special, num_threads)
         return numpy.frombuffer(ids, dtype=numpy.uint32), numpy.frombuffer(offsets, dtype=numpy.int64)
-
-    def count_batch(self, texts: Iterable[Text], *, num_threads: int | None = None) -> npt.NDArray[np.int64]:
-        """`count` for each text: shape (len(texts),), dtype int64. num_threads: as in `encode_batch`.
-
-        Needs numpy.
-        """
-        numpy = require_numpy("count_batch")
-        counts = self._count_to_array(texts, num_threads)
-        return numpy.frombuffer(counts, dtype=numpy.int64)  # type: ignore[no-any-return]
 
     def encode_files(
         self,
@@ -216,44 +379,44 @@ class Tokenizer(MeasuringEncoder, Described, OwnTokens):
         progress: Progress = None,
         overwrite: bool = False,
     ) -> FilesSummary:
-        r"""Encode the documents of files into one file of ids, as a stream: memory does not grow with the files.
+        r"""Encode the documents of files into one file of ids. Memory does not grow with the files.
 
-        Special tokens in the texts are just text, as in `encode_ordinary`, for files are not to be trusted; only
-        document_start and document_end put some in. Added tokens that are not special are found, as there.
+        Special tokens in the texts are encoded like any text, as in `encode_ordinary`, for files are not to be
+        trusted. Only document_start and document_end add special tokens.
 
-        The output appears whole or not at all. A run that was stopped goes on where it was when it is called again
-        with the same arguments, and ends with the same bytes; until then the folder OUT.partial keeps what that
-        takes. An input that was found damaged may be replaced meanwhile: the run goes on from before it.
+        The output appears whole or not at all. A run that was stopped leaves its state in the folder OUT.partial.
+        Call again with the same arguments to resume it; the output has the same bytes as without the stop. If an
+        input was damaged, replace it and resume.
 
-        What must fit into memory: a piece (without a split pattern, or with one that has no scanner, a document),
-        a line of jsonl, a row of parquet; for parquet output also the ids of a document.
+        These must fit into memory: one piece (one document, if there is no split pattern or no scanner for it), a
+        line of jsonl, a row of parquet, and for parquet output the ids of one document.
 
         Args:
-            inputs: a path, a folder (all .txt, .jsonl and .parquet files below it), a pattern ("data/*.jsonl"), or
-                several of these. A txt file is one document; jsonl has one a line, parquet one a row. Files other
-                than parquet may also be .gz or .zst. As in `train`, but that every str is a path: texts are not
-                taken here (`encode_batch` takes them).
-            out: where the ids go, by its ending. .bin: nothing but ids, little-endian; .npy: the same as a numpy
-                array of shape (n_ids,). Either has a small OUT.json beside it (dtype, count, tokenizer) and
-                OUT.offsets, little-endian int64: the ids of document i are those from offsets[i] up to
-                offsets[i + 1]. .parquet: a row a document, the column "input_ids" of lists.
-            separator: what ends a document within a txt file and belongs to none; "\n": a document a line, which
-                may also end with "\r\n".
-            text_field: where a line of jsonl or a row of parquet holds its text.
+            inputs: a path, a folder (all .txt, .jsonl and .parquet files below it), a glob pattern
+                ("data/*.jsonl"), or an iterable of these. A txt file is one document; jsonl has one a line,
+                parquet one a row. All but parquet may also be .gz or .zst. Unlike in `train`, every str is a path:
+                `encode_batch` takes texts.
+            out: file of ids. Its ending decides the format. .bin: the ids, little-endian. .npy: the same as a
+                numpy array of shape (n_ids,). Two files are written beside either: OUT.json (dtype, count,
+                tokenizer), and OUT.offsets, little-endian int64: document i has the ids from offsets[i] up to
+                offsets[i + 1]. .parquet: a row a document, with the column "input_ids" of lists.
+            separator: end of each document within a txt file, not part of it. "\n": a document a line, which may
+                also end with "\r\n".
+            text_field: field of a jsonl line, or column of a parquet file, that holds the text.
             document_start, document_end: special tokens to put before and after each document, as parts of it.
-            dtype: "uint16" or "uint32"; None: the smaller that holds every id of the vocabulary.
+            dtype: "uint16" or "uint32". None: the smaller that holds every id of the vocabulary.
             num_threads: as in `encode_batch`.
-            progress: a bar on stderr: True, False, or None for only where stderr is a terminal. Or a function that
-                is called as progress("encoding", done, total), in bytes of the inputs as they are stored.
-            overwrite: replace an output that exists, and what an unfinished run with other arguments has left.
+            progress: True for a bar on stderr, False for none, None for a bar if stderr is a terminal. Or a
+                function, called as progress("encoding", done, total) with bytes of the inputs as stored.
+            overwrite: replace an output that exists, and the rest of an unfinished run with other arguments.
 
         Raises:
-            FileExistsError: the output exists, or the remains of a run with other arguments do.
-            FormatError: an input is damaged, not UTF-8, or lacks the field; with file and place.
-            FileNotFoundError, SpecialTokenError, ValueError, ImportError: as the message says; nothing is written.
+            FileExistsError: the output exists, or the rest of an unfinished run with other arguments.
+            FormatError: an input is damaged, not UTF-8, or lacks the field; the message names file and position.
+            FileNotFoundError, SpecialTokenError, ValueError, ImportError: see the message; nothing is written.
 
         >>> import pathlib, tempfile
-        >>> tokenizer = Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern=None)
+        >>> tokenizer = Tokenizer.from_merges([], pattern=None)
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     text, out = pathlib.Path(folder, "a.txt"), pathlib.Path(folder, "a.bin")
         ...     _ = text.write_text("a\nb\n")
@@ -261,7 +424,7 @@ class Tokenizer(MeasuringEncoder, Described, OwnTokens):
         ...     summary.n_documents, out.read_bytes()
         (2, b'a\x00b\x00')
         """
-        from fastbpe.corpus.encode_files import Job, encode_files
+        from fastbpe.corpus.encode_files import Job, encode_files  # here: few programs encode files
         from fastbpe.corpus.sinks import choose_dtype
         from fastbpe.corpus.sources import check_separator
 
@@ -271,146 +434,494 @@ class Tokenizer(MeasuringEncoder, Described, OwnTokens):
         job = Job(
             identity={"fingerprint": self.fingerprint, "n_vocab": self.n_vocab},
             dtype=choose_dtype(dtype, self.n_vocab),
-            before=self._marker("document_start", document_start),
-            after=self._marker("document_end", document_end),
+            before=id_of_marker(self._special.ids, "document_start", document_start),
+            after=id_of_marker(self._special.ids, "document_end", document_end),
             separator=separator,
             text_field=text_field,
         )
+        cut = self._cutter()
         return encode_files(
-            inputs,
-            out,
-            job,
-            self,
-            self._cutter(),
-            num_threads=num_threads,
-            progress=progress,
-            overwrite=overwrite,
+            inputs, out, job, self, cut, num_threads=num_threads, progress=progress, overwrite=overwrite
         )
 
-    def _cutter(self, special: Collection[str] = ()) -> Callable[[bytes], int] | None:
-        """Make the function that finds where a long document may be cut; None if nothing is known of that.
+    def pieces(self, text: Text) -> list[tuple[int, int]]:
+        """Split a text by the split pattern: (start, end) of each piece, in characters. No merge crosses pieces.
 
-        special: the special tokens that are looked for.
+        >>> Tokenizer.from_merges([], pattern="gpt2").pieces("It's 5 o'clock")
+        [(0, 2), (2, 4), (4, 6), (6, 8), (8, 9), (9, 14)]
         """
-        from fastbpe.splitting.cutting import make_cutter
+        return pieces(self._pipeline.splitter, text)
 
-        finder, _ = self._special.choose(special, ())
-        if self._pipeline.front is not None or (finder is not None and not finder.cuttable):
-            return None
-        added = [token.content for token in self._special.added if not token.special]
-        return make_cutter(self._splitter, [*added, *special])
+    # Counting and cutting. Special tokens are encoded like any text, as in `encode_ordinary`.
 
-    def _marker(self, argument: str, name: str | None) -> tuple[int, ...]:
-        if name is None:
-            return ()
-        if name not in self._special.ids:
-            has = ", ".join(map(repr, self._special.ids)) or "none"
-            raise SpecialTokenError(f"{argument}={name!r} is no special token of this tokenizer; it has: {has}")
-        return (self._special.ids[name],)
-
-    def _spelled_out(self) -> dict[int, list[int]]:
-        from fastbpe.tokenizer.untrusted_text import spelled_bytes  # here: few tokenizers have added tokens
-
-        return spelled_bytes(self._vocabulary, {token.id for token in self._special.added})
-
-    # Decoding: what is not here is the DecodingEncoder's
-
-    def decoder(
-        self, *, errors: str = "replace", unknown_ids: str = "raise", skip_special_tokens: bool = False
-    ) -> StreamDecoder:
-        """Make a stream that decodes ids as they come.
-
-        Its `push` gives text, never half a character, and its `finish` what is left. A model with more rows than
-        its tokenizer has tokens may give ids that are no token: with unknown_ids="skip" or "replace" the stream
-        goes on.
+    @_compiled(Encoder.count)
+    def count(self, text: Text, *, limit: int | None = None, num_threads: int | None = None) -> int:
+        """Count the ids of `encode_ordinary`, without making them.
 
         Args:
-            errors, unknown_ids, skip_special_tokens: as in `decode`.
+            text, num_threads: as in `encode`.
+            limit: stop counting beyond it and return limit + 1. The rest of a long text is not read.
+
+        Raises:
+            ValueError: limit is negative, or the bytes are not UTF-8.
+
+        >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
+        >>> tokenizer.count("ababab"), tokenizer.count("ababab", limit=1)
+        (3, 2)
         """
-        from fastbpe._core.decode.stream_decoder import StreamDecoder
+        raise NotImplementedError
 
-        check_errors(errors)
-        return StreamDecoder(self._skipping if skip_special_tokens else self._decoder, errors, unknown_ids)
+    def count_batch(self, texts: Iterable[Text], *, num_threads: int | None = None) -> npt.NDArray[np.int64]:
+        """Count the ids of each text: an array of shape (len(texts),), dtype int64.
 
-    @cached_property
-    def _skipping(self) -> Decoder:
-        """The decoder that leaves special tokens out."""
-        left_out = self._special.left_out
-        if not left_out:
-            return self._decoder
-        decoded = {**self._special.decoded, **dict.fromkeys(left_out, b"")}
-        return Decoder(self._vocabulary, [*decoded.items()], joins=True)
+        Arguments and errors are those of `encode_batch`. Raises ImportError if numpy is not installed.
 
-    def decode_bytes(self, ids: Sequence[int] | Buffer) -> bytes:
-        """The bytes of ids; a text's ids give back its UTF-8 exactly. Raises InvalidTokenError (a KeyError)."""
-        return self._decoder.decode_bytes(ids)
+        >>> Tokenizer.from_merges([(97, 98)], pattern=None).count_batch(["ab", "abc"]).tolist()
+        [1, 2]
+        """
+        numpy = require_numpy("count_batch")
+        counts = self._count_to_array(texts, num_threads)
+        return numpy.frombuffer(counts, dtype=numpy.int64)  # type: ignore[no-any-return]
+
+    def fits(self, text: Text, n: int) -> bool:
+        """Tell whether a text has at most n ids, reading only as much of it as that takes. n: 0 or more.
+
+        >>> Tokenizer.from_merges([(97, 98)], pattern=None).fits("ababab", 3)
+        True
+        """
+        n = integer("n", n)
+        if n < 0:
+            raise ValueError(f"n={n}: give how many ids may fit, 0 or more")
+        return self.count(text, limit=n) <= n
+
+    def truncate(self, text: Text, max_tokens: int, *, side: str = "right") -> str:
+        """Give the longest part of a text with at most max_tokens ids, from its beginning or up to its end.
+
+        The cut is between characters. Encoded by itself, the part has no more ids than that. It may be a few
+        characters shorter than the longest in two cases: the text runs for more than 64 characters without the end
+        of a word or a number, or the split pattern has no scanner. The time grows with the part, not with the
+        text.
+
+        Args:
+            text: as in `encode`.
+            max_tokens: most ids of the part, 0 or more.
+            side: side to cut off: "right", or "left" for the longest part up to the end.
+
+        Raises:
+            ValueError: max_tokens is negative, side is another word, or the bytes are not UTF-8.
+
+        >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
+        >>> tokenizer.truncate("ababab", 2), tokenizer.truncate("éa", 2, side="left")
+        ('abab', 'a')
+        """
+        return truncation.truncate(self, text, max_tokens, side)
+
+    def chunk(self, text: Text, max_tokens: int, *, overlap: int = 0) -> Iterator[str]:
+        """Cut a text into chunks of at most max_tokens ids, one after another, each as long as `truncate` gives.
+
+        Args:
+            text: as in `encode`.
+            max_tokens: most ids of a chunk, 1 or more.
+            overlap: each chunk begins with the end of the one before: the longest with at most so many ids, or
+                less if no new character would fit. 0 or more, less than max_tokens.
+
+        Raises:
+            ValueError: a number is out of its range, the bytes are not UTF-8, or, while iterating, a single
+                character has more than max_tokens ids.
+
+        >>> tokenizer = Tokenizer.from_merges([], pattern=None)
+        >>> list(tokenizer.chunk("abcdefg", 3)), list(tokenizer.chunk("abcdef", 3, overlap=1))
+        (['abc', 'def', 'g'], ['abc', 'cde', 'ef'])
+        """
+        return truncation.chunk(self, text, max_tokens, overlap)
+
+    # Decoding
+
+    @_compiled(tokenizer_methods.decode)
+    def decode(
+        self,
+        ids: Ids,
+        *,
+        errors: str = "replace",
+        num_threads: int | None = None,
+        unknown_ids: str = "raise",
+        skip_special_tokens: bool = False,
+    ) -> str:
+        """Decode ids to text, special tokens included.
+
+        Args:
+            ids: a list, an array or any sequence of integers.
+            errors: treatment of bytes that are not UTF-8: "replace" (by U+FFFD), "strict", "ignore", or the name
+                of another error handler of `codecs`.
+            num_threads: most threads to use, for a long list. None: as in `encode`.
+            unknown_ids: treatment of ids without a token, negative ones included: "raise", "skip" or "replace" (by
+                U+FFFD each).
+            skip_special_tokens: leave special tokens out. Added tokens that are not special stay.
+
+        Raises:
+            InvalidTokenError: with unknown_ids="raise", an id has no token (a KeyError).
+            UnicodeDecodeError: with errors="strict", the bytes are not UTF-8.
+            LookupError: no error handler has this name.
+            TypeError: ids are no integers.
+
+        >>> tokenizer = Tokenizer.from_merges([], pattern=None, special_tokens={"<end>": 256})
+        >>> tokenizer.decode([72, 105, 256])
+        'Hi<end>'
+        >>> tokenizer.decode([72, 105, 256, 300], unknown_ids="skip", skip_special_tokens=True)
+        'Hi'
+        """
+        raise NotImplementedError
 
     def decode_batch(
         self,
-        batch: Iterable[Sequence[int] | Buffer],
+        batch: Iterable[Ids],
         *,
         errors: str = "replace",
         num_threads: int | None = None,
         unknown_ids: str = "raise",
         skip_special_tokens: bool = False,
     ) -> list[str]:
-        """Decode each sequence of ids, in order, as `decode` does. num_threads: as in `encode_batch`."""
-        check_errors(errors)
+        """Decode each sequence of ids, in order, as `decode` does.
+
+        Arguments and errors are those of `decode`. A note at an error tells the index of the sequence.
+
+        >>> Tokenizer.from_merges([(97, 98)], pattern=None).decode_batch([[256], [256, 99]])
+        ['ab', 'abc']
+        """
+        tokenizer_methods.check_errors(errors)
         decoder = self._skipping if skip_special_tokens else self._decoder
         return decoder.decode_batch(batch, errors, num_threads, unknown_ids)
 
+    def decoder(
+        self, *, errors: str = "replace", unknown_ids: str = "raise", skip_special_tokens: bool = False
+    ) -> StreamDecoder:
+        """Make a stream that decodes ids as they come and never gives half a character.
+
+        Its `push` takes an id or several and gives the text that they complete; its `finish` gives the rest. A
+        model with more rows than its tokenizer has tokens may sample an id without a token: with
+        unknown_ids="skip" or "replace" the stream goes on.
+
+        Arguments are those of `decode`.
+
+        >>> stream = Tokenizer.from_merges([], pattern=None).decoder()
+        >>> [stream.push(token_id) for token_id in "né".encode()], stream.finish()
+        (['n', '', 'é'], '')
+        """
+        from fastbpe._core.decode.stream_decoder import StreamDecoder  # here: few programs decode streams
+
+        tokenizer_methods.check_errors(errors)
+        return StreamDecoder(self._skipping if skip_special_tokens else self._decoder, errors, unknown_ids)
+
+    def decode_bytes(self, ids: Ids) -> bytes:
+        r"""Decode ids to bytes. The ids of a text give back its UTF-8 exactly, unless a normalizer changed it.
+
+        Raises InvalidTokenError (a KeyError) if an id has no token.
+
+        >>> Tokenizer.from_merges([(97, 98)], pattern=None).decode_bytes([256, 255])
+        b'ab\xff'
+        """
+        return self._decoder.decode_bytes(ids)
+
     def decode_single_token_bytes(self, token_id: int) -> bytes:
-        """The bytes of one id. Raises InvalidTokenError (a KeyError)."""
+        """Give the bytes that an id decodes to. The same as `id_to_token`, by tiktoken's name.
+
+        Raises InvalidTokenError (a KeyError) if the id has no token.
+
+        >>> Tokenizer.from_merges([(97, 98)], pattern=None).decode_single_token_bytes(256)
+        b'ab'
+        """
         return self._decoder.token(token_id)
 
-    def decode_tokens_bytes(self, ids: Sequence[int] | Buffer) -> list[bytes]:
-        """The bytes of each id, in order. Raises InvalidTokenError (a KeyError)."""
+    def decode_tokens_bytes(self, ids: Ids) -> list[bytes]:
+        """Give the bytes of each id, in order.
+
+        Raises InvalidTokenError (a KeyError) if an id has no token.
+
+        >>> Tokenizer.from_merges([(97, 98)], pattern=None).decode_tokens_bytes([256, 99])
+        [b'ab', b'c']
+        """
         return self._decoder.tokens(ids)
 
-    def decode_with_offsets(self, ids: Sequence[int] | Buffer) -> tuple[str, list[int]]:
-        """(text, offsets): `decode`, and for each id the place in it of the first character that it has a part in.
+    def decode_with_offsets(self, ids: Ids) -> tuple[str, list[int]]:
+        """Decode ids, and tell for each the position in the text of the first character that holds bytes of it.
 
-        Bytes that are not UTF-8 become U+FFFD. Raises InvalidTokenError (a KeyError).
+        U+FFFD replaces bytes that are not UTF-8. Raises InvalidTokenError (a KeyError) if an id has no token.
 
-        >>> tokenizer = Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern=None)
-        >>> tokenizer.decode_with_offsets([0x61, 0xC3, 0xA9, 0x62])
+        >>> Tokenizer.from_merges([], pattern=None).decode_with_offsets([0x61, 0xC3, 0xA9, 0x62])
         ('aéb', [0, 1, 1, 2])
         """
         return self._decoder.decode_with_offsets(ids)
 
-    # A model's own tokens: see OwnTokens
+    # Tokens and ids
+
+    @_compiled(tokenizer_methods.token_to_id)
+    def token_to_id(self, token: bytes | str) -> int | None:
+        """Find the id of a token, ordinary or special, by its bytes or its text; None if there is none.
+
+        If several tokens have these bytes, the lowest id counts.
+
+        >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
+        >>> tokenizer.token_to_id("ab"), tokenizer.token_to_id(b"abc")
+        (256, None)
+        """
+        raise NotImplementedError
+
+    @_compiled(tokenizer_methods.id_to_token)
+    def id_to_token(self, token_id: int) -> bytes:
+        """Give the bytes of an id.
+
+        Raises InvalidTokenError (a KeyError) if the id has no token.
+
+        >>> Tokenizer.from_merges([(97, 98)], pattern=None).id_to_token(256)
+        b'ab'
+        """
+        raise NotImplementedError
+
+    def is_special_token(self, token_id: int) -> bool:
+        """Tell whether an id is that of a special token.
+
+        >>> Tokenizer.from_merges([], pattern=None, special_tokens={"<s>": 256}).is_special_token(256)
+        True
+        """
+        return token_id in self._special.names
 
     @property
-    def _templates(self) -> Templates:
-        before, behind = self._model.template
-        return Templates((*before, TEXT, *behind), self._model.pair_template)
+    def vocab(self) -> list[bytes]:
+        """New list of the bytes of every id below n_vocab, b"" for an id without a token. Making it is slow.
 
-    def _said_roles(self) -> Mapping[str, str]:
-        return self._model.roles
+        >>> Tokenizer.from_merges([(97, 98)], pattern=None).vocab[254:]
+        [b'\\xfe', b'\\xff', b'ab']
+        """
+        return properties.vocab_of(self._vocabulary, self._special, self.n_vocab)
 
-    def _special_ids(self) -> Mapping[str, int]:
-        return self._special.ids
+    @property
+    def vocab_size(self) -> int:
+        """Number of tokens, special tokens included.
 
-    def _id_of_token(self, name: str) -> int | None:
-        token_id = self._special.ids.get(name)
-        return self.token_to_id(name) if token_id is None else token_id
+        >>> Tokenizer.from_merges([(97, 98)], pattern=None, special_tokens={"<s>": 300}).vocab_size
+        258
+        """
+        return self._vocabulary.n_tokens + len(self._special.encoded)
 
-    def _encode_trusted(self, text: Text) -> list[int]:
-        return self.encode(text, allowed_special="all")
+    @property
+    def n_vocab(self) -> int:
+        """Greatest id + 1: number of rows of an embedding. Ids below it may have no token.
 
-    # Making others
+        >>> Tokenizer.from_merges([(97, 98)], pattern=None, special_tokens={"<s>": 300}).n_vocab
+        301
+        """
+        return self._decoder.n_ids
+
+    @property
+    def max_token_value(self) -> int:
+        """Greatest id.
+
+        >>> Tokenizer.from_merges([(97, 98)], pattern=None).max_token_value
+        256
+        """
+        return self.n_vocab - 1
+
+    @property
+    def merges(self) -> list[tuple[int, int]]:
+        """New list of pairs of ids in the order of merging: the merges given, or those that the ranks imply.
+
+        If ranks were not made by merging alone, two things may surprise: a token has no merge if merging its bytes
+        leaves several tokens, and a token may be made of tokens with greater ids.
+
+        >>> Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None).merges
+        [(97, 98), (256, 99)]
+        """
+        return properties.merges_of(self._model, self._vocabulary)
+
+    @property
+    def added_tokens(self) -> list[AddedToken]:
+        """New list of a tokenizer.json's added tokens: tokens found in any text, and special tokens with rules.
+
+        >>> Tokenizer.from_merges([], pattern=None).added_tokens
+        []
+        """
+        return list(self._special.added)
+
+    @property
+    def special_tokens(self) -> dict[str, int]:
+        """New dict of special tokens and their ids, in the order of ids.
+
+        >>> Tokenizer.from_merges([], pattern=None, special_tokens={"<s>": 256}).special_tokens
+        {'<s>': 256}
+        """
+        return dict(self._special.ids)
+
+    @property
+    def special_tokens_set(self) -> frozenset[str]:
+        """Set of the special tokens.
+
+        >>> Tokenizer.from_merges([], pattern=None, special_tokens={"<s>": 256}).special_tokens_set
+        frozenset({'<s>'})
+        """
+        return self._special.set
+
+    @property
+    def eot_token(self) -> int:
+        """Id of `<|endoftext|>`. Raises InvalidTokenError (a KeyError) if there is no such special token.
+
+        >>> Tokenizer.from_merges([], pattern=None, special_tokens={"<|endoftext|>": 256}).eot_token
+        256
+        """
+        try:
+            return self._special.ids["<|endoftext|>"]
+        except KeyError:
+            raise InvalidTokenError("this tokenizer has no special token '<|endoftext|>'") from None
+
+    @property
+    def bos_token_id(self) -> int | None:
+        """Id of the token that begins a text, such as `<s>`; None if there is none.
+
+        It is the first of these that names an existing token:
+
+        1. the file: `tokenizer_config.json` or `special_tokens_map.json` of a folder, else the control symbol of a
+           sentencepiece model or the `unk_token` of a tokenizer.json;
+        2. the `template`: its first id begins a text, its last id ends it;
+        3. names of published vocabularies among the special tokens: `<s>`, `<|begin_of_text|>`, `</s>`,
+           `<|endoftext|>`, `<pad>` and so on.
+
+        It changes no ids: neither `encode` nor `fingerprint` depends on it.
+
+        >>> tokenizer = Tokenizer.from_merges([], pattern=None, special_tokens={"<|endoftext|>": 256})
+        >>> tokenizer.bos_token_id, tokenizer.eos_token_id
+        (None, 256)
+        """
+        return self._roles["bos"]
+
+    @property
+    def eos_token_id(self) -> int | None:
+        """Id of the token that ends a text, such as `</s>`; None if there is none. Found as `bos_token_id` is.
+
+        >>> Tokenizer.from_merges([], pattern=None, special_tokens={"</s>": 256}).eos_token_id
+        256
+        """
+        return self._roles["eos"]
+
+    @property
+    def pad_token_id(self) -> int | None:
+        """Id of the token that fills up a batch; None if there is none. Found as `bos_token_id` is.
+
+        >>> Tokenizer.from_merges([], pattern=None, special_tokens={"<pad>": 256}).pad_token_id
+        256
+        """
+        return self._roles["pad"]
+
+    @property
+    def unk_token_id(self) -> int | None:
+        """Id for text that no other token covers; None if there is none. Found as `bos_token_id` is.
+
+        >>> Tokenizer.from_merges([], pattern=None, special_tokens={"<unk>": 256}).unk_token_id
+        256
+        """
+        return self._roles["unk"]
+
+    @property
+    def template(self) -> tuple[list[int], list[int]]:
+        """Ids before a text, and ids after it, such as those of `<s>` and `</s>`.
+
+        Only `encode_with_template` adds them. A tokenizer.json holds them. A sentencepiece model does not: its
+        template is the bos token before a text and nothing after it, as in transformers, unless `add_bos_token`
+        and `add_eos_token` of the `tokenizer_config.json` beside it say otherwise.
+
+        >>> Tokenizer.from_merges([], pattern=None).template
+        ([], [])
+        """
+        return own_tokens.split_template(self._templates)
+
+    # Origin and rules
+
+    @property
+    def name(self) -> str | None:
+        """Name given to `from_ranks` or `from_merges`, or name under which the vocabulary is published.
+
+        >>> Tokenizer.from_merges([], pattern=None, name="bytes").name
+        'bytes'
+        """
+        return self._model.name
+
+    @property
+    def mode(self) -> str:
+        """Kind of base symbols: "byte" or "codepoint".
+
+        >>> Tokenizer.from_merges([], pattern=None).mode
+        'byte'
+        """
+        return "byte"
+
+    @property
+    def pattern(self) -> Pattern:
+        r"""Split pattern: a regex, or a tuple of regexes, each of which splits the pieces of the one before.
+
+        None: no splitting, or splitting by `pre_tokenizers` that no regex can express.
+
+        >>> Tokenizer.from_merges([], pattern=r"\w+|\W").pattern
+        '\\w+|\\W'
+        """
+        return self._pattern
+
+    @property
+    def pattern_name(self) -> str | None:
+        """Name of the split pattern in `PATTERNS`; None if it has none.
+
+        >>> Tokenizer.from_merges([], pattern="gpt2").pattern_name
+        'gpt2'
+        """
+        return self._pattern_name
+
+    @property
+    def pre_tokenizers(self) -> list[dict[str, Any]]:
+        """Steps that split text, as a tokenizer.json describes them; [] if `pattern` expresses them.
+
+        >>> Tokenizer.from_merges([], pattern="gpt2").pre_tokenizers
+        []
+        """
+        return [dict(step) for step in self._model.pre_tokenizers]
+
+    @property
+    def normalizers(self) -> list[dict[str, Any]]:
+        """Steps that change text before it is split, as a tokenizer.json describes them; [] if nothing does.
+
+        >>> Tokenizer.from_merges([], pattern=None).normalizers
+        []
+        """
+        return [dict(step) for step in self._model.normalizers]
+
+    @property
+    def training_report(self) -> dict[str, Any]:
+        """Options and findings of `train`; empty for a tokenizer that fastbpe did not train.
+
+        >>> Tokenizer.from_merges([], pattern=None).training_report
+        {}
+        """
+        return dict(self._model.training)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256, in hexadecimal, of all that decides ids: tokens, merges, split pattern, special tokens, rules.
+
+        >>> Tokenizer.from_merges([], pattern=None).fingerprint[:12]
+        '118bb2f1d15b'
+        """
+        return properties.fingerprint_of(self._model, self._vocabulary, self._pattern, self._special)
+
+    # Extending and writing
 
     def with_special_tokens(self, special_tokens: Mapping[str, int] | Sequence[str]) -> Tokenizer:
-        """Make a tokenizer with these special tokens besides its own; this one stays as it is.
+        """Make a tokenizer with more special tokens. This one stays as it is.
 
-        special_tokens: text to id; or a list of texts, of which new ones get the ids from n_vocab on, in order,
-            and those that are special tokens already keep theirs.
+        Args:
+            special_tokens: text to id. Or a list of texts: those that are special tokens already keep their ids,
+                new ones get the ids from n_vocab on, in order.
 
-        Raises SpecialTokenError: a text is empty or another token, or an id is taken (VocabularyError: a special
-        token has another id).
+        Raises:
+            SpecialTokenError: a text is empty or an ordinary token, or an id is taken.
+            VocabularyError: a special token has another id already.
 
-        >>> tokenizer = Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern=None)
-        >>> tokenizer.with_special_tokens(["<s>", "</s>"]).special_tokens
+        >>> Tokenizer.from_merges([], pattern=None).with_special_tokens(["<s>", "</s>"]).special_tokens
         {'<s>': 256, '</s>': 257}
         """
         special_tokens = number(special_tokens, self._special.ids, self._special.added, self.n_vocab)
@@ -424,11 +935,22 @@ class Tokenizer(MeasuringEncoder, Described, OwnTokens):
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write all that the tokenizer is, for `load` to read. The file appears whole or not at all.
+        """Write all of the tokenizer into a file, for `load` to read. The file appears whole or not at all.
 
-        path: its ending decides the format, as in `export`; one without an ending becomes a native file.
+        Args:
+            path: file to write. Its ending decides the format, as in `export`; native if it has none.
 
-        Raises FormatError: no format has this ending, or its format would lose something, which the message names.
+        Raises:
+            FormatError: no format has this ending, or its format would lose something, which the message names.
+
+        >>> import pathlib, tempfile
+        >>> from fastbpe import load
+        >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern="gpt2")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "ab.fbpe")
+        ...     tokenizer.save(path)
+        ...     load(path) == tokenizer
+        True
         """
         from fastbpe.formats.endings import format_of
         from fastbpe.tokenizer.export import LOSSY, check_holds_all
@@ -448,61 +970,51 @@ class Tokenizer(MeasuringEncoder, Described, OwnTokens):
     ) -> Verification | None:
         """Write the vocabulary in a format; `load` reads them all. All files are written, or none.
 
+        Formats:
+
+        - "native": everything.
+        - "huggingface": a tokenizer.json, with which tokenizers gives the ids of allowed_special="all".
+        - "tiktoken": tokens and ranks, without split pattern and special tokens. Byte level only.
+        - "gpt2": vocab.json and merges.txt, without split pattern. Byte level only.
+        - "minbpe": minbpe's .model. Byte level only.
+        - "sentencepiece": a .model. Code points only.
+
         Args:
-            path: a file; for "gpt2" a folder, which is made if it is not there. For "huggingface" either: a folder
-                that is there, or a path that ends with a slash, is one made for transformers, with a
+            path: file to write; for "gpt2" a folder, which is made if it does not exist. For "huggingface", an
+                existing folder or a path with a slash at its end becomes a folder for transformers, with a
                 tokenizer_config.json beside the tokenizer.json.
-            format: "native" (all there is), "tiktoken" (neither pattern nor special tokens), "gpt2" (vocab.json
-                and merges.txt, without the pattern), "minbpe", or "huggingface" (a tokenizer.json, with which
-                tokenizers gives the ids that allowed_special="all" gives). None: by the ending of path, `.fbpe`
-                native, `.tiktoken`, `.json` huggingface, `.model` minbpe, a folder (that is there, or is written
-                with a slash at its end) gpt2; native where it has none.
-            verify: read what is to be written, and compare ids on every token's text and many pairs of tokens,
-                before any file is written: up to a second for the largest vocabularies. The split pattern and the
-                special tokens are given where the format has no place for them.
-            verify_text: a text to compare besides, line by line, also with the format's owner (tokenizers,
-                tiktoken, sentencepiece) where that is installed.
+            format: one of the formats. None: by the ending of path: `.fbpe` native, `.json` huggingface,
+                `.tiktoken`, a folder gpt2, `.model` minbpe or, for code points, sentencepiece; native if path has
+                no ending.
+            verify: before writing, read the new files back and compare ids on the text of every token and on many
+                pairs of tokens: up to a second for the largest vocabularies. If the format lacks the split pattern
+                or the special tokens, the comparison supplies them.
+            verify_text: further text to compare, line by line, also with the library that owns the format
+                (tokenizers, tiktoken, sentencepiece) if it is installed.
 
         Returns:
-            How many texts were compared, and with which owner; None without verify and verify_text.
+            Number of texts compared, and the owner that took part; None if nothing was to be compared.
 
         Raises:
-            FormatError: the format cannot hold this vocabulary, or ids differ; the message names what would be
-                lost, or a text with both ids and the first token that differs. Nothing is written then.
+            FormatError: the format cannot hold this vocabulary, or ids would differ; nothing is written. The
+                message names the loss, or a text with both lists of ids and the first token that differs.
 
         >>> import pathlib, tempfile
-        >>> tokenizer = Tokenizer.from_ranks({bytes([i]): i for i in range(256)} | {b"ab": 256}, pattern="gpt2")
+        >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern="gpt2")
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = pathlib.Path(folder, "tokenizer.json")
         ...     verified = tokenizer.export(path, format="huggingface", verify_text="abc ab")
         >>> verified.owner
         'tokenizers'
         """
-        from fastbpe.formats.endings import format_of, is_folder
-        from fastbpe.formats.huggingface import tokenizer_config
-        from fastbpe.tokenizer.export import export  # here: it knows all formats
+        from fastbpe.tokenizer.export import export  # here: it imports all formats
 
-        format = format_of(path, self.mode) if format is None else format
-        if format == "huggingface" and is_folder(path):
-            return tokenizer_config.write_folder(
-                path,
-                self._roles,
-                lambda file: export(file, self, format, verify=verify, verify_text=verify_text),
-            )
         return export(path, self, format, verify=verify, verify_text=verify_text)
-
-    def _full_model(self) -> Model:
-        return replace(
-            self._model,
-            tables=self._vocabulary.sections(),
-            special_tokens=self._special.ids,
-            fingerprint=self.fingerprint,
-        )
 
     # Being a value
 
     def __reduce__(self) -> tuple[Callable[[bytes], Tokenizer], tuple[bytes]]:
-        # Level 1: cl100k takes 15 ms and 549 KB, level 6 takes 63 ms and 522 KB.
+        # Level 1: level 6 takes four times as long for a twentieth less.
         return _unpickle, (zlib.compress(native.dump(self._full_model(), look_ups=False), 1),)
 
     def __copy__(self) -> Tokenizer:
@@ -528,6 +1040,84 @@ class Tokenizer(MeasuringEncoder, Described, OwnTokens):
             f"<fastbpe.Tokenizer {name}{self.mode} mode, {self.vocab_size} tokens ({len(self._special.ids)} "
             f"special), {pattern} (split by {self._splitter!r}), {self.fingerprint[:12]}>"
         )
+
+    # Parts that methods share, and that CodePointTokenizer has otherwise
+
+    @cached_property
+    def _skipping(self) -> Decoder:
+        """Decoder that leaves special tokens out."""
+        left_out = self._special.left_out
+        if not left_out:
+            return self._decoder
+        decoded = {**self._special.decoded, **dict.fromkeys(left_out, b"")}
+        return Decoder(self._vocabulary, [*decoded.items()], joins=True)
+
+    @cached_property
+    def _templates(self) -> Templates:
+        before, behind = self._model.template
+        return Templates((*before, TEXT, *behind), self._model.pair_template)
+
+    @cached_property
+    def _roles(self) -> Mapping[str, int | None]:
+        """Id of each of own_tokens.ROLES."""
+        return own_tokens.find_roles(
+            self._named_roles(), self.template, self._special.ids, self._id_of_special_or_token
+        )
+
+    def _named_roles(self) -> Mapping[str, str]:
+        """Give the token of each role that the file names."""
+        return self._model.roles
+
+    def _id_of_special_or_token(self, name: str) -> int | None:
+        token_id = self._special.ids.get(name)
+        return self.token_to_id(name) if token_id is None else token_id
+
+    def _cutter(self, special: Collection[str] = ()) -> Callable[[bytes], int] | None:
+        """Make a function that finds a safe cut of a long document; None if no cut is known to be safe.
+
+        Args:
+            special: special tokens that will be looked for.
+        """
+        from fastbpe.splitting.cutting import make_cutter
+
+        finder, _ = self._special.choose(special, ())
+        if self._pipeline.front is not None or (finder is not None and not finder.cuttable):
+            return None
+        added = [token.content for token in self._special.added if not token.special]
+        return make_cutter(self._splitter, [*added, *special])
+
+    def _spelled_out(self) -> dict[int, list[int]]:
+        """Give, for each id that untrusted text must not become, the ids to put in its place."""
+        from fastbpe.tokenizer.untrusted_text import spelled_bytes  # here: few tokenizers have added tokens
+
+        return spelled_bytes(self._vocabulary, {token.id for token in self._special.added})
+
+    def _full_model(self) -> Model:
+        return replace(
+            self._model,
+            tables=self._vocabulary.sections(),
+            special_tokens=self._special.ids,
+            fingerprint=self.fingerprint,
+        )
+
+    # For `export`: see `Exportable`
+
+    def _dump(self, format: str) -> Files:
+        from fastbpe.tokenizer.export import dump_byte_level
+
+        return dump_byte_level(self, format)
+
+    def _remake(self, model: Model | CodePointModel | None = None) -> Tokenizer:
+        return Tokenizer(self._full_model() if model is None else cast("Model", model), cache_bytes=0)
+
+    def _control_tokens(self) -> dict[str, int]:
+        return self.special_tokens
+
+
+def check_cache_bytes(cache_bytes: int) -> None:
+    """Raise ValueError unless cache_bytes is an integer of 0 or more."""
+    if not isinstance(cache_bytes, int) or cache_bytes < 0:
+        raise ValueError(f"cache_bytes={cache_bytes!r}: give the bytes that piece caches may take")
 
 
 def _unpickle(state: bytes) -> Tokenizer:

@@ -1,4 +1,4 @@
-"""Offsets without the white space of their tokens, where the post-processor of a tokenizer.json says so."""
+"""Trim white space off the offsets of tokens, as the post-processor of a tokenizer.json asks for."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ from fastbpe.splitting.charset import blanks
 
 Span = tuple[int, int]
 
-_SPACE = "\u0120"  # what stands for the byte in GPT-2's files
+_SPACE = "\u0120"  # character that stands for the byte 0x20 in GPT-2's files
 
 
 def make_trimmer(post_processor: Mapping[str, Any], tokens: Callable[[], Sequence[bytes]]) -> Trimmer | None:
-    """What trims as a tokenizer.json says; None: nothing is trimmed. tokens: as of Trimmer."""
+    """Make the Trimmer that a post-processor describes; None if it trims nothing.
+
+    Args:
+        post_processor: part of a tokenizer.json.
+        tokens: as in Trimmer.
+    """
     prefixed = [bool(step.get("add_prefix_space", True)) for step in _steps(post_processor) if _trims(step)]
     return Trimmer(prefixed, tokens) if prefixed else None
 
@@ -30,9 +35,11 @@ def _trims(step: Mapping[str, Any]) -> bool:
 
 
 class Trimmer:
-    """Trims spans, once for each of `prefixed`: whether a space was put before the text, which is then kept.
+    """Function that trims spans, once for each post-processor that trims.
 
-    tokens: gives the bytes of each id; it is called when there is need of them.
+    Args:
+        prefixed: for each of these, True if a space was put before the text; the first token then keeps one space.
+        tokens: function that gives the bytes of each id; called at the first text.
     """
 
     def __init__(self, prefixed: Sequence[bool], tokens: Callable[[], Sequence[bytes]]) -> None:
@@ -40,7 +47,13 @@ class Trimmer:
         self._tokens = tokens
 
     def __call__(self, ids: Sequence[int], spans: Sequence[Span], found: Sequence[tuple[int, str]]) -> list[Span]:
-        """The spans of ids, trimmed. found: (index, what was found) of those that no merging made."""
+        """Give the trimmed spans.
+
+        Args:
+            ids: the ids of a text.
+            spans: the (start, end) of each.
+            found: (index, text) of the ids that are special or added tokens.
+        """
         counts = {index: _blanks_of(text) for index, text in found}
         blanks = self._blanks
         out = [*spans]
@@ -53,7 +66,7 @@ class Trimmer:
 
     @cached_property
     def _blanks(self) -> Mapping[int, tuple[int, int]]:
-        """How many spaces the tokens that have any at their ends begin and end with."""
+        """Map of ids to (spaces at the beginning, spaces at the end) of tokens with any."""
         return {
             token_id: (len(token) - len(token.lstrip(b" ")), len(token) - len(token.rstrip(b" ")))
             for token_id, token in enumerate(self._tokens())

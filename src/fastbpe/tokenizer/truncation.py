@@ -1,10 +1,13 @@
-"""Texts measured by their ids: whether they fit, the part that does, and chunks.
+"""The longest part of a text with at most n ids, and chunks made of such parts.
 
-Cuts bound the place (`_core.encode.count_limits.cut_range`); between two of them it is found by trying, from the
-longest part on.
-Where there are none for a long stretch, the places between tokens are tried: merging leaves the ids before them
-alone, so the first one holds unless the split pattern looks ahead. Where a text is changed first, ids are but
-counted, for places closer and closer to where they become too many.
+`count_limits.cut_range` bounds the position between two safe cuts. `furthest_place` tries every position between
+them, from the longest part down. If the two lie more than TRIED characters apart:
+
+- Tokenizers that encode text as it is try positions between tokens. Merging does not change the ids before such a
+  position, so the first one tried holds, unless the split pattern looks ahead.
+- Tokenizers that normalize text count ids at positions that a search brings closer and closer to the limit.
+
+Positions are in characters. `room` is how many ids may follow the nearer cut.
 """
 
 from __future__ import annotations
@@ -13,140 +16,52 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
 from fastbpe._core.encode.count_limits import count_part, cut_range, furthest_place, inside, takes_plain_text
-from fastbpe._core.encode.decoding_encoder import DecodingEncoder
 from fastbpe._core.encode.encoder import Encoder
-from fastbpe._core.encode.offsets import pieces, sizes_of_tokens
+from fastbpe._core.encode.offsets import sizes_of_tokens
 from fastbpe._core.text.utf8_text import plain, to_utf8
 from fastbpe._utils.arguments import integer
 
-TRIED = 64  # characters without a cut of which every place is tried
-_MOST = 1 << 60  # ids: no text has so many
-_FURTHER = 8  # characters
-_SPARE_IDS = 8  # behind the place: what is cut off may change the ids just before it
-_GUESSES = 8  # then halves: guesses alone may come closer in small steps
-_MAX_GROWTH = 16  # times, at once: few tokens tell little of what follows
-_MANY = 200  # ids: to count these again and again takes longer than to look for the place among their ends
-_END = 128  # characters, within which tokens nearly always are those of the whole text again
-_CLOSE = 16  # what part of a text its end may be
+TRIED = 64  # characters between two safe cuts, up to which every position is tried
+_MAX_IDS = 1 << 60  # ids of a text: more than memory can hold
+_MAX_LONGER = 8  # characters to try beyond the position found: a longer text may have fewer ids
+_SPARE_IDS = 8  # ids to look beyond the limit: cutting a text may change the ids just before the cut
+_MAX_GUESSES = 8  # guesses before bisection: guesses alone may approach in small steps
+_MAX_GROWTH = 16  # factor by which a size may grow at once: a few tokens say little about the text after them
+_END_SEARCH_IDS = 200  # room from which only the end of a text is counted again for each guess
+_END_MARGIN = 128  # characters before the end searched, within which its tokens become those of the whole text
+_END_FRACTION = 16  # the end searched is at most 1/16 of the text
 
-#: How many ids there are up to a place, at most one more than the limit.
-Counted = Callable[[int, int], int]
-#: How many ids the text from one place to another has by itself.
-CountedEnd = Callable[[int, int], int]
-
-
-class MeasuringEncoder(DecodingEncoder):
-    """An encoder that cuts texts by their ids; special tokens are just text, as in `encode_ordinary`."""
-
-    def pieces(self, text: str | bytes) -> list[tuple[int, int]]:
-        """(start, end) in characters of each piece that the split pattern makes of a text. No merge crosses them.
-
-        >>> from fastbpe import Tokenizer
-        >>> ranks = {bytes([i]): i for i in range(256)}
-        >>> Tokenizer.from_ranks(ranks, pattern="gpt2").pieces("It's 5 o'clock")
-        [(0, 2), (2, 4), (4, 6), (6, 8), (8, 9), (9, 14)]
-        """
-        return pieces(self._pipeline.splitter, text)
-
-    def fits(self, text: str | bytes, n: int) -> bool:
-        """Tell whether a text has at most n ids; read no more of it than that takes. n: 0 or more."""
-        n = integer("n", n)
-        if n < 0:
-            raise ValueError(f"n={n}: give how many ids may fit, 0 or more")
-        return self.count(text, limit=n) <= n
-
-    def truncate(self, text: str | bytes, max_tokens: int, *, side: str = "right") -> str:
-        """The longest part of a text that has at most max_tokens ids, from its beginning on.
-
-        It is cut between characters, and encoded by itself it has no more ids than that. It is the longest there
-        is; but in text that goes on for more than 64 characters without the end of a word or a number, or with a
-        pattern that has no scanner, it may be a few characters shorter. The time grows with what is kept, not with
-        the text.
-
-        Args:
-            text: str, or bytes of UTF-8.
-            max_tokens: 0 or more.
-            side: what is cut off: "right", or "left" for the longest part at the end.
-
-        >>> from fastbpe import Tokenizer
-        >>> ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256}
-        >>> tokenizer = Tokenizer.from_ranks(ranks, pattern=None)
-        >>> tokenizer.truncate("ababab", 2), tokenizer.truncate("abé", 2), tokenizer.truncate("éa", 2, side="left")
-        ('abab', 'ab', 'a')
-        """
-        if side not in ("right", "left"):
-            raise ValueError(f"side={side!r}: choose 'right' or 'left'")
-        max_tokens = integer("max_tokens", max_tokens)
-        if max_tokens < 0:
-            raise ValueError(f"max_tokens={max_tokens}: give 0 or more")
-        text = _as_str(text)
-        n_ids = min(max_tokens, _MOST)
-        if side == "right":
-            return text[: self._reach(text, 0, len(text), n_ids)]
-        return text[self._reach(text, len(text), 0, n_ids) :]
-
-    def chunk(self, text: str | bytes, max_tokens: int, *, overlap: int = 0) -> Iterator[str]:
-        """Cut a text into parts of at most max_tokens ids each, as `truncate` would, one after another.
-
-        Args:
-            text: str, or bytes of UTF-8.
-            max_tokens: 1 or more; a ValueError says if a single character has more ids.
-            overlap: each part begins with the end of the one before, as much as has at most so many ids; less
-                where that would leave no room for anything new. Below max_tokens.
-
-        >>> from fastbpe import Tokenizer
-        >>> ranks = {bytes([i]): i for i in range(256)}
-        >>> tokenizer = Tokenizer.from_ranks(ranks, pattern=None)
-        >>> list(tokenizer.chunk("abcdefg", 3)), list(tokenizer.chunk("abcdef", 3, overlap=1))
-        (['abc', 'def', 'g'], ['abc', 'cde', 'ef'])
-        """
-        max_tokens, overlap = integer("max_tokens", max_tokens), integer("overlap", overlap)
-        if max_tokens < 1:
-            raise ValueError(f"max_tokens={max_tokens}: give 1 or more")
-        if not 0 <= overlap < max_tokens:
-            raise ValueError(f"overlap={overlap}: give 0 or more, and less than max_tokens, {max_tokens}")
-        return _chunks(self, _as_str(text), min(max_tokens, _MOST), min(overlap, _MOST - 1))
-
-    def _reach(self, text: str, origin: int, last: int, n_ids: int) -> int:
-        """The place, from origin on towards last, which may lie before it, up to which text has at most n_ids ids.
-
-        The furthest, but for stretches of more than TRIED characters without a cut.
-        """
-        if self._pipeline is None:
-            self._prepare()
-        pipeline = self._pipeline
-        near, n_near, far = cut_range(pipeline, text, min(origin, last), max(origin, last), n_ids, last < origin)
-        room = n_ids - n_near
-        is_plain = takes_plain_text(pipeline)
-        if near == far or (is_plain and not room):
-            return near
-        if abs(far - near) > TRIED:
-            place = self._searched_place(text, origin, near, far, room)
-        else:
-            place = furthest_place(pipeline, text, origin, near, far, room)
-        # What a text begins with may be put before it, so that it has more ids alone than within a longer one.
-        may_exceed = place == near and last < origin and not is_plain
-        if may_exceed and count_part(pipeline, text, origin, origin, near, n_ids) > n_ids:
-            return self._reach(text, origin, near, n_ids)
-        return place
-
-    def _searched_place(self, text: str, origin: int, near: int, far: int, room: int) -> int:
-        """A place from near on towards far up to which there are at most room ids; not every place is tried."""
-        pipeline = self._pipeline
-
-        def count(place: int, limit: int) -> int:
-            return count_part(pipeline, text, origin, near, place, limit)
-
-        def count_end(start: int, place: int) -> int:
-            return count_part(pipeline, text, start, start, place, _MOST)
-
-        if takes_plain_text(pipeline):
-            return _at_token(self, count, text, near, far, room)
-        return _searched(count, count_end, text, near, far, room)
+#: Counts the ids up to a position, at most one more than the limit: (position, limit) -> n_ids.
+Counter = Callable[[int, int], int]
+#: Counts the ids of the text between two positions, encoded by itself: (start, end) -> n_ids.
+PartCounter = Callable[[int, int], int]
 
 
-def _chunks(encoder: MeasuringEncoder, text: str, max_tokens: int, overlap: int) -> Iterator[str]:
-    """Parts of at most max_tokens ids, each beginning with the end of the one before, of at most overlap ids."""
+def truncate(encoder: Encoder, text: str | bytes, max_tokens: int, side: str) -> str:
+    """Cut a text off. See `Tokenizer.truncate`."""
+    if side not in ("right", "left"):
+        raise ValueError(f"side={side!r}: choose 'right' or 'left'")
+    max_tokens = integer("max_tokens", max_tokens)
+    if max_tokens < 0:
+        raise ValueError(f"max_tokens={max_tokens}: give 0 or more")
+    text = _as_str(text)
+    n_ids = min(max_tokens, _MAX_IDS)
+    if side == "right":
+        return text[: _reach(encoder, text, 0, len(text), n_ids)]
+    return text[_reach(encoder, text, len(text), 0, n_ids) :]
+
+
+def chunk(encoder: Encoder, text: str | bytes, max_tokens: int, overlap: int) -> Iterator[str]:
+    """Check the arguments now, and cut the text into chunks as they are asked for. See `Tokenizer.chunk`."""
+    max_tokens, overlap = integer("max_tokens", max_tokens), integer("overlap", overlap)
+    if max_tokens < 1:
+        raise ValueError(f"max_tokens={max_tokens}: give 1 or more")
+    if not 0 <= overlap < max_tokens:
+        raise ValueError(f"overlap={overlap}: give 0 or more, and less than max_tokens, {max_tokens}")
+    return _chunks(encoder, _as_str(text), min(max_tokens, _MAX_IDS), min(overlap, _MAX_IDS - 1))
+
+
+def _chunks(encoder: Encoder, text: str, max_tokens: int, overlap: int) -> Iterator[str]:
     start = end = 0
     while end < len(text):
         start, end = _next_chunk(encoder, text, start, end, max_tokens, overlap)
@@ -154,12 +69,15 @@ def _chunks(encoder: MeasuringEncoder, text: str, max_tokens: int, overlap: int)
 
 
 def _next_chunk(
-    encoder: MeasuringEncoder, text: str, start: int, end: int, max_tokens: int, overlap: int
+    encoder: Encoder, text: str, start: int, end: int, max_tokens: int, overlap: int
 ) -> tuple[int, int]:
-    """What follows text[start:end]. It shares less where all of the overlap leaves no room for anything new."""
+    """Find the (start, end) of the chunk after text[start:end].
+
+    If the overlap takes all max_tokens, halve it until a new character fits.
+    """
     while True:
-        new_start = encoder._reach(text, end, start, overlap) if overlap else end
-        new_end = encoder._reach(text, new_start, len(text), max_tokens)
+        new_start = _reach(encoder, text, end, start, overlap) if overlap else end
+        new_end = _reach(encoder, text, new_start, len(text), max_tokens)
         if new_end > end:
             return new_start, new_end
         if not overlap:
@@ -169,99 +87,76 @@ def _next_chunk(
         overlap //= 2
 
 
-def _searched(counted: Counted, counted_end: CountedEnd, text: str, near: int, far: int, room: int) -> int:
-    """The place, from near on towards far, up to which there are at most so many ids, and which the next exceeds.
+def _reach(encoder: Encoder, text: str, origin: int, last: int, n_ids: int) -> int:
+    """Find the position furthest from origin with at most n_ids ids between the two.
 
-    For tokenizers that change texts first. Of many ids only the last are counted again and again.
+    A position closer than the furthest may be found if more than TRIED characters lie between two safe cuts.
+
+    Args:
+        encoder: the tokenizer.
+        text: the text.
+        origin: one end of the part.
+        last: limit of the other end; before origin to search backward.
+        n_ids: most ids of the part.
     """
-    step = 1 if near <= far else -1
-    most = abs(far - near)
-
-    def place(size: int) -> int:
-        at = near + step * size
-        return at - step if inside(text, at) else at
-
-    @cache
-    def count(size: int) -> int:
-        return counted(place(size), 2 * room + _SPARE_IDS)
-
-    def count_end(start: int, size: int) -> int:
-        return counted_end(place(start), place(size))
-
-    size = _longest_by_end(count, count_end, most, room) if room >= _MANY else None
-    return place(_longest(count, most, room) if size is None else size)
-
-
-def _longest(count: Callable[[int], int], most: int, room: int) -> int:
-    """Of how many characters there are at most so many ids, and of one more there are not.
-
-    Found by guesses from how many characters an id has, then by bisection. A few sizes more are tried, too, for
-    longer text may have fewer ids.
-    """
-    low, high = 0, most + 1
-    size = min(room + _SPARE_IDS, most)
-    stride = n_guesses = 1
-    while high - low > 1:
-        n = count(size)
-        low, high = (size, high) if n <= room else (low, size)
-        guess = _guess(size, n, most, room)
-        is_near = high - low <= size // max(n, 1)
-        size = min(max(guess, low + stride), high - stride)
-        stride *= 1 if size == guess else 2
-        if is_near or n_guesses > _GUESSES or not low < size < high:
-            size = (low + high) // 2 if high <= most else min(2 * low + 1, most)
-        n_guesses += 1
-    further = range(min(low + _FURTHER, most), low, -1)
-    return next((size for size in further if count(size) <= room), low)
-
-
-def _guess(size: int, n: int, most: int, room: int) -> int:
-    """Amid the last of the ids that there is room for, if so many characters have n."""
-    return min(size * (2 * room + 1) // max(2 * n, 1), _MAX_GROWTH * size, most)
-
-
-def _longest_by_end(
-    count: Callable[[int], int], count_end: Callable[[int, int], int], most: int, room: int
-) -> int | None:
-    """The same, looked for among ends, from some way before it on; None where all of the text says otherwise."""
-    size = min(room + _SPARE_IDS, most)
-    for _ in range(_GUESSES // 2):
-        n = count(size)
-        off = abs(n - room) * size // max(n, 1)
-        if off <= size // _CLOSE:
-            break
-        size = _guess(size, n, most, room + _SPARE_IDS)
+    if encoder._pipeline is None:
+        encoder._prepare()
+    pipeline = encoder._pipeline
+    near, n_near, far = cut_range(pipeline, text, min(origin, last), max(origin, last), n_ids, last < origin)
+    room = n_ids - n_near
+    is_plain = takes_plain_text(pipeline)
+    if near == far or (is_plain and not room):
+        return near
+    if abs(far - near) > TRIED:
+        position = _search(encoder, text, origin, near, far, room)
     else:
-        return None
-    start = max(size - 2 * off - _END, 0)
-    of_end = room - n + count_end(start, size)
-    found = start + _longest(cache(lambda more: count_end(start, start + more)), most - start, max(of_end, 0))
-    is_right = count(found) <= room and (found == most or count(found + 1) > room)
-    return found if is_right else None
+        position = furthest_place(pipeline, text, origin, near, far, room)
+    # A normalizer may put a space before a text, so that a part has more ids alone than within a longer text.
+    may_exceed = position == near and last < origin and not is_plain
+    if may_exceed and count_part(pipeline, text, origin, origin, near, n_ids) > n_ids:
+        return _reach(encoder, text, origin, near, n_ids)
+    return position
 
 
-def _as_str(text: str | bytes) -> str:
-    return plain(text) if isinstance(text, str) else to_utf8(text).decode()
+def _search(encoder: Encoder, text: str, origin: int, near: int, far: int, room: int) -> int:
+    """Find a position between near and far with at most room ids between near and itself, trying only some."""
+    pipeline = encoder._pipeline
+
+    def count(position: int, limit: int) -> int:
+        return count_part(pipeline, text, origin, near, position, limit)
+
+    def count_alone(start: int, end: int) -> int:
+        return count_part(pipeline, text, start, start, end, _MAX_IDS)
+
+    if takes_plain_text(pipeline):
+        return _search_tokens(encoder, count, text, near, far, room)
+    return _search_normalized(count, count_alone, text, near, far, room)
 
 
-def _at_token(encoder: Encoder, counted: Counted, text: str, near: int, far: int, room: int) -> int:
-    """A place between tokens, from near on towards far, up to which there are at most so many ids."""
-    sizes = _first_sizes(encoder, text, near, far, room + _SPARE_IDS)
+# Text that is encoded as it is
+
+
+def _search_tokens(encoder: Encoder, count: Counter, text: str, near: int, far: int, room: int) -> int:
+    """Try positions between tokens, from the one after `room` tokens on down."""
+    sizes = _sizes_of_first_tokens(encoder, text, near, far, room + _SPARE_IDS)
     if len(sizes) - 1 <= room:
         return far
-    kept = room
-    while kept:
-        place = near + sizes[kept] if near <= far else near - sizes[kept]
-        if counted(place, room) <= room:
-            return place
-        kept = kept * 7 // 8
+    n_tokens = room
+    while n_tokens:
+        position = near + sizes[n_tokens] if near <= far else near - sizes[n_tokens]
+        if count(position, room) <= room:
+            return position
+        n_tokens = n_tokens * 7 // 8
     return near
 
 
-def _first_sizes(encoder: Encoder, text: str, near: int, far: int, n_ids: int) -> Sequence[int]:
-    """How many characters the first tokens take, from near on towards far: of more than n_ids, or of all."""
+def _sizes_of_first_tokens(encoder: Encoder, text: str, near: int, far: int, n_ids: int) -> Sequence[int]:
+    """Give the characters that the first 0, 1, 2, ... tokens take, from near towards far.
+
+    Ensures: more than n_ids tokens, or all of them.
+    """
     size = n_ids
-    least = 0
+    min_size = 0
     while True:
         size = min(size, abs(far - near))
         part = text[near : near + size] if near <= far else text[near - size : near]
@@ -269,6 +164,90 @@ def _first_sizes(encoder: Encoder, text: str, near: int, far: int, n_ids: int) -
         n = len(sizes)
         if size == abs(far - near) or n > n_ids + 1:
             return sizes
-        size += min(size * (n_ids * 9 // 8 + 2 - n) // max(n - 2, 1), _MAX_GROWTH * size) + 1  # 2 at its ends
-        size = max(least, size)
-        least = 2 * size
+        # Two entries are no tokens: the 0 at the beginning, and the last token, which the cut may have changed.
+        size += min(size * (n_ids * 9 // 8 + 2 - n) // max(n - 2, 1), _MAX_GROWTH * size) + 1
+        size = max(min_size, size)
+        min_size = 2 * size
+
+
+# Text that is normalized first
+
+
+def _search_normalized(
+    count_to: Counter, count_alone: PartCounter, text: str, near: int, far: int, room: int
+) -> int:
+    """Find the position with at most room ids before it whose next one has more.
+
+    With much room, only the end of the text is counted again and again.
+    """
+    step = 1 if near <= far else -1
+    max_size = abs(far - near)
+
+    def position(size: int) -> int:
+        at = near + step * size
+        return at - step if inside(text, at) else at
+
+    @cache
+    def count(size: int) -> int:
+        return count_to(position(size), 2 * room + _SPARE_IDS)
+
+    def count_end(start: int, size: int) -> int:
+        return count_alone(position(start), position(size))
+
+    size = _longest_by_end(count, count_end, max_size, room) if room >= _END_SEARCH_IDS else None
+    return position(_longest(count, max_size, room) if size is None else size)
+
+
+def _longest(count: Callable[[int], int], max_size: int, room: int) -> int:
+    """Find a size with at most room ids whose next size has more.
+
+    Guess from the characters an id has so far, then bisect. Then try a few longer sizes, for a longer text may
+    have fewer ids.
+    """
+    low, high = 0, max_size + 1
+    size = min(room + _SPARE_IDS, max_size)
+    stride = n_guesses = 1
+    while high - low > 1:
+        n = count(size)
+        low, high = (size, high) if n <= room else (low, size)
+        guess = _guess(size, n, max_size, room)
+        is_near = high - low <= size // max(n, 1)
+        size = min(max(guess, low + stride), high - stride)
+        stride *= 1 if size == guess else 2
+        if is_near or n_guesses > _MAX_GUESSES or not low < size < high:
+            size = (low + high) // 2 if high <= max_size else min(2 * low + 1, max_size)
+        n_guesses += 1
+    longer = range(min(low + _MAX_LONGER, max_size), low, -1)
+    return next((size for size in longer if count(size) <= room), low)
+
+
+def _guess(size: int, n: int, max_size: int, room: int) -> int:
+    """Guess the size that has room + 1/2 ids, given that `size` characters have n."""
+    return min(size * (2 * room + 1) // max(2 * n, 1), _MAX_GROWTH * size, max_size)
+
+
+def _longest_by_end(
+    count: Callable[[int], int], count_end: Callable[[int, int], int], max_size: int, room: int
+) -> int | None:
+    """Find the same size as `_longest`, counting only a stretch before it for most guesses.
+
+    Returns None if the count of the whole text contradicts the size found.
+    """
+    size = min(room + _SPARE_IDS, max_size)
+    for _ in range(_MAX_GUESSES // 2):
+        n = count(size)
+        off = abs(n - room) * size // max(n, 1)
+        if off <= size // _END_FRACTION:
+            break
+        size = _guess(size, n, max_size, room + _SPARE_IDS)
+    else:
+        return None
+    start = max(size - 2 * off - _END_MARGIN, 0)
+    room_of_end = max(room - n + count_end(start, size), 0)
+    found = start + _longest(cache(lambda more: count_end(start, start + more)), max_size - start, room_of_end)
+    is_right = count(found) <= room and (found == max_size or count(found + 1) > room)
+    return found if is_right else None
+
+
+def _as_str(text: str | bytes) -> str:
+    return plain(text) if isinstance(text, str) else to_utf8(text).decode()

@@ -1,8 +1,8 @@
-"""Ids that text of somebody else's must never become, though merging may make them, and what it becomes instead.
+"""Ids that untrusted text must never become although merging may make them, and the ids to put in their places.
 
 A trained vocabulary may hold the text of an added token as a token of its own, or, in a sentencepiece model, as a
-user-defined symbol. `encode_parts` puts smaller pieces in their places. Three kinds of ids stay as they are:
-white space, the unknown token, and base symbols (a byte, a character), which text has no other ids for.
+user-defined symbol. `encode_parts` puts smaller pieces in their places. Three kinds of ids stay: white space, the
+unknown token, and base symbols (a byte, a character), because no other ids stand for them.
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe.model import CodePointModel, PieceType
 from fastbpe.splitting.charset import blanks
+from fastbpe.tokenizer.codepoint_tables import METASPACE
 
 if TYPE_CHECKING:
     from fastbpe.tokenizer.codepoint_tables import Parts
 
-METASPACE = "\u2581"
-
 
 def spelled_bytes(vocabulary: Vocabulary, added: Collection[int]) -> dict[int, list[int]]:
-    """Each added token's id that a byte-level vocabulary has, and the ids of smaller pieces of the same bytes."""
+    """Map ids of added tokens that the vocabulary has, too, to the ids of smaller pieces with the same bytes."""
     guarded = {token_id for token_id in added if vocabulary.has(token_id)}
     if not guarded:
         return {}
@@ -37,7 +36,7 @@ def spelled_bytes(vocabulary: Vocabulary, added: Collection[int]) -> dict[int, l
 
 
 def spelled_characters(model: CodePointModel, parts: Parts) -> dict[int, list[int]]:
-    """The same of a code-point model, and of its user-defined symbols: smaller pieces of the same text."""
+    """Map ids of added tokens and user-defined symbols to the ids of smaller pieces with the same text."""
     guarded = {token.id for token in model.added_tokens}
     if model.conventions is None:
         guarded.update(i for i, kind in enumerate(model.types) if kind == PieceType.USER_DEFINED)
@@ -55,9 +54,9 @@ def spelled_characters(model: CodePointModel, parts: Parts) -> dict[int, list[in
 
 
 def _spell(text: str, parts: Parts, ids: list[int], usable: Collection[int]) -> list[int]:
-    """The ids that a text becomes by merging to usable ids only."""
+    """Encode a text by merges that make usable ids only."""
     out: list[int] = []
-    run: list[int] = []  # symbols that may be merged
+    run: list[int] = []  # consecutive symbols, yet to be merged
 
     def end_run() -> None:
         merged = _merge(run, parts.vocabulary, lambda symbol: ids[symbol] in usable)
@@ -77,7 +76,7 @@ def _spell(text: str, parts: Parts, ids: list[int], usable: Collection[int]) -> 
 
 
 def _merge(symbols: list[int], vocabulary: Vocabulary, may_make: Callable[[int], bool]) -> list[int]:
-    """Merge pairs, the best first, the leftmost of equals, that make what may be made."""
+    """Merge the pairs whose result `may_make` allows, best first, the leftmost of equals."""
     symbols = [*symbols]
     while True:
         pairs = [

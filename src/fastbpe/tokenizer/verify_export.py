@@ -1,8 +1,9 @@
-"""Read back an export and compare its ids before it replaces anything.
+"""Read back an export and compare its ids, before it is written.
 
-Two tokenizers of the same vocabulary that split texts alike give all texts the same ids if they do so for each
-token and for each two tokens end to end (`_reference/__init__.py` has the proof). Of small vocabularies the probe
-has all of these, of large ones all tokens and some pairs of each.
+Take two tokenizers with the same vocabulary that split texts alike. If they give the same ids to the text of each
+token, and to that of each two tokens end to end, they give the same ids to all texts (proof in
+`_reference/__init__.py`). The probe holds all of these texts for a small vocabulary; for a large one, all tokens
+and some pairs of each.
 """
 
 from __future__ import annotations
@@ -13,23 +14,19 @@ from typing import Any, NamedTuple
 
 from fastbpe.errors import FastbpeError, FormatError
 from fastbpe.formats import detect, gpt2
-from fastbpe.model import CodePointModel, Model, PieceType
+from fastbpe.model import CodePointModel, Model
 from fastbpe.patterns import Pattern, resolve_pattern
-from fastbpe.tokenizer.codepoint import CodePointTokenizer
+from fastbpe.tokenizer.exportable import Exportable, Files
 from fastbpe.tokenizer.merges_as_ranks import by_ranks
-from fastbpe.tokenizer.tokenizer import Tokenizer
 
-#: Bytes of a file, or of the files of a folder by their names.
-Files = bytes | dict[str, bytes]
-
-_PAIRS = 1 << 16  # texts of two tokens, or of two that share a character
-_NATIVE = 1 << 14  # texts that a native file is compared on, which holds the very tables, and a checksum
-_BATCH = 1 << 14  # texts that are encoded at once
-_MAX_PROBE_BYTES = 1 << 24  # of the texts of tokens and pairs
-_SPECIAL = 1 << 10  # special tokens that are tried
-_STEP = 0x9E3779B1  # a prime: pairs each token with tokens far from it
-_SHOWN, _SHOWN_IDS = 80, 6  # characters, ids
-# What may stand around the bytes of a token to make characters of them.
+_MAX_PAIRS = 1 << 16  # texts of two tokens in a probe; as many again of two that share a character
+_NATIVE_TEXTS = 1 << 14  # texts to compare for a native file, which has a checksum and holds the same tables
+_BATCH_TEXTS = 1 << 14  # texts to encode at once
+_MAX_PROBE_CHARACTERS = 1 << 24  # texts of tokens and pairs together
+_MAX_SPECIAL = 1 << 10  # special tokens in a probe
+_STEP = 0x9E3779B1  # prime distance in the list of tokens: pairs each token with one far from it
+_SHOWN_CHARACTERS, _SHOWN_IDS = 80, 6  # of a text and a list of ids in an error message
+# Bytes to put around a token to make whole characters of it.
 _BEFORE = (b"", b"\xc3", b"\xe3", b"\xe3\x81", b"\xf0", b"\xf0\x9f", b"\xf0\x9f\x98")
 _BEHIND = (b"", b"\x80", b"\x80\x80", b"\x80\x80\x80", b"\xa0\x80", b"\x90\x80\x80", b"\xa0")
 _PLAIN = (
@@ -48,19 +45,24 @@ _PLAIN = (
     "\U0001f600",
     "\ufffd",
 )
-_ENDINGS = {"tiktoken": ".tiktoken", "sentencepiece": ".model"}  # by which files that look odd are known
+# Names that files of these formats are read back by: their content alone may look like another format.
+_ENDINGS = {"tiktoken": ".tiktoken", "sentencepiece": ".model"}
 _WAY_OUT = "nothing is written: export it as native"
 
 
 class Verification(NamedTuple):
-    """The result of a comparison: n_texts texts; the owner of the format, if it gave verify_text the same ids."""
+    """Result of a comparison.
+
+    n_texts: number of texts compared.
+    owner: library that owns the format, if it gave verify_text the same ids.
+    """
 
     n_texts: int
     owner: str | None
 
 
 class Difference(NamedTuple):
-    """A text, and the ids that two tokenizers give it."""
+    """A text to which two tokenizers give different ids."""
 
     text: str
     expected: Sequence[int]
@@ -68,7 +70,7 @@ class Difference(NamedTuple):
 
 
 def arguments(format: str, pattern: Pattern, special_tokens: Mapping[str, int]) -> dict[str, Any]:
-    """The arguments that `load` needs for what a format has no place for."""
+    """Give the arguments that `load` needs for the parts that a format lacks."""
     needed: dict[str, Any] = {}
     if format in ("tiktoken", "gpt2"):
         needed["pattern"] = resolve_pattern(pattern)[0] or pattern
@@ -77,24 +79,24 @@ def arguments(format: str, pattern: Pattern, special_tokens: Mapping[str, int]) 
     return needed
 
 
-def verify(tokenizer: Tokenizer, files: Files, format: str, text: str | None = None) -> Verification:
-    """Read what is to be written, and compare it with the tokenizer on a probe made of the vocabulary.
+def verify(tokenizer: Exportable, files: Files, format: str, text: str | None = None) -> Verification:
+    """Read exported files back, and compare them with the tokenizer on a probe made of the vocabulary.
 
     Args:
-        tokenizer: what was exported.
+        tokenizer: the tokenizer that was exported.
         files: its file in the format, or several by name.
-        format: as `export` has it.
-        text: a text to compare besides, line by line, also with the format's owner (tokenizers, tiktoken,
-            sentencepiece) where that is installed.
+        format: the format, as `export` names it.
+        text: further text to compare, line by line, also with the library that owns the format (tokenizers,
+            tiktoken, sentencepiece) if it is installed.
 
     Raises:
-        FormatError: they differ; with the text, the ids and the first token that differs.
+        FormatError: ids differ; the message has the text, both lists of ids and the first token that differs.
     """
     again = read_back(tokenizer, files, format)
-    one = _copy(tokenizer)
+    one = tokenizer._remake()  # without a cache, which the probe would fill
     _compare_tokens(one, again, format)
     n_texts = 0
-    ordinary = islice(probe(one), _NATIVE) if format == "native" else probe(one)
+    ordinary = islice(probe(one), _NATIVE_TEXTS) if format == "native" else probe(one)
     plans: list[tuple[Iterable[str], frozenset[str] | str]] = [(ordinary, frozenset())]
     plans.append((_special_probe(one), "all"))
     for texts, allowed in plans:
@@ -108,7 +110,7 @@ def verify(tokenizer: Tokenizer, files: Files, format: str, text: str | None = N
     n, difference = compare(one, again, lines, frozenset())
     if difference is not None:
         raise FormatError(describe(one, difference, f"read back from what is written as {format}"))
-    from fastbpe.tokenizer.original_libraries import owner_of  # here: only few ask for it
+    from fastbpe.tokenizer.original_libraries import owner_of  # here: few calls need it
 
     owner = owner_of(one, files, format)
     if owner is not None:
@@ -119,8 +121,8 @@ def verify(tokenizer: Tokenizer, files: Files, format: str, text: str | None = N
     return Verification(n_texts + n, None if owner is None else owner.name)
 
 
-def read_back(tokenizer: Tokenizer, files: Files, format: str) -> Tokenizer:
-    """The tokenizer that these files are, read with the arguments that they need."""
+def read_back(tokenizer: Exportable, files: Files, format: str) -> Exportable:
+    """Make a tokenizer from the files, with the arguments that they need."""
     needed = arguments(format, tokenizer.pattern, tokenizer.special_tokens)
     pattern, special = needed.get("pattern"), needed.get("special_tokens")
     model: Model | CodePointModel
@@ -131,19 +133,17 @@ def read_back(tokenizer: Tokenizer, files: Files, format: str) -> Tokenizer:
         else:
             vocab, merges = (files[name] for name in gpt2.NAMES)
             model = gpt2.parse(vocab, merges, gpt2.NAMES, pattern=pattern, special_tokens=special)
-        if isinstance(model, Model):
-            return Tokenizer(by_ranks(model), cache_bytes=0)
-        return CodePointTokenizer(model, cache_bytes=0)
+        return tokenizer._remake(by_ranks(model) if isinstance(model, Model) else model)
     except FastbpeError as error:
         raise FormatError(f"what would be written as {format} could not be read again: {error}") from error
 
 
 def compare(
-    one: Tokenizer, other: Tokenizer, texts: Iterable[str], allowed: frozenset[str] | str
+    one: Exportable, other: Exportable, texts: Iterable[str], allowed: frozenset[str] | str
 ) -> tuple[int, Difference | None]:
-    """Count the texts that were compared, and find the first to which two tokenizers give different ids."""
+    """Compare the ids of texts: (number of texts compared, first difference or None)."""
     n, remaining = 0, iter(texts)
-    while batch := [*islice(remaining, _BATCH)]:
+    while batch := [*islice(remaining, _BATCH_TEXTS)]:
         n += len(batch)
         expected = one._encode_to_array(batch, allowed, (), None)
         found = other._encode_to_array(batch, allowed, (), None)
@@ -156,13 +156,13 @@ def compare(
     return n, None
 
 
-def differ(one: Tokenizer, other: Tokenizer) -> Difference | None:
-    """A text to which two tokenizers of one vocabulary give different ids, if the probe has one."""
+def differ(one: Exportable, other: Exportable) -> Difference | None:
+    """Find a text of the probe to which two tokenizers with the same vocabulary give different ids."""
     return compare(one, other, probe(one), frozenset())[1]
 
 
-def describe(tokenizer: Tokenizer, difference: Difference, where: str) -> str:
-    """A difference as a sentence: the text, both ids, and the first token that differs."""
+def describe(tokenizer: Exportable, difference: Difference, where: str) -> str:
+    """Describe a difference in a sentence: the text, both lists of ids, the first token that differs."""
     text, expected, found = difference
     at = next((i for i, (a, b) in enumerate(zip(expected, found, strict=False)) if a != b), None)
     at = min(len(expected), len(found)) if at is None else at
@@ -173,26 +173,19 @@ def describe(tokenizer: Tokenizer, difference: Difference, where: str) -> str:
     )
 
 
-def _copy(tokenizer: Tokenizer) -> Tokenizer:
-    """The same tokenizer, without a cache that the probe would fill."""
-    if isinstance(tokenizer, CodePointTokenizer):
-        return CodePointTokenizer(tokenizer._source, cache_bytes=0)
-    return Tokenizer(tokenizer._full_model(), cache_bytes=0)
-
-
 def shown_text(text: str) -> str:
-    """A text for a person, cut where it is long."""
-    return repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r}..."
+    """Quote a text for a message, its beginning if it is long."""
+    return repr(text) if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]!r}..."
 
 
 def shown_ids(ids: Sequence[int], at: int = 0) -> str:
-    """Some ids, those around a place among them."""
+    """Show some ids for a message, among them those around index `at`."""
     first = max(0, at - 2) if len(ids) > _SHOWN_IDS else 0
     part = ", ".join(map(str, ids[first : first + _SHOWN_IDS]))
     return f"[{'..., ' if first else ''}{part}{', ...' if first + _SHOWN_IDS < len(ids) else ''}]"
 
 
-def _token(tokenizer: Tokenizer, ids: Sequence[int], at: int) -> str:
+def _token(tokenizer: Exportable, ids: Sequence[int], at: int) -> str:
     if at >= len(ids):
         return "nothing"
     try:
@@ -201,17 +194,17 @@ def _token(tokenizer: Tokenizer, ids: Sequence[int], at: int) -> str:
         return f"the id {ids[at]}, which is no token here,"
 
 
-def _compare_tokens(one: Tokenizer, other: Tokenizer, format: str) -> None:
-    """Raise FormatError for a token with another id, or a special token that is none."""
+def _compare_tokens(one: Exportable, other: Exportable, format: str) -> None:
+    """Raise FormatError if a token has another id, or a special token is no longer one."""
     lost = _changed_token(one, other)
     if lost:
         raise FormatError(f"{lost}, read back from what is written as {format}; {_WAY_OUT}")
 
 
-def _changed_token(one: Tokenizer, other: Tokenizer) -> str:
-    """Say which token is another one in the other tokenizer; "" if all are the same."""
+def _changed_token(one: Exportable, other: Exportable) -> str:
+    """Tell which token would change, as the beginning of a message; "" if all are the same."""
     special = other.special_tokens
-    for name, token_id in _control_tokens(one).items():
+    for name, token_id in one._control_tokens().items():
         if special.get(name) != token_id:
             return f"the special token {name!r} ({token_id}) would not be one"
     if one.mode != "byte":
@@ -224,22 +217,14 @@ def _changed_token(one: Tokenizer, other: Tokenizer) -> str:
     return "" if one.n_vocab == other.n_vocab else f"{one.n_vocab} ids would be {other.n_vocab}"
 
 
-def _control_tokens(tokenizer: Tokenizer) -> dict[str, int]:
-    """The special tokens, but for the unknown one, which only a tokenizer.json has among them."""
-    if not isinstance(tokenizer, CodePointTokenizer):
-        return tokenizer.special_tokens
-    types = tokenizer._source.types
-    return {name: i for name, i in tokenizer.special_tokens.items() if types[i] != PieceType.UNKNOWN}
-
-
 # The probe
 
 
-def probe(tokenizer: Tokenizer) -> Iterator[str]:
-    """Texts that tokenizers of one vocabulary are likely to disagree on, if on any; always the same."""
+def probe(tokenizer: Exportable) -> Iterator[str]:
+    """Give texts, always the same, on which two tokenizers with this vocabulary differ if they differ at all."""
     yield from _PLAIN
     texts = [text_of(token) for token in tokenizer.vocab if token]
-    left = _MAX_PROBE_BYTES
+    left = _MAX_PROBE_CHARACTERS
     for text in texts:
         left -= len(text)
         if left < 0:
@@ -253,33 +238,34 @@ def probe(tokenizer: Tokenizer) -> Iterator[str]:
 
 
 def _joining(texts: Sequence[str]) -> list[str]:
-    """Leave out the characters that no merge ever joins."""
+    """Leave out single characters that no merge joins with others."""
     joined = {character for text in texts if len(text) > 1 for character in text}
     return [text for text in texts if len(text) > 1 or text in joined]
 
 
 def _pairs(texts: Sequence[str]) -> Iterator[str]:
+    """Give each two texts end to end, or, of many texts, some two that stand far apart or share a character."""
     n = len(texts)
-    if n * n <= _PAIRS:
+    if n * n <= _MAX_PAIRS:
         for text in texts:
             yield from [text + other for other in texts]
         return
     following: dict[str, list[str]] = {}
     for text in texts:
         following.setdefault(text[0], []).append(text)
-    n_each, step = max(1, _PAIRS // (2 * n)), -(-2 * n // _PAIRS)
+    n_each, step = max(1, _MAX_PAIRS // (2 * n)), -(-2 * n // _MAX_PAIRS)
     for k in range(1, n_each + 1):
         for i in range(0, n, step):
             text = texts[i]
             yield text + texts[(i * _STEP + k) % n]
             others = following.get(text[-1])
-            if others:  # the last character may go either way
+            if others:  # either token may take the shared character
                 yield text + others[(i * _STEP + k) % len(others)][1:]
 
 
-def _special_probe(tokenizer: Tokenizer) -> Iterator[str]:
-    """Special tokens by themselves and between texts."""
-    for name in islice(_control_tokens(tokenizer), _SPECIAL):
+def _special_probe(tokenizer: Exportable) -> Iterator[str]:
+    """Give each special token by itself and between texts."""
+    for name in islice(tokenizer._control_tokens(), _MAX_SPECIAL):
         yield from (name, f"a{name}b", f" {name} {name}\n")
 
 
@@ -293,7 +279,7 @@ def is_text(token: bytes) -> bool:
 
 
 def text_of(token: bytes) -> str:
-    r"""A token's text; of one that is no UTF-8 a text that holds its bytes, if there is one.
+    r"""Give the text of a token, or, if its bytes are no UTF-8, a text that contains them, if there is one.
 
     >>> text_of(b"ab"), text_of(b"\xe6\xbc"), text_of(b"\xff")
     ('ab', '漀', '\ufffd')

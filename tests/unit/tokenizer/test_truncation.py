@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import doctest
-from typing import Any
-
 import pytest
 
 from fastbpe import SpecialTokenError, Tokenizer
-from fastbpe._core.decode import stream_decoder
-from fastbpe._core.encode import decoding_encoder
 from fastbpe.formats.tiktoken import list_tokens
 from fastbpe.model import Model
 from fastbpe.tokenizer import truncation
@@ -19,13 +14,6 @@ RANKS = {**BYTES, b"ab": 256, b"abc": 257, b" abc": 258, b"  ": 259, b"aa": 260,
 SPLIT = Tokenizer.from_ranks(RANKS, pattern="cl100k", special_tokens={"<|x|>": 300})
 WHOLE = Tokenizer.from_ranks(RANKS, pattern=None)
 PARTS = Tokenizer.from_ranks(RANKS, pattern=r"a+|[^a]", special_tokens={"<|x|>": 300})
-
-
-@pytest.mark.parametrize("module", [truncation, stream_decoder, decoding_encoder])
-def test_doctests(module: Any) -> None:
-    results = doctest.testmod(module)
-    assert results.attempted > 0
-    assert results.failed == 0
 
 
 def test_offsets_of_text_and_of_bytes() -> None:
@@ -237,9 +225,9 @@ def test_where_text_is_changed_first_a_place_takes_few_counts(n_characters: int,
     for n_ids in (1, 2, 499, 500, 1999, 2000, 4000):
         counted.clear()
         ends.clear()
-        size = truncation._searched(count, count_end, text, 0, len(text), n_ids)
+        size = truncation._search_normalized(count, count_end, text, 0, len(text), n_ids)
         assert size == n_ids * n_characters // n_of_them
-        assert len(counted) <= (5 if n_ids >= truncation._MANY and n_of_them < 18 else 18)
+        assert len(counted) <= (5 if n_ids >= truncation._END_SEARCH_IDS and n_of_them < 18 else 18)
         assert max(counted) <= max(size * 3 // 2, n_ids) + 20
         assert len(ends) <= 25
         assert max(ends, default=0) <= size // 8 + 2000
@@ -247,7 +235,7 @@ def test_where_text_is_changed_first_a_place_takes_few_counts(n_characters: int,
 
 def test_ends_that_say_something_else_than_the_whole_text_are_not_believed() -> None:
     """As where a text by itself has other tokens than within a longer one for long."""
-    size = truncation._searched(
+    size = truncation._search_normalized(
         lambda place, limit: min(place, limit + 1),
         lambda start, place: (place - start) * 3 // 2 + place % 5,
         "a" * 100_000,

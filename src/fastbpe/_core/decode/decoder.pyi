@@ -9,6 +9,17 @@ from fastbpe.model import Buffer
 
 @final
 class Decoder(IdReader):
+    """Decoder of ids to bytes and text, with the bytes of every id.
+
+    Args:
+        vocabulary: Vocabulary of the ordinary tokens.
+        special_tokens: list of (id, bytes) that come before ordinary tokens; the bytes may be empty.
+        leading: spaces to leave out at the beginning of a text, for code points. None: none. False: one, at the
+            beginning of the first token. True: all tokens that are only a space, and one space of the token after.
+        whole: ids that keep their space at the beginning.
+        joins: bytes on both sides of an empty token may make one character.
+    """
+
     def __new__(
         cls,
         vocabulary: Vocabulary,
@@ -18,26 +29,35 @@ class Decoder(IdReader):
         whole: frozenset[int] = ...,
         joins: bool = False,
     ) -> Self: ...
-    def decode_bytes(self, ids: Sequence[int] | Buffer) -> bytes: ...
+    def decode_bytes(self, ids: Sequence[int] | Buffer) -> bytes:
+        """Decode ids to bytes, end to end."""
     def decode(
         self,
         ids: Sequence[int] | Buffer,
         errors: str = "replace",
         num_threads: int | None = None,
         unknown_ids: str = "raise",
-    ) -> str: ...
+    ) -> str:
+        """Decode ids to text. The arguments are those of `Tokenizer.decode`."""
     def decode_batch(
         self,
         batch: Iterable[Sequence[int] | Buffer],
         errors: str = "replace",
         num_threads: int | None = None,
         unknown_ids: str = "raise",
-    ) -> list[str]: ...
-    def known(self, ids: Sequence[int] | Buffer) -> list[int]: ...
-    def tokens(self, ids: Sequence[int] | Buffer, unknown_ids: str = "raise") -> list[bytes]: ...
-    def decode_with_offsets(
-        self, ids: Sequence[int] | Buffer, errors: str = "replace"
-    ) -> tuple[str, list[int]]: ...
-    def token(self, token_id: int) -> bytes: ...
+    ) -> list[str]:
+        """Decode each sequence of ids, in order, as `decode` does."""
+    def known(self, ids: Sequence[int] | Buffer) -> list[int]:
+        """List the ids that have a token."""
+    def tokens(self, ids: Sequence[int] | Buffer, unknown_ids: str = "raise") -> list[bytes]:
+        """List the bytes of each id; with unknown_ids="replace", those of U+FFFD for an id without a token."""
+    def decode_with_offsets(self, ids: Sequence[int] | Buffer, errors: str = "replace") -> tuple[str, list[int]]:
+        """Decode ids, and list for each the index of the first character that holds bytes of it.
+
+        errors: "replace" or "strict".
+        """
+    def token(self, token_id: int) -> bytes:
+        """Give the bytes of an id. Raises InvalidTokenError (a KeyError) if it has no token."""
     @property
-    def n_ids(self) -> int: ...
+    def n_ids(self) -> int:
+        """Greatest id + 1."""

@@ -52,12 +52,15 @@ cdef str _REPLACE = sys.intern("replace")
 
 @cython.final
 cdef class Decoder(IdReader):
-    """The bytes of each id. special_tokens: list of (id, bytes), which no ordinary token's id repeats; of these some
-    may be empty.
+    """Decoder of ids to bytes and text, with the bytes of every id.
 
-    leading: for code points, whether every token that is nothing but a space is left out at the beginning of a text,
-    and not only the first token's space; None: nothing is. whole: tokens that keep their space there. joins: bytes on
-    both sides of a token that is empty may make a character together.
+    Args:
+        vocabulary: Vocabulary of the ordinary tokens.
+        special_tokens: list of (id, bytes) that come before ordinary tokens; the bytes may be empty.
+        leading: spaces to leave out at the beginning of a text, for code points. None: none. False: one, at the
+            beginning of the first token. True: all tokens that are only a space, and one space of the token after.
+        whole: ids that keep their space at the beginning.
+        joins: bytes on both sides of an empty token may make one character.
     """
 
     cdef bint _strips
@@ -175,7 +178,7 @@ cdef class Decoder(IdReader):
         return 0
 
     def decode_bytes(self, ids):
-        """The bytes of all ids end to end."""
+        """Decode ids to bytes, end to end."""
         cdef Ids values = Ids(NULL, 0, 0)
         cdef Sums sums
         cdef Head head
@@ -187,11 +190,7 @@ cdef class Decoder(IdReader):
             ids_free(&values)
 
     def decode(self, ids, errors="replace", num_threads=None, unknown_ids="raise"):
-        """The text of all ids; errors= says what becomes of bytes that are not UTF-8.
-
-        num_threads: at most so many work on a long list. unknown_ids: what becomes of ids that are no token: "raise",
-        "skip" or "replace".
-        """
+        """Decode ids to text. The arguments are those of `Tokenizer.decode`."""
         cdef Ids values = Ids(NULL, 0, 0)
         cdef bytes handler = _handler(errors)
         cdef int unknown = unknown_rule(unknown_ids)
@@ -237,7 +236,7 @@ cdef class Decoder(IdReader):
         return text if decoding.is_sound() else self._mended(&all_ids, &sums, &first.head, errors)
 
     def decode_batch(self, batch, errors="replace", num_threads=None, unknown_ids="raise"):
-        """`decode` for each sequence of ids, in order. num_threads: at most so many work on a large batch."""
+        """Decode each sequence of ids, in order, as `decode` does."""
         cdef bytes handler = _handler(errors)
         cdef int unknown = unknown_rule(unknown_ids)
         cdef list out = [], window
@@ -337,7 +336,7 @@ cdef class Decoder(IdReader):
         return None
 
     def known(self, ids):
-        """List the ids that are tokens."""
+        """List the ids that have a token."""
         cdef Ids values = Ids(NULL, 0, 0)
         cdef Sums sums
         try:
@@ -347,7 +346,7 @@ cdef class Decoder(IdReader):
             ids_free(&values)
 
     def tokens(self, ids, unknown_ids="raise"):
-        """The bytes of each id, and with unknown_ids="replace" those of U+FFFD where one is no token."""
+        """List the bytes of each id; with unknown_ids="replace", those of U+FFFD for an id without a token."""
         cdef Ids values = Ids(NULL, 0, 0)
         cdef Sums sums
         cdef size_t i, n
@@ -363,7 +362,7 @@ cdef class Decoder(IdReader):
             ids_free(&values)
 
     def decode_with_offsets(self, ids, errors="replace"):
-        """(text, for each id the place in it of the first character that the id has a part in).
+        """Decode ids, and list for each the index of the first character that holds bytes of it.
 
         errors: "replace" or "strict".
         """
@@ -397,7 +396,7 @@ cdef class Decoder(IdReader):
             ids_free(&values)
 
     def token(self, token_id):
-        """The bytes of one id."""
+        """Give the bytes of an id. Raises InvalidTokenError (a KeyError) if it has no token."""
         cdef bytes special
         cdef const uint8_t* data
         cdef size_t n
@@ -423,7 +422,7 @@ cdef class Decoder(IdReader):
 
     @property
     def n_ids(self):
-        """One more than the greatest id."""
+        """Greatest id + 1."""
         return self._n_ids
 
 

@@ -8,6 +8,28 @@ from fastbpe.model import Buffer
 
 @final
 class StreamDecoder:
+    """Stream that decodes ids as they come. Made by `Tokenizer.decoder`.
+
+    The texts of `push` and `finish`, end to end, are the text that `decode` gives for all ids, however these are
+    grouped. Up to three bytes, which may become a character, wait for the next ids.
+
+    `copy.copy` gives an independent stream that goes on from the same position. A stream cannot be pickled.
+
+    Args:
+        reader: Decoder of the ids.
+        errors: error handler for bytes that are not UTF-8.
+        unknown_ids: treatment of ids without a token: "raise", "skip" or "replace".
+        joins, leading, whole: as in Decoder.
+        runs: byte ids. If consecutive ones are not UTF-8 together, each becomes U+FFFD, as in tokenizers. None:
+            `errors` decides.
+        firsts: ids with another text at the beginning, and that text.
+
+    >>> from fastbpe import Tokenizer
+    >>> stream = Tokenizer.from_merges([], pattern=None).decoder()
+    >>> [stream.push(token_id) for token_id in "né".encode()], stream.push([33, 63]), stream.finish()
+    (['n', '', 'é'], '!?', '')
+    """
+
     def __new__(
         cls,
         reader: IdReader,
@@ -20,7 +42,26 @@ class StreamDecoder:
         runs: frozenset[int] | None = None,
         firsts: dict[int, bytes] | None = None,
     ) -> Self: ...
-    def push(self, ids: SupportsIndex | Sequence[int] | Buffer) -> str: ...
-    def finish(self) -> str: ...
+    def push(self, ids: SupportsIndex | Sequence[int] | Buffer) -> str:
+        """Give the text that an id, or a sequence of ids, completes; "" if it completes none.
+
+        After an error the stream is as it was before.
+
+        Raises:
+            InvalidTokenError: an id has no token (a KeyError), unless unknown_ids is "skip" or "replace".
+
+        >>> from fastbpe import Tokenizer
+        >>> stream = Tokenizer.from_merges([], pattern=None).decoder()
+        >>> stream.push(97), stream.push([98, 0xC3]), stream.push(0xA9)
+        ('a', 'b', 'é')
+        """
+    def finish(self) -> str:
+        """Give the text of the bytes that wait, which no id completes now. The next `push` begins a new text.
+
+        >>> from fastbpe import Tokenizer
+        >>> stream = Tokenizer.from_merges([], pattern=None).decoder()
+        >>> stream.push(0xC3), stream.finish()
+        ('', '�')
+        """
     def __copy__(self) -> Self: ...
     def __deepcopy__(self, memo: Any) -> Self: ...

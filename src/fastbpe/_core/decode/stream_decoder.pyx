@@ -36,20 +36,25 @@ cdef struct State:
 
 @cython.final
 cdef class StreamDecoder:
-    """Turns ids into text as they come; made by `Tokenizer.decoder`.
+    """Stream that decodes ids as they come. Made by `Tokenizer.decoder`.
 
-    The text that `push` and `finish` give, end to end, is the text that `decode` gives for all the ids, however they
-    are grouped. Bytes that may become a character are kept back, three at most.
+    The texts of `push` and `finish`, end to end, are the text that `decode` gives for all ids, however these are
+    grouped. Up to three bytes, which may become a character, wait for the next ids.
 
-    unknown_ids: what becomes of ids that are no token: "raise", "skip" or "replace". joins, leading, whole: as of the
-    reader, which is a Decoder. runs: ids of bytes; those in a row that are no UTF-8 become U+FFFD each, as tokenizers has
-    it; None: bytes are decoded as `errors` says. firsts: ids that are another text where a text begins.
+    `copy.copy` gives an independent stream that goes on from the same position. A stream cannot be pickled.
 
-    `copy.copy` gives a stream that goes on by itself from the same place. A stream cannot be pickled.
+    Args:
+        reader: Decoder of the ids.
+        errors: error handler for bytes that are not UTF-8.
+        unknown_ids: treatment of ids without a token: "raise", "skip" or "replace".
+        joins, leading, whole: as in Decoder.
+        runs: byte ids. If consecutive ones are not UTF-8 together, each becomes U+FFFD, as in tokenizers. None:
+            `errors` decides.
+        firsts: ids with another text at the beginning, and that text.
 
     >>> from fastbpe import Tokenizer
-    >>> stream = Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern=None).decoder()
-    >>> [stream.push(token) for token in "n\u00e9".encode()], stream.push([33, 63]), stream.finish()
+    >>> stream = Tokenizer.from_merges([], pattern=None).decoder()
+    >>> [stream.push(token_id) for token_id in "n\u00e9".encode()], stream.push([33, 63]), stream.finish()
     (['n', '', 'é'], '!?', '')
     """
 
@@ -87,10 +92,17 @@ cdef class StreamDecoder:
         self._state.is_broken = False
 
     def push(self, ids):
-        """Give the text that an id, or a sequence of ids, completes; "" if it is not yet known.
+        """Give the text that an id, or a sequence of ids, completes; "" if it completes none.
 
-        Raises InvalidTokenError (a KeyError) for an id that is no token, unless the stream was made to skip or to
-        replace such ids. After an error the stream is as it was before.
+        After an error the stream is as it was before.
+
+        Raises:
+            InvalidTokenError: an id has no token (a KeyError), unless unknown_ids is "skip" or "replace".
+
+        >>> from fastbpe import Tokenizer
+        >>> stream = Tokenizer.from_merges([], pattern=None).decoder()
+        >>> stream.push(97), stream.push([98, 0xC3]), stream.push(0xA9)
+        ('a', 'b', 'é')
         """
         if type(ids) is int:
             return self._push_one(ids)
@@ -110,7 +122,13 @@ cdef class StreamDecoder:
             raise
 
     def finish(self):
-        """Give the text of bytes kept back, which now never become a character; the next `push` begins anew."""
+        """Give the text of the bytes that wait, which no id completes now. The next `push` begins a new text.
+
+        >>> from fastbpe import Tokenizer
+        >>> stream = Tokenizer.from_merges([], pattern=None).decoder()
+        >>> stream.push(0xC3), stream.finish()
+        ('', '�')
+        """
         cdef str text
         if self._runs is not None:
             text = self._first(REPLACEMENT * self._state.n_kept)

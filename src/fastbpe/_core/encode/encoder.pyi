@@ -27,6 +27,8 @@ class _ChoosesSpecial(Protocol):
 
 @disjoint_base
 class Encoder:
+    """Encoder of text with one vocabulary, one splitter and one set of special tokens; base of Tokenizer."""
+
     def __init__(
         self,
         vocabulary: Vocabulary,
@@ -49,9 +51,12 @@ class Encoder:
         allowed_special: str | Collection[str] = ...,
         disallowed_special: str | Collection[str] = "all",
         num_threads: int | None = None,
-    ) -> list[int]: ...
-    def encode_ordinary(self, text: str | bytes, *, num_threads: int | None = None) -> list[int]: ...
-    def encode_parts(self, parts: Iterable[tuple[str | bytes, bool]]) -> list[int]: ...
+    ) -> list[int]:
+        """Encode a text. See `Tokenizer.encode`."""
+    def encode_ordinary(self, text: str | bytes, *, num_threads: int | None = None) -> list[int]:
+        """Encode a text, special tokens like any other text. See `Tokenizer.encode_ordinary`."""
+    def encode_parts(self, parts: Iterable[tuple[str | bytes, bool]]) -> list[int]:
+        """Encode (text, trusted) parts. See `Tokenizer.encode_parts`."""
     def encode_batch(
         self,
         texts: Iterable[str | bytes],
@@ -59,17 +64,20 @@ class Encoder:
         num_threads: int | None = None,
         allowed_special: str | Collection[str] = ...,
         disallowed_special: str | Collection[str] = "all",
-    ) -> list[list[int]]: ...
+    ) -> list[list[int]]:
+        """Encode each text as `encode` does. See `Tokenizer.encode_batch`."""
     def encode_ordinary_batch(
         self, texts: Iterable[str | bytes], *, num_threads: int | None = None
-    ) -> list[list[int]]: ...
+    ) -> list[list[int]]:
+        """Encode each text as `encode_ordinary` does. See `Tokenizer.encode_ordinary_batch`."""
     def encode_with_offsets(
         self,
         text: str | bytes,
         *,
         allowed_special: str | Collection[str] = ...,
         disallowed_special: str | Collection[str] = "all",
-    ) -> tuple[list[int], list[tuple[int, int]]]: ...
+    ) -> tuple[list[int], list[tuple[int, int]]]:
+        """Encode a text, and give the (start, end) of each id. See `Tokenizer.encode_with_offsets`."""
     def _encode_with_places(
         self,
         text: str | bytes,
@@ -77,7 +85,8 @@ class Encoder:
         disallowed_special: str | Collection[str],
         found: list[tuple[int, str]] | None = None,
     ) -> tuple[list[int], list[tuple[int, int]]]: ...
-    def count(self, text: str | bytes, *, limit: int | None = None, num_threads: int | None = None) -> int: ...
+    def count(self, text: str | bytes, *, limit: int | None = None, num_threads: int | None = None) -> int:
+        """Count the ids of `encode_ordinary`. See `Tokenizer.count`."""
     def _encode_to_array(
         self,
         texts: Iterable[str | bytes],

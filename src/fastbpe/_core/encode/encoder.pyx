@@ -93,34 +93,14 @@ cdef class Encoder:
     # One text
 
     def encode(self, text, *, allowed_special=NOTHING, disallowed_special=ALL, num_threads=None):
-        """Encode a text, with special tokens only where they are allowed.
-
-        Added tokens of a tokenizer.json that are not special (`<think>`) are found in any text, as tokenizers does:
-        `encode_parts` is the way for text that is not to be trusted.
-
-        Args:
-            text: str, or bytes of UTF-8.
-            allowed_special: special tokens that become their ids: a set, or "all".
-            disallowed_special: special tokens that must not stand in the text: a set, or "all" (those not
-                allowed), or () to take them for text.
-            num_threads: at most so many work on a long text; None: FASTBPE_NUM_THREADS in the environment, or
-                one for each core.
-
-        Raises:
-            ValueError: the text holds a disallowed special token, or bytes that are not UTF-8.
-            TypeError: the text is neither str nor bytes.
-        """
+        """Encode a text. See `Tokenizer.encode`."""
         if allowed_special is NOTHING and disallowed_special is ALL:
             return self._to_list(text, None, self._all(), num_threads)
         allowed, disallowed = self._matchers(allowed_special, disallowed_special)
         return self._to_list(text, allowed, disallowed, num_threads)
 
     def encode_ordinary(self, text, *, num_threads=None):
-        """Encode a text in which special tokens are just text. Never raises because of them.
-
-        Added tokens that are not special (`<think>`) are found here, as tokenizers does: `encode_parts` is the way for
-        text that is not to be trusted.
-        """
+        """Encode a text, special tokens like any other text. See `Tokenizer.encode_ordinary`."""
         return self._to_list(text, None, None, num_threads)
 
     cdef list _to_list(self, object text, SpecialMatcher allowed, SpecialMatcher disallowed, object num_threads):
@@ -128,28 +108,7 @@ cdef class Encoder:
         return list_of_text(self._ready(), text, allowed, disallowed, num_threads)
 
     def encode_parts(self, parts):
-        """Encode (text, trusted) parts: special and added tokens only inside trusted parts, none across a joint.
-
-        The safe way to encode prompts made of a template of one's own and text of somebody else's. No text of an
-        untrusted part becomes the id of a special token, nor of an added token (`<think>`, `<tool_call>`) with a
-        visible character, nor of such a user-defined symbol of a sentencepiece model; where the trained vocabulary has
-        the same text as a token of its own, smaller pieces take its place. Still found are added tokens that are
-        white space only and not special. Untouched are ids that text has no other for: a single byte or character,
-        and the unknown token.
-
-        Args:
-            parts: an iterable of (text, trusted); text is str, or bytes of UTF-8.
-
-        Raises:
-            TypeError: a part is no (text, trusted), or its text is neither str nor bytes.
-            ValueError: bytes that are not UTF-8.
-
-        >>> from fastbpe import Tokenizer
-        >>> ranks = {bytes([i]): i for i in range(256)}
-        >>> tokenizer = Tokenizer.from_ranks(ranks, pattern=None, special_tokens={"<|end|>": 256})
-        >>> tokenizer.encode_parts([("a<|end|>", True), ("<|", False), ("end|>", True)])
-        [97, 256, 60, 124, 101, 110, 100, 124, 62]
-        """
+        """Encode (text, trusted) parts. See `Tokenizer.encode_parts`."""
         if parts is None:
             raise TypeError("parts must be a list of (text, trusted), not None")
         cdef Pipeline pipeline = self._ready()
@@ -185,19 +144,7 @@ cdef class Encoder:
         return {}
 
     def encode_with_offsets(self, text, *, allowed_special=NOTHING, disallowed_special=ALL):
-        """(ids, offsets): what `encode` gives, and (start, end) of each id in characters of the text.
-
-        A character whose bytes lie in several tokens belongs to each of them, as tokenizers has it. Where a
-        tokenizer.json changes text first, tokens lie where what became of them stood, and are without their spaces
-        where it says so. Of bytes, the characters of their UTF-8 are counted. Arguments and errors are those of
-        `encode`.
-
-        >>> from fastbpe import Tokenizer
-        >>> ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256}
-        >>> tokenizer = Tokenizer.from_ranks(ranks, pattern=None)
-        >>> tokenizer.encode_with_offsets("ab\u00e9c")
-        ([256, 195, 169, 99], [(0, 2), (2, 3), (2, 3), (3, 4)])
-        """
+        """Encode a text, and give the (start, end) of each id. See `Tokenizer.encode_with_offsets`."""
         cdef list found
         if self._trimmer is None:
             return self._encode_with_places(text, allowed_special, disallowed_special)
@@ -238,10 +185,7 @@ cdef class Encoder:
             pipeline.pool.give(scratch)
 
     def count(self, text, *, limit=None, num_threads=None):
-        """Count the ids that `encode_ordinary` would give, added tokens included. num_threads: as in `encode`.
-
-        limit: count no further; if there are more, the answer is limit + 1, and the rest of a long text is not read.
-        """
+        """Count the ids of `encode_ordinary`. See `Tokenizer.count`."""
         cdef Pipeline pipeline = self._ready()
         cdef Scratch* scratch
         if limit is not None:
@@ -283,15 +227,12 @@ cdef class Encoder:
     # Many texts
 
     def encode_batch(self, texts, *, num_threads=None, allowed_special=NOTHING, disallowed_special=ALL):
-        """`encode` for each text, in order: a list of lists.
-
-        num_threads: at most so many work; None: FASTBPE_NUM_THREADS in the environment, or one for each core.
-        """
+        """Encode each text as `encode` does. See `Tokenizer.encode_batch`."""
         allowed, disallowed = self._matchers(allowed_special, disallowed_special)
         return self._to_lists(texts, allowed, disallowed, num_threads)
 
     def encode_ordinary_batch(self, texts, *, num_threads=None):
-        """`encode_ordinary` for each text, in order: a list of lists. num_threads: as in `encode_batch`."""
+        """Encode each text as `encode_ordinary` does. See `Tokenizer.encode_ordinary_batch`."""
         return self._to_lists(texts, None, None, num_threads)
 
     cdef list _to_lists(self, object texts, SpecialMatcher allowed, SpecialMatcher disallowed, object num_threads):

@@ -1,0 +1,130 @@
+"""Longer answers of a CodePointTokenizer about itself, and checks of its model."""
+
+from __future__ import annotations
+
+import binascii
+import hashlib
+from collections.abc import Mapping
+from dataclasses import astuple
+from typing import Any
+
+from fastbpe.errors import SpecialTokenError, VocabularyError
+from fastbpe.formats import merges_as_scores
+from fastbpe.model import CodePointModel, PieceType
+from fastbpe.tokenizer.codepoint_tables import METASPACE, pieces_of
+
+_NORMALIZER_OPTIONS = (
+    "precompiled_charsmap",
+    "add_dummy_prefix",
+    "remove_extra_whitespaces",
+    "escape_whitespaces",
+)
+
+
+def normalizers_of(model: CodePointModel) -> list[dict[str, Any]]:
+    """Describe the changes of a text before merging in the terms of a tokenizer.json.
+
+    A space that the model puts after a text has no such term.
+    """
+    spec = model.normalizer
+    steps: list[dict[str, Any]] = []
+    if spec["precompiled_charsmap"]:
+        charsmap = binascii.b2a_base64(spec["precompiled_charsmap"], newline=False).decode()
+        steps.append({"type": "Precompiled", "precompiled_charsmap": charsmap})
+    if spec["remove_extra_whitespaces"]:
+        steps.append({"type": "Strip", "strip_left": True, "strip_right": True})
+        steps.append({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "})
+    if spec["add_dummy_prefix"] and not model.trainer["treat_whitespace_as_suffix"]:
+        steps.append({"type": "Prepend", "prepend": METASPACE if spec["escape_whitespaces"] else " "})
+    if spec["escape_whitespaces"] and (model.conventions is None or model.conventions.escapes):
+        steps.append({"type": "Replace", "pattern": {"String": " "}, "content": METASPACE})
+    return steps
+
+
+def fingerprint_of(model: CodePointModel) -> str:
+    """Hash all that decides ids."""
+    options = [model.normalizer[name] for name in _NORMALIZER_OPTIONS]
+    options += [model.trainer[name] for name in ("treat_whitespace_as_suffix", "byte_fallback")]
+    if model.added_tokens:
+        options.append([tuple(token) for token in model.added_tokens])
+    if model.conventions is not None:
+        options.append(astuple(model.conventions)[: None if model.conventions.symbols else -1])
+    digest = hashlib.sha256(repr(("codepoint", options)).encode())
+    for part in (model.piece_ends, model.piece_bytes, model.scores, model.types, model.merges):
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def ids_by_text(model: CodePointModel) -> dict[str, int]:
+    """Map the text of each piece that is UTF-8 to its id, once with U+2581 and once with spaces for it."""
+    texts = [(i, piece.decode("utf-8", "replace")) for i, piece in enumerate(model.pieces)]
+    texts = [(i, text) for i, text in texts if "\ufffd" not in text]
+    return {text.replace(METASPACE, " "): i for i, text in texts} | {text: i for i, text in texts}
+
+
+def named_roles(model: CodePointModel) -> Mapping[str, str]:
+    """Give the tokens that the model names for bos, eos, pad and unk."""
+    named: dict[str, str] = {}
+    if model.conventions is None:
+        ids = {role: model.control_id(role) for role in ("bos", "eos", "pad")}
+        named = {role: model.piece(i).decode() for role, i in ids.items() if i is not None}
+    for piece in pieces_of(model, PieceType.UNKNOWN).values():
+        named["unk"] = piece.decode("utf-8", "replace")
+    return {**named, **model.roles}
+
+
+def special_tokens_of(model: CodePointModel) -> dict[str, int]:
+    """Map control symbols, and the special tokens of a tokenizer.json, to their ids."""
+    pieces = pieces_of(model, PieceType.CONTROL)
+    try:
+        special = {piece.decode(): i for i, piece in pieces.items()}
+    except UnicodeDecodeError as error:
+        bad = next(i for i, piece in pieces.items() if piece == error.object)
+        raise VocabularyError(f"piece {bad}, {error.object!r:.60}, is a control symbol but no UTF-8") from None
+    return special | {token.content: token.id for token in model.added_tokens if token.special}
+
+
+def check_merges(model: CodePointModel) -> None:
+    """Raise VocabularyError unless each listed merge makes a piece of two pieces."""
+    merges = memoryview(model.merges).cast("B").cast("I")
+    bad = merges_as_scores.first_bad(model.piece_bytes, model.piece_ends, merges)
+    if bad == -1:
+        raise VocabularyError(f"piece_ends does not cut {len(model.piece_bytes)} bytes into pieces")
+    if bad is not None:
+        raise VocabularyError(f"merge {bad} does not make a piece of two pieces")
+
+
+def check_new_special_tokens(model: CodePointModel, new: Mapping[str, int], known: Mapping[str, int]) -> None:
+    """Raise SpecialTokenError unless new special tokens extend a vocabulary without gaps.
+
+    Args:
+        model: the model to extend.
+        new: name to id; may repeat known ones.
+        known: the special tokens of the model, name to id.
+    """
+    for name, token_id in new.items():
+        if known.get(name, token_id) != token_id:
+            raise SpecialTokenError(f"special token {name!r} has the id {known[name]} already")
+    added = sorted((i, name) for name, i in new.items() if name not in known)
+    if [i for i, _ in added] != list(range(model.n_pieces, model.n_pieces + len(added))):
+        raise SpecialTokenError(
+            f"new special tokens have the ids {[i for i, _ in added]}: a code-point vocabulary has no gaps, "
+            f"so give them {model.n_pieces} and those that follow"
+        )
+    if added:
+        ids = {piece: i for i, piece in enumerate(model.pieces)}
+        for _, name in added:
+            if name.encode() in ids:
+                raise SpecialTokenError.is_ordinary(name, ids[name.encode()])
+
+
+class NoTokens:
+    """Vocabulary without tokens, for SpecialTokens: control symbols are pieces themselves, and clash with none."""
+
+    n_ids = 0
+
+    def has(self, token_id: int) -> bool:
+        return False
+
+    def find(self, token: bytes) -> int | None:
+        return None

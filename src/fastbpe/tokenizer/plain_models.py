@@ -1,0 +1,41 @@
+"""Models from what a caller gives: ranks as tiktoken has them, merges as minbpe has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from fastbpe._core.merge.vocabulary import MAX_IDS
+from fastbpe.errors import VocabularyError
+from fastbpe.model import pack_merges
+
+
+def tokens_of_ranks(ranks: Mapping[bytes, int]) -> list[bytes]:
+    """List tokens by rank, b"" for a rank without a token. Raises VocabularyError."""
+    for token, rank in ranks.items():
+        if not isinstance(token, bytes) or not token:
+            raise VocabularyError(f"token {token!r} must be bytes, and not empty")
+        if not (type(rank) is int or hasattr(rank, "__index__")) or not 0 <= rank < MAX_IDS:
+            raise VocabularyError(f"token {token!r} has the rank {rank!r}: not in 0..{MAX_IDS - 1}")
+    tokens = [b""] * (int(max(ranks.values(), default=-1)) + 1)  # a rank may be an int of numpy
+    for token, rank in ranks.items():
+        if tokens[rank]:
+            raise VocabularyError(f"tokens {tokens[rank]!r} and {token!r} have the same rank {rank}")
+        tokens[rank] = token
+    return tokens
+
+
+def tokens_of_merges(merges: Iterable[tuple[int, int]]) -> tuple[list[bytes], bytes]:
+    """List the tokens that merges make after the 256 bytes, and pack the merges as a Model holds them.
+
+    Raises VocabularyError for a merge of an id that no earlier one makes.
+    """
+    tokens = [bytes([byte]) for byte in range(256)]
+    triples: list[tuple[int, int, int]] = []
+    for left, right in merges:
+        if not (0 <= left < len(tokens) and 0 <= right < len(tokens)):
+            raise VocabularyError(
+                f"merge {len(triples)}: ({left}, {right}) names an id that no earlier merge makes"
+            )
+        triples.append((left, right, len(tokens)))
+        tokens.append(tokens[left] + tokens[right])
+    return tokens, pack_merges(triples)
