@@ -1,8 +1,7 @@
-"""No option is accepted and ignored: each one of every public function changes what comes out, or is refused.
+"""Every option of every public function changes the result or is refused; none is silently ignored.
 
-`CALLS` has a row for each function, with a value for each of its parameters for which the outcome must differ from
-that of the base call. A parameter without a row fails the test.
-"""
+`CALLS` has a row for each function, with a value for each of its parameters. With that value the outcome must
+differ from that of the base call. A parameter without a row fails the test."""
 
 from __future__ import annotations
 
@@ -25,17 +24,16 @@ TEXT = "ab ab<x>é 👍 ab"
 
 
 class Row(NamedTuple):
-    """A base call by its arguments, and of each parameter the value that matters.
+    """Arguments of a base call, and for each parameter the value that must change the outcome.
 
-    Where that matters beside other values alone, they stand in a dict together with it.
-    """
+    A value that matters only together with other arguments is a `Beside` with all of them."""
 
     base: dict[str, Any]
     values: dict[str, Any]
 
 
 class Beside(dict[str, Any]):
-    """Arguments of both calls; under "value" what the parameter is in the second."""
+    """Arguments added to both calls; the key "value" holds the value of the parameter in the second call."""
 
 
 def tokenizer() -> Tokenizer:
@@ -43,7 +41,7 @@ def tokenizer() -> Tokenizer:
 
 
 def outcome(call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-    """Call, and return something to compare; of an error its type and text."""
+    """Call a function and return a comparable result; for an error its type and text."""
     told: list[Any] = []
     out = arguments.get("out", arguments.get("path"))
     if arguments.get("progress") == "tell":
@@ -58,7 +56,7 @@ def outcome(call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     elif isinstance(result, PieceCounts):
         result = dict(result), result.pattern, result.special_tokens, result.n_skipped
     elif isinstance(result, fastbpe.FilesSummary):
-        n = 5 if call is fastbpe.FilesSummary else -1  # of encode_files not the seconds, which are last
+        n = 5 if call is fastbpe.FilesSummary else -1  # without `seconds`, the last field
         result = [*vars(result).values()][:n]
     elif hasattr(result, "push"):
         result = _pushed(result)
@@ -80,7 +78,7 @@ def _pushed(decoder: Any) -> list[str]:
     return texts
 
 
-THREADS = {"num_threads": 0}  # so few are refused
+THREADS = {"num_threads": 0}  # an invalid number, which must be refused
 SPECIAL = {
     "allowed_special": {"<x>"},
     "disallowed_special": (),
@@ -107,7 +105,7 @@ CALLS: dict[str, Row] = {
             "mode": Beside(vocab_size=6, value="codepoint"),
             "base": Beside(vocab_size=260, value=tokenizer()),
             "base_special": Beside(source=["xy xy"], vocab_size=260, base=tokenizer(), value="end"),
-            "options": None,  # below
+            "options": None,  # tested in test_every_option_of_byte_training_changes_the_tokenizer
             **READING,
         },
     ),
@@ -140,7 +138,7 @@ CALLS: dict[str, Row] = {
             "n_ids": 2,
             "n_bytes": 2,
             "seconds": None,
-        },  # a record of what was done
+        },  # a plain record: its fields have no effect
     ),
     "Tokenizer": Row({"model": 5}, {"model": 5.0, "cache_bytes": -1}),
     "Tokenizer.from_ranks": Row(
@@ -228,7 +226,7 @@ CALLS: dict[str, Row] = {
 
 
 def public_functions() -> dict[str, Callable[..., Any]]:
-    """All functions and methods, by their names; classes by what makes an object of them."""
+    """Return all public functions and methods by name; a class stands for its constructor."""
     found: dict[str, Callable[..., Any]] = {}
     counts = PieceCounts({"ab": 1, "c": 2})
     objects = {"Tokenizer": tokenizer(), "PieceCounts": counts}
@@ -281,7 +279,7 @@ def test_every_public_function_and_parameter_has_a_row() -> None:
         if row.values[parameter] is not None
     ],
 )
-def test_every_parameter_changes_something_or_is_refused(
+def test_every_parameter_changes_the_result_or_is_refused(
     name: str, parameter: str, places: dict[str, str]
 ) -> None:
     row, function = CALLS[name], FUNCTIONS[name]
@@ -300,7 +298,7 @@ def test_every_parameter_changes_something_or_is_refused(
     assert outcomes[0] != outcomes[1]
 
 
-# Options of training
+# Options of training.
 
 
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
@@ -329,7 +327,7 @@ LINES = [
 
 
 def code_points(**options: Any) -> Any:
-    """Train, and return what the model does, not what it was asked for; of an error its text."""
+    """Train in code-point mode and return what the model does; for a TrainingError its text."""
     try:
         made = fastbpe.train(
             ["\n".join(LINES)], mode="codepoint", **{"vocab_size": 120, "progress": False, **options}
@@ -393,6 +391,6 @@ def test_every_option_of_code_point_training_changes_the_model_or_is_refused(tmp
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_EFFECT))
-def test_options_of_sentencepiece_without_effect_are_refused_by_name(name: str) -> None:
+def test_sentencepiece_options_without_effect_are_refused_by_name(name: str) -> None:
     with pytest.raises(OptionError, match=f"'{name}' is no option of training here: {WITHOUT_EFFECT[name][:20]}"):
         fastbpe.train(["ab"], mode="codepoint", vocab_size=9, **{name: (TRAINER | NORMALIZER)[name].default})
