@@ -14,7 +14,8 @@ import tokenizers
 
 import fastbpe
 from fastbpe import FormatError, Tokenizer
-from fastbpe.formats import gpt2, write_folder
+from fastbpe.formats import gpt2
+from fastbpe.formats.atomic_files import write_folder
 from fastbpe.formats.sentencepiece import model_file
 from fastbpe.tokenizer import export, verify_export
 from fastbpe.tokenizer.codepoint import CodePointTokenizer
@@ -84,7 +85,7 @@ def test_tiktoken_export_refuses_merges_that_ranks_cannot_express(tmp_path: Path
         tokenizer.export(tmp_path / "x", format="tiktoken")
 
 
-# # Compared facts.
+# Compared facts.
 
 
 def damaged(monkeypatch: pytest.MonkeyPatch, format: str, change: Callable[[dict[str, Any]], None]) -> None:
@@ -205,7 +206,7 @@ def test_probe_texts_are_deterministic_and_bounded() -> None:
     assert {"abcdabc", "bca", "abcbc", "aabcd"} <= {*small}
 
 
-# # Both files or neither.
+# Both files or neither.
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
