@@ -41,7 +41,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[byt
     """Function that runs a command: run("encode", "-m", model, stdin=b"...")."""
 
     def run_here(*argv: str | Path, stdin: bytes = b"") -> Outcome:
-        # # An ASCII stdin: a command that depended on the locale would fail.
+        # An ASCII stdin: a command that depended on the locale would fail.
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="ascii"))
         try:
             status = main([str(argument) for argument in argv])

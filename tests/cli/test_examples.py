@@ -43,7 +43,7 @@ def test_help_examples_give_the_output_they_show(argv, run, tmp_path):
     found = steps(helped.out.decode())
     assert any(f"fastbpe {argv[0] if argv else ''}" in command for command, _ in found)
 
-    # # One shell for all lines, as a reader would use; a mark after each line, which no output holds.
+    # One shell for all lines, as a reader would use; a mark after each line, which no output holds.
     mark = "\x1e"
     script = "".join(f"{command}\nprintf '%s' '{mark}'\n" for command, _ in found)
     work = tmp_path / "work"

@@ -1,6 +1,7 @@
 """Conversion between all formats: the library that owns the target format gives the ids of the source's library.
 
-FASTBPE_FULL=1 converts published vocabularies too, and encodes more of the corpora."""
+FASTBPE_FULL=1 converts published vocabularies too, and encodes more of the corpora.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ def lines() -> list[str]:
     return [line.replace("\0", "") for line in out]  # sentencepiece and tokenizers treat NUL differently
 
 
-# # Byte-level models.
+# Byte-level models.
 
 SPECIAL = ("<|endoftext|>", "<|sep|>")
 BYTE_FORMATS = ("native", "tiktoken", "gpt2", "huggingface", "minbpe")
@@ -124,7 +125,7 @@ def test_byte_level_conversions_keep_all_ids(source: str, target: str, tmp_path:
 
 
 PUBLISHED = OPENAI if FULL else OPENAI[:1]
-# #: minbpe's files need the bytes in order, which OpenAI's vocabularies do not have.
+#: minbpe's files need the bytes in order, which OpenAI's vocabularies do not have.
 WITHOUT_ORDER = [name for name in BYTE_FORMATS if name != "minbpe"]
 ALL_PAIRS = [*itertools.product(WITHOUT_ORDER, WITHOUT_ORDER)]
 SOME_PAIRS = [("tiktoken", "huggingface"), ("huggingface", "gpt2"), ("gpt2", "tiktoken")]
@@ -138,7 +139,7 @@ def test_published_conversions_keep_all_ids(name: str, source: str, target: str,
     check_bytes(Tokenizer.from_ranks(ranks, pattern="gpt2", special_tokens=special), source, target, tmp_path)
 
 
-# # Code-point models.
+# Code-point models.
 
 POINT_FORMATS = ("native", "sentencepiece", "huggingface")
 POINT_FILES = {"native": "a.fbpe", "sentencepiece": "a.model", "huggingface": "tokenizer.json"}

@@ -2,7 +2,8 @@
 
 Ids with and without special tokens, decoded text (whole and streamed), and offsets if the library has them.
 FASTBPE_FULL=1 takes all lines; otherwise the first ones. test_huggingface.py has the byte-level tokenizer.json
-files."""
+files.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ Special = dict[str, int]
 class Pair:
     """A vocabulary in fastbpe, and the functions of the original library.
 
-    encode: return the ids of lines, with special tokens allowed or as text, and their offsets."""
+    encode: return the ids of lines, with special tokens allowed or as text, and their offsets.
+    """
 
     tokenizer: Tokenizer
     encode: Callable[[list[str], bool], tuple[Ids, Places]]
@@ -61,7 +63,7 @@ RANKED = {
     "llama4": "llama4_tokenizer.model",
     "qwen2": "qwen2.tiktoken",
 }
-# # The publishers use several patterns or special tokens among the ranks; here only the ranks matter.
+# The publishers use several patterns or special tokens among the ranks; here only the ranks matter.
 RANKS = {"deepseek_v3": ("deepseek_v3.tiktoken", "llama3"), "tekken": ("mistral_tekken_v3.tiktoken", "tekken")}
 
 

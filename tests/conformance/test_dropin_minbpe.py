@@ -134,7 +134,7 @@ def test_vocab_size_below_256_raises_assertion_error() -> None:
         assert tokenizer.encode("é") == [195, 169]
 
 
-# # Special tokens.
+# Special tokens.
 
 
 @pytest.fixture
@@ -223,7 +223,7 @@ def test_copies_are_equal_and_independent(special: minbpe.RegexTokenizer) -> Non
         assert special.encode("<|end|>", "all") == [400]
 
 
-# # Files.
+# Files.
 
 
 def rendered(token: bytes) -> str:
@@ -283,7 +283,7 @@ def test_invalid_model_file_is_refused(tmp_path: Path) -> None:
     assert tokenizer.merges == {}
 
 
-# # GPT-4.
+# GPT-4.
 
 
 @pytest.fixture

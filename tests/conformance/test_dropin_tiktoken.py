@@ -91,7 +91,7 @@ def small() -> Pair:
     return Pair("small", PATTERNS["gpt2"], ranks, {"<|endoftext|>": 300, "<|x|>": 301})  # type: ignore[arg-type]
 
 
-# # Names and signatures.
+# Names and signatures.
 
 
 def surface(owner: Any) -> set[str]:
@@ -158,7 +158,7 @@ def test_encoding_names_and_model_tables_equal_tiktoken() -> None:
             ours.encoding_name_for_model(name)
 
 
-# # Texts and ids.
+# Texts and ids.
 
 
 @settings(max_examples=400 if FULL else 150)
@@ -426,7 +426,7 @@ def test_explicit_n_vocab_is_accepted() -> None:
     assert ours.Encoding("x", **GOOD, explicit_n_vocab=256).n_vocab == 256
 
 
-# # Copies, pickles and attributes.
+# Copies, pickles and attributes.
 
 
 def test_pickles_and_copies_are_equal(small: Pair) -> None:
@@ -442,10 +442,10 @@ def test_attributes_can_be_set(small: Pair) -> None:
     assert repr(encoding) == "<Encoding 'renamed'>"
 
 
-# # Published vocabularies.
+# Published vocabularies.
 
 
-# #: Conversions that no library publishes, so any pattern will do: some of their ranks are made by no merge.
+#: Conversions that no library publishes, so any pattern will do: some of their ranks are made by no merge.
 CONVERTED = {"deepseek_v3": "llama3", "mistral_tekken_v3": "tekken"}
 
 
@@ -510,7 +510,7 @@ def test_lines_of_real_text_equal_tiktoken(name: str, file: str) -> None:
         pair.same(lambda e, ids=ids: e.decode_tokens_bytes(ids))
 
 
-# # The module _educational.
+# The module _educational.
 
 
 def printed(call: Callable[[], Any]) -> tuple[Any, str]:
@@ -555,7 +555,7 @@ def test_educational_colours_equal_those_of_tiktoken() -> None:
         assert mine == printed(lambda t=tokens: tiktoken._educational.visualise_tokens(t))
 
 
-# # The module load.
+# The module load.
 
 
 def test_dumped_file_is_read_by_both(tmp_path: Path) -> None:

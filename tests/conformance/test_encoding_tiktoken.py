@@ -125,7 +125,7 @@ def test_random_ranks_equal_tiktoken(seed: int) -> None:
         assert tokenizer.encode(text) == peer.encode(text), text
 
 
-# # Published vocabularies.
+# Published vocabularies.
 
 
 @pytest.mark.parametrize("trap", TRAPS)

@@ -1,6 +1,7 @@
 """tokenizer.json files, published and random, give the ids and the text that tokenizers gives.
 
-FASTBPE_FULL=1 takes every line of every corpus, and more random files."""
+FASTBPE_FULL=1 takes every line of every corpus, and more random files.
+"""
 
 import itertools
 import json

@@ -160,7 +160,7 @@ def test_random_files_equal_tokenizers(part: int) -> None:
 FILES = {
     "phi3": ("phi3_mini_tokenizer.json", {}),
     "openllama": ("openllama_zh_en_tokenizer.json", {}),
-    # # Like Mistral's third, Llama's without "legacy", Gemma's, and those trained by tokenizers.
+    # Like Mistral's third, Llama's without "legacy", Gemma's, and those trained by tokenizers.
     "first": (
         "phi3_mini_tokenizer.json",
         {

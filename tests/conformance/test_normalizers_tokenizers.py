@@ -1,6 +1,7 @@
 """Normalizers give the text that tokenizers gives, for every code point and for random hard texts.
 
-FASTBPE_FULL=1 takes more random texts."""
+FASTBPE_FULL=1 takes more random texts.
+"""
 
 import os
 import random
@@ -21,7 +22,7 @@ CODE_POINTS = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000 and c
 MARKS = [chr(c) for word in huggingface_tables.ORDERS.split() for c in _characters(word.partition(":")[0])]
 FORWARD = [chr(c) for c in _characters(huggingface_tables.FORWARD)]
 MAYBE = [chr(c) for c in _characters(huggingface_tables.MAYBE)]
-# #: Characters of newer Unicode versions, which the forms of tokenizers leave unchanged.
+#: Characters of newer Unicode versions, which the forms of tokenizers leave unchanged.
 LATER = ["\U00011935", "\U00011930", "\U00011938", "\u08d3", "\u0c3c", "\ua7f2", "\u32ff", "\U0001e4ec"]
 HANGUL = ["\u1100", "\u1161", "\u11a8", "\uac00", "\uac01", "\u1112", "\u1175", "\u11c2"]
 

@@ -1,6 +1,7 @@
 """Offsets of tokenizers that normalize texts, drop bytes, or trim, against tokenizers.
 
-FASTBPE_FULL=1 takes more random files and texts, and all characters."""
+FASTBPE_FULL=1 takes more random files and texts, and all characters.
+"""
 
 from __future__ import annotations
 

@@ -195,7 +195,7 @@ def test_random_characters_are_encoded_as_by_sentencepiece(name: str) -> None:
         assert_same(ours(name), processor(name), "".join(rng.choices(alphabet, k=rng.randint(1, 40))))
 
 
-# # Ids of sentencepiece 0.2.3 for texts on which implementations often differ.
+# Ids of sentencepiece 0.2.3 for texts on which implementations often differ.
 TRAPS: list[tuple[str | bytes, list[int]]] = [
     ("", []),
     (" ", [259]),
@@ -244,7 +244,7 @@ def test_encoding_and_decoding_twice_reaches_a_fixed_point() -> None:
         assert us.decode(us.encode(twice)) == twice
 
 
-# # Rules that implementations often get wrong; test_sentencepiece_decoding.py has those of decoding.
+# Rules that implementations often get wrong; test_sentencepiece_decoding.py has those of decoding.
 
 
 def scored(**scores: float) -> list[tuple[bytes, float, PieceType]]:

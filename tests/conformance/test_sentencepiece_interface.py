@@ -56,7 +56,7 @@ def tail(message: str) -> str:
     return re.sub(r"^[A-Z_]+: |src/\S+\(\d+\) \[.*\] ?|\s*$", "", message)
 
 
-# # Names and signatures.
+# Names and signatures.
 
 
 @pytest.mark.parametrize("name", ["SentencePieceProcessor", "SentencePieceNormalizer", "SentencePieceTrainer"])
@@ -107,7 +107,7 @@ def test_module_functions_accept_and_refuse_as_sentencepiece() -> None:
     assert drop_in.ThreadPool(-1).num_threads() == len(os.sched_getaffinity(0))
 
 
-# # Encoding: arguments and outputs.
+# Encoding: arguments and outputs.
 
 ENCODING: list[tuple[Any, dict[str, Any]]] = [
     (text, options)
@@ -329,7 +329,7 @@ def test_threads_give_the_same_ids() -> None:
         ours.encode(["a"], thread_pool=3)
 
 
-# # Decoding: arguments.
+# Decoding: arguments.
 
 
 def sequences() -> list[Any]:
@@ -388,7 +388,7 @@ def test_every_form_of_decode_equals_sentencepiece(index: int) -> None:
         assert outcome(lambda options=options: ours.decode(sequences()[index], **options)) == expected, options
 
 
-# # Pieces.
+# Pieces.
 
 
 IDS: list[Any] = [
@@ -445,7 +445,7 @@ def test_special_ids_equal_sentencepiece(options: dict[str, Any]) -> None:
         assert getattr(ours, name)() == getattr(theirs, name)()
 
 
-# # Without a model.
+# Without a model.
 
 
 def test_calls_without_a_model_raise_as_in_sentencepiece() -> None:
@@ -474,7 +474,7 @@ def test_empty_model_argument_loads_no_model() -> None:
         assert module.SentencePieceProcessor(model_file="").vocab_size() == 0
 
 
-# # Loading.
+# Loading.
 
 
 def test_models_load_by_path_and_bytes(tmp_path: Path) -> None:
@@ -551,7 +551,7 @@ def test_unigram_model_file_raises_runtime_error() -> None:
         drop_in.SentencePieceProcessor(model_file=str(data_file("vocab", "sp_test_model.model")))
 
 
-# # Pickling, copying, subclasses.
+# Pickling, copying, subclasses.
 
 
 def test_pickles_and_copies_are_equal() -> None:
@@ -588,7 +588,7 @@ def test_subclass_attributes_survive_pickling() -> None:
     assert (twin.note, twin.encode("ab")) == ("mine", [633])
 
 
-# # Sampling.
+# Sampling.
 
 
 def test_sampling_with_a_seed_is_reproducible() -> None:
@@ -639,7 +639,7 @@ def test_sampling_keeps_symbols_bytes_and_offsets() -> None:
         assert nearly_none == processor.encode(text)
 
 
-# # The normalizer.
+# The normalizer.
 
 
 @pytest.mark.parametrize("rule_name", RULE_NAMES)
@@ -748,7 +748,7 @@ def test_messages_use_the_protobuf_class_of_sentencepiece_if_imported() -> None:
     assert isinstance(ours.decode([300], return_type="proto"), message)
 
 
-# # Fast and general paths.
+# Fast and general paths.
 
 
 def short_texts(rng: random.Random) -> list[Any]:

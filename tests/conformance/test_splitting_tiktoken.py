@@ -3,7 +3,8 @@
 tiktoken returns ids, not pieces. So these tests give it vocabularies whose tokens are the pieces: a piece that is
 a token becomes that one id for any ranks. FASTBPE_FULL=1 runs tests that take minutes: every code point in every
 context, and all strings of up to six characters. Without it, the ends of each run of one general category stand
-for all code points (an error in a table shows there), and strings have up to four characters."""
+for all code points (an error in a table shows there), and strings have up to four characters.
+"""
 
 import itertools
 import os
@@ -53,7 +54,8 @@ def assert_same_pieces(pattern, texts):
     """Compare the pieces of each text, of any length.
 
     The vocabulary has all of our pieces and all pairs of neighbours. If a piece of tiktoken were two of ours, it
-    would become the one id of the pair; if it were three or more, merging would make at least one pair."""
+    would become the one id of the pair; if it were three or more, merging would make at least one pair.
+    """
     compiled = compile_regex(pattern)
     pieces = [find_pieces(compiled, text) for text in texts]
     tokens = {piece for found in pieces for piece in found}

@@ -1,7 +1,8 @@
 """Pieces equal those of tokenizers' pre-tokenizers: each step, each behavior, sequences, every code point.
 
 FASTBPE_FULL=1 takes more random texts, and every code point for every step; without it, the ends of each run of
-one general category stand for all code points, unless the step has classes of its own."""
+one general category stand for all code points, unless the step has classes of its own.
+"""
 
 import itertools
 import os
@@ -67,7 +68,7 @@ STEPS: list[Step] = [
     Whitespace(),
     WhitespaceSplit(),
 ]
-# #: Sequences of published tokenizers.
+#: Sequences of published tokenizers.
 FALCON: list[Step] = [
     Punctuation(behavior="contiguous"),
     ByteLevel(),
@@ -108,7 +109,8 @@ def to_bytes(shown: str) -> bytes:
 def assert_same(steps: Sequence[Step], texts: Iterable[str]) -> None:
     """Compare the pieces of each text with those of tokenizers: their offsets, or their content after ByteLevel.
 
-    tokenizers counts characters, and after ByteLevel a piece may begin within one."""
+    tokenizers counts characters, and after ByteLevel a piece may begin within one.
+    """
     splitter = make_sequence(steps)
     theirs = peers.Sequence([peer(step) for step in steps])
     has_byte_level = any(isinstance(step, ByteLevel) for step in steps)
@@ -195,7 +197,7 @@ def test_deepseek_by_name_splits_like_the_sequence() -> None:
         assert splitter.pieces(text) == steps.pieces(text), f"seed {SEED}: {text!r}"
 
 
-# # Ids.
+# Ids.
 
 
 def test_deepseek_ids_equal_tokenizers() -> None:
@@ -225,7 +227,7 @@ def peer_of_ranks(ours: fastbpe.Tokenizer, patterns: Sequence[str]):
     return made
 
 
-# # Patterns as tokenizers reads them.
+# Patterns as tokenizers reads them.
 
 _ATOMS = r"""
 \p{L} \P{L} \p{^Lu} \p{Han} \p{Greek} \p{Letter} \s \S \w \W \d \D \h \H \n \r \v \f \- \/ \x41 \u00e9 \x{1F600}

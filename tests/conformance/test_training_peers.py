@@ -1,6 +1,7 @@
 """The fast trainer against rustbpe, bpeasy, tokenizers and minbpe's rule, on real text.
 
-FASTBPE_FULL=1 trains whole corpora, up to 32,000 entries."""
+FASTBPE_FULL=1 trains whole corpora, up to 32,000 entries.
+"""
 
 import os
 import warnings

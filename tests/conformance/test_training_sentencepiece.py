@@ -160,7 +160,7 @@ def save(folder: Path, lines: list[str]) -> str:
     return "text.txt"
 
 
-# # The interface.
+# The interface.
 
 
 def outcome(trainer: Trainer, *arguments: Any, **options: Any) -> Any:
@@ -182,11 +182,11 @@ def assert_same_outcome(*arguments: Any, make: Callable[[], dict[str, Any]] = di
     if isinstance(expected, bytes):
         assert found == expected
         return
-    # # A message begins with a line of sentencepiece's source and a condition.
+    # A message begins with a line of sentencepiece's source and a condition.
     tail = re.sub(r"^INTERNAL: src/\S+ (\[.*\] (?=\S))?", "", expected[1])
     tail = re.sub(r" in /\S+$", "", tail)  # the folder of its rules
     assert found[0] is expected[0]
-    # # Its threads decide which of several samples it names.
+    # Its threads decide which of several samples it names.
     said, tail = (re.sub(r"sample \d+: joined='.*', original='.*'", "a sample", text) for text in (found[1], tail))
     assert said.endswith(tail), (found, expected)
 

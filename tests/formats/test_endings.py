@@ -117,7 +117,7 @@ def test_explicit_format_overrides_the_ending(tmp_path: Path) -> None:
             PLAIN.export(tmp_path / "b.txt", format=format)
 
 
-# # Commands.
+# Commands.
 
 
 @pytest.fixture

@@ -37,7 +37,8 @@ def write_pair(folder: Path, vocab: Mapping[str, int] | str, merges: str) -> Pat
 def peer_of(folder: Path, pattern: str, names: tuple[str, str] = gpt2.NAMES) -> tokenizers.Tokenizer:
     """Return a tokenizers peer that reads the two files of a folder.
 
-    Oniguruma has no {n,m}+ and takes $ as the end of a line; greedy repetitions are enough here."""
+    Oniguruma has no {n,m}+ and takes $ as the end of a line; greedy repetitions are enough here.
+    """
     for possessive, greedy in (("?+", "?"), ("++", "+"), ("*+", "*"), ("3}+", "3}"), ("$", r"\z")):
         pattern = pattern.replace(possessive, greedy)
     tokenizer = tokenizers.Tokenizer(BPE.from_file(*(str(folder / name) for name in names)))
@@ -224,7 +225,7 @@ def test_usual_merge_list_becomes_ranks() -> None:
     assert Tokenizer(ranked).merges == listed.merges == [(97, 98), (256, 99), (32, 256)]
 
 
-# # Special tokens.
+# Special tokens.
 
 
 def test_tokens_without_a_merge_become_special_by_their_names() -> None:
@@ -263,7 +264,7 @@ def test_given_special_tokens_replace_those_of_the_file(tmp_path: Path) -> None:
         fastbpe.load(folder, pattern="gpt2", special_tokens={"<s>": 259})
 
 
-# # The fast reader and its slow twin.
+# The fast reader and its slow twin.
 
 
 def test_fast_reader_reads_published_files() -> None:
@@ -315,7 +316,7 @@ def test_ids_are_dropped_from_the_token_table() -> None:
         assert new_ends[-4:] == len(expected).to_bytes(4, "little")
 
 
-# # Damage.
+# Damage.
 
 _PAIRS = json.dumps(ALPHABET)[:-1]
 BAD = [
@@ -369,7 +370,7 @@ def test_truncated_file_raises_format_error(tmp_path: Path) -> None:
             fastbpe.load(write_pair(tmp_path, whole[:at], MERGES), pattern="gpt2")
 
 
-# # Tokenizers that cannot be written.
+# Tokenizers that cannot be written.
 
 RANKS = {bytes([byte]): byte for byte in range(256)}
 LISTED = Model(

@@ -1,7 +1,8 @@
 """Files with too many entries, nested too deep, or with huge ids: each reader refuses them at once.
 
 FASTBPE_FULL=1 uses five million entries; otherwise it is some thousands, with a lower limit. The other tests of
-tests/formats cover small damage."""
+tests/formats cover small damage.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ def piece(text: bytes, kind: int = 1) -> bytes:
 
 
 TRAINER = bytes_field(2, b"\x18\x02")
-# #: Single files.
+#: Single files.
 ONE: dict[str, Callable[[], bytes]] = {
     "tiktoken: lines": lambda: BYTE_LINES + lines(lambda i: base64.b64encode(b"%08x" % i) + b" %d\n" % (i + 256)),
     "tiktoken: one line again": lambda: BYTE_LINES + b"YWI= 256\n" * N,
@@ -75,7 +76,7 @@ ONE: dict[str, Callable[[], bytes]] = {
     "sentencepiece: groups nested deep": lambda: piece(b"<unk>", 2) + b"\x0b" * DEEP + b"\x0c" * DEEP + TRAINER,
     "sentencepiece: a long piece": lambda: piece(b"<unk>", 2) + piece(b"a" * LONG) + TRAINER,
 }  # fmt: skip
-# #: GPT-2's files: the vocabulary and the merges.
+#: GPT-2's files: the vocabulary and the merges.
 TWO: dict[str, Callable[[], tuple[bytes, bytes]]] = {
     "tokens": lambda: (VOCAB[:-1] + lines(lambda i: b',"%08x":%d' % (i, i + 256)) + b"}", MERGES),
     "merges": lambda: (VOCAB, MERGES * N),
@@ -108,7 +109,7 @@ def nested(llama: bool, key: str, inner: str) -> bytes:
     return whole.replace(b'"HERE"', deep)
 
 
-# #: tokenizer.json files of either kind.
+#: tokenizer.json files of either kind.
 DOCUMENTS: dict[str, Callable[[bool], bytes]] = {
     "tokens": lambda llama: tokenizer_json(llama, model__vocab={f"{i:08x}": i for i in range(N)}),
     "merges": lambda llama: tokenizer_json(llama, model__merges=["a b"] * N),

@@ -41,7 +41,7 @@ def load(made: dict[str, Any]) -> Tokenizer:
     return fastbpe.load(dumped(made))
 
 
-# # Reading.
+# Reading.
 
 
 def test_small_file_loads() -> None:
@@ -162,7 +162,7 @@ def test_pattern_argument_is_refused() -> None:
         fastbpe.load(dumped(small()), pattern="gpt2")
 
 
-# # Saving, pickling, writing.
+# Saving, pickling, writing.
 
 
 def random_tokenizers(n: int) -> list[tuple[Tokenizer, random.Random]]:
@@ -300,7 +300,7 @@ def test_tiktoken_export_refuses_extras(tmp_path: Path) -> None:
         load(backwards).export(tmp_path / "a.tiktoken", format="tiktoken")
 
 
-# # Damage.
+# Damage.
 
 
 def changed(change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
@@ -542,7 +542,7 @@ def test_hostile_files_are_refused_at_once(kind: str) -> None:
         fastbpe.load(data)
 
 
-# # The fast vocabulary reader and its slow twin.
+# The fast vocabulary reader and its slow twin.
 
 
 def both_ways(data: bytes, monkeypatch: pytest.MonkeyPatch) -> list[Any]:

@@ -53,7 +53,7 @@ def check_same(again: Tokenizer, tokenizer: Tokenizer) -> None:
     assert again.encode(text, allowed_special="all") == tokenizer.encode(text, allowed_special="all")
 
 
-# # Round trips.
+# Round trips.
 
 
 def test_file_loads_from_every_kind_of_source(tokenizer: Tokenizer, data: bytes, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ def test_loaded_file_may_be_overwritten(tokenizer: Tokenizer, tmp_path: Path) ->
     check_same(fastbpe.load(path), tokenizer)
 
 
-# # Damage.
+# Damage.
 
 
 def test_file_truncated_at_any_length_raises_format_error(data: bytes) -> None:
@@ -238,7 +238,7 @@ def test_other_first_bytes_raise_format_error(data: bytes, start: bytes) -> None
             fastbpe.load(source)
 
 
-# # Forgery: a valid checksum over invalid contents.
+# Forgery: a valid checksum over invalid contents.
 
 
 def test_file_with_a_renewed_checksum_loads(tokenizer: Tokenizer, data: bytes) -> None:
@@ -596,7 +596,7 @@ def test_merges_of_wrong_length_or_unknown_ids_raise_format_error(tmp_path: Path
         refused(with_table(data, "token_ends", put(4 * number, end)), "'token_ends' does not cut 258 bytes")
 
 
-# # Writing: all or nothing.
+# Writing: all or nothing.
 
 
 def listing(folder: Path) -> list[str]:

@@ -1,6 +1,7 @@
 """Forged native files with extras: a FormatError, or a tokenizer that keeps its promises.
 
-Anyone who can write a checksum can write any contents. `test_native` has the tables of a byte-level vocabulary."""
+Anyone who can write a checksum can write any contents. `test_native` has the tables of a byte-level vocabulary.
+"""
 
 from __future__ import annotations
 

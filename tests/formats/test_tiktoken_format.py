@@ -258,7 +258,7 @@ def test_export_refuses_what_the_format_cannot_express(tmp_path: Path) -> None:
     assert fastbpe.load(path).decode([257]) == "ab"
 
 
-# # The fast reader of lines and its slow twin.
+# The fast reader of lines and its slow twin.
 
 _fields = st.one_of(
     st.binary(min_size=1, max_size=20).map(base64.b64encode),

@@ -16,7 +16,7 @@ from fastbpe import InvalidTokenError, Tokenizer
 from fastbpe._reference import decode
 from helpers.shared_data import BYTES, corpus, published
 
-# # Lengths around the 14 bytes of a slot and the 16 KB of a block. TEXTS and BROKEN: whole and partial
+# Lengths around the 14 bytes of a slot and the 16 KB of a block. TEXTS and BROKEN: whole and partial
 # characters of each width, and invalid bytes.
 LENGTHS = (2, 13, 14, 15, 16, 17, 40, 300, 20_000)
 TEXTS = ("a", "é", "ÿ", "Ā", "日", "😉", "aé", "é日", "日😉a", "a\0")
@@ -66,7 +66,8 @@ def outcome(make: Callable[[], str]) -> tuple[object, ...]:
     """Return a text with its width in memory and its hash, or an error with its arguments.
 
     The width is that of a copy twice as long: a str may cache its UTF-8, which counts too, and CPython shares
-    one-character strings."""
+    one-character strings.
+    """
     try:
         text = make()
     except UnicodeDecodeError as error:

@@ -28,7 +28,7 @@ def engine(pattern: str) -> Engine:
     return found
 
 
-# # Without recorded states these take 2**n steps; some do so in the regex package too, so n is small in check().
+# Without recorded states these take 2**n steps; some do so in the regex package too, so n is small in check().
 EXPONENTIAL = [
     "(?:a+|b)+c",
     "(?:a+b?)+c",

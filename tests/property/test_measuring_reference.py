@@ -179,7 +179,7 @@ def check_overlapping(tokenizer: Tokenizer, text: str, n: int, overlap: int) -> 
     assert len(text) in ends
 
 
-# #: Texts that normalization lengthens, shortens, removes, changes only together, or leaves unchanged.
+#: Texts that normalization lengthens, shortens, removes, changes only together, or leaves unchanged.
 CHANGED = [
     "ﬁ",
     "\ufdfa",

@@ -2,7 +2,7 @@
 
 from helpers.child_processes import run_python
 
-# # Tokens with common or different beginnings, of one, two or many bytes; texts around multiples of 32 bytes.
+# Tokens with common or different beginnings, of one, two or many bytes; texts around multiples of 32 bytes.
 FINDING = r"""
 import hashlib, random, re
 from fastbpe._core.text.special_tokens import SpecialMatcher

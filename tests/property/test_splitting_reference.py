@@ -26,7 +26,7 @@ BACK_REFERENCES = [
     r"(?P<x>ab?)(?P=x)+", r"(?:(a|b)\1?)+", r"(?:(a|ab)(c|bc?)\2?\1)+|.", r"(?:(a)\1b|a)+c", r"(a|b)(?>\1+)a?",
     r"(.)(?=\1)", r"(.)(?!\1).", r"((a|b)\2)\1", r"(a+?)\1+b", r"(?:(?:(a)|b)c?)+?\1\1", r"(a)(?:\1|b)*c",
 ]  # fmt: skip
-# #: The engine refuses these: it would have to undo a dropped state, or to know that a round was empty.
+#: The engine refuses these: it would have to undo a dropped state, or to know that a round was empty.
 OTHER_BACK_REFERENCES = [
     r"(?=(ab?))\1\1[bc]", r"(?>(a|ab))\1", r"(?:(a)b)++\1", r"(?:(a?)b?)+\1c", r"(?!(a)b)a\1?",
 ]  # fmt: skip
@@ -66,7 +66,7 @@ def test_named_patterns_split_every_short_string_like_the_slow_twin(name: str) -
             assert (found := split_oracles.difference(name, wanted, splitter, text)) is None, found
 
 
-# #: Texts short enough for patterns on which the slow splitter takes 2**n steps.
+#: Texts short enough for patterns on which the slow splitter takes 2**n steps.
 SHORT = [text for text in TEXTS if len(text) <= 8]
 
 

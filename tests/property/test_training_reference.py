@@ -8,7 +8,7 @@ import pytest
 from fastbpe._reference import train as reference_train
 from helpers.shared_data import learned
 
-# # The seed may be changed for each run; failures name it.
+# The seed may be changed for each run; failures name it.
 SEED = int(os.environ.get("FASTBPE_SEED", "0"))
 N_CORPORA = 5000 if os.environ.get("FASTBPE_FULL") == "1" else 1600
 PARTS = 8
@@ -17,7 +17,8 @@ PARTS = 8
 def corpus(rng: random.Random) -> list[tuple[bytes, int]]:
     """Return pieces of one to four letters in random order, some of them long runs, some given twice.
 
-    Some counts are around the limit between buckets and heap, and some need more than 32 bits."""
+    Some counts are around the limit between buckets and heap, and some need more than 32 bits.
+    """
     letters = b"abcd"[: rng.randint(1, 4)]
     if rng.random() < 0.2:
         letters = rng.choice([b" lor", b"\x00\xff\x80\xa0", bytes(rng.sample(range(256), 4))])[: len(letters)]

@@ -1,6 +1,7 @@
 """Code-point text is split before merging: no piece of the vocabulary spans a split.
 
-Every SIMD path splits like the scalar one, which splits only between characters that are adjacent in no piece."""
+Every SIMD path splits like the scalar one, which splits only between characters that are adjacent in no piece.
+"""
 
 import random
 from functools import lru_cache

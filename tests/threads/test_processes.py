@@ -7,7 +7,7 @@ import pytest
 
 from helpers.child_processes import run_python
 
-# #: 22 MB in 200 long texts, and as much in short ones; one thread computes `expected`.
+#: 22 MB in 200 long texts, and as much in short ones; one thread computes `expected`.
 BEGIN = """
 import numpy  # now, because an interrupt during its import would be an ImportError
 import multiprocessing, os, signal, sys, threading, time
@@ -147,7 +147,7 @@ print("done")
     assert run_python(BEGIN + code) == "done\n"
 
 
-# #: Runs a file as `python FILE` would.
+#: Runs a file as `python FILE` would.
 AS_SCRIPT = """
 import sys
 sys.argv = sys.argv[1:]

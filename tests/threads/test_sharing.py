@@ -27,7 +27,7 @@ def ids_of_batch(tokenizer: Tokenizer, texts: list[Any], **options: Any) -> list
     return [ids[start:end].tolist() for start, end in pairwise(offsets)]
 
 
-# #: Special tokens where long texts are cut: around the cut, or ending or beginning at it.
+#: Special tokens where long texts are cut: around the cut, or ending or beginning at it.
 STRADDLING = ["a b", "x\n", " <b>", "<e> ", "wo", "e\n\ndef", "あ、い", "。", "、う", "<|plain|>"]
 PARTS = [
     "a b ",

@@ -23,7 +23,7 @@ PIECES = [
         for i, piece in enumerate(["ab", "\u2581ab", "\u2581", "a", "b", "c"])
     ),
 ]
-# #: Arguments of each method. PATH stands for an output path, TEXT_PATH for an input file.
+#: Arguments of each method. PATH stands for an output path, TEXT_PATH for an input file.
 PATH, TEXT_PATH = object(), object()
 CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "chunk": (("ab abc", 2), {}),
@@ -58,7 +58,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "truncate": (("ab abc", 2), {}),
     "with_special_tokens": ((["<x>"],), {}),
 }
-# #: Methods that raise for these arguments, and the class of the error.
+#: Methods that raise for these arguments, and the class of the error.
 REFUSED = {"from_merges": TypeError, "from_ranks": TypeError}
 
 

@@ -1,7 +1,8 @@
 """Every option of every public function changes the result or is refused; none is silently ignored.
 
 `CALLS` has a row for each function, with a value for each of its parameters. With that value the outcome must
-differ from that of the base call. A parameter without a row fails the test."""
+differ from that of the base call. A parameter without a row fails the test.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ TEXT = "ab ab<x>é 👍 ab"
 class Row(NamedTuple):
     """Arguments of a base call, and for each parameter the value that must change the outcome.
 
-    A value that matters only together with other arguments is a `Beside` with all of them."""
+    A value that matters only together with other arguments is a `Beside` with all of them.
+    """
 
     base: dict[str, Any]
     values: dict[str, Any]

@@ -23,7 +23,7 @@ TEXT = "the words <e> of a text, thé others"
 LONG = "the words " * 2000  # long enough to be encoded without the GIL
 HUGE = "the words " * 40_000  # long enough to be encoded by several threads
 IDS = [97, 98, 99]
-# #: Argument lists to try on every method; the test keeps those that the method accepts.
+#: Argument lists to try on every method; the test keeps those that the method accepts.
 ARGUMENTS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
     ((), {}),
     ((TEXT,), {}),
@@ -54,7 +54,7 @@ ARGUMENTS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
     (("the words", 1, 0.1), {}),
     ((["▁the", "▁"],), {}),
 ]
-# #: Methods that write, read or build another tokenizer.
+#: Methods that write, read or build another tokenizer.
 PASSED_OVER = {
     "encode_files",
     "export",
@@ -75,7 +75,7 @@ PASSED_OVER = {
     "load_from_file",
     "load_from_serialized_proto",
 }
-# #: Methods that no BPE model supports, or only with the protobuf package.
+#: Methods that no BPE model supports, or only with the protobuf package.
 REFUSED = {"NBestEncode", "SampleEncode", "Proto", "nbest_encode", "sample_encode", "proto"}
 
 

@@ -23,8 +23,8 @@ def noise(alphabet: str, n: int) -> str:
     return "".join(random.Random(5).choices(alphabet, k=n))
 
 
-# #: name: (text, number of cl100k tokens, number of o200k tokens); None if the number is not known from
-# elsewhere
+#: name: (text, number of cl100k tokens, number of o200k tokens); None if the number is not known from
+#: elsewhere
 HOSTILE: dict[str, tuple[Callable[[], str], int | None, int | None]] = {
     "a": (lambda: "a" * MEGABYTE, None, None),
     "^": (lambda: "^" * MEGABYTE, None, None),

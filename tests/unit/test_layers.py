@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-# # The checkout, since an installed package has no .pyx files.
+# The checkout, since an installed package has no .pyx files.
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "fastbpe"
 
 #: Folders from low to high, each with its modules; "" are the modules of the root. A module imports from its own
@@ -69,7 +69,8 @@ def names_imported(path: Path) -> Iterator[tuple[str, str]]:
     """Yield (module, name) for each name of fastbpe that a source file imports or cimports; the name of a module
     is "".
 
-    Imports inside functions and imports for type checkers count too."""
+    Imports inside functions and imports for type checkers count too.
+    """
     text = path.read_text(encoding="utf-8")
     found: Iterator[tuple[str, str]]
     if path.suffix == ".py":

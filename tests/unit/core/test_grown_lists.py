@@ -17,7 +17,7 @@ def tokenizer() -> Tokenizer:
     return Tokenizer.from_ranks({**BYTES, **words}, pattern="cl100k", special_tokens={"<e>": 999})
 
 
-# #: Texts with fewer ids than the expected third of their length, about as many, and up to twelve times as many.
+#: Texts with fewer ids than the expected third of their length, about as many, and up to twelve times as many.
 TEXTS = {
     "few": "a" * 8 * LONG,
     "words": "a word, " * LONG,

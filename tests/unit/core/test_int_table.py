@@ -13,7 +13,7 @@ import pytest
 from fastbpe import InvalidTokenError, Tokenizer
 from helpers.child_processes import run_python
 
-# #: Ids around the ends of blocks, of Python's cached ints, of one-digit ints, and of the table.
+#: Ids around the ends of blocks, of Python's cached ints, of one-digit ints, and of the table.
 IDS = [256, 257, 383, 384, 511, 512, 65_535, 65_536, 2**20 - 129, 2**20 - 1, 2**20, 2**20 + 1, 2**24 - 1]
 
 

@@ -18,7 +18,7 @@ from fastbpe._reference import train as reference_train
 from helpers.child_processes import run_python
 from helpers.shared_data import BYTES, ranks_of, vocabulary
 
-# #: Lengths around 64 bytes: a search merges pieces up to there, a heap longer ones.
+#: Lengths around 64 bytes: a search merges pieces up to there, a heap longer ones.
 BORDER = [1, 2, 3, 31, 32, 33, 62, 63, 64, 65, 66, 127, 128, 129]
 
 
@@ -329,7 +329,7 @@ def test_every_split_of_a_ranked_token_is_a_pair(seed: int) -> None:
         assert vocab.pair(*pair) == ((expected[pair],) * 2 if pair in expected else None), pair
 
 
-# # New words merged side by side: of every length, with small and large vocabularies, in groups of every size.
+# New words merged side by side: of every length, with small and large vocabularies, in groups of every size.
 WORDS = r"""
 import hashlib, random
 import fastbpe

@@ -21,7 +21,7 @@ from fastbpe.splitting import make_splitter
 from helpers.child_processes import run_python
 from helpers.shared_data import BYTES, random_texts, vocabulary
 
-# #: Lengths around the cache's limits: short and long table, batched merging, and too long to be kept.
+#: Lengths around the cache's limits: short and long table, batched merging, and too long to be kept.
 LENGTHS = [1, 2, 3, 7, 8, 9, 14, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 1023, 1024, 1025, 2000]
 LETTERS = "ab\0é"
 
@@ -30,8 +30,8 @@ LEARNED = train(
 )
 RANKS = {token: rank for rank, token in enumerate(LEARNED.tokens)}
 
-# #: Ranked vocabularies with ids around 2**20 (up to there an entry packs six), of 21 bits, and of more (other
-# tables); and one with a merge list.
+#: Ranked vocabularies with ids around 2**20 (up to there an entry packs six), of 21 bits, and of more (other
+#: tables); and one with a merge list.
 KINDS: dict[str, Vocabulary] = {
     "ranks": vocabulary(RANKS),
     "ranks of 20 bits and 21": vocabulary(
@@ -202,9 +202,9 @@ def test_invalid_cache_bytes_raises_value_error(wrong: Any) -> None:
         Tokenizer.from_ranks(BYTES, pattern=None, cache_bytes=wrong)
 
 
-# # Cache misses are merged in batches, also across texts: no caller may see the gaps that they leave meanwhile.
+# Cache misses are merged in batches, also across texts: no caller may see the gaps that they leave meanwhile.
 
-# #: The minimum size, where new pieces evict pending ones, a middle size, and the default.
+#: The minimum size, where new pieces evict pending ones, a middle size, and the default.
 SIZES = [0, 1 << 22, 1 << 26]
 
 

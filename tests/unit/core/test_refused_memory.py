@@ -9,7 +9,7 @@ import pytest
 
 from helpers.child_processes import run_python
 
-# #: A malloc that fails once: at the nth call after arm(n), counting calls from our extensions and large ones.
+#: A malloc that fails once: at the nth call after arm(n), counting calls from our extensions and large ones.
 REFUSING = """
 #define _GNU_SOURCE
 #include <dlfcn.h>

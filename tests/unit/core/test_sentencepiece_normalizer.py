@@ -61,7 +61,7 @@ def charsmap(units: dict[int, int], replacements: bytes = b"x\0", n_units: int =
 
 
 def test_rule_of_a_charsmap_is_applied() -> None:
-    # # "a" is a child of the root, counted from 1; its value is in unit 2.
+    # "a" is a child of the root, counted from 1; its value is in unit 2.
     data = charsmap({0: unit(1, 0), 1 ^ 0x61: unit(1 ^ 0x61 ^ 2, 0x61, has_value=True)}, b"xyz\0")
     assert Normalizer(data, **DEFAULTS).normalize(b"banana") == "▁bxyznxyznxyz".encode()
 

@@ -26,7 +26,7 @@ def ranks() -> dict[bytes, int]:
     return {token: i for i, token in enumerate(model.vocab)}
 
 
-# #: Every kind of splitting: scanner, engine, the regex package, none, and a pattern that leaves text unmatched.
+#: Every kind of splitting: scanner, engine, the regex package, none, and a pattern that leaves text unmatched.
 PATTERNS = [CL100K, r"\w+|\W", r"(?>(\w))\1+|\s+|.", None, r"[a-m]+"]
 
 
@@ -47,7 +47,7 @@ def test_short_texts_of_any_length_equal_bytes(tokenizer: Tokenizer, length: int
         assert tokenizer.encode(text, num_threads=1) == expected
 
 
-# #: Code-point models: with and without a space before the text, and with changes to texts or ids.
+#: Code-point models: with and without a space before the text, and with changes to texts or ids.
 CODE_POINTS: list[dict[str, Any]] = [
     {"normalization_rule_name": "identity", "remove_extra_whitespaces": False},
     {"normalization_rule_name": "identity", "remove_extra_whitespaces": False, "add_dummy_prefix": False},

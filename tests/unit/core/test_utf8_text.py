@@ -134,7 +134,7 @@ def test_every_storage_width_of_str_becomes_utf8(widest: str) -> None:
         assert utf8_size([widest * n]) == len((widest * n).encode())
 
 
-# # Blocks of sixteen characters of every width, each kind at each position among the others.
+# Blocks of sixteen characters of every width, each kind at each position among the others.
 TRANSCODE = r"""
 import hashlib, random
 from fastbpe._core.text.utf8_text import to_utf8

@@ -250,7 +250,7 @@ def test_progress_is_shown_only_when_asked_for(
     assert not (tmp_path / "other.bin.partial").exists()
 
 
-# # Refusals.
+# Refusals.
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -353,7 +353,7 @@ def test_json_lines_get_the_ids_of_their_texts(
         assert summaries[-1][1] == [tokenizer.encode_ordinary(text) for text in texts]
 
 
-# # Runs that stop and resume.
+# Runs that stop and resume.
 
 
 def test_disk_error_during_writing_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -577,7 +577,7 @@ def test_second_run_on_the_same_output_is_refused(code_tokenizer: Tokenizer, jso
     code_tokenizer.encode_files(jsonl, tmp_path / "out.bin")
 
 
-# # Kill runs before their n-th file operation, or after some time, and start again until a run ends.
+# Kill runs before their n-th file operation, or after some time, and start again until a run ends.
 KILLED = """
 import os, random, signal, sys, threading
 from fastbpe import load
@@ -688,7 +688,7 @@ def test_memory_does_not_grow_with_file_size(code_tokenizer: Tokenizer, tmp_path
     assert grown < 80, f"{grown} MB for 120 MB of text"
 
 
-# # Runs that fail before anything is written.
+# Runs that fail before anything is written.
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

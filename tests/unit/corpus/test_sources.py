@@ -225,7 +225,7 @@ def test_folders_and_glob_patterns_list_their_files(tmp_path: Path) -> None:
     ]
 
 
-# # Damage.
+# Damage.
 
 
 @pytest.mark.parametrize("block", [16, 1 << 20])

@@ -174,7 +174,7 @@ def test_unknown_vocabulary_name_raises_download_error(name: str, server: Server
     assert not server.asked
 
 
-# # The cache.
+# The cache.
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes and links of POSIX")
@@ -226,7 +226,7 @@ def test_cache_folder_follows_the_rules_of_the_platform(tmp_path: Path, monkeypa
     assert user_cache() == str(tmp_path / "Local" / "fastbpe")
 
 
-# # Repositories.
+# Repositories.
 
 
 def tokenizer_json(tmp_path: Path) -> bytes:
@@ -289,7 +289,7 @@ def test_redirect_from_https_to_http_is_refused(monkeypatch: pytest.MonkeyPatch)
         handler.redirect_request(Request("https://example.org/a"), None, 302, "", {}, "http://example.org/b")
 
 
-# # The command.
+# The command.
 
 
 def test_fetch_command_reports_failures_and_fetches_the_rest(

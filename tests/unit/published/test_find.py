@@ -64,7 +64,7 @@ def put(folder: Path, name: str, data: bytes = DATA) -> Path:
     return folder / name
 
 
-# # Folders that are searched.
+# Folders that are searched.
 
 
 @pytest.mark.parametrize("place", ["vocab", "user", "tiktoken"])
@@ -173,7 +173,7 @@ def test_str_that_cannot_be_a_name_is_a_path(path: str, here: Path) -> None:
     assert not isinstance(error.value, FastbpeError)
 
 
-# # Repositories.
+# Repositories.
 
 
 def snapshot(here: Path, folder: str, revision: str, main: str | None) -> Path:
@@ -218,7 +218,7 @@ def test_vocabulary_folder_may_hold_repositories_and_native_files(
     assert fastbpe.load("mine") == PLAIN
 
 
-# # Published facts.
+# Published facts.
 
 
 def test_openai_model_names_map_to_encodings_as_in_tiktoken() -> None:

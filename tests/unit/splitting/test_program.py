@@ -53,7 +53,7 @@ def operations(pattern: str) -> list[str]:
         ("a|b|[cd]", "SET MATCH"),
         ("(?:a|b)+", "SPAN MATCH"),
         ("(?:(a+))+b", "SPAN BYTE MATCH"),
-        # # A repetition is never retried shorter if that could not help.
+        # A repetition is never retried shorter if that could not help.
         ("a+", "SPAN MATCH"),
         ("a+b", "SPAN BYTE MATCH"),
         ("a+(?=b)", "SPAN AHEAD MATCH"),
@@ -66,7 +66,7 @@ def operations(pattern: str) -> list[str]:
         ("a*+a", "SPAN BYTE MATCH"),
         ("a+?b", "RUN_LAZY BYTE MATCH"),
         ("a+?", "RUN MATCH"),
-        # # A loop that nothing after it can fail drops its backtracking states.
+        # A loop that nothing after it can fail drops its backtracking states.
         ("(?:ab)+", "SAVE TEXT CUT CHOICE MATCH"),
         ("(?:ab)+c", "TEXT CHOICE BYTE MATCH"),
         ("(?:ab)*c", "CHOICE TEXT JUMP BYTE MATCH"),
@@ -242,7 +242,7 @@ def test_backtracking_stack_is_bounded() -> None:
 
 
 def test_total_steps_of_a_text_are_limited() -> None:
-    # # Each piece looks ahead to the end of the text: linear for each piece, quadratic for all together.
+    # Each piece looks ahead to the end of the text: linear for each piece, quadratic for all together.
     splitter = engine_of("a(?=.*x)")
     assert splitter is not None
     assert len(splitter.ends("a" * 1000 + "x")) == 1001

@@ -36,7 +36,7 @@ def pieces(splitter: Splitter, text: str) -> list[str]:
     return [data[start:end].decode() for start, end in splitter.pieces(text)]
 
 
-# # One after another.
+# One after another.
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def pieces(splitter: Splitter, text: str) -> list[str]:
     [
         (["b", "a+"], "aabaa", ["aa", "b", "aa"]),
         ([r"\d{1,3}", r"\s"], "12345 a", ["123", "45", " ", "a"]),
-        # # Look-ahead, look-behind and anchors see only their own piece.
+        # Look-ahead, look-behind and anchors see only their own piece.
         (["b", r"a(?!b)"], "aab", ["a", "a", "b"]),
         (["b", r"(?<=b)a"], "bac", ["b", "ac"]),
         (["b", r"a$"], "aab", ["a", "a", "b"]),
@@ -92,7 +92,7 @@ def test_repr_describes_a_sequence_and_its_length_is_limited() -> None:
     assert pieces(make_splitter(("a",) * MAX_STEPS), "aab") == ["a", "a", "b"]
 
 
-# # Removed text.
+# Removed text.
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_unknown_behavior_is_refused() -> None:
         make_sequence([Split(pattern="a", behavior="merged")])  # type: ignore[arg-type]
 
 
-# # Steps.
+# Steps.
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_character_offsets_of_pieces_are_right_in_long_texts(mark: str) -> None:
             assert pieces_in_characters(splitter, data) == expected
 
 
-# # Several patterns as the pattern of a tokenizer.
+# Several patterns as the pattern of a tokenizer.
 
 SEVERAL = [r"\d{1,2}", "b"]
 

@@ -15,9 +15,9 @@ from fastbpe.splitting.named import NAMED
 from helpers.child_processes import run_python
 from helpers.shared_data import BYTES, ranks_of, standard_library
 
-# #: Named patterns that are one pattern; tiktoken takes no more.
+#: Named patterns that are one pattern; tiktoken takes no more.
 PATTERN_TEXTS = {name: text for name, text in PATTERNS.items() if name in NAMED and isinstance(text, str)}
-# #: A pattern that the engine splits by, not a scanner.
+#: A pattern that the engine splits by, not a scanner.
 ENGINE = r"[a-z]+|\s+(?!\S)|[\s\S]"
 
 

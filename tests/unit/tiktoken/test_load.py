@@ -262,7 +262,7 @@ def test_vocabulary_may_have_blank_lines_and_unused_ids(cache: Path, tmp_path: P
     assert load.load_tiktoken_bpe(str(path)) == {b"a": 5, b"b": 2}
 
 
-# # Plug-ins.
+# Plug-ins.
 
 PLUGIN = """
 from tiktoken.load import load_tiktoken_bpe
@@ -306,7 +306,7 @@ def plugins(tmp_path: Path) -> Path:
 
 def use(plugins: Path, *arguments: str) -> object:
     command = [sys.executable, "-c", USE, str(plugins), *arguments]
-    # # A folder with nothing but fastbpe, since the folder it is installed in may hold tiktoken too.
+    # A folder with nothing but fastbpe, since the folder it is installed in may hold tiktoken too.
     alone = plugins.with_name("alone")
     alone.mkdir(exist_ok=True)
     if not (alone / "fastbpe").exists():

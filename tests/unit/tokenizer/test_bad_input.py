@@ -1,6 +1,7 @@
 """Bad input to the constructor and methods: an error of the expected class names the thing and a way out.
 
-Special tokens, decoding, training and files have test files of their own."""
+Special tokens, decoding, training and files have test files of their own.
+"""
 
 from collections.abc import Callable
 from typing import Any

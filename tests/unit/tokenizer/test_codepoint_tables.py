@@ -142,7 +142,7 @@ def test_invalid_bytes_become_replacement_characters(kind: str) -> None:
     assert tokens.offsets(in_characters=False)[-1][1] == n
 
 
-# # Pieces and offsets.
+# Pieces and offsets.
 
 
 def test_offsets_cover_the_text(kind: str) -> None:
@@ -192,7 +192,7 @@ def test_token_encoder_needs_code_point_mode() -> None:
     assert marks_spaces(tokenizer("plain"))
 
 
-# # Dropout.
+# Dropout.
 
 
 def test_tiny_dropout_gives_the_ids_of_plain_encoding(kind: str) -> None:

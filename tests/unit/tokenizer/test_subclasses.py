@@ -126,7 +126,7 @@ def test_tiktoken_drop_in_accepts_subclasses() -> None:
     assert ENCODING.decode_with_offsets(numpy.array([])) == ("", [])
 
 
-# # Ids in arrays.
+# Ids in arrays.
 
 
 def test_empty_and_object_arrays_are_decoded() -> None:
@@ -147,7 +147,7 @@ def test_empty_and_object_arrays_are_decoded() -> None:
         tokenizer.decode(numpy.array([[1, 2]], dtype=object))
 
 
-# # Numbers.
+# Numbers.
 
 
 @pytest.mark.parametrize("bad", [1.5, "3", None, float("nan"), [1]])

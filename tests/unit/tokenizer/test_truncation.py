@@ -97,7 +97,7 @@ def test_pieces_are_spans_of_the_split_text() -> None:
     assert WHOLE.pieces("") == []
 
 
-# # Counting.
+# Counting.
 
 
 def test_count_stops_one_above_the_limit() -> None:
@@ -122,7 +122,7 @@ def test_count_of_a_long_text_stops_one_above_the_limit(tokenizer: Tokenizer) ->
         assert tokenizer.count(text.encode(), limit=limit) == min(count, limit + 1)
 
 
-# # Truncation.
+# Truncation.
 
 
 def test_truncate_keeps_the_longest_beginning_or_end() -> None:

@@ -38,7 +38,7 @@ def test_doctests_of_code_point_training_pass(module: ModuleType) -> None:
     assert doctest.testmod(module).failed == 0
 
 
-# # Learning.
+# Learning.
 
 
 def test_pairs_without_occurrences_come_last() -> None:
@@ -123,7 +123,7 @@ def test_words_are_split_only_between_scripts() -> None:
     assert "12" not in pieces(["12 12"], split_digits=True)
 
 
-# # The report.
+# The report.
 
 
 def test_report_counts_skipped_lines_and_characters() -> None:
@@ -172,7 +172,7 @@ def test_progress_is_reported_for_both_phases() -> None:
     assert seen[-1][1] == 8
 
 
-# # Sources.
+# Sources.
 
 
 def test_every_kind_of_source_trains_the_same_model(tmp_path: Path) -> None:
@@ -245,7 +245,7 @@ def test_lone_surrogates_are_replaced() -> None:
     assert "�" in pieces(["ab\ud800"])
 
 
-# # Hostile texts.
+# Hostile texts.
 
 
 def test_one_long_line_is_learned() -> None:
@@ -262,7 +262,7 @@ def test_error_of_the_source_is_passed_on() -> None:
         learned(source())
 
 
-# # Options.
+# Options.
 
 
 @pytest.mark.parametrize(

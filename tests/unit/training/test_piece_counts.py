@@ -47,7 +47,7 @@ def slowly(texts: list[str], pattern: str) -> list[tuple[bytes, int]]:
     return list(Counter(text[a:b] for text in encoded for a, b in tokenizer._splitter.pieces(text)).items())
 
 
-# # Counting.
+# Counting.
 
 
 @pytest.mark.usefixtures("_small_batches")
@@ -118,7 +118,7 @@ def test_progress_is_reported() -> None:
     assert told[-1] == ("counting", 15, None)
 
 
-# # Bad input.
+# Bad input.
 
 
 def test_empty_text_gives_no_counts() -> None:
@@ -260,7 +260,7 @@ def test_invalid_options_are_refused(options: dict[str, Any], error: type[Except
         count(["a"], **options)
 
 
-# # Memory.
+# Memory.
 
 
 def test_spill_files_are_removed_after_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,7 +322,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)
     assert int(run_python(code)) < 40  # MB; the line has 70
 
 
-# # PieceCounts.
+# PieceCounts.
 
 
 def test_piece_counts_are_made_from_a_mapping() -> None:
@@ -426,7 +426,7 @@ def test_training_uses_the_special_tokens_of_the_counts() -> None:
     assert more.special_tokens == {"<|x|>": 257}
 
 
-# # The file.
+# The file.
 
 
 def made() -> PieceCounts:

@@ -43,7 +43,7 @@ def learned_text(*arguments: Any, **options: Any) -> list[str]:
     return [token.decode() for token in tokenizer.vocab[256 : tokenizer.vocab_size - n_special]]
 
 
-# # Learned merges.
+# Learned merges.
 
 
 def test_worked_examples_are_learned() -> None:
@@ -133,7 +133,7 @@ def test_ids_are_bytes_then_merges_then_special_tokens() -> None:
     assert tokenizer.merges == [(97, 98)]
 
 
-# # Special tokens.
+# Special tokens.
 
 
 @pytest.mark.parametrize("pattern", [None, WORDS, "cl100k"])
@@ -155,7 +155,7 @@ def test_special_tokens_split_bytes_documents() -> None:
     assert learned_text([b"ab<s>ab"], pattern=None, special_tokens=["<s>"]) == ["ab"]
 
 
-# # Limits.
+# Limits.
 
 
 def test_early_stop_warns_with_the_size_reached() -> None:
@@ -195,7 +195,7 @@ def test_source_of_special_tokens_only_raises_training_error() -> None:
         train(["<s><s>", "<s>"], special_tokens=["<s>"])
 
 
-# # Counts.
+# Counts.
 
 
 def test_counts_beyond_32_bits_are_exact() -> None:
@@ -306,7 +306,7 @@ def test_interrupted_learner_cannot_be_reused() -> None:
         learner.learn()
 
 
-# # Determinism.
+# Determinism.
 
 
 def test_training_twice_gives_the_same_file(tmp_path: Path) -> None:
@@ -341,7 +341,7 @@ for ties in ("pair", "huggingface", "first"):
     assert len({run_python(program, PYTHONHASHSEED=str(seed)) for seed in range(10)}) == 1
 
 
-# # Sources.
+# Sources.
 
 LINES = ["first line\n", "zweite Zeile äöü\r\n", "第三行\n", "no line end"]
 TEXT = "".join(LINES)
@@ -522,7 +522,7 @@ def test_source_of_wrong_type_raises(source: Any) -> None:
         train(source)
 
 
-# # Options.
+# Options.
 
 
 @pytest.mark.parametrize(
