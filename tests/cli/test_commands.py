@@ -20,7 +20,7 @@ PACKAGE = str(Path(fastbpe.__file__).parents[1])
 
 
 def start(*argv, **more):
-    """Start the command in a process of its own."""
+    """Start the command in a separate process."""
     env = {**os.environ, "PYTHONPATH": PACKAGE, **more.pop("env", {})}
     return subprocess.Popen([sys.executable, "-m", "fastbpe", *map(str, argv)], env=env, **more)
 

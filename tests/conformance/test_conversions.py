@@ -64,7 +64,7 @@ def load_bytes(path: Path, special: dict[str, int]) -> Tokenizer:
     return fastbpe.load(path)
 
 
-def owner_of_bytes(path: Path, special: dict[str, int]) -> Encode | None:
+def original_encoder_of_bytes(path: Path, special: dict[str, int]) -> Encode | None:
     """Return the encode function of the library that owns a file's format, with special tokens allowed, or None
     for fastbpe."""
     if path.name == FILES["tiktoken"]:
@@ -94,7 +94,7 @@ def ours(tokenizer: Tokenizer) -> Encode:
     return lambda texts: tokenizer.encode_batch(texts, allowed_special="all")
 
 
-def spoken(special: dict[str, int]) -> list[str]:
+def lines_with_special_tokens(special: dict[str, int]) -> list[str]:
     """Return the lines, some with special tokens appended."""
     rng = random.Random(7)
     names = [*special]
@@ -109,11 +109,11 @@ def check_bytes(tokenizer: Tokenizer, source: str, target: str, folder: Path) ->
     first = load_bytes(folder / "from" / FILES[source], special)
     first.export(folder / "to" / FILES[target], format=target)
     again = load_bytes(folder / "to" / FILES[target], special)
-    texts = spoken(special)
-    expected = (owner_of_bytes(folder / "from" / FILES[source], special) or ours(tokenizer))(texts)
+    texts = lines_with_special_tokens(special)
+    expected = (original_encoder_of_bytes(folder / "from" / FILES[source], special) or ours(tokenizer))(texts)
     assert ours(first)(texts) == expected
     assert ours(again)(texts) == expected
-    owner = owner_of_bytes(folder / "to" / FILES[target], special)
+    owner = original_encoder_of_bytes(folder / "to" / FILES[target], special)
     if owner is not None:
         assert owner(texts) == expected
     assert again.special_tokens == special
@@ -163,7 +163,7 @@ def trained(**options: Any) -> bytes:
     return out.getvalue()
 
 
-def owner_of_points(path: Path) -> Encode | None:
+def original_encoder_of_points(path: Path) -> Encode | None:
     """Return the encode function of the library that owns a file's format; special tokens are plain text, as in
     sentencepiece."""
     if path.name == POINT_FILES["sentencepiece"]:
@@ -202,10 +202,10 @@ def test_code_point_conversions_keep_all_ids(name: str, source: str, target: str
     first = fastbpe.load(start)
     first.export(end, format=target)
     again = fastbpe.load(end)
-    expected = (owner_of_points(tmp_path / "a.model") or ours(first))(lines())
+    expected = (original_encoder_of_points(tmp_path / "a.model") or ours(first))(lines())
     for path, tokenizer in ((start, first), (end, again)):
         assert tokenizer.encode_ordinary_batch(lines()) == expected
-        owner = owner_of_points(path)
+        owner = original_encoder_of_points(path)
         if owner is not None:
             assert owner(lines()) == expected
 

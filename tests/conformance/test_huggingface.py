@@ -145,11 +145,11 @@ def test_random_files_equal_tokenizers(part: int, capfd: pytest.CaptureFixture[s
             peer.encode_special_tokens = True
             expected = theirs_of(peer, text)
             peer.encode_special_tokens = False
-            if expected is not None and not reached_whole(made):
+            if expected is not None and not is_special_whole_piece(made):
                 assert tokenizer.encode_ordinary(text) == expected, f"{context} without special tokens"
 
 
-def reached_whole(made: dict) -> bool:
+def is_special_whole_piece(made: dict) -> bool:
     """Return True if a special token is an entry of the vocabulary that tokenizers finds as a whole piece."""
     vocab = made["model"]["vocab"]
     return made["model"]["ignore_merges"] and any(

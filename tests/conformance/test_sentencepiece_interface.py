@@ -29,7 +29,7 @@ BUILTIN = (ValueError, TypeError, IndexError, RuntimeError, ImportError, KeyErro
 
 
 @lru_cache
-def both(name: str = "llama2") -> tuple[Any, Any]:
+def both_processors(name: str = "llama2") -> tuple[Any, Any]:
     return tuple(module.SentencePieceProcessor(model_proto=published_bytes(name)) for module in MODULES)  # type: ignore[return-value]
 
 
@@ -51,7 +51,7 @@ def plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, numpy.ndarray) else value
 
 
-def tail(message: str) -> str:
+def stable_part(message: str) -> str:
     """Return the stable part of a sentencepiece message, without its source line and condition."""
     return re.sub(r"^[A-Z_]+: |src/\S+\(\d+\) \[.*\] ?|\s*$", "", message)
 
@@ -135,7 +135,7 @@ ENCODING: list[tuple[Any, dict[str, Any]]] = [
 
 @pytest.mark.parametrize("name", ["llama2", "bpemb"])
 def test_every_form_of_encode_equals_sentencepiece(name: str) -> None:
-    ours, theirs = both(name)
+    ours, theirs = both_processors(name)
     for text, options in ENCODING:
         expected = outcome(lambda text=text, options=options: theirs.encode(text, **options))
         assert outcome(lambda text=text, options=options: ours.encode(text, **options)) == expected, (
@@ -146,7 +146,7 @@ def test_every_form_of_encode_equals_sentencepiece(name: str) -> None:
 
 def test_protobuf_messages_equal_sentencepiece() -> None:
     pytest.importorskip("google.protobuf")
-    ours, theirs = both()
+    ours, theirs = both_processors()
     for text in ("Hello 日本 爿", "", b"\xff"):
         message = ours.encode(text, out_type="proto")
         assert message.SerializeToString() == theirs.encode(text, out_type="proto").SerializeToString()
@@ -193,7 +193,7 @@ WRONG_OPTIONS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("text", WRONG, ids=repr)
 def test_text_of_wrong_type_raises_as_in_sentencepiece(text: Any) -> None:
-    ours, theirs = both()
+    ours, theirs = both_processors()
     for options in ({}, {"out_type": str}, {"out_type": "numpy"}, {"out_type": "offset_mapping"}):
         expected = outcome(lambda options=options: theirs.encode(text, **options))
         assert isinstance(expected, type)
@@ -206,7 +206,7 @@ def test_text_of_wrong_type_raises_as_in_sentencepiece(text: Any) -> None:
 
 @pytest.mark.parametrize("options", WRONG_OPTIONS, ids=str)
 def test_wrong_arguments_raise_as_in_sentencepiece(options: dict[str, Any]) -> None:
-    ours, theirs = both()
+    ours, theirs = both_processors()
     for text in ("ab", ["ab"]):
         with pytest.raises(BUILTIN) as theirs_info:
             theirs.encode(text, **options)
@@ -214,7 +214,7 @@ def test_wrong_arguments_raise_as_in_sentencepiece(options: dict[str, Any]) -> N
             ours.encode(text, **options)
         builtin = next(kind for kind in BUILTIN if isinstance(theirs_info.value, kind))
         assert isinstance(ours_info.value, builtin)
-        said = tail(str(theirs_info.value))
+        said = stable_part(str(theirs_info.value))
         if builtin is not TypeError and "nbest_size > 1" not in said:
             assert said in str(ours_info.value)
 
@@ -272,7 +272,7 @@ AS = ("pieces", "ids", "numpy", "proto", "offset_mapping")
 
 
 def test_encode_as_methods_equal_sentencepiece() -> None:
-    ours, theirs = both()
+    ours, theirs = both_processors()
     for kind in AS:
         for name in (f"encode_as_{kind}", f"sample_encode_as_{kind}", f"parallel_encode_as_{kind}"):
             if not hasattr(theirs, name):
@@ -290,7 +290,7 @@ def test_encode_as_methods_equal_sentencepiece() -> None:
 
 
 def test_parallel_encode_equals_sentencepiece() -> None:
-    ours, theirs = both()
+    ours, theirs = both_processors()
     rng = random.Random(8)
     for _ in range(200):
         text = hard_text(rng).decode(errors="replace")
@@ -307,7 +307,7 @@ def test_parallel_encode_equals_sentencepiece() -> None:
 
 
 def test_nbest_encode_raises_as_in_sentencepiece() -> None:
-    for processor in both():
+    for processor in both_processors():
         for kind in ("", "_as_ids", "_as_pieces", "_as_numpy", "_as_proto"):
             with pytest.raises(RuntimeError, match="NBestEncode is not available for the current model"):
                 getattr(processor, f"nbest_encode{kind}")("Hello", nbest_size=1)
@@ -319,7 +319,7 @@ def test_nbest_encode_raises_as_in_sentencepiece() -> None:
 
 
 def test_threads_give_the_same_ids() -> None:
-    ours, _ = both()
+    ours, _ = both_processors()
     texts = [f"Some text {i} " * (i % 7) for i in range(3000)]
     expected = [ours.encode(text) for text in texts]
     assert ours.encode(texts, num_threads=1) == ours.encode(texts, num_threads=8) == expected
@@ -373,7 +373,7 @@ def sequences() -> list[Any]:
 
 @pytest.mark.parametrize("index", range(len(sequences())))
 def test_every_form_of_decode_equals_sentencepiece(index: int) -> None:
-    ours, theirs = both()
+    ours, theirs = both_processors()
     for options in (
         {},
         *(
@@ -401,10 +401,10 @@ FACTS = ("id_to_piece", "get_score", "is_unknown", "is_control", "is_unused", "i
 @pytest.mark.parametrize("fact", FACTS)
 def test_properties_of_ids_equal_sentencepiece(fact: str) -> None:
     for name in ("llama2", "bpemb"):
-        ours, theirs = both(name)
+        ours, theirs = both_processors(name)
         every = list(range(len(theirs)))
         assert getattr(ours, fact)(every) == getattr(theirs, fact)(every)
-    ours, theirs = both()
+    ours, theirs = both_processors()
     for ids in IDS:
         assert outcome(lambda ids=ids: getattr(ours, fact)(ids)) == outcome(
             lambda ids=ids: getattr(theirs, fact)(ids)
@@ -418,7 +418,7 @@ PIECES: list[Any] = [
 
 
 def test_piece_to_id_equals_sentencepiece() -> None:
-    ours, theirs = both()
+    ours, theirs = both_processors()
     for piece in PIECES:
         assert outcome(lambda piece=piece: ours.piece_to_id(piece)) == outcome(
             lambda piece=piece: theirs.piece_to_id(piece)
@@ -592,7 +592,7 @@ def test_subclass_attributes_survive_pickling() -> None:
 
 
 def test_sampling_with_a_seed_is_reproducible() -> None:
-    ours, _ = both()
+    ours, _ = both_processors()
     text = "Reproducible sampling of a sentence with a number of words. " * 3
 
     def samples() -> list[Any]:
@@ -614,7 +614,7 @@ def test_sampling_with_a_seed_is_reproducible() -> None:
 
 def test_sampling_drops_as_many_merges_as_sentencepiece() -> None:
     """The average number of pieces depends on alpha in the same way in both."""
-    ours, theirs = both()
+    ours, theirs = both_processors()
     text = "The quick brown fox jumps over the lazy dog, and nobody is surprised by that. " * 40
     for alpha in (0.05, 0.1, 0.5, 0.9):
         options: dict[str, Any] = {"enable_sampling": True, "alpha": alpha}
@@ -720,7 +720,7 @@ def test_rules_that_are_not_utf8_raise_value_error() -> None:
 
 @pytest.mark.parametrize("options", [{}, {"add_bos": True, "reverse": True}, {"enable_sampling": True}], ids=str)
 def test_returned_arrays_are_read_only(options: dict[str, Any]) -> None:
-    ours, _ = both()
+    ours, _ = both_processors()
     arrays = [ours.encode(text, out_type="numpy", **options) for text in ("Hello world", "", b"\xff", "日本")]
     arrays += ours.encode(["Hello world", "", "日本" * 100], out_type="numpy", **options)
     arrays += [ours.encode_as_numpy("Hello"), ours.parallel_encode_as_numpy("Hello", chunk_len=9)]
@@ -743,7 +743,7 @@ def memoryview_address(lent: Any) -> int:
 def test_messages_use_the_protobuf_class_of_sentencepiece_if_imported() -> None:
     pytest.importorskip("google.protobuf")
     message = pytest.importorskip("sentencepiece.sentencepiece_pb2").SentencePieceText
-    ours, _ = both()
+    ours, _ = both_processors()
     assert isinstance(ours.encode("Hello", out_type="proto"), message)
     assert isinstance(ours.decode([300], return_type="proto"), message)
 
@@ -846,7 +846,7 @@ def test_changed_settings_are_used() -> None:
 
 
 def test_sampling_arguments_are_checked_even_without_sampling() -> None:
-    for processor in both():
+    for processor in both_processors():
         for options in ({"nbest_size": "x"}, {"alpha": "x"}):
             with pytest.raises(TypeError):
                 processor.encode("ab", **options)
@@ -869,7 +869,7 @@ def test_encode_as_methods_call_an_overridden_encode(module: Any) -> None:
 
 
 def test_threads_may_share_a_new_processor() -> None:
-    expected = both()[1]
+    expected = both_processors()[1]
     for _ in range(5):
         fresh = drop_in.SentencePieceProcessor(model_proto=published_bytes("llama2"))
         found: list[Any] = []

@@ -276,7 +276,7 @@ UNWRITABLE: dict[str, tuple[Callable[[], Tokenizer], str]] = {
 
 
 @pytest.mark.parametrize("case", UNWRITABLE)
-def test_export_refuses_what_the_format_cannot_express(case: str, tmp_path: Path) -> None:
+def test_export_refuses_tokenizers_that_the_format_cannot_express(case: str, tmp_path: Path) -> None:
     make, message = UNWRITABLE[case]
     with pytest.raises(FormatError, match=message):
         make().export(tmp_path / "a.json", format="huggingface")

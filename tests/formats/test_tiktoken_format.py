@@ -241,7 +241,7 @@ def test_file_descriptor_raises_type_error() -> None:
     os.close(reading)
 
 
-def test_export_refuses_what_the_format_cannot_express(tmp_path: Path) -> None:
+def test_export_refuses_tokenizers_that_the_format_cannot_express(tmp_path: Path) -> None:
     path = tmp_path / "out.tiktoken"
     merges = b"".join(i.to_bytes(4, "little") for i in (98, 99, 257, 97, 98, 256))  # in another order than the ids
     by_list = Tokenizer(

@@ -40,7 +40,7 @@ EXPONENTIAL = [
 ]
 
 
-def engine_that_remembers(pattern: str) -> Engine:
+def engine_with_recorded_states(pattern: str) -> Engine:
     """Return the engine with recorded states from the first failure on, as it is after many steps."""
     program = compile_program(parse(pattern))
     assert program is not None, pattern
@@ -49,7 +49,7 @@ def engine_that_remembers(pattern: str) -> Engine:
 
 def check(pattern: str, texts: list[str]) -> None:
     fast, slow = engine(pattern), split_oracles.oracle(pattern)
-    remembering = engine_that_remembers(pattern)
+    remembering = engine_with_recorded_states(pattern)
     for text in texts:
         got, wanted = fast.ends(text), slow.ends(text)
         if len(text) < 1000:
@@ -106,7 +106,7 @@ def test_random_patterns_split_random_texts_like_regex() -> None:
             slow = split_oracles.oracle(pattern)
         except PatternError:
             continue  # it can match the empty string
-        fast, remembering = engine(pattern), engine_that_remembers(pattern)
+        fast, remembering = engine(pattern), engine_with_recorded_states(pattern)
         for text in texts:
             wanted = slow.ends(text)
             assert remembering.ends(text) == wanted, f"seed {seed}: {pattern!r} on {text!r}"

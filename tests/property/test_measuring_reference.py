@@ -200,7 +200,7 @@ CHANGED = [
 
 
 @pytest.fixture(scope="module")
-def changing() -> dict[str, Tokenizer]:
+def normalizing_tokenizers() -> dict[str, Tokenizer]:
     """Tokenizers that normalize texts before they split them."""
     base = train([standard_library(40_000), "naïve café fi fifi " * 20], vocab_size=500, progress=False)
     tokens = base.vocab
@@ -237,10 +237,10 @@ changed_texts = st.builds(
 )
 @settings(max_examples=300)
 def test_truncated_normalized_text_fits_and_is_long(
-    changing: dict[str, Tokenizer], text: str, number: int, n: int, side: str, by_end: bool
+    normalizing_tokenizers: dict[str, Tokenizer], text: str, number: int, n: int, side: str, by_end: bool
 ) -> None:
     """The result fits; it is as long as the first that cannot be extended, or the longest if none longer fits."""
-    tokenizer = [*changing.values()][number]
+    tokenizer = [*normalizing_tokenizers.values()][number]
     parts = [text[:size] if side == "right" else text[len(text) - size :] for size in range(len(text) + 1)]
     fitting = [tokenizer.count(part) <= n for part in parts]
     first = (fitting.index(False) if False in fitting else len(parts)) - 1
@@ -257,9 +257,9 @@ def test_truncated_normalized_text_fits_and_is_long(
 @given(text=changed_texts, number=st.integers(0, 5), n=st.integers(40, 200), overlap=st.integers(0, 39))
 @settings(max_examples=50)
 def test_chunks_of_normalized_text_fit_and_cover_it(
-    changing: dict[str, Tokenizer], text: str, number: int, n: int, overlap: int
+    normalizing_tokenizers: dict[str, Tokenizer], text: str, number: int, n: int, overlap: int
 ) -> None:
-    tokenizer = [*changing.values()][number]
+    tokenizer = [*normalizing_tokenizers.values()][number]
     parts = list(tokenizer.chunk(text * 5, n))
     assert "".join(parts) == text * 5
     assert all(tokenizer.fits(part, n) for part in parts)
@@ -270,7 +270,7 @@ WORDS = ["a", "the", "cat", " ", "  ", " the", "é", "日本", "'s", "12", ".", 
 
 
 @pytest.fixture(scope="module")
-def of_code_points() -> dict[str, CodePointTokenizer]:
+def code_point_tokenizers() -> dict[str, CodePointTokenizer]:
     """Models that add a prefix to a text, drop some of it, or change it."""
     options: dict[str, dict[str, Any]] = {
         "plain": {"normalization_rule_name": "identity", "remove_extra_whitespaces": False, "byte_fallback": True},
@@ -306,10 +306,15 @@ def of_code_points() -> dict[str, CodePointTokenizer]:
 )
 @settings(max_examples=200)
 def test_truncated_code_point_text_fits_and_is_long(
-    of_code_points: dict[str, CodePointTokenizer], words: list[str], times: int, number: int, n: int, side: str
+    code_point_tokenizers: dict[str, CodePointTokenizer],
+    words: list[str],
+    times: int,
+    number: int,
+    n: int,
+    side: str,
 ) -> None:
     """The result fits, and one more character would not, even if some longer text fits."""
-    tokenizer = [*of_code_points.values()][number]
+    tokenizer = [*code_point_tokenizers.values()][number]
     text = "".join(words) * times
     size = len(tokenizer.truncate(text, n, side=side))
     parts = (text[:i] if side == "right" else text[len(text) - i :] for i in range(size, len(text) + 1))
@@ -331,9 +336,9 @@ def test_truncated_code_point_text_fits_and_is_long(
     n=st.integers(1, 60),
 )
 def test_counts_before_and_after_a_safe_cut_add_up(
-    of_code_points: dict[str, CodePointTokenizer], words: list[str], times: int, name: str, n: int
+    code_point_tokenizers: dict[str, CodePointTokenizer], words: list[str], times: int, name: str, n: int
 ) -> None:
-    tokenizer, text = of_code_points[name], "".join(words) * times
+    tokenizer, text = code_point_tokenizers[name], "".join(words) * times
     count = tokenizer.count(text)
     near, n_near, _ = window(tokenizer._pipeline, text, 0, len(text), n, False)
     assert n_near + count_part(tokenizer._pipeline, text, 0, near, len(text), count) == count
@@ -341,11 +346,11 @@ def test_counts_before_and_after_a_safe_cut_add_up(
 
 @pytest.mark.parametrize("name", ["symbols alone", "trims"])
 def test_non_ascii_letters_are_followed_by_safe_cuts(
-    of_code_points: dict[str, CodePointTokenizer], name: str
+    code_point_tokenizers: dict[str, CodePointTokenizer], name: str
 ) -> None:
     text = "дом žluť " * 200
-    of_code_points[name].count(text)
-    near, _, far = window(of_code_points[name]._pipeline, text, 0, len(text), 100, False)
+    code_point_tokenizers[name].count(text)
+    near, _, far = window(code_point_tokenizers[name]._pipeline, text, 0, len(text), 100, False)
     assert far - near <= 5
 
 

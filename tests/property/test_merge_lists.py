@@ -72,7 +72,7 @@ def test_first_bad_merge_is_found(bad: tuple[int, int, int]) -> None:
 
 
 @pytest.mark.parametrize("ends", [(1, 2, 5), (1, 0, 4), (2**32 - 1, 2, 4), (1, 2, 3)])
-def test_invalid_piece_ends_are_told_from_bad_merges(ends: tuple[int, ...]) -> None:
+def test_invalid_piece_ends_are_distinguished_from_bad_merges(ends: tuple[int, ...]) -> None:
     merges = memoryview(pack_merges([(0, 1, 2)])).cast("I")
     bad = merges_as_scores.first_bad(b"abab", array("I", ends).tobytes(), merges)
     assert bad == (0 if ends == (1, 2, 3) else -1)

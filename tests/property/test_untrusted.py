@@ -1,4 +1,4 @@
-"""Untrusted text never becomes a control token, whatever the vocabulary and the neighbouring parts are."""
+"""Untrusted text never becomes a control token, for any vocabulary and any neighbouring parts."""
 
 from __future__ import annotations
 

@@ -14,18 +14,18 @@ from helpers.child_processes import run_python
 from helpers.shared_data import standard_library
 
 
-def no_thread(work: Callable[[], None], n_threads: int) -> int:
+def start_no_thread(work: Callable[[], None], n_threads: int) -> int:
     return 0
 
 
 @pytest.fixture(params=["threads", "no threads available"])
-def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def with_or_without_threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param != "threads":
-        monkeypatch.setattr(threads, "start_beside", no_thread)
+        monkeypatch.setattr(threads, "start_beside", start_no_thread)
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
-@pytest.mark.usefixtures("either")
+@pytest.mark.usefixtures("with_or_without_threads")
 def test_promises_return_results_and_errors_in_order(n_threads: int) -> None:
     def made(number: int) -> int:
         time.sleep(0.001 * (number % 3))
@@ -115,7 +115,7 @@ print("done")
     assert run_python(code) == "done\n"
 
 
-@pytest.mark.usefixtures("either")
+@pytest.mark.usefixtures("with_or_without_threads")
 def test_files_are_encoded_with_or_without_threads(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
     text, out = tmp_path / "text.txt", tmp_path / "out.bin"
     text.write_text(standard_library(3_000_000), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Forks, worker processes of every start method, and Ctrl-C, each in a process of its own with an alarm."""
+"""Forks, worker processes of every start method, and Ctrl-C, each in a separate process with an alarm."""
 
 import multiprocessing
 from pathlib import Path

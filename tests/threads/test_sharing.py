@@ -122,9 +122,7 @@ def test_generators_may_fail_or_encode(code_tokenizer: Tokenizer, num_threads: i
 
 
 @pytest.mark.parametrize("num_threads", THREADS)
-def test_huge_text_among_100_000_tiny_ones_is_encoded_in_place(
-    code_tokenizer: Tokenizer, num_threads: int
-) -> None:
+def test_huge_text_among_100_000_tiny_ones_keeps_its_position(code_tokenizer: Tokenizer, num_threads: int) -> None:
     huge = standard_library(LONG)
     expected = [[120], code_tokenizer.encode_ordinary(huge, num_threads=1), *[[121]] * 100_000, []]
     texts = ["x", huge, *["y"] * 100_000, ""]
@@ -232,7 +230,7 @@ def test_other_threads_get_the_gil_regularly(code_tokenizer: Tokenizer, what: st
 
 @pytest.mark.parametrize("kind", [bytearray, memoryview])
 def test_bytes_changed_by_another_thread_give_old_ids_or_an_error(code_tokenizer: Tokenizer, kind: type) -> None:
-    """The result is some earlier content or an error; the buffer that was read belongs to no one else."""
+    """The result is some earlier content or an error; no other object uses the buffer that was read."""
     shared, done = bytearray(b"import os\n" * 1000), threading.Event()
 
     def resize() -> None:

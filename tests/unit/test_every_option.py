@@ -27,14 +27,14 @@ TEXT = "ab ab<x>é 👍 ab"
 class Row(NamedTuple):
     """Arguments of a base call, and for each parameter the value that must change the outcome.
 
-    A value that matters only together with other arguments is a `Beside` with all of them.
+    A value that matters only together with other arguments is a `WithArguments` with all of them.
     """
 
     base: dict[str, Any]
     values: dict[str, Any]
 
 
-class Beside(dict[str, Any]):
+class WithArguments(dict[str, Any]):
     """Arguments added to both calls; the key "value" holds the value of the parameter in the second call."""
 
 
@@ -86,17 +86,17 @@ SPECIAL = {
     "disallowed_special": (),
 }
 READING = {
-    "text_field": Beside(source="{jsonl}", value="body"),
-    "separator": Beside(source="{txt}", pattern=None, value="\n"),
-    "on_error": Beside(source="{holes}", value="skip"),
-    "errors": Beside(source="{latin}", value="replace"),
+    "text_field": WithArguments(source="{jsonl}", value="body"),
+    "separator": WithArguments(source="{txt}", pattern=None, value="\n"),
+    "on_error": WithArguments(source="{holes}", value="skip"),
+    "errors": WithArguments(source="{latin}", value="replace"),
     "max_memory_bytes": 0,
     "progress": "tell",
     **THREADS,
 }
 UNKNOWN = {
-    "unknown_ids": Beside(ids=[10**6], value="skip"),
-    "skip_special_tokens": Beside(ids=[258], value=True),
+    "unknown_ids": WithArguments(ids=[10**6], value="skip"),
+    "skip_special_tokens": WithArguments(ids=[258], value=True),
 }
 CALLS: dict[str, Row] = {
     "train": Row(
@@ -104,9 +104,9 @@ CALLS: dict[str, Row] = {
         {
             "source": ["xy xy"],
             "vocab_size": 258,
-            "mode": Beside(vocab_size=6, value="codepoint"),
-            "base": Beside(vocab_size=260, value=tokenizer()),
-            "base_special": Beside(source=["xy xy"], vocab_size=260, base=tokenizer(), value="end"),
+            "mode": WithArguments(vocab_size=6, value="codepoint"),
+            "base": WithArguments(vocab_size=260, value=tokenizer()),
+            "base_special": WithArguments(source=["xy xy"], vocab_size=260, base=tokenizer(), value="end"),
             "options": None,  # tested in test_every_option_of_byte_training_changes_the_tokenizer
             **READING,
         },
@@ -163,17 +163,19 @@ CALLS: dict[str, Row] = {
             "cache_bytes": -1,
         },
     ),
-    "Tokenizer.encode": Row({"text": TEXT}, {"text": "b", **SPECIAL, "num_threads": Beside(text="a", value=0)}),
+    "Tokenizer.encode": Row(
+        {"text": TEXT}, {"text": "b", **SPECIAL, "num_threads": WithArguments(text="a", value=0)}
+    ),
     "Tokenizer.encode_ordinary": Row({"text": TEXT}, {"text": "b", **THREADS}),
     "Tokenizer.encode_to_numpy": Row(
-        {"text": TEXT}, {"text": "b", **SPECIAL, "num_threads": Beside(text="a", value=0)}
+        {"text": TEXT}, {"text": "b", **SPECIAL, "num_threads": WithArguments(text="a", value=0)}
     ),
     "Tokenizer.encode_batch": Row(
-        {"texts": [TEXT]}, {"texts": ["b"], **SPECIAL, "num_threads": Beside(texts=["a"], value=0)}
+        {"texts": [TEXT]}, {"texts": ["b"], **SPECIAL, "num_threads": WithArguments(texts=["a"], value=0)}
     ),
     "Tokenizer.encode_ordinary_batch": Row({"texts": [TEXT]}, {"texts": ["b"], **THREADS}),
     "Tokenizer.encode_batch_to_numpy": Row(
-        {"texts": [TEXT]}, {"texts": ["b"], **SPECIAL, "num_threads": Beside(texts=["a"], value=0)}
+        {"texts": [TEXT]}, {"texts": ["b"], **SPECIAL, "num_threads": WithArguments(texts=["a"], value=0)}
     ),
     "Tokenizer.encode_with_offsets": Row({"text": TEXT}, {"text": "b", **SPECIAL}),
     "Tokenizer.encode_with_template": Row({"text": "a"}, {"text": "b", "pair": "c"}),
@@ -183,13 +185,13 @@ CALLS: dict[str, Row] = {
         {
             "inputs": "{jsonl}",
             "out": "{out}",
-            "separator": Beside(document_end="<x>", value="\n"),
-            "text_field": Beside(inputs="{jsonl}", value="body"),
+            "separator": WithArguments(document_end="<x>", value="\n"),
+            "text_field": WithArguments(inputs="{jsonl}", value="body"),
             "document_start": "<x>",
             "document_end": "<x>",
             "dtype": "uint32",
             "progress": "tell",
-            "overwrite": Beside(out="{txt}.bin", value=False),
+            "overwrite": WithArguments(out="{txt}.bin", value=False),
             **THREADS,
         },
     ),
@@ -205,8 +207,8 @@ CALLS: dict[str, Row] = {
         {
             "batch": [[0x61]],
             "errors": "ignore",
-            "unknown_ids": Beside(batch=[[10**6]], value="skip"),
-            "skip_special_tokens": Beside(batch=[[258]], value=True),
+            "unknown_ids": WithArguments(batch=[[10**6]], value="skip"),
+            "skip_special_tokens": WithArguments(batch=[[258]], value=True),
             **THREADS,
         },
     ),
@@ -261,7 +263,7 @@ def places(tmp_path: Path) -> dict[str, str]:
     return {name: str(tmp_path / path) for name, path in names.items()}
 
 
-def placed(value: Any, places: dict[str, str]) -> Any:
+def fill_in_path(value: Any, places: dict[str, str]) -> Any:
     return value.format(**places) if isinstance(value, str) and value.startswith("{") else value
 
 
@@ -287,12 +289,12 @@ def test_every_parameter_changes_the_result_or_is_refused(
     row, function = CALLS[name], FUNCTIONS[name]
     value = row.values[parameter]
     base = dict(row.base)
-    if isinstance(value, Beside):
+    if isinstance(value, WithArguments):
         base |= {key: other for key, other in value.items() if key != "value"}
         value = value["value"]
-    base = {key: placed(other, places) for key, other in base.items()}
+    base = {key: fill_in_path(other, places) for key, other in base.items()}
     outcomes = []
-    for arguments in (base, base | {parameter: placed(value, places)}):
+    for arguments in (base, base | {parameter: fill_in_path(value, places)}):
         outcomes.append(outcome(function, arguments))
         if name == "Tokenizer.encode_files" and parameter != "overwrite":
             for path in Path(places["bin"]).parent.glob("out.bin*"):
@@ -350,7 +352,7 @@ def test_every_option_of_code_point_training_changes_the_model_or_is_refused(tmp
         "input_format": "tsv",
         "character_coverage": 0.98,
         "input_sentence_size": 101,
-        "shuffle_input_sentence": Beside(**sample, value=False),
+        "shuffle_input_sentence": WithArguments(**sample, value=False),
         "max_sentence_length": 20,
         "max_sentencepiece_length": 2,
         "split_by_unicode_script": False,
@@ -358,12 +360,12 @@ def test_every_option_of_code_point_training_changes_the_model_or_is_refused(tmp
         "split_by_number": False,
         "treat_whitespace_as_suffix": True,
         "split_digits": True,
-        "allow_whitespace_only_pieces": Beside(**spaces, value=True),
+        "allow_whitespace_only_pieces": WithArguments(**spaces, value=True),
         "control_symbols": ["<c>"],
         "user_defined_symbols": ["<u>"],
-        "hard_vocab_limit": Beside(vocab_size=5000, value=False),
+        "hard_vocab_limit": WithArguments(vocab_size=5000, value=False),
         "use_all_vocab": True,
-        "byte_fallback": Beside(vocab_size=400, value=True),
+        "byte_fallback": WithArguments(vocab_size=400, value=True),
         "required_chars": "ぬ",
         "unk_id": 3,
         "bos_id": -1,
@@ -373,7 +375,7 @@ def test_every_option_of_code_point_training_changes_the_model_or_is_refused(tmp
         "unk_piece": "<U>",
         "bos_piece": "<B>",
         "eos_piece": "<E>",
-        "pad_piece": Beside(pad_id=3, value="<P>"),
+        "pad_piece": WithArguments(pad_id=3, value="<P>"),
         "pretokenization_delimiter": "|",
         "seed_sentencepieces_file": "a",
         "auto_character_coverage": True,
@@ -387,7 +389,7 @@ def test_every_option_of_code_point_training_changes_the_model_or_is_refused(tmp
     }
     assert values.keys() == NAMES
     for name, value in values.items():
-        base = dict(value) if isinstance(value, Beside) else {"value": value}
+        base = dict(value) if isinstance(value, WithArguments) else {"value": value}
         value = base.pop("value")
         assert code_points(**base) != code_points(**base | {name: value}), name
 

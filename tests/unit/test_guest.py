@@ -88,13 +88,13 @@ def encoding() -> fastbpe.tiktoken.Encoding:
     return fastbpe.tiktoken.Encoding("t", pat_str=pattern, mergeable_ranks=RANKS, special_tokens={"<e>": 300})
 
 
-def basic() -> fastbpe.minbpe.BasicTokenizer:
+def basic_tokenizer() -> fastbpe.minbpe.BasicTokenizer:
     tokenizer = fastbpe.minbpe.BasicTokenizer()
     tokenizer.train(TEXT * 3, 260)
     return tokenizer
 
 
-def by_regex() -> fastbpe.minbpe.RegexTokenizer:
+def regex_tokenizer() -> fastbpe.minbpe.RegexTokenizer:
     tokenizer = fastbpe.minbpe.RegexTokenizer()
     tokenizer.train(TEXT * 3, 260)
     tokenizer.register_special_tokens({"<e>": 300})
@@ -114,8 +114,8 @@ MAKERS: dict[str, Callable[[Path], Any]] = {
     "bytes": lambda _: byte_tokenizer(),
     "code points": fastbpe.load,
     "tiktoken": lambda _: encoding(),
-    "minbpe.BasicTokenizer": lambda _: basic(),
-    "minbpe.RegexTokenizer": lambda _: by_regex(),
+    "minbpe.BasicTokenizer": lambda _: basic_tokenizer(),
+    "minbpe.RegexTokenizer": lambda _: regex_tokenizer(),
     "SentencePieceProcessor": lambda path: fastbpe.sentencepiece.SentencePieceProcessor(model_file=str(path)),
     "SentencePieceNormalizer": lambda path: fastbpe.sentencepiece.SentencePieceNormalizer(model_file=str(path)),
 }
@@ -127,7 +127,7 @@ class Holder:
     held: object
 
 
-def answers(make: Callable[[], Any], name: str) -> Iterator[object]:
+def results_of(make: Callable[[], Any], name: str) -> Iterator[object]:
     """Yield the value of an attribute, or the results of a method for every argument list that it accepts."""
     try:
         value = getattr(make(), name)
@@ -161,7 +161,7 @@ def containers(value: object, most: int = 50) -> Iterator[list[Any] | dict[Any, 
             yield from containers(item)
 
 
-def names(one: object) -> list[str]:
+def names_to_try(one: object) -> list[str]:
     return [name for name in dir(one) if not name.startswith("_") and name not in PASSED_OVER]
 
 
@@ -173,8 +173,8 @@ def test_cycle_through_any_returned_container_is_collected(kind: str, model_file
     def make() -> Any:
         return MAKERS[kind](model_file)
 
-    for name in names(make()):
-        for answer in answers(make, name):
+    for name in names_to_try(make()):
+        for answer in results_of(make, name):
             seen: dict[int, list[Any] | dict[Any, Any]] = {id(found): found for found in containers(answer)}
             for found in seen.values():
                 holder = Holder()

@@ -1,6 +1,6 @@
 """Texts that made other tokenizers crash, slow down or miscount, through every entry point.
 
-The benchmarks measure speed. Here a quadratic algorithm would simply not finish: each text has about a megabyte.
+The benchmarks measure speed. Here a quadratic algorithm would not finish: each text has about a megabyte.
 """
 
 import base64

@@ -90,7 +90,7 @@ print("done")
 
 
 def test_release_memory_ends_idle_threads_and_new_ones_start() -> None:
-    """In a process of its own, where no other threads are counted."""
+    """In a separate process, where no other threads are counted."""
     assert run_python(IDLE) == "done\n"
 
 

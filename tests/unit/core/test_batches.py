@@ -144,7 +144,7 @@ def test_empty_batch_gives_empty_array_and_one_offset(code_tokenizer: Tokenizer)
     assert offsets.tolist() == [0]
 
 
-def test_huge_text_among_tiny_ones_is_encoded_in_place(code_tokenizer: Tokenizer) -> None:
+def test_huge_text_among_tiny_ones_keeps_its_position(code_tokenizer: Tokenizer) -> None:
     huge = standard_library(300_000)
     texts = ["x", huge, *["y"] * 10_000]
     batch = code_tokenizer.encode_ordinary_batch(texts, num_threads=2)

@@ -1,4 +1,4 @@
-"""The piece cache against merging each piece by itself: small caches, full ones, and ones that evict all the
+"""The piece cache against merging each piece on its own: small caches, full ones, and ones that evict all the
 time."""
 
 import base64
@@ -44,7 +44,7 @@ KINDS: dict[str, Vocabulary] = {
 
 
 @cache
-def slow(kind: str, piece: str) -> list[int]:
+def encode_alone(kind: str, piece: str) -> list[int]:
     """Encode a piece in an encoder that has seen no other (test_merge compares that with the specification)."""
     return Encoder(KINDS[kind], Splitter()).encode(piece)
 
@@ -54,10 +54,10 @@ def encoder(kind: str, splitter: Splitter | None = None, cache_bytes: int = 0) -
 
 
 def expected(kind: str, pieces: list[str]) -> list[int]:
-    return [i for piece in pieces for i in [*slow(kind, piece), ord("|")]]
+    return [i for piece in pieces for i in [*encode_alone(kind, piece), ord("|")]]
 
 
-def a_piece(rng: random.Random, letters: str = "abcd") -> str:
+def random_piece(rng: random.Random, letters: str = "abcd") -> str:
     n = rng.choice(LENGTHS) if rng.random() < 0.2 else rng.randint(1, 40)
     return "".join(rng.choices(letters, k=n))
 
@@ -90,7 +90,7 @@ def test_growing_cache_keeps_ids_correct_and_stays_within_its_limit(kind: str, c
     assert 1 << 18 < most_used <= cache_bytes
 
 
-def test_cache_grows_in_later_passes_only_while_pieces_are_evicted() -> None:
+def test_cache_grows_in_later_passes_until_it_is_large_enough() -> None:
     """At two thirds full it grows in later passes, but no further once it is large enough for the pieces."""
     fast = encoder("ranks", cache_bytes=1 << 28)
     text = "|".join(f"a{i:x}b" for i in range(85_000))
@@ -119,9 +119,9 @@ def test_full_cache_gives_correct_ids(kind: str) -> None:
     """Thirty times more pieces than fit: entries evict each other, and the arena is cleared within groups."""
     rng = random.Random(2)
     fast = encoder(kind)
-    known = [a_piece(rng) for _ in range(300)]
+    known = [random_piece(rng) for _ in range(300)]
     for _ in range(20):
-        pieces = [rng.choice(known) if rng.random() < 0.5 else a_piece(rng) for _ in range(1500)]
+        pieces = [rng.choice(known) if rng.random() < 0.5 else random_piece(rng) for _ in range(1500)]
         assert fast.encode("".join(piece + "|" for piece in pieces)) == expected(kind, pieces)
         assert fast._pipeline.used_bytes <= 1 << 18  # the minimum size of a cache
 
@@ -137,7 +137,7 @@ def test_short_pieces_with_many_ids_may_fill_the_arena(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_pieces_that_differ_only_at_their_ends_are_told_apart(kind: str) -> None:
+def test_pieces_that_differ_only_at_their_ends_are_distinguished(kind: str) -> None:
     fast = encoder(kind, cache_bytes=1 << 20)
     for n in LENGTHS:
         pieces = ["a" * (n - 1) + last for last in "abcd\0"] * 3
@@ -159,13 +159,13 @@ def test_pieces_that_differ_only_at_their_ends_are_told_apart(kind: str) -> None
 )
 def test_arbitrary_pieces_are_encoded_as_specified(parts: list[tuple[str, int, str]], kind: str) -> None:
     pieces = [word * n + end for word, n, end in parts]
-    fast = shared(kind)  # shared by all examples, so it has seen some of the pieces
+    fast = shared_encoder(kind)  # shared by all examples, so it has seen some of the pieces
     text = "".join(piece + "|" for piece in pieces)
     assert fast.encode(text) == fast.encode(text) == expected(kind, pieces)
 
 
 @cache
-def shared(kind: str) -> Encoder:
+def shared_encoder(kind: str) -> Encoder:
     return encoder(kind)
 
 
@@ -174,9 +174,9 @@ def test_unmatched_text_has_no_ids(kind: str) -> None:
     rng = random.Random(4)
     fast = encoder(kind, make_splitter(r"[^|]+", drop_unmatched=True))
     for _ in range(20):
-        pieces = [a_piece(rng) for _ in range(300)]
+        pieces = [random_piece(rng) for _ in range(300)]
         text = "".join("|" * rng.randint(1, 2000 if rng.random() < 0.05 else 3) + piece for piece in pieces)
-        assert fast.encode(text + "|||") == [i for piece in pieces for i in slow(kind, piece)]
+        assert fast.encode(text + "|||") == [i for piece in pieces for i in encode_alone(kind, piece)]
 
 
 def test_caches_stay_within_cache_bytes() -> None:
@@ -209,7 +209,7 @@ SIZES = [0, 1 << 22, 1 << 26]
 
 
 def batch(rng: random.Random, n_texts: int) -> list[list[str]]:
-    """Return pieces of texts: no pieces, a few, more misses than one batch merges, or one that evicts the rest."""
+    """Return pieces of texts: none, a few, more misses than one batch merges, or one miss with all the gaps."""
     known = ["ab"]
     texts = []
     for _ in range(n_texts):
@@ -245,7 +245,7 @@ def test_texts_with_some_new_pieces_are_encoded_as_specified(
         texts = ["|".join(of_one) for of_one in pieces]
         expected = []
         for of_one in pieces:
-            expected.append([i for piece in of_one for i in [*slow(kind, piece), ord("|")]][:-1])
+            expected.append([i for piece in of_one for i in [*encode_alone(kind, piece), ord("|")]][:-1])
         fresh = encoder(kind, cache_bytes=cache_bytes)
         assert list(memoryview(fresh._count_to_array(texts, num_threads))) == [len(ids) for ids in expected]
         ids, offsets = map(list, map(memoryview, fast._encode_to_array(texts, set(), (), num_threads)))

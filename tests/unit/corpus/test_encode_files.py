@@ -33,8 +33,8 @@ TEXTS = ["one two\n", "", "drei vier<|endoftext|>", "пять 👍", *standard_l
 SUFFIXES = (".bin", ".npy", ".parquet")
 
 
-def read_back(out: Path) -> list[list[int]]:
-    """Return the documents of an output, after checking what its metadata says."""
+def documents_of(out: Path) -> list[list[int]]:
+    """Return the documents of an output, after checking its metadata."""
     if out.suffix == ".parquet":
         table = pyarrow.parquet.read_table(out)
         documents: list[list[int]] = table.column("input_ids").to_pylist()
@@ -66,7 +66,7 @@ def test_documents_are_written_and_read_back(
     out = tmp_path / f"out{suffix}"
     summary = code_tokenizer.encode_files(jsonl, out)
     wanted = [code_tokenizer.encode_ordinary(text) for text in TEXTS]
-    assert read_back(out) == wanted
+    assert documents_of(out) == wanted
     n_ids, n_bytes = sum(map(len, wanted)), sum(len(text.encode()) for text in TEXTS)
     assert dataclasses.replace(summary, seconds=0) == FilesSummary(out, len(TEXTS), n_ids, n_bytes, 0)
 
@@ -103,7 +103,7 @@ def test_every_input_is_read_in_parts_by_threads(
             num_threads=num_threads,
             progress=False,
         )
-        assert read_back(out) == [[start, *code_tokenizer.encode_ordinary(text), end] for text in documents]
+        assert documents_of(out) == [[start, *code_tokenizer.encode_ordinary(text), end] for text in documents]
         assert summary.n_bytes == sum(len(text.encode()) for text in documents)
 
 
@@ -116,9 +116,9 @@ def test_separator_and_field_select_the_documents(code_tokenizer: Tokenizer, jso
         (None, ["one\r\n\ntwo<|endoftext|>three\n"]),
     ]:
         code_tokenizer.encode_files(str(tmp_path / "a.txt"), str(out), separator=separator, overwrite=True)
-        assert read_back(out) == list(map(encode, documents))
+        assert documents_of(out) == list(map(encode, documents))
     code_tokenizer.encode_files(jsonl, out, text_field="body", overwrite=True)
-    assert read_back(out) == [encode(text[:3]) for text in TEXTS]
+    assert documents_of(out) == [encode(text[:3]) for text in TEXTS]
 
 
 def test_wrong_separator_field_or_path_raises_and_writes_nothing(
@@ -137,7 +137,7 @@ def test_surrogates_in_a_separator_are_treated_as_in_texts(code_tokenizer: Token
     (tmp_path / "a.txt").write_text("a\U0001f600b\ufffdc", encoding="utf-8")
     for separator, documents in [("\ud83d\ude00", ["a", "b\ufffdc"]), ("\ud83d", ["a\U0001f600b", "c"])]:
         code_tokenizer.encode_files(tmp_path / "a.txt", tmp_path / "out.bin", separator=separator, overwrite=True)
-        assert read_back(tmp_path / "out.bin") == list(map(code_tokenizer.encode_ordinary, documents))
+        assert documents_of(tmp_path / "out.bin") == list(map(code_tokenizer.encode_ordinary, documents))
 
 
 @pytest.mark.parametrize("stderr", ["None", "closed", "object()"])
@@ -165,7 +165,7 @@ def test_separator_may_be_longer_than_a_block(
     (tmp_path / "a.txt").write_text("one two three" + "-" * 9 + "four" + "-" * 8)
     code_tokenizer.encode_files(tmp_path / "a.txt", tmp_path / "out.bin", separator="-" * 9)
     encode = code_tokenizer.encode_ordinary
-    assert read_back(tmp_path / "out.bin") == [encode("one two three"), encode("four" + "-" * 8)]
+    assert documents_of(tmp_path / "out.bin") == [encode("one two three"), encode("four" + "-" * 8)]
 
 
 def test_patterns_without_safe_cuts_read_documents_whole(
@@ -175,7 +175,7 @@ def test_patterns_without_safe_cuts_read_documents_whole(
     text = standard_library(3000)
     (tmp_path / "a.txt").write_text(text)
     unsplit_tokenizer.encode_files(tmp_path / "a.txt", tmp_path / "out.bin")
-    assert read_back(tmp_path / "out.bin") == [unsplit_tokenizer.encode_ordinary(text)]
+    assert documents_of(tmp_path / "out.bin") == [unsplit_tokenizer.encode_ordinary(text)]
 
 
 def test_dtype_is_the_smallest_that_fits_unless_given(
@@ -194,7 +194,7 @@ def test_dtype_is_the_smallest_that_fits_unless_given(
             out = tmp_path / f"out{suffix}"
             end = "<large>" if tokenizer is fits else None
             summary = tokenizer.encode_files(jsonl, out, dtype=dtype, document_end=end, overwrite=True)
-            assert read_back(out) == (wanted if end else [ids[:-1] for ids in wanted])
+            assert documents_of(out) == (wanted if end else [ids[:-1] for ids in wanted])
             if suffix == ".bin":
                 assert out.stat().st_size == written * summary.n_ids
     with pytest.raises(ValueError, match="holds ids up to 65535, not 65536"):
@@ -221,7 +221,7 @@ def test_parquet_row_groups_of_every_size_hold_all_documents(
         monkeypatch.setattr("fastbpe.corpus.sinks._ROW_GROUP_IDS", n_ids)
         monkeypatch.setattr("fastbpe.corpus.sinks._ROW_GROUP_ROWS", n_rows)
         code_tokenizer.encode_files(jsonl, tmp_path / "out.parquet", overwrite=True)
-        assert read_back(tmp_path / "out.parquet") == wanted
+        assert documents_of(tmp_path / "out.parquet") == wanted
 
 
 def test_input_without_documents_gives_empty_output(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_input_without_documents_gives_empty_output(code_tokenizer: Tokenizer, t
     for suffix in SUFFIXES:
         summary = code_tokenizer.encode_files(tmp_path / "a.jsonl", tmp_path / f"out{suffix}")
         assert (summary.n_documents, summary.n_ids) == (0, 0)
-        assert read_back(tmp_path / f"out{suffix}") == []
+        assert documents_of(tmp_path / f"out{suffix}") == []
 
 
 def test_progress_is_shown_only_when_asked_for(
@@ -264,7 +264,7 @@ def test_existing_output_is_kept_unless_overwrite_is_given(
         code_tokenizer.encode_files(jsonl, out, text_field="body")
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
     code_tokenizer.encode_files(jsonl, out, text_field="body", overwrite=True)
-    assert read_back(out) == [code_tokenizer.encode_ordinary(text[:3]) for text in TEXTS]
+    assert documents_of(out) == [code_tokenizer.encode_ordinary(text[:3]) for text in TEXTS]
     if suffix != ".parquet":
         out.unlink()
         with pytest.raises(FileExistsError, match=r"\.offsets exists"):
@@ -327,7 +327,7 @@ def test_bin_and_npy_are_written_without_numpy(code_tokenizer: Tokenizer, jsonl:
     with mock.patch.dict(sys.modules, {"numpy": None}):
         for suffix in (".bin", ".npy"):
             code_tokenizer.encode_files(jsonl, tmp_path / f"out{suffix}")
-    assert read_back(tmp_path / "out.bin") == read_back(tmp_path / "out.npy")
+    assert documents_of(tmp_path / "out.bin") == documents_of(tmp_path / "out.npy")
 
 
 def test_json_lines_get_the_ids_of_their_texts(
@@ -347,7 +347,7 @@ def test_json_lines_get_the_ids_of_their_texts(
             for little in (0, 300, 1 << 30):  # all lines, some, or no lines are encoded straight from the JSON
                 monkeypatch.setattr(encode_files, "_LITTLE", little)
                 summaries.append(tokenizer.encode_files(inputs, tmp_path / "a.bin", overwrite=True))
-                summaries[-1] = (summaries[-1].n_bytes, read_back(tmp_path / "a.bin"))
+                summaries[-1] = (summaries[-1].n_bytes, documents_of(tmp_path / "a.bin"))
         assert all(summary == summaries[-1] for summary in summaries)
         texts = [text for path in inputs for stretch in sources.read(path) for text in stretch.texts]
         assert summaries[-1][1] == [tokenizer.encode_ordinary(text) for text in texts]
@@ -397,8 +397,8 @@ for most in 100, 5000, 1_000_000, resource.RLIM_INFINITY:
     assert not (tmp_path / "out.bin.partial").exists()
 
 
-def stopped(tokenizer: Tokenizer, jsonl: Path, out: Path) -> None:
-    """Run over three inputs, of which the third raises; the progress so far is saved."""
+def run_until_error(tokenizer: Tokenizer, jsonl: Path, out: Path) -> None:
+    """Run over three inputs; the third raises, and the progress so far is saved."""
     good, bad = jsonl.with_name("good.txt"), jsonl.with_name("bad.txt")
     good.write_text("good")
     bad.write_bytes(b"\xff")
@@ -414,7 +414,7 @@ def test_resumed_run_repeats_no_input_after_an_error(
     code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, suffix: str
 ) -> None:
     out = tmp_path / f"out{suffix}"
-    stopped(code_tokenizer, jsonl, out)
+    run_until_error(code_tokenizer, jsonl, out)
     assert not out.exists()
     (tmp_path / "bad.txt").write_bytes(b"ok")  # no byte of it was read yet
     inputs = [tmp_path / name for name in ("texts.jsonl", "good.txt", "bad.txt")]
@@ -425,7 +425,7 @@ def test_resumed_run_repeats_no_input_after_an_error(
         (inputs[1], 4),
         (inputs[2], 0),
     ]
-    assert read_back(out) == [*map(code_tokenizer.encode_ordinary, [*TEXTS, "good", "ok"])]
+    assert documents_of(out) == [*map(code_tokenizer.encode_ordinary, [*TEXTS, "good", "ok"])]
 
 
 @pytest.mark.parametrize("little", [0, 1 << 16])
@@ -447,7 +447,7 @@ def test_run_resumes_after_the_last_good_line(
     with mock.patch.object(encode_files, "read", read):
         code_tokenizer.encode_files(jsonl, out)
     assert 0 < read.call_args.kwargs["offset"] <= at
-    assert read_back(out) == [*map(code_tokenizer.encode_ordinary, TEXTS)]
+    assert documents_of(out) == [*map(code_tokenizer.encode_ordinary, TEXTS)]
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
@@ -490,7 +490,7 @@ def test_run_resumes_before_a_repaired_input(
         code_tokenizer.encode_files(inputs, out)
     begun = [(call.args[0].name, call.kwargs["offset"] > 0) for call in read.call_args_list]
     assert begun == [("b.jsonl", True), ("c.jsonl", False), ("d.jsonl", False)]
-    assert read_back(out) == [*map(code_tokenizer.encode_ordinary, [*TEXTS * 3, "more"])]
+    assert documents_of(out) == [*map(code_tokenizer.encode_ordinary, [*TEXTS * 3, "more"])]
 
 
 def test_resume_refuses_a_changed_input(
@@ -509,7 +509,7 @@ def test_resume_refuses_a_changed_input(
         code_tokenizer.encode_files([jsonl, bad], out)
     bad.write_bytes(good)
     code_tokenizer.encode_files([jsonl, bad], out, overwrite=True)
-    assert read_back(out) == [*map(code_tokenizer.encode_ordinary, TEXTS * 2)]
+    assert documents_of(out) == [*map(code_tokenizer.encode_ordinary, TEXTS * 2)]
     out = tmp_path / "alone.bin"
     bad.write_bytes(good + b"!\n")
     with pytest.raises(FormatError):
@@ -548,7 +548,7 @@ def test_empty_compressed_file_raises_format_error(code_tokenizer: Tokenizer, tm
 
 def test_resume_refuses_output_of_another_run(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.bin"
-    stopped(code_tokenizer, jsonl, out)
+    run_until_error(code_tokenizer, jsonl, out)
     other = code_tokenizer.with_special_tokens({"<more>": 2000})
     inputs = [jsonl, tmp_path / "good.txt", tmp_path / "bad.txt"]
     calls: list[tuple[Callable[[], object], str]] = [
@@ -561,7 +561,7 @@ def test_resume_refuses_output_of_another_run(code_tokenizer: Tokenizer, jsonl: 
         with pytest.raises(FileExistsError, match=message):
             call()
     code_tokenizer.encode_files(jsonl, out, overwrite=True)
-    assert read_back(out) == [*map(code_tokenizer.encode_ordinary, TEXTS)]
+    assert documents_of(out) == [*map(code_tokenizer.encode_ordinary, TEXTS)]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs flock")
@@ -702,7 +702,7 @@ def test_run_that_fails_at_once_leaves_no_files(
             code_tokenizer.encode_files(jsonl, out, **options)  # type: ignore[arg-type]
         assert sorted(tmp_path.iterdir()) == before
     code_tokenizer.encode_files(jsonl, out)
-    assert read_back(out) == [*map(code_tokenizer.encode_ordinary, TEXTS)]
+    assert documents_of(out) == [*map(code_tokenizer.encode_ordinary, TEXTS)]
 
 
 def test_immediate_interrupt_leaves_no_files(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path) -> None:
@@ -725,4 +725,4 @@ tokenizer.encode_files({str(jsonl)!r}, {str(out)!r}, text_field="body", progress
 """)
     assert (tmp_path / "out.bin.partial" / "run.json").exists()
     code_tokenizer.encode_files(jsonl, out)
-    assert read_back(out) == [*map(code_tokenizer.encode_ordinary, TEXTS)]
+    assert documents_of(out) == [*map(code_tokenizer.encode_ordinary, TEXTS)]

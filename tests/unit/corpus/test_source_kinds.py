@@ -27,8 +27,8 @@ def learned_text(source: Any, **options: Any) -> list[str]:
     return [token.decode() for token in train(source, **options).vocab[256:]]
 
 
-def same(source: Any, documents: Any, **options: Any) -> bool:
-    """Return True if a source trains the same tokenizer as these documents."""
+def trains_the_same(source: Any, documents: Any, **options: Any) -> bool:
+    """Return True if a source trains the trains_the_same tokenizer as these documents."""
     one, other = train(source, **options), train(documents)
     return one == other and one.training_report["n_bytes"] == other.training_report["n_bytes"]
 
@@ -47,7 +47,7 @@ def test_list_items_that_look_like_paths_are_paths(name: str, tmp_path: Path, mo
             ) as caught:
                 call(source)
             assert caught.value.filename == name
-    assert same(iter([name]), [name, ""])
+    assert trains_the_same(iter([name]), [name, ""])
 
 
 @pytest.mark.parametrize(
@@ -55,8 +55,8 @@ def test_list_items_that_look_like_paths_are_paths(name: str, tmp_path: Path, mo
 )
 def test_list_items_that_do_not_look_like_paths_are_texts(text: str, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
-    assert same([text, "ab"], iter([text, "ab"]))
-    assert same([text, "no.txt"], iter([text, "no.txt"]))
+    assert trains_the_same([text, "ab"], iter([text, "ab"]))
+    assert trains_the_same([text, "no.txt"], iter([text, "no.txt"]))
 
 
 def test_path_objects_are_paths_in_any_iterable(tmp_path: Path, monkeypatch: Any) -> None:
@@ -64,11 +64,11 @@ def test_path_objects_are_paths_in_any_iterable(tmp_path: Path, monkeypatch: Any
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "a.txt").write_text("abab")
     for source in ("folder", "folder/*.txt", ["folder/"], ("folder/a.txt",), ["folder/*"], iter([Path("folder")])):
-        assert same(source, ["abab"])
+        assert trains_the_same(source, ["abab"])
         if not hasattr(source, "__next__"):
             assert fastbpe.count_pieces(source) == fastbpe.count_pieces(["abab"])
     for texts in (iter(["folder"]), {"folder"}, deque(["folder"])):
-        assert same(texts, [b"folder"])
+        assert trains_the_same(texts, [b"folder"])
 
 
 def test_list_item_naming_a_file_without_looking_like_a_path_is_refused(tmp_path: Path, monkeypatch: Any) -> None:
@@ -87,7 +87,7 @@ def test_list_item_naming_a_file_without_looking_like_a_path_is_refused(tmp_path
 def test_mappings_are_counts_of_pieces() -> None:
     counts = {"the": 10, b"cat": 5, "at": 0}
     assert learned_text(counts) == ["he", "the", "at", "cat"]
-    assert same(Counter({"the": 10, "cat": 5}), PieceCounts({"the": 10, "cat": 5}, pattern=WORDS))
+    assert trains_the_same(Counter({"the": 10, "cat": 5}), PieceCounts({"the": 10, "cat": 5}, pattern=WORDS))
     assert learned_text({"a b": 3}, n_merges=2) == [" b", "a b"]  # the pattern does not split counted pieces
     counted = fastbpe.count_pieces({"the": 10, "cat": 5}, pattern="gpt2", special_tokens=["<s>"])
     assert counted == PieceCounts({"the": 10, "cat": 5}, pattern="gpt2", special_tokens=["<s>"])
@@ -130,7 +130,7 @@ def test_reading_options_are_refused_for_counts(option: dict[str, Any]) -> None:
 def test_separator_ends_documents(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"ab<|end|>ab\r\nab")
     for separator, documents in (("<|end|>", ["ab", "ab\r\nab"]), ("\n", ["ab<|end|>ab", "ab"])):
-        assert same(tmp_path / "a.txt", documents, separator=separator)
+        assert trains_the_same(tmp_path / "a.txt", documents, separator=separator)
         counted = fastbpe.count_pieces(tmp_path / "a.txt", pattern=None, separator=separator)
         assert counted == fastbpe.count_pieces(documents, pattern=None)
     for wrong, error in (("", ValueError), (b"a", TypeError)):

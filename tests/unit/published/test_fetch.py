@@ -68,7 +68,7 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-def started() -> Iterator[Server]:
+def running_server() -> Iterator[Server]:
     server = Server()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -86,7 +86,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setenv("no_proxy", "*")
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / "tiktoken"))
     monkeypatch.setattr("fastbpe.published.find.user_cache", lambda: str(tmp_path / "caches" / "fastbpe"))
-    for server in started():
+    for server in running_server():
         file = KnownFile(
             name="small.tiktoken",
             sha256=SHA256,
@@ -101,7 +101,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         yield server
 
 
-def kept(folder: Path) -> list[Path]:
+def files_below(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
@@ -133,7 +133,7 @@ def test_damaged_cached_copy_is_downloaded_again(server: Server, tmp_path: Path)
     path.write_bytes(DATA[:-5])
     assert fetch("small").is_new
     assert path.read_bytes() == DATA
-    assert kept(tmp_path) == [path]
+    assert files_below(tmp_path) == [path]
 
 
 def test_wrong_or_truncated_download_raises_and_is_not_cached(server: Server, tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_wrong_or_truncated_download_raises_and_is_not_cached(server: Server, tm
     server.cut = True
     with pytest.raises(DownloadError, match=r"/small cannot be downloaded: "):
         fetch("small")
-    assert not kept(tmp_path)
+    assert not files_below(tmp_path)
 
 
 def test_offline_mode_forbids_downloads(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,7 +199,7 @@ def test_cache_folder_of_another_user_is_refused(
         PermissionError, match=r"fastbpe: it is another user's \(uid .*; remove it, or set XDG_CACHE_HOME"
     ):
         fetch("small")
-    assert not kept(tmp_path)
+    assert not files_below(tmp_path)
 
 
 def test_file_in_place_of_the_cache_folder_is_named(server: Server, tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_access_token_is_not_sent_to_other_hosts(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", "secret")
-    for elsewhere in started():
+    for elsewhere in running_server():
         server.moved["/org/old/resolve/main/tokenizer.json"] = "/org/new"
         server.moved["/org/new"] = f"{elsewhere.url}/store"
         elsewhere.files["/store"] = tokenizer_json(tmp_path)
@@ -268,7 +268,7 @@ def test_download_without_a_tokenizer_is_not_cached(server: Server, tmp_path: Pa
     server.files["/org/a/resolve/main/tokenizer.json"] = b"<!DOCTYPE html><html></html>"
     with pytest.raises(FormatError, match="an HTML page, no vocabulary"):
         fetch("org/a")
-    assert not kept(tmp_path)
+    assert not files_below(tmp_path)
 
 
 def test_error_for_gated_or_empty_repository_names_the_way_out(server: Server) -> None:

@@ -58,7 +58,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def put(folder: Path, name: str, data: bytes = DATA) -> Path:
+def write_file(folder: Path, name: str, data: bytes = DATA) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_bytes(data)
     return folder / name
@@ -73,7 +73,7 @@ def test_published_vocabulary_is_found_by_name_in_each_cache(
 ) -> None:
     monkeypatch.setenv("FASTBPE_VOCAB_DIR", os.pathsep.join([str(here / "absent"), str(here / "vocab")]))
     file = hashlib.sha1(str(FILE.url).encode()).hexdigest() if place == "tiktoken" else FILE.name
-    put(here / place, file)
+    write_file(here / place, file)
     tokenizer = fastbpe.load("small")
     assert tokenizer == PLAIN
     assert (tokenizer.name, tokenizer.pattern_name) == ("small", "cl100k")
@@ -83,7 +83,7 @@ def test_published_vocabulary_is_found_by_name_in_each_cache(
 
 
 def test_existing_path_wins_over_vocabulary_name(here: Path) -> None:
-    put(here / "user", FILE.name)
+    write_file(here / "user", FILE.name)
     Tokenizer.from_ranks(BYTES, pattern=None).export("small", format="native")
     assert fastbpe.load("small").vocab_size == 256
     with pytest.raises(FileNotFoundError) as error:
@@ -123,7 +123,7 @@ def test_native_file_that_differs_from_the_published_vocabulary_is_refused(
 
 
 def test_file_with_wrong_hash_is_refused_and_named(here: Path) -> None:
-    path = put(here / "user", FILE.name, DATA[:-1])
+    path = write_file(here / "user", FILE.name, DATA[:-1])
     with pytest.raises(FormatError) as error:
         fastbpe.load("small")
     found = hashlib.sha256(DATA[:-1]).hexdigest()
@@ -131,7 +131,7 @@ def test_file_with_wrong_hash_is_refused_and_named(here: Path) -> None:
         f"small: {path} has the SHA-256 {found}, but small.tiktoken as published has {FILE.sha256}: it is "
         "damaged or another file; download it: fastbpe fetch small"
     )
-    put(here / "tiktoken", hashlib.sha1(str(FILE.url).encode()).hexdigest())
+    write_file(here / "tiktoken", hashlib.sha1(str(FILE.url).encode()).hexdigest())
     assert fastbpe.load("small") == PLAIN  # a correct copy in another folder is used
 
 
@@ -289,7 +289,7 @@ def test_gpt2_is_found_in_the_tiktoken_cache(here: Path) -> None:
             fastbpe.load("gpt2")
         data = data_file("vocab", name).read_bytes()
         assert (len(data), data.count(b"\n")) == (file.n_bytes, file.n_lines)
-        put(here / "tiktoken", hashlib.sha1(str(file.url).encode()).hexdigest(), data)
+        write_file(here / "tiktoken", hashlib.sha1(str(file.url).encode()).hexdigest(), data)
     gpt2 = fastbpe.load("gpt-2")
     assert (gpt2.name, gpt2.special_tokens) == ("gpt2", {"<|endoftext|>": 50256})
     assert gpt2 == fastbpe.load(data_file("vocab", "r50k_base.tiktoken"))

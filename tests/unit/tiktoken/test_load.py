@@ -74,14 +74,14 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def kept(cache: Path, url: str) -> Path:
+def cached_file(cache: Path, url: str) -> Path:
     return cache / hashlib.sha1(url.encode()).hexdigest()
 
 
 def test_download_is_cached_and_not_repeated(server: Server, cache: Path) -> None:
     assert read_file_cached(server.url, SHA256) == CONTENT
     assert [path.name for path in cache.iterdir()] == [hashlib.sha1(server.url.encode()).hexdigest()]
-    assert kept(cache, server.url).read_bytes() == CONTENT
+    assert cached_file(cache, server.url).read_bytes() == CONTENT
     assert read_file_cached(server.url, SHA256) == CONTENT
     assert read_file_cached(server.url) == CONTENT
     assert server.asked == 1
@@ -100,7 +100,7 @@ def test_offline_error_names_file_folder_and_hash(
     monkeypatch.setenv("FASTBPE_OFFLINE", "1")
     with pytest.raises(OSError, match="FASTBPE_OFFLINE=1") as raised:
         read_file_cached(server.url, SHA256)
-    for part in (server.url, str(kept(cache, server.url)), SHA256, "TIKTOKEN_CACHE_DIR"):
+    for part in (server.url, str(cached_file(cache, server.url)), SHA256, "TIKTOKEN_CACHE_DIR"):
         assert part in str(raised.value)
     with pytest.raises(DownloadError):
         read_file(server.url)
@@ -128,16 +128,16 @@ def test_wrong_hash_raises_value_error(server: Server, cache: Path) -> None:
 
 def test_damaged_cached_copy_is_downloaded_again(server: Server, cache: Path) -> None:
     cache.mkdir()
-    kept(cache, server.url).write_bytes(CONTENT[:-1])
+    cached_file(cache, server.url).write_bytes(CONTENT[:-1])
     assert read_file_cached(server.url, SHA256) == CONTENT
-    assert kept(cache, server.url).read_bytes() == CONTENT
+    assert cached_file(cache, server.url).read_bytes() == CONTENT
 
 
 def test_damaged_cached_copy_offline_raises_download_error(
     server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache.mkdir()
-    kept(cache, server.url).write_bytes(b"")
+    cached_file(cache, server.url).write_bytes(b"")
     monkeypatch.setenv("FASTBPE_OFFLINE", "1")
     with pytest.raises(DownloadError, match="has another SHA-256"):
         read_file_cached(server.url, SHA256)
@@ -174,14 +174,14 @@ def test_cache_folder_follows_the_environment_variables(
 ) -> None:
     monkeypatch.setenv("DATA_GYM_CACHE_DIR", str(tmp_path / "other"))
     read_file_cached(server.url)
-    assert kept(cache, server.url).exists()
+    assert cached_file(cache, server.url).exists()
     monkeypatch.delenv("TIKTOKEN_CACHE_DIR")
     read_file_cached(server.url)
-    assert kept(tmp_path / "other", server.url).exists()
+    assert cached_file(tmp_path / "other", server.url).exists()
     monkeypatch.delenv("DATA_GYM_CACHE_DIR")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     read_file_cached(server.url)
-    assert kept(tmp_path / "data-gym-cache", server.url).exists()
+    assert cached_file(tmp_path / "data-gym-cache", server.url).exists()
 
 
 def test_unwritable_cache_warns_and_returns_the_data(server: Server, cache: Path) -> None:
@@ -218,7 +218,7 @@ def test_concurrent_downloads_never_show_a_partial_file(server: Server, cache: P
         f"data = read_file_cached({server.url!r}, {SHA256!r}); assert len(data) == {len(CONTENT)}"
     )
     started = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(3)]
-    path = kept(cache, server.url)
+    path = cached_file(cache, server.url)
     while any(process.poll() is None for process in started):
         if path.exists():
             assert path.read_bytes() == CONTENT, "a half file was seen"

@@ -99,7 +99,7 @@ ROBERTA = {
 BERT = {"type": "BertProcessing", "cls": ["<s>", 262], "sep": ["</s>", 263]}
 
 
-def processed(*steps: dict[str, Any]) -> bytes:
+def file_with_post_processors(*steps: dict[str, Any]) -> bytes:
     """Return a small tokenizer.json with these post-processors."""
     post_processor = steps[0] if len(steps) == 1 else {"type": "Sequence", "processors": [*steps]}
     added = [tokenizer_json.added(262 + i, name, special=True) for i, name in enumerate(("<s>", "</s>"))]
@@ -121,7 +121,7 @@ def processed(*steps: dict[str, Any]) -> bytes:
     ],
 )
 def test_templates_give_the_ids_of_tokenizers(steps: list[dict[str, Any]], tmp_path: Path) -> None:
-    file = processed(*steps)
+    file = file_with_post_processors(*steps)
     peer = tokenizers.Tokenizer.from_str(file.decode())
     tokenizer = fastbpe.load(file)
     tokenizer.save(tmp_path / "a.fbpe")
@@ -149,10 +149,10 @@ def test_templates_of_published_files_give_the_ids_of_tokenizers(name: str) -> N
 
 def test_template_that_tokenizers_cannot_apply_raises_format_error() -> None:
     with pytest.raises(FormatError, match=r"processors\[1\]: it stands behind another template"):
-        fastbpe.load(processed(TEMPLATE, TEMPLATE))
+        fastbpe.load(file_with_post_processors(TEMPLATE, TEMPLATE))
     other = json.loads(json.dumps(TEMPLATE).replace('"B"', '"C"'))
     with pytest.raises(FormatError, match=r"pair\[0\]\.Sequence\.id: must be A or B, not 'C'"):
-        fastbpe.load(processed(other))
+        fastbpe.load(file_with_post_processors(other))
 
 
 def test_template_tokens_get_the_roles_bos_and_eos() -> None:

@@ -236,7 +236,7 @@ class NoTokens:
         return None
 
 
-def said_of(names: tuple[Any, ...], ids: tuple[Any, ...], may_share: bool) -> list[str]:
+def errors_of(names: tuple[Any, ...], ids: tuple[Any, ...], may_share: bool) -> list[str]:
     """Return the errors for names, and for a mapping of the same names to ids."""
     said = []
     tokens = dict(zip(names, ids, strict=False))
@@ -258,10 +258,10 @@ def test_fast_and_slow_checks_report_the_same_errors(may_share: bool, monkeypatc
     ids = [0, 1, -1, 2**24 - 1, 2**24, 2**70, True, 1.0, "1", None]
     cases = [(pair, (0, 1)) for pair in product(names, repeat=2)]
     cases += [(("<a>", "<b>"), pair) for pair in product(ids, repeat=2)]
-    at_once = [said_of(*case, may_share) for case in cases]
+    at_once = [errors_of(*case, may_share) for case in cases]
     monkeypatch.setattr(rules, "_are_names", lambda names: False)
     monkeypatch.setattr(rules, "_are_in_order", lambda ids, may_share: False)
-    assert at_once == [said_of(*case, may_share) for case in cases]
+    assert at_once == [errors_of(*case, may_share) for case in cases]
     assert ["", ""] in at_once
 
 

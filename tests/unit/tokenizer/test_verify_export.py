@@ -21,17 +21,17 @@ from fastbpe.tokenizer import export, verify_export
 from fastbpe.tokenizer.codepoint import CodePointTokenizer
 from helpers.shared_data import BYTES, published
 
-D1 = BYTES | {b"bc": 256, b"abcd": 257, b"abc": 258}
+OUT_OF_ORDER_RANKS = BYTES | {b"bc": 256, b"abcd": 257, b"abc": 258}
 UNMADE = BYTES | {b"xy": 256, b"zxyx": 257}
 
 
-def d1() -> Tokenizer:
-    return Tokenizer.from_ranks(D1, pattern="gpt2", special_tokens={"<s>": 259})
+def small_tokenizer() -> Tokenizer:
+    return Tokenizer.from_ranks(OUT_OF_ORDER_RANKS, pattern="gpt2", special_tokens={"<s>": 259})
 
 
 @pytest.mark.parametrize("format", ["native", "tiktoken", "gpt2", "huggingface"])
 def test_token_made_of_one_with_a_greater_id_keeps_its_id(format: str, tmp_path: Path) -> None:
-    tokenizer = d1()
+    tokenizer = small_tokenizer()
     assert tokenizer.encode("abcdx") == [257, 120]
     verified = tokenizer.export(tmp_path / "x", format=format)
     assert verified is not None
@@ -49,7 +49,7 @@ def test_minbpe_export_names_a_token_and_text_it_cannot_express(tmp_path: Path) 
         r"later: of the text 'abcd', 257 would not be made; export it as native, tiktoken or huggingface"
     )
     with pytest.raises(FormatError, match=said):
-        d1().export(tmp_path / "x.model", format="minbpe")
+        small_tokenizer().export(tmp_path / "x.model", format="minbpe")
     assert not [*tmp_path.iterdir()]
 
 
@@ -88,7 +88,7 @@ def test_tiktoken_export_refuses_merges_that_ranks_cannot_express(tmp_path: Path
 # Compared facts.
 
 
-def damaged(monkeypatch: pytest.MonkeyPatch, format: str, change: Callable[[dict[str, Any]], None]) -> None:
+def break_writer(monkeypatch: pytest.MonkeyPatch, format: str, change: Callable[[dict[str, Any]], None]) -> None:
     """Make the writer of tokenizer.json files write an error."""
     write = export._EXPORTERS[format]
 
@@ -107,17 +107,17 @@ def test_export_difference_names_text_and_ids_and_keeps_the_target(
 ) -> None:
     target = tmp_path / "tokenizer.json"
     target.write_text("before")
-    damaged(monkeypatch, "huggingface", lambda made: made["model"]["merges"].pop(1))
+    break_writer(monkeypatch, "huggingface", lambda made: made["model"]["merges"].pop(1))
     said = (
         r"ids would change: the text 'aabcd' is \[97, 257\], read back from what is written as huggingface it "
         r"is \[97, 258, 100\]; the first that differs is b'abcd' \(257\), which becomes b'abc' \(258\); nothing "
         "is written: export it as native"
     )
     with pytest.raises(FormatError, match=said):
-        d1().export(target, format="huggingface")
+        small_tokenizer().export(target, format="huggingface")
     assert target.read_text() == "before"
     assert [*tmp_path.iterdir()] == [target]
-    assert d1().export(target, format="huggingface", verify=False) is None
+    assert small_tokenizer().export(target, format="huggingface", verify=False) is None
     assert fastbpe.load(target).encode("abcdx") == [258, 100, 120]
 
 
@@ -146,9 +146,9 @@ def test_every_kind_of_export_difference_is_found(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change, said = CHANGES[name]
-    damaged(monkeypatch, "huggingface", change)
+    break_writer(monkeypatch, "huggingface", change)
     with pytest.raises(FormatError, match=said):
-        d1().export(tmp_path / "x.json", format="huggingface")
+        small_tokenizer().export(tmp_path / "x.json", format="huggingface")
     assert not [*tmp_path.iterdir()]
 
 
@@ -174,7 +174,7 @@ def test_verify_text_is_compared_with_the_original_library(
 ) -> None:
     text = "abcd abcdx bc\nnaïve 漢字 <s> abc\n"
     for format, owner in (("huggingface", "tokenizers"), ("tiktoken", "tiktoken"), ("gpt2", "tokenizers")):
-        verified = d1().export(tmp_path / format, format=format, verify_text=text)
+        verified = small_tokenizer().export(tmp_path / format, format=format, verify_text=text)
         assert verified is not None
         assert verified.owner == owner
     monkeypatch.setattr(
@@ -184,13 +184,13 @@ def test_verify_text_is_compared_with_the_original_library(
     with pytest.raises(
         FormatError, match=r"'abcd abcdx bc\\n' is .*in tokenizers, from what is written as hugg.*\[1\]"
     ):
-        d1().export(tmp_path / "y", format="huggingface", verify_text=text)
+        small_tokenizer().export(tmp_path / "y", format="huggingface", verify_text=text)
     assert not (tmp_path / "y").exists()
 
 
 def test_missing_original_library_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tokenizers", None)
-    verified = d1().export(tmp_path / "x", format="huggingface", verify_text="abcd")
+    verified = small_tokenizer().export(tmp_path / "x", format="huggingface", verify_text="abcd")
     assert verified is not None
     assert verified.owner is None
 
@@ -202,7 +202,7 @@ def test_probe_texts_are_deterministic_and_bounded() -> None:
     assert {token.decode() for token in tokenizer.vocab if token.isascii()} <= {*once}
     assert len(once) < 200_000
     assert sum(map(len, once)) < 1 << 24
-    small = [*verify_export.probe(d1())]
+    small = [*verify_export.probe(small_tokenizer())]
     assert {"abcdabc", "bca", "abcbc", "aabcd"} <= {*small}
 
 
@@ -232,7 +232,7 @@ def test_both_files_of_a_folder_are_replaced_or_neither(
 
     monkeypatch.setattr(name, fails)
     with pytest.raises(OSError, match="No space left on device"):
-        d1().export(tmp_path / "x", format="gpt2")
+        small_tokenizer().export(tmp_path / "x", format="gpt2")
     assert calls >= failing
     assert files_of(tmp_path / "x") == before
 
@@ -243,13 +243,13 @@ def test_failed_export_removes_its_new_folder(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr(os, "replace", fails)
     with pytest.raises(OSError, match="No space left on device"):
-        d1().export(tmp_path / "x", format="gpt2")
+        small_tokenizer().export(tmp_path / "x", format="gpt2")
     assert not [*tmp_path.iterdir()]
 
 
 def test_replaced_folder_holds_only_the_new_files(tmp_path: Path) -> None:
     write_folder(tmp_path / "x", {"vocab.json": b"old", "merges.txt": b"old, too"})
-    d1().export(tmp_path / "x", format="gpt2")
+    small_tokenizer().export(tmp_path / "x", format="gpt2")
     assert {*files_of(tmp_path / "x")} == {*gpt2.NAMES}
     assert fastbpe.load(tmp_path / "x", pattern="gpt2").encode("abcdx") == [257, 120]
 
@@ -258,14 +258,18 @@ def test_arguments_missing_from_a_file_are_reported() -> None:
     assert export.left_out("gpt2", "gpt2", {"<s>": 259, "a b": 260}) == "pattern='gpt2'"
     assert export.left_out("gpt2", "gpt2", {"END": 259}) == "pattern='gpt2', special_tokens={'END': 259}"
     with pytest.raises(FormatError, match=r"special token '<é>' is how vocab.json writes the bytes b'<\\xe9>'"):
-        Tokenizer.from_ranks(D1, pattern=None, special_tokens={"<é>": 259}).export("x", format="gpt2")
+        Tokenizer.from_ranks(OUT_OF_ORDER_RANKS, pattern=None, special_tokens={"<é>": 259}).export(
+            "x", format="gpt2"
+        )
     with pytest.raises(FormatError, match="the added token 'é' with the id 259 is written as the token 233"):
-        Tokenizer.from_ranks(D1, pattern=None, special_tokens={"é": 259}).export("x", format="huggingface")
+        Tokenizer.from_ranks(OUT_OF_ORDER_RANKS, pattern=None, special_tokens={"é": 259}).export(
+            "x", format="huggingface"
+        )
 
 
 def test_special_tokens_in_the_vocabulary_do_not_match_plain_text(tmp_path: Path) -> None:
     """After an unused id they must be in the vocabulary, where ignore_merges would find them."""
-    tokenizer = Tokenizer.from_ranks(D1, pattern=None, special_tokens={"<s>": 270})
+    tokenizer = Tokenizer.from_ranks(OUT_OF_ORDER_RANKS, pattern=None, special_tokens={"<s>": 270})
     tokenizer.export(tmp_path / "x.json", format="huggingface")
     assert fastbpe.load(tmp_path / "x.json") == tokenizer
     peer = tokenizers.Tokenizer.from_file(str(tmp_path / "x.json"))

@@ -40,7 +40,7 @@ def count(source: Any, **options: Any) -> PieceCounts:
     return count_pieces(source, progress=False, **{"pattern": WORDS, **options})
 
 
-def slowly(texts: list[str], pattern: str) -> list[tuple[bytes, int]]:
+def counted_slowly(texts: list[str], pattern: str) -> list[tuple[bytes, int]]:
     """Count pieces by splitting, in the order of their first appearance."""
     tokenizer = Tokenizer.from_ranks(BYTES, pattern=pattern)
     encoded = [text.encode() for text in texts]
@@ -59,7 +59,7 @@ def test_counts_and_their_order_equal_plain_counting(
 ) -> None:
     text = standard_library(30_000) + "ärger ñandú 中文字 👍🏽 " * 50
     texts = [text, "", text[:100], *text[:5000].splitlines(True), "a", "x" * 1000, "x" * 1000, text[5000:9000]]
-    expected = slowly(texts, pattern)
+    expected = counted_slowly(texts, pattern)
     options: dict[str, Any] = {"num_threads": num_threads, "max_memory_bytes": max_memory_bytes}
     found = count(texts, pattern=pattern, **options)
     assert list(found.items()) == expected
@@ -88,7 +88,7 @@ def test_many_pieces_are_counted_and_added() -> None:
     rng = random.Random(5)
     words = ["".join(rng.choices("abcdefgh", k=rng.randint(1, 24))) for _ in range(30_000)]
     counts = count([" ".join(words)])
-    assert list(counts.items()) == slowly([" ".join(words)], WORDS)
+    assert list(counts.items()) == counted_slowly([" ".join(words)], WORDS)
     again = counts + counts + PieceCounts({"new": 1, words[0]: 1}, pattern=WORDS)
     assert again[words[0]] == 2 * counts[words[0]] + 1
     assert list(again)[:-1] == list(counts)
@@ -107,7 +107,7 @@ def test_files_of_every_kind_are_counted(tmp_path: Path, num_threads: int) -> No
     (tmp_path / "a.txt").write_text("\n".join(texts))
     (tmp_path / "b.jsonl").write_text("\n".join(json.dumps({"body": text}) for text in texts))
     (tmp_path / "c.jsonl.gz").write_bytes(gzip.compress((tmp_path / "b.jsonl").read_bytes()))
-    expected = slowly(["\n".join(texts), *texts, *texts], WORDS)
+    expected = counted_slowly(["\n".join(texts), *texts, *texts], WORDS)
     assert list(count(tmp_path, text_field="body", num_threads=num_threads).items()) == expected
 
 
@@ -145,7 +145,9 @@ def test_invalid_utf8_in_bytes_is_named_or_replaced(num_threads: int) -> None:
     with pytest.raises(ValueError, match="document 1 of the source is not UTF-8: invalid byte 0xc3 at offset 500"):
         count(["a", long], pattern="cl100k", num_threads=num_threads)
     found = count([*source, long], errors="replace", num_threads=num_threads)
-    assert list(found.items()) == slowly([text.decode(errors="replace") for text in [*source, long]], WORDS)
+    assert list(found.items()) == counted_slowly(
+        [text.decode(errors="replace") for text in [*source, long]], WORDS
+    )
 
 
 def test_invalid_utf8_in_a_file_is_named_or_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,7 +158,9 @@ def test_invalid_utf8_in_a_file_is_named_or_replaced(tmp_path: Path, monkeypatch
         count(path)
     for block in (1, 2, 3, 7, 1 << 20):
         monkeypatch.setattr(fastbpe.corpus.sources, "BLOCK", block)
-        assert list(count(path, errors="replace").items()) == slowly([data.decode(errors="replace")], WORDS)
+        assert list(count(path, errors="replace").items()) == counted_slowly(
+            [data.decode(errors="replace")], WORDS
+        )
 
 
 def test_lines_and_rows_without_text_are_refused_or_skipped(tmp_path: Path) -> None:

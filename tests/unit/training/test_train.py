@@ -347,7 +347,7 @@ LINES = ["first line\n", "zweite Zeile äöü\r\n", "第三行\n", "no line end"
 TEXT = "".join(LINES)
 
 
-def same(source: Any, documents: Any) -> bool:
+def trains_the_same(source: Any, documents: Any) -> bool:
     """Return True if a source trains the same tokenizer as these documents, with ties="first", where order
     counts."""
     one, other = train(source, ties="first"), train(documents, ties="first")
@@ -357,15 +357,15 @@ def same(source: Any, documents: Any) -> bool:
 def test_text_file_is_one_document(tmp_path: Path) -> None:
     path = tmp_path / "text.txt"
     path.write_bytes(TEXT.encode())
-    assert same(path, [TEXT])
-    assert same(str(path), [TEXT])
+    assert trains_the_same(path, [TEXT])
+    assert trains_the_same(str(path), [TEXT])
     assert train(path).training_report["n_bytes"] == len(TEXT.encode())
 
 
 def test_byte_order_mark_and_crlf_stay_in_the_text(tmp_path: Path) -> None:
     path = tmp_path / "text.txt"
     path.write_bytes(b"\xef\xbb\xbfab\r\nab\r\n")
-    assert same(path, ["\ufeffab\r\nab\r\n"])
+    assert trains_the_same(path, ["\ufeffab\r\nab\r\n"])
 
 
 def test_list_of_files_is_read_in_order(tmp_path: Path) -> None:
@@ -373,18 +373,18 @@ def test_list_of_files_is_read_in_order(tmp_path: Path) -> None:
     for number, line in enumerate(LINES):
         paths.append(tmp_path / f"{number}.txt")
         paths[-1].write_bytes(line.encode())
-    assert same(paths, LINES)
-    assert same([str(path) for path in paths], LINES)
-    assert same(tuple(map(str, paths)), LINES)
-    assert same(iter(paths), LINES)
-    assert same([paths[0], LINES[1], *paths[2:]], LINES)
+    assert trains_the_same(paths, LINES)
+    assert trains_the_same([str(path) for path in paths], LINES)
+    assert trains_the_same(tuple(map(str, paths)), LINES)
+    assert trains_the_same(iter(paths), LINES)
+    assert trains_the_same([paths[0], LINES[1], *paths[2:]], LINES)
     assert train(list(reversed(paths))) == train(paths)
 
 
 def test_gzip_files_are_read(tmp_path: Path) -> None:
     for name in ("text.gz", "text.txt.gz", "TEXT.TXT.GZ"):
         (tmp_path / name).write_bytes(gzip.compress(TEXT.encode()))
-        assert same(tmp_path / name, [TEXT])
+        assert trains_the_same(tmp_path / name, [TEXT])
 
 
 def test_each_json_line_is_a_document(tmp_path: Path) -> None:
@@ -392,8 +392,8 @@ def test_each_json_line_is_a_document(tmp_path: Path) -> None:
     data = ("\n".join([lines[0], "", lines[1], "  ", *lines[2:]])).encode()
     (tmp_path / "a.jsonl").write_bytes(data)
     (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(data + b"\r\n"))
-    assert same(tmp_path / "a.jsonl", LINES)
-    assert same(str(tmp_path / "b.jsonl.gz"), LINES)
+    assert trains_the_same(tmp_path / "a.jsonl", LINES)
+    assert trains_the_same(str(tmp_path / "b.jsonl.gz"), LINES)
 
 
 @pytest.mark.parametrize(
@@ -467,11 +467,11 @@ def test_missing_path_raises_file_not_found_error(tmp_path: Path) -> None:
 
 
 def test_documents_may_be_str_or_bytes_in_any_iterable() -> None:
-    assert same(LINES, (line.encode() for line in LINES))
-    assert same(LINES, tuple(LINES))
-    assert same(LINES, dict.fromkeys(LINES).keys())
-    assert same([LINES[0], "", LINES[1], b"", *LINES[2:]], LINES)
-    assert same(["a\ud83d\udc4d\ud83d"], ["a👍\ufffd"])
+    assert trains_the_same(LINES, (line.encode() for line in LINES))
+    assert trains_the_same(LINES, tuple(LINES))
+    assert trains_the_same(LINES, dict.fromkeys(LINES).keys())
+    assert trains_the_same([LINES[0], "", LINES[1], b"", *LINES[2:]], LINES)
+    assert trains_the_same(["a\ud83d\udc4d\ud83d"], ["a👍\ufffd"])
 
 
 def test_generator_is_read_once() -> None:
