@@ -128,7 +128,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_workers(commands: Any) -> None:
-    """Add the hidden commands that run one measurement in a process of its own."""
+    """Add the hidden commands that run one measurement in a separate process."""
     cold = commands.add_parser("cold-worker")
     cold.add_argument("peer")
     cold.add_argument("form")

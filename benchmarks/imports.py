@@ -37,7 +37,7 @@ def compare_imports(names: Sequence[str], rounds: int) -> list[dict[str, Any]]:
     modules = {name: MODULES[name] for name in names if find_spec(MODULES[name]) is not None}
     seconds: dict[str, list[float]] = {name: [] for name in modules}
     with tempfile.TemporaryDirectory(prefix="fastbpe-bench-") as folder:
-        # Bytecode is written once, outside the sources, whatever the environment says.
+        # Write bytecode once, outside the sources, for any setting of the environment.
         environment = {**os.environ, "PYTHONPYCACHEPREFIX": folder}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         for number in range(rounds + 1):

@@ -1,4 +1,4 @@
-"""Measurements in processes of their own: compare.py runs itself with a hidden command that prints JSON."""
+"""Measurements in separate processes: compare.py runs itself with a hidden command that prints JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training, each run in a process of its own; trainers with the same rule must learn the same tokens.
+"""Training, each run in a separate process; trainers with the same rule must learn the same tokens.
 
 Texts are in memory, cut into documents, before the clock starts; `compare_growth` reads them from their file
 within the measured time. Peak memory is the memory above that at the start (memory.py).

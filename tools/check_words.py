@@ -54,7 +54,7 @@ def _python_docstrings(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _cython_docstrings(text: str) -> Iterator[tuple[int, str]]:
-    """Take a string on a line of its own for a docstring if it begins the file or follows a colon."""
+    """Yield strings that begin the file or follow a colon."""
     before, is_inside = ":", False
     for number, line in enumerate(text.split("\n"), 1):
         code = line.partition("#")[0].strip()
