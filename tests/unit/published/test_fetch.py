@@ -27,7 +27,7 @@ Ask = Callable[[], list[tuple[str, str | None]]]
 
 
 class Server(ThreadingHTTPServer):
-    """Serve `files` by path, redirect `moved`, refuse `gated`, and record each request with its token."""
+    """Serves `files` by path, redirects `moved`, refuses `gated`; notes what was asked, with which token."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -68,7 +68,7 @@ class Handler(BaseHTTPRequestHandler):
         pass
 
 
-def running_server() -> Iterator[Server]:
+def started() -> Iterator[Server]:
     server = Server()
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -86,7 +86,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.setenv("no_proxy", "*")
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / "tiktoken"))
     monkeypatch.setattr("fastbpe.published.find.user_cache", lambda: str(tmp_path / "caches" / "fastbpe"))
-    for server in running_server():
+    for server in started():
         file = KnownFile(
             name="small.tiktoken",
             sha256=SHA256,
@@ -255,7 +255,7 @@ def test_access_token_is_not_sent_to_other_hosts(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_TOKEN", "secret")
-    for elsewhere in running_server():
+    for elsewhere in started():
         server.moved["/org/old/resolve/main/tokenizer.json"] = "/org/new"
         server.moved["/org/new"] = f"{elsewhere.url}/store"
         elsewhere.files["/store"] = tokenizer_json(tmp_path)

@@ -26,7 +26,7 @@ SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
 
 class Server(ThreadingHTTPServer):
-    """Serve CONTENT at /good in two halves with a pause, half of it at /half, and 404 elsewhere."""
+    """Serves CONTENT at /good, in two halves with a pause; half of it at /half; says 404 elsewhere."""
 
     asked = 0
 

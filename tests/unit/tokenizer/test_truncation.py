@@ -22,7 +22,7 @@ PARTS = Tokenizer.from_ranks(RANKS, pattern=r"a+|[^a]", special_tokens={"<|x|>":
 
 
 @pytest.mark.parametrize("module", [truncation, stream_decoder, decoding_encoder])
-def test_doctests_of_truncation_and_decoding_pass(module: Any) -> None:
+def test_doctests(module: Any) -> None:
     results = doctest.testmod(module)
     assert results.attempted > 0
     assert results.failed == 0
