@@ -1,4 +1,4 @@
-"""Encoding and decoding, part by part: `pytest benchmarks/bench_encode.py`."""
+"""Benchmarks of encoding and decoding, part by part: `pytest benchmarks/bench_encode.py`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.split.scanner import Scanner, paths
 from fastbpe.splitting.recognise import recognise
 
-TEXT_BYTES_OF_A_CALL = 100
+SHORT_TEXT_CHARACTERS = 100
 
 
 def bench_split(benchmark: Any, tokenizer: fastbpe.Tokenizer, text: str) -> None:
@@ -21,7 +21,7 @@ def bench_split(benchmark: Any, tokenizer: fastbpe.Tokenizer, text: str) -> None
 @pytest.mark.parametrize("path", paths())
 @pytest.mark.parametrize("pattern", ["gpt2", "cl100k", "o200k"])
 def bench_scan(benchmark: Any, text: str, pattern: str, path: str) -> None:
-    """Boundaries only, counted; ASCII, as making UTF-8 of other text costs more than that."""
+    """Count piece ends only. The text is ASCII: converting other text to UTF-8 would cost more than that."""
     spec = recognise(fastbpe.PATTERNS[pattern])
     benchmark(Scanner(**spec._asdict(), path=path).count, text.encode("ascii", "ignore").decode())
 
@@ -35,7 +35,7 @@ def bench_encode_one_text_to_numpy(benchmark: Any, tokenizer: fastbpe.Tokenizer,
 
 
 def bench_lists_of_one_text(benchmark: Any, tokenizer: fastbpe.Tokenizer, text: str) -> None:
-    """One thread, as above it may be more: what is above bench_ids_of_one_text is the list."""
+    """Use one thread. The time above that of bench_ids_of_one_text goes into the list."""
     benchmark(tokenizer.encode_ordinary, text, num_threads=1)
 
 
@@ -53,12 +53,12 @@ def bench_encode_batch_of_documents(benchmark: Any, tokenizer: fastbpe.Tokenizer
 
 
 def bench_encode_short_string(benchmark: Any, tokenizer: fastbpe.Tokenizer, text: str) -> None:
-    short = text[5000 : 5000 + TEXT_BYTES_OF_A_CALL]
+    short = text[5000 : 5000 + SHORT_TEXT_CHARACTERS]
     benchmark(tokenizer.encode, short)
 
 
 def bench_merge_every_piece(benchmark: Any, tokenizer: fastbpe.Tokenizer, text: str) -> None:
-    """Without a cache that could hold the pieces: every one is merged."""
+    """Merge every piece: the cache is too small to hold any."""
     encoder = Encoder(tokenizer._vocabulary, tokenizer._splitter, cache_bytes=0)
     benchmark(encoder.count, text, num_threads=1)
 

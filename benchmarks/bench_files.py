@@ -1,4 +1,4 @@
-"""Loading and saving: `pytest benchmarks/bench_files.py`."""
+"""Benchmarks of loading and saving: `pytest benchmarks/bench_files.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training, phase by phase: `pytest benchmarks/bench_train.py`."""
+"""Benchmarks of training, phase by phase: `pytest benchmarks/bench_train.py`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from fastbpe._core.train.piece_counter import PieceCounter
 
 
 def bench_count_pieces(benchmark: Any, tokenizer: fastbpe.Tokenizer, text: str) -> None:
-    """Counting alone, in one thread, from nothing."""
+    """Count only, on one thread, into an empty table."""
     n_bytes = PieceCounter(tokenizer._splitter).add_text(text)
     benchmark(lambda: PieceCounter(tokenizer._splitter).add_text(text))
     benchmark.extra_info["MB/s"] = round(n_bytes / benchmark.stats.stats.min / 1e6)
@@ -23,7 +23,7 @@ def bench_count_pieces(benchmark: Any, tokenizer: fastbpe.Tokenizer, text: str) 
 @pytest.mark.parametrize("num_threads", [1, 2])
 @pytest.mark.parametrize("kind", ["english.txt", "multilingual.txt", "english.jsonl"])
 def bench_count_file(benchmark: Any, kind: str, num_threads: int, max_memory_bytes: int | None) -> None:
-    """Reading and counting a file of the shared data; MB/s is for all threads together."""
+    """Read and count a file of the shared data. MB/s is the rate of all threads together."""
     path = data_file("corpus", kind)
     options: dict[str, Any] = {"num_threads": num_threads, "max_memory_bytes": max_memory_bytes, "progress": False}
     n_bytes = fastbpe.count_pieces(path, **options).n_bytes

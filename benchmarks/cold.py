@@ -1,11 +1,11 @@
-"""The first pass over a text: every measurement in a process of its own, which has never seen the text.
+"""First passes over a text: each measurement runs in a new process that has never seen the text.
 
-Importing the library (fastbpe is there already) and loading the tokenizer are timed apart. The text is read,
-decoded and cut before the clock starts; the pass is timed once.
+Importing the library (fastbpe is imported already) and loading the tokenizer are timed separately. The text is
+read, decoded and cut before the clock starts; the pass is timed once.
 
-Peak memory: what memory.py says, without the output: of arrays, their bytes; of lists, 8 bytes an entry and 32 for
-every distinct int. So it is what the library took beside tokenizer, text and ids; a little below nothing where it
-found memory that loading had given back.
+Peak memory is the value of memory.py minus the output: the bytes of an array, or 8 bytes an entry and 32 for
+every distinct int of a list. So it is the memory of the library beside tokenizer, text and ids. It may be
+slightly negative if the library reuses memory freed after loading.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from vocabularies import Vocabulary
 from workloads import DOCUMENT_BYTES
 
 COLD_BYTES = 16_000_000
-SETTLING = 0.3  # seconds: the threads of numpy's BLAS keep a core busy for the first tenth, whoever comes next
+SETTLING_SECONDS = 0.3  # the threads of numpy's BLAS keep a core busy for about the first tenth of a second
 
 Form = Callable[[Peer, str, list[str], int], Any]
 
-# Name in the worker's arguments → title, bar, dream, and what is called.
+# Name in the worker's arguments → title, bar, dream, and the call to time.
 FORMS: dict[str, tuple[str, float, float, Form]] = {
     "flat": (
         "2 KB documents → flat numpy",
@@ -55,19 +55,28 @@ FORMS: dict[str, tuple[str, float, float, Form]] = {
 
 @dataclass
 class Cold:
-    """The passes of one peer in one form."""
+    """Measured passes of one peer in one form."""
 
     seconds: list[float] = field(default_factory=list)
     load_seconds: list[float] = field(default_factory=list)
     peak_bytes: list[float] = field(default_factory=list)
     cores: list[float] = field(default_factory=list)
-    ids: set[str] = field(default_factory=set)  # digests
+    ids: set[str] = field(default_factory=set)  # SHA-256 digests of the ids
 
 
 def compare_cold(
     names: Sequence[str], vocabulary: Vocabulary, text: str, forms: Sequence[str], threads: int, rounds: int
 ) -> list[dict[str, Any]]:
-    """Measure every peer in every form, rounds times, printed as tables and returned for JSON."""
+    """Measure every peer in every form, print tables, and return the rows for JSON.
+
+    Args:
+        names: peers to measure.
+        vocabulary: vocabulary that each of them loads.
+        text: text to encode.
+        forms: keys of FORMS.
+        threads: maximum number of threads.
+        rounds: number of passes of each peer in each form.
+    """
     with tempfile.TemporaryDirectory(prefix="fastbpe-bench-") as folder:
         path = Path(folder) / "text.txt"
         path.write_text(text, encoding="utf-8", newline="")
@@ -145,16 +154,16 @@ def _report(
 
 
 def work(name: str, form: str, path: Path, vocabulary: Vocabulary, threads: int) -> None:
-    """What a process of its own does: load, encode once, print one line of JSON."""
+    """Run in a worker process: load, encode once, print one line of JSON."""
     text = path.read_text(encoding="utf-8")
     documents = cut(text, DOCUMENT_BYTES)
-    # What we make of the vocabulary is no part of a library's loading.
+    # Files that we make from the vocabulary are no part of a library's loading time.
     _ = vocabulary.special_tokens
     if name in ("tokenizers", "kitoken"):
         vocabulary.tokenizer_json()
-    import numpy  # noqa: F401 - who wants arrays has it: for some libraries it would be part of the first call
+    import numpy  # noqa: F401 - some libraries would otherwise import it during the first call
 
-    time.sleep(SETTLING)
+    time.sleep(SETTLING_SECONDS)
     try:
         started = time.perf_counter()
         peer = peers.load(name, vocabulary)
@@ -174,7 +183,7 @@ def work(name: str, form: str, path: Path, vocabulary: Vocabulary, threads: int)
 
 
 def _size(output: Any) -> int:
-    """Bytes of an array, a list or a list of lists of ids; ints that several places share counted once."""
+    """Return the bytes of an array, a list or a list of lists of ids; shared ints count once."""
     if not isinstance(output, list):
         return int(output.nbytes)
     lists = output if output and isinstance(output[0], list) else [output]

@@ -1,4 +1,4 @@
-"""fastbpe beside its peers, on one machine in one run, with the bar that fastbpe sets itself for every row.
+"""Compare fastbpe with other libraries on one machine in one run, with a bar for every row.
 
     python benchmarks/compare.py encode|decode|short|batch|count|files [--cold] [--vocab cl100k] [--text english]
         [--peers tiktoken,gigatoken] [--threads N] [--rounds 5] [--json FILE] [--plot FILE]
@@ -9,12 +9,15 @@
     python benchmarks/compare.py load [--formats tiktoken,native] [--rounds 9]
     python benchmarks/compare.py import [--peers tiktoken] [--rounds 9]
 
-Outputs are compared before anything is timed: a peer whose ids are not tiktoken's is named and not timed. Rounds
-go from peer to peer in turning order; every call gets texts made anew, outside the clock. The median counts.
-"cores" is processor time by time: above 1, a library has used more than one. Peers come from the [bench] extra;
-one that is missing, or has no such workload, is named and left out.
+A bar is the speed that fastbpe must reach against the best peer; a dream is the speed that we hope for.
 
---cold: every measurement in a process of its own on a text that it has never seen; see cold.py.
+Outputs are compared before timing: a peer whose ids differ from tiktoken's is reported and not timed. Each round
+times all peers, and the order rotates from round to round. Every call gets new copies of the texts, made outside
+the clock. The result is the median. "cores" is processor time divided by elapsed time: above 1, a library used
+more than one core. Peers come from the [bench] extra; a peer that is missing or lacks a workload is reported and
+left out.
+
+--cold measures each pass in a new process, on a text that the process has never seen; see cold.py.
 """
 
 from __future__ import annotations
@@ -39,8 +42,8 @@ from vocabularies import Vocabulary
 from workloads import COMMANDS
 
 COLD_FORMS = {"encode": ("text",), "batch": ("flat", "lists")}
-DROPINS_BYTES = 1_000_000
-SMALL_SHARE = 16  # of the text, for peers that would take long for all of it
+DROPINS_TEXT_BYTES = 1_000_000
+SLOW_PEER_DIVISOR = 16  # a slow peer gets 1/16 of the text
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -51,7 +54,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _limit_threads(threads: int) -> None:
-    """For who takes all cores unasked: before any pool is made, so many threads and, on Linux, so many cores."""
+    """Limit threads and, on Linux, cores, before any library creates a thread pool.
+
+    Args:
+        threads: maximum number of threads of every library.
+    """
     for variable in ("FASTBPE_NUM_THREADS", "RAYON_NUM_THREADS", "FASTOKENS_BPE_THREADS"):
         os.environ[variable] = str(threads)
     if hasattr(os, "sched_setaffinity"):
@@ -65,54 +72,63 @@ def _parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name)
         _add_vocabulary(command)
         _add_text(command, rounds=5)
-        command.add_argument("--peers", type=_names, default=list(peers.ENCODERS), help="names, joined by commas")
+        command.add_argument("--peers", type=_names, default=list(peers.ENCODERS), help="peers, joined by commas")
         if name in COLD_FORMS:
-            command.add_argument("--cold", action="store_true", help="first passes, each in a fresh process")
+            command.add_argument("--cold", action="store_true", help="measure first passes, each in a new process")
         command.set_defaults(run=_compare, workload=name)
-    split = commands.add_parser("split", help="finding the pieces of a text, one thread, boundaries only")
+    split = commands.add_parser("split", help="split a text on one thread, counting pieces only")
     split.add_argument("--pattern", default="cl100k", choices=_single_patterns())
     split.add_argument("--text", action="append", help="a text or file; default: english, multilingual, code")
     split.add_argument("--rounds", type=int, default=5)
-    split.add_argument("--json", type=Path, help="write the figures there too")
+    split.add_argument("--json", type=Path, help="write the figures to this file as JSON")
     split.set_defaults(run=_split, threads=1)
-    train = commands.add_parser("train", help="learning a vocabulary, every run in a fresh process")
-    train.add_argument("--vocab-size", type=int, help="default: the rows with a bar, each with its text and size")
+    train = commands.add_parser("train", help="train a vocabulary, each run in a new process")
     train.add_argument(
-        "--pattern", default="gpt2", choices=_single_patterns(), help="the one that all trainers have"
+        "--vocab-size",
+        type=int,
+        help="number of tokens; default: the rows with a bar, each with its own text and size",
+    )
+    train.add_argument(
+        "--pattern", default="gpt2", choices=_single_patterns(), help="split pattern; all trainers support gpt2"
     )
     train.add_argument("--mode", choices=["byte", "codepoint"], default="byte")
-    train.add_argument("--peers", type=_trainers, help="names, joined by semicolons; default: all of the mode")
+    train.add_argument("--peers", type=_trainers, help="trainers, joined by semicolons; default: all of the mode")
     _add_text(train, rounds=3)
     train.set_defaults(run=_train, workload="train")
-    grown = commands.add_parser(
-        "grown", help="learning from a large file, grown from a corpus, and from a tenth of it"
-    )
+    grown = commands.add_parser("grown", help="train on a large file, grown from a corpus, and on a tenth of it")
     grown.add_argument("--vocab-size", type=int, default=32_000)
     grown.add_argument("--pattern", default="gpt2", choices=_single_patterns())
     _add_text(grown, rounds=3)
     grown.set_defaults(run=_grown, workload="grown")
     dropins = commands.add_parser(
-        "dropins", help="all methods of the drop-ins beside fastbpe's own and the originals"
+        "dropins", help="compare all methods of the drop-ins with fastbpe's own and with the originals"
     )
     _add_vocabulary(dropins)
     _add_text(dropins, rounds=5)
     dropins.set_defaults(run=_dropins, workload="dropins", plot=None)
-    load = commands.add_parser("load", help="reading a vocabulary, each format beside its owner")
-    load.add_argument("--formats", type=_formats, default=list(FILES), help=f"of {', '.join(FILES)}; default: all")
+    load = commands.add_parser(
+        "load", help="load a vocabulary in each format, compared with the library of the format"
+    )
+    load.add_argument(
+        "--formats",
+        type=_formats,
+        default=list(FILES),
+        help=f"formats, joined by commas: {', '.join(FILES)}; default: all",
+    )
     load.add_argument("--rounds", type=_at_least_one, default=9)
-    load.add_argument("--json", type=Path, metavar="FILE", help="write every measurement there")
+    load.add_argument("--json", type=Path, metavar="FILE", help="write every measurement to this file")
     load.set_defaults(run=_load, workload="load", text=None, plot=None, threads=1)
-    imports = commands.add_parser("import", help="importing each library, every time in a fresh process")
-    imports.add_argument("--peers", type=_names, default=list(peers.ENCODERS), help="names, joined by commas")
+    imports = commands.add_parser("import", help="import each library, each time in a new process")
+    imports.add_argument("--peers", type=_names, default=list(peers.ENCODERS), help="peers, joined by commas")
     imports.add_argument("--rounds", type=_at_least_one, default=9)
-    imports.add_argument("--json", type=Path, metavar="FILE", help="write every measurement there")
+    imports.add_argument("--json", type=Path, metavar="FILE", help="write every measurement to this file")
     imports.set_defaults(run=_import, workload="import", text=None, plot=None, threads=1)
     _add_workers(commands)
     return parser
 
 
 def _add_workers(commands: Any) -> None:
-    """Hidden commands: one measurement in a process of its own."""
+    """Add the hidden commands that run one measurement in a separate process."""
     cold = commands.add_parser("cold-worker")
     cold.add_argument("peer")
     cold.add_argument("form")
@@ -132,10 +148,10 @@ def _add_workers(commands: Any) -> None:
 
 def _add_text(command: argparse.ArgumentParser, rounds: int) -> None:
     command.add_argument("--text", default="english", help=f"{', '.join(texts.NAMES)}, or a UTF-8 file")
-    command.add_argument("--n-bytes", type=int, help="how much of it")
+    command.add_argument("--n-bytes", type=int, help="number of bytes to read from the text")
     command.add_argument("--rounds", type=_at_least_one, default=rounds)
-    command.add_argument("--json", type=Path, metavar="FILE", help="write every measurement there")
-    command.add_argument("--plot", type=Path, metavar="FILE", help="draw a bar chart there (.png, .svg)")
+    command.add_argument("--json", type=Path, metavar="FILE", help="write every measurement to this file")
+    command.add_argument("--plot", type=Path, metavar="FILE", help="draw a bar chart in this file (.png, .svg)")
     _add_threads(command)
 
 
@@ -145,7 +161,9 @@ def _add_vocabulary(command: argparse.ArgumentParser) -> None:
 
 
 def _add_threads(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--threads", type=_at_least_one, default=_n_cores(), help='what "all cores" means')
+    command.add_argument(
+        "--threads", type=_at_least_one, default=_n_cores(), help='number of threads in rows "all cores"'
+    )
 
 
 def _compare(chosen: argparse.Namespace) -> int:
@@ -198,7 +216,7 @@ def _dropins(chosen: argparse.Namespace) -> int:
     from dropins import compare_dropins
 
     vocabulary = Vocabulary(chosen.vocab, chosen.pattern)
-    text = texts.read(chosen.text, chosen.n_bytes or DROPINS_BYTES)
+    text = texts.read(chosen.text, chosen.n_bytes or DROPINS_TEXT_BYTES)
     return _reported(chosen, vocabulary.shown(), lambda: compare_dropins(vocabulary, text, chosen.rounds))
 
 
@@ -211,7 +229,13 @@ def _import(chosen: argparse.Namespace) -> int:
 
 
 def _reported(chosen: argparse.Namespace, what: str, measure: Callable[[], list[dict[str, Any]]]) -> int:
-    """Print the machine, measure, and write what --json and --plot ask for."""
+    """Print the machine, measure, and write the files for --json and --plot.
+
+    Args:
+        chosen: parsed arguments of the command.
+        what: description of the vocabulary, printed and stored.
+        measure: function that runs the comparison and returns its rows.
+    """
     if chosen.plot:
         report.need_matplotlib()
     facts = report.machine(chosen.threads)
@@ -237,7 +261,7 @@ def _warm(chosen: argparse.Namespace, vocabulary: Vocabulary) -> list[dict[str, 
     reference = loaded.get("tiktoken") or loaded.get("sentencepiece") or next(iter(loaded.values()))
     text = texts.read(chosen.text, chosen.n_bytes)
     whole = Material(text, reference, chosen.threads)
-    small = Material(text[: len(text) // SMALL_SHARE + 1], reference, chosen.threads)
+    small = Material(text[: len(text) // SLOW_PEER_DIVISOR + 1], reference, chosen.threads)
     print(f"text {chosen.text}: {whole.n_bytes:,} bytes, {chosen.rounds} rounds, warm")
     results = []
     for row in rows(chosen.workload, chosen.threads, is_sentencepiece=vocabulary.is_sentencepiece):

@@ -1,4 +1,4 @@
-"""Text and tokenizers that the benchmarks share: the standard library's sources, a few megabytes of them."""
+"""Text and tokenizers shared by the benchmarks: a few megabytes of the standard library's sources."""
 
 from __future__ import annotations
 
@@ -31,6 +31,6 @@ def tokenizer(text: str) -> fastbpe.Tokenizer:
 
 @pytest.fixture(scope="session")
 def unsplit(tokenizer: fastbpe.Tokenizer) -> fastbpe.Tokenizer:
-    """The same vocabulary without a split pattern: what merging alone costs."""
+    """The same vocabulary without a split pattern, to measure merging alone."""
     ranks = {token: rank for rank, token in enumerate(tokenizer.vocab)}
     return fastbpe.Tokenizer.from_ranks(ranks, pattern=None)

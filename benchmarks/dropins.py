@@ -1,4 +1,4 @@
-"""The methods of the drop-ins beside fastbpe's own and beside the packages that they stand for."""
+"""Methods of the drop-ins compared with fastbpe's own methods and with the original packages."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from texts import cut
 from vocabularies import Vocabulary
 from workloads import DOCUMENT_BYTES, SHORT_BYTES
 
-BAR = 1.1  # times the seconds of fastbpe's own method
-ORIGINAL_BAR = 1.0  # times those of the package
-LONG_CALLS = 10  # one after another: the first finds the cache full of the other's tables
+BAR = 1.1  # maximum seconds of the drop-in / seconds of fastbpe's own method
+ORIGINAL_BAR = 1.0  # maximum seconds of the drop-in / seconds of the original package
+LONG_CALLS = 10  # calls in a row: in the first, the cache still holds the tables of the other side
 SHORT_CALLS = 2000
-ORIGINAL_CALLS = 200  # it is slow, and few are enough to say so
-N_MERGES = 2000  # learned for minbpe's tokenizers
-N_PIECES = 8000  # learned for sentencepiece's
+ORIGINAL_CALLS = 200  # fewer, because the original is slow
+N_MERGES = 2000  # merges to learn for minbpe's tokenizers
+N_PIECES = 8000  # pieces to learn for sentencepiece's models
 
 Method = Callable[[Any], Any]
 
 
 class Row(NamedTuple):
-    """One method: what calls it, fastbpe's own (None: it has none), and the arguments of the calls."""
+    """One method: the call of the drop-in, fastbpe's own method (None if there is none), and the inputs of the
+    calls."""
 
     call: Callable[[Any, Any], Any]
     own: Method | None
@@ -36,7 +37,13 @@ class Row(NamedTuple):
 
 
 def compare_dropins(vocabulary: Vocabulary, text: str, rounds: int) -> list[dict[str, Any]]:
-    """Seconds of every method on the same inputs, printed as tables and returned as rows."""
+    """Time every method on the same inputs, print tables, and return the rows.
+
+    Args:
+        vocabulary: vocabulary of the tiktoken methods.
+        text: text to encode.
+        rounds: half the number of timed passes over the inputs.
+    """
     rows = _compare("fastbpe.tiktoken", *_tiktoken(vocabulary, text), rounds)
     rows += _compare("fastbpe.sentencepiece", *_sentencepiece(text), rounds)
     return rows + _compare("fastbpe.minbpe", *_minbpe(text), rounds)
@@ -176,7 +183,7 @@ def _sentencepiece(text: str) -> tuple[Any, Any, dict[str, Row]]:
         rows[f"{name}, a list"] = Row(lambda p, x, n=name: getattr(p, n)(x), None, ids)  # type: ignore[misc]
     for name in ("vocab_size", "get_piece_size", "piece_size", "unk_id", "bos_id", "eos_id", "pad_id", "__len__"):
         rows[name] = Row(lambda p, x, n=name: getattr(p, n)(), None, [None] * 1000)  # type: ignore[misc]
-    # At random, and not the same in both: what it costs is compared, and not what it gives.
+    # Random, and different in both: compare their time, but not their results.
     for name in ("ids", "pieces", "numpy"):
         rows[f"sample_encode_as_{name} (random)"] = Row(
             lambda p, x, n=name: getattr(p, f"sample_encode_as_{n}")(x, -1, 0.1),  # type: ignore[misc]
@@ -207,7 +214,7 @@ def _minbpe(text: str) -> tuple[Any, Any, dict[str, Row]]:
         "BasicTokenizer.encode": Row(lambda t, x: basic.encode(x), own_basic.encode_ordinary, short),
         "BasicTokenizer.decode": Row(lambda t, x: basic.decode(x), own_basic.decode, ids),
     }
-    return ours, None, rows  # minbpe is no package of the index
+    return ours, None, rows  # minbpe is in no package index
 
 
 def _n_merges(text: str) -> int:
@@ -228,7 +235,7 @@ def _compare(title: str, ours: Any, theirs: Any, methods: dict[str, Row], rounds
         calls: list[tuple[Method, Sequence[Any]]] = [(lambda x, r=row: r.call(ours, x), row.inputs)]  # type: ignore[misc]
         own = row.own
         if own is not None:
-            # By way of a function of Python's as the drop-in is called: what that costs is on neither side.
+            # Through a Python function, like the drop-in, so that the cost of such a call is on both sides.
             calls.append((lambda x, o=own: o(x), row.inputs))  # type: ignore[misc]
         if theirs is not None:
             calls.append((lambda x, r=row: r.call(theirs, x), few))  # type: ignore[misc]
@@ -256,7 +263,7 @@ def _compare(title: str, ours: Any, theirs: Any, methods: dict[str, Row], rounds
 def _check(title: str, name: str, row: Row, own: Method | None, theirs: Any, ours: Any) -> None:
     for item in row.inputs[:SHORT_CALLS] if "(random)" not in name else ():
         found = _listed(row.call(ours, item))
-        # Of offsets fastbpe's own method gives a pair, and the drop-in a dict.
+        # fastbpe's own method returns offsets as a pair, the drop-in returns a dict.
         if own is not None and not isinstance(found, dict) and _listed(own(item)) != found:
             raise SystemExit(f"{title}: {name} gives something else than fastbpe's own method")
     for item in row.inputs[:20] if theirs is not None and "(random)" not in name else ():
@@ -265,14 +272,14 @@ def _check(title: str, name: str, row: Row, own: Method | None, theirs: Any, our
 
 
 def _sorted(output: Any) -> Any:
-    """The completions of encode_with_unstable come in any order."""
+    """Sort the completions of encode_with_unstable, which come in any order."""
     if isinstance(output, tuple) and output and isinstance(output[-1], list):
         return (*output[:-1], sorted(map(str, output[-1])))
     return output
 
 
 def _measure(calls: list[tuple[Method, Sequence[Any]]], rounds: int) -> list[list[float]]:
-    """Seconds a call of each, in turning order, as what comes second finds a warmer cache."""
+    """Return the seconds of each call, in alternating order, because the second call finds a warmer cache."""
     seconds: list[list[float]] = [[] for _ in calls]
     for number in range(2 * rounds):
         order = range(len(calls)) if number % 2 else reversed(range(len(calls)))
@@ -283,7 +290,7 @@ def _measure(calls: list[tuple[Method, Sequence[Any]]], rounds: int) -> list[lis
 
 
 def _seconds(method: Method, inputs: Sequence[Any]) -> float:
-    started = time.process_time()  # of the processor: another name costs work, and no waiting
+    started = time.process_time()  # processor time: the drop-in adds work, not waiting
     for item in inputs:
         method(item)
     return time.process_time() - started

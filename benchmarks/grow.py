@@ -1,22 +1,21 @@
-"""A text of any size, grown from a corpus by Zipf's and Heaps' laws; the same for the same seed.
+"""Grow a text of any size from a corpus by Zipf's and Heaps' laws; the same seed gives the same text.
 
     python benchmarks/grow.py OUT.txt [--n-bytes 1000000000] [--text english] [--seed 0]
 
-Copies of a corpus alone would keep Zipf's law and break Heaps': no word would be new, so that all counting beyond
-the first copy were of known words. So every copy says its rarer words, those that stand at most RARE times in the
-corpus, otherwise. In copy k a rare word is replaced everywhere
+Plain copies of a corpus keep Zipf's law but break Heaps': no word would be new after the first copy, so that
+counting the rest would only meet known words. Therefore every copy replaces its rare words, those with at most
+MAX_RARE_COUNT occurrences in the corpus. In copy k, every occurrence of a rare word is replaced
+- with probability q(k) by a new word: the beginning of one rare word and the end of another;
+- otherwise by its replacement in an earlier copy, each with equal probability.
 
-- with the probability q(k) by a word that is new: the beginning of one rare word and the end of another;
-- else by what it was in an earlier copy, each of them equally likely.
+Heaps: n words of text have K n^b distinct words. b is measured on the corpus: log2 of the distinct words of the
+whole divided by those of its first half (a fair sample, since the corpora are shuffled). q(k) is chosen so that k
+copies have k^b times the distinct words of one.
 
-Heaps: n words of text hold K n^b distinct ones. b is read off the corpus: log2 of its distinct words by those of
-its first half (a sample of the whole: the corpora are shuffled). q(k) is set so that k copies hold k^b times the
-distinct words of one.
+Zipf: common words keep their share of the text. A replacement is chosen again in proportion to its use so far
+(the Chinese restaurant process), whose counts follow a power law, so that the tail keeps its shape.
 
-Zipf: common words keep their share of the text. A replacement is taken up again in proportion to how often it was
-used, the Chinese restaurant process, whose counts fall with their rank by a power: the tail goes on as it began.
-
-Prints after each copy how many distinct words there are, and how many Heaps' law wants.
+After each copy it prints the number of distinct words, and the number by Heaps' law.
 """
 
 from __future__ import annotations
@@ -33,21 +32,23 @@ from pathlib import Path
 
 import texts
 
-RARE = 8
-_PART = 1 << 20  # characters
+MAX_RARE_COUNT = 8
+_PART_CHARACTERS = 1 << 20  # characters
 _WORD = re.compile(r"([^\W\d_]+)")
 
 
 class Corpus:
-    """A text as the numbers of its words, and what stands around them."""
+    """Text as numbers of its words, and the text around them."""
 
     def __init__(self, text: str) -> None:
         numbers: dict[str, int] = {}
-        self.numbers: list[array[int]] = []  # of each part of the text
-        self.around: list[list[str]] = []  # of each part: before the first word, between, after the last
+        self.numbers: list[array[int]] = []  # for each part of the text
+        self.around: list[
+            list[str]
+        ] = []  # for each part: the text before the first word, between words, after the last
         n_in_half = 1
-        for start in range(0, len(text), _PART):
-            parts = _WORD.split(text[start : start + _PART])
+        for start in range(0, len(text), _PART_CHARACTERS):
+            parts = _WORD.split(text[start : start + _PART_CHARACTERS])
             self.numbers.append(array("I", (numbers.setdefault(word, len(numbers)) for word in parts[1::2])))
             self.around.append([sys.intern(part) for part in parts[::2]])
             if start < len(text) // 2:
@@ -57,10 +58,14 @@ class Corpus:
         counts = Counter[int]()
         for part in self.numbers:
             counts.update(part)
-        self.rare = [number for number in range(len(self.words)) if counts[number] <= RARE]
+        self.rare = [number for number in range(len(self.words)) if counts[number] <= MAX_RARE_COUNT]
 
-    def said(self, words: list[str]) -> Iterator[str]:
-        """The text with other words, in parts."""
+    def rewritten(self, words: list[str]) -> Iterator[str]:
+        """Yield the text with other words, in parts.
+
+        Args:
+            words: the word for each number.
+        """
         for numbers, around in zip(self.numbers, self.around, strict=True):
             parts = [""] * (len(numbers) + len(around))
             parts[::2] = around
@@ -68,29 +73,40 @@ class Corpus:
             yield "".join(parts)
 
 
-def grow(text: str, n_bytes: int, *, seed: int = 0, tell: bool = False) -> Iterator[bytes]:
-    """Parts of the grown text, n_bytes in all, but for a character cut at the end."""
+def grow(text: str, n_bytes: int, *, seed: int = 0, report: bool = False) -> Iterator[bytes]:
+    """Yield the grown text in parts, n_bytes in all; a character cut at the end is dropped.
+
+    Args:
+        text: corpus to grow.
+        n_bytes: size of the result in bytes of UTF-8.
+        seed: seed of the random replacements.
+        report: print the number of distinct words after each copy to stderr.
+    """
     corpus, rng = Corpus(text), random.Random(seed)
     words = list(corpus.words)
     earlier: dict[int, list[str]] = {number: [words[number]] for number in corpus.rare}
     seen = set(words)
     n_left, copy = n_bytes, 1
     while True:
-        for part in corpus.said(words):
-            data = part.encode()[:n_left].decode(errors="ignore").encode() if n_left < 4 * _PART else part.encode()
+        for part in corpus.rewritten(words):
+            data = (
+                part.encode()[:n_left].decode(errors="ignore").encode()
+                if n_left < 4 * _PART_CHARACTERS
+                else part.encode()
+            )
             yield data
             n_left -= len(data)
             if n_left < 4:
                 return
-        if tell:
+        if report:
             wanted = len(corpus.words) * copy**corpus.exponent
             print(f"{copy} copies: {len(seen):,} distinct words, by Heaps' law {wanted:,.0f}", file=sys.stderr)
         copy += 1
         n_new = len(corpus.words) * copy**corpus.exponent - len(seen)
-        _say_otherwise(words, earlier, seen, n_new / max(len(corpus.rare), 1), corpus, rng)
+        _replace_rare_words(words, earlier, seen, n_new / max(len(corpus.rare), 1), corpus, rng)
 
 
-def _say_otherwise(
+def _replace_rare_words(
     words: list[str],
     earlier: dict[int, list[str]],
     seen: set[str],
@@ -98,7 +114,16 @@ def _say_otherwise(
     corpus: Corpus,
     rng: random.Random,
 ) -> None:
-    """Choose what the rare words are in the next copy."""
+    """Choose the replacements of the rare words for the next copy.
+
+    Args:
+        words: current word of each number, changed in place.
+        earlier: earlier replacements of each rare word, appended to.
+        seen: all words so far, added to.
+        share_new: probability of a new word.
+        corpus: the corpus.
+        rng: source of random numbers.
+    """
     for number in corpus.rare:
         if rng.random() < share_new:
             begin, end = corpus.words[number], corpus.words[rng.choice(corpus.rare)]
@@ -118,7 +143,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     chosen = parser.parse_args()
     with open(chosen.out, "wb") as file:
-        for data in grow(texts.read(chosen.text, texts.ALL), chosen.n_bytes, seed=chosen.seed, tell=True):
+        for data in grow(texts.read(chosen.text, texts.ALL), chosen.n_bytes, seed=chosen.seed, report=True):
             file.write(data)
     return 0
 

@@ -1,4 +1,4 @@
-"""Loading a vocabulary, each format beside its owner: until the first short text is encoded, too."""
+"""Loading a vocabulary, each format compared with the library of the format, also with a first encode."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ import fastbpe
 from peers.splitters import for_oniguruma
 from texts import DATA
 
-BAR = 2.0  # times as fast as the owner
-NATIVE_BAR = 0.005  # seconds for 100,000 entries of a native file, which has no owner
+BAR = 2.0  # seconds of the format's library / seconds of fastbpe, at least
+NATIVE_BAR_SECONDS = 0.005  # maximum for 100,000 entries of a native file, which no other library reads
 TEXT = "Hello world, how are you? 1234567 naïve 日本語\n" * 3
-N_MERGES = 2000  # learned for minbpe's file
+N_MERGES = 2000  # merges to learn for minbpe's file
 
 Load = Callable[[], Any]
 Encode = Callable[[Any], list[int]]
@@ -27,7 +27,10 @@ Encode = Callable[[Any], list[int]]
 
 @dataclass
 class Loading:
-    """A file: what reads it, and how either side encodes. theirs: None where it has no owner."""
+    """A file with the functions that load it and encode with it on both sides.
+
+    The owner is the library whose format it is. `theirs` is None for the native format, which has no owner.
+    """
 
     name: str
     owner: str
@@ -38,8 +41,13 @@ class Loading:
 
 
 def compare_loading(formats: Sequence[str], rounds: int) -> list[dict[str, Any]]:
-    """Seconds of loading every file, with a first encode and without, printed as a table and returned as rows."""
-    os.environ["TIKTOKEN_CACHE_DIR"] = ""  # tiktoken would keep a copy of what it reads, and read that
+    """Time loading of every file, with and without a first encode, print a table, and return the rows.
+
+    Args:
+        formats: keys of FILES.
+        rounds: number of timed loads of each file.
+    """
+    os.environ["TIKTOKEN_CACHE_DIR"] = ""  # otherwise tiktoken would read its own copy of the file
     print("\n| file | owner | fastbpe, ms, median | best | owner, median | best | × owner | and encoding |")
     print("|---|---|---:|---:|---:|---:|---:|---:|")
     rows = []
@@ -51,7 +59,7 @@ def compare_loading(formats: Sequence[str], rounds: int) -> list[dict[str, Any]]
                 print(f"left out: {loading.name}: {error}")
     missed = [row["row"] for row in rows if not row["met"]]
     print(
-        f"bar {BAR:g}× the owner, {NATIVE_BAR * 1e3:g} ms for 100,000 entries of .fbpe, by the best loads: "
+        f"bar {BAR:g}× the owner, {NATIVE_BAR_SECONDS * 1e3:g} ms for 100,000 entries of .fbpe, best loads: "
         f"{'missed by ' + '; '.join(missed) if missed else 'met'}"
     )
     return rows
@@ -84,7 +92,7 @@ def _measured(loading: Loading, rounds: int) -> dict[str, Any]:
         row["met"] = row["ratio"] >= BAR
         shown += [f"{row['ratio']:.2f}", f"{row['ratio_encoded']:.2f}"]
     else:
-        allowed = NATIVE_BAR * max(loaded[0].n_vocab, 100_000) / 100_000
+        allowed = NATIVE_BAR_SECONDS * max(loaded[0].n_vocab, 100_000) / 100_000
         row |= {"bar": allowed, "met": min(seconds[0]) <= allowed}
         shown += ["–", "–", "–", "–"]
     print(f"| {loading.name} | {loading.owner} | {' | '.join(shown)} |")
@@ -92,7 +100,8 @@ def _measured(loading: Loading, rounds: int) -> dict[str, Any]:
 
 
 def _seconds(load: Load, encode: Encode) -> tuple[float, float]:
-    """Of the processor: of loading, and of loading and encoding. What is loaded is dropped outside the clock."""
+    """Return the processor seconds of loading, and of loading and encoding. The result is dropped outside the
+    clock."""
     gc.collect()
     gc.disable()
     try:
@@ -106,7 +115,7 @@ def _seconds(load: Load, encode: Encode) -> tuple[float, float]:
 
 
 def _loadings(formats: Sequence[str], folder: Path) -> Iterator[Loading]:
-    """Every file of these formats that is there; what is not is named."""
+    """Yield every existing file of these formats; report those that are missing."""
     for make, names in (FILES[format_] for format_ in formats):
         for name in names:
             files = [DATA / "vocab" / part for part in name.split(" ")[:2]]
@@ -204,7 +213,7 @@ def _native(files: Sequence[Path], folder: Path) -> Loading:
 
 
 def _minbpe(files: Sequence[Path], folder: Path) -> Loading:
-    import minbpe  # of no package index: who has it has put it on the path
+    import minbpe  # in no package index; it may be on the path
 
     ours = fastbpe.minbpe.RegexTokenizer()
     ours.train("".join(f"{number} and some words " for number in range(20_000)), 256 + N_MERGES)
@@ -219,9 +228,10 @@ def _minbpe(files: Sequence[Path], folder: Path) -> Loading:
     return Loading(path.name, "minbpe", lambda: fastbpe.load(path), load, lambda loaded: loaded.encode(TEXT))
 
 
-Make = Callable[[Sequence[Path], Path], Loading]  # of the files, and a folder to write in
+Make = Callable[[Sequence[Path], Path], Loading]  # from the files and a folder to write in
 
-#: What makes a Loading, and the names of files: two that belong together with a space between.
+#: For each format the function that makes a Loading, and file names; two that belong together are joined by a
+#: space.
 FILES: Mapping[str, tuple[Make, Sequence[str]]] = {
     "tiktoken": (_tiktoken, ("r50k_base.tiktoken", "cl100k_base.tiktoken", "o200k_base.tiktoken")),
     "tokenizer.json": (

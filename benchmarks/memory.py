@@ -1,7 +1,7 @@
-"""Peak memory of a part of a process, by the kernel's record of resident memory. Linux only: elsewhere None.
+"""Peak memory of a part of a process, from the kernel's record of resident memory; None outside Linux.
 
-VmHWM, set back at the start of the part and read at its end. (ru_maxrss cannot be set back: what loading took
-would hide what comes after it.)
+VmHWM is reset at the start of the part and read at its end. (ru_maxrss cannot be reset: the memory of loading
+would hide that of later parts.)
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def reset_peak() -> int | None:
-    """Bytes resident now, from which on the peak is recorded anew."""
+    """Restart the record of the peak, and return the resident bytes now."""
     try:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
         return _status("VmRSS")
@@ -19,7 +19,7 @@ def reset_peak() -> int | None:
 
 
 def peak_above(resident: int | None) -> int | None:
-    """Bytes that were resident at most since `reset_peak` above what it returned."""
+    """Return the peak of resident bytes since `reset_peak`, above the value that it returned."""
     return None if resident is None else _status("VmHWM") - resident
 
 

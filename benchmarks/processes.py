@@ -1,4 +1,4 @@
-"""Measurements in a process of their own: compare.py runs itself with a hidden command that prints JSON."""
+"""Measurements in separate processes: compare.py runs itself with a hidden command that prints JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def run(arguments: list[str]) -> dict[str, Any]:
-    """The last line that compare.py prints with these arguments, or {"note": what went wrong}."""
+    """Run compare.py with these arguments, and return its last line as JSON, or {"note": reason for a failure}."""
     command = [sys.executable, str(Path(__file__).with_name("compare.py")), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:

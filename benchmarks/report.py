@@ -1,4 +1,4 @@
-"""What compare.py prints and writes: the machine, tables, JSON, a bar chart."""
+"""Output of compare.py: the machine, tables, JSON, a bar chart."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ from rounds import Outcome, times
 
 
 def machine(threads: int) -> dict[str, Any]:
-    """Everything about this run that a figure depends on."""
+    """Return all facts about this run on which figures depend."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),
         "threads": threads,
-        "load": os.getloadavg()[0] if hasattr(os, "getloadavg") else None,  # of others: "cores" tells more
+        "load": os.getloadavg()[0]
+        if hasattr(os, "getloadavg")
+        else None,  # load of other processes; "cores" is more precise
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "versions": peers.versions(),
@@ -37,7 +39,7 @@ def print_machine(facts: Mapping[str, Any]) -> None:
 
 
 def print_outcome(outcome: Outcome) -> None:
-    """A row as a table, fastest first, and whether its bar is met."""
+    """Print a row as a table, fastest first, with a verdict on its bar."""
     print(f"\n{outcome.row.title}\n")
     print("| library | MB/s, median | best | × best peer | cores | MB of text |\n|---|---:|---:|---:|---:|---:|")
     others = [timing.speed for name, timing in outcome.timings.items() if name != "fastbpe"]
@@ -59,7 +61,7 @@ def print_outcome(outcome: Outcome) -> None:
 
 
 def print_notes(notes: Mapping[str, str]) -> None:
-    """Who is left out, a line a reason."""
+    """Print the peers that were left out, one line for each reason."""
     by_note: dict[str, list[str]] = {}
     for name, note in notes.items():
         by_note.setdefault(note, []).append(name)
@@ -68,7 +70,13 @@ def print_notes(notes: Mapping[str, str]) -> None:
 
 
 def verdict(ratio: float | None, bar: float, dream: float) -> str:
-    """One line that says how fastbpe stands to its bar."""
+    """Return one line about fastbpe's speed and its bar.
+
+    Args:
+        ratio: speed of fastbpe / speed of the best peer, or None without peers.
+        bar: the least ratio required.
+        dream: the ratio hoped for.
+    """
     if ratio is None:
         return f"bar {bar:g}×, dream {dream:g}×: nothing to compare"
     how = "dream met" if ratio >= dream else "bar met" if ratio >= bar else "bar missed"
@@ -78,7 +86,7 @@ def verdict(ratio: float | None, bar: float, dream: float) -> str:
 
 
 def as_json(outcome: Outcome) -> dict[str, Any]:
-    """The row with every single measurement."""
+    """Return the row with every measurement, as JSON stores it."""
     return {
         "row": outcome.row.title,
         "bar": outcome.row.bar,
@@ -100,7 +108,7 @@ def as_json(outcome: Outcome) -> dict[str, Any]:
 
 
 def need_matplotlib() -> None:
-    """End with a clear message if charts cannot be drawn: before the measurements, not after."""
+    """Exit with a clear message if matplotlib is missing, before the measurements and not after."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
@@ -108,7 +116,13 @@ def need_matplotlib() -> None:
 
 
 def plot(path: Path, title: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """One bar chart a row, MB/s by library, fastbpe in another colour. rows: as for JSON."""
+    """Draw one bar chart a row: MB/s by library, with fastbpe in another colour.
+
+    Args:
+        path: image file to write.
+        title: title of the figure.
+        rows: rows as for JSON.
+    """
     import matplotlib
 
     matplotlib.use("agg")

@@ -1,4 +1,4 @@
-"""Compare outputs, then time: rounds go from peer to peer, so that a slow moment hits everybody."""
+"""Comparing outputs, then timing in rounds over all peers, so that a slow moment affects all of them."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from typing import Any
 from peers import Peer, Unsupported
 from workloads import Material, Row
 
-SLOW_SECONDS = 0.6  # a peer that would take longer than that for the text gets a sixteenth of it
+SLOW_SECONDS = 0.6  # a peer that needs longer for the text gets 1/16 of it
 
 
 @dataclass
 class Timing:
-    """The calls of one peer in one row."""
+    """Timed calls of one peer in one row."""
 
     n_bytes: int
     seconds: list[float] = field(default_factory=list)
-    cores: list[float] = field(default_factory=list)  # seconds of all threads per second
+    cores: list[float] = field(default_factory=list)  # processor seconds of all threads per elapsed second
 
     @property
     def speed(self) -> float:
-        """MB of UTF-8 per second, by the median."""
+        """Speed in MB of UTF-8 per second, from the median."""
         return self.n_bytes / statistics.median(self.seconds) / 1e6
 
     @property
@@ -36,7 +36,7 @@ class Timing:
 
 @dataclass
 class Outcome:
-    """A row with all that was found: timings by peer, and why others have none."""
+    """Results of a row: timings by peer, and for other peers the reason why they have none."""
 
     row: Row
     timings: dict[str, Timing] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Outcome:
 
     @property
     def ratio(self) -> float | None:
-        """Speed of fastbpe by that of the best peer."""
+        """Speed of fastbpe divided by that of the best peer."""
         others = [timing.speed for name, timing in self.timings.items() if name != "fastbpe"]
         if "fastbpe" not in self.timings or not others:
             return None
@@ -52,15 +52,20 @@ class Outcome:
 
 
 def times(outcome: Outcome, peer: str) -> float | None:
-    """Speed of fastbpe by that of a peer."""
+    """Return the speed of fastbpe divided by that of a peer."""
     timings = outcome.timings
     return timings["fastbpe"].speed / timings[peer].speed if {"fastbpe", peer} <= timings.keys() else None
 
 
 def run_row(row: Row, peers: Mapping[str, Peer], text: Material, small: Material, rounds: int) -> Outcome:
-    """Compare every peer's output, then time those that gave the right one.
+    """Compare every peer's output, then time the peers with the right one.
 
-    text and small: the whole text and a part of it, for the slow.
+    Args:
+        row: workload.
+        peers: adapters by name.
+        text: the whole text.
+        small: a part of it, for slow peers.
+        rounds: number of timed calls of each peer.
     """
     outcome = Outcome(row)
     threads = row.threads or text.threads
@@ -68,7 +73,7 @@ def run_row(row: Row, peers: Mapping[str, Peer], text: Material, small: Material
     for name, peer in peers.items():
         try:
             difference = _difference(row, peer, small, threads)
-            seconds, _ = _time(row, peer, small, threads)  # a first call would tell of warming up
+            seconds, _ = _time(row, peer, small, threads)  # the first call would measure warming up
             slow = name != "fastbpe" and seconds * row.n_bytes(text) / row.n_bytes(small) > SLOW_SECONDS
             if not slow and difference is None:
                 difference = _difference(row, peer, text, threads)
@@ -95,16 +100,16 @@ def run_row(row: Row, peers: Mapping[str, Peer], text: Material, small: Material
 
 
 def _difference(row: Row, peer: Peer, material: Material, threads: int) -> str | None:
-    """Where a peer's output differs from the reference's."""
+    """Return the first difference between a peer's output and the reference's, or None."""
     output = row.run(peer, row.inputs(material), threads)
     return first_difference(row.plain(output), row.expected(material))
 
 
 def _time(row: Row, peer: Peer, material: Material, threads: int) -> tuple[float, float]:
-    """Seconds of one call, and how many cores were at work. What it gives is thrown away outside the clock."""
+    """Return the seconds of one call, and the cores that it used. Its result is dropped outside the clock."""
     inputs = row.inputs(material)
     gc.collect()
-    gc.disable()  # as timeit does: a collection is nobody's in particular
+    gc.disable()  # as timeit does: a collection belongs to no particular call
     try:
         busy, started = time.process_time(), time.perf_counter()
         output = row.run(peer, inputs, threads)
@@ -116,7 +121,7 @@ def _time(row: Row, peer: Peer, material: Material, threads: int) -> tuple[float
 
 
 def first_difference(output: Any, expected: Any, where: str = "") -> str | None:
-    """Where two outputs, nested lists or texts, part; None where they are equal."""
+    """Return the first difference of two outputs (nested lists or texts), or None if they are equal."""
     if output == expected:
         return None
     if not isinstance(output, (list, str)) or not isinstance(expected, (list, str)):

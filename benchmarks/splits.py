@@ -1,4 +1,4 @@
-"""Splitting alone: every tier of fastbpe beside what other libraries split with."""
+"""Splitting alone: every kind of splitter of fastbpe compared with those of other libraries."""
 
 from __future__ import annotations
 
@@ -16,15 +16,21 @@ from fastbpe.splitting.recognise import recognise
 from fastbpe.splitting.to_regex import compile_regex
 from peers.splitters import peers
 
-MAX_PIECE_BYTES = 20_000_000
-SLOW_BYTES = 1_000_000  # what those below 100 MB/s get: their speed does not depend on it
+MAX_TEXT_BYTES = 20_000_000
+SLOW_TEXT_BYTES = 1_000_000  # for splitters below 100 MB/s, whose speed does not depend on the size
 
 Count = Callable[[str], int]
 
 
 def compare_split(name: str, text: str, arguments: argparse.Namespace) -> dict[str, float]:
-    """MB/s of every splitter on one text, printed as a table and returned by name."""
-    slow = text[: SLOW_BYTES // 2]
+    """Time every splitter on one text, print a table, and return MB/s by name.
+
+    Args:
+        name: name of the text.
+        text: text to split.
+        arguments: parsed arguments: pattern and rounds.
+    """
+    slow = text[: SLOW_TEXT_BYTES // 2]
     runs: dict[str, tuple[Count, str]] = {}
     for splitter, count in _ours(arguments.pattern).items():
         runs[splitter] = count, text if splitter.startswith("fastbpe scanner") else text[: len(text) // 4]
@@ -36,7 +42,7 @@ def compare_split(name: str, text: str, arguments: argparse.Namespace) -> dict[s
         else:
             runs[peer] = count_of_peer, slow
     for splitter, (count, _) in runs.items():
-        # Peers have another Unicode; the first half megabyte of ordinary text shows no difference.
+        # Peers use other Unicode versions; the first half megabyte of ordinary text shows no difference.
         if count(slow) != wanted:
             print(f"{splitter} finds {count(slow):,} pieces, not {wanted:,}: its speed is no comparison")
     seconds: dict[str, list[float]] = {splitter: [] for splitter in runs}
@@ -44,7 +50,7 @@ def compare_split(name: str, text: str, arguments: argparse.Namespace) -> dict[s
         for splitter, (count, part) in runs.items():
             seconds[splitter].append(_seconds(count, part))
             if splitter.startswith("fastbpe") and not splitter.endswith("regex tier"):
-                # Boundaries only: without making the text UTF-8, which is all that "no splitting" does.
+                # Subtract the conversion to UTF-8, which is all that a Splitter without a pattern does.
                 seconds[splitter][-1] -= _seconds(Splitter().count, part)
     speeds = {
         splitter: len(runs[splitter][1].encode()) / statistics.median(times) / 1e6
@@ -65,7 +71,7 @@ def _seconds(count: Count, text: str) -> float:
 
 
 def _ours(pattern_name: str) -> dict[str, Count]:
-    """Every tier of our own for a named pattern."""
+    """Return fastbpe's splitters of every kind for a named pattern."""
     text = fastbpe.PATTERNS[pattern_name]
     assert isinstance(text, str)
     spec = recognise(text)
@@ -81,16 +87,16 @@ def _ours(pattern_name: str) -> dict[str, Count]:
 
 
 def split_texts(names: list[str] | None) -> dict[str, str]:
-    """The texts to split: those given, or corpora, where there are any, and the standard library."""
+    """Return the texts to split: the given ones, or the corpora, if there are any, and the standard library."""
     if names:
-        return {name: texts.read(name, MAX_PIECE_BYTES) for name in names}
+        return {name: texts.read(name, MAX_TEXT_BYTES) for name in names}
     if not (texts.DATA / "corpus").exists():
         return {"code": texts.read("code")}
     english = texts.read("english")
     ascii_only = english.encode("ascii", "ignore").decode()
     return {
-        "english without what is not ASCII": ascii_only,
+        "english, ASCII only": ascii_only,
         "english": english,
-        "multilingual": texts.read("multilingual", MAX_PIECE_BYTES),
+        "multilingual": texts.read("multilingual", MAX_TEXT_BYTES),
         "code": texts.read("code"),
     }

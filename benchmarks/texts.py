@@ -1,4 +1,4 @@
-"""The texts of the comparisons: corpora in the folder that FASTBPE_DATA names, the standard library, any file."""
+"""Texts of the comparisons: corpora in the folder named by FASTBPE_DATA, the standard library, any file."""
 
 from __future__ import annotations
 
@@ -9,16 +9,19 @@ from pathlib import Path
 
 DATA = Path(os.environ.get("FASTBPE_DATA", Path(__file__).resolve().parents[2] / "shared" / "data"))
 
-# Name → file of the corpus, and how much of it is read.
+# Name → file of the corpus, and the number of bytes read by default.
 _CORPORA = {"english": ("english.txt", 20_000_000), "multilingual": ("multilingual.txt", 10_000_000)}
 NAMES = (*_CORPORA, "code")
 ALL = sys.maxsize
 
 
 def read(name_or_path: str, n_bytes: int | None = None) -> str:
-    """The first n_bytes of a text by its name (by default 20 MB, multilingual 10 MB), or of a UTF-8 file (all).
+    """Return the beginning of a text.
 
-    Several joined by "+" are one after another, n_bytes of each.
+    Args:
+        name_or_path: a name of NAMES or the path of a UTF-8 file; several joined by "+" follow one another.
+        n_bytes: number of bytes to read of each; by default 20 MB of english and code, 10 MB of multilingual, all
+            of a file.
     """
     if "+" in name_or_path and not Path(name_or_path).exists():
         return "".join(read(name, n_bytes) for name in name_or_path.split("+"))
@@ -36,18 +39,18 @@ def read(name_or_path: str, n_bytes: int | None = None) -> str:
 
 
 def standard_library(n_bytes: int) -> str:
-    """The sources of the Python that runs this."""
+    """Return the sources of the running Python, up to n_bytes."""
     sources = sorted(Path(sysconfig.get_paths()["stdlib"]).glob("**/*.py"))
     code = b"".join(path.read_bytes() for path in sources if "site-packages" not in path.parts)
     return code[:n_bytes].decode(errors="ignore")
 
 
 def fresh(text: str) -> str:
-    """A new str with the same characters: the UTF-8 that a peer made the old one keep is not in it."""
+    """Return a new str with the same characters, without the UTF-8 that a peer may have cached in the old one."""
     return text.encode().decode()
 
 
 def cut(text: str, n_bytes: int) -> list[str]:
-    """Parts of n_bytes of UTF-8 on average, cut between any two characters."""
+    """Cut a text into parts of n_bytes of UTF-8 on average, between any two characters."""
     n_characters = max(1, n_bytes * len(text) // max(1, len(text.encode())))
     return [text[at : at + n_characters] for at in range(0, len(text), n_characters)]

@@ -1,7 +1,7 @@
-"""Training, every run in a process of its own; what is learned is compared where the rule is the same.
+"""Training, each run in a separate process; trainers with the same rule must learn the same tokens.
 
-Texts are in memory, cut into documents, before the clock starts; `compare_growth` has them read from their file
-meanwhile. Peak memory is what is above what was there before (memory.py).
+Texts are in memory, cut into documents, before the clock starts; `compare_growth` reads them from their file
+within the measured time. Peak memory is the memory above that at the start (memory.py).
 """
 
 from __future__ import annotations
@@ -23,30 +23,39 @@ from peers.trainers import CODE_POINTS, TRAINERS, documents_of
 from report import print_notes, verdict
 
 DOCUMENT_BYTES = 10_000
-BAR, DREAM = 4, 8  # times the best peer that trains vocabularies of the same kind
-MEMORY_BAR = 150_000_000  # bytes above the text
-GROWTH_BAR = 8  # times rustbpe, on a tenth of a grown text
-GROWTH_MEMORY_BAR = 2_000_000_000
+BAR, DREAM = 4, 8  # seconds of the best trainer of the same kind / seconds of fastbpe, at least
+MEMORY_BAR_BYTES = 150_000_000  # maximum above the text
+GROWTH_BAR = 8  # seconds of rustbpe / seconds of fastbpe, at least, on a tenth of a grown text
+GROWTH_MEMORY_BAR_BYTES = 2_000_000_000
 
 
 @dataclass
 class Training:
-    """The runs of one trainer."""
+    """Runs of one trainer."""
 
     seconds: list[float] = field(default_factory=list)
     peak_bytes: list[int] = field(default_factory=list)
     cores: list[float] = field(default_factory=list)
-    phases: dict[str, list[float]] = field(default_factory=dict)  # seconds, of who tells
-    tokens: str = ""  # digest of what was learned
+    phases: dict[str, list[float]] = field(
+        default_factory=dict
+    )  # seconds of each phase, for trainers that report them
+    tokens: str = ""  # SHA-256 digest of the learned tokens
     n_learned: int = 0
 
 
 def compare_training(
     names: Sequence[str], text: str, vocab_size: int, pattern: str | None, threads: int, rounds: int
 ) -> list[dict[str, Any]]:
-    """Run every trainer rounds times, print the table, return the row for JSON.
+    """Run every trainer, print the table, and return the row for JSON.
 
-    pattern: None for code points; then everyone reads the text from its file, as the peer does fastest.
+    Args:
+        names: keys of TRAINERS.
+        text: text to train on.
+        vocab_size: number of tokens to learn.
+        pattern: name of the split pattern, or None for code points; then all read the text from its file, which
+            is fastest for sentencepiece.
+        threads: maximum number of threads.
+        rounds: number of runs of each trainer.
     """
     found: dict[str, Training] = {}
     notes: dict[str, str] = {}
@@ -81,7 +90,7 @@ def _run(name: str, arguments: list[str], threads: int, found: dict[str, Trainin
 
 
 def _compare(found: dict[str, Training], notes: dict[str, str]) -> None:
-    """Take out who learned other tokens than fastbpe by the same rule."""
+    """Remove trainers that learned other tokens than fastbpe by the same rule."""
     for name in list(found):
         rule = TRAINERS[name][0]
         ours = next((n for n in found if n.startswith("fastbpe") and TRAINERS[n][0] == rule), None)
@@ -118,8 +127,8 @@ def _report(
             phases = {phase: statistics.median(runs) for phase, runs in found[name].phases.items()}
             print(f"{name}: " + ", ".join(f"{phase} {seconds:.3f} s" for phase, seconds in phases.items()))
     if bar == BAR and ours and found[ours].peak_bytes:
-        met = statistics.median(found[ours].peak_bytes) <= MEMORY_BAR
-        print(f"memory: bar {MEMORY_BAR / 1e6:.0f} MB above the text: {'met' if met else 'missed'}")
+        met = statistics.median(found[ours].peak_bytes) <= MEMORY_BAR_BYTES
+        print(f"memory: bar {MEMORY_BAR_BYTES / 1e6:.0f} MB above the text: {'met' if met else 'missed'}")
     results = {
         name: {
             "mb_per_s": n_bytes / medians[name] / 1e6,
@@ -140,7 +149,16 @@ def _same_kind(name: str, other: str) -> bool:
 
 
 def compare_growth(path: Path, vocab_size: int, pattern: str, threads: int, rounds: int) -> list[dict[str, Any]]:
-    """Train on a large file and on a tenth of it, rustbpe on the tenth alone; print time and memory of each."""
+    """Train on a large file and on a tenth of it, and print time and memory of each; rustbpe trains on the tenth
+    only.
+
+    Args:
+        path: text file.
+        vocab_size: number of tokens to learn.
+        pattern: name of the split pattern.
+        threads: maximum number of threads.
+        rounds: number of runs of each.
+    """
     notes: dict[str, str] = {}
     n_bytes = path.stat().st_size
     found: dict[str, dict[str, Training]] = {"whole": {}, "tenth": {}}
@@ -165,13 +183,13 @@ def compare_growth(path: Path, vocab_size: int, pattern: str, threads: int, roun
         ratio = statistics.median(whole.seconds) / statistics.median(tenth.seconds) / 10
         print(f"time per byte, whole by tenth: {ratio:.2f} (bar 1: {'met' if ratio <= 1 else 'missed'})")
         if whole.peak_bytes:
-            met = statistics.median(whole.peak_bytes) < GROWTH_MEMORY_BAR
-            print(f"memory, whole: bar {GROWTH_MEMORY_BAR / 1e6:,.0f} MB: {'met' if met else 'missed'}")
+            met = statistics.median(whole.peak_bytes) < GROWTH_MEMORY_BAR_BYTES
+            print(f"memory, whole: bar {GROWTH_MEMORY_BAR_BYTES / 1e6:,.0f} MB: {'met' if met else 'missed'}")
     return results
 
 
 def work(name: str, path: Path, vocab_size: int, pattern: str, *, from_file: bool) -> None:
-    """What a process of its own does: train once, print one line of JSON."""
+    """Run in a worker process: train once, print one line of JSON."""
     documents = path if from_file else documents_of(path, DOCUMENT_BYTES)
     try:
         resident = reset_peak()

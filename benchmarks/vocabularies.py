@@ -1,4 +1,4 @@
-"""The vocabulary of a comparison, in whatever form a peer reads it; nothing is downloaded."""
+"""Vocabulary of a comparison, in the form that each peer reads; nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _PUBLISHED: Mapping[str, tuple[str, str, Mapping[str, int] | None]] = {
     "llama2": ("llama2_tokenizer.model", "none", {}),
 }
 NAMES = tuple(_PUBLISHED)
-MARK = "\u2581"
+METASPACE = "\u2581"
 
 
 class Vocabulary:
-    """A published vocabulary by its short name, or a .tiktoken file that is to be split by a named pattern."""
+    """A published vocabulary by its short name, or a .tiktoken file with a named split pattern."""
 
     def __init__(self, name_or_path: str, pattern_name: str = "cl100k") -> None:
         if name_or_path in _PUBLISHED:
@@ -51,7 +51,7 @@ class Vocabulary:
         self.name = self.path.stem
         self.pattern_name = pattern_name
         self.pattern: Pattern = fastbpe.PATTERNS[pattern_name]
-        self.is_sentencepiece = self.path.read_bytes()[:1] == b"\n"  # protobuf: the field of the first piece
+        self.is_sentencepiece = self.path.read_bytes()[:1] == b"\n"  # protobuf: the tag of the first piece
         self._special = special
         self._folder = tempfile.TemporaryDirectory(prefix="fastbpe-bench-")
 
@@ -60,21 +60,21 @@ class Vocabulary:
         return self._loaded().special_tokens if self._special is None else self._special
 
     def shown(self) -> str:
-        """What fastbpe makes of it, its splitter included."""
+        """Return the repr of fastbpe's tokenizer, which includes its splitter."""
         try:
             return repr(self._loaded())
         except fastbpe.FastbpeError as error:
             return f"{self.name}, which fastbpe cannot read: {error}"
 
     def load(self) -> fastbpe.Tokenizer:
-        """A tokenizer of ours, read from the file anew."""
-        if self._special is None or self.is_sentencepiece:  # a file that says it all
+        """Return a fastbpe tokenizer, read from the file again."""
+        if self._special is None or self.is_sentencepiece:  # the file holds everything
             return fastbpe.load(self.path)
         return fastbpe.load(self.path, pattern=self.pattern_name, special_tokens=self._special)
 
     @cache  # noqa: B019 - lives as long as the process
     def tokenizer_json(self) -> Path:
-        """The vocabulary as a tokenizer.json of Hugging Face: merges are recovered from the ranks."""
+        """Return the path of the vocabulary as a tokenizer.json; merges are recovered from the ranks."""
         path = Path(self._folder.name) / "tokenizer.json"
         path.write_text(json.dumps(self._as_huggingface(), ensure_ascii=False), encoding="utf-8")
         return path
@@ -87,7 +87,8 @@ class Vocabulary:
         return self._model_as_huggingface() if self.is_sentencepiece else self._ranks_as_huggingface()
 
     def _model_as_huggingface(self) -> dict[str, Any]:
-        """As Llama 2's converted file has it: every two pieces that make a third are a merge, the best first."""
+        """Convert as Llama 2's published file does: any two pieces that make a third are a merge, the best score
+        first."""
         model = model_file.parse(self.path.read_bytes(), str(self.path))
         pieces = [piece.decode() for piece in model.pieces]
         scores = dict(zip(pieces, memoryview(model.scores).cast("f"), strict=True))
@@ -98,14 +99,17 @@ class Vocabulary:
             for cut in range(1, len(piece))
             if piece[:cut] in known and piece[cut:] in known
         ]
-        replaced = {"type": "Replace", "pattern": {"String": " "}, "content": MARK}
+        replaced = {"type": "Replace", "pattern": {"String": " "}, "content": METASPACE}
         return {
             "version": "1.0",
-            "normalizer": {"type": "Sequence", "normalizers": [{"type": "Prepend", "prepend": MARK}, replaced]},
+            "normalizer": {
+                "type": "Sequence",
+                "normalizers": [{"type": "Prepend", "prepend": METASPACE}, replaced],
+            },
             "decoder": {
                 "type": "Sequence",
                 "decoders": [
-                    {"type": "Replace", "pattern": {"String": MARK}, "content": " "},
+                    {"type": "Replace", "pattern": {"String": METASPACE}, "content": " "},
                     {"type": "ByteFallback"},
                     {"type": "Fuse"},
                     {"type": "Strip", "content": " ", "start": 1, "stop": 0},
@@ -123,9 +127,9 @@ class Vocabulary:
         }
 
     def _ranks_as_huggingface(self) -> dict[str, Any]:
-        stand_ins = _stand_ins()
+        byte_characters = _byte_characters()
         tokenizer = self._loaded()
-        shown = [token.decode("latin-1").translate(stand_ins) for token in tokenizer.vocab]
+        shown = [token.decode("latin-1").translate(byte_characters) for token in tokenizer.vocab]
         patterns = (self.pattern,) if isinstance(self.pattern, str) else self.pattern or ()
         splits = [
             {
@@ -157,15 +161,16 @@ class Vocabulary:
                 "end_of_word_suffix": "",
                 "fuse_unk": False,
                 "byte_fallback": False,
-                "ignore_merges": True,  # a piece that is a token is that token, as in ranked vocabularies
+                "ignore_merges": True,  # a piece that is a token becomes that token, as in ranked vocabularies
                 "vocab": {token: rank for rank, token in enumerate(shown) if token and rank not in taken},
                 "merges": [[shown[left], shown[right]] for left, right in tokenizer.merges],
             },
         }
 
 
-def _stand_ins() -> dict[int, str]:
-    """Byte → the character that stands for it in tokenizer.json: printable for themselves, then U+0100 on."""
+def _byte_characters() -> dict[int, str]:
+    """Map each byte to its character in tokenizer.json: printable bytes to themselves, others to U+0100 and
+    above."""
     characters: dict[int, str] = {}
     n_others = 0
     for byte in STAND_IN_ORDER:

@@ -1,4 +1,4 @@
-"""The rows of compare.py: what is asked of every peer, on what, and the bar that fastbpe sets itself there."""
+"""Rows of compare.py: the workload of every peer, its input, and the bar of fastbpe."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from texts import cut, fresh
 DOCUMENT_BYTES = 2000
 SHORT_BYTES = 100
 ALL_CORES = ", all cores"
-SHORT_TEXT_BYTES = 4_000_000  # of short strings: what each costs does not depend on how many there are
+SHORT_TEXT_BYTES = 4_000_000  # of short strings; the time of each does not depend on their number
 
 
 class Material:
-    """A text, cut in every way that the rows need, with the ids that one peer, the reference, gives it."""
+    """A text, cut in every way that the rows need, with the ids of one peer, the reference."""
 
     def __init__(self, text: str, reference: Peer, threads: int) -> None:
         self.text = text
@@ -54,7 +54,7 @@ class Material:
         return path
 
     def out(self) -> Path:
-        """Where to write: nothing is there, for taking away what another has written is not what is timed."""
+        """Return the path to write to; no file exists there, because deleting an old one must not be timed."""
         path = Path(self._folder.name) / "ids.bin"
         for made in path.parent.glob(path.name + "*"):
             made.unlink()
@@ -63,29 +63,42 @@ class Material:
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a table.
+    """One row of a table.
 
-    inputs makes what is worked on, anew for every call and outside the clock; run is timed; plain brings its
-    output into the one form in which peers are compared; expected is that of the reference.
+    Fields:
+        command: command of compare.py that shows the row.
+        title: first column of the table.
+        bar: speed of fastbpe / speed of the best peer, at least.
+        dream: the ratio hoped for.
+        inputs: make the input of a call, outside the clock.
+        run: the timed call.
+        plain: convert an output into the form in which peers are compared.
+        expected: output of the reference in that form.
+        threads: number of threads; 0 for that of compare.py's argument.
+        against: bars against peers by name, in place of `bar`.
+        n_bytes: bytes of text that a call works on.
     """
 
     command: str
     title: str
-    bar: float  # times the best peer
+    bar: float
     dream: float
     inputs: Callable[[Material], Any]
     run: Callable[[Peer, Any, int], Any]
     plain: Callable[[Any], Any]
     expected: Callable[[Material], Any]
-    threads: int = 0  # 0: as many as compare.py was given
-    against: Mapping[str, float] = field(default_factory=dict)  # times a peer by name: bars in place of the other
+    threads: int = 0
+    against: Mapping[str, float] = field(default_factory=dict)
     n_bytes: Callable[[Material], int] = lambda material: material.n_bytes
 
 
 def rows(command: str, threads: int, *, is_sentencepiece: bool = False) -> list[Row]:
-    """The rows of a command; with one thread, those for all cores are left out, as they are there already.
+    """Return the rows of a command; with one thread, rows for all cores are left out as duplicates.
 
-    is_sentencepiece: with the bars for models of sentencepiece.
+    Args:
+        command: command of compare.py.
+        threads: number of threads of the run.
+        is_sentencepiece: use the bars for sentencepiece models.
     """
     chosen = [row for row in _ROWS if row.command == command]
     if is_sentencepiece:
@@ -193,8 +206,8 @@ def _bytes_of_short(material: Material) -> int:
     return sum(len(string.encode()) for string in material.short)
 
 
-def _many(command: str, title: str, bar: float, dream: float, *how: Any) -> list[Row]:
-    """The row twice: on all cores, and on one thread."""
+def _all_cores_and_one_thread(command: str, title: str, bar: float, dream: float, *how: Any) -> list[Row]:
+    """Return the row twice: on all cores, and on one thread."""
     return [
         Row(command, title + ALL_CORES, bar, dream, *how),
         Row(command, f"{title}, one thread", bar, dream, *how, threads=1),
@@ -204,10 +217,18 @@ def _many(command: str, title: str, bar: float, dream: float, *how: Any) -> list
 _ROWS = [
     Row("encode", "one long str → list", 1.5, 2, _text, _to_list, _plain_ids, lambda m: m.ids),
     Row("encode", "one long str → numpy", 1.5, 2, _text, _to_numpy, _plain_ids, lambda m: m.ids),
-    *_many("batch", "2 KB documents → lists", 1.5, 2, _documents, _lists, list, lambda m: m.lists),
-    *_many("batch", "2 KB documents → flat numpy", 1.3, 2, _documents, _flat, _plain_flat, _flat_of_lists),
-    *_many("count", "count 2 KB documents by what counts", 5, 8, _documents, _counts, list, _lengths_of_lists),
-    *_many("count", "count 2 KB documents by any means", 1.3, 2, _documents, _lengths, list, _lengths_of_lists),
+    *_all_cores_and_one_thread(
+        "batch", "2 KB documents → lists", 1.5, 2, _documents, _lists, list, lambda m: m.lists
+    ),
+    *_all_cores_and_one_thread(
+        "batch", "2 KB documents → flat numpy", 1.3, 2, _documents, _flat, _plain_flat, _flat_of_lists
+    ),
+    *_all_cores_and_one_thread(
+        "count", "count 2 KB documents by what counts", 5, 8, _documents, _counts, list, _lengths_of_lists
+    ),
+    *_all_cores_and_one_thread(
+        "count", "count 2 KB documents by any means", 1.3, 2, _documents, _lengths, list, _lengths_of_lists
+    ),
     Row(
         "short",
         "100-byte strings one by one → list",
@@ -221,7 +242,7 @@ _ROWS = [
         n_bytes=_bytes_of_short,
     ),
     Row("decode", "one long list → str", 3, 5, lambda m: list(m.ids), _decoded, str, lambda m: m.text, threads=1),
-    *_many(
+    *_all_cores_and_one_thread(
         "decode",
         "2 KB documents' lists → strs",
         3,
@@ -234,7 +255,7 @@ _ROWS = [
     Row("files", ".jsonl of 2 KB documents → .bin", 1.3, 2, _jsonl, _to_file, _ids_in_file, _flat_ids),
     Row("files", ".txt, one document → .bin", 1.3, 2, _txt, _to_file, _ids_in_file, lambda m: m.ids),
 ]
-# For models of sentencepiece: how many times the speed of each of these.
+# Bars for sentencepiece models: speed of fastbpe / speed of each of these peers.
 _AGAINST: Mapping[str, Mapping[str, float]] = {
     "one long str → list": {"sentencepiece": 100, "gigatoken": 4},
     "one long str → numpy": {"gigatoken": 2.5},

@@ -1,6 +1,6 @@
-"""Build the sdist and, from it, the wheel; look inside; install each in an empty environment and use it.
+"""Build the sdist and, from it, the wheel; check their contents; install and use each in an empty environment.
 
-`python tools/check_packages.py` needs the [dev] extra. Prints what is wrong and exits with 1.
+`python tools/check_packages.py` needs the [dev] extra. It prints what is wrong and exits with 1.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-MAX_INSTALLED_MB = 12  # debug information alone takes more
+MAX_INSTALLED_MB = 12  # debug information alone would exceed it
 USE = (
     "import fastbpe; t = fastbpe.train(['hello hello'], vocab_size=258, progress=False); "
     "assert t.decode(t.encode('hello')) == 'hello'; print(t)"
@@ -27,12 +27,14 @@ def run(*command: str | Path) -> None:
 
 
 def check_contents(wheel: Path, sdist: Path) -> list[str]:
-    """What is in the packages and should not be, or is missing."""
+    """Return a line for each file that is in the packages but should not be, or is missing."""
     problems = []
     names = zipfile.ZipFile(wheel).namelist()
     problems += [f"wheel holds {name}" for name in names if name.endswith((".c", ".h", ".pyx", ".pxd"))]
     problems += [
-        f"wheel lacks {end}" for end in ("py.typed", "_core/merge.pyi", "nmt_nfkc.bin") if not _ends(names, end)
+        f"wheel lacks {end}"
+        for end in ("py.typed", "_core/merge/merge_piece.pyi", "nmt_nfkc.bin")
+        if not _ends(names, end)
     ]
     with tarfile.open(sdist) as archive:
         names = archive.getnames()
@@ -40,7 +42,14 @@ def check_contents(wheel: Path, sdist: Path) -> list[str]:
     problems += [
         f"sdist holds generated {name}" for name in names if name.endswith(".c") and "/tools/" not in name
     ]
-    wanted = ("_core/merge.pyx", "_core/merge.pxd", "tests/peers.py", "LICENSE", "CHANGELOG.md", "setup.py")
+    wanted = (
+        "_core/merge/merge_piece.pyx",
+        "_core/merge/merge_piece.pxd",
+        "tests/helpers/peer_trainers.py",
+        "LICENSE",
+        "CHANGELOG.md",
+        "setup.py",
+    )
     return problems + [f"sdist lacks {end}" for end in wanted if not _ends(names, end)]
 
 
@@ -49,7 +58,7 @@ def _ends(names: list[str], end: str) -> bool:
 
 
 def check_install(package: Path, folder: Path) -> list[str]:
-    """Install a package where nothing else is, train, encode and call the command there; list what is wrong."""
+    """Install a package in an empty environment, train, encode and run the command there; return the problems."""
     venv.create(folder, with_pip=True)
     bin_ = folder / ("Scripts" if sys.platform == "win32" else "bin")
     run(bin_ / "pip", "install", "--quiet", package)

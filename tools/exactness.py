@@ -1,9 +1,10 @@
-"""Ids and merges against the originals, on real vocabularies and texts: `python tools/exactness.py`.
+"""Compare ids and merges with the original libraries, on real vocabularies and texts: `python
+tools/exactness.py`.
 
-Prints a table: what was compared with whom on which text, how many ids or merges, how many differ; exits with 1
-if any does. Needs the [test] extra, and a folder of vocabularies and texts named by FASTBPE_DATA (default
-../shared/data beside the project): vocab/*.tiktoken and corpus/*.txt. About eight minutes; --quick
-takes the first 2 MB of each text.
+Prints a table: the comparison, the text, the number of ids or merges, and the number that differ; exits with 1 if
+any differs. Needs the [test] extra, and a folder of vocabularies and texts named by FASTBPE_DATA (default
+../shared/data beside the project): vocab/*.tiktoken and corpus/*.txt. Takes about eight minutes; --quick takes
+the first 2 MB of each text.
 """
 
 from __future__ import annotations
@@ -48,7 +49,16 @@ totals: dict[tuple[str, str], list[int]] = {}
 
 
 def report(what: str, text: str, unit: str, n: int, n_different: int, seconds: float) -> None:
-    """One row of the table, and its share of the summary."""
+    """Print one row of the table, and add it to the summary.
+
+    Args:
+        what: the comparison, as "subject / peer".
+        text: name of the text.
+        unit: ids, merges or pieces.
+        n: number of units compared.
+        n_different: number of units that differ.
+        seconds: time of the comparison.
+    """
     total = totals.setdefault((what, unit), [0, 0, 0])
     for i, value in enumerate((1, n, n_different)):
         total[i] += value
@@ -56,7 +66,7 @@ def report(what: str, text: str, unit: str, n: int, n_different: int, seconds: f
 
 
 def summarise() -> int:
-    """The table once more, all texts of a row together; returns the differences."""
+    """Print the table again with all texts of a row together, and return the number of differences."""
     print("\n| compared | texts | how many | different |\n|---|---:|---:|---:|")
     for (what, unit), (n_texts, n, n_different) in totals.items():
         print(f"| {what} | {n_texts} | {n:,} {unit} | {n_different:,} |")
@@ -64,7 +74,12 @@ def summarise() -> int:
 
 
 def texts_of(path: Path, limit: int | None) -> list[str]:
-    """The documents of a jsonl file; else the lines of a text with their line ends."""
+    """Return the documents of a jsonl file, or the lines of a text with their ends.
+
+    Args:
+        path: file to read.
+        limit: number of bytes to read, or None for all.
+    """
     data = path.read_bytes()[:limit].decode(errors="ignore")
     if path.suffix == ".jsonl":
         lines = data.split("\n")[: None if limit is None else -1]
@@ -73,7 +88,8 @@ def texts_of(path: Path, limit: int | None) -> list[str]:
 
 
 def random_texts() -> Iterator[str]:
-    """Texts of all scripts, lone marks, emoji, controls, runs of white space, NULs and lone surrogates."""
+    """Return texts of all scripts, with lone marks, emoji, controls, runs of white space, NULs and lone
+    surrogates."""
     odd = st.sampled_from(
         ["\u0301", "\u200d", "\ufe0f", "\0", "\x1c", "\x85", "\u180e", "\u3000", "\r\n", "\n\n", "  ", "\t ",
          "'s", "'RE", "\u017f", "\u212a", "ǅ", "😀", "👨‍👩‍👧", "٣", "Ⅷ", "½", "\ud83d", "\udc4d", "/", "//\n"]
@@ -101,7 +117,7 @@ def random_texts() -> Iterator[str]:
 
 
 def compare_encoding(limit: int | None) -> None:
-    """Every vocabulary on every text, text by text; and that decoding gives every text back."""
+    """Compare every vocabulary on every text with tiktoken, and check that decoding returns every text."""
     random = list(random_texts())
     for name, pattern in VOCABULARIES.items():
         tokenizer = fastbpe.load(DATA / "vocab" / name, pattern=pattern, special_tokens={})
@@ -125,7 +141,7 @@ def compare_encoding(limit: int | None) -> None:
 
 
 def compare_splitting(limit: int | None) -> None:
-    """Every way of splitting by a named pattern against the `regex` splitter, whole texts at once."""
+    """Compare every way of splitting by a named pattern with the `regex` splitter, on whole texts."""
     for name in split_oracles.NAMES:
         pattern = fastbpe.PATTERNS[name] or ""
         slow = split_oracles.oracle(pattern)
@@ -140,7 +156,7 @@ def compare_splitting(limit: int | None) -> None:
 
 
 def compare_training(limit: int | None) -> None:
-    """Learned merges, each tie rule against the library it follows."""
+    """Compare learned merges, each rule for ties with the library that has it."""
     pattern = peer_trainers.WORDS
     rules: list[tuple[str, str, Callable[[str], list[tuple[bytes, bytes]]]]] = [
         ("pair", "rustbpe", lambda text: peer_trainers.rustbpe_merges([text], VOCAB_SIZE, pattern)),
@@ -168,7 +184,7 @@ def compare_training(limit: int | None) -> None:
 
 
 def pieces_of(text: str, pattern: str) -> Counter[bytes]:
-    """The counted pieces of a text, in order of first appearance."""
+    """Return the counted pieces of a text, in order of first appearance."""
     ends = make_splitter(pattern).ends(text)
     data = text.encode()
     return Counter(data[start:end] for start, end in pairwise([0, *ends]))
@@ -176,7 +192,7 @@ def pieces_of(text: str, pattern: str) -> Counter[bytes]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="the first 2 MB of each text")
+    parser.add_argument("--quick", action="store_true", help="take only the first 2 MB of each text")
     limit = 2_000_000 if parser.parse_args().quick else None
     if not DATA.is_dir():
         print(f"no folder {DATA}: set FASTBPE_DATA", file=sys.stderr)

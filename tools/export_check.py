@@ -1,10 +1,10 @@
-"""Random vocabularies in every format: `python tools/export_check.py --runs 20000 --seed 0`.
+"""Export random vocabularies in every format: `python tools/export_check.py --runs 20000 --seed 0`.
 
-Draws small vocabularies of all kinds (ranks with tokens that no merges make, lists of merges with several for one
-token, tokenizer.json files, code points), exports each in every format, reads it back and compares ids on texts
-made of its own tokens; of every tenth the originals (tokenizers, tiktoken, sentencepiece, minbpe's rule) judge as
-well. Prints a table of what was written, refused and compared, then each difference; exits with 1 if there is one.
-Needs the [test] extra.
+Draws small vocabularies of all kinds (ranks with tokens that no merges make, merge lists with several merges for
+one token, tokenizer.json files, code points), exports each in every format, reads it back, and compares ids on
+texts made of its own tokens. For every tenth vocabulary the original libraries (tokenizers, tiktoken,
+sentencepiece, minbpe's rule) are compared too. Prints a table of the files written, refused and compared, then
+each difference; exits with 1 if there is one. Needs the [test] extra.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from helpers import random_exports
 
-OWNERS_EVERY = 10
+COMPARE_WITH_OWNER_EVERY = 10
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--runs", type=int, default=20_000, help="vocabularies")
-    parser.add_argument("--seed", type=int, default=0, help="of the first; the others follow")
+    parser.add_argument("--runs", type=int, default=20_000, help="number of vocabularies")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first vocabulary; the next ones add 1")
     args = parser.parse_args()
     counts: Counter[tuple[str, str, str]] = Counter()
     wrong = []
     for seed in range(args.seed, args.seed + args.runs):
-        found = random_exports.check(seed, counts, owners=seed % OWNERS_EVERY == 0)
+        found = random_exports.check(seed, counts, owners=seed % COMPARE_WITH_OWNER_EVERY == 0)
         for line in found:
             print(line, flush=True)
         wrong += found

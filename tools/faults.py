@@ -1,17 +1,18 @@
-"""What tests do not assert because it is a matter of seconds: `python tools/faults.py`.
+"""Check limits in seconds and megabytes, which tests do not assert: `python tools/faults.py`.
 
 Prints a line for each check and exits with 1 if any fails:
 
-- batches: a batch is no slower than the loop by more than a tenth, whatever its texts
+- batches: a batch takes at most a tenth longer than a loop over its texts
 - interrupts: Ctrl-C ends a long call within a second
-- memory: resident memory is flat over ten million different words
-- threads: eight threads on one tokenizer give the ids of one for thirty seconds
-- linear: a hostile text of twice the size takes less than 2.5 times as long, through every entry point; of what
-  takes longer the next doubling is told, too (a step of the processor's caches is there but once), and what it is
-  where the process keeps what it frees, for what other calls have left of memory decides much
+- memory: resident memory stays flat over ten million different words
+- threads: eight threads that share a tokenizer get the ids of one thread, for thirty seconds
+- linear: a hostile text of twice the size takes less than 2.5 times as long, through every entry point. For a
+  call that takes longer, the ratio of the next doubling is printed too (a step of the processor's caches occurs
+  only once), and the ratio in a process that keeps freed memory, because memory left by other calls changes the
+  time.
 
-Needs FASTBPE_DATA (default ../shared/data beside the project). About fifteen minutes; name the checks to do
-only some.
+Needs FASTBPE_DATA (default ../shared/data beside the project). Takes about fifteen minutes; name checks to run
+only those.
 """
 
 from __future__ import annotations
@@ -45,14 +46,14 @@ from fastbpe.model import Model
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = Path(os.environ.get("FASTBPE_DATA", ROOT.parent / "shared" / "data"))
-SIZE = 500_000  # characters of a hostile text
-N_KEPT = 10_000_000  # small objects' memory: a gigabyte
+HOSTILE_CHARACTERS = 500_000  # length of a hostile text
+N_KEPT_OBJECTS = 10_000_000  # small objects that keep a gigabyte of memory
 MALLOPT = {"M_TRIM_THRESHOLD": -1, "M_MMAP_MAX": -4, "M_ARENA_MAX": -8}
-LONGEST_GROWTH, LONGEST_INTERRUPT, SLOWEST_BATCH, MOST_GROWN = 2.5, 1.0, 1.1, 40 << 20
+MAX_GROWTH_RATIO, MAX_INTERRUPT_SECONDS, MAX_BATCH_RATIO, MAX_GROWN_BYTES = 2.5, 1.0, 1.1, 40 << 20
 
 CODE = [*"abcdefnortx_$(){}[];,.=+!?:0", "function(", "return ", "var ", "=>", ").prototype.", "&&", '"use"']
 
-#: Texts of n characters (the regression cases of tests/unit/test_hostile.py).
+#: Functions from n to a text of n characters (the texts of tests/unit/test_hostile.py).
 HOSTILE: dict[str, Callable[[int], str]] = {
     **{repr(unit): (lambda n, unit=unit: unit * (n // len(unit))) for unit in (  # type: ignore[misc]
         "a", "^", "A", "Aa", " ", " \n", "\n", "-", "1", "😀", "的", "<", "<|endofte", "'", "\u0301", "\u200d",
@@ -67,7 +68,7 @@ HOSTILE: dict[str, Callable[[int], str]] = {
 
 
 def noise(alphabet: Sequence[str], n: int) -> str:
-    """n of them; for all n the longer text begins with the shorter."""
+    """Return n random items; for all n, the longer text begins with the shorter."""
     return "".join(random.Random(5).choices(alphabet, k=n))
 
 
@@ -81,21 +82,21 @@ Call = Callable[[str], Any]
 
 
 def linear(tokenizers: dict[str, Tokenizer]) -> list[str]:
-    """Twice the text, less than 2.5 times the time."""
+    """Check that twice the text takes less than 2.5 times as long."""
     calls = {f"{kind}, {name}": call for kind, t in tokenizers.items() for name, call in entries(t).items()}
-    calls |= peers_entries(tokenizers["cl100k"])
+    calls |= drop_in_entries(tokenizers["cl100k"])
     failed = []
     worst = (0.0, "")
     for (entry, call), (name, make) in product(calls.items(), HOSTILE.items()):
-        growth = growth_of(call, make, SIZE)
+        growth = growth_of(call, make, HOSTILE_CHARACTERS)
         worst = max(worst, (growth, f"{entry} of {name}"))
-        if growth >= LONGEST_GROWTH:
-            failed.append((entry, name, growth, growth_of(call, make, 2 * SIZE)))
+        if growth >= MAX_GROWTH_RATIO:
+            failed.append((entry, name, growth, growth_of(call, make, 2 * HOSTILE_CHARACTERS)))
     print(f"linear: {len(HOSTILE) * len(calls)} calls, at worst {worst[0]:.2f} times for twice: {worst[1]}")
     kept = keep_memory()
     lines = [
         f"{entry} of {name}: {growth:.2f} times as long for twice the text, then {further:.2f}; "
-        f"{growth_of(calls[entry], HOSTILE[name], SIZE):.2f} where freed memory is kept"
+        f"{growth_of(calls[entry], HOSTILE[name], HOSTILE_CHARACTERS):.2f} where freed memory is kept"
         for entry, name, growth, further in failed
     ]
     del kept
@@ -103,41 +104,47 @@ def linear(tokenizers: dict[str, Tokenizer]) -> list[str]:
 
 
 def keep_memory() -> list[tuple[int]]:
-    """Have this process keep what it frees from now on, so that every call finds it there.
+    """Make this process keep the memory that it frees from now on, so that every call finds it.
 
-    Else the objects of the shorter text lie in what others happen to have left, and those of the longer one partly
-    in pages that the system makes anew for each call; a loop in Python that makes tuples then grows by 2.5, too.
-    What is not seen so is the price of memory that is new to a call, as of room that is made twice. Python keeps
-    its own as long as what is returned lives.
+    Otherwise the objects of the shorter text use memory left by other calls, and those of the longer text partly
+    use pages that the system creates for each call; then even a Python loop that makes tuples grows by 2.5. This
+    hides the cost of memory that is new to a call, such as a buffer allocated twice. Python keeps its own memory
+    as long as the returned list lives.
     """
-    with contextlib.suppress(OSError, AttributeError, TypeError):  # no glibc: what malloc does is its own affair
+    with contextlib.suppress(OSError, AttributeError, TypeError):  # without glibc there is no mallopt
         libc = ctypes.CDLL(None)
         for parameter, value in (("M_MMAP_MAX", 0), ("M_TRIM_THRESHOLD", -1), ("M_ARENA_MAX", 1)):
             libc.mallopt(MALLOPT[parameter], value)
-    small = [(number,) for number in range(N_KEPT)]
-    return small[::1000]  # one of them in each of Python's arenas, which are kept while anything in them lives
+    small = [(number,) for number in range(N_KEPT_OBJECTS)]
+    return small[::1000]  # one object in each of Python's arenas: an arena is kept while any object in it lives
 
 
 def growth_of(call: Call, make: Callable[[int], str], n: int) -> float:
-    """How many times as long twice n characters take; the least of three each, as they alternate."""
+    """Return the time for 2n characters divided by that for n: the least of three comparisons.
+
+    Args:
+        call: call to time.
+        make: function from a length to a text.
+        n: number of characters.
+    """
     once, twice = make(n), make(2 * n)
     growth = 99.0
-    for _ in range(3):  # on a busy machine any one comparison may go wrong
+    for _ in range(3):  # on a busy machine any one comparison may be wrong
         short = min(seconds(call, once) for _ in range(3))
         long = min(seconds(call, twice) for _ in range(3))
         growth = min(growth, long / short)
-        if growth < LONGEST_GROWTH:
+        if growth < MAX_GROWTH_RATIO:
             break
     return growth
 
 
 def eighth(text: str) -> str:
-    """For what makes an object for each id or chunk."""
+    """Return an eighth of a text, for calls that make an object for each id or chunk."""
     return text[: len(text) // 8]
 
 
 def entries(t: Tokenizer) -> dict[str, Call]:
-    """Every way in that a tokenizer has."""
+    """Return every entry point of a tokenizer by name."""
     return {
         "encode": lambda text: t.encode(text, allowed_special="all"),
         "encode_ordinary": lambda text: t.encode_ordinary(text),
@@ -151,7 +158,7 @@ def entries(t: Tokenizer) -> dict[str, Call]:
         "fits": lambda text: t.fits(text, len(text) // 20),
         "truncate": lambda text: t.truncate(text, len(text) // 20),
         "truncate left": lambda text: t.truncate(text, len(text) // 20, side="left"),
-        # A quarter: of spaces a chunk is 64,000, and an eighth is one that needs no search, beside two that do.
+        # A quarter: a chunk of spaces has 64,000 characters, and an eighth of the text would need no search.
         "chunk": lambda text: list(t.chunk(text[: len(text) // 4], 500, overlap=50)),
         "chunk shortly": lambda text: list(t.chunk(eighth(text), 50, overlap=5)),
         "decoder": lambda text: stream(t, eighth(text)),
@@ -163,8 +170,8 @@ def stream(t: Tokenizer, text: str) -> str:
     return "".join(map(decoder.push, t.encode_ordinary(text))) + decoder.finish()
 
 
-def peers_entries(cl100k: Tokenizer) -> dict[str, Call]:
-    """Those of the drop-ins that tokenizers do not have, and training."""
+def drop_in_entries(cl100k: Tokenizer) -> dict[str, Call]:
+    """Return the entry points of the drop-ins that tokenizers lack, and training."""
     ranks = {token: i for i, token in enumerate(cl100k.vocab) if token and not cl100k.is_special_token(i)}
     encoding = fastbpe.tiktoken.Encoding(
         "cl100k", pat_str=str(cl100k.pattern), mergeable_ranks=ranks, special_tokens=cl100k.special_tokens
@@ -176,7 +183,7 @@ def peers_entries(cl100k: Tokenizer) -> dict[str, Call]:
         "tiktoken, encode": lambda text: encoding.encode(text, allowed_special="all"),
         "tiktoken, encode_with_unstable": lambda text: encoding.encode_with_unstable(
             eighth(text) + "th",
-            allowed_special="all",  # one end, for ends differ in how many tokens they begin
+            allowed_special="all",  # one ending, because endings differ in the number of tokens that they begin
         ),
         "sentencepiece, encode": lambda text: processor.encode(text),
         "sentencepiece, offsets": lambda text: processor.encode(text, out_type="offset_mapping"),
@@ -188,7 +195,7 @@ def peers_entries(cl100k: Tokenizer) -> dict[str, Call]:
 
 
 def trained(documents: list[str], **options: Any) -> None:
-    """Train on what may be hardly anything, or nothing at all."""
+    """Train on a text that may be tiny or empty, without warnings and errors."""
     with warnings.catch_warnings(), contextlib.suppress(TrainingError):
         warnings.simplefilter("ignore", TrainingWarning)
         fastbpe.train(documents, progress=False, num_threads=1, **options)
@@ -211,12 +218,12 @@ def batches(tokenizers: dict[str, Tokenizer]) -> list[str]:
         repeats = 2000 if name == "one short text" else 1
         for num_threads in (None, 1):
             ratio = 99.0
-            for _ in range(3):  # on a busy machine any one comparison may go wrong
+            for _ in range(3):  # on a busy machine any one comparison may be wrong
                 ratio = min(ratio, batch_to_loop(t, texts, num_threads, repeats))
-                if ratio <= SLOWEST_BATCH:
+                if ratio <= MAX_BATCH_RATIO:
                     break
             print(f"batches: {name}, num_threads={num_threads}: {ratio:.2f} of the loop's time")
-            if ratio > SLOWEST_BATCH:
+            if ratio > MAX_BATCH_RATIO:
                 failed.append(
                     f"a batch of {name} with num_threads={num_threads}: {ratio:.2f} times the loop's time"
                 )
@@ -224,7 +231,7 @@ def batches(tokenizers: dict[str, Tokenizer]) -> list[str]:
 
 
 def batch_to_loop(t: Tokenizer, texts: list[str], num_threads: int | None, repeats: int) -> float:
-    """The time of a batch in those of the loop: the median of seven that alternate."""
+    """Return the time of a batch divided by that of the loop: the median of seven pairs."""
     return median(
         seconds(in_batches, t, texts, num_threads, repeats) / seconds(in_a_loop, t, texts, num_threads, repeats)
         for _ in range(7)
@@ -277,12 +284,12 @@ def interrupts(tokenizers: dict[str, Tokenizer]) -> list[str]:
             call(n)
             timer.cancel()
             timer.join()
-            time.sleep(0.01)  # for one that came at the last moment
+            time.sleep(0.01)  # for an interrupt that comes at the last moment
             print(f"interrupts: {name}, num_threads={n}: was done before")
         except KeyboardInterrupt:
             late = time.perf_counter() - sent[0]
             worst = max(worst, late)
-            if late > LONGEST_INTERRUPT:
+            if late > MAX_INTERRUPT_SECONDS:
                 failed.append(f"{name} with num_threads={n} went on for {late:.2f} s after Ctrl-C")
     print(f"interrupts: at worst {worst:.2f} s")
     return failed
@@ -300,7 +307,7 @@ def memory(tokenizers: dict[str, Tokenizer]) -> list[str]:
     print(
         f"memory: {at[-1] >> 20} MB after ten million words, {grown / (1 << 20):+.1f} MB since a quarter of them"
     )
-    return [f"{grown >> 20} MB more after ten million different words"] if grown > MOST_GROWN else []
+    return [f"{grown >> 20} MB more after ten million different words"] if grown > MAX_GROWN_BYTES else []
 
 
 def resident() -> int:
@@ -335,7 +342,7 @@ def threads(tokenizers: dict[str, Tokenizer]) -> list[str]:
 
 
 def normalized(ranks: dict[bytes, int]) -> Tokenizer:
-    """The vocabulary with a Unicode form, a change of characters and a space before texts."""
+    """Return a tokenizer that applies a Unicode form, changes characters, and puts a space before texts."""
     steps = [{"type": "NFKC"}, {"type": "Lowercase"}]
     return Tokenizer(
         Model(tokens=list_tokens(ranks), pattern="cl100k", special_tokens={}, normalizers=steps, prefix_space=True)
@@ -353,13 +360,13 @@ def loaded() -> dict[str, Tokenizer]:
     }
 
 
-#: What is to be measured with memory as it is comes before what has the process keep it.
+#: `linear` is last, because it makes the process keep freed memory.
 CHECKS = {check.__name__: check for check in (batches, interrupts, memory, threads, linear)}
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("checks", nargs="*", help=f"of {', '.join(CHECKS)}; default: all")
+    parser.add_argument("checks", nargs="*", help=f"checks to run: {', '.join(CHECKS)}; default: all")
     chosen = set(parser.parse_args().checks or CHECKS)
     if unknown := chosen - set(CHECKS):
         parser.error(f"no such check: {', '.join(sorted(unknown))}")

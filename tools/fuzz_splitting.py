@@ -2,7 +2,7 @@
 
     python tools/fuzz_splitting.py --seconds 60
 
-Prints the seed; --seed runs the same texts again. The texts and the comparison are those of tests/splits.py.
+Prints the seed; --seed repeats the same texts. Texts and comparison are those of tests/helpers/split_oracles.py.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ TEXTS_PER_ROUND = 500
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
+    parser.add_argument("--seconds", type=float, default=60, help="time to run")
+    parser.add_argument(
+        "--seed", type=int, default=random.SystemRandom().randrange(1 << 32), help="seed of the texts"
+    )
     arguments = parser.parse_args()
     print(f"seed {arguments.seed}", flush=True)
     texts = split_oracles.random_texts(arguments.seed)

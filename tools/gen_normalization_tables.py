@@ -1,12 +1,12 @@
 """Write the standard normalization rules of the package, or check that they are up to date.
 
-    python tools/gen_normalization_tables.py            writes the file
-    python tools/gen_normalization_tables.py --check    exit status 1 if it would change
+    python tools/gen_normalization_tables.py            write the file
+    python tools/gen_normalization_tables.py --check    exit with 1 if the rules would change
 
-The rules are facts about code points that sentencepiece 0.2.3 is asked for, rule by rule. What follows from others
-is left out: Hangul, sequences whose characters are written otherwise, and the targets of the _cf rules, which are
-those of the others with case folded. Their compiled form, equal to sentencepiece's to the byte, is kept in files
-beside them. Whether all rules and all bytes come back is checked.
+The rules are facts about code points, read from sentencepiece 0.2.3 rule by rule. Rules that follow from others
+are left out: Hangul, sequences with characters that have rules of their own, and the targets of the _cf rules,
+which are those of the others with case folded. Their compiled form, equal to sentencepiece's to the byte, is in
+files beside them. The tool checks that the package gives back all rules and all bytes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def rules_of(name: str) -> dict[str, str]:
 
 
 def charsmap_of(name: str) -> bytes:
-    """Field 2 of the spec, after field 1, the name."""
+    """Return field 2 of the spec, which follows field 1, the name."""
     spec: bytes = sentencepiece.SentencePieceNormalizer(rule_name=name).serialized_normalizer_spec()
     at, shift, n_bytes = 3 + len(name), 0, 0
     while True:
@@ -43,7 +43,7 @@ def charsmap_of(name: str) -> bytes:
 
 
 def packed(name: str, comment: str, rules: Mapping[str, str]) -> str:
-    """A constant: sources and targets, NULs between them, deflated, in base 85."""
+    """Return the source of a constant: sources and targets joined by NULs, deflated, in base 85."""
     text = "\0".join(part for rule in sorted(rules.items()) for part in rule)
     words = base64.b85encode(zlib.compress(text.encode(), 9)).decode()
     lines = [f'    "{line}"' for line in textwrap.wrap(words, 108, break_on_hyphens=False)]
@@ -83,7 +83,7 @@ def generate() -> str:
 
 
 def write_charsmaps() -> None:
-    """Write the compiled form of the rules that the package has now."""
+    """Write the compiled form of the current rules of the package."""
     from fastbpe.normalization import sentencepiece_rules
 
     CHARSMAPS.mkdir(exist_ok=True)
@@ -93,7 +93,7 @@ def write_charsmaps() -> None:
 
 
 def wrong_names() -> list[str]:
-    """The standard names whose rules do not come back from the package."""
+    """Return the standard names whose rules the package does not give back."""
     from fastbpe.normalization import sentencepiece_rules
 
     return [
@@ -117,7 +117,7 @@ def main() -> int:
     if not arguments.check:
         PATH.write_text(generate(), encoding="ascii", newline="\n")
         write_charsmaps()
-    wrong = wrong_names()  # not the text: another zlib may pack it otherwise
+    wrong = wrong_names()  # compare rules, not text: another zlib may compress differently
     if wrong:
         print(f"gen_normalization_tables: the package gives other rules for {', '.join(wrong)}", file=sys.stderr)
     return 1 if wrong else 0

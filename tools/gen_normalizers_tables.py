@@ -1,12 +1,11 @@
 """Write the tables of the normalizers of Hugging Face's tokenizers, or check that they are up to date.
 
-    python tools/gen_normalizers_tables.py            writes the file
-    python tools/gen_normalizers_tables.py --check    exit status 1 if it would change
+    python tools/gen_normalizers_tables.py            write the file
+    python tools/gen_normalizers_tables.py --check    exit with 1 if it would change
 
-tokenizers 0.23 is asked about every code point: what a form makes of it, whether a mark changes places with
-others, what becomes of it in lower case, and whether it is an accent. Which two characters become one is asked of
-those that Python's unicodedata decomposes, and so is the order of marks; what tokenizers does not know, being of
-Unicode 9, is left out.
+tokenizers 0.23 is asked about every code point: its text in each form, whether a mark is reordered with others,
+its lower case, and whether it is an accent. Composition is asked for the pairs that Python's unicodedata
+decomposes, and the order of marks likewise. tokenizers has Unicode 9; newer characters are left out.
 """
 
 from __future__ import annotations
@@ -29,11 +28,11 @@ VERSION = "0.23"
 CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000 and c != 0x0A]
 SYLLABLES = range(0xAC00, 0xD7A4)
 LEADS, VOWELS, TAILS = range(0x1100, 0x1113), range(0x1161, 0x1176), range(0x11A8, 0x11C3)
-IOTA_BELOW = "\u0345"  # goes behind every other mark
+IOTA_BELOW = "\u0345"  # combining class 240: sorts after every other mark
 
 
 def ask(name: str, texts: Iterable[str]) -> list[str]:
-    """What a normalizer makes of texts without line feeds."""
+    """Return the results of a normalizer for texts without line feeds."""
     made: str = getattr(normalizers, name)().normalize_str("\n".join(texts))
     return made.split("\n")
 
@@ -50,7 +49,7 @@ def orders() -> dict[int, int]:
 
 
 def pairs() -> list[tuple[int, int]]:
-    """The characters that become one, but for Hangul."""
+    """Return the pairs of characters that compose to one, except Hangul."""
     whole = [c for c in CODE_POINTS if c not in SYLLABLES and len(decomposition(c)) == 2]
     made = ask("NFC", map(decomposition, whole))
     return [tuple(map(ord, decomposition(c))) for c, text in zip(whole, made, strict=True) if text == chr(c)]  # type: ignore[misc]

@@ -1,12 +1,12 @@
-"""Write the scripts of characters that decide what pieces sentencepiece learns, or check that they are up to date.
+"""Write the table of scripts for code-point training, or check that it is up to date.
 
-    python tools/gen_script_table.py            writes the file
-    python tools/gen_script_table.py --check    exit status 1 if it would change
+    python tools/gen_script_table.py            write the file
+    python tools/gen_script_table.py --check    exit with 1 if it would change
 
-sentencepiece 0.2.3 is asked about every code point: two characters of one script, and only those, become a piece.
-So the table says which characters belong together, and not what the script is called; they are those of Unicode
-9.0.0, with Hiragana and Katakana being Han. What the `regex` package has for scripts is only where to look first.
-The characters that the trainer takes for itself (NUL, U+001F, space, U+2581, U+2585) are given no script.
+sentencepiece 0.2.3 is asked about every code point: only two characters of one script become a piece. So the
+table tells which characters belong together, not the name of the script; the scripts are those of Unicode 9.0.0,
+with Hiragana and Katakana counted as Han. The scripts of the `regex` package are only a first guess. Characters
+that the trainer reserves (NUL, U+001F, space, U+2581, U+2585) get no script.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from gen_unicode_tables import SCRIPTS, base36
 
 PATH = Path(__file__).resolve().parents[1] / "src" / "fastbpe" / "training" / "script_table.py"
 VERSION = "0.2.3"
-TAKEN = {0, 0x1F, 0x20, 0x2581, 0x2585}
-CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000 and c not in TAKEN]
+RESERVED = {0, 0x1F, 0x20, 0x2581, 0x2585}
+CODE_POINTS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000 and c not in RESERVED]
 COMMON, INHERITED = 0, 1
-BATCH = 200_000  # questions in one training
+BATCH = 200_000  # pairs to ask in one training
 
 
 def joined(pairs: Iterable[str]) -> set[str]:
-    """Of texts of two characters, those that become a piece."""
+    """Return the texts of two characters that become a piece."""
     found: set[str] = set()
     listed = sorted(set(pairs))
     for start in range(0, len(listed), BATCH):
@@ -56,16 +56,16 @@ def joined(pairs: Iterable[str]) -> set[str]:
 
 
 def guesses() -> dict[int, str]:
-    """The script of each code point as `regex` has it."""
+    """Return the script of each code point according to `regex`."""
     text = "".join(map(chr, CODE_POINTS))
     codes = [pair.split(":")[0] for pair in SCRIPTS.split()]
     return {ord(c): code for code in codes for c in regex.findall(rf"\p{{Script={code}}}", text)}
 
 
 def classes() -> dict[int, int]:
-    """The script of each code point that has one, as a number: that of no other."""
+    """Return the script of each code point that has one, as a number unique to the script."""
     guessed = guesses()
-    samples: dict[str, str] = {}  # of what is guessed to be one script, a character; the lowest is an old one
+    samples: dict[str, str] = {}  # one character of each guessed script; the lowest code point is an old one
     for code_point in CODE_POINTS:
         if guessed.get(code_point, "zyyy") not in ("zyyy", "zinh"):
             samples.setdefault(guessed[code_point], chr(code_point))
@@ -85,7 +85,7 @@ def classes() -> dict[int, int]:
         c: "a" if chr(c) + "a" in answers else asked[2][1] for c, asked in questions.items() if c not in found
     }
     by_sample = defaultdict(list)
-    for c in open_ones:  # another script than `regex` has now: ask about all
+    for c in open_ones:  # a script other than that of `regex`: ask about all
         by_sample[c] = [chr(c) + sample for sample in samples.values()]
     answers = joined(question for asked in by_sample.values() for question in asked)
     for c, asked in by_sample.items():
@@ -94,7 +94,7 @@ def classes() -> dict[int, int]:
 
 
 def numbered(named: dict[int, str], samples: set[str]) -> dict[int, int]:
-    """Scripts that are represented by characters, as numbers; representatives that join are one."""
+    """Number the scripts that are represented by characters; representatives that join are one script."""
     used = sorted({*named.values()} | samples)
     answers = joined(left + right for left in used for right in used)
     first = {c: next(other for other in used if other == c or c + other in answers) for c in used}
@@ -131,7 +131,9 @@ def generate() -> str:
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--check", action="store_true", help="write nothing")
+    arguments.add_argument(
+        "--check", action="store_true", help="write nothing; exit with 1 if the file would change"
+    )
     check = arguments.parse_args().check
     if sentencepiece.__version__ != VERSION:
         print(f"this needs sentencepiece {VERSION}, not {sentencepiece.__version__}", file=sys.stderr)

@@ -1,18 +1,17 @@
 """Write the Unicode tables of the package, or check that they are up to date.
 
-    python tools/gen_unicode_tables.py            writes the files
-    python tools/gen_unicode_tables.py --check    exit status 1 if it would change
+    python tools/gen_unicode_tables.py            write the files
+    python tools/gen_unicode_tables.py --check    exit with 1 if one would change
 
-Where each table comes from (tests/conformance/test_unicode_tiktoken.py asks tiktoken about every code point):
+Source of each table (tests/conformance/test_splitting_tiktoken.py asks tiktoken about every code point):
 
-- General categories: the package unicodedata2, which must be of Unicode 16.0.0.
-- White_Space: 25 characters, written out below; the property has not changed since Unicode 6.3.
-- Scripts, Other_Alphabetic, Other_Lowercase, Other_Uppercase: the `regex` package (of any later Unicode),
-  restricted to the characters assigned in 16.0.0. Unicode hardly ever changes these for a character once it
-  is assigned. The one change seen (U+0295 is not lower case any more in 17) is undone by taking Ll from the
-  categories.
+- General categories: the package unicodedata2, which must have Unicode 16.0.0.
+- White_Space: 25 characters, listed below; the property has not changed since Unicode 6.3.
+- Scripts, Other_Alphabetic, Other_Lowercase, Other_Uppercase: the `regex` package (of any later Unicode version),
+  restricted to the characters assigned in 16.0.0. Unicode hardly ever changes these for an assigned character.
+  The one change seen (U+0295 is no longer lower case in 17) is undone by taking Ll from the categories.
 - Case classes: the simple case folding of `regex` in version 0 mode, restricted likewise, without U+0130 and
-  U+0131, which `regex` adds to the class of i and Unicode's simple folding does not.
+  U+0131, which `regex` adds to the class of i but Unicode's simple folding does not.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ DOTTED_AND_DOTLESS_I = {0x130, 0x131}
 WHITE_SPACE = [*range(0x9, 0xE), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B)]
 WHITE_SPACE += [0x2028, 0x2029, 0x202F, 0x205F, 0x3000]
 
-# ISO 15924 code and long name of each script of Unicode 16.0.0; the tool stops at one that `regex` lacks.
+# ISO 15924 code and long name of each script of Unicode 16.0.0; the tool stops at a script that `regex` lacks.
 SCRIPTS = """
 adlm:adlam aghb:caucasianalbanian ahom:ahom arab:arabic armi:imperialaramaic armn:armenian avst:avestan bali:balinese
 bamu:bamum bass:bassavah batk:batak beng:bengali bhks:bhaiksuki bopo:bopomofo brah:brahmi brai:braille bugi:buginese
@@ -75,17 +74,17 @@ def base36(number: int) -> str:
 
 
 def matching(pattern: str) -> set[int]:
-    """The code points, assigned in Unicode 16, that `regex` matches."""
+    """Return the code points, assigned in Unicode 16, that `regex` matches."""
     return {ord(c) for c in regex.findall(pattern, ALL_TEXT)} & ASSIGNED
 
 
 def run_lengths(label: Callable[[int], str]) -> str:
-    """Label and length (base 36) of each run over 0..10FFFF, as `Zs1`."""
+    """Return label and length (base 36) of each run over 0..10FFFF, as in `Zs1`."""
     return " ".join(f"{name}{base36(sum(1 for _ in run))}" for name, run in groupby(range(0x110000), key=label))
 
 
 def gaps_and_lengths(code_points: Iterable[int]) -> str:
-    """Ranges as `gap.length` (base 36), the gap counted from the end of the range before."""
+    """Return ranges as `gap.length` (base 36); the gap begins at the end of the previous range."""
     words, end, previous_end = [], -1, 0
     start = -1
     for code_point in [*sorted(code_points), 0x7FFFFFFF]:
@@ -107,7 +106,7 @@ def script_runs() -> str:
         if not members or members & script_of.keys():
             raise SystemExit(f"gen_unicode_tables: script {name} is empty or overlaps; correct SCRIPTS")
         script_of.update(dict.fromkeys(members, code))
-    # Private use characters are the only assigned ones without a script.
+    # Only private use characters are assigned without a script.
     left = [c for c in ASSIGNED if c not in script_of and unicodedata2.category(chr(c)) != "Co"]
     if left:
         raise SystemExit(f"gen_unicode_tables: U+{left[0]:04X} has no script; a name is missing in SCRIPTS")
@@ -131,7 +130,7 @@ def case_classes() -> set[tuple[int, ...]]:
 
 
 def case_runs(classes: set[tuple[int, ...]]) -> tuple[str, str]:
-    """Pairs as `start.count.step.distance` (base 36), and the larger classes as `4b+6b+212a` (base 16)."""
+    """Return pairs as `start.count.step.distance` (base 36), and larger classes as `4b+6b+212a` (base 16)."""
     runs: list[list[int]] = []
     for low, high in sorted(members for members in classes if len(members) == 2):
         if runs:
@@ -208,7 +207,7 @@ SPACE, NEWLINE = 6, 8
 
 
 def scanner_class(code_point: int) -> int:
-    """What a character is to the block scanners; simd/classes.h names the numbers."""
+    """Return the class of a character for the block scanners; simd/classes.h names the numbers."""
     if code_point in (0xA, 0xD):
         return NEWLINE
     if code_point in WHITE_SPACE:
@@ -222,9 +221,9 @@ def c_array(declaration: str, values: Iterable[object]) -> list[str]:
 
 
 def rows_and_index(classes: bytes) -> tuple[list[tuple[int, ...]], list[int]]:
-    """The distinct rows of 64 characters, and which of them each row is.
+    """Return the distinct rows of 64 characters, and for each row its index among them.
 
-    A row is three numbers: bit i of the k-th is bit k of the class of character i.
+    A row has three numbers: bit i of number k is bit k of the class of character i.
     """
     rows: dict[tuple[int, ...], int] = {}
     index = []
@@ -237,9 +236,9 @@ def rows_and_index(classes: bytes) -> tuple[list[tuple[int, ...]], list[int]]:
 
 
 def generate_header() -> str:
-    """The scanner class of every code point; simd/classes.h has the look-ups.
+    """Return a C header with the scanner class of every code point; simd/classes.h has the look-ups.
 
-    Outside ASCII 64 characters that differ in the last byte of their UTF-8 only are a row.
+    Outside ASCII, a row is the 64 characters whose UTF-8 differs only in the last byte.
     """
     classes = bytes(map(scanner_class, range(0x110000)))
     lines = [
@@ -285,7 +284,7 @@ def main() -> int:
 
 
 def without_stamp(text: str) -> str:
-    """The text but for the version of regex that made it: another must still give the same tables."""
+    """Return the text without the version of regex that made it; other versions must give the same tables."""
     return re.sub(r"and regex [0-9.]+", "", text)
 
 

@@ -1,9 +1,10 @@
-"""Train on random small corpora with random options, here and with sentencepiece; compare the files to the byte.
+"""Train on random small corpora with random options, with fastbpe and sentencepiece; compare the files to the
+byte.
 
     python tools/train_sentencepiece_check.py [--runs 2000] [--seed N] [--twin]
 
---twin: the slow twin too. Prints the seed; a difference is shown with what made it, and the exit status is 1.
-What is compared, and with what, is in tests/random_training.py.
+--twin compares the slow twin too. Prints the seed; for a difference it prints the corpus and options that made
+it, and exits with 1. The comparison itself is in tests/helpers/random_training.py.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from helpers.random_training import difference
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--runs", type=int, default=2000, help="how many corpora (2000)")
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32), help="of the first")
+    parser.add_argument("--runs", type=int, default=2000, help="number of corpora (2000)")
+    parser.add_argument(
+        "--seed", type=int, default=random.SystemRandom().randrange(1 << 32), help="seed of the first corpus"
+    )
     parser.add_argument("--twin", action="store_true", help="compare with the slow twin too")
     arguments = parser.parse_args()
     print(f"{arguments.runs} corpora from seed {arguments.seed} on", flush=True)

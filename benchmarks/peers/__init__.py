@@ -1,7 +1,7 @@
-"""Adapters of other libraries for compare.py: one small module each, imported only where it is asked for.
+"""Adapters of other libraries for compare.py: one small module each, imported only when needed.
 
-An adapter gives every workload in the fastest form that its library documents. What the library cannot do raises
-`Unsupported`, and compare.py leaves it out with that note.
+An adapter uses the fastest documented way of its library for every workload. If the library lacks a workload, the
+adapter raises `Unsupported`, and compare.py reports it and leaves the library out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Ids = list[int]
 
-#: Adapters that encode, in the order of the tables: module here → distribution that it needs.
+#: Adapters that encode, in the order of the tables: module in this package → distribution that it needs.
 ENCODERS = {
     "fastbpe": "fastbpe-tokenizer",
     "tiktoken": "tiktoken",
@@ -36,13 +36,13 @@ ENCODERS = {
 
 
 class Unsupported(Exception):
-    """The library has no such workload, or not with this vocabulary; the text says which."""
+    """The library lacks this workload, or lacks it for this vocabulary; the message says which."""
 
 
 class Peer:
-    """One library with one vocabulary. Texts are str; special tokens in them are just text.
+    """One library with one vocabulary. Texts are str; special tokens in them are plain text.
 
-    Outputs: a list of ids; an array of uint32; for flat forms an array of the ids end to end and one of offsets.
+    Outputs are a list of ids, an array of uint32, or, for flat forms, an array of all ids and one of offsets.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
@@ -55,7 +55,8 @@ class Peer:
         raise Unsupported("no encoding to an array")
 
     def short_encoder(self) -> Callable[[str], Ids]:
-        """What encodes one short string to a list: the library's own callable where that gives a list."""
+        """Return a function that encodes one short string to a list; the library's own callable if it returns a
+        list."""
         return self.text_to_list
 
     def documents_to_lists(self, documents: list[str], threads: int) -> list[Ids]:
@@ -68,7 +69,7 @@ class Peer:
         raise Unsupported("no counting")
 
     def lengths(self, documents: list[str], threads: int) -> Sequence[int]:
-        """Ids of each document by the fastest means: counting, or encoding to one array and throwing that away."""
+        """Return the number of ids of each document in the fastest way: counting, or encoding to one array."""
         try:
             return self.count_documents(documents, threads)
         except Unsupported:
@@ -82,9 +83,9 @@ class Peer:
         raise Unsupported("no decoding of several lists")
 
     def files_to_bin(self, source: Path, out: Path, threads: int) -> None:
-        """Ids of a .txt (one document) or .jsonl (one a line, field "text") to a file of uint32, nothing else.
+        """Write the ids of a .txt (one document) or .jsonl (one a line, field "text") to a file of uint32 only.
 
-        For libraries that read no files: what one writes around them.
+        For libraries that read no files, this is the code that a user would write around them.
         """
         import numpy
 
@@ -100,25 +101,25 @@ class Peer:
 
 
 def pool_size() -> int:
-    """The threads of a library that always takes all it can: rayon's pool. compare.py sets it by --threads."""
+    """Return the number of threads of libraries that use all cores: rayon's pool, which --threads limits."""
     return int(os.environ.get("RAYON_NUM_THREADS") or os.cpu_count() or 1)
 
 
 def flat_of_bytes(ids: bytes, offsets: bytes) -> tuple[Any, Any]:
-    """Arrays over the bytes in which splintr and fastokens give ids and offsets."""
+    """Return arrays over the bytes in which splintr and fastokens return ids and offsets."""
     import numpy
 
     return numpy.frombuffer(ids, dtype=numpy.uint32), numpy.frombuffer(offsets, dtype=numpy.uint64)
 
 
 def load(name: str, vocabulary: Vocabulary) -> Peer:
-    """The adapter of a peer with a vocabulary. Raises ImportError or Unsupported."""
+    """Return the adapter of a peer with a vocabulary. Raises ImportError or Unsupported."""
     peer: Peer = import_module(f"peers.{name}").Adapter(vocabulary)
     return peer
 
 
 def load_all(names: Iterable[str], vocabulary: Vocabulary) -> tuple[dict[str, Peer], dict[str, str]]:
-    """Peers by name, and for those that cannot be had, the reason."""
+    """Return peers by name, and for those that fail to load, the reason."""
     loaded: dict[str, Peer] = {}
     missing: dict[str, str] = {}
     for name in names:
@@ -127,7 +128,7 @@ def load_all(names: Iterable[str], vocabulary: Vocabulary) -> tuple[dict[str, Pe
         except ImportError as error:
             missing[name] = f"not installed ({error})"
         except Exception as error:
-            # Whatever a peer, or fastbpe, thinks of this vocabulary is a line of the report.
+            # Any error of a peer, or of fastbpe, with this vocabulary becomes a line of the report.
             missing[name] = (
                 f"{type(error).__name__}: {error}" if not isinstance(error, Unsupported) else str(error)
             )
@@ -135,7 +136,7 @@ def load_all(names: Iterable[str], vocabulary: Vocabulary) -> tuple[dict[str, Pe
 
 
 def versions() -> dict[str, str]:
-    """Installed versions of all packages that compare.py knows."""
+    """Return the installed versions of all packages that compare.py knows."""
     found = {}
     for package in [*ENCODERS.values(), "rustbpe", "bpeasy", "regex", "numpy"]:
         try:

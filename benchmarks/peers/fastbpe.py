@@ -1,4 +1,4 @@
-"""fastbpe itself, as anybody would call it."""
+"""fastbpe, called as any user would."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""fastokens. Its presets have scanners of their own; any other pattern goes through its regex engine."""
+"""fastokens. It has scanners for the patterns of its presets, and a regex engine for all others."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Adapter(peers.Peer):
         return peers.flat_of_bytes(*self.tokenizer.encode_batch_flat([text]))[0]
 
     def short_encoder(self) -> Callable[[str], Ids]:
-        # encode_ordinary makes the same ids, slower: it does without what encode keeps between calls.
+        # encode_ordinary returns the same ids more slowly: it does not use the cache of encode.
         encode = self.tokenizer.encode
         return lambda text: encode(text).ids
 

@@ -1,4 +1,4 @@
-"""gigatoken by its own interface, which is its fastest. Arrays come first here; lists are made of them."""
+"""gigatoken by its own interface, which is its fastest. It returns arrays; lists are made of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import peers
 from peers import Ids, Unsupported
 from vocabularies import Vocabulary
 
-# What it calls the patterns that it has by name.
+# Its names of the patterns that it knows by name.
 _PRETOKENIZERS = {
     "gpt2": "gpt2",
     "cl100k": "gpt4",
@@ -66,7 +66,7 @@ class Adapter(peers.Peer):
 
 
 def _flat(array: Any) -> tuple[Any, Any]:
-    """The two numpy arrays that an awkward array of lists lies in; nothing is copied."""
+    """Return the two numpy arrays inside an awkward array of lists, without a copy."""
     return array.layout.content.data, array.layout.offsets.data
 
 

@@ -1,4 +1,4 @@
-"""kitoken: from the ranks where it knows the vocabulary, else from a tokenizer.json made of them."""
+"""kitoken: from ranks if it knows the vocabulary, otherwise from a tokenizer.json made of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""quicktok, with the vocabularies that it brings along."""
+"""quicktok, with its bundled vocabularies."""
 
 from __future__ import annotations
 

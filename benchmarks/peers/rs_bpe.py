@@ -1,4 +1,4 @@
-"""rs-bpe, with the two vocabularies that it brings along."""
+"""rs-bpe, with its two bundled vocabularies."""
 
 from __future__ import annotations
 
@@ -44,4 +44,4 @@ class Adapter(peers.Peer):
 
 
 def _options(threads: int) -> openai.ParallelOptions:
-    return openai.ParallelOptions(1, 16, threads)  # least batch, documents at a time, threads
+    return openai.ParallelOptions(1, 16, threads)  # minimum batch, documents at a time, threads

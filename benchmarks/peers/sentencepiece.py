@@ -1,4 +1,4 @@
-"""sentencepiece, for vocabularies that are its own models."""
+"""sentencepiece, for its own models."""
 
 from __future__ import annotations
 

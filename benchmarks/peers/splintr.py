@@ -1,4 +1,4 @@
-"""splintr: vocabularies that it brings along where it has them (its fastest way), else from the ranks."""
+"""splintr: bundled vocabularies if it has them (its fastest way), otherwise from ranks."""
 
 from __future__ import annotations
 

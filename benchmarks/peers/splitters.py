@@ -1,4 +1,4 @@
-"""Splitters that can be called alone: name, the pattern they cut by (None: any), and text → number of pieces."""
+"""Splitters that can be called alone: name, pattern (None for any), function from text to number of pieces."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Count = Callable[[str], int]
 
 
 def peers(pattern_name: str) -> Iterator[tuple[str, Count | None, str]]:
-    """(name and version, counter, why not) of each peer; without a counter, the reason it is left out."""
+    """Yield (name and version, counter, reason) of each peer; without a counter, the reason why it is left out."""
     for package, make in (("regex", _regex), ("tokenizers", _tokenizers), ("gigatoken", _gigatoken)):
         try:
             yield f"{package} {version(package)}", make(pattern_name), ""
@@ -21,19 +21,19 @@ def peers(pattern_name: str) -> Iterator[tuple[str, Count | None, str]]:
 
 
 def without_possessives(pattern: str) -> str:
-    """A named pattern without possessive repetition: it means the same, and not every library reads the other."""
+    """Return a named pattern without possessive repetitions, which some libraries lack; it means the same."""
     return re.sub(r"([+*?]|\{\d+,\d*\})\+", r"\1", pattern) if "++" in pattern else pattern
 
 
 def for_oniguruma(pattern: str) -> str:
-    """The same for Oniguruma, to which `{1,3}+` is a repeated repetition and `$` the end of a line."""
+    """Return the same for Oniguruma, which reads `{1,3}+` as two repetitions and `$` as the end of a line."""
     return without_possessives(pattern).replace(r"\s+$", r"\s+(?![\s\S])")
 
 
 def _regex(pattern_name: str) -> Count:
     import regex
 
-    # Its own \p{…}, of a later Unicode: what a user of the package would write.
+    # Its own \p{…}, of a later Unicode version, as a user of the package would write.
     compiled = regex.compile(text_of(pattern_name))
     return lambda text: len(compiled.findall(text))
 

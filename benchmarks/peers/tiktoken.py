@@ -1,4 +1,4 @@
-"""tiktoken, from local ranks; what every other library's ids are compared with."""
+"""tiktoken, from local ranks; the ids of every other library are compared with its ids."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Adapter(peers.Peer):
     def __init__(self, vocabulary: Vocabulary) -> None:
         if vocabulary.is_sentencepiece or not isinstance(vocabulary.pattern, str):
             raise Unsupported("takes ranks and exactly one split pattern")
-        os.environ["TIKTOKEN_CACHE_DIR"] = ""  # the file is here already
+        os.environ["TIKTOKEN_CACHE_DIR"] = ""  # the file is local
         self.encoding = tiktoken.Encoding(
             vocabulary.name,
             pat_str=vocabulary.pattern,

@@ -1,4 +1,4 @@
-"""tokenizers of Hugging Face, from a tokenizer.json made of ranks or a model. Its encodings hold lists of ids."""
+"""Hugging Face's tokenizers, from a tokenizer.json made of ranks or a model. Its encodings hold lists of ids."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from vocabularies import Vocabulary
 class Adapter(peers.Peer):
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.tokenizer = tokenizers.Tokenizer.from_file(str(vocabulary.tokenizer_json()))
-        self.tokenizer.encode_special_tokens = True  # special tokens are just text
+        self.tokenizer.encode_special_tokens = True  # special tokens are plain text
 
     def text_to_list(self, text: str) -> Ids:
         return self.tokenizer.encode(text, add_special_tokens=False).ids

@@ -1,7 +1,7 @@
-"""Trainers: documents and a split pattern → learned tokens in order, the 256 bytes left out; seconds a phase.
+"""Trainers: from documents and a split pattern to the learned tokens in order, without the 256 bytes.
 
-Each has the name of the rule by which it chooses between pairs that occur equally often, in fastbpe's words:
-trainers of one rule must learn the same. Those of code points give the lines of a `.vocab` file.
+Each has the name of the rule by which it breaks ties between equally frequent pairs, in fastbpe's terms; trainers
+of one rule must learn the same tokens. Code-point trainers return the lines of a `.vocab` file.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from peers.splitters import for_oniguruma, text_of
 
 
 class Learned(NamedTuple):
-    """Tokens in order, and how long each phase took, for a trainer that tells."""
+    """Tokens in order, and the seconds of each phase for trainers that report them."""
 
     tokens: list[bytes]
     phases: dict[str, float]
 
 
-#: Documents, or a file that is one, and the size of the vocabulary, and the name of the pattern.
+#: Train from documents, or from a file that is one, with a vocabulary size and the name of a pattern.
 Train = Callable[["list[str] | Path", int, str], Learned]
 
-SEPARATOR = "\x00"  # between documents, for who reads files only; in no text that anybody trains on
+SEPARATOR = "\x00"  # between documents, for trainers that read only files; no training text holds it
 
 _BEFORE_WORD = re.compile(r"(?<=[a-z])(?= [a-z])")
 
@@ -68,7 +68,7 @@ def _rustbpe(documents: list[str] | Path, vocab_size: int, pattern_name: str) ->
 
 
 def _parts(documents: list[str] | Path) -> Iterator[str]:
-    """Documents, or those of a file, a megabyte at a time, cut before a word, where every pattern cuts."""
+    """Yield documents, or a file a megabyte at a time, cut before a word, where every pattern splits."""
     if not isinstance(documents, Path):
         yield from documents
         return
@@ -156,9 +156,9 @@ def _sentencepiece(documents: list[str] | Path, vocab_size: int, pattern_name: s
         return Learned(prefix.with_suffix(".vocab").read_bytes().splitlines(), {})
 
 
-CODE_POINTS = "sentencepiece"  # the rule of those that learn pieces of characters
+CODE_POINTS = "sentencepiece"  # the rule of trainers that learn pieces of characters
 
-#: Name → the rule, and what trains.
+#: Name → rule for ties, and the function that trains.
 TRAINERS: dict[str, tuple[str, Train]] = {
     "fastbpe": ("pair", _fastbpe("pair")),
     "rustbpe": ("pair", _rustbpe),
@@ -172,14 +172,14 @@ TRAINERS: dict[str, tuple[str, Train]] = {
 
 
 def documents_of(path: Path, n_bytes: int) -> list[str]:
-    """The text cut into documents of about n_bytes, as every trainer gets it."""
+    """Cut a text file into documents of about n_bytes, as every trainer gets them."""
     from texts import cut
 
     return cut(path.read_text(encoding="utf-8").replace(SEPARATOR, " "), n_bytes)
 
 
 def trainers_of(mode: str) -> list[str]:
-    """The names of the trainers of a mode; of byte mode also sentencepiece, to look at."""
+    """Return the names of the trainers of a mode; byte mode includes sentencepiece, for information."""
     of_code_points = [name for name, (rule, _) in TRAINERS.items() if rule == CODE_POINTS]
     if mode == "codepoint":
         return of_code_points

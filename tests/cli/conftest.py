@@ -1,4 +1,4 @@
-"""A small tokenizer on disk, and a way to run commands in this process."""
+"""A small tokenizer on disk, and a fixture that runs commands in this process."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Outcome:
     err: str
 
     def failed_with(self, *parts: str) -> bool:
-        """Status 1, and one line on stderr that holds all of these."""
+        """Check for status 1 and one line on stderr that holds all of these parts."""
         assert self.status == 1, self
         assert self.err.startswith("fastbpe: error: "), self
         assert self.err.count("\n") == 1, self
@@ -38,10 +38,10 @@ Run = Callable[..., Outcome]
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> Run:
-    """run("encode", "-m", model, stdin=b"...")."""
+    """Function that runs a command: run("encode", "-m", model, stdin=b"...")."""
 
     def run_here(*argv: str | Path, stdin: bytes = b"") -> Outcome:
-        # An ASCII stdin: a command that went by the locale would fail.
+        # An ASCII stdin: a command that depended on the locale would fail.
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="ascii"))
         try:
             status = main([str(argument) for argument in argv])
@@ -55,7 +55,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[byt
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """text.txt, and a tokenizer learned from it as model.fbpe and model.tiktoken."""
+    """A folder with text.txt, and a tokenizer trained on it as model.fbpe and model.tiktoken."""
     folder = tmp_path_factory.mktemp("cli")
     (folder / "text.txt").write_bytes(TEXT.encode())
     tokenizer = fastbpe.train([TEXT], vocab_size=280, special_tokens=["<|end|>", "a=b"])

@@ -1,4 +1,4 @@
-"""train, encode, decode, count and info: what they print, and what they say to bad input."""
+"""train, encode, decode, count and info: their output, and their errors for bad input."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ PACKAGE = str(Path(fastbpe.__file__).parents[1])
 
 
 def start(*argv, **more):
-    """The command in a process of its own."""
+    """Start the command in a separate process."""
     env = {**os.environ, "PYTHONPATH": PACKAGE, **more.pop("env", {})}
     return subprocess.Popen([sys.executable, "-m", "fastbpe", *map(str, argv)], env=env, **more)
 
 
 class TestTrain:
-    def test_gives_what_the_library_gives(self, run, text, tmp_path):
+    def test_train_equals_the_library(self, run, text, tmp_path):
         done = run("train", text, "-o", tmp_path / "a.fbpe", "--vocab-size", "270", "--special", "<|end|>")
         assert (done.status, done.err) == (0, "")
         assert done.out.decode() == f"{tmp_path / 'a.fbpe'}: 270 tokens, learned from 800 bytes\n"
         expected = fastbpe.train(text, vocab_size=270, special_tokens=["<|end|>"])
         assert fastbpe.load(tmp_path / "a.fbpe") == expected
 
-    def test_passes_every_option_on(self, run, text, tmp_path):
+    def test_train_passes_every_option_on(self, run, text, tmp_path):
         flags = "--vocab-size 270 --pattern gpt2 --ties first --min-count 3 --max-token-bytes 4 --quiet"
         done = run("train", text, "-o", tmp_path / "a.fbpe", *flags.split())
         assert (done.status, done.out, done.err) == (0, b"", "")
@@ -43,12 +43,12 @@ class TestTrain:
         assert {name: made.training_report[name] for name in asked} | {"pattern": "gpt2"} == asked
 
     @pytest.mark.parametrize("files", [[], ["-"]])
-    def test_reads_stdin(self, files, run, text, tmp_path):
+    def test_train_reads_stdin(self, files, run, text, tmp_path):
         done = run("train", *files, "-o", tmp_path / "a.fbpe", "--vocab-size", "270", stdin=text.read_bytes())
         assert done.status == 0
         assert fastbpe.load(tmp_path / "a.fbpe") == fastbpe.train(text, vocab_size=270)
 
-    def test_reads_files_and_stdin_together(self, run, text, tmp_path):
+    def test_train_reads_files_and_stdin_together(self, run, text, tmp_path):
         (tmp_path / "b.jsonl").write_text('{"text": "lower lower"}\n')
         with gzip.open(tmp_path / "c.txt.gz", "wb") as file:
             file.write(b"lowest")
@@ -58,13 +58,13 @@ class TestTrain:
         texts = [text.read_bytes(), b"new news", "lower lower", "lowest"]
         assert fastbpe.load(tmp_path / "a.fbpe") == fastbpe.train(texts, vocab_size=265)
 
-    def test_overwrites_its_output(self, run, text, tmp_path):
+    def test_train_overwrites_its_output(self, run, text, tmp_path):
         (tmp_path / "a.fbpe").write_text("old")
         assert run("train", text, "-o", tmp_path / "a.fbpe", "--vocab-size", "270").status == 0
         assert fastbpe.load(tmp_path / "a.fbpe").vocab_size == 270
         assert os.listdir(tmp_path) == ["a.fbpe"]
 
-    def test_how_the_source_is_read(self, run, tmp_path):
+    def test_train_passes_reading_options_on(self, run, tmp_path):
         lines = [{"body": "low lower lowest"}, {"text": 1}, {"body": "slow"}]
         (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
         flags = ["--vocab-size", "262", "--text-field", "body", "--on-error", "skip", "--num-threads", "2"]
@@ -78,7 +78,7 @@ class TestTrain:
         assert done.status == 1
         assert f"{tmp_path / 'a.jsonl'}:2: no object with a field 'body'" in done.err
 
-    def test_learns_more_after_another(self, run, text, tmp_path):
+    def test_train_extends_a_base(self, run, text, tmp_path):
         base = fastbpe.train(text, vocab_size=265, special_tokens=["<|end|>"], pattern="gpt2")
         base.save(tmp_path / "base.fbpe")
         flags = ["--vocab-size", "270", "--base", tmp_path / "base.fbpe", "--base-special", "end"]
@@ -88,14 +88,14 @@ class TestTrain:
         assert made == fastbpe.train(["new news newest"], vocab_size=270, base=base, base_special="end")
         assert made.special_tokens == {"<|end|>": 269}
 
-    def test_learns_more_after_a_tiktoken_file(self, run, text, tmp_path):
+    def test_train_extends_a_tiktoken_file(self, run, text, tmp_path):
         base = fastbpe.train(text, vocab_size=265, pattern="gpt2")
         base.export(tmp_path / "base.tiktoken", format="tiktoken")
         flags = ["--vocab-size", "270", "--base", tmp_path / "base.tiktoken", "--pattern", "gpt2"]
         assert run("train", text, "-o", tmp_path / "a.fbpe", *flags).status == 0
         assert fastbpe.load(tmp_path / "a.fbpe") == fastbpe.train(text, vocab_size=270, pattern="gpt2")
 
-    def test_warns_in_one_line(self, run, tmp_path):
+    def test_train_warns_on_one_line(self, run, tmp_path):
         done = run("train", "-o", tmp_path / "a.fbpe", "--vocab-size", "999", stdin=b"aa")
         assert done.status == 0
         assert done.err.startswith("fastbpe: warning: no pair is left to merge: the vocabulary has 257 entries")
@@ -113,12 +113,12 @@ class TestTrain:
             (["--vocab-size", "270", "--max-token-bytes", "0"], "max_token_bytes=0"),
         ],
     )
-    def test_bad_options(self, flags, message, run, text, tmp_path):
+    def test_invalid_options_are_refused(self, flags, message, run, text, tmp_path):
         assert run("train", text, "-o", tmp_path / "a.fbpe", *flags).failed_with(message)
         assert os.listdir(tmp_path) == []
 
     @pytest.mark.parametrize("data", [b"", DAMAGED])
-    def test_text_that_cannot_be_learned_from(self, data, run, tmp_path):
+    def test_empty_or_invalid_text_is_refused(self, data, run, tmp_path):
         message = "offset 3" if data else "no text to learn from"
         assert run("train", "-o", tmp_path / "a.fbpe", "--vocab-size", "270", stdin=data).failed_with(message)
         (tmp_path / "in.txt").write_bytes(data)
@@ -127,11 +127,11 @@ class TestTrain:
         )
         assert os.listdir(tmp_path) == ["in.txt"]
 
-    def test_missing_file(self, run, tmp_path):
+    def test_missing_file_is_named(self, run, tmp_path):
         done = run("train", tmp_path / "no.txt", "-o", tmp_path / "a.fbpe", "--vocab-size", "270")
         assert done.failed_with(f"{tmp_path / 'no.txt'}: No such file")
 
-    def test_output_is_checked_before_anything_is_read(self, run, text, tmp_path):
+    def test_output_is_checked_before_reading(self, run, text, tmp_path):
         def train_to(output):
             return run("train", tmp_path / "no.txt", "-o", output, "--vocab-size", "270")
 
@@ -140,15 +140,17 @@ class TestTrain:
         assert train_to(text / "a.fbpe").failed_with(f"{text}: Not a directory")
         assert train_to(os.devnull).failed_with(f"{os.devnull}: not a regular file")
 
-    def test_folder_without_permission(self, run, text, tmp_path, monkeypatch):
+    def test_unwritable_folder_is_named(self, run, text, tmp_path, monkeypatch):
         monkeypatch.setattr(streams.os, "access", lambda path, mode: False)  # root may write anywhere
         done = run("train", text, "-o", tmp_path / "a.fbpe", "--vocab-size", "270")
         assert done.failed_with(f"{tmp_path}: Permission denied")
 
-    def test_progress_only_on_a_terminal(self, text, tmp_path):
+    def test_progress_is_shown_on_a_terminal(self, text, tmp_path):
         fcntl, pty, termios = map(pytest.importorskip, ("fcntl", "pty", "termios"))
         ours, theirs = pty.openpty()
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))  # or it is 0 wide
+        fcntl.ioctl(
+            theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0)
+        )  # the terminal would be 0 columns wide otherwise
         with start("train", text, "-o", tmp_path / "a.fbpe", "--vocab-size", "270", stderr=theirs) as process:
             assert process.wait(30) == 0
         os.close(theirs)
@@ -165,16 +167,16 @@ class TestEncode:
         assert (done.status, done.out, done.err) == (0, b"%s\n" % " ".join(map(str, ids)).encode(), "")
         assert run("decode", "-m", model, stdin=done.out).out == data
 
-    def test_nothing_is_a_line_without_ids(self, run, model):
+    def test_empty_input_gives_one_empty_line(self, run, model):
         assert run("encode", "-m", model).out == b"\n"
         assert run("encode", "-m", model, "--lines").out == b""
         assert run("decode", "-m", model).out == b""
 
-    def test_more_ids_than_are_written_at_once(self, run, model):
+    def test_long_output_is_written_completely(self, run, model):
         out = run("encode", "-m", model, stdin=b"!\n" * 70_000).out
         assert out == b"33 10 " * 69_999 + b"33 10\n"
 
-    def test_lines_leave_out_their_ends(self, run, model):
+    def test_lines_are_encoded_without_their_ends(self, run, model):
         done = run("encode", "-m", model, "--lines", stdin="low\r\n\nlow é\rx\nlast\r".encode())
         tokenizer = fastbpe.load(model)
         assert [[int(word) for word in line.split()] for line in done.out.splitlines()] == [
@@ -183,7 +185,7 @@ class TestEncode:
         back = run("decode", "-m", model, "--lines", stdin=done.out)
         assert back.out == "low\n\nlow é\rx\nlast\r\n".encode()
 
-    def test_special_tokens(self, run, model):
+    def test_allow_special_selects_special_tokens(self, run, model):
         def encode(*flags):
             done = run("encode", "-m", model, *flags, stdin=b"x<|end|>a=b")
             assert done.status == 0, done
@@ -198,18 +200,18 @@ class TestEncode:
         assert encode("--allow-special", "<|end|>", "--allow-special", "a=b") == [120, end, other]
         assert encode("--allow-special", "all", "--forbid-special") == [120, end, other]
 
-    def test_forbidden_special_token(self, run, model):
+    def test_forbid_special_names_the_token_and_line(self, run, model):
         done = run("encode", "-m", model, "--forbid-special", "--lines", stdin=b"x\nx<|end|>")
         assert done.failed_with("<stdin>:2:", "'<|end|>'", "--allow-special", "--forbid-special")
         assert "disallowed_special=" not in done.err
         flags = ["--forbid-special", "--allow-special", "<|end|>"]
         assert run("encode", "-m", model, *flags, stdin=b"<|end|>a=b").failed_with("'a=b'")
 
-    def test_unknown_special_token(self, run, model):
+    def test_unknown_special_token_is_named(self, run, model):
         done = run("encode", "-m", model, "--allow-special", "<|no|>", stdin=b"x")
         assert done.failed_with("'<|no|>' is no special token", "'<|end|>', 'a=b'")
 
-    def test_tiktoken_file(self, run, model, ranks, text):
+    def test_tiktoken_file_needs_its_pattern(self, run, model, ranks, text):
         expected = run("encode", "-m", model, "--allow-special", "all", text).out
         flags = ["--pattern", "cl100k", "--special", "<|end|>=278", "--special", "a=b=279"]
         done = run("encode", "-m", ranks, *flags, "--allow-special", "all", text)
@@ -218,13 +220,13 @@ class TestEncode:
         assert run("encode", "-m", ranks, "--pattern", "o200", text).failed_with("did you mean 'o200k'?")
         assert run("encode", "-m", ranks, *flags, "--special", "c=5", text).failed_with("'c'", "5")
 
-    def test_invalid_utf8(self, run, model, tmp_path):
+    def test_invalid_utf8_is_named_with_its_offset(self, run, model, tmp_path):
         assert run("encode", "-m", model, stdin=DAMAGED).failed_with("<stdin>: ", "0xe9", "offset 3")
         assert run("encode", "-m", model, "--lines", stdin=b"a\n" + DAMAGED).failed_with("<stdin>: ", "offset 5")
         (tmp_path / "a.txt").write_bytes(DAMAGED)
         assert run("encode", "-m", model, tmp_path / "a.txt").failed_with(f"{tmp_path / 'a.txt'}: ", "0xe9")
 
-    def test_files_of_ids(self, run, model, text, tmp_path):
+    def test_output_file_holds_ids_of_all_documents(self, run, model, text, tmp_path):
         tokenizer, out = fastbpe.load(model), tmp_path / "out.bin"
         (tmp_path / "b.jsonl").write_text('{"body": "low"}')
         flags = ["--document-end", "<|end|>", "--text-field", "body", "--dtype", "uint32"]
@@ -239,7 +241,7 @@ class TestEncode:
         done = run("encode", "-m", model, text, "-o", out, "--overwrite", "--quiet", "--separator", "\n\n")
         assert (done.status, done.out, done.err) == (0, b"", "")
 
-    def test_reader_that_has_enough(self, model, tmp_path):
+    def test_closed_pipe_ends_quietly(self, model, tmp_path):
         (tmp_path / "long.txt").write_bytes(b"lower lowest\n" * 100_000)
         pipe = subprocess.PIPE
         with start("encode", "-m", model, "--lines", tmp_path / "long.txt", stdout=pipe, stderr=pipe) as process:
@@ -248,7 +250,7 @@ class TestEncode:
             assert (process.wait(30), process.stderr.read()) == (141, b"")
 
     @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
-    def test_full_disk(self, model, text):
+    def test_full_disk_is_reported_on_one_line(self, model, text):
         with (
             open("/dev/full", "wb") as full,
             start("encode", "-m", model, text, stdout=full, stderr=subprocess.PIPE) as process,
@@ -256,7 +258,7 @@ class TestEncode:
             assert process.wait(30) == 1
             assert process.stderr.read() == b"fastbpe: error: No space left on device\n"
 
-    def test_any_locale(self, model, text):
+    def test_ascii_locale_handles_unicode(self, model, text):
         ascii_only = {
             "LC_ALL": "C",
             "PYTHONUTF8": "0",
@@ -272,28 +274,28 @@ class TestEncode:
 
 
 class TestDecode:
-    def test_bytes_come_out_exactly(self, run, model, tmp_path):
+    def test_decode_writes_exact_bytes(self, run, model, tmp_path):
         every_byte = " ".join(map(str, range(256)))
         assert run("decode", "-m", model, stdin=every_byte.encode()).out == bytes(range(256))
         (tmp_path / "ids").write_text("\n 104\t105\n\n10 \r\n")
         assert run("decode", "-m", model, tmp_path / "ids").out == b"hi\n"
 
     @pytest.mark.parametrize("bad", ["abc", "-1", "1.5", "1_0", "+1", "٣", "9" * 5000, "1,"])
-    def test_what_is_not_an_id(self, bad, run, model):
+    def test_invalid_id_is_named(self, bad, run, model):
         done = run("decode", "-m", model, stdin=f"104 {bad} 105".encode())
         assert done.failed_with("<stdin>: ", f"'{bad[:40]}' at position 1 is no id")
         assert done.out == b""
         assert len(done.err) < 200
 
     @pytest.mark.parametrize("bad", ["280", "99999999999"])
-    def test_id_out_of_range(self, bad, run, model):
+    def test_unknown_id_is_named_with_its_line(self, bad, run, model):
         done = run("decode", "-m", model, "--lines", stdin=f"104\n105 {bad}\n".encode())
         assert done.failed_with("<stdin>:2: ", f"id {bad} at position 1 is no token", "0..279")
         assert done.out == b"h\n"
 
 
 class TestCount:
-    def test_files_and_a_total(self, run, model, text, tmp_path):
+    def test_count_prints_files_and_a_total(self, run, model, text, tmp_path):
         (tmp_path / "é.txt").write_bytes(b"")
         n = len(fastbpe.load(model).encode_ordinary(text.read_bytes()))
         assert run("count", "-m", model, text).out.decode() == f"{n} {text}\n"
@@ -302,11 +304,11 @@ class TestCount:
         rows = [(n, text), (0, tmp_path / "é.txt"), (1, "-"), (n + 1, "total")]
         assert done.out.decode() == "".join(f"{count:{width}} {name}\n" for count, name in rows)
 
-    def test_stdin(self, run, model):
+    def test_count_reads_stdin(self, run, model):
         assert run("count", "-m", model, stdin=b"low<|end|>").out == b"8\n"
         assert run("count", "-m", model, stdin=DAMAGED).failed_with("<stdin>: ")
 
-    def test_goes_on_after_a_bad_file(self, run, model, text, tmp_path):
+    def test_count_continues_after_a_bad_file(self, run, model, text, tmp_path):
         done = run("count", "-m", model, tmp_path / "no.txt", tmp_path, text)
         assert done.status == 1
         assert [line.partition(": ")[2] for line in done.err.splitlines()] == [
@@ -318,14 +320,14 @@ class TestCount:
 
 
 class TestInfo:
-    def test_table(self, run, model):
+    def test_info_prints_a_table(self, run, model):
         tokenizer = fastbpe.load(model)
         shown = run("info", model).out.decode()
         for part in (str(model), "280 tokens, ids 0 to 279", "cl100k", tokenizer.fingerprint, "'<|end|>'"):
             assert part in shown
         assert "n_bytes: 800" in shown
 
-    def test_json(self, run, model):
+    def test_info_prints_json(self, run, model):
         tokenizer = fastbpe.load(model)
         told = json.loads(run("info", model, "--json").out)
         assert told["vocab_size"] == told["n_vocab"] == 280
@@ -337,13 +339,13 @@ class TestInfo:
         longest = max((token for token in tokenizer.vocab[:278]), key=len)
         assert told["longest_tokens"][0]["n_bytes"] == len(longest)
 
-    def test_several_patterns(self, run, tmp_path):
+    def test_info_prints_several_patterns(self, run, tmp_path):
         ranks = {bytes([byte]): byte for byte in range(256)}
         fastbpe.Tokenizer.from_ranks(ranks, pattern=["\n", r"\d{1,3}"]).save(tmp_path / "a.fbpe")
         assert r"\n, then \d{1,3}" in run("info", tmp_path / "a.fbpe").out.decode()
         assert json.loads(run("info", tmp_path / "a.fbpe", "--json").out)["pattern"] == ["\n", r"\d{1,3}"]
 
-    def test_much_is_cut_short_for_a_person(self, run, tmp_path):
+    def test_info_shortens_long_lists_in_the_table(self, run, tmp_path):
         tokenizer = fastbpe.train(["-" * 4096], vocab_size=268, pattern="-+\n?")
         tokenizer.with_special_tokens({f"<{i}>": 300 + i for i in range(40)}).save(tmp_path / "a.fbpe")
         shown = run("info", tmp_path / "a.fbpe").out.decode()
@@ -352,7 +354,7 @@ class TestInfo:
         assert r"-+\n?" in shown
         assert len(json.loads(run("info", tmp_path / "a.fbpe", "--json").out)["special_tokens"]) == 40
 
-    def test_tiktoken_file(self, run, ranks):
+    def test_tiktoken_file_needs_its_pattern(self, run, ranks):
         shown = run("info", ranks, "--pattern", "none").out.decode()
         assert "278 tokens" in shown
         assert "training" not in shown
@@ -360,7 +362,7 @@ class TestInfo:
 
 class TestEveryCommand:
     @pytest.mark.parametrize("command", ["encode", "decode", "count", "info"])
-    def test_bad_models(self, command, run, folder, tmp_path):
+    def test_invalid_model_is_named(self, command, run, folder, tmp_path):
         def load(path):
             return run(command, *(["-m"] if command != "info" else []), path)
 
@@ -405,16 +407,16 @@ class TestEveryCommand:
             "count --model a.fbpe --patt gpt2",
         ],
     )
-    def test_wrong_usage(self, line, run):
+    def test_wrong_usage_exits_with_status_2(self, line, run):
         done = run(*line.split())
         assert (done.status, done.out) == (2, b"")
         assert done.err.startswith("usage: fastbpe")
         assert "error: " in done.err.splitlines()[-1]
 
-    def test_version(self, run):
+    def test_version_is_printed(self, run):
         assert run("--version").out.decode().strip() == f"fastbpe {fastbpe.__version__}"
 
-    def test_interrupt(self, run, model, monkeypatch):
+    def test_interrupt_exits_quietly_with_status_130(self, run, model, monkeypatch):
         def interrupted(*args, **kwargs):
             raise KeyboardInterrupt
 
@@ -442,20 +444,20 @@ class TestEveryCommand:
             (FileNotFoundError(2, "No such file", ".a.tmp", None, "a"), "a: No such file"),
         ],
     )
-    def test_errors_are_one_line(self, error, line):
+    def test_errors_are_described_on_one_line(self, error, line):
         assert app.describe(error) == line
 
-    def test_an_extra_that_is_missing(self, run, tmp_path, monkeypatch):
+    def test_missing_optional_package_is_named(self, run, tmp_path, monkeypatch):
         monkeypatch.setitem(sys.modules, "zstandard", None)
         (tmp_path / "a.txt.zst").touch()
         done = run("train", tmp_path / "a.txt.zst", "-o", tmp_path / "a.fbpe", "--vocab-size", "300")
         assert done.failed_with("a.txt.zst: .zst files need zstandard: pip install zstandard")
 
-    def test_closed_streams(self, run, model, text, monkeypatch):
+    def test_closed_stdout_is_reported(self, run, model, text, monkeypatch):
         monkeypatch.setattr(sys, "stdout", None)
         assert run("count", "-m", model, text).failed_with("standard output is closed")
 
-    def test_closed_stdin(self, model, monkeypatch, capsys):
+    def test_closed_stdin_is_reported(self, model, monkeypatch, capsys):
         monkeypatch.setattr(sys, "stdin", None)
         assert app.main(["count", "-m", str(model)]) == 1
         assert capsys.readouterr().err == "fastbpe: error: standard input is closed\n"

@@ -1,4 +1,4 @@
-"""fastbpe convert: every format to every other, and what it says where something is lost."""
+"""fastbpe convert: every format into every other, and its errors where information would be lost."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ FLAGS = {
 }
 
 
-def test_every_format_is_tried():
+def test_every_format_is_covered():
     assert set(NAMES) == set(FORMATS)
 
 
 @pytest.mark.parametrize(("source", "target"), [*itertools.product(NAMES, NAMES)])
-def test_every_format_to_every_other(source, target, run, tmp_path):
+def test_every_format_converts_into_every_other(source, target, run, tmp_path):
     ranks = {**BYTES, b"lo": 256, b"low": 257, b"er": 258}
     tokenizer = Tokenizer.from_ranks(ranks, pattern=None, special_tokens={"<|end|>": 279, "a=b": 278})
     (tmp_path / "in").mkdir()
@@ -49,7 +49,7 @@ def test_every_format_to_every_other(source, target, run, tmp_path):
     assert again == tokenizer
 
 
-def test_the_name_says_the_format(run, model, tmp_path):
+def test_output_name_selects_the_format(run, model, tmp_path):
     for name, begin in (("a.fbpe", b"fastbpe "), ("a.tiktoken", b"AA== 0\n"), ("a.model", b"minbpe v1\n")):
         flags = ["--special", "<|end|>=279"] if name == "a.model" else []
         assert run("convert", model, tmp_path / name, *flags).status == 0
@@ -63,7 +63,7 @@ def test_published_files_need_no_arguments(run, tmp_path):
     assert made.read_bytes() == data_file("vocab", "r50k_base.tiktoken").read_bytes()
 
 
-def test_what_cannot_be(run, model, text, tmp_path):
+def test_impossible_conversions_are_refused(run, model, text, tmp_path):
     assert run("convert", model, tmp_path / "out").failed_with(
         "its name does not say which format; give --to native"
     )
@@ -76,7 +76,7 @@ def test_what_cannot_be(run, model, text, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_code_points(run, tmp_path):
+def test_code_point_models_convert_both_ways(run, tmp_path):
     tokenizer = fastbpe.train(["low lower lowest"] * 9, mode="codepoint", vocab_size=20, progress=False)
     tokenizer.save(tmp_path / "a.fbpe")
     assert run("convert", tmp_path / "a.fbpe", tmp_path / "b.model").status == 0
@@ -89,7 +89,7 @@ def test_code_points(run, tmp_path):
     assert (tmp_path / "b.model").read_bytes() == (tmp_path / "e.model").read_bytes()
 
 
-def test_a_text_to_verify_is_compared_and_told(run, tmp_path):
+def test_verify_text_is_compared_and_reported(run, tmp_path):
     ranks = {**BYTES, b"bc": 256, b"abcd": 257, b"abc": 258}
     Tokenizer.from_ranks(ranks, pattern="gpt2").save(tmp_path / "a.fbpe")
     (tmp_path / "x.txt").write_text("abcdx\nabcd bc\n")
@@ -103,7 +103,7 @@ def test_a_text_to_verify_is_compared_and_told(run, tmp_path):
     assert not (tmp_path / "b.json").exists()
 
 
-def test_a_conversion_is_verified_unless_told_otherwise(run, tmp_path, monkeypatch):
+def test_conversion_is_verified_unless_disabled(run, tmp_path, monkeypatch):
     from fastbpe.tokenizer import verify_export
 
     calls = []
@@ -117,7 +117,7 @@ def test_a_conversion_is_verified_unless_told_otherwise(run, tmp_path, monkeypat
     assert calls == ["huggingface", "huggingface"]
 
 
-def test_a_folder_for_transformers(run, model, tmp_path):
+def test_convert_writes_a_folder_for_transformers(run, model, tmp_path):
     assert run("convert", str(model), f"{tmp_path}/made/", "--to", "huggingface").status == 0
     made = sorted(path.name for path in (tmp_path / "made").iterdir())
     assert made == ["tokenizer.json", "tokenizer_config.json"]

@@ -1,4 +1,4 @@
-"""The demo, on a small text, on a slice of the standard library, and where it cannot work."""
+"""The demo, on a small text, on part of the standard library, and where it cannot run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def lines_of_python(out: bytes) -> str:
     return "\n".join(line.removeprefix("    ") for line in lines.splitlines())
 
 
-def test_own_text(run, here, capsysbinary):
+def test_demo_runs_on_a_given_text(run, here, capsysbinary):
     (here / "own.txt").write_bytes(CODE)
     done = run("demo", "--text", "own.txt", "--vocab-size", "265")
     assert (done.status, done.err) == (0, "")
@@ -63,7 +63,7 @@ def test_own_text(run, here, capsysbinary):
     assert capsysbinary.readouterr().out.decode() == f"{ids}\n"
 
 
-def test_standard_library(run, small_stdlib, here):
+def test_demo_runs_on_the_standard_library(run, small_stdlib, here):
     done = run("demo", "--vocab-size", "400", "--output", here / "it's.fbpe")
     assert (done.status, done.err) == (0, "")
     names = ("bisect.py", "posixpath.py", "json/decoder.py")
@@ -76,18 +76,18 @@ def test_standard_library(run, small_stdlib, here):
     assert fastbpe.load(here / "it's.fbpe") == expected
 
 
-def test_the_real_standard_library_is_large_enough():
+def test_standard_library_is_large_enough():
     corpus = demo.standard_library()
     assert 5_000_000 < sum(map(len, corpus.texts)) < 20_000_000
     assert corpus.sample.startswith("def split(p):\n")
 
 
-def test_no_standard_library(run, here, monkeypatch):
+def test_missing_standard_library_is_reported(run, here, monkeypatch):
     monkeypatch.setattr(sysconfig, "get_paths", lambda: {"stdlib": str(here / "python311.zip")})
     assert run("demo").failed_with("holds no Python sources", "--text FILE")
 
 
-def test_text_too_small_for_the_vocabulary(run, here):
+def test_small_text_is_warned_of(run, here):
     (here / "own.txt").write_text("to be or not to be")
     done = run("demo", "--text", "own.txt")
     assert done.status == 0
@@ -99,13 +99,13 @@ def test_text_too_small_for_the_vocabulary(run, here):
     ("data", "parts"),
     [(b"", ["own.txt: ", "no text to learn from"]), (b"caf\xe9", ["own.txt: ", "0xe9", "offset 3"])],
 )
-def test_bad_text(data, parts, run, here):
+def test_empty_or_invalid_text_is_refused(data, parts, run, here):
     (here / "own.txt").write_bytes(data)
     assert run("demo", "--text", "own.txt").failed_with(*parts)
     assert not (here / "fastbpe-demo.fbpe").exists()
 
 
-def test_bad_arguments(run, here):
+def test_invalid_arguments_are_refused(run, here):
     (here / "own.txt").write_bytes(CODE)
     assert run("demo", "--text", "no.txt").failed_with("no.txt: No such file")
     assert run("demo", "--text", here).failed_with("Is a directory")
@@ -113,7 +113,7 @@ def test_bad_arguments(run, here):
     assert run("demo", "--text", "own.txt", "--output", "no/a.fbpe").failed_with("no: No such file")
 
 
-def test_current_folder_that_cannot_be_written(run, here, monkeypatch):
+def test_unwritable_folder_is_replaced_by_a_temporary_one(run, here, monkeypatch):
     (here / "own.txt").write_bytes(CODE)
     monkeypatch.setattr(streams.os, "access", lambda path, mode: path != Path())
     elsewhere = here / "temporary"
@@ -126,14 +126,14 @@ def test_current_folder_that_cannot_be_written(run, here, monkeypatch):
     exec(lines_of_python(done.out).replace("print", "len"), {})
 
 
-def test_loss_is_not_hidden(run, here, monkeypatch):
+def test_changed_round_trip_is_reported(run, here, monkeypatch):
     (here / "own.txt").write_bytes(CODE)
     monkeypatch.setattr(fastbpe.Tokenizer, "decode_bytes", lambda self, ids: b"?")
     assert run("demo", "--text", "own.txt", "--vocab-size", "265").failed_with("came back changed")
 
 
 class TestColours:
-    def test_bars(self):
+    def test_bars_separate_tokens_without_colours(self):
         assert colours.show([b"a", b" b", b"\n"], colours=False) == "a| b|\n"
 
     def test_backgrounds_alternate_and_stop_at_line_ends(self):
@@ -160,7 +160,7 @@ class TestColours:
             (False, {}, False),
         ],
     )
-    def test_wanted(self, terminal, environment, expected, monkeypatch):
+    def test_colours_follow_terminal_and_environment(self, terminal, environment, expected, monkeypatch):
         for name in ("NO_COLOR", "TERM"):
             monkeypatch.delenv(name, raising=False)
         for name, value in environment.items():

@@ -1,4 +1,4 @@
-"""train, count and encode read the same documents, as a stream: files, folders, patterns, standard input."""
+"""train, count and encode read the same documents as streams: files, folders, glob patterns, standard input."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_every_kind_of_file_is_read_by_document(run, model, corpus):
     ("flags", "documents"), [(["--lines"], ["low", "", "er"]), (["--separator", "\n\n"], ["low", "er\n"])]
 )
 @pytest.mark.parametrize("stdin", [True, False])
-def test_lines_and_separators_end_documents_alike_everywhere(flags, documents, stdin, run, model, tmp_path):
+def test_lines_and_separators_split_files_and_stdin_alike(flags, documents, stdin, run, model, tmp_path):
     data, tokenizer = b"low\n\ner\n", fastbpe.load(model)
     (tmp_path / "a.txt").write_bytes(data)
     given = {"stdin": data} if stdin else {}
@@ -81,7 +81,7 @@ def test_lines_and_separators_end_documents_alike_everywhere(flags, documents, s
 
 
 @pytest.mark.parametrize("command", ["count", "encode", "train"])
-def test_the_field_is_named_where_it_is_missing(command, run, model, corpus, tmp_path):
+def test_missing_field_is_named(command, run, model, corpus, tmp_path):
     model_flags = ["-o", tmp_path / "out.fbpe", "--vocab-size", "260"] if command == "train" else ["-m", model]
     for name, said in (
         ("a.jsonl", "no object with a field 'content'; its fields are"),
@@ -121,8 +121,8 @@ def test_long_documents_are_encoded_in_parts(run, model, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("command", ["count", "encode"])
-def test_large_files_are_never_held_whole(command, run, model, tmp_path, monkeypatch):
-    """A stream says how much it was asked for at once."""
+def test_large_files_are_read_in_blocks(command, run, model, tmp_path, monkeypatch):
+    """The reader records the size of each request."""
     asked: list[int] = []
 
     class Endless:
@@ -144,7 +144,7 @@ def test_large_files_are_never_held_whole(command, run, model, tmp_path, monkeyp
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs /proc to know the peak of memory")
-def test_memory_does_not_grow_with_a_file(model, tmp_path):
+def test_memory_does_not_grow_with_file_size(model, tmp_path):
     code = """
 import sys
 from fastbpe.cli import main
@@ -164,11 +164,11 @@ print(*[line.split()[1] for line in open("/proc/self/status") if line.startswith
                     check=True,
                 )
                 peaks.append(int(done.stderr) * 1024)
-            assert peaks[1] - peaks[0] < 4 << 20, (command, name)  # of 10 MB and more
+            assert peaks[1] - peaks[0] < 4 << 20, (command, name)  # the files have 10 MB and more
 
 
-def test_lines_are_encoded_as_they_come(model):
-    """Nothing that a pipe has given is held back until there is more."""
+def test_each_line_is_encoded_as_it_arrives(model):
+    """Output is not held back until more input arrives."""
     command = [sys.executable, "-u", "-m", "fastbpe", "encode", "-m", str(model), "--lines"]
     with subprocess.Popen(
         command,
@@ -186,7 +186,7 @@ def test_lines_are_encoded_as_they_come(model):
         assert process.wait(30) == 0
 
 
-def test_a_flag_of_one_value_is_refused_when_given_twice(run):
+def test_repeated_flag_is_refused(run):
     for line, flag in (
         ("count -m a -m b", "-m/--model"),
         ("encode -m a --model b", "-m/--model"),
@@ -200,7 +200,7 @@ def test_a_flag_of_one_value_is_refused_when_given_twice(run):
     assert app.make_parser().parse_args(["count", "-m", "a", "--special", "a=1", "--special", "b=2"]).special
 
 
-def test_options_of_code_points_are_used_or_refused(run, text, tmp_path):
+def test_code_point_options_are_used_or_refused(run, text, tmp_path):
     flags = ["--vocab-size", "characters", "--mode", "codepoint", "--quiet", "--option", "character_coverage=1"]
     out = tmp_path / "a.fbpe"
     assert run("train", text, "-o", out, *flags, "--option", "control_symbols=<a>,<b>").status == 0
@@ -219,7 +219,7 @@ def test_options_of_code_points_are_used_or_refused(run, text, tmp_path):
         assert run("train", text, "-o", out, *flags, *more).failed_with(said)
 
 
-def test_text_that_is_left_out_is_told(run, tmp_path):
+def test_skipped_text_is_warned_of(run, tmp_path):
     (tmp_path / "a.txt").write_text("ab abc\n" * 20 + "x" * 8000 + "\n")
     out = tmp_path / "a.model"
     done = run("train", tmp_path / "a.txt", "-o", out, "--vocab-size", "characters", "--mode", "codepoint")
@@ -230,7 +230,7 @@ def test_text_that_is_left_out_is_told(run, tmp_path):
     ]
 
 
-def test_truncation_of_a_file_is_told_in_one_line(run, tmp_path):
+def test_truncation_setting_is_warned_of_on_one_line(run, tmp_path):
     truncation = {"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0}
     (tmp_path / "tokenizer.json").write_bytes(dumped(small(truncation=truncation)))
     done = run("count", "-m", tmp_path / "tokenizer.json", stdin=b"x y z")

@@ -1,7 +1,7 @@
-"""No flag is accepted and ignored: each one of every command changes what it does, or is refused.
+"""Every flag of every command changes the outcome or is refused; none is silently ignored.
 
-`TABLE` has a row for each command, with words for each of its arguments for which the outcome must differ from the
-base line's. An argument without a row fails the test.
+`TABLE` has a row for each command, with the words for each of its arguments. With them the outcome must differ
+from that of the base line. An argument without a row fails the test.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ TABLE: dict[str, tuple[str, dict[str, str | None]]] = {
             "model": "convert m.fbpe out.tiktoken | convert n.fbpe out.tiktoken",
             "out": "convert m.fbpe out.tiktoken | convert m.fbpe out.json",
             "to": "--to native",
-            "verify": None,  # where ids are the same, nothing is to be seen: test_convert.py
+            "verify": None,  # no visible effect if all ids are equal; see test_convert.py
             "verify_text": "--verify-text a.txt",
         },
     ),
@@ -130,7 +130,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def lines(command: str, argument: str) -> tuple[str, str]:
-    """The base line, and the one with the argument. What a row says is the end of that, or both lines."""
+    """Return the base line and the line with the argument; a row holds the end of the second, or both."""
     base, said = TABLE[command][0], TABLE[command][1][argument]
     assert said is not None
     if argument in ("pattern", "special") and said == MODEL[argument]:
@@ -158,7 +158,7 @@ def test_every_command_and_argument_has_a_row() -> None:
     ("command", "argument"),
     [(name, argument) for name, row in TABLE.items() for argument, said in row[1].items() if said is not None],
 )
-def test_every_argument_changes_something_or_is_refused(command: str, argument: str, here: Path, run) -> None:
+def test_every_argument_changes_the_outcome_or_is_refused(command: str, argument: str, here: Path, run) -> None:
     before = {path: path.read_bytes() for path in here.iterdir()}
     outcomes = []
     for line in lines(command, argument):

@@ -1,4 +1,4 @@
-"""Every command's --help shows examples, and they do what it shows."""
+"""Examples in the --help of every command, and their output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BASH = shutil.which("bash")
 
 
 def steps(help_text: str) -> list[tuple[str, str]]:
-    """(command, output) of each `$ ` line under "example"; the output ends where the indentation does."""
+    """Return (command, output) for each `$ ` line under "example"; the output ends with the indentation."""
     _, _, examples = help_text.partition("\nexample")
     found: list[tuple[str, str]] = []
     for line in examples.splitlines()[1:]:
@@ -36,14 +36,14 @@ def steps(help_text: str) -> list[tuple[str, str]]:
 
 @pytest.mark.skipif(BASH is None, reason="the examples are lines for a Unix shell")
 @pytest.mark.parametrize("argv", [[], *([name] for name in NAMES)], ids=["fastbpe", *NAMES])
-def test_examples_do_what_they_show(argv, run, tmp_path):
+def test_help_examples_give_the_output_they_show(argv, run, tmp_path):
     helped = run(*argv, "--help")
     assert helped.status == 0
     assert helped.out.isascii(), "a terminal of any encoding can show it"
     found = steps(helped.out.decode())
     assert any(f"fastbpe {argv[0] if argv else ''}" in command for command, _ in found)
 
-    # One shell for all lines, as a reader would have; after each, a mark that no output holds.
+    # One shell for all lines, as a reader would use; a mark after each line, which no output holds.
     mark = "\x1e"
     script = "".join(f"{command}\nprintf '%s' '{mark}'\n" for command, _ in found)
     work = tmp_path / "work"
@@ -67,7 +67,7 @@ def test_examples_do_what_they_show(argv, run, tmp_path):
 
 
 def environment_with_command(folder: Path) -> dict[str, str]:
-    """An environment whose `fastbpe` is the one under test, installed or not."""
+    """Return an environment whose `fastbpe` command is the one under test, installed or not."""
     folder.mkdir()
     command = folder / "fastbpe"
     command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m fastbpe "$@"\n')

@@ -1,6 +1,6 @@
-"""From every format to every other that can hold it: the owner of the target gives the ids of the source's owner.
+"""Conversion between all formats: the library that owns the target format gives the ids of the source's library.
 
-FASTBPE_FULL=1 takes published vocabularies too, and more of the corpora.
+FASTBPE_FULL=1 converts published vocabularies too, and encodes more of the corpora.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ Encode = Callable[[list[str]], list[list[int]]]
 def lines() -> list[str]:
     names = ("english.txt", "multilingual.txt", "emoji_mixed.txt", "json_yaml.txt")
     out = [line for name in names for line in corpus(name, N_BYTES).splitlines(keepends=True)]
-    return [line.replace("\0", "") for line in out]  # what sentencepiece and tokenizers say of it differs
+    return [line.replace("\0", "") for line in out]  # sentencepiece and tokenizers treat NUL differently
 
 
-# Bytes
+# Byte-level models.
 
 SPECIAL = ("<|endoftext|>", "<|sep|>")
 BYTE_FORMATS = ("native", "tiktoken", "gpt2", "huggingface", "minbpe")
@@ -53,19 +53,20 @@ FILES = {
 
 @lru_cache
 def learned() -> Tokenizer:
-    """Trained by the rule of minbpe, whose files hold no other order of the bytes."""
+    """Return a tokenizer trained by minbpe's rule, since its files always have the bytes in order."""
     text = [standard_library(60_000), "naïve café 日本語 안녕하세요 Привет 😀 " * 20]
     return fastbpe.train(text, vocab_size=1200, pattern="gpt2", special_tokens=[*SPECIAL], progress=False)
 
 
 def load_bytes(path: Path, special: dict[str, int]) -> Tokenizer:
-    if path.name in (FILES["tiktoken"], FILES["gpt2"]):  # they say neither
+    if path.name in (FILES["tiktoken"], FILES["gpt2"]):  # these files name neither pattern nor special tokens
         return fastbpe.load(path, pattern="gpt2", special_tokens=special)
     return fastbpe.load(path)
 
 
-def owner_of_bytes(path: Path, special: dict[str, int]) -> Encode | None:
-    """What encodes with the owner of a file's format, special tokens as such; None: the owner is fastbpe."""
+def original_encoder_of_bytes(path: Path, special: dict[str, int]) -> Encode | None:
+    """Return the encode function of the library that owns a file's format, with special tokens allowed, or None
+    for fastbpe."""
     if path.name == FILES["tiktoken"]:
         peer = tiktoken.Encoding(
             "peer",
@@ -93,8 +94,8 @@ def ours(tokenizer: Tokenizer) -> Encode:
     return lambda texts: tokenizer.encode_batch(texts, allowed_special="all")
 
 
-def spoken(special: dict[str, int]) -> list[str]:
-    """The lines, some with special tokens."""
+def lines_with_special_tokens(special: dict[str, int]) -> list[str]:
+    """Return the lines, some with special tokens appended."""
     rng = random.Random(7)
     names = [*special]
     return [line + rng.choice(names) + " x" if names and rng.random() < 0.2 else line for line in lines()]
@@ -108,23 +109,23 @@ def check_bytes(tokenizer: Tokenizer, source: str, target: str, folder: Path) ->
     first = load_bytes(folder / "from" / FILES[source], special)
     first.export(folder / "to" / FILES[target], format=target)
     again = load_bytes(folder / "to" / FILES[target], special)
-    texts = spoken(special)
-    expected = (owner_of_bytes(folder / "from" / FILES[source], special) or ours(tokenizer))(texts)
+    texts = lines_with_special_tokens(special)
+    expected = (original_encoder_of_bytes(folder / "from" / FILES[source], special) or ours(tokenizer))(texts)
     assert ours(first)(texts) == expected
     assert ours(again)(texts) == expected
-    owner = owner_of_bytes(folder / "to" / FILES[target], special)
+    owner = original_encoder_of_bytes(folder / "to" / FILES[target], special)
     if owner is not None:
         assert owner(texts) == expected
     assert again.special_tokens == special
 
 
 @pytest.mark.parametrize(("source", "target"), [*itertools.product(BYTE_FORMATS, BYTE_FORMATS)])
-def test_bytes(source: str, target: str, tmp_path: Path) -> None:
+def test_byte_level_conversions_keep_all_ids(source: str, target: str, tmp_path: Path) -> None:
     check_bytes(learned(), source, target, tmp_path)
 
 
 PUBLISHED = OPENAI if FULL else OPENAI[:1]
-#: minbpe's files want the bytes in order, which OpenAI's vocabularies do not have.
+#: minbpe's files need the bytes in order, which OpenAI's vocabularies do not have.
 WITHOUT_ORDER = [name for name in BYTE_FORMATS if name != "minbpe"]
 ALL_PAIRS = [*itertools.product(WITHOUT_ORDER, WITHOUT_ORDER)]
 SOME_PAIRS = [("tiktoken", "huggingface"), ("huggingface", "gpt2"), ("gpt2", "tiktoken")]
@@ -132,13 +133,13 @@ SOME_PAIRS = [("tiktoken", "huggingface"), ("huggingface", "gpt2"), ("gpt2", "ti
 
 @pytest.mark.parametrize("name", PUBLISHED)
 @pytest.mark.parametrize(("source", "target"), ALL_PAIRS if FULL else SOME_PAIRS)
-def test_published(name: str, source: str, target: str, tmp_path: Path) -> None:
+def test_published_conversions_keep_all_ids(name: str, source: str, target: str, tmp_path: Path) -> None:
     ranks = load_tiktoken_bpe(str(data_file("vocab", f"{name}.tiktoken")))
     special = {"<|endoftext|>": max(ranks.values()) + 1}
     check_bytes(Tokenizer.from_ranks(ranks, pattern="gpt2", special_tokens=special), source, target, tmp_path)
 
 
-# Code points
+# Code-point models.
 
 POINT_FORMATS = ("native", "sentencepiece", "huggingface")
 POINT_FILES = {"native": "a.fbpe", "sentencepiece": "a.model", "huggingface": "tokenizer.json"}
@@ -162,8 +163,9 @@ def trained(**options: Any) -> bytes:
     return out.getvalue()
 
 
-def owner_of_points(path: Path) -> Encode | None:
-    """Special tokens are text, as they always are to sentencepiece."""
+def original_encoder_of_points(path: Path) -> Encode | None:
+    """Return the encode function of the library that owns a file's format; special tokens are plain text, as in
+    sentencepiece."""
     if path.name == POINT_FILES["sentencepiece"]:
         processor = sentencepiece.SentencePieceProcessor(model_file=str(path))
         return lambda texts: processor.encode(texts)  # type: ignore[no-any-return]
@@ -191,7 +193,7 @@ def cases() -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize(("name", "source", "target"), cases())
-def test_code_points(name: str, source: str, target: str, tmp_path: Path) -> None:
+def test_code_point_conversions_keep_all_ids(name: str, source: str, target: str, tmp_path: Path) -> None:
     (tmp_path / "from").mkdir()
     (tmp_path / "to").mkdir()
     (tmp_path / "a.model").write_bytes(MODELS[name]())
@@ -200,16 +202,16 @@ def test_code_points(name: str, source: str, target: str, tmp_path: Path) -> Non
     first = fastbpe.load(start)
     first.export(end, format=target)
     again = fastbpe.load(end)
-    expected = (owner_of_points(tmp_path / "a.model") or ours(first))(lines())
+    expected = (original_encoder_of_points(tmp_path / "a.model") or ours(first))(lines())
     for path, tokenizer in ((start, first), (end, again)):
         assert tokenizer.encode_ordinary_batch(lines()) == expected
-        owner = owner_of_points(path)
+        owner = original_encoder_of_points(path)
         if owner is not None:
             assert owner(lines()) == expected
 
 
-def test_llama3_as_a_tokenizer_json_keeps_tokens_made_of_those_with_greater_ids(tmp_path: Path) -> None:
-    """Of its tokens 90 are merged from one that has a greater id, and 588 are met as whole pieces only."""
+def test_llama3_as_tokenizer_json_keeps_all_ids(tmp_path: Path) -> None:
+    """Of its tokens, 90 are merged from one with a greater id, and 588 appear only as whole pieces."""
     tokenizer = published("llama3")
     tokenizer.export(tmp_path / "tokenizer.json", format="huggingface")
     again = fastbpe.load(tmp_path / "tokenizer.json")

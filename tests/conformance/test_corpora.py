@@ -1,8 +1,8 @@
-"""Every vocabulary of the shared data on every corpus of it, line by line, beside its owner.
+"""Every vocabulary of the shared data on every corpus, line by line, against the original library.
 
-Ids with special tokens in the text and without, decoded text, whole and streaming, and offsets where the owner has
-them. FASTBPE_FULL=1 takes all lines, in CI it is the first ones. test_huggingface.py has the byte-level
-tokenizer.json files.
+Ids with and without special tokens, decoded text (whole and streamed), and offsets if the library has them.
+FASTBPE_FULL=1 takes all lines; otherwise the first ones. test_huggingface.py has the byte-level tokenizer.json
+files.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ SHORT_BYTES = 10_000
 LINES_AT_ONCE = 20_000
 FILES = (*CORPORA, "english.jsonl")
 Ids = list[list[int]]
-Places = list[list[tuple[int, int]]] | None  # None: the owner tells none
+Places = list[list[tuple[int, int]]] | None  # None: the library has no offsets
 Special = dict[str, int]
 
 
 @dataclass(frozen=True)
 class Pair:
-    """A vocabulary as fastbpe has it, and what its owner does.
+    """A vocabulary in fastbpe, and the functions of the original library.
 
-    encode: gives the ids of lines, special tokens as such or as text, and their places.
+    encode: return the ids of lines, with special tokens allowed or as text, and their offsets.
     """
 
     tokenizer: Tokenizer
@@ -63,7 +63,7 @@ RANKED = {
     "llama4": "llama4_tokenizer.model",
     "qwen2": "qwen2.tiktoken",
 }
-# Their publishers split by several patterns, or hold special tokens as ranks: here it is the ranks that matter.
+# The publishers use several patterns or special tokens among the ranks; here only the ranks matter.
 RANKS = {"deepseek_v3": ("deepseek_v3.tiktoken", "llama3"), "tekken": ("mistral_tekken_v3.tiktoken", "tekken")}
 
 
@@ -141,7 +141,7 @@ def scored(name: str) -> Pair:
             found = peer.encode(lines, out_type="offset_mapping")
             return [each["ids"] for each in found], [each["offsets"] for each in found]
         out, names = [], tokenizer.special_tokens
-        for line in lines:  # sentencepiece finds no control symbols; what is between them are texts
+        for line in lines:  # sentencepiece finds no control symbols; the text between them is a text of its own
             parts = _cut(line, names)
             out.append([i for text, token in parts for i in (peer.encode(text) if token is None else [token])])
         return out, None
@@ -156,7 +156,7 @@ def _any_of(names: frozenset[str]) -> re.Pattern[str]:
 
 
 def _cut(line: str, special: Special) -> Iterator[tuple[str, int | None]]:
-    """Text and special tokens in turn, leftmost and longest first."""
+    """Yield text and special tokens in turn; the leftmost longest token wins."""
     at = 0
     for match in _any_of(frozenset(special)).finditer(line):
         yield line[at : match.start()], None
@@ -178,7 +178,7 @@ def pair_of(name: str) -> Pair:
     return MAKERS[name](name)
 
 
-def test_every_vocabulary_is_here() -> None:
+def test_every_vocabulary_and_corpus_is_covered() -> None:
     known = {*RANKED.values(), *codepoint_models.PUBLISHED.values(), *LLAMA_KIND.values()}
     known |= {file for file, _ in RANKS.values()} | {file for files in LISTED.values() for file in files[:2]}
     known |= {f"{name}_tokenizer.json" for name in BYTE_LEVEL}
@@ -188,7 +188,8 @@ def test_every_vocabulary_is_here() -> None:
 
 
 def batches(name: str) -> Iterator[list[str]]:
-    """The lines of a corpus with their ends, the documents of a jsonl file; in CI the first ones."""
+    """Yield the lines of a corpus with their ends, or the documents of a jsonl file; without FASTBPE_FULL only
+    the first."""
     with open(data_file("corpus", name), encoding="utf-8", newline="") as file:
         left = float("inf") if FULL else SHORT_BYTES
         while left > 0 and (lines := list(itertools.islice(file, LINES_AT_ONCE if FULL else 40))):
@@ -197,7 +198,7 @@ def batches(name: str) -> Iterator[list[str]]:
 
 
 def with_special(lines: Sequence[str], special: Special, rng: random.Random) -> list[str]:
-    """The lines with special tokens put in anywhere."""
+    """Return the lines, each with a special token inserted at a random position."""
     out = []
     for line in lines:
         at = rng.randint(0, len(line))
@@ -207,7 +208,7 @@ def with_special(lines: Sequence[str], special: Special, rng: random.Random) -> 
 
 
 def first_difference(ours: Sequence[object], theirs: Sequence[object], lines: Sequence[str]) -> str:
-    """What to say of two lists that should be equal: comparing long ones by pytest takes minutes."""
+    """Return a message about the first difference; pytest would take minutes to compare long lists."""
     found = next((i for i, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b), None)
     return "" if found is None else f"{lines[found]!a}: {ours[found]} is not {theirs[found]}"
 
@@ -222,7 +223,7 @@ def streamed(tokenizer: Tokenizer, ids: list[int], rng: random.Random) -> str:
 
 
 def check(pair: Pair, lines: list[str], special: bool, rng: random.Random) -> int:
-    """Compare all there is; returns the number of ids."""
+    """Compare ids, texts and offsets, and return the number of ids."""
     tokenizer = pair.tokenizer
     expected, places = pair.encode(lines, special)
     allowed = {"allowed_special": "all" if special else (), "disallowed_special": ()}
@@ -246,7 +247,7 @@ def check(pair: Pair, lines: list[str], special: bool, rng: random.Random) -> in
 
 @pytest.mark.parametrize("file", FILES)
 @pytest.mark.parametrize("name", MAKERS)
-def test_lines(name: str, file: str) -> None:
+def test_lines_of_corpora_equal_the_original_library(name: str, file: str) -> None:
     pair = pair_of(name)
     rng = random.Random(f"{SEED} {name} {file}")
     n_lines = n_ids = 0
@@ -255,4 +256,4 @@ def test_lines(name: str, file: str) -> None:
         n_ids += check(pair, lines, False, rng)
         if pair.tokenizer.special_tokens:
             n_ids += check(pair, with_special(lines, pair.tokenizer.special_tokens, rng), True, rng)
-    print(f"{name} on {file}: {n_lines} lines, {n_ids} ids")  # seen with pytest -s
+    print(f"{name} on {file}: {n_lines} lines, {n_ids} ids")  # shown by pytest -s

@@ -1,4 +1,4 @@
-"""fastbpe.minbpe against the rules of minbpe, spelt out here as plainly as can be: it is on no package index."""
+"""fastbpe.minbpe against a plain implementation of minbpe's rules; minbpe itself is in no package index."""
 
 import copy
 import pickle
@@ -23,7 +23,7 @@ Pair = tuple[int, int]
 
 
 class Plain:
-    """The rules: count all pairs, merge the first of the most frequent, again and again."""
+    """The rules of minbpe: count all pairs, merge the first of the most frequent ones, and repeat."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
@@ -80,7 +80,7 @@ def trained(pattern: str | None, text: str, vocab_size: int) -> minbpe.Tokenizer
 
 
 @pytest.mark.parametrize("pattern", [None, WORDS, minbpe.GPT2_SPLIT_PATTERN, minbpe.GPT4_SPLIT_PATTERN, "[a-c]+"])
-def test_merges_ids_and_lines(pattern: str | None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_merges_and_ids_equal_the_plain_rules(pattern: str | None, capsys: pytest.CaptureFixture[str]) -> None:
     for seed in range(25):
         rng = random.Random(seed)
         text = " ".join(random_texts(rng)) + rng.choice(["", " é日😉 ", "123\n\n  x"])
@@ -107,7 +107,7 @@ def test_merges_ids_and_lines(pattern: str | None, capsys: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize("pattern", [None, minbpe.GPT4_SPLIT_PATTERN])
-def test_real_text(pattern: str | None) -> None:
+def test_real_text_trains_and_encodes_by_the_plain_rules(pattern: str | None) -> None:
     text = data_file("corpus", "taylorswift.txt").read_text(encoding="utf-8")[:30_000]
     plain = Plain(pattern or "")
     plain.train(text, 280)
@@ -117,14 +117,14 @@ def test_real_text(pattern: str | None) -> None:
     assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
-def test_the_default_pattern_is_gpt4s() -> None:
+def test_default_pattern_is_that_of_gpt4() -> None:
     assert minbpe.RegexTokenizer().pattern == minbpe.RegexTokenizer(None).pattern == minbpe.GPT4_SPLIT_PATTERN
     assert minbpe.BasicTokenizer().pattern == ""
     with pytest.raises(ValueError, match="position"):
         minbpe.RegexTokenizer("a(")
 
 
-def test_sizes() -> None:
+def test_vocab_size_below_256_raises_assertion_error() -> None:
     for tokenizer in (minbpe.BasicTokenizer(), minbpe.RegexTokenizer()):
         with pytest.raises(AssertionError, match="vocab_size=255"):
             tokenizer.train("abc", 255)
@@ -134,7 +134,7 @@ def test_sizes() -> None:
         assert tokenizer.encode("é") == [195, 169]
 
 
-# Special tokens
+# Special tokens.
 
 
 @pytest.fixture
@@ -146,14 +146,15 @@ def special() -> minbpe.RegexTokenizer:
 
 
 def split_and_encode(tokenizer: minbpe.RegexTokenizer, text: str, allowed: dict[str, int]) -> list[int]:
-    """minbpe's way: cut at the special tokens, the first in their order that fits, and encode what is between."""
+    """Encode as minbpe does: split at the special tokens, the first in order that matches, and encode the text
+    between."""
     if not allowed:
         return tokenizer.encode_ordinary(text)
     parts = re.split("(" + "|".join(map(re.escape, allowed)) + ")", text)
     return [i for part in parts for i in ([allowed[part]] if part in allowed else tokenizer.encode_ordinary(part))]
 
 
-def test_what_is_allowed(special: minbpe.RegexTokenizer) -> None:
+def test_allowed_special_selects_special_tokens_as_in_minbpe(special: minbpe.RegexTokenizer) -> None:
     rng = random.Random(0)
     known = special.special_tokens
     for _ in range(200):
@@ -172,7 +173,7 @@ def test_what_is_allowed(special: minbpe.RegexTokenizer) -> None:
         assert special.decode(ids) == text
 
 
-def test_the_order_of_special_tokens_decides(special: minbpe.RegexTokenizer) -> None:
+def test_first_matching_special_token_wins(special: minbpe.RegexTokenizer) -> None:
     special.register_special_tokens({"<|sep|>>": 402, "<|sep|>": 401})
     assert special.encode("<|sep|>>", allowed_special="all") == [402]
     special.register_special_tokens({"<|sep|>": 401, "<|sep|>>": 402})
@@ -180,12 +181,12 @@ def test_the_order_of_special_tokens_decides(special: minbpe.RegexTokenizer) -> 
 
 
 @pytest.mark.parametrize("wrong", ["some", None, 5, ["<|end|>"], ""])
-def test_what_is_not_understood(special: minbpe.RegexTokenizer, wrong: Any) -> None:
+def test_invalid_allowed_special_raises_value_error(special: minbpe.RegexTokenizer, wrong: Any) -> None:
     with pytest.raises(ValueError, match="not understood"):
         special.encode("a", allowed_special=wrong)
 
 
-def test_registering_replaces(special: minbpe.RegexTokenizer) -> None:
+def test_registering_replaces_all_special_tokens(special: minbpe.RegexTokenizer) -> None:
     special.register_special_tokens({"<|new|>": 500})
     assert special.inverse_special_tokens == {500: "<|new|>"}
     assert special.encode("<|new|>", allowed_special="all") == [500]
@@ -195,7 +196,7 @@ def test_registering_replaces(special: minbpe.RegexTokenizer) -> None:
         special.encode("a")
 
 
-def test_ids_that_are_no_tokens(special: minbpe.RegexTokenizer) -> None:
+def test_unknown_ids_raise_as_in_minbpe(special: minbpe.RegexTokenizer) -> None:
     with pytest.raises(ValueError, match="invalid token id: 399"):
         special.decode([104, 399])
     basic = minbpe.BasicTokenizer()
@@ -204,17 +205,17 @@ def test_ids_that_are_no_tokens(special: minbpe.RegexTokenizer) -> None:
     assert basic.decode([0xF0, 0x9F]) == "\ufffd"
 
 
-def test_attributes_may_be_replaced() -> None:
+def test_replaced_merges_are_used() -> None:
     tokenizer = minbpe.BasicTokenizer()
     assert tokenizer.encode("aab") == [97, 97, 98]
     tokenizer.merges = {(97, 97): 256, (256, 98): 257}
     assert tokenizer.encode("aab") == [257]
-    tokenizer.merges = {(97, 98): 300, (97, 97): 256}  # the lowest id is merged first, whatever the order
+    tokenizer.merges = {(97, 98): 300, (97, 97): 256}  # the lowest id is merged first, in any order
     assert tokenizer.encode("aab") == [256, 98]
     assert tokenizer.decode([300, 97]) == "aba"
 
 
-def test_copies(special: minbpe.RegexTokenizer) -> None:
+def test_copies_are_equal_and_independent(special: minbpe.RegexTokenizer) -> None:
     for again in (pickle.loads(pickle.dumps(special)), copy.copy(special), copy.deepcopy(special)):
         assert again.encode("import<|end|>", "all") == special.encode("import<|end|>", "all")
         assert vars(again) == vars(special)
@@ -222,7 +223,7 @@ def test_copies(special: minbpe.RegexTokenizer) -> None:
         assert special.encode("<|end|>", "all") == [400]
 
 
-# Files
+# Files.
 
 
 def rendered(token: bytes) -> str:
@@ -230,7 +231,7 @@ def rendered(token: bytes) -> str:
     return "".join(f"\\u{ord(c):04x}" if unicodedata.category(c)[0] == "C" else c for c in text)
 
 
-def test_files(special: minbpe.RegexTokenizer, tmp_path: Path) -> None:
+def test_saved_files_have_the_format_of_minbpe(special: minbpe.RegexTokenizer, tmp_path: Path) -> None:
     special.save(str(tmp_path / "x"))
     model = ["minbpe v1", special.pattern, "3", "<|end|> 400", "<|sep|> 401", "<|sep|>> 402"]
     model += [f"{left} {right}" for left, right in special.merges]
@@ -259,7 +260,7 @@ def test_files(special: minbpe.RegexTokenizer, tmp_path: Path) -> None:
     assert loaded.inverse_special_tokens == special.inverse_special_tokens
 
 
-def test_files_of_the_basic_one(tmp_path: Path) -> None:
+def test_basic_tokenizer_files_have_the_format_of_minbpe(tmp_path: Path) -> None:
     tokenizer = minbpe.BasicTokenizer()
     tokenizer.train("aaabdaaabac", 259)
     tokenizer.save(tmp_path / "x")
@@ -270,7 +271,7 @@ def test_files_of_the_basic_one(tmp_path: Path) -> None:
     assert again.encode("aaabdaaabac") == [258, 100, 258, 97, 99]
 
 
-def test_files_that_are_refused(tmp_path: Path) -> None:
+def test_invalid_model_file_is_refused(tmp_path: Path) -> None:
     tokenizer = minbpe.RegexTokenizer()
     with pytest.raises(AssertionError, match=r"\.model"):
         tokenizer.load("x.vocab")
@@ -282,7 +283,7 @@ def test_files_that_are_refused(tmp_path: Path) -> None:
     assert tokenizer.merges == {}
 
 
-# GPT-4
+# GPT-4.
 
 
 @pytest.fixture
@@ -300,7 +301,7 @@ def gpt4(monkeypatch: pytest.MonkeyPatch) -> minbpe.GPT4Tokenizer:
     return minbpe.GPT4Tokenizer()
 
 
-def test_gpt4(gpt4: minbpe.GPT4Tokenizer, tmp_path: Path) -> None:
+def test_gpt4_tokenizer_equals_tiktoken(gpt4: minbpe.GPT4Tokenizer, tmp_path: Path) -> None:
     peer = published_peer("cl100k_base")
     text = data_file("corpus", "taylorswift.txt").read_text(encoding="utf-8") + "hello123!!!? (안녕하세요!) 😉"
     assert gpt4.encode(text) == peer.encode(text)
@@ -329,7 +330,7 @@ def test_gpt4(gpt4: minbpe.GPT4Tokenizer, tmp_path: Path) -> None:
             call()
 
 
-def test_gpt4_agrees_with_fastbpe(gpt4: minbpe.GPT4Tokenizer) -> None:
+def test_gpt4_tokenizer_equals_fastbpe(gpt4: minbpe.GPT4Tokenizer) -> None:
     text = standard_library(100_000) + " naïve 日本語"
     assert gpt4.encode(text) == published("cl100k_base").encode(text)
     assert gpt4.decode(gpt4.encode(text)).encode() == as_utf8(text)

@@ -1,4 +1,4 @@
-"""fastbpe.tiktoken against tiktoken 0.14.0: the same names, ids, offsets, completions and kinds of errors."""
+"""fastbpe.tiktoken against tiktoken 0.14.0: the same names, ids, offsets, completions and error classes."""
 
 import copy
 import inspect
@@ -50,7 +50,7 @@ OTHER_SCRIPTS = "Привет, мир! 人人生而自由。すべての人間�
 
 
 class Pair:
-    """One vocabulary, by us and by tiktoken."""
+    """The same vocabulary in fastbpe and in tiktoken."""
 
     def __init__(self, name: str, pattern: str, ranks: dict[bytes, int], special: dict[str, int]) -> None:
         arguments: dict[str, Any] = {"pat_str": pattern, "mergeable_ranks": ranks, "special_tokens": special}
@@ -58,7 +58,7 @@ class Pair:
         self.peer = tiktoken.Encoding(name, **arguments)
 
     def same(self, call: Callable[[Any], Any]) -> Any:
-        """What both give, which is the same, or the kind of error that both raise."""
+        """Check that both give the same result, or errors of the same class, and return it."""
         mine, theirs = outcome(call, self.ours), outcome(call, self.peer)
         if isinstance(theirs, Exception):
             assert isinstance(mine, type(theirs)), (mine, theirs)
@@ -91,21 +91,21 @@ def small() -> Pair:
     return Pair("small", PATTERNS["gpt2"], ranks, {"<|endoftext|>": 300, "<|x|>": 301})  # type: ignore[arg-type]
 
 
-# Names and signatures
+# Names and signatures.
 
 
 def surface(owner: Any) -> set[str]:
     return {name for name in vars(owner) if not name.startswith("__")}
 
 
-def test_the_class_has_every_name_of_tiktokens() -> None:
+def test_encoding_class_has_every_name_of_tiktoken() -> None:
     assert surface(tiktoken.Encoding) <= {name for name in dir(ours.Encoding) if not name.startswith("__")}
     public = {name for name in dir(ours.Encoding) if not name.startswith("_")} - surface(tiktoken.Encoding)
     assert public <= surface(Encoder), "besides, there is only what the core has"
 
 
 def shape(callable_: Any) -> list[tuple[str, Any, Any]]:
-    """Names, kinds and defaults of all parameters."""
+    """Return names, kinds and defaults of all parameters."""
     parameters = inspect.signature(callable_).parameters.values()
     return [(parameter.name, parameter.kind, parameter.default) for parameter in parameters]
 
@@ -114,7 +114,7 @@ METHODS = [name for name, value in vars(tiktoken.Encoding).items() if inspect.is
 
 
 @pytest.mark.parametrize("name", [n for n in METHODS if not n.startswith("__")] + ["__init__"])
-def test_signatures_of_methods(name: str) -> None:
+def test_methods_have_the_signatures_of_tiktoken(name: str) -> None:
     assert shape(getattr(ours.Encoding, name)) == shape(getattr(tiktoken.Encoding, name))
 
 
@@ -134,7 +134,7 @@ FUNCTIONS = [
 
 
 @pytest.mark.parametrize(("module", "name"), FUNCTIONS, ids=lambda value: getattr(value, "__name__", value))
-def test_signatures_of_functions(module: Any, name: str) -> None:
+def test_functions_have_the_signatures_of_tiktoken(module: Any, name: str) -> None:
     assert shape(getattr(MODULES[module], name)) == shape(getattr(module, name))
 
 
@@ -145,7 +145,7 @@ def test_educational_classes_have_the_same_methods() -> None:
     }
 
 
-def test_tables_and_names() -> None:
+def test_encoding_names_and_model_tables_equal_tiktoken() -> None:
     assert ours.__version__ == tiktoken.__version__
     assert fastbpe.tiktoken.model.MODEL_TO_ENCODING == tiktoken.model.MODEL_TO_ENCODING
     assert fastbpe.tiktoken.model.MODEL_PREFIX_TO_ENCODING == tiktoken.model.MODEL_PREFIX_TO_ENCODING
@@ -158,12 +158,12 @@ def test_tables_and_names() -> None:
             ours.encoding_name_for_model(name)
 
 
-# One text, one list of ids
+# Texts and ids.
 
 
 @settings(max_examples=400 if FULL else 150)
 @given(text=texts)
-def test_texts_of_all_kinds(pair: Pair, text: str) -> None:
+def test_all_kinds_of_texts_equal_tiktoken(pair: Pair, text: str) -> None:
     ids = pair.same(lambda e: e.encode(text, disallowed_special=()))
     pair.same(lambda e: e.encode_ordinary(text))
     pair.same(lambda e: e.encode_batch([text, text], disallowed_special=()))
@@ -179,9 +179,9 @@ def test_texts_of_all_kinds(pair: Pair, text: str) -> None:
 
 @settings(max_examples=300 if FULL else 120)
 @given(text=texts)
-def test_completions_of_texts_of_all_kinds(pair: Pair, text: str) -> None:
+def test_completions_of_all_kinds_of_texts_equal_tiktoken(pair: Pair, text: str) -> None:
     if any("\ud800" <= character <= "\udfff" for character in text):
-        return  # tiktoken raises
+        return  # tiktoken raises an error
     check_unstable(pair, text)
 
 
@@ -193,7 +193,7 @@ def check_unstable(pair: Pair, text: str, allowed: set[str] = frozenset()) -> No
 
 
 @pytest.mark.parametrize("name", PUBLISHED if FULL else ["r50k_base", "cl100k_base"])
-def test_completions_of_real_text(name: str) -> None:
+def test_completions_of_real_text_equal_tiktoken(name: str) -> None:
     pair = published_pair(name)
     rng = random.Random(name)
     for file in CORPORA:
@@ -210,14 +210,14 @@ def test_completions_of_real_text(name: str) -> None:
         check_unstable(pair, text, set(pair.peer.special_tokens_set))
 
 
-def test_completions_after_special_tokens(small: Pair) -> None:
+def test_completions_after_special_tokens_equal_tiktoken(small: Pair) -> None:
     for text in ("<|x|>", "<|x|>hell", "hell<|x|>", " <|x|> ", "  <|x|>  hello  ", "<|endoftext|>\n \n"):
         for allowed in (set(), {"<|x|>"}, {"<|x|>", "<|endoftext|>"}):
             check_unstable(small, text, allowed)
 
 
-def test_completions_of_long_pieces() -> None:
-    """Long enough to be merged only at the end, short enough for tiktoken to take."""
+def test_completions_of_long_pieces_equal_tiktoken() -> None:
+    """Pieces long enough that only their end is merged, and short enough for tiktoken."""
     pair = learned("cl100k", 600)
     rng = random.Random(3)
     for n in (255, 256, 257, 300, 700):
@@ -229,14 +229,14 @@ def test_completions_of_long_pieces() -> None:
         check_unstable(pair, "x" + "".join(rng.choices(" \n\t", k=n)))
 
 
-def test_completions_of_a_tail_of_many_bytes_come_soon() -> None:
+def test_completions_of_a_tail_of_14_000_bytes_are_found() -> None:
     stable, completions = learned("cl100k", 600).ours.encode_with_unstable("word " + "abcdefg" * 2000)
     assert stable
     assert len(completions) > 1
 
 
 @pytest.mark.parametrize("seed", range(20 if FULL else 4))
-def test_completions_with_ranks_that_no_trainer_would_give(seed: int) -> None:
+def test_completions_with_random_ranks_equal_tiktoken(seed: int) -> None:
     rng = random.Random(seed)
     tokens = {bytes(rng.choices(b"ab \n\xc3\xa9", k=rng.randint(2, 6))) for _ in range(200)}
     ranks = dict(zip([*BYTES, *sorted(tokens)], rng.sample(range(1000), 256 + len(tokens)), strict=True))
@@ -250,7 +250,7 @@ def test_completions_with_ranks_that_no_trainer_would_give(seed: int) -> None:
             pair.same(lambda e, data=data: e._encode_single_piece(data))
 
 
-def test_bytes_that_are_not_utf8(pair: Pair) -> None:
+def test_invalid_utf8_bytes_are_encoded_as_in_tiktoken(pair: Pair) -> None:
     rng = random.Random(1)
     sample = (OTHER_SCRIPTS + "hello world \n\n  x").encode()
     for _ in range(300):
@@ -260,7 +260,7 @@ def test_bytes_that_are_not_utf8(pair: Pair) -> None:
         pair.same(lambda e, data=bytes(data): e._encode_bytes(data))
 
 
-def test_text_that_the_pattern_does_not_match_is_left_out() -> None:
+def test_unmatched_text_is_left_out_as_in_tiktoken() -> None:
     pair = Pair("partial", "[a-z]+", BYTES | {b"aa": 256}, {"<x>": 257})
     for text in ("aabAaa", "123", "", "aa aa", "A<x>aa", "aa<x>A"):
         assert pair.same(lambda e, text=text: e.encode(text, allowed_special="all")) is not None
@@ -350,7 +350,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
 
 
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_calls_and_errors(small: Pair, call: Callable[[Any], Any]) -> None:
+def test_calls_give_the_results_and_errors_of_tiktoken(small: Pair, call: Callable[[Any], Any]) -> None:
     mine, theirs = outcome(call, small.ours), outcome(call, small.peer)
     if isinstance(theirs, Exception):
         assert isinstance(mine, type(theirs)), (mine, theirs)
@@ -362,7 +362,7 @@ def test_calls_and_errors(small: Pair, call: Callable[[Any], Any]) -> None:
         assert mine == theirs
 
 
-def test_messages_that_people_match_on(small: Pair) -> None:
+def test_error_messages_equal_those_of_tiktoken(small: Pair) -> None:
     with pytest.raises(ValueError, match=r"disallowed special token '<\|x\|>'") as raised:
         small.ours.encode("<|x|>")
     assert str(raised.value) == str(outcome(lambda e: e.encode("<|x|>"), small.peer))
@@ -378,7 +378,7 @@ BAD: dict[str, dict[str, Any]] = {
     "gap": {"explicit_n_vocab": 257, "special_tokens": {"<x>": 300}},
     "no pattern": {"pat_str": None},
 }
-WORSE: dict[str, dict[str, Any]] = {  # tiktoken takes these, and fails later or gives ids that mean two things
+WORSE: dict[str, dict[str, Any]] = {  # tiktoken accepts these, and fails later or gives ambiguous ids
     "no bytes": {"mergeable_ranks": {b"a": 0}},
     "same rank": {"mergeable_ranks": BYTES | {b"ab": 255}},
     "empty token": {"mergeable_ranks": BYTES | {b"": 256}},
@@ -390,26 +390,26 @@ GOOD: dict[str, Any] = {"pat_str": ".+", "mergeable_ranks": BYTES, "special_toke
 
 
 @pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
-def test_bad_arguments(bad: dict[str, Any]) -> None:
+def test_invalid_arguments_raise_the_errors_of_tiktoken(bad: dict[str, Any]) -> None:
     theirs = outcome(lambda cls: cls("x", **GOOD | bad), tiktoken.Encoding)
     with pytest.raises(type(theirs)):
         ours.Encoding("x", **GOOD | bad)
 
 
 @pytest.mark.parametrize("bad", WORSE.values(), ids=WORSE)
-def test_arguments_that_no_encoding_should_take(bad: dict[str, Any]) -> None:
+def test_harmful_arguments_raise_value_error(bad: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"."):
         ours.Encoding("x", **GOOD | bad)
 
 
-def test_special_tokens_of_one_id() -> None:
+def test_special_tokens_may_share_an_id() -> None:
     pair = Pair("shared", ".+", BYTES, {"<x>": 300, "<y>": 300})
     assert pair.same(lambda e: e.encode("<x><y>", allowed_special="all")) == [300, 300]
     assert pair.same(lambda e: [e.encode_single_token(name) for name in ("<x>", "<y>")]) == [300, 300]
     assert pair.ours.decode([300]) == "<x>", "the first; in tiktoken either"
 
 
-def test_a_special_token_with_the_text_of_an_ordinary_one() -> None:
+def test_special_token_may_have_the_text_of_an_ordinary_token() -> None:
     pair = Pair("shared", "[a-z]+|.", BYTES | {b"ab": 256}, {"ab": 300, "c": 301})
     assert pair.same(lambda e: e.encode("abcab", allowed_special="all")) == [300, 301, 300]
     assert pair.same(lambda e: e.encode("ab c ab", allowed_special={"c"}, disallowed_special=())) == [
@@ -422,30 +422,30 @@ def test_a_special_token_with_the_text_of_an_ordinary_one() -> None:
     pair.same(lambda e: e.encode("xaby"))
 
 
-def test_explicit_size() -> None:
+def test_explicit_n_vocab_is_accepted() -> None:
     assert ours.Encoding("x", **GOOD, explicit_n_vocab=256).n_vocab == 256
 
 
-# Being a value
+# Copies, pickles and attributes.
 
 
-def test_pickles_by_value(small: Pair) -> None:
+def test_pickles_and_copies_are_equal(small: Pair) -> None:
     for again in (pickle.loads(pickle.dumps(small.ours)), copy.copy(small.ours), copy.deepcopy(small.ours)):
         assert again.name == "small"
         assert again.encode("hello<|x|>", allowed_special="all") == [259, 301]
         assert again._mergeable_ranks == small.ours._mergeable_ranks
 
 
-def test_attributes_can_be_set_as_there(small: Pair) -> None:
+def test_attributes_can_be_set(small: Pair) -> None:
     encoding = copy.copy(small.ours)
     encoding.name = "renamed"
     assert repr(encoding) == "<Encoding 'renamed'>"
 
 
-# The published vocabularies
+# Published vocabularies.
 
 
-#: Conversions that no library publishes, so with any pattern: what matters is that some ranks make no merge.
+#: Conversions that no library publishes, so any pattern will do: some of their ranks are made by no merge.
 CONVERTED = {"deepseek_v3": "llama3", "mistral_tekken_v3": "tekken"}
 
 
@@ -460,7 +460,7 @@ def published_pair(name: str) -> Pair:
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache as tiktoken names its files, of the shared data, and no network."""
+    """A cache with the shared data under tiktoken's file names, and no network."""
     site = fastbpe.tiktoken.published._SITE
     urls = {f"{site}/encodings/{name}.tiktoken": f"{name}.tiktoken" for name in OPENAI}
     urls |= {f"{site}/gpt-2/encodings/main/{n}": f"gpt2_{n}" for n in ("vocab.bpe", "encoder.json")}
@@ -476,7 +476,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("name", tiktoken.list_encoding_names())
-def test_get_encoding(cache: Path, name: str) -> None:
+def test_get_encoding_equals_tiktoken(cache: Path, name: str) -> None:
     mine, theirs = ours.get_encoding(name), tiktoken.get_encoding(name)
     assert mine is ours.get_encoding(name)
     assert pickle.loads(pickle.dumps(mine)) is mine
@@ -494,13 +494,13 @@ def test_get_encoding(cache: Path, name: str) -> None:
     assert mine.encode(text, allowed_special="all") == theirs.encode(text, allowed_special="all")
 
 
-def test_encoding_for_model(cache: Path) -> None:
+def test_encoding_for_model_returns_the_cached_encoding(cache: Path) -> None:
     assert ours.encoding_for_model("gpt-4") is ours.get_encoding("cl100k_base")
 
 
 @pytest.mark.parametrize("name", [*PUBLISHED, *CONVERTED] if FULL else [*OPENAI, *CONVERTED])
 @pytest.mark.parametrize("file", CORPORA)
-def test_lines_of_real_text(name: str, file: str) -> None:
+def test_lines_of_real_text_equal_tiktoken(name: str, file: str) -> None:
     pair = published_pair(name)
     lines = corpus(file, 3_000_000 if FULL else 60_000).splitlines(keepends=True)
     batch = pair.same(lambda e: e.encode_batch(lines, disallowed_special=()))
@@ -510,7 +510,7 @@ def test_lines_of_real_text(name: str, file: str) -> None:
         pair.same(lambda e, ids=ids: e.decode_tokens_bytes(ids))
 
 
-# _educational
+# The module _educational.
 
 
 def printed(call: Callable[[], Any]) -> tuple[Any, str]:
@@ -521,7 +521,7 @@ def printed(call: Callable[[], Any]) -> tuple[Any, str]:
 
 
 @pytest.mark.parametrize("visualise", ["colour", "color", "simple", None])
-def test_educational_encoding_prints_the_same(visualise: str | None) -> None:
+def test_educational_encoding_prints_as_tiktoken(visualise: str | None) -> None:
     ranks = BYTES | {b"he": 256, b"ll": 257, b"hell": 258, b" w": 259}
     results = []
     for module in (tiktoken._educational, fastbpe.tiktoken._educational):
@@ -532,7 +532,7 @@ def test_educational_encoding_prints_the_same(visualise: str | None) -> None:
     assert results[0] == results[1]
 
 
-def test_educational_training_learns_the_same() -> None:
+def test_educational_training_learns_as_tiktoken() -> None:
     text = standard_library(3000)
     for size in (257, 280):
         arguments = (text, size, r"\w+|\s+|[^\w\s]+")
@@ -547,7 +547,7 @@ def test_educational_training_learns_the_same() -> None:
         fastbpe.tiktoken._educational.bpe_train("ab", 255, ".")
 
 
-def test_educational_colours_are_the_same() -> None:
+def test_educational_colours_equal_those_of_tiktoken() -> None:
     rng = random.Random(0)
     for _ in range(50):
         tokens = ["abc é🙂\n".encode()[rng.randrange(5) :][: rng.randint(1, 7)] for _ in range(rng.randint(0, 12))]
@@ -555,10 +555,10 @@ def test_educational_colours_are_the_same() -> None:
         assert mine == printed(lambda t=tokens: tiktoken._educational.visualise_tokens(t))
 
 
-# load
+# The module load.
 
 
-def test_files_in_both_directions(tmp_path: Path) -> None:
+def test_dumped_file_is_read_by_both(tmp_path: Path) -> None:
     ranks = BYTES | {b"ab": 300, b"abc": 256}
     path = str(tmp_path / "x.tiktoken")
     fastbpe.tiktoken.load.dump_tiktoken_bpe(ranks, path)
@@ -567,7 +567,7 @@ def test_files_in_both_directions(tmp_path: Path) -> None:
     assert list(mine) == list(theirs)
 
 
-def test_gpt2_files_of_a_learned_vocabulary(tmp_path: Path) -> None:
+def test_gpt2_files_are_read_as_by_tiktoken(tmp_path: Path) -> None:
     merges = [(b"h", b"e"), (b" ", b"he"), (b"\n", b"\n")]
     ids = {character: i for i, character in enumerate(sorted(gpt2.STAND_INS))}
     ids |= {gpt2.text_of(left + right): 256 + i for i, (left, right) in enumerate(merges)} | {"<|endoftext|>": 259}
@@ -588,12 +588,12 @@ def test_gpt2_files_of_a_learned_vocabulary(tmp_path: Path) -> None:
         fastbpe.tiktoken.load.data_gym_to_mergeable_bpe_ranks(*arguments)
 
 
-def test_all_published_are_covered() -> None:
+def test_all_published_encodings_are_covered() -> None:
     assert list(fastbpe.tiktoken.published.ENCODING_CONSTRUCTORS) == tiktoken.list_encoding_names()
     assert published("cl100k_base").name == "cl100k_base"
 
 
-def test_the_list_of_token_bytes_is_the_callers_own() -> None:
+def test_token_byte_values_returns_a_copy() -> None:
     ranks = {bytes([i]): i for i in range(256)} | {b"ab": 256}
     encoding = ours.Encoding("small", pat_str=".+", mergeable_ranks=ranks, special_tokens={})
     encoding.token_byte_values().clear()

@@ -1,4 +1,4 @@
-"""Ids against tiktoken 0.14.0: vocabularies learned here, published ones, and the facts measured with it."""
+"""Ids against tiktoken 0.14.0: vocabularies trained here, published ones, and recorded ids."""
 
 import json
 import random
@@ -40,7 +40,7 @@ OTHER_SCRIPTS = (
 
 
 class Pair:
-    """One vocabulary, by us and by tiktoken."""
+    """The same vocabulary in fastbpe and in tiktoken."""
 
     def __init__(self, ours: Tokenizer) -> None:
         self.ours, self.peer = ours, peer_of(ours)
@@ -53,7 +53,7 @@ class Pair:
 
 @pytest.fixture(scope="module", params=[name for name, pattern in PATTERNS.items() if isinstance(pattern, str)])
 def learned(request: pytest.FixtureRequest) -> Pair:
-    """A vocabulary of code and of many scripts for each named pattern, so that tokens cross all borders."""
+    """A vocabulary of code and many scripts for each named pattern, so that tokens could cross any split."""
     text = [standard_library(150_000), OTHER_SCRIPTS * 20, " \n\t\r\n" * 50, "\u3000\xa0 \n" * 50]
     return Pair(
         fastbpe.train(text, vocab_size=1500, pattern=request.param, special_tokens=["<|sep|>"], progress=False)
@@ -68,52 +68,52 @@ def unsplit() -> Pair:
 
 @settings(max_examples=1000)
 @given(text=texts)
-def test_texts_of_all_kinds(learned: Pair, text: str) -> None:
+def test_all_kinds_of_texts_equal_tiktoken(learned: Pair, text: str) -> None:
     learned.check(text)
 
 
 @settings(max_examples=1000)
 @given(text=texts)
-def test_texts_of_all_kinds_without_a_pattern(unsplit: Pair, text: str) -> None:
-    if text:  # tiktoken's stand-in for no pattern matches at least one character
+def test_all_kinds_of_texts_without_a_pattern_equal_tiktoken(unsplit: Pair, text: str) -> None:
+    if text:  # tiktoken's replacement for no pattern matches at least one character
         unsplit.check(text)
 
 
 @settings(max_examples=300)
 @given(text=sound_texts)
-def test_the_slow_twin_agrees_without_a_pattern(unsplit: Pair, text: str) -> None:
+def test_ids_without_a_pattern_equal_the_slow_twin(unsplit: Pair, text: str) -> None:
     assert unsplit.ours.encode(text, disallowed_special=()) == reference_encode(text, ranks_of(unsplit.ours))
 
 
 @settings(max_examples=300)
 @given(text=texts)
-def test_special_tokens_within_texts_of_all_kinds(learned: Pair, text: str) -> None:
+def test_special_tokens_within_texts_equal_tiktoken(learned: Pair, text: str) -> None:
     for whole in (text + "<|sep|>", "<|sep|>" + text, text + "<|sep|> " + text):
         expected = learned.peer.encode(whole, allowed_special="all")
         assert learned.ours.encode(whole, allowed_special="all") == expected, ascii(whole)
 
 
-def test_every_code_point_in_company(learned: Pair) -> None:
-    """Blocks of code points between letters, spaces and digits: each class as tiktoken's Unicode has it."""
+def test_every_code_point_among_others_equals_tiktoken(learned: Pair) -> None:
+    """Blocks of code points between letters, spaces and digits: each has the class that tiktoken gives it."""
     for start in range(0, 0x110000, 0x1000):
         if not 0xD000 <= start < 0xE000 and (start < 0x30000 or start >= 0xE0000):
             learned.check("".join(f"a{chr(c)} {chr(c)}1{chr(c)}\n" for c in range(start, start + 0x1000, 3)))
 
 
-def test_short_strings_over_the_characters_that_cut() -> None:
+def test_short_strings_of_splitting_characters_equal_tiktoken() -> None:
     tokenizer = Pair(fastbpe.train([standard_library(50_000)], vocab_size=700, pattern="o200k", progress=False))
     for n in range(5):
         for letters in product(" \n\ta's1é\u0301/", repeat=n):
             tokenizer.check("".join(letters))
 
 
-def test_real_text(learned: Pair) -> None:
+def test_real_text_equals_tiktoken(learned: Pair) -> None:
     for line in (OTHER_SCRIPTS + standard_library(300_000)).splitlines(keepends=True):
         learned.check(line)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_ranks_that_no_trainer_would_give(seed: int) -> None:
+def test_random_ranks_equal_tiktoken(seed: int) -> None:
     rng = random.Random(seed)
     tokens = {bytes([byte]) for byte in range(256)}
     tokens |= {bytes(rng.choices(b"ab c\xc3\xa9", k=rng.randint(2, 6))) for _ in range(300)}
@@ -125,12 +125,12 @@ def test_ranks_that_no_trainer_would_give(seed: int) -> None:
         assert tokenizer.encode(text) == peer.encode(text), text
 
 
-# With the published vocabularies
+# Published vocabularies.
 
 
 @pytest.mark.parametrize("trap", TRAPS)
 @pytest.mark.parametrize("name", ["cl100k_base", "o200k_base"])
-def test_measured_ids(name: str, trap: str) -> None:
+def test_recorded_ids_of_hard_texts_are_given(name: str, trap: str) -> None:
     tokenizer, text, expected = published(name), TRAPS[trap]["text"], TRAPS[trap][name]
     assert tokenizer.encode_ordinary(text) == expected
     assert tokenizer.encode_batch([text], disallowed_special=()) == [expected]
@@ -151,7 +151,7 @@ def test_measured_ids(name: str, trap: str) -> None:
          [15339, 4513, 12340, 30, 320, 31495, 230, 75265, 243, 92245, 16715, 57037]),
     ],
 )  # fmt: skip
-def test_more_measured_ids(name: str, text: str, expected: list[int]) -> None:
+def test_recorded_ids_of_more_texts_are_given(name: str, text: str, expected: list[int]) -> None:
     assert published(name).encode(text) == expected
 
 
@@ -163,8 +163,8 @@ def is_text(token: bytes) -> bool:
     return True
 
 
-def test_tokens_of_llama3_that_only_a_whole_piece_can_be() -> None:
-    """A piece is text, so a token that ends within a character is never one."""
+def test_llama3_tokens_that_merging_cannot_make_are_found_as_whole_pieces() -> None:
+    """A piece is valid text, so a token that ends within a character is never a piece."""
     tokenizer, ranks = published("llama3"), ranks_of(published("llama3"))
     tokens = [token for _, token in sorted((rank, token) for token, rank in ranks.items())]
     merging = Encoder(Vocabulary(**build_tables(tokens), whole_piece_first=False), Splitter())
@@ -179,7 +179,7 @@ def test_tokens_of_llama3_that_only_a_whole_piece_can_be() -> None:
     assert sum(len(tokenizer.encode_ordinary(token)) == 1 for token in whole_only) > 500
 
 
-def test_gap_of_p50k() -> None:
+def test_p50k_has_its_special_token_between_ordinary_ids() -> None:
     tokenizer, peer = published("p50k_base"), published_peer("p50k_base")
     assert tokenizer.special_tokens == {"<|endoftext|>": 50256}
     assert tokenizer.n_vocab == peer.n_vocab == 50281
@@ -191,7 +191,7 @@ def test_gap_of_p50k() -> None:
 
 
 @pytest.mark.parametrize("name", OPENAI)
-def test_known_files_are_what_tiktoken_publishes(name: str) -> None:
+def test_published_files_equal_the_encodings_of_tiktoken(name: str) -> None:
     tokenizer, peer = published(name), published_peer(name)
     assert tokenizer.name == name
     assert tokenizer.pattern == peer._pat_str
@@ -205,7 +205,7 @@ def test_known_files_are_what_tiktoken_publishes(name: str) -> None:
 
 @pytest.mark.parametrize("name", PUBLISHED)
 @pytest.mark.parametrize("file", CORPORA)
-def test_lines_of_real_text(name: str, file: str) -> None:
+def test_lines_of_real_text_equal_tiktoken(name: str, file: str) -> None:
     tokenizer, peer = published(name), published_peer(name)
     lines = corpus(file, 150_000).splitlines(keepends=True)
     expected = peer.encode_ordinary_batch(lines, num_threads=1)
@@ -220,14 +220,14 @@ def test_lines_of_real_text(name: str, file: str) -> None:
 @pytest.mark.parametrize("name", PUBLISHED)
 @settings(max_examples=400)
 @given(text=texts)
-def test_published_vocabularies_on_texts_of_all_kinds(name: str, text: str) -> None:
+def test_published_vocabularies_on_all_kinds_of_texts_equal_tiktoken(name: str, text: str) -> None:
     ids = published(name).encode_ordinary(text)
     assert ids == published_peer(name).encode_ordinary(text), ascii(text)
     assert published(name).decode_bytes(ids) == as_utf8(text)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_published_vocabularies_on_short_strings_over_the_characters_that_cut(name: str) -> None:
+def test_published_vocabularies_on_short_strings_equal_tiktoken(name: str) -> None:
     tokenizer, peer = published(name), published_peer(name)
     for n in range(5):
         strings = ["".join(letters) for letters in product(" \n\ta's1é\u0301/", repeat=n)]

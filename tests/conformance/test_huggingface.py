@@ -1,4 +1,4 @@
-"""tokenizer.json files give the ids and the text that tokenizers gives: published ones, and random ones.
+"""tokenizer.json files, published and random, give the ids and the text that tokenizers gives.
 
 FASTBPE_FULL=1 takes every line of every corpus, and more random files.
 """
@@ -38,7 +38,7 @@ def peer_of(data: bytes) -> "tokenizers.Tokenizer":
 
 
 def batches(name: str) -> Iterator[list[str]]:
-    """The lines of a corpus, some thousands at a time; in CI the first ones."""
+    """Yield the lines of a corpus, some thousands at a time; without FASTBPE_FULL only the first."""
     if not FULL:
         yield corpus(name, 60_000).split("\n")
         return
@@ -48,7 +48,7 @@ def batches(name: str) -> Iterator[list[str]]:
 
 
 def with_special(lines: list[str], tokenizer: Tokenizer, rng: random.Random) -> list[str]:
-    """The lines with special and added tokens put in anywhere."""
+    """Return the lines, each with a special or added token inserted at a random position."""
     names = [*tokenizer.special_tokens, *(token.content for token in tokenizer.added_tokens)]
     out = []
     for line in lines:
@@ -75,7 +75,7 @@ def assert_same(tokenizer: Tokenizer, peer: "tokenizers.Tokenizer", lines: list[
 
 
 @pytest.mark.parametrize("name", [*PUBLISHED, *MADE])
-def test_published_on_the_corpora(name: str) -> None:
+def test_published_files_on_corpora_equal_tokenizers(name: str) -> None:
     data = file_of(name)
     tokenizer, peer = fastbpe.load(data), peer_of(data)
     rng = random.Random(SEED)
@@ -87,7 +87,7 @@ def test_published_on_the_corpora(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*PUBLISHED, *MADE])
-def test_whole_texts(name: str) -> None:
+def test_whole_texts_equal_tokenizers(name: str) -> None:
     data = file_of(name)
     tokenizer, peer = fastbpe.load(data), peer_of(data)
     for text in ("multilingual.txt", "emoji_mixed.txt"):
@@ -98,7 +98,7 @@ def test_whole_texts(name: str) -> None:
         assert tokenizer.decode(ids) == peer.decode(ids, skip_special_tokens=False)
 
 
-def test_the_template_is_what_tokenizers_puts_around() -> None:
+def test_template_equals_the_ids_added_by_tokenizers() -> None:
     for name in ("llama3", "whisper_large_v3", "phi2"):
         data = file_of(name)
         tokenizer, peer = fastbpe.load(data), peer_of(data)
@@ -108,7 +108,7 @@ def test_the_template_is_what_tokenizers_puts_around() -> None:
 
 
 def theirs_of(peer: "tokenizers.Tokenizer", text: str) -> list[int] | None:
-    """tokenizers panics where what tokens take along overlaps in some ways."""
+    """Return tokenizers' ids, or None: it panics for some overlaps of stripping tokens."""
     try:
         return list(peer.encode(text, add_special_tokens=False).ids)
     except BaseException as error:
@@ -118,7 +118,7 @@ def theirs_of(peer: "tokenizers.Tokenizer", text: str) -> list[int] | None:
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_random_files(part: int, capfd: pytest.CaptureFixture[str]) -> None:
+def test_random_files_equal_tokenizers(part: int, capfd: pytest.CaptureFixture[str]) -> None:
     n_files, n_texts = (4_000, 40) if FULL else (40, 25)
     for number in range(n_files):
         seed = f"{SEED}-{part}-{number}"
@@ -130,7 +130,7 @@ def test_random_files(part: int, capfd: pytest.CaptureFixture[str]) -> None:
             with pytest.raises(fastbpe.FormatError, match="nothing is left of the added token"):
                 fastbpe.load(dumped(made))
             continue
-        if len({*texts}) < len(texts):  # tokens become one: tokenizers takes any of them, by chance
+        if len({*texts}) < len(texts):  # two tokens become one when normalized: tokenizers picks either by chance
             continue
         tokenizer = fastbpe.load(dumped(made))
         for text in [random_text(rng) for _ in range(n_texts)]:
@@ -145,12 +145,12 @@ def test_random_files(part: int, capfd: pytest.CaptureFixture[str]) -> None:
             peer.encode_special_tokens = True
             expected = theirs_of(peer, text)
             peer.encode_special_tokens = False
-            if expected is not None and not reached_whole(made):
+            if expected is not None and not is_special_whole_piece(made):
                 assert tokenizer.encode_ordinary(text) == expected, f"{context} without special tokens"
 
 
-def reached_whole(made: dict) -> bool:
-    """Whether a special token is an entry of the vocabulary that tokenizers finds as a whole piece."""
+def is_special_whole_piece(made: dict) -> bool:
+    """Return True if a special token is an entry of the vocabulary that tokenizers finds as a whole piece."""
     vocab = made["model"]["vocab"]
     return made["model"]["ignore_merges"] and any(
         token["special"] and token["content"] in vocab for token in made["added_tokens"]
@@ -158,12 +158,12 @@ def reached_whole(made: dict) -> bool:
 
 
 @pytest.mark.skipif(not DATA.exists(), reason="needs the test data")
-def test_trained_by_tokenizers() -> None:
+def test_tokenizer_trained_by_tokenizers_equals_it() -> None:
     lines = corpus("multilingual.txt", 200_000).split("\n")
     peer = tokenizers.Tokenizer(tokenizers.models.BPE())
     peer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=True)
     peer.decoder = tokenizers.decoders.ByteLevel()
     trainer = tokenizers.trainers.BpeTrainer(vocab_size=3000, special_tokens=["<s>", "</s>"], show_progress=False)
-    peer.train_from_iterator(lines, trainer)  # without the alphabet: most bytes are unknown
+    peer.train_from_iterator(lines, trainer)  # without the alphabet, so that most bytes are unknown
     tokenizer = fastbpe.load(peer.to_str().encode())
     assert_same(tokenizer, peer, corpus("emoji_mixed.txt", 60_000).split("\n"))

@@ -1,4 +1,4 @@
-"""tokenizer.json files of the Llama kind and sentencepiece's .model say the same: each peer with its own file."""
+"""Llama tokenizer.json files and .model files convert into each other; each peer reads its own file."""
 
 import io
 import json
@@ -46,7 +46,7 @@ def sentencepieces(model: bytes, texts: list[str]) -> list[list[int]]:
     return out
 
 
-def test_a_file_becomes_a_model() -> None:
+def test_tokenizer_json_becomes_a_model_with_equal_ids() -> None:
     file = data_file("vocab", "phi3_mini_tokenizer.json").read_bytes()
     model = read_llama.parse(file, "file")
     assert model.n_pieces == 32011
@@ -57,7 +57,7 @@ def test_a_file_becomes_a_model() -> None:
     assert theirs(write_llama.dump(model), lines()) == theirs(file, lines())
 
 
-def test_merges_that_scores_cannot_say_are_kept() -> None:
+def test_merges_that_scores_cannot_express_are_kept() -> None:
     file = data_file("vocab", "openllama_zh_en_tokenizer.json").read_bytes()
     model = read_llama.parse(file, "file")
     assert len(model.merges) == 12 * 64_812
@@ -68,7 +68,7 @@ def test_merges_that_scores_cannot_say_are_kept() -> None:
 
 
 @pytest.mark.parametrize("name", ["llama2", "mistral_v1"])
-def test_a_model_becomes_a_file(name: str) -> None:
+def test_model_becomes_a_tokenizer_json_with_equal_ids(name: str) -> None:
     data = data_file("vocab", f"{name}_tokenizer.model").read_bytes()
     model = model_file.parse(data, "model")
     file = write_llama.dump(model)
@@ -98,7 +98,7 @@ def trained(**options: Any) -> bytes:
 
 
 @pytest.mark.parametrize("options", [{}, {"add_dummy_prefix": False}, {"byte_fallback": False, "vocab_size": 100}])
-def test_models_trained_by_sentencepiece(options: dict[str, Any]) -> None:
+def test_trained_models_convert_both_ways(options: dict[str, Any]) -> None:
     data = trained(**options)
     file = write_llama.dump(model_file.parse(data, "model"))
     assert theirs(file, lines()) == sentencepieces(data, lines())
@@ -107,14 +107,14 @@ def test_models_trained_by_sentencepiece(options: dict[str, Any]) -> None:
 
 
 def with_symbols(symbols: list[str]) -> list[str]:
-    """Texts with user-defined symbols in them, at their beginning and their end."""
+    """Return texts that contain user-defined symbols, also at their beginning and end."""
     rng = random.Random(11)
     parts = [*symbols, *(symbol[:-1] for symbol in symbols), "a", "b", " ", " ", "▁", "é", "漢", "<s>", "d", "ab"]
     return [*symbols, *lines(), *("".join(rng.choices(parts, k=rng.randint(1, 12))) for _ in range(3000))]
 
 
 @pytest.mark.parametrize("byte_fallback", [True, False])
-def test_user_defined_symbols(byte_fallback: bool) -> None:
+def test_user_defined_symbols_convert_both_ways(byte_fallback: bool) -> None:
     symbols = ["<u>", "abc", "ab", "bcd", "▁d", "d▁a", "é", "[INST]", "[INST]▁▁"]
     data = trained(
         user_defined_symbols=symbols,
@@ -138,7 +138,7 @@ def test_user_defined_symbols(byte_fallback: bool) -> None:
 
 
 @pytest.mark.parametrize("add_dummy_prefix", [True, False])
-def test_mistral_v3_there_and_back(add_dummy_prefix: bool) -> None:
+def test_mistral_v3_converts_both_ways(add_dummy_prefix: bool) -> None:
     model = model_file.parse(data_file("vocab", "mistral_v3_tokenizer.model").read_bytes(), "model")
     if not add_dummy_prefix:
         values = {**model.normalizer.values, "add_dummy_prefix": False}
@@ -157,7 +157,7 @@ def test_mistral_v3_there_and_back(add_dummy_prefix: bool) -> None:
     assert sentencepieces(model_file.dump(again), texts) == expected
 
 
-def test_a_character_that_is_no_piece() -> None:
+def test_character_without_a_piece_is_refused() -> None:
     model = model_file.parse(trained(), "model")
     types = bytearray(model.types)
     types[model.pieces.index(b"a")] = PieceType.CONTROL
@@ -180,7 +180,7 @@ def test_a_character_that_is_no_piece() -> None:
         ),
     ],
 )
-def test_what_a_file_cannot_hold(options: dict[str, Any], message: str) -> None:
+def test_model_that_tokenizer_json_cannot_express_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(FormatError, match=message):
         write_llama.dump(model_file.parse(trained(**options), "model"))
 
@@ -233,6 +233,6 @@ def small_model() -> CodePointModel:
         ({"model__merges": ["a zz"]}, r"model\.merges\[0\]: 'a' and 'zz'"),
     ],
 )
-def test_what_is_refused(changes: dict[str, Any], message: str) -> None:
+def test_unsupported_tokenizer_json_raises_format_error(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(FormatError, match=message):
         read_llama.parse(small_file(**changes), "file")

@@ -1,4 +1,4 @@
-"""tokenizer.json files of the Llama kind, made at random: ids, places and decoded text are those of tokenizers."""
+"""Random tokenizer.json files of the Llama kind: ids, offsets and decoded text equal those of tokenizers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def metaspace(rng: random.Random) -> dict[str, Any]:
 
 
 def vocabulary(rng: random.Random) -> tuple[dict[str, int], list[str]]:
-    """Tokens and merges: all ways to make a token, in order or not, or some of them."""
+    """Return tokens and merges: all ways to make a token, in order or not, or some of them."""
     letters = rng.sample(["a", "b", "c", "é", "漢", ".", "\n"], rng.randint(2, 4))
     tokens = [METASPACE, *letters]
     for _ in range(rng.randint(0, 25)):
@@ -56,7 +56,7 @@ def vocabulary(rng: random.Random) -> tuple[dict[str, int], list[str]]:
         merges = [merge for merge in merges if rng.random() < 0.9]
     elif what < 0.4:
         rng.shuffle(merges)
-    elif what < 0.5 and len(letters) > 2:  # a character that is no token
+    elif what < 0.5 and len(letters) > 2:  # a character without a token
         tokens.remove(letters[-1])
         merges = [pair for pair in merges if letters[-1] not in pair]
     if not merges:
@@ -152,7 +152,7 @@ def compare_decoded(ours: CodePointTokenizer, peer: Any, ids: list[int], what: o
 
 
 @pytest.mark.parametrize("part", range(5))
-def test_random_files(part: int) -> None:
+def test_random_files_equal_tokenizers(part: int) -> None:
     for seed in range(part, ROUNDS, 5):
         compare(seed)
 
@@ -160,7 +160,7 @@ def test_random_files(part: int) -> None:
 FILES = {
     "phi3": ("phi3_mini_tokenizer.json", {}),
     "openllama": ("openllama_zh_en_tokenizer.json", {}),
-    # As Mistral's third and Llama's without "legacy" are, Gemma's, and what tokenizers itself trains.
+    # Like Mistral's third, Llama's without "legacy", Gemma's, and those trained by tokenizers.
     "first": (
         "phi3_mini_tokenizer.json",
         {
@@ -204,7 +204,7 @@ def file_of(name: str) -> bytes:
 
 
 def lines_of(tokenizer: CodePointTokenizer, name: str, rng: random.Random) -> list[str]:
-    """The lines of a corpus, some with special and added tokens put in anywhere."""
+    """Return the lines of a corpus, some with special and added tokens inserted at random positions."""
     names = [*tokenizer.special_tokens, *(token.content for token in tokenizer.added_tokens)]
     lines = corpus(name, None if os.environ.get("FASTBPE_FULL") else 15_000).split("\n")
     for line in lines[:100]:
@@ -217,7 +217,7 @@ def lines_of(tokenizer: CodePointTokenizer, name: str, rng: random.Random) -> li
 
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("text", ["english.txt", "multilingual.txt", "json_yaml.txt", "emoji_mixed.txt"])
-def test_published_on_the_corpora(name: str, text: str) -> None:
+def test_published_files_on_corpora_equal_tokenizers(name: str, text: str) -> None:
     data = file_of(name)
     peer, ours = tokenizers.Tokenizer.from_str(data.decode()), fastbpe.load(data)
     assert isinstance(ours, CodePointTokenizer)
@@ -242,13 +242,13 @@ def test_published_on_the_corpora(name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_the_slow_way_reads_the_same(name: str) -> None:
+def test_fast_and_slow_readers_give_the_same_model(name: str) -> None:
     data = file_of(name)
     assert read_llama.parse(data, "file") == read_llama._parse_slowly(data, "file")
 
 
 @pytest.mark.parametrize("part", range(2))
-def test_written_files_say_the_same(part: int) -> None:
+def test_written_files_give_the_same_ids(part: int) -> None:
     for seed in range(part, ROUNDS, 4):
         rng = random.Random(seed)
         model = read_llama.parse(json.dumps(document(rng)).encode(), "file")
@@ -264,7 +264,7 @@ def test_written_files_say_the_same(part: int) -> None:
         assert again.conventions == model.conventions
 
 
-def test_special_tokens_put_in_are_written() -> None:
+def test_added_special_tokens_are_written() -> None:
     ours = fastbpe.load(file_of("first"))
     more = ours.with_special_tokens({"<|new|>": ours.n_vocab})
     assert isinstance(more, CodePointTokenizer)
@@ -275,7 +275,7 @@ def test_special_tokens_put_in_are_written() -> None:
     assert ours.n_vocab in more.encode(text, allowed_special="all")
 
 
-def test_bytes_that_are_no_text() -> None:
+def test_invalid_bytes_decode_as_in_tokenizers() -> None:
     ours, peer = fastbpe.load(file_of("phi3")), tokenizers.Tokenizer.from_str(file_of("phi3").decode())
     a = ours.token_to_id("a")
     assert a is not None
@@ -295,7 +295,7 @@ def test_bytes_that_are_no_text() -> None:
 
 
 @pytest.mark.parametrize("name", ["phi3_mini", "falcon", "phi2"])
-def test_tokens_of_published_files_are_those_of_tokenizers(name: str) -> None:
+def test_tokens_of_published_files_equal_tokenizers(name: str) -> None:
     data = data_file("vocab", f"{name}_tokenizer.json").read_bytes()
     ours, peer = fastbpe.load(data), tokenizers.Tokenizer.from_str(data.decode())
     named = {*ours.special_tokens.values(), *(token.id for token in ours.added_tokens)}

@@ -1,4 +1,4 @@
-"""Models that sentencepiece trains, with options at random, as tokenizer.json: tokenizers gives the same ids."""
+"""Models trained by sentencepiece with random options, as tokenizer.json: tokenizers gives the same ids."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def texts_of(rng: random.Random, options: dict[str, Any]) -> list[str]:
 
 
 def compare(seed: int, path: Path) -> str:
-    """Compare one model; why it was refused, or ""."""
+    """Compare one model, and return the reason why it was refused, or ""."""
     rng = random.Random(seed)
     letters = ["a", "b", "ab", "c", " ", "<s>x", "d", "é", "1", "</", "<", "s>", "0x41"]
     sentences = ["".join(rng.choices(letters, k=rng.randint(1, 14))) for _ in range(60)]
@@ -85,7 +85,7 @@ def compare(seed: int, path: Path) -> str:
             assert ours.encode_ordinary(text) == ids, (seed, options, text)
             of_offsets, offsets = ours.encode_with_offsets(text, disallowed_special=())
             assert of_offsets == ids, (seed, options, text)
-            # A U+2581 of the text itself that is removed counts for what stands before it.
+            # A U+2581 in the text that is removed still counts for the text before it.
             if not (options["remove_extra_whitespaces"] and "▁" in text):
                 assert offsets == theirs.offsets, (seed, options, text)
             for skips in (False, True):
@@ -97,14 +97,14 @@ def compare(seed: int, path: Path) -> str:
     return ""
 
 
-def test_models_trained_with_options_at_random(tmp_path: Path) -> None:
+def test_models_with_random_options_give_the_same_ids(tmp_path: Path) -> None:
     refused = [compare(seed, tmp_path / "tokenizer.json") for seed in range(ROUNDS)]
     assert refused.count("") > ROUNDS / 2
     assert all(any(reason in message for reason in REFUSED) for message in refused if message)
 
 
 @pytest.mark.parametrize("name", ["llama2", "mistral_v1", "mistral_v3"])
-def test_published_models_on_the_corpora(name: str, tmp_path: Path) -> None:
+def test_published_models_on_corpora_give_the_same_ids(name: str, tmp_path: Path) -> None:
     model = published_bytes(name)
     fastbpe.load(model).export(tmp_path / "tokenizer.json", format="huggingface")
     processor = spm.SentencePieceProcessor(model_proto=model)
@@ -121,15 +121,15 @@ def test_published_models_on_the_corpora(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["bpemb", "chinese"])
-def test_models_with_rules_are_refused_with_a_text(name: str, tmp_path: Path) -> None:
+def test_export_of_model_with_rules_is_refused_with_a_text(name: str, tmp_path: Path) -> None:
     message = r"rules of normalization '.*nfkc': of the text '\\ufb01\\u0301' they make 'fi\\u0301', and the norm"
     with pytest.raises(FormatError, match=message):
         fastbpe.load(published_bytes(name)).export(tmp_path / "tokenizer.json", format="huggingface")
     assert not [*tmp_path.iterdir()]
 
 
-def test_rules_are_applied_otherwise_by_tokenizers() -> None:
-    """The text that the error shows."""
+def test_tokenizers_applies_normalization_rules_differently() -> None:
+    """Check with the text that the error message shows."""
     for rule_name in RULE_NAMES[1:]:
         theirs = tokenizers.normalizers.Precompiled(peer_charsmap(rule_name)).normalize_str("\ufb01\u0301")
         peer = spm.SentencePieceNormalizer(rule_name=rule_name, add_dummy_prefix=False)
@@ -140,7 +140,7 @@ SPLIT = {"type": "Split", "pattern": {"Regex": "ab"}, "behavior": "Isolated", "i
 
 
 @pytest.mark.parametrize("steps", [[SPLIT], [{**SPLIT, "behavior": "Removed"}], [SPLIT, SPLIT]])
-def test_other_splits_with_ignore_merges_are_refused(steps: list[dict[str, Any]], tmp_path: Path) -> None:
+def test_unknown_splits_with_ignore_merges_are_refused(steps: list[dict[str, Any]], tmp_path: Path) -> None:
     model = trained(
         ["ab abc b"] * 5,
         vocab_size=280,
@@ -155,7 +155,7 @@ def test_other_splits_with_ignore_merges_are_refused(steps: list[dict[str, Any]]
         fastbpe.load(json.dumps(document).encode())
 
 
-def test_rules_for_decoded_text_are_refused() -> None:
+def test_export_of_denormalization_rules_is_refused() -> None:
     model = model_file.parse(trained(["ab abc b"] * 5, vocab_size=20, normalization_rule_name="identity"), "model")
     rules = specs.make(specs.NORMALIZER, {"precompiled_charsmap": peer_charsmap("nfkc")})
     with pytest.raises(FormatError, match="cannot hold rules for decoded text as sentencepiece means it"):

@@ -1,4 +1,4 @@
-"""Normalizers give the text that tokenizers' give: for every code point, and for random text of hard characters.
+"""Normalizers give the text that tokenizers gives, for every code point and for random hard texts.
 
 FASTBPE_FULL=1 takes more random texts.
 """
@@ -22,7 +22,7 @@ CODE_POINTS = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000 and c
 MARKS = [chr(c) for word in huggingface_tables.ORDERS.split() for c in _characters(word.partition(":")[0])]
 FORWARD = [chr(c) for c in _characters(huggingface_tables.FORWARD)]
 MAYBE = [chr(c) for c in _characters(huggingface_tables.MAYBE)]
-#: Characters that Unicode has known since, which tokenizers' forms leave alone.
+#: Characters of newer Unicode versions, which the forms of tokenizers leave unchanged.
 LATER = ["\U00011935", "\U00011930", "\U00011938", "\u08d3", "\u0c3c", "\ua7f2", "\u32ff", "\U0001e4ec"]
 HANGUL = ["\u1100", "\u1161", "\u11a8", "\uac00", "\uac01", "\u1112", "\u1175", "\u11c2"]
 
@@ -43,10 +43,10 @@ PLAIN: dict[str, tuple[dict[str, Any], Any]] = {
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_every_code_point(name: str) -> None:
+def test_every_code_point_is_normalized_as_by_tokenizers(name: str) -> None:
     described, peer = PLAIN[name]
     ours = change(described)
-    if name in (*FORMS, "Lowercase", "StripAccents"):  # one call each: what is between takes no part
+    if name in (*FORMS, "Lowercase", "StripAccents"):  # one call for all: the separators do not interact
         text = "\n".join(CODE_POINTS)
         assert ours(text) == peer.normalize_str(text)
         return
@@ -56,7 +56,7 @@ def test_every_code_point(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_forms_of_random_texts(name: str) -> None:
+def test_random_texts_are_normalized_as_by_tokenizers(name: str) -> None:
     peer = PLAIN[name][1]
     normal = form(name)
     rng = random.Random(SEED)
@@ -68,14 +68,14 @@ def test_forms_of_random_texts(name: str) -> None:
         assert normal.normalize(text) == expected.encode(), f"seed {SEED}, text {number}: {text!a}"
 
 
-def test_a_form_leaves_text_that_is_in_it() -> None:
+def test_normalized_text_stays_unchanged() -> None:
     normal = form("NFC")
     assert normal.normalize("plain") == b"plain"
     assert normal.normalize("e\u0301" * 1000 + "z") == ("é" * 1000 + "z").encode()
     assert normal.normalize("") == b""
 
 
-def test_what_is_nothing_to_do() -> None:
+def test_no_normalizer_makes_no_front() -> None:
     assert make_front([]) is None
     assert make_change([]) is None
     front = make_front([{"type": "NFC"}])

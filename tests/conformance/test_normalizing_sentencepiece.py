@@ -1,4 +1,4 @@
-"""The normaliser and its slow twin beside sentencepiece's own."""
+"""The sentencepiece normalizer and its slow twin against sentencepiece."""
 
 import random
 from pathlib import Path
@@ -46,13 +46,13 @@ def normalizer_of(model: CodePointModel) -> Normalizer:
 
 
 @pytest.mark.parametrize("rule_name", RULE_NAMES)
-def test_rules_of_the_twin(rule_name: str) -> None:
+def test_slow_twin_decodes_the_standard_rules(rule_name: str) -> None:
     assert reference.rules_of(peer_charsmap(rule_name)) == peer_rules(rule_name)
 
 
 @pytest.mark.parametrize("rule_name", RULE_NAMES)
-def test_hard_texts(rule_name: str) -> None:
-    """All flags, user-defined symbols of every kind, white space before and behind."""
+def test_hard_texts_are_normalized_as_by_sentencepiece(rule_name: str) -> None:
+    """All flags, user-defined symbols of every kind, and white space at both ends."""
     rng = random.Random(rule_name)
     keys = list(peer_rules(rule_name)) or [b"x"]
     for _ in range(400 if FULL else 40):
@@ -82,7 +82,7 @@ def test_hard_texts(rule_name: str) -> None:
 
 @pytest.mark.parametrize("file", CORPORA)
 @pytest.mark.parametrize("rule_name", RULE_NAMES)
-def test_lines(rule_name: str, file: str) -> None:
+def test_lines_of_corpora_are_normalized_as_by_sentencepiece(rule_name: str, file: str) -> None:
     flags = dict.fromkeys(FLAGS, True)
     peer = sentencepiece.SentencePieceNormalizer(rule_name=rule_name, **flags)
     ours = Normalizer(peer_charsmap(rule_name), **flags)
@@ -92,7 +92,7 @@ def test_lines(rule_name: str, file: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["llama2", "mistral_v3", "bpemb", "chinese"])
-def test_published_models(name: str) -> None:
+def test_published_models_normalize_as_sentencepiece(name: str) -> None:
     rng = random.Random(name)
     ours, peer = normalizer_of(published_model(name)), processor(name)
     lines = [*corpus("emoji_mixed.txt", 100_000).encode().split(b"\n"), *(hard_text(rng) for _ in range(1000))]
@@ -100,8 +100,8 @@ def test_published_models(name: str) -> None:
         assert ours.normalize_with_offsets(line) == peer.normalize(line, with_offsets=True)
 
 
-def test_rules_of_their_own() -> None:
-    """Rules that give spaces, many, or nothing; that nest; and for ASCII."""
+def test_custom_rules_normalize_as_sentencepiece() -> None:
+    """Rules that produce one space, many or no characters, nested rules, and rules for ASCII."""
     rules = {
         "a": "  ",
         "ab": " x ",
@@ -129,11 +129,11 @@ def peer_compiled(rules: dict[str, str]) -> bytes:
 
 
 @pytest.mark.parametrize("rule_name", RULE_NAMES)
-def test_standard_charsmaps_to_the_byte(rule_name: str) -> None:
+def test_standard_charsmaps_equal_sentencepiece_to_the_byte(rule_name: str) -> None:
     assert sentencepiece_rules.charsmap(rule_name) == peer_charsmap(rule_name)
 
 
-def test_compiled_rules_to_the_byte() -> None:
+def test_compiled_rules_equal_sentencepiece_to_the_byte() -> None:
     """From one rule to tables of many blocks: sparse, dense, with common endings, with all bytes."""
     rng = random.Random(1)
     for i in range(300 if FULL else 60):
@@ -144,11 +144,13 @@ def test_compiled_rules_to_the_byte() -> None:
             "".join(map(chr, rng.choices(letters, k=rng.randrange(3)))) for _ in range(rng.choice([1, 3, 500]))
         ]
         rules = {source: rng.choice(targets) for source in sources}
-        rules = {source: target for source, target in rules.items() if source != target}  # refused by both
+        rules = {
+            source: target for source, target in rules.items() if source != target
+        }  # both refuse rules without effect
         assert not rules or sentencepiece_rules.compile_rules(rules) == peer_compiled(rules), rules
 
 
-def test_files_of_rules(tmp_path: Path) -> None:
+def test_rule_files_are_parsed_as_by_sentencepiece(tmp_path: Path) -> None:
     data = b"61\t62\nU+63 0x64\t65 66\textra\n67\n61\t1F600\r\n"
     path = tmp_path / "rules.tsv"
     path.write_bytes(data)
@@ -156,7 +158,7 @@ def test_files_of_rules(tmp_path: Path) -> None:
     assert sentencepiece_rules.parse_rules(data, "rules.tsv") == peer
 
 
-def test_long_text_is_not_cut_at_a_space_that_a_rule_takes_away(tmp_path: Path) -> None:
+def test_long_text_is_not_cut_at_a_space_that_a_rule_removes(tmp_path: Path) -> None:
     rules, path = tmp_path / "rules.tsv", tmp_path / "spaces.model"
     rules.write_text("20 62\t62\n")  # a space before b
     options: dict[str, Any] = {"remove_extra_whitespaces": False, "add_dummy_prefix": False}

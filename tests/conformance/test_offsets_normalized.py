@@ -1,4 +1,4 @@
-"""Offsets of tokenizers that change texts, leave out bytes, or trim: tokenizers' own.
+"""Offsets of tokenizers that normalize texts, drop bytes, or trim, against tokenizers.
 
 FASTBPE_FULL=1 takes more random files and texts, and all characters.
 """
@@ -63,7 +63,9 @@ def made(code_tokenizer: Tokenizer, *, normalizer: object, add_prefix_space: boo
 
 @pytest.mark.parametrize("normalizer", [None, normalizers.NFC()])
 @pytest.mark.parametrize("add_prefix_space", [False, True])
-def test_unchanged_texts(code_tokenizer: Tokenizer, normalizer: object, add_prefix_space: bool) -> None:
+def test_offsets_of_unchanged_texts_equal_tokenizers(
+    code_tokenizer: Tokenizer, normalizer: object, add_prefix_space: bool
+) -> None:
     peer = made(code_tokenizer, normalizer=normalizer, add_prefix_space=add_prefix_space)
     tokenizer = fastbpe.load(peer.to_str().encode())
     for text in (
@@ -85,7 +87,7 @@ def test_unchanged_texts(code_tokenizer: Tokenizer, normalizer: object, add_pref
         assert "".join(tokenizer.chunk(text, 5)) == text
 
 
-def test_changed_texts(code_tokenizer: Tokenizer) -> None:
+def test_offsets_of_normalized_texts_equal_tokenizers(code_tokenizer: Tokenizer) -> None:
     peer = made(code_tokenizer, normalizer=normalizers.NFC(), add_prefix_space=False)
     tokenizer = fastbpe.load(peer.to_str().encode())
     text = "cafe\u0301 au lait, " * 40
@@ -103,7 +105,8 @@ def test_changed_texts(code_tokenizer: Tokenizer) -> None:
 
 
 def theirs_of(peer: tokenizers.Tokenizer, text: str) -> tuple[list[int], list[tuple[int, int]]] | None:
-    """tokenizers panics where something is put in at the very beginning by an empty match."""
+    """Return tokenizers' ids and offsets, or None: it panics if an empty match inserts text at the very
+    beginning."""
     try:
         encoding = peer.encode(text, add_special_tokens=False)
     except BaseException as error:
@@ -136,7 +139,7 @@ NORMALIZERS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("first", range(len(NORMALIZERS)))
-def test_one_and_two_normalizers(first: int) -> None:
+def test_offsets_of_one_and_two_normalizers_equal_tokenizers(first: int) -> None:
     rng = random.Random(f"{SEED}-{first}")
     for second in [None, *NORMALIZERS]:
         steps = [step for step in (NORMALIZERS[first], second) if step]
@@ -147,7 +150,7 @@ def test_one_and_two_normalizers(first: int) -> None:
 
 
 @pytest.mark.parametrize("part", range(4))
-def test_random_files(part: int, capfd: pytest.CaptureFixture[str]) -> None:
+def test_offsets_of_random_files_equal_tokenizers(part: int, capfd: pytest.CaptureFixture[str]) -> None:
     for number in range(4_000 if FULL else 40):
         seed = f"{SEED}-{part}-{number}"
         rng = random.Random(seed)
@@ -157,12 +160,12 @@ def test_random_files(part: int, capfd: pytest.CaptureFixture[str]) -> None:
         if rng.random() < 0.3:
             file = without_some_bytes(file, rng)
         contents = normalized_tokens(file)
-        if "" not in contents and len({*contents}) == len(contents):  # else: see test_huggingface
+        if "" not in contents and len({*contents}) == len(contents):  # other cases: see test_huggingface
             assert_same(file, [random_text(rng) for _ in range(25)], f"seed {seed!r}")
 
 
 @pytest.mark.parametrize("name", [*FORMS, "Lowercase", "StripAccents"])
-def test_every_character_that_changes(name: str) -> None:
+def test_offsets_of_every_changed_character_equal_tokenizers(name: str) -> None:
     change = make_change([{"type": name}])
     assert change is not None
     characters = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]

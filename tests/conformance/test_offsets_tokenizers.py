@@ -1,4 +1,4 @@
-"""Offsets beside tokenizers', which gives them by character too."""
+"""Offsets against tokenizers, which also counts characters."""
 
 import pytest
 import tokenizers
@@ -24,7 +24,7 @@ def with_pattern(model: models.Model, pattern: str) -> tokenizers.Tokenizer:
 
 @pytest.fixture(scope="module")
 def small(code_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> tokenizers.Tokenizer:
-    """The tokenizer of the tests in the hands of tokenizers, its pattern as Oniguruma takes it."""
+    """The tokenizer of the tests as a peer of tokenizers, with its pattern spelled for Oniguruma."""
     folder = tmp_path_factory.mktemp("offsets")
     code_tokenizer.export(folder, format="gpt2")
     pattern = str(code_tokenizer.pattern)
@@ -37,7 +37,9 @@ def small(code_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -
 
 @given(text=sound_texts)
 @settings(max_examples=400)
-def test_random_texts(code_tokenizer: Tokenizer, small: tokenizers.Tokenizer, text: str) -> None:
+def test_offsets_of_random_texts_equal_tokenizers(
+    code_tokenizer: Tokenizer, small: tokenizers.Tokenizer, text: str
+) -> None:
     theirs = small.encode(text)
     assert code_tokenizer.encode_with_offsets(text, allowed_special="all") == (theirs.ids, theirs.offsets)
 
@@ -57,12 +59,14 @@ PROBES = [
 
 
 @pytest.mark.parametrize("text", PROBES)
-def test_probes(code_tokenizer: Tokenizer, small: tokenizers.Tokenizer, text: str) -> None:
+def test_offsets_of_probes_equal_tokenizers(
+    code_tokenizer: Tokenizer, small: tokenizers.Tokenizer, text: str
+) -> None:
     theirs = small.encode(text)
     assert code_tokenizer.encode_with_offsets(text, allowed_special="all") == (theirs.ids, theirs.offsets)
 
 
-def test_gpt2_on_texts_of_many_languages() -> None:
+def test_gpt2_offsets_on_many_languages_equal_tokenizers() -> None:
     folder = data_file("vocab", "gpt2_encoder.json").parent
     peer = with_pattern(
         models.BPE.from_file(str(folder / "gpt2_encoder.json"), str(folder / "gpt2_vocab.bpe")),
@@ -75,7 +79,7 @@ def test_gpt2_on_texts_of_many_languages() -> None:
             assert tokenizer.encode_with_offsets(line, disallowed_special=()) == (theirs.ids, theirs.offsets)
 
 
-def test_cl100k_probes_of_the_issue_threads() -> None:
+def test_cl100k_offsets_of_known_issues_are_right() -> None:
     path = data_file("vocab", "cl100k_base.tiktoken")
     tokenizer = fastbpe.load(path)
     assert tokenizer.encode_with_offsets("i ⭢ j")[1] == [(0, 1), (1, 3), (2, 3), (2, 3), (3, 5)]

@@ -1,4 +1,4 @@
-"""The slow twin of code-point mode beside sentencepiece: ids, pieces and places, and back again."""
+"""The slow twin of code-point mode against sentencepiece: ids, pieces and offsets, and decoding."""
 
 import random
 from functools import lru_cache
@@ -51,14 +51,14 @@ def assert_same_tokens(twin: Processor, peer: sentencepiece.SentencePieceProcess
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_lines(name: str) -> None:
+def test_lines_of_corpora_are_encoded_as_by_sentencepiece(name: str) -> None:
     for file in ("english.txt", "multilingual.txt", "emoji_mixed.txt", "wagahaiwa_nekodearu.txt"):
         for line in corpus(file, N_BYTES).encode().split(b"\n"):
             assert_same_tokens(published_twin(name), processor(name), line[:300])
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_hard_texts(name: str) -> None:
+def test_hard_texts_are_encoded_as_by_sentencepiece(name: str) -> None:
     rng = random.Random(name)
     pieces = [piece.replace(METASPACE, b" ") for piece in published_model(name).pieces]
     for _ in range(N_TEXTS):
@@ -66,7 +66,7 @@ def test_hard_texts(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_random_ids(name: str) -> None:
+def test_random_ids_are_decoded_as_by_sentencepiece(name: str) -> None:
     rng = random.Random(name)
     twin, peer = published_twin(name), processor(name)
     telling = [
@@ -81,7 +81,7 @@ def test_random_ids(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_pieces_of_no_vocabulary(name: str) -> None:
+def test_unknown_pieces_are_decoded_as_by_sentencepiece(name: str) -> None:
     rng = random.Random(name)
     words = (
         "▁",
@@ -122,7 +122,7 @@ def test_pieces_of_no_vocabulary(name: str) -> None:
     ],
     ids=str,
 )
-def test_options(options: dict[str, object]) -> None:
+def test_models_of_all_options_are_encoded_as_by_sentencepiece(options: dict[str, object]) -> None:
     rng = random.Random(str(options))
     words = ["abc", "ab", "bca", "NEW", "york", "x", "y", "BAR", "bar", "Foo", "aaaa", "▁", "", "é"]
     lines = [" ".join(rng.choices(words, k=8)) for _ in range(200)]
@@ -136,8 +136,8 @@ def test_options(options: dict[str, object]) -> None:
         assert twin.decode(ids) == peer.decode(ids, return_type=bytes), ids
 
 
-def test_scores_decide_and_ties_go_to_the_left() -> None:
-    """Random vocabularies over few letters, with equal scores, gaps, and pieces that are not to be used."""
+def test_best_score_wins_and_ties_go_left() -> None:
+    """Random vocabularies over few letters, with equal scores, gaps, and unused pieces."""
     rng = random.Random(5)
     for _ in range(2000 if FULL else 150):
         texts = {"".join(rng.choices("abc▁", k=rng.randint(1, 4))) for _ in range(rng.randint(2, 14))}

@@ -1,4 +1,4 @@
-"""The slow twin learns what the peers learn, and encodes alike by ranks and by merges."""
+"""The slow twin learns the merges of its peers, and encodes alike by ranks and by merges."""
 
 import json
 import random
@@ -37,7 +37,7 @@ def pieces_of(texts: list[str], pattern: str) -> Counter[bytes]:
 
 
 def random_texts(rng: random.Random) -> list[str]:
-    """Make texts whose words are short, long, repetitive: ties and overlaps everywhere."""
+    """Return texts whose words are short, long or repetitive, with many ties and overlaps."""
     letters = "abcd"[: rng.randint(1, 4)] + rng.choice(["", "", "é", "  ", "!", "한"])
     longest = rng.choice([3, 8, 20, 60])
     words = ["".join(rng.choices(letters, k=rng.randint(1, longest))) for _ in range(rng.randint(1, 8))]
@@ -46,7 +46,8 @@ def random_texts(rng: random.Random) -> list[str]:
 
 
 def corpora(seed: int) -> Iterator[tuple[str, list[str], str, int]]:
-    """Make (a name that repeats it, texts, pattern, number of merges); often more than there can be."""
+    """Yield a name that reproduces the corpus, texts, a pattern, and the number of merges, often more than
+    possible."""
     rng = random.Random(seed)
     for number in range(CORPORA_PER_SEED):
         name = f"seed {seed}, corpus {number}"
@@ -59,7 +60,7 @@ def standard_library(n_bytes: int) -> str:
 
 
 def naive_minbpe(pieces: list[bytes], n_merges: int) -> list[BytePair]:
-    """Count over the text itself, piece by piece, no piece shared: Python's dict remembers who came first."""
+    """Count over the text itself without sharing pieces; the order of a dict tells which pair came first."""
     text = [[bytes([byte]) for byte in piece] for piece in pieces]
     merges: list[BytePair] = []
     while len(merges) < n_merges:
@@ -81,7 +82,7 @@ def naive_minbpe(pieces: list[bytes], n_merges: int) -> list[BytePair]:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_random_corpora_as_every_peer(seed: int) -> None:
+def test_random_corpora_train_as_every_peer(seed: int) -> None:
     for name, texts, pattern, n_merges in corpora(seed):
         pieces, vocab_size = pieces_of(texts, pattern), 256 + n_merges
         by_pair = as_bytes(train(pieces, n_merges=n_merges))
@@ -92,7 +93,7 @@ def test_random_corpora_as_every_peer(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_random_corpora_as_minbpe(seed: int) -> None:
+def test_random_corpora_train_as_minbpe(seed: int) -> None:
     for name, texts, pattern, n_merges in corpora(seed):
         pieces = pieces_of(texts, pattern)
         in_text_order = [piece.encode() for text in texts for piece in regex.findall(pattern, text)]
@@ -102,7 +103,7 @@ def test_random_corpora_as_minbpe(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_limits_as_the_peers(seed: int) -> None:
+def test_limits_stop_training_as_in_the_peers(seed: int) -> None:
     rng = random.Random(seed)
     for name, texts, pattern, n_merges in corpora(seed):
         pieces, vocab_size = pieces_of(texts, pattern), 256 + n_merges
@@ -120,7 +121,7 @@ def test_limits_as_the_peers(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_ranks_and_merges_encode_alike(seed: int) -> None:
-    """Seen and unseen pieces: by ranks, by the learned list, and by tiktoken."""
+    """Encode seen and unseen pieces by ranks, by the learned list, and by tiktoken."""
     rng = random.Random(seed)
     all_ties: list[Ties] = ["pair", "huggingface", "first"]
     for name, texts, pattern, n_merges in corpora(seed):
@@ -155,7 +156,7 @@ def test_tokenizers_reuses_only_the_ids_of_special_tokens() -> None:
     assert tokenizer.get_vocab_size() == 258
 
 
-def test_standard_library() -> None:
+def test_real_text_trains_as_every_peer() -> None:
     text = standard_library(60_000)
     pieces = pieces_of([text], WORDS)
     by_pair = train(pieces, n_merges=300)

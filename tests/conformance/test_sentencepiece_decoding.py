@@ -1,4 +1,4 @@
-"""fastbpe.sentencepiece beside sentencepiece: from ids and pieces back to text, and where each lies in it."""
+"""fastbpe.sentencepiece against sentencepiece: decoding ids and pieces, and their offsets."""
 
 import random
 from functools import lru_cache
@@ -32,7 +32,7 @@ def lines_of_words() -> list[str]:
 
 
 def assert_same(us: SentencePieceProcessor, peer: Peer, tokens: list[Any]) -> None:
-    """The text, as str and as bytes, with and without the places of ids or of pieces."""
+    """Compare the text as str and bytes, with and without the offsets of ids or pieces."""
     assert us.decode(tokens, return_type=bytes) == peer.decode(tokens, return_type=bytes), tokens
     assert us.decode(tokens) == peer.decode(tokens), tokens
     for more in ({}, {"return_bytes": True}):
@@ -49,7 +49,7 @@ def random_ids(rng: random.Random, peer: Peer) -> list[int]:
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_random_ids(name: str) -> None:
+def test_random_ids_decode_as_in_sentencepiece(name: str) -> None:
     rng = random.Random(name)
     batch = [random_ids(rng, processor(name)) for _ in range(N_LISTS)]
     for ids in batch:
@@ -58,7 +58,7 @@ def test_random_ids(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_pieces_known_and_not(name: str) -> None:
+def test_known_and_unknown_pieces_decode_as_in_sentencepiece(name: str) -> None:
     rng = random.Random(name)
     words = ["▁", "▁a", "▁▁", "zzzq", "▁zzzq", "▁▁zzzq", "<unk>", "<s>", "</s>", "a", "", "▁<unk>", "日", "é"]
     words += ["<0x41>", "<0xE3>", "<0x81>", "<0x82>", "<0x20>", "<0xF0>"]
@@ -69,7 +69,7 @@ def test_pieces_known_and_not(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_what_was_encoded(name: str) -> None:
+def test_encoded_corpora_decode_as_in_sentencepiece(name: str) -> None:
     us, peer = ours(name), processor(name)
     for file in ("english.txt", "multilingual.txt", "emoji_mixed.txt", "wagahaiwa_nekodearu.txt"):
         text = corpus(file, N_BYTES)
@@ -95,7 +95,7 @@ OPTIONS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_trained_models(options: dict[str, Any]) -> None:
+def test_trained_models_decode_as_in_sentencepiece(options: dict[str, Any]) -> None:
     rng = random.Random(str(options))
     data = trained(lines_of_words(), **{"vocab_size": 60, **options})
     us, peer = SentencePieceProcessor(model_proto=data), Peer(model_proto=data)
@@ -105,8 +105,8 @@ def test_trained_models(options: dict[str, Any]) -> None:
         assert_same(us, peer, rng.choices(pieces, k=rng.randint(1, 6)))
 
 
-def test_pieces_of_every_type() -> None:
-    """Also those that no training gives: unused ones, control symbols with U+2581, spaces within pieces."""
+def test_pieces_of_every_type_decode_as_in_sentencepiece() -> None:
+    """Include pieces that no training makes: unused ones, control symbols with U+2581, and pieces with spaces."""
     rng = random.Random(3)
     for _ in range(200 if FULL else 30):
         texts = {"".join(rng.choices("ab▁ ", k=rng.randint(1, 4))) for _ in range(12)}
@@ -120,7 +120,7 @@ def test_pieces_of_every_type() -> None:
             assert_same(us, peer, [rng.randrange(len(peer)) for _ in range(rng.randint(1, 6))])
 
 
-def test_denormalization(tmp_path: Path) -> None:
+def test_denormalization_rules_are_applied_as_in_sentencepiece(tmp_path: Path) -> None:
     rules = tmp_path / "rules.tsv"
     rules.write_text("61\t62 63\n2581\t5F\n62\t\n20 20\t20\n")
     data = trained(lines_of_words(), vocab_size=60, denormalization_rule_tsv=str(rules))
@@ -133,14 +133,14 @@ def test_denormalization(tmp_path: Path) -> None:
         assert us.decode(ids, return_type="serialized_proto") == peer.decode(ids, return_type="serialized_proto")
         try:
             expected = peer.decode(ids, return_type="offset_mapping")
-        except ValueError:  # places beyond the end of what the rules have made shorter
+        except ValueError:  # offsets beyond the end of a text that rules have shortened
             with pytest.raises(ValueError, match="Invalid piece offsets in SentencePieceText"):
                 us.decode(ids, return_type="offset_mapping")
         else:
             assert us.decode(ids, return_type="offset_mapping") == expected
 
 
-def test_trap_15_pieces_of_no_vocabulary() -> None:
+def test_unknown_pieces_keep_or_lose_spaces_as_in_sentencepiece() -> None:
     trims = trained(lines_of_words(), vocab_size=60)
     keeps = trained(lines_of_words(), vocab_size=60, remove_extra_whitespaces=False)
     for data, expected in ((trims, "abc"), (keeps, " abc")):
@@ -150,14 +150,14 @@ def test_trap_15_pieces_of_no_vocabulary() -> None:
     assert ours("llama2").decode([3 + 0xE6, 3 + 0x97]) == "\ufffd\ufffd"
 
 
-def test_bytes_that_are_no_characters() -> None:
+def test_invalid_bytes_decode_to_replacement_characters() -> None:
     us = ours("llama2")
     data = bytes.fromhex("c3a9e69761fff09f9880eda080")
     assert us.decode([3 + byte for byte in data]) == "é\ufffd\ufffda\ufffd😀\ufffd\ufffd\ufffd"
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_back_and_forth(name: str) -> None:
+def test_encoded_pieces_of_hard_texts_decode_as_in_sentencepiece(name: str) -> None:
     rng = random.Random(name)
     for _ in range(N_LISTS // 4):
         text = hard_text(rng)
@@ -169,7 +169,7 @@ OUT_OF_RANGE = [[32000], [-1], [5, 99999], [2**31 - 1], [-(2**31)], [0, 1, -5]]
 
 
 @pytest.mark.parametrize("ids", OUT_OF_RANGE, ids=str)
-def test_ids_out_of_range(ids: list[int]) -> None:
+def test_ids_out_of_range_raise_index_error(ids: list[int]) -> None:
     for form in (ids, tuple(ids), numpy.array(ids), [[1], ids], [numpy.array(ids)]):
         for return_type in (str, bytes, "serialized_proto", "offset_mapping"):
             with pytest.raises(IndexError, match="piece id is out of range"):

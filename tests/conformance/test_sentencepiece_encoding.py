@@ -1,4 +1,4 @@
-"""fastbpe.sentencepiece beside sentencepiece: ids, pieces and offsets, over models, corpora and what is hard."""
+"""fastbpe.sentencepiece against sentencepiece: ids, pieces and offsets, over models, corpora and hard texts."""
 
 import random
 import string
@@ -48,7 +48,7 @@ def pair_of(data: bytes) -> tuple[SentencePieceProcessor, Peer]:
 
 
 def assert_same(us: SentencePieceProcessor, peer: Peer, text: str | bytes) -> None:
-    """Ids, pieces and offsets, by the three ways that lead to them."""
+    """Compare ids, pieces and offsets, by each of the three calls that return them."""
     expected = peer.encode(text, out_type="offset_mapping")
     assert us.encode(text, out_type="offset_mapping") == expected, text
     assert us.encode(text) == expected["ids"], text
@@ -58,7 +58,7 @@ def assert_same(us: SentencePieceProcessor, peer: Peer, text: str | bytes) -> No
 
 @pytest.mark.parametrize("file", FILES)
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_lines_and_whole_files(name: str, file: str) -> None:
+def test_lines_and_whole_files_are_encoded_as_by_sentencepiece(name: str, file: str) -> None:
     us, peer = ours(name), processor(name)
     text = corpus(file, N_BYTES)
     lines = text.split("\n")
@@ -69,7 +69,7 @@ def test_lines_and_whole_files(name: str, file: str) -> None:
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_hard_texts(name: str) -> None:
+def test_hard_texts_are_encoded_as_by_sentencepiece(name: str) -> None:
     rng = random.Random(name)
     more = [piece.replace(METASPACE.encode(), b" ") for piece in published_model(name).pieces]
     for _ in range(N_TEXTS):
@@ -119,7 +119,7 @@ def check(data: bytes, rng: random.Random, n_texts: int) -> None:
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-def test_trained_models(options: dict[str, Any]) -> None:
+def test_trained_models_encode_as_sentencepiece(options: dict[str, Any]) -> None:
     data = trained(lines_of_words(), **{"vocab_size": 60, **options})
     check(data, random.Random(str(options)), N_TEXTS // 5)
 
@@ -133,7 +133,7 @@ def without_piece(model: CodePointModel, piece: bytes) -> list[tuple[bytes, floa
     ]
 
 
-def test_byte_fallback_without_a_piece_for_spaces() -> None:
+def test_byte_fallback_without_a_space_piece_encodes_as_sentencepiece() -> None:
     data = trained(lines_of_words(), vocab_size=400, byte_fallback=True)
     model = sentencepiece_format.parse(data, "trained")
     pieces = without_piece(model, METASPACE.encode())
@@ -141,8 +141,8 @@ def test_byte_fallback_without_a_piece_for_spaces() -> None:
     check(model_of(pieces[2:], {"byte_fallback": True}), random.Random(3), N_TEXTS // 5)
 
 
-def test_pieces_that_are_not_to_be_used() -> None:
-    """Some pieces of a trained model made UNUSED: characters too, and U+2581."""
+def test_unused_pieces_are_avoided_as_in_sentencepiece() -> None:
+    """Mark some pieces of a trained model as UNUSED, also characters and U+2581."""
     rng = random.Random(4)
     for options in ({}, {"byte_fallback": True, "vocab_size": 400}, {"split_by_whitespace": False}):
         model = sentencepiece_format.parse(trained(lines_of_words(), **{"vocab_size": 60, **options}), "trained")
@@ -155,8 +155,8 @@ def test_pieces_that_are_not_to_be_used() -> None:
             check(model_of(pieces, trainer), rng, N_TEXTS // 10)
 
 
-def test_scores_decide_and_ties_go_to_the_left() -> None:
-    """Random vocabularies over few letters, with equal scores, gaps, and pieces that are not to be used."""
+def test_best_score_wins_and_ties_go_left() -> None:
+    """Random vocabularies over few letters, with equal scores, gaps, and unused pieces."""
     rng = random.Random(5)
     for _ in range(3000 if FULL else 200):
         texts = {"".join(rng.choices("abc▁", k=rng.randint(1, 4))) for _ in range(rng.randint(2, 14))}
@@ -169,8 +169,8 @@ def test_scores_decide_and_ties_go_to_the_left() -> None:
         assert_same(us, peer, "".join(rng.choices("abc ▁d", k=3000)))
 
 
-def test_every_order_of_a_few_scores() -> None:
-    """Pieces of one text with all kinds of scores: negative zero, infinities, no order but that of ids."""
+def test_unusual_scores_order_merges_as_in_sentencepiece() -> None:
+    """Pieces with all kinds of scores: negative zero, infinities, and equal scores, which ids order."""
     rng = random.Random(6)
     scores = [0.0, -0.0, float("inf"), float("-inf"), 1e-38, -1e30, 5.0]
     for _ in range(300 if FULL else 60):
@@ -182,7 +182,7 @@ def test_every_order_of_a_few_scores() -> None:
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_texts_of_any_characters(name: str) -> None:
+def test_random_characters_are_encoded_as_by_sentencepiece(name: str) -> None:
     rng = random.Random(name)
     alphabet = [
         *string.printable,
@@ -195,7 +195,7 @@ def test_texts_of_any_characters(name: str) -> None:
         assert_same(ours(name), processor(name), "".join(rng.choices(alphabet, k=rng.randint(1, 40))))
 
 
-# Section E of the traps: ids that sentencepiece 0.2.3 gives.
+# Ids of sentencepiece 0.2.3 for texts on which implementations often differ.
 TRAPS: list[tuple[str | bytes, list[int]]] = [
     ("", []),
     (" ", [259]),
@@ -216,11 +216,11 @@ TRAPS: list[tuple[str | bytes, list[int]]] = [
 
 
 @pytest.mark.parametrize(("text", "ids"), TRAPS, ids=[repr(text) for text, _ in TRAPS])
-def test_traps_llama2(text: str | bytes, ids: list[int]) -> None:
+def test_llama2_gives_the_recorded_ids(text: str | bytes, ids: list[int]) -> None:
     assert ours("llama2").encode(text) == ids == processor("llama2").encode(text)
 
 
-def test_the_mark_in_a_text_is_lost() -> None:
+def test_metaspace_in_a_text_decodes_to_a_space() -> None:
     assert ours("llama2").decode(ours("llama2").encode("▁a")) == " a"
 
 
@@ -228,14 +228,14 @@ BPEMB = [("a  b", "a b"), (" a\nb ", "a ⁇ b"), ("︰", ".."), ("⁇", "??"), (
 
 
 @pytest.mark.parametrize(("text", "expected"), BPEMB)
-def test_traps_bpemb(text: str, expected: str) -> None:
+def test_bpemb_normalizes_the_recorded_texts(text: str, expected: str) -> None:
     us, peer = ours("bpemb"), processor("bpemb")
     assert us.decode(us.encode(text)) == peer.decode(peer.encode(text))
     assert us.decode(us.encode(text)).split() == expected.split()
     assert us.encode("ŀ ŉ", out_type=str) == ["▁l", "·", "▁", "ʼ", "n"]
 
 
-def test_encoding_and_decoding_come_to_rest() -> None:
+def test_encoding_and_decoding_twice_reaches_a_fixed_point() -> None:
     us = ours("bpemb")
     rng = random.Random(7)
     for _ in range(200):
@@ -244,7 +244,7 @@ def test_encoding_and_decoding_come_to_rest() -> None:
         assert us.decode(us.encode(twice)) == twice
 
 
-# The traps of the specification's last section that concern encoding; those of decoding are beside it.
+# Rules that implementations often get wrong; test_sentencepiece_decoding.py has those of decoding.
 
 
 def scored(**scores: float) -> list[tuple[bytes, float, PieceType]]:
@@ -255,7 +255,7 @@ UNKNOWN = (b"<unk>", 0.0, PieceType.UNKNOWN)
 SPACE = (METASPACE.encode(), -20.0, PieceType.NORMAL)
 
 
-def test_trap_9_an_invalid_byte_stays_what_it_became() -> None:
+def test_invalid_byte_becomes_an_unnormalized_replacement_character() -> None:
     data = trained(["ab \ufffdab ab"], vocab_size=30, normalization_rule_name="nmt_nfkc")
     us, peer = pair_of(data)
     for text in (b"ab\xffab ab", "ab\ufffdab ab".encode()):
@@ -263,7 +263,7 @@ def test_trap_9_an_invalid_byte_stays_what_it_became() -> None:
     assert us.encode(b"a\xffb", out_type=str) != us.encode("a\ufffdb", out_type=str)
 
 
-def test_trap_10_marks_and_spaces() -> None:
+def test_metaspace_and_spaces_are_normalized_as_in_sentencepiece() -> None:
     data = trained(lines_of_words(), vocab_size=60, normalization_rule_name="identity")
     us, peer = pair_of(data)
     for text in ("▁a", "▁▁a▁", " a  b ", "   ", "▁", " ▁ "):
@@ -273,7 +273,7 @@ def test_trap_10_marks_and_spaces() -> None:
     assert us.normalize(" a  b ") == "▁a▁b"
 
 
-def test_trap_11_merging_is_by_vocabulary() -> None:
+def test_best_score_is_merged_first() -> None:
     us, peer = pair_of(model_of([UNKNOWN, *scored(a=-20, b=-20, c=-20, ab=-1, bc=-1), SPACE]))
     assert us.encode("abc", out_type=str) == ["▁", "ab", "c"] == peer.encode("abc", out_type=str)
     us, peer = pair_of(model_of([UNKNOWN, *scored(a=-20, b=-20, aa=-1, ba=-1), SPACE]))
@@ -281,7 +281,7 @@ def test_trap_11_merging_is_by_vocabulary() -> None:
     assert us.encode("baab aaba", out_type=str) == expected == peer.encode("baab aaba", out_type=str)
 
 
-def test_trap_12_a_symbol_with_case() -> None:
+def test_user_defined_symbol_keeps_its_case() -> None:
     data = trained(
         ["Foo BAR foo"] * 3, vocab_size=30, normalization_rule_name="nmt_nfkc_cf", user_defined_symbols=["BAR"]
     )
@@ -290,7 +290,7 @@ def test_trap_12_a_symbol_with_case() -> None:
     assert us.encode("FOO BARbar", out_type=str) == ["▁foo", "▁", "BAR", "bar"]
 
 
-def test_trap_13_symbols_block_merges() -> None:
+def test_user_defined_symbols_block_merges() -> None:
     data = trained(lines_of_words(), vocab_size=60, user_defined_symbols=["▁a", "abc", "NEW york"])
     us, peer = pair_of(data)
     for text in ("abcab abc ab", "NEW york"):
@@ -298,7 +298,7 @@ def test_trap_13_symbols_block_merges() -> None:
     assert "NEW york" not in us.encode("NEW york", out_type=str)
 
 
-def test_trap_14_unused_pieces() -> None:
+def test_unused_pieces_are_split_into_their_parts() -> None:
     kinds = {b"ab": PieceType.UNUSED, b"c": PieceType.UNUSED}
     pieces = [UNKNOWN, *scored(abc=-2, ab=-1, a=-8, b=-9, c=-10), (METASPACE.encode(), -7.0, PieceType.NORMAL)]
     us, peer = pair_of(model_of([(text, score, kinds.get(text, kind)) for text, score, kind in pieces]))

@@ -1,4 +1,4 @@
-"""fastbpe.sentencepiece beside sentencepiece: names, signatures, arguments, errors, and being a value."""
+"""fastbpe.sentencepiece against sentencepiece: names, signatures, arguments, errors, pickling and copying."""
 
 import array
 import copy
@@ -29,12 +29,12 @@ BUILTIN = (ValueError, TypeError, IndexError, RuntimeError, ImportError, KeyErro
 
 
 @lru_cache
-def both(name: str = "llama2") -> tuple[Any, Any]:
+def both_processors(name: str = "llama2") -> tuple[Any, Any]:
     return tuple(module.SentencePieceProcessor(model_proto=published_bytes(name)) for module in MODULES)  # type: ignore[return-value]
 
 
 def outcome(call: Callable[[], Any]) -> Any:
-    """What a call gives, or the builtin exception that a caller would catch."""
+    """Return the result of a call, or the builtin exception class that a caller would catch."""
     try:
         result = call()
     except Exception as error:
@@ -43,7 +43,7 @@ def outcome(call: Callable[[], Any]) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """Arrays as lists, and messages of the protobuf package as their bytes."""
+    """Return arrays as lists, and protobuf messages as their bytes."""
     if isinstance(value, list):
         return [plain(part) for part in value]
     if hasattr(value, "SerializeToString"):
@@ -51,16 +51,16 @@ def plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, numpy.ndarray) else value
 
 
-def tail(message: str) -> str:
-    """What of a message of sentencepiece can be relied on: neither the place in its source nor the condition."""
+def stable_part(message: str) -> str:
+    """Return the stable part of a sentencepiece message, without its source line and condition."""
     return re.sub(r"^[A-Z_]+: |src/\S+\(\d+\) \[.*\] ?|\s*$", "", message)
 
 
-# Names and signatures
+# Names and signatures.
 
 
 @pytest.mark.parametrize("name", ["SentencePieceProcessor", "SentencePieceNormalizer", "SentencePieceTrainer"])
-def test_classes_have_all_methods(name: str) -> None:
+def test_classes_have_all_methods_of_sentencepiece(name: str) -> None:
     ours, theirs = (getattr(module, name) for module in MODULES)
     for method in dir(theirs):
         if method.startswith("_") and method not in ("__init__", "__len__", "__getitem__", "__getstate__"):
@@ -76,7 +76,7 @@ def parameters(function: Any) -> list[inspect.Parameter]:
     return list(inspect.signature(function).parameters.values())
 
 
-def test_module_has_all_names() -> None:
+def test_module_has_all_names_of_sentencepiece() -> None:
     public = {
         name
         for name, value in vars(sentencepiece).items()
@@ -90,7 +90,7 @@ def test_module_has_all_names() -> None:
     ] == [(p.name, p.default) for p in parameters(sentencepiece.ConvertToFlatbuffer)]
 
 
-def test_functions_of_the_module() -> None:
+def test_module_functions_accept_and_refuse_as_sentencepiece() -> None:
     for name, argument in (("set_min_log_level", 2), ("set_nbest_timeout", 3), ("set_data_dir", "/nowhere")):
         assert getattr(drop_in, name)(argument) is None
         with pytest.raises(TypeError):
@@ -107,7 +107,7 @@ def test_functions_of_the_module() -> None:
     assert drop_in.ThreadPool(-1).num_threads() == len(os.sched_getaffinity(0))
 
 
-# Encoding: arguments and outputs
+# Encoding: arguments and outputs.
 
 ENCODING: list[tuple[Any, dict[str, Any]]] = [
     (text, options)
@@ -134,8 +134,8 @@ ENCODING: list[tuple[Any, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("name", ["llama2", "bpemb"])
-def test_forms_of_encoding(name: str) -> None:
-    ours, theirs = both(name)
+def test_every_form_of_encode_equals_sentencepiece(name: str) -> None:
+    ours, theirs = both_processors(name)
     for text, options in ENCODING:
         expected = outcome(lambda text=text, options=options: theirs.encode(text, **options))
         assert outcome(lambda text=text, options=options: ours.encode(text, **options)) == expected, (
@@ -144,9 +144,9 @@ def test_forms_of_encoding(name: str) -> None:
         )
 
 
-def test_messages_of_the_protobuf_package() -> None:
+def test_protobuf_messages_equal_sentencepiece() -> None:
     pytest.importorskip("google.protobuf")
-    ours, theirs = both()
+    ours, theirs = both_processors()
     for text in ("Hello 日本 爿", "", b"\xff"):
         message = ours.encode(text, out_type="proto")
         assert message.SerializeToString() == theirs.encode(text, out_type="proto").SerializeToString()
@@ -192,8 +192,8 @@ WRONG_OPTIONS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("text", WRONG, ids=repr)
-def test_what_is_no_text(text: Any) -> None:
-    ours, theirs = both()
+def test_text_of_wrong_type_raises_as_in_sentencepiece(text: Any) -> None:
+    ours, theirs = both_processors()
     for options in ({}, {"out_type": str}, {"out_type": "numpy"}, {"out_type": "offset_mapping"}):
         expected = outcome(lambda options=options: theirs.encode(text, **options))
         assert isinstance(expected, type)
@@ -205,8 +205,8 @@ def test_what_is_no_text(text: Any) -> None:
 
 
 @pytest.mark.parametrize("options", WRONG_OPTIONS, ids=str)
-def test_arguments_that_are_wrong(options: dict[str, Any]) -> None:
-    ours, theirs = both()
+def test_wrong_arguments_raise_as_in_sentencepiece(options: dict[str, Any]) -> None:
+    ours, theirs = both_processors()
     for text in ("ab", ["ab"]):
         with pytest.raises(BUILTIN) as theirs_info:
             theirs.encode(text, **options)
@@ -214,12 +214,12 @@ def test_arguments_that_are_wrong(options: dict[str, Any]) -> None:
             ours.encode(text, **options)
         builtin = next(kind for kind in BUILTIN if isinstance(theirs_info.value, kind))
         assert isinstance(ours_info.value, builtin)
-        said = tail(str(theirs_info.value))
+        said = stable_part(str(theirs_info.value))
         if builtin is not TypeError and "nbest_size > 1" not in said:
             assert said in str(ours_info.value)
 
 
-def test_without_bos_and_eos() -> None:
+def test_missing_bos_or_eos_raises_value_error() -> None:
     data = trained(["ab ab abc", "abcd ab"], vocab_size=30, bos_id=-1, eos_id=-1)
     for module in MODULES:
         processor = module.SentencePieceProcessor(model_proto=data)
@@ -230,7 +230,7 @@ def test_without_bos_and_eos() -> None:
                 processor.encode(text, add_eos=True, out_type=str)
 
 
-def test_without_unk() -> None:
+def test_missing_unk_raises_value_error() -> None:
     data = trained(["ab ab abc", "abcd ab"], vocab_size=300, unk_id=-1, byte_fallback=True)
     for module in MODULES:
         processor = module.SentencePieceProcessor(model_proto=data)
@@ -239,8 +239,8 @@ def test_without_unk() -> None:
             processor.encode("ab", emit_unk_piece=True, out_type=str)
 
 
-def test_emit_unk_piece_looks_at_texts() -> None:
-    """A run of unknown characters that spells a control symbol keeps its text, since that is a piece."""
+def test_emit_unk_piece_keeps_texts_that_are_pieces() -> None:
+    """A run of unknown characters that spells a control symbol keeps its text, because that text is a piece."""
     pieces = [(b"<unk>", 0.0, PieceType.UNKNOWN), (b"<s>", 0.0, PieceType.CONTROL), (b"a", -1.0, PieceType.NORMAL)]
     data = model_of([*pieces, (b"b", -2.0, PieceType.UNUSED), ("▁".encode(), -3.0, PieceType.NORMAL)])
     ours, theirs = (module.SentencePieceProcessor(model_proto=data) for module in MODULES)
@@ -250,7 +250,7 @@ def test_emit_unk_piece_looks_at_texts() -> None:
             assert ours.encode(text, **kwargs) == theirs.encode(text, **kwargs)
 
 
-def test_settings_of_the_constructor() -> None:
+def test_constructor_settings_apply_to_encode() -> None:
     data = published_bytes("llama2")
     for options in (
         {"out_type": str, "add_bos": True},
@@ -271,8 +271,8 @@ def test_settings_of_the_constructor() -> None:
 AS = ("pieces", "ids", "numpy", "proto", "offset_mapping")
 
 
-def test_named_ways() -> None:
-    ours, theirs = both()
+def test_encode_as_methods_equal_sentencepiece() -> None:
+    ours, theirs = both_processors()
     for kind in AS:
         for name in (f"encode_as_{kind}", f"sample_encode_as_{kind}", f"parallel_encode_as_{kind}"):
             if not hasattr(theirs, name):
@@ -289,8 +289,8 @@ def test_named_ways() -> None:
         assert getattr(ours, name)([300, 301]) == getattr(theirs, name)([300, 301])
 
 
-def test_parallel_encoding() -> None:
-    ours, theirs = both()
+def test_parallel_encode_equals_sentencepiece() -> None:
+    ours, theirs = both_processors()
     rng = random.Random(8)
     for _ in range(200):
         text = hard_text(rng).decode(errors="replace")
@@ -306,8 +306,8 @@ def test_parallel_encoding() -> None:
             processor.parallel_encode("a", chunk_len=3, return_type="offset_mapping")
 
 
-def test_nbest() -> None:
-    for processor in both():
+def test_nbest_encode_raises_as_in_sentencepiece() -> None:
+    for processor in both_processors():
         for kind in ("", "_as_ids", "_as_pieces", "_as_numpy", "_as_proto"):
             with pytest.raises(RuntimeError, match="NBestEncode is not available for the current model"):
                 getattr(processor, f"nbest_encode{kind}")("Hello", nbest_size=1)
@@ -318,8 +318,8 @@ def test_nbest() -> None:
         assert processor.nbest_encode([]) == []
 
 
-def test_threads_change_nothing() -> None:
-    ours, _ = both()
+def test_threads_give_the_same_ids() -> None:
+    ours, _ = both_processors()
     texts = [f"Some text {i} " * (i % 7) for i in range(3000)]
     expected = [ours.encode(text) for text in texts]
     assert ours.encode(texts, num_threads=1) == ours.encode(texts, num_threads=8) == expected
@@ -329,7 +329,7 @@ def test_threads_change_nothing() -> None:
         ours.encode(["a"], thread_pool=3)
 
 
-# Decoding: arguments
+# Decoding: arguments.
 
 
 def sequences() -> list[Any]:
@@ -372,8 +372,8 @@ def sequences() -> list[Any]:
 
 
 @pytest.mark.parametrize("index", range(len(sequences())))
-def test_what_may_be_decoded(index: int) -> None:
-    ours, theirs = both()
+def test_every_form_of_decode_equals_sentencepiece(index: int) -> None:
+    ours, theirs = both_processors()
     for options in (
         {},
         *(
@@ -388,7 +388,7 @@ def test_what_may_be_decoded(index: int) -> None:
         assert outcome(lambda options=options: ours.decode(sequences()[index], **options)) == expected, options
 
 
-# Pieces
+# Pieces.
 
 
 IDS: list[Any] = [
@@ -399,12 +399,12 @@ FACTS = ("id_to_piece", "get_score", "is_unknown", "is_control", "is_unused", "i
 
 
 @pytest.mark.parametrize("fact", FACTS)
-def test_facts_of_ids(fact: str) -> None:
+def test_properties_of_ids_equal_sentencepiece(fact: str) -> None:
     for name in ("llama2", "bpemb"):
-        ours, theirs = both(name)
+        ours, theirs = both_processors(name)
         every = list(range(len(theirs)))
         assert getattr(ours, fact)(every) == getattr(theirs, fact)(every)
-    ours, theirs = both()
+    ours, theirs = both_processors()
     for ids in IDS:
         assert outcome(lambda ids=ids: getattr(ours, fact)(ids)) == outcome(
             lambda ids=ids: getattr(theirs, fact)(ids)
@@ -417,8 +417,8 @@ PIECES: list[Any] = [
 ]
 
 
-def test_ids_of_pieces() -> None:
-    ours, theirs = both()
+def test_piece_to_id_equals_sentencepiece() -> None:
+    ours, theirs = both_processors()
     for piece in PIECES:
         assert outcome(lambda piece=piece: ours.piece_to_id(piece)) == outcome(
             lambda piece=piece: theirs.piece_to_id(piece)
@@ -438,17 +438,17 @@ def test_ids_of_pieces() -> None:
     ],
     ids=str,
 )
-def test_special_ids(options: dict[str, Any]) -> None:
+def test_special_ids_equal_sentencepiece(options: dict[str, Any]) -> None:
     data = trained(["ab ab abc", "abcd ab"], vocab_size=30, **options)
     ours, theirs = (module.SentencePieceProcessor(model_proto=data) for module in MODULES)
     for name in ("unk_id", "bos_id", "eos_id", "pad_id"):
         assert getattr(ours, name)() == getattr(theirs, name)()
 
 
-# Without a model
+# Without a model.
 
 
-def test_without_a_model() -> None:
+def test_calls_without_a_model_raise_as_in_sentencepiece() -> None:
     ours, theirs = (module.SentencePieceProcessor() for module in MODULES)
     calls: list[Callable[[Any], Any]] = [
         *(lambda p, x=x: p.encode(x) for x in ("a", ["a"], [])),
@@ -468,16 +468,16 @@ def test_without_a_model() -> None:
         assert outcome(lambda call=call: call(ours)) == outcome(lambda call=call: call(theirs)), i
 
 
-def test_an_empty_model_is_none() -> None:
+def test_empty_model_argument_loads_no_model() -> None:
     for module in MODULES:
         assert module.SentencePieceProcessor(model_proto=b"").vocab_size() == 0
         assert module.SentencePieceProcessor(model_file="").vocab_size() == 0
 
 
-# Loading
+# Loading.
 
 
-def test_loading(tmp_path: Path) -> None:
+def test_models_load_by_path_and_bytes(tmp_path: Path) -> None:
     path = tmp_path / "m.model"
     path.write_bytes(published_bytes("llama2"))
     for module in MODULES:
@@ -502,7 +502,7 @@ def test_loading(tmp_path: Path) -> None:
     assert drop_in.SentencePieceProcessor(model_file=path).encode("ab") == [633]
 
 
-def test_models_that_cannot_be_loaded(tmp_path: Path) -> None:
+def test_invalid_model_file_raises_runtime_error(tmp_path: Path) -> None:
     (tmp_path / "empty.model").write_bytes(b"")
     (tmp_path / "text.model").write_bytes(b"a text")
     for module in MODULES:
@@ -526,7 +526,7 @@ def test_models_that_cannot_be_loaded(tmp_path: Path) -> None:
             processor.load_from_file(5)
 
 
-def test_a_failed_load_leaves_no_model() -> None:
+def test_failed_load_behaves_as_in_sentencepiece() -> None:
     for module in MODULES:
         processor = module.SentencePieceProcessor(model_proto=published_bytes("llama2"))
         with pytest.raises(RuntimeError):
@@ -539,22 +539,22 @@ def test_a_failed_load_leaves_no_model() -> None:
 
 
 @pytest.mark.parametrize("model_type", ["unigram", "word", "char"])
-def test_models_of_other_types(model_type: str) -> None:
+def test_other_model_types_raise_runtime_error(model_type: str) -> None:
     data = trained(["ab ab abc", "abcd ab cd"] * 9, vocab_size=13, model_type=model_type)
     with pytest.raises(RuntimeError, match=f"not a BPE model, but one of type {model_type}") as info:
         drop_in.SentencePieceProcessor(model_proto=data)
     assert isinstance(info.value, fastbpe.FastbpeError)
 
 
-def test_the_unigram_model_of_the_shared_data() -> None:
+def test_unigram_model_file_raises_runtime_error() -> None:
     with pytest.raises(RuntimeError, match="not a BPE model, but one of type unigram"):
         drop_in.SentencePieceProcessor(model_file=str(data_file("vocab", "sp_test_model.model")))
 
 
-# Being a value
+# Pickling, copying, subclasses.
 
 
-def test_pickles_and_copies() -> None:
+def test_pickles_and_copies_are_equal() -> None:
     for module in MODULES:
         original = module.SentencePieceProcessor(model_proto=published_bytes("llama2"), add_bos=True, out_type=str)
         for twin in (pickle.loads(pickle.dumps(original)), copy.copy(original), copy.deepcopy(original)):
@@ -577,7 +577,7 @@ def test_pickles_and_copies() -> None:
     assert pickle.loads(pickle.dumps(drop_in.SentencePieceProcessor())).vocab_size() == 0
 
 
-def test_subclasses() -> None:
+def test_subclass_attributes_survive_pickling() -> None:
     class Mine(drop_in.SentencePieceProcessor):
         def __init__(self, **kwargs: Any) -> None:
             super().__init__(**kwargs)
@@ -588,11 +588,11 @@ def test_subclasses() -> None:
     assert (twin.note, twin.encode("ab")) == ("mine", [633])
 
 
-# Sampling
+# Sampling.
 
 
-def test_sampling_is_reproducible() -> None:
-    ours, _ = both()
+def test_sampling_with_a_seed_is_reproducible() -> None:
+    ours, _ = both_processors()
     text = "Reproducible sampling of a sentence with a number of words. " * 3
 
     def samples() -> list[Any]:
@@ -612,9 +612,9 @@ def test_sampling_is_reproducible() -> None:
     assert all(ours.decode(ids) == text for ids in flat)
 
 
-def test_sampling_leaves_out_as_many_merges() -> None:
-    """How many pieces there are on average is a matter of alpha, the same in both."""
-    ours, theirs = both()
+def test_sampling_drops_as_many_merges_as_sentencepiece() -> None:
+    """The average number of pieces depends on alpha in the same way in both."""
+    ours, theirs = both_processors()
     text = "The quick brown fox jumps over the lazy dog, and nobody is surprised by that. " * 40
     for alpha in (0.05, 0.1, 0.5, 0.9):
         options: dict[str, Any] = {"enable_sampling": True, "alpha": alpha}
@@ -622,7 +622,7 @@ def test_sampling_leaves_out_as_many_merges() -> None:
         assert abs(means[0] - means[1]) < 0.02 * means[1]
 
 
-def test_sampling_keeps_symbols_bytes_and_places() -> None:
+def test_sampling_keeps_symbols_bytes_and_offsets() -> None:
     symbols = ["abc", "▁a"]
     data = trained(["ab abc", "abcd ab"] * 5, vocab_size=290, byte_fallback=True, user_defined_symbols=symbols)
     processor = drop_in.SentencePieceProcessor(model_proto=data)
@@ -639,11 +639,11 @@ def test_sampling_keeps_symbols_bytes_and_places() -> None:
         assert nearly_none == processor.encode(text)
 
 
-# The normalizer
+# The normalizer.
 
 
 @pytest.mark.parametrize("rule_name", RULE_NAMES)
-def test_normalizers_by_name(rule_name: str) -> None:
+def test_normalizers_by_name_equal_sentencepiece(rule_name: str) -> None:
     rng = random.Random(rule_name)
     keys = list(peer_rules(rule_name)) or [b"x"]
     for flags in (
@@ -669,7 +669,7 @@ def test_normalizers_by_name(rule_name: str) -> None:
     assert ours.decompile() == sorted(expected)
 
 
-def test_normalizers_by_rules(tmp_path: Path) -> None:
+def test_normalizers_by_rules_equal_sentencepiece(tmp_path: Path) -> None:
     path = tmp_path / "rules.tsv"
     path.write_text("61\t62\nU+63 U+64\t65 66\n67\n")
     rules = [("b", "x"), ("é", "e"), ("ab", "c"), (b"a", b"c"), ("日", "")]
@@ -680,7 +680,7 @@ def test_normalizers_by_rules(tmp_path: Path) -> None:
         assert ours.normalize(" acdgé  ab日") == theirs.normalize(" acdgé  ab日")
 
 
-def test_normalizers_of_models() -> None:
+def test_normalizers_of_models_equal_sentencepiece() -> None:
     data = trained(["Ａb cd"] * 3, vocab_size=20, treat_whitespace_as_suffix=True, user_defined_symbols=["Ａ"])
     for options in ({"model_proto": data}, {"model_proto": data, "add_dummy_prefix": False}):
         ours, theirs = (module.SentencePieceNormalizer(**options) for module in MODULES)  # type: ignore[arg-type]
@@ -691,7 +691,7 @@ def test_normalizers_of_models() -> None:
         assert again[0].normalize("Ａ b") == again[1].normalize("Ａ b")
 
 
-def test_normalizers_that_cannot_be(tmp_path: Path) -> None:
+def test_invalid_normalizer_arguments_raise_as_in_sentencepiece(tmp_path: Path) -> None:
     wrong: list[dict[str, Any]] = [
         *({}, {"rule_name": "nfc"}, {"rule_name": 5}, {"norm_map": {"a": "b"}}, {"norm_map": 5}, {"norm_map": []}),
         *({"norm_map": [("a", "a")]}, {"norm_map": [("", "b")]}, {"norm_map": [("a",)]}, {"norm_map": [("a", 5)]}),
@@ -711,7 +711,7 @@ def test_normalizers_that_cannot_be(tmp_path: Path) -> None:
         )
 
 
-def test_rules_that_are_not_utf8_are_a_value_error() -> None:
+def test_rules_that_are_not_utf8_raise_value_error() -> None:
     for norm_map in ([(b"\xff", b"bar")], [(b"foo", b"\xff")]):
         with pytest.raises(ValueError, match=r"norm_map: b'\\xff' is not UTF-8"):
             drop_in.SentencePieceNormalizer(norm_map=norm_map)
@@ -719,8 +719,8 @@ def test_rules_that_are_not_utf8_are_a_value_error() -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"add_bos": True, "reverse": True}, {"enable_sampling": True}], ids=str)
-def test_arrays_are_read_only(options: dict[str, Any]) -> None:
-    ours, _ = both()
+def test_returned_arrays_are_read_only(options: dict[str, Any]) -> None:
+    ours, _ = both_processors()
     arrays = [ours.encode(text, out_type="numpy", **options) for text in ("Hello world", "", b"\xff", "日本")]
     arrays += ours.encode(["Hello world", "", "日本" * 100], out_type="numpy", **options)
     arrays += [ours.encode_as_numpy("Hello"), ours.parallel_encode_as_numpy("Hello", chunk_len=9)]
@@ -740,15 +740,15 @@ def memoryview_address(lent: Any) -> int:
     return numpy.frombuffer(lent, dtype=numpy.int32).__array_interface__["data"][0]  # type: ignore[no-any-return]
 
 
-def test_messages_are_of_sentencepieces_class_where_it_is_imported() -> None:
+def test_messages_use_the_protobuf_class_of_sentencepiece_if_imported() -> None:
     pytest.importorskip("google.protobuf")
     message = pytest.importorskip("sentencepiece.sentencepiece_pb2").SentencePieceText
-    ours, _ = both()
+    ours, _ = both_processors()
     assert isinstance(ours.encode("Hello", out_type="proto"), message)
     assert isinstance(ours.decode([300], return_type="proto"), message)
 
 
-# The quick ways and the others
+# Fast and general paths.
 
 
 def short_texts(rng: random.Random) -> list[Any]:
@@ -779,7 +779,7 @@ FORMS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("name", ["llama2", "bpemb", "trained", "symbols", "no_ends"])
-def test_quick_ways_give_what_the_others_and_sentencepiece_give(name: str) -> None:
+def test_fast_paths_equal_the_general_path_and_sentencepiece(name: str) -> None:
     sentences = ["ab ab abc", "abcd ab 日本", "Hello zzz"] * 3
     data = {
         "trained": lambda: trained(sentences, vocab_size=30),
@@ -824,7 +824,7 @@ def test_quick_ways_give_what_the_others_and_sentencepiece_give(name: str) -> No
                     assert getattr(ours, fact)(one[0]) == getattr(theirs, fact)(one[0])
 
 
-def test_settings_may_be_changed() -> None:
+def test_changed_settings_are_used() -> None:
     ours, theirs = (module.SentencePieceProcessor(model_proto=published_bytes("llama2")) for module in MODULES)
     for name, value in (
         *(("_add_bos", True), ("_reverse", True), ("_return_type", str), ("_add_bos", False), ("_add_eos", 1)),
@@ -845,15 +845,15 @@ def test_settings_may_be_changed() -> None:
         assert outcome(lambda: ours.decode([300])) == outcome(lambda: theirs.decode([300]))
 
 
-def test_numbers_for_sampling_are_checked_though_nothing_is_sampled() -> None:
-    for processor in both():
+def test_sampling_arguments_are_checked_even_without_sampling() -> None:
+    for processor in both_processors():
         for options in ({"nbest_size": "x"}, {"alpha": "x"}):
             with pytest.raises(TypeError):
                 processor.encode("ab", **options)
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_a_subclass_that_replaces_encode_is_asked_by_the_named_ways(module: Any) -> None:
+def test_encode_as_methods_call_an_overridden_encode(module: Any) -> None:
     class Loud(module.SentencePieceProcessor):  # type: ignore[misc]
         def Encode(self, input: Any, **kwargs: Any) -> Any:
             return super().Encode(input.upper(), **kwargs)
@@ -868,8 +868,8 @@ def test_a_subclass_that_replaces_encode_is_asked_by_the_named_ways(module: Any)
     assert loud.decode_ids(plain_one.encode("AB")) == "ab"
 
 
-def test_threads_share_a_processor_that_has_made_no_tables() -> None:
-    expected = both()[1]
+def test_threads_may_share_a_new_processor() -> None:
+    expected = both_processors()[1]
     for _ in range(5):
         fresh = drop_in.SentencePieceProcessor(model_proto=published_bytes("llama2"))
         found: list[Any] = []

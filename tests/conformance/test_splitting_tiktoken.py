@@ -1,9 +1,9 @@
 """Pieces equal those of tiktoken.
 
-tiktoken shows ids, not pieces. So it gets vocabularies in which the pieces are tokens: a piece that is a
-token becomes that one id, whatever the ranks say. FASTBPE_FULL=1 runs what takes minutes: every code point in
-every context, and all strings of up to six characters. Without it the ends of each run of one general
-category stand for all code points (an error in a table shows there), and strings have up to four characters.
+tiktoken returns ids, not pieces. So these tests give it vocabularies whose tokens are the pieces: a piece that is
+a token becomes that one id for any ranks. FASTBPE_FULL=1 runs tests that take minutes: every code point in every
+context, and all strings of up to six characters. Without it, the ends of each run of one general category stand
+for all code points (an error in a table shows there), and strings have up to four characters.
 """
 
 import itertools
@@ -37,7 +37,7 @@ NASTY = (
 
 
 def vocabulary(tokens):
-    """Ranks for the single bytes and each token."""
+    """Return ranks for the single bytes and each token."""
     ranks = {bytes([byte]): byte for byte in range(256)}
     for token in tokens:
         encoded = token.encode()
@@ -53,9 +53,8 @@ def encoding(pattern, ranks):
 def assert_same_pieces(pattern, texts):
     """Compare the pieces of each text, of any length.
 
-    The vocabulary has all of our pieces and all pairs of neighbours. Were a piece of tiktoken's two of ours,
-    it would become the one id of the pair; were it three or more, merging could not stop before some pair is
-    merged.
+    The vocabulary has all of our pieces and all pairs of neighbours. If a piece of tiktoken were two of ours, it
+    would become the one id of the pair; if it were three or more, merging would make at least one pair.
     """
     compiled = compile_regex(pattern)
     pieces = [find_pieces(compiled, text) for text in texts]
@@ -68,7 +67,7 @@ def assert_same_pieces(pattern, texts):
 
 
 def assert_same_pieces_of_short_texts(pattern, texts, tokens):
-    """The same for many short texts; `tokens` must hold each piece that any split of a text could have."""
+    """Compare the pieces of many short texts; `tokens` must hold each piece of every possible split."""
     compiled = compile_regex(pattern)
     ranks = vocabulary(tokens)
     peer = encoding(pattern, ranks)
@@ -79,7 +78,7 @@ def assert_same_pieces_of_short_texts(pattern, texts, tokens):
 
 
 def code_points():
-    """Every character, or the first and last of each run of one general category."""
+    """Return every character, or the first and last of each run of one general category."""
     if FULL:
         return "".join(ANY)
     ends = {end for name in CATEGORIES for ends in CharSet.category(name).ranges for end in ends}
@@ -87,13 +86,13 @@ def code_points():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_code_points_alone(name):
+def test_single_code_points_are_split_as_by_tiktoken(name):
     characters = code_points()
     assert_same_pieces_of_short_texts(PATTERNS[name], characters, characters)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_code_points_between_characters_of_each_kind(name):
+def test_code_points_in_context_are_split_as_by_tiktoken(name):
     characters = code_points()
     for start in range(0, len(characters), CODE_POINTS_AT_ONCE):
         chunk = characters[start : start + CODE_POINTS_AT_ONCE]
@@ -101,7 +100,7 @@ def test_code_points_between_characters_of_each_kind(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_all_short_strings(name):
+def test_all_short_strings_are_split_as_by_tiktoken(name):
     alphabet = " \n\ta's1é\u0301/"
     lengths = range(7 if FULL else 5)
     texts = ["".join(text) for length in lengths for text in itertools.product(alphabet, repeat=length)]
@@ -117,7 +116,7 @@ def test_all_short_strings(name):
         max_size=20,
     )
 )
-def test_odd_texts(name, texts):
+def test_unusual_texts_are_split_as_by_tiktoken(name, texts):
     assert_same_pieces(PATTERNS[name], texts)
 
 
@@ -167,7 +166,7 @@ def every_part(text):
         (r".|\N|\O", "\n\r\x85\u2028"),
     ],
 )
-def test_the_syntax_means_what_it_means_to_tiktoken(pattern, text):
+def test_pattern_syntax_means_the_same_in_tiktoken(pattern, text):
     assert_same_pieces_of_short_texts(pattern, [text], sorted(every_part(text)))
 
 
@@ -180,17 +179,17 @@ def matched(pattern, text):
 @pytest.mark.parametrize(
     "escape", [r"\s", r"\d", r"\w", r"\S", r"\p{Alphabetic}", r"\p{Lowercase}", r"\p{Uppercase}"]
 )
-def test_class_has_the_members_it_has_in_tiktoken(escape):
+def test_character_class_has_the_members_of_tiktoken(escape):
     text = "".join(ANY)
     assert matched(escape, text) == "".join(find_pieces(compile_regex(escape), text))
 
 
 @pytest.mark.parametrize("name", CATEGORIES)
-def test_category_has_the_members_it_has_in_tiktoken(name):
+def test_category_has_the_members_of_tiktoken(name):
     assert matched(rf"\p{{{name}}}", "".join(ANY)) == "".join(CharSet.category(name))
 
 
-def test_scripts_have_the_members_they_have_in_tiktoken():
+def test_scripts_have_the_members_of_tiktoken():
     text = "".join(ANY)
     for pair in SCRIPT_NAMES.split():
         for name in pair.split(":"):
@@ -201,8 +200,8 @@ def as_class(characters):
     return "[" + "".join(f"\\U{low:08X}-\\U{high:08X}" for low, high in characters.ranges) + "]"
 
 
-def test_case_folding_is_that_of_tiktoken():
-    """Each cased character has the partners it has there, and no block of other characters has any."""
+def test_case_folding_equals_tiktoken():
+    """Each cased character has the same partners, and no other block has a character with partners."""
     everything = "".join(ANY)
     cased = "".join(c for c in everything if len(CharSet.of(c).case_closure()) > 1)
     assert matched(f"(?i:{as_class(CharSet.of(cased))})", everything) == cased
@@ -216,8 +215,8 @@ def test_case_folding_is_that_of_tiktoken():
 
 
 @pytest.mark.skipif(not FULL, reason="takes half a minute; set FASTBPE_FULL=1")
-def test_characters_of_one_block_fold_only_as_in_tiktoken():
-    """Two characters of a block that differ in bit k are told apart by the set of those that have it."""
+def test_case_folding_within_each_block_equals_tiktoken():
+    """Two characters of a block differ in some bit k: the set of all with that bit tells them apart."""
     for start in range(0, 0x110000, 0x1000):
         block = CharSet.from_ranges([(start, start + 0xFFF)])
         for bit in range(12):
@@ -230,14 +229,14 @@ def test_characters_of_one_block_fold_only_as_in_tiktoken():
 @pytest.mark.parametrize("pattern", ["a+", r"\p{L}+", "é|[0-9]{2}", r" ?\p{L}+|\p{N}", "(?<=a)b"])
 @settings(max_examples=100)
 @given(text=st.text(st.sampled_from("aab é漢12 \n")))
-def test_text_that_is_not_matched_is_dropped_as_tiktoken_does(pattern, text):
+def test_unmatched_text_is_dropped_as_by_tiktoken(pattern, text):
     data = text.encode()
     pieces = [data[start:end] for start, end in make_splitter(pattern, drop_unmatched=True).pieces(text)]
     ranks = vocabulary({*every_part(text)})
     assert encoding(pattern, ranks).encode_ordinary(text) == [ranks[piece] for piece in pieces]
 
 
-def test_dropped_text_makes_no_ids():
+def test_dropped_text_has_no_ids():
     ranks = {**vocabulary(["aa"]), b"aab": 300}
     text = "aabaa"
     assert encoding("a+", ranks).encode_ordinary(text) == [256, 256]

@@ -1,7 +1,7 @@
 """Pieces equal those of tokenizers' pre-tokenizers: each step, each behavior, sequences, every code point.
 
-FASTBPE_FULL=1 takes more random texts and every code point for every step; without it, the ends of each run of
-one general category stand for all code points where the step has no classes of its own.
+FASTBPE_FULL=1 takes more random texts, and every code point for every step; without it, the ends of each run of
+one general category stand for all code points, unless the step has classes of its own.
 """
 
 import itertools
@@ -68,7 +68,7 @@ STEPS: list[Step] = [
     Whitespace(),
     WhitespaceSplit(),
 ]
-#: Where the published tokenizers of the shared data have them.
+#: Sequences of published tokenizers.
 FALCON: list[Step] = [
     Punctuation(behavior="contiguous"),
     ByteLevel(),
@@ -92,7 +92,7 @@ def peer(step: Step):
 
 
 def stand_ins() -> dict[str, int]:
-    """The character that stands for each byte in GPT-2's files, as ByteLevel puts it."""
+    """Map each character of GPT-2's files, as ByteLevel writes them, to its byte."""
     printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in printable]
     return {chr(byte): byte for byte in printable} | {chr(256 + i): byte for i, byte in enumerate(others)}
@@ -102,14 +102,14 @@ BYTE_OF = stand_ins()
 
 
 def to_bytes(shown: str) -> bytes:
-    """The bytes that stand-ins stand for."""
+    """Return the bytes that GPT-2's characters stand for."""
     return bytes(BYTE_OF[character] for character in shown)
 
 
 def assert_same(steps: Sequence[Step], texts: Iterable[str]) -> None:
-    """The pieces of each text by us and by tokenizers: where they are, or what they hold after ByteLevel.
+    """Compare the pieces of each text with those of tokenizers: their offsets, or their content after ByteLevel.
 
-    (tokenizers tells places in characters, and after ByteLevel a piece may begin within one.)
+    tokenizers counts characters, and after ByteLevel a piece may begin within one.
     """
     splitter = make_sequence(steps)
     theirs = peers.Sequence([peer(step) for step in steps])
@@ -145,63 +145,63 @@ def code_points(all_of_them: bool) -> str:
 
 
 @pytest.mark.parametrize("step", [*SPLITS, *STEPS], ids=repr)
-def test_steps_on_hard_texts(step: Step) -> None:
+def test_steps_split_hard_texts_as_tokenizers(step: Step) -> None:
     assert_same([step], itertools.islice(hard_texts(), N_TEXTS // 3))
 
 
 @pytest.mark.parametrize("step", [*SPLITS, *STEPS], ids=repr)
-def test_steps_on_all_short_texts(step: Step) -> None:
+def test_steps_split_all_short_texts_as_tokenizers(step: Step) -> None:
     texts = ("".join(text) for n in range(6 if FULL else 4) for text in itertools.product("a's1 \n.", repeat=n))
     assert_same([step], texts)
 
 
 @pytest.mark.parametrize("step", STEPS, ids=repr)
-def test_steps_on_every_code_point(step: Step) -> None:
+def test_steps_split_every_code_point_as_tokenizers(step: Step) -> None:
     characters = code_points(isinstance(step, (Digits, Punctuation)))
     for context in ("a", "1", " ", ".") if FULL else ("a", "."):
         assert_same([step], [context + context.join(characters[at : at + 50_000]) + context
                              for at in range(0, len(characters), 50_000)])  # fmt: skip
 
 
-def test_sequences_of_steps() -> None:
+def test_sequences_of_steps_split_as_tokenizers() -> None:
     chooser = random.Random(SEED)
     for _ in range(N_TEXTS):
         steps = chooser.choices([*SPLITS, *STEPS], k=chooser.randint(2, 4))
         if sum(isinstance(step, ByteLevel) for step in steps) > 1:
-            continue  # bytes of bytes: tokenizers takes it, and nobody has it
+            continue  # bytes of bytes: tokenizers accepts it, and no tokenizer uses it
         texts = random_texts(chooser.randrange(1 << 30))
         assert_same(steps, list(itertools.islice(texts, 3)))
 
 
 @pytest.mark.parametrize("steps", [DEEPSEEK, FALCON], ids=["deepseek_v3", "falcon"])
-def test_published_sequences_on_hard_texts(steps: Sequence[Step]) -> None:
+def test_published_sequences_split_hard_texts_as_tokenizers(steps: Sequence[Step]) -> None:
     assert_same(steps, hard_texts())
 
 
 @pytest.mark.parametrize("context", ["a", "A", "1", " ", "\n", "'", ".", "é", "漢", "\u0301"])
-def test_deepseek_on_every_code_point(context: str) -> None:
+def test_deepseek_splits_every_code_point_as_tokenizers(context: str) -> None:
     characters = code_points(False)
     assert_same(DEEPSEEK, [context + context.join(characters) + context])
 
 
-def test_deepseek_on_the_corpora() -> None:
+def test_deepseek_splits_corpora_as_tokenizers() -> None:
     if not DATA.is_dir():
         pytest.skip("needs the test data: set FASTBPE_DATA to the folder that holds it")
     for path in sorted((DATA / "corpus").glob("*.txt")):
         assert_same(DEEPSEEK, [corpus(path.name, 10_000_000 if FULL else 150_000)])
 
 
-def test_deepseek_by_name_is_the_sequence() -> None:
+def test_deepseek_by_name_splits_like_the_sequence() -> None:
     splitter, steps = make_splitter(PATTERNS["deepseek_v3"]), make_sequence(DEEPSEEK)
     for text in hard_texts():
         assert splitter.pieces(text) == steps.pieces(text), f"seed {SEED}: {text!r}"
 
 
-# Ids
+# Ids.
 
 
-def test_ids_of_deepseek() -> None:
-    """The ranks as a BPE of tokenizers: the merges that make each token out of the tokens before it."""
+def test_deepseek_ids_equal_tokenizers() -> None:
+    """tokenizers gets the ranks as merges that make each token from earlier tokens."""
     special = {"<｜begin▁of▁sentence｜>": 0, "<｜end▁of▁sentence｜>": 1, "<｜▁pad▁｜>": 2}
     path = data_file("vocab", "deepseek_v3.tiktoken")
     ours = fastbpe.load(path, pattern="deepseek_v3", special_tokens={})
@@ -214,7 +214,7 @@ def test_ids_of_deepseek() -> None:
 
 
 def peer_of_ranks(ours: fastbpe.Tokenizer, patterns: Sequence[str]):
-    """A byte-level BPE of tokenizers with the merges of a tokenizer of ours."""
+    """Return a byte-level BPE of tokenizers with the merges of one of our tokenizers."""
     shown = {byte: character for character, byte in BYTE_OF.items()}
     names = ["".join(shown[byte] for byte in token) for token in ours.vocab]
     model = tokenizers.models.BPE(
@@ -227,7 +227,7 @@ def peer_of_ranks(ours: fastbpe.Tokenizer, patterns: Sequence[str]):
     return made
 
 
-# Patterns as tokenizers reads them
+# Patterns as tokenizers reads them.
 
 _ATOMS = r"""
 \p{L} \P{L} \p{^Lu} \p{Han} \p{Greek} \p{Letter} \s \S \w \W \d \D \h \H \n \r \v \f \- \/ \x41 \u00e9 \x{1F600}
@@ -258,7 +258,7 @@ COUNTS = [
 ]
 
 
-def test_patterns_match_what_they_match_in_tokenizers() -> None:
+def test_random_patterns_match_as_in_tokenizers() -> None:
     chooser = random.Random(SEED)
     characters = [*itertools.chain(*ALPHABETS), *"²¼\u200c\u200d\n\n\n  aabbsst'"]
     n_compared = 0
@@ -274,7 +274,7 @@ def test_patterns_match_what_they_match_in_tokenizers() -> None:
         try:
             theirs = peers.Split(tokenizers.Regex(pattern), "removed", True)
         except Exception as error:
-            if "repeat operator" in str(error):  # of an anchor, which we take
+            if "repeat operator" in str(error):  # the repetition of an anchor, which we accept
                 continue
             raise
         n_compared += 1
@@ -286,8 +286,8 @@ def test_patterns_match_what_they_match_in_tokenizers() -> None:
             assert found == expected, f"seed {SEED}: {pattern!r} on {text!r}"
 
 
-def test_every_property_has_the_characters_that_tokenizers_has() -> None:
-    """Asked at both ends of each of its ranges, inside and outside."""
+def test_every_property_has_the_characters_of_tokenizers() -> None:
+    """Compare both ends of each range, inside and outside."""
     scripts = [name.split(":")[1] for name in SCRIPT_NAMES.split() if ":" in name]
     names = (
         "L Lu Ll Lt Lm Lo LC M Mn Mc Me N Nd Nl No P Pc Pd Pe Pf Pi Po Ps S Sc Sk Sm So Z Zl Zp Zs C Cc Cf Co Cn"

@@ -1,6 +1,6 @@
 """The fast trainer against rustbpe, bpeasy, tokenizers and minbpe's rule, on real text.
 
-FASTBPE_FULL=1: whole corpora, to 32,000 entries.
+FASTBPE_FULL=1 trains whole corpora, up to 32,000 entries.
 """
 
 import os
@@ -38,38 +38,38 @@ def check_pair_and_huggingface(text: str, vocab_size: int) -> None:
     assert ours == huggingface_merges([text], vocab_size, WORDS)
 
 
-def test_standard_library_as_the_peers() -> None:
+def test_standard_library_trains_as_the_peers() -> None:
     check_pair_and_huggingface(standard_library(1_000_000), 1000)
 
 
-def test_standard_library_as_minbpe() -> None:
+def test_standard_library_trains_as_minbpe() -> None:
     text = standard_library(1_000_000)
     assert our_merges([text], 1000, "first") == minbpe_merges(pieces_in_order(text), 744)
 
 
 @pytest.mark.parametrize("vocab_size", SIZES)
 @pytest.mark.parametrize("name", ["english.txt", "multilingual.txt"])
-def test_corpora_as_the_peers(name: str, vocab_size: int) -> None:
+def test_corpora_train_as_the_peers(name: str, vocab_size: int) -> None:
     check_pair_and_huggingface(corpus(name, N_BYTES), vocab_size)
 
 
 @pytest.mark.parametrize("name", ["english.txt", "multilingual.txt"])
-def test_corpora_as_minbpe(name: str) -> None:
-    """Its rule is greedy: the first merges of many are those of few."""
+def test_corpora_train_as_minbpe(name: str) -> None:
+    """The rule of minbpe is greedy: the first merges of a long run are those of a short run."""
     text = corpus(name, N_BYTES)
     expected = minbpe_merges(pieces_in_order(text), SIZES[-1] - 256)
     for vocab_size in SIZES:
         assert our_merges([text], vocab_size, "first") == expected[: vocab_size - 256]
 
 
-def test_many_documents_are_one_text_to_all() -> None:
+def test_many_documents_train_as_the_peers() -> None:
     texts = standard_library(200_000).splitlines(keepends=True)
     ours = our_merges(texts, 700, "pair")
     assert ours == rustbpe_merges(texts, 700, WORDS) == bpeasy_merges(texts, 700, WORDS)
     assert our_merges(texts, 700, "huggingface") == huggingface_merges(texts, 700, WORDS)
 
 
-def test_limits_as_the_peers() -> None:
+def test_limits_stop_training_as_in_the_peers() -> None:
     """The peers' max_token_length=n allows tokens of n - 1 bytes."""
     text = standard_library(200_000)
     options = {"vocab_size": 3000, "pattern": WORDS, "max_token_bytes": 4, "progress": False}
@@ -84,8 +84,8 @@ def test_limits_as_the_peers() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["gpt2", "cl100k", "o200k", "llama3", "qwen2"])
-def test_named_patterns_as_rustbpe(pattern: str) -> None:
-    """rustbpe splits by the engine that tiktoken uses: pieces must agree before merges can."""
+def test_named_patterns_train_as_rustbpe(pattern: str) -> None:
+    """rustbpe splits by tiktoken's engine: pieces must agree before merges can."""
     text = standard_library(300_000) + "naïve café 日本語 안녕 Ελλάδα don't DON'T 12345 \u0661\u0662 \t\r\n\n x"
     tokenizer = fastbpe.train([text], vocab_size=900, pattern=pattern, progress=False)
     pairs = [(tokenizer.vocab[a], tokenizer.vocab[b]) for a, b in tokenizer.merges]

@@ -1,4 +1,4 @@
-"""Training by sentencepiece and by fastbpe's trainer of the same interface: files that are equal to the byte."""
+"""Training by sentencepiece and by fastbpe.sentencepiece: the files are equal to the byte."""
 
 import io
 import os
@@ -28,7 +28,7 @@ SENTENCES = ["ab ab abc", "abcd ab"]
 
 
 def files(trainer: Trainer, folder: Path, **options: Any) -> tuple[bytes, bytes]:
-    """The files of a model that is trained in a folder, always under the same name."""
+    """Train in a folder under a fixed name, and return the model and vocabulary files."""
     here = Path.cwd()
     os.chdir(folder)
     try:
@@ -77,7 +77,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_options(name: str, tmp_path: Path) -> None:
+def test_models_of_all_options_equal_sentencepiece(name: str, tmp_path: Path) -> None:
     options = {"vocab_size": 2000, **OPTIONS[name]}
     assert_same_files(tmp_path, input=str(data_file("corpus", "botchan.txt")), **options)
 
@@ -89,12 +89,12 @@ def test_options(name: str, tmp_path: Path) -> None:
         *(("wagahaiwa_nekodearu.txt", size) for size in (3500, 6000, 8000)),
     ],
 )
-def test_books(file: str, vocab_size: int, tmp_path: Path) -> None:
+def test_models_of_books_equal_sentencepiece(file: str, vocab_size: int, tmp_path: Path) -> None:
     assert_same_files(tmp_path, input=str(data_file("corpus", file)), vocab_size=vocab_size)
 
 
-def test_vocabulary_of_characters(tmp_path: Path) -> None:
-    """All characters of a text, with spaces as U+2581 and without line ends, and three symbols: no merges."""
+def test_vocabulary_of_characters_equals_sentencepiece(tmp_path: Path) -> None:
+    """All characters of a text, with U+2581 for spaces and without line ends, and three symbols: no merges."""
     path = data_file("corpus", "tinyshakespeare.txt")
     options = {"normalization_rule_name": "identity", "character_coverage": 1.0}
     model, report = train_model(path, make_options(path, "characters", options), ReadingOptions(), Reporter(False))
@@ -107,14 +107,14 @@ def test_vocabulary_of_characters(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("vocab_size", [6000, 8000])
-def test_fallback_in_japanese(vocab_size: int, tmp_path: Path) -> None:
+def test_byte_fallback_of_japanese_equals_sentencepiece(vocab_size: int, tmp_path: Path) -> None:
     path = str(data_file("corpus", "wagahaiwa_nekodearu.txt"))
     assert_same_files(
         tmp_path, input=path, vocab_size=vocab_size, byte_fallback=True, character_coverage=0.98, split_digits=True
     )
 
 
-def test_many_pieces_of_several_scripts(tmp_path: Path) -> None:
+def test_many_pieces_across_scripts_equal_sentencepiece(tmp_path: Path) -> None:
     lines = corpus("wagahaiwa_nekodearu.txt", 60_000).splitlines()
     for options in ({"split_by_unicode_script": False}, {"split_by_number": False}):
         assert_same_files(tmp_path, input=save(tmp_path, lines), vocab_size=20_000, **options)
@@ -126,24 +126,24 @@ SIZES = {"english.txt": [8000, 1000, 32000], "multilingual.txt": [16000, 8000, 3
 @pytest.mark.parametrize(
     ("file", "vocab_size"), [(file, size) for file, sizes in SIZES.items() for size in sizes[: 3 if FULL else 1]]
 )
-def test_five_megabytes(file: str, vocab_size: int, tmp_path: Path) -> None:
+def test_models_of_large_corpora_equal_sentencepiece(file: str, vocab_size: int, tmp_path: Path) -> None:
     lines = corpus(file, 5_000_000 if FULL else 1_000_000).splitlines()
     assert_same_files(tmp_path, input=save(tmp_path, lines), vocab_size=vocab_size)
 
 
-def test_coverage_is_a_float_of_32_bits(tmp_path: Path) -> None:
-    """1999 of 2000 characters are 0.9995 as such a float, the default, but less as a double."""
+def test_character_coverage_is_a_32_bit_float(tmp_path: Path) -> None:
+    """1999 of 2000 characters are 0.9995 as a 32-bit float, the default, but less as a double."""
     options = {"vocab_size": 30, "add_dummy_prefix": False}
     assert_same_files(tmp_path, input=save(tmp_path, ["a" * 1999, "q"]), **options)
     assert b"q" not in files(PEERS[1], tmp_path, input="text.txt", **options)[1]
 
 
-def test_data_of_many_kinds(tmp_path: Path) -> None:
+def test_model_of_json_and_yaml_equals_sentencepiece(tmp_path: Path) -> None:
     assert_same_files(tmp_path, input=str(data_file("corpus", "json_yaml.txt")), vocab_size=8000)
 
 
 @pytest.mark.parametrize("options", [{}, {"byte_fallback": True, "split_digits": True}])
-def test_hard_lines(options: dict[str, Any], tmp_path: Path) -> None:
+def test_models_of_hard_lines_equal_sentencepiece(options: dict[str, Any], tmp_path: Path) -> None:
     for rules in ("identity", "nmt_nfkc"):
         path = str(data_file("corpus", "emoji_mixed.txt"))
         assert_same_files(
@@ -152,7 +152,7 @@ def test_hard_lines(options: dict[str, Any], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("first", range(0, 2000 if FULL else 240, 40))
-def test_random_corpora(first: int) -> None:
+def test_models_of_random_corpora_equal_sentencepiece(first: int) -> None:
     for seed in range(first, first + 40):
         assert difference(seed) is None
 
@@ -162,11 +162,11 @@ def save(folder: Path, lines: list[str]) -> str:
     return "text.txt"
 
 
-# The interface
+# The interface.
 
 
 def outcome(trainer: Trainer, *arguments: Any, **options: Any) -> Any:
-    """What a call gives: the model that it writes, or the class and the words of its error."""
+    """Return the model that a call writes, or the class and message of its error."""
     model = io.BytesIO()
     try:
         if not arguments:
@@ -184,11 +184,11 @@ def assert_same_outcome(*arguments: Any, make: Callable[[], dict[str, Any]] = di
     if isinstance(expected, bytes):
         assert found == expected
         return
-    # A message begins with a place in sentencepiece's sources and with the condition that does not hold.
+    # A message begins with a line of sentencepiece's source and a condition.
     tail = re.sub(r"^INTERNAL: src/\S+ (\[.*\] (?=\S))?", "", expected[1])
     tail = re.sub(r" in /\S+$", "", tail)  # the folder of its rules
     assert found[0] is expected[0]
-    # Which of several samples it is depends on its threads.
+    # Its threads decide which of several samples it names.
     said, tail = (re.sub(r"sample \d+: joined='.*', original='.*'", "a sample", text) for text in (found[1], tail))
     assert said.endswith(tail), (found, expected)
 
@@ -257,7 +257,7 @@ def assert_same_outcome(*arguments: Any, make: Callable[[], dict[str, Any]] = di
     ],
     ids=str,
 )
-def test_options_and_their_errors(options: dict[str, Any]) -> None:
+def test_options_and_their_errors_equal_sentencepiece(options: dict[str, Any]) -> None:
     assert_same_outcome(make=lambda: {"sentence_iterator": iter(SENTENCES), **options})
 
 
@@ -269,11 +269,11 @@ def test_options_and_their_errors(options: dict[str, Any]) -> None:
     ],
     ids=str,
 )
-def test_sentences_and_their_errors(sentences: list[Any]) -> None:
+def test_sentences_and_their_errors_equal_sentencepiece(sentences: list[Any]) -> None:
     assert_same_outcome(make=lambda: {"sentence_iterator": iter(sentences)})
 
 
-def test_lone_surrogates() -> None:
+def test_lone_surrogates_raise_runtime_error() -> None:
     for trainer in PEERS:
         assert outcome(trainer, sentence_iterator=iter(["\ud800"]))[0] is RuntimeError
 
@@ -286,11 +286,11 @@ def test_lone_surrogates() -> None:
     ],
     ids=str,
 )
-def test_tsv(lines: list[str]) -> None:
+def test_tsv_lines_and_their_errors_equal_sentencepiece(lines: list[str]) -> None:
     assert_same_outcome(make=lambda: {"sentence_iterator": iter(lines)}, input_format="tsv")
 
 
-def test_an_iterator_that_fails() -> None:
+def test_failing_iterator_raises_its_error_or_runtime_error() -> None:
     def failing(n: int) -> Iterator[str]:
         yield from ["ab"] * n
         raise KeyError("boom")
@@ -324,7 +324,9 @@ FLAGS = "--input=c.txt --model_prefix=m --vocab_size=12 --model_type=bpe --hard_
         *(f"{FLAGS} --input=d.txt", f'{FLAGS} --unk_surface="a b"', FLAGS.replace("c.txt", '"c.txt",d.txt')),
     ],
 )
-def test_options_in_a_string(flags: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_flags_in_a_string_equal_sentencepiece(
+    flags: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("c.txt").write_text("ab ab abc\nabcd ab\n", encoding="utf-8")
     Path("d.txt").write_text("\n\nxy xy", encoding="utf-8")
@@ -339,19 +341,19 @@ def test_options_in_a_string(flags: str, tmp_path: Path, monkeypatch: pytest.Mon
     assert found[0] == found[1]
 
 
-def test_lists_and_paths(tmp_path: Path) -> None:
+def test_lists_and_paths_of_files_equal_sentencepiece(tmp_path: Path) -> None:
     for name in ("c.txt", "d d.txt", "a,b.txt"):
         (tmp_path / name).write_text(f"ab ab {name}\n", encoding="utf-8")
     for value in (["c.txt", "d d.txt"], "c.txt,d d.txt", ["a,b.txt"], Path("c.txt")):
         assert_same_files(tmp_path, input=value, vocab_size=30)
 
 
-def test_names_of_methods() -> None:
+def test_train_has_both_names() -> None:
     trainer = fastbpe.sentencepiece.SentencePieceTrainer
     assert trainer.Train is trainer.train
 
 
-def test_what_happened_goes_to_the_logstream(tmp_path: Path) -> None:
+def test_skipped_sentences_are_written_to_the_logstream(tmp_path: Path) -> None:
     with (tmp_path / "log").open("w+", encoding="utf-8") as log:
         outcome(PEERS[1], sentence_iterator=iter([*SENTENCES, "x" * 5000]), logstream=log)
         log.seek(0)
@@ -374,7 +376,7 @@ CUTS: dict[str, Callable[[str], Any]] = {
 
 @pytest.mark.parametrize("name", CUTS)
 @pytest.mark.parametrize("allow", [False, True])
-def test_pretokenizers(name: str, allow: bool) -> None:
+def test_pretokenizers_and_their_errors_equal_sentencepiece(name: str, allow: bool) -> None:
     sentences = ["ab ab abc", "abcd ab<s>", "", "  ", "▅", "qab", *["ab abcab"] * 20]
     options: dict[str, Any] = {"pretokenizer": CUTS[name], "allow_inconsistent_pretokenization": allow}
     options |= {"vocab_size": 60, "character_coverage": 0.98}
@@ -387,12 +389,12 @@ def test_pretokenizers(name: str, allow: bool) -> None:
         assert_same_outcome(**make, **options)
 
 
-def test_a_pretokenizer_and_a_delimiter() -> None:
+def test_pretokenizer_with_a_delimiter_raises_as_in_sentencepiece() -> None:
     make = {"make": lambda: {"sentence_iterator": iter(SENTENCES)}}
     assert_same_outcome(**make, pretokenizer=list, pretokenization_delimiter="x")
 
 
-def test_models_run_in_sentencepiece() -> None:
+def test_trained_model_runs_in_sentencepiece() -> None:
     model = outcome(PEERS[1], byte_fallback=True, vocab_size=300, user_defined_symbols=["abc"])
     processor = sentencepiece.SentencePieceProcessor(model_proto=model)
     assert processor.decode(processor.encode("ab abc é")) == "ab abc é"

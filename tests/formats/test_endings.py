@@ -1,4 +1,4 @@
-"""The ending of a path decides the format, in save, export and the commands."""
+"""The ending of a path selects the format, in save, export and the commands."""
 
 import json
 import os
@@ -41,7 +41,9 @@ def code_points() -> Tokenizer:
         ("v1.2", None, None),
     ],
 )
-def test_each_ending_has_its_format(name: str, byte: str | None, codepoint: str | None, tmp_path: Path) -> None:
+def test_path_ending_selects_the_format(
+    name: str, byte: str | None, codepoint: str | None, tmp_path: Path
+) -> None:
     for mode, expected in (("byte", byte), ("codepoint", codepoint)):
         path = os.path.join(tmp_path, name)
         if expected is not None:
@@ -53,14 +55,14 @@ def test_each_ending_has_its_format(name: str, byte: str | None, codepoint: str 
             format_of(path, mode)
 
 
-def test_a_folder_that_is_there_is_gpt2s(tmp_path: Path) -> None:
+def test_existing_folder_selects_gpt2(tmp_path: Path) -> None:
     assert format_of(tmp_path, "byte") == "gpt2"
     with pytest.raises(FormatError, match="no codepoint-mode tokenizer can be written as a folder; choose"):
         code_points().export(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["a.fbpe", "tokenizer.json", "a.model", "a"])
-def test_save_writes_what_load_reads(name: str, tmp_path: Path) -> None:
+def test_saved_file_loads_with_the_same_ids(name: str, tmp_path: Path) -> None:
     for tokenizer in (PLAIN, code_points()):
         if (tokenizer.mode, name) == ("byte", "a.model"):
             tokenizer = Tokenizer.from_merges([(97, 98)], pattern="gpt2", special_tokens={"<s>": 258})
@@ -71,12 +73,12 @@ def test_save_writes_what_load_reads(name: str, tmp_path: Path) -> None:
         assert tokenizer.special_tokens.items() <= again.special_tokens.items()
 
 
-def test_transformers_form_is_written_under_its_name(tmp_path: Path) -> None:
+def test_tokenizer_json_is_written_as_huggingface_format(tmp_path: Path) -> None:
     PLAIN.save(tmp_path / "tokenizer.json")
     assert json.loads((tmp_path / "tokenizer.json").read_bytes())["model"]["type"] == "BPE"
 
 
-def test_save_refuses_to_lose_anything(tmp_path: Path) -> None:
+def test_save_refuses_formats_that_lose_information(tmp_path: Path) -> None:
     with pytest.raises(FormatError) as error:
         PLAIN.save(tmp_path / "a.tiktoken")
     path = tmp_path / "a.tiktoken"
@@ -92,7 +94,7 @@ def test_save_refuses_to_lose_anything(tmp_path: Path) -> None:
     assert fastbpe.load(tmp_path / "folder", pattern="gpt2").encode("abc") == PLAIN.encode("abc")
 
 
-def test_save_writes_published_vocabularies_that_load_knows(tmp_path: Path) -> None:
+def test_save_writes_published_vocabularies_in_their_own_format(tmp_path: Path) -> None:
     tokenizer = published("r50k_base")
     tokenizer.save(tmp_path / "r50k.tiktoken")
     assert fastbpe.load(tmp_path / "r50k.tiktoken") == tokenizer
@@ -107,7 +109,7 @@ def test_save_writes_published_vocabularies_that_load_knows(tmp_path: Path) -> N
     assert fastbpe.load(tmp_path / "again") == gpt2
 
 
-def test_an_explicit_format_wins(tmp_path: Path) -> None:
+def test_explicit_format_overrides_the_ending(tmp_path: Path) -> None:
     PLAIN.export(tmp_path / "a.txt", format="native")
     assert fastbpe.load(tmp_path / "a.txt") == PLAIN
     for format in ("", "gguf"):
@@ -115,7 +117,7 @@ def test_an_explicit_format_wins(tmp_path: Path) -> None:
             PLAIN.export(tmp_path / "b.txt", format=format)
 
 
-# Commands
+# Commands.
 
 
 @pytest.fixture
@@ -131,7 +133,7 @@ def train(*arguments: str) -> int:
     return main(["train", "words.txt", "--vocab-size", "262", "--special", "<s>", "--quiet", *arguments])
 
 
-def test_train_writes_what_the_ending_says(words: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_train_command_writes_the_format_of_the_ending(words: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert train("-o", "a.fbpe") == 0
     tokenizer = fastbpe.load("a.fbpe")
     assert train("-o", "tokenizer.json") == 0
@@ -152,7 +154,7 @@ def test_train_writes_what_the_ending_says(words: Path, capsys: pytest.CaptureFi
         assert sorted(path.name for path in Path(folder).iterdir()) == ["merges.txt", "vocab.json"]
 
 
-def test_an_ending_that_cannot_be_is_an_error_before_training(
+def test_train_command_refuses_unknown_ending_before_training(
     words: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def forbidden(*arguments: Any, **options: Any) -> None:
@@ -167,7 +169,7 @@ def test_an_ending_that_cannot_be_is_an_error_before_training(
     assert [path.name for path in words.iterdir()] == ["words.txt"]
 
 
-def test_a_tokenizer_that_the_format_cannot_hold_is_kept_in_a_native_file(
+def test_train_command_keeps_unexportable_tokenizer_as_native_file(
     words: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert train("-o", "a.json", "--mode", "codepoint", "--option", "hard_vocab_limit=false") == 1

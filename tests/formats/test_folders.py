@@ -18,7 +18,7 @@ SPECIAL = {"<|a|>": 300, "<|b|>": 301}
 
 
 def fill(folder: Path, **files: Any) -> Path:
-    """Write JSON files; an underscore stands for a dot in their names."""
+    """Write JSON files named by the keyword arguments."""
     for name, value in files.items():
         text = value if isinstance(value, str) else json.dumps(value)
         (folder / f"{name}.json").write_text(text, encoding="utf-8")
@@ -27,8 +27,8 @@ def fill(folder: Path, **files: Any) -> Path:
 
 @pytest.mark.parametrize("format", ["native", "tiktoken", "gpt2", "minbpe"])
 @pytest.mark.parametrize("name", ["tokenizer.model", "any.name", "tokenizer.json"])
-def test_contents_decide(format: str, name: str, tmp_path: Path) -> None:
-    """Whatever a file is called."""
+def test_format_is_recognised_by_contents(format: str, name: str, tmp_path: Path) -> None:
+    """The file name does not matter."""
     arguments: dict[str, Any] = {} if format in ("native", "minbpe") else {"pattern": "gpt2"}
     if format == "gpt2":
         PLAIN.export(tmp_path, format=format)
@@ -50,13 +50,13 @@ def test_contents_decide(format: str, name: str, tmp_path: Path) -> None:
         ("minbpe", "tokenizer.model"),
     ],
 )
-def test_a_folder_with_one_file(format: str, name: str, tmp_path: Path) -> None:
+def test_folder_with_one_tokenizer_file_loads(format: str, name: str, tmp_path: Path) -> None:
     PLAIN.export(tmp_path / name, format=format)
     (tmp_path / "README.md").write_text("# a model")
     assert fastbpe.load(tmp_path, **({"pattern": "gpt2"} if format == "tiktoken" else {})) == PLAIN
 
 
-def test_the_order_of_preference(tmp_path: Path) -> None:
+def test_folder_with_several_formats_prefers_in_a_fixed_order(tmp_path: Path) -> None:
     others = [Tokenizer.from_ranks({**RANKS, b"x" * n: 258}, pattern="gpt2") for n in range(2, 6)]
     others[0].export(tmp_path / "x.fbpe", format="native")
     assert fastbpe.load(tmp_path) == others[0]
@@ -68,7 +68,7 @@ def test_the_order_of_preference(tmp_path: Path) -> None:
     assert fastbpe.load(tmp_path, pattern="gpt2") == others[2]
 
 
-def test_no_tokenizer_and_too_many(tmp_path: Path) -> None:
+def test_folder_without_or_with_several_tokenizers_raises_format_error(tmp_path: Path) -> None:
     with pytest.raises(
         FormatError, match=r"no tokenizer in this folder; looked for tokenizer\.json.*\*\.fbpe"
     ) as error:
@@ -80,7 +80,7 @@ def test_no_tokenizer_and_too_many(tmp_path: Path) -> None:
         fastbpe.load(tmp_path)
 
 
-def test_special_tokens_beside_a_vocabulary(tmp_path: Path) -> None:
+def test_special_tokens_are_read_from_files_beside_gpt2_files(tmp_path: Path) -> None:
     PLAIN.export(tmp_path, format="gpt2")
     decoder = {"300": {"content": "<|a|>", "special": True, "lstrip": False}, "301": "<|b|>"}
     fill(tmp_path, tokenizer_config={"tokenizer_class": "GPT2Tokenizer", "added_tokens_decoder": decoder})
@@ -94,7 +94,7 @@ def test_special_tokens_beside_a_vocabulary(tmp_path: Path) -> None:
     assert fastbpe.load(tmp_path, special_tokens={"<|z|>": 400}).special_tokens == {"<|z|>": 400}
 
 
-def test_special_tokens_that_are_in_the_vocabulary(tmp_path: Path) -> None:
+def test_named_tokens_of_the_vocabulary_become_special(tmp_path: Path) -> None:
     PLAIN.with_special_tokens({"END": 300, "<|a|>": 301}).export(tmp_path, format="gpt2")
     assert fastbpe.load(tmp_path, pattern="gpt2").special_tokens == {"<|a|>": 301}
     fill(tmp_path, special_tokens_map={"pad_token": "END", "additional_special_tokens": ["<|a|>"]})
@@ -106,7 +106,7 @@ def test_special_tokens_that_are_in_the_vocabulary(tmp_path: Path) -> None:
         fastbpe.load(tmp_path, pattern="gpt2")
 
 
-def test_special_tokens_beside_ranks(tmp_path: Path) -> None:
+def test_special_tokens_are_read_from_files_beside_ranks(tmp_path: Path) -> None:
     PLAIN.export(tmp_path / "tokenizer.model", format="tiktoken")
     fill(tmp_path, added_tokens=SPECIAL)
     assert fastbpe.load(tmp_path, pattern="gpt2") == PLAIN.with_special_tokens(SPECIAL)
@@ -117,7 +117,7 @@ def test_special_tokens_beside_ranks(tmp_path: Path) -> None:
     assert given.special_tokens == {"<s>": 400}
 
 
-def test_llama3_and_qwen2_as_folders(tmp_path: Path) -> None:
+def test_llama3_and_qwen2_load_as_folders(tmp_path: Path) -> None:
     (tmp_path / "tokenizer.model").symlink_to(data_file("vocab", "llama3_tokenizer.model").resolve())
     fill(tmp_path, added_tokens={"<|begin_of_text|>": 128000})
     assert fastbpe.load(tmp_path, pattern="llama3") == published("llama3")
@@ -177,7 +177,7 @@ def test_damage_is_named_with_its_file(files: dict[str, Any], message: str, tmp_
         b"\n\x05\n",
     ],
 )
-def test_what_is_no_tokenizer(data: bytes, tmp_path: Path) -> None:
+def test_file_without_a_tokenizer_raises_format_error(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "x.bin"
     path.write_bytes(data)
     for source in (path, data):
@@ -185,7 +185,7 @@ def test_what_is_no_tokenizer(data: bytes, tmp_path: Path) -> None:
             fastbpe.load(source, pattern="gpt2")
 
 
-def test_special_tokens_beside_a_sentencepiece_model(tmp_path: Path) -> None:
+def test_special_tokens_are_read_from_files_beside_a_sentencepiece_model(tmp_path: Path) -> None:
     pieces = [(b"<unk>", 0.0, PieceType.UNKNOWN), (b"<s>", 0.0, PieceType.CONTROL), (b"a", -1.0, PieceType.NORMAL)]
     (tmp_path / "tokenizer.model").write_bytes(model_of(pieces))
     fill(tmp_path, special_tokens_map={"bos_token": "<s>", "unk_token": "<unk>", "pad_token": "<pad>"})
@@ -197,7 +197,7 @@ def test_special_tokens_beside_a_sentencepiece_model(tmp_path: Path) -> None:
         fastbpe.load(tmp_path)
 
 
-def test_models_of_sentencepiece_are_recognised() -> None:
+def test_sentencepiece_models_are_recognised() -> None:
     for name in ("llama2_tokenizer.model", "mistral_v3_tokenizer.model", "bpemb_en_wiki_vs100000.model"):
         assert fastbpe.load(data_file("vocab", name)).mode == "codepoint"
     with pytest.raises(FormatError, match="not a BPE model, but one of type unigram"):

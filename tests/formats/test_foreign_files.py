@@ -1,4 +1,4 @@
-"""Files that are often given as a vocabulary and are none: each is named, with the way out."""
+"""Files that are often mistaken for a vocabulary: the error names each kind and the way out."""
 
 import io
 import json
@@ -75,7 +75,7 @@ FILES = {
     "name", ["x.bin", "x.tiktoken", "tokenizer.model", "tokenizer.json", "merges.txt", "x.fbpe"]
 )
 @pytest.mark.parametrize("kind", FILES)
-def test_it_is_named_with_the_way_out(kind: str, name: str, tmp_path: Path) -> None:
+def test_foreign_file_error_names_its_kind_and_the_way_out(kind: str, name: str, tmp_path: Path) -> None:
     data, message = FILES[kind]
     path = tmp_path / name
     path.write_bytes(data)
@@ -88,7 +88,7 @@ def test_it_is_named_with_the_way_out(kind: str, name: str, tmp_path: Path) -> N
     assert message in str(error.value)
 
 
-def test_a_pointer_in_a_folder_is_named(tmp_path: Path) -> None:
+def test_git_lfs_pointer_in_a_folder_is_named(tmp_path: Path) -> None:
     Tokenizer.from_ranks(BYTES, pattern="gpt2").export(tmp_path / "model", format="gpt2")
     for name in ("vocab.json", "merges.txt"):
         kept = (tmp_path / "model" / name).read_bytes()
@@ -104,7 +104,7 @@ def test_a_pointer_in_a_folder_is_named(tmp_path: Path) -> None:
         fastbpe.load(tmp_path / "model")
 
 
-def test_a_folder_without_a_tokenizer_is_named(tmp_path: Path) -> None:
+def test_folder_without_a_tokenizer_raises_format_error(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(safetensors())
     with pytest.raises(
         FormatError, match=r"no tokenizer in this folder; looked for tokenizer\.json, tokenizer\.model"
@@ -113,12 +113,12 @@ def test_a_folder_without_a_tokenizer_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("start", [b"GGUF", b"UEsD", b"PAR1"])
-def test_a_vocabulary_that_begins_like_one_is_read(start: bytes) -> None:
+def test_vocabulary_that_begins_like_a_foreign_file_is_read(start: bytes) -> None:
     data = dump([*BYTES])
     assert fastbpe.load(start + b" 256\n" + data, pattern="none").vocab_size == 257
 
 
-def test_tokens_that_are_called_like_keys_are_tokens(tmp_path: Path) -> None:
+def test_tokens_named_like_config_keys_are_read(tmp_path: Path) -> None:
     Tokenizer.from_ranks(BYTES, pattern="gpt2").export(tmp_path, format="gpt2")
     vocab = json.loads((tmp_path / "vocab.json").read_bytes())
     vocab |= {"error": 256, "model_type": 257, "tokenizer_class": 258}
@@ -127,6 +127,6 @@ def test_tokens_that_are_called_like_keys_are_tokens(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [b"\x80", b"G", b"{", b"<", b"PK"])
-def test_a_few_bytes_are_a_format_error(data: bytes) -> None:
+def test_few_bytes_raise_format_error(data: bytes) -> None:
     with pytest.raises(FormatError):
         fastbpe.load(data)

@@ -1,4 +1,4 @@
-"""GPT-2's two files, in and out, beside tokenizers' and tiktoken's own readers."""
+"""GPT-2's two files, read and written, compared with the readers of tokenizers and tiktoken."""
 
 import json
 import random
@@ -36,9 +36,9 @@ def write_pair(folder: Path, vocab: Mapping[str, int] | str, merges: str) -> Pat
 
 
 def peer_of(folder: Path, pattern: str, names: tuple[str, str] = gpt2.NAMES) -> tokenizers.Tokenizer:
-    """tokenizers with the two files of a folder.
+    """Return a tokenizers peer that reads the two files of a folder.
 
-    Oniguruma has no {n,m}+ and takes $ for the end of a line; nothing here needs to be possessive.
+    Oniguruma has no {n,m}+ and takes $ as the end of a line; greedy repetitions are enough here.
     """
     for possessive, greedy in (("?+", "?"), ("++", "+"), ("*+", "*"), ("3}+", "3}"), ("$", r"\z")):
         pattern = pattern.replace(possessive, greedy)
@@ -49,7 +49,7 @@ def peer_of(folder: Path, pattern: str, names: tuple[str, str] = gpt2.NAMES) -> 
     return tokenizer
 
 
-def test_the_alphabet_is_that_of_tokenizers() -> None:
+def test_byte_characters_equal_those_of_tokenizers() -> None:
     assert set(ALPHABET) == set(ByteLevel.alphabet())
     tokenizer = ByteLevel(add_prefix_space=False, use_regex=False)
     for byte in range(128):
@@ -59,7 +59,7 @@ def test_the_alphabet_is_that_of_tokenizers() -> None:
 
 
 @pytest.mark.parametrize("given_file", ["gpt2_encoder.json", "gpt2_vocab.bpe"])
-def test_gpt2_as_published(given_file: str) -> None:
+def test_published_gpt2_files_load(given_file: str) -> None:
     path = data_file("vocab", given_file)
     tokenizer = fastbpe.load(path)
     assert tokenizer == published("r50k_base")
@@ -74,7 +74,7 @@ def test_gpt2_as_published(given_file: str) -> None:
 
 
 @pytest.mark.parametrize("given_file", ["qwen2_vocab.json", "qwen2_merges.txt"])
-def test_qwen2_as_published(given_file: str) -> None:
+def test_published_qwen2_files_load(given_file: str) -> None:
     path = data_file("vocab", given_file)
     special = {"<|endoftext|>": 151643, "<|im_start|>": 151644}
     tokenizer = fastbpe.load(path, special_tokens=special)
@@ -85,7 +85,7 @@ def test_qwen2_as_published(given_file: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["r50k_base", "cl100k_base", "o200k_base", "qwen2"])
-def test_what_is_written_is_what_tokenizers_writes_and_reads(name: str, tmp_path: Path) -> None:
+def test_written_files_equal_those_of_tokenizers(name: str, tmp_path: Path) -> None:
     tokenizer = published(name)
     tokenizer.export(tmp_path / "ours", format="gpt2")
     peer = peer_of(tmp_path / "ours", published_peer(name)._pat_str)
@@ -102,7 +102,7 @@ def test_what_is_written_is_what_tokenizers_writes_and_reads(name: str, tmp_path
     assert again.special_tokens == tokenizer.special_tokens
 
 
-def test_what_was_learned_round_trips(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_trained_tokenizer_round_trips(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
     code_tokenizer.export(tmp_path, format="gpt2")
     again = fastbpe.load(tmp_path, pattern="cl100k")
     assert again == code_tokenizer
@@ -113,7 +113,7 @@ def test_what_was_learned_round_trips(code_tokenizer: Tokenizer, tmp_path: Path)
     assert peer_of(tmp_path, pattern).encode(text).ids == code_tokenizer.encode_ordinary(text)
 
 
-def test_ways_in(tmp_path: Path) -> None:
+def test_files_load_by_every_path_and_name(tmp_path: Path) -> None:
     folder = write_pair(tmp_path / "a", VOCAB, MERGES)
     expected = fastbpe.load(folder, pattern="gpt2")
     assert expected.special_tokens == {"<|endoftext|>": 259}
@@ -151,7 +151,7 @@ def test_ways_in(tmp_path: Path) -> None:
         MERGES.replace("ab c", "#version: 3\nab c"),
     ],
 )
-def test_lines_that_do_not_matter(merges: str, tmp_path: Path) -> None:
+def test_version_lines_and_line_ends_do_not_matter(merges: str, tmp_path: Path) -> None:
     folder = write_pair(tmp_path / "a", VOCAB, merges)
     tokenizer = fastbpe.load(folder, pattern="gpt2")
     assert tokenizer == fastbpe.load(write_pair(tmp_path / "b", VOCAB, MERGES), pattern="gpt2")
@@ -166,13 +166,13 @@ def test_lines_that_do_not_matter(merges: str, tmp_path: Path) -> None:
     [
         ({**ALPHABET, "ab": 300, "abc": 257, "Ġab": 400}, MERGES),  # ids in another order than the merges
         ({**ALPHABET, "ab": 300, "abc": 301}, "ab c\na b\n"),  # a merge before the one that makes its part
-        ({**ALPHABET, "ab": 300, "bc": 301, "abc": 302}, "a b\nb c\na bc\nab c\n"),  # two ways to one token
+        ({**ALPHABET, "ab": 300, "bc": 301, "abc": 302}, "a b\nb c\na bc\nab c\n"),  # two ways to make one token
         ({**ALPHABET, "ab": 256, "abcd": 257, "cd": 258}, "a b\nc d\nab cd\n"),
         ({**ALPHABET, "bc": 256, "ab": 257, "abc": 258}, "b c\na b\nab c\n"),  # "abc" is never made: a|bc
         ({text: 1000 - i for text, i in ALPHABET.items()} | {"ab": 3, "abab": 2}, "a b\nab ab\n"),
     ],
 )
-def test_merges_that_are_no_ranks(vocab: dict[str, int], merges: str, tmp_path: Path) -> None:
+def test_merge_lists_without_ranks_equal_tokenizers(vocab: dict[str, int], merges: str, tmp_path: Path) -> None:
     tokenizer = fastbpe.load(write_pair(tmp_path, vocab, merges), pattern="none")
     peer = peer_of(tmp_path, r"[\s\S]+")
     rng = random.Random(5)
@@ -185,8 +185,8 @@ def test_merges_that_are_no_ranks(vocab: dict[str, int], merges: str, tmp_path: 
 
 @given(st.data())
 @settings(max_examples=150)
-def test_any_list_of_merges_beside_tokenizers(data: st.DataObject) -> None:
-    """Ranks where they do, else the list: the ids are those of tokenizers either way."""
+def test_random_merge_lists_equal_tokenizers(data: st.DataObject) -> None:
+    """Ranks if they give the same ids, else the list: either way the ids are those of tokenizers."""
     tokens = dict.fromkeys("abc")
     merges = []
     for _ in range(data.draw(st.integers(1, 8))):
@@ -214,7 +214,7 @@ def test_any_list_of_merges_beside_tokenizers(data: st.DataObject) -> None:
         assert tokenizer.encode(text) == Tokenizer(model).encode(text) == peer.encode(text).ids
 
 
-def test_what_nearly_every_list_is() -> None:
+def test_usual_merge_list_becomes_ranks() -> None:
     model = gpt2.parse(
         json.dumps(VOCAB).encode(), MERGES.encode(), ("a", "b"), pattern="none", special_tokens=None
     )
@@ -226,10 +226,10 @@ def test_what_nearly_every_list_is() -> None:
     assert Tokenizer(ranked).merges == listed.merges == [(97, 98), (256, 99), (32, 256)]
 
 
-# Special tokens
+# Special tokens.
 
 
-def test_names_that_no_merge_makes() -> None:
+def test_tokens_without_a_merge_become_special_by_their_names() -> None:
     vocab = {
         **VOCAB,
         "[MASK]": 260,
@@ -251,7 +251,7 @@ def test_names_that_no_merge_makes() -> None:
     assert tokenizer.n_vocab == 267
 
 
-def test_special_tokens_that_are_given(tmp_path: Path) -> None:
+def test_given_special_tokens_replace_those_of_the_file(tmp_path: Path) -> None:
     folder = write_pair(tmp_path, VOCAB, MERGES)
     given_ = fastbpe.load(folder, pattern="gpt2", special_tokens={"<|endoftext|>": 259, "<new>": 300})
     assert given_.special_tokens == {"<|endoftext|>": 259, "<new>": 300}
@@ -265,10 +265,10 @@ def test_special_tokens_that_are_given(tmp_path: Path) -> None:
         fastbpe.load(folder, pattern="gpt2", special_tokens={"<s>": 259})
 
 
-# The fast reader and its slow twin
+# The fast reader and its slow twin.
 
 
-def test_the_fast_reader_takes_the_published_files() -> None:
+def test_fast_reader_reads_published_files() -> None:
     for names in (("gpt2_encoder.json", "gpt2_vocab.bpe"), ("qwen2_vocab.json", "qwen2_merges.txt")):
         vocab, merges = (data_file("vocab", name).read_bytes() for name in names)
         fast = _gpt2.read(vocab, merges)
@@ -283,8 +283,8 @@ _CHARACTERS = st.sampled_from('abĠ\u0143\u0144é日😀"\\/ \n\x00\x7f')
 
 @given(st.data())
 @settings(max_examples=300)
-def test_the_fast_reader_agrees_with_its_twin(data: st.DataObject) -> None:
-    """On files of any kind, or it leaves them to the twin."""
+def test_fast_and_slow_reader_agree(data: st.DataObject) -> None:
+    """On files of any kind, unless it leaves them to the twin."""
     texts = data.draw(st.lists(st.text(_CHARACTERS, max_size=4), max_size=6))
     entries = [(text, data.draw(st.integers(0, 12))) for text in [*"abĠ", *texts]]
     lines = [f"{json.dumps(text, ensure_ascii=data.draw(st.booleans()))}: {i}" for text, i in entries]
@@ -308,7 +308,7 @@ def test_the_fast_reader_agrees_with_its_twin(data: st.DataObject) -> None:
         assert (*fast[:3], names, fast[4]) == (*slow[:3], slow.names, slow.unmade)
 
 
-def test_tables_without_some_ids() -> None:
+def test_ids_are_dropped_from_the_token_table() -> None:
     flat, ends = b"abbccc", b"".join(i.to_bytes(4, "little") for i in (1, 1, 3, 6))
     assert _gpt2.without(flat, ends, []) == (flat, ends)
     for dropped, expected in (([0], b"bbccc"), ([2], b"accc"), ([3], b"abb"), ([0, 2, 3], b""), ([0, 3], b"bb")):
@@ -317,7 +317,7 @@ def test_tables_without_some_ids() -> None:
         assert new_ends[-4:] == len(expected).to_bytes(4, "little")
 
 
-# Damage
+# Damage.
 
 _PAIRS = json.dumps(ALPHABET)[:-1]
 BAD = [
@@ -350,28 +350,28 @@ BAD = [
 
 
 @pytest.mark.parametrize(("vocab", "merges", "message"), BAD, ids=[message[:50] for _, _, message in BAD])
-def test_damage_is_named_with_its_place(vocab: str, merges: str, message: str, tmp_path: Path) -> None:
+def test_damage_is_named_with_file_and_line(vocab: str, merges: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(FormatError) as error:
         fastbpe.load(write_pair(tmp_path, vocab, merges), pattern="gpt2")
     assert message in str(error.value)
     assert str(tmp_path) in str(error.value)
 
 
-def test_bytes_that_are_no_utf8(tmp_path: Path) -> None:
+def test_invalid_utf8_is_named_with_its_line(tmp_path: Path) -> None:
     write_pair(tmp_path, VOCAB, "")
     (tmp_path / "merges.txt").write_bytes(b"a b\n\xff b\n")
     with pytest.raises(FormatError, match=r"merges\.txt:2: not UTF-8"):
         fastbpe.load(tmp_path, pattern="gpt2")
 
 
-def test_truncated_files(tmp_path: Path) -> None:
+def test_truncated_file_raises_format_error(tmp_path: Path) -> None:
     whole = json.dumps(VOCAB)
     for at in (0, 1, len(whole) // 2, len(whole) - 1):
         with pytest.raises(FormatError):
             fastbpe.load(write_pair(tmp_path, whole[:at], MERGES), pattern="gpt2")
 
 
-# What cannot be written
+# Tokenizers that cannot be written.
 
 RANKS = {bytes([byte]): byte for byte in range(256)}
 LISTED = Model(
@@ -394,19 +394,19 @@ LOSSES = [
 
 
 @pytest.mark.parametrize(("tokenizer", "message"), LOSSES, ids=[message for _, message in LOSSES])
-def test_what_would_be_lost_is_named(tokenizer: Tokenizer, message: str, tmp_path: Path) -> None:
+def test_export_error_names_the_loss(tokenizer: Tokenizer, message: str, tmp_path: Path) -> None:
     with pytest.raises(FormatError) as error:
         tokenizer.export(tmp_path / "x", format="gpt2")
     assert message in str(error.value)
     assert not list(tmp_path.iterdir())
 
 
-def test_llama3_has_tokens_that_no_merges_make(tmp_path: Path) -> None:
+def test_export_refuses_llama3_tokens_without_merges(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"no merges make 588 of its tokens.*the text .*việc' is \[100769\]"):
         published("llama3").export(tmp_path / "x", format="gpt2")
 
 
-def test_tiktoken_reads_what_is_written(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_written_files_give_the_ids_of_tiktoken(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
     code_tokenizer.export(tmp_path, format="gpt2")
     vocab = json.loads((tmp_path / "vocab.json").read_text(encoding="utf-8"))
     ranks = {bytes_of(text): i for text, i in vocab.items() if text not in code_tokenizer.special_tokens}

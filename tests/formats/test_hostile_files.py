@@ -1,7 +1,7 @@
-"""Files that no vocabulary is: too many entries, nested too deep, ids far apart. Each reader refuses them at once.
+"""Files with too many entries, nested too deep, or with huge ids: each reader refuses them at once.
 
-FASTBPE_FULL=1 takes five million entries; in CI it is some thousands, and the limit is lower. The other tests of
-tests/formats have the damage that is small.
+FASTBPE_FULL=1 uses five million entries; otherwise it is some thousands, with a lower limit. The other tests of
+tests/formats cover small damage.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from helpers.tokenizer_json import METASPACE, SHOWN, added, llama_document, smal
 FULL = os.environ.get("FASTBPE_FULL") == "1"
 N = 5_000_000 if FULL else 5_000
 LIMIT = limits.MAX_ENTRIES if FULL else 4_000
-LONG = 10_000_000 if FULL else 100_000  # of a number, of a token
+LONG = 10_000_000 if FULL else 100_000  # digits of a number, bytes of a token
 DEEP = 100_000
 
 BYTE_LINES = b"".join(base64.b64encode(bytes([i])) + b" %d\n" % i for i in range(256))
@@ -45,7 +45,7 @@ def piece(text: bytes, kind: int = 1) -> bytes:
 
 
 TRAINER = bytes_field(2, b"\x18\x02")
-#: Of one file.
+#: Single files.
 ONE: dict[str, Callable[[], bytes]] = {
     "tiktoken: lines": lambda: BYTE_LINES + lines(lambda i: base64.b64encode(b"%08x" % i) + b" %d\n" % (i + 256)),
     "tiktoken: one line again": lambda: BYTE_LINES + b"YWI= 256\n" * N,
@@ -76,7 +76,7 @@ ONE: dict[str, Callable[[], bytes]] = {
     "sentencepiece: groups nested deep": lambda: piece(b"<unk>", 2) + b"\x0b" * DEEP + b"\x0c" * DEEP + TRAINER,
     "sentencepiece: a long piece": lambda: piece(b"<unk>", 2) + piece(b"a" * LONG) + TRAINER,
 }  # fmt: skip
-#: Of GPT-2's files: the vocabulary and the merges.
+#: GPT-2's files: the vocabulary and the merges.
 TWO: dict[str, Callable[[], tuple[bytes, bytes]]] = {
     "tokens": lambda: (VOCAB[:-1] + lines(lambda i: b',"%08x":%d' % (i, i + 256)) + b"}", MERGES),
     "merges": lambda: (VOCAB, MERGES * N),
@@ -90,7 +90,8 @@ TWO: dict[str, Callable[[], tuple[bytes, bytes]]] = {
 
 
 def tokenizer_json(llama: bool, **parts: object) -> bytes:
-    """A tokenizer.json, byte-level or of the Llama kind, with other parts; those of the model as model__NAME."""
+    """Return a tokenizer.json, byte-level or of the Llama kind, with some parts replaced; model__NAME is one of
+    the model."""
     pieces = {"<unk>": 0, "a": 1, "b": 2, "ab": 3, METASPACE: 4}
     made = llama_document(pieces, ["a b"]) if llama else small()
     for path, value in parts.items():
@@ -108,7 +109,7 @@ def nested(llama: bool, key: str, inner: str) -> bytes:
     return whole.replace(b'"HERE"', deep)
 
 
-#: Of a tokenizer.json of either kind.
+#: tokenizer.json files of either kind.
 DOCUMENTS: dict[str, Callable[[bool], bytes]] = {
     "tokens": lambda llama: tokenizer_json(llama, model__vocab={f"{i:08x}": i for i in range(N)}),
     "merges": lambda llama: tokenizer_json(llama, model__merges=["a b"] * N),
@@ -134,13 +135,13 @@ DOCUMENTS: dict[str, Callable[[bool], bytes]] = {
 
 @pytest.mark.parametrize("llama", [False, True], ids=["bytes", "llama"])
 @pytest.mark.parametrize("kind", DOCUMENTS)
-def test_tokenizer_json(kind: str, llama: bool) -> None:
+def test_hostile_tokenizer_json_is_refused(kind: str, llama: bool) -> None:
     data = DOCUMENTS[kind](llama)
     refused(data, len(data), None)
 
 
 @pytest.mark.parametrize("llama", [False, True], ids=["bytes", "llama"])
-def test_what_the_tokenizer_json_is_else(llama: bool) -> None:
+def test_unchanged_tokenizer_json_loads(llama: bool) -> None:
     assert fastbpe.load(tokenizer_json(llama)).encode("ab")
 
 
@@ -153,9 +154,9 @@ def lower_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def refused(source: bytes | Path, n_bytes: int, pattern: str | None) -> None:
-    """A FormatError, before long, and without more memory than reading such a file may take."""
+    """Check that loading raises a FormatError soon, and with no more memory than reading such a file may take."""
     if FULL:
-        with within(10), pytest.raises(FormatError):  # a second
+        with within(10), pytest.raises(FormatError):  # takes about a second
             fastbpe.load(source, pattern=pattern)
         return
     tracemalloc.start()
@@ -172,20 +173,20 @@ _LONG_ONLY = () if FULL else ("minbpe: tokens that double",)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in ONE if kind not in _LONG_ONLY])
-def test_one_file(kind: str) -> None:
+def test_hostile_file_is_refused(kind: str) -> None:
     data = ONE[kind]()
     refused(data, len(data), "gpt2" if kind.startswith("tiktoken") else None)
 
 
 @pytest.mark.parametrize("kind", TWO)
-def test_gpt2_files(kind: str, tmp_path: Path) -> None:
+def test_hostile_gpt2_files_are_refused(kind: str, tmp_path: Path) -> None:
     vocab, merges = TWO[kind]()
     (tmp_path / "vocab.json").write_bytes(vocab)
     (tmp_path / "merges.txt").write_bytes(merges)
     refused(tmp_path, len(vocab) + len(merges), "gpt2")
 
 
-def test_what_is_within_the_limit() -> None:
+def test_file_within_the_limit_loads() -> None:
     many = LIMIT - 300 if not FULL else 1000
     data = BYTE_LINES + b"".join(base64.b64encode(b"%08x" % i) + b" %d\n" % (i + 256) for i in range(many))
     assert fastbpe.load(data, pattern="gpt2").vocab_size == 256 + many

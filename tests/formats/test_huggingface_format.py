@@ -1,4 +1,4 @@
-"""tokenizer.json files: what is read and written, and every kind of damage."""
+"""tokenizer.json files: reading, writing, and every kind of damage."""
 
 import contextlib
 import copy
@@ -41,10 +41,10 @@ def load(made: dict[str, Any]) -> Tokenizer:
     return fastbpe.load(dumped(made))
 
 
-# What is read
+# Reading.
 
 
-def test_a_small_file() -> None:
+def test_small_file_loads() -> None:
     tokenizer = load(small([added(262, "<s>", special=True)]))
     assert tokenizer.encode("abc 12<s>", allowed_special="all") == [257, 32, 261, 262]
     assert tokenizer.decode([257, 32, 261, 262]) == "abc 12<s>"
@@ -56,14 +56,14 @@ def test_a_small_file() -> None:
     assert tokenizer.template == ([], [])
 
 
-def test_merges_as_pairs_are_the_same() -> None:
+def test_merges_as_pairs_equal_merges_as_strings() -> None:
     made = small()
     as_pairs = copy.deepcopy(made)
     as_pairs["model"]["merges"] = [merge.split(" ") for merge in made["model"]["merges"]]
     assert load(made) == load(as_pairs)
 
 
-def test_of_a_pair_listed_twice_the_last_place_holds() -> None:
+def test_last_position_of_a_repeated_merge_counts() -> None:
     made = small()
     made["model"]["merges"] = ["a b", "ab c", "Ġ a", "b c", "Ġa b", "1 2", "a b"]
     tokenizer = load(made)
@@ -75,7 +75,7 @@ def peer_ids(made: dict[str, Any], text: str) -> list[int]:
     return list(peer.encode(text, add_special_tokens=False).ids)
 
 
-def test_tokens_that_are_not_special_are_found_in_any_text() -> None:
+def test_added_tokens_are_found_in_any_trusted_text() -> None:
     tokenizer = load(small([added(262, "<s>", special=True), added(263, "<n>")]))
     assert tokenizer.encode("a<n>") == tokenizer.encode_ordinary("a<n>") == [97, 263]
     assert tokenizer.encode_ordinary("<s>") == [60, 115, 62]
@@ -90,24 +90,24 @@ def test_tokens_that_are_not_special_are_found_in_any_text() -> None:
         tokenizer.encode("<s>")
 
 
-def test_what_a_special_token_hides_is_not_found() -> None:
-    """As tokenizers with encode_special_tokens."""
+def test_added_token_within_a_special_token_is_not_found() -> None:
+    """tokenizers does the same with encode_special_tokens."""
     tokenizer = load(small([added(262, "<s>", special=True), added(263, "s>")]))
     assert tokenizer.encode_ordinary("<s> s>") == [60, 115, 62, 32, 263]
 
 
-def test_white_space_that_a_token_takes_along() -> None:
+def test_lstrip_and_rstrip_tokens_include_white_space() -> None:
     tokenizer = load(small([added(262, "<m>", special=True, lstrip=True), added(263, "<n>", rstrip=True)]))
     assert tokenizer.encode("a \n<m> b<n>\t x", allowed_special="all") == [97, 262, 32, 98, 263, 120]
 
 
-def test_a_single_word() -> None:
+def test_single_word_token_matches_whole_words_only() -> None:
     tokenizer = load(small([added(262, "zz", single_word=True)]))
     assert tokenizer.encode("zz") == [262]
     assert tokenizer.encode("zzz_zz é(zz)") == [122, 122, 122, 95, 122, 122, 32, 195, 169, 40, 262, 41]
 
 
-def test_bytes_that_are_no_tokens_are_left_out() -> None:
+def test_bytes_without_tokens_are_dropped() -> None:
     made = small()
     del made["model"]["vocab"]["c"]
     made["model"]["vocab"]["z"] = 99
@@ -126,8 +126,8 @@ def test_bytes_that_are_no_tokens_are_left_out() -> None:
         assert tokenizer.count(text) == len(tokenizer.encode(text))
 
 
-def test_an_empty_token_is_let_pass() -> None:
-    """Whisper's has one."""
+def test_empty_token_is_accepted() -> None:
+    """Whisper's vocabulary has one."""
     made = small()
     made["model"]["vocab"][""] = 262
     tokenizer = load(made)
@@ -135,7 +135,7 @@ def test_an_empty_token_is_let_pass() -> None:
     assert peer_ids(made, "ab") == [256]
 
 
-def test_splitting_that_regexes_say_is_a_pattern() -> None:
+def test_pre_tokenizers_that_regexes_express_become_a_pattern() -> None:
     made = small(pre_tokenizer=sequence(split(r"\d"), {**split(""), "pattern": {"String": "a."}}, BYTE_LEVEL))
     tokenizer = load(made)
     assert tokenizer.pattern == (r"\d", r"\x{61}\x{2e}")
@@ -143,7 +143,7 @@ def test_splitting_that_regexes_say_is_a_pattern() -> None:
     assert "pre-tokenizers" in repr(load(small(pre_tokenizer=sequence({"type": "Whitespace"}, BYTE_LEVEL))))
 
 
-def test_equal_whatever_the_format() -> None:
+def test_tokenizers_are_equal_only_with_equal_extras() -> None:
     tokenizer = load(small([added(262, "<s>", special=True)]))
     same = Tokenizer.from_ranks(BYTES, pattern="gpt2")
     assert tokenizer != same
@@ -151,25 +151,25 @@ def test_equal_whatever_the_format() -> None:
     assert tokenizer != load(small([added(262, "<s>", special=True)], normalizer={"type": "NFC"}))
 
 
-def test_special_tokens_in_place_of_the_files() -> None:
+def test_given_special_tokens_replace_those_of_the_file() -> None:
     data = dumped(small([added(262, "<s>", special=True, lstrip=True), added(263, "<n>")]))
     tokenizer = fastbpe.load(data, special_tokens={"<x>": 300})
     assert tokenizer.encode("a <s><x><n>", allowed_special="all") == [97, 32, 60, 115, 62, 300, 263]
 
 
-def test_the_pattern_is_in_the_file() -> None:
+def test_pattern_argument_is_refused() -> None:
     with pytest.raises(FormatError, match="without pattern="):
         fastbpe.load(dumped(small()), pattern="gpt2")
 
 
-# Saved, pickled, written
+# Saving, pickling, writing.
 
 
 def random_tokenizers(n: int) -> list[tuple[Tokenizer, random.Random]]:
     out = []
     for seed in range(n):
         rng = random.Random(f"saved {seed}")
-        with contextlib.suppress(FormatError):  # nothing may be left of a token when it is normalized
+        with contextlib.suppress(FormatError):  # a token may become empty when normalized, which is refused
             out.append((load(random_document(rng)), rng))
     assert len(out) > n // 2
     return out
@@ -183,7 +183,7 @@ def random_tokenizers(n: int) -> list[tuple[Tokenizer, random.Random]]:
         (["truncation", "padding"], "truncation and padding are"),
     ],
 )
-def test_settings_that_are_not_applied_are_warned_of(keys: list[str], said: str) -> None:
+def test_truncation_and_padding_settings_are_warned_of(keys: list[str], said: str) -> None:
     settings: dict[str, Any] = {
         "truncation": {"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0},
         "padding": {"strategy": {"Fixed": 5}, "direction": "Right", "pad_to_multiple_of": None, "pad_id": 0,
@@ -198,7 +198,7 @@ def test_settings_that_are_not_applied_are_warned_of(keys: list[str], said: str)
     assert tokenizer.encode("x y z") == load(small()).encode("x y z")
 
 
-def test_native_files_and_pickles_hold_all(tmp_path: Path) -> None:
+def test_native_files_and_pickles_keep_everything(tmp_path: Path) -> None:
     for tokenizer, rng in random_tokenizers(30):
         tokenizer.save(tmp_path / "a.fbpe")
         copies = [fastbpe.load(tmp_path / "a.fbpe"), pickle.loads(pickle.dumps(tokenizer))]
@@ -210,7 +210,7 @@ def test_native_files_and_pickles_hold_all(tmp_path: Path) -> None:
                 assert other.encode(text, allowed_special="all") == tokenizer.encode(text, allowed_special="all")
 
 
-def test_written_again_it_is_the_same(tmp_path: Path) -> None:
+def test_writing_again_gives_the_same_file(tmp_path: Path) -> None:
     for tokenizer, _ in random_tokenizers(30):
         tokenizer.export(tmp_path / "a.json", format="huggingface")
         again = fastbpe.load(tmp_path / "a.json")
@@ -220,7 +220,7 @@ def test_written_again_it_is_the_same(tmp_path: Path) -> None:
 
 
 def assert_written(tokenizer: Tokenizer, path: Path, lines: list[str]) -> Tokenizer:
-    """Write, let tokenizers read it, compare ids; what we read back."""
+    """Write a file, compare the ids of tokenizers, and return the tokenizer read back."""
     tokenizer.export(path, format="huggingface")
     peer = tokenizers.Tokenizer.from_file(str(path))
     lines = lines + [f"a{name}  b" for name in tokenizer.special_tokens]
@@ -231,7 +231,7 @@ def assert_written(tokenizer: Tokenizer, path: Path, lines: list[str]) -> Tokeni
 
 
 @pytest.mark.parametrize("name", [name for name in PUBLISHED if name not in ("o200k_base", "llama4")])
-def test_ranks_become_merges_and_ranks_again(name: str, tmp_path: Path) -> None:
+def test_ranks_survive_conversion_to_merges(name: str, tmp_path: Path) -> None:
     tokenizer = published(name)
     lines = corpus("multilingual.txt", 40_000).split("\n") + corpus("emoji_mixed.txt", 20_000).split("\n")
     again = assert_written(tokenizer, tmp_path / "a.json", lines)
@@ -244,20 +244,20 @@ def test_ranks_become_merges_and_ranks_again(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "pattern", ["gpt2", "cl100k", "o200k", "qwen2", "tekken", "deepseek_v3", "none", r"\s?a+$|."]
 )
-def test_trained_here(pattern: str, tmp_path: Path) -> None:
+def test_trained_tokenizer_is_written_with_equal_ids(pattern: str, tmp_path: Path) -> None:
     text = ["The cat sat; the hat was flat. 1234's ÉTÉ été\n\n  x " * 3, "aaa\nbbb aaaa "]
     tokenizer = fastbpe.train(text, vocab_size=300, pattern=pattern, special_tokens=["<|end|>"], progress=False)
     again = assert_written(tokenizer, tmp_path / "a.json", [*text, "ab\naaa", "CAN'T 12345\r\n", "漢字 ab12"])
     assert again.special_tokens == tokenizer.special_tokens
 
 
-def test_listed_merges_are_written_as_listed(tmp_path: Path) -> None:
+def test_merge_list_is_written_in_its_order(tmp_path: Path) -> None:
     tokenizer = Tokenizer.from_merges([(98, 99), (97, 98), (97, 256)], pattern="gpt2")
     again = assert_written(tokenizer, tmp_path / "a.json", ["abc abab bc", "cab"])
     assert again.merges == tokenizer.merges
 
 
-def test_special_tokens_between_ordinary_ones(tmp_path: Path) -> None:
+def test_special_tokens_between_ordinary_ids_are_kept(tmp_path: Path) -> None:
     ranks = BYTES | {b"ab": 257, b"abc": 260}
     special = {"<a>": 256, "<b>": 258, "<c>": 259, "<d>": 280}
     tokenizer = Tokenizer.from_ranks(ranks, pattern=None, special_tokens=special)
@@ -276,14 +276,14 @@ UNWRITABLE: dict[str, tuple[Callable[[], Tokenizer], str]] = {
 
 
 @pytest.mark.parametrize("case", UNWRITABLE)
-def test_what_a_file_cannot_hold(case: str, tmp_path: Path) -> None:
+def test_export_refuses_tokenizers_that_the_format_cannot_express(case: str, tmp_path: Path) -> None:
     make, message = UNWRITABLE[case]
     with pytest.raises(FormatError, match=message):
         make().export(tmp_path / "a.json", format="huggingface")
     assert not list(tmp_path.iterdir())
 
 
-def test_tiktoken_cannot_hold_what_is_not_ranks(tmp_path: Path) -> None:
+def test_tiktoken_export_refuses_extras(tmp_path: Path) -> None:
     for made in (
         small([added(262, "<n>")]),
         small(normalizer={"type": "NFC"}),
@@ -300,7 +300,7 @@ def test_tiktoken_cannot_hold_what_is_not_ranks(tmp_path: Path) -> None:
         load(backwards).export(tmp_path / "a.tiktoken", format="tiktoken")
 
 
-# Damage
+# Damage.
 
 
 def changed(change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
@@ -453,7 +453,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_what_is_refused(case: str) -> None:
+def test_invalid_part_raises_format_error(case: str) -> None:
     made, message = BAD[case]
     with pytest.raises(FormatError, match=message) as caught:
         load(made)
@@ -473,12 +473,12 @@ def test_what_is_refused(case: str) -> None:
         b'{"model": {"vocab": {}, "merges": [], "type": "BPE"}, "pre_tokenizer": 7}',
     ],
 )
-def test_what_is_no_such_file(data: bytes) -> None:
+def test_invalid_json_raises_format_error(data: bytes) -> None:
     with pytest.raises(FormatError):
         fastbpe.load(data)
 
 
-def test_truncated_anywhere() -> None:
+def test_truncated_file_raises_format_error() -> None:
     data = dumped(small([added(262, "<s>", special=True)]))
     for size in [*range(400), *range(400, len(data), 37)]:
         with pytest.raises(FormatError):
@@ -486,8 +486,8 @@ def test_truncated_anywhere() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::fastbpe.FormatWarning")
-def test_any_value_in_place_of_any_other() -> None:
-    """Whatever the type of a part, it is a FormatError or a tokenizer."""
+def test_any_replaced_value_loads_or_raises_format_error() -> None:
+    """The result is a FormatError or a tokenizer for any type of a part."""
     made = small(
         [added(262, "<s>", special=True)], normalizer={"type": "Strip", "strip_left": True, "strip_right": True}
     )
@@ -506,7 +506,7 @@ def test_any_value_in_place_of_any_other() -> None:
 
 
 def paths(value: Any, here: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Where each part of a value is; of the vocabulary and the merges, some."""
+    """Return the paths to all parts of a value; of the vocabulary and the merges only some."""
     keys = value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
     out = [here] if here else []
     for key in [*keys][:3] if here[-1:] in (("vocab",), ("merges",)) else keys:
@@ -538,15 +538,15 @@ def test_hostile_files_are_refused_at_once(kind: str) -> None:
         data = dumped(made)
         assert fastbpe.load(data).encode("aab") == [97, 256]
         return
-    with within(10), pytest.raises(FormatError):  # a second
+    with within(10), pytest.raises(FormatError):  # takes about a second
         fastbpe.load(data)
 
 
-# The fast reader of vocabularies beside the slow one
+# The fast vocabulary reader and its slow twin.
 
 
 def both_ways(data: bytes, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The models that the fast twin and the slow one make of a file, or their errors."""
+    """Return the models that the fast reader and its slow twin make of a file, or their errors."""
     out: list[Any] = []
     for fast in (True, False):
         with monkeypatch.context() as patch:
@@ -563,7 +563,7 @@ def both_ways(data: bytes, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def variants(made: dict[str, Any], rng: random.Random) -> Iterator[bytes]:
-    """Spellings of one file."""
+    """Yield several spellings of one file."""
     yield json.dumps(made).encode()
     yield json.dumps(made, ensure_ascii=False, indent=rng.choice([1, 4])).encode()
     yield json.dumps({**made, "model": dict(reversed(made["model"].items()))}, separators=(",", ":")).encode()
@@ -574,7 +574,7 @@ def variants(made: dict[str, Any], rng: random.Random) -> Iterator[bytes]:
     yield json.dumps({**made, "model": {**made["model"], "vocab": dict(shuffled)}}).encode()
 
 
-def test_both_readers_of_random_files(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fast_and_slow_reader_agree_on_random_files(monkeypatch: pytest.MonkeyPatch) -> None:
     for seed in range(100):
         rng = random.Random(f"twins {seed}")
         made = random_document(rng)
@@ -589,7 +589,7 @@ def test_both_readers_of_random_files(monkeypatch: pytest.MonkeyPatch) -> None:
             assert fast == slow, f"seed {seed}: {data[:300]!r}"
 
 
-def test_both_readers_of_damaged_files(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fast_and_slow_reader_agree_on_damaged_files(monkeypatch: pytest.MonkeyPatch) -> None:
     made = small([added(262, "<s>", special=True)])
     rng = random.Random(3)
     for data in variants(made, rng):
@@ -604,20 +604,20 @@ def test_both_readers_of_damaged_files(monkeypatch: pytest.MonkeyPatch) -> None:
             assert fast == slow, bytes(damaged)
 
 
-def test_the_fast_reader_is_used() -> None:
+def test_fast_reader_reads_published_files() -> None:
     for name in ("falcon", "phi2", "whisper_large_v3"):
         assert _vocab_json.read(file_of(name)) is not None
     assert _vocab_json.read(dumped(small())) is not None
 
 
-def test_many_added_tokens() -> None:
+def test_17_000_added_tokens_are_found() -> None:
     made = document({shown: byte for byte, shown in enumerate(SHOWN)}, [])
     made["added_tokens"] = [added(256 + i, f"[SPECIAL_{i}]", special=True) for i in range(17_000)]
     tokenizer = load(made)
     assert tokenizer.encode("a[SPECIAL_16999]b", allowed_special="all") == [97, 17_255, 98]
 
 
-def test_published_files_are_read_whole() -> None:
+def test_published_files_keep_pre_tokenizers_and_template() -> None:
     tokenizer = fastbpe.load(file_of("falcon"))
     assert len(tokenizer.pre_tokenizers) == 4
     assert tokenizer.vocab_size == 65024

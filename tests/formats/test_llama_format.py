@@ -1,4 +1,4 @@
-"""A tokenizer.json of the Llama kind: what is refused, where, and what of it no .model file can hold."""
+"""tokenizer.json files of the Llama kind: refused parts, and models that no .model file can hold."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ METASPACE_STEP = {"type": "Metaspace", "replacement": METASPACE, "prepend_scheme
 
 
 def document(**changes: Any) -> dict[str, Any]:
-    """A small file; changes: values by their paths, with __ between keys."""
+    """Return a small file; `changes` maps paths, with __ between keys, to values."""
     made: dict[str, Any] = {
         "version": "1.0",
         "added_tokens": [added("<unk>", 0), added("<s>", 1)],
@@ -155,20 +155,20 @@ METASPACE_STEPS = [
         ({"model__dropout": 0.1}, r"model\.dropout: 0\.1 is not supported"),
     ],
 )
-def test_what_is_refused(changes: dict[str, Any], message: str) -> None:
+def test_unsupported_part_raises_format_error(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(FormatError, match=message):
         fastbpe.load(dumped(**changes))
 
 
 @pytest.mark.parametrize("part", ["decoder", "normalizer", "pre_tokenizer", "post_processor", "truncation"])
 @pytest.mark.parametrize("deep", ['{"a":' * 100_000 + "1" + "}" * 100_000, "[" * 100_000 + "]" * 100_000])
-def test_nested_deep(part: str, deep: str) -> None:
+def test_deep_nesting_raises_format_error(part: str, deep: str) -> None:
     data = dumped(**{part: "@"}).replace(b'"@"', deep.encode())
-    with within(10), pytest.raises(FormatError):  # a second
+    with within(10), pytest.raises(FormatError):  # takes about a second
         fastbpe.load(data)
 
 
-def test_truncation_is_warned_of() -> None:
+def test_truncation_setting_is_warned_of() -> None:
     with pytest.warns(FormatWarning, match="its truncation is not applied"):
         fastbpe.load(
             dumped(truncation={"direction": "Right", "max_length": 2, "strategy": "LongestFirst", "stride": 0})
@@ -177,7 +177,7 @@ def test_truncation_is_warned_of() -> None:
         fastbpe.load(dumped(padding=5))
 
 
-def test_pieces_that_sentencepiece_would_not_load() -> None:
+def test_pieces_unknown_to_sentencepiece_load_but_are_not_exported() -> None:
     model = parsed(model__vocab=with_tokens("\0", "a" * 100_000, "b b"))
     tokenizer = CodePointTokenizer(model)
     assert tokenizer.encode("\0")[1:] == [264]
@@ -204,7 +204,7 @@ CANNOT = [
 
 
 @pytest.mark.parametrize(("changes", "message"), CANNOT)
-def test_what_a_model_file_cannot_hold(changes: dict[str, Any], message: str) -> None:
+def test_model_file_export_refuses_other_conventions(changes: dict[str, Any], message: str) -> None:
     model = parsed(**changes)
     with pytest.raises(FormatError, match=rf"a \.model file cannot hold {message}"):
         model_file.dump(model)
@@ -217,16 +217,16 @@ def test_what_a_model_file_cannot_hold(changes: dict[str, Any], message: str) ->
     )
 
 
-def test_what_a_model_file_can_hold() -> None:
+def test_model_file_export_keeps_the_types_of_pieces() -> None:
     assert model_file.parse(model_file.dump(parsed()), "file").types == parsed().types
 
 
 @pytest.mark.parametrize("value", [1, {}, {"prefix": "first"}, {**asdict(Conventions()), "strips": 1}])
-def test_a_native_file_with_other_conventions(value: Any) -> None:
+def test_native_file_with_invalid_conventions_raises_format_error(value: Any) -> None:
     with pytest.raises(FormatError, match="file: its header has no valid 'conventions'"):
         native_extras._read_conventions(value, "file")
 
 
-def test_conventions_of_older_files_are_read() -> None:
+def test_conventions_of_older_native_files_are_read() -> None:
     values = {name: value for name, value in asdict(Conventions(splits=True)).items() if name != "symbols"}
     assert native_extras._read_conventions(values, "file") == Conventions(splits=True)

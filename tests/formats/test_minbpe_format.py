@@ -1,4 +1,4 @@
-"""minbpe's `.model` and `.vocab`, beside a reader and a writer that go by its description."""
+"""minbpe's `.model` and `.vocab` files, compared with a reader and writer made from its description."""
 
 import unicodedata
 from pathlib import Path
@@ -19,7 +19,7 @@ MODEL = b"minbpe v1\n[a-z]+|\\d\n2\n<|end|> 300\n<s> 259\n97 98\n256 256\n256 99
 
 
 def written(pattern: str, special: dict[str, int], merges: list[tuple[int, int]]) -> str:
-    """A `.model` file, line by line."""
+    """Write a `.model` file, line by line."""
     out = "minbpe v1\n"
     out += f"{pattern}\n"
     out += f"{len(special)}\n"
@@ -31,7 +31,7 @@ def written(pattern: str, special: dict[str, int], merges: list[tuple[int, int]]
 
 
 def read(text: str) -> tuple[str, dict[str, int], dict[tuple[int, int], int]]:
-    """Pattern, special tokens and merges of a `.model` file."""
+    """Return pattern, special tokens and merges of a `.model` file."""
     lines = iter(text.splitlines(keepends=True))
     assert next(lines).strip() == "minbpe v1"
     pattern = next(lines).strip()
@@ -46,7 +46,7 @@ def read(text: str) -> tuple[str, dict[str, int], dict[tuple[int, int], int]]:
     return pattern, special, merges
 
 
-def test_what_a_model_says() -> None:
+def test_model_file_is_parsed() -> None:
     model = minbpe.parse(MODEL, "x.model")
     assert model.pattern == r"[a-z]+|\d"
     assert model.special_tokens == {"<|end|>": 300, "<s>": 259}
@@ -55,7 +55,7 @@ def test_what_a_model_says() -> None:
     assert model.tokens[256:] == [b"ab", b"abab", b"abc"]
 
 
-def test_ids_are_those_of_merging_by_the_list() -> None:
+def test_ids_follow_the_order_of_merges() -> None:
     tokenizer = fastbpe.load(MODEL)
     merges = {(left, right): (i, 256 + i) for i, (left, right) in enumerate(MERGES)}
     for text in ("abababcabab", "zababc", "a", ""):
@@ -63,16 +63,16 @@ def test_ids_are_those_of_merging_by_the_list() -> None:
     assert tokenizer.encode("ab<s>", allowed_special="all") == [256, 259]
 
 
-def test_round_trip_byte_for_byte(tmp_path: Path) -> None:
+def test_exported_file_equals_the_original_to_the_byte(tmp_path: Path) -> None:
     path = tmp_path / "out.model"
     fastbpe.load(MODEL).export(path, format="minbpe")
-    special = {"<s>": 259, "<|end|>": 300}  # by id
+    special = {"<s>": 259, "<|end|>": 300}  # ordered by id
     assert path.read_text() == written(r"[a-z]+|\d", special, MERGES)
     assert read(path.read_text())[2] == {pair: 256 + i for i, pair in enumerate(MERGES)}
     assert fastbpe.load(path) == fastbpe.load(MODEL)
 
 
-def test_what_was_learned_round_trips(tmp_path: Path) -> None:
+def test_trained_tokenizer_round_trips(tmp_path: Path) -> None:
     text = data_file("corpus", "taylorswift.txt").read_text()
     tokenizer = fastbpe.train([text], vocab_size=700, pattern=r"\w+|\W", ties="first", progress=False)
     tokenizer.export(tmp_path / "a.model", format="minbpe")
@@ -95,7 +95,7 @@ def test_what_was_learned_round_trips(tmp_path: Path) -> None:
     st.lists(st.tuples(st.integers(0, 255), st.integers(0, 255)), unique=True, max_size=20),
 )
 @settings(max_examples=100)
-def test_texts_are_those_that_minbpe_writes(
+def test_written_text_equals_that_of_minbpe(
     pattern: str, special: dict[str, int], merges: list[tuple[int, int]]
 ) -> None:
     text = minbpe.model_text(pattern, special, merges)
@@ -105,7 +105,7 @@ def test_texts_are_those_that_minbpe_writes(
     assert [(left, right) for left, right, _ in model.merge_list() or []] == merges
 
 
-def test_the_text_of_vocab_files() -> None:
+def test_vocab_file_shows_tokens_and_their_parts() -> None:
     vocab = {i: bytes([i]) for i in range(256)} | {256: b"\xe6\x97", 257: b"\xe6\x97\xa5", 258: b"<|end|>"}
     merges = {(0xE6, 0x97): 256, (256, 0xA5): 257}
     lines = minbpe.vocab_text(vocab, merges).split("\n")
@@ -155,14 +155,14 @@ def test_damage_is_named_with_its_line(data: bytes, message: str) -> None:
         (b"minbpe v1\n(\n0\n97 98\n", "x.model: "),
     ],
 )
-def test_what_no_tokenizer_can_use_is_the_files_fault(data: bytes, message: str, tmp_path: Path) -> None:
+def test_unusable_contents_raise_format_error_with_the_path(data: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "x.model"
     path.write_bytes(data)
     with pytest.raises(FormatError, match=message):
         fastbpe.load(path)
 
 
-def test_line_ends_and_arguments() -> None:
+def test_line_ends_do_not_matter_and_pattern_is_refused() -> None:
     assert fastbpe.load(MODEL.replace(b"\n", b"\r\n")) == fastbpe.load(MODEL)
     assert fastbpe.load(MODEL, special_tokens={"<t>": 500}).special_tokens == {"<t>": 500}
     with pytest.raises(FormatError, match="holds its own split pattern"):
@@ -185,15 +185,15 @@ LOSSES = [
 
 
 @pytest.mark.parametrize(("tokenizer", "message"), LOSSES, ids=[message for _, message in LOSSES])
-def test_what_would_be_lost_is_named(tokenizer: Tokenizer, message: str, tmp_path: Path) -> None:
+def test_export_error_names_the_loss(tokenizer: Tokenizer, message: str, tmp_path: Path) -> None:
     with pytest.raises(FormatError) as error:
         tokenizer.export(tmp_path / "x.model", format="minbpe")
     assert message in str(error.value)
     assert not list(tmp_path.iterdir())
 
 
-def test_listed_merges_that_are_no_ranks_stay_listed(tmp_path: Path) -> None:
-    """Here "abc" is made in two ways: ranks would merge both."""
+def test_merge_list_without_ranks_keeps_its_order(tmp_path: Path) -> None:
+    """ "abc" is made in two ways here: ranks would merge both."""
     merges = [(98, 99), (97, 256), (97, 98), (258, 99)]
     tokenizer = Tokenizer.from_merges(merges, pattern=None)
     tokenizer.export(tmp_path / "x.model", format="minbpe")

@@ -1,4 +1,4 @@
-"""The native file: what goes in comes out, and a damaged or forged one is a FormatError and nothing else."""
+"""The native file: round trips, and a FormatError for every damaged or forged file."""
 
 import os
 import pickle
@@ -21,7 +21,7 @@ SPECIAL = {"<|endoftext|>": 261, "<ü\n>": 260}
 
 @pytest.fixture(scope="module")
 def tokenizer() -> Tokenizer:
-    """260 ids and a few more; one of them is a gap."""
+    """A tokenizer with 261 ids; id 258 is unused."""
     return Tokenizer.from_ranks(RANKS, pattern="cl100k", special_tokens=SPECIAL, name="small")
 
 
@@ -53,35 +53,35 @@ def check_same(again: Tokenizer, tokenizer: Tokenizer) -> None:
     assert again.encode(text, allowed_special="all") == tokenizer.encode(text, allowed_special="all")
 
 
-# Round trips
+# Round trips.
 
 
-def test_round_trip_by_every_way_in(tokenizer: Tokenizer, data: bytes, tmp_path: Path) -> None:
+def test_file_loads_from_every_kind_of_source(tokenizer: Tokenizer, data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "small.fbpe"
     shifted = bytearray(b"x" + data)
     for source in (path, str(path), data, bytearray(data), memoryview(data), memoryview(shifted)[1:]):
         check_same(fastbpe.load(source), tokenizer)
 
 
-def test_round_trip_of_what_was_learned(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_trained_tokenizer_round_trips(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
     again = fastbpe.load(saved(code_tokenizer, tmp_path))
     check_same(again, code_tokenizer)
     assert again.training_report == code_tokenizer.training_report
 
 
 @pytest.mark.parametrize("pattern", [None, "gpt2", r"\w+|é|\W", "日本|."])
-def test_round_trip_of_patterns(pattern: str | None, tmp_path: Path) -> None:
+def test_patterns_round_trip(pattern: str | None, tmp_path: Path) -> None:
     tokenizer = Tokenizer.from_ranks(BYTES, pattern=pattern)
     check_same(fastbpe.load(saved(tokenizer, tmp_path)), tokenizer)
 
 
 @pytest.mark.parametrize("name", [None, "", 'with "quotes" and \n ü', "x" * 1000])
-def test_round_trip_of_names(name: str | None, tmp_path: Path) -> None:
+def test_names_round_trip(name: str | None, tmp_path: Path) -> None:
     tokenizer = Tokenizer.from_ranks(BYTES, pattern=None, name=name)
     assert fastbpe.load(saved(tokenizer, tmp_path)).name == name
 
 
-def test_round_trip_of_merge_lists(tmp_path: Path) -> None:
+def test_merge_lists_round_trip(tmp_path: Path) -> None:
     tokens = [*BYTES, b"ab", b"xyz"]
     for whole_piece_first in (True, False):
         tokenizer = Tokenizer(
@@ -97,7 +97,7 @@ def test_round_trip_of_merge_lists(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["r50k_base", "o200k_base", "llama3"])
-def test_round_trip_of_published_vocabularies(name: str, tmp_path: Path) -> None:
+def test_published_vocabularies_round_trip(name: str, tmp_path: Path) -> None:
     tokenizer = published(name)
     tokenizer.save(tmp_path / "published.fbpe")
     check_same(fastbpe.load(tmp_path / "published.fbpe"), tokenizer)
@@ -120,7 +120,7 @@ def test_export_writes_the_same_file(tokenizer: Tokenizer, tmp_path: Path, data:
     assert (tmp_path / "exported.any").read_bytes() == data
 
 
-def test_the_header_can_be_read_by_a_person(data: bytes) -> None:
+def test_header_is_readable_json(data: bytes) -> None:
     assert data.startswith(b"fastbpe tokenizer v1 ")
     assert data[63:64] == b"\n"
     header, _ = parts(data)
@@ -129,7 +129,7 @@ def test_the_header_can_be_read_by_a_person(data: bytes) -> None:
     assert header["special_tokens"] == SPECIAL
 
 
-def test_special_tokens_may_be_replaced_and_a_pattern_may_not(data: bytes) -> None:
+def test_special_tokens_may_be_replaced_but_the_pattern_not(data: bytes) -> None:
     again = fastbpe.load(data, special_tokens={"<new>": 300})
     assert again.special_tokens == {"<new>": 300}
     assert again.encode("<new>", allowed_special="all") == [300]
@@ -137,7 +137,7 @@ def test_special_tokens_may_be_replaced_and_a_pattern_may_not(data: bytes) -> No
         fastbpe.load(data, pattern="gpt2")
 
 
-def test_a_loaded_tokenizer_outlives_its_file(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_loaded_tokenizer_outlives_its_file(tokenizer: Tokenizer, tmp_path: Path) -> None:
     path = tmp_path / "small.fbpe"
     tokenizer.save(path)
     again = fastbpe.load(path)
@@ -147,7 +147,7 @@ def test_a_loaded_tokenizer_outlives_its_file(tokenizer: Tokenizer, tmp_path: Pa
     assert fastbpe.load(path) != tokenizer
 
 
-def test_saving_over_the_file_that_was_loaded(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_loaded_file_may_be_overwritten(tokenizer: Tokenizer, tmp_path: Path) -> None:
     path = tmp_path / "small.fbpe"
     tokenizer.save(path)
     again = fastbpe.load(path)
@@ -155,16 +155,16 @@ def test_saving_over_the_file_that_was_loaded(tokenizer: Tokenizer, tmp_path: Pa
     check_same(fastbpe.load(path), tokenizer)
 
 
-# Damage
+# Damage.
 
 
-def test_truncated_at_every_length(data: bytes) -> None:
+def test_file_truncated_at_any_length_raises_format_error(data: bytes) -> None:
     for n_bytes in range(len(data)):
         with pytest.raises(FormatError):
             fastbpe.load(data[:n_bytes])
 
 
-def test_truncated_files_are_named_and_the_way_out_is_told(data: bytes, tmp_path: Path) -> None:
+def test_truncated_file_error_names_the_file_and_the_way_out(data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "cut.fbpe"
     for n_bytes in (0, 5, 40, 63, 64, 200, len(data) // 2, len(data) - 1):
         path.write_bytes(data[:n_bytes])
@@ -175,13 +175,13 @@ def test_truncated_files_are_named_and_the_way_out_is_told(data: bytes, tmp_path
                 fastbpe.load(path)
 
 
-def test_longer_than_it_was(data: bytes) -> None:
+def test_file_with_extra_bytes_raises_format_error(data: bytes) -> None:
     for more in (b"\0", b"x" * 64, data):
         with pytest.raises(FormatError, match="damaged"):
             fastbpe.load(data + more)
 
 
-def test_every_single_byte_altered(data: bytes) -> None:
+def test_any_altered_byte_raises_format_error(data: bytes) -> None:
     altered = bytearray(data)
     for at in range(len(data)):
         for change in (0x01, 0x20, 0x80, 0xFF):
@@ -192,7 +192,7 @@ def test_every_single_byte_altered(data: bytes) -> None:
     assert altered == data
 
 
-def test_every_byte_value_in_the_first_line(data: bytes) -> None:
+def test_any_altered_byte_of_the_first_line_raises_format_error(data: bytes) -> None:
     altered = bytearray(data)
     for at in range(64):
         for value in range(256):
@@ -203,7 +203,7 @@ def test_every_byte_value_in_the_first_line(data: bytes) -> None:
         altered[at] = data[at]
 
 
-def test_bytes_swapped_or_zeroed(data: bytes) -> None:
+def test_zeroed_bytes_raise_format_error(data: bytes) -> None:
     for at in range(0, len(data) - 64, 61):
         altered = data[:at] + bytes(64) + data[at + 64 :]
         if altered != data:
@@ -212,7 +212,7 @@ def test_bytes_swapped_or_zeroed(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("version", [2, 3, 10, 12345678901234567890])
-def test_a_newer_version_says_so(data: bytes, version: int) -> None:
+def test_newer_version_error_says_to_upgrade(data: bytes, version: int) -> None:
     newer = data.replace(b"tokenizer v1 ", b"tokenizer v%d " % version, 1)
     with pytest.raises(FormatError, match=f"version {version}.*newer fastbpe.*upgrade"):
         fastbpe.load(newer)
@@ -232,16 +232,16 @@ def test_a_newer_version_says_so(data: bytes, version: int) -> None:
         b"\xef\xbb\xbf",
     ],
 )
-def test_other_beginnings_are_no_fastbpe_file(data: bytes, start: bytes) -> None:
+def test_other_first_bytes_raise_format_error(data: bytes, start: bytes) -> None:
     for source in (start, start + data[len(start) :], start + data):
         with pytest.raises(FormatError):
             fastbpe.load(source)
 
 
-# Forgery: a checksum that is right over contents that are not
+# Forgery: a valid checksum over invalid contents.
 
 
-def test_sealing_again_changes_nothing(tokenizer: Tokenizer, data: bytes) -> None:
+def test_file_with_a_renewed_checksum_loads(tokenizer: Tokenizer, data: bytes) -> None:
     check_same(fastbpe.load(sealed(*parts(data))), tokenizer)
 
 
@@ -252,7 +252,7 @@ def refused(forged: bytes, match: str | None = None) -> None:
 
 
 def check_safe(tokenizer: Tokenizer) -> None:
-    """Whoever can seal a file can make it any tokenizer, but none that breaks what it promises to callers."""
+    """Check the promises to callers: a forged file can be any tokenizer, but none that breaks them."""
     assert len(tokenizer.vocab) == tokenizer.n_vocab
     assert all(0 <= i < tokenizer.n_vocab for pair in tokenizer.merges for i in pair)
     ids = tokenizer.encode_ordinary("abc ab bc xyz <|endoftext|> é" * 5 + "abc" * 99)
@@ -270,14 +270,14 @@ def check_refused_or_safe(forged: bytes) -> None:
 
 
 @pytest.mark.parametrize("header", [None, [], "text", 5, 1.5, True, {}, [{}]])
-def test_headers_that_are_no_header(data: bytes, header: Any) -> None:
+def test_header_of_wrong_type_raises_format_error(data: bytes, header: Any) -> None:
     refused(sealed(header, parts(data)[1]))
 
 
 @pytest.mark.parametrize(
     "raw", [b"", b"{", b"{'a': 1}", b"\xff", b'{"a": 1}{"b": 2}', b"[" * 100_000, b'{"mode": NaN}']
 )
-def test_headers_that_are_no_json(data: bytes, raw: bytes) -> None:
+def test_invalid_json_header_raises_format_error(data: bytes, raw: bytes) -> None:
     refused(sealed(None, parts(data)[1], raw=raw))
 
 
@@ -295,7 +295,7 @@ KEYS = (
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_headers_without_a_key(data: bytes, key: str) -> None:
+def test_missing_header_key_is_named(data: bytes, key: str) -> None:
     header, tables = parts(data)
     del header[key]
     refused(sealed(header, tables), key)
@@ -303,7 +303,7 @@ def test_headers_without_a_key(data: bytes, key: str) -> None:
 
 @pytest.mark.parametrize("key", KEYS)
 @pytest.mark.parametrize("value", [None, 5, 1.5, [], "text", {}, {"a": 1}, True])
-def test_headers_with_a_value_of_the_wrong_type(data: bytes, key: str, value: Any) -> None:
+def test_header_value_of_wrong_type_raises_format_error(data: bytes, key: str, value: Any) -> None:
     header, tables = parts(data)
     sound = {
         "pattern": (str, type(None)), "name": (str, type(None)), "fingerprint": str,
@@ -339,7 +339,7 @@ def test_headers_with_a_value_of_the_wrong_type(data: bytes, key: str, value: An
         ("special_tokens", {"\ud83d": 300}, None),
     ],
 )
-def test_headers_that_ask_for_what_cannot_be(data: bytes, key: str, value: Any, message: str | None) -> None:
+def test_invalid_header_value_raises_format_error(data: bytes, key: str, value: Any, message: str | None) -> None:
     header, tables = parts(data)
     refused(sealed({**header, key: value}, tables), message)
 
@@ -357,7 +357,7 @@ SECTIONS = ("token_bytes", "token_ends", "merges", "pieces", "pair_lines")
     ],
     ids=str,
 )  # fmt: skip
-def test_sections_that_lie_outside_the_file(data: bytes, name: str, place: Any) -> None:
+def test_section_outside_the_file_is_named(data: bytes, name: str, place: Any) -> None:
     header, tables = parts(data)
     header["sections"][name] = place
     refused(sealed(header, tables), name)
@@ -365,7 +365,7 @@ def test_sections_that_lie_outside_the_file(data: bytes, name: str, place: Any) 
 
 @pytest.mark.parametrize("name", SECTIONS)
 @pytest.mark.parametrize("move", [1, 2, 4, 8, 12, 60, 64, 128])
-def test_sections_that_begin_or_end_elsewhere(data: bytes, name: str, move: int) -> None:
+def test_moved_section_is_refused_or_safe(data: bytes, name: str, move: int) -> None:
     for forward, longer in ((move, 0), (0, move), (0, -move), (-move, 0), (move, -move)):
         header, tables = parts(data)
         offset, size = header["sections"][name]
@@ -374,14 +374,14 @@ def test_sections_that_begin_or_end_elsewhere(data: bytes, name: str, move: int)
 
 
 @pytest.mark.parametrize("name", ["token_bytes", "token_ends", "merges"])
-def test_sections_that_are_missing(data: bytes, name: str) -> None:
+def test_missing_section_is_named(data: bytes, name: str) -> None:
     header, tables = parts(data)
     del header["sections"][name]
     refused(sealed(header, tables), f"no section '{name}'")
 
 
 @pytest.mark.parametrize("missing", [["pieces"], ["pair_lines"], ["pieces", "pair_lines"]])
-def test_look_up_tables_that_are_missing_are_built_or_refused(
+def test_missing_look_up_tables_are_built_or_refused(
     tokenizer: Tokenizer, data: bytes, missing: list[str]
 ) -> None:
     header, tables = parts(data)
@@ -394,10 +394,10 @@ def test_look_up_tables_that_are_missing_are_built_or_refused(
     check_refused_or_safe(forged)
 
 
-def test_files_with_the_former_table_of_pairs(
+def test_files_with_the_former_pair_table_load(
     tokenizer: Tokenizer, listed: Tokenizer, data: bytes, tmp_path: Path
 ) -> None:
-    """Whatever it holds, for it is built anew; not beside merges, which never had it."""
+    """The former table is ignored and built anew; files with merge lists never had it."""
     header, tables = parts(data)
     header["sections"]["ranked_pairs"] = header["sections"].pop("pair_lines")
     check_same(fastbpe.load(sealed(header, tables)), tokenizer)
@@ -408,7 +408,7 @@ def test_files_with_the_former_table_of_pairs(
     refused(sealed(header, tables), "'ranked_pairs' that its merges_rule 'merges' does not use")
 
 
-def test_sections_that_nobody_knows(data: bytes) -> None:
+def test_unknown_section_is_refused_or_safe(data: bytes) -> None:
     header, tables = parts(data)
     header["sections"]["extra"] = [0, 64]
     check_refused_or_safe(sealed(header, tables))
@@ -450,7 +450,9 @@ NONE = 2**32 - 1
     ],
     ids=range(10),
 )  # fmt: skip
-def test_token_ends_that_do_not_rise(data: bytes, change: Callable[[bytearray], None], look_ups: bool) -> None:
+def test_invalid_token_ends_raise_format_error(
+    data: bytes, change: Callable[[bytearray], None], look_ups: bool
+) -> None:
     forged = with_table(data, "token_ends", change)
     if not look_ups:
         header, tables = parts(forged)
@@ -464,8 +466,8 @@ def test_token_ends_that_do_not_rise(data: bytes, change: Callable[[bytearray], 
     [fill(b"\0"), fill(b"\xff"), fill(b"\x01\0\0\0"), put(4, 260), put(4, NONE - 1), put(4, 2**31)],
     ids=range(6),
 )
-def test_tables_of_pieces_that_lead_astray(data: bytes, change: Callable[[bytearray], None]) -> None:
-    """No empty slot to stop at, or ids that are none."""
+def test_invalid_piece_table_raises_format_error(data: bytes, change: Callable[[bytearray], None]) -> None:
+    """No empty slot to stop at, or unknown ids."""
     refused(with_table(data, "pieces", change))
 
 
@@ -486,12 +488,12 @@ def put_word(at: int, word: int) -> Callable[[bytearray], None]:
     ],
     ids=range(9),
 )  # fmt: skip
-def test_tables_of_pair_lines_that_lead_astray(data: bytes, change: Callable[[bytearray], None]) -> None:
-    """No empty slot, ids that are none (258 is a gap: it could not be decoded), half-empty slots."""
+def test_invalid_pair_lines_raise_format_error(data: bytes, change: Callable[[bytearray], None]) -> None:
+    """No empty slot, unknown ids (258 is unused and could not be decoded), or half-empty slots."""
     refused(with_table(data, "pair_lines", change))
 
 
-def test_a_ranked_pair_that_makes_an_id_which_is_no_token(data: bytes) -> None:
+def test_ranked_pair_with_unused_id_raises_format_error(data: bytes) -> None:
     def change(table: bytearray) -> None:
         at = table.index(struct.pack("<Q", ranked(97, 98, 256)))
         struct.pack_into("<Q", table, at, ranked(97, 98, 258))
@@ -501,7 +503,7 @@ def test_a_ranked_pair_that_makes_an_id_which_is_no_token(data: bytes) -> None:
 
 @pytest.fixture(scope="module")
 def listed() -> Tokenizer:
-    """By a list of merges, whose pairs have slots of four numbers; 258 is a gap."""
+    """A tokenizer with a merge list, whose pairs have slots of four numbers; id 258 is unused."""
     return Tokenizer(
         Model(
             tokens=[*BYTES, b"ab", b"abc", b"", b"bc"], pattern=None, special_tokens={},
@@ -520,7 +522,7 @@ def listed() -> Tokenizer:
     ],
     ids=range(8),
 )  # fmt: skip
-def test_tables_of_listed_pairs_that_lead_astray(
+def test_invalid_table_of_listed_pairs_raises_format_error(
     listed: Tokenizer, tmp_path: Path, change: Callable[[bytearray], None]
 ) -> None:
     data = saved(listed, tmp_path)
@@ -528,7 +530,7 @@ def test_tables_of_listed_pairs_that_lead_astray(
     refused(with_table(data, "pairs", change))
 
 
-def test_a_table_of_pairs_that_makes_an_id_which_is_no_token(listed: Tokenizer, tmp_path: Path) -> None:
+def test_listed_pair_with_unused_id_raises_format_error(listed: Tokenizer, tmp_path: Path) -> None:
     def change(table: bytearray) -> None:
         at = table.index(struct.pack("<4I", 97, 98, 0, 256))
         struct.pack_into("<4I", table, at, 97, 98, 0, 258)
@@ -537,7 +539,7 @@ def test_a_table_of_pairs_that_makes_an_id_which_is_no_token(listed: Tokenizer, 
 
 
 @pytest.mark.parametrize("change", ["wide as ranked", "ranked as wide", "both"])
-def test_pairs_of_one_kind_are_not_taken_for_the_other(
+def test_pair_table_of_the_wrong_kind_raises_format_error(
     tokenizer: Tokenizer, listed: Tokenizer, tmp_path: Path, change: str
 ) -> None:
     header, tables = parts(saved(listed if change == "wide as ranked" else tokenizer, tmp_path))
@@ -571,7 +573,7 @@ def test_random_tables_of_listed_pairs_neither_crash_nor_hang(listed: Tokenizer,
             check_refused_or_safe(sealed(header, tables[:at] + bytes([value]) + tables[at + 1 :]))
 
 
-def test_merges_of_broken_length_or_unknown_ids(tmp_path: Path) -> None:
+def test_merges_of_wrong_length_or_unknown_ids_raise_format_error(tmp_path: Path) -> None:
     tokenizer = Tokenizer(
         Model(
             tokens=[*BYTES, b"ab"], pattern=None, special_tokens={},
@@ -586,7 +588,7 @@ def test_merges_of_broken_length_or_unknown_ids(tmp_path: Path) -> None:
     header, tables = parts(data)
     header["sections"]["merges"][1] -= 1
     refused(sealed(header, tables), "'merges' does not hold whole merges")
-    for n_cut in (1, 4, 8):  # the last end, that of "ab"
+    for n_cut in (1, 4, 8):  # the end of the last token, "ab"
         header, tables = parts(data)
         header["sections"]["token_ends"][1] -= n_cut
         refused(sealed(header, tables), "'token_ends' does not cut" if n_cut == 1 else "merge 0 does not make")
@@ -594,7 +596,7 @@ def test_merges_of_broken_length_or_unknown_ids(tmp_path: Path) -> None:
         refused(with_table(data, "token_ends", put(4 * number, end)), "'token_ends' does not cut 258 bytes")
 
 
-# Writing: whole or not at all
+# Writing: all or nothing.
 
 
 def listing(folder: Path) -> list[str]:
@@ -610,7 +612,7 @@ class TestWriting:
         else:
             tokenizer.export(path, format=method)
 
-    def test_replaces_an_old_file(self, method: str, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    def test_old_file_is_replaced(self, method: str, tokenizer: Tokenizer, tmp_path: Path) -> None:
         path = tmp_path / "out"
         path.write_bytes(b"old")
         self.write(method, tokenizer, path)
@@ -619,22 +621,26 @@ class TestWriting:
         self.write(method, tokenizer, str(path))
         assert listing(tmp_path) == ["out"]
 
-    def test_to_a_folder(self, method: str, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    def test_writing_to_a_folder_raises(self, method: str, tokenizer: Tokenizer, tmp_path: Path) -> None:
         (tmp_path / "folder").mkdir()
-        error = FormatError if method == "save" else OSError  # a folder asks for GPT-2's two files
+        error = FormatError if method == "save" else OSError  # a folder selects GPT-2's two files
         with pytest.raises(error, match="folder"):
             self.write(method, tokenizer, tmp_path / "folder")
         assert listing(tmp_path) == ["folder"]
         assert listing(tmp_path / "folder") == []
 
-    def test_to_a_folder_that_is_missing(self, method: str, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    def test_writing_to_a_missing_folder_raises_and_names_the_path(
+        self, method: str, tokenizer: Tokenizer, tmp_path: Path
+    ) -> None:
         path = tmp_path / "missing" / "out.fbpe"
         with pytest.raises(FileNotFoundError) as caught:
             self.write(method, tokenizer, path)
         assert str(path) in str(caught.value), "the error names the file that was asked for"
         assert listing(tmp_path) == []
 
-    def test_to_below_a_file(self, method: str, tokenizer: Tokenizer, tmp_path: Path) -> None:
+    def test_writing_below_a_file_raises_and_names_the_path(
+        self, method: str, tokenizer: Tokenizer, tmp_path: Path
+    ) -> None:
         (tmp_path / "file").write_bytes(b"old")
         path = tmp_path / "file" / "out.fbpe"
         with pytest.raises(NotADirectoryError) as caught:
@@ -642,7 +648,7 @@ class TestWriting:
         assert str(path) in str(caught.value), "the error names the file that was asked for"
         assert (tmp_path / "file").read_bytes() == b"old"
 
-    def test_renaming_fails(
+    def test_failed_rename_keeps_the_old_file(
         self, method: str, tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         path = tmp_path / "out"
@@ -658,7 +664,7 @@ class TestWriting:
         assert path.read_bytes() == b"old"
 
     @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
-    def test_writing_fails(
+    def test_failed_write_keeps_the_old_file(
         self,
         method: str,
         tokenizer: Tokenizer,
@@ -679,7 +685,7 @@ class TestWriting:
         assert path.read_bytes() == b"old"
 
     @pytest.mark.parametrize("path", [None, 5, b"out"])
-    def test_to_what_is_no_path(
+    def test_writing_to_a_non_path_raises_type_error(
         self, method: str, tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: Any
     ) -> None:
         monkeypatch.chdir(tmp_path)
@@ -688,7 +694,7 @@ class TestWriting:
         assert listing(tmp_path) == []
 
 
-def test_formats_that_nobody_knows(tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_unknown_format_raises_format_error(tokenizer: Tokenizer, tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="format='zip': choose one of 'native', 'tiktoken'"):
         tokenizer.export(tmp_path / "out", format="zip")
     assert listing(tmp_path) == []

@@ -1,6 +1,6 @@
-"""Native files of vocabularies with extras, forged: a FormatError, or a tokenizer that keeps what it promises.
+"""Forged native files with extras: a FormatError, or a tokenizer that keeps its promises.
 
-Whoever can write a checksum can write anything behind it. `test_native` has the tables of a byte-level vocabulary.
+Anyone who can write a checksum can write any contents. `test_native` has the tables of a byte-level vocabulary.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fastbpe.formats import limits
 from helpers.native_files import parts, sealed
 from helpers.tokenizer_json import METASPACE, added, llama_document, small
 
-EVERY = 1 if os.environ.get("FASTBPE_FULL") == "1" else 17  # bytes: so many apart are altered
+EVERY = 1 if os.environ.get("FASTBPE_FULL") == "1" else 17  # bytes from one altered byte to the next
 MASK = {"SpecialToken": {"id": "<m>", "type_id": 0}}
 TEXT = {"Sequence": {"id": "A", "type_id": 0}}
 TEMPLATE = {
@@ -57,7 +57,7 @@ def data(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def check_safe(tokenizer: Tokenizer) -> None:
-    """What is called here is what a caller may rely on, whatever vocabulary a file says there is."""
+    """Make the calls that a caller may rely on, for any vocabulary that a file claims to hold."""
     ids = tokenizer.encode("abc ab <m> new w ZZ é zz", allowed_special="all")
     tokenizer.decode(ids)
     tokenizer.decode_bytes(ids)
@@ -85,7 +85,7 @@ def is_refused(forged: bytes) -> bool:
     return False
 
 
-def test_round_trip(data: bytes) -> None:
+def test_extras_round_trip(data: bytes) -> None:
     assert not is_refused(data)
     assert not is_refused(sealed(*parts(data)))
     described = parts(data)[0]["extras"]["added_tokens"]
@@ -113,7 +113,7 @@ VALUES = (
 
 
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: repr(value)[:30])
-def test_every_value_of_the_header_is_another(data: bytes, value: Any) -> None:
+def test_any_replaced_header_value_is_refused_or_safe(data: bytes, value: Any) -> None:
     header, tables = parts(data)
     for path in places(header):
         changed = json.loads(json.dumps(header))
@@ -124,7 +124,7 @@ def test_every_value_of_the_header_is_another(data: bytes, value: Any) -> None:
         is_refused(sealed(changed, tables))
 
 
-def test_keys_that_are_missing_or_unknown(data: bytes) -> None:
+def test_missing_or_unknown_extras_are_refused(data: bytes) -> None:
     header, tables = parts(data)
     for key in header["extras"]:
         rest = {name: value for name, value in header["extras"].items() if name != key}
@@ -133,7 +133,7 @@ def test_keys_that_are_missing_or_unknown(data: bytes) -> None:
     assert is_refused(sealed(header | {"extras": {}}, tables))
 
 
-def test_every_byte_of_the_header_altered(data: bytes) -> None:
+def test_any_altered_header_byte_is_refused_or_safe(data: bytes) -> None:
     _, tables = parts(data)
     raw = bytearray(data[64 : len(data) - len(tables)].rstrip())
     for at in range(0, len(raw), EVERY):
@@ -143,7 +143,7 @@ def test_every_byte_of_the_header_altered(data: bytes) -> None:
             raw[at] ^= change
 
 
-def test_every_byte_of_the_tables_altered(data: bytes) -> None:
+def test_any_altered_table_byte_is_refused_or_safe(data: bytes) -> None:
     header, whole = parts(data)
     tables = bytearray(whole)
     for at in range(0, len(tables), EVERY if len(tables) > 1000 else 1):
@@ -153,7 +153,7 @@ def test_every_byte_of_the_tables_altered(data: bytes) -> None:
             tables[at] ^= change
 
 
-def test_every_byte_altered_without_a_new_checksum(data: bytes) -> None:
+def test_altered_byte_without_a_new_checksum_raises_format_error(data: bytes) -> None:
     altered = bytearray(data)
     for at in range(len(data)):
         altered[at] ^= 0x04
@@ -162,7 +162,7 @@ def test_every_byte_altered_without_a_new_checksum(data: bytes) -> None:
         altered[at] ^= 0x04
 
 
-def test_sections_that_are_cut_off_or_lie_over_each_other(data: bytes) -> None:
+def test_truncated_or_overlapping_sections_are_refused_or_safe(data: bytes) -> None:
     header, tables = parts(data)
     sections = header["sections"]
     for name, (offset, size) in sections.items():
@@ -174,7 +174,7 @@ def test_sections_that_are_cut_off_or_lie_over_each_other(data: bytes) -> None:
 
 @pytest.mark.parametrize("key", ["extras", "training", "name", "sections", "pattern", "special_tokens", "new"])
 @pytest.mark.parametrize("bracket", ["[]", "{}"])
-def test_headers_nested_deep(data: bytes, key: str, bracket: str) -> None:
+def test_deeply_nested_header_is_refused(data: bytes, key: str, bracket: str) -> None:
     header, tables = parts(data)
     opening = "[" if bracket == "[]" else '{"a":'
     deep = opening * 100_000 + "1" + bracket[1] * 100_000
@@ -185,11 +185,11 @@ def test_headers_nested_deep(data: bytes, key: str, bracket: str) -> None:
 @pytest.mark.parametrize(
     "raw", [b'{"mode": "\xff"}', b'"\xff\xfe"', "{}".encode("utf-16"), b"\0", b'{"mode": "byte']
 )
-def test_headers_that_are_no_text(data: bytes, raw: bytes) -> None:
+def test_header_of_invalid_text_is_refused(data: bytes, raw: bytes) -> None:
     assert is_refused(sealed(None, parts(data)[1], raw=raw))
 
 
-def test_many_added_tokens(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_added_tokens_raise_format_error(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_ADDED_TOKENS", 1000)
     header, tables = parts(data)
     many = {"content": [f"[{i}]" for i in range(1001)], "id": [*range(265, 1266)]}
@@ -197,7 +197,7 @@ def test_many_added_tokens(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None
         fastbpe.load(sealed(header | {"extras": header["extras"] | {"added_tokens": many}}, tables))
 
 
-def test_more_than_any_file_has(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exceeded_limits_raise_format_error(data: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     header, tables = parts(data)
     sections = {str(i): [0, 0] for i in range(65)}
     with pytest.raises(FormatError, match="its header names 65 'sections': the limit is 64"):
@@ -210,7 +210,7 @@ def test_more_than_any_file_has(data: bytes, monkeypatch: pytest.MonkeyPatch) ->
             fastbpe.load(sealed(header | {"special_tokens": {f"<{i}>": 300 + i for i in range(11)}}, tables))
 
 
-def test_merges_that_make_no_token(tmp_path: Any) -> None:
+def test_altered_merges_are_refused_or_safe(tmp_path: Any) -> None:
     tokenizer = Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None)
     tokenizer.save(tmp_path / "merges.fbpe")
     header, tables = parts((tmp_path / "merges.fbpe").read_bytes())
@@ -226,7 +226,7 @@ def test_merges_that_make_no_token(tmp_path: Any) -> None:
 OWN = {"roles": {"bos": "<m>"}, "pair_template": [-2, 5, -1]}
 
 
-def test_a_models_own_tokens_are_read(data: bytes) -> None:
+def test_roles_and_templates_are_read(data: bytes) -> None:
     header, tables = parts(data)
     made = fastbpe.load(sealed({**header, "own_tokens": OWN}, tables))
     check_safe(made)
@@ -246,13 +246,15 @@ def test_a_models_own_tokens_are_read(data: bytes) -> None:
         ({"pair_template": [1 << 24]}, r"own_tokens\.pair_template: it must be a list of ids"),
     ],
 )
-def test_own_tokens_that_are_none_are_refused(data: bytes, changes: dict[str, Any], message: str) -> None:
+def test_invalid_roles_and_templates_raise_format_error(
+    data: bytes, changes: dict[str, Any], message: str
+) -> None:
     header, tables = parts(data)
     with pytest.raises(FormatError, match=message):
         fastbpe.load(sealed({**header, "own_tokens": {**OWN, **changes}}, tables))
 
 
-def test_a_template_of_no_tokens_is_not_exported(tmp_path: Path) -> None:
+def test_template_with_unknown_id_is_not_exported(tmp_path: Path) -> None:
     made = fastbpe.load(json.dumps(code_points()).encode())
     made.save(tmp_path / "a.fbpe")
     header, tables = parts((tmp_path / "a.fbpe").read_bytes())

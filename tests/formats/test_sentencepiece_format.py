@@ -1,4 +1,4 @@
-"""The `.model` format: round trips, sentencepiece reading what we write, and every kind of damage."""
+"""The `.model` format: round trips, sentencepiece as reader of our files, and every kind of damage."""
 
 import random
 import struct
@@ -107,7 +107,7 @@ def peer_loads(data: bytes) -> bool:
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_published_models(name: str) -> None:
+def test_published_models_round_trip(name: str) -> None:
     data = published_bytes(name)
     model = sentencepiece_format.parse(memoryview(data), name)
     assert sentencepiece_format.dump(model) == data
@@ -119,12 +119,12 @@ def test_published_models(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["llama2", "mistral_v1", "chinese"])
-def test_written_anew_as_sentencepiece_writes(name: str) -> None:
+def test_rewritten_model_equals_the_file_of_sentencepiece(name: str) -> None:
     data = published_bytes(name)
     assert sentencepiece_format.dump(replace(sentencepiece_format.parse(data, name), serialized=b"")) == data
 
 
-def test_options_as_trained() -> None:
+def test_options_of_a_trained_model_are_read() -> None:
     data = trained(["ab ab abc", "abcd ab"], vocab_size=30, user_defined_symbols=["XY"], unk_surface=" ? ")
     model = sentencepiece_format.parse(data, "trained")
     assert sentencepiece_format.dump(replace(model, serialized=b"")) == data
@@ -140,7 +140,7 @@ def test_options_as_trained() -> None:
     assert model.denormalizer is None
 
 
-def test_every_kind_of_option_is_kept() -> None:
+def test_every_type_of_option_is_read() -> None:
     model = sentencepiece_format.parse(small_model(), "small")
     values = dict(model.trainer.values)
     assert values.pop("character_coverage") == 0.5
@@ -149,7 +149,7 @@ def test_every_kind_of_option_is_kept() -> None:
 
 
 @pytest.mark.parametrize("name", [k for k in GOOD if k != "bytes and no unknown"])
-def test_good(name: str) -> None:
+def test_valid_model_round_trips(name: str) -> None:
     model = sentencepiece_format.parse(GOOD[name], name)
     assert sentencepiece_format.dump(model) == GOOD[name]
     assert peer_loads(GOOD[name])
@@ -163,12 +163,12 @@ def test_good(name: str) -> None:
     )
 
 
-def test_bytes_need_no_unknown_piece() -> None:
+def test_model_with_all_bytes_needs_no_unknown_piece() -> None:
     assert sentencepiece_format.parse(GOOD["bytes and no unknown"], "file").n_pieces == 256
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad(name: str) -> None:
+def test_invalid_model_raises_format_error(name: str) -> None:
     data, reason = BAD[name]
     with pytest.raises(FormatError, match=f"^file: .*({reason})"):
         sentencepiece_format.parse(data, "file")
@@ -177,23 +177,23 @@ def test_bad(name: str) -> None:
 
 
 @pytest.mark.parametrize("file", ["sp_test_model.model", "sp_test_ja_model.model"])
-def test_unigram_models(file: str) -> None:
+def test_unigram_model_raises_format_error(file: str) -> None:
     with pytest.raises(FormatError, match="not a BPE model"):
         sentencepiece_format.parse(data_file("vocab", file).read_bytes(), file)
 
 
-def test_no_model_at_all() -> None:
+def test_other_data_raises_format_error() -> None:
     for data in (b"", b"IQ== 0\n", b"{}", bytes(1000), b"\xff" * 1000):
         assert not loads(data)
 
 
-def test_truncated_at_every_length() -> None:
+def test_model_truncated_at_any_length_loads_only_if_sentencepiece_loads_it() -> None:
     data = small_model()
     for n_bytes in range(1, len(data)):
         assert loads(data[:n_bytes]) <= peer_loads(data[:n_bytes])
 
 
-def test_published_truncated() -> None:
+def test_truncated_published_model_loads_only_if_sentencepiece_loads_it() -> None:
     data = published_bytes("llama2")
     rng = random.Random(1)
     for n_bytes in [*range(1000), *rng.sample(range(len(data)), 200), *range(len(data) - 300, len(data))]:
@@ -201,8 +201,8 @@ def test_published_truncated() -> None:
             assert peer_loads(data[:n_bytes])
 
 
-def test_every_byte_changed() -> None:
-    """Whatever sentencepiece loads we load, and nothing else, but for models of other types."""
+def test_any_altered_byte_loads_only_if_sentencepiece_loads_it() -> None:
+    """We load what sentencepiece loads and nothing else, except models of other types."""
     data = bytearray(small_model())
     rng = random.Random(2)
     for at in range(len(data)):
@@ -220,7 +220,7 @@ def test_every_byte_changed() -> None:
         data[at] = was
 
 
-def test_first_kilobyte_changed() -> None:
+def test_altered_first_kilobyte_loads_or_raises_format_error() -> None:
     data = bytearray(published_bytes("llama2"))
     rng = random.Random(3)
     for at in range(1024):
@@ -230,7 +230,7 @@ def test_first_kilobyte_changed() -> None:
         data[at] = was
 
 
-def test_memory_is_bounded() -> None:
+def test_huge_lengths_allocate_little_memory() -> None:
     lengths = [b"\x0a" + varint(length) for length in (1 << 28, (1 << 31) - 1, 1 << 31, (1 << 32) - 1)]
     tracemalloc.start()
     try:
@@ -241,7 +241,7 @@ def test_memory_is_bounded() -> None:
         tracemalloc.stop()
 
 
-def test_fields_of_a_message() -> None:
+def test_protobuf_fields_are_read() -> None:
     message = varint_field(1, -1) + bytes_field(2, b"ab") + fixed32_field(3, b"abcd") + b"\x21" + bytes(8)
     fields = list(protobuf.fields(message, 0, len(message)))
     assert [(field.number, field.wire) for field in fields] == [(1, 0), (2, 2), (3, 5), (4, 1)]
@@ -249,8 +249,8 @@ def test_fields_of_a_message() -> None:
     assert message[fields[1].start : fields[1].end] == b"ab"
 
 
-def test_the_first_piece_that_stood_before_is_found() -> None:
-    """Pieces of every length, alike but for a byte or for their length, and one of them again."""
+def test_first_repeated_piece_is_found() -> None:
+    """Pieces of every length that differ only in a byte or in their length, and one of them repeated."""
     random_ = random.Random(7)
     alphabet = [bytes([a]) * n for a in b"ab" for n in range(1, 41)]
     alphabet += [b"a" * n + b"b" + b"a" * m for n in range(20) for m in range(20)]
@@ -268,20 +268,20 @@ def test_the_first_piece_that_stood_before_is_found() -> None:
 
 
 @pytest.mark.parametrize("types", [b"", b"\x03", b"\x01\x03", b"\x03\x01\x01\x03\x03", b"\x01" * 100])
-def test_the_pieces_of_a_type(types: bytes) -> None:
+def test_pieces_of_a_type_are_listed(types: bytes) -> None:
     pieces = [b"%d" % i * (i % 3 + 1) for i in range(len(types))]
     ids = [i for i, type_ in enumerate(types) if type_ == PieceType.CONTROL]
     assert piece_messages.ids_of(types, PieceType.CONTROL) == ids
     assert piece_messages.of_type(*pack_pieces(pieces), types, PieceType.CONTROL) == {i: pieces[i] for i in ids}
 
 
-def test_a_control_symbol_that_is_no_utf_8() -> None:
+def test_control_symbol_that_is_invalid_utf8_raises_format_error() -> None:
     control = piece_field(b"\xff", fixed32_field(2, bytes(4)), varint_field(3, PieceType.CONTROL))
     with pytest.raises(FormatError, match=r"<bytes>: piece 2, b'\\xff', is a control symbol but no UTF-8"):
         fastbpe.load(UNK + A + control + BPE)
 
 
-def test_unknown_characters_that_decode_to_no_utf_8() -> None:
+def test_unk_surface_may_be_invalid_utf8() -> None:
     surface = bytes_field(2, varint_field(3, 2) + bytes_field(44, b"\xff"))
     tokenizer = fastbpe.load(UNK + A + surface + bytes_field(3, varint_field(3, 0)))
     assert tokenizer.decode_bytes([0, 1]) == b"\xffa"
@@ -292,7 +292,7 @@ def test_unknown_characters_that_decode_to_no_utf_8() -> None:
     "order", ["text score type", "type text score", "score type text", "score text text type"]
 )
 @pytest.mark.parametrize("size", [1, 127, 128, 7999])
-def test_pieces_in_any_order_are_read_fast(order: str, size: int) -> None:
+def test_fast_reader_accepts_fields_in_any_order(order: str, size: int) -> None:
     fields = {
         "text": bytes_field(1, b"x" * size),
         "score": fixed32_field(2, struct.pack("<f", -3.5)),
@@ -306,15 +306,15 @@ def test_pieces_in_any_order_are_read_fast(order: str, size: int) -> None:
     assert struct.unpack("<3I", ends) == (5, 5 + size, 6 + size)
 
 
-def test_more_fields_than_any_model_has(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_fields_raise_format_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MAX_FIELDS", 9)
     for data in (UNK + A + varint_field(7, 1) * 9 + BPE, UNK + A + bytes_field(2, BPE + varint_field(4, 1) * 10)):
         with pytest.raises(FormatError, match=r"byte [0-9]+: more fields"):
             fastbpe.load(data)
 
 
-def test_more_text_than_any_model_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever it stands: ends that do not fit 32 bits would lead outside."""
+def test_too_much_text_raises_format_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anywhere in the file: ends beyond 32 bits would point outside."""
     monkeypatch.setattr(sentencepiece_format, "_MAX_TEXT", 5)
     for data in (UNK + A + BPE, BPE + UNK + A):
         with pytest.raises(FormatError, match=r"byte [0-9]+: more fields, or more text"):

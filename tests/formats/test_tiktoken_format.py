@@ -1,4 +1,4 @@
-"""The `.tiktoken` format, in and out, beside tiktoken's own reader."""
+"""The `.tiktoken` format, read and written, compared with tiktoken's reader."""
 
 import base64
 import os
@@ -28,7 +28,7 @@ DATA = b"\n".join(lines_of(RANKS)) + b"\n"
 
 
 class Name:
-    """A path that is neither str nor Path."""
+    """A path-like object that is neither str nor Path."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -37,7 +37,7 @@ class Name:
         return str(self.path)
 
 
-def test_round_trip_beside_tiktokens_reader(tmp_path: Path) -> None:
+def test_exported_file_is_read_by_tiktoken_and_fastbpe(tmp_path: Path) -> None:
     path = tmp_path / "small.tiktoken"
     tokenizer = Tokenizer.from_ranks(RANKS, pattern="cl100k", special_tokens={"<s>": 400})
     tokenizer.export(path, format="tiktoken")
@@ -49,12 +49,12 @@ def test_round_trip_beside_tiktokens_reader(tmp_path: Path) -> None:
     assert (tmp_path / "again.tiktoken").read_bytes() == path.read_bytes()
 
 
-def test_lines_are_written_by_rank() -> None:
+def test_lines_may_be_in_any_order() -> None:
     tokenizer = fastbpe.load(b"\n".join(reversed(lines_of(RANKS))), pattern="none")
     assert tokenizer == Tokenizer.from_ranks(RANKS, pattern=None)
 
 
-def test_what_was_learned_round_trips(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_trained_tokenizer_round_trips(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
     path = tmp_path / "code.tiktoken"
     code_tokenizer.export(path, format="tiktoken")
     assert load_tiktoken_bpe(str(path)) == ranks_of(code_tokenizer)
@@ -64,12 +64,12 @@ def test_what_was_learned_round_trips(code_tokenizer: Tokenizer, tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", ["r50k_base", "p50k_base", "cl100k_base"])
-def test_published_files_come_out_byte_for_byte(name: str, tmp_path: Path) -> None:
+def test_published_files_are_written_to_the_byte(name: str, tmp_path: Path) -> None:
     published(name).export(tmp_path / "out.tiktoken", format="tiktoken")
     assert (tmp_path / "out.tiktoken").read_bytes() == data_file("vocab", f"{name}.tiktoken").read_bytes()
 
 
-def test_known_files_need_no_pattern_but_may_be_given_one() -> None:
+def test_published_files_need_no_pattern_but_accept_one() -> None:
     path = data_file("vocab", "r50k_base.tiktoken")
     assert fastbpe.load(path) == fastbpe.load(path.read_bytes())
     other = fastbpe.load(path, pattern="cl100k", special_tokens={"<s>": 50300})
@@ -78,7 +78,7 @@ def test_known_files_need_no_pattern_but_may_be_given_one() -> None:
     assert fastbpe.load(path, special_tokens={}).special_tokens == {}
 
 
-def test_known_files_are_known_by_their_contents(tmp_path: Path) -> None:
+def test_published_files_are_recognised_by_contents(tmp_path: Path) -> None:
     copy = tmp_path / "any name at all"
     copy.write_bytes(data_file("vocab", "r50k_base.tiktoken").read_bytes())
     assert fastbpe.load(copy).name == "r50k_base"
@@ -89,7 +89,7 @@ def test_known_files_are_known_by_their_contents(tmp_path: Path) -> None:
         fastbpe.load(copy)
 
 
-def test_every_way_in(tmp_path: Path) -> None:
+def test_file_loads_from_every_kind_of_source(tmp_path: Path) -> None:
     path = tmp_path / "small.tiktoken"
     path.write_bytes(DATA)
     for source in (path, str(path), Name(path), DATA, bytearray(DATA), memoryview(DATA)):
@@ -116,7 +116,7 @@ def test_line_ends_and_blank_lines_do_not_matter(data: bytes, tmp_path: Path) ->
         assert load_tiktoken_bpe(str(path)) == RANKS
 
 
-def test_pattern_is_needed(tmp_path: Path) -> None:
+def test_missing_pattern_raises_format_error(tmp_path: Path) -> None:
     path = tmp_path / "small.tiktoken"
     path.write_bytes(DATA)
     message = r'small\.tiktoken: .*by name \(gpt2, .*, none\) or as a regex: load.*"none" is no splitting'
@@ -157,7 +157,7 @@ def test_pattern_is_needed(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("ending", [b"\n", b"\r\n", b""])
-def test_bad_lines_are_named_by_number(line: bytes, message: str, ending: bytes, tmp_path: Path) -> None:
+def test_invalid_line_is_named_by_number(line: bytes, message: str, ending: bytes, tmp_path: Path) -> None:
     path = tmp_path / "bad.tiktoken"
     path.write_bytes(DATA + line + ending)
     with pytest.raises(FormatError, match=rf"bad\.tiktoken:{len(RANKS) + 1}: .*(?:{message})"):
@@ -172,14 +172,14 @@ def test_blank_lines_count_in_line_numbers() -> None:
 
 
 @pytest.mark.parametrize("first", [b"YWI=", b"!!!! 1", b"YWJj x", b"", b"YWJj 1 2"])
-def test_a_bad_first_line_of_a_tiktoken_file_is_named_too(first: bytes, tmp_path: Path) -> None:
+def test_invalid_first_line_is_named_by_number(first: bytes, tmp_path: Path) -> None:
     path = tmp_path / "bad.tiktoken"
     path.write_bytes(first + b" \n" + DATA)
     with pytest.raises(FormatError, match=r"bad\.tiktoken:1: "):
         fastbpe.load(path, pattern="none")
 
 
-def test_a_missing_byte_is_named() -> None:
+def test_missing_byte_token_is_named() -> None:
     for missing in (0x00, 0x61, 0xFF):
         ranks = {token: rank for token, rank in RANKS.items() if token != bytes([missing])}
         with pytest.raises(FormatError, match=rf"<bytes>: no token is the single byte 0x{missing:02x}"):
@@ -188,7 +188,7 @@ def test_a_missing_byte_is_named() -> None:
         fastbpe.load(b"YQ== 0\nYg== 1\n", pattern="none")
 
 
-def test_ranks_may_have_gaps() -> None:
+def test_ranks_may_skip_ids() -> None:
     tokenizer = fastbpe.load(DATA, pattern="none")
     assert tokenizer.n_vocab == 301
     assert tokenizer.vocab_size == 260
@@ -196,7 +196,7 @@ def test_ranks_may_have_gaps() -> None:
         tokenizer.decode([270])
 
 
-def test_special_tokens_must_fit() -> None:
+def test_special_tokens_that_clash_are_refused() -> None:
     with pytest.raises(SpecialTokenError, match="'<s>' has the id 256, which the vocabulary gives to another"):
         fastbpe.load(DATA, pattern="none", special_tokens={"<s>": 256})
     with pytest.raises(SpecialTokenError, match="'ab' is also the ordinary token 256"):
@@ -207,7 +207,7 @@ def test_special_tokens_must_fit() -> None:
 @pytest.mark.parametrize(
     "data", [b"", b"\n\n", b"\r\n \n", b"hello world\n", b"{}", b"\x00" * 100, b"\x80\x04\x95", b"YQ=="]
 )
-def test_what_is_no_tokenizer_file(data: bytes, tmp_path: Path) -> None:
+def test_other_data_raises_format_error(data: bytes, tmp_path: Path) -> None:
     for name in ("file.tiktoken", "file.bin"):
         path = tmp_path / name
         path.write_bytes(data)
@@ -217,7 +217,7 @@ def test_what_is_no_tokenizer_file(data: bytes, tmp_path: Path) -> None:
         fastbpe.load(data, pattern="none")
 
 
-def test_paths_that_are_no_files(tmp_path: Path) -> None:
+def test_missing_file_or_empty_folder_raises(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"missing\.tiktoken"):
         fastbpe.load(tmp_path / "missing.tiktoken")
     with pytest.raises(FormatError, match="no tokenizer in this folder"):
@@ -225,12 +225,12 @@ def test_paths_that_are_no_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("source", [None, 1.5, ["a"], object()])
-def test_sources_that_are_no_path(source: Any) -> None:
+def test_source_of_wrong_type_raises_type_error(source: Any) -> None:
     with pytest.raises(TypeError):
         fastbpe.load(source)
 
 
-def test_a_file_descriptor_is_no_path() -> None:
+def test_file_descriptor_raises_type_error() -> None:
     """open() would take the number, read from it and close it."""
     reading, writing = os.pipe()
     os.write(writing, DATA[:1000])
@@ -241,9 +241,9 @@ def test_a_file_descriptor_is_no_path() -> None:
     os.close(reading)
 
 
-def test_what_the_format_cannot_hold_is_refused(tmp_path: Path) -> None:
+def test_export_refuses_tokenizers_that_the_format_cannot_express(tmp_path: Path) -> None:
     path = tmp_path / "out.tiktoken"
-    merges = b"".join(i.to_bytes(4, "little") for i in (98, 99, 257, 97, 98, 256))  # not in the order of the ids
+    merges = b"".join(i.to_bytes(4, "little") for i in (98, 99, 257, 97, 98, 256))  # in another order than the ids
     by_list = Tokenizer(
         Model(tokens=[*BYTES, b"ab", b"bc"], pattern=None, special_tokens={}, merges=merges, merges_rule="merges")
     )
@@ -258,7 +258,7 @@ def test_what_the_format_cannot_hold_is_refused(tmp_path: Path) -> None:
     assert fastbpe.load(path).decode([257]) == "ab"
 
 
-# The fast reader of lines beside the slow one
+# The fast reader of lines and its slow twin.
 
 _fields = st.one_of(
     st.binary(min_size=1, max_size=20).map(base64.b64encode),
@@ -285,7 +285,7 @@ _odd_lines = st.builds(
 
 
 def check_fast_reader(data: bytes) -> bool:
-    """Whether the fast reader took the data; where it does, the slow one must read the same."""
+    """Return True if the fast reader accepted the data, after checking that the slow one reads the same."""
     fast = rank_lines.parse(data)
     try:
         tokens = list_tokens(parse_ranks(data, "file"))
@@ -303,20 +303,20 @@ def check_fast_reader(data: bytes) -> bool:
 
 @settings(max_examples=500)
 @given(st.lists(_plain_lines, max_size=8), st.lists(_odd_lines, max_size=2))
-def test_fast_reader_reads_as_the_slow_one_or_gives_up(plain: list[bytes], odd: list[bytes]) -> None:
+def test_fast_reader_agrees_with_the_slow_one_or_returns_none(plain: list[bytes], odd: list[bytes]) -> None:
     check_fast_reader(b"".join(plain))
     check_fast_reader(b"".join(odd))
     check_fast_reader(b"".join([*plain, *odd]))
     check_fast_reader(b"".join([*odd, *plain]).rstrip())
 
 
-def test_fast_reader_takes_what_is_plainly_right() -> None:
+def test_fast_reader_accepts_regular_files() -> None:
     reversed_lines = b"\r\n".join(reversed(lines_of(RANKS)))
     for data in (DATA, DATA.rstrip(), DATA.replace(b"\n", b"\r\n"), b"\n\n" + DATA, reversed_lines):
         assert check_fast_reader(data)
 
 
-def test_fast_reader_with_every_byte_altered() -> None:
+def test_fast_reader_agrees_with_the_slow_one_on_altered_files() -> None:
     data = bytearray(b"\n".join(lines_of({b"a": 0, b"ab": 10, b"abc": 7, b"\xff" * 7: 3})) + b"\r\n\n")
     for at in range(len(data)):
         old = data[at]
@@ -329,7 +329,7 @@ def test_fast_reader_with_every_byte_altered() -> None:
 
 
 @pytest.mark.parametrize("name", ["r50k_base", "p50k_base"])
-def test_fast_reader_on_published_files(name: str) -> None:
+def test_fast_reader_reads_published_files(name: str) -> None:
     data = data_file("vocab", f"{name}.tiktoken").read_bytes()
     fast = rank_lines.parse(data)
     assert fast is not None

@@ -1,4 +1,4 @@
-"""Folders made for transformers: a tokenizer.json and what goes beside it."""
+"""Folders for transformers: a tokenizer.json and the files beside it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def codepoint() -> Tokenizer:
     )
 
 
-def test_a_folder_holds_all_that_transformers_needs(tmp_path: Path) -> None:
+def test_exported_folder_holds_all_that_transformers_needs(tmp_path: Path) -> None:
     folder = tmp_path / "made"
     byte_level().export(f"{folder}/", format="huggingface")
     assert sorted(os.listdir(tmp_path)) == ["made"]
@@ -55,19 +55,19 @@ def test_a_folder_holds_all_that_transformers_needs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [byte_level, codepoint])
-def test_a_folder_gives_the_tokenizer_back(make: Any, tmp_path: Path) -> None:
+def test_exported_folder_loads_as_the_same_tokenizer(make: Any, tmp_path: Path) -> None:
     tokenizer = make()
-    tokenizer.export(tmp_path, format="huggingface")  # it is there
+    tokenizer.export(tmp_path, format="huggingface")  # the folder exists
     again = fastbpe.load(tmp_path)
     for name in ("bos_token_id", "eos_token_id", "pad_token_id", "unk_token_id", "template", "special_tokens"):
-        if (make, name) != (codepoint, "special_tokens"):  # the unknown piece is one in a tokenizer.json
+        if (make, name) != (codepoint, "special_tokens"):  # a tokenizer.json counts the unknown piece as special
             assert getattr(again, name) == getattr(tokenizer, name)
     for text in ("ab", "a <s> é", " ab  c"):
         assert again.encode_with_template(text, "b") == tokenizer.encode_with_template(text, "b")
-    tokenizer.export(tmp_path, format="huggingface")  # once more
+    tokenizer.export(tmp_path, format="huggingface")  # again, over the old files
 
 
-def test_a_tokenizer_that_cannot_be_written_leaves_no_folder(tmp_path: Path) -> None:
+def test_failed_export_leaves_no_folder(tmp_path: Path) -> None:
     pieces = [(b"<unk>", 0.0, PieceType.UNKNOWN), (b"a", -1.0, PieceType.NORMAL), (b"b", -2.0, PieceType.UNUSED)]
     with pytest.raises(FormatError, match="pieces of type UNUSED"):
         fastbpe.load(model_of(pieces, normalizer={"remove_extra_whitespaces": False})).export(
@@ -76,20 +76,20 @@ def test_a_tokenizer_that_cannot_be_written_leaves_no_folder(tmp_path: Path) -> 
     assert os.listdir(tmp_path) == []
 
 
-def test_a_folder_without_a_parent_is_refused_by_its_name(tmp_path: Path) -> None:
+def test_folder_without_a_parent_is_named_in_the_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="absent/made/"):
         byte_level().export(f"{tmp_path}/absent/made/", format="huggingface")
 
 
 @pytest.mark.parametrize("name", ["special_tokens_map.json", "added_tokens.json"])
-def test_files_of_another_tokenizer_are_not_left_beside_it(name: str, tmp_path: Path) -> None:
+def test_export_refuses_folder_with_files_of_another_tokenizer(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text("{}")
     with pytest.raises(FormatError, match=f"it holds a {name} of another tokenizer, which transformers reads too"):
         byte_level().export(tmp_path, format="huggingface")
     assert os.listdir(tmp_path) == [name]
 
 
-def test_a_role_of_an_ordinary_token_is_not_written(tmp_path: Path) -> None:
+def test_role_of_an_ordinary_token_is_not_written(tmp_path: Path) -> None:
     """transformers would make it special, and find it in texts."""
     byte_level().export(tmp_path, format="huggingface")
     (tmp_path / "tokenizer_config.json").write_text('{"unk_token": "ab"}')
@@ -100,7 +100,7 @@ def test_a_role_of_an_ordinary_token_is_not_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("make", [byte_level, codepoint])
-def test_transformers_knows_the_tokens(make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_transformers_reads_roles_and_ids(make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     transformers = pytest.importorskip("transformers")
     tokenizer = make()

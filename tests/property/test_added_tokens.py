@@ -1,4 +1,4 @@
-"""Added tokens, read many at once: as one by one."""
+"""Added tokens read in batches give the same result as reading them one by one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VOCABULARY = {"a": 0, "b": 1, "ab": 2, "<s>": 3}
 
 
 def values_of(rng: random.Random) -> list[Any]:
-    """Added tokens as files have them, now and then with one that is odd or wrong."""
+    """Return added tokens as files have them, sometimes with an unusual or wrong one."""
     values: list[Any] = []
     following = len(VOCABULARY)
     for _ in range(rng.randint(0, 30)):
@@ -42,7 +42,7 @@ def outcome(values: list[Any]) -> list[AddedToken] | str:
         return str(error)
 
 
-def test_many_at_once_as_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_added_tokens_in_batches_equal_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(7)
     documents = [values_of(rng) for _ in range(3000)]
     found = []
@@ -61,7 +61,7 @@ def test_many_at_once_as_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("odd", [True, 1.0, "1", None, [], {}, -1, 1 << 22])
-def test_ids_that_are_none(odd: Any) -> None:
+def test_invalid_id_in_a_vocabulary_raises_format_error(odd: Any) -> None:
     ids: Mapping[str, Any] = {"a": 0, "b": odd}
     with pytest.raises(FormatError, match="has the id"):
         vocabulary.check_vocabulary(Part({"vocab": ids}, "file", "model"))

@@ -1,4 +1,4 @@
-"""Where normalized text comes from, beside the slow twin; the conformance tests ask tokenizers."""
+"""Origins of normalized characters against the slow twin; the conformance tests ask tokenizers."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ TWINS: dict[str, tuple[dict[str, Any], _Twin]] = {
 
 
 def twin(names: list[str], text: str) -> tuple[str, list[int]]:
-    """What becomes of a text by one normalizer after the other, and where each character of it comes from."""
+    """Return the text after all normalizers, and for each character the position that it comes from."""
     came_from = list(range(len(text)))
     for name in names:
         put = TWINS[name][1](text)
@@ -79,7 +79,7 @@ def assert_same(tokenizer: Tokenizer, names: list[str], text: str, context: str 
 
 
 @pytest.mark.parametrize("first", TWINS)
-def test_one_and_two_normalizers(first: str) -> None:
+def test_offsets_of_one_and_two_normalizers_equal_the_slow_twin(first: str) -> None:
     rng = random.Random(f"7-{first}")
     for names in [[first], *([first, second] for second in TWINS)]:
         tokenizer = loaded(names)
@@ -92,15 +92,15 @@ _LOADED: dict[str, Tokenizer] = {}
 
 @given(names=st.lists(st.sampled_from(sorted(TWINS)), min_size=1, max_size=3), seed=st.integers(0, 1 << 30))
 @settings(max_examples=150)
-def test_sequences(names: list[str], seed: int) -> None:
+def test_offsets_of_normalizer_sequences_equal_the_slow_twin(names: list[str], seed: int) -> None:
     key = " ".join(names)
     tokenizer = _LOADED.setdefault(key, loaded(names)) if key not in _LOADED else _LOADED[key]
     assert_same(tokenizer, names, random_text(random.Random(seed)), f"{names}, {seed}")
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_long_texts(name: str) -> None:
-    """Segments of any length, and many of them; runs of marks in all orders, which unicodedata takes hours for."""
+def test_offsets_of_long_texts_equal_the_slow_twin(name: str) -> None:
+    """Segments of any length and many of them; mixed runs of marks, on which unicodedata would take hours."""
     tokenizer = loaded([name])
     parts = ["e\u0301", "\u0301", "각", "ﬁx", "plain ", "\u1161", "e\u0323\u0301 漢 "]
     for part in [*parts, "\u0301\u0316", "\u0f73\uff9e"]:

@@ -1,4 +1,4 @@
-"""Code-point training beside its slow twin, on random small corpora with random options."""
+"""Code-point training against its slow twin, on small random corpora with random options."""
 
 import random
 
@@ -10,7 +10,7 @@ from helpers.random_training import learned_pieces, random_options, random_sente
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_pieces_of_random_corpora(seed: int) -> None:
+def test_pieces_of_random_corpora_equal_the_slow_twin(seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(150 if FULL else 15):
         sentences = random_sentences(rng)[:4]
@@ -19,5 +19,5 @@ def test_pieces_of_random_corpora(seed: int) -> None:
         try:
             learned = learned_pieces(sentences, options)
         except SpecError:
-            continue  # what is refused is compared with sentencepiece
+            continue  # refusals are compared with sentencepiece elsewhere
         assert learned == twin_pieces(sentences, options), (sentences, options)

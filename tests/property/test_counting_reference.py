@@ -1,4 +1,4 @@
-"""Counting and training in threads, with spilling and in shards, against the slow twin, on many small corpora."""
+"""Counting and training with threads, spilling and shards, against the slow twin, on many small corpora."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ PARTS = 4
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batches of a few characters, so that every thread has some; tables that spill whenever they may."""
+    """Make batches a few characters long, so that every thread gets some, and spill tables whenever possible."""
     monkeypatch.setattr(counting_threads, "BATCH_UNITS", 20)
     monkeypatch.setattr(counting_threads, "LONG_TEXT_UNITS", 40)
     monkeypatch.setattr(spill, "MIN_TABLE_BYTES", 1)
 
 
 def counted_in_every_way(texts: list[str], pattern: str | None, rng: random.Random) -> list[PieceCounts]:
-    """Whole with 1 and 2 threads, with and without spilling; in shards, one of them through a dict."""
+    """Count with 1 and 2 threads, with and without spilling, and in shards, one of them through a dict."""
     found = [
         count_pieces(iter(texts), pattern=pattern, num_threads=num_threads, max_memory_bytes=max_memory_bytes)
         for num_threads in (1, 2)
@@ -48,7 +48,7 @@ def counted_in_every_way(texts: list[str], pattern: str | None, rng: random.Rand
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_merges_of_small_corpora(part: int) -> None:
+def test_merges_of_small_corpora_equal_the_slow_twin(part: int) -> None:
     for number in range(part, N_CORPORA, PARTS):
         rng = random.Random(f"{SEED} counting {number}")
         texts = [text for _ in range(rng.choice([1, 1, 3])) for text in random_texts(rng)]
@@ -69,7 +69,7 @@ def test_merges_of_small_corpora(part: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["gpt2", "cl100k", "o200k", "deepseek_v3"])
-def test_pieces_of_hard_texts(name: str) -> None:
+def test_pieces_of_hard_texts_equal_the_slow_twin(name: str) -> None:
     texts = [text[-150:] for text, _ in zip(split_oracles.random_texts(SEED + 7), range(60), strict=False)]
     text = PATTERNS[name]
     patterns = [parse(part) for part in ((text,) if isinstance(text, str) else text or ())]

@@ -1,4 +1,4 @@
-"""A text cut at a safe place gives the pieces that the whole gives, by every pattern that has a scanner."""
+"""A text cut at a safe cut has the pieces of the whole text, for every pattern that has a scanner."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SLOW = {name: split_oracles.oracle(PATTERNS[name] or "") for name in split_oracl
 
 
 def cuts(data: bytes) -> list[int]:
-    """All safe cuts of a text: whether a place is one, the character behind it decides."""
+    """Return all safe cuts of a text; the character after a position decides whether it is one."""
     ends = [end for end in range(len(data) + 1) if end == len(data) or data[end] & 0xC0 != 0x80]
     return sorted({last_safe_cut(data[:end]) for end in ends} - {0})
 
@@ -37,18 +37,18 @@ def check(data: bytes, splitters: dict[str, Splitter] = SLOW) -> None:
 
 @given(sound_texts)
 @settings(max_examples=300)
-def test_random_texts(text: str) -> None:
+def test_random_texts_have_the_same_pieces_when_cut(text: str) -> None:
     check(text.encode())
 
 
 @pytest.mark.parametrize("name", split_oracles.NAMES)
-def test_hard_texts(name: str) -> None:
+def test_hard_texts_have_the_same_pieces_when_cut(name: str) -> None:
     for text in itertools.islice(split_oracles.random_texts(split_oracles.NAMES.index(name)), 400):
         check(text[:120].encode(), {name: SLOW[name]})
 
 
-def test_short_strings_of_hard_characters() -> None:
-    """Every string of up to four: the places where a letter or a number ends, with all that can stand around."""
+def test_every_short_string_has_the_same_pieces_when_cut() -> None:
+    """Every string of up to four characters: all ends of letters and numbers, with every neighbour."""
     made = {name: make_splitter(PATTERNS[name]) for name in split_oracles.NAMES}
     for n in range(2, 5):
         for letters in itertools.product(" \n'as1é\u0301/か・\x01", repeat=n):
@@ -56,8 +56,8 @@ def test_short_strings_of_hard_characters() -> None:
 
 
 @given(sound_texts, st.integers(0, 100), st.integers(0, 100))
-def test_near_cuts_are_safe_ones(text: str, start: int, at: int) -> None:
-    """In characters of a str of any width and in bytes of UTF-8: the same places, all of them safe."""
+def test_near_cuts_are_safe(text: str, start: int, at: int) -> None:
+    """near_cut() finds the same safe cuts in a str of any width and in UTF-8 bytes."""
     start, at = sorted((min(start, len(text)), min(at, len(text))))
     data = text.encode()
     found = nearest_safe_cut(text, start, at)
@@ -73,7 +73,7 @@ def test_near_cuts_are_safe_ones(text: str, start: int, at: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["ab cd", "žb cd", "дb cd", "漢字、漢字", "a😀 b\nc", "ab  cd"])
-def test_near_cuts_of_every_width(text: str) -> None:
+def test_near_cuts_are_safe_for_every_width_of_str(text: str) -> None:
     safe = cuts(text.encode())
     for at in range(len(text)):
         cut = nearest_safe_cut(text, 0, at)
@@ -101,12 +101,12 @@ CHAINS = {name: make_sequence(steps) for name, steps in STEPS.items()}
 
 @given(sound_texts)
 @settings(max_examples=300)
-def test_steps_before_a_scanner_by_classes_of_characters(text: str) -> None:
+def test_random_texts_have_the_same_pieces_after_class_steps(text: str) -> None:
     assert all(splitter.cuttable for splitter in CHAINS.values())
     check(text.encode(), CHAINS)
 
 
-def test_short_strings_by_steps() -> None:
+def test_every_short_string_has_the_same_pieces_after_class_steps() -> None:
     for n in range(2, 5):
         for letters in itertools.product(" \n'as1é\u0301/か・", repeat=n):
             check("".join(letters).encode(), CHAINS)
@@ -123,11 +123,13 @@ def test_short_strings_by_steps() -> None:
     ],
     ids=["no scanner", "merged", "across the cut", "a number of characters", "lazy"],
 )
-def test_other_steps_are_not_cut(steps: list[Step]) -> None:
+def test_steps_that_may_span_a_cut_are_not_cuttable(steps: list[Step]) -> None:
     assert not make_sequence(steps).cuttable
 
 
-STRIPPING = SpecialMatcher([b"<x>", b"<|e|>"], [0, 1], flags=b"\x02\x03")  # one on its right, one on both sides
+STRIPPING = SpecialMatcher(
+    [b"<x>", b"<|e|>"], [0, 1], flags=b"\x02\x03"
+)  # the first strips on its right, the second on both sides
 
 
 @given(
@@ -137,7 +139,7 @@ STRIPPING = SpecialMatcher([b"<x>", b"<|e|>"], [0, 1], flags=b"\x02\x03")  # one
     st.integers(0, 40),
 )
 @settings(max_examples=300)
-def test_tokens_that_take_white_space_along_lie_across_no_cut(text: str, at: int) -> None:
+def test_stripping_special_tokens_never_span_a_safe_cut(text: str, at: int) -> None:
     cut = nearest_safe_cut(text, 0, min(at, len(text)))
     n_bytes = len(text[:cut].encode())
     behind = [(start + n_bytes, end + n_bytes, i) for start, end, i in STRIPPING.find_all(text[cut:])]
@@ -156,16 +158,18 @@ def test_tokens_that_take_white_space_along_lie_across_no_cut(text: str, at: int
         (b"<x>", 4, False),
     ],
 )
-def test_tokens_that_end_in_a_sign_may_take_white_space_along(token: bytes, flags: int, cuttable: bool) -> None:
+def test_only_tokens_ending_in_punctuation_may_strip_and_be_cuttable(
+    token: bytes, flags: int, cuttable: bool
+) -> None:
     assert SpecialMatcher([token], [0], flags=bytes([flags])).cuttable is cuttable
 
 
-def test_where_they_are() -> None:
+def test_safe_cuts_of_examples() -> None:
     assert cuts("one two, it's naïve: 12.5%\n漢字。".encode()) == [3, 7, 13, 20, 24, 26, 34]
     assert cuts(b"") == cuts(b"a") == cuts(b"...") == cuts("e\u0301 é'".encode()) == []
 
 
-def test_which_patterns_they_hold_for() -> None:
+def test_only_patterns_with_a_scanner_are_cuttable() -> None:
     named = {name for name, pattern in PATTERNS.items() if make_splitter(pattern).cuttable}
     assert named == set(PATTERNS) - {"none"}
     other_spelling = r"'(?:ve|re|ll|[tmsd])| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
@@ -173,6 +177,6 @@ def test_which_patterns_they_hold_for() -> None:
     assert not any(make_splitter(pattern).cuttable for pattern in (None, r"\w+ \w+", r"(a)\1"))
 
 
-def test_ordinary_text_is_full_of_them() -> None:
+def test_ordinary_text_has_a_safe_cut_every_hundred_bytes() -> None:
     text = standard_library(100_000).encode()
     assert all(last_safe_cut(text[:n]) > n - 100 for n in range(1_000, 100_000, 1_000))

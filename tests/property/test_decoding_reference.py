@@ -1,4 +1,4 @@
-"""Decoding against the slow twin: every kind of token, every kind of sequence, every way to treat bad bytes."""
+"""Decoding against the slow twin: every kind of token, every kind of sequence, every `errors` option."""
 
 import array
 import random
@@ -16,7 +16,8 @@ from fastbpe import InvalidTokenError, Tokenizer
 from fastbpe._reference import decode
 from helpers.shared_data import BYTES, corpus, published
 
-# Around the 14 bytes that a slot holds and the 16 KB of a block; whole, half and no characters of each width.
+# Lengths around the 14 bytes of a slot and the 16 KB of a block. TEXTS and BROKEN: whole and partial
+# characters of each width, and invalid bytes.
 LENGTHS = (2, 13, 14, 15, 16, 17, 40, 300, 20_000)
 TEXTS = ("a", "é", "ÿ", "Ā", "日", "😉", "aé", "é日", "日😉a", "a\0")
 BROKEN = (
@@ -35,7 +36,7 @@ def _tokens() -> dict[bytes, int]:
     tokens = dict(BYTES)
     made = [(text.encode() * n)[:n] for text in TEXTS for n in LENGTHS]
     for token in (*made, *(text.encode() for text in TEXTS), *BROKEN):
-        tokens.setdefault(token, len(tokens) * 2 - 256)  # from 256 on every other id is no token
+        tokens.setdefault(token, len(tokens) * 2 - 256)  # from 256 on every other id is unused
     return tokens
 
 
@@ -62,10 +63,10 @@ def tokenizer() -> Tokenizer:
 
 
 def outcome(make: Callable[[], str]) -> tuple[object, ...]:
-    """A text, its width in memory and its hash, or an error with all it says.
+    """Return a text with its width in memory and its hash, or an error with its arguments.
 
-    The width is taken from a copy twice as long: a str may keep its UTF-8, which counts too, and CPython shares
-    those of one character with everybody.
+    The width is that of a copy twice as long: a str may cache its UTF-8, which counts too, and CPython shares
+    one-character strings.
     """
     try:
         text = make()
@@ -76,7 +77,9 @@ def outcome(make: Callable[[], str]) -> tuple[object, ...]:
 
 @settings(max_examples=400)
 @given(st.lists(st.sampled_from(sorted(TOKENS)), max_size=40), st.sampled_from(ERRORS), st.sampled_from(WAYS))
-def test_any_tokens(tokenizer: Tokenizer, ids: list[int], errors: str, way: Callable[[list[int]], Any]) -> None:
+def test_any_tokens_decode_as_the_slow_twin(
+    tokenizer: Tokenizer, ids: list[int], errors: str, way: Callable[[list[int]], Any]
+) -> None:
     data = decode(ids, TOKENS)
     assert tokenizer.decode_bytes(way(ids)) == data
     assert outcome(lambda: tokenizer.decode(way(ids), errors=errors)) == outcome(
@@ -85,7 +88,7 @@ def test_any_tokens(tokenizer: Tokenizer, ids: list[int], errors: str, way: Call
 
 
 def character_starts(data: bytes) -> list[int]:
-    """Where the characters begin of what errors="replace" makes of bytes."""
+    """Return the starts of the characters that errors="replace" makes of bytes."""
     starts, at = [], 0
     while at < len(data):
         starts.append(at)
@@ -108,7 +111,7 @@ def is_text(data: bytes) -> bool:
 
 @settings(max_examples=300)
 @given(st.lists(st.sampled_from([i for i in sorted(TOKENS) if len(TOKENS[i]) < 50]), max_size=30))
-def test_offsets_and_single_tokens(tokenizer: Tokenizer, ids: list[int]) -> None:
+def test_offsets_and_token_bytes_equal_the_slow_twin(tokenizer: Tokenizer, ids: list[int]) -> None:
     tokens = [TOKENS[i] for i in ids]
     assert tokenizer.decode_tokens_bytes(ids) == tokens
     starts, at, expected = character_starts(b"".join(tokens)), 0, []
@@ -120,7 +123,7 @@ def test_offsets_and_single_tokens(tokenizer: Tokenizer, ids: list[int]) -> None
     assert offsets == expected
 
 
-def test_offsets_of_half_a_character(tokenizer: Tokenizer) -> None:
+def test_offsets_of_half_characters_point_at_their_replacement(tokenizer: Tokenizer) -> None:
     assert tokenizer.decode_with_offsets([97, *"👍".encode()[:2]]) == ("a\ufffd", [0, 1, 1])
     assert tokenizer.decode_with_offsets([*"👍".encode()[2:], 97]) == ("\ufffd\ufffda", [0, 1, 2])
     for method in (tokenizer.decode_with_offsets, tokenizer.decode_tokens_bytes):
@@ -130,7 +133,7 @@ def test_offsets_of_half_a_character(tokenizer: Tokenizer) -> None:
 
 @settings(max_examples=200)
 @given(st.lists(st.lists(st.sampled_from(sorted(TOKENS)), max_size=6), max_size=6), st.sampled_from(ERRORS[::2]))
-def test_batches(tokenizer: Tokenizer, batch: list[list[int]], errors: str) -> None:
+def test_batches_decode_as_the_slow_twin(tokenizer: Tokenizer, batch: list[list[int]], errors: str) -> None:
     expected = [decode(ids, TOKENS).decode(errors=errors) for ids in batch]
     assert tokenizer.decode_batch(batch, errors=errors) == expected
     assert tokenizer.decode_batch([np.array(ids, dtype="u4") for ids in batch], errors=errors) == expected
@@ -138,8 +141,8 @@ def test_batches(tokenizer: Tokenizer, batch: list[list[int]], errors: str) -> N
 
 
 @pytest.mark.parametrize("alphabet", ["a", "aé", "a日", "aé日😉", "😉", "日", "é"])
-def test_texts_of_every_width_and_many_blocks(tokenizer: Tokenizer, alphabet: str) -> None:
-    """Spelt in bytes and in longer tokens, so that characters lie across the ends of tokens and blocks."""
+def test_texts_of_every_width_and_length_are_decoded(tokenizer: Tokenizer, alphabet: str) -> None:
+    """The text is spelled in bytes and in longer tokens, so that characters span the ends of tokens and blocks."""
     rng = random.Random(len(alphabet))
     for n in (0, 1, 7, 8, 9, 100, 2000, 2_600, 5_500, 17_000, 70_000):
         text = "".join(rng.choices(alphabet, k=n))
@@ -149,7 +152,7 @@ def test_texts_of_every_width_and_many_blocks(tokenizer: Tokenizer, alphabet: st
             assert tokenizer.decode_bytes(ids) == text.encode()
 
 
-def test_bytes_that_are_no_text_anywhere(tokenizer: Tokenizer) -> None:
+def test_invalid_bytes_anywhere_are_treated_as_by_python(tokenizer: Tokenizer) -> None:
     rng = random.Random(3)
     for n in (5, 3_000, 40_000):
         for broken in BROKEN:
@@ -162,7 +165,7 @@ def test_bytes_that_are_no_text_anywhere(tokenizer: Tokenizer) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_arrays(tokenizer: Tokenizer, dtype: str) -> None:
+def test_arrays_of_every_type_and_stride_are_decoded(tokenizer: Tokenizer, dtype: str) -> None:
     greatest = min(np.iinfo(dtype).max, 100_000)
     known = [i for i in sorted(TOKENS) if i <= greatest]
     ids = np.array(random.Random(4).choices(known, k=300), dtype=dtype)
@@ -172,7 +175,7 @@ def test_arrays(tokenizer: Tokenizer, dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_a_bad_id_of_an_array_at_every_position(tokenizer: Tokenizer, dtype: str) -> None:
+def test_unknown_id_in_an_array_is_named_with_its_position(tokenizer: Tokenizer, dtype: str) -> None:
     info = np.iinfo(dtype)
     bad_ids = {int(info.max), int(info.min), 261, -1, 100_001, 2**32, 2**32 + 97} - set(TOKENS)
     for bad in sorted(i for i in bad_ids if info.min <= i <= info.max):
@@ -185,7 +188,7 @@ def test_a_bad_id_of_an_array_at_every_position(tokenizer: Tokenizer, dtype: str
 
 @pytest.mark.parametrize("make", [list, tuple, lambda ids: [np.int64(i) if i < 2**63 else i for i in ids]])
 @pytest.mark.parametrize("bad", [-1, 261, 100_001, 2**24, 2**30, 2**31, 2**32 + 97, 2**60, 2**64 + 97, -(2**70)])
-def test_a_bad_id_at_every_position(
+def test_unknown_id_in_a_list_is_named_with_its_position(
     tokenizer: Tokenizer, bad: int, make: Callable[[Sequence[int]], Sequence[int]]
 ) -> None:
     for position in range(20):
@@ -200,7 +203,7 @@ def test_a_bad_id_at_every_position(
         tokenizer.decode_single_token_bytes(bad)
 
 
-def test_every_token_alone(tokenizer: Tokenizer) -> None:
+def test_every_single_token_is_decoded(tokenizer: Tokenizer) -> None:
     for token_id, token in TOKENS.items():
         assert tokenizer.decode_single_token_bytes(token_id) == token
         assert tokenizer.id_to_token(np.uint32(token_id)) == token  # type: ignore[arg-type]
@@ -211,7 +214,7 @@ def test_every_token_alone(tokenizer: Tokenizer) -> None:
             tokenizer.decode_single_token_bytes(no_id)  # type: ignore[arg-type]
 
 
-def test_whatever_counts_as_an_integer(tokenizer: Tokenizer) -> None:
+def test_objects_with_index_are_accepted_as_ids(tokenizer: Tokenizer) -> None:
     class Index:
         def __index__(self) -> int:
             return 98
@@ -223,8 +226,8 @@ def test_whatever_counts_as_an_integer(tokenizer: Tokenizer) -> None:
     assert tokenizer.decode_bytes(ids) == b"a\x01bcdb\0"
 
 
-def test_a_list_that_changes_while_other_threads_read_it(tokenizer: Tokenizer) -> None:
-    """What comes out is any mixture of old and new; what must not happen is a crash or a wrong token."""
+def test_list_changed_by_another_thread_never_crashes(tokenizer: Tokenizer) -> None:
+    """The result may be any mixture of old and new ids, but never a crash or a wrong token."""
     ids: list[Any] = [97] * 30_000
     done, refused = threading.Event(), set()
 
@@ -250,7 +253,7 @@ def test_a_list_that_changes_while_other_threads_read_it(tokenizer: Tokenizer) -
 
 @pytest.mark.parametrize("name", ["cl100k_base", "o200k_base"])
 @pytest.mark.parametrize("text", ["english.txt", "multilingual.txt", "emoji_mixed.txt"])
-def test_published_vocabularies_on_texts(name: str, text: str) -> None:
+def test_published_vocabularies_decode_real_texts(name: str, text: str) -> None:
     tokenizer, expected = published(name), corpus(text, 400_000)
     ids = tokenizer.encode_ordinary(expected)
     for sequence in (ids, np.array(ids, dtype="u4")):

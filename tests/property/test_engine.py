@@ -1,4 +1,4 @@
-"""The engine cuts as the `regex` splitter does, which is compared with tiktoken elsewhere."""
+"""The engine splits like the `regex` splitter, which other tests compare with tiktoken."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def engine(pattern: str) -> Engine:
     return found
 
 
-# Without a memory of states these take 2**n steps; `regex` does for some of them, so n is small above.
+# Without recorded states these take 2**n steps; some do so in the regex package too, so n is small in check().
 EXPONENTIAL = [
     "(?:a+|b)+c",
     "(?:a+b?)+c",
@@ -40,8 +40,8 @@ EXPONENTIAL = [
 ]
 
 
-def engine_that_remembers(pattern: str) -> Engine:
-    """The engine as it is after many steps, from the first failure on."""
+def engine_with_recorded_states(pattern: str) -> Engine:
+    """Return the engine with recorded states from the first failure on, as it is after many steps."""
     program = compile_program(parse(pattern))
     assert program is not None, pattern
     return Engine(pattern, **vars(program), track_after=0)
@@ -49,7 +49,7 @@ def engine_that_remembers(pattern: str) -> Engine:
 
 def check(pattern: str, texts: list[str]) -> None:
     fast, slow = engine(pattern), split_oracles.oracle(pattern)
-    remembering = engine_that_remembers(pattern)
+    remembering = engine_with_recorded_states(pattern)
     for text in texts:
         got, wanted = fast.ends(text), slow.ends(text)
         if len(text) < 1000:
@@ -58,13 +58,13 @@ def check(pattern: str, texts: list[str]) -> None:
 
 
 @pytest.mark.parametrize("pattern", TRICKY)
-def test_tricky_patterns(pattern: str) -> None:
+def test_tricky_patterns_split_like_regex(pattern: str) -> None:
     words = ("".join(letters) for n in range(6) for letters in itertools.product("abc", repeat=n))
     check(pattern, [*TEXTS, *words])
 
 
 @pytest.mark.parametrize("pattern", EXPONENTIAL)
-def test_states_are_not_tried_twice(pattern: str) -> None:
+def test_exponential_patterns_end_quickly(pattern: str) -> None:
     fast = engine(pattern)
     for n in (20, 70, 600):
         assert fast.ends("a" * n + "d") == [n + 1]
@@ -72,7 +72,7 @@ def test_states_are_not_tried_twice(pattern: str) -> None:
 
 
 @pytest.mark.parametrize("name", split_oracles.ONE_REGEX)
-def test_named_patterns_on_random_texts(name: str) -> None:
+def test_named_patterns_split_random_texts_like_regex(name: str) -> None:
     seed = 100 + split_oracles.ONE_REGEX.index(name)
     print("seed", seed)
     texts = itertools.islice(split_oracles.random_texts(seed), 60_000 if FULL else 2_000)
@@ -80,7 +80,7 @@ def test_named_patterns_on_random_texts(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", split_oracles.ONE_REGEX)
-def test_named_patterns_on_every_code_point(name: str) -> None:
+def test_named_patterns_split_every_code_point_like_regex(name: str) -> None:
     characters = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
     contexts = ["", "a", " ", "1", "'", "\n", "é", "\u0301"]
     contexts = contexts if FULL else contexts[split_oracles.ONE_REGEX.index(name) :: len(split_oracles.ONE_REGEX)]
@@ -91,11 +91,11 @@ def test_named_patterns_on_every_code_point(name: str) -> None:
     "members", [r"\p{L}", r"\P{L}", r"\s", r"\w", r"\p{Han}", "[^é]", r"\p{Cn}", "[\x7f-\x80]"]
 )
 @pytest.mark.parametrize("form", ["{}", "{}+", "{}{{2}}", "(?={}).", "(?<={})[^\\n]", "a{}*?b|{}"])
-def test_sets_on_every_code_point(members: str, form: str) -> None:
+def test_sets_match_every_code_point_like_regex(members: str, form: str) -> None:
     check(form.replace("{}", members).replace("{{2}}", "{2}"), ["".join(ANY), "b".join(ANY)[-400_000:]])
 
 
-def test_random_patterns_on_random_texts() -> None:
+def test_random_patterns_split_random_texts_like_regex() -> None:
     n_checked = 0
     for seed in range(N_RANDOM_PATTERNS):
         generator = random.Random(seed)
@@ -106,7 +106,7 @@ def test_random_patterns_on_random_texts() -> None:
             slow = split_oracles.oracle(pattern)
         except PatternError:
             continue  # it can match the empty string
-        fast, remembering = engine(pattern), engine_that_remembers(pattern)
+        fast, remembering = engine(pattern), engine_with_recorded_states(pattern)
         for text in texts:
             wanted = slow.ends(text)
             assert remembering.ends(text) == wanted, f"seed {seed}: {pattern!r} on {text!r}"
@@ -127,12 +127,12 @@ def test_random_patterns_on_random_texts() -> None:
         r"(?:a|\n)+?\Z|.",
     ],
 )
-def test_results_do_not_depend_on_where_a_call_stopped(pattern: str) -> None:
+def test_pieces_do_not_depend_on_the_end_of_the_previous_call(pattern: str) -> None:
     for n_shifted in range(3):
         check(pattern, ["b" * n_shifted + "ab \n" * 3_000 + "ab" * 100 + " " * n_shifted])
 
 
-def test_one_engine_serves_many_threads() -> None:
+def test_engine_may_be_shared_by_threads() -> None:
     pattern = split_oracles.pattern_text("cl100k")
     fast, slow = engine(pattern), split_oracles.oracle(pattern)
     texts = ["".join(itertools.islice(split_oracles.random_texts(seed), 300)) for seed in range(8)]

@@ -1,4 +1,4 @@
-"""Random vocabularies in every format: `tools/export_check.py` draws more of them."""
+"""Random vocabularies in every format; `tools/export_check.py` draws more of them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from helpers import random_exports
 
 
 @pytest.mark.parametrize("first", range(0, 200, 10))
-def test_no_export_changes_an_id(first: int) -> None:
+def test_exports_keep_every_id(first: int) -> None:
     counts: Counter[tuple[str, str, str]] = Counter()
     wrong: list[str] = []
     for seed in range(first, first + 10):
@@ -18,7 +18,7 @@ def test_no_export_changes_an_id(first: int) -> None:
     assert not wrong
 
 
-def test_every_kind_is_drawn_written_and_refused() -> None:
+def test_random_exports_cover_every_kind_and_outcome() -> None:
     counts: Counter[tuple[str, str, str]] = Counter()
     for seed in range(1000, 1060):
         random_exports.check(seed, counts, owners=False)

@@ -1,4 +1,4 @@
-"""Training on top of another vocabulary: against the specification, and against what merging by rank gives."""
+"""Training on top of another vocabulary, against the specification and against merging by rank."""
 
 import os
 import random
@@ -31,7 +31,7 @@ def extend(source: object, base: Tokenizer, n_merges: int, **options: object) ->
 
 
 def strange_ranks(rng: random.Random) -> dict[bytes, int]:
-    """Ranks that no training would give: tokens of any kind in any order, with gaps."""
+    """Return ranks that training would never give: random tokens in any order, with unused ids."""
     ranks = dict(BYTES)
     for _ in range(rng.randint(0, 12)):
         token = bytes(rng.choices(b"abcd", k=rng.randint(2, 5)))
@@ -40,7 +40,7 @@ def strange_ranks(rng: random.Random) -> dict[bytes, int]:
 
 
 @pytest.mark.parametrize("ties", ["pair", "first"])
-def test_any_base_as_the_specification(ties: str) -> None:
+def test_extending_any_base_equals_the_specification(ties: str) -> None:
     for number in range(N_CORPORA):
         rng = random.Random(f"{SEED} {ties} {number}")
         ranks = strange_ranks(rng)
@@ -66,8 +66,8 @@ def test_any_base_as_the_specification(ties: str) -> None:
         assert found == wanted, (SEED, ties, number, ranks, pieces, n_merges, limits)
 
 
-def test_going_on_is_as_if_there_had_been_no_stop() -> None:
-    """The same text and options: what is learned in two goes is what is learned in one."""
+def test_training_in_two_steps_equals_one_step() -> None:
+    """Training in two steps with the same text and options gives the merges of one step."""
     for number in range(100):
         rng = random.Random(f"{SEED} {number}")
         texts = random_texts(rng)
@@ -81,7 +81,7 @@ def test_going_on_is_as_if_there_had_been_no_stop() -> None:
             assert again == whole
 
 
-def test_a_base_of_listed_merges_keeps_its_list() -> None:
+def test_extending_a_merge_list_keeps_the_list() -> None:
     for number in range(100):
         rng = random.Random(f"{SEED} {number}")
         texts, others = random_texts(rng), random_texts(rng)
@@ -98,7 +98,7 @@ def test_a_base_of_listed_merges_keeps_its_list() -> None:
 
 
 @pytest.mark.parametrize("name", [*PUBLISHED])
-def test_published_vocabularies_keep_every_id(name: str) -> None:
+def test_extended_published_vocabulary_keeps_every_id(name: str) -> None:
     base = published(name)
     text = corpus("multilingual.txt", 400_000)
     extended = extend([text[: len(text) // 2]], base, 300, special_tokens=["<|new|>"])
@@ -123,14 +123,14 @@ def base_with_specials() -> Tokenizer:
     return Tokenizer.from_ranks({**BYTES, b"ab": 256}, pattern=r"\w+|\W", special_tokens={"<s>": 257, "<t>": 300})
 
 
-def test_special_tokens_keep_their_ids() -> None:
+def test_special_tokens_of_the_base_keep_their_ids() -> None:
     extended = extend(["abc abc <s> abd"], base_with_specials(), 2, special_tokens=["<u>"])
     assert extended.special_tokens == {"<s>": 257, "<t>": 300, "<u>": 303}
     assert [extended.token_to_id(token) for token in (b"ab", b"abc", b"abd")] == [256, 301, 302]
     assert extended.encode("abc<t>abd", allowed_special="all") == [301, 300, 302]
 
 
-def test_special_tokens_move_to_the_end() -> None:
+def test_base_special_end_moves_special_tokens_to_the_end() -> None:
     extended = extend(["abc abc <s> abd"], base_with_specials(), 2, special_tokens=["<u>"], base_special="end")
     assert extended.special_tokens == {"<s>": 259, "<t>": 260, "<u>": 261}
     assert [extended.token_to_id(token) for token in (b"ab", b"abc", b"abd")] == [256, 257, 258]
@@ -142,12 +142,12 @@ def test_special_tokens_of_the_base_are_not_learned_from() -> None:
     assert extended.vocab[301:] == [b"xy"]
 
 
-def test_extending_by_nothing_changes_no_id() -> None:
+def test_extending_by_zero_merges_gives_the_base() -> None:
     base = base_with_specials()
     assert extend(["abc"], base, 0) == base
 
 
-def test_the_report_names_the_base() -> None:
+def test_training_report_names_the_base() -> None:
     base = base_with_specials()
     report = extend(["abc"], base, 1, base_special="end").training_report
     assert report["base"] == base.fingerprint
@@ -170,11 +170,13 @@ def test_the_report_names_the_base() -> None:
         ({"base": None, "base_special": "end"}, TrainingError, "base_special='end'"),
     ],
 )
-def test_what_cannot_be_is_refused(options: dict[str, object], error: type[Exception], message: str) -> None:
+def test_options_that_contradict_the_base_are_refused(
+    options: dict[str, object], error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         fastbpe.train(["abc"], **{"vocab_size": 300, "base": base_with_specials(), **options})  # type: ignore[arg-type]
 
 
-def test_the_base_s_own_pattern_may_be_named() -> None:
+def test_pattern_equal_to_that_of_the_base_is_accepted() -> None:
     base = Tokenizer.from_ranks(BYTES, pattern="gpt2")
     assert extend(["abab"], base, 1, pattern="gpt2") == extend(["abab"], base, 1)

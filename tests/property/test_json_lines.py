@@ -1,4 +1,4 @@
-"""Texts found in lines of JSON: what json says of each line, or the line is left to it."""
+"""Texts found in JSON lines: equal to the result of the json module, or the line is left to that module."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ODD = [
 
 
 def expected(line: bytes, field: str) -> str | None:
-    """What json finds in a line; None: no string, or no JSON."""
+    """Return the text that the json module finds in a line, or None if there is no string or no JSON."""
     try:
         record = json.loads(line.decode())
     except (ValueError, RecursionError):
@@ -71,7 +71,7 @@ def check(lines: list[bytes], field: str = "text", *, is_plain: bool = False) ->
 
 
 @given(st.lists(RECORDS, max_size=5), st.booleans(), st.sampled_from([None, (",", ":"), (" , ", "\t:\r ")]))
-def test_what_json_writes(
+def test_lines_written_by_json_are_read(
     records: list[dict[str, Any]], ascii_only: bool, separators: tuple[str, str] | None
 ) -> None:
     lines = [json.dumps(record, ensure_ascii=ascii_only, separators=separators) for record in records]
@@ -80,14 +80,14 @@ def test_what_json_writes(
 
 
 @given(st.lists(st.dictionaries(st.sampled_from(["text", "a"]), st.text() | st.integers(-9, 9)), min_size=1))
-def test_plain_lines_are_not_left_to_json(records: list[dict[str, Any]]) -> None:
+def test_plain_lines_are_read_without_the_json_module(records: list[dict[str, Any]]) -> None:
     lines = [json.dumps(record).encode() for record in records]
     check(lines, is_plain=True)
     check([*lines, b""], is_plain=True)
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_damaged_lines(seed: int) -> None:
+def test_damaged_lines_are_read_as_by_json(seed: int) -> None:
     rng = random.Random(seed)
     record = {"a": [1, -2.5e-7, True, None, {"b": "c\n"}, []], "text": 'x"é\\\u2028👍/', "z": {"text": "no"}}
     good = [json.dumps(record, ensure_ascii=ascii_only).encode() for ascii_only in (True, False)]
@@ -138,13 +138,13 @@ def test_damaged_lines(seed: int) -> None:
         b'{"text"}',
     ],
 )
-def test_lines_at_the_edge(line: bytes) -> None:
+def test_unusual_lines_are_read_as_by_json(line: bytes) -> None:
     check([line])
     check([b'{"text": "before"}', line, b'{"text": "behind"}', b""])
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_escapes_at_every_place_of_a_vector(seed: int) -> None:
+def test_escapes_at_every_position_of_a_vector_are_read(seed: int) -> None:
     rng = random.Random(seed)
     for n in range(100):
         text = "".join(
@@ -154,12 +154,12 @@ def test_escapes_at_every_place_of_a_vector(seed: int) -> None:
 
 
 @given(st.lists(st.sampled_from([b"\n", b"a" * 254, b"b" * 255, b"\n" * 256, b"c"]), max_size=9))
-def test_lines_are_counted(parts: list[bytes]) -> None:
+def test_n_lines_counts_lines(parts: list[bytes]) -> None:
     block = b"".join(parts)
     assert n_lines(block) == len(block.split(b"\n")) - (block[-1:] in (b"", b"\n"))
 
 
-def test_every_cut_of_a_line() -> None:
+def test_truncated_lines_are_read_as_by_json() -> None:
     line = '{"a": [{"b": "\\u00e9"}, -1.5e+3], "text": "é\\ud83d\\ude00\\""}'.encode()
     for n in range(len(line)):
         check([line[:n]])

@@ -1,4 +1,4 @@
-"""Offsets, pieces, truncation and chunks beside the slow twin, on texts of every kind."""
+"""Offsets, pieces, truncation and chunks against the slow twin, on texts of every kind."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ SIDES = {"right": longest_prefix, "left": longest_suffix}
 
 @pytest.fixture(scope="module")
 def tokenizers() -> dict[str, Tokenizer]:
-    """A small vocabulary for each scanner, for the engine, for the regex package and for no pattern."""
+    """Tokenizers with a small vocabulary: one for each scanner, for the engine, for the regex package, and
+    without a pattern."""
     text = [standard_library(40_000), "naïve café日本語안녕 " * 20]
     patterns: dict[str, str | None] = {name: name for name in NAMES}
     patterns |= {"engine": r"\p{L}{1,7}|\s+(?!\S)|.\b|[\s\S]", "regex": r"(?>(\S))\1|\w+|[\s\S]", "none": None}
@@ -39,7 +40,9 @@ def tokenizers() -> dict[str, Tokenizer]:
 
 @given(text=texts, name=st.sampled_from([*NAMES, "engine", "regex", "none"]), special=st.booleans())
 @settings(max_examples=200)
-def test_offsets(tokenizers: dict[str, Tokenizer], text: str, name: str, special: bool) -> None:
+def test_offsets_equal_the_slow_twin(
+    tokenizers: dict[str, Tokenizer], text: str, name: str, special: bool
+) -> None:
     tokenizer = tokenizers[name]
     choice = {"allowed_special": "all"} if special else {"disallowed_special": ()}
     ids, places = tokenizer.encode_with_offsets(text, **choice)  # type: ignore[arg-type]
@@ -53,7 +56,7 @@ def test_offsets(tokenizers: dict[str, Tokenizer], text: str, name: str, special
 
 @given(text=texts, name=st.sampled_from([*NAMES, "engine", "regex", "none"]))
 @settings(max_examples=200)
-def test_pieces(tokenizers: dict[str, Tokenizer], text: str, name: str) -> None:
+def test_pieces_equal_the_slow_twin(tokenizers: dict[str, Tokenizer], text: str, name: str) -> None:
     tokenizer = tokenizers[name]
     data = to_utf8(text)
     ends = tokenizer._splitter.ends(text)
@@ -64,10 +67,10 @@ def test_pieces(tokenizers: dict[str, Tokenizer], text: str, name: str) -> None:
 
 @given(text=texts, name=st.sampled_from(NAMES), n=st.integers(0, 25), side=st.sampled_from(sorted(SIDES)))
 @settings(max_examples=400)
-def test_truncating_with_a_scanner_leaves_the_longest(
+def test_truncation_with_a_scanner_returns_the_longest_part(
     tokenizers: dict[str, Tokenizer], text: str, name: str, n: int, side: str
 ) -> None:
-    """But where there is no safe cut for long."""
+    """Except over long stretches without a safe cut."""
     tokenizer = tokenizers[name]
     near, _, far = cut_range(tokenizer._pipeline, text, 0, len(text), n, side == "left")
     if abs(far - near) <= TRIED:
@@ -75,10 +78,10 @@ def test_truncating_with_a_scanner_leaves_the_longest(
 
 
 def whole_characters(tokenizer: Tokenizer, text: str, n: int, side: str) -> str:
-    """The longest part, by trying all of them; a surrogate pair counts as one character."""
+    """Return the longest part that fits, by trying all; a surrogate pair counts as one character."""
     joined = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
     part = SIDES[side](joined, tokenizer.count, n)
-    size = len(part.encode("utf-16-le", "surrogatepass")) - len(part)  # pairs, of which text may have some
+    size = len(part.encode("utf-16-le", "surrogatepass")) - len(part)  # surrogate pairs, which the text may hold
     for length in range(len(part), len(part) + size + 1):
         own = text[:length] if side == "right" else text[len(text) - length :]
         if own.encode("utf-16-le", "surrogatepass") == part.encode("utf-16-le", "surrogatepass"):
@@ -97,7 +100,7 @@ units = st.sampled_from(["\ud83d", "\ude00", "\ud83d\ude00", "a", " the", "é", 
     backward=st.booleans(),
 )
 @settings(max_examples=300)
-def test_furthest_place_is_none_between_the_halves_of_a_pair(
+def test_furthest_place_never_splits_a_surrogate_pair(
     tokenizers: dict[str, Tokenizer], text: str, end: str, name: str, n: int, backward: bool
 ) -> None:
     """In str of one, two and four bytes a character."""
@@ -117,10 +120,10 @@ def test_furthest_place_is_none_between_the_halves_of_a_pair(
     side=st.sampled_from(sorted(SIDES)),
 )
 @settings(max_examples=300)
-def test_truncating_without_a_scanner(
+def test_truncation_without_a_scanner_returns_the_longest_part(
     tokenizers: dict[str, Tokenizer], text: str, name: str, n: int, side: str
 ) -> None:
-    """Short texts are tried at every place."""
+    """Short texts are tried at every position."""
     tokenizer = tokenizers[name]
     if len(text) <= TRIED:
         assert tokenizer.truncate(text, n, side=side) == whole_characters(tokenizer, text, n, side)
@@ -134,7 +137,7 @@ def test_truncating_without_a_scanner(
     side=st.sampled_from(sorted(SIDES)),
 )
 @settings(max_examples=100)
-def test_parts_fit_and_cover_the_text(
+def test_parts_and_chunks_fit_and_cover_the_text(
     tokenizers: dict[str, Tokenizer], text: str, name: str, n: int, overlap: int, side: str
 ) -> None:
     tokenizer = tokenizers[name]
@@ -155,9 +158,7 @@ def test_parts_fit_and_cover_the_text(
     n=st.integers(4, 60),
 )
 @settings(max_examples=100)
-def test_chunks_are_parts_truncated_one_after_another(
-    tokenizers: dict[str, Tokenizer], text: str, name: str, n: int
-) -> None:
+def test_chunks_equal_repeated_truncation(tokenizers: dict[str, Tokenizer], text: str, name: str, n: int) -> None:
     tokenizer = tokenizers[name]
     for chunk in tokenizer.chunk(text, n):
         assert chunk == tokenizer.truncate(text, n)
@@ -166,7 +167,7 @@ def test_chunks_are_parts_truncated_one_after_another(
 
 
 def check_overlapping(tokenizer: Tokenizer, text: str, n: int, overlap: int) -> None:
-    ends = {0}  # of the chunks so far, wherever in the text they may have been cut out
+    ends = {0}  # possible ends in the text of the chunks so far
     for chunk in tokenizer.chunk(text, n, overlap=overlap):
         assert tokenizer.count(chunk) <= n
         ends = {
@@ -178,7 +179,7 @@ def check_overlapping(tokenizer: Tokenizer, text: str, n: int, overlap: int) -> 
     assert len(text) in ends
 
 
-#: What becomes more when it is changed, or less, or nothing, or only together, and whom the change leaves alone.
+#: Texts that normalization lengthens, shortens, removes, changes only together, or leaves unchanged.
 CHANGED = [
     "ﬁ",
     "\ufdfa",
@@ -199,8 +200,8 @@ CHANGED = [
 
 
 @pytest.fixture(scope="module")
-def changing() -> dict[str, Tokenizer]:
-    """Tokenizers that do more with a text than split it."""
+def normalizing_tokenizers() -> dict[str, Tokenizer]:
+    """Tokenizers that normalize texts before they split them."""
     base = train([standard_library(40_000), "naïve café fi fifi " * 20], vocab_size=500, progress=False)
     tokens = base.vocab
     lower, strip = {"type": "Lowercase"}, {"type": "StripAccents"}
@@ -235,16 +236,16 @@ changed_texts = st.builds(
     by_end=st.booleans(),
 )
 @settings(max_examples=300)
-def test_truncating_text_that_is_changed_first(
-    changing: dict[str, Tokenizer], text: str, number: int, n: int, side: str, by_end: bool
+def test_truncated_normalized_text_fits_and_is_long(
+    normalizing_tokenizers: dict[str, Tokenizer], text: str, number: int, n: int, side: str, by_end: bool
 ) -> None:
-    """It fits, and is as long as the first that the next exceeds; the longest there is if no longer one fits."""
-    tokenizer = [*changing.values()][number]
+    """The result fits; it is as long as the first that cannot be extended, or the longest if none longer fits."""
+    tokenizer = [*normalizing_tokenizers.values()][number]
     parts = [text[:size] if side == "right" else text[len(text) - size :] for size in range(len(text) + 1)]
     fitting = [tokenizer.count(part) <= n for part in parts]
     first = (fitting.index(False) if False in fitting else len(parts)) - 1
     with pytest.MonkeyPatch.context() as patch:
-        if by_end:  # as of many ids
+        if by_end:  # the path for many ids
             patch.setattr(truncation, "_MANY", 1)
             patch.setattr(truncation, "_END", 9)
         size = len(tokenizer.truncate(text, n, side=side))
@@ -255,10 +256,10 @@ def test_truncating_text_that_is_changed_first(
 
 @given(text=changed_texts, number=st.integers(0, 5), n=st.integers(40, 200), overlap=st.integers(0, 39))
 @settings(max_examples=50)
-def test_chunks_of_text_that_is_changed_first(
-    changing: dict[str, Tokenizer], text: str, number: int, n: int, overlap: int
+def test_chunks_of_normalized_text_fit_and_cover_it(
+    normalizing_tokenizers: dict[str, Tokenizer], text: str, number: int, n: int, overlap: int
 ) -> None:
-    tokenizer = [*changing.values()][number]
+    tokenizer = [*normalizing_tokenizers.values()][number]
     parts = list(tokenizer.chunk(text * 5, n))
     assert "".join(parts) == text * 5
     assert all(tokenizer.fits(part, n) for part in parts)
@@ -269,8 +270,8 @@ WORDS = ["a", "the", "cat", " ", "  ", " the", "é", "日本", "'s", "12", ".", 
 
 
 @pytest.fixture(scope="module")
-def of_code_points() -> dict[str, CodePointTokenizer]:
-    """Models that put something before a text, leave something out, or change it."""
+def code_point_tokenizers() -> dict[str, CodePointTokenizer]:
+    """Models that add a prefix to a text, drop some of it, or change it."""
     options: dict[str, dict[str, Any]] = {
         "plain": {"normalization_rule_name": "identity", "remove_extra_whitespaces": False, "byte_fallback": True},
         "no prefix": {"add_dummy_prefix": False, "remove_extra_whitespaces": False, "byte_fallback": True},
@@ -304,11 +305,16 @@ def of_code_points() -> dict[str, CodePointTokenizer]:
     side=st.sampled_from(sorted(SIDES)),
 )
 @settings(max_examples=200)
-def test_truncating_with_code_points(
-    of_code_points: dict[str, CodePointTokenizer], words: list[str], times: int, number: int, n: int, side: str
+def test_truncated_code_point_text_fits_and_is_long(
+    code_point_tokenizers: dict[str, CodePointTokenizer],
+    words: list[str],
+    times: int,
+    number: int,
+    n: int,
+    side: str,
 ) -> None:
-    """It fits; and is as long as the first that the next exceeds, though longer ones may fit."""
-    tokenizer = [*of_code_points.values()][number]
+    """The result fits, and one more character would not, even if some longer text fits."""
+    tokenizer = [*code_point_tokenizers.values()][number]
     text = "".join(words) * times
     size = len(tokenizer.truncate(text, n, side=side))
     parts = (text[:i] if side == "right" else text[len(text) - i :] for i in range(size, len(text) + 1))
@@ -329,18 +335,18 @@ def test_truncating_with_code_points(
     name=st.sampled_from(["plain", "symbols alone", "trims"]),
     n=st.integers(1, 60),
 )
-def test_ids_up_to_a_cut_and_behind_it_are_those_of_the_text(
-    of_code_points: dict[str, CodePointTokenizer], words: list[str], times: int, name: str, n: int
+def test_counts_before_and_after_a_safe_cut_add_up(
+    code_point_tokenizers: dict[str, CodePointTokenizer], words: list[str], times: int, name: str, n: int
 ) -> None:
-    tokenizer, text = of_code_points[name], "".join(words) * times
+    tokenizer, text = code_point_tokenizers[name], "".join(words) * times
     count = tokenizer.count(text)
     near, n_near, _ = cut_range(tokenizer._pipeline, text, 0, len(text), n, False)
     assert n_near + count_part(tokenizer._pipeline, text, 0, near, len(text), count) == count
 
 
 @pytest.mark.parametrize("name", ["symbols alone", "trims"])
-def test_letters_beyond_ascii_have_cuts_behind_them(
-    of_code_points: dict[str, CodePointTokenizer], name: str
+def test_non_ascii_letters_are_followed_by_safe_cuts(
+    code_point_tokenizers: dict[str, CodePointTokenizer], name: str
 ) -> None:
     text = "дом žluť " * 200
     of_code_points[name].count(text)
@@ -350,7 +356,9 @@ def test_letters_beyond_ascii_have_cuts_behind_them(
 
 @given(text=texts, name=st.sampled_from([*NAMES, "none"]), limit=st.integers(0, 60))
 @settings(max_examples=150)
-def test_counting_up_to_a_limit(tokenizers: dict[str, Tokenizer], text: str, name: str, limit: int) -> None:
+def test_count_stops_one_above_the_limit(
+    tokenizers: dict[str, Tokenizer], text: str, name: str, limit: int
+) -> None:
     tokenizer = tokenizers[name]
     count = tokenizer.count(text)
     assert count == len(tokenizer.encode_ordinary(text))

@@ -1,4 +1,4 @@
-"""Judging a list of merges: as the slow twin does it."""
+"""Judging merge lists as the slow twin does."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def vocabulary(rng: random.Random) -> tuple[list[str], list[int], list[tuple[int
 
 
 @pytest.mark.parametrize("splits", [False, True])
-def test_as_the_slow_twin(splits: bool) -> None:
+def test_merge_lists_are_judged_as_by_the_slow_twin(splits: bool) -> None:
     rng = random.Random(3)
     said, found = [], []
     for _ in range(1000):
@@ -65,14 +65,14 @@ def test_as_the_slow_twin(splits: bool) -> None:
 
 
 @pytest.mark.parametrize("bad", [(0, 1, 1), (0, 3, 2), (1, 0, 2), (9, 1, 2), (2, 2, 2)])
-def test_a_bad_merge_is_found(bad: tuple[int, int, int]) -> None:
+def test_first_bad_merge_is_found(bad: tuple[int, int, int]) -> None:
     piece_bytes, piece_ends = pack_pieces([b"a", b"b", b"ab"])
     merges = memoryview(pack_merges([(0, 1, 2), bad])).cast("I")
     assert merges_as_scores.first_bad(piece_bytes, piece_ends, merges) == 1
 
 
 @pytest.mark.parametrize("ends", [(1, 2, 5), (1, 0, 4), (2**32 - 1, 2, 4), (1, 2, 3)])
-def test_ends_that_cut_no_pieces_are_told_from_bad_merges(ends: tuple[int, ...]) -> None:
+def test_invalid_piece_ends_are_distinguished_from_bad_merges(ends: tuple[int, ...]) -> None:
     merges = memoryview(pack_merges([(0, 1, 2)])).cast("I")
     bad = merges_as_scores.first_bad(b"abab", array("I", ends).tobytes(), merges)
     assert bad == (0 if ends == (1, 2, 3) else -1)

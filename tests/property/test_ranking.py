@@ -1,4 +1,4 @@
-"""Listed merges as ranks: judged as the definition says, and without a change to any id."""
+"""Merge lists turned into ranks: judged by the definition, and without a change to any id."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHORT = [bytes(text) for n in range(1, 7) for text in product(b"ab", repeat=n)]
 
 
 def random_merges(rng: random.Random) -> tuple[Merges, list[bytes]]:
-    """Merges, and the tokens that they make in the order of their ids; now and then in disorder."""
+    """Return merges, and the tokens that they make in the order of their ids, sometimes out of order."""
     tokens = dict.fromkeys([b"a", b"b", b"c"])
     merges: Merges = []
     for _ in range(rng.randint(1, 9)):
@@ -36,7 +36,7 @@ def random_merges(rng: random.Random) -> tuple[Merges, list[bytes]]:
 
 
 def follow_ranks(merges: Merges, tokens: list[bytes], *, whole_piece_first: bool) -> bool:
-    """The definition, with the slow twin: see its proof."""
+    """Apply the definition with the slow twin; its module has the proof."""
     made = [tokens.index(left + right) for left, right in merges]
     if made != sorted(made):
         return False
@@ -50,7 +50,7 @@ def follow_ranks(merges: Merges, tokens: list[bytes], *, whole_piece_first: bool
 def listing(
     merges: Merges, tokens: list[bytes], *, whole_piece_first: bool
 ) -> tuple[dict[bytes, int], list[tuple[int, int, int]], Model]:
-    """The ids of all tokens, the merges by ids, and a model that has them as a list."""
+    """Return the ids of all tokens, the merges by ids, and a model that lists them."""
     ids = BYTES | {token: 256 + i for i, token in enumerate(tokens)}
     listed = [(ids[left], ids[right], ids[left + right]) for left, right in merges]
     model = Model(
@@ -65,7 +65,7 @@ def listing(
 
 
 @pytest.mark.parametrize("seed", range(300))
-def test_random_lists(seed: int) -> None:
+def test_random_lists_become_ranks_only_if_no_id_changes(seed: int) -> None:
     rng = random.Random(seed)
     merges, tokens = random_merges(rng)
     _, listed, model = listing(merges, tokens, whole_piece_first=False)
@@ -78,14 +78,14 @@ def test_random_lists(seed: int) -> None:
     assert tokenizer.merges == [(left, right) for left, right, _ in listed]
 
 
-def test_some_of_both_kinds() -> None:
+def test_random_lists_cover_both_outcomes() -> None:
     drawn = [random_merges(random.Random(seed)) for seed in range(300)]
     kinds = [follow_ranks(*lists, whole_piece_first=False) for lists in drawn]
     assert 75 < sum(kinds) < 225
 
 
 def random_splits(rng: random.Random) -> tuple[Merges, list[bytes]]:
-    """Tokens, and nearly all splits of them as merges: as lists are made of vocabularies that come as ranks."""
+    """Return tokens and nearly all their splits as merges, as in lists made from ranked vocabularies."""
     drawn = (rng.choice([b"ab", b"abc", b"c"]) for _ in range(rng.randint(3, 12)))
     tokens = list(dict.fromkeys(bytes(rng.choices(letters, k=rng.randint(2, 6))) for letters in drawn))
     if rng.random() < 0.7:
@@ -103,7 +103,7 @@ def random_splits(rng: random.Random) -> tuple[Merges, list[bytes]]:
 
 
 @pytest.mark.parametrize("seed", range(300))
-def test_random_lists_of_splits(seed: int) -> None:
+def test_random_lists_of_splits_become_ranks_only_if_no_id_changes(seed: int) -> None:
     rng = random.Random(seed)
     merges, tokens = random_splits(rng)
     ids, listed, model = listing(merges, tokens, whole_piece_first=True)
@@ -118,7 +118,7 @@ def test_random_lists_of_splits(seed: int) -> None:
         assert ranked.merges_rule == "merges" or text in ids or merge_ranks(ids, text) == expected
 
 
-def test_some_lists_of_splits_of_both_kinds() -> None:
+def test_random_lists_of_splits_cover_both_outcomes() -> None:
     drawn = [random_splits(random.Random(seed)) for seed in range(300)]
     kinds = [follow_ranks(*lists, whole_piece_first=True) for lists in drawn]
     assert 75 < sum(kinds) < 250
@@ -126,8 +126,8 @@ def test_some_lists_of_splits_of_both_kinds() -> None:
     assert sum(kind and several for kind, several in zip(kinds, made, strict=True)) > 30
 
 
-def test_ids_of_bytes_may_be_any() -> None:
-    """Behind those of the tokens too, as long as the last merge makes the last token; else the list stays."""
+def test_bytes_may_have_any_ids() -> None:
+    """Byte ids may follow those of the tokens if the last merge makes the last token; else the list stays."""
     tokens = [bytes([byte]) for byte in reversed(range(256))]
     for before, rule in ((True, "ranks"), (False, "merges")):
         order = [*tokens, b"ab", b"abab"] if before else [b"ab", b"abab", *tokens]

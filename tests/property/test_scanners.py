@@ -1,4 +1,4 @@
-"""Every scanner path cuts as the `regex` splitter does, which is compared with tiktoken elsewhere."""
+"""Every SIMD path of every scanner splits like the `regex` splitter, which other tests compare with tiktoken."""
 
 from __future__ import annotations
 
@@ -35,29 +35,29 @@ def check(name: str, texts: list[str]) -> None:
             assert (found := split_oracles.difference(name, wanted, scanner, text)) is None, found
 
 
-def test_this_machine_has_the_scalar_path_at_least() -> None:
+def test_scalar_path_is_always_available() -> None:
     assert paths()[-1] == "scalar"
 
 
-def test_short_strings_of_hard_characters(name: str) -> None:
+def test_every_short_string_is_split_like_regex(name: str) -> None:
     letters = " \n\ta's1é\u0301/"
     texts = ("".join(s) for n in range(7 if FULL else 5) for s in itertools.product(letters, repeat=n))
     check(name, list(texts))
 
 
-def test_random_texts(name: str) -> None:
+def test_random_texts_are_split_like_regex(name: str) -> None:
     seed = split_oracles.NAMES.index(name)
     print("seed", seed)
     check(name, list(itertools.islice(split_oracles.random_texts(seed), 150_000 if FULL else 4_000)))
 
 
-def test_every_code_point_alone_and_between_others(name: str) -> None:
+def test_every_code_point_is_split_like_regex(name: str) -> None:
     characters = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
     contexts = CONTEXTS if FULL else CONTEXTS[split_oracles.NAMES.index(name) :: len(split_oracles.NAMES)]
     check(name, ["".join(characters), *(context.join(characters) for context in contexts)])
 
 
-def test_features_across_the_border_of_blocks(name: str) -> None:
+def test_features_across_block_borders_are_split_like_regex(name: str) -> None:
     texts = []
     for filler, feature in itertools.product(FILLERS, FEATURES):
         for n_before in range(52, 68):
@@ -66,12 +66,12 @@ def test_features_across_the_border_of_blocks(name: str) -> None:
     check(name, texts)
 
 
-def test_pieces_longer_than_blocks(name: str) -> None:
+def test_pieces_longer_than_blocks_are_split_like_regex(name: str) -> None:
     runs = [character * n for character in " a\n.1é漢\u0301\u3000'/A" for n in (63, 64, 65, 128, 1000)]
     check(name, [a + b + "x" for a in ["", "a", " ", "."] for b in runs] + runs)
 
 
-def test_every_length_and_every_cut_of_a_text_of_everything(name: str) -> None:
+def test_every_prefix_and_suffix_of_a_mixed_text_is_split_like_regex(name: str) -> None:
     text = (
         "It's   a\r\n\r\n test,\n\n\t12345 of “every” thing: don't\u3000stop! 漢字Kanji 😀 x²  \n y/z//\n  end's  "
     )
@@ -79,7 +79,7 @@ def test_every_length_and_every_cut_of_a_text_of_everything(name: str) -> None:
 
 
 @pytest.mark.parametrize("n_digits", [0, 1, 2, 4, 9])
-def test_groups_of_any_number_of_digits(n_digits: int) -> None:
+def test_any_maximal_number_of_digits_is_split_like_regex(n_digits: int) -> None:
     numbers = rf"\p{{N}}{{1,{n_digits}}}" if n_digits else r"\p{N}+"
     pattern = split_oracles.pattern_text("llama3").replace(r"\p{N}{1,3}", numbers)
     slow = split_oracles.oracle(pattern)
@@ -88,12 +88,12 @@ def test_groups_of_any_number_of_digits(n_digits: int) -> None:
             assert scanner.ends(text) == slow.ends(text)
 
 
-def test_a_path_that_this_machine_lacks_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unavailable_simd_path_raises_value_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FASTBPE_SIMD", "abacus")
     with pytest.raises(ValueError, match=r"FASTBPE_SIMD='abacus': this machine has .*scalar"):
         Scanner("gpt2", n_digits=0)
 
 
-def test_the_environment_forces_a_path(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_environment_variable_forces_a_simd_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FASTBPE_SIMD", "scalar")
     assert Scanner("gpt2", n_digits=0).path == "scalar"

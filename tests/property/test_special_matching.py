@@ -1,8 +1,8 @@
-"""Special tokens are found where `re` finds the longest of several literals, with vectors and without."""
+"""Special tokens are found like the longest literal found by `re`, on every SIMD path."""
 
 from helpers.child_processes import run_python
 
-# Tokens that begin alike or all differently, of one byte, of two, of many; texts around multiples of 32 bytes.
+# Tokens with common or different beginnings, of one, two or many bytes; texts around multiples of 32 bytes.
 FINDING = r"""
 import hashlib, random, re
 from fastbpe._core.text.special_tokens import SpecialMatcher
@@ -35,5 +35,5 @@ print(seen.hexdigest())
 """
 
 
-def test_finding_with_vectors_and_without() -> None:
+def test_special_tokens_are_found_alike_with_and_without_vectors() -> None:
     assert run_python(FINDING) == run_python(FINDING, FASTBPE_SIMD="scalar")

@@ -1,4 +1,4 @@
-"""The pairs of a ranked vocabulary: every split of every token into two tokens, and nothing else."""
+"""Pairs of a ranked vocabulary: every split of every token into two tokens, and nothing else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ RANK = (1 << 21) - 1
 
 
 def vocabulary(rng: random.Random) -> list[bytes]:
-    """Tokens made of others, some longer than what is looked at at once, some again, some ids without a token."""
+    """Return tokens made of other tokens, some longer than one block of the algorithm, some repeated, and unused
+    ids."""
     tokens = [*BYTES]
     alphabet = [bytes([byte]) for byte in rng.sample(range(256), rng.randint(1, 4))]
     for _ in range(rng.randint(0, 60)):
@@ -41,7 +42,7 @@ def listed(tokens: list[bytes]) -> set[tuple[int, int, int]]:
     }
 
 
-def test_every_split_and_nothing_else() -> None:
+def test_table_holds_every_split_and_nothing_else() -> None:
     rng = random.Random(21)
     for _ in range(300):
         tokens = vocabulary(rng)

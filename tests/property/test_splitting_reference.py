@@ -1,4 +1,4 @@
-"""Scanners, engine and `regex` splitter cut as the slow splitter of `_reference` does."""
+"""Scanners, engine and `regex` splitter split like the slow splitter of `_reference`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BACK_REFERENCES = [
     r"(?P<x>ab?)(?P=x)+", r"(?:(a|b)\1?)+", r"(?:(a|ab)(c|bc?)\2?\1)+|.", r"(?:(a)\1b|a)+c", r"(a|b)(?>\1+)a?",
     r"(.)(?=\1)", r"(.)(?!\1).", r"((a|b)\2)\1", r"(a+?)\1+b", r"(?:(?:(a)|b)c?)+?\1\1", r"(a)(?:\1|b)*c",
 ]  # fmt: skip
-#: The engine would have to undo what a cut forgets, or to know when a round is empty.
+#: The engine refuses these: it would have to undo a dropped state, or to know that a round was empty.
 OTHER_BACK_REFERENCES = [
     r"(?=(ab?))\1\1[bc]", r"(?>(a|ab))\1", r"(?:(a)b)++\1", r"(?:(a?)b?)+\1c", r"(?!(a)b)a\1?",
 ]  # fmt: skip
@@ -34,28 +34,28 @@ UNFIXED = ["(?<=a+)b", "(?<!ab*)c", r"(?<=^|a.*)b", "(?<=(?:ab|c)+)a"]
 
 
 def ends(text: str, *patterns: str) -> list[int]:
-    """The ends that the slow splitter finds, in bytes of UTF-8."""
+    """Return the piece ends that the slow splitter finds, as offsets in UTF-8 bytes."""
     pieces = split(text, *map(parse, patterns), word=WORD)
     assert "".join(pieces) == text
     return list(itertools.accumulate(len(piece.encode()) for piece in pieces))
 
 
 @pytest.mark.parametrize("name", split_oracles.NAMES)
-def test_named_patterns_on_random_texts(name: str) -> None:
+def test_named_patterns_split_random_texts_like_the_slow_twin(name: str) -> None:
     pattern = PATTERNS[name] or ""
     patterns = (pattern,) if isinstance(pattern, str) else pattern
     fast = [*split_oracles.scanners(pattern), *split_oracles.engines(pattern), split_oracles.oracle(pattern)]
     seed = 200 + split_oracles.NAMES.index(name)
     print("seed", seed)
     for whole in itertools.islice(split_oracles.random_texts(seed), 3_000 if FULL else 60):
-        text = whole[-150:]  # the slow splitter takes a level of calls for each character of a run
+        text = whole[-150:]  # the slow splitter recurses for each character of a run
         wanted = ends(text, *patterns)
         for splitter in fast:
             assert (found := split_oracles.difference(name, wanted, splitter, text)) is None, found
 
 
 @pytest.mark.parametrize("name", split_oracles.NAMES)
-def test_named_patterns_on_every_short_string_of_hard_characters(name: str) -> None:
+def test_named_patterns_split_every_short_string_like_the_slow_twin(name: str) -> None:
     pattern = PATTERNS[name] or ""
     patterns = (pattern,) if isinstance(pattern, str) else pattern
     fast = [*split_oracles.scanners(pattern), *split_oracles.engines(pattern)]
@@ -66,7 +66,7 @@ def test_named_patterns_on_every_short_string_of_hard_characters(name: str) -> N
             assert (found := split_oracles.difference(name, wanted, splitter, text)) is None, found
 
 
-#: The slow splitter takes 2**n steps for some patterns.
+#: Texts short enough for patterns on which the slow splitter takes 2**n steps.
 SHORT = [text for text in TEXTS if len(text) <= 8]
 
 
@@ -81,18 +81,18 @@ def check(pattern: str, texts: list[str]) -> None:
 
 
 @pytest.mark.parametrize("pattern", TRICKY)
-def test_tricky_patterns(pattern: str) -> None:
+def test_tricky_patterns_split_like_the_slow_twin(pattern: str) -> None:
     check(pattern, SHORT)
 
 
 @pytest.mark.parametrize("pattern", BACK_REFERENCES + OTHER_BACK_REFERENCES + UNFIXED)
-def test_back_references_and_look_behind_of_any_width(pattern: str) -> None:
+def test_back_references_and_look_behind_split_like_the_slow_twin(pattern: str) -> None:
     assert (engine_of(pattern) is not None) == (pattern in BACK_REFERENCES)
     words = ("".join(letters) for n in range(6) for letters in itertools.product("abc", repeat=n))
     check(pattern, [*SHORT, *words])
 
 
-def test_random_back_references_on_random_texts() -> None:
+def test_random_back_references_split_like_the_slow_twin() -> None:
     n_engines = 0
     for seed in range(20_000 if FULL else 150):
         generator = random.Random(seed)
@@ -113,7 +113,7 @@ def test_random_back_references_on_random_texts() -> None:
     assert n_engines > 50
 
 
-def test_random_patterns_on_random_texts() -> None:
+def test_random_patterns_split_like_the_slow_twin() -> None:
     n_checked = 0
     for seed in range(1_000_000, 1_000_000 + (20_000 if FULL else 800)):
         generator = random.Random(seed)
@@ -127,7 +127,7 @@ def test_random_patterns_on_random_texts() -> None:
     assert n_checked > 300
 
 
-def test_stretches_tell_matches_from_what_lies_between() -> None:
+def test_stretches_tell_matches_from_unmatched_text() -> None:
     pattern = "[a-z]+"
     engine = engine_of(pattern, keep_gaps=False)
     assert engine is not None

@@ -1,4 +1,4 @@
-"""The stream decoder gives what its slow twin gives, push by push, and end to end what `decode` gives."""
+"""The stream decoder equals its slow twin push by push, and `decode` as a whole."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def twin(tokenizer: Tokenizer, errors: str, unknown_ids: str, *, skips: bool) ->
 
 
 def ids_of(tokenizer: Tokenizer, rng: random.Random, *, unknown: bool) -> list[int]:
-    """Ids of text, or any at all, many of which make no characters; some that are no token."""
+    """Return ids of texts, or arbitrary ids, many of which form no characters, and some unknown ids."""
     n = tokenizer.n_vocab
     texts = ["é", "漢", "👍", " a", "  ", "a"]
     ids: list[int] = []
@@ -118,9 +118,7 @@ def outcome(give: Any, *args: Any, **options: Any) -> Any:
 @pytest.mark.parametrize("name", TOKENIZERS)
 @given(st.randoms(use_true_random=False), st.sampled_from(ERRORS), st.booleans())
 @settings(max_examples=60, deadline=None)
-def test_stream_gives_what_its_twin_and_decode_give(
-    name: str, rng: random.Random, errors: str, skips: bool
-) -> None:
+def test_stream_equals_its_slow_twin_and_decode(name: str, rng: random.Random, errors: str, skips: bool) -> None:
     tokenizer = TOKENIZERS[name]
     for unknown_ids in ("skip", "replace", "raise"):
         ids = ids_of(tokenizer, rng, unknown=unknown_ids != "raise")
@@ -134,7 +132,7 @@ def test_stream_gives_what_its_twin_and_decode_give(
             given_out.append(outcome(stream.push, group[0] if len(group) == 1 and rng.random() < 0.7 else group))
             assert given_out[-1] == outcome(slow.push, group), (ids, at)
             if given_out[-1] is UnicodeDecodeError:
-                return  # the slow one may have taken a part of the group
+                return  # the slow twin may have consumed part of the group
         given_out.append(outcome(stream.finish))
         assert given_out[-1] == outcome(slow.finish)
         if UnicodeDecodeError in given_out:
@@ -150,7 +148,7 @@ def test_stream_gives_what_its_twin_and_decode_give(
 @pytest.mark.parametrize("name", TOKENIZERS)
 @given(st.randoms(use_true_random=False), st.booleans())
 @settings(max_examples=40, deadline=None)
-def test_unknown_ids_are_left_out_or_replaced(name: str, rng: random.Random, skips: bool) -> None:
+def test_unknown_ids_are_skipped_or_replaced(name: str, rng: random.Random, skips: bool) -> None:
     tokenizer = TOKENIZERS[name]
     ids = ids_of(tokenizer, rng, unknown=True)
     n = tokenizer.n_vocab
@@ -165,7 +163,7 @@ def test_unknown_ids_are_left_out_or_replaced(name: str, rng: random.Random, ski
             tokenizer.decode(ids, **options)
 
 
-def test_each_unknown_id_is_one_replacement_character() -> None:
+def test_each_unknown_id_becomes_one_replacement_character() -> None:
     tokenizer = TOKENIZERS["bytes"]
     text = "\ufffd".join(["a"] * (len(UNKNOWN) + 1))
     ids = [97]
@@ -188,7 +186,7 @@ def test_each_unknown_id_is_one_replacement_character() -> None:
             tokenizer.decode([a, 1.5], unknown_ids=what)  # type: ignore[list-item]
 
 
-def test_a_stream_keeps_its_bytes_over_unknown_ids() -> None:
+def test_skipped_unknown_ids_do_not_break_a_character() -> None:
     tokenizer = Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern=None)
     lead, trail = "é".encode()
     for unknown_ids, shown in (("skip", ["", "", "é"]), ("replace", ["", "\ufffd\ufffd", "\ufffd"])):
@@ -217,7 +215,7 @@ def test_wrong_choice_for_unknown_ids_raises_value_error(name: str) -> None:
         assert str(caught.value) == message
 
 
-def test_special_tokens_are_left_out_and_added_ones_stay() -> None:
+def test_skip_special_tokens_keeps_added_tokens() -> None:
     for name in ("bytes", "llama", "Metaspace"):
         tokenizer = TOKENIZERS[name]
         special, thinks = tokenizer.token_to_id("<s>"), tokenizer.token_to_id("<think>")
@@ -236,7 +234,7 @@ def test_special_tokens_are_left_out_and_added_ones_stay() -> None:
         assert not tokenizer.is_special_token(thinks)
 
 
-def test_control_symbols_of_a_model_are_named_and_decode_to_nothing() -> None:
+def test_control_symbols_have_names_and_decode_to_nothing() -> None:
     tokenizer = TOKENIZERS["model"]
     assert tokenizer.id_to_token(1) == b"<s>"
     assert tokenizer.id_to_token(0) == b"<unk>"
@@ -246,7 +244,7 @@ def test_control_symbols_of_a_model_are_named_and_decode_to_nothing() -> None:
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)
-def test_copy_of_a_stream_goes_on_by_itself(name: str) -> None:
+def test_copy_of_a_stream_is_independent(name: str) -> None:
     tokenizer = TOKENIZERS[name]
     ids = tokenizer.encode_ordinary("a 👍")
     stream = tokenizer.decoder()
@@ -262,7 +260,7 @@ def test_pickling_a_stream_raises_type_error() -> None:
         pickle.dumps(TOKENIZERS["bytes"].decoder())
 
 
-def test_error_within_a_group_changes_nothing() -> None:
+def test_error_within_a_group_leaves_the_stream_unchanged() -> None:
     tokenizer = TOKENIZERS["model"]
     stream = tokenizer.decoder(errors="strict")
     first = 2  # the id of <0x00>

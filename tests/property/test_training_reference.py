@@ -8,16 +8,16 @@ import pytest
 from fastbpe._reference import train as reference_train
 from helpers.shared_data import learned
 
-# Another seed each night, if one likes; the test's name and its messages tell which.
+# The seed may be changed for each run; failures name it.
 SEED = int(os.environ.get("FASTBPE_SEED", "0"))
 N_CORPORA = 5000 if os.environ.get("FASTBPE_FULL") == "1" else 1600
 PARTS = 8
 
 
 def corpus(rng: random.Random) -> list[tuple[bytes, int]]:
-    """Pieces over one to four letters in random order, some of them long runs, some given twice.
+    """Return pieces of one to four letters in random order, some of them long runs, some given twice.
 
-    Some counts are at the border of those that wait in buckets, and some beyond 32 bits.
+    Some counts are around the limit between buckets and heap, and some need more than 32 bits.
     """
     letters = b"abcd"[: rng.randint(1, 4)]
     if rng.random() < 0.2:
@@ -38,7 +38,7 @@ def corpus(rng: random.Random) -> list[tuple[bytes, int]]:
 
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("ties", ["pair", "huggingface", "first"])
-def test_random_corpora_as_the_specification(ties: str, part: int) -> None:
+def test_random_corpora_train_as_specified(ties: str, part: int) -> None:
     for number in range(part, N_CORPORA, PARTS):
         rng = random.Random(f"{SEED} {ties} {number}")
         pieces = corpus(rng)
@@ -60,7 +60,7 @@ def test_random_corpora_as_the_specification(ties: str, part: int) -> None:
 
 
 @pytest.mark.parametrize("ties", ["pair", "huggingface", "first"])
-def test_runs_of_every_length_as_the_specification(ties: str) -> None:
+def test_runs_of_every_length_train_as_specified(ties: str) -> None:
     for n in range(1, 40):
         for pieces in (
             {b"a" * n: 1},

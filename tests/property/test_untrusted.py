@@ -1,4 +1,4 @@
-"""Text of an untrusted part becomes no control token, whatever the vocabulary holds and stands beside it."""
+"""Untrusted text never becomes a control token, for any vocabulary and any neighbouring parts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def text_of(rng: random.Random) -> str:
 
 
 def merges_of(rng: random.Random, base: list[str]) -> tuple[list[str], list[str]]:
-    """Tokens and the merges that make them; some spell what is also an added token."""
+    """Return tokens and the merges that make them; some are spelled like added tokens."""
     tokens = [*base]
     merges: list[str] = []
     for wanted in ("<s", "<s>", "ab", "abc", "<x", "<x>", "bc", *(rng.choice(tokens) for _ in range(6))):
@@ -77,7 +77,7 @@ def added_to(rng: random.Random, vocab: dict[str, int]) -> list[dict[str, Any]]:
 def byte_level(rng: random.Random) -> dict[str, Any]:
     tokens, merges = merges_of(rng, [*SHOWN])
     vocab = {token: i for i, token in enumerate(tokens)}
-    if rng.random() < 0.5:  # tokens that no merge makes, which a whole piece may be all the same
+    if rng.random() < 0.5:  # tokens without merges, which a whole piece may still match
         vocab |= {name: len(vocab) + i for i, name in enumerate(n for n in ("<t>", "</s>") if n not in vocab)}
     return document(
         vocab,
@@ -108,7 +108,8 @@ def llama_kind(rng: random.Random) -> dict[str, Any]:
 
 
 def check(tokenizer: Tokenizer, forbidden: set[int], rng: random.Random) -> list[tuple[str, list[int]]]:
-    """Random texts and their ids, none of which is forbidden, alone and between trusted parts."""
+    """Return random texts with their ids, after checking that no id is forbidden, alone and between trusted
+    parts."""
     out = []
     for _ in range(8):
         before, text, behind = text_of(rng), text_of(rng), text_of(rng)
@@ -129,11 +130,11 @@ def loaded(made: dict[str, Any]) -> Tokenizer | None:
     try:
         return fastbpe.load(dumped(made))
     except FastbpeError:
-        return None  # a file that is refused
+        return None  # the file is refused
 
 
 def forbidden_in(made: dict[str, Any], bases: set[int]) -> set[int]:
-    """Ids of added tokens with a visible character, and of special ones, that are no base symbols."""
+    """Return the ids of special tokens and of added tokens with a visible character, except base symbols."""
     return {
         token["id"]
         for token in made["added_tokens"]
@@ -143,7 +144,7 @@ def forbidden_in(made: dict[str, Any], bases: set[int]) -> set[int]:
 
 @given(rngs)
 @settings(max_examples=150, deadline=None)
-def test_no_added_token_comes_out_of_untrusted_bytes(rng: random.Random) -> None:
+def test_untrusted_text_has_no_added_tokens_in_byte_level_files(rng: random.Random) -> None:
     made = byte_level(rng)
     tokenizer = loaded(made)
     if tokenizer is not None:
@@ -154,7 +155,7 @@ def test_no_added_token_comes_out_of_untrusted_bytes(rng: random.Random) -> None
 
 @given(rngs)
 @settings(max_examples=100, deadline=None)
-def test_no_added_token_comes_out_where_text_is_changed_first(rng: random.Random) -> None:
+def test_untrusted_text_has_no_added_tokens_after_normalization(rng: random.Random) -> None:
     made = random_document(rng)
     tokenizer = loaded(made)
     if tokenizer is not None:
@@ -163,7 +164,7 @@ def test_no_added_token_comes_out_where_text_is_changed_first(rng: random.Random
 
 @given(rngs)
 @settings(max_examples=150, deadline=None)
-def test_no_added_token_comes_out_of_untrusted_characters(rng: random.Random) -> None:
+def test_untrusted_text_has_no_added_tokens_in_llama_files(rng: random.Random) -> None:
     made = llama_kind(rng)
     tokenizer = loaded(made)
     if tokenizer is None:
@@ -186,7 +187,7 @@ def test_no_added_token_comes_out_of_untrusted_characters(rng: random.Random) ->
 
 @given(rngs)
 @settings(max_examples=150, deadline=None)
-def test_no_symbol_of_a_model_comes_out_of_untrusted_text(rng: random.Random) -> None:
+def test_untrusted_text_has_no_control_symbols_of_a_model(rng: random.Random) -> None:
     tokens, _ = merges_of(rng, [METASPACE, *"abc<>sx|/"])
     pieces = [(b"<unk>", 0.0, PieceType.UNKNOWN), (b"</s>", 0.0, PieceType.CONTROL)]
     fallback = rng.random() < 0.7
@@ -214,7 +215,7 @@ def test_no_symbol_of_a_model_comes_out_of_untrusted_text(rng: random.Random) ->
             assert tokenizer.decode(ids) == text
 
 
-def test_tokens_of_the_vocabulary_that_are_added_are_spelled_out() -> None:
+def test_added_tokens_of_the_vocabulary_are_split_in_untrusted_text() -> None:
     vocab = {shown: i for i, shown in enumerate([*SHOWN, "ab", "<s", "<s>", "<s>a"])}
     made = document(vocab, ["a b", "< s", "<s >", "<s> a"], pre_tokenizer={**BYTE_LEVEL, "use_regex": False})
     made["added_tokens"] = [added(258, "<s>", special=True), added(256, "ab"), added(97, "a")]
@@ -237,7 +238,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_published_vocabularies_keep_control_tokens_out(name: str) -> None:
+def test_published_vocabularies_keep_control_tokens_out_of_untrusted_text(name: str) -> None:
     tokenizer = fastbpe.load(data_file("vocab", FILES[name]))
     names = [*tokenizer.special_tokens, *(token.content for token in tokenizer.added_tokens)]
     names += ["[REFERENCE_DOC_0]"] * (name == "mistral_v3")
@@ -258,7 +259,7 @@ def test_runs_of_spaces_are_found_in_untrusted_text() -> None:
     assert tokenizer.encode_parts([(text, False)]) == tokenizer.encode(text)
 
 
-def test_marks_of_turns_in_llama_files_are_found_in_trusted_parts_only() -> None:
+def test_control_tokens_of_llama_files_are_found_only_in_trusted_parts() -> None:
     tokenizer = fastbpe.load(data_file("vocab", "phi3_mini_tokenizer.json"))
     assert tokenizer.encode_parts([("</s>", True)]) == [2]
     assert 2 not in tokenizer.encode_parts([("</s>", False)])

@@ -1,6 +1,6 @@
-"""Where text of code points is cut before it is merged: nothing that a vocabulary merges lies across.
+"""Code-point text is split before merging: no piece of the vocabulary spans a split.
 
-Every path cuts where the scalar one does, which cuts only between characters that no piece has side by side.
+Every SIMD path splits like the scalar one, which splits only between characters that are adjacent in no piece.
 """
 
 import random
@@ -20,7 +20,7 @@ N_TEXTS = 20_000 if FULL else 300
 
 
 class Words:
-    """The scanners of a model, a path each, and what its pieces have side by side."""
+    """The scanners of a model, one for each SIMD path, and the character pairs that are adjacent in its pieces."""
 
     def __init__(self, model: CodePointModel) -> None:
         code_points = CodePoints(
@@ -37,7 +37,9 @@ class Words:
         merged = (PieceType.NORMAL, PieceType.USER_DEFINED, PieceType.UNUSED)
         self.side_by_side: set[str] = set()
         for piece, kind in zip(model.pieces, model.types, strict=True):
-            is_possible = not (self.marks_spaces and b" " in piece)  # no text has a space by then
+            is_possible = not (
+                self.marks_spaces and b" " in piece
+            )  # spaces are escaped, so no text has a space then
             if kind in merged and is_possible:
                 text = self.spaced(piece.decode(errors="replace"))
                 self.side_by_side.update(text[i : i + 2] for i in range(len(text) - 1))
@@ -58,7 +60,7 @@ class Words:
             begin.append(begin[-1] + len(character.encode()))
         characters = {at: i for i, at in enumerate(begin)}
         for end in ends[:-1]:
-            i = characters[end]  # no character is cut
+            i = characters[end]  # no character is split
             assert spaced[i - 1 : i + 1] not in self.side_by_side, (text, i)
 
 
@@ -68,7 +70,7 @@ def published(name: str) -> Words:
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_texts(name: str) -> None:
+def test_no_piece_of_a_published_model_spans_a_split(name: str) -> None:
     rng = random.Random(name)
     words = published(name)
     for file in ("english.txt", "multilingual.txt", "emoji_mixed.txt", "wagahaiwa_nekodearu.txt"):
@@ -82,14 +84,14 @@ def test_texts(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_words_are_cut(name: str) -> None:
-    """Not only right but of use: in English hardly any piece is longer than a word."""
+def test_english_text_is_split_at_every_word(name: str) -> None:
+    """Splits are useful too: hardly any English piece is longer than a word."""
     text = "The quick brown fox jumps over the lazy dog and is surprised by nobody at all"
     scanner = published(name).scanners[0]
     assert len(scanner.ends(text)) >= len(text.split())
 
 
-def test_random_vocabularies() -> None:
+def test_no_piece_of_a_random_vocabulary_spans_a_split() -> None:
     rng = random.Random(1)
     alphabets = ["ab ▁", "ab.▁é", "aé日😀▁ ", "\n\r\0a▁", "".join(map(chr, range(0x20, 0x80))) + "▁▁▁"]
     for _ in range(600 if FULL else 60):
@@ -111,8 +113,8 @@ def test_random_vocabularies() -> None:
             words.check("".join(rng.choices(alphabet + " xyz", k=rng.randint(1, 200))))
 
 
-def test_borders_of_blocks() -> None:
-    """What is cut differently, at every place of three blocks of 64 bytes."""
+def test_splits_at_block_borders_equal_the_scalar_path() -> None:
+    """Every kind of split at every position of three blocks of 64 bytes."""
     words = published("llama2")
     for middle in (" a", "  a", " ▁a", "▁▁", "é ", "日 本", "a\nb", "\n\n ", "\0", "😀 ", ". A", "'s "):
         for filler in ("a", " ", "é", "."):

@@ -1,4 +1,4 @@
-"""Decoding on several threads: the texts and the errors of the loop, whatever lists become meanwhile."""
+"""Decoding on several threads gives the texts and errors of a loop, even while other threads change the lists."""
 
 import random
 import threading
@@ -26,7 +26,8 @@ def tokenizer() -> Tokenizer:
 
 
 def batch_of(rng: random.Random, n: int) -> list[Any]:
-    """Texts of each width, some of them no UTF-8, as lists, tuples and arrays; too many for one thread."""
+    """Return texts of each width, some of them invalid UTF-8, as lists, tuples and arrays; too many for one
+    thread."""
     batch: list[Any] = []
     for number in range(n):
         greatest = rng.choice([128, 128, 257, 258, 259, 263])
@@ -38,7 +39,7 @@ def batch_of(rng: random.Random, n: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("errors", ["replace", "ignore", "surrogateescape"])
-def test_a_large_batch_is_decoded_as_by_the_loop(tokenizer: Tokenizer, errors: str) -> None:
+def test_large_batch_decodes_like_a_loop(tokenizer: Tokenizer, errors: str) -> None:
     batch = batch_of(random.Random(3), 600)
     expected = [tokenizer.decode(ids, errors=errors) for ids in batch]
     for num_threads in THREADS:
@@ -48,8 +49,8 @@ def test_a_large_batch_is_decoded_as_by_the_loop(tokenizer: Tokenizer, errors: s
 
 @pytest.mark.parametrize("greatest", [128, 257, 258, 259, 260, 263, 0])
 @pytest.mark.parametrize("errors", ["replace", "ignore", "surrogateescape"])
-def test_a_long_list_is_decoded_as_in_one_thread(tokenizer: Tokenizer, greatest: int, errors: str) -> None:
-    """greatest: of the ids that are used, beside those of whole characters' bytes; 0: bytes that are no UTF-8."""
+def test_long_list_decodes_as_on_one_thread(tokenizer: Tokenizer, greatest: int, errors: str) -> None:
+    """greatest: limit of the ids in use, beside the bytes of whole characters; 0 adds invalid UTF-8."""
     rng = random.Random(greatest)
     parts = [[i] for i in IDS if i < 128 or 256 <= i < greatest]
     if greatest > 256:
@@ -64,14 +65,14 @@ def test_a_long_list_is_decoded_as_in_one_thread(tokenizer: Tokenizer, greatest:
     assert tokenizer.decode(tuple(ids), errors=errors) == expected
 
 
-def test_a_long_list_in_whose_parts_no_character_begins(tokenizer: Tokenizer) -> None:
+def test_long_list_may_have_parts_without_a_character_start(tokenizer: Tokenizer) -> None:
     ids = [97] * 10_000 + [0xAA] * 150_000 + [98]
     assert tokenizer.decode(ids) == "a" * 10_000 + "\ufffd" * 150_000 + "b"
     with pytest.raises(UnicodeDecodeError, match="byte 0xaa in position 10000"):
         tokenizer.decode(ids, errors="strict")
 
 
-def test_a_long_list_without_text_or_with_what_is_no_token(tokenizer: Tokenizer) -> None:
+def test_long_list_with_unknown_id_raises_invalid_token_error(tokenizer: Tokenizer) -> None:
     ids: list[Any] = [97] * 150_000
     ids[140_000] = np.int64(98)
     assert tokenizer.decode(ids) == "a" * 140_000 + "b" + "a" * 9_999
@@ -82,7 +83,7 @@ def test_a_long_list_without_text_or_with_what_is_no_token(tokenizer: Tokenizer)
         tokenizer.decode([97], num_threads=0)
 
 
-def test_a_long_list_of_code_points() -> None:
+def test_long_list_of_code_point_ids_decodes_as_on_one_thread() -> None:
     learned = train(
         [" a b é 語 語語 ab"] * 9, mode="codepoint", vocab_size=270, byte_fallback=True, progress=False
     )
@@ -94,7 +95,7 @@ def test_a_long_list_of_code_points() -> None:
 
 
 @pytest.mark.parametrize("num_threads", THREADS)
-def test_the_error_is_that_of_the_first_text(tokenizer: Tokenizer, num_threads: int) -> None:
+def test_error_of_the_first_bad_text_is_raised(tokenizer: Tokenizer, num_threads: int) -> None:
     batch = [[97] * 1000 for _ in range(300)]
     batch[150] = [97, 98, 10**6]
     with pytest.raises(InvalidTokenError, match=r"^id 1000000 at position 2 "):
@@ -112,12 +113,12 @@ def test_the_error_is_that_of_the_first_text(tokenizer: Tokenizer, num_threads: 
         tokenizer.decode_batch(batch, num_threads=num_threads)
 
 
-def test_num_threads_must_be_one_at_least(tokenizer: Tokenizer) -> None:
+def test_num_threads_below_one_raises_value_error(tokenizer: Tokenizer) -> None:
     with pytest.raises(ValueError, match="num_threads=0"):
         tokenizer.decode_batch([[97]], num_threads=0)
 
 
-def test_lists_that_another_thread_changes(tokenizer: Tokenizer) -> None:
+def test_lists_changed_by_another_thread_never_crash(tokenizer: Tokenizer) -> None:
     batch = [[97] * 1000 for _ in range(300)]
     done = threading.Event()
 
@@ -139,7 +140,7 @@ def test_lists_that_another_thread_changes(tokenizer: Tokenizer) -> None:
         thread.join()
 
 
-def test_eight_threads_decode_at_once(tokenizer: Tokenizer) -> None:
+def test_eight_threads_may_decode_at_once(tokenizer: Tokenizer) -> None:
     batches = [batch_of(random.Random(seed), 500) for seed in range(8)]
     expected = [[tokenizer.decode(ids) for ids in batch] for batch in batches]
     found: list[list[str]] = [[]] * 8

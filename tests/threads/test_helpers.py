@@ -1,4 +1,4 @@
-"""Calls that other threads make: their order, their errors, their end; and files that are encoded so."""
+"""Calls made by helper threads: order, errors and shutdown; and encoding files with helpers."""
 
 import threading
 import time
@@ -14,19 +14,19 @@ from helpers.child_processes import run_python
 from helpers.shared_data import standard_library
 
 
-def no_thread(work: Callable[[], None], n_threads: int) -> int:
+def start_no_thread(work: Callable[[], None], n_threads: int) -> int:
     return 0
 
 
-@pytest.fixture(params=["threads", "none to be had"])
-def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(params=["threads", "no threads available"])
+def with_or_without_threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param != "threads":
-        monkeypatch.setattr(threads, "start_beside", no_thread)
+        monkeypatch.setattr(threads, "start_beside", start_no_thread)
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
-@pytest.mark.usefixtures("either")
-def test_results_and_errors_come_with_their_promises(n_threads: int) -> None:
+@pytest.mark.usefixtures("with_or_without_threads")
+def test_promises_return_results_and_errors_in_order(n_threads: int) -> None:
     def made(number: int) -> int:
         time.sleep(0.001 * (number % 3))
         return 10 // (number - 5)
@@ -42,7 +42,7 @@ def test_results_and_errors_come_with_their_promises(n_threads: int) -> None:
 
 
 @pytest.mark.parametrize("n_threads", [0, 1, 2])
-def test_who_waits_for_a_promise_makes_calls_meanwhile(n_threads: int) -> None:
+def test_thread_waiting_for_a_promise_makes_other_calls(n_threads: int) -> None:
     def made(number: int) -> tuple[int, int]:
         time.sleep(0.02)
         return number, threading.get_ident()
@@ -55,7 +55,7 @@ def test_who_waits_for_a_promise_makes_calls_meanwhile(n_threads: int) -> None:
     assert len({ident for _, ident in results}) <= n_threads + 1
 
 
-def test_one_thread_is_the_calling_one(
+def test_num_threads_one_uses_only_the_calling_thread(
     code_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = tmp_path / "text.txt"
@@ -66,7 +66,7 @@ def test_one_thread_is_the_calling_one(
     assert memoryview((tmp_path / "out.bin").read_bytes()).cast("H").tolist() == ids
 
 
-def test_the_end_waits_for_what_is_begun_and_begins_nothing() -> None:
+def test_shutdown_waits_for_running_calls_and_starts_no_others() -> None:
     made = []
 
     def slowly(number: int) -> None:
@@ -82,8 +82,9 @@ def test_the_end_waits_for_what_is_begun_and_begins_nothing() -> None:
     assert [promise.is_done() for promise in promises] == [True, False, False]
 
 
-def test_memory_refused_while_an_outcome_is_told() -> None:
-    """To one allocation after the other, and from each on to all: who waits is told, and never waits for ever."""
+def test_refused_allocation_never_blocks_a_waiting_thread() -> None:
+    """Refuse one allocation after the other, then all from some point on: the waiting thread always gets an
+    outcome."""
     pytest.importorskip("_testcapi")
     code = """
 import _testcapi, _thread
@@ -114,8 +115,8 @@ print("done")
     assert run_python(code) == "done\n"
 
 
-@pytest.mark.usefixtures("either")
-def test_files_with_threads_or_none(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("with_or_without_threads")
+def test_files_are_encoded_with_or_without_threads(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
     text, out = tmp_path / "text.txt", tmp_path / "out.bin"
     text.write_text(standard_library(3_000_000), encoding="utf-8")
     code_tokenizer.encode_files(text, out, dtype="uint32", num_threads=2, progress=False)
@@ -123,8 +124,8 @@ def test_files_with_threads_or_none(code_tokenizer: Tokenizer, tmp_path: Path) -
     assert memoryview(out.read_bytes()).cast("I").tolist() == ids
 
 
-def test_ctrl_c_at_any_moment_of_encoding_files(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
-    """No lock stays taken, and the run that comes last gives what one without interrupts gives."""
+def test_ctrl_c_during_encode_files_leaves_a_resumable_run(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """No lock stays locked, and the last run gives the result of an uninterrupted one."""
     code_tokenizer.save(tmp_path / "small.fbpe")
     (tmp_path / "text.txt").write_text(standard_library(2_000_000) + " ".join("abc") * 700_000, encoding="utf-8")
     code = """

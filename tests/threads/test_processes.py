@@ -1,4 +1,4 @@
-"""Forks, workers of every start method, and Ctrl-C: each in a process of its own, which an alarm ends."""
+"""Forks, worker processes of every start method, and Ctrl-C, each in a separate process with an alarm."""
 
 import multiprocessing
 from pathlib import Path
@@ -7,9 +7,9 @@ import pytest
 
 from helpers.child_processes import run_python
 
-#: 22 MB in 200 long texts, and as many short ones; `expected` by one thread.
+#: 22 MB in 200 long texts, and as much in short ones; one thread computes `expected`.
 BEGIN = """
-import numpy  # now: an interrupt in the midst of its import would be an ImportError
+import numpy  # now, because an interrupt during its import would be an ImportError
 import multiprocessing, os, signal, sys, threading, time
 import fastbpe
 tokenizer = fastbpe.Tokenizer.from_ranks(
@@ -42,13 +42,13 @@ forking = pytest.mark.skipif(
 
 
 @forking
-def test_fork_after_a_batch() -> None:
+def test_child_forked_after_a_batch_can_encode() -> None:
     code = """
 check()
 for _ in range(5):
     in_child(check)
 in_child(lambda: in_child(check))
-in_child(lambda: None)  # leaves without using it
+in_child(lambda: None)  # exits without using the tokenizer
 check()
 print("done")
 """
@@ -56,8 +56,8 @@ print("done")
 
 
 @forking
-def test_fork_while_another_thread_makes_what_is_made_once() -> None:
-    """It is not there in the child to give its lock back, or to end what it began."""
+def test_child_forked_during_a_cached_computation_can_encode() -> None:
+    """The child has no such thread that could release the lock or finish its work."""
     code = """
 from fastbpe._utils.caching import cached_property
 from fastbpe.tokenizer.codepoint import CodePointTokenizer
@@ -95,7 +95,7 @@ print("done")
 
 
 @forking
-def test_a_child_has_the_garbage_collector_of_its_parent() -> None:
+def test_child_has_the_garbage_collector_of_its_parent() -> None:
     code = """
 import gc
 texts = ["the other three threads " * 500] * 2000
@@ -122,9 +122,9 @@ print("done")
 
 
 @forking
-def test_fork_while_another_thread_is_inside_a_batch() -> None:
+def test_child_forked_during_a_batch_can_encode() -> None:
     code = """
-check()  # or the fork may come while a module is being imported, and the child waits for that for ever
+check()  # otherwise the fork may happen during an import, whose lock the child would wait for for ever
 done = threading.Event()
 def work():
     while not done.is_set():
@@ -158,27 +158,28 @@ exec(compile(open(sys.argv[0]).read(), sys.argv[0], "exec"), main.__dict__)
 
 
 @pytest.mark.parametrize("method", multiprocessing.get_all_start_methods())
-def test_workers_of_every_start_method(method: str, tmp_path: Path) -> None:
+def test_workers_of_every_start_method_can_encode(method: str, tmp_path: Path) -> None:
     code = """
 def in_worker(tokenizer):
     check(tokenizer)
     return tokenizer.encode_batch(["the other", long])[0]
 if __name__ == "__main__":
-    check()  # with threads, before there are processes
+    check()  # uses threads before the processes start
     context = multiprocessing.get_context(sys.argv[1])
     with context.Pool(2) as pool:
         assert pool.map(in_worker, [tokenizer] * 4) == [tokenizer.encode("the other")] * 4
     check()
     print("done")
 """
-    script = tmp_path / "workers.py"  # spawned workers read it again
+    script = tmp_path / "workers.py"  # spawned workers read the file again
     script.write_text(BEGIN + code)
     assert run_python(AS_SCRIPT, str(script), method) == "done\n"
 
 
 @pytest.mark.parametrize("n", [1, 3])
-def test_ctrl_c_ends_a_long_call(n: int) -> None:
-    """It ends long before its time, nobody works on, and the tokenizer goes on. (How soon: tools/faults.py.)"""
+def test_ctrl_c_interrupts_a_long_call(n: int) -> None:
+    """The call ends long before its time, no thread goes on, and the tokenizer stays usable. tools/faults.py
+    times it."""
     code = """
 signal.alarm(100)
 n = int(sys.argv[1])
@@ -213,8 +214,8 @@ check()
     assert run_python(BEGIN + code, str(n)) == "interrupted\n" * 8
 
 
-def test_ctrl_c_ends_training_in_every_phase() -> None:
-    """Laying out and merging. (How soon: tools/faults.py.)"""
+def test_ctrl_c_interrupts_training_in_every_phase() -> None:
+    """While laying out pieces and while merging. tools/faults.py measures the time."""
     code = """
 import random
 from fastbpe._core.train.piece_counter import PieceCounter
@@ -241,15 +242,15 @@ for call in (
     assert run_python(BEGIN + code) == "interrupted\n" * 3
 
 
-def test_ctrl_c_at_any_moment() -> None:
-    """A hundred times: in the pool, in jobs, while waiting, while ids are copied."""
+def test_ctrl_c_at_any_moment_leaves_the_tokenizer_usable() -> None:
+    """A hundred interrupts: in the thread pool, in jobs, while waiting, and while ids are copied."""
     code = """
 signal.alarm(100)
 texts = [long] * 4 + short[:3000]
 wanted = tokenizer.encode_batch_to_numpy(texts, num_threads=1)[0].tobytes()
 lists = tokenizer.encode_batch(texts, num_threads=1)
 
-# A function of its own: CPython 3.14 has jumps in a try statement that its exception table leaves out.
+# A separate function: the exception table of CPython 3.14 omits some jumps in a try statement.
 def encode_for_ever(turn):
     signal.setitimer(signal.ITIMER_REAL, 0.0004 * (turn % 50 + 1))
     while True:

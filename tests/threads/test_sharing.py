@@ -1,4 +1,4 @@
-"""Threads inside a call and around it: the same ids, the first error, no thread that nobody asked for."""
+"""Threads inside a call and around it: the same ids, the error of the first bad text, no unrequested threads."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from helpers.child_processes import run_python
 from helpers.shared_data import BYTES, standard_library
 
 THREADS = (1, 2, 3, 8)
-LONG = 700_000  # characters: above what one thread does alone, and cut into several jobs
+LONG = 700_000  # characters: too long for one thread, and cut into several jobs
 
 
 def ids_of_batch(tokenizer: Tokenizer, texts: list[Any], **options: Any) -> list[list[int]]:
@@ -27,7 +27,7 @@ def ids_of_batch(tokenizer: Tokenizer, texts: list[Any], **options: Any) -> list
     return [ids[start:end].tolist() for start, end in pairwise(offsets)]
 
 
-#: Special tokens on the places where long texts are cut: holding one, or beginning or ending at one.
+#: Special tokens where long texts are cut: around the cut, or ending or beginning at it.
 STRADDLING = ["a b", "x\n", " <b>", "<e> ", "wo", "e\n\ndef", "あ、い", "。", "、う", "<|plain|>"]
 PARTS = [
     "a b ",
@@ -46,7 +46,7 @@ PARTS = [
     "names", [STRADDLING, STRADDLING[2:5], ["<|plain|>"], ["あ、い"], ["。"], ["a b"], ["x\n"]]
 )
 @pytest.mark.parametrize("parts", [PARTS, [part for part in PARTS if part.isascii()]])
-def test_special_tokens_where_long_texts_are_cut(names: list[str], parts: list[str]) -> None:
+def test_special_tokens_at_cuts_of_long_texts_are_found(names: list[str], parts: list[str]) -> None:
     tokenizer = Tokenizer.from_ranks(
         {**BYTES, b"or": 256, b"ord": 257, b" t": 258},
         pattern="o200k",
@@ -67,7 +67,7 @@ def test_special_tokens_where_long_texts_are_cut(names: list[str], parts: list[s
 
 
 def by_parts(tokenizer: Tokenizer, text: str, names: list[str]) -> list[int]:
-    """Cut at special tokens by Python, leftmost and longest, and encode what is between."""
+    """Split at special tokens with the regex package, leftmost and longest, and encode the text between them."""
     import regex
 
     ids: list[int] = []
@@ -80,7 +80,7 @@ def by_parts(tokenizer: Tokenizer, text: str, names: list[str]) -> list[int]:
 
 
 @pytest.mark.parametrize("num_threads", THREADS)
-def test_the_error_is_that_of_the_first_text(code_tokenizer: Tokenizer, num_threads: int) -> None:
+def test_error_of_the_first_bad_text_is_raised(code_tokenizer: Tokenizer, num_threads: int) -> None:
     wrong: dict[Any, type[Exception]] = {b"bad \xff": ValueError, 5: TypeError, "a<|sep|>": SpecialTokenError}
     good = [standard_library(10_000)] * 60
     for first, error in wrong.items():
@@ -96,7 +96,7 @@ def test_the_error_is_that_of_the_first_text(code_tokenizer: Tokenizer, num_thre
 
 
 @pytest.mark.parametrize("num_threads", THREADS)
-def test_the_error_in_a_long_text_is_the_first(code_tokenizer: Tokenizer, num_threads: int) -> None:
+def test_first_error_in_a_long_text_is_raised(code_tokenizer: Tokenizer, num_threads: int) -> None:
     text = standard_library(LONG)
     for first, second in (("<|sep|>", "<|endoftext|>"), ("<|endoftext|>", "<|sep|>")):
         with pytest.raises(SpecialTokenError, match=first.replace("|", r"\|")):
@@ -104,12 +104,12 @@ def test_the_error_in_a_long_text_is_the_first(code_tokenizer: Tokenizer, num_th
 
 
 @pytest.mark.parametrize("num_threads", THREADS)
-def test_generators_that_fail_or_encode_themselves(code_tokenizer: Tokenizer, num_threads: int) -> None:
+def test_generators_may_fail_or_encode(code_tokenizer: Tokenizer, num_threads: int) -> None:
     text = standard_library(400_000)
     expected = code_tokenizer.encode_ordinary(text, num_threads=1)
 
     def texts(fail: bool) -> Iterator[str]:
-        for _ in range(50):  # more than one window
+        for _ in range(50):  # more than one batch
             yield text
             assert code_tokenizer.encode_batch(["a", "b"], num_threads=num_threads) == [[97], [98]]
         if fail:
@@ -122,7 +122,7 @@ def test_generators_that_fail_or_encode_themselves(code_tokenizer: Tokenizer, nu
 
 
 @pytest.mark.parametrize("num_threads", THREADS)
-def test_one_huge_text_among_very_many_tiny_ones(code_tokenizer: Tokenizer, num_threads: int) -> None:
+def test_huge_text_among_100_000_tiny_ones_keeps_its_position(code_tokenizer: Tokenizer, num_threads: int) -> None:
     huge = standard_library(LONG)
     expected = [[120], code_tokenizer.encode_ordinary(huge, num_threads=1), *[[121]] * 100_000, []]
     texts = ["x", huge, *["y"] * 100_000, ""]
@@ -132,14 +132,14 @@ def test_one_huge_text_among_very_many_tiny_ones(code_tokenizer: Tokenizer, num_
     assert counts == [len(ids) for ids in expected]
 
 
-def test_a_million_empty_texts(code_tokenizer: Tokenizer) -> None:
+def test_million_empty_texts_give_empty_results(code_tokenizer: Tokenizer) -> None:
     texts = [""] * 1_000_000
     assert not any(code_tokenizer.encode_batch(texts))
     assert not code_tokenizer.count_batch(texts).any()
 
 
-def test_eight_threads_with_different_texts(code_tokenizer: Tokenizer) -> None:
-    """For three seconds; tools/faults.py does it for thirty."""
+def test_eight_threads_encode_different_texts_correctly(code_tokenizer: Tokenizer) -> None:
+    """It runs for three seconds; tools/faults.py does it for thirty."""
     text = standard_library(300_000)
     parts = [[text[at : at + 40 * (number + 1) ** 4] for at in range(0, 300_000, 7000)] for number in range(8)]
     expected = [[code_tokenizer.encode_ordinary(part, num_threads=1) for part in of_one] for of_one in parts]
@@ -177,7 +177,7 @@ def test_other_python_threads_keep_running(code_tokenizer: Tokenizer, what: str,
     with Turns(0.001) as turns:
         while not turns.n:
             time.sleep(0.001)
-        for n in (4, 16, 64, 256):  # a fast machine is done with a few before anybody else had a turn
+        for n in (4, 16, 64, 256):  # a fast machine finishes a few before any other thread gets a turn
             before = turns.n
             calls[what](n)
             during = turns.n - before
@@ -187,7 +187,7 @@ def test_other_python_threads_keep_running(code_tokenizer: Tokenizer, what: str,
 
 
 class Turns:
-    """Counts in another thread how often that has a turn; it sleeps for some seconds between two."""
+    """Count the turns of another thread, which sleeps for some seconds after each."""
 
     def __init__(self, seconds: float) -> None:
         self.n, self._seconds, self._done = 0, seconds, threading.Event()
@@ -210,8 +210,8 @@ class Turns:
 @pytest.mark.parametrize(
     "what", ["encode", "count", "encode_batch", "encode_batch_to_numpy", "count_batch", "decode", "decode_batch"]
 )
-def test_other_threads_have_the_gil_in_their_turn(code_tokenizer: Tokenizer, what: str) -> None:
-    """Given up too often it goes to nobody, and they stood still for as long as short texts were encoded."""
+def test_other_threads_get_the_gil_regularly(code_tokenizer: Tokenizer, what: str) -> None:
+    """Released too often, the GIL goes to no other thread, and they stand still while short texts are encoded."""
     texts = ["import os, sys  # and more"] * 20_000
     ids = [code_tokenizer.encode(text) for text in texts]
     call = getattr(code_tokenizer, what)
@@ -225,12 +225,12 @@ def test_other_threads_have_the_gil_in_their_turn(code_tokenizer: Tokenizer, wha
             else:
                 for item in given:
                     call(item)
-    assert turns.n >= 10  # 70, but for a busy machine
+    assert turns.n >= 10  # about 70 on an idle machine
 
 
 @pytest.mark.parametrize("kind", [bytearray, memoryview])
-def test_bytes_that_another_thread_changes(code_tokenizer: Tokenizer, kind: type) -> None:
-    """Either what it was at some moment, or an error; the memory that was read belongs to nobody else."""
+def test_bytes_changed_by_another_thread_give_old_ids_or_an_error(code_tokenizer: Tokenizer, kind: type) -> None:
+    """The result is some earlier content or an error; no other object uses the buffer that was read."""
     shared, done = bytearray(b"import os\n" * 1000), threading.Event()
 
     def resize() -> None:
@@ -280,7 +280,7 @@ print("done")
 """
 
 
-def test_one_thread_starts_none_and_more_are_kept() -> None:
+def test_one_thread_starts_no_threads_and_more_are_reused() -> None:
     assert run_python(STARTS_NONE, FASTBPE_NUM_THREADS="8") == "done\n"
     assert run_python(STARTS_NONE.replace("check(1)", "check(None)"), FASTBPE_NUM_THREADS="1") == "done\n"
 
@@ -297,7 +297,7 @@ print(sorted(set(sys.modules) - before))
 
 
 def test_starting_threads_imports_nothing() -> None:
-    """It is part of the first call, and takes as long as half a megabyte does."""
+    """An import would be part of the first call, and take as long as encoding half a megabyte."""
     assert run_python(IMPORTS_NOTHING) == "[]\n"
 
 
@@ -321,12 +321,14 @@ print(found == [wanted])
 
 
 @pytest.mark.skipif("asan" in os.environ.get("LD_PRELOAD", ""), reason="AddressSanitizer needs more stack")
-def test_threads_with_small_stacks() -> None:
-    """New pieces of all widths are merged at once in 64 KB."""
+def test_threads_with_small_stacks_can_encode() -> None:
+    """New pieces of all widths are merged at once within a stack of 64 KB."""
     assert run_python(SMALL_STACK) == "True\n"
 
 
-def test_threads_that_cannot_be_started(code_tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failure_to_start_threads_gives_the_same_ids(
+    code_tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = standard_library(LONG)
     expected = code_tokenizer.encode_ordinary(text, num_threads=1)
 

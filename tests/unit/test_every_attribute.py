@@ -1,4 +1,4 @@
-"""Every public attribute and method of Tokenizer, on tokenizers of every kind: an answer, or an error meant."""
+"""Every public attribute and method of Tokenizer, on every kind of tokenizer: a result, or its own error."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -23,7 +23,7 @@ PIECES = [
         for i, piece in enumerate(["ab", "\u2581ab", "\u2581", "a", "b", "c"])
     ),
 ]
-#: Arguments of each method, of which PATH is a path to write to.
+#: Arguments of each method. PATH stands for an output path, TEXT_PATH for an input file.
 PATH, TEXT_PATH = object(), object()
 CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "chunk": (("ab abc", 2), {}),
@@ -58,7 +58,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "truncate": (("ab abc", 2), {}),
     "with_special_tokens": ((["<x>"],), {}),
 }
-#: Names that answer with an error of their own, and the kind of it.
+#: Methods that raise for these arguments, and the class of the error.
 REFUSED = {"from_merges": TypeError, "from_ranks": TypeError}
 
 
@@ -144,7 +144,7 @@ def test_every_public_name_answers(kind: str, name: str, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("kind", ["model", "rules", "llama"])
-def test_changes_of_text_are_told_in_terms_of_a_tokenizer_json(kind: str, tmp_path: Path) -> None:
+def test_normalizers_are_described_as_in_tokenizer_json(kind: str, tmp_path: Path) -> None:
     tokenizer = tokenizer_of(kind, tmp_path)
     assert isinstance(tokenizer, CodePointTokenizer)
     prepend = {"type": "Prepend", "prepend": "\u2581"}
@@ -158,30 +158,30 @@ def test_changes_of_text_are_told_in_terms_of_a_tokenizer_json(kind: str, tmp_pa
     assert tokenizer.pre_tokenizers == []
 
 
-def test_metaspace_is_told() -> None:
+def test_metaspace_is_described_as_prepend_and_replace() -> None:
     tokenizer = published("openllama_zh_en_tokenizer.json")
     assert [step["type"] for step in tokenizer.normalizers] == ["Prepend", "Replace"]
     tokenizer.normalizers.clear()
     assert tokenizer.normalizers
 
 
-def test_a_code_point_tokenizer_takes_no_other_model() -> None:
+def test_code_point_tokenizer_refuses_other_models() -> None:
     with pytest.raises(TypeError, match=r"a CodePointModel, not dict; fastbpe\.load reads a file"):
         CodePointTokenizer({})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("mode", ["byte", "codepoint"])
-def test_a_code_point_base_says_what_can_be_done(mode: str) -> None:
+def test_error_for_code_point_base_names_alternatives(mode: str) -> None:
     with pytest.raises(fastbpe.TrainingError, match=r"the old texts and the new ones.*with_special_tokens"):
         fastbpe.train(["ab"], vocab_size=400, mode=mode, base=from_model())
 
 
-def test_a_byte_level_base_for_code_points_says_what_can_be_done() -> None:
+def test_error_for_byte_level_base_in_code_point_mode_names_byte_mode() -> None:
     with pytest.raises(fastbpe.TrainingError, match='base= with mode="codepoint": only mode="byte" learns on'):
         fastbpe.train(["ab"], vocab_size=400, mode="codepoint", base=byte_level())
 
 
-def test_the_command_says_it_in_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_train_command_prints_refused_base_on_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from fastbpe.cli import main
 
     from_model().save(tmp_path / "a.model")

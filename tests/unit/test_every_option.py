@@ -1,7 +1,7 @@
-"""No option is accepted and ignored: each one of every public function changes what comes out, or is refused.
+"""Every option of every public function changes the result or is refused; none is silently ignored.
 
-`CALLS` has a row for each function, with a value for each of its parameters for which the outcome must differ from
-that of the base call. A parameter without a row fails the test.
+`CALLS` has a row for each function, with a value for each of its parameters. With that value the outcome must
+differ from that of the base call. A parameter without a row fails the test.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ TEXT = "ab ab<x>é 👍 ab"
 
 
 class Row(NamedTuple):
-    """A base call by its arguments, and of each parameter the value that matters.
+    """Arguments of a base call, and for each parameter the value that must change the outcome.
 
-    Where that matters beside other values alone, they stand in a dict together with it.
+    A value that matters only together with other arguments is a `WithArguments` with all of them.
     """
 
     base: dict[str, Any]
     values: dict[str, Any]
 
 
-class Beside(dict[str, Any]):
-    """Arguments of both calls; under "value" what the parameter is in the second."""
+class WithArguments(dict[str, Any]):
+    """Arguments added to both calls; the key "value" holds the value of the parameter in the second call."""
 
 
 def tokenizer() -> Tokenizer:
@@ -43,7 +43,7 @@ def tokenizer() -> Tokenizer:
 
 
 def outcome(call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
-    """Call, and return something to compare; of an error its type and text."""
+    """Call a function and return a comparable result; for an error its type and text."""
     told: list[Any] = []
     out = arguments.get("out", arguments.get("path"))
     if arguments.get("progress") == "tell":
@@ -58,7 +58,7 @@ def outcome(call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     elif isinstance(result, PieceCounts):
         result = dict(result), result.pattern, result.special_tokens, result.n_skipped
     elif isinstance(result, fastbpe.FilesSummary):
-        n = 5 if call is fastbpe.FilesSummary else -1  # of encode_files not the seconds, which are last
+        n = 5 if call is fastbpe.FilesSummary else -1  # without `seconds`, the last field
         result = [*vars(result).values()][:n]
     elif hasattr(result, "push"):
         result = _pushed(result)
@@ -80,23 +80,23 @@ def _pushed(decoder: Any) -> list[str]:
     return texts
 
 
-THREADS = {"num_threads": 0}  # so few are refused
+THREADS = {"num_threads": 0}  # an invalid number, which must be refused
 SPECIAL = {
     "allowed_special": {"<x>"},
     "disallowed_special": (),
 }
 READING = {
-    "text_field": Beside(source="{jsonl}", value="body"),
-    "separator": Beside(source="{txt}", pattern=None, value="\n"),
-    "on_error": Beside(source="{holes}", value="skip"),
-    "errors": Beside(source="{latin}", value="replace"),
+    "text_field": WithArguments(source="{jsonl}", value="body"),
+    "separator": WithArguments(source="{txt}", pattern=None, value="\n"),
+    "on_error": WithArguments(source="{holes}", value="skip"),
+    "errors": WithArguments(source="{latin}", value="replace"),
     "max_memory_bytes": 0,
     "progress": "tell",
     **THREADS,
 }
 UNKNOWN = {
-    "unknown_ids": Beside(ids=[10**6], value="skip"),
-    "skip_special_tokens": Beside(ids=[258], value=True),
+    "unknown_ids": WithArguments(ids=[10**6], value="skip"),
+    "skip_special_tokens": WithArguments(ids=[258], value=True),
 }
 CALLS: dict[str, Row] = {
     "train": Row(
@@ -104,10 +104,10 @@ CALLS: dict[str, Row] = {
         {
             "source": ["xy xy"],
             "vocab_size": 258,
-            "mode": Beside(vocab_size=6, value="codepoint"),
-            "base": Beside(vocab_size=260, value=tokenizer()),
-            "base_special": Beside(source=["xy xy"], vocab_size=260, base=tokenizer(), value="end"),
-            "options": None,  # below
+            "mode": WithArguments(vocab_size=6, value="codepoint"),
+            "base": WithArguments(vocab_size=260, value=tokenizer()),
+            "base_special": WithArguments(source=["xy xy"], vocab_size=260, base=tokenizer(), value="end"),
+            "options": None,  # tested in test_every_option_of_byte_training_changes_the_tokenizer
             **READING,
         },
     ),
@@ -140,7 +140,7 @@ CALLS: dict[str, Row] = {
             "n_ids": 2,
             "n_bytes": 2,
             "seconds": None,
-        },  # a record of what was done
+        },  # a plain record: its fields have no effect
     ),
     "Tokenizer": Row({"model": 5}, {"model": 5.0, "cache_bytes": -1}),
     "Tokenizer.from_ranks": Row(
@@ -163,17 +163,19 @@ CALLS: dict[str, Row] = {
             "cache_bytes": -1,
         },
     ),
-    "Tokenizer.encode": Row({"text": TEXT}, {"text": "b", **SPECIAL, "num_threads": Beside(text="a", value=0)}),
+    "Tokenizer.encode": Row(
+        {"text": TEXT}, {"text": "b", **SPECIAL, "num_threads": WithArguments(text="a", value=0)}
+    ),
     "Tokenizer.encode_ordinary": Row({"text": TEXT}, {"text": "b", **THREADS}),
     "Tokenizer.encode_to_numpy": Row(
-        {"text": TEXT}, {"text": "b", **SPECIAL, "num_threads": Beside(text="a", value=0)}
+        {"text": TEXT}, {"text": "b", **SPECIAL, "num_threads": WithArguments(text="a", value=0)}
     ),
     "Tokenizer.encode_batch": Row(
-        {"texts": [TEXT]}, {"texts": ["b"], **SPECIAL, "num_threads": Beside(texts=["a"], value=0)}
+        {"texts": [TEXT]}, {"texts": ["b"], **SPECIAL, "num_threads": WithArguments(texts=["a"], value=0)}
     ),
     "Tokenizer.encode_ordinary_batch": Row({"texts": [TEXT]}, {"texts": ["b"], **THREADS}),
     "Tokenizer.encode_batch_to_numpy": Row(
-        {"texts": [TEXT]}, {"texts": ["b"], **SPECIAL, "num_threads": Beside(texts=["a"], value=0)}
+        {"texts": [TEXT]}, {"texts": ["b"], **SPECIAL, "num_threads": WithArguments(texts=["a"], value=0)}
     ),
     "Tokenizer.encode_with_offsets": Row({"text": TEXT}, {"text": "b", **SPECIAL}),
     "Tokenizer.encode_with_template": Row({"text": "a"}, {"text": "b", "pair": "c"}),
@@ -183,13 +185,13 @@ CALLS: dict[str, Row] = {
         {
             "inputs": "{jsonl}",
             "out": "{out}",
-            "separator": Beside(document_end="<x>", value="\n"),
-            "text_field": Beside(inputs="{jsonl}", value="body"),
+            "separator": WithArguments(document_end="<x>", value="\n"),
+            "text_field": WithArguments(inputs="{jsonl}", value="body"),
             "document_start": "<x>",
             "document_end": "<x>",
             "dtype": "uint32",
             "progress": "tell",
-            "overwrite": Beside(out="{txt}.bin", value=False),
+            "overwrite": WithArguments(out="{txt}.bin", value=False),
             **THREADS,
         },
     ),
@@ -205,8 +207,8 @@ CALLS: dict[str, Row] = {
         {
             "batch": [[0x61]],
             "errors": "ignore",
-            "unknown_ids": Beside(batch=[[10**6]], value="skip"),
-            "skip_special_tokens": Beside(batch=[[258]], value=True),
+            "unknown_ids": WithArguments(batch=[[10**6]], value="skip"),
+            "skip_special_tokens": WithArguments(batch=[[258]], value=True),
             **THREADS,
         },
     ),
@@ -228,7 +230,7 @@ CALLS: dict[str, Row] = {
 
 
 def public_functions() -> dict[str, Callable[..., Any]]:
-    """All functions and methods, by their names; classes by what makes an object of them."""
+    """Return all public functions and methods by name; a class stands for its constructor."""
     found: dict[str, Callable[..., Any]] = {}
     counts = PieceCounts({"ab": 1, "c": 2})
     objects = {"Tokenizer": tokenizer(), "PieceCounts": counts}
@@ -261,7 +263,7 @@ def places(tmp_path: Path) -> dict[str, str]:
     return {name: str(tmp_path / path) for name, path in names.items()}
 
 
-def placed(value: Any, places: dict[str, str]) -> Any:
+def fill_in_path(value: Any, places: dict[str, str]) -> Any:
     return value.format(**places) if isinstance(value, str) and value.startswith("{") else value
 
 
@@ -281,18 +283,18 @@ def test_every_public_function_and_parameter_has_a_row() -> None:
         if row.values[parameter] is not None
     ],
 )
-def test_every_parameter_changes_something_or_is_refused(
+def test_every_parameter_changes_the_result_or_is_refused(
     name: str, parameter: str, places: dict[str, str]
 ) -> None:
     row, function = CALLS[name], FUNCTIONS[name]
     value = row.values[parameter]
     base = dict(row.base)
-    if isinstance(value, Beside):
+    if isinstance(value, WithArguments):
         base |= {key: other for key, other in value.items() if key != "value"}
         value = value["value"]
-    base = {key: placed(other, places) for key, other in base.items()}
+    base = {key: fill_in_path(other, places) for key, other in base.items()}
     outcomes = []
-    for arguments in (base, base | {parameter: placed(value, places)}):
+    for arguments in (base, base | {parameter: fill_in_path(value, places)}):
         outcomes.append(outcome(function, arguments))
         if name == "Tokenizer.encode_files" and parameter != "overwrite":
             for path in Path(places["bin"]).parent.glob("out.bin*"):
@@ -300,7 +302,7 @@ def test_every_parameter_changes_something_or_is_refused(
     assert outcomes[0] != outcomes[1]
 
 
-# Options of training
+# Options of training.
 
 
 @pytest.mark.filterwarnings("ignore::fastbpe.TrainingWarning")
@@ -329,7 +331,7 @@ LINES = [
 
 
 def code_points(**options: Any) -> Any:
-    """Train, and return what the model does, not what it was asked for; of an error its text."""
+    """Train in code-point mode and return what the model does; for a TrainingError its text."""
     try:
         made = fastbpe.train(
             ["\n".join(LINES)], mode="codepoint", **{"vocab_size": 120, "progress": False, **options}
@@ -350,7 +352,7 @@ def test_every_option_of_code_point_training_changes_the_model_or_is_refused(tmp
         "input_format": "tsv",
         "character_coverage": 0.98,
         "input_sentence_size": 101,
-        "shuffle_input_sentence": Beside(**sample, value=False),
+        "shuffle_input_sentence": WithArguments(**sample, value=False),
         "max_sentence_length": 20,
         "max_sentencepiece_length": 2,
         "split_by_unicode_script": False,
@@ -358,12 +360,12 @@ def test_every_option_of_code_point_training_changes_the_model_or_is_refused(tmp
         "split_by_number": False,
         "treat_whitespace_as_suffix": True,
         "split_digits": True,
-        "allow_whitespace_only_pieces": Beside(**spaces, value=True),
+        "allow_whitespace_only_pieces": WithArguments(**spaces, value=True),
         "control_symbols": ["<c>"],
         "user_defined_symbols": ["<u>"],
-        "hard_vocab_limit": Beside(vocab_size=5000, value=False),
+        "hard_vocab_limit": WithArguments(vocab_size=5000, value=False),
         "use_all_vocab": True,
-        "byte_fallback": Beside(vocab_size=400, value=True),
+        "byte_fallback": WithArguments(vocab_size=400, value=True),
         "required_chars": "ぬ",
         "unk_id": 3,
         "bos_id": -1,
@@ -373,7 +375,7 @@ def test_every_option_of_code_point_training_changes_the_model_or_is_refused(tmp
         "unk_piece": "<U>",
         "bos_piece": "<B>",
         "eos_piece": "<E>",
-        "pad_piece": Beside(pad_id=3, value="<P>"),
+        "pad_piece": WithArguments(pad_id=3, value="<P>"),
         "pretokenization_delimiter": "|",
         "seed_sentencepieces_file": "a",
         "auto_character_coverage": True,
@@ -387,12 +389,12 @@ def test_every_option_of_code_point_training_changes_the_model_or_is_refused(tmp
     }
     assert values.keys() == NAMES
     for name, value in values.items():
-        base = dict(value) if isinstance(value, Beside) else {"value": value}
+        base = dict(value) if isinstance(value, WithArguments) else {"value": value}
         value = base.pop("value")
         assert code_points(**base) != code_points(**base | {name: value}), name
 
 
 @pytest.mark.parametrize("name", sorted(WITHOUT_EFFECT))
-def test_options_of_sentencepiece_without_effect_are_refused_by_name(name: str) -> None:
+def test_sentencepiece_options_without_effect_are_refused_by_name(name: str) -> None:
     with pytest.raises(OptionError, match=f"'{name}' is no option of training here: {WITHOUT_EFFECT[name][:20]}"):
         fastbpe.train(["ab"], mode="codepoint", vocab_size=9, **{name: (TRAINER | NORMALIZER)[name].default})

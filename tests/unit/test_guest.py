@@ -1,4 +1,4 @@
-"""A guest in its process: what is returned can be collected, and nothing of the interpreter is changed."""
+"""fastbpe as a guest in a process: results can be garbage-collected, and the interpreter stays unchanged."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from helpers.child_processes import run_python
 
 RANKS = {bytes([i]): i for i in range(256)} | {b"th": 256, b"the": 257, b" w": 258}
 TEXT = "the words <e> of a text, thé others"
-LONG = "the words " * 2000  # encoded without the GIL
-HUGE = "the words " * 40_000  # and by several threads
+LONG = "the words " * 2000  # long enough to be encoded without the GIL
+HUGE = "the words " * 40_000  # long enough to be encoded by several threads
 IDS = [97, 98, 99]
-#: What a method may be called with, beside nothing at all: every one that it takes is tried.
+#: Argument lists to try on every method; the test keeps those that the method accepts.
 ARGUMENTS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
     ((), {}),
     ((TEXT,), {}),
@@ -54,7 +54,7 @@ ARGUMENTS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
     (("the words", 1, 0.1), {}),
     ((["▁the", "▁"],), {}),
 ]
-#: What writes, reads or makes another tokenizer.
+#: Methods that write, read or build another tokenizer.
 PASSED_OVER = {
     "encode_files",
     "export",
@@ -75,7 +75,7 @@ PASSED_OVER = {
     "load_from_file",
     "load_from_serialized_proto",
 }
-#: What no BPE model has an answer to, or only beside a package of protobufs.
+#: Methods that no BPE model supports, or only with the protobuf package.
 REFUSED = {"NBestEncode", "SampleEncode", "Proto", "nbest_encode", "sample_encode", "proto"}
 
 
@@ -88,13 +88,13 @@ def encoding() -> fastbpe.tiktoken.Encoding:
     return fastbpe.tiktoken.Encoding("t", pat_str=pattern, mergeable_ranks=RANKS, special_tokens={"<e>": 300})
 
 
-def basic() -> fastbpe.minbpe.BasicTokenizer:
+def basic_tokenizer() -> fastbpe.minbpe.BasicTokenizer:
     tokenizer = fastbpe.minbpe.BasicTokenizer()
     tokenizer.train(TEXT * 3, 260)
     return tokenizer
 
 
-def by_regex() -> fastbpe.minbpe.RegexTokenizer:
+def regex_tokenizer() -> fastbpe.minbpe.RegexTokenizer:
     tokenizer = fastbpe.minbpe.RegexTokenizer()
     tokenizer.train(TEXT * 3, 260)
     tokenizer.register_special_tokens({"<e>": 300})
@@ -114,24 +114,24 @@ MAKERS: dict[str, Callable[[Path], Any]] = {
     "bytes": lambda _: byte_tokenizer(),
     "code points": fastbpe.load,
     "tiktoken": lambda _: encoding(),
-    "minbpe.BasicTokenizer": lambda _: basic(),
-    "minbpe.RegexTokenizer": lambda _: by_regex(),
+    "minbpe.BasicTokenizer": lambda _: basic_tokenizer(),
+    "minbpe.RegexTokenizer": lambda _: regex_tokenizer(),
     "SentencePieceProcessor": lambda path: fastbpe.sentencepiece.SentencePieceProcessor(model_file=str(path)),
     "SentencePieceNormalizer": lambda path: fastbpe.sentencepiece.SentencePieceNormalizer(model_file=str(path)),
 }
 
 
 class Holder:
-    """Something that is put into a container, and holds it."""
+    """Object that is put into a container and refers back to it."""
 
     held: object
 
 
-def answers(make: Callable[[], Any], name: str) -> Iterator[object]:
-    """The value of an attribute, or the result of a method with all arguments that it takes."""
+def results_of(make: Callable[[], Any], name: str) -> Iterator[object]:
+    """Yield the value of an attribute, or the results of a method for every argument list that it accepts."""
     try:
         value = getattr(make(), name)
-    except Exception:  # eot_token of a tokenizer that has none, for example
+    except Exception:  # for example `eot_token` of a tokenizer without one
         return
     if not callable(value):
         yield value
@@ -150,7 +150,7 @@ def answers(make: Callable[[], Any], name: str) -> Iterator[object]:
 
 
 def containers(value: object, most: int = 50) -> Iterator[list[Any] | dict[Any, Any]]:
-    """The mutable ones, some of many."""
+    """Yield the mutable containers within a value; of a long list only some."""
     if isinstance(value, (list, dict)):
         yield value
     if isinstance(value, (list, tuple)):
@@ -161,20 +161,20 @@ def containers(value: object, most: int = 50) -> Iterator[list[Any] | dict[Any, 
             yield from containers(item)
 
 
-def names(one: object) -> list[str]:
+def names_to_try(one: object) -> list[str]:
     return [name for name in dir(one) if not name.startswith("_") and name not in PASSED_OVER]
 
 
 @pytest.mark.parametrize("kind", MAKERS)
-def test_an_object_put_into_any_returned_container_can_be_collected(kind: str, model_file: Path) -> None:
+def test_cycle_through_any_returned_container_is_collected(kind: str, model_file: Path) -> None:
     refs: dict[weakref.ref[Holder], str] = {}
     n_lists = 0
 
     def make() -> Any:
         return MAKERS[kind](model_file)
 
-    for name in names(make()):
-        for answer in answers(make, name):
+    for name in names_to_try(make()):
+        for answer in results_of(make, name):
             seen: dict[int, list[Any] | dict[Any, Any]] = {id(found): found for found in containers(answer)}
             for found in seen.values():
                 holder = Holder()
@@ -194,8 +194,8 @@ def test_an_object_put_into_any_returned_container_can_be_collected(kind: str, m
     assert n_lists > 3 or kind == "SentencePieceNormalizer"
 
 
-def test_lists_of_the_rare_paths_are_tracked() -> None:
-    """Cover ints that are made anew, a text that cannot be cut, and a batch with an error, asked for again."""
+def test_lists_from_rare_paths_are_tracked_by_the_collector() -> None:
+    """Cover ints created on demand, a text without a safe cut, and a batch that fails and is repeated."""
     tokenizer = fastbpe.Tokenizer.from_ranks({**RANKS, b"x": 2**20 + 7, b"\xe6\xbc\xa2": 2**20 + 9}, pattern=None)
     for text in ("x", "x" * 9000, "漢" * 300_000, "ab" * 200_000, ""):
         for n_threads in (1, 2):
@@ -211,7 +211,7 @@ import gc, sys
 import fastbpe
 t = fastbpe.Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern="cl100k")
 text = "some words " * 10_000
-# From Python 3.12 on a collection waits until the call has returned, and may meet the list that it gave.
+# From Python 3.12 on, a collection waits until the call has returned, and may see the list that it returned.
 whole = {len(t.pieces(text)), len(t.encode(text)), len(t.encode("some words"))}
 whole = whole if sys.version_info >= (3, 12) else set()
 n_times = n_seen = 0
@@ -236,7 +236,7 @@ print("done")
 """
 
 
-def test_the_collector_stays_on_and_meets_no_list_that_is_being_filled() -> None:
+def test_collector_stays_enabled_and_never_sees_partial_lists() -> None:
     assert run_python(COLLECTED) == "done\n"
 
 
@@ -286,10 +286,10 @@ print("done")
 """
 
 
-def test_nothing_of_the_host_is_changed() -> None:
-    """Allocators, collector, locale, environment, signals, hooks, warnings: as they were before the import."""
+def test_import_and_use_leave_the_interpreter_unchanged() -> None:
+    """Allocators, collector, locale, environment, signals, hooks and warnings stay as before the import."""
     assert run_python(UNCHANGED) == "done\n"
 
 
-def test_docstrings_do_not_speak_of_lists_that_are_not_collected() -> None:
+def test_docstring_of_encode_does_not_mention_the_collector() -> None:
     assert "collector" not in str(inspect.getdoc(fastbpe.Tokenizer.encode))

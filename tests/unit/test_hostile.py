@@ -1,7 +1,6 @@
-"""Texts on which tokenizers have died, slowed down or miscounted, through every entry point.
+"""Texts that made other tokenizers crash, slow down or miscount, through every entry point.
 
-Speed is for the benchmarks to say. Here it is enough that a quadratic way would not end: each text is about a
-megabyte.
+The benchmarks measure speed. Here a quadratic algorithm would not finish: each text has about a megabyte.
 """
 
 import base64
@@ -24,7 +23,8 @@ def noise(alphabet: str, n: int) -> str:
     return "".join(random.Random(5).choices(alphabet, k=n))
 
 
-#: name: (text, tokens with cl100k, tokens with o200k; None where nobody has measured them)
+#: name: (text, number of cl100k tokens, number of o200k tokens); None if the number is not known from
+#: elsewhere
 HOSTILE: dict[str, tuple[Callable[[], str], int | None, int | None]] = {
     "a": (lambda: "a" * MEGABYTE, None, None),
     "^": (lambda: "^" * MEGABYTE, None, None),
@@ -63,30 +63,30 @@ def check(tokenizer: Tokenizer, text: str, n_tokens: int | None) -> None:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_without_a_pattern(unsplit_tokenizer: Tokenizer, name: str) -> None:
+def test_hostile_texts_round_trip_without_a_pattern(unsplit_tokenizer: Tokenizer, name: str) -> None:
     tokenizer = unsplit_tokenizer.with_special_tokens({"<|endoftext|>": 600})
     check(tokenizer, HOSTILE[name][0](), None)
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_with_cl100k(name: str) -> None:
+def test_hostile_texts_round_trip_with_cl100k(name: str) -> None:
     make, n_tokens, _ = HOSTILE[name]
     check(published("cl100k_base"), make(), n_tokens)
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_with_o200k(name: str) -> None:
+def test_hostile_texts_round_trip_with_o200k(name: str) -> None:
     make, _, n_tokens = HOSTILE[name]
     check(published("o200k_base"), make(), n_tokens)
 
 
 @pytest.mark.parametrize("name", ["spaces", "no-break spaces", "a", "quotes"])
-def test_with_r50k(name: str) -> None:
+def test_hostile_texts_round_trip_with_r50k(name: str) -> None:
     check(published("r50k_base"), HOSTILE[name][0](), None)
 
 
-def test_published_vocabularies_without_their_patterns() -> None:
-    """The whole text is one piece of a megabyte, with a hundred thousand tokens to make of it."""
+def test_published_vocabularies_encode_a_megabyte_as_one_piece() -> None:
+    """The whole text is one piece of a megabyte, with a hundred thousand tokens to match."""
     for name in ("cl100k_base", "o200k_base"):
         tokenizer = Tokenizer.from_ranks(
             {
@@ -102,20 +102,20 @@ def test_published_vocabularies_without_their_patterns() -> None:
             assert tokenizer.decode(ids) == text, (name, trap)
 
 
-def test_ten_megabytes_on_one_line() -> None:
+def test_ten_megabytes_on_one_line_round_trip() -> None:
     tokenizer = published("cl100k_base")
     text = base64.b64encode(random.Random(7).randbytes(7_500_000)).decode()
     assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
-def test_special_tokens_that_almost_match_everywhere() -> None:
+def test_special_token_that_nearly_matches_everywhere_is_found_only_at_its_end() -> None:
     text = "a" * MEGABYTE
     tokenizer = Tokenizer.from_ranks(BYTES, pattern=None, special_tokens={"a" * 100 + "b": 256})
     assert tokenizer.encode(text) == [97] * MEGABYTE
     assert tokenizer.encode(text + "b", allowed_special="all") == [97] * (MEGABYTE - 100) + [256]
 
 
-def test_a_sentence_among_very_many_special_tokens() -> None:
+def test_sentence_is_encoded_with_400_000_special_tokens() -> None:
     tokenizer = Tokenizer.from_ranks(
         BYTES, pattern="cl100k", special_tokens={f"[SPECIAL_{i}]": 256 + i for i in range(400_000)}
     )
@@ -132,7 +132,7 @@ def one_line(n_bytes: int) -> str:
 
 @pytest.mark.parametrize("ties", ["pair", "first"])
 @pytest.mark.parametrize("name", ["a", "ab", "spaces", "emoji", "base64", "one line of code"])
-def test_training_on_one_long_line(ties: str, name: str) -> None:
+def test_training_on_one_long_line_round_trips(ties: str, name: str) -> None:
     text = one_line(10_000_000) if name == "one line of code" else HOSTILE[name][0]()
     n_merges = {"a": 19, "spaces": 19, "ab": 19, "emoji": 20}.get(name, 500)
     tokenizer = fastbpe.train([text], vocab_size=256 + n_merges, pattern=None, ties=ties, progress=False)
@@ -140,7 +140,7 @@ def test_training_on_one_long_line(ties: str, name: str) -> None:
     assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
-def test_training_on_a_run_doubles_the_run() -> None:
+def test_training_on_one_repeated_byte_doubles_the_token_length() -> None:
     counter = PieceCounter(Splitter())
     counter.add_piece(b"a" * (1 << 20), 1)
     learner = Learner(counter, max_ids=1000)

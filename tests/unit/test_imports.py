@@ -1,4 +1,4 @@
-"""What `import fastbpe` and loading a native file do not import: each would cost every command its start."""
+"""Modules that `import fastbpe` and loading a native file leave unimported, so that every command starts fast."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ HEAVY = {
 
 
 @pytest.mark.parametrize("pattern", [None, "gpt2", "cl100k", "o200k", "llama3", "qwen2", "tekken"])
-def test_a_named_pattern_needs_nothing_heavy(pattern: str | None, tmp_path: Path) -> None:
+def test_named_pattern_imports_no_heavy_module(pattern: str | None, tmp_path: Path) -> None:
     path = tmp_path / "small.fbpe"
     Tokenizer.from_ranks(BYTES, pattern=pattern).save(path)
     printed = run_python(
@@ -37,7 +37,7 @@ print(sorted({HEAVY!r} & set(sys.modules)))
     assert printed == "[]\n"
 
 
-def test_what_is_imported_later_is_there_for_all_ways_to_ask() -> None:
+def test_lazy_names_are_found_by_import_dir_and_all() -> None:
     printed = run_python(
         """
 import fastbpe
@@ -60,7 +60,7 @@ except AttributeError as error:
         ("sys.meta_path.insert(0, Broken)", "fastbpe._core.merge.vocabulary: undefined symbol"),
     ],
 )
-def test_a_core_that_is_missing_and_one_that_does_not_load(hide: str, said: str) -> None:
+def test_missing_core_is_explained_and_broken_core_keeps_its_error(hide: str, said: str) -> None:
     printed = run_python(
         f"""
 import sys

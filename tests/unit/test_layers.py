@@ -1,4 +1,5 @@
-"""House rules of imports, read from the sources: arrows point down, no circles, private names stay inside."""
+"""House rules of imports, read from the sources: layers import downwards only, no circles, private names stay
+inside."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-# The checkout, not what is installed: an installed package has no .pyx.
+# The checkout, since an installed package has no .pyx files.
 PACKAGE = Path(__file__).resolve().parents[2] / "src" / "fastbpe"
 
 #: Folders from low to high, each with its modules; "" are the modules of the root. A module imports from its own
@@ -50,14 +51,14 @@ def sources() -> list[Path]:
 
 
 def module_of(path: Path) -> str:
-    """The full name of a source file's module: fastbpe.formats.native."""
+    """Return the full name of a source file's module, such as fastbpe.formats.native."""
     name = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
     return name.removesuffix(".__init__")
 
 
 @cache
 def modules() -> dict[str, list[Path]]:
-    """The source files of each module: a .pyx and its .pxd are one."""
+    """Return the source files of each module; a .pyx and its .pxd are one module."""
     found: dict[str, list[Path]] = {}
     for path in sources():
         found.setdefault(module_of(path), []).append(path)
@@ -65,9 +66,10 @@ def modules() -> dict[str, list[Path]]:
 
 
 def names_imported(path: Path) -> Iterator[tuple[str, str]]:
-    """(module, name) of each name of fastbpe that a source file imports or cimports; the name is "" for a module.
+    """Yield (module, name) for each name of fastbpe that a source file imports or cimports; the name of a module
+    is "".
 
-    Imports inside functions count, and those for type checkers alone.
+    Imports inside functions and imports for type checkers count too.
     """
     text = path.read_text(encoding="utf-8")
     found: Iterator[tuple[str, str]]
@@ -98,19 +100,19 @@ def modules_imported(module: str) -> set[str]:
 
 
 def folder_of(module: str) -> str:
-    """The folder of a module, as LAYERS names it; a module of the root is a layer of its own."""
+    """Return the folder of a module, as LAYERS names it; a module in the root is a layer of its own."""
     parts = [*module.split("."), "__init__"][1:]
     return "/".join(parts[:2]) if parts[0] == "_core" and len(parts) > 2 else parts[0]
 
 
-def test_sources_are_found_and_read() -> None:
+def test_all_sources_are_found_and_their_imports_read() -> None:
     assert len(modules()) > 150
     assert "fastbpe._core.common.hash_tables" in modules_imported("fastbpe._core.merge.merge_piece")
     assert "fastbpe.errors" in modules_imported("fastbpe.tokenizer.tokenizer")
 
 
 @pytest.mark.parametrize("module", sorted(modules()))
-def test_arrows_point_down_only(module: str) -> None:
+def test_module_imports_only_lower_layers(module: str) -> None:
     here = folder_of(module)
     imported = {folder_of(name) for name in modules_imported(module)} - {here}
     if here == "_reference":
@@ -126,8 +128,8 @@ def test_arrows_point_down_only(module: str) -> None:
     assert imported <= allowed, f"{module} imports from a layer that is not below it: {imported - allowed}"
 
 
-def test_no_circles_of_files() -> None:
-    """Take away modules that import none of the rest, again and again: what stays lies on circles or above one."""
+def test_imports_form_no_circles() -> None:
+    """Remove modules that import none of the rest until nothing changes: the rest lies on circles or above one."""
     left = {module: modules_imported(module) for module in modules()}
     while free := {module for module, imported in left.items() if not imported & left.keys()}:
         left = {module: imported for module, imported in left.items() if module not in free}
@@ -136,8 +138,9 @@ def test_no_circles_of_files() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("__init__.py")), ids=lambda path: path.parent.name)
-def test_packages_hand_names_on_and_hold_no_logic(path: Path) -> None:
-    """Imports, docstrings, tables; the root's also looks names up late, and names a core that is not built."""
+def test_package_init_files_hold_no_logic(path: Path) -> None:
+    """Allow imports, docstrings and tables; the root may also load names lazily and explain a core that is not
+    built."""
     body = ast.parse(path.read_text(encoding="utf-8")).body
     allowed: tuple[type[ast.stmt], ...] = (ast.Import, ast.ImportFrom, ast.Expr, ast.Assign, ast.AnnAssign, ast.If)
     if path.parent == PACKAGE:
@@ -147,10 +150,10 @@ def test_packages_hand_names_on_and_hold_no_logic(path: Path) -> None:
 
 @pytest.mark.parametrize("path", sources(), ids=lambda path: path.relative_to(PACKAGE).as_posix())
 def test_private_names_stay_in_their_folder(path: Path) -> None:
-    """A name, or a module, that begins with an underscore is imported in or below its own folder alone."""
+    """Only modules in or below a folder may import a name or module of it that begins with an underscore."""
     outside = set()
     for module, name in names_imported(path):
-        if module not in modules():  # a folder without code of its own
+        if module not in modules():  # a folder without code
             continue
         file = modules()[module][0]
         folder = file.parent.parent if file.stem == "__init__" and not name else file.parent

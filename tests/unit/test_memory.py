@@ -1,4 +1,4 @@
-"""release_memory gives memory back, and all goes on working."""
+"""release_memory frees caches, blocks and threads, and everything works afterwards."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def tokenizer() -> Tokenizer:
     return Tokenizer.from_ranks(RANKS, pattern="cl100k")
 
 
-def test_caches_of_all_tokenizers_are_freed(tokenizer: Tokenizer) -> None:
+def test_release_memory_frees_caches_of_all_tokenizers(tokenizer: Tokenizer) -> None:
     others = [Tokenizer.from_ranks(RANKS, pattern=pattern) for pattern in ("gpt2", "o200k", None)]
     others.append(
         fastbpe.train([TEXT[:999]], mode="codepoint", vocab_size=40, hard_vocab_limit=False, progress=False)
@@ -38,8 +38,8 @@ def test_caches_of_all_tokenizers_are_freed(tokenizer: Tokenizer) -> None:
     assert [one.encode(TEXT, num_threads=1) for one in (tokenizer, *others)] == expected
 
 
-def test_dropped_tokenizers_are_no_longer_looked_at() -> None:
-    """In any order: of the first, the last, one in between, and all of them."""
+def test_release_memory_ignores_dropped_tokenizers() -> None:
+    """Drop them in several orders: the first, the last, one in between, until none is left."""
     fastbpe.release_memory()
     for order in ([0, 1, 2], [2, 1, 0], [1, 0, 2], [1, 2, 0]):
         some: list[Tokenizer | None] = [Tokenizer.from_ranks(RANKS, pattern="gpt2") for _ in order]
@@ -51,7 +51,7 @@ def test_dropped_tokenizers_are_no_longer_looked_at() -> None:
             assert (fastbpe.release_memory() > 0) == (n_left > 0)
 
 
-def test_the_block_of_a_dropped_array_is_freed(tokenizer: Tokenizer) -> None:
+def test_release_memory_frees_block_of_dropped_array(tokenizer: Tokenizer) -> None:
     pytest.importorskip("numpy")
     fastbpe.release_memory()
     array = tokenizer.encode_batch_to_numpy([TEXT])[0]
@@ -63,10 +63,10 @@ def test_the_block_of_a_dropped_array_is_freed(tokenizer: Tokenizer) -> None:
     assert tokenizer.encode_batch_to_numpy([TEXT])[0].nbytes == n_bytes
 
 
-def test_the_block_that_threads_share_is_freed(tokenizer: Tokenizer) -> None:
+def test_release_memory_frees_block_shared_by_threads(tokenizer: Tokenizer) -> None:
     tokenizer.encode_batch([TEXT] * 4, num_threads=2)
     used = tokenizer._pipeline.used_bytes
-    assert fastbpe.release_memory() > used + 4 * len(TEXT)  # an int of 32 bits for each byte, at least
+    assert fastbpe.release_memory() > used + 4 * len(TEXT)  # at least an int of 32 bits for each byte
 
 
 IDLE = """
@@ -89,12 +89,12 @@ print("done")
 """
 
 
-def test_idle_threads_end_and_others_are_started() -> None:
-    """In a process of its own, where no other thread is counted."""
+def test_release_memory_ends_idle_threads_and_new_ones_start() -> None:
+    """In a separate process, where no other threads are counted."""
     assert run_python(IDLE) == "done\n"
 
 
-def test_other_threads_go_on_encoding(tokenizer: Tokenizer) -> None:
+def test_other_threads_encode_correctly_during_release_memory(tokenizer: Tokenizer) -> None:
     text, shorts = TEXT[:300_000], ["the words", "of a text"] * 500
     expected, expected_batch = tokenizer.encode(text, num_threads=1), tokenizer.encode_batch(shorts)
     wrong: list[object] = []
@@ -122,7 +122,7 @@ def test_other_threads_go_on_encoding(tokenizer: Tokenizer) -> None:
         while time.monotonic() < end:
             n_bytes += fastbpe.release_memory()
             time.sleep(0.001)
-    finally:  # else the threads keep the process from ending
+    finally:  # the process could not end while the threads run
         over.set()
         for worker in workers:
             worker.join()
@@ -130,8 +130,8 @@ def test_other_threads_go_on_encoding(tokenizer: Tokenizer) -> None:
     assert n_bytes > 0
 
 
-def test_every_cache_that_grows_is_named() -> None:
-    """All functions with a bounded cache and arguments, in all modules."""
+def test_every_growing_cache_is_listed_for_release() -> None:
+    """Find all functions in all modules with a bounded cache and arguments."""
     import fastbpe.sentencepiece
 
     found = set()
@@ -149,7 +149,7 @@ def test_every_cache_that_grows_is_named() -> None:
     assert found == {(module, name) for module, names in CACHES.items() for name in names}
 
 
-def test_caches_are_emptied() -> None:
+def test_release_memory_empties_function_caches() -> None:
     Tokenizer.from_ranks(RANKS, pattern=r"(\w)\1+|\s+|[a-m]").encode("the words")
     fastbpe.release_memory()
     for module, names in CACHES.items():
@@ -183,7 +183,7 @@ print("done")
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-def test_the_process_becomes_smaller() -> None:
+def test_release_memory_shrinks_the_process() -> None:
     assert run_python(RESIDENT) == "done\n"
 
 
@@ -203,5 +203,5 @@ print("done")
 
 
 @pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="needs fork")
-def test_a_forked_child_releases_its_own() -> None:
+def test_forked_child_releases_its_own_memory() -> None:
     assert run_python(FORKED) == "done\n"

@@ -1,4 +1,4 @@
-"""The slow twin by its worked examples."""
+"""Worked examples of the slow twin."""
 
 import base64
 import doctest
@@ -15,45 +15,45 @@ from helpers.shared_data import BYTES, OVERLAPS, data_file
 @pytest.mark.parametrize(
     "module", ["encoding", "measuring", "normalization", "sentencepiece", "splitting", "training"]
 )
-def test_doctests(module: str) -> None:
+def test_doctests_of_the_slow_twin_pass(module: str) -> None:
     results = doctest.testmod(importlib.import_module(f"fastbpe._reference.{module}"))
     assert results.attempted > 0
     assert results.failed == 0
 
 
 def learned(text: str, n_merges: int = 99, **options: Any) -> list[str]:
-    """Train on the words of a text, each with the space before it; give the tokens learned."""
+    """Train on the words of a text, each with the space before it, and return the learned tokens."""
     pieces = ((word.encode(), 1) for word in regex.findall(r" ?\w+", text))
     return [token.decode() for token in train(pieces, n_merges=n_merges, **options).tokens[256:]]
 
 
 @pytest.mark.parametrize(("text", "tokens"), OVERLAPS)
-def test_overlaps(text: str, tokens: list[str]) -> None:
+def test_overlapping_occurrences_of_pairs_are_learned_as_listed(text: str, tokens: list[str]) -> None:
     assert learned(text) == tokens
 
 
-def test_ties_by_pair() -> None:
+def test_pair_ties_prefer_the_smaller_pair() -> None:
     assert learned("ab cd ef gh", 4) == [" c", " e", " g", "ab"]
     assert learned("zb ya") == [" y", "zb", " ya"]
 
 
-def test_ties_by_stand_in() -> None:
+def test_huggingface_ties_prefer_the_smaller_stand_in_pair() -> None:
     assert learned("ab cd ef gh", 4, ties="huggingface") == ["ab", "cd", "ef", "gh"]
     assert learned("lo lo r r", 2, ties="pair") == [" r", "lo"]
     assert learned("lo lo r r", 2, ties="huggingface") == ["lo", " r"]
 
 
-def test_ties_by_first_occurrence() -> None:
+def test_first_ties_prefer_the_pair_met_first() -> None:
     assert learned("zb ya", ties="first") == ["zb", " y", " ya"]
 
 
-def test_first_occurrence_is_found_anew_at_each_merge() -> None:
-    """`bc` is met before `ca` in the text as it was, after it in the text as it is."""
+def test_first_ties_use_the_text_as_merged_so_far() -> None:
+    """`bc` comes before `ca` in the original text, but after it in the merged text."""
     pieces = [(b"abc", 1), (b"ab", 1), (b"ca", 1), (b"bc", 1), (b"ca", 1), (b"ab", 1)]
     assert train(pieces, n_merges=3, ties="first").tokens[256:] == [b"ab", b"ca", b"abc"]
 
 
-def test_stops() -> None:
+def test_training_stops_at_each_limit() -> None:
     assert learned("ab abc", 0) == []
     assert learned("") == []
     assert learned("a b c") == [" b", " c"]
@@ -65,7 +65,7 @@ def test_stops() -> None:
         train({}, n_merges=1, min_count=0)
 
 
-def test_huge_counts() -> None:
+def test_huge_counts_do_not_overflow() -> None:
     pieces = {b" " * 80 + b"x\n": 30_000_000, b"aa": 3_000_000_000, b"the": 5_000_000_000}
     assert train(pieces, n_merges=3).tokens[256:] == [b"he", b"the", b"aa"]
 
@@ -74,30 +74,30 @@ def test_repeated_pieces_add_up() -> None:
     assert train([(b"ab", 1), (b"cd", 2), (b"ab", 2)], n_merges=1).tokens[256] == b"ab"
 
 
-def test_stand_in_order() -> None:
+def test_stand_in_order_is_the_code_point_order_of_gpt2_characters() -> None:
     assert sorted(STAND_IN_ORDER) == list(range(256))
     assert bytes(STAND_IN_ORDER[:3]) == b'!"#'
     assert STAND_IN_ORDER[188:] == [*range(33), *range(127, 161), 173]
 
 
-def test_whole_piece_comes_first() -> None:
+def test_whole_piece_is_looked_up_before_merging() -> None:
     ranks = {**BYTES, b"ab": 256, b"bcd": 257}
     assert merge_ranks(ranks, b"bcd") == [257]
     assert merge_ranks(ranks, b"bcde") == [98, 99, 100, 101]
     assert merge_ranks(ranks, b"") == []
 
 
-def test_leftmost_of_equals() -> None:
+def test_leftmost_of_equal_pairs_is_merged() -> None:
     assert merge_ranks({**BYTES, b"aa": 256}, b"aaa") == [256, 97]
     assert merge_pairs({(97, 97): (0, 256)}, b"aaa") == [256, 97]
 
 
-def test_unknown_byte() -> None:
+def test_unknown_byte_raises_key_error() -> None:
     with pytest.raises(KeyError):
         merge_ranks({b"a": 0}, b"ab")
 
 
-def test_surrogates() -> None:
+def test_surrogate_pairs_are_joined_and_lone_ones_replaced() -> None:
     assert encode("\ud83d\udc4d", BYTES) == list("👍".encode())
     assert encode("a\ud83d", BYTES) == list("a\ufffd".encode())
 
@@ -109,8 +109,8 @@ def test_decode_undoes_encode() -> None:
     assert decode(encode(text, ranks), tokens).decode() == text
 
 
-def test_cl100k_example() -> None:
-    """The ids are those of tiktoken 0.14.0."""
+def test_cl100k_ids_equal_those_of_tiktoken() -> None:
+    """The expected ids are those of tiktoken 0.14.0."""
     lines = map(str.split, data_file("vocab", "cl100k_base.tiktoken").read_text().splitlines())
     ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
     pattern = regex.compile(

@@ -1,4 +1,4 @@
-"""Many texts at once give what one after another would."""
+"""Batches give the same results as encoding their texts one after another."""
 
 import gc
 import random
@@ -24,7 +24,9 @@ def texts() -> list[str]:
 
 
 @pytest.mark.parametrize("num_threads", THREADS)
-def test_batches_equal_the_loop(code_tokenizer: Tokenizer, texts: list[str], num_threads: int | None) -> None:
+def test_batches_equal_a_loop_over_the_texts(
+    code_tokenizer: Tokenizer, texts: list[str], num_threads: int | None
+) -> None:
     ordinary = [code_tokenizer.encode_ordinary(text) for text in texts]
     assert code_tokenizer.encode_ordinary_batch(texts, num_threads=num_threads) == ordinary
     for options in ({"allowed_special": "all"}, {"disallowed_special": ()}, {"allowed_special": {"<|sep|>"}}):
@@ -33,7 +35,7 @@ def test_batches_equal_the_loop(code_tokenizer: Tokenizer, texts: list[str], num
         assert found == expected
 
 
-def test_numpy_forms_equal_the_lists(code_tokenizer: Tokenizer, texts: list[str]) -> None:
+def test_numpy_results_equal_lists(code_tokenizer: Tokenizer, texts: list[str]) -> None:
     expected = code_tokenizer.encode_batch(texts, allowed_special="all")
     ids, offsets = code_tokenizer.encode_batch_to_numpy(texts, allowed_special="all")
     assert ids.dtype == np.uint32
@@ -49,19 +51,19 @@ def test_numpy_forms_equal_the_lists(code_tokenizer: Tokenizer, texts: list[str]
 @pytest.mark.parametrize(
     "characters", ["a", "\xe9", "\u8a9e", "\U0001f44d", "a\xe9", "\xe9\u8a9e", "aaa\u8a9e\U0001f44d"]
 )
-def test_threads_put_ids_in_order_whatever_room_they_need(characters: str, num_threads: int) -> None:
-    """An id for each byte: more than the room that is asked for at first, from some text on or from the first."""
+def test_threads_keep_ids_in_order_when_buffers_grow(characters: str, num_threads: int) -> None:
+    """Every byte is an id, so some texts need more space than is allocated at first."""
     tokenizer = Tokenizer.from_ranks(BYTES, pattern="gpt2")
     rng = random.Random(num_threads)
     texts = ["".join(rng.choices(characters, k=rng.randrange(60_000))) + " \n" for _ in range(60)]
-    texts[20:20] = ["x y " * 200_000, ""]  # in parts
+    texts[20:20] = ["x y " * 200_000, ""]  # a text long enough to be encoded in parts
     ids, offsets = tokenizer.encode_batch_to_numpy(texts, num_threads=num_threads)
     expected, ends = tokenizer.encode_batch_to_numpy(texts, num_threads=1)
     assert ids.astype(np.uint8).tobytes() == "".join(texts).encode()
     assert (ids.tobytes(), offsets.tobytes()) == (expected.tobytes(), ends.tobytes())
 
 
-def test_arrays_are_ones_own(code_tokenizer: Tokenizer) -> None:
+def test_arrays_are_independent_and_writeable(code_tokenizer: Tokenizer) -> None:
     first = code_tokenizer.encode_to_numpy("import os")
     second = code_tokenizer.encode_to_numpy("import os")
     first[:] = 0
@@ -70,8 +72,8 @@ def test_arrays_are_ones_own(code_tokenizer: Tokenizer) -> None:
 
 
 @pytest.mark.parametrize("num_threads", [1, 2])
-def test_memory_of_dropped_arrays_is_used_again(num_threads: int) -> None:
-    """A later text may become fewer ids, as many or far more; arrays that are kept stay as they are."""
+def test_reusing_memory_of_dropped_arrays_keeps_ids_correct(num_threads: int) -> None:
+    """Later texts may need fewer ids, as many or far more; arrays still in use stay unchanged."""
     tokenizer = Tokenizer.from_ranks(
         {**BYTES, **{b"  " * 2**i: 256 + i for i in range(8)}}, pattern="gpt2", special_tokens={}
     )
@@ -89,8 +91,8 @@ def test_memory_of_dropped_arrays_is_used_again(num_threads: int) -> None:
         assert ids.tobytes() == contents
 
 
-def test_memory_of_a_dropped_array_is_not_given_back() -> None:
-    """The next array lies where it lay, though others have asked for memory of its size meanwhile."""
+def test_next_array_reuses_the_block_of_a_dropped_array() -> None:
+    """The next array has the same address, even if other objects of its size were allocated in between."""
     tokenizer = Tokenizer.from_ranks(BYTES, pattern="gpt2", special_tokens={})
     texts = ["x" * 600_000] * 2
     ids, _ = tokenizer.encode_batch_to_numpy(texts, num_threads=1)
@@ -111,36 +113,38 @@ def test_arrays_outlive_their_tokenizer() -> None:
 
 
 @pytest.mark.parametrize("num_threads", THREADS)
-def test_very_many_empty_texts(code_tokenizer: Tokenizer, num_threads: int | None) -> None:
+def test_batch_of_100_000_empty_texts_gives_empty_lists(
+    code_tokenizer: Tokenizer, num_threads: int | None
+) -> None:
     texts = [""] * 100_000
     assert code_tokenizer.encode_batch(texts, num_threads=num_threads) == [[]] * 100_000
     assert code_tokenizer.encode_ordinary_batch(texts, num_threads=num_threads) == [[]] * 100_000
 
 
-def test_very_many_empty_texts_as_arrays(code_tokenizer: Tokenizer) -> None:
+def test_batch_of_100_000_empty_texts_gives_empty_array(code_tokenizer: Tokenizer) -> None:
     ids, offsets = code_tokenizer.encode_batch_to_numpy([""] * 100_000)
     assert ids.shape == (0,)
     assert not offsets.any()
 
 
-def test_lists_of_empty_texts_are_not_one_list(code_tokenizer: Tokenizer) -> None:
+def test_empty_texts_get_separate_lists(code_tokenizer: Tokenizer) -> None:
     a, b = code_tokenizer.encode_batch(["", ""])
     assert a is not b
 
 
 @pytest.mark.parametrize("num_threads", [*THREADS, 1000])
-def test_no_texts_or_fewer_than_threads(code_tokenizer: Tokenizer, num_threads: int | None) -> None:
+def test_batch_may_have_fewer_texts_than_threads(code_tokenizer: Tokenizer, num_threads: int | None) -> None:
     assert code_tokenizer.encode_batch([], num_threads=num_threads) == []
     assert code_tokenizer.encode_ordinary_batch(iter(["a", b"b"]), num_threads=num_threads) == [[97], [98]]
 
 
-def test_arrays_of_no_texts(code_tokenizer: Tokenizer) -> None:
+def test_empty_batch_gives_empty_array_and_one_offset(code_tokenizer: Tokenizer) -> None:
     ids, offsets = code_tokenizer.encode_batch_to_numpy([])
     assert ids.tolist() == []
     assert offsets.tolist() == [0]
 
 
-def test_one_huge_text_among_tiny_ones(code_tokenizer: Tokenizer) -> None:
+def test_huge_text_among_tiny_ones_keeps_its_position(code_tokenizer: Tokenizer) -> None:
     huge = standard_library(300_000)
     texts = ["x", huge, *["y"] * 10_000]
     batch = code_tokenizer.encode_ordinary_batch(texts, num_threads=2)
@@ -149,7 +153,7 @@ def test_one_huge_text_among_tiny_ones(code_tokenizer: Tokenizer) -> None:
     assert batch[2:] == [[121]] * 10_000
 
 
-def test_a_generator_may_encode_while_a_batch_runs(code_tokenizer: Tokenizer) -> None:
+def test_generator_of_texts_may_use_the_same_tokenizer(code_tokenizer: Tokenizer) -> None:
     def texts() -> Iterator[str]:
         for text in ("import os", "", "def f():"):
             assert code_tokenizer.decode(code_tokenizer.encode("nested " * 100)) == "nested " * 100
@@ -160,7 +164,7 @@ def test_a_generator_may_encode_while_a_batch_runs(code_tokenizer: Tokenizer) ->
     assert code_tokenizer.encode_batch_to_numpy(texts())[0].tolist() == [*chain(*expected)]
 
 
-def test_many_threads_share_one_tokenizer(code_tokenizer: Tokenizer, texts: list[str]) -> None:
+def test_many_threads_may_share_one_tokenizer(code_tokenizer: Tokenizer, texts: list[str]) -> None:
     expected = [code_tokenizer.encode_ordinary(text) for text in texts]
     wrong: list[int] = []
 
@@ -182,7 +186,9 @@ def test_many_threads_share_one_tokenizer(code_tokenizer: Tokenizer, texts: list
 
 
 @pytest.mark.parametrize("num_threads", THREADS)
-def test_an_error_in_one_text_ends_the_batch(code_tokenizer: Tokenizer, num_threads: int | None) -> None:
+def test_bad_text_in_a_batch_raises_and_leaves_the_tokenizer_usable(
+    code_tokenizer: Tokenizer, num_threads: int | None
+) -> None:
     for wrong, error in (
         (None, TypeError),
         (5, TypeError),
@@ -194,7 +200,7 @@ def test_an_error_in_one_text_ends_the_batch(code_tokenizer: Tokenizer, num_thre
     assert code_tokenizer.encode_batch(["a"], num_threads=num_threads) == [[97]]
 
 
-def test_an_error_of_the_generator_comes_through(code_tokenizer: Tokenizer) -> None:
+def test_error_of_the_text_generator_is_passed_on(code_tokenizer: Tokenizer) -> None:
     def texts() -> Iterator[str]:
         yield "a"
         raise OSError("the disk is gone")
@@ -206,7 +212,7 @@ def test_an_error_of_the_generator_comes_through(code_tokenizer: Tokenizer) -> N
 
 @pytest.mark.parametrize("num_threads", [1, 2])
 @pytest.mark.parametrize("collecting", [True, False])
-def test_the_garbage_collector_is_left_as_it_was(
+def test_batches_leave_the_garbage_collector_as_it_was(
     code_tokenizer: Tokenizer, texts: list[str], collecting: bool, num_threads: int
 ) -> None:
     def collects_while_iterating() -> Iterator[str]:
@@ -231,7 +237,7 @@ def test_the_garbage_collector_is_left_as_it_was(
 @pytest.mark.parametrize(
     "method", ["encode_batch", "encode_ordinary_batch", "encode_batch_to_numpy", "count_batch"]
 )
-def test_one_text_is_not_a_batch(code_tokenizer: Tokenizer, method: str) -> None:
+def test_single_text_as_batch_raises_type_error(code_tokenizer: Tokenizer, method: str) -> None:
     for text in ("abc", b"abc"):
         with pytest.raises(TypeError, match="a list of texts, not one text: give \\[text\\]"):
             getattr(code_tokenizer, method)(text)
@@ -241,14 +247,14 @@ def test_one_text_is_not_a_batch(code_tokenizer: Tokenizer, method: str) -> None
 
 
 @pytest.mark.parametrize("num_threads", [0, -1])
-def test_numbers_of_threads_that_make_no_sense(code_tokenizer: Tokenizer, num_threads: Any) -> None:
+def test_num_threads_below_one_raises_value_error(code_tokenizer: Tokenizer, num_threads: Any) -> None:
     for call in (code_tokenizer.encode_batch, code_tokenizer.encode_ordinary_batch):
         with pytest.raises(ValueError, match=f"num_threads={num_threads}: give 1 or more, or None"):
             call(["a", "b"], num_threads=num_threads)
 
 
 @pytest.mark.parametrize("method", ["encode_to_numpy", "encode_batch_to_numpy"])
-def test_without_numpy_the_error_says_what_to_install(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_numpy_error_names_the_package_to_install(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "numpy", None)
     tokenizer = Tokenizer.from_ranks(dict(zip(BYTES, range(256), strict=True)), pattern=None)
     with pytest.raises(ImportError, match=rf"{method} needs numpy: pip install numpy$"):
@@ -256,7 +262,7 @@ def test_without_numpy_the_error_says_what_to_install(method: str, monkeypatch: 
 
 
 @pytest.mark.parametrize("num_threads", [1000, 2**31, 2**40])
-def test_more_threads_than_any_machine_has(code_tokenizer: Tokenizer, num_threads: int) -> None:
+def test_excessive_num_threads_gives_the_same_ids(code_tokenizer: Tokenizer, num_threads: int) -> None:
     texts = [standard_library(3000)] * 100
     expected = code_tokenizer.encode_ordinary_batch(texts, num_threads=1)
     assert code_tokenizer.encode_ordinary_batch(texts, num_threads=num_threads) == expected

@@ -1,4 +1,4 @@
-"""Ids back to text: what is no token, what is no text, and that nothing is lost."""
+"""Decoding ids: unknown ids, invalid UTF-8, every kind of sequence, and round trips."""
 
 import array
 import ctypes
@@ -22,7 +22,7 @@ def tokenizer() -> Tokenizer:
     return Tokenizer.from_ranks({**BYTES, EMOJI[:2]: 256, b"ab": 258}, pattern=None, special_tokens={"<s>": 260})
 
 
-def test_joins_the_bytes_of_tokens(tokenizer: Tokenizer) -> None:
+def test_decoding_joins_the_bytes_of_tokens(tokenizer: Tokenizer) -> None:
     assert tokenizer.decode_bytes([258, 97, 260]) == b"aba<s>"
     assert tokenizer.decode([258, 97, 260]) == "aba<s>"
     assert tokenizer.decode_batch([[97], [], [258]]) == ["a", "", "ab"]
@@ -31,7 +31,7 @@ def test_joins_the_bytes_of_tokens(tokenizer: Tokenizer) -> None:
     assert tokenizer.decode_bytes([]) == b""
 
 
-def test_half_a_character_by_errors(tokenizer: Tokenizer) -> None:
+def test_errors_option_decides_about_half_a_character(tokenizer: Tokenizer) -> None:
     assert tokenizer.decode([256]) == tokenizer.decode([256], errors="replace") == "\ufffd"
     assert tokenizer.decode([97, 256, 98], errors="ignore") == "ab"
     with pytest.raises(UnicodeDecodeError):
@@ -39,7 +39,7 @@ def test_half_a_character_by_errors(tokenizer: Tokenizer) -> None:
     assert tokenizer.decode([256, *EMOJI[2:]], errors="strict") == "😉"
 
 
-def test_a_character_may_be_spread_over_tokens_of_a_batch_but_not_over_its_entries(
+def test_character_may_span_tokens_but_not_entries_of_a_batch(
     tokenizer: Tokenizer,
 ) -> None:
     assert tokenizer.decode_batch([list(EMOJI), list(EMOJI[:2]), list(EMOJI[2:])]) == [
@@ -53,7 +53,7 @@ def test_a_character_may_be_spread_over_tokens_of_a_batch_but_not_over_its_entri
     "token_id", [257, 259, 261, 10**7, 2**31, 2**32, 2**32 + 97, 2**40, 2**64 + 97, 10**30, -1]
 )
 @pytest.mark.parametrize("errors", ["strict", "replace", "ignore"])
-def test_an_id_that_is_no_token(tokenizer: Tokenizer, token_id: int, errors: str) -> None:
+def test_unknown_id_raises_invalid_token_error(tokenizer: Tokenizer, token_id: int, errors: str) -> None:
     for call in (
         lambda: tokenizer.decode([97, token_id], errors=errors),
         lambda: tokenizer.decode_bytes([97, token_id]),
@@ -75,20 +75,20 @@ def test_an_id_that_is_no_token(tokenizer: Tokenizer, token_id: int, errors: str
         array.array("I", [97, 98]),
         memoryview(array.array("Q", [97, 98])),
         np.array([97, 98]),
-        (ctypes.c_uint32 * 2)(97, 98),  # its buffer says no strides
+        (ctypes.c_uint32 * 2)(97, 98),  # its buffer has no strides
         (ctypes.c_int16.__ctype_be__ * 2)(97, 98),
         [np.uint32(97), np.int8(98)],
         {97: None, 98: None},
     ],
     ids=lambda ids: type(ids).__name__,
 )
-def test_ids_come_in_any_sequence(tokenizer: Tokenizer, ids: Any) -> None:
+def test_ids_may_come_in_any_sequence_or_buffer(tokenizer: Tokenizer, ids: Any) -> None:
     assert tokenizer.decode(ids) == "ab"
     assert tokenizer.decode(iter(ids)) == "ab"
 
 
 @pytest.mark.parametrize("dtype", ["u1", "i2", "<u2", ">u2", "<u4", ">u4", "i4", "<i8", ">i8", "u8"])
-def test_arrays_of_every_integer_type(tokenizer: Tokenizer, dtype: str) -> None:
+def test_arrays_of_every_integer_type_and_stride_are_decoded(tokenizer: Tokenizer, dtype: str) -> None:
     ids = np.array([97, 98, 99, 100], dtype=dtype)
     assert tokenizer.decode(ids) == "abcd"
     assert tokenizer.decode(ids[::2]) == "ac"
@@ -96,7 +96,7 @@ def test_arrays_of_every_integer_type(tokenizer: Tokenizer, dtype: str) -> None:
     assert tokenizer.decode(list(ids)) == "abcd"
 
 
-def test_a_negative_id_of_an_array(tokenizer: Tokenizer) -> None:
+def test_negative_id_in_array_raises_invalid_token_error(tokenizer: Tokenizer) -> None:
     with pytest.raises(InvalidTokenError, match="id -1 at position 0"):
         tokenizer.decode(np.array([-1], dtype="i4"))
 
@@ -114,13 +114,13 @@ def test_a_negative_id_of_an_array(tokenizer: Tokenizer) -> None:
         (np.array(97), "with 0 dimensions"),
     ],
 )
-def test_ids_that_are_no_integers(tokenizer: Tokenizer, ids: Any, message: str) -> None:
+def test_ids_that_are_not_integers_raise_type_error(tokenizer: Tokenizer, ids: Any, message: str) -> None:
     for call in (tokenizer.decode, tokenizer.decode_bytes):
         with pytest.raises(TypeError, match=message):
             call(ids)
 
 
-def test_a_list_that_shrinks_while_it_is_read_is_no_crash() -> None:
+def test_list_that_shrinks_during_decoding_does_not_crash() -> None:
     printed = run_python(
         """
 from fastbpe import Tokenizer
@@ -144,14 +144,16 @@ print("alive")
 
 @settings(max_examples=500)
 @given(texts)
-def test_nothing_is_lost(code_tokenizer: Tokenizer, unsplit_tokenizer: Tokenizer, text: str) -> None:
+def test_decoding_returns_the_encoded_text(
+    code_tokenizer: Tokenizer, unsplit_tokenizer: Tokenizer, text: str
+) -> None:
     for tokenizer in (code_tokenizer, unsplit_tokenizer):
         ids = tokenizer.encode_ordinary(text)
         assert tokenizer.decode_bytes(ids) == as_utf8(text)
         assert tokenizer.decode(ids, errors="strict") == as_utf8(text).decode()
 
 
-def test_any_valid_ids_have_bytes(code_tokenizer: Tokenizer) -> None:
+def test_random_valid_ids_decode_to_their_tokens(code_tokenizer: Tokenizer) -> None:
     rng = random.Random(1)
     vocab = code_tokenizer.vocab
     for _ in range(500):
@@ -174,16 +176,16 @@ def test_any_valid_ids_have_bytes(code_tokenizer: Tokenizer) -> None:
         *(f"hello{' ' * n}world" for n in range(1, 101)),
     ],
 )
-def test_round_trips_that_others_have_lost(code_tokenizer: Tokenizer, text: str) -> None:
+def test_texts_that_broke_other_tokenizers_round_trip(code_tokenizer: Tokenizer, text: str) -> None:
     assert code_tokenizer.decode(code_tokenizer.encode(text)) == text
 
 
-def test_text_that_the_pattern_does_not_match_is_kept() -> None:
+def test_text_not_matched_by_the_pattern_is_kept() -> None:
     tokenizer = Tokenizer.from_ranks(BYTES, pattern="a+")
     assert tokenizer.decode(tokenizer.encode("aabaa")) == "aabaa"
 
 
-def test_published_vocabularies_refuse_their_gaps() -> None:
+def test_unused_ids_of_published_vocabulary_raise_invalid_token_error() -> None:
     tokenizer = published("cl100k_base")
     for token_id in (100256, 100261, 100275, 100277, 10**7, 2**31, 2**32, 2**40, -1):
         with pytest.raises(InvalidTokenError, match=f"id {token_id} "):
@@ -191,7 +193,7 @@ def test_published_vocabularies_refuse_their_gaps() -> None:
     assert tokenizer.decode([100276]) == "<|endofprompt|>"
 
 
-def test_published_half_characters_as_tiktoken() -> None:
+def test_half_characters_decode_as_in_tiktoken() -> None:
     tokenizer, peer = published("cl100k_base"), published_peer("cl100k_base")
     assert tokenizer.decode_single_token_bytes(9468) == b"\xf0\x9f"
     assert tokenizer.decode([9468]) == peer.decode([9468]) == "\ufffd"

@@ -1,4 +1,4 @@
-"""encode and its sisters: one answer from every entry point, and the specification's."""
+"""encode and its variants: every entry point gives the ids of the specification."""
 
 import random
 
@@ -18,7 +18,7 @@ def tokenizer() -> Tokenizer:
     return Tokenizer.from_ranks(RANKS, pattern=None)
 
 
-def test_worked_example() -> None:
+def test_training_and_encoding_match_the_worked_example() -> None:
     tokenizer = train(["aaabdaaabac"], vocab_size=259, pattern=None, progress=False)
     assert tokenizer.encode("aaabdaaabac") == [258, 100, 258, 97, 99]
 
@@ -41,7 +41,7 @@ def test_lowest_rank_merges_first_and_leftmost_on_ties(tokenizer: Tokenizer) -> 
     assert tokenizer.encode("bcab") == [257, 256]
 
 
-def test_ranks_need_not_follow_the_bytes() -> None:
+def test_ranks_may_be_in_any_order() -> None:
     ranks = {bytes([byte]): 1000 + (byte * 7) % 256 for byte in range(256)} | {b"ab": 3, b"abab": 0}
     tokenizer = Tokenizer.from_ranks(ranks, pattern=None)
     assert tokenizer.encode("ababa") == [0, ranks[b"a"]]
@@ -49,21 +49,21 @@ def test_ranks_need_not_follow_the_bytes() -> None:
     assert tokenizer.vocab_size == 258
 
 
-def test_gaps_between_ranks_are_kept() -> None:
+def test_gaps_between_ranks_are_empty_tokens() -> None:
     tokenizer = Tokenizer.from_ranks({**BYTES, b"ab": 300}, pattern=None, special_tokens={"<s>": 280})
     assert tokenizer.encode("ab<s>", allowed_special="all") == [300, 280]
     assert tokenizer.vocab[256:280] == [b""] * 24
     assert (tokenizer.n_vocab, tokenizer.vocab_size, tokenizer.max_token_value) == (301, 258, 300)
 
 
-def test_every_byte_is_a_token_of_its_own(tokenizer: Tokenizer) -> None:
+def test_unmerged_text_gives_one_id_per_byte(tokenizer: Tokenizer) -> None:
     text = "".join(map(chr, range(0x110, 0x300)))
     assert bytes(tokenizer.encode(text)) == text.encode()
 
 
 @pytest.mark.parametrize("n", [8191, 8192, 8193, 100_000])
-def test_long_texts_take_the_same_way_as_short_ones(code_tokenizer: Tokenizer, n: int) -> None:
-    """From 8,192 bytes on the work is done without the interpreter's lock."""
+def test_long_texts_get_the_ids_of_their_lines(code_tokenizer: Tokenizer, n: int) -> None:
+    """Texts of 8,192 bytes and more are encoded without the GIL."""
     text = ("def f(x):\n    return x + 1\n" * 5000)[:n]
     ids = code_tokenizer.encode(text)
     lines = text.splitlines(keepends=True)
@@ -71,7 +71,7 @@ def test_long_texts_take_the_same_way_as_short_ones(code_tokenizer: Tokenizer, n
     assert code_tokenizer.decode(ids) == text
 
 
-def test_ids_are_plain_integers_that_lists_share(code_tokenizer: Tokenizer) -> None:
+def test_ids_are_int_objects_shared_within_lists(code_tokenizer: Tokenizer) -> None:
     ids = code_tokenizer.encode("import os\nimport os\n")
     assert all(type(i) is int for i in ids)
     half = len(ids) // 2
@@ -80,7 +80,7 @@ def test_ids_are_plain_integers_that_lists_share(code_tokenizer: Tokenizer) -> N
 
 @settings(max_examples=500)
 @given(texts)
-def test_every_entry_point_gives_the_same_ids(code_tokenizer: Tokenizer, text: str) -> None:
+def test_all_entry_points_give_the_same_ids(code_tokenizer: Tokenizer, text: str) -> None:
     ids = code_tokenizer.encode_ordinary(text)
     utf8 = as_utf8(text)
     assert code_tokenizer.encode(text, disallowed_special=()) == ids
@@ -93,7 +93,7 @@ def test_every_entry_point_gives_the_same_ids(code_tokenizer: Tokenizer, text: s
     assert code_tokenizer.decode_bytes(ids) == utf8
 
 
-def test_without_a_pattern_as_the_specification() -> None:
+def test_ids_without_a_pattern_equal_the_specification() -> None:
     for seed in range(60):
         rng = random.Random(seed)
         corpus = random_texts(rng)
@@ -105,7 +105,7 @@ def test_without_a_pattern_as_the_specification() -> None:
             assert tokenizer.encode(text) == reference_encode(text, ranks), (seed, text)
 
 
-def test_merges_and_vocab_tell_the_whole_story(code_tokenizer: Tokenizer) -> None:
+def test_merges_and_vocab_describe_all_tokens(code_tokenizer: Tokenizer) -> None:
     vocab = code_tokenizer.vocab
     assert vocab[:256] == [bytes([byte]) for byte in range(256)]
     assert vocab[-2:] == [b"<|endoftext|>", b"<|sep|>"]
@@ -113,7 +113,7 @@ def test_merges_and_vocab_tell_the_whole_story(code_tokenizer: Tokenizer) -> Non
     assert [vocab[left] + vocab[right] for left, right in code_tokenizer.merges] == vocab[256:-2]
 
 
-def test_look_up_of_tokens_and_ids(code_tokenizer: Tokenizer) -> None:
+def test_tokens_and_ids_are_looked_up_both_ways(code_tokenizer: Tokenizer) -> None:
     for token_id, token in enumerate(code_tokenizer.vocab):
         assert code_tokenizer.id_to_token(token_id) == token
         assert code_tokenizer.token_to_id(token) == token_id
@@ -124,7 +124,7 @@ def test_look_up_of_tokens_and_ids(code_tokenizer: Tokenizer) -> None:
     assert not code_tokenizer.is_special_token(10**9)
 
 
-def test_look_up_takes_surrogates_as_encode_does() -> None:
+def test_token_to_id_treats_surrogates_as_encode_does() -> None:
     tokenizer = Tokenizer.from_ranks(
         {**BYTES, "👍".encode(): 256, "\ufffd".encode(): 257}, pattern=None, special_tokens={"<😀>": 258}
     )
@@ -133,13 +133,13 @@ def test_look_up_takes_surrogates_as_encode_does() -> None:
     assert tokenizer.token_to_id("<\ud83d\ude00>") == 258
 
 
-def test_bytes_that_are_no_text_are_no_special_token() -> None:
+def test_invalid_utf8_bytes_match_no_special_token() -> None:
     tokenizer = Tokenizer.from_ranks(BYTES, pattern=None, special_tokens={"\ufffd\ufffd": 256})
     assert tokenizer.token_to_id("\ufffd\ufffd") == tokenizer.token_to_id("\ufffd\ufffd".encode()) == 256
     assert tokenizer.token_to_id(b"\xff\xfe") is None
 
 
-def test_eot_token() -> None:
+def test_eot_token_is_its_id_or_raises_key_error() -> None:
     tokenizer = Tokenizer.from_ranks(BYTES, pattern=None, special_tokens={"<|endoftext|>": 256})
     assert tokenizer.eot_token == 256
     with pytest.raises(KeyError, match=r"no special token '<\|endoftext\|>'"):

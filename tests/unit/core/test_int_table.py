@@ -1,4 +1,4 @@
-"""The ints of ids, which are made once for the whole process: as any others, whatever is done to them."""
+"""Shared int objects of ids, made once per process: they behave like any other ints."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from fastbpe import InvalidTokenError, Tokenizer
 from helpers.child_processes import run_python
 
-#: Around the ends of blocks, of what Python keeps itself, of one digit, and of what has an int of its own.
+#: Ids around the ends of blocks, of Python's cached ints, of one-digit ints, and of the table.
 IDS = [256, 257, 383, 384, 511, 512, 65_535, 65_536, 2**20 - 129, 2**20 - 1, 2**20, 2**20 + 1, 2**24 - 1]
 
 
@@ -59,7 +59,7 @@ def encoded(tokenizer: Tokenizer, ids: list[int]) -> list[int]:
     return tokenizer.encode("".join(f"<{i}>" for i in ids), allowed_special="all")
 
 
-def test_they_are_what_they_stand_for(tokenizer: Tokenizer) -> None:
+def test_shared_ints_have_type_value_and_hash_of_ints(tokenizer: Tokenizer) -> None:
     ids = tokenizer.encode(bytes(range(128)).decode()) + encoded(tokenizer, IDS)
     expected = [*range(128), *IDS]
     assert ids == expected
@@ -78,7 +78,7 @@ def test_they_are_what_they_stand_for(tokenizer: Tokenizer) -> None:
     assert pickle.loads(pickle.dumps(ids)) == deepcopy(ids) == expected
 
 
-def test_they_outlive_every_list(tokenizer: Tokenizer) -> None:
+def test_shared_ints_outlive_every_list(tokenizer: Tokenizer) -> None:
     text = bytes(range(1, 128)).decode() * 10
     kept = tokenizer.encode(text)
     for _ in range(2000):
@@ -87,15 +87,15 @@ def test_they_outlive_every_list(tokenizer: Tokenizer) -> None:
     assert kept == [*range(1, 128)] * 10
 
 
-def test_they_outlive_their_tokenizer() -> None:
+def test_shared_ints_outlive_their_tokenizer() -> None:
     ranks = {bytes([byte]): byte for byte in range(256)}
     ids = [Tokenizer.from_ranks(ranks, pattern=None).encode("some text") for _ in range(100)]
     gc.collect()
     assert ids == [[*b"some text"]] * 100
 
 
-def test_they_are_decoded_as_any_others(tokenizer: Tokenizer) -> None:
-    """By where they lie; alone, and where they begin among others."""
+def test_shared_and_other_ints_decode_alike(tokenizer: Tokenizer) -> None:
+    """The decoder recognises table ints by address; mix them with other ints in every order."""
     text = "abc" * 9 + "".join(f"<{i}>" for i in IDS)
     own = tokenizer.encode(text, allowed_special="all")
     others = [int(str(i)) for i in own]
@@ -113,7 +113,7 @@ def test_they_are_decoded_as_any_others(tokenizer: Tokenizer) -> None:
         assert tokenizer.decode_batch([ids] * 9) == [expected.decode()] * 9
 
 
-def test_those_of_another_vocabulary_are_refused(tokenizer: Tokenizer) -> None:
+def test_shared_ints_beyond_the_vocabulary_raise_invalid_token_error(tokenizer: Tokenizer) -> None:
     small = Tokenizer.from_ranks({bytes([byte]): byte for byte in range(256)}, pattern=None)
     ids = encoded(tokenizer, [256])
     with pytest.raises(InvalidTokenError, match="id 256 at position 3 is no token"):
@@ -122,7 +122,7 @@ def test_those_of_another_vocabulary_are_refused(tokenizer: Tokenizer) -> None:
         small.decode_batch([small.encode("abc"), ids])
 
 
-def test_tokenizers_share_them(tokenizer: Tokenizer) -> None:
+def test_tokenizers_share_int_objects(tokenizer: Tokenizer) -> None:
     other = Tokenizer.from_ranks({bytes([255 - byte]): byte for byte in range(256)}, pattern=None)
     (one,), (two,) = tokenizer.encode("\x41"), other.encode(b"\x7f")  # ids 65 and 128
     assert (one, two) == (65, 128)
@@ -130,7 +130,7 @@ def test_tokenizers_share_them(tokenizer: Tokenizer) -> None:
     assert other.encode("~") == [129]
 
 
-def test_no_memory_is_taken_again_and_again(tokenizer: Tokenizer) -> None:
+def test_repeated_encoding_allocates_no_new_ints(tokenizer: Tokenizer) -> None:
     text = "".join(f"<{i}>" for i in IDS) + "many bytes" * 10
     tokenizer.encode(text, allowed_special="all")
     before = sys.getallocatedblocks()
@@ -139,12 +139,12 @@ def test_no_memory_is_taken_again_and_again(tokenizer: Tokenizer) -> None:
     assert sys.getallocatedblocks() - before < 100
 
 
-def test_lists_of_every_length_before_and_behind_the_many() -> None:
-    """In a new process: of many ids it is not asked one by one whether they have their ints."""
+def test_lists_of_every_length_are_correct_before_and_after_long_ones() -> None:
+    """In a new process: long runs of ids take a path that does not check each id for its int."""
     run_python(MANY_AND_FEW)
 
 
-def test_threads_may_make_them_at_once() -> None:
+def test_threads_may_create_shared_ints_at_once() -> None:
     n_ids = 40_000
     ranks = {bytes([byte]): byte for byte in range(256)}
     names = {f"<{i}>": i for i in range(700_000, 700_000 + n_ids)}

@@ -1,4 +1,4 @@
-"""Merging one piece, by the short way and by the long one, against the specification."""
+"""Merging one piece, by the algorithm for short pieces and that for long ones, against the specification."""
 
 import random
 from itertools import product
@@ -18,7 +18,7 @@ from fastbpe._reference import train as reference_train
 from helpers.child_processes import run_python
 from helpers.shared_data import BYTES, ranks_of, vocabulary
 
-#: Up to 64 bytes a piece is merged by searching, above with a heap.
+#: Lengths around 64 bytes: a search merges pieces up to there, a heap longer ones.
 BORDER = [1, 2, 3, 31, 32, 33, 62, 63, 64, 65, 66, 127, 128, 129]
 
 
@@ -27,14 +27,14 @@ def encode(vocab: Vocabulary, piece: bytes) -> list[int]:
 
 
 def random_piece(rng: random.Random, letters: bytes, n_bytes: int) -> bytes:
-    if rng.random() < 0.3:  # runs and repeats
+    if rng.random() < 0.3:  # a repeated word
         word = bytes(rng.choices(letters, k=rng.randint(1, 9)))
         return (word * n_bytes)[:n_bytes]
     return bytes(rng.choices(letters, k=n_bytes))
 
 
 def ranks_in_any_order(rng: random.Random, tokens: set[bytes], is_shuffled: bool) -> dict[bytes, int]:
-    """Ranks of all bytes and these tokens: rising with the length, or else any."""
+    """Return ranks of all bytes and the given tokens: rising with the length, or shuffled."""
     ids = rng.sample(range(600), len(tokens) + 256) if is_shuffled else range(len(tokens) + 256)
     return dict(zip([*BYTES, *sorted(tokens, key=len)], ids, strict=True))
 
@@ -44,7 +44,7 @@ def lengths(rng: random.Random) -> list[int]:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_learned_ranks_as_the_specification(seed: int) -> None:
+def test_learned_ranks_merge_as_specified(seed: int) -> None:
     rng = random.Random(seed)
     letters = b"abcd"[: 1 + seed % 4]
     corpus = {random_piece(rng, letters, rng.randint(1, 60)): rng.randint(1, 9) for _ in range(5)}
@@ -60,8 +60,8 @@ def test_learned_ranks_as_the_specification(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_ranks_closed_under_nothing_as_the_specification(seed: int) -> None:
-    """Tokens that no pair makes, that many pairs make, whose parts rank above them."""
+def test_arbitrary_ranks_merge_as_specified(seed: int) -> None:
+    """Tokens that no pair makes, that many pairs make, or whose parts have higher ranks."""
     rng = random.Random(seed)
     letters = b"abcd"[: 1 + seed % 4]
     tokens = {
@@ -78,8 +78,8 @@ def test_ranks_closed_under_nothing_as_the_specification(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_merge_lists_as_the_specification(seed: int) -> None:
-    """Lists in any order: pairs that come before the merge that makes their halves, tokens unused."""
+def test_merge_lists_merge_as_specified(seed: int) -> None:
+    """Lists in any order: pairs listed before the merges that make their halves, and unused tokens."""
     rng = random.Random(seed)
     letters = b"abcd"[: 1 + seed % 4]
     tokens = [*BYTES]
@@ -102,7 +102,7 @@ def test_merge_lists_as_the_specification(seed: int) -> None:
         assert encode(vocab, piece) == merge_pairs(merges, piece), piece
 
 
-def test_a_merge_list_may_look_up_whole_pieces_first() -> None:
+def test_merge_list_may_look_up_whole_pieces_first() -> None:
     tables = build_tables([*BYTES, b"ab", b"xyz"], [(97, 98, 256)])
     looked_up = Vocabulary(**tables, whole_piece_first=True)
     merged = Vocabulary(**tables, whole_piece_first=False)
@@ -113,7 +113,7 @@ def test_a_merge_list_may_look_up_whole_pieces_first() -> None:
     assert not merged.whole_piece_first
 
 
-def test_every_short_string_over_two_letters() -> None:
+def test_every_short_string_over_two_letters_merges_as_specified() -> None:
     ranks = {
         **BYTES,
         b"aa": 256,
@@ -140,13 +140,14 @@ def test_runs_of_one_letter_merge_from_the_left(n_bytes: int) -> None:
 
 
 @pytest.mark.parametrize("n_bytes", [64, 65, 100_000])
-def test_long_pieces_without_any_pair(n_bytes: int) -> None:
+def test_long_pieces_without_pairs_stay_bytes(n_bytes: int) -> None:
     assert encode(vocabulary({**BYTES, b"ab": 256}), b"a" * n_bytes) == [97] * n_bytes
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_buckets_as_the_heap(seed: int) -> None:
-    """Ranks in any order, so that better pairs come up behind; the same ranks moved beyond 2**21 take the heap."""
+def test_buckets_and_heap_give_the_same_ids(seed: int) -> None:
+    """Shuffled ranks, so that better pairs appear later; the same ranks above 2**21 use the heap instead of
+    buckets."""
     rng = random.Random(seed)
     letters = b"abcd"[: 1 + seed % 4]
     tokens = {random_piece(rng, letters, rng.randint(2, rng.choice([3, 5, 9, 80]))) for _ in range(120)}
@@ -159,8 +160,8 @@ def test_buckets_as_the_heap(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_windows_as_the_whole(seed: int) -> None:
-    """What short windows give, joined where they share a token, is what the piece gives."""
+def test_windows_give_the_ids_of_the_whole_piece(seed: int) -> None:
+    """Ids of short overlapping windows, joined at a shared token, equal those of the whole piece."""
     rng = random.Random(seed)
     letters = b"abcd"[: 1 + seed % 4]
     tokens = {random_piece(rng, letters, rng.randint(2, rng.choice([3, 5, 9, 30]))) for _ in range(60)}
@@ -175,15 +176,15 @@ def test_windows_as_the_whole(seed: int) -> None:
     for n_bytes in (1, 15, 16, 17, 100, 400):
         piece = random_piece(rng, letters, n_bytes)
         if piece in ranks:
-            continue  # whole pieces are looked up elsewhere
+            continue  # merge_in_windows() does not look up whole pieces
         of_ranks, of_lists = merge_ranks(ranks, piece), merge_pairs(lists, piece)
         for size in (1, 16, 20, 33, 64, 150, 1000):
             assert merge_in_windows(by_rank, piece, size) == of_ranks, (piece, size)
             assert merge_in_windows(by_list, piece, size) == of_lists, (piece, size)
 
 
-def test_windows_grow_where_what_follows_reaches_far_back() -> None:
-    """Each pair is better than the one before it, so that all depends on the last byte."""
+def test_windows_grow_until_ids_no_longer_depend_on_later_bytes() -> None:
+    """Each pair is better than the one before it, so that all ids depend on the last byte."""
     ranks = {**BYTES, **{bytes([i, i + 1]): 511 - i for i in range(255)}}
     for n_bytes in (255, 256):
         piece = bytes(range(n_bytes))
@@ -194,7 +195,7 @@ def test_windows_grow_where_what_follows_reaches_far_back() -> None:
             assert merge_in_windows(vocabulary(ranks), piece * 3, size) == merge_ranks(ranks, piece * 3)
 
 
-def test_ids_up_to_the_limit() -> None:
+def test_ids_up_to_the_limit_are_encoded() -> None:
     top = (1 << 24) - 1
     tokenizer = Tokenizer.from_ranks({**BYTES, b"ab": top, b"abab": top - 1}, pattern=None)
     assert tokenizer.encode("abab") == [top - 1]
@@ -205,8 +206,8 @@ def test_ids_up_to_the_limit() -> None:
 
 
 @pytest.mark.parametrize("n_ids", [2**21 - 1, 2**21, 2**21 + 1])
-def test_ids_where_the_slots_of_pairs_grow_wider(n_ids: int) -> None:
-    """The same ranks, all above the bytes moved up, give the same ids moved up."""
+def test_wider_pair_slots_give_the_same_merges(n_ids: int) -> None:
+    """Ranks above the bytes, moved up, give the same ids moved up; from 2**21 ids on a pair needs a wider slot."""
     rng = random.Random(n_ids)
     words = {random_piece(rng, b"ab", rng.randint(2, 9)) for _ in range(60)}
     low = {**BYTES, **{word: 256 + i for i, word in enumerate(sorted(words))}}
@@ -221,7 +222,7 @@ def test_ids_where_the_slots_of_pairs_grow_wider(n_ids: int) -> None:
     assert vocab.pair(n_ids, 97) is None
 
 
-def test_merges_recovered_are_those_learned() -> None:
+def test_recovered_merges_equal_the_learned_merges() -> None:
     rng = random.Random(4)
     for _ in range(40):
         corpus = {random_piece(rng, b"abcd", rng.randint(1, 90)): rng.randint(1, 9) for _ in range(6)}
@@ -230,12 +231,12 @@ def test_merges_recovered_are_those_learned() -> None:
         assert recover_merges(vocab) == {new: (left, right) for left, right, new in learned.merges}
 
 
-def test_merges_recovered_leave_out_what_only_a_whole_piece_can_be() -> None:
+def test_recovered_merges_omit_tokens_that_merging_cannot_make() -> None:
     vocab = vocabulary({**BYTES, b"ab": 256, b"xyz": 257, b"abab": 258, b"abc": 300})
     assert recover_merges(vocab) == {256: (97, 98), 258: (256, 256), 300: (256, 99)}
 
 
-def test_merges_recovered_may_be_of_tokens_with_greater_ids() -> None:
+def test_recovered_merges_may_use_tokens_with_greater_ids() -> None:
     tokenizer = Tokenizer.from_ranks({**BYTES, b"bc": 256, b"abcd": 257, b"abc": 258}, pattern=None)
     assert tokenizer.merges == [(98, 99), (258, 100), (97, 256)]
     long = b"ab" * 50
@@ -245,7 +246,7 @@ def test_merges_recovered_may_be_of_tokens_with_greater_ids() -> None:
 
 
 @pytest.mark.parametrize("seed", range(200))
-def test_merges_recovered_are_the_last_ones_and_give_the_ids_of_the_ranks(seed: int) -> None:
+def test_recovered_merges_are_the_last_merges_of_tokens_and_give_the_same_ids(seed: int) -> None:
     rng = random.Random(seed)
     letters = [b"ab", b"abc", b"a"]
     tokens = {random_piece(rng, rng.choice(letters), rng.randint(2, 9)) for _ in range(rng.randint(1, 12))}
@@ -263,7 +264,7 @@ def test_merges_recovered_are_the_last_ones_and_give_the_ids_of_the_ranks(seed: 
         assert piece in ranks or merge_pairs(pairs, piece) == merge_ranks(ranks, piece)
 
 
-def test_pairs_that_a_vocabulary_has() -> None:
+def test_vocabulary_answers_pairs_and_tokens() -> None:
     vocab = vocabulary({**BYTES, b"ab": 256, b"abc": 258, b"bc": 259})
     assert vocab.pair(97, 98) == (256, 256)
     assert vocab.pair(256, 99) == vocab.pair(97, 259) == (258, 258)
@@ -283,18 +284,18 @@ def test_pairs_that_a_vocabulary_has() -> None:
         ([(97, 300, 256)], "merge 0.*names an id that is no token"),
         ([(97, 98, 256), (300, 98, 256)], "merge 1.*names an id that is no token"),
         ([(97, 98, 256), (97, 98, 256)], "merge 1: the pair .97, 98. stands twice"),
-        ([(97, 98, 258)], "merge 0"),  # an id that is a gap
+        ([(97, 98, 258)], "merge 0"),  # id 258 is unused
         ([(97, 99, 256)], "merge 0"),  # b"a" and b"c" do not make b"ab"
     ],
 )
-def test_merge_lists_that_cannot_be(merges: list[tuple[int, int, int]], message: str) -> None:
+def test_invalid_merge_list_raises_vocabulary_error(merges: list[tuple[int, int, int]], message: str) -> None:
     tokens = [*BYTES, b"ab"] if merges[0][2] != 258 else [*BYTES, b"ab", b"cd", b"", b"ef"]
     with pytest.raises(VocabularyError, match=message):
         Vocabulary(**build_tables(tokens, merges))
 
 
-def test_tables_of_fewer_slots_than_are_made_now() -> None:
-    """Four, as files of few merges have them that were written before; pairs of ranks need a line."""
+def test_smaller_tables_of_older_files_are_accepted() -> None:
+    """Files of older versions may have four slots; the lines of ranked pairs need at least eight."""
     tables = build_tables([*BYTES, b"ab"], [(97, 98, 256)])
     at = (97 * 0x9E3779B97F4A7C15 + 98 * 0xD6E8FEB86659FD93) % 2**64 >> 62
     slots = [b"\xff" * 16] * 4
@@ -307,8 +308,8 @@ def test_tables_of_fewer_slots_than_are_made_now() -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_every_split_of_every_token_is_a_pair(seed: int) -> None:
-    """Of tokens around 64 bytes too, which are split otherwise from there on; with gaps and repeated tokens."""
+def test_every_split_of_a_ranked_token_is_a_pair(seed: int) -> None:
+    """Include tokens around 64 bytes, from where another algorithm splits them, gaps and repeated tokens."""
     rng = random.Random(seed)
     tokens = [*BYTES]
     for _ in range(rng.choice([20, 100])):
@@ -328,7 +329,7 @@ def test_every_split_of_every_token_is_a_pair(seed: int) -> None:
         assert vocab.pair(*pair) == ((expected[pair],) * 2 if pair in expected else None), pair
 
 
-# New words side by side, of every length and with few tokens and with many, each in groups of every size.
+# New words merged side by side: of every length, with small and large vocabularies, in groups of every size.
 WORDS = r"""
 import hashlib, random
 import fastbpe
@@ -349,7 +350,7 @@ print(seen.hexdigest())
 """
 
 
-def test_new_words_with_vectors_and_without() -> None:
+def test_new_words_get_the_same_ids_on_every_simd_path() -> None:
     expected = run_python(WORDS, FASTBPE_SIMD="scalar")
     for path in paths():
         assert run_python(WORDS, FASTBPE_SIMD=path) == expected, path
@@ -364,8 +365,9 @@ print(tokenizer.encode_ordinary(%r))
 
 
 @pytest.mark.parametrize("line", [0, 7])
-def test_more_pairs_than_a_line_has_slots(line: int) -> None:
-    """Pairs of a token and a byte that all hash to one of eight lines; the last goes on in the first."""
+def test_overfull_hash_line_continues_in_the_next(line: int) -> None:
+    """Pairs of a token and a byte that all hash to one of eight lines; overflow of the last line continues in the
+    first."""
     starts = ["ab", "cd", "ef", "gh", "ij", "kl", "mn", "op"]
     letters = "abcdefghijklmnopqrstuvwxyz"
     tokens = starts.copy()
@@ -373,7 +375,7 @@ def test_more_pairs_than_a_line_has_slots(line: int) -> None:
         for c in letters:
             if (256 + i << 21 | ord(c)) * 0x9E3779B97F4A7C15 % 2**64 >> 61 == line:
                 tokens.append(start + c)
-    assert 21 < len(tokens) <= 42  # so that there are 64 slots
+    assert 21 < len(tokens) <= 42  # so that the table has 64 slots
     words = [start + c + d for start in starts for c in letters for d in ("", "x", "ab")]
     ranks = {**BYTES, **{token.encode(): 256 + i for i, token in enumerate(tokens)}}
     expected = [i for word in words for i in [*merge_ranks(ranks, word.encode()), 32]]

@@ -1,4 +1,5 @@
-"""The piece cache against merging each piece by itself: small, full, and forgetting all the time."""
+"""The piece cache against merging each piece on its own: small caches, full ones, and ones that evict all the
+time."""
 
 import base64
 import pickle
@@ -20,7 +21,7 @@ from fastbpe.splitting import make_splitter
 from helpers.child_processes import run_python
 from helpers.shared_data import BYTES, random_texts, vocabulary
 
-#: Lengths about which the cache thinks differently: its two tables, merging side by side, not kept at all.
+#: Lengths around the cache's limits: short and long table, batched merging, and too long to be kept.
 LENGTHS = [1, 2, 3, 7, 8, 9, 14, 15, 16, 17, 31, 32, 33, 63, 64, 65, 255, 256, 1023, 1024, 1025, 2000]
 LETTERS = "ab\0é"
 
@@ -29,8 +30,8 @@ LEARNED = train(
 )
 RANKS = {token: rank for rank, token in enumerate(LEARNED.tokens)}
 
-#: Vocabularies that are ranked, with ids about 2**20 (up to there six are packed), of 21 bits, of more (other
-#: tables), and of merges alone.
+#: Ranked vocabularies with ids around 2**20 (up to there an entry packs six), of 21 bits, and of more (other
+#: tables); and one with a merge list.
 KINDS: dict[str, Vocabulary] = {
     "ranks": vocabulary(RANKS),
     "ranks of 20 bits and 21": vocabulary(
@@ -43,8 +44,8 @@ KINDS: dict[str, Vocabulary] = {
 
 
 @cache
-def slow(kind: str, piece: str) -> list[int]:
-    """What a piece becomes in an encoder that has met no other (test_merging has that and the specification)."""
+def encode_alone(kind: str, piece: str) -> list[int]:
+    """Encode a piece in an encoder that has seen no other (test_merge compares that with the specification)."""
     return Encoder(KINDS[kind], Splitter()).encode(piece)
 
 
@@ -53,18 +54,18 @@ def encoder(kind: str, splitter: Splitter | None = None, cache_bytes: int = 0) -
 
 
 def expected(kind: str, pieces: list[str]) -> list[int]:
-    return [i for piece in pieces for i in [*slow(kind, piece), ord("|")]]
+    return [i for piece in pieces for i in [*encode_alone(kind, piece), ord("|")]]
 
 
-def a_piece(rng: random.Random, letters: str = "abcd") -> str:
+def random_piece(rng: random.Random, letters: str = "abcd") -> str:
     n = rng.choice(LENGTHS) if rng.random() < 0.2 else rng.randint(1, 40)
     return "".join(rng.choices(letters, k=n))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_known", [0, 1, 9])
-def test_many_new_pieces_at_once(kind: str, n_known: int) -> None:
-    """In a table so large that groups are, too: more than are merged side by side, some of them twice."""
+def test_many_new_pieces_at_once_are_encoded_as_specified(kind: str, n_known: int) -> None:
+    """The cache is large enough for long groups: more pieces than one batch merges, some of them repeated."""
     rng = random.Random(n_known)
     fast = encoder(kind, cache_bytes=1 << 26)
     pieces = ["a"]
@@ -77,8 +78,8 @@ def test_many_new_pieces_at_once(kind: str, n_known: int) -> None:
 
 @pytest.mark.parametrize("kind", ["ranks", "merges"])
 @pytest.mark.parametrize("cache_bytes", [1 << 20, 1 << 24, 1 << 26])
-def test_a_cache_that_grows_where_it_is(kind: str, cache_bytes: int) -> None:
-    """Pieces are found again after every growth: in a table of 64 KB, of megabytes, at its limit."""
+def test_growing_cache_keeps_ids_correct_and_stays_within_its_limit(kind: str, cache_bytes: int) -> None:
+    """Pieces are found again after each growth: in a table of 64 KB, in one of megabytes, and at the limit."""
     fast, most_used = encoder(kind, cache_bytes=cache_bytes), 0
     for n in (1_000, 20_000, 150_000):
         text = "|".join(f"a{i:x}b" for i in range(n))
@@ -89,8 +90,8 @@ def test_a_cache_that_grows_where_it_is(kind: str, cache_bytes: int) -> None:
     assert 1 << 18 < most_used <= cache_bytes
 
 
-def test_a_cache_grows_where_that_pays() -> None:
-    """Filled to two thirds it grows in later passes, and no further when it is large for what there is."""
+def test_cache_grows_in_later_passes_until_it_is_large_enough() -> None:
+    """At two thirds full it grows in later passes, but no further once it is large enough for the pieces."""
     fast = encoder("ranks", cache_bytes=1 << 28)
     text = "|".join(f"a{i:x}b" for i in range(85_000))
     wanted, used = fast.encode(text), []
@@ -102,32 +103,32 @@ def test_a_cache_grows_where_that_pays() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_pieces_of_every_length_at_the_ends_of_texts(kind: str) -> None:
+def test_pieces_of_every_length_at_text_ends_are_encoded_as_specified(kind: str) -> None:
     rng = random.Random(1)
     fast = encoder(kind)
     for n in LENGTHS:
         for letters in ("a", "ab", "abcd", "\0", "a\0"):
             piece = "".join(rng.choices(letters, k=n))
             for pieces in ([piece], [piece, piece], [piece, "a", piece], ["a" * 100, piece]):
-                for _ in range(2):  # new, then known
+                for _ in range(2):  # first a cache miss, then a hit
                     assert fast.encode("|".join(pieces)) == expected(kind, pieces)[:-1], (n, letters)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_cache_that_is_full_all_the_time(kind: str) -> None:
-    """Thirty times more than it holds: entries push out each other, the arena is forgotten within groups."""
+def test_full_cache_gives_correct_ids(kind: str) -> None:
+    """Thirty times more pieces than fit: entries evict each other, and the arena is cleared within groups."""
     rng = random.Random(2)
     fast = encoder(kind)
-    known = [a_piece(rng) for _ in range(300)]
+    known = [random_piece(rng) for _ in range(300)]
     for _ in range(20):
-        pieces = [rng.choice(known) if rng.random() < 0.5 else a_piece(rng) for _ in range(1500)]
+        pieces = [rng.choice(known) if rng.random() < 0.5 else random_piece(rng) for _ in range(1500)]
         assert fast.encode("".join(piece + "|" for piece in pieces)) == expected(kind, pieces)
-        assert fast._pipeline.used_bytes <= 1 << 18  # the least it takes
+        assert fast._pipeline.used_bytes <= 1 << 18  # the minimum size of a cache
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_only_short_pieces_of_many_ids(kind: str) -> None:
-    """The arena fills up, and there is no table of long pieces to be forgotten with it."""
+def test_short_pieces_with_many_ids_may_fill_the_arena(kind: str) -> None:
+    """The arena of ids fills up while the table of long pieces, cleared together with it, does not exist."""
     rng = random.Random(3)
     fast = encoder(kind)
     for _ in range(8):
@@ -136,12 +137,12 @@ def test_only_short_pieces_of_many_ids(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_pieces_that_differ_at_their_ends_alone(kind: str) -> None:
+def test_pieces_that_differ_only_at_their_ends_are_distinguished(kind: str) -> None:
     fast = encoder(kind, cache_bytes=1 << 20)
     for n in LENGTHS:
         pieces = ["a" * (n - 1) + last for last in "abcd\0"] * 3
         pieces += [first + "a" * (n - 1) for first in "bcd\0"] * 2
-        pieces += ["a" * k for k in (n, n + 1, max(n - 1, 1))]  # the same zeros behind, another length
+        pieces += ["a" * k for k in (n, n + 1, max(n - 1, 1))]  # the same zero padding, another length
         assert fast.encode("".join(piece + "|" for piece in pieces)) == expected(kind, pieces), n
 
 
@@ -156,29 +157,29 @@ def test_pieces_that_differ_at_their_ends_alone(kind: str) -> None:
     ),
     st.sampled_from(sorted(KINDS)),
 )
-def test_any_pieces(parts: list[tuple[str, int, str]], kind: str) -> None:
+def test_arbitrary_pieces_are_encoded_as_specified(parts: list[tuple[str, int, str]], kind: str) -> None:
     pieces = [word * n + end for word, n, end in parts]
-    fast = shared(kind)  # one for all examples: it knows some of the pieces
+    fast = shared_encoder(kind)  # shared by all examples, so it has seen some of the pieces
     text = "".join(piece + "|" for piece in pieces)
     assert fast.encode(text) == fast.encode(text) == expected(kind, pieces)
 
 
 @cache
-def shared(kind: str) -> Encoder:
+def shared_encoder(kind: str) -> Encoder:
     return encoder(kind)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_text_in_gaps_is_no_piece(kind: str) -> None:
+def test_unmatched_text_has_no_ids(kind: str) -> None:
     rng = random.Random(4)
     fast = encoder(kind, make_splitter(r"[^|]+", drop_unmatched=True))
     for _ in range(20):
-        pieces = [a_piece(rng) for _ in range(300)]
+        pieces = [random_piece(rng) for _ in range(300)]
         text = "".join("|" * rng.randint(1, 2000 if rng.random() < 0.05 else 3) + piece for piece in pieces)
-        assert fast.encode(text + "|||") == [i for piece in pieces for i in slow(kind, piece)]
+        assert fast.encode(text + "|||") == [i for piece in pieces for i in encode_alone(kind, piece)]
 
 
-def test_a_tokenizer_takes_no_more_for_its_caches_than_it_is_given() -> None:
+def test_caches_stay_within_cache_bytes() -> None:
     ranks = {**BYTES, b"ab": 256}
     lines = [base64.b64encode(token) + b" %d\n" % rank for token, rank in ranks.items()]
     text = "".join(" " + "".join(letters) for letters in product("abcdefghijklmno", repeat=4))
@@ -196,19 +197,19 @@ def test_a_tokenizer_takes_no_more_for_its_caches_than_it_is_given() -> None:
 
 
 @pytest.mark.parametrize("wrong", [-1, 1.5, None, "64 MiB"])
-def test_sizes_of_caches_that_make_no_sense(wrong: Any) -> None:
+def test_invalid_cache_bytes_raises_value_error(wrong: Any) -> None:
     with pytest.raises(ValueError, match=r"cache_bytes=.*: give the bytes that piece caches may take"):
         Tokenizer.from_ranks(BYTES, pattern=None, cache_bytes=wrong)
 
 
-# New pieces are learned together, over texts too: nobody may see the holes that they leave until then
+# Cache misses are merged in batches, also across texts: no caller may see the gaps that they leave meanwhile.
 
-#: The least that a cache takes, so that pieces push out others that are waited for, and what it takes by itself.
+#: The minimum size, where new pieces evict pending ones, a middle size, and the default.
 SIZES = [0, 1 << 22, 1 << 26]
 
 
 def batch(rng: random.Random, n_texts: int) -> list[list[str]]:
-    """Pieces of texts: none, some, more new ones than are merged at once, one that leaves all the holes."""
+    """Return pieces of texts: none, a few, more misses than one batch merges, or one miss with all the gaps."""
     known = ["ab"]
     texts = []
     for _ in range(n_texts):
@@ -234,7 +235,9 @@ def batch(rng: random.Random, n_texts: int) -> list[list[str]]:
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("cache_bytes", SIZES)
 @pytest.mark.parametrize("num_threads", [1, 3])
-def test_texts_of_which_some_are_new(kind: str, cache_bytes: int, num_threads: int) -> None:
+def test_texts_with_some_new_pieces_are_encoded_as_specified(
+    kind: str, cache_bytes: int, num_threads: int
+) -> None:
     rng = random.Random(f"{kind} {cache_bytes} {num_threads}")
     fast = encoder(kind, cache_bytes=cache_bytes)
     for _ in range(3):
@@ -242,7 +245,7 @@ def test_texts_of_which_some_are_new(kind: str, cache_bytes: int, num_threads: i
         texts = ["|".join(of_one) for of_one in pieces]
         expected = []
         for of_one in pieces:
-            expected.append([i for piece in of_one for i in [*slow(kind, piece), ord("|")]][:-1])
+            expected.append([i for piece in of_one for i in [*encode_alone(kind, piece), ord("|")]][:-1])
         fresh = encoder(kind, cache_bytes=cache_bytes)
         assert list(memoryview(fresh._count_to_array(texts, num_threads))) == [len(ids) for ids in expected]
         ids, offsets = map(list, map(memoryview, fast._encode_to_array(texts, set(), (), num_threads)))
@@ -255,8 +258,9 @@ def test_texts_of_which_some_are_new(kind: str, cache_bytes: int, num_threads: i
         )
 
 
-def test_an_error_among_what_is_waited_for(code_tokenizer: Tokenizer) -> None:
-    """The texts before it left holes that nobody fills; what was new in them is found all the same."""
+def test_error_in_a_batch_leaves_pending_pieces_correct(code_tokenizer: Tokenizer) -> None:
+    """Texts before the error have gaps that stay unfilled; their new pieces are merged correctly later all the
+    same."""
     rng, fresh = random.Random(5), code_tokenizer
     for n in range(100):
         texts = [" ".join("".join(rng.choices("abcdefgh", k=7)) for _ in range(20)) for _ in range(4)]
@@ -269,8 +273,8 @@ def test_an_error_among_what_is_waited_for(code_tokenizer: Tokenizer) -> None:
 
 
 @pytest.mark.parametrize(("work", "n"), [("count_batch", 8_000_000), ("encode_batch_to_numpy", 2_000_000)])
-def test_long_texts_have_no_second_copy_of_their_ids(work: str, n: int) -> None:
-    """Nor a first one, if they are only counted. New pieces at their begin wait for no more than some ids."""
+def test_long_texts_keep_no_second_copy_of_their_ids(work: str, n: int) -> None:
+    """Only new pieces at the beginning wait; counting keeps not even one copy of the ids."""
     assert int(run_python(LONG_TEXTS % (n, work, work))) < 16 << 20
 
 

@@ -1,4 +1,4 @@
-"""Memory that is refused, and memory that must not grow."""
+"""Allocations that fail, and memory that must not grow."""
 
 import shutil
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 
 from helpers.child_processes import run_python
 
-#: malloc that refuses one call: of those that come from our extensions, or are large, the nth after arm(n).
+#: A malloc that fails once: at the nth call after arm(n), counting calls from our extensions and large ones.
 REFUSING = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -109,8 +109,8 @@ print("done")
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the allocator is replaced as glibc lets one")
-def test_memory_refused_at_any_call(tmp_path: Path) -> None:
-    """MemoryError or the right answer; afterwards all works as before, and nothing has leaked."""
+def test_refused_allocation_raises_memory_error_and_leaks_nothing(tmp_path: Path) -> None:
+    """Each call raises MemoryError or gives the right answer; later calls work as before, and nothing leaks."""
     compiler = shutil.which("cc")
     if compiler is None:
         pytest.skip("needs a C compiler")
@@ -144,8 +144,8 @@ print("done")
 """
 
 
-def test_memory_is_flat_over_ever_new_words() -> None:
-    assert run_python(FLAT, "1000000") == "done\n"  # ten million: tools/faults.py
+def test_memory_stays_flat_over_a_million_new_words() -> None:
+    assert run_python(FLAT, "1000000") == "done\n"  # tools/faults.py tries ten million
 
 
 BOUNDED = """
@@ -164,7 +164,7 @@ print("done")
 """
 
 
-def test_a_generator_of_long_texts_is_not_read_at_once() -> None:
+def test_generator_of_long_texts_is_read_in_batches() -> None:
     assert run_python(BOUNDED) == "done\n"
 
 
@@ -187,8 +187,9 @@ print("done")
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="page faults are counted as Linux does")
-def test_what_grows_is_touched_once() -> None:
-    """A batch of several windows: what realloc cannot move it copies, in each call, to memory touched anew."""
+def test_growing_buffers_touch_each_page_once() -> None:
+    """A batch of several rounds: realloc copies a buffer that it cannot move, and each call would touch new
+    memory."""
     assert run_python(TOUCHED) == "done\n"
 
 
@@ -211,12 +212,12 @@ print("done")
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-def test_memory_of_small_objects_goes_back_when_they_are_dropped() -> None:
+def test_memory_of_small_objects_is_returned_when_they_are_dropped() -> None:
     assert run_python(DROPPED) == "done\n"
 
 
 @pytest.mark.parametrize("allocator", ["malloc", "debug", "pymalloc_debug"])
-def test_small_objects_of_other_allocators(allocator: str) -> None:
+def test_other_python_allocators_work(allocator: str) -> None:
     code = """
 import fastbpe
 t = fastbpe.Tokenizer.from_ranks({bytes([i]): i for i in range(256)}, pattern="cl100k")

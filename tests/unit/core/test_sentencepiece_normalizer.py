@@ -1,4 +1,4 @@
-"""The core normaliser: worked examples, damaged charsmaps."""
+"""The sentencepiece normalizer of the core: worked examples, damaged charsmaps."""
 
 import random
 import struct
@@ -34,14 +34,14 @@ KEEP = {**DEFAULTS, "remove_extra_whitespaces": False}
         ({**DEFAULTS, "escape_whitespaces": False}, " a  b ", " a b"),
     ],
 )
-def test_worked_examples(flags: dict[str, Any], text: str, expected: str) -> None:
+def test_flags_normalize_as_in_the_worked_examples(flags: dict[str, Any], text: str, expected: str) -> None:
     assert Normalizer(b"", **flags).normalize(text.encode()).decode() == expected
     assert Twin(**flags).normalize(text.encode())[0].decode() == expected
 
 
-def test_every_length_of_word_and_place() -> None:
-    """Words are taken eight bytes at a time: each length, behind each other, before the end and before what is no
-    ASCII."""
+def test_words_of_every_length_and_position_equal_the_slow_twin() -> None:
+    """The normalizer copies words eight bytes at a time: try each length, words in a row, at the end, and before
+    non-ASCII."""
     ours, twin = Normalizer(b"", **DEFAULTS), Twin(**DEFAULTS)
     for n_before in range(10):
         for n_bytes in range(20):
@@ -55,13 +55,13 @@ def unit(offset: int, label: int, *, has_value: bool = False) -> int:
 
 
 def charsmap(units: dict[int, int], replacements: bytes = b"x\0", n_units: int = 256) -> bytes:
-    """A charsmap with these units by place; all others lead nowhere."""
+    """Return a charsmap with these units by index; all other units lead nowhere."""
     table = [units.get(i, 0x80000000) for i in range(n_units)]
     return struct.pack(f"<I{n_units}I", 4 * n_units, *table) + replacements
 
 
-def test_a_rule() -> None:
-    # "a" is a child of the root, counted from 1; its value lies at 2.
+def test_rule_of_a_charsmap_is_applied() -> None:
+    # "a" is a child of the root, counted from 1; its value is in unit 2.
     data = charsmap({0: unit(1, 0), 1 ^ 0x61: unit(1 ^ 0x61 ^ 2, 0x61, has_value=True)}, b"xyz\0")
     assert Normalizer(data, **DEFAULTS).normalize(b"banana") == "▁bxyznxyznxyz".encode()
 
@@ -83,13 +83,13 @@ def test_a_rule() -> None:
         charsmap({0: unit(0x61, 0x61)}),
     ],
 )
-def test_damaged_charsmaps(data: bytes) -> None:
+def test_damaged_charsmap_raises_format_error(data: bytes) -> None:
     with pytest.raises(FormatError, match="precompiled_charsmap"):
         Normalizer(data, **DEFAULTS)
 
 
-def test_random_charsmaps() -> None:
-    """Whatever the units say, loading and normalising come to an end."""
+def test_random_charsmaps_never_hang_or_crash() -> None:
+    """Loading and normalizing end for arbitrary units."""
     rng = random.Random(1)
     texts = [bytes(rng.choices(range(256), k=300)), b"a" * 1000, "é日😀".encode() * 100]
     n_loaded = 0
@@ -114,7 +114,7 @@ def test_random_charsmaps() -> None:
     assert n_loaded > 50
 
 
-def test_arguments() -> None:
+def test_wrong_argument_types_raise_type_error() -> None:
     with pytest.raises(TypeError):
         Normalizer(None, **DEFAULTS)  # type: ignore[arg-type]
     with pytest.raises(TypeError):

@@ -1,4 +1,4 @@
-"""Short ASCII texts take a way of their own to a list: their ids are those of bytes, which do not."""
+"""Short ASCII texts have their own fast path to a list; bytes take the general one and must give the same ids."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def ranks() -> dict[bytes, int]:
     return {token: i for i, token in enumerate(model.vocab)}
 
 
-#: How text is split: by a scanner, by the engine, by regex, not at all, and where some text is not matched.
+#: Every kind of splitting: scanner, engine, the regex package, none, and a pattern that leaves text unmatched.
 PATTERNS = [CL100K, r"\w+|\W", r"(?>(\w))\1+|\s+|.", None, r"[a-m]+"]
 
 
@@ -36,7 +36,7 @@ def tokenizer(request: pytest.FixtureRequest, ranks: dict[bytes, int]) -> Tokeni
 
 
 @pytest.mark.parametrize("length", [0, 1, 2, 7, 8, 15, 16, 17, 63, 64, 65, 127, 128, 129, 255, 256, 257, 300])
-def test_any_length(tokenizer: Tokenizer, length: int) -> None:
+def test_short_texts_of_any_length_equal_bytes(tokenizer: Tokenizer, length: int) -> None:
     rng = random.Random(length)
     for alphabet in ("ab ", "the ", string.ascii_letters, string.printable, "x\x00\x7f"):
         text = "".join(rng.choices(alphabet, k=length))
@@ -47,7 +47,7 @@ def test_any_length(tokenizer: Tokenizer, length: int) -> None:
         assert tokenizer.encode(text, num_threads=1) == expected
 
 
-#: Of a model of code points: with a space before any text, or none, and those whose texts or ids are changed.
+#: Code-point models: with and without a space before the text, and with changes to texts or ids.
 CODE_POINTS: list[dict[str, Any]] = [
     {"normalization_rule_name": "identity", "remove_extra_whitespaces": False},
     {"normalization_rule_name": "identity", "remove_extra_whitespaces": False, "add_dummy_prefix": False},
@@ -59,7 +59,7 @@ CODE_POINTS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("options", CODE_POINTS, ids=str)
-def test_code_points(options: dict[str, Any]) -> None:
+def test_short_texts_of_code_point_models_equal_bytes(options: dict[str, Any]) -> None:
     text = ["the short texts that the tests thus test, those and 45 " * 3]
     options = {"byte_fallback": True, "vocab_size": 300, "hard_vocab_limit": False, **options}
     tokenizer = fastbpe.train(text, mode="codepoint", progress=False, **options)
@@ -78,21 +78,21 @@ def test_code_points(options: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("n_pieces", [1, 2, 127, 128, 129, 200])
-def test_any_number_of_pieces(tokenizer: Tokenizer, n_pieces: int) -> None:
+def test_any_number_of_pieces_equals_bytes(tokenizer: Tokenizer, n_pieces: int) -> None:
     for text in ("!a" * (n_pieces // 2) + "!" * (n_pieces % 2), " a" * n_pieces, "\n" * n_pieces):
         assert tokenizer.encode(text) == tokenizer.encode(text.encode())
 
 
-def test_many_ids_for_one_piece(ranks: dict[bytes, int]) -> None:
+def test_piece_with_many_ids_equals_bytes(ranks: dict[bytes, int]) -> None:
     tokenizer = Tokenizer.from_ranks(ranks, pattern=CL100K)
     for text in ("qzjxqzjxqzjxqz", "qzjxqzjxqzjxqzj", "qzjxqzjxqzjxqzjxq", "qj" * 128):
-        for _ in range(2):  # new, and remembered
+        for _ in range(2):  # first a cache miss, then a hit
             assert tokenizer.encode(text) == tokenizer.encode(text.encode())
 
 
-@pytest.mark.parametrize("pattern", [r"[a-m]+", r"(?>(\w))\1+"])  # engine, regex
-def test_gaps(ranks: dict[bytes, int], pattern: str) -> None:
-    """tiktoken leaves out what is not matched: it may be all of a text, and the list is then empty."""
+@pytest.mark.parametrize("pattern", [r"[a-m]+", r"(?>(\w))\1+"])  # engine, regex package
+def test_tiktoken_leaves_out_unmatched_text(ranks: dict[bytes, int], pattern: str) -> None:
+    """tiktoken leaves out unmatched text; if that is the whole text, the list is empty."""
     encoding = Encoding("gaps", pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
     rng = random.Random(2)
     for text in ("xyz", "x" * 256, *("".join(rng.choices("aabmxyz 1", k=k)) for k in range(1, 257))):
@@ -102,8 +102,8 @@ def test_gaps(ranks: dict[bytes, int], pattern: str) -> None:
         assert ids == [*encoding.encode_ordinary(text), 7]
 
 
-def test_whoever_runs_while_a_list_is_made_may_encode(ranks: dict[bytes, int]) -> None:
-    """regex and new lists make the garbage collector run, and so the end of objects, and other threads."""
+def test_code_that_runs_during_encoding_may_encode(ranks: dict[bytes, int]) -> None:
+    """The regex package and new lists may start the garbage collector, which runs finalizers and other threads."""
     tokenizer = Tokenizer.from_ranks(ranks, pattern=r"(?>(\w))\1+|\s+|.", cache_bytes=0)
     texts = ["the  short texts", "aabbcc " * 30, "a b" * 60]
     expected = [tokenizer.encode(text.encode()) for text in texts]
@@ -135,7 +135,7 @@ def test_whoever_runs_while_a_list_is_made_may_encode(ranks: dict[bytes, int]) -
     assert all(found)
 
 
-def test_without_memory_for_a_cache(ranks: dict[bytes, int]) -> None:
+def test_cache_bytes_zero_gives_the_same_ids(ranks: dict[bytes, int]) -> None:
     tokenizer = Tokenizer.from_ranks(ranks, pattern=CL100K, cache_bytes=0)
     rng = random.Random(1)
     for _ in range(3000):
@@ -143,10 +143,10 @@ def test_without_memory_for_a_cache(ranks: dict[bytes, int]) -> None:
         assert tokenizer.encode(text) == tokenizer.encode(text.encode())
 
 
-def test_without_memory_for_a_list(ranks: dict[bytes, int]) -> None:
-    """MemoryError or the ids, whichever of Python's allocations is refused; then all works as before."""
+def test_refused_allocation_raises_memory_error_or_gives_correct_ids(ranks: dict[bytes, int]) -> None:
+    """MemoryError or the correct ids, whichever Python allocation fails; later calls work as before."""
     testing = pytest.importorskip("_testcapi")
-    ranks = {token: i if i < 128 else i + 2**20 for token, i in ranks.items()}  # ints of their own too
+    ranks = {token: i if i < 128 else i + 2**20 for token, i in ranks.items()}  # also ids beyond the int table
     tokenizer = Tokenizer.from_ranks(ranks, pattern=CL100K)
     for text in ("the short texts", "the qzjx~~ " * 20, "\x7f" * 256, "the short texts " * 200):
         expected = tokenizer.encode(text)
@@ -167,7 +167,7 @@ def test_without_memory_for_a_list(ranks: dict[bytes, int]) -> None:
         assert n_refused > 1
 
 
-def test_special_tokens(tokenizer: Tokenizer) -> None:
+def test_special_tokens_in_short_texts_equal_those_in_bytes(tokenizer: Tokenizer) -> None:
     text = "the text<|end|> of"
     plain = tokenizer.encode_ordinary(text.encode())
     assert tokenizer.encode_ordinary(text) == plain
@@ -178,7 +178,7 @@ def test_special_tokens(tokenizer: Tokenizer) -> None:
     assert tokenizer.encode("the text<|en") == tokenizer.encode(b"the text<|en")
 
 
-def test_special_tokens_are_told_before_what_a_pattern_cannot_do(ranks: dict[bytes, int]) -> None:
+def test_special_token_error_comes_before_pattern_error(ranks: dict[bytes, int]) -> None:
     tokenizer = Tokenizer.from_ranks(ranks, pattern=r"(?=(?:a|aa)+b).|a", special_tokens={"<|end|>": 1000})
     text = "a" * 100 + "<|end|>"
     for one in (text, text.encode()):
@@ -190,7 +190,7 @@ def test_special_tokens_are_told_before_what_a_pattern_cannot_do(ranks: dict[byt
             tokenizer.encode(one[:100])
 
 
-def test_lists_are_like_any_others(tokenizer: Tokenizer) -> None:
+def test_short_lists_can_be_changed_like_any_list(tokenizer: Tokenizer) -> None:
     text = "the short texts, these"
     ids = tokenizer.encode(text)
     copy = [*ids]
@@ -204,7 +204,7 @@ def test_lists_are_like_any_others(tokenizer: Tokenizer) -> None:
     assert tokenizer.encode(text) == copy
 
 
-def test_subclasses_of_str(tokenizer: Tokenizer) -> None:
+def test_subclass_of_str_is_encoded_by_its_content(tokenizer: Tokenizer) -> None:
     class Text(str):
         def __len__(self) -> int:
             return 3

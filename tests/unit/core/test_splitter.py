@@ -1,4 +1,4 @@
-"""Splitting text into pieces: nothing is lost, whatever the pattern leaves out."""
+"""Splitting text into pieces that cover all of it, also where the pattern does not match."""
 
 import pytest
 import regex
@@ -47,7 +47,7 @@ def test_without_a_pattern_the_text_is_one_piece() -> None:
         (r"(?<=a)b", "abb", ["a", "b", "b"]),
     ],
 )
-def test_gaps_are_pieces_and_groups_are_no_cuts(pattern: str, text: str, expected: list[str]) -> None:
+def test_unmatched_text_is_a_piece_and_groups_do_not_split(pattern: str, text: str, expected: list[str]) -> None:
     assert pieces(pattern, text) == expected
 
 
@@ -61,11 +61,11 @@ def test_gaps_are_pieces_and_groups_are_no_cuts(pattern: str, text: str, expecte
         ("qwen2", "1234", ["1", "2", "3", "4"]),
     ],
 )
-def test_named_patterns_by_example(name: str, text: str, expected: list[str]) -> None:
+def test_named_patterns_split_as_in_the_examples(name: str, text: str, expected: list[str]) -> None:
     assert pieces(name, text) == expected if name not in PATTERNS else pieces(PATTERNS[name], text) == expected
 
 
-def test_pattern_of_training_is_the_pattern_of_encoding() -> None:
+def test_pattern_keeps_merges_within_pieces() -> None:
     tokenizer = Tokenizer.from_ranks(
         {**BYTES, b"12": 256, b"34": 257, b"23": 258, b"1234": 259}, pattern=r"\p{N}{1,2}"
     )
@@ -75,7 +75,7 @@ def test_pattern_of_training_is_the_pattern_of_encoding() -> None:
 @pytest.mark.parametrize("name", PATTERNS)
 @settings(max_examples=150)
 @given(text=texts)
-def test_pieces_are_the_whole_text(name: str, text: str) -> None:
+def test_pieces_cover_the_whole_text(name: str, text: str) -> None:
     found = pieces(PATTERNS[name], text)
     assert "".join(found).encode() == as_utf8(text)
     assert all(found)
@@ -86,7 +86,7 @@ PATTERN_PARTS = st.sampled_from(["a", "b+", "(c|d)", r"\s", "é{2}", "(?:ab)?x",
 
 @settings(max_examples=300)
 @given(st.lists(PATTERN_PARTS, min_size=1, max_size=3), st.text("abcdxé日😀 \n", max_size=30), st.booleans())
-def test_pieces_are_the_matches_and_what_lies_between(parts: list[str], text: str, either: bool) -> None:
+def test_pieces_are_matches_and_the_text_between_them(parts: list[str], text: str, either: bool) -> None:
     pattern = ("|" if either else "").join(parts)
     expected, at = [], 0
     for match in regex.finditer(pattern, text):
@@ -114,6 +114,6 @@ def test_pieces_are_the_matches_and_what_lies_between(parts: list[str], text: st
         ("cl100", "no split pattern named 'cl100', did you mean 'cl100k'"),
     ],
 )
-def test_patterns_that_cannot_be_used(pattern: str, message: str) -> None:
+def test_invalid_pattern_raises_pattern_error(pattern: str, message: str) -> None:
     with pytest.raises(PatternError, match=message):
         Tokenizer.from_ranks(BYTES, pattern=pattern)

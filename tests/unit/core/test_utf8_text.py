@@ -1,4 +1,4 @@
-"""Text at the door: surrogates, bytes, and which bytes are UTF-8."""
+"""Text input: surrogates, bytes, and validation of UTF-8."""
 
 import random
 from collections.abc import Callable
@@ -49,14 +49,14 @@ SURROGATES = [
 
 @pytest.mark.parametrize("name", ENTRY_POINTS)
 @pytest.mark.parametrize("text", SURROGATES, ids=ascii)
-def test_surrogates_by_every_entry_point(name: str, text: str) -> None:
-    """Pairs are their character, others U+FFFD; count is compared by length."""
+def test_every_entry_point_joins_or_replaces_surrogates(name: str, text: str) -> None:
+    """Surrogate pairs become one character, lone surrogates U+FFFD; `count` is compared by length."""
     expected = list(as_utf8(text))
     found = ENTRY_POINTS[name](text)
     assert found == expected or (name == "count" and len(found) == len(expected))
 
 
-def test_surrogates_as_tiktoken() -> None:
+def test_surrogates_are_encoded_as_in_tiktoken() -> None:
     peer = peer_of(BYTE_TOKENIZER)
     for text in SURROGATES:
         assert peer.encode(text) == BYTE_TOKENIZER.encode(text), ascii(text)
@@ -65,14 +65,14 @@ def test_surrogates_as_tiktoken() -> None:
 
 @pytest.mark.parametrize("name", ENTRY_POINTS)
 @pytest.mark.parametrize("make", [bytes, bytearray, memoryview])
-def test_bytes_of_utf8_by_every_entry_point(name: str, make: Callable[[bytes], bytes]) -> None:
+def test_every_entry_point_accepts_utf8_bytes(name: str, make: Callable[[bytes], bytes]) -> None:
     text = "naïve 日本 😀\0".encode()
     assert len(ENTRY_POINTS[name](make(text))) == len(text)
     if name != "count":
         assert ENTRY_POINTS[name](make(text)) == list(text)
 
 
-def test_slices_of_memory_are_read_as_they_look() -> None:
+def test_strided_memoryviews_are_read_in_their_order() -> None:
     assert BYTE_TOKENIZER.encode(memoryview(b"aXbXcX")[::2]) == [97, 98, 99]
     assert BYTE_TOKENIZER.encode(memoryview(b"abc")[::-1]) == [99, 98, 97]
 
@@ -95,7 +95,7 @@ def test_subclasses_of_str_and_bytes_are_text(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "offset"), [(b"\xff", 0), (b"abc\xe2\x82", 3), ("é".encode() * 9 + b"\x80x", 18)]
 )
-def test_bytes_that_are_not_utf8_by_every_entry_point(
+def test_every_entry_point_refuses_invalid_utf8(
     name: str, make: Callable[[bytes], bytes], text: bytes, offset: int
 ) -> None:
     message = f"not UTF-8: invalid byte 0x{text[offset]:02x} at offset {offset} .*decode it first"
@@ -105,14 +105,14 @@ def test_bytes_that_are_not_utf8_by_every_entry_point(
 
 @pytest.mark.parametrize("name", ENTRY_POINTS)
 @pytest.mark.parametrize("wrong", [None, 5, 1.5, ["a"], object()])
-def test_what_is_no_text_by_every_entry_point(name: str, wrong: object) -> None:
+def test_every_entry_point_raises_type_error_for_other_types(name: str, wrong: object) -> None:
     with pytest.raises(TypeError, match=f"text must be str, or bytes of UTF-8, not {type(wrong).__name__}"):
         ENTRY_POINTS[name](wrong)
 
 
 @settings(max_examples=2000)
 @given(texts)
-def test_text_becomes_the_utf8_that_utf16_would_become(text: str) -> None:
+def test_str_is_converted_to_utf8_as_via_utf16(text: str) -> None:
     assert to_utf8(text) == as_utf8(text)
     assert utf8_size([text]) == len(as_utf8(text))
 
@@ -126,7 +126,7 @@ def test_every_code_point_becomes_its_utf8() -> None:
 
 
 @pytest.mark.parametrize("widest", ["a", "é", "日", "😀"])
-def test_every_storage_width_of_str(widest: str) -> None:
+def test_every_storage_width_of_str_becomes_utf8(widest: str) -> None:
     for n in (1, 7, 8, 9, 15, 16, 17, 1000):
         text = ("ab" * n)[:n] + widest
         assert to_utf8(text) == text.encode()
@@ -134,7 +134,7 @@ def test_every_storage_width_of_str(widest: str) -> None:
         assert utf8_size([widest * n]) == len((widest * n).encode())
 
 
-# Blocks of sixteen of every width, each kind of character at each place among the others.
+# Blocks of sixteen characters of every width, each kind at each position among the others.
 TRANSCODE = r"""
 import hashlib, random
 from fastbpe._core.text.utf8_text import to_utf8
@@ -149,14 +149,14 @@ print(seen.hexdigest())
 """
 
 
-def test_transcoding_with_vectors_and_without() -> None:
+def test_transcoding_is_the_same_on_every_simd_path() -> None:
     expected = run_python(TRANSCODE, FASTBPE_SIMD="scalar")
     for path in paths():
         assert run_python(TRANSCODE, FASTBPE_SIMD=path) == expected, path
 
 
 def verdict(text: bytes) -> int | None:
-    """The offset that Python's decoder complains about; None for UTF-8."""
+    """Return the offset at which Python's decoder fails, or None for valid UTF-8."""
     try:
         text.decode()
     except UnicodeDecodeError as error:
@@ -178,18 +178,18 @@ BORDERS = bytes([
 ])  # fmt: skip
 
 
-def test_verdict_on_all_sequences_of_two_bytes() -> None:
+def test_all_two_byte_sequences_are_validated_as_by_python() -> None:
     for pair in product(range(256), repeat=2):
         assert our_verdict(bytes(pair)) == verdict(bytes(pair)), pair
 
 
-def test_verdict_on_sequences_of_bytes_where_the_rules_turn() -> None:
+def test_boundary_byte_sequences_are_validated_as_by_python() -> None:
     for length in (1, 3, 4):
         for sequence in product(BORDERS, repeat=length):
             assert our_verdict(bytes(sequence)) == verdict(bytes(sequence)), sequence
 
 
-def test_verdict_at_every_distance_from_the_blocks() -> None:
+def test_invalid_bytes_are_found_at_every_offset_in_a_block() -> None:
     troubles = [
         b"\x80",
         b"\xc3",
@@ -206,7 +206,7 @@ def test_verdict_at_every_distance_from_the_blocks() -> None:
         assert our_verdict(text * 2) == verdict(text * 2), text * 2
 
 
-def test_verdict_on_random_bytes() -> None:
+def test_random_bytes_are_validated_as_by_python() -> None:
     rng = random.Random(3)
     sound = [
         "a",

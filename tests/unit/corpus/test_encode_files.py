@@ -1,4 +1,4 @@
-"""encode_files: every input into every output, refusals, kills at any moment, and memory that does not grow."""
+"""encode_files: every input into every output, refusals, kills at any moment, and bounded memory."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ TEXTS = ["one two\n", "", "drei vier<|endoftext|>", "пять 👍", *standard_l
 SUFFIXES = (".bin", ".npy", ".parquet")
 
 
-def read_back(out: Path) -> list[list[int]]:
-    """The documents of an output, and that all it says of itself is so."""
+def documents_of(out: Path) -> list[list[int]]:
+    """Return the documents of an output, after checking its metadata."""
     if out.suffix == ".parquet":
         table = pyarrow.parquet.read_table(out)
         documents: list[list[int]] = table.column("input_ids").to_pylist()
@@ -60,18 +60,20 @@ def jsonl(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_documents_come_back(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, suffix: str) -> None:
+def test_documents_are_written_and_read_back(
+    code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, suffix: str
+) -> None:
     out = tmp_path / f"out{suffix}"
     summary = code_tokenizer.encode_files(jsonl, out)
     wanted = [code_tokenizer.encode_ordinary(text) for text in TEXTS]
-    assert read_back(out) == wanted
+    assert documents_of(out) == wanted
     n_ids, n_bytes = sum(map(len, wanted)), sum(len(text.encode()) for text in TEXTS)
     assert dataclasses.replace(summary, seconds=0) == FilesSummary(out, len(TEXTS), n_ids, n_bytes, 0)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("small", [False, True])
-def test_every_input_in_parts_and_threads(
+def test_every_input_is_read_in_parts_by_threads(
     code_tokenizer: Tokenizer,
     jsonl: Path,
     tmp_path: Path,
@@ -79,7 +81,7 @@ def test_every_input_in_parts_and_threads(
     suffix: str,
     small: bool,
 ) -> None:
-    """A list of all kinds, documents of txt in parts, each between two special tokens."""
+    """A list of inputs of every kind, with text read in parts, each document between two special tokens."""
     if small:
         monkeypatch.setattr(sources, "BLOCK", 50)
         monkeypatch.setattr(encode_files, "_BATCH_BYTES", 200)
@@ -101,11 +103,11 @@ def test_every_input_in_parts_and_threads(
             num_threads=num_threads,
             progress=False,
         )
-        assert read_back(out) == [[start, *code_tokenizer.encode_ordinary(text), end] for text in documents]
+        assert documents_of(out) == [[start, *code_tokenizer.encode_ordinary(text), end] for text in documents]
         assert summary.n_bytes == sum(len(text.encode()) for text in documents)
 
 
-def test_by_line_by_separator_and_by_field(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path) -> None:
+def test_separator_and_field_select_the_documents(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path) -> None:
     encode, out = code_tokenizer.encode_ordinary, tmp_path / "out.bin"
     (tmp_path / "a.txt").write_bytes(b"one\r\n\ntwo<|endoftext|>three\n")
     for separator, documents in [
@@ -114,12 +116,14 @@ def test_by_line_by_separator_and_by_field(code_tokenizer: Tokenizer, jsonl: Pat
         (None, ["one\r\n\ntwo<|endoftext|>three\n"]),
     ]:
         code_tokenizer.encode_files(str(tmp_path / "a.txt"), str(out), separator=separator, overwrite=True)
-        assert read_back(out) == list(map(encode, documents))
+        assert documents_of(out) == list(map(encode, documents))
     code_tokenizer.encode_files(jsonl, out, text_field="body", overwrite=True)
-    assert read_back(out) == [encode(text[:3]) for text in TEXTS]
+    assert documents_of(out) == [encode(text[:3]) for text in TEXTS]
 
 
-def test_arguments_that_name_no_text_leave_nothing_behind(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_wrong_separator_field_or_path_raises_and_writes_nothing(
+    code_tokenizer: Tokenizer, tmp_path: Path
+) -> None:
     (tmp_path / "a.txt").write_text("a")
     for wrong in ({"separator": b"-"}, {"separator": 5}, {"text_field": None}):
         with pytest.raises(TypeError, match=r"(separator|text_field) must be str, not (bytes|int|NoneType)"):
@@ -129,17 +133,15 @@ def test_arguments_that_name_no_text_leave_nothing_behind(code_tokenizer: Tokeni
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 
 
-def test_surrogates_in_a_separator_are_what_they_are_in_any_text(
-    code_tokenizer: Tokenizer, tmp_path: Path
-) -> None:
+def test_surrogates_in_a_separator_are_treated_as_in_texts(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a\U0001f600b\ufffdc", encoding="utf-8")
     for separator, documents in [("\ud83d\ude00", ["a", "b\ufffdc"]), ("\ud83d", ["a\U0001f600b", "c"])]:
         code_tokenizer.encode_files(tmp_path / "a.txt", tmp_path / "out.bin", separator=separator, overwrite=True)
-        assert read_back(tmp_path / "out.bin") == list(map(code_tokenizer.encode_ordinary, documents))
+        assert documents_of(tmp_path / "out.bin") == list(map(code_tokenizer.encode_ordinary, documents))
 
 
 @pytest.mark.parametrize("stderr", ["None", "closed", "object()"])
-def test_no_stderr_no_bars(stderr: str, tmp_path: Path) -> None:
+def test_unusable_stderr_shows_no_progress_bar(stderr: str, tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("ab ab ab")
     run_python(
         f"""
@@ -156,27 +158,29 @@ sys.stderr = sys.__stderr__
     )
 
 
-def test_a_separator_longer_than_what_is_read_at_once(
+def test_separator_may_be_longer_than_a_block(
     code_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sources, "BLOCK", 4)
     (tmp_path / "a.txt").write_text("one two three" + "-" * 9 + "four" + "-" * 8)
     code_tokenizer.encode_files(tmp_path / "a.txt", tmp_path / "out.bin", separator="-" * 9)
     encode = code_tokenizer.encode_ordinary
-    assert read_back(tmp_path / "out.bin") == [encode("one two three"), encode("four" + "-" * 8)]
+    assert documents_of(tmp_path / "out.bin") == [encode("one two three"), encode("four" + "-" * 8)]
 
 
-def test_patterns_without_known_cuts_read_documents_whole(
+def test_patterns_without_safe_cuts_read_documents_whole(
     unsplit_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sources, "BLOCK", 50)
     text = standard_library(3000)
     (tmp_path / "a.txt").write_text(text)
     unsplit_tokenizer.encode_files(tmp_path / "a.txt", tmp_path / "out.bin")
-    assert read_back(tmp_path / "out.bin") == [unsplit_tokenizer.encode_ordinary(text)]
+    assert documents_of(tmp_path / "out.bin") == [unsplit_tokenizer.encode_ordinary(text)]
 
 
-def test_dtypes(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path) -> None:
+def test_dtype_is_the_smallest_that_fits_unless_given(
+    code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path
+) -> None:
     large = code_tokenizer.with_special_tokens({"<large>": 65536})
     fits = code_tokenizer.with_special_tokens({"<large>": 65535})
     wanted = [[*code_tokenizer.encode_ordinary(text), 65535] for text in TEXTS]
@@ -190,7 +194,7 @@ def test_dtypes(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path) -> None:
             out = tmp_path / f"out{suffix}"
             end = "<large>" if tokenizer is fits else None
             summary = tokenizer.encode_files(jsonl, out, dtype=dtype, document_end=end, overwrite=True)
-            assert read_back(out) == (wanted if end else [ids[:-1] for ids in wanted])
+            assert documents_of(out) == (wanted if end else [ids[:-1] for ids in wanted])
             if suffix == ".bin":
                 assert out.stat().st_size == written * summary.n_ids
     with pytest.raises(ValueError, match="holds ids up to 65535, not 65536"):
@@ -200,7 +204,7 @@ def test_dtypes(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path) -> None:
     assert not list(tmp_path.glob("no*"))
 
 
-def test_pack_ids() -> None:
+def test_pack_ids_writes_little_endian_ids() -> None:
     ids = array("I", [0, 1, 255, 256, 65535, 65536, 2**32 - 1])
     assert pack_ids(ids, 4) == b"".join(i.to_bytes(4, "little") for i in ids)
     assert pack_ids(ids, 2) == b"".join((i & 0xFFFF).to_bytes(2, "little") for i in ids)
@@ -209,7 +213,7 @@ def test_pack_ids() -> None:
         pack_ids(ids, 3)
 
 
-def test_row_groups_of_parquet(
+def test_parquet_row_groups_of_every_size_hold_all_documents(
     code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = [code_tokenizer.encode_ordinary(text) for text in TEXTS]
@@ -217,18 +221,20 @@ def test_row_groups_of_parquet(
         monkeypatch.setattr("fastbpe.corpus.sinks._ROW_GROUP_IDS", n_ids)
         monkeypatch.setattr("fastbpe.corpus.sinks._ROW_GROUP_ROWS", n_rows)
         code_tokenizer.encode_files(jsonl, tmp_path / "out.parquet", overwrite=True)
-        assert read_back(tmp_path / "out.parquet") == wanted
+        assert documents_of(tmp_path / "out.parquet") == wanted
 
 
-def test_no_documents(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_input_without_documents_gives_empty_output(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").touch()
     for suffix in SUFFIXES:
         summary = code_tokenizer.encode_files(tmp_path / "a.jsonl", tmp_path / f"out{suffix}")
         assert (summary.n_documents, summary.n_ids) == (0, 0)
-        assert read_back(tmp_path / f"out{suffix}") == []
+        assert documents_of(tmp_path / f"out{suffix}") == []
 
 
-def test_a_bar_where_asked(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, capsys: Any) -> None:
+def test_progress_is_shown_only_when_asked_for(
+    code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, capsys: Any
+) -> None:
     code_tokenizer.encode_files(jsonl, tmp_path / "out.bin", progress=True)
     assert "encoding: 100%" in capsys.readouterr().err
     code_tokenizer.encode_files(jsonl, tmp_path / "out.bin", overwrite=True)
@@ -244,11 +250,11 @@ def test_a_bar_where_asked(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Pat
     assert not (tmp_path / "other.bin.partial").exists()
 
 
-# Refusals
+# Refusals.
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_nothing_is_overwritten_unless_asked(
+def test_existing_output_is_kept_unless_overwrite_is_given(
     code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, suffix: str
 ) -> None:
     out = tmp_path / f"out{suffix}"
@@ -258,7 +264,7 @@ def test_nothing_is_overwritten_unless_asked(
         code_tokenizer.encode_files(jsonl, out, text_field="body")
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
     code_tokenizer.encode_files(jsonl, out, text_field="body", overwrite=True)
-    assert read_back(out) == [code_tokenizer.encode_ordinary(text[:3]) for text in TEXTS]
+    assert documents_of(out) == [code_tokenizer.encode_ordinary(text[:3]) for text in TEXTS]
     if suffix != ".parquet":
         out.unlink()
         with pytest.raises(FileExistsError, match=r"\.offsets exists"):
@@ -282,7 +288,7 @@ def test_nothing_is_overwritten_unless_asked(
         ({"separator": ""}, "separator"),
     ],
 )
-def test_what_cannot_be_done_is_refused_before_anything_is_written(
+def test_invalid_arguments_are_refused_before_writing(
     code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, change: dict[str, Any], message: str
 ) -> None:
     (tmp_path / "folder.bin").mkdir()
@@ -297,14 +303,16 @@ def test_what_cannot_be_done_is_refused_before_anything_is_written(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_the_output_is_no_input(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
+def test_output_that_is_also_an_input_is_refused(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
     pyarrow.parquet.write_table(pyarrow.table({"text": TEXTS}), tmp_path / "a.parquet")
     with pytest.raises(ValueError, match=r"a\.parquet is the output and one of the inputs"):
         code_tokenizer.encode_files(tmp_path, tmp_path / "a.parquet", overwrite=True)
 
 
 @pytest.mark.parametrize(("module", "name"), [("pyarrow", "a.parquet"), ("zstandard", "a.txt.zst")])
-def test_what_is_not_installed_is_named(code_tokenizer: Tokenizer, tmp_path: Path, module: str, name: str) -> None:
+def test_missing_package_is_named_in_the_error(
+    code_tokenizer: Tokenizer, tmp_path: Path, module: str, name: str
+) -> None:
     (tmp_path / name).touch()
     with mock.patch.dict(sys.modules, {module: None}):
         with pytest.raises(ImportError, match=rf"{module}: pip install {module}$"):
@@ -315,14 +323,14 @@ def test_what_is_not_installed_is_named(code_tokenizer: Tokenizer, tmp_path: Pat
                 code_tokenizer.encode_files(tmp_path / "a.txt", tmp_path / "out.parquet")
 
 
-def test_numpy_is_not_needed(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path) -> None:
+def test_bin_and_npy_are_written_without_numpy(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path) -> None:
     with mock.patch.dict(sys.modules, {"numpy": None}):
         for suffix in (".bin", ".npy"):
             code_tokenizer.encode_files(jsonl, tmp_path / f"out{suffix}")
-    assert read_back(tmp_path / "out.bin") == read_back(tmp_path / "out.npy")
+    assert documents_of(tmp_path / "out.bin") == documents_of(tmp_path / "out.npy")
 
 
-def test_lines_are_encoded_as_their_texts_are(
+def test_json_lines_get_the_ids_of_their_texts(
     code_tokenizer: Tokenizer, unsplit_tokenizer: Tokenizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rng = random.Random(7)
@@ -339,17 +347,17 @@ def test_lines_are_encoded_as_their_texts_are(
             for little in (0, 300, 1 << 30):  # of all, of some, of none the lines are encoded as they stand
                 monkeypatch.setattr(encode_files, "_SMALL_LINES", little)
                 summaries.append(tokenizer.encode_files(inputs, tmp_path / "a.bin", overwrite=True))
-                summaries[-1] = (summaries[-1].n_bytes, read_back(tmp_path / "a.bin"))
+                summaries[-1] = (summaries[-1].n_bytes, documents_of(tmp_path / "a.bin"))
         assert all(summary == summaries[-1] for summary in summaries)
         texts = [text for path in inputs for stretch in sources.read(path) for text in stretch.texts]
         assert summaries[-1][1] == [tokenizer.encode_ordinary(text) for text in texts]
 
 
-# Stopped and gone on with
+# Runs that stop and resume.
 
 
-def test_a_disk_that_fails_meanwhile_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As Linux has it: every open file is told of an error once."""
+def test_disk_error_during_writing_is_raised(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Linux reports an error once to every open file."""
     sink = Sink(tmp_path / "out.bin", "uint16", {})
     ids, told = tmp_path / "out.bin.partial" / "ids", set()
 
@@ -369,8 +377,8 @@ def test_a_disk_that_fails_meanwhile_is_told(tmp_path: Path, monkeypatch: pytest
     assert not (tmp_path / "out.bin.partial" / "progress.json").exists()
 
 
-def test_a_full_disk_is_named_and_gone_on_from(tmp_path: Path) -> None:
-    """A limit on the size of files stands for it."""
+def test_full_disk_is_named_and_the_run_resumes(tmp_path: Path) -> None:
+    """A limit on file size plays the full disk."""
     pytest.importorskip("resource")
     path = tmp_path / "in.txt"
     path.write_text("some words and more of them, 123; " * 40_000)
@@ -389,8 +397,8 @@ for most in 100, 5000, 1_000_000, resource.RLIM_INFINITY:
     assert not (tmp_path / "out.bin.partial").exists()
 
 
-def stopped(tokenizer: Tokenizer, jsonl: Path, out: Path) -> None:
-    """A run over three inputs that the third stops, with what it did so far noted."""
+def run_until_error(tokenizer: Tokenizer, jsonl: Path, out: Path) -> None:
+    """Run over three inputs; the third raises, and the progress so far is saved."""
     good, bad = jsonl.with_name("good.txt"), jsonl.with_name("bad.txt")
     good.write_text("good")
     bad.write_bytes(b"\xff")
@@ -402,13 +410,13 @@ def stopped(tokenizer: Tokenizer, jsonl: Path, out: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_an_error_leaves_no_output_and_nothing_is_done_twice(
+def test_resumed_run_repeats_no_input_after_an_error(
     code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, suffix: str
 ) -> None:
     out = tmp_path / f"out{suffix}"
-    stopped(code_tokenizer, jsonl, out)
+    run_until_error(code_tokenizer, jsonl, out)
     assert not out.exists()
-    (tmp_path / "bad.txt").write_bytes(b"ok")  # nothing of which was read
+    (tmp_path / "bad.txt").write_bytes(b"ok")  # no byte of it was read yet
     inputs = [tmp_path / name for name in ("texts.jsonl", "good.txt", "bad.txt")]
     read = mock.Mock(side_effect=sources.read)
     with mock.patch.object(encode_files, "read", read):
@@ -417,18 +425,18 @@ def test_an_error_leaves_no_output_and_nothing_is_done_twice(
         (inputs[1], 4),
         (inputs[2], 0),
     ]
-    assert read_back(out) == [*map(code_tokenizer.encode_ordinary, [*TEXTS, "good", "ok"])]
+    assert documents_of(out) == [*map(code_tokenizer.encode_ordinary, [*TEXTS, "good", "ok"])]
 
 
 @pytest.mark.parametrize("little", [0, 1 << 16])
-def test_a_run_goes_on_behind_what_was_read_before_an_error(
+def test_run_resumes_after_the_last_good_line(
     code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, little: int
 ) -> None:
     monkeypatch.setattr(encode_files, "_SMALL_LINES", little)
     monkeypatch.setattr(encode_files, "_BATCH_BYTES", 1)
     monkeypatch.setattr(sources, "BLOCK", 50)
     lines, stat, out = jsonl.read_bytes(), os.stat(jsonl), tmp_path / "out.npy"
-    at = lines.rindex(b'{"text"')  # of what is JSON: within a text there may be braces
+    at = lines.rindex(b'{"text"')  # of the JSON, since texts may hold braces too
     jsonl.write_bytes(lines[:at] + b"!" + lines[at + 1 :])
     os.utime(jsonl, ns=(stat.st_atime_ns, stat.st_mtime_ns))
     with pytest.raises(FormatError, match=r"jsonl:\d+: not a line of JSON"):
@@ -439,12 +447,12 @@ def test_a_run_goes_on_behind_what_was_read_before_an_error(
     with mock.patch.object(encode_files, "read", read):
         code_tokenizer.encode_files(jsonl, out)
     assert 0 < read.call_args.kwargs["offset"] <= at
-    assert read_back(out) == [*map(code_tokenizer.encode_ordinary, TEXTS)]
+    assert documents_of(out) == [*map(code_tokenizer.encode_ordinary, TEXTS)]
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @pytest.mark.parametrize("fails", [None, "progress.json", "run.json"])
-def test_a_run_goes_on_before_an_input_that_was_repaired(
+def test_run_resumes_before_a_repaired_input(
     code_tokenizer: Tokenizer,
     jsonl: Path,
     tmp_path: Path,
@@ -452,7 +460,8 @@ def test_a_run_goes_on_before_an_input_that_was_repaired(
     fails: str,
     suffix: str,
 ) -> None:
-    """What was read of it is read again, and nothing of what came before; also where that is interrupted."""
+    """The repaired input is read again from its beginning, earlier inputs are not; also after another
+    interruption."""
     monkeypatch.setattr(encode_files, "_SMALL_LINES", 0)
     monkeypatch.setattr(encode_files, "_BATCH_BYTES", 1)
     monkeypatch.setattr(sources, "BLOCK", 50)
@@ -481,10 +490,10 @@ def test_a_run_goes_on_before_an_input_that_was_repaired(
         code_tokenizer.encode_files(inputs, out)
     begun = [(call.args[0].name, call.kwargs["offset"] > 0) for call in read.call_args_list]
     assert begun == [("b.jsonl", True), ("c.jsonl", False), ("d.jsonl", False)]
-    assert read_back(out) == [*map(code_tokenizer.encode_ordinary, [*TEXTS * 3, "more"])]
+    assert documents_of(out) == [*map(code_tokenizer.encode_ordinary, [*TEXTS * 3, "more"])]
 
 
-def test_a_change_of_what_was_read_is_refused(
+def test_resume_refuses_a_changed_input(
     code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(encode_files, "_SMALL_LINES", 0)
@@ -500,18 +509,18 @@ def test_a_change_of_what_was_read_is_refused(
         code_tokenizer.encode_files([jsonl, bad], out)
     bad.write_bytes(good)
     code_tokenizer.encode_files([jsonl, bad], out, overwrite=True)
-    assert read_back(out) == [*map(code_tokenizer.encode_ordinary, TEXTS * 2)]
+    assert documents_of(out) == [*map(code_tokenizer.encode_ordinary, TEXTS * 2)]
     out = tmp_path / "alone.bin"
     bad.write_bytes(good + b"!\n")
     with pytest.raises(FormatError):
         code_tokenizer.encode_files(bad, out)
     bad.write_bytes(good)
-    with pytest.raises(FileExistsError, match="unfinished run"):  # which would leave nothing of it
+    with pytest.raises(FileExistsError, match="unfinished run"):  # an overwriting run would destroy the progress
         code_tokenizer.encode_files(bad, out)
 
 
-def test_a_damaged_parquet_file_is_named(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
-    """pyarrow says of some that they are an OSError, without an errno."""
+def test_damaged_parquet_file_is_named(code_tokenizer: Tokenizer, tmp_path: Path) -> None:
+    """For some damage pyarrow raises an OSError without an errno."""
     path = tmp_path / "damaged.parquet"
     pyarrow.parquet.write_table(pyarrow.table({"text": [f"{i} some words" for i in range(1000)]}), path)
     data = path.read_bytes()
@@ -531,15 +540,15 @@ def test_a_damaged_parquet_file_is_named(code_tokenizer: Tokenizer, tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", ["a.txt.gz", "a.jsonl.zst"])
-def test_an_empty_packed_file_is_damaged(code_tokenizer: Tokenizer, tmp_path: Path, name: str) -> None:
+def test_empty_compressed_file_raises_format_error(code_tokenizer: Tokenizer, tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"")
     with pytest.raises(FormatError, match=f"{name}: damaged .* it (is empty|ends too early)"):
         code_tokenizer.encode_files(tmp_path / name, tmp_path / "out.bin")
 
 
-def test_another_run_is_not_gone_on_with(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path) -> None:
+def test_resume_refuses_output_of_another_run(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.bin"
-    stopped(code_tokenizer, jsonl, out)
+    run_until_error(code_tokenizer, jsonl, out)
     other = code_tokenizer.with_special_tokens({"<more>": 2000})
     inputs = [jsonl, tmp_path / "good.txt", tmp_path / "bad.txt"]
     calls: list[tuple[Callable[[], object], str]] = [
@@ -552,11 +561,11 @@ def test_another_run_is_not_gone_on_with(code_tokenizer: Tokenizer, jsonl: Path,
         with pytest.raises(FileExistsError, match=message):
             call()
     code_tokenizer.encode_files(jsonl, out, overwrite=True)
-    assert read_back(out) == [*map(code_tokenizer.encode_ordinary, TEXTS)]
+    assert documents_of(out) == [*map(code_tokenizer.encode_ordinary, TEXTS)]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs flock")
-def test_one_run_at_a_time(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path) -> None:
+def test_second_run_on_the_same_output_is_refused(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path) -> None:
     import fcntl
 
     folder = tmp_path / "out.bin.partial"
@@ -568,7 +577,7 @@ def test_one_run_at_a_time(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Pat
     code_tokenizer.encode_files(jsonl, tmp_path / "out.bin")
 
 
-# Runs are killed before the n-th thing that they do to a file, or after some time, and begun again until one ends.
+# Kill runs before their n-th file operation, or after some time, and start again until a run ends.
 KILLED = """
 import os, random, signal, sys, threading
 from fastbpe import load
@@ -616,7 +625,7 @@ while True:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_killed_at_any_moment_it_ends_with_the_same_bytes(
+def test_runs_killed_at_any_moment_end_with_the_same_bytes(
     code_tokenizer: Tokenizer, tmp_path: Path, suffix: str
 ) -> None:
     text = standard_library(80_000)
@@ -660,11 +669,11 @@ print(peak() - before)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read as Linux counts it")
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_memory_does_not_grow_with_the_files(code_tokenizer: Tokenizer, tmp_path: Path, suffix: str) -> None:
+def test_memory_does_not_grow_with_file_size(code_tokenizer: Tokenizer, tmp_path: Path, suffix: str) -> None:
     text = standard_library(1_000_000)
     line = json.dumps({"text": text[:3000]}) + "\n"
     (tmp_path / "warm.txt").write_text(text)
-    if suffix == ".parquet":  # which takes a document at a time
+    if suffix == ".parquet":  # takes one document at a time
         (tmp_path / "a.jsonl.zst").write_bytes(zstandard.compress(line.encode() * 20_000))
         column = pyarrow.array([text[:3000]] * 20_000)
         pyarrow.parquet.write_table(pyarrow.table({"text": column}), tmp_path / "b.parquet", use_dictionary=False)
@@ -680,11 +689,11 @@ def test_memory_does_not_grow_with_the_files(code_tokenizer: Tokenizer, tmp_path
     assert grown < 80, f"{grown} MB for 120 MB of text"
 
 
-# Failed before anything was written
+# Runs that fail before anything is written.
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_a_run_that_failed_at_once_leaves_nothing(
+def test_run_that_fails_at_once_leaves_no_files(
     code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path, suffix: str
 ) -> None:
     out = tmp_path / f"out{suffix}"
@@ -694,16 +703,16 @@ def test_a_run_that_failed_at_once_leaves_nothing(
             code_tokenizer.encode_files(jsonl, out, **options)  # type: ignore[arg-type]
         assert sorted(tmp_path.iterdir()) == before
     code_tokenizer.encode_files(jsonl, out)
-    assert read_back(out) == [*map(code_tokenizer.encode_ordinary, TEXTS)]
+    assert documents_of(out) == [*map(code_tokenizer.encode_ordinary, TEXTS)]
 
 
-def test_an_interrupt_at_once_leaves_nothing(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path) -> None:
+def test_immediate_interrupt_leaves_no_files(code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path) -> None:
     with mock.patch.object(encode_files, "read", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
         code_tokenizer.encode_files(jsonl, tmp_path / "out.bin")
     assert sorted(tmp_path.iterdir()) == [jsonl]
 
 
-def test_a_run_that_was_killed_at_once_blocks_no_other(
+def test_run_killed_at_once_does_not_block_the_next(
     code_tokenizer: Tokenizer, jsonl: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out.bin"
@@ -717,4 +726,4 @@ tokenizer.encode_files({str(jsonl)!r}, {str(out)!r}, text_field="body", progress
 """)
     assert (tmp_path / "out.bin.partial" / "run.json").exists()
     code_tokenizer.encode_files(jsonl, out)
-    assert read_back(out) == [*map(code_tokenizer.encode_ordinary, TEXTS)]
+    assert documents_of(out) == [*map(code_tokenizer.encode_ordinary, TEXTS)]

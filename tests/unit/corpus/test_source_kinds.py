@@ -1,4 +1,4 @@
-"""Sources are paths, texts or counts by one rule, in train, count_pieces and encode_files."""
+"""One rule tells whether a source holds paths, texts or counts, in train, count_pieces and encode_files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WORDS = r" ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+"
 
 
 def train(source: Any, *, n_merges: int | None = None, **options: Any) -> Tokenizer:
-    """Quietly; n_merges=None: all there are."""
+    """Train without warnings; n_merges=None learns all merges there are."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TrainingWarning)
         vocab_size = 256 + (500 if n_merges is None else n_merges)
@@ -27,8 +27,8 @@ def learned_text(source: Any, **options: Any) -> list[str]:
     return [token.decode() for token in train(source, **options).vocab[256:]]
 
 
-def same(source: Any, documents: Any, **options: Any) -> bool:
-    """Tell if a source trains what these documents train."""
+def trains_the_same(source: Any, documents: Any, **options: Any) -> bool:
+    """Return True if a source trains the trains_the_same tokenizer as these documents."""
     one, other = train(source, **options), train(documents)
     return one == other and one.training_report["n_bytes"] == other.training_report["n_bytes"]
 
@@ -37,7 +37,7 @@ def same(source: Any, documents: Any, **options: Any) -> bool:
     "name",
     ["no.txt", "no.JSONL", "no.parquet", "a b.txt.gz", "no.zst", "no/", "no/*", "no-?", "no[1]", "no.xz"],
 )
-def test_str_of_a_list_that_look_like_paths_are_paths(name: str, tmp_path: Path, monkeypatch: Any) -> None:
+def test_list_items_that_look_like_paths_are_paths(name: str, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.txt").write_text("abab")
     for source in ([name], ("a.txt", name), [Path("a.txt"), name], [b"text", name]):
@@ -47,33 +47,31 @@ def test_str_of_a_list_that_look_like_paths_are_paths(name: str, tmp_path: Path,
             ) as caught:
                 call(source)
             assert caught.value.filename == name
-    assert same(iter([name]), [name, ""])
+    assert trains_the_same(iter([name]), [name, ""])
 
 
 @pytest.mark.parametrize(
     "text", ["a text", "see *this* one", "why is that?", "a.txt\n", "x" * 1020 + ".txt", "a\0.txt", ""]
 )
-def test_str_of_a_list_that_do_not_look_like_paths_are_texts(text: str, tmp_path: Path, monkeypatch: Any) -> None:
+def test_list_items_that_do_not_look_like_paths_are_texts(text: str, tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
-    assert same([text, "ab"], iter([text, "ab"]))
-    assert same([text, "no.txt"], iter([text, "no.txt"]))
+    assert trains_the_same([text, "ab"], iter([text, "ab"]))
+    assert trains_the_same([text, "no.txt"], iter([text, "no.txt"]))
 
 
-def test_paths_are_paths_in_any_iterable(tmp_path: Path, monkeypatch: Any) -> None:
+def test_path_objects_are_paths_in_any_iterable(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "a.txt").write_text("abab")
     for source in ("folder", "folder/*.txt", ["folder/"], ("folder/a.txt",), ["folder/*"], iter([Path("folder")])):
-        assert same(source, ["abab"])
+        assert trains_the_same(source, ["abab"])
         if not hasattr(source, "__next__"):
             assert fastbpe.count_pieces(source) == fastbpe.count_pieces(["abab"])
     for texts in (iter(["folder"]), {"folder"}, deque(["folder"])):
-        assert same(texts, [b"folder"])
+        assert trains_the_same(texts, [b"folder"])
 
 
-def test_str_of_a_list_that_name_files_without_looking_like_paths_are_an_error(
-    tmp_path: Path, monkeypatch: Any
-) -> None:
+def test_list_item_naming_a_file_without_looking_like_a_path_is_refused(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "a.txt").write_text("abab")
@@ -86,11 +84,11 @@ def test_str_of_a_list_that_name_files_without_looking_like_paths_are_an_error(
             train(source)
 
 
-def test_mappings_are_counts() -> None:
+def test_mappings_are_counts_of_pieces() -> None:
     counts = {"the": 10, b"cat": 5, "at": 0}
     assert learned_text(counts) == ["he", "the", "at", "cat"]
-    assert same(Counter({"the": 10, "cat": 5}), PieceCounts({"the": 10, "cat": 5}, pattern=WORDS))
-    assert learned_text({"a b": 3}, n_merges=2) == [" b", "a b"]  # whatever the pattern would make of it
+    assert trains_the_same(Counter({"the": 10, "cat": 5}), PieceCounts({"the": 10, "cat": 5}, pattern=WORDS))
+    assert learned_text({"a b": 3}, n_merges=2) == [" b", "a b"]  # the pattern does not split counted pieces
     counted = fastbpe.count_pieces({"the": 10, "cat": 5}, pattern="gpt2", special_tokens=["<s>"])
     assert counted == PieceCounts({"the": 10, "cat": 5}, pattern="gpt2", special_tokens=["<s>"])
     tokenizer = train(counts, n_merges=2)
@@ -112,7 +110,7 @@ def test_mappings_are_counts() -> None:
         ({"a": 1 << 63}, OverflowError, "more than"),
     ],
 )
-def test_counts_that_are_none_are_named(counts: Any, error: type[Exception], message: str) -> None:
+def test_invalid_counts_are_named_in_the_error(counts: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         train(counts)
 
@@ -121,7 +119,7 @@ def test_counts_that_are_none_are_named(counts: Any, error: type[Exception], mes
     "option",
     [{"text_field": "a"}, {"separator": "a"}, {"on_error": "skip"}, {"errors": "replace"}, {"num_threads": 2}],
 )
-def test_options_of_reading_do_not_go_with_counts(option: dict[str, Any]) -> None:
+def test_reading_options_are_refused_for_counts(option: dict[str, Any]) -> None:
     for call in (train, fastbpe.count_pieces):
         with pytest.raises(TrainingError, match=f"counted already: leave out {next(iter(option))}"):
             call({"a": 1}, **option)
@@ -129,10 +127,10 @@ def test_options_of_reading_do_not_go_with_counts(option: dict[str, Any]) -> Non
         fastbpe.count_pieces(PieceCounts({"a": 1}))
 
 
-def test_a_separator_ends_documents(tmp_path: Path) -> None:
+def test_separator_ends_documents(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"ab<|end|>ab\r\nab")
     for separator, documents in (("<|end|>", ["ab", "ab\r\nab"]), ("\n", ["ab<|end|>ab", "ab"])):
-        assert same(tmp_path / "a.txt", documents, separator=separator)
+        assert trains_the_same(tmp_path / "a.txt", documents, separator=separator)
         counted = fastbpe.count_pieces(tmp_path / "a.txt", pattern=None, separator=separator)
         assert counted == fastbpe.count_pieces(documents, pattern=None)
     for wrong, error in (("", ValueError), (b"a", TypeError)):
@@ -142,7 +140,7 @@ def test_a_separator_ends_documents(tmp_path: Path) -> None:
         train(tmp_path / "a.txt", text_field=5)
 
 
-def test_counts_in_code_point_mode_are_of_sentences() -> None:
+def test_counts_in_code_point_mode_count_sentences() -> None:
     options: dict[str, Any] = {"mode": "codepoint", "vocab_size": 10, "hard_vocab_limit": False, "progress": False}
     counted = fastbpe.train({"ab ab": 3, b"ac": 2, "x": 0}, **options)
     assert counted == fastbpe.train(["ab ab\n" * 3 + "ac\n" * 2], **options)
@@ -158,7 +156,7 @@ def test_counts_in_code_point_mode_are_of_sentences() -> None:
             fastbpe.train(source, **options, **more)
 
 
-def test_every_str_is_a_path_for_encode_files(tmp_path: Path, monkeypatch: Any) -> None:
+def test_encode_files_takes_every_str_as_a_path(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus" / "a.txt").write_text("ab")

@@ -1,4 +1,4 @@
-"""Reading documents: every kind of file, packed or not, in parts, from the middle, and every kind of damage."""
+"""Reading documents: every kind of file, compressed or not, in parts, from the middle, and all kinds of damage."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _small_blocks(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureReques
 
 
 def texts(stretches: Iterator[Stretch]) -> list[str]:
-    """Documents, put together again."""
+    """Join the parts and return the documents."""
     found, parts = [], b""
     for stretch in stretches:
         for number, text in enumerate(stretch.texts, 1):
@@ -62,7 +62,7 @@ def write_parquet(path: Path, kind: pyarrow.DataType | None = None) -> None:
 
 @pytest.mark.parametrize("packing", PACK)
 @pytest.mark.parametrize("block", [1, 7, 1 << 20])
-def test_text_whole_by_line_and_by_separator(tmp_path: Path, packing: str, block: int) -> None:
+def test_text_is_read_whole_by_line_or_by_separator(tmp_path: Path, packing: str, block: int) -> None:
     path = tmp_path / f"a.txt{packing}"
     whole = "one\r\n\ntwo <sep> <se>п\n<sep><sep>end"
     path.write_bytes(PACK[packing](whole.encode()))
@@ -71,7 +71,7 @@ def test_text_whole_by_line_and_by_separator(tmp_path: Path, packing: str, block
     assert texts(read(path, separator=b"<sep>")) == ["one\r\n\ntwo ", " <se>п\n", "", "end"]
 
 
-def test_ends_of_text(tmp_path: Path) -> None:
+def test_final_line_end_adds_no_document(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     for data, whole, lines in [
         (b"", [""], []),
@@ -103,7 +103,7 @@ JSON_LINES = [
 
 
 @pytest.mark.parametrize("line", JSON_LINES)
-def test_jsonl_is_what_json_says(tmp_path: Path, line: str) -> None:
+def test_json_line_equals_the_result_of_the_json_module(tmp_path: Path, line: str) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(line.encode() + b"\n")
     try:
@@ -120,7 +120,7 @@ def test_jsonl_is_what_json_says(tmp_path: Path, line: str) -> None:
 
 @pytest.mark.parametrize("packing", PACK)
 @pytest.mark.parametrize("block", [1, 7, 1 << 20])
-def test_jsonl(tmp_path: Path, packing: str, block: int) -> None:
+def test_jsonl_documents_are_read_with_their_line_numbers(tmp_path: Path, packing: str, block: int) -> None:
     path = tmp_path / f"a.jsonl{packing}"
     write_jsonl(path, packing)
     assert texts(read(path)) == TEXTS
@@ -128,14 +128,14 @@ def test_jsonl(tmp_path: Path, packing: str, block: int) -> None:
 
 
 @pytest.mark.parametrize("kind", [pyarrow.string(), pyarrow.large_string(), pyarrow.string_view()], ids=str)
-def test_parquet(tmp_path: Path, kind: pyarrow.DataType) -> None:
+def test_parquet_columns_of_every_string_type_are_read(tmp_path: Path, kind: pyarrow.DataType) -> None:
     write_parquet(tmp_path / "a.parquet", kind)
     assert texts(read(tmp_path / "a.parquet")) == TEXTS
 
 
 @pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.txt.zst", "a.jsonl", "a.jsonl.zst", "a.parquet"])
 @pytest.mark.parametrize("block", [7])
-def test_reading_goes_on_from_any_stretch(
+def test_reading_resumes_at_any_part(
     tmp_path: Path, name: str, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / name
@@ -156,7 +156,7 @@ def test_reading_goes_on_from_any_stretch(
 
 @pytest.mark.parametrize("pattern", ["gpt2", "o200k", "deepseek_v3"])
 @pytest.mark.parametrize("block", [64])
-def test_parts_of_a_document_are_split_as_the_whole_is(tmp_path: Path, pattern: str, block: int) -> None:
+def test_parts_of_a_document_are_split_like_the_whole(tmp_path: Path, pattern: str, block: int) -> None:
     text = standard_library(20_000) + "漢字、かな。" * 50 + "12,34.5 " * 50
     (tmp_path / "a.txt").write_text(text, encoding="utf-8", newline="")
     splitter = make_splitter(PATTERNS[pattern])
@@ -169,7 +169,7 @@ def test_parts_of_a_document_are_split_as_the_whole_is(tmp_path: Path, pattern: 
     assert ends == splitter.ends(text)
 
 
-def test_a_document_without_a_place_to_cut_is_held_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_document_without_a_safe_cut_is_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "BLOCK", 8)
     (tmp_path / "a.txt").write_bytes(b"-" * 1000 + b"abc")
     assert len(list(read(tmp_path / "a.txt", cut=last_safe_cut))) == 1
@@ -177,17 +177,17 @@ def test_a_document_without_a_place_to_cut_is_held_whole(tmp_path: Path, monkeyp
     assert make_cutter(make_splitter(None)) is None
 
 
-def test_no_special_token_is_cut() -> None:
+def test_safe_cuts_never_split_a_special_token() -> None:
     cut = make_cutter(make_splitter(PATTERNS["gpt2"]), ["<a b c>", "x y"])
     assert cut is not None
-    assert cut(b"one two <a b c") == 7  # more text may come
+    assert cut(b"one two <a b c") == 7  # more text may follow
     assert cut(b"one two <a b c> three") == 7
     assert cut(b"one <a b c>") == cut(b"one <a b c> x y") == 3
     assert cut(b"x y" * 100) == cut(b"<a b c>") == 0
     assert cut(b"one two x yz a b c d e f g h") == len("one two x yz a b c d e")
 
 
-def test_training_reads_every_kind_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_training_reads_every_kind_of_file_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = standard_library(60_000).replace("import os", "<a b>")
     options = {"vocab_size": 500, "special_tokens": ["<a b>", "f x in"], "progress": False}
     wanted = fastbpe.train([text], **options)  # type: ignore[arg-type]
@@ -205,7 +205,7 @@ def test_training_reads_every_kind_in_parts(tmp_path: Path, monkeypatch: pytest.
     assert fastbpe.train(f"{tmp_path}/*.txt", **options) == wanted  # type: ignore[arg-type]
 
 
-def test_folders_and_patterns(tmp_path: Path) -> None:
+def test_folders_and_glob_patterns_list_their_files(tmp_path: Path) -> None:
     (tmp_path / "b").mkdir()
     names = ["b/1.txt", "b/2.jsonl.gz", "a.parquet", "a.md", "c.TXT", "b/.hidden.txt", "d[1].txt"]
     for name in names:
@@ -225,12 +225,12 @@ def test_folders_and_patterns(tmp_path: Path) -> None:
     ]
 
 
-# Damage
+# Damage.
 
 
 @pytest.mark.parametrize("block", [16, 1 << 20])
 @pytest.mark.parametrize(("data", "at"), [(b"\xff", 0), (b"abc\xe2\x82", 3), (b"a" * 50 + b"\xed\xa0\x80 b", 50)])
-def test_what_is_not_utf8_is_named(tmp_path: Path, block: int, data: bytes, at: int) -> None:
+def test_invalid_utf8_is_named_with_file_and_offset(tmp_path: Path, block: int, data: bytes, at: int) -> None:
     for separator in (None, b"\n"):
         (tmp_path / "bad.txt").write_bytes(b"x y\n" * 20 + data)
         with pytest.raises(FormatError, match=rf"bad\.txt: not UTF-8: invalid byte 0x.. at offset {80 + at};"):
@@ -238,7 +238,7 @@ def test_what_is_not_utf8_is_named(tmp_path: Path, block: int, data: bytes, at: 
 
 
 @pytest.mark.parametrize("name", ["a.txt.gz", "a.txt.zst", "a.parquet"])
-def test_files_cut_short_or_altered_are_named(tmp_path: Path, name: str) -> None:
+def test_truncated_or_altered_file_raises_format_error(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     if name.endswith("parquet"):
         write_parquet(path)
@@ -252,9 +252,7 @@ def test_files_cut_short_or_altered_are_named(tmp_path: Path, name: str) -> None
 
 
 @pytest.mark.parametrize("options", [{}, {"write_checksum": True}, {"level": 19}, {"write_content_size": False}])
-def test_zstd_files_that_end_within_a_frame_are_told_from_whole_ones(
-    tmp_path: Path, options: dict[str, int]
-) -> None:
+def test_truncated_zstd_frame_raises_and_whole_frames_are_read(tmp_path: Path, options: dict[str, int]) -> None:
     path, skippable = tmp_path / "a.txt.zst", b"\x50\x2a\x4d\x18\x03\0\0\0abc"
     for text in (b"", b"a", b"x" * 200, standard_library(400_000).encode()):
         packer = zstandard.ZstdCompressor(**options)  # type: ignore[arg-type]
@@ -269,7 +267,7 @@ def test_zstd_files_that_end_within_a_frame_are_told_from_whole_ones(
                     list(read(path))
 
 
-def test_parquet_columns_that_hold_no_text(tmp_path: Path) -> None:
+def test_missing_or_non_text_parquet_column_raises_format_error(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     write_parquet(path)
     with pytest.raises(FormatError, match=r"a\.parquet: no column 'body'; its columns are 'id', 'text'"):
@@ -283,7 +281,7 @@ def test_parquet_columns_that_hold_no_text(tmp_path: Path) -> None:
     assert list(read(path)) == []
 
 
-def test_parquet_columns_that_share_a_name(tmp_path: Path) -> None:
+def test_parquet_columns_of_the_same_name_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     struct = pyarrow.array([{"text": "not this", "id": 1}])
     pyarrow.parquet.write_table(pyarrow.table({"a": struct, "a.text": ["this"]}), path)
@@ -293,7 +291,7 @@ def test_parquet_columns_that_share_a_name(tmp_path: Path) -> None:
         list(read(path))
 
 
-def test_fields_that_are_not_there_are_told_with_those_that_are(tmp_path: Path) -> None:
+def test_missing_json_field_error_lists_the_fields(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "a"}\n{"body": "a", "id": 1}\n')
     with pytest.raises(
         FormatError, match=r"a\.jsonl:2: no object with a field 'text'; its fields are 'body', 'id'"
@@ -302,7 +300,7 @@ def test_fields_that_are_not_there_are_told_with_those_that_are(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("name", ["a.txt.bz2", "a.xz", "a.jsonl.zip", "a.parquet.gz"])
-def test_packings_that_are_not_read(tmp_path: Path, name: str) -> None:
+def test_unsupported_compression_raises_format_error(tmp_path: Path, name: str) -> None:
     (tmp_path / name).touch()
     with pytest.raises(FormatError, match=rf"{name}: .* unpack it"):
         list(read(tmp_path / name))

@@ -1,4 +1,4 @@
-"""Normalization rules: the standard ones, files of rules, the compiled form."""
+"""Normalization rules of sentencepiece: the standard rules, rule files, the compiled form."""
 
 import doctest
 import random
@@ -14,14 +14,14 @@ from fastbpe.normalization import sentencepiece_rules
 PLAIN = {"add_dummy_prefix": False, "remove_extra_whitespaces": False, "escape_whitespaces": False}
 
 
-def test_doctests() -> None:
+def test_doctests_of_sentencepiece_rules_pass() -> None:
     results = doctest.testmod(sentencepiece_rules)
     assert results.attempted
     assert not results.failed
 
 
 @pytest.mark.parametrize("name", sentencepiece_rules.RULE_NAMES)
-def test_standard_rules_compile_to_themselves(name: str) -> None:
+def test_compiled_standard_rules_hold_all_rules(name: str) -> None:
     rules = sentencepiece_rules.standard_rules(name)
     assert rules_of(sentencepiece_rules.charsmap(name)) == {k.encode(): v.encode() for k, v in rules.items()}
 
@@ -36,11 +36,11 @@ def test_standard_rules_compile_to_themselves(name: str) -> None:
         ("identity", "Ａ～\r", "Ａ～\r"),
     ],
 )
-def test_examples(name: str, text: str, expected: str) -> None:
+def test_standard_rules_normalize_as_in_the_examples(name: str, text: str, expected: str) -> None:
     assert Normalizer(sentencepiece_rules.charsmap(name), **PLAIN).normalize(text.encode()).decode() == expected
 
 
-def test_unknown_name() -> None:
+def test_unknown_rule_name_raises_value_error() -> None:
     with pytest.raises(ValueError, match="'nfc'; choose one of identity, nfkc"):
         sentencepiece_rules.charsmap("nfc")
 
@@ -56,7 +56,7 @@ def test_unknown_name() -> None:
         (b"1f600\t20 E9\n", {"😀": " é"}),
     ],
 )
-def test_files_of_rules(data: bytes, expected: dict[str, str]) -> None:
+def test_rule_files_are_parsed(data: bytes, expected: dict[str, str]) -> None:
     assert sentencepiece_rules.parse_rules(data, "rules.tsv") == expected
 
 
@@ -78,7 +78,7 @@ def test_files_of_rules(data: bytes, expected: dict[str, str]) -> None:
         (b"\xff\n", "no character"),
     ],
 )
-def test_damaged_files_of_rules(data: bytes, reason: str) -> None:
+def test_damaged_rule_file_raises_format_error(data: bytes, reason: str) -> None:
     with pytest.raises(FormatError, match=f"^rules.tsv.*{reason}"):
         sentencepiece_rules.parse_rules(data, "rules.tsv")
 
@@ -86,7 +86,7 @@ def test_damaged_files_of_rules(data: bytes, reason: str) -> None:
 @pytest.mark.parametrize(
     "rules", [{}, {"": "a"}, {"a\0": "b"}, {"a": "a"}, {"a" * n: "b" for n in range(1, 33)}, {"a" * 5000: ""}]
 )
-def test_rules_that_cannot_be_compiled(rules: dict[str, str]) -> None:
+def test_invalid_rules_raise_value_error(rules: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="rule"):
         sentencepiece_rules.compile_rules(rules)
 
@@ -96,7 +96,7 @@ def is_letter_lost(source: str, target: str) -> bool:
 
 
 @pytest.mark.parametrize("name", ["nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"])
-def test_letters_stay_by_the_standard_rules(name: str) -> None:
+def test_standard_rules_keep_letters(name: str) -> None:
     rules = sentencepiece_rules.standard_rules(name)
     assert not any(" " in source or is_letter_lost(source, target) for source, target in rules.items())
     assert Normalizer(sentencepiece_rules.charsmap(name), **PLAIN).letters_stay()
@@ -118,11 +118,11 @@ def test_letters_stay_by_the_standard_rules(name: str) -> None:
         ({"a1": "", "b1": "", "b": "c", "ba": ""}, False),
     ],
 )
-def test_letters_stay_where_no_rule_makes_white_space_of_them(rules: dict[str, str], stay: bool) -> None:
+def test_letters_stay_unless_a_rule_turns_one_into_white_space(rules: dict[str, str], stay: bool) -> None:
     assert Normalizer(sentencepiece_rules.compile_rules(rules), **PLAIN).letters_stay() is stay
 
 
-def test_random_rules() -> None:
+def test_random_rules_normalize_as_the_slow_twin() -> None:
     rng = random.Random(1)
     for _ in range(200):
         letters = rng.choice(["ab", "ab é日", "aé日😀 \t"])

@@ -1,4 +1,4 @@
-"""fastbpe fetch: downloads from a server of this machine into the user's cache."""
+"""fastbpe fetch: downloads from a local server into the user's cache."""
 
 import hashlib
 import os
@@ -27,7 +27,7 @@ Ask = Callable[[], list[tuple[str, str | None]]]
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    """A server that publishes `small`, stands for huggingface.co, and a cache in an empty folder."""
+    """A server that publishes `small` and plays huggingface.co, with a cache in an empty folder."""
     for variable in ("FASTBPE_OFFLINE", "FASTBPE_VOCAB_DIR", "DATA_GYM_CACHE_DIR", "HF_TOKEN", "LOCALAPPDATA"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("no_proxy", "*")
@@ -48,7 +48,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         yield server
 
 
-def kept(folder: Path) -> list[Path]:
+def files_below(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
@@ -56,7 +56,7 @@ def mode(path: Path) -> int:
     return path.stat().st_mode & 0o777
 
 
-def test_a_vocabulary_is_downloaded_checked_and_kept(server: Server, tmp_path: Path) -> None:
+def test_fetched_vocabulary_is_checked_and_cached(server: Server, tmp_path: Path) -> None:
     path = tmp_path / "caches" / "fastbpe" / "small.tiktoken"
     assert fetch("small") == (str(path), SHA256, True, True)
     assert path.read_bytes() == DATA
@@ -68,22 +68,22 @@ def test_a_vocabulary_is_downloaded_checked_and_kept(server: Server, tmp_path: P
         assert (mode(path), mode(path.parent)) == (0o600, 0o700)
 
 
-def test_the_drop_in_for_tiktoken_reads_the_cache_too(server: Server) -> None:
+def test_tiktoken_drop_in_reads_the_cache(server: Server) -> None:
     fetch("small")
     server.files.clear()
     assert read_file_cached(f"{server.url}/small", SHA256) == DATA
     assert len(server.asked) == 1
 
 
-def test_a_damaged_copy_is_replaced(server: Server, tmp_path: Path) -> None:
+def test_damaged_cached_copy_is_downloaded_again(server: Server, tmp_path: Path) -> None:
     path = Path(fetch("small").path)
     path.write_bytes(DATA[:-5])
     assert fetch("small").is_new
     assert path.read_bytes() == DATA
-    assert kept(tmp_path) == [path]
+    assert files_below(tmp_path) == [path]
 
 
-def test_a_wrong_download_is_refused_and_nothing_is_kept(server: Server, tmp_path: Path) -> None:
+def test_wrong_or_truncated_download_raises_and_is_not_cached(server: Server, tmp_path: Path) -> None:
     server.files["/small"] = b"<html>"
     with pytest.raises(FormatError, match=f"Hash mismatch .*expected {SHA256}, found .*nothing of it is kept"):
         fetch("small")
@@ -91,10 +91,10 @@ def test_a_wrong_download_is_refused_and_nothing_is_kept(server: Server, tmp_pat
     server.halved.add("/small")
     with pytest.raises(DownloadError, match=r"/small cannot be downloaded: "):
         fetch("small")
-    assert not kept(tmp_path)
+    assert not files_below(tmp_path)
 
 
-def test_offline_forbids_it(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offline_mode_forbids_downloads(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FASTBPE_OFFLINE", "1")
     for name in ("small", "org/model"):
         with pytest.raises(DownloadError, match="is not downloaded: FASTBPE_OFFLINE=1 forbids it"):
@@ -106,14 +106,14 @@ def test_offline_forbids_it(server: Server, monkeypatch: pytest.MonkeyPatch) -> 
     assert not fetch("small").is_new
 
 
-def test_a_conversion_has_no_address(server: Server) -> None:
+def test_fetch_of_unpublished_conversion_explains_the_way_out(server: Server) -> None:
     message = r"qwen2: nobody publishes qwen2\.tiktoken \(SHA-256 b2b1.*FASTBPE_VOCAB_DIR names, or: fastbpe"
     with pytest.raises(DownloadError, match=message):
         fetch("qwen2")
 
 
 @pytest.mark.parametrize("name", ["nope", "../x", "a/b/c", "/etc/passwd", "http://example.org/a", ""])
-def test_a_name_that_nobody_publishes_is_refused(name: str, server: Server) -> None:
+def test_unknown_vocabulary_name_raises_download_error(name: str, server: Server) -> None:
     with pytest.raises(
         DownloadError, match=r"no vocabulary of this name is published; known are gpt2, .*, and ORG/NAME"
     ):
@@ -121,11 +121,11 @@ def test_a_name_that_nobody_publishes_is_refused(name: str, server: Server) -> N
     assert not server.asked
 
 
-# The cache
+# The cache.
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes and links of POSIX")
-def test_a_link_in_the_cache_is_replaced_and_not_followed(server: Server, tmp_path: Path) -> None:
+def test_symbolic_link_in_the_cache_is_replaced_not_followed(server: Server, tmp_path: Path) -> None:
     folder = tmp_path / "caches" / "fastbpe"
     folder.mkdir(parents=True, mode=0o755)
     (tmp_path / "other").write_bytes(b"other")
@@ -137,7 +137,7 @@ def test_a_link_in_the_cache_is_replaced_and_not_followed(server: Server, tmp_pa
 
 
 @pytest.mark.skipif(os.name != "posix", reason="owners of POSIX")
-def test_the_folder_of_another_user_is_refused(
+def test_cache_folder_of_another_user_is_refused(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "caches" / "fastbpe").mkdir(parents=True)
@@ -146,10 +146,10 @@ def test_the_folder_of_another_user_is_refused(
         PermissionError, match=r"fastbpe: it is another user's \(uid .*; remove it, or set XDG_CACHE_HOME"
     ):
         fetch("small")
-    assert not kept(tmp_path)
+    assert not files_below(tmp_path)
 
 
-def test_a_file_in_place_of_the_folder_is_named(server: Server, tmp_path: Path) -> None:
+def test_file_in_place_of_the_cache_folder_is_named(server: Server, tmp_path: Path) -> None:
     (tmp_path / "caches").mkdir()
     (tmp_path / "caches" / "fastbpe").write_bytes(b"")
     with pytest.raises(OSError, match="fastbpe"):
@@ -157,14 +157,14 @@ def test_a_file_in_place_of_the_folder_is_named(server: Server, tmp_path: Path) 
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the folders of Linux and macOS")
-def test_the_cache_is_a_folder_of_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_folder_follows_the_rules_of_the_platform(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from fastbpe.published.find import user_cache
 
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg"))
     assert user_cache() == str(tmp_path / "xdg" / "fastbpe")
-    monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # which its specification says to ignore
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")  # the XDG specification says to ignore relative paths
     assert user_cache() == str(tmp_path / ".cache" / "fastbpe")
     monkeypatch.setattr("sys.platform", "darwin")
     assert user_cache() == str(tmp_path / "Library" / "Caches" / "fastbpe")
@@ -173,7 +173,7 @@ def test_the_cache_is_a_folder_of_the_user(tmp_path: Path, monkeypatch: pytest.M
     assert user_cache() == str(tmp_path / "Local" / "fastbpe")
 
 
-# Repositories
+# Repositories.
 
 
 def tokenizer_json(tmp_path: Path) -> bytes:
@@ -184,7 +184,7 @@ def tokenizer_json(tmp_path: Path) -> bytes:
     return data
 
 
-def test_a_repository_gives_its_tokenizer_json(
+def test_fetch_of_a_repository_downloads_its_tokenizer_json(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = tokenizer_json(tmp_path)
@@ -198,7 +198,9 @@ def test_a_repository_gives_its_tokenizer_json(
         assert (mode(path), mode(path.parent), mode(path.parent.parent)) == (0o600, 0o700, 0o700)
 
 
-def test_the_token_goes_to_its_host_alone(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_access_token_is_not_sent_to_other_hosts(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HF_TOKEN", "secret")
     with running(Server()) as elsewhere:
         server.moved["/org/old/resolve/main/tokenizer.json"] = "/org/new"
@@ -209,14 +211,14 @@ def test_the_token_goes_to_its_host_alone(server: Server, tmp_path: Path, monkey
         assert elsewhere.asked == [("/store", None)]
 
 
-def test_a_download_that_is_no_tokenizer_is_not_kept(server: Server, tmp_path: Path) -> None:
+def test_download_without_a_tokenizer_is_not_cached(server: Server, tmp_path: Path) -> None:
     server.files["/org/a/resolve/main/tokenizer.json"] = b"<!DOCTYPE html><html></html>"
     with pytest.raises(FormatError, match="an HTML page, no vocabulary"):
         fetch("org/a")
-    assert not kept(tmp_path)
+    assert not files_below(tmp_path)
 
 
-def test_a_repository_that_is_closed_or_has_none_says_what_to_do(server: Server) -> None:
+def test_error_for_gated_or_empty_repository_names_the_way_out(server: Server) -> None:
     server.gated.add("/org/gated/resolve/main/tokenizer.json")
     with pytest.raises(
         DownloadError, match=r"401.*; if the repository exists, accept its terms at .*gated and set HF_T"
@@ -226,7 +228,7 @@ def test_a_repository_that_is_closed_or_has_none_says_what_to_do(server: Server)
         fetch("org/none")
 
 
-def test_https_is_not_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_redirect_from_https_to_http_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     from urllib.request import HTTPRedirectHandler, Request
 
     handler: Any = next(h for h in fetch_module._opener().handlers if isinstance(h, HTTPRedirectHandler))  # type: ignore[attr-defined]
@@ -234,10 +236,10 @@ def test_https_is_not_left(monkeypatch: pytest.MonkeyPatch) -> None:
         handler.redirect_request(Request("https://example.org/a"), None, 302, "", {}, "http://example.org/b")
 
 
-# The command
+# The command.
 
 
-def test_the_command_fetches_all_and_reports_those_that_fail(
+def test_fetch_command_reports_failures_and_fetches_the_rest(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["fetch", "small", "nope", "small"]) == 1
@@ -253,7 +255,7 @@ def test_the_command_fetches_all_and_reports_those_that_fail(
     assert capsys.readouterr().out.split()[0] == "2"
 
 
-def test_the_command_prints_the_hash_that_nobody_publishes(
+def test_fetch_command_says_when_a_hash_is_unpublished(
     server: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = tokenizer_json(tmp_path)

@@ -1,4 +1,4 @@
-"""Vocabularies by name: looked up on this machine, checked, and never downloaded."""
+"""Vocabularies by name: found on this machine, checked, and never downloaded."""
 
 import hashlib
 import json
@@ -40,7 +40,7 @@ PLAIN = Tokenizer.from_ranks(
 
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working folder, caches in empty folders, no network, and a small vocabulary that is published."""
+    """An empty working folder, empty caches, no network, and a small published vocabulary."""
     for variable in ("FASTBPE_VOCAB_DIR", "DATA_GYM_CACHE_DIR", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path / "tiktoken"))
@@ -58,20 +58,22 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def put(folder: Path, name: str, data: bytes = DATA) -> Path:
+def write_file(folder: Path, name: str, data: bytes = DATA) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / name).write_bytes(data)
     return folder / name
 
 
-# Places
+# Folders that are searched.
 
 
 @pytest.mark.parametrize("place", ["vocab", "user", "tiktoken"])
-def test_a_published_file_is_found_by_its_name(place: str, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_published_vocabulary_is_found_by_name_in_each_cache(
+    place: str, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FASTBPE_VOCAB_DIR", os.pathsep.join([str(here / "absent"), str(here / "vocab")]))
     file = hashlib.sha1(str(FILE.url).encode()).hexdigest() if place == "tiktoken" else FILE.name
-    put(here / place, file)
+    write_file(here / place, file)
     tokenizer = fastbpe.load("small")
     assert tokenizer == PLAIN
     assert (tokenizer.name, tokenizer.pattern_name) == ("small", "cl100k")
@@ -80,8 +82,8 @@ def test_a_published_file_is_found_by_its_name(place: str, here: Path, monkeypat
     assert fastbpe.load("small", pattern="gpt2").pattern_name == "gpt2"
 
 
-def test_a_path_that_exists_wins(here: Path) -> None:
-    put(here / "user", FILE.name)
+def test_existing_path_wins_over_vocabulary_name(here: Path) -> None:
+    write_file(here / "user", FILE.name)
     Tokenizer.from_ranks(BYTES, pattern=None).export("small", format="native")
     assert fastbpe.load("small").vocab_size == 256
     with pytest.raises(FileNotFoundError) as error:
@@ -89,7 +91,7 @@ def test_a_path_that_exists_wins(here: Path) -> None:
     assert not isinstance(error.value, FastbpeError)
 
 
-def test_a_native_file_or_a_folder_of_the_name_serves(here: Path) -> None:
+def test_native_file_or_folder_of_the_name_is_used(here: Path) -> None:
     (here / "user").mkdir()
     PLAIN.save(here / "user" / "small.fbpe")
     assert fastbpe.load("small") == PLAIN
@@ -110,7 +112,7 @@ def test_a_native_file_or_a_folder_of_the_name_serves(here: Path) -> None:
         (TOKENS, "cl100k", {"<|pad|>": 300}, "its special tokens are others"),
     ],
 )
-def test_a_vocabulary_with_other_ids_under_the_name_is_refused(
+def test_native_file_that_differs_from_the_published_vocabulary_is_refused(
     ranks: list[bytes], pattern: str, special: Mapping[str, int], message: str, here: Path
 ) -> None:
     (here / "user").mkdir()
@@ -120,8 +122,8 @@ def test_a_vocabulary_with_other_ids_under_the_name_is_refused(
         fastbpe.load("small")
 
 
-def test_a_file_with_another_hash_is_refused_and_named(here: Path) -> None:
-    path = put(here / "user", FILE.name, DATA[:-1])
+def test_file_with_wrong_hash_is_refused_and_named(here: Path) -> None:
+    path = write_file(here / "user", FILE.name, DATA[:-1])
     with pytest.raises(FormatError) as error:
         fastbpe.load("small")
     found = hashlib.sha256(DATA[:-1]).hexdigest()
@@ -129,11 +131,11 @@ def test_a_file_with_another_hash_is_refused_and_named(here: Path) -> None:
         f"small: {path} has the SHA-256 {found}, but small.tiktoken as published has {FILE.sha256}: it is "
         "damaged or another file; download it: fastbpe fetch small"
     )
-    put(here / "tiktoken", hashlib.sha1(str(FILE.url).encode()).hexdigest())
-    assert fastbpe.load("small") == PLAIN  # a right copy elsewhere serves
+    write_file(here / "tiktoken", hashlib.sha1(str(FILE.url).encode()).hexdigest())
+    assert fastbpe.load("small") == PLAIN  # a correct copy in another folder is used
 
 
-def test_the_error_lists_the_places_the_hash_and_the_command(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_not_found_error_lists_paths_hash_and_command(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FASTBPE_VOCAB_DIR", str(here / "mine"))
     with pytest.raises(FileNotFoundError) as error:
         fastbpe.load("small")
@@ -149,7 +151,7 @@ def test_the_error_lists_the_places_the_hash_and_the_command(here: Path, monkeyp
     assert str(pickle.loads(pickle.dumps(error.value))) == str(error.value)
 
 
-def test_an_unknown_name_says_which_are_known(here: Path) -> None:
+def test_unknown_name_error_lists_the_known_names(here: Path) -> None:
     with pytest.raises(VocabularyNotFoundError) as error:
         fastbpe.load("llama2")
     assert str(error.value).startswith(
@@ -164,14 +166,14 @@ def test_an_unknown_name_says_which_are_known(here: Path) -> None:
 
 
 @pytest.mark.parametrize("path", ["a.fbpe", "a/b/c", "../a", "a b", "/a", "a/b.json", "", "a\0b", "a/../b"])
-def test_a_text_that_is_no_name_is_a_path(path: str, here: Path) -> None:
+def test_str_that_cannot_be_a_name_is_a_path(path: str, here: Path) -> None:
     assert not find.is_name(path)
     with pytest.raises((OSError, ValueError)) as error:
         fastbpe.load(path)
     assert not isinstance(error.value, FastbpeError)
 
 
-# Repositories
+# Repositories.
 
 
 def snapshot(here: Path, folder: str, revision: str, main: str | None) -> Path:
@@ -185,12 +187,12 @@ def snapshot(here: Path, folder: str, revision: str, main: str | None) -> Path:
 
 
 @pytest.mark.parametrize("main", ["abc123", None])
-def test_a_repository_in_the_cache_of_hugging_face_is_found(main: str | None, here: Path) -> None:
+def test_repository_in_the_hugging_face_cache_is_found(main: str | None, here: Path) -> None:
     snapshot(here, "huggingface/hub", "abc123", main)
     assert fastbpe.load("org/some-1.5b").encode("abc") == PLAIN.encode("abc")
 
 
-def test_other_folders_of_hugging_face(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hugging_face_environment_variables_select_the_cache(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(here / "hub"))
     repository = snapshot(here, "hub", "abc123", "../../../elsewhere")
     with pytest.raises(VocabularyNotFoundError):
@@ -205,7 +207,9 @@ def test_other_folders_of_hugging_face(here: Path, monkeypatch: pytest.MonkeyPat
     assert fastbpe.load("org/some-1.5b").vocab_size == PLAIN.vocab_size
 
 
-def test_a_folder_of_vocabularies_holds_models(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vocabulary_folder_may_hold_repositories_and_native_files(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FASTBPE_VOCAB_DIR", str(here / "mine"))
     (here / "mine" / "org" / "some").mkdir(parents=True)
     PLAIN.export(here / "mine" / "org" / "some" / "tokenizer.json", format="huggingface")
@@ -214,10 +218,10 @@ def test_a_folder_of_vocabularies_holds_models(here: Path, monkeypatch: pytest.M
     assert fastbpe.load("mine") == PLAIN
 
 
-# Published facts
+# Published facts.
 
 
-def test_models_of_openai_are_those_of_tiktoken() -> None:
+def test_openai_model_names_map_to_encodings_as_in_tiktoken() -> None:
     for model in [*tiktoken.model.MODEL_TO_ENCODING, "gpt-4o-2024-05-13", "ft:gpt-4:x", "gpt-oss-20b"]:
         vocabulary = find.vocabulary_of(model)
         assert vocabulary is not None
@@ -225,7 +229,9 @@ def test_models_of_openai_are_those_of_tiktoken() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in VOCABULARIES if name != "gpt2"])
-def test_a_published_vocabulary_loads_by_name_with_its_facts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_published_vocabulary_loads_by_name_with_its_pattern_and_special_tokens(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     vocabulary = VOCABULARIES[name]
     path = data_file("vocab", vocabulary.file.name)
     monkeypatch.setenv("FASTBPE_VOCAB_DIR", str(path.parent))
@@ -244,7 +250,7 @@ def test_a_published_vocabulary_loads_by_name_with_its_facts(name: str, monkeypa
         assert fastbpe.load(data.replace(b"\n", b"\r\n")) == tokenizer
 
 
-def test_leading_ranks_are_special_tokens() -> None:
+def test_leading_ranks_of_known_files_become_special_tokens() -> None:
     tekken = fastbpe.load(data_file("vocab", "mistral_tekken_v3.tiktoken"))
     assert (tekken.vocab_size, len(tekken.special_tokens), tekken.n_vocab) == (131072, 1000, 131072)
     assert [tekken.special_tokens[name] for name in ("<s>", "</s>", "[INST]", "<SPECIAL_999>")] == [1, 2, 3, 999]
@@ -255,13 +261,13 @@ def test_leading_ranks_are_special_tokens() -> None:
     assert deepseek.decode([0]) == "<\uff5cbegin\u2581of\u2581sentence\uff5c>"
 
 
-def test_leading_ranks_are_ordinary_where_the_caller_gives_special_tokens() -> None:
+def test_leading_ranks_stay_ordinary_if_special_tokens_are_given() -> None:
     tokenizer = fastbpe.load(data_file("vocab", "deepseek_v3.tiktoken"), special_tokens={"<x>": 128000})
     assert tokenizer.special_tokens == {"<x>": 128000}
     assert tokenizer.token_to_id("<\uff5cbegin\u2581of\u2581sentence\uff5c>") == 0
 
 
-def test_llama3_has_its_256_special_tokens() -> None:
+def test_llama_vocabularies_have_their_special_tokens() -> None:
     special = VOCABULARIES["llama3"].special_tokens()
     assert [*special.values()] == [*range(128000, 128256)]
     assert special["<|begin_of_text|>"] == 128000
@@ -272,7 +278,7 @@ def test_llama3_has_its_256_special_tokens() -> None:
     assert (llama4["<|image_start|>"], llama4["<|reasoning_thinking_end|>"]) == (200080, 201143)
 
 
-def test_gpt2_is_read_from_tiktokens_cache_too(here: Path) -> None:
+def test_gpt2_is_found_in_the_tiktoken_cache(here: Path) -> None:
     (here / "tiktoken").mkdir()
     files = (
         (known_vocabularies.GPT2_MERGES, "gpt2_vocab.bpe"),
@@ -283,7 +289,7 @@ def test_gpt2_is_read_from_tiktokens_cache_too(here: Path) -> None:
             fastbpe.load("gpt2")
         data = data_file("vocab", name).read_bytes()
         assert (len(data), data.count(b"\n")) == (file.n_bytes, file.n_lines)
-        put(here / "tiktoken", hashlib.sha1(str(file.url).encode()).hexdigest(), data)
+        write_file(here / "tiktoken", hashlib.sha1(str(file.url).encode()).hexdigest(), data)
     gpt2 = fastbpe.load("gpt-2")
     assert (gpt2.name, gpt2.special_tokens) == ("gpt2", {"<|endoftext|>": 50256})
     assert gpt2 == fastbpe.load(data_file("vocab", "r50k_base.tiktoken"))

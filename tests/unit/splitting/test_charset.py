@@ -1,4 +1,4 @@
-"""Character sets: the algebra, and the facts of Unicode 16.0.0 that split patterns rest on."""
+"""Character sets: set algebra, and the facts of Unicode 16.0.0 that split patterns depend on."""
 
 import pickle
 import subprocess
@@ -49,18 +49,18 @@ def test_algebra_is_that_of_python_sets(one, two):
 
 
 @given(small_sets, st.integers(0xD7E0, 0xE020))
-def test_membership(characters, code_point):
+def test_membership_equals_that_of_the_listed_characters(characters, code_point):
     expected = code_point in {ord(character) for character in characters}
     assert (code_point in characters) == expected
     assert (chr(code_point) in characters) == expected
 
 
-def test_a_set_does_not_change():
+def test_charset_is_immutable():
     with pytest.raises(AttributeError, match="does not change"):
         ANY.ranges = ()
 
 
-def test_pickle_and_repr():
+def test_charset_pickles_and_has_a_short_repr():
     letters = CharSet.category("L")
     assert pickle.loads(pickle.dumps(letters)) == letters
     assert repr(CharSet.of("abcé")) == "CharSet('a-c U+00E9')"
@@ -83,11 +83,11 @@ def test_pickle_and_repr():
         (("ASCII",), 128),
     ],
 )
-def test_property_names(names, size):
+def test_all_spellings_of_a_property_name_one_set(names, size):
     assert {len(CharSet.property(name)) for name in names} == {size}
 
 
-def test_negated_property_name():
+def test_negated_property_is_the_complement():
     assert CharSet.property("gc!=L") == ~CharSet.category("L")
 
 
@@ -106,18 +106,18 @@ def test_every_character_has_one_category():
     )
 
 
-def test_this_is_unicode_16_and_no_other():
-    assert "\u1c89" in CharSet.category("Lu")  # new in 16
-    assert "\u20c1" in CharSet.category("Cn")  # new in 17
-    assert "\u0295" in CharSet.category("Ll")  # Lo from 17 on
+def test_tables_are_of_unicode_16():
+    assert "\u1c89" in CharSet.category("Lu")  # new in Unicode 16
+    assert "\u20c1" in CharSet.category("Cn")  # new in Unicode 17
+    assert "\u0295" in CharSet.category("Ll")  # Lo from Unicode 17 on
 
 
-def test_white_space():
+def test_white_space_excludes_separator_controls_and_zero_width_characters():
     assert "\x85" in CharSet.white_space()
     assert not CharSet.of("\u180e\x1c\x1d\x1e\x1f\u200b\ufeff") & CharSet.white_space()
 
 
-def test_word_has_marks_joiners_and_letter_like_symbols():
+def test_word_includes_marks_joiners_and_letter_like_symbols():
     assert CharSet.of("aé_1\u0301\u200c\u200d\u203fⓐ٣Ⅷ") - CharSet.word() == CharSet(())
     assert not CharSet.of("-²½\u200b") & CharSet.word()
 
@@ -141,18 +141,18 @@ def test_word_has_marks_joiners_and_letter_like_symbols():
         "1",
     ],
 )
-def test_case_closure(alike):
+def test_case_closure_contains_all_case_variants(alike):
     for character in alike:
         assert CharSet.of(character).case_closure() == CharSet.of(alike)
 
 
-def test_case_closure_is_closed():
+def test_case_closure_is_idempotent():
     letters = CharSet.category("Ll").case_closure()
     assert letters.case_closure() == letters
     assert CharSet.word().case_closure() == CharSet.word()
 
 
-def test_tables_are_up_to_date():
+def test_generated_tables_are_up_to_date():
     unicodedata2 = pytest.importorskip("unicodedata2")
     if unicodedata2.unidata_version != "16.0.0":
         pytest.skip(f"the tables are made with Unicode 16.0.0, unicodedata2 has {unicodedata2.unidata_version}")

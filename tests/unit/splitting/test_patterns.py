@@ -1,4 +1,4 @@
-"""The named patterns, and what an argument is taken for."""
+"""Named patterns, and the meaning of the `pattern` argument."""
 
 import pytest
 
@@ -20,36 +20,36 @@ PIECES = {
 
 
 @pytest.mark.parametrize("name", PIECES)
-def test_pieces(name):
+def test_named_pattern_splits_the_example(name):
     found = make_splitter(PATTERNS[name]).pieces(TEXT)
     assert [TEXT.encode()[start:end].decode() for start, end in found] == PIECES[name].split("|")
 
 
-def test_every_name_has_its_pieces_here():
+def test_every_named_pattern_has_an_example():
     assert set(PATTERNS) == {*PIECES, "none"}
 
 
-def test_patterns_cannot_be_changed():
+def test_table_of_patterns_is_read_only():
     with pytest.raises(TypeError):
         PATTERNS["gpt2"] = "a"
 
 
 @pytest.mark.parametrize("name", PATTERNS)
-def test_resolve_name(name):
+def test_pattern_name_resolves_to_its_pattern(name):
     assert resolve_pattern(name) == (name, PATTERNS[name])
 
 
-def test_resolve_text_of_a_named_pattern():
+def test_text_of_a_named_pattern_resolves_to_its_name():
     assert resolve_pattern(PATTERNS["cl100k"]) == ("cl100k", PATTERNS["cl100k"])
-    assert resolve_pattern(PATTERNS["llama4"])[0] == "o200k"  # the same text; the first name
+    assert resolve_pattern(PATTERNS["llama4"])[0] == "o200k"  # the same text: the first name wins
 
 
-def test_resolve_none():
+def test_pattern_none_resolves_to_no_splitting():
     assert resolve_pattern(None) == ("none", None)
 
 
 @pytest.mark.parametrize("regex", [r"\w+|\W+", "the", "(?:gpt9)", "a|b", "a+", "12", "_", "Ωmega", "a-z"])
-def test_resolve_regex(regex):
+def test_regex_resolves_to_itself_without_a_name(regex):
     assert resolve_pattern(regex) == (None, regex)
 
 
@@ -67,11 +67,11 @@ def test_resolve_regex(regex):
         ("qwen", "qwen2"),
     ],
 )
-def test_misspelt_name_is_refused_with_the_nearest(mistake, meant):
+def test_misspelt_pattern_name_error_suggests_the_nearest(mistake, meant):
     with pytest.raises(PatternError, match=rf"named '{mistake}', did you mean '{meant}'\? known are gpt2, cl100k"):
         resolve_pattern(mistake)
 
 
-def test_unknown_name_without_a_near_one():
+def test_unknown_pattern_name_error_lists_the_known_names():
     with pytest.raises(PatternError, match="named 'deepmind_9'; known are gpt2"):
         resolve_pattern("deepmind_9")

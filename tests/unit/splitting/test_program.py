@@ -1,4 +1,4 @@
-"""What the engine takes and refuses, the programs that patterns become, and hostile texts."""
+"""The regex engine: accepted and refused patterns, compiled programs, and hostile texts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def program(pattern: str) -> Program:
 
 
 def operations(pattern: str) -> list[str]:
-    """The names of the operations but for the failure at the start."""
+    """Return the names of the operations after the FAIL at the start."""
     code, at, names = program(pattern).code, 1, []
     while at < len(code):
         op = Op(code[at])
@@ -53,7 +53,7 @@ def operations(pattern: str) -> list[str]:
         ("a|b|[cd]", "SET MATCH"),
         ("(?:a|b)+", "SPAN MATCH"),
         ("(?:(a+))+b", "SPAN BYTE MATCH"),
-        # Nothing is given back where that could not help.
+        # A repetition is never retried shorter if that could not help.
         ("a+", "SPAN MATCH"),
         ("a+b", "SPAN BYTE MATCH"),
         ("a+(?=b)", "SPAN AHEAD MATCH"),
@@ -66,7 +66,7 @@ def operations(pattern: str) -> list[str]:
         ("a*+a", "SPAN BYTE MATCH"),
         ("a+?b", "RUN_LAZY BYTE MATCH"),
         ("a+?", "RUN MATCH"),
-        # A loop that nothing can fail after forgets its ways back.
+        # A loop that nothing after it can fail drops its backtracking states.
         ("(?:ab)+", "SAVE TEXT CUT CHOICE MATCH"),
         ("(?:ab)+c", "TEXT CHOICE BYTE MATCH"),
         ("(?:ab)*c", "CHOICE TEXT JUMP BYTE MATCH"),
@@ -79,12 +79,12 @@ def operations(pattern: str) -> list[str]:
         ("^a", "BEHIND BYTE MATCH"),
     ],
 )
-def test_programs(pattern: str, expected: str) -> None:
+def test_pattern_compiles_to_the_expected_program(pattern: str, expected: str) -> None:
     assert " ".join(operations(pattern)) == expected
 
 
 @pytest.mark.parametrize("name", [name for name, text in PATTERNS.items() if isinstance(text, str)])
-def test_named_patterns_are_taken(name: str) -> None:
+def test_engine_accepts_every_named_pattern(name: str) -> None:
     text = PATTERNS[name]
     assert text is not None
     assert repr(engine_of(text)) == "engine"
@@ -104,12 +104,12 @@ def test_named_patterns_are_taken(name: str) -> None:
     ],
     ids=lambda pattern: pattern[:16],
 )
-def test_what_the_engine_refuses_goes_to_regex(pattern: str) -> None:
+def test_patterns_refused_by_the_engine_use_the_regex_package(pattern: str) -> None:
     assert engine_of(pattern) is None
     assert repr(make_splitter(pattern)) == "regex"
 
 
-def test_the_repr_names_the_tier() -> None:
+def test_repr_of_a_splitter_names_its_kind() -> None:
     assert repr(make_splitter(PATTERNS["cl100k"])).startswith("scanner, ")
     assert repr(make_splitter(r"\w+|\W+")) == "engine"
     assert repr(make_splitter(None)) == "none"
@@ -119,7 +119,7 @@ def test_the_repr_names_the_tier() -> None:
     ("pattern", "message"),
     [("(", "position 0"), ("a{2,1}", "position 1"), ("a*", "empty string"), (r"\b", "empty string")],
 )
-def test_patterns_of_no_use_are_errors(pattern: str, message: str) -> None:
+def test_invalid_or_empty_matching_pattern_raises_pattern_error(pattern: str, message: str) -> None:
     with pytest.raises(PatternError, match=message):
         engine_of(pattern)
 
@@ -165,7 +165,7 @@ def test_hostile_patterns_end_within_a_second(pattern: str) -> None:
 
 @pytest.mark.parametrize("n", [40, 4_000])
 @pytest.mark.parametrize("pattern", [r"(a|aa)+\1c|.", r"(?:(a)\1?|a+)+c|.", r"(?P<x>a+)(?:(?P=x)|a)+c|."])
-def test_back_references_that_backtrack_without_end_raise_pattern_error(pattern: str, n: int) -> None:
+def test_endless_backtracking_of_back_references_raises_pattern_error(pattern: str, n: int) -> None:
     splitter = make_splitter(pattern)
     assert repr(splitter) == "engine"
     with within(2), pytest.raises(PatternError, match=r"backtracks too much on this text: at byte 3 .* steps"):
@@ -173,7 +173,7 @@ def test_back_references_that_backtrack_without_end_raise_pattern_error(pattern:
     assert splitter.ends("aab") == [1, 2, 3]
 
 
-def test_patterns_that_regex_runs_without_end_raise_pattern_error() -> None:
+def test_endless_backtracking_in_the_regex_package_raises_pattern_error() -> None:
     splitter = make_splitter(r"(?<=c(?:a|aa)+)b|.")
     assert repr(splitter) == "regex"
     assert splitter.ends("ab") == [1, 2]
@@ -185,7 +185,7 @@ def test_patterns_that_regex_runs_without_end_raise_pattern_error() -> None:
         splitter.ends("a" * 50 + "b")
 
 
-def test_error_names_the_pattern_the_place_and_the_way_out() -> None:
+def test_backtracking_error_names_pattern_offset_and_way_out() -> None:
     splitter = engine_of(r"x+|(?=(a|aa)+$)a+")
     assert splitter is not None
     message = r"pattern '.*' backtracks .* at byte 3 .*steps; make repetitions possessive"
@@ -194,8 +194,8 @@ def test_error_names_the_pattern_the_place_and_the_way_out() -> None:
     assert splitter.ends("xxxaa") == [3, 5]
 
 
-def test_the_place_counts_from_the_beginning_of_the_text() -> None:
-    """Whatever cuts the text first: special tokens, another pattern, bytes seen as characters."""
+def test_error_offset_counts_from_the_beginning_of_the_text() -> None:
+    """Also after special tokens, another pattern, or bytes seen as characters have split the text."""
     pattern = r"x+|(?=(?:a|aa)+$)a+"
     ranks = {bytes([i]): i for i in range(256)}
     tokenizer = Tokenizer.from_ranks(ranks, pattern=pattern, special_tokens={"<|s|>": 256, "<|t|>": 257})
@@ -223,7 +223,7 @@ def test_the_place_counts_from_the_beginning_of_the_text() -> None:
 
 
 @pytest.mark.parametrize("pattern", ["a+", "(?:a|b)+", "(?:aa|ab)+", "(?:a(?:a|b))+a?", "a+(?:ab)?$", "a|b"])
-def test_ten_megabytes_of_one_letter(pattern: str) -> None:
+def test_ten_megabytes_of_one_letter_are_split_in_seconds(pattern: str) -> None:
     splitter = engine_of(pattern)
     assert splitter is not None
     text = "a" * 10_000_000
@@ -232,7 +232,7 @@ def test_ten_megabytes_of_one_letter(pattern: str) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="asks the kernel for the memory taken")
-def test_ways_back_are_bounded() -> None:
+def test_backtracking_stack_is_bounded() -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     splitter = engine_of("(?:ab|ac)+x|a")
     assert splitter is not None
@@ -241,8 +241,8 @@ def test_ways_back_are_bounded() -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # KB
 
 
-def test_a_text_that_takes_many_steps_in_all_is_refused_as_well() -> None:
-    # Each piece looks ahead to the end of the text: linear each, quadratic together.
+def test_total_steps_of_a_text_are_limited() -> None:
+    # Each piece looks ahead to the end of the text: linear for each piece, quadratic for all together.
     splitter = engine_of("a(?=.*x)")
     assert splitter is not None
     assert len(splitter.ends("a" * 1000 + "x")) == 1001
@@ -250,7 +250,7 @@ def test_a_text_that_takes_many_steps_in_all_is_refused_as_well() -> None:
         splitter.count("a" * 1_000_000 + "x")
 
 
-def test_firsts() -> None:
+def test_first_returns_the_characters_that_can_come_first() -> None:
     def characters(pattern: str) -> First:
         return first(simplified(parse(pattern)), ANYTHING)
 
@@ -262,7 +262,7 @@ def test_firsts() -> None:
     assert characters("(?<=a)b") == First(CharSet.of("b"), False)
 
 
-def test_first_bytes() -> None:
+def test_first_bytes_are_the_lead_bytes_of_the_set() -> None:
     for members in (CharSet.of("aé漢😀"), CharSet.category("L"), ANY, CharSet(())):
         leads = {character.encode()[0] for character in members}
         possible = {byte for byte in range(256) if characters_of_lead(byte) and first_bytes(members) >> byte & 1}
@@ -271,7 +271,7 @@ def test_first_bytes() -> None:
     assert CharSet.from_ranges(spans) == ANY
 
 
-def test_widths_and_what_always_matches() -> None:
+def test_width_and_always_matches_are_computed() -> None:
     widths = {"ab": 2, "[ab]{3}": 3, "a|bc": None, "(?:ab|cd){2}": 4, "a?": None, "(?=ab)c": 1, "(?>a)": 1, "": 0}
     for pattern, expected in widths.items():
         assert width(simplified(parse(pattern))) == expected

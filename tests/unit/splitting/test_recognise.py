@@ -1,4 +1,4 @@
-"""Known patterns are recognised by what they mean; a pattern that differs in anything that matters is not."""
+"""Known patterns are recognised by their meaning; a pattern that means anything else is not."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_every_named_pattern_has_a_scanner(name: str) -> None:
         (O200K.replace(CONTRACTIONS, "(?:'(?i:[sdmt]|ll|ve|re))"), "o200k"),
     ],
 )
-def test_spellings_that_mean_the_same(spelling: str, name: str) -> None:
+def test_equivalent_spellings_are_recognised(spelling: str, name: str) -> None:
     assert recognise(spelling) == recognise(PATTERNS[name] or "")
 
 
@@ -78,18 +78,18 @@ def test_spellings_that_mean_the_same(spelling: str, name: str) -> None:
         r"\p{L}+",
     ],
 )
-def test_patterns_that_differ_in_what_matters(pattern: str) -> None:
+def test_patterns_of_other_meaning_are_not_recognised(pattern: str) -> None:
     assert pattern not in PATTERNS.values()
     assert recognise(pattern) is None
 
 
 @pytest.mark.parametrize("n_digits", range(1, 10))
-def test_groups_of_digits_are_a_parameter(n_digits: int) -> None:
+def test_any_maximal_number_of_digits_is_recognised(n_digits: int) -> None:
     pattern = LLAMA3.replace("{1,3}", f"{{1,{n_digits}}}")
     assert recognise(pattern) == ScannerSpec("cl100k", n_digits)
 
 
-def test_deepseeks_three_patterns_are_recognised_together_only() -> None:
+def test_deepseek_patterns_are_recognised_only_together() -> None:
     assert recognise(DEEPSEEK) == ScannerSpec("deepseek", 3, contractions=False)
     assert recognise((DEEPSEEK[0], r"[一-龥\u3040-\u30ff]+", DEEPSEEK[2])) == recognise(DEEPSEEK)
     assert recognise(DEEPSEEK[:2]) is None
@@ -97,11 +97,11 @@ def test_deepseeks_three_patterns_are_recognised_together_only() -> None:
     assert recognise((DEEPSEEK[0], "[一-龥]+", DEEPSEEK[2])) is None
 
 
-def test_a_scanner_that_leaves_nothing_out_serves_where_gaps_are_dropped() -> None:
+def test_drop_unmatched_uses_a_scanner_only_if_it_matches_all_text() -> None:
     assert recognise(GPT2, drop_unmatched=True) == recognise(GPT2)
-    assert recognise(DEEPSEEK, drop_unmatched=True) is None  # it matches no controls
+    assert recognise(DEEPSEEK, drop_unmatched=True) is None  # it leaves control characters unmatched
 
 
-def test_what_does_not_parse_is_left_to_whoever_compiles_it() -> None:
+def test_invalid_pattern_is_not_recognised() -> None:
     assert recognise("(") is None
     assert recognise((DEEPSEEK[0], DEEPSEEK[1], "(")) is None

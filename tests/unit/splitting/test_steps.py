@@ -1,4 +1,4 @@
-"""Steps, sequences of splitters, and text that is left out: what needs no peer to know."""
+"""Steps, sequences of splitters, and removed text, tested without a peer."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -36,7 +36,7 @@ def pieces(splitter: Splitter, text: str) -> list[str]:
     return [data[start:end].decode() for start, end in splitter.pieces(text)]
 
 
-# One after another
+# One after another.
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def pieces(splitter: Splitter, text: str) -> list[str]:
     [
         (["b", "a+"], "aabaa", ["aa", "b", "aa"]),
         ([r"\d{1,3}", r"\s"], "12345 a", ["123", "45", " ", "a"]),
-        # Neither look-ahead nor look-behind nor an anchor sees beyond its piece.
+        # Look-ahead, look-behind and anchors see only their own piece.
         (["b", r"a(?!b)"], "aab", ["a", "a", "b"]),
         (["b", r"(?<=b)a"], "bac", ["b", "ac"]),
         (["b", r"a$"], "aab", ["a", "a", "b"]),
@@ -53,14 +53,14 @@ def pieces(splitter: Splitter, text: str) -> list[str]:
         (["gpt2", "e"], "he is", ["h", "e", " is"]),
     ],
 )
-def test_each_pattern_cuts_the_pieces_of_the_one_before(
+def test_each_pattern_splits_the_pieces_of_the_previous(
     patterns: list[str], text: str, expected: list[str]
 ) -> None:
     assert pieces(make_splitter(resolve_pattern(patterns)[1]), text) == expected
 
 
-def test_nothing_is_lost_between_the_steps_of_a_long_text() -> None:
-    text = "ab1 " * 20_000  # more pieces than a scanner gives at a time
+def test_pieces_of_several_steps_cover_a_long_text() -> None:
+    text = "ab1 " * 20_000  # more pieces than a scanner returns at once
     for patterns in (["cl100k", "b"], ["b", "cl100k"], ["cl100k", "o200k", "gpt2"]):
         splitter = make_splitter(resolve_pattern(patterns)[1])
         spans = splitter.pieces(text)
@@ -69,7 +69,7 @@ def test_nothing_is_lost_between_the_steps_of_a_long_text() -> None:
         assert splitter.ends(text) == [end for _, end in spans]
 
 
-def test_sequences_in_any_nesting_are_one() -> None:
+def test_nested_sequences_are_associative() -> None:
     one, two, three = (make_splitter(pattern) for pattern in ("a", r"\s", "b+"))
     text = "abba a bb  "
     assert (
@@ -81,7 +81,7 @@ def test_sequences_in_any_nesting_are_one() -> None:
     assert make_sequence([Digits()]).ends("") == []
 
 
-def test_a_sequence_says_what_it_is() -> None:
+def test_repr_describes_a_sequence_and_its_length_is_limited() -> None:
     one = repr(make_splitter("a"))
     assert repr(make_splitter(("a", "b"))) == f"{one}, then {one}"
     assert repr(make_sequence([Split(pattern="a", behavior="merged_with_next", invert=True)])) == (
@@ -92,7 +92,7 @@ def test_a_sequence_says_what_it_is() -> None:
     assert pieces(make_splitter(("a",) * MAX_STEPS), "aab") == ["a", "a", "b"]
 
 
-# What is left out
+# Removed text.
 
 
 @pytest.mark.parametrize(
@@ -105,14 +105,14 @@ def test_a_sequence_says_what_it_is() -> None:
         ("contiguous", "aa bc aa", "aa bc aa"),
     ],
 )
-def test_behaviors(behavior: str, plain: str, inverted: str) -> None:
+def test_split_behaviors_join_keep_or_remove_matches(behavior: str, plain: str, inverted: str) -> None:
     for invert, expected in ((False, plain), (True, inverted)):
         step = Split(pattern="a", behavior=behavior, invert=invert)  # type: ignore[arg-type]
         assert pieces(make_sequence([step]), "aabcaa") == expected.split()
 
 
-def test_what_is_joined_may_lie_far_apart() -> None:
-    text = "ab1 " * 20_000  # more pieces than a scanner gives at a time
+def test_behaviors_join_pieces_of_long_texts() -> None:
+    text = "ab1 " * 20_000  # more pieces than a scanner returns at once
     for behavior, count in (("contiguous", 1), ("merged_with_next", 40_001)):
         step = Split(pattern=str(PATTERNS["qwen2"]), behavior=behavior)  # type: ignore[arg-type]
         spans = make_sequence([step]).pieces(text)
@@ -120,7 +120,7 @@ def test_what_is_joined_may_lie_far_apart() -> None:
     assert make_sequence([Split(pattern=str(PATTERNS["qwen2"]), behavior="removed")]).pieces(text) == []
 
 
-def test_splitters_that_were_not_made_are_no_crash() -> None:
+def test_uninitialized_splitters_raise_type_error() -> None:
     for kind in (Sequence, Regrouped, StandIns):
         with pytest.raises(TypeError):
             kind.__new__(kind)
@@ -139,7 +139,7 @@ def test_splitters_that_were_not_made_are_no_crash() -> None:
         Splitter(),
     ],
 )
-def test_texts_of_quiet_bytes_are_one_piece(splitter: Splitter) -> None:
+def test_text_of_quiet_bytes_is_one_piece(splitter: Splitter) -> None:
     quiet = splitter.quiet_bytes()
     assert quiet is not None
     assert len(quiet) == 256
@@ -148,7 +148,7 @@ def test_texts_of_quiet_bytes_are_one_piece(splitter: Splitter) -> None:
     assert pieces(splitter, text) == [text]
 
 
-def test_quiet_bytes_are_not_known_of_all() -> None:
+def test_quiet_bytes_are_none_for_splitters_that_remove_text() -> None:
     gaps = make_splitter("[a-z]+", drop_unmatched=True)
     assert gaps.quiet_bytes() is None
     for first, second in ((gaps, Splitter()), (Splitter(), gaps)):
@@ -157,12 +157,12 @@ def test_quiet_bytes_are_not_known_of_all() -> None:
         assert splitter.quiet_bytes() is None
 
 
-def test_what_is_removed_is_gone_for_later_steps() -> None:
+def test_later_steps_do_not_see_removed_text() -> None:
     steps = [Split(pattern="-", behavior="removed"), Split(pattern=".-?.", behavior="removed", invert=True)]
     assert pieces(make_sequence(steps), "ab-cd-e") == ["ab", "cd"]
 
 
-def test_gaps_have_ends_but_are_no_pieces() -> None:
+def test_unmatched_text_has_ends_but_is_no_piece() -> None:
     splitter = make_splitter("a+", drop_unmatched=True)
     assert (splitter.ends("aabaa"), splitter.pieces("aabaa")) == ([2, 3, 5], [(0, 2), (3, 5)])
     assert pieces(make_splitter(("[ab]+", "a+"), drop_unmatched=True), "aabcaaxb") == ["aa", "aa"]
@@ -170,20 +170,20 @@ def test_gaps_have_ends_but_are_no_pieces() -> None:
     assert make_splitter("cl100k", drop_unmatched=True).pieces("") == []
 
 
-def test_left_out_text_makes_no_ids_and_is_not_counted() -> None:
+def test_unmatched_text_has_no_ids_and_is_not_counted() -> None:
     vocabulary = Tokenizer.from_ranks(RANKS, pattern=None)._vocabulary
     splitter = make_splitter("[a-z]+", drop_unmatched=True)
     encoder = Encoder(vocabulary, splitter)
     assert encoder.encode("12abc 12ab") == [258, 256]
     assert encoder.count("12") == 0
-    long = "ab, " * 5000  # worked on without the GIL
+    long = "ab, " * 5000  # long enough to be encoded without the GIL
     assert encoder.encode(long) == [256] * 5000
     counter = PieceCounter(splitter)
     counter.add_text("12abc 12ab abc")
     assert counter.items() == [(b"abc", 2), (b"ab", 1)]
 
 
-def test_regrouped_knows_its_behaviors() -> None:
+def test_unknown_behavior_is_refused() -> None:
     with pytest.raises(KeyError):
         Regrouped(Splitter(), "isolated")  # type: ignore[arg-type]
     regex = RegexSplitter(compile_regex("a"), keep_gaps=False)
@@ -192,7 +192,7 @@ def test_regrouped_knows_its_behaviors() -> None:
         make_sequence([Split(pattern="a", behavior="merged")])  # type: ignore[arg-type]
 
 
-# Steps
+# Steps.
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_regrouped_knows_its_behaviors() -> None:
     ],
     ids=repr,
 )
-def test_steps(step: Digits, text: str, expected: list[str]) -> None:
+def test_step_splits_the_example(step: Digits, text: str, expected: list[str]) -> None:
     assert pieces(make_sequence([step]), text) == expected
 
 
@@ -251,12 +251,12 @@ def test_steps(step: Digits, text: str, expected: list[str]) -> None:
         ("", "empty string"),
     ],
 )
-def test_patterns_that_tokenizers_reads_otherwise_are_refused(pattern: str, message: str) -> None:
+def test_pattern_of_other_meaning_in_tokenizers_is_refused(pattern: str, message: str) -> None:
     with pytest.raises(PatternError, match=message):
         make_sequence([Split(pattern=pattern)])
 
 
-def test_what_means_the_same_stays_as_it_is() -> None:
+def test_pattern_of_equal_meaning_is_unchanged() -> None:
     for name in ("o200k", "llama3", "qwen2", "tekken"):
         pattern = PATTERNS[name]
         assert isinstance(pattern, str)
@@ -267,7 +267,7 @@ def test_what_means_the_same_stays_as_it_is() -> None:
     assert from_oniguruma("(?i:(?-i:ss)|(?:s|t))") == "(?i:(?-i:ss)|(?:s|t))"
 
 
-def test_steps_after_byte_level_see_stand_ins() -> None:
+def test_steps_after_byte_level_see_gpt2_characters() -> None:
     text = "ab ²ಲ\n1"
     steps = [ByteLevel(use_regex=False), Digits(individual_digits=True)]
     spans = make_sequence(steps).pieces(text)
@@ -286,8 +286,8 @@ def test_steps_after_byte_level_see_stand_ins() -> None:
 
 
 @pytest.mark.parametrize("mark", ["", "é", "日", "👍"])
-def test_pieces_in_characters_of_a_long_text(mark: str) -> None:
-    """Pieces that begin and end inside characters, and gaps, across the parts that lists are made by."""
+def test_character_offsets_of_pieces_are_right_in_long_texts(mark: str) -> None:
+    """Pieces that begin or end inside characters, and removed text, across the parts in which lists are built."""
     steps = [ByteLevel(use_regex=False), Digits(individual_digits=True)]
     lines = Split(pattern="Ċ", behavior="removed", literal=True)
     for splitter in (make_sequence(steps), make_sequence([*steps, lines]), make_splitter(PATTERNS["cl100k"])):
@@ -300,7 +300,7 @@ def test_pieces_in_characters_of_a_long_text(mark: str) -> None:
             assert pieces_in_characters(splitter, data) == expected
 
 
-# Several patterns as the pattern of a tokenizer
+# Several patterns as the pattern of a tokenizer.
 
 SEVERAL = [r"\d{1,2}", "b"]
 
@@ -309,7 +309,7 @@ def several() -> Tokenizer:
     return Tokenizer.from_ranks(RANKS, pattern=SEVERAL, special_tokens={"<s>": 300}, name="several")
 
 
-def test_resolve_several() -> None:
+def test_several_patterns_resolve_to_a_tuple() -> None:
     assert resolve_pattern(SEVERAL) == (None, tuple(SEVERAL))
     assert resolve_pattern(["a"]) == (None, "a")
     assert resolve_pattern(["gpt2"]) == ("gpt2", PATTERNS["gpt2"])
@@ -325,7 +325,7 @@ def test_resolve_several() -> None:
         resolve_pattern(["a", "cl100"])
 
 
-def test_a_tokenizer_of_several_patterns() -> None:
+def test_tokenizer_with_several_patterns_splits_by_each() -> None:
     tokenizer = several()
     assert tokenizer.pattern == tuple(SEVERAL)
     assert tokenizer.pattern_name is None
@@ -334,7 +334,7 @@ def test_a_tokenizer_of_several_patterns() -> None:
     assert tokenizer.fingerprint != Tokenizer.from_ranks(RANKS, pattern="b").fingerprint
 
 
-def test_it_survives_files_and_pickles(tmp_path) -> None:
+def test_tokenizer_with_several_patterns_survives_save_and_load(tmp_path) -> None:
     tokenizer = several()
     tokenizer.save(tmp_path / "several.fbpe")
     again = fastbpe.load(tmp_path / "several.fbpe")
@@ -347,14 +347,14 @@ def test_it_survives_files_and_pickles(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("bad", [[1], ["a", None], [["a"]], {"a": 1}, 3])
-def test_a_file_with_another_pattern_is_refused(bad: object) -> None:
+def test_native_file_with_invalid_pattern_raises_format_error(bad: object) -> None:
     model = several()._full_model()
     data = native.dump(replace(model, pattern=bad))  # type: ignore[arg-type]
     with pytest.raises(FormatError, match="no valid 'pattern'"):
         fastbpe.load(data)
 
 
-def test_training_with_several_patterns(tmp_path) -> None:
+def test_training_with_several_patterns_splits_by_each(tmp_path) -> None:
     text = ["abab 1212 abab 1212 b1b1"] * 3
     tokenizer = fastbpe.train(text, vocab_size=258, pattern=[r"\d", "[ab]+"], progress=False)
     assert tokenizer.pattern == (r"\d", "[ab]+")

@@ -1,4 +1,4 @@
-"""The parser: what it makes of every construct, and what it says of what it refuses."""
+"""The pattern parser: the result of every construct, and the error of everything that it refuses."""
 
 import contextlib
 import sys
@@ -69,7 +69,7 @@ def chars(text):
         ("}", "}"),
     ],
 )
-def test_sets(pattern, members):
+def test_character_set_is_parsed(pattern, members):
     assert parse(pattern) == chars(members)
 
 
@@ -101,7 +101,7 @@ def test_sets(pattern, members):
         (r"[^\x00-\x{10FFFF}]", CharSet(())),
     ],
 )
-def test_classes(pattern, expected):
+def test_character_class_is_parsed(pattern, expected):
     assert parse(pattern) == Chars(expected)
 
 
@@ -119,12 +119,12 @@ def test_classes(pattern, expected):
     ],
 )
 @pytest.mark.parametrize(("sign", "mode"), [("", Mode.GREEDY), ("?", Mode.LAZY), ("+", Mode.POSSESSIVE)])
-def test_quantifiers(pattern, bounds, sign, mode):
+def test_quantifier_is_parsed(pattern, bounds, sign, mode):
     assert parse(pattern + sign) == Repeat(chars("a"), *bounds, mode)
 
 
 @pytest.mark.parametrize("text", ["{", "a{", "a{2", "a{x}", "a{}", "a{1, 2}"])
-def test_brace_that_counts_nothing_is_a_character(text):
+def test_brace_without_a_count_is_a_character(text):
     parts = tuple(chars(character) for character in text)
     assert parse(text) == (Concat(parts) if len(parts) > 1 else parts[0])
 
@@ -161,7 +161,7 @@ def test_brace_that_counts_nothing_is_a_character(text):
         ("a(?#b)c", Concat((chars("a"), chars("c")))),
     ],
 )
-def test_structure(pattern, expected):
+def test_groups_anchors_and_alternatives_are_parsed(pattern, expected):
     assert parse(pattern) == expected
 
 
@@ -186,12 +186,12 @@ def test_structure(pattern, expected):
         (r"(?i)\x6b", "[kK\u212a]"),
     ],
 )
-def test_flags(pattern, same_as):
+def test_flags_apply_to_their_scope(pattern, same_as):
     assert _flat(parse(pattern)) == _flat(parse(same_as))
 
 
 def _flat(node):
-    """Parts of a concatenation within a concatenation, moved up: `(?:ab)c` against `abc`."""
+    """Move the parts of a nested concatenation up, so that `(?:ab)c` equals `abc`."""
     if isinstance(node, Concat):
         parts = []
         for part in map(_flat, node.parts):
@@ -267,7 +267,7 @@ def _flat(node):
         (r"\G", 0, r"\G is no escape here"),
     ],
 )
-def test_errors_name_the_position_and_what_was_expected(pattern, position, says):
+def test_error_names_the_position_and_the_expectation(pattern, position, says):
     with pytest.raises(PatternError) as raised:
         parse(pattern)
     assert f"position {position} " in str(raised.value)
@@ -292,12 +292,12 @@ def test_errors_name_the_position_and_what_was_expected(pattern, position, says)
     ],
     ids=lambda pattern: pattern[:12],
 )
-def test_hostile_patterns_are_refused_at_once(pattern):
+def test_hostile_pattern_is_refused_within_a_second(pattern):
     with within(1), pytest.raises(PatternError):
         parse(pattern)
 
 
-def test_deepest_nesting_that_is_taken():
+def test_deepest_allowed_nesting_is_parsed():
     limit = sys.getrecursionlimit()
     node = parse("(" * MAX_NESTING + "a+b|c" + ")" * MAX_NESTING)
     assert not can_match_empty(node)
@@ -327,7 +327,7 @@ def test_deepest_nesting_that_is_taken():
         "(?!(?!))",
     ],
 )
-def test_can_match_empty(pattern):
+def test_pattern_that_can_match_empty_is_detected(pattern):
     assert can_match_empty(parse(pattern))
 
 
@@ -351,17 +351,17 @@ def test_can_match_empty(pattern):
         "(?>ab)",
     ],
 )
-def test_cannot_match_empty(pattern):
+def test_pattern_that_cannot_match_empty_is_accepted(pattern):
     assert not can_match_empty(parse(pattern))
 
 
-def test_can_match():
+def test_pattern_that_can_never_match_is_detected():
     assert not can_match(parse(r"a[^\s\S]"))
     assert not can_match(parse(r"(?:[^\s\S]){2}|(?!)"))
     assert can_match(parse(r"[^\s\S]*|b"))
 
 
 @given(st.text(alphabet=r"ab1()[]{}\?*+|^$.,:=!<>-&~pLisxwP# ", max_size=24))
-def test_any_text_is_parsed_or_refused(pattern):
+def test_any_text_is_parsed_or_raises_pattern_error(pattern):
     with contextlib.suppress(PatternError):
         parse(pattern)

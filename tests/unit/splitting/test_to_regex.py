@@ -1,4 +1,4 @@
-"""Printing a parsed pattern for `regex`, and what compile_regex takes and refuses."""
+"""Printing a parsed pattern for the regex package, and patterns that compile_regex accepts or refuses."""
 
 import pytest
 import regex
@@ -40,13 +40,13 @@ def test_printed_set_matches_its_members_and_nothing_else(characters):
 
 
 @given(st.lists(st.tuples(st.integers(0, 400), st.integers(0, 3)), max_size=40))
-def test_printed_random_set(starts):
+def test_printed_random_set_matches_its_members(starts):
     members = CharSet.from_ranges((low, low + extent) for low, extent in starts)
     text = EVERY_CHARACTER[:500]
     assert "".join(regex.findall(to_regex(Chars(members)), text, regex.VERSION1)) == "".join(members)
 
 
-def test_nothing_printed_depends_on_unicode_of_regex():
+def test_printed_pattern_uses_no_unicode_classes_of_the_regex_package():
     for pattern in [*REGEXES, r"\b\w(?i:k)[[:alpha:]]\d\s\h\R\p{Greek}(?m)^$"]:
         printed = to_regex(parse(pattern))
         for escape in (r"\p", r"\P", r"\s", r"\S", r"\d", r"\w", r"\b", "(?i", "(?m"):
@@ -84,22 +84,22 @@ def test_nothing_printed_depends_on_unicode_of_regex():
         (r"\x{20}\-\#\[\]", " -#[]", [" -#[]"]),
     ],
 )
-def test_pieces(pattern, text, pieces):
+def test_compiled_pattern_finds_the_pieces(pattern, text, pieces):
     assert find_pieces(compile_regex(pattern), text) == pieces
 
 
-def test_groups_are_kept_only_for_back_references():
+def test_only_groups_with_back_references_are_captured():
     assert compile_regex("(a)(b)").groups == 0
     assert compile_regex(r"(a)(b)\2").groups == 1
 
 
 @pytest.mark.parametrize("pattern", ["", "a*", "a|", r"\b", "(?=a)", r"\s*(?!\S)", "^", "(?=a)(?=b)"])
-def test_pattern_that_can_match_nothing_is_refused(pattern):
+def test_pattern_that_can_match_empty_is_refused(pattern):
     with pytest.raises(PatternError, match="can match the empty string"):
         compile_regex(pattern)
 
 
-def test_error_of_the_parser_comes_through():
+def test_parser_error_is_passed_on():
     with pytest.raises(PatternError, match=r"position 1 .*expected ']'"):
         compile_regex("a[b")
 
@@ -110,7 +110,7 @@ def test_long_pattern_is_shortened_in_errors():
     assert len(str(raised.value)) < 250
 
 
-def test_compiled_patterns_are_kept():
+def test_compiled_patterns_are_cached():
     assert compile_regex("a+") is compile_regex("a+")
 
 
@@ -134,13 +134,13 @@ def test_large_patterns_compile_within_seconds(pattern):
 @pytest.mark.parametrize(
     "pattern", ["(" * MAX_NESTING + "a+" + ")+" * MAX_NESTING, "((((a{10000}){10000}){10000}){10000})"]
 )
-def test_repeats_within_repeats_are_refused_before_they_fill_the_memory(pattern):
+def test_huge_nested_repetitions_are_refused(pattern):
     with pytest.raises(PatternError, match=r"more than 20,000 times in all"):
         compile_regex(pattern)
 
 
 @pytest.mark.parametrize("name", ["english.txt", "multilingual.txt", "json_yaml.txt"])
-def test_pieces_of_a_real_text_make_up_the_text(name):
+def test_pieces_of_a_real_text_cover_it(name):
     text = corpus(name, 300_000)
     for pattern in REGEXES:
         assert "".join(find_pieces(compile_regex(pattern), text)) == text

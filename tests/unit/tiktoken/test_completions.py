@@ -1,4 +1,4 @@
-"""Completions of long tails beside a slow twin, of all white space beside tiktoken, and how long they may take."""
+"""Completions of unstable tails: long ones against a slow twin, white space against tiktoken, and time limits."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from fastbpe.splitting.named import NAMED
 from helpers.child_processes import run_python
 from helpers.shared_data import BYTES, ranks_of, standard_library
 
-#: Of those with one pattern; tiktoken takes no more than one.
+#: Named patterns that are one pattern; tiktoken takes no more.
 PATTERN_TEXTS = {name: text for name, text in PATTERNS.items() if name in NAMED and isinstance(text, str)}
-#: An engine of the pattern splits its pieces, not a scanner.
+#: A pattern that the engine splits by, not a scanner.
 ENGINE = r"[a-z]+|\s+(?!\S)|[\s\S]"
 
 
@@ -31,7 +31,7 @@ def encoding(pattern: str, ranks: dict[bytes, int]) -> fastbpe.tiktoken.Encoding
 
 
 def slow_completions(e: fastbpe.tiktoken.Encoding, tail: str) -> list[tuple[int, ...]]:
-    """As tiktoken finds them: each text that may follow is encoded with all of the tail. For ASCII."""
+    """Find completions as tiktoken does: encode the tail with each text that may follow. ASCII only."""
     data = tail.encode()
     tokens = {token: e.encode_single_token(token) for token in e.token_byte_values()}
     out = {(number,) for token, number in tokens.items() if token.startswith(data)}
@@ -51,8 +51,8 @@ def slow_completions(e: fastbpe.tiktoken.Encoding, tail: str) -> list[tuple[int,
 
 
 @pytest.mark.parametrize("name", PATTERN_TEXTS)
-def test_completions_of_all_short_white_space_are_tiktokens(name: str) -> None:
-    """Scanners split a stand-in of it."""
+def test_completions_of_short_white_space_equal_tiktoken(name: str) -> None:
+    """Scanners split a stand-in of the tail."""
     ranks = ascii_ranks(400)
     mine = encoding(PATTERN_TEXTS[name], ranks)
     peer = tiktoken.Encoding("peer", pat_str=PATTERN_TEXTS[name], mergeable_ranks=ranks, special_tokens={})
@@ -67,7 +67,7 @@ def test_completions_of_all_short_white_space_are_tiktokens(name: str) -> None:
 
 @pytest.mark.parametrize("pattern", [*PATTERN_TEXTS.values(), ENGINE], ids=[*PATTERN_TEXTS, "engine"])
 @pytest.mark.parametrize("unit", [" ", "\n", " \n", "\n ", "\t \n  ", "a", "ab", "the", "-", "=\n"])
-def test_completions_of_long_tails_are_the_slow_twins(pattern: str, unit: str) -> None:
+def test_completions_of_long_tails_equal_the_slow_twin(pattern: str, unit: str) -> None:
     e = encoding(pattern, ascii_ranks(400))
     for n in (100, 301):
         run = (unit * n)[:n]
@@ -85,7 +85,7 @@ def test_completions_are_separate_lists() -> None:
     assert completions[1:] == before
 
 
-def test_completions_of_many_spaces_do_not_split_them_again_and_again() -> None:
+def test_completions_of_many_spaces_take_less_than_two_seconds() -> None:
     ranks = BYTES | {b" " * (2 << i): 256 + i for i in range(10)}
     words = map(bytes, product(b"abcdefghijklmnopqrstuvwxyz", repeat=3))
     ranks |= {b" " + word: 270 + i for i, word in enumerate(words)}
@@ -97,8 +97,8 @@ def test_completions_of_many_spaces_do_not_split_them_again_and_again() -> None:
     assert len(completions) > 26**3
 
 
-def test_ctrl_c_ends_encode_with_unstable() -> None:
-    """An engine splits every completion anew, which would take half a minute."""
+def test_ctrl_c_interrupts_encode_with_unstable() -> None:
+    """The engine splits every completion anew; uninterrupted that would take half a minute."""
     code = r"""
 import signal, time
 from fastbpe.tiktoken import Encoding

@@ -1,4 +1,4 @@
-"""Files and names of fastbpe.tiktoken: the cache, downloads from a server of this machine, and plug-ins."""
+"""Files and names of fastbpe.tiktoken: the cache, downloads from a local server, and plug-ins."""
 
 import errno
 import hashlib
@@ -41,33 +41,33 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def kept(cache: Path, url: str) -> Path:
+def cached_file(cache: Path, url: str) -> Path:
     return cache / hashlib.sha1(url.encode()).hexdigest()
 
 
-def test_a_download_is_kept_and_not_repeated(server: Server, cache: Path) -> None:
+def test_download_is_cached_and_not_repeated(server: Server, cache: Path) -> None:
     assert read_file_cached(server.url, SHA256) == CONTENT
     assert [path.name for path in cache.iterdir()] == [hashlib.sha1(server.url.encode()).hexdigest()]
-    assert kept(cache, server.url).read_bytes() == CONTENT
+    assert cached_file(cache, server.url).read_bytes() == CONTENT
     assert read_file_cached(server.url, SHA256) == CONTENT
     assert read_file_cached(server.url) == CONTENT
     assert len(server.asked) == 1
 
 
-def test_offline_once_kept(server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cached_file_is_read_offline(server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read_file_cached(server.url, SHA256)
     monkeypatch.setenv("FASTBPE_OFFLINE", "1")
     assert read_file_cached(server.url, SHA256) == CONTENT
     assert len(server.asked) == 1
 
 
-def test_offline_before_says_which_file_to_put_where(
+def test_offline_error_names_file_folder_and_hash(
     server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FASTBPE_OFFLINE", "1")
     with pytest.raises(OSError, match="FASTBPE_OFFLINE=1") as raised:
         read_file_cached(server.url, SHA256)
-    for part in (server.url, str(kept(cache, server.url)), SHA256, "TIKTOKEN_CACHE_DIR"):
+    for part in (server.url, str(cached_file(cache, server.url)), SHA256, "TIKTOKEN_CACHE_DIR"):
         assert part in str(raised.value)
     with pytest.raises(DownloadError):
         read_file(server.url)
@@ -78,12 +78,14 @@ def test_offline_before_says_which_file_to_put_where(
 
 
 @pytest.mark.parametrize("value", ["0", ""])
-def test_offline_switched_off(server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+def test_offline_variable_of_zero_or_empty_allows_downloads(
+    server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
     monkeypatch.setenv("FASTBPE_OFFLINE", value)
     assert read_file(server.url) == CONTENT
 
 
-def test_a_wrong_hash_is_refused(server: Server, cache: Path) -> None:
+def test_wrong_hash_raises_value_error(server: Server, cache: Path) -> None:
     with pytest.raises(ValueError, match="Hash mismatch") as raised:
         read_file_cached(server.url, "0" * 64)
     assert "0" * 64 in str(raised.value)
@@ -91,30 +93,32 @@ def test_a_wrong_hash_is_refused(server: Server, cache: Path) -> None:
     assert not cache.exists()
 
 
-def test_a_damaged_copy_is_replaced(server: Server, cache: Path) -> None:
+def test_damaged_cached_copy_is_downloaded_again(server: Server, cache: Path) -> None:
     cache.mkdir()
-    kept(cache, server.url).write_bytes(CONTENT[:-1])
+    cached_file(cache, server.url).write_bytes(CONTENT[:-1])
     assert read_file_cached(server.url, SHA256) == CONTENT
-    assert kept(cache, server.url).read_bytes() == CONTENT
+    assert cached_file(cache, server.url).read_bytes() == CONTENT
 
 
-def test_a_damaged_copy_without_a_network(server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_damaged_cached_copy_offline_raises_download_error(
+    server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cache.mkdir()
-    kept(cache, server.url).write_bytes(b"")
+    cached_file(cache, server.url).write_bytes(b"")
     monkeypatch.setenv("FASTBPE_OFFLINE", "1")
     with pytest.raises(DownloadError, match="has another SHA-256"):
         read_file_cached(server.url, SHA256)
 
 
 @pytest.mark.parametrize("path", ["/half", "/absent"])
-def test_a_download_that_fails(server: Server, cache: Path, path: str) -> None:
+def test_failed_download_raises_and_is_not_cached(server: Server, cache: Path, path: str) -> None:
     url = server.url.replace("/good", path)
     with pytest.raises(OSError, match=url):
         read_file_cached(url, SHA256)
     assert not cache.exists()
 
 
-def test_nobody_listens(server: Server, cache: Path) -> None:
+def test_unreachable_server_raises_os_error(server: Server, cache: Path) -> None:
     url = server.url
     server.shutdown()
     server.server_close()
@@ -122,7 +126,9 @@ def test_nobody_listens(server: Server, cache: Path) -> None:
         read_file_cached(url)
 
 
-def test_no_cache(server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_empty_cache_variable_disables_the_cache(
+    server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", "")
     assert read_file_cached(server.url, SHA256) == CONTENT
     with pytest.raises(ValueError, match="Hash mismatch"):
@@ -130,26 +136,30 @@ def test_no_cache(server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch) 
     assert not cache.exists()
 
 
-def test_which_folder(server: Server, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cache_folder_follows_the_environment_variables(
+    server: Server, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("DATA_GYM_CACHE_DIR", str(tmp_path / "other"))
     read_file_cached(server.url)
-    assert kept(cache, server.url).exists()
+    assert cached_file(cache, server.url).exists()
     monkeypatch.delenv("TIKTOKEN_CACHE_DIR")
     read_file_cached(server.url)
-    assert kept(tmp_path / "other", server.url).exists()
+    assert cached_file(tmp_path / "other", server.url).exists()
     monkeypatch.delenv("DATA_GYM_CACHE_DIR")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     read_file_cached(server.url)
-    assert kept(tmp_path / "data-gym-cache", server.url).exists()
+    assert cached_file(tmp_path / "data-gym-cache", server.url).exists()
 
 
-def test_a_cache_that_nothing_can_be_written_to(server: Server, cache: Path) -> None:
+def test_unwritable_cache_warns_and_returns_the_data(server: Server, cache: Path) -> None:
     cache.write_text("a file, where a folder should be")
     with pytest.warns(UserWarning, match="cannot be kept"):
         assert read_file_cached(server.url, SHA256) == CONTENT
 
 
-def test_a_full_cache(server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_warns_and_leaves_no_partial_file(
+    server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fill(file: object) -> None:
         file.write(CONTENT[:1000])  # type: ignore[attr-defined]
         raise OSError(errno.ENOSPC, "no space left")
@@ -160,7 +170,7 @@ def test_a_full_cache(server: Server, cache: Path, monkeypatch: pytest.MonkeyPat
     assert list(cache.iterdir()) == [], "no half file, and no file beside"
 
 
-def test_the_default_cache_fails_in_silence(
+def test_unwritable_default_cache_does_not_warn(
     server: Server, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("TIKTOKEN_CACHE_DIR")
@@ -169,13 +179,13 @@ def test_the_default_cache_fails_in_silence(
     assert read_file_cached(server.url, SHA256) == CONTENT
 
 
-def test_two_processes_at_once(server: Server, cache: Path) -> None:
+def test_concurrent_downloads_never_show_a_partial_file(server: Server, cache: Path) -> None:
     code = (
         "import sys; from fastbpe.tiktoken.load import read_file_cached\n"
         f"data = read_file_cached({server.url!r}, {SHA256!r}); assert len(data) == {len(CONTENT)}"
     )
     started = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(3)]
-    path = kept(cache, server.url)
+    path = cached_file(cache, server.url)
     while any(process.poll() is None for process in started):
         if path.exists():
             assert path.read_bytes() == CONTENT, "a half file was seen"
@@ -184,7 +194,7 @@ def test_two_processes_at_once(server: Server, cache: Path) -> None:
     assert list(cache.iterdir()) == [path]
 
 
-def test_local_files_are_read_where_they_are(cache: Path, tmp_path: Path) -> None:
+def test_local_files_are_read_without_the_cache(cache: Path, tmp_path: Path) -> None:
     path = tmp_path / "x.txt"
     path.write_bytes(CONTENT)
     assert read_file_cached(str(path), SHA256) == CONTENT == read_file(str(path))
@@ -197,7 +207,7 @@ def test_local_files_are_read_where_they_are(cache: Path, tmp_path: Path) -> Non
     assert not cache.exists()
 
 
-def test_other_places_take_blobfile(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_urls_need_blobfile(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "blobfile", None)
     with pytest.raises(ImportError, match="pip install blobfile"):
         read_file_cached("az://bucket/file")
@@ -206,20 +216,20 @@ def test_other_places_take_blobfile(cache: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("content", [b"YQ==\n", b"YQ== x\n", b"YQ== 0\nYQ== 1\n", b"YQ== 0 1\n", b"", b"!! 0\n"])
-def test_damaged_vocabularies(cache: Path, tmp_path: Path, content: bytes) -> None:
+def test_damaged_vocabulary_raises_value_error_with_its_path(cache: Path, tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "x.tiktoken"
     path.write_bytes(content)
     with pytest.raises(ValueError, match=str(path)):
         load.load_tiktoken_bpe(str(path))
 
 
-def test_vocabularies_with_blank_lines_and_gaps(cache: Path, tmp_path: Path) -> None:
+def test_vocabulary_may_have_blank_lines_and_unused_ids(cache: Path, tmp_path: Path) -> None:
     path = tmp_path / "x.tiktoken"
     path.write_bytes(b"YQ== 5\r\n\r\nYg== 2\n\n")
     assert load.load_tiktoken_bpe(str(path)) == {b"a": 5, b"b": 2}
 
 
-# Plug-ins
+# Plug-ins.
 
 PLUGIN = """
 from tiktoken.load import load_tiktoken_bpe
@@ -263,7 +273,7 @@ def plugins(tmp_path: Path) -> Path:
 
 def use(plugins: Path, *arguments: str) -> object:
     command = [sys.executable, "-c", USE, str(plugins), *arguments]
-    # A folder with nothing but fastbpe: where it is installed, tiktoken may be too.
+    # A folder with nothing but fastbpe, since the folder it is installed in may hold tiktoken too.
     alone = plugins.with_name("alone")
     alone.mkdir(exist_ok=True)
     if not (alone / "fastbpe").exists():
@@ -275,14 +285,14 @@ def use(plugins: Path, *arguments: str) -> object:
 
 
 @pytest.mark.parametrize("mode", ["with", "without"])
-def test_a_plugin_made_for_tiktoken_works(plugins: Path, mode: str) -> None:
+def test_plugin_made_for_tiktoken_works(plugins: Path, mode: str) -> None:
     ids, names = use(plugins, mode)  # type: ignore[misc]
     assert ids == [104, 105, 256]
     assert names[-1] == "mine"
     assert names[:2] == ["gpt2", "r50k_base"]
 
 
-def test_plugins_that_contradict_themselves(plugins: Path) -> None:
+def test_invalid_or_duplicate_plugin_raises(plugins: Path) -> None:
     folder = plugins / "tiktoken_ext"
     (folder / "empty.py").write_text("")
     assert "tiktoken_ext.empty does not define ENCODING_CONSTRUCTORS" in str(use(plugins, "with"))
@@ -291,7 +301,7 @@ def test_plugins_that_contradict_themselves(plugins: Path) -> None:
     assert "Duplicate encoding name cl100k_base" in str(use(plugins, "with"))
 
 
-def test_no_such_encoding(plugins: Path) -> None:
+def test_unknown_encoding_error_lists_the_plugins(plugins: Path) -> None:
     (plugins / "tiktoken_ext" / "plug.py").write_text("ENCODING_CONSTRUCTORS = {}")
     message = str(use(plugins, "without"))
     assert message.startswith("Unknown encoding mine")

@@ -1,6 +1,6 @@
-"""Bad input to the constructor and the facade: the class one would catch, the thing named, and a way out.
+"""Bad input to the constructor and methods: an error of the expected class names the thing and a way out.
 
-Special tokens, decoding, training and files are in test_special, test_decoding, test_training and formats/.
+Special tokens, decoding, training and files have test files of their own.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def tokenizer() -> Tokenizer:
         (VocabularyError, ValueError),
     ],
 )
-def test_errors_are_also_what_one_would_catch(error: type[Exception], builtin: type[Exception]) -> None:
+def test_errors_are_subclasses_of_builtin_errors(error: type[Exception], builtin: type[Exception]) -> None:
     assert issubclass(error, FastbpeError)
     assert issubclass(error, builtin)
     assert str(error("a sentence, as it is")) == "a sentence, as it is"
@@ -64,19 +64,19 @@ def test_errors_are_also_what_one_would_catch(error: type[Exception], builtin: t
         ({**BYTES, 5: 256}, "token 5 must be bytes"),
     ],
 )
-def test_ranks_that_cannot_be(ranks: Any, message: str) -> None:
+def test_invalid_ranks_raise_vocabulary_error(ranks: Any, message: str) -> None:
     with pytest.raises(VocabularyError, match=message):
         Tokenizer.from_ranks(ranks, pattern=None)
 
 
-def test_ranks_and_sizes_of_any_kind_of_int() -> None:
+def test_ranks_and_sizes_may_be_any_integer_type() -> None:
     numpy = pytest.importorskip("numpy")
     ranks = {token: numpy.uint8(rank) for token, rank in BYTES.items()}
     assert Tokenizer.from_ranks(ranks, pattern=None, cache_bytes=2**70).encode("ab") == [97, 98]
 
 
 @pytest.mark.parametrize("pattern", [5, b"a+", [5], ["a", None], [["a"]], [], 1.5])
-def test_patterns_that_are_no_text(pattern: Any) -> None:
+def test_pattern_of_wrong_type_is_refused(pattern: Any) -> None:
     with pytest.raises((TypeError, PatternError), match="pattern"):
         Tokenizer.from_ranks(BYTES, pattern=pattern)
 
@@ -94,7 +94,7 @@ def test_patterns_that_are_no_text(pattern: Any) -> None:
         ("gpt9x", "no split pattern named 'gpt9x'.*known are gpt2"),
     ],
 )
-def test_patterns_that_cannot_split(pattern: str, message: str) -> None:
+def test_invalid_pattern_raises_pattern_error(pattern: str, message: str) -> None:
     for call in (
         lambda: Tokenizer.from_ranks(BYTES, pattern=pattern),
         lambda: fastbpe.train(["a"], vocab_size=256, pattern=pattern),
@@ -105,38 +105,40 @@ def test_patterns_that_cannot_split(pattern: str, message: str) -> None:
 
 @pytest.mark.parametrize("text", [None, 5, 1.5, ["a"], {"a": 1}, object()])
 @pytest.mark.parametrize("method", ["encode", "encode_ordinary", "encode_to_numpy", "count"])
-def test_a_text_that_is_none(tokenizer: Tokenizer, method: str, text: Any) -> None:
+def test_text_of_wrong_type_raises_type_error(tokenizer: Tokenizer, method: str, text: Any) -> None:
     with pytest.raises(TypeError, match=f"text must be str, or bytes of UTF-8, not {type(text).__name__}"):
         getattr(tokenizer, method)(text)
 
 
 @pytest.mark.parametrize("n_before", [0, 3, 70_000])
 @pytest.mark.parametrize("num_threads", [1, 2])
-def test_one_of_many_texts_that_is_none(tokenizer: Tokenizer, n_before: int, num_threads: int) -> None:
+def test_text_of_wrong_type_in_a_batch_is_named_by_index(
+    tokenizer: Tokenizer, n_before: int, num_threads: int
+) -> None:
     texts: list[Any] = ["abcdefgh"] * n_before + [float("nan"), "a"]
     for method in (tokenizer.encode_batch, tokenizer.encode_batch_to_numpy, tokenizer.count_batch):
         with pytest.raises(TypeError, match=rf"texts\[{n_before}\]: text must be str, .* not float"):
             method(texts, num_threads=num_threads)
     if n_before:
         texts[n_before - 1] = b"\xff"
-        with pytest.raises(ValueError, match="0xff"):  # what is wrong with an earlier text comes first
+        with pytest.raises(ValueError, match="0xff"):  # the error of the earlier text is raised
             tokenizer.encode_batch(texts, num_threads=num_threads)
 
 
 @pytest.mark.parametrize("model", ["small.fbpe", None, {b"a": 0}])
-def test_a_tokenizer_of_no_model(model: Any) -> None:
+def test_constructor_refuses_anything_but_a_model(model: Any) -> None:
     with pytest.raises(TypeError, match=rf"not {type(model).__name__}; fastbpe\.load reads a file"):
         Tokenizer(model)
 
 
 @pytest.mark.parametrize("token", [None, 5, 1.5, ["a"]])
-def test_a_token_that_is_none(tokenizer: Tokenizer, token: Any) -> None:
+def test_token_of_wrong_type_raises_type_error(tokenizer: Tokenizer, token: Any) -> None:
     with pytest.raises(TypeError, match=f"token must be bytes or str, not {type(token).__name__}"):
         tokenizer.token_to_id(token)
 
 
 @pytest.mark.parametrize("token_id", [257, -1, 2**32, 2**64])
-def test_an_id_that_is_none(tokenizer: Tokenizer, token_id: int) -> None:
+def test_unknown_id_raises_invalid_token_error(tokenizer: Tokenizer, token_id: int) -> None:
     for method in (tokenizer.id_to_token, tokenizer.decode_single_token_bytes):
         with pytest.raises(InvalidTokenError, match=rf"id {token_id} .*0\.\.256"):
             method(token_id)
@@ -144,28 +146,26 @@ def test_an_id_that_is_none(tokenizer: Tokenizer, token_id: int) -> None:
 
 
 @pytest.mark.parametrize("token_id", [None, 1.0, "1", [1]])
-def test_an_id_that_is_no_integer(tokenizer: Tokenizer, token_id: Any) -> None:
+def test_id_that_is_not_an_integer_raises_type_error(tokenizer: Tokenizer, token_id: Any) -> None:
     for method in (tokenizer.id_to_token, tokenizer.decode_single_token_bytes):
         with pytest.raises(TypeError, match="ids must be integers"):
             method(token_id)
 
 
 @pytest.mark.parametrize("errors", ["nonsense", ""])
-def test_an_unknown_way_of_decoding_is_refused_even_where_it_is_not_needed(
-    tokenizer: Tokenizer, errors: str
-) -> None:
+def test_unknown_errors_option_is_refused_even_for_valid_text(tokenizer: Tokenizer, errors: str) -> None:
     for ids in ([97], [255]):
         with pytest.raises((ValueError, LookupError), match=r"strict|nonsense|''"):
             tokenizer.decode(ids, errors=errors)
 
 
 @pytest.mark.parametrize("parts", ["ab", [("a",)], [("a", True, 1)], ["a"], [5], None])
-def test_parts_that_are_none(tokenizer: Tokenizer, parts: Any) -> None:
+def test_invalid_parts_are_refused(tokenizer: Tokenizer, parts: Any) -> None:
     with pytest.raises((TypeError, ValueError), match=r"parts|\(text, trusted\)"):
         tokenizer.encode_parts(parts)
 
 
-def test_the_tokenizer_works_on_after_every_error(tokenizer: Tokenizer) -> None:
+def test_tokenizer_stays_usable_after_errors(tokenizer: Tokenizer) -> None:
     for _ in range(3):
         for wrong in (None, b"\xff", "<s>"):
             with pytest.raises((TypeError, ValueError)):
@@ -180,12 +180,10 @@ def test_the_tokenizer_works_on_after_every_error(tokenizer: Tokenizer) -> None:
 
 @pytest.mark.parametrize("num_threads", [1, 2])
 @pytest.mark.parametrize("n_before", [0, 3, 70_000])
-def test_errors_of_batches_say_of_which_text_they_are(
-    code_tokenizer: Tokenizer, num_threads: int, n_before: int
-) -> None:
-    """Which is the first that has one; also where texts come from an iterator, and are too many for one window."""
+def test_batch_errors_name_the_first_bad_text(code_tokenizer: Tokenizer, num_threads: int, n_before: int) -> None:
+    """The error names the first bad text, also if texts come from an iterator or fill several batches."""
     t = code_tokenizer
-    long = "words of a text " * 40_000  # so that threads are worth it
+    long = "words of a text " * 40_000  # long enough for threads to be used
     bad_texts = (("a<|sep|>b", "disallowed"), (b"\xff", "UTF-8"))
     for bad, message in bad_texts:
         texts = ["a"] * n_before + [bad, long, b"\xfe", long]

@@ -1,4 +1,4 @@
-"""CodePointTokenizer: what it shares with Tokenizer, on models small enough to follow by hand."""
+"""CodePointTokenizer: the interface of Tokenizer, on models small enough to follow by hand."""
 
 import copy
 import pickle
@@ -37,7 +37,7 @@ def small(*, fallback: bool = False, **normalizer: object) -> CodePointTokenizer
     return tokenizer
 
 
-def test_encoding_and_decoding() -> None:
+def test_text_is_encoded_and_decoded() -> None:
     tokenizer = small()
     assert tokenizer.encode("ab abc") == [4, 5]
     assert tokenizer.decode([4, 5]) == "ab abc"
@@ -47,7 +47,7 @@ def test_encoding_and_decoding() -> None:
     assert tokenizer.pattern is None
 
 
-def test_bytes_stand_in_for_what_is_unknown() -> None:
+def test_byte_fallback_encodes_unknown_characters() -> None:
     tokenizer = small(fallback=True)
     ids = tokenizer.encode("é")
     assert ids == [262, 3 + 0xC3, 3 + 0xA9]
@@ -70,7 +70,7 @@ def test_special_tokens_are_the_control_symbols() -> None:
 
 @pytest.mark.parametrize("fallback", [False, True])
 @pytest.mark.parametrize("trims", [False, True])
-def test_every_way_of_encoding_gives_the_same(fallback: bool, trims: bool) -> None:
+def test_all_entry_points_give_the_same_ids(fallback: bool, trims: bool) -> None:
     tokenizer = small(fallback=fallback, remove_extra_whitespaces=trims)
     expected = [tokenizer.encode_ordinary(text) for text in TEXTS]
     assert tokenizer.encode_ordinary_batch(TEXTS) == expected
@@ -83,7 +83,7 @@ def test_every_way_of_encoding_gives_the_same(fallback: bool, trims: bool) -> No
     assert [tokenizer.encode_ordinary(text.encode()) for text in TEXTS] == expected
 
 
-def test_long_texts_in_threads() -> None:
+def test_threads_give_the_same_ids_for_long_texts() -> None:
     text = "ab abc  é ▁ab\n" * 100_000
     for tokenizer in (small(), small(fallback=True), small(remove_extra_whitespaces=False)):
         one = tokenizer.encode_to_numpy(text, num_threads=1)
@@ -92,14 +92,14 @@ def test_long_texts_in_threads() -> None:
         assert tokenizer.count(text, num_threads=2) == one.size
 
 
-def test_surrogates_and_bytes_that_are_not_utf8() -> None:
+def test_lone_surrogates_are_replaced_and_invalid_utf8_is_refused() -> None:
     tokenizer = small(fallback=True)
     assert tokenizer.encode("\ud800") == tokenizer.encode("\ufffd")
     with pytest.raises(ValueError, match="offset 1"):
         tokenizer.encode(b"a\xff")
 
 
-def test_it_is_a_value(tmp_path: Path) -> None:
+def test_tokenizer_is_equal_after_pickling_copying_and_saving(tmp_path: Path) -> None:
     tokenizer = small(fallback=True)
     for other in (pickle.loads(pickle.dumps(tokenizer)), copy.deepcopy(tokenizer), small(fallback=True)):
         assert other == tokenizer
@@ -112,7 +112,7 @@ def test_it_is_a_value(tmp_path: Path) -> None:
         tokenizer.export(tmp_path / "a", format="tiktoken")
 
 
-def test_what_it_knows() -> None:
+def test_properties_describe_the_model() -> None:
     tokenizer = small()
     assert (tokenizer.vocab_size, tokenizer.n_vocab, tokenizer.max_token_value) == (10, 10, 9)
     assert tokenizer.vocab == [" \u2047 ".encode(), b"", b"", b"ab", b" ab", b" abc", b" ", b"a", b"b", b"c"]
@@ -123,7 +123,7 @@ def test_what_it_knows() -> None:
     assert "codepoint mode, 10 tokens (2 special)" in repr(tokenizer)
 
 
-def test_more_special_tokens() -> None:
+def test_added_special_tokens_are_encoded_and_checked() -> None:
     tokenizer = small()
     more = tokenizer.with_special_tokens({"<x>": 10, "<s>": 1})
     assert more.encode("ab<x>", allowed_special={"<x>"}) == [4, 10]
@@ -136,7 +136,7 @@ def test_more_special_tokens() -> None:
         tokenizer.with_special_tokens({"ab": 10})
 
 
-def test_a_list_of_special_tokens_gets_the_next_ids() -> None:
+def test_listed_special_tokens_get_the_next_ids() -> None:
     tokenizer = small()
     more = tokenizer.with_special_tokens(["<x>", "<s>", "<y>"])
     assert more.special_tokens == {"<s>": 1, "</s>": 2, "<x>": 10, "<y>": 11}
@@ -156,12 +156,12 @@ def test_a_list_of_special_tokens_gets_the_next_ids() -> None:
         (["ab"], "special token 'ab' is also the ordinary token 3"),
     ],
 )
-def test_special_tokens_that_cannot_be_are_refused_as_in_byte_mode(special: Any, message: str) -> None:
+def test_invalid_special_tokens_are_refused_as_in_byte_mode(special: Any, message: str) -> None:
     with pytest.raises(SpecialTokenError, match=message):
         small().with_special_tokens(special)
 
 
-def test_training() -> None:
+def test_trained_tokenizer_encodes_and_pickles() -> None:
     tokenizer = fastbpe.train(
         ["ab ab abc\nabcd ab"], mode="codepoint", vocab_size=12, hard_vocab_limit=False, progress=False
     )
@@ -174,7 +174,7 @@ def test_training() -> None:
         fastbpe.train(["a"], mode="bytes", vocab_size=300)
 
 
-def test_characters_alone() -> None:
+def test_vocab_size_characters_learns_no_merges() -> None:
     text = "To be, or not to be\nthat is the question"
     tokenizer = fastbpe.train([text], mode="codepoint", vocab_size="characters", progress=False)
     assert tokenizer.vocab_size == 3 + len(set(text) - {"\n"})
@@ -188,7 +188,7 @@ MEASURED = ["", "ab", "ab abc  ab\u00e9 c", "  ab", "cab\u65e5\u672cab ab ", "<s
 @pytest.mark.parametrize("fallback", [False, True])
 @pytest.mark.parametrize("trims", [False, True])
 @pytest.mark.parametrize("text", MEASURED)
-def test_measuring(text: str, trims: bool, fallback: bool) -> None:
+def test_truncate_returns_the_longest_text_that_fits(text: str, trims: bool, fallback: bool) -> None:
     tokenizer = small(fallback=fallback, remove_extra_whitespaces=trims)
     for n in range(1, 9):
         beginning = tokenizer.truncate(text, n)
@@ -205,7 +205,7 @@ def test_measuring(text: str, trims: bool, fallback: bool) -> None:
 
 @pytest.mark.parametrize("text", ["\n", "a", " ", "ab", "abc ab ", "é"])
 @pytest.mark.parametrize("side", ["right", "left"])
-def test_measuring_counts_a_few_times_however_long_the_text(
+def test_truncation_counts_a_few_times_for_any_length(
     text: str, side: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     n_counted = 0
@@ -227,7 +227,7 @@ def test_measuring_counts_a_few_times_however_long_the_text(
 
 
 @pytest.mark.parametrize("fallback", [False, True])
-def test_offsets(fallback: bool) -> None:
+def test_offsets_cover_the_characters_of_each_id(fallback: bool) -> None:
     tokenizer = small(fallback=fallback)
     ids, offsets = tokenizer.encode_with_offsets("ab \u00e9<s>c", allowed_special="all")
     assert ids == tokenizer.encode("ab \u00e9<s>c", allowed_special="all")
@@ -238,8 +238,8 @@ def test_offsets(fallback: bool) -> None:
     assert tokenizer.encode_with_offsets("\ud83d\ude00b", disallowed_special=())[1][-1] == (2, 3)
 
 
-def test_offsets_of_more_than_a_million_ids() -> None:
-    """Their memory is taken over, not copied; the next text finds what it needs all the same."""
+def test_offsets_of_more_than_a_million_ids_are_correct() -> None:
+    """Large buffers are handed to the result, not copied; the next text gets new ones."""
     tokenizer = small(fallback=True)
     for text in ("é日" * 230_000, "é", "ab é" * 300_000):
         ids, offsets = tokenizer.encode_with_offsets(text)
@@ -250,7 +250,7 @@ def test_offsets_of_more_than_a_million_ids() -> None:
 
 
 @pytest.mark.parametrize("trims", [False, True])
-def test_streams(trims: bool) -> None:
+def test_streams_decode_like_decode(trims: bool) -> None:
     tokenizer = small(fallback=True, remove_extra_whitespaces=trims)
     space, accent = tokenizer.token_to_id("▁"), [3 + 0xC3, 3 + 0xA9]
     for ids in ([1, space, space, 4], [4, *accent, 5], [3 + 0xC3, 1, 3 + 0xA9, 4], [0, 4], [3 + 0x20, 4]):

@@ -1,4 +1,4 @@
-"""The engine of code-point mode: caches, threads, counting, long pieces; and what tells the place of each id."""
+"""The engine of code-point mode: caches, threads, counting, long pieces, offsets of ids, dropout."""
 
 import random
 from functools import lru_cache
@@ -25,7 +25,7 @@ KINDS = ("plain", "bytes", "trims", "across", "symbols", "unused")
 
 @lru_cache
 def model(kind: str) -> CodePointModel:
-    """Models of each way through the engine; of "across", pieces go from word to word."""
+    """Return a model for each path through the engine; pieces of "across" reach from word to word."""
     texts = [
         "th",
         "▁th",
@@ -77,7 +77,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.mark.parametrize("cache_bytes", [0, 1, 4096, 100_000])
-def test_small_caches_change_nothing(kind: str, cache_bytes: int) -> None:
+def test_small_caches_give_the_same_ids(kind: str, cache_bytes: int) -> None:
     small = CodePointTokenizer(model(kind), cache_bytes=cache_bytes)
     rng = random.Random(kind)
     words = ["".join(rng.choices("abcdefghi日é", k=rng.randint(1, 9))) for _ in range(3000)]
@@ -85,7 +85,7 @@ def test_small_caches_change_nothing(kind: str, cache_bytes: int) -> None:
         assert small.encode_ordinary(text) == tokenizer(kind).encode_ordinary(text)
 
 
-def test_threads_change_nothing(kind: str) -> None:
+def test_threads_give_the_same_ids(kind: str) -> None:
     rng = random.Random(kind)
     text = " ".join(rng.choices([*WORDS, "▁ ", "the  quick"], k=200_000))
     one = tokenizer(kind).encode_ordinary(text, num_threads=1)
@@ -98,7 +98,7 @@ def test_threads_change_nothing(kind: str) -> None:
     assert tokenizer(kind).encode_ordinary_batch(parts, num_threads=2) == expected
 
 
-def test_counting_is_encoding_without_ids(kind: str) -> None:
+def test_count_equals_the_number_of_ids(kind: str) -> None:
     for text in texts(2, 200):
         assert tokenizer(kind).count(text) == len(tokenizer(kind).encode_ordinary(text)), text
 
@@ -118,8 +118,8 @@ LONG = {
 
 
 @pytest.mark.parametrize("name", LONG)
-def test_long_texts_without_words(kind: str, name: str) -> None:
-    """What they cost tools/faults.py asks; here, that all ways agree, and begin as shorter texts do."""
+def test_long_texts_without_words_are_encoded_consistently(kind: str, name: str) -> None:
+    """All paths agree, and texts begin like shorter texts; tools/faults.py measures the time."""
     n = 10_000_000 if FULL else 300_000
     unit = LONG[name]
     text = unit * (n // len(unit))
@@ -135,17 +135,17 @@ def test_long_texts_without_words(kind: str, name: str) -> None:
         assert tokens.offsets(in_characters=True)[-1][1] <= len(text)
 
 
-def test_invalid_bytes_in_a_row(kind: str) -> None:
+def test_invalid_bytes_become_replacement_characters(kind: str) -> None:
     n = 10_000_000 if FULL else 300_000
     tokens = token_encoder(model(kind), tokenizer(kind)).encode(b"\xff" * n, offsets=True)
     assert tokens.ids() == tokenizer(kind).encode_ordinary("\ufffd" * n)
     assert tokens.offsets(in_characters=False)[-1][1] == n
 
 
-# Pieces and places
+# Pieces and offsets.
 
 
-def test_places_cover_the_text(kind: str) -> None:
+def test_offsets_cover_the_text(kind: str) -> None:
     encoder = token_encoder(model(kind), tokenizer(kind))
     names = [piece.decode() for piece in model(kind).pieces]
     for text in texts(3, 200):
@@ -161,7 +161,7 @@ def test_places_cover_the_text(kind: str) -> None:
         assert [piece.encode() for piece in tokens.pieces(names)] == tokens.byte_pieces(model(kind).pieces)
 
 
-def test_pieces_are_the_names_that_were_given() -> None:
+def test_pieces_reuse_the_given_names() -> None:
     encoder = token_encoder(model("plain"), tokenizer("plain"))
     names = [f"name {i}" for i in range(model("plain").n_pieces)]
     tokens = encoder.encode("the ж".encode())
@@ -170,7 +170,7 @@ def test_pieces_are_the_names_that_were_given() -> None:
     assert pieces[-1] == "ж"
 
 
-def test_what_was_not_asked_for() -> None:
+def test_offsets_must_be_requested_and_names_must_fit() -> None:
     encoder = token_encoder(model("plain"), tokenizer("plain"))
     tokens = encoder.encode(b"the")
     with pytest.raises(ValueError, match="encoded without offsets"):
@@ -181,7 +181,7 @@ def test_what_was_not_asked_for() -> None:
     assert isinstance(tokens, Tokens)
 
 
-def test_only_code_points_have_places() -> None:
+def test_token_encoder_needs_code_point_mode() -> None:
     vocabulary = Vocabulary(**build_tables([bytes([byte]) for byte in range(256)]))
     encoder = Encoder(
         vocabulary, fastbpe.Tokenizer.from_ranks({bytes([b]): b for b in range(256)}, pattern=None)._splitter
@@ -192,11 +192,11 @@ def test_only_code_points_have_places() -> None:
     assert marks_spaces(tokenizer("plain"))
 
 
-# Dropout
+# Dropout.
 
 
-def test_dropout_of_nothing_is_merging(kind: str) -> None:
-    """The heap of dropout beside the three ways of merging: short pieces, long ones, ties."""
+def test_tiny_dropout_gives_the_ids_of_plain_encoding(kind: str) -> None:
+    """Dropout uses one heap; compare it with the merging of short pieces, long pieces and ties."""
     encoder = token_encoder(model(kind), tokenizer(kind))
     rng = random.Random(kind)
     long = "".join(rng.choices("theaaqux  ", k=100_000))
@@ -204,8 +204,8 @@ def test_dropout_of_nothing_is_merging(kind: str) -> None:
         assert encoder.encode(text.encode(), dropout=1e-300).ids() == tokenizer(kind).encode_ordinary(text)
 
 
-def test_windows_of_long_pieces(kind: str) -> None:
-    """Joined where they share a token, cut between characters."""
+def test_windows_give_the_ids_of_the_whole_piece(kind: str) -> None:
+    """Windows are joined at a shared token, and cut only between characters."""
     rng = random.Random(kind)
     vocabulary = tokenizer(kind)._parts.vocabulary
     for text in [*texts(5, 60), "".join(rng.choices("theaaqux日😀", k=3_000)), "日本" * 500, "a" * 700]:
@@ -215,7 +215,7 @@ def test_windows_of_long_pieces(kind: str) -> None:
         assert whole == merge_in_windows(vocabulary, text.encode(), 3)
 
 
-def test_dropout_of_everything_leaves_characters(kind: str) -> None:
+def test_full_dropout_leaves_single_characters(kind: str) -> None:
     encoder = token_encoder(model(kind), tokenizer(kind))
     names = [piece.decode() for piece in model(kind).pieces]
     for text in ("the quick", "aaaa 日本語"):
@@ -224,7 +224,7 @@ def test_dropout_of_everything_leaves_characters(kind: str) -> None:
         assert {piece for piece in pieces if len(piece) > 1} <= ({"qu"} if kind == "symbols" else set())
 
 
-def test_seeds_decide() -> None:
+def test_dropout_depends_only_on_the_seed() -> None:
     encoder = token_encoder(model("plain"), tokenizer("plain"))
     data = b"the quick brown fox " * 50
     drawn = [encoder.encode(data, dropout=0.5, seed=seed).ids() for seed in (1, 1, 2)]
@@ -245,5 +245,5 @@ def test_seeds_decide() -> None:
         ("\ud7ff\ue000", False),
     ],
 )
-def test_surrogates(text: str, expected: bool) -> None:
+def test_has_surrogates_finds_surrogates(text: str, expected: bool) -> None:
     assert has_surrogates(text) is expected

@@ -1,4 +1,4 @@
-"""Tokens that begin a text, end it, pad it or are unknown, and templates."""
+"""Tokens with a role (bos, eos, pad, unk), and templates."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ tokenizers = pytest.importorskip("tokenizers")
 
 
 def roles(tokenizer: Tokenizer) -> tuple[int | None, ...]:
-    """bos, eos, pad, unk."""
+    """Return the ids of bos, eos, pad and unk."""
     return tokenizer.bos_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id, tokenizer.unk_token_id
 
 
@@ -33,7 +33,7 @@ def model(**options: Any) -> Tokenizer:
     return fastbpe.load(trained(["a b ab abc"] * 9, vocab_size=300, byte_fallback=True, **options))
 
 
-def test_known_names_have_their_roles() -> None:
+def test_well_known_names_get_their_roles() -> None:
     assert roles(small()) == (None, None, None, None)
     assert roles(small(**{"<|endoftext|>": 256})) == (None, 256, None, None)
     assert roles(small(**{"<|begin_of_text|>": 256, "<|end_of_text|>": 257})) == (256, 257, None, None)
@@ -56,7 +56,7 @@ def test_added_special_tokens_get_their_roles() -> None:
         ({"user_defined_symbols": ["<s>"]}, (None, 2, None, 0)),
     ],
 )
-def test_a_model_has_the_roles_of_its_control_symbols(
+def test_control_symbols_of_a_model_get_their_roles(
     options: dict[str, Any], expected: tuple[int | None, ...]
 ) -> None:
     tokenizer = model(**options)
@@ -68,7 +68,7 @@ def test_a_model_has_the_roles_of_its_control_symbols(
     assert tokenizer.encode_with_template("a b", "a b") == bos + text + bos + text
 
 
-def test_llama2_begins_texts_with_bos() -> None:
+def test_llama2_template_begins_texts_with_bos() -> None:
     tokenizer = fastbpe.load(published_bytes("llama2"))
     assert roles(tokenizer) == (1, 2, None, 0)
     assert tokenizer.encode_with_template("Hello") == [1, 15043]
@@ -99,8 +99,8 @@ ROBERTA = {
 BERT = {"type": "BertProcessing", "cls": ["<s>", 262], "sep": ["</s>", 263]}
 
 
-def processed(*steps: dict[str, Any]) -> bytes:
-    """A small file with these post-processors."""
+def file_with_post_processors(*steps: dict[str, Any]) -> bytes:
+    """Return a small tokenizer.json with these post-processors."""
     post_processor = steps[0] if len(steps) == 1 else {"type": "Sequence", "processors": [*steps]}
     added = [tokenizer_json.added(262 + i, name, special=True) for i, name in enumerate(("<s>", "</s>"))]
     return tokenizer_json.dumped({**tokenizer_json.small(added), "post_processor": post_processor})
@@ -120,8 +120,8 @@ def processed(*steps: dict[str, Any]) -> bytes:
         [ROBERTA, BERT],
     ],
 )
-def test_templates_are_those_of_tokenizers(steps: list[dict[str, Any]], tmp_path: Path) -> None:
-    file = processed(*steps)
+def test_templates_give_the_ids_of_tokenizers(steps: list[dict[str, Any]], tmp_path: Path) -> None:
+    file = file_with_post_processors(*steps)
     peer = tokenizers.Tokenizer.from_str(file.decode())
     tokenizer = fastbpe.load(file)
     tokenizer.save(tmp_path / "a.fbpe")
@@ -134,7 +134,7 @@ def test_templates_are_those_of_tokenizers(steps: list[dict[str, Any]], tmp_path
 
 
 @pytest.mark.parametrize("name", ["phi2", "falcon", "whisper_large_v3", "llama3"])
-def test_templates_of_published_files(name: str) -> None:
+def test_templates_of_published_files_give_the_ids_of_tokenizers(name: str) -> None:
     file = tokenizer_json.file_of(name)
     peer = tokenizers.Tokenizer.from_str(file.decode())
     peer.no_truncation()
@@ -147,15 +147,15 @@ def test_templates_of_published_files(name: str) -> None:
         assert tokenizer.encode_with_template(text, pair) == peer.encode(text, pair).ids
 
 
-def test_templates_that_tokenizers_cannot_apply_are_refused() -> None:
+def test_template_that_tokenizers_cannot_apply_raises_format_error() -> None:
     with pytest.raises(FormatError, match=r"processors\[1\]: it stands behind another template"):
-        fastbpe.load(processed(TEMPLATE, TEMPLATE))
+        fastbpe.load(file_with_post_processors(TEMPLATE, TEMPLATE))
     other = json.loads(json.dumps(TEMPLATE).replace('"B"', '"C"'))
     with pytest.raises(FormatError, match=r"pair\[0\]\.Sequence\.id: must be A or B, not 'C'"):
-        fastbpe.load(processed(other))
+        fastbpe.load(file_with_post_processors(other))
 
 
-def test_a_template_says_bos_and_eos() -> None:
+def test_template_tokens_get_the_roles_bos_and_eos() -> None:
     names = {"[X]": 262, "[Y]": 263}
     template = json.loads(json.dumps(ROBERTA).replace("</s>", "[Y]").replace("<s>", "[X]"))
     added = [tokenizer_json.added(i, name, special=True) for name, i in names.items()]
@@ -164,7 +164,7 @@ def test_a_template_says_bos_and_eos() -> None:
 
 
 @pytest.mark.parametrize("is_codepoint", [False, True])
-def test_roles_are_kept(is_codepoint: bool, tmp_path: Path) -> None:
+def test_roles_survive_pickling_saving_and_export(is_codepoint: bool, tmp_path: Path) -> None:
     plain = model() if is_codepoint else small()
     n = plain.n_vocab
     made = plain.with_special_tokens({"[A]": n, "[B]": n + 1, "[C]": n + 2, "[D]": n + 3})
@@ -187,7 +187,7 @@ def test_roles_are_kept(is_codepoint: bool, tmp_path: Path) -> None:
         assert other.encode_with_template("a", "b") == tokenizer.encode("a") + tokenizer.encode("b")
 
 
-def test_a_role_that_no_token_has_is_passed_over(tmp_path: Path) -> None:
+def test_role_named_for_a_missing_token_is_ignored(tmp_path: Path) -> None:
     small(**{"</s>": 256}).export(tmp_path / "tokenizer.json", format="huggingface")
     (tmp_path / "tokenizer_config.json").write_text('{"eos_token": "<|im_end|>", "pad_token": null}')
     assert roles(fastbpe.load(tmp_path)) == (None, 256, None, None)
@@ -197,7 +197,7 @@ def test_a_role_that_no_token_has_is_passed_over(tmp_path: Path) -> None:
     ("flags", "expected"),
     [({}, ([1], [])), ({"add_eos_token": True}, ([1], [2])), ({"add_bos_token": False}, ([], []))],
 )
-def test_a_folder_says_what_stands_around_the_texts_of_a_model(
+def test_tokenizer_config_decides_about_bos_and_eos(
     flags: dict[str, bool], expected: tuple[list[int], list[int]], tmp_path: Path
 ) -> None:
     model().export(tmp_path / "tokenizer.model", format="sentencepiece")
@@ -207,14 +207,14 @@ def test_a_folder_says_what_stands_around_the_texts_of_a_model(
     assert pickle.loads(pickle.dumps(tokenizer)).template == expected
 
 
-def test_a_flag_that_is_none_is_refused(tmp_path: Path) -> None:
+def test_invalid_add_bos_token_raises_format_error(tmp_path: Path) -> None:
     model().export(tmp_path / "tokenizer.model", format="sentencepiece")
     (tmp_path / "tokenizer_config.json").write_text('{"add_bos_token": 1}')
     with pytest.raises(FormatError, match=r"tokenizer_config\.json: add_bos_token: must be true or false, not 1"):
         fastbpe.load(tmp_path)
 
 
-def test_a_model_becomes_a_file_with_a_post_processor(tmp_path: Path) -> None:
+def test_exported_model_has_a_post_processor(tmp_path: Path) -> None:
     tokenizer = fastbpe.load(published_bytes("llama2"))
     assert isinstance(tokenizer, CodePointTokenizer)
     tokenizer.export(tmp_path / "tokenizer.json", format="huggingface")

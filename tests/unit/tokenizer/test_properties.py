@@ -1,4 +1,4 @@
-"""A tokenizer is a value: equal by content, hashable, picklable, copyable, and it never changes."""
+"""A tokenizer is a value: equal by content, hashable, picklable, copyable and immutable."""
 
 import copy
 import pickle
@@ -29,7 +29,7 @@ def tokenizer() -> Tokenizer:
 
 
 def with_merges() -> Tokenizer:
-    """A vocabulary that merges by a list of pairs, as files of other formats will give them."""
+    """Return a tokenizer that merges by a list of pairs, as some file formats do."""
     tokens = [*BYTES, b"ab", b"abc"]
     merges = b"".join(i.to_bytes(4, "little") for i in (97, 98, 256, 256, 99, 257))
     return Tokenizer(
@@ -38,7 +38,7 @@ def with_merges() -> Tokenizer:
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-def test_pickles_to_an_equal_value(tokenizer: Tokenizer, protocol: int) -> None:
+def test_unpickled_tokenizer_is_equal(tokenizer: Tokenizer, protocol: int) -> None:
     again = pickle.loads(pickle.dumps(tokenizer, protocol))
     assert again == tokenizer
     assert hash(again) == hash(tokenizer)
@@ -58,7 +58,7 @@ def test_pickles_to_an_equal_value(tokenizer: Tokenizer, protocol: int) -> None:
         assert getattr(again, fact) == getattr(tokenizer, fact), fact
 
 
-def test_pickles_to_the_same_bytes_each_time(tokenizer: Tokenizer, code_tokenizer: Tokenizer) -> None:
+def test_pickling_gives_the_same_bytes_each_time(tokenizer: Tokenizer, code_tokenizer: Tokenizer) -> None:
     for each in (tokenizer, code_tokenizer, with_merges()):
         once = pickle.dumps(each)
         assert pickle.dumps(each) == once
@@ -67,7 +67,7 @@ def test_pickles_to_the_same_bytes_each_time(tokenizer: Tokenizer, code_tokenize
         assert pickle.dumps(each) == once
 
 
-def test_pickles_small(code_tokenizer: Tokenizer) -> None:
+def test_pickle_is_smaller_than_three_vocabularies(code_tokenizer: Tokenizer) -> None:
     assert len(pickle.dumps(code_tokenizer)) < 3 * sum(map(len, code_tokenizer.vocab))
 
 
@@ -80,12 +80,12 @@ def test_published_vocabulary_pickles_smaller_than_its_file() -> None:
     assert again.encode("hello123!!!? (안녕하세요!) 😉") == tokenizer.encode("hello123!!!? (안녕하세요!) 😉")
 
 
-def test_what_was_learned_stays_known_after_pickling(code_tokenizer: Tokenizer) -> None:
+def test_training_report_survives_pickling(code_tokenizer: Tokenizer) -> None:
     assert code_tokenizer.training_report["vocab_size"] == 1000
     assert pickle.loads(pickle.dumps(code_tokenizer)).training_report == code_tokenizer.training_report
 
 
-def test_travels_to_spawned_processes(tokenizer: Tokenizer) -> None:
+def test_tokenizer_works_in_spawned_processes(tokenizer: Tokenizer) -> None:
     texts = ["abc", "ab", "<s>", "日本"]
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         assert list(pool.map(tokenizer.encode_ordinary, texts)) == [tokenizer.encode_ordinary(t) for t in texts]
@@ -97,7 +97,7 @@ def test_copies_are_the_same_object(tokenizer: Tokenizer) -> None:
     assert copy.deepcopy([tokenizer, tokenizer])[0] is tokenizer
 
 
-def test_equal_by_content(tokenizer: Tokenizer) -> None:
+def test_tokenizers_are_equal_by_content(tokenizer: Tokenizer) -> None:
     same = make(dict(reversed(RANKS.items())), pattern=fastbpe.PATTERNS["cl100k"], special_tokens=SPECIAL)
     assert same is not tokenizer
     assert same == tokenizer
@@ -123,16 +123,16 @@ CHANGED = {
 
 
 @pytest.mark.parametrize("change", CHANGED)
-def test_whatever_decides_ids_changes_the_fingerprint(tokenizer: Tokenizer, change: str) -> None:
+def test_change_that_affects_ids_changes_the_fingerprint(tokenizer: Tokenizer, change: str) -> None:
     assert CHANGED[change].fingerprint != tokenizer.fingerprint
     assert CHANGED[change] != tokenizer
 
 
-def test_all_changes_are_told_apart(tokenizer: Tokenizer) -> None:
+def test_every_change_gives_another_fingerprint(tokenizer: Tokenizer) -> None:
     assert len({tokenizer, *CHANGED.values()}) == 1 + len(CHANGED)
 
 
-def test_rules_and_merges_change_the_fingerprint() -> None:
+def test_merge_lists_change_the_fingerprint() -> None:
     listed = with_merges()
     assert listed.encode("abc") == [257]
     ranked = make(RANKS, pattern="cl100k")
@@ -141,7 +141,7 @@ def test_rules_and_merges_change_the_fingerprint() -> None:
     assert len({each.fingerprint for each in (listed, ranked, whole_first, one_merge)}) == 4
 
 
-def test_nothing_else_changes_the_fingerprint(tmp_path: Path, tokenizer: Tokenizer) -> None:
+def test_name_and_order_leave_the_fingerprint_unchanged(tmp_path: Path, tokenizer: Tokenizer) -> None:
     path = tmp_path / "small.fbpe"
     tokenizer.save(path)
     order = {"</s>": 301, "<s>": 300}
@@ -157,7 +157,7 @@ def test_nothing_else_changes_the_fingerprint(tmp_path: Path, tokenizer: Tokeniz
         assert list(same.special_tokens) == ["<s>", "</s>"]
 
 
-def test_training_options_that_decide_no_ids_leave_the_fingerprint() -> None:
+def test_training_options_without_effect_leave_the_fingerprint_unchanged() -> None:
     options = {"vocab_size": 260, "pattern": None, "progress": False}
     one = fastbpe.train(["aaabdaaabac" * 9], **options)
     other = fastbpe.train(["aaabdaaabac" * 8, "aaabdaaabac"], min_count=2, **options)
@@ -165,7 +165,7 @@ def test_training_options_that_decide_no_ids_leave_the_fingerprint() -> None:
     assert one.training_report != other.training_report
 
 
-def test_fingerprint_is_a_sha256_and_the_same_in_every_process(tokenizer: Tokenizer) -> None:
+def test_fingerprint_is_a_sha256_independent_of_the_process(tokenizer: Tokenizer) -> None:
     assert re.fullmatch("[0-9a-f]{64}", tokenizer.fingerprint)
     program = """
 from fastbpe import Tokenizer
@@ -176,7 +176,7 @@ print(Tokenizer.from_ranks(ranks, pattern="cl100k", special_tokens=special).fing
     assert {run_python(program, PYTHONHASHSEED=seed) for seed in "012"} == {tokenizer.fingerprint}
 
 
-def test_repr_says_what_it_is(tokenizer: Tokenizer) -> None:
+def test_repr_describes_the_tokenizer(tokenizer: Tokenizer) -> None:
     shown = repr(tokenizer)
     for part in ("fastbpe.Tokenizer", "'small'", "byte mode", "260 tokens", "2 special", "cl100k"):
         assert part in shown
@@ -186,7 +186,7 @@ def test_repr_says_what_it_is(tokenizer: Tokenizer) -> None:
     assert len(repr(make(BYTES, pattern=r"\w+|\W+" + r"|\d" * 200))) < 300
 
 
-def test_new_special_tokens_leave_the_old_tokenizer_as_it_was(tokenizer: Tokenizer) -> None:
+def test_with_special_tokens_leaves_the_original_unchanged(tokenizer: Tokenizer) -> None:
     before = (
         tokenizer.fingerprint,
         tokenizer.special_tokens,
@@ -203,14 +203,14 @@ def test_new_special_tokens_leave_the_old_tokenizer_as_it_was(tokenizer: Tokeniz
     assert more.with_special_tokens({}) == more
 
 
-def test_what_is_asked_for_has_no_setter(tokenizer: Tokenizer) -> None:
+def test_properties_have_no_setter(tokenizer: Tokenizer) -> None:
     for name in ("pattern", "special_tokens", "vocab_size", "n_vocab", "name", "mode", "eot_token"):
         with pytest.raises(AttributeError):
             setattr(tokenizer, name, None)
 
 
 @pytest.mark.parametrize("listed", ["vocab", "merges", "special_tokens", "training_report"])
-def test_changing_what_was_handed_out_changes_nothing(listed: str) -> None:
+def test_returned_containers_are_copies(listed: str) -> None:
     tokenizer = fastbpe.train(
         ["aaabdaaabac"], vocab_size=260, pattern=None, special_tokens=["<s>"], progress=False
     )
@@ -219,7 +219,7 @@ def test_changing_what_was_handed_out_changes_nothing(listed: str) -> None:
     assert getattr(tokenizer, listed) == fresh
 
 
-def test_the_mapping_given_may_change_afterwards() -> None:
+def test_special_tokens_argument_is_copied() -> None:
     special = {"<s>": 300}
     tokenizer = make(RANKS, pattern=None, special_tokens=special)
     before = pickle.dumps(tokenizer)

@@ -1,4 +1,4 @@
-"""Decoding ids as they come: the same text for every grouping, and never half a character."""
+"""Decoding of streamed ids: the same text for every grouping, and never half a character."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def every_grouping(ids: list[int]) -> Iterator[list[list[int]]]:
 
 
 @pytest.mark.parametrize("text", PROBES)
-def test_probes_in_groups_of_every_size(text: str) -> None:
+def test_text_is_the_same_for_groups_of_every_size(text: str) -> None:
     ids = TOKENIZER.encode(text, allowed_special="all")
     for size in range(1, len(ids) + 1):
         assert streamed(iter([ids[at : at + size] for at in range(0, len(ids), size)])) == text
@@ -58,8 +58,8 @@ def test_probes_in_groups_of_every_size(text: str) -> None:
 
 @given(st.data())
 @settings(max_examples=300)
-def test_any_ids_in_any_groups(data: st.DataObject) -> None:
-    """Ids of texts, or any ids at all, most of which make no characters."""
+def test_any_ids_in_any_groups_decode_like_decode(data: st.DataObject) -> None:
+    """Use ids of texts, or arbitrary ids, most of which form no characters."""
     text = data.draw(texts)
     any_ids = st.lists(st.sampled_from([*range(0x60, 0x64), *range(0x80, 0x100), *range(256, 261), 300]))
     ids = data.draw(any_ids) if data.draw(st.booleans()) else TOKENIZER.encode(text, allowed_special="all")
@@ -70,7 +70,7 @@ def test_any_ids_in_any_groups(data: st.DataObject) -> None:
         assert streamed(([token] for token in ids), errors) == TOKENIZER.decode(ids, errors=errors)
 
 
-def test_what_is_kept_back() -> None:
+def test_incomplete_characters_are_held_back() -> None:
     stream = TOKENIZER.decoder()
     assert [stream.push(token) for token in (97, 256, 257)] == ["a", " ", "☃ "]
     assert [stream.push(token) for token in "👍".encode()] == ["", "", "", "👍"]
@@ -81,20 +81,20 @@ def test_what_is_kept_back() -> None:
     assert stream.push([]) == ""
 
 
-def test_a_bad_byte_before_good_ones() -> None:
+def test_invalid_byte_is_replaced_before_valid_ones() -> None:
     stream = TOKENIZER.decoder()
     assert [stream.push(token) for token in (32, 0xE2, 259)] == [" ", "", "\ufffdab"]
     assert [stream.push(token) for token in (0xE2, 260)] == ["", "\ufffd a"]
 
 
-def test_no_text_of_the_prompt_is_in_the_answer() -> None:
+def test_character_begun_in_the_prompt_ends_in_the_answer() -> None:
     pepper = "🌶".encode()
     stream = TOKENIZER.decoder()
     stream.push([*b"prompt ", *pepper[:2]])
     assert stream.push([*pepper[2:], 97]) == "🌶a"
 
 
-def test_what_ids_may_be() -> None:
+def test_push_accepts_ints_and_sequences_of_ints() -> None:
     stream = TOKENIZER.decoder()
     for ids in (97, True - 1 + 97, np.uint32(97), [97], (97,), array("i", [97]), np.array([97])):
         assert stream.push(ids) == "a"  # type: ignore[arg-type]
@@ -105,7 +105,7 @@ def test_what_ids_may_be() -> None:
         stream.push(1.5)  # type: ignore[arg-type]
 
 
-def test_ids_that_are_no_token_change_nothing() -> None:
+def test_unknown_id_leaves_the_stream_unchanged() -> None:
     stream = TOKENIZER.decoder()
     assert stream.push(258) == ""
     for bad in (299, -1, 1 << 40, [97, 299]):
@@ -114,7 +114,7 @@ def test_ids_that_are_no_token_change_nothing() -> None:
     assert stream.push([0x91, 0x8D]) == "👍"
 
 
-def test_errors() -> None:
+def test_errors_option_is_applied() -> None:
     with pytest.raises(LookupError):
         TOKENIZER.decoder(errors="nonsense")
     stream = TOKENIZER.decoder(errors="strict")
@@ -127,7 +127,7 @@ def test_errors() -> None:
         stream.finish()
 
 
-def test_a_long_stream() -> None:
+def test_long_stream_decodes_like_decode() -> None:
     rng = random.Random(3)
     ids = rng.choices(TOKENIZER.encode("naïve 日本語 👍 ab ☃ "), k=100_000)
     assert streamed([token] for token in ids) == TOKENIZER.decode(ids)

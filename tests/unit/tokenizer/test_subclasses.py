@@ -1,4 +1,4 @@
-"""Texts, patterns and numbers of subclasses, as numpy's arrays and enums have them, are what they hold."""
+"""Texts, patterns and numbers of subclasses (numpy scalars, enums) count by their content."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ENCODING = Encoding("x", pat_str=r"a+|[^a]", mergeable_ranks={**BYTES, b"ab": 25
 
 
 class Shouted(str):
-    """One that says something else of itself."""
+    """A str with another `__str__` and `encode`."""
 
     def __str__(self) -> str:
         return self.upper()
@@ -54,7 +54,7 @@ def byte_tokenizer() -> Tokenizer:
 
 
 @pytest.mark.parametrize("text", [*TEXTS, *DATA])
-def test_a_plain_one_holds_the_same(text: str | bytes) -> None:
+def test_plain_returns_the_builtin_type_with_the_same_content(text: str | bytes) -> None:
     expected = "ab 日é" if isinstance(text, str) else "ab 日é".encode()
     assert plain(text) == expected
     assert type(plain(text)) is type(expected)
@@ -63,7 +63,7 @@ def test_a_plain_one_holds_the_same(text: str | bytes) -> None:
 
 @pytest.mark.parametrize("tokenizer", [byte_tokenizer(), fastbpe.load(MODEL)], ids=["byte", "codepoint"])
 @pytest.mark.parametrize("text", [*TEXTS, *DATA])
-def test_texts(tokenizer: Tokenizer, text: str | bytes) -> None:
+def test_texts_of_subclasses_are_encoded_by_content(tokenizer: Tokenizer, text: str | bytes) -> None:
     expected = "ab 日é"
     ids = tokenizer.encode(expected)
     assert tokenizer.encode(text) == tokenizer.encode_batch([text])[0] == ids
@@ -79,7 +79,7 @@ def test_texts(tokenizer: Tokenizer, text: str | bytes) -> None:
 
 
 @pytest.mark.parametrize("text", [*TEXTS, *DATA])
-def test_sentencepiece(text: str | bytes) -> None:
+def test_sentencepiece_drop_in_accepts_subclasses(text: str | bytes) -> None:
     ours = SentencePieceProcessor(model_proto=MODEL)
     expected = "ab 日é" if isinstance(text, str) else "ab 日é".encode()
     for out_type in (int, str, bytes, "offset_mapping"):
@@ -89,8 +89,8 @@ def test_sentencepiece(text: str | bytes) -> None:
     assert ours.normalize(text, with_offsets=True) == ours.normalize(expected, with_offsets=True)
 
 
-def test_sentencepiece_ids() -> None:
-    """As sentencepiece 0.2.3 has them: arrays of no dimension are one id, and bytes are none."""
+def test_sentencepiece_drop_in_accepts_numpy_ids() -> None:
+    """As in sentencepiece 0.2.3: an array of no dimension is one id, and bytes are refused."""
     ours = SentencePieceProcessor(model_proto=MODEL)
     assert ours.id_to_piece(numpy.array(2)) == ours.id_to_piece(2) == "a"
     assert ours.id_to_piece(numpy.array([2, 3])) == ["a", "b"]
@@ -103,7 +103,7 @@ def test_sentencepiece_ids() -> None:
 
 
 @pytest.mark.parametrize("kind", [Shouted, numpy.str_])
-def test_patterns_and_handlers(kind: Callable[[str], str]) -> None:
+def test_patterns_and_error_handlers_may_be_subclasses(kind: Callable[[str], str]) -> None:
     for pattern in ("gpt2", "a+|b", r"(?>(\S))\1|[\s\S]"):
         given = Tokenizer.from_ranks(BYTES, pattern=kind(pattern))
         assert given == Tokenizer.from_ranks(BYTES, pattern=pattern)
@@ -116,7 +116,7 @@ def test_patterns_and_handlers(kind: Callable[[str], str]) -> None:
         tokenizer.decode([97], errors=5)  # type: ignore[arg-type]
 
 
-def test_tiktoken() -> None:
+def test_tiktoken_drop_in_accepts_subclasses() -> None:
     encoding = Encoding("x", pat_str=numpy.str_(".+"), mergeable_ranks=BYTES, special_tokens={})
     assert encoding.encode(numpy.str_("aé")) == [97, 195, 169]
     assert ENCODING.encode_single_token(numpy.bytes_(b"ab")) == 256
@@ -126,11 +126,11 @@ def test_tiktoken() -> None:
     assert ENCODING.decode_with_offsets(numpy.array([])) == ("", [])
 
 
-# Ids in arrays
+# Ids in arrays.
 
 
-def test_arrays_that_are_empty_or_of_objects() -> None:
-    """numpy.array([]) is of floats, and what pandas gives is of objects."""
+def test_empty_and_object_arrays_are_decoded() -> None:
+    """numpy.array([]) has floats, and pandas gives arrays of objects."""
     tokenizer = byte_tokenizer()
     assert tokenizer.decode(numpy.array([])) == ENCODING.decode(numpy.array([])) == ""
     assert tokenizer.decode_bytes(numpy.array([97, 98], dtype=object)) == b"ab"
@@ -147,11 +147,11 @@ def test_arrays_that_are_empty_or_of_objects() -> None:
         tokenizer.decode(numpy.array([[1, 2]], dtype=object))
 
 
-# Numbers
+# Numbers.
 
 
 @pytest.mark.parametrize("bad", [1.5, "3", None, float("nan"), [1]])
-def test_what_is_no_integer_is_refused(bad: Any) -> None:
+def test_number_that_is_not_an_integer_is_refused(bad: Any) -> None:
     tokenizer = byte_tokenizer()
     calls: list[Callable[[], Any]] = [
         lambda: tokenizer.fits("abc", bad),
@@ -170,7 +170,7 @@ def test_what_is_no_integer_is_refused(bad: Any) -> None:
             call()
 
 
-def test_integers_of_other_kinds() -> None:
+def test_numpy_integers_are_accepted() -> None:
     tokenizer, three = byte_tokenizer(), numpy.int64(3)
     assert tokenizer.fits("abcd", three) is True
     assert tokenizer.count("abcdefgh", limit=three) == 4
@@ -180,7 +180,7 @@ def test_integers_of_other_kinds() -> None:
 
 @pytest.mark.parametrize("tokenizer", [byte_tokenizer(), fastbpe.load(MODEL)], ids=["byte", "codepoint"])
 @pytest.mark.parametrize("bad", [3, None, [1, 2], numpy.array(["a"]), 1.5])
-def test_what_is_no_text_is_refused(tokenizer: Tokenizer, bad: Any) -> None:
+def test_text_of_wrong_type_or_encoding_is_refused(tokenizer: Tokenizer, bad: Any) -> None:
     for call in (tokenizer.pieces, tokenizer.encode_with_offsets, tokenizer.encode, tokenizer.count):
         with pytest.raises(TypeError, match="text must be str, or bytes of UTF-8"):
             call(bad)

@@ -1,4 +1,4 @@
-"""Offsets without white space: which spaces go, and from where."""
+"""Offsets without white space: the spaces that are cut off, and the ones that stay."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ def trimmed(ids: list[int], spans: list[tuple[int, int]], *, prefixed: bool) -> 
     return Trimmer([prefixed], lambda: TOKENS)(ids, spans, [])
 
 
-def test_spaces_of_tokens() -> None:
+def test_spaces_are_cut_off_both_ends_of_a_token() -> None:
     spans = [(0, 1), (1, 3), (3, 4), (4, 7), (7, 10)]
     assert trimmed([0, 1, 2, 3, 4], spans, prefixed=False) == [(0, 1), (2, 3), (4, 4), (4, 5), (10, 10)]
 
 
-def test_one_space_at_the_beginning_is_kept_where_it_was_put_there() -> None:
+def test_added_prefix_space_is_not_cut_off_the_first_token() -> None:
     assert trimmed([1, 1], [(0, 1), (1, 3)], prefixed=True) == [(0, 1), (2, 3)]
     assert trimmed([1, 1], [(0, 1), (1, 3)], prefixed=False) == [(1, 1), (2, 3)]
     assert trimmed([4], [(0, 2)], prefixed=True) == [(2, 2)]
 
 
-def test_what_was_found_is_told_by_its_text() -> None:
+def test_added_tokens_are_trimmed_by_their_text() -> None:
     trim = Trimmer([False], lambda: TOKENS)
     assert trim([7, 1], [(0, 5), (5, 7)], [(0, "\u3000<m>\n"), (1, "a")]) == [(1, 4), (5, 7)]
 
 
-def test_who_trims() -> None:
+def test_only_byte_level_with_trim_offsets_makes_a_trimmer() -> None:
     byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True}
     template = {"type": "TemplateProcessing"}
     assert make_trimmer({**byte_level, "trim_offsets": False}, lambda: TOKENS) is None
@@ -37,7 +37,7 @@ def test_who_trims() -> None:
     assert make_trimmer({"type": "Sequence", "processors": [template, byte_level]}, lambda: TOKENS) is not None
 
 
-def test_it_outlives_the_native_file_and_measuring_does_not_see_it() -> None:
+def test_trimming_survives_saving_and_does_not_affect_truncation() -> None:
     post_processor = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
     file = small([added(262, "<m>", lstrip=True, special=True)], post_processor=post_processor)
     tokenizer = fastbpe.load(dumped(file))

@@ -1,4 +1,4 @@
-"""Offsets, pieces, counting with a limit, truncating and chunks: examples, arguments, hostile texts."""
+"""Offsets, pieces, counting with a limit, truncation and chunks: examples, arguments, hostile texts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WHOLE = Tokenizer.from_ranks(RANKS, pattern=None)
 PARTS = Tokenizer.from_ranks(RANKS, pattern=r"a+|[^a]", special_tokens={"<|x|>": 300})
 
 
-def test_offsets_of_text_and_of_bytes() -> None:
+def test_offsets_count_characters_of_str_and_bytes() -> None:
     text = "abé👍<|x|>\ud83d\udc4d\udc4d"
     ids, places = SPLIT.encode_with_offsets(text, allowed_special="all")
     assert ids == SPLIT.encode(text, allowed_special="all")
@@ -35,18 +35,18 @@ def test_offsets_of_text_and_of_bytes() -> None:
         SPLIT.encode_with_offsets(5)  # type: ignore[arg-type]
 
 
-def test_offsets_of_a_long_text(code_tokenizer: Tokenizer) -> None:
+def test_offsets_of_a_long_text_are_those_of_its_tokens(code_tokenizer: Tokenizer) -> None:
     text = standard_library(400_000).encode("ascii", "ignore").decode() + "é"
     ids, places = code_tokenizer.encode_with_offsets(text)
     assert ids == code_tokenizer.encode(text)
     data = text.encode()
-    pieces = [data[start:end] for start, end in places[:-1]]  # ASCII, but for the last character
+    pieces = [data[start:end] for start, end in places[:-1]]  # all ASCII except the last character
     assert pieces == [code_tokenizer.id_to_token(i) for i in ids[:-1]]
     assert places[-1][1] == len(text)
 
 
-def test_offsets_of_more_than_a_million_characters() -> None:
-    """Places beyond those whose ints are kept; equal spans side by side are one tuple."""
+def test_offsets_of_more_than_a_million_characters_are_correct() -> None:
+    """Offsets beyond the int table; equal adjacent spans are one tuple."""
     text = "\U0001f600" * 200_000 + "abé" * 300_000
     ids, places = SPLIT.encode_with_offsets(text)
     assert ids == SPLIT.encode(text)
@@ -58,8 +58,9 @@ def test_offsets_of_more_than_a_million_characters() -> None:
     assert SPLIT.pieces(text)[-1][1] == len(text)
 
 
-def test_offsets_of_a_vocabulary_that_contradicts_itself() -> None:
-    """A pair of a damaged file makes a token of other bytes: strange places, but one for each id, in the text."""
+def test_offsets_of_a_damaged_vocabulary_stay_within_the_text() -> None:
+    """A damaged file makes a merge produce other bytes: offsets are wrong, but within the text, and one for each
+    id."""
     good = Tokenizer.from_merges([(97, 98), (256, 99)], pattern=None)
     tables = dict(good._vocabulary.sections())
     flat = bytearray(tables["token_bytes"])
@@ -77,17 +78,17 @@ def test_offsets_of_a_vocabulary_that_contradicts_itself() -> None:
         assert all(0 <= start <= end <= len(text) for start, end in places)
 
 
-def test_pieces() -> None:
+def test_pieces_are_spans_of_the_split_text() -> None:
     assert SPLIT.pieces("abc  é'll\n\n") == [(0, 3), (3, 4), (4, 6), (6, 9), (9, 11)]
     assert SPLIT.pieces("é 日".encode()) == [(0, 1), (1, 3)]
     assert WHOLE.pieces("é 日") == [(0, 3)]
     assert WHOLE.pieces("") == []
 
 
-# Counting
+# Counting.
 
 
-def test_counting_with_a_limit() -> None:
+def test_count_stops_one_above_the_limit() -> None:
     assert [SPLIT.count("abc abc abc", limit=limit) for limit in range(5)] == [1, 2, 3, 3, 3]
     assert SPLIT.count("abc", limit=10**30) == 1
     assert SPLIT.count("<|x|>", limit=100) == 5
@@ -101,7 +102,7 @@ def test_counting_with_a_limit() -> None:
 
 
 @pytest.mark.parametrize("tokenizer", [SPLIT, WHOLE, PARTS])
-def test_counting_a_long_text_with_a_limit(tokenizer: Tokenizer) -> None:
+def test_count_of_a_long_text_stops_one_above_the_limit(tokenizer: Tokenizer) -> None:
     text = "abc éabcd\n" * 30_000
     count = tokenizer.count(text)
     for limit in (0, 1, 1000, count - 1, count, count + 1):
@@ -109,10 +110,10 @@ def test_counting_a_long_text_with_a_limit(tokenizer: Tokenizer) -> None:
         assert tokenizer.count(text.encode(), limit=limit) == min(count, limit + 1)
 
 
-# Cutting
+# Truncation.
 
 
-def test_truncating() -> None:
+def test_truncate_keeps_the_longest_beginning_or_end() -> None:
     assert SPLIT.truncate("abc abc abc", 2) == SPLIT.truncate(b"abc abc abc", 2) == "abc abc"
     assert SPLIT.truncate("abc abc abc", 2, side="left") == " abc abc"
     assert SPLIT.truncate("abc", 0) == SPLIT.truncate("", 5) == SPLIT.truncate("日本", 2) == ""
@@ -130,14 +131,14 @@ def test_truncating() -> None:
         SPLIT.truncate(b"\xff", 1)
 
 
-def test_longer_than_the_first_tokens() -> None:
-    """The longest beginning is not always that of the first tokens of the whole."""
+def test_truncate_may_return_more_text_than_the_first_tokens() -> None:
+    """The longest text that fits may be longer than the first tokens of the whole text."""
     tokenizer = Tokenizer.from_ranks({**BYTES, b"cd": 256, b"ab": 257, b"abc": 258}, pattern="gpt2")
     assert tokenizer.encode("abcd") == [257, 256]
     assert tokenizer.truncate("abcd", 1) == "abc"
 
 
-def test_chunks() -> None:
+def test_chunks_cover_the_text_with_overlap() -> None:
     assert list(SPLIT.chunk("abc abc abc abc abc", 2)) == ["abc abc", " abc abc", " abc"]
     assert list(SPLIT.chunk(b"abc abc abc abc", 2, overlap=1)) == ["abc abc", " abc abc", " abc abc"]
     assert list(SPLIT.chunk("", 5)) == []
@@ -173,7 +174,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("tokenizer", [SPLIT, WHOLE, PARTS], ids=["scanner", "none", "engine"])
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_texts(tokenizer: Tokenizer, name: str) -> None:
+def test_hostile_texts_are_truncated_and_chunked(tokenizer: Tokenizer, name: str) -> None:
     text = HOSTILE[name]
     ids, places = tokenizer.encode_with_offsets(text)
     assert ids == tokenizer.encode_ordinary(text)
@@ -191,7 +192,7 @@ def test_hostile_texts(tokenizer: Tokenizer, name: str) -> None:
     assert sum(map(len, overlapping)) < 1.3 * len(text) + 10
 
 
-def test_chunks_of_text_that_grows_when_it_is_changed_are_long() -> None:
+def test_chunks_are_long_even_if_normalization_lengthens_the_text() -> None:
     ranks = {bytes([byte]): byte for byte in range(256)} | {b"fi": 256, b"if": 257, b"fifi": 258}
     steps = [{"type": "NFKC"}]
     tokenizer = Tokenizer(
@@ -205,8 +206,8 @@ def test_chunks_of_text_that_grows_when_it_is_changed_are_long() -> None:
 
 
 @pytest.mark.parametrize(("n_characters", "n_of_them"), [(9, 5), (1, 1), (1, 18), (80, 1), (2, 3)])
-def test_where_text_is_changed_first_a_place_takes_few_counts(n_characters: int, n_of_them: int) -> None:
-    """Also where the first guess is right, and nothing tells how far behind it there are too many."""
+def test_truncation_of_normalized_text_counts_a_few_times(n_characters: int, n_of_them: int) -> None:
+    """Also if the first guess is right, so that nothing tells how many positions further are too many."""
     text = "a" * 400_000
     counted: list[int] = []
     ends: list[int] = []
@@ -233,8 +234,8 @@ def test_where_text_is_changed_first_a_place_takes_few_counts(n_characters: int,
         assert max(ends, default=0) <= size // 8 + 2000
 
 
-def test_ends_that_say_something_else_than_the_whole_text_are_not_believed() -> None:
-    """As where a text by itself has other tokens than within a longer one for long."""
+def test_truncation_ignores_estimates_that_contradict_the_whole_text() -> None:
+    """A part of a text may have other tokens on its own than within the whole, for a long stretch."""
     size = truncation._search_normalized(
         lambda place, limit: min(place, limit + 1),
         lambda start, place: (place - start) * 3 // 2 + place % 5,

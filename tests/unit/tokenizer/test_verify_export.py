@@ -1,4 +1,4 @@
-"""Exports: what is written is compared before it takes its place, and nothing is left where it differs."""
+"""Exports are compared with the tokenizer before they replace the target; a difference leaves no file."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from fastbpe.tokenizer import export, verify_export
 from fastbpe.tokenizer.codepoint import CodePointTokenizer
 from helpers.shared_data import BYTES, published
 
-D1 = BYTES | {b"bc": 256, b"abcd": 257, b"abc": 258}
+OUT_OF_ORDER_RANKS = BYTES | {b"bc": 256, b"abcd": 257, b"abc": 258}
 UNMADE = BYTES | {b"xy": 256, b"zxyx": 257}
 
 
-def d1() -> Tokenizer:
-    return Tokenizer.from_ranks(D1, pattern="gpt2", special_tokens={"<s>": 259})
+def small_tokenizer() -> Tokenizer:
+    return Tokenizer.from_ranks(OUT_OF_ORDER_RANKS, pattern="gpt2", special_tokens={"<s>": 259})
 
 
 @pytest.mark.parametrize("format", ["native", "tiktoken", "gpt2", "huggingface"])
-def test_a_token_made_of_one_with_a_greater_id_keeps_its_id(format: str, tmp_path: Path) -> None:
-    tokenizer = d1()
+def test_token_made_of_one_with_a_greater_id_keeps_its_id(format: str, tmp_path: Path) -> None:
+    tokenizer = small_tokenizer()
     assert tokenizer.encode("abcdx") == [257, 120]
     verified = tokenizer.export(tmp_path / "x", format=format)
     assert verified is not None
@@ -43,18 +43,18 @@ def test_a_token_made_of_one_with_a_greater_id_keeps_its_id(format: str, tmp_pat
         assert tokenizers.Tokenizer.from_file(str(tmp_path / "x")).encode("abcdx").ids == [257, 120]
 
 
-def test_minbpe_names_the_token_and_the_text_it_cannot_make(tmp_path: Path) -> None:
+def test_minbpe_export_names_a_token_and_text_it_cannot_express(tmp_path: Path) -> None:
     said = (
         r"the token b'abcd' \(257\) is made of b'abc' \(258\) and b'd' \(100\), but in a minbpe file 258 is made "
         r"later: of the text 'abcd', 257 would not be made; export it as native, tiktoken or huggingface"
     )
     with pytest.raises(FormatError, match=said):
-        d1().export(tmp_path / "x.model", format="minbpe")
+        small_tokenizer().export(tmp_path / "x.model", format="minbpe")
     assert not [*tmp_path.iterdir()]
 
 
 @pytest.mark.parametrize("format", ["gpt2", "minbpe"])
-def test_a_token_met_as_a_whole_piece_only_is_refused_with_a_text(format: str, tmp_path: Path) -> None:
+def test_export_refuses_token_that_is_only_a_whole_piece(format: str, tmp_path: Path) -> None:
     tokenizer = Tokenizer.from_ranks(UNMADE, pattern=None)
     said = (
         r"no merges make 1 of its tokens, b'zxyx' \(257\): they are met as whole pieces only, which a list of "
@@ -68,15 +68,15 @@ def test_a_token_met_as_a_whole_piece_only_is_refused_with_a_text(format: str, t
     assert fastbpe.load(tmp_path / "x") == tokenizer
 
 
-def test_a_token_that_no_text_can_be_needs_no_merge(tmp_path: Path) -> None:
-    """It is no UTF-8, so no piece of a text is this token, and no merge makes it."""
+def test_token_that_is_invalid_utf8_needs_no_merge(tmp_path: Path) -> None:
+    """The token is invalid UTF-8, so no piece of text equals it, and no merge makes it."""
     tokenizer = Tokenizer.from_ranks(BYTES | {b"ab\xe3": 256}, pattern=None)
     tokenizer.export(tmp_path / "x", format="gpt2")
     assert fastbpe.load(tmp_path / "x", pattern="none").id_to_token(256) == b"ab\xe3"
 
 
-def test_a_list_in_another_order_is_refused_for_tiktoken_with_a_text(tmp_path: Path) -> None:
-    tokenizer = Tokenizer.from_merges([(97, 98), (98, 99), (97, 257)], pattern=None)  # "abc": one never made
+def test_tiktoken_export_refuses_merges_that_ranks_cannot_express(tmp_path: Path) -> None:
+    tokenizer = Tokenizer.from_merges([(97, 98), (98, 99), (97, 257)], pattern=None)  # "abc" is never made
     said = (
         r"\.tiktoken holds ranks only, which would give other ids \(the text 'abc' is \[256, 99\] and would be "
         r"\[258\]\): export it as native"
@@ -85,11 +85,11 @@ def test_a_list_in_another_order_is_refused_for_tiktoken_with_a_text(tmp_path: P
         tokenizer.export(tmp_path / "x", format="tiktoken")
 
 
-# What is compared
+# Compared facts.
 
 
-def damaged(monkeypatch: pytest.MonkeyPatch, format: str, change: Callable[[dict[str, Any]], None]) -> None:
-    """Let the writer of tokenizer.json files make a mistake."""
+def break_writer(monkeypatch: pytest.MonkeyPatch, format: str, change: Callable[[dict[str, Any]], None]) -> None:
+    """Make the writer of tokenizer.json files write an error."""
     write = export._EXPORTERS[format]
 
     def wrong(tokenizer: Tokenizer) -> bytes:
@@ -102,22 +102,22 @@ def damaged(monkeypatch: pytest.MonkeyPatch, format: str, change: Callable[[dict
     monkeypatch.setitem(export._EXPORTERS, format, wrong)  # type: ignore[arg-type]
 
 
-def test_a_difference_names_text_ids_and_token_and_leaves_the_target(
+def test_export_difference_names_text_and_ids_and_keeps_the_target(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = tmp_path / "tokenizer.json"
     target.write_text("before")
-    damaged(monkeypatch, "huggingface", lambda made: made["model"]["merges"].pop(1))
+    break_writer(monkeypatch, "huggingface", lambda made: made["model"]["merges"].pop(1))
     said = (
         r"ids would change: the text 'aabcd' is \[97, 257\], read back from what is written as huggingface it "
         r"is \[97, 258, 100\]; the first that differs is b'abcd' \(257\), which becomes b'abc' \(258\); nothing "
         "is written: export it as native"
     )
     with pytest.raises(FormatError, match=said):
-        d1().export(target, format="huggingface")
+        small_tokenizer().export(target, format="huggingface")
     assert target.read_text() == "before"
     assert [*tmp_path.iterdir()] == [target]
-    assert d1().export(target, format="huggingface", verify=False) is None
+    assert small_tokenizer().export(target, format="huggingface", verify=False) is None
     assert fastbpe.load(target).encode("abcdx") == [258, 100, 120]
 
 
@@ -142,15 +142,17 @@ CHANGES: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_each_change_is_found(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_kind_of_export_difference_is_found(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     change, said = CHANGES[name]
-    damaged(monkeypatch, "huggingface", change)
+    break_writer(monkeypatch, "huggingface", change)
     with pytest.raises(FormatError, match=said):
-        d1().export(tmp_path / "x.json", format="huggingface")
+        small_tokenizer().export(tmp_path / "x.json", format="huggingface")
     assert not [*tmp_path.iterdir()]
 
 
-def test_code_points_are_compared_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_code_point_exports_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tokenizer = fastbpe.train(["low lower lowest"] * 9, mode="codepoint", vocab_size=20, progress=False)
     assert isinstance(tokenizer, CodePointTokenizer)
     verified = tokenizer.export(tmp_path / "a.model", format="sentencepiece", verify_text="lowest of all\n")
@@ -167,10 +169,12 @@ def test_code_points_are_compared_too(tmp_path: Path, monkeypatch: pytest.Monkey
     assert not (tmp_path / "b.model").exists()
 
 
-def test_a_text_is_compared_by_the_owner_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verify_text_is_compared_with_the_original_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = "abcd abcdx bc\nnaïve 漢字 <s> abc\n"
     for format, owner in (("huggingface", "tokenizers"), ("tiktoken", "tiktoken"), ("gpt2", "tokenizers")):
-        verified = d1().export(tmp_path / format, format=format, verify_text=text)
+        verified = small_tokenizer().export(tmp_path / format, format=format, verify_text=text)
         assert verified is not None
         assert verified.owner == owner
     monkeypatch.setattr(
@@ -180,29 +184,29 @@ def test_a_text_is_compared_by_the_owner_too(tmp_path: Path, monkeypatch: pytest
     with pytest.raises(
         FormatError, match=r"'abcd abcdx bc\\n' is .*in tokenizers, from what is written as hugg.*\[1\]"
     ):
-        d1().export(tmp_path / "y", format="huggingface", verify_text=text)
+        small_tokenizer().export(tmp_path / "y", format="huggingface", verify_text=text)
     assert not (tmp_path / "y").exists()
 
 
-def test_an_owner_that_is_not_installed_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_original_library_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tokenizers", None)
-    verified = d1().export(tmp_path / "x", format="huggingface", verify_text="abcd")
+    verified = small_tokenizer().export(tmp_path / "x", format="huggingface", verify_text="abcd")
     assert verified is not None
     assert verified.owner is None
 
 
-def test_the_probe_is_always_the_same_and_bounded() -> None:
+def test_probe_texts_are_deterministic_and_bounded() -> None:
     tokenizer = published("r50k_base")
     once = [*verify_export.probe(tokenizer)]
     assert once == [*verify_export.probe(tokenizer)]
     assert {token.decode() for token in tokenizer.vocab if token.isascii()} <= {*once}
     assert len(once) < 200_000
     assert sum(map(len, once)) < 1 << 24
-    small = [*verify_export.probe(d1())]
+    small = [*verify_export.probe(small_tokenizer())]
     assert {"abcdabc", "bca", "abcbc", "aabcd"} <= {*small}
 
 
-# Both files or none
+# Both files or neither.
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
@@ -210,7 +214,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(("name", "failing"), [("os.replace", 1), ("os.replace", 2), ("shutil.copyfile", 2)])
-def test_both_files_of_a_folder_are_written_or_none(
+def test_both_files_of_a_folder_are_replaced_or_neither(
     name: str, failing: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = {"vocab.json": b"old", "merges.txt": b"old, too"}
@@ -228,40 +232,44 @@ def test_both_files_of_a_folder_are_written_or_none(
 
     monkeypatch.setattr(name, fails)
     with pytest.raises(OSError, match="No space left on device"):
-        d1().export(tmp_path / "x", format="gpt2")
+        small_tokenizer().export(tmp_path / "x", format="gpt2")
     assert calls >= failing
     assert files_of(tmp_path / "x") == before
 
 
-def test_a_new_folder_goes_where_its_files_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_export_removes_its_new_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*args: Any) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", fails)
     with pytest.raises(OSError, match="No space left on device"):
-        d1().export(tmp_path / "x", format="gpt2")
+        small_tokenizer().export(tmp_path / "x", format="gpt2")
     assert not [*tmp_path.iterdir()]
 
 
-def test_a_folder_is_replaced_and_nothing_else_stays_in_it(tmp_path: Path) -> None:
+def test_replaced_folder_holds_only_the_new_files(tmp_path: Path) -> None:
     write_folder(tmp_path / "x", {"vocab.json": b"old", "merges.txt": b"old, too"})
-    d1().export(tmp_path / "x", format="gpt2")
+    small_tokenizer().export(tmp_path / "x", format="gpt2")
     assert {*files_of(tmp_path / "x")} == {*gpt2.NAMES}
     assert fastbpe.load(tmp_path / "x", pattern="gpt2").encode("abcdx") == [257, 120]
 
 
-def test_special_tokens_that_the_files_do_not_show_are_told() -> None:
+def test_arguments_missing_from_a_file_are_reported() -> None:
     assert export.left_out("gpt2", "gpt2", {"<s>": 259, "a b": 260}) == "pattern='gpt2'"
     assert export.left_out("gpt2", "gpt2", {"END": 259}) == "pattern='gpt2', special_tokens={'END': 259}"
     with pytest.raises(FormatError, match=r"special token '<é>' is how vocab.json writes the bytes b'<\\xe9>'"):
-        Tokenizer.from_ranks(D1, pattern=None, special_tokens={"<é>": 259}).export("x", format="gpt2")
+        Tokenizer.from_ranks(OUT_OF_ORDER_RANKS, pattern=None, special_tokens={"<é>": 259}).export(
+            "x", format="gpt2"
+        )
     with pytest.raises(FormatError, match="the added token 'é' with the id 259 is written as the token 233"):
-        Tokenizer.from_ranks(D1, pattern=None, special_tokens={"é": 259}).export("x", format="huggingface")
+        Tokenizer.from_ranks(OUT_OF_ORDER_RANKS, pattern=None, special_tokens={"é": 259}).export(
+            "x", format="huggingface"
+        )
 
 
-def test_special_tokens_in_the_vocabulary_are_no_whole_pieces_of_text(tmp_path: Path) -> None:
-    """Behind a gap they must stand in the vocabulary, where ignore_merges would find them."""
-    tokenizer = Tokenizer.from_ranks(D1, pattern=None, special_tokens={"<s>": 270})
+def test_special_tokens_in_the_vocabulary_do_not_match_plain_text(tmp_path: Path) -> None:
+    """After an unused id they must be in the vocabulary, where ignore_merges would find them."""
+    tokenizer = Tokenizer.from_ranks(OUT_OF_ORDER_RANKS, pattern=None, special_tokens={"<s>": 270})
     tokenizer.export(tmp_path / "x.json", format="huggingface")
     assert fastbpe.load(tmp_path / "x.json") == tokenizer
     peer = tokenizers.Tokenizer.from_file(str(tmp_path / "x.json"))

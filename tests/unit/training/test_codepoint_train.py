@@ -1,4 +1,4 @@
-"""Code-point training: what it learns, what it says about the text, what it refuses."""
+"""Code-point training: learned pieces, the report about the text, and refused options."""
 
 import dataclasses
 import doctest
@@ -34,38 +34,38 @@ def learned(source: Any, vocab_size: int | str = 1000, **options: Any) -> tuple[
 
 
 def pieces(source: Any, vocab_size: int | str = 1000, **options: Any) -> str:
-    """What is behind the three symbols."""
+    """Return the pieces after the three symbols."""
     return " ".join(piece.decode() for piece in learned(source, vocab_size, **options)[0].pieces[3:])
 
 
 @pytest.mark.parametrize(
     "module", [codepoint_train, codepoint_options, codepoint_counting, sentencepiece_training, _trainer]
 )
-def test_doctests(module: ModuleType) -> None:
+def test_doctests_of_code_point_training_pass(module: ModuleType) -> None:
     assert doctest.testmod(module).failed == 0
 
 
-# Learning
+# Learning.
 
 
-def test_pairs_that_are_nowhere_any_more_come_last() -> None:
+def test_pairs_without_occurrences_come_last() -> None:
     assert pieces(["ab ab abc\nabcd ab"]) == "ab ▁ab ▁abc ▁abcd bc cd ▁a abc a b ▁ c d"
 
 
-def test_occurrences_that_overlap_all_count() -> None:
+def test_overlapping_occurrences_are_all_counted() -> None:
     assert pieces(["aaaa\naaa aa"]) == "aa ▁aa ▁aaa ▁aaaa ▁a aaa aaaa a ▁"
 
 
-def test_pairs_that_the_next_merge_ends_are_candidates() -> None:
+def test_pairs_removed_by_the_next_merge_are_candidates() -> None:
     assert pieces(["abab"], add_dummy_prefix=False) == "ab abab ba aba a b"
 
 
-def test_shorter_texts_first_then_by_their_bytes() -> None:
+def test_ties_prefer_shorter_then_smaller_texts() -> None:
     assert pieces(["ba ab\ncab"]) == "ab ba ▁c ▁ab ▁ba ▁cab ca ▁a ▁b cab a b ▁ c"
 
 
-def test_texts_that_differ_beyond_what_a_key_holds() -> None:
-    """More characters than an entry of the heap has room for, with an alphabet that takes many bits each."""
+def test_ties_compare_texts_longer_than_a_queue_key() -> None:
+    """Texts with more characters than a queue entry holds, from an alphabet that needs many bits for each."""
     filler = "".join(map(chr, range(0x4E00, 0x4E00 + 3000)))
     words = ["漢" * 9 + "b", "漢" * 9 + "a", "漢" * 8 + "ba"]
     found = pieces(["\n".join([*words, filler])], 9000, split_by_unicode_script=False, add_dummy_prefix=False)
@@ -73,7 +73,7 @@ def test_texts_that_differ_beyond_what_a_key_holds() -> None:
     assert merges == sorted(merges)
 
 
-def test_vocabulary_of_characters_alone() -> None:
+def test_vocabulary_may_hold_only_characters() -> None:
     assert pieces(["ab ab abc\nabcd ab"], 8) == "a b ▁ c d"
     model, _ = learned(["ab ab abc\nabcd ab"], "characters")
     assert (model.n_pieces, model.trainer["vocab_size"]) == (8, 8)
@@ -87,13 +87,13 @@ def test_scores_begin_at_negative_zero() -> None:
     )
 
 
-def test_vocabulary_text_of_large_scores() -> None:
+def test_vocabulary_text_writes_large_scores() -> None:
     text = "\n".join(chr(0x4E00 + i) * 2 for i in range(2000))
     lines = vocabulary_text(learned([text], 9000, add_dummy_prefix=False)[0]).decode().splitlines()
     assert lines[-1].split("\t")[1] == f"-{len(lines) - 4}"
 
 
-def test_ids_of_symbols() -> None:
+def test_options_place_symbols_at_their_ids() -> None:
     options: dict[str, Any] = {
         "user_defined_symbols": ["A", "B"],
         "control_symbols": "C",
@@ -105,23 +105,23 @@ def test_ids_of_symbols() -> None:
     assert list(model.types[:10]) == [2, 3, 3, 4, 3, 4, 1, 1, 3, 1]
 
 
-def test_symbols_cut_the_text_and_count_as_characters() -> None:
+def test_symbols_split_the_text_and_count_as_characters() -> None:
     assert pieces(["ab<s>ab"]) == "ab ▁ab ▁a a b ▁"
     _, report = learned(["ab<s>ab"])
     assert report.n_characters == 6
 
 
-def test_user_defined_symbols_are_looked_for_in_normalised_text() -> None:
+def test_training_matches_user_defined_symbols_in_normalized_text() -> None:
     found = pieces(["Foo BAR foo"], normalization_rule_name="nmt_nfkc_cf", user_defined_symbols=["BAR"])
     assert "bar" in found.split(" ")
 
 
-def test_line_ends_of_dos_are_text() -> None:
+def test_carriage_returns_are_text() -> None:
     assert "b\r" in pieces(["ab\r\nab\r\n"], split_by_unicode_script=False)
     assert "\r" not in pieces(["ab\r\nab\r\n"], normalization_rule_name="nmt_nfkc")
 
 
-def test_words_are_cut_between_scripts_and_nowhere_else() -> None:
+def test_words_are_split_only_between_scripts() -> None:
     assert "ab." not in pieces(["ab. ab."])
     assert "ab." in pieces(["ab. ab."], split_by_unicode_script=False)
     assert "あ漢" in pieces(["あ漢 あ漢"])
@@ -130,10 +130,10 @@ def test_words_are_cut_between_scripts_and_nowhere_else() -> None:
     assert "12" not in pieces(["12 12"], split_digits=True)
 
 
-# What it says
+# The report.
 
 
-def test_report() -> None:
+def test_report_counts_skipped_lines_and_characters() -> None:
     text = "ab ab\n" * 50 + "\n" + "x" * 50 + "\nab▅\n\nq"
     model, report = learned([text], max_sentence_length=45, character_coverage=0.98)
     assert (report.n_sentences, report.n_empty, report.n_too_long, report.n_reserved) == (51, 2, 1, 1)
@@ -149,7 +149,7 @@ def test_report() -> None:
     ]
 
 
-def test_text_that_is_left_out_is_warned_of(tmp_path: Path) -> None:
+def test_skipped_lines_and_characters_are_warned_of(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("ab abc\n" * 20 + "x" * 8000 + "\n")
     with pytest.warns(TrainingWarning, match="left out: 1 of 21 lines, 8,000 bytes: 1 longer than max_sent"):
         tokenizer = fastbpe.train(tmp_path / "a.txt", mode="codepoint", vocab_size=12, progress=False)
@@ -161,28 +161,28 @@ def test_text_that_is_left_out_is_warned_of(tmp_path: Path) -> None:
             )
 
 
-def test_lines_left_out_of_a_sample_are_counted() -> None:
+def test_skipped_lines_of_a_sample_are_counted() -> None:
     lines = ["ab" * 100, *["ab ab"] * 200]
     _, report = learned(lines, max_sentence_length=50, input_sentence_size=101)
     assert (report.n_sentences, report.n_too_long, report.n_bytes_left_out, report.n_bytes) == (101, 1, 200, 505)
 
 
-def test_documents_that_are_skipped_are_counted(tmp_path: Path) -> None:
+def test_skipped_documents_are_counted(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "ab ab"}\n{"body": 1}\n')
     assert learned(tmp_path / "a.jsonl", on_error="skip")[1].n_skipped == 1
 
 
-def test_progress() -> None:
+def test_progress_is_reported_for_both_phases() -> None:
     seen: list[tuple[str, int, int | None]] = []
     learned(["ab ab abc\nabcd ab"], progress=lambda *told: seen.append(told))
     assert [phase for phase, _, _ in seen] == ["counting", "counting", "learning", "learning"]
     assert seen[-1][1] == 8
 
 
-# Sources
+# Sources.
 
 
-def test_sources_of_one_text(tmp_path: Path) -> None:
+def test_every_kind_of_source_trains_the_same_model(tmp_path: Path) -> None:
     text = "ab ab abc\nabcd ab\nña ñandú\n"
     path = tmp_path / "text.txt"
     path.write_text(text, encoding="utf-8", newline="")
@@ -201,7 +201,7 @@ def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("_small_batches")
 @pytest.mark.parametrize("max_memory_bytes", [None, 1])
 @pytest.mark.parametrize("num_threads", [1, 3])
-def test_any_number_of_threads(num_threads: int, max_memory_bytes: int | None) -> None:
+def test_threads_and_memory_limits_train_the_same_model(num_threads: int, max_memory_bytes: int | None) -> None:
     rng = random.Random(7)
     words = ["".join(rng.choices("abcdeñ漢字", k=rng.randint(1, 9))) for _ in range(60)]
     lines = [" ".join(rng.choices(words, k=8)) for _ in range(300)]
@@ -214,24 +214,24 @@ def test_any_number_of_threads(num_threads: int, max_memory_bytes: int | None) -
         assert (model, report.n_sentences) == (expected[0], 300)
 
 
-def test_counts_of_tsv() -> None:
+def test_tsv_counts_are_added() -> None:
     model, report = learned(["ab\t3\ncd\t1\nxyz \t 5000000000 "], input_format="tsv")
     assert [piece.decode() for piece in model.pieces[3:5]] == ["xy", "xyz"]
     assert report.n_characters == 3 * 3 + 3 + 4 * 5_000_000_000
 
 
-def test_more_than_64_bits_of_characters() -> None:
+def test_more_than_64_bits_of_characters_raise_overflow_error() -> None:
     with pytest.raises(OverflowError):
         learned([f"ab\t{2**63 - 1}"], input_format="tsv")
 
 
 @pytest.mark.parametrize("count", ["", "\t1\t2", "\t", "\tx", "\t0", "\t-1", "\t1.0", "\t" + "9" * 30])
-def test_bad_lines_of_tsv(count: str) -> None:
+def test_invalid_tsv_line_raises_spec_error(count: str) -> None:
     with pytest.raises(SpecError, match="tsv"):
         learned([f"a\t1\nab{count}\na\t1"], input_format="tsv")
 
 
-def test_first_sentences_and_samples() -> None:
+def test_input_sentence_size_takes_the_first_or_a_sample() -> None:
     lines = [f"{'ab' * (i % 9 + 1)} {i}" for i in range(500)]
     first = learned(["\n".join(lines)], input_sentence_size=120, shuffle_input_sentence=False)[0]
     assert first.pieces == learned(lines[:120])[0].pieces
@@ -241,7 +241,7 @@ def test_first_sentences_and_samples() -> None:
     assert learned(lines, input_sentence_size=600)[0].pieces == learned(lines)[0].pieces
 
 
-def test_bytes_that_are_no_utf8() -> None:
+def test_invalid_utf8_is_refused_or_replaced() -> None:
     with pytest.raises(ValueError, match=r"document 1 of the source is not UTF-8: .*0xff"):
         learned([b"ab", b"ab\xff"])
     assert "�" in pieces([b"ab\xff"], errors="replace")
@@ -251,15 +251,15 @@ def test_lone_surrogates_are_replaced() -> None:
     assert "�" in pieces(["ab\ud800"])
 
 
-# Hostile
+# Hostile texts.
 
 
-def test_one_long_line() -> None:
+def test_one_long_line_is_learned() -> None:
     found = pieces(["a" * 3_000_000], 15, max_sentence_length=1 << 24, max_sentencepiece_length=512)
     assert [len(piece) for piece in found.split(" ")[:9]] == [2, 4, 8, 16, 32, 64, 128, 256, 512]
 
 
-def test_interrupts_and_errors_of_the_source() -> None:
+def test_error_of_the_source_is_passed_on() -> None:
     def source() -> Iterator[str]:
         yield "ab ab"
         raise KeyError("boom")
@@ -268,7 +268,7 @@ def test_interrupts_and_errors_of_the_source() -> None:
         learned(source())
 
 
-# Options
+# Options.
 
 
 @pytest.mark.parametrize(
@@ -306,25 +306,25 @@ def test_interrupts_and_errors_of_the_source() -> None:
         ({"unk_piece": ""}, "unk_piece is empty"),
     ],
 )
-def test_options_that_cannot_be_met(options: dict[str, Any], message: str) -> None:
+def test_invalid_options_raise_training_error(options: dict[str, Any], message: str) -> None:
     with pytest.raises(TrainingError, match=message) as caught:
         learned(["ab ab abc\nabcd ab"], **options)
     assert isinstance(caught.value, SpecError)
     assert isinstance(caught.value, ValueError)
 
 
-def test_only_bpe_is_trained() -> None:
+def test_other_model_types_raise_spec_error() -> None:
     with pytest.raises(SpecError, match="fastbpe trains 'bpe'"):
         CodePointOptions.of({"model_type": "unigram"})
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "▅", "x" * 5000, "   "])
-def test_nothing_to_learn_from(text: str) -> None:
+def test_empty_text_raises_spec_error(text: str) -> None:
     with pytest.raises(SpecError, match="to learn from"):
         learned([text])
 
 
-def test_rules_of_a_file(tmp_path: Path) -> None:
+def test_rule_file_is_applied_and_stored(tmp_path: Path) -> None:
     path = tmp_path / "rules.tsv"
     path.write_text("61\t62\nU+63 U+64\t65 66\n67\t\n", encoding="ascii")
     model, _ = learned(["acdgc ac"], "characters", normalization_rule_name="", normalization_rule_tsv=str(path))
@@ -332,7 +332,7 @@ def test_rules_of_a_file(tmp_path: Path) -> None:
     assert model.normalizer["name"] == "user_defined"
 
 
-def test_the_model_is_a_file_that_reads_back() -> None:
+def test_trained_model_survives_dump_and_parse() -> None:
     model, _ = learned(["ab ab abc\nabcd ab"], byte_fallback=True, unk_surface="?")
     again = sentencepiece_format.parse(sentencepiece_format.dump(model), "here")
     assert (again.pieces, again.scores, again.types) == (model.pieces, model.scores, model.types)

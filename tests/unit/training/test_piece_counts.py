@@ -1,4 +1,4 @@
-"""count_pieces and PieceCounts: exact for any number of threads and any memory, added up, saved, and refused."""
+"""count_pieces and PieceCounts: exact for any number of threads and any memory limit; sums, files, bad input."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WORDS = r" ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+"
 
 @pytest.fixture
 def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small inputs go the way of large ones."""
+    """Make small inputs take the path of large ones."""
     monkeypatch.setattr(counting_threads, "BATCH_UNITS", 50)
     monkeypatch.setattr(counting_threads, "LONG_TEXT_UNITS", 200)
     monkeypatch.setattr(spill, "MIN_TABLE_BYTES", 1)
@@ -40,24 +40,26 @@ def count(source: Any, **options: Any) -> PieceCounts:
     return count_pieces(source, progress=False, **{"pattern": WORDS, **options})
 
 
-def slowly(texts: list[str], pattern: str) -> list[tuple[bytes, int]]:
-    """In order of first appearance, by what the tokenizer says its pieces are."""
+def counted_slowly(texts: list[str], pattern: str) -> list[tuple[bytes, int]]:
+    """Count pieces by splitting, in the order of their first appearance."""
     tokenizer = Tokenizer.from_ranks(BYTES, pattern=pattern)
     encoded = [text.encode() for text in texts]
     return list(Counter(text[a:b] for text in encoded for a, b in tokenizer._splitter.pieces(text)).items())
 
 
-# Counting
+# Counting.
 
 
 @pytest.mark.usefixtures("_small_batches")
 @pytest.mark.parametrize("max_memory_bytes", [None, 1])
 @pytest.mark.parametrize("num_threads", [1, 2, 5])
 @pytest.mark.parametrize("pattern", ["cl100k", "o200k", WORDS])
-def test_same_pieces_in_the_same_order(pattern: str, num_threads: int, max_memory_bytes: int | None) -> None:
+def test_counts_and_their_order_equal_plain_counting(
+    pattern: str, num_threads: int, max_memory_bytes: int | None
+) -> None:
     text = standard_library(30_000) + "ärger ñandú 中文字 👍🏽 " * 50
     texts = [text, "", text[:100], *text[:5000].splitlines(True), "a", "x" * 1000, "x" * 1000, text[5000:9000]]
-    expected = slowly(texts, pattern)
+    expected = counted_slowly(texts, pattern)
     options: dict[str, Any] = {"num_threads": num_threads, "max_memory_bytes": max_memory_bytes}
     found = count(texts, pattern=pattern, **options)
     assert list(found.items()) == expected
@@ -66,7 +68,7 @@ def test_same_pieces_in_the_same_order(pattern: str, num_threads: int, max_memor
     assert found.n_pieces == sum(number for _, number in expected)
 
 
-def test_pieces_of_every_length() -> None:
+def test_pieces_of_every_length_are_counted() -> None:
     pieces = [b"x" * n for n in range(1, 70)] + [b"y" * 14 + b"\0", b"y" * 14, b"y" * 15, b"\0", b"\0\0"]
     counter = PieceCounter(Splitter())
     for times in range(3):
@@ -82,17 +84,17 @@ def test_pieces_of_every_length() -> None:
     assert counter.count_of(b"absent") == counter.count_of(b"x" * 100) == 0
 
 
-def test_many_pieces_and_what_comes_after_the_end() -> None:
+def test_many_pieces_are_counted_and_added() -> None:
     rng = random.Random(5)
     words = ["".join(rng.choices("abcdefgh", k=rng.randint(1, 24))) for _ in range(30_000)]
     counts = count([" ".join(words)])
-    assert list(counts.items()) == slowly([" ".join(words)], WORDS)
+    assert list(counts.items()) == counted_slowly([" ".join(words)], WORDS)
     again = counts + counts + PieceCounts({"new": 1, words[0]: 1}, pattern=WORDS)
     assert again[words[0]] == 2 * counts[words[0]] + 1
     assert list(again)[:-1] == list(counts)
 
 
-def test_special_tokens_cut_and_are_not_counted() -> None:
+def test_special_tokens_split_the_text_and_are_not_counted() -> None:
     counts = count(["ab<|x|>ab", "<|x|>"], special_tokens=["<|x|>"])
     assert dict(counts) == {b"ab": 2}
     assert (counts.n_bytes, counts.special_tokens) == (14, ("<|x|>",))
@@ -100,26 +102,26 @@ def test_special_tokens_cut_and_are_not_counted() -> None:
 
 @pytest.mark.usefixtures("_small_batches")
 @pytest.mark.parametrize("num_threads", [1, 2])
-def test_files(tmp_path: Path, num_threads: int) -> None:
+def test_files_of_every_kind_are_counted(tmp_path: Path, num_threads: int) -> None:
     texts = [line for line in standard_library(20_000).splitlines() if line.strip()]
     (tmp_path / "a.txt").write_text("\n".join(texts))
     (tmp_path / "b.jsonl").write_text("\n".join(json.dumps({"body": text}) for text in texts))
     (tmp_path / "c.jsonl.gz").write_bytes(gzip.compress((tmp_path / "b.jsonl").read_bytes()))
-    expected = slowly(["\n".join(texts), *texts, *texts], WORDS)
+    expected = counted_slowly(["\n".join(texts), *texts, *texts], WORDS)
     assert list(count(tmp_path, text_field="body", num_threads=num_threads).items()) == expected
 
 
-def test_progress_is_told() -> None:
+def test_progress_is_reported() -> None:
     told: list[tuple[str, int, int | None]] = []
     count_pieces(["abc"] * 5, progress=lambda *args: told.append(args))
     assert told[0] == ("counting", 0, None)
     assert told[-1] == ("counting", 15, None)
 
 
-# Bad input
+# Bad input.
 
 
-def test_no_text() -> None:
+def test_empty_text_gives_no_counts() -> None:
     assert len(count([])) == len(count([""])) == 0
     for source in ([], [""], [b""]):
         with pytest.raises(TrainingError, match="no document, or only empty ones"):
@@ -128,14 +130,14 @@ def test_no_text() -> None:
 
 
 @pytest.mark.parametrize("bad", [None, 5, ["a"]])
-def test_documents_that_are_none(bad: Any) -> None:
+def test_document_of_wrong_type_is_named(bad: Any) -> None:
     with pytest.raises(TypeError, match=f"document 1 of the source is {type(bad).__name__}, not str or bytes"):
         count(["a", bad])
 
 
 @pytest.mark.usefixtures("_small_batches")
 @pytest.mark.parametrize("num_threads", [1, 2])
-def test_bytes_that_are_not_utf8(num_threads: int) -> None:
+def test_invalid_utf8_in_bytes_is_named_or_replaced(num_threads: int) -> None:
     source = [b"good " * 30, b"ok", b"bad \xff", b"\xfe"] + [b"good"] * 100
     with pytest.raises(ValueError, match="document 2 of the source is not UTF-8: invalid byte 0xff at offset 4"):
         count(source, num_threads=num_threads)
@@ -143,10 +145,12 @@ def test_bytes_that_are_not_utf8(num_threads: int) -> None:
     with pytest.raises(ValueError, match="document 1 of the source is not UTF-8: invalid byte 0xc3 at offset 500"):
         count(["a", long], pattern="cl100k", num_threads=num_threads)
     found = count([*source, long], errors="replace", num_threads=num_threads)
-    assert list(found.items()) == slowly([text.decode(errors="replace") for text in [*source, long]], WORDS)
+    assert list(found.items()) == counted_slowly(
+        [text.decode(errors="replace") for text in [*source, long]], WORDS
+    )
 
 
-def test_a_file_that_is_not_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_invalid_utf8_in_a_file_is_named_or_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.txt"
     data = "aé ü ".encode() * 20 + b"\xff x\xe2\x82 " + "中".encode() * 10 + b"\xe4\xb8"
     path.write_bytes(data)
@@ -154,10 +158,12 @@ def test_a_file_that_is_not_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         count(path)
     for block in (1, 2, 3, 7, 1 << 20):
         monkeypatch.setattr(fastbpe.corpus.sources, "BLOCK", block)
-        assert list(count(path, errors="replace").items()) == slowly([data.decode(errors="replace")], WORDS)
+        assert list(count(path, errors="replace").items()) == counted_slowly(
+            [data.decode(errors="replace")], WORDS
+        )
 
 
-def test_lines_and_rows_that_hold_no_text(tmp_path: Path) -> None:
+def test_lines_and_rows_without_text_are_refused_or_skipped(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"text": "good"}\n{"text": \n{"txt": "no"}\n[]\n{"text": 5}\n\n{"text": "good\xff"}\n')
     with pytest.raises(FormatError, match=r"a\.jsonl:2: not a line of JSON"):
@@ -177,7 +183,7 @@ def test_lines_and_rows_that_hold_no_text(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("_small_batches")
 @pytest.mark.parametrize("num_threads", [1, 3])
 @pytest.mark.parametrize("error", [KeyError("mine"), KeyboardInterrupt()], ids=["KeyError", "KeyboardInterrupt"])
-def test_a_source_that_raises(error: BaseException, num_threads: int) -> None:
+def test_error_of_the_source_is_passed_on(error: BaseException, num_threads: int) -> None:
     def source() -> Iterator[str]:
         for _ in range(50):
             yield "some words " * 20
@@ -187,12 +193,12 @@ def test_a_source_that_raises(error: BaseException, num_threads: int) -> None:
     with pytest.raises(type(error)) as caught:
         count(source(), num_threads=num_threads, max_memory_bytes=1)
     assert caught.value is error
-    assert count(["a b"] * 1000, num_threads=num_threads).n_pieces == 2000  # the pool is free again
+    assert count(["a b"] * 1000, num_threads=num_threads).n_pieces == 2000  # the thread pool is free again
     assert threading.active_count() <= max(before, 1 + 256)
 
 
 @pytest.mark.usefixtures("_small_batches")
-def test_the_first_bad_document_is_told_of_by_any_number_of_threads() -> None:
+def test_first_bad_document_is_named_for_any_number_of_threads() -> None:
     source = [b"words and words " * 10 for _ in range(300)]
     for number in (150, 151, 155, 299):
         source[number] = b"\xff"
@@ -202,9 +208,9 @@ def test_the_first_bad_document_is_told_of_by_any_number_of_threads() -> None:
                 count(source, num_threads=num_threads)
 
 
-def test_a_thread_that_comes_late_to_the_first_bad_batch() -> None:
+def test_late_thread_still_reports_the_first_bad_batch() -> None:
     class Late(counting_threads.CountingThreads[Any]):
-        def _count(self, counter: Any, batch: counting_threads.Batch) -> None:
+        def _count(self, counter: Any, batch: piece_counting.Batch) -> None:
             if batch.number == 2:
                 time.sleep(0.1)
             super()._count(counter, batch)
@@ -219,8 +225,8 @@ def test_a_thread_that_comes_late_to_the_first_bad_batch() -> None:
         crew.count((counting_threads.Batch(number, [], 0, None) for number in range(50)), 2, lambda n_bytes: None)
 
 
-def test_a_batch_whose_counter_cannot_be_made_is_an_error() -> None:
-    """In another thread than the calling one, which has its own by then."""
+def test_failure_to_make_a_counter_is_raised() -> None:
+    """The error is raised in a worker thread, since the calling thread has made its counter."""
 
     class Slow:
         n_bytes = 0
@@ -253,15 +259,15 @@ def test_a_batch_whose_counter_cannot_be_made_is_an_error() -> None:
         ({"pattern": "gpt9"}, ValueError, "no split pattern named"),
     ],
 )
-def test_options_that_are_none(options: dict[str, Any], error: type[Exception], message: str) -> None:
+def test_invalid_options_are_refused(options: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         count(["a"], **options)
 
 
-# Memory
+# Memory.
 
 
-def test_spilled_files_are_gone_after_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spill_files_are_removed_after_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spill, "MIN_TABLE_BYTES", 1)
     opened: list[Any] = []
     real = spill.Spill.__call__
@@ -284,8 +290,8 @@ def test_spilled_files_are_gone_after_an_error(tmp_path: Path, monkeypatch: pyte
     assert not list(tmp_path.iterdir())
 
 
-def test_a_full_disk() -> None:
-    """A limit on the size of files stands for it."""
+def test_full_disk_is_reported() -> None:
+    """A limit on file size plays the full disk."""
     pytest.importorskip("resource")
     code = """
 import errno, resource
@@ -303,7 +309,7 @@ print(fastbpe.count_pieces(["a b"] * 10, num_threads=2).n_pieces)
     assert errno.EFBIG
 
 
-def test_one_long_line_in_bounded_memory(tmp_path: Path) -> None:
+def test_one_long_line_takes_bounded_memory(tmp_path: Path) -> None:
     pytest.importorskip("resource")
     path = tmp_path / "line.txt"
     with open(path, "wb") as file:
@@ -317,13 +323,13 @@ counts = fastbpe.count_pieces({str(path)!r}, num_threads=2)
 assert counts.n_bytes == {path.stat().st_size}
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) >> 10)
 """
-    assert int(run_python(code)) < 40  # MB, of 70
+    assert int(run_python(code)) < 40  # MB; the line has 70
 
 
-# PieceCounts
+# PieceCounts.
 
 
-def test_made_from_a_mapping() -> None:
+def test_piece_counts_are_made_from_a_mapping() -> None:
     counts = PieceCounts({"low": 5, b"lower": 2, "none": 0}, pattern="gpt2", special_tokens=["<|x|>"])
     assert (dict(counts), counts.pattern) == ({b"low": 5, b"lower": 2}, fastbpe.PATTERNS["gpt2"])
     assert (counts["low"], counts[b"lower"], len(counts)) == (5, 2, 2)
@@ -347,12 +353,12 @@ def test_made_from_a_mapping() -> None:
         ([("a", 2**62), ("a", 2**62)], OverflowError, "more than"),
     ],
 )
-def test_mappings_that_are_none(counts: Any, error: type[Exception], message: str) -> None:
+def test_invalid_counts_are_refused(counts: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         PieceCounts(counts)
 
 
-def test_counts_beyond_32_bits() -> None:
+def test_counts_beyond_32_bits_are_exact() -> None:
     for number in (2**31, 3_000_000_000, 5_000_000_000, 2**40):
         tokenizer = fastbpe.train(PieceCounts({"the": number, "aa": number - 1}), vocab_size=258, progress=False)
         assert tokenizer.vocab[256:] == [b"he", b"the"]
@@ -364,14 +370,14 @@ def test_counts_beyond_32_bits() -> None:
         PieceCounts({"a": 2**62}) + PieceCounts({"a": 2**62})
 
 
-def test_addition() -> None:
+def test_sums_equal_counting_all_texts() -> None:
     texts = [standard_library(9000)[start : start + 1000] for start in range(0, 9000, 1000)]
     a, b, c = (count(texts[start : start + 3]) for start in (0, 3, 6))
     whole = count(texts)
     assert a + b + c == a + (b + c) == (c + a) + b == sum([b, a, c]) == whole != a
     assert list((a + b + c).items()) == list(whole.items())
     assert (a + b + c).n_bytes == whole.n_bytes
-    assert a == count(texts[:3])  # as it was
+    assert a == count(texts[:3])  # unchanged
     with pytest.raises(TypeError):
         a + 1  # type: ignore[operator]
     for other in (count(["a"], pattern="gpt2"), count(["a"], special_tokens=["<|x|>"])):
@@ -380,7 +386,7 @@ def test_addition() -> None:
         assert a != other
 
 
-def test_pruning() -> None:
+def test_pruned_drops_rare_pieces_and_counts_them() -> None:
     counts = PieceCounts({"low": 5, "lower": 1, "lowest": 2, "new": 1})
     pruned = counts.pruned(2)
     assert (dict(pruned), pruned.n_pruned, pruned.n_bytes) == ({b"low": 5, b"lowest": 2}, 2, counts.n_bytes)
@@ -392,7 +398,7 @@ def test_pruning() -> None:
         counts.pruned(0)
 
 
-def test_training_from_counts() -> None:
+def test_training_from_counts_equals_training_from_texts() -> None:
     text = standard_library(50_000)
     shards = [count([text[start : start + 10_000]]) for start in range(0, 50_000, 10_000)]
     for ties in ("pair", "huggingface", "first"):
@@ -416,7 +422,7 @@ def test_training_from_counts() -> None:
         fastbpe.train(PieceCounts(), vocab_size=300, progress=False)
 
 
-def test_special_tokens_come_with_the_counts() -> None:
+def test_training_uses_the_special_tokens_of_the_counts() -> None:
     counts = count(["ab ab<|x|>ab"], special_tokens=["<|x|>"])
     tokenizer = fastbpe.train(counts, vocab_size=258, progress=False)
     assert tokenizer.special_tokens == {"<|x|>": 257}
@@ -424,14 +430,14 @@ def test_special_tokens_come_with_the_counts() -> None:
     assert more.special_tokens == {"<|x|>": 257}
 
 
-# The file
+# The file.
 
 
 def made() -> PieceCounts:
     return count([standard_library(5000) + "é中👍 " + "x" * 100], special_tokens=["<|x|>"])
 
 
-def test_saved_and_loaded(tmp_path: Path) -> None:
+def test_counts_survive_save_and_load(tmp_path: Path) -> None:
     path = tmp_path / "counts.pieces"
     counts = made()
     counts.save(path)
@@ -450,7 +456,7 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["counts.pieces"]
 
 
-def test_damaged_files(tmp_path: Path) -> None:
+def test_damaged_counts_file_raises_format_error(tmp_path: Path) -> None:
     path = tmp_path / "counts.pieces"
     made().save(path)
     data = path.read_bytes()
@@ -484,7 +490,9 @@ def test_damaged_files(tmp_path: Path) -> None:
         ({"special_tokens": [5]}, "special_tokens"),
     ],
 )
-def test_files_that_contradict_themselves(change: dict[str, Any], message: str, tmp_path: Path) -> None:
+def test_inconsistent_counts_file_raises_format_error(
+    change: dict[str, Any], message: str, tmp_path: Path
+) -> None:
     from fastbpe.formats import piece_counts
 
     plain = PieceCounts({"ab": 1})._plain()._replace(**change)
@@ -493,7 +501,7 @@ def test_files_that_contradict_themselves(change: dict[str, Any], message: str, 
         PieceCounts.load(tmp_path / "a.pieces")
 
 
-def test_parquet(tmp_path: Path) -> None:
+def test_to_parquet_writes_all_rows(tmp_path: Path) -> None:
     counts = made()
     counts.to_parquet(tmp_path / "counts.parquet")
     rows = pyarrow.parquet.read_table(tmp_path / "counts.parquet").to_pylist()

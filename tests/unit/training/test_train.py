@@ -1,4 +1,4 @@
-"""train(): its options, its sources, its rules for ties, and when it stops."""
+"""train(): its options, sources, rules for ties, and limits."""
 
 import gzip
 import json
@@ -24,7 +24,7 @@ WORDS = r" ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+"
 
 
 def train(source: Any, *, n_merges: int | None = None, pattern: str | None = WORDS, **options: Any) -> Tokenizer:
-    """Quietly; n_merges=None: all there are."""
+    """Train without warnings; n_merges=None learns all merges there are."""
     n_special = len(options.get("special_tokens", ()))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore" if n_merges is None else "error", TrainingWarning)
@@ -43,21 +43,21 @@ def learned_text(*arguments: Any, **options: Any) -> list[str]:
     return [token.decode() for token in tokenizer.vocab[256 : tokenizer.vocab_size - n_special]]
 
 
-# What is learned
+# Learned merges.
 
 
-def test_worked_examples() -> None:
+def test_worked_examples_are_learned() -> None:
     assert learned_text(["aaabdaaabac"], n_merges=3, pattern=None) == ["aa", "ab", "aaab"]
     words = ["a", "refrain", "from", "rain", "in", "a", "train"]
     assert learned_text(words, n_merges=3, pattern=None, ties="first") == ["in", "ra", "rain"]
 
 
 @pytest.mark.parametrize(("text", "tokens"), OVERLAPS)
-def test_overlapping_pairs_all_count(text: str, tokens: list[str]) -> None:
+def test_overlapping_pairs_are_learned_as_listed(text: str, tokens: list[str]) -> None:
     assert learned_text([text]) == tokens
 
 
-def test_ties() -> None:
+def test_each_rule_for_ties_orders_pairs() -> None:
     assert learned_text(["zb ya"], ties="pair") == [" y", "zb", " ya"]
     assert learned_text(["zb ya"], ties="first") == ["zb", " y", " ya"]
     assert learned_text(["lo lo r r"], n_merges=2, ties="pair") == [" r", "lo"]
@@ -66,26 +66,26 @@ def test_ties() -> None:
     assert learned_text(["ab cd ef gh"], n_merges=4, ties="huggingface") == ["ab", "cd", "ef", "gh"]
 
 
-def test_first_occurrence_is_found_anew_at_each_merge() -> None:
+def test_first_ties_use_the_text_as_merged_so_far() -> None:
     pieces = ["abc", "ab", "ca", "bc", "ca", "ab"]
     assert learned_text(pieces, n_merges=3, pattern=None, ties="first") == ["ab", "ca", "abc"]
 
 
-def test_min_count() -> None:
+def test_min_count_stops_learning() -> None:
     assert learned_text(["ab ab cab"], min_count=2) == ["ab"]
     assert learned_text(["ab ab cab"], min_count=3) == ["ab"]
     assert learned_text(["ab ab cab"], min_count=4) == []
 
 
-def test_max_token_bytes() -> None:
+def test_max_token_bytes_limits_tokens() -> None:
     assert learned_text(["abcd"], max_token_bytes=1) == []
     assert learned_text(["abcd"], max_token_bytes=2) == ["ab", "cd"]
     assert learned_text(["abcd"], max_token_bytes=3) == ["ab", "cd"]
     assert learned_text(["abcd"], max_token_bytes=4) == ["ab", "cd", "abcd"]
 
 
-def test_a_pair_that_is_too_long_hides_no_other() -> None:
-    """The most frequent pair may be forbidden; the next one is taken."""
+def test_pair_that_is_too_long_does_not_hide_others() -> None:
+    """If the most frequent pair is too long, the next one is taken."""
     for ties in TIES:
         assert tokens_of(learned({b"aaaa": 5, b"xy": 1}, 9, ties=ties, max_token_bytes=2)) == [b"aa", b"xy"]
         pieces = {b"aaaa": 5, b"xy": 1}
@@ -98,11 +98,11 @@ def test_merges_never_cross_pieces() -> None:
     assert learned_text(["ab", "ab"], n_merges=1, pattern=None) == ["ab"]
 
 
-def test_what_the_pattern_leaves_out_is_learned_from_too() -> None:
+def test_unmatched_text_is_learned_from() -> None:
     assert learned_text(["xyaxy"], n_merges=1, pattern="a+") == ["xy"]
 
 
-def test_pattern_of_training_is_the_pattern_of_the_saved_tokenizer(tmp_path: Path) -> None:
+def test_saved_tokenizer_keeps_the_pattern_of_training(tmp_path: Path) -> None:
     tokenizer = train(["1234 1234 1234 99"], pattern=r"\p{N}{1,2}|\P{N}+")
     assert {b"12", b"34"} <= set(tokenizer.vocab)
     assert b"1234" not in tokenizer.vocab
@@ -120,24 +120,24 @@ def test_named_pattern_and_its_text_train_alike() -> None:
     assert by_name.pattern == fastbpe.PATTERNS["gpt2"]
 
 
-def test_default_is_cl100k_and_ties_by_pair() -> None:
+def test_defaults_are_cl100k_and_ties_by_pair() -> None:
     text = [standard_library(20_000)]
     default = fastbpe.train(text, vocab_size=400, progress=False)
     assert default == fastbpe.train(text, vocab_size=400, pattern="cl100k", ties="pair", progress=False)
 
 
-def test_layout_of_ids() -> None:
+def test_ids_are_bytes_then_merges_then_special_tokens() -> None:
     tokenizer = train(["ab ab"], n_merges=1, special_tokens=["<b>", "<a>"])
     assert tokenizer.vocab == [*(bytes([byte]) for byte in range(256)), b"ab", b"<b>", b"<a>"]
     assert tokenizer.special_tokens == {"<b>": 257, "<a>": 258}
     assert tokenizer.merges == [(97, 98)]
 
 
-# Special tokens
+# Special tokens.
 
 
 @pytest.mark.parametrize("pattern", [None, WORDS, "cl100k"])
-def test_special_tokens_cut_the_text(pattern: str | None) -> None:
+def test_special_tokens_split_the_text(pattern: str | None) -> None:
     tokenizer = train(["ABCD<sep>EFGH"] * 50, pattern=pattern, special_tokens=["<sep>"])
     ordinary = tokenizer.vocab[256:-1]
     assert {b"ABCD", b"EFGH"} <= set(ordinary)
@@ -146,19 +146,19 @@ def test_special_tokens_cut_the_text(pattern: str | None) -> None:
     assert [tokenizer.id_to_token(i) for i in ids] == [b"ABCD", b"<sep>", b"EFGH"]
 
 
-def test_special_tokens_cut_leftmost_longest() -> None:
+def test_leftmost_longest_special_token_splits_the_text() -> None:
     assert learned_text(["x<a>by"], pattern=None, special_tokens=["<a>", "<a>b"]) == []
     assert learned_text(["x<a>by"], pattern=None, special_tokens=["<a>"]) == ["by"]
 
 
-def test_bytes_documents_are_cut_as_well() -> None:
+def test_special_tokens_split_bytes_documents() -> None:
     assert learned_text([b"ab<s>ab"], pattern=None, special_tokens=["<s>"]) == ["ab"]
 
 
-# When it stops
+# Limits.
 
 
-def test_stops_early_and_says_how_far_it_came() -> None:
+def test_early_stop_warns_with_the_size_reached() -> None:
     with pytest.warns(TrainingWarning) as caught:
         tokenizer = fastbpe.train(["abc"], vocab_size=1000, special_tokens=["<s>"], progress=False)
     assert tokenizer.vocab_size == 259
@@ -179,27 +179,27 @@ def test_no_warning_when_all_was_learned() -> None:
     ]
 
 
-def test_one_byte_is_text_enough() -> None:
+def test_one_byte_is_enough_text() -> None:
     assert learned_text(["a"]) == []
     assert learned_text(["", "a", ""]) == []
 
 
 @pytest.mark.parametrize("source", [[], [""], ["", b""], iter([])])
-def test_no_text_is_an_error(source: Any) -> None:
+def test_empty_source_raises_training_error(source: Any) -> None:
     with pytest.raises(TrainingError, match="no text to learn from"):
         train(source)
 
 
-def test_nothing_but_special_tokens_is_an_error() -> None:
+def test_source_of_special_tokens_only_raises_training_error() -> None:
     with pytest.raises(TrainingError, match="nothing but special tokens"):
         train(["<s><s>", "<s>"], special_tokens=["<s>"])
 
 
-# Counts
+# Counts.
 
 
-def test_counts_beyond_32_bits() -> None:
-    """With ties by pair `he` stands before `th`; in the order of the text it is the other way round."""
+def test_counts_beyond_32_bits_are_exact() -> None:
+    """Ties by pair prefer `he` to `th`; ties by first occurrence prefer `th`."""
     pieces = {b" " * 80 + b"x\n": 30_000_000, b"aa": 3_000_000_000, b"the": 5_000_000_000}
     assert tokens_of(learned(pieces, 3)) == [b"he", b"the", b"aa"]
     assert tokens_of(learned(pieces, 3, ties="first")) == [b"th", b"the", b"aa"]
@@ -215,7 +215,7 @@ def test_counts_of_equal_pieces_add_up() -> None:
     assert counted(pieces).items() == [(b"ab", 2**41), (b"cd", 2**41 - 1)]
 
 
-def test_counts_that_64_bits_cannot_hold_are_an_error() -> None:
+def test_counts_beyond_64_bits_raise_overflow_error() -> None:
     counter = counted({b"ab": 2**63 - 1})
     with pytest.raises(OverflowError):
         counter.add_piece(b"ab", 1)
@@ -226,12 +226,12 @@ def test_counts_that_64_bits_cannot_hold_are_an_error() -> None:
         learned({b"ab": 2**62, b"abc": 2**62, b"xyab": 2**62, b"cd": 5}, 2)
 
 
-def test_counts_of_nought_teach_nothing() -> None:
+def test_pieces_with_count_zero_teach_nothing() -> None:
     assert learned({b"ab": 0}, 5) == []
     assert tokens_of(learned({b"ab": 0, b"cd": 1}, 5)) == [b"cd"]
 
 
-def test_merges_come_with_how_often_their_pair_occurred() -> None:
+def test_learned_merges_include_the_count_of_their_pair() -> None:
     learner = Learner(counted({b"aaab": 3, b"ab": 2}), max_ids=300)
     learner.learn()
     assert learner.merges() == [(97, 97, 6), (97, 98, 5), (256, 257, 3)]
@@ -239,7 +239,7 @@ def test_merges_come_with_how_often_their_pair_occurred() -> None:
     assert len(learner.merges()) == 3
 
 
-def test_progress_is_told() -> None:
+def test_learner_reports_progress() -> None:
     seen: list[int] = []
     learner = Learner(counted({b"abcd": 1}), max_ids=300)
     learner.learn(seen.append)
@@ -258,7 +258,7 @@ def test_progress_bars_are_shown_on_request_only(capsys: pytest.CaptureFixture[s
     assert "learning" in err
 
 
-def test_a_function_is_told_of_progress() -> None:
+def test_progress_function_is_called_for_both_phases() -> None:
     seen: list[tuple[str, int, int | None]] = []
     text = standard_library(100_000)
     fastbpe.train([text], vocab_size=300, progress=lambda *told: seen.append(told))
@@ -272,7 +272,7 @@ def test_a_function_is_told_of_progress() -> None:
 
 
 @pytest.mark.parametrize("when", ["counting", "learning"])
-def test_an_error_of_the_function_ends_training(when: str) -> None:
+def test_error_of_the_progress_function_ends_training(when: str) -> None:
     def tell(phase: str, done: int, total: int | None) -> None:
         if phase == when:
             raise LookupError(phase)
@@ -281,12 +281,12 @@ def test_an_error_of_the_function_ends_training(when: str) -> None:
         fastbpe.train(["abc"], vocab_size=258, progress=tell)
 
 
-def test_progress_that_is_none() -> None:
+def test_invalid_progress_raises_type_error() -> None:
     with pytest.raises(TypeError, match="progress must be True, False, None or a function, not int"):
         fastbpe.train(["abc"], vocab_size=258, progress=1)  # type: ignore[arg-type]
 
 
-def test_a_summary_is_shown_with_the_bars(capsys: pytest.CaptureFixture[str]) -> None:
+def test_progress_bars_end_with_a_summary(capsys: pytest.CaptureFixture[str]) -> None:
     fastbpe.train(["abc abc"], vocab_size=258, progress=True)
     lines = capsys.readouterr().err.splitlines()
     assert any(re.fullmatch(r"counting: 7 bytes, 2 pieces, 2 distinct, \d+\.\d\d s", line) for line in lines)
@@ -294,7 +294,7 @@ def test_a_summary_is_shown_with_the_bars(capsys: pytest.CaptureFixture[str]) ->
     assert any(re.fullmatch(r"peak memory: [\d,]+ MB", line) for line in lines) or sys.platform == "win32"
 
 
-def test_an_interrupted_learner_is_not_used_again() -> None:
+def test_interrupted_learner_cannot_be_reused() -> None:
     learner = Learner(counted({b"abcd": 1}), max_ids=300)
 
     def interrupt(n_ids: int) -> None:
@@ -306,17 +306,17 @@ def test_an_interrupted_learner_is_not_used_again() -> None:
         learner.learn()
 
 
-# Determinism
+# Determinism.
 
 
-def test_the_same_training_twice_gives_the_same_file(tmp_path: Path) -> None:
+def test_training_twice_gives_the_same_file(tmp_path: Path) -> None:
     for name in ("a.fbpe", "b.fbpe"):
         fastbpe.train([standard_library(20_000)], vocab_size=300, progress=name == "b.fbpe").save(tmp_path / name)
     assert (tmp_path / "a.fbpe").read_bytes() == (tmp_path / "b.fbpe").read_bytes()
 
 
 @pytest.mark.parametrize("ties", ["pair", "huggingface"])
-def test_the_order_of_documents_does_not_matter(ties: str) -> None:
+def test_order_of_documents_does_not_matter(ties: str) -> None:
     documents = standard_library(100_000).splitlines(keepends=True)
     expected = train(documents, n_merges=300, ties=ties)
     for seed in range(3):
@@ -326,7 +326,7 @@ def test_the_order_of_documents_does_not_matter(ties: str) -> None:
         assert learned_text(shuffled, n_merges=4, pattern=r"\p{L}+|\s", ties=ties) == ["ab", "cd", "ef", "gh"]
 
 
-def test_ties_by_first_depend_on_the_order() -> None:
+def test_first_ties_depend_on_the_order_of_documents() -> None:
     assert learned_text(["ab", "cd"], n_merges=1, ties="first") == ["ab"]
     assert learned_text(["cd", "ab"], n_merges=1, ties="first") == ["cd"]
 
@@ -341,58 +341,59 @@ for ties in ("pair", "huggingface", "first"):
     assert len({run_python(program, PYTHONHASHSEED=str(seed)) for seed in range(10)}) == 1
 
 
-# Sources
+# Sources.
 
 LINES = ["first line\n", "zweite Zeile äöü\r\n", "第三行\n", "no line end"]
 TEXT = "".join(LINES)
 
 
-def same(source: Any, documents: Any) -> bool:
-    """Whether a source trains what these documents train; with ties="first" the order counts."""
+def trains_the_same(source: Any, documents: Any) -> bool:
+    """Return True if a source trains the same tokenizer as these documents, with ties="first", where order
+    counts."""
     one, other = train(source, ties="first"), train(documents, ties="first")
     return one == other and one.training_report["n_bytes"] == other.training_report["n_bytes"]
 
 
-def test_a_text_file_is_one_document_as_it_stands(tmp_path: Path) -> None:
+def test_text_file_is_one_document(tmp_path: Path) -> None:
     path = tmp_path / "text.txt"
     path.write_bytes(TEXT.encode())
-    assert same(path, [TEXT])
-    assert same(str(path), [TEXT])
+    assert trains_the_same(path, [TEXT])
+    assert trains_the_same(str(path), [TEXT])
     assert train(path).training_report["n_bytes"] == len(TEXT.encode())
 
 
-def test_a_byte_order_mark_and_crlf_stay_in_the_text(tmp_path: Path) -> None:
+def test_byte_order_mark_and_crlf_stay_in_the_text(tmp_path: Path) -> None:
     path = tmp_path / "text.txt"
     path.write_bytes(b"\xef\xbb\xbfab\r\nab\r\n")
-    assert same(path, ["\ufeffab\r\nab\r\n"])
+    assert trains_the_same(path, ["\ufeffab\r\nab\r\n"])
 
 
-def test_files_in_lists(tmp_path: Path) -> None:
+def test_list_of_files_is_read_in_order(tmp_path: Path) -> None:
     paths = []
     for number, line in enumerate(LINES):
         paths.append(tmp_path / f"{number}.txt")
         paths[-1].write_bytes(line.encode())
-    assert same(paths, LINES)
-    assert same([str(path) for path in paths], LINES)
-    assert same(tuple(map(str, paths)), LINES)
-    assert same(iter(paths), LINES)
-    assert same([paths[0], LINES[1], *paths[2:]], LINES)
+    assert trains_the_same(paths, LINES)
+    assert trains_the_same([str(path) for path in paths], LINES)
+    assert trains_the_same(tuple(map(str, paths)), LINES)
+    assert trains_the_same(iter(paths), LINES)
+    assert trains_the_same([paths[0], LINES[1], *paths[2:]], LINES)
     assert train(list(reversed(paths))) == train(paths)
 
 
-def test_compressed_files(tmp_path: Path) -> None:
+def test_gzip_files_are_read(tmp_path: Path) -> None:
     for name in ("text.gz", "text.txt.gz", "TEXT.TXT.GZ"):
         (tmp_path / name).write_bytes(gzip.compress(TEXT.encode()))
-        assert same(tmp_path / name, [TEXT])
+        assert trains_the_same(tmp_path / name, [TEXT])
 
 
-def test_jsonl_is_a_document_a_line(tmp_path: Path) -> None:
+def test_each_json_line_is_a_document(tmp_path: Path) -> None:
     lines = [json.dumps({"id": n, "text": line}, ensure_ascii=n % 2 == 0) for n, line in enumerate(LINES)]
     data = ("\n".join([lines[0], "", lines[1], "  ", *lines[2:]])).encode()
     (tmp_path / "a.jsonl").write_bytes(data)
     (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(data + b"\r\n"))
-    assert same(tmp_path / "a.jsonl", LINES)
-    assert same(str(tmp_path / "b.jsonl.gz"), LINES)
+    assert trains_the_same(tmp_path / "a.jsonl", LINES)
+    assert trains_the_same(str(tmp_path / "b.jsonl.gz"), LINES)
 
 
 @pytest.mark.parametrize(
@@ -410,20 +411,20 @@ def test_jsonl_is_a_document_a_line(tmp_path: Path) -> None:
         (b'{"text": ["a"]}', r"a\.jsonl:3: its field 'text' is list, not a string"),
     ],
 )
-def test_lines_that_are_no_jsonl_are_named(tmp_path: Path, line: bytes, message: str) -> None:
+def test_invalid_json_line_is_named(tmp_path: Path, line: bytes, message: str) -> None:
     (tmp_path / "a.jsonl").write_bytes(b'{"text": "a"}\n\n' + line + b'\n{"text": "b"}\n')
     with pytest.raises(FormatError, match=message):
         train(tmp_path / "a.jsonl")
 
 
-def test_a_file_that_is_not_utf8_is_named_with_the_place(tmp_path: Path) -> None:
+def test_invalid_utf8_file_is_named_with_the_offset(tmp_path: Path) -> None:
     path = tmp_path / "latin1.txt"
     path.write_bytes("äbc".encode() * 100 + "ä".encode("latin-1") + b"bc")
     with pytest.raises(FormatError, match=r"latin1\.txt: not UTF-8: invalid byte 0xe4 at offset 400; convert it"):
         train([path])
 
 
-def test_compressed_files_that_are_damaged_are_named(tmp_path: Path) -> None:
+def test_damaged_gzip_file_is_named(tmp_path: Path) -> None:
     whole = gzip.compress(TEXT.encode() * 100)
     altered = bytearray(whole)
     altered[len(whole) // 2] ^= 0xFF
@@ -435,20 +436,20 @@ def test_compressed_files_that_are_damaged_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.xz", "a.txt.bz2", "a.zip"])
-def test_formats_that_are_not_read_are_refused_by_name(tmp_path: Path, name: str) -> None:
+def test_unsupported_compression_is_refused_by_name(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"whatever")
     with pytest.raises(FormatError, match=f"{name}: {Path(name).suffix} files are not read; unpack it"):
         train(tmp_path / name)
 
 
-def test_an_empty_file_holds_no_text(tmp_path: Path) -> None:
+def test_empty_file_raises_training_error(tmp_path: Path) -> None:
     (tmp_path / "empty.txt").touch()
     with pytest.raises(TrainingError, match="no text to learn from"):
         train(tmp_path / "empty.txt")
     assert learned_text([tmp_path / "empty.txt", "ab"]) == ["ab"]
 
 
-def test_paths_that_are_no_files(tmp_path: Path) -> None:
+def test_missing_path_raises_file_not_found_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"missing\.txt"):
         train(tmp_path / "missing.txt")
     with pytest.raises(FileNotFoundError, match=r"texts are given as a list, e\.g\. \[text\]\): 'just some text'"):
@@ -465,15 +466,15 @@ def test_paths_that_are_no_files(tmp_path: Path) -> None:
         fastbpe.train([str(there), "ty po"], vocab_size=257)
 
 
-def test_documents_of_every_kind() -> None:
-    assert same(LINES, (line.encode() for line in LINES))
-    assert same(LINES, tuple(LINES))
-    assert same(LINES, dict.fromkeys(LINES).keys())
-    assert same([LINES[0], "", LINES[1], b"", *LINES[2:]], LINES)
-    assert same(["a\ud83d\udc4d\ud83d"], ["a👍\ufffd"])
+def test_documents_may_be_str_or_bytes_in_any_iterable() -> None:
+    assert trains_the_same(LINES, (line.encode() for line in LINES))
+    assert trains_the_same(LINES, tuple(LINES))
+    assert trains_the_same(LINES, dict.fromkeys(LINES).keys())
+    assert trains_the_same([LINES[0], "", LINES[1], b"", *LINES[2:]], LINES)
+    assert trains_the_same(["a\ud83d\udc4d\ud83d"], ["a👍\ufffd"])
 
 
-def test_a_generator_is_read_once_and_one_at_a_time() -> None:
+def test_generator_is_read_once() -> None:
     read: list[int] = []
 
     def documents() -> Iterator[str]:
@@ -485,7 +486,7 @@ def test_a_generator_is_read_once_and_one_at_a_time() -> None:
     assert read == [0, 1, 2]
 
 
-def test_an_error_of_the_generator_comes_through() -> None:
+def test_error_of_the_generator_is_passed_on() -> None:
     def documents() -> Iterator[str]:
         yield "ab"
         raise OSError("the disk is gone")
@@ -494,7 +495,7 @@ def test_an_error_of_the_generator_comes_through() -> None:
         train(documents())
 
 
-def test_interrupting_the_generator_interrupts_training() -> None:
+def test_interrupt_in_the_generator_ends_training() -> None:
     def documents() -> Iterator[str]:
         yield "ab"
         raise KeyboardInterrupt
@@ -504,24 +505,24 @@ def test_interrupting_the_generator_interrupts_training() -> None:
 
 
 @pytest.mark.parametrize("item", [None, 5, ["a"], bytearray(b"a")])
-def test_documents_that_are_no_text_are_named(item: object) -> None:
+def test_document_of_wrong_type_is_named(item: object) -> None:
     message = f"document 1 of the source is {type(item).__name__}, not str or bytes"
     with pytest.raises(TypeError, match=message):
         train(["a", item])
 
 
-def test_bytes_documents_that_are_not_utf8_are_refused_with_the_place() -> None:
+def test_invalid_utf8_document_is_named_with_the_offset() -> None:
     with pytest.raises(ValueError, match="invalid byte 0xff at offset 2"):
         train(["a", b"ab\xff"])
 
 
 @pytest.mark.parametrize("source", [b"text", 5, None, 1.5])
-def test_sources_that_are_none(source: Any) -> None:
+def test_source_of_wrong_type_raises(source: Any) -> None:
     with pytest.raises(TypeError, match="source"):
         train(source)
 
 
-# Options
+# Options.
 
 
 @pytest.mark.parametrize(
@@ -567,7 +568,7 @@ def test_sources_that_are_none(source: Any) -> None:
         ({"base_special": "keep"}, TrainingError, "base_special='keep' says what becomes of .*base=; give one"),
     ],
 )
-def test_options_that_cannot_be_met_are_refused_before_any_text_is_read(
+def test_invalid_options_are_refused_before_reading(
     options: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     def documents() -> Iterator[str]:
@@ -591,7 +592,7 @@ def test_options_that_cannot_be_met_are_refused_before_any_text_is_read(
     ],
 )
 @pytest.mark.parametrize("ties", TIES)
-def test_the_limit_that_stopped_learning_is_named(options: dict[str, int], allowed: str, ties: str) -> None:
+def test_warning_names_the_limit_that_stopped_learning(options: dict[str, int], allowed: str, ties: str) -> None:
     with pytest.warns(TrainingWarning) as caught:
         fastbpe.train(["abc", "abc"], vocab_size=300, pattern=None, ties=ties, progress=False, **options)
     message = str(caught[0].message)
@@ -601,19 +602,19 @@ def test_the_limit_that_stopped_learning_is_named(options: dict[str, int], allow
     )
 
 
-def test_tokens_of_a_base_are_no_limit() -> None:
+def test_warning_ignores_the_size_of_base_tokens() -> None:
     base = fastbpe.train(["ab"], vocab_size=257, pattern=None, progress=False)
     with pytest.warns(TrainingWarning, match="no pair is left to merge: "):
         fastbpe.train(["ab"], vocab_size=260, base=base, min_count=1, progress=False)
 
 
-def test_special_tokens_may_come_as_any_iterable() -> None:
+def test_special_tokens_may_be_any_iterable() -> None:
     for special in (["<a>", "<b>"], ("<a>", "<b>"), iter(["<a>", "<b>"])):
         tokenizer = fastbpe.train(["ab"], vocab_size=259, special_tokens=special, progress=False)
         assert tokenizer.special_tokens == {"<a>": 257, "<b>": 258}
 
 
-def test_what_was_asked_and_found_is_told() -> None:
+def test_training_report_holds_options_and_counts() -> None:
     tokenizer = train(["ab ab", "cd"], n_merges=2, min_count=1, special_tokens=["<s>"])
     expected = {
         "vocab_size": 259, "pattern": WORDS, "ties": "pair", "min_count": 1, "max_token_bytes": None,
@@ -623,7 +624,7 @@ def test_what_was_asked_and_found_is_told() -> None:
     assert list(tokenizer.training_report["special_tokens"]) == ["<s>"]
 
 
-def test_ten_million_ids_of_a_small_text_cost_what_the_text_does() -> None:
+def test_huge_vocab_size_of_a_small_text_costs_little() -> None:
     assert learned({b"abc": 1}, (1 << 24) - 256) == [(97, 98), (256, 99)]
     with pytest.warns(TrainingWarning, match="the vocabulary has 258 entries, not the 10000000 asked for"):
         tokenizer = fastbpe.train(["abc"], vocab_size=10_000_000, progress=False)

@@ -1,0 +1,160 @@
+"""Check the words of docstrings, test names and constants, and the terms of the glossary.
+
+    python tools/check_words.py [FOLDER...]                   src, tests, benchmarks and tools by default
+    python tools/check_words.py --glossary ARCHITECTURE.md    compare the glossary with the sources
+
+A docstring begins with an imperative or a noun phrase, a test is named by what must hold, and a limit is called
+MAX_. The glossary has every term of CANDIDATES that occurs more than MIN_COUNT times in the core and the facade,
+and no rarer term. Prints a line for each finding, and exits with 1 if there is one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = ("src", "tests", "benchmarks", "tools")
+SOURCES = ("src/fastbpe/_core", "src/fastbpe/tokenizer")  # folders in which terms are counted
+MIN_COUNT = 50  # occurrences in SOURCES that make a term one for the glossary
+
+BAD_FIRST_WORD = re.compile(r"\s*(What|Where|Whether|How|Those|That|Which)\b")
+BAD_TEST_NAME = re.compile(
+    r"^\s*(?:async )?def (test_(?:what|how|where|whether|another|others|none)_\w*)", re.MULTILINE
+)
+BAD_CONSTANT = re.compile(r"\b_?MOST_[A-Z0-9_]+\b")
+
+#: Terms of this project, or with a narrower sense here. A reader knows the terms of the field (token, id, rank,
+#: merge, vocabulary, batch, slot, probe …) without a glossary.
+CANDIDATES = (
+    "alphabet", "base symbol", "boundary", "charsmap", "conventions", "counted piece", "cut range", "engine",
+    "entry", "facade", "gap", "group", "home line", "job", "match state", "metaspace", "pair line",
+    "pending piece", "piece", "priority", "program", "queued pair", "rule", "safe cut", "scanner", "scratch",
+    "sentence", "slow twin", "span", "spill", "splitter", "step", "stretch", "symbol", "template", "unmatched",
+    "window", "word",
+)  # fmt: skip
+
+
+def docstrings(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield line number and text of each docstring of a source file (.py, .pyi, .pyx or .pxd)."""
+    text = path.read_text(encoding="utf-8")
+    return _python_docstrings(text) if path.suffix in (".py", ".pyi") else _cython_docstrings(text)
+
+
+def _python_docstrings(text: str) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            docstring = ast.get_docstring(node)
+            if docstring is not None:
+                yield node.body[0].lineno, docstring
+
+
+def _cython_docstrings(text: str) -> Iterator[tuple[int, str]]:
+    """Yield strings that begin the file or follow a colon."""
+    before, is_inside = ":", False
+    for number, line in enumerate(text.split("\n"), 1):
+        code = line.partition("#")[0].strip()
+        begins = re.match(r'\s*r?"""(.*)', line)
+        if is_inside:
+            is_inside = '"""' not in line
+        elif begins:
+            if before.endswith(":"):
+                yield number, begins[1]
+            is_inside = '"""' not in begins[1]
+        if code:
+            before = code
+
+
+def findings(folder: Path) -> list[str]:
+    """Return a line "path:number: reason" for each bad word in the sources of a folder."""
+    found = []
+    for path in sorted(folder.rglob("*")):
+        if path.suffix not in (".py", ".pyi", ".pyx", ".pxd", ".h"):
+            continue
+        text = path.read_text(encoding="utf-8")
+        lines: dict[int, str] = {}
+        if path.suffix != ".h":
+            for number, docstring in docstrings(path):
+                if word := BAD_FIRST_WORD.match(docstring):
+                    lines[number] = f"a docstring begins with {word[1]}: {docstring.splitlines()[0][:60]}"
+        for match in BAD_TEST_NAME.finditer(text):
+            lines[_line(text, match.start(1))] = f"{match[1]} does not say what must hold"
+        first_of_name = {match[0]: match.start() for match in reversed([*BAD_CONSTANT.finditer(text)])}
+        for name, start in first_of_name.items():
+            lines[_line(text, start)] = f"{name}: call a limit MAX_"
+        shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
+        found += [f"{shown}:{number}: {reason}" for number, reason in sorted(lines.items())]
+    return found
+
+
+def _line(text: str, offset: int) -> int:
+    return text.count("\n", 0, offset) + 1
+
+
+def glossary_terms(text: str) -> list[str]:
+    """Return the terms of a document's section Words or Glossary: a table, or a list of "- term: meaning"."""
+    section = re.search(r"^#+ (?:Words|Glossary)\b[^\n]*\n(.*?)(?=^#|\Z)", text, re.MULTILINE | re.DOTALL)
+    if section is None:
+        raise SystemExit("check_words: no section Words or Glossary")
+    cells = re.findall(r"^(?:\| *([^|\n]+?) *\||[-*] +([^:\n]+?) *:)", section[1], re.MULTILINE)
+    words = [re.sub(r"[`*]", "", table or listed) for table, listed in cells]
+    if len(words) > 1 and not words[1].strip("-"):  # a table: its head and the line below it
+        words = words[2:]
+    return [term.strip().lower() for word in words for term in word.split(",")]
+
+
+def count_terms(terms: set[str]) -> dict[str, int]:
+    """Count terms in SOURCES, in text and in identifiers: `safe_cut`, `SafeCuts` and "safe cut" are one term."""
+    paths = [
+        path
+        for folder in SOURCES
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in (".py", ".pyx", ".pxd", ".h")
+    ]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in paths)
+    text = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|_", " ", text).lower()
+    return {term: len(re.findall(rf"\b{_plural(term)}\b", text)) for term in terms}
+
+
+def _plural(term: str) -> str:
+    """Return a regex for the singular and the plural of a term."""
+    stem = re.escape(term)
+    if term.endswith("y"):
+        return f"{stem[:-1]}(?:y|ies)"
+    return f"{stem}(?:e?s)?"
+
+
+def check_glossary(path: Path) -> list[str]:
+    """Return a line for each frequent candidate that a glossary lacks, and for each rare term that it has."""
+    listed = set(glossary_terms(path.read_text(encoding="utf-8")))
+    counts = count_terms(listed | set(CANDIDATES))
+    missing = [term for term in sorted(set(CANDIDATES) - listed) if counts[term] > MIN_COUNT]
+    rare = [term for term in sorted(listed) if counts[term] < MIN_COUNT]
+    where = " and ".join(SOURCES)
+    return [f"{path}: '{term}' is missing: {counts[term]} times in {where}" for term in missing] + [
+        f"{path}: '{term}' is rare: {counts[term]} times in {where}" for term in rare
+    ]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="*", type=Path, help="folders to check; default: " + ", ".join(FOLDERS))
+    parser.add_argument(
+        "--glossary", type=Path, metavar="FILE", help="check the glossary of this document instead"
+    )
+    chosen = parser.parse_args()
+    if chosen.glossary:
+        found = check_glossary(chosen.glossary)
+    else:
+        folders = [folder.resolve() for folder in chosen.folders] or [ROOT / name for name in FOLDERS]
+        found = [line for folder in folders for line in findings(folder)]
+    print("\n".join([*found, f"{len(found)} findings"]))
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
