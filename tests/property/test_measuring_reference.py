@@ -349,8 +349,8 @@ def test_non_ascii_letters_are_followed_by_safe_cuts(
     code_point_tokenizers: dict[str, CodePointTokenizer], name: str
 ) -> None:
     text = "дом žluť " * 200
-    of_code_points[name].count(text)
-    near, _, far = cut_range(of_code_points[name]._pipeline, text, 0, len(text), 100, False)
+    code_point_tokenizers[name].count(text)
+    near, _, far = cut_range(code_point_tokenizers[name]._pipeline, text, 0, len(text), 100, False)
     assert far - near <= 5
 
 

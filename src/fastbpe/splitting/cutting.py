@@ -37,7 +37,7 @@ def make_cutter(splitter: Splitter, special: Iterable[str] = ()) -> Callable[[by
 
 
 def _last_cut(data: bytes) -> int:
-    """Return what last_safe_cut returns; search only the end of the text if that is enough, as it nearly always is."""
+    """Return what last_safe_cut returns; search only the end of the text where that is enough: nearly always."""
     start = max(len(data) - _TAIL_BYTES, 0)
     while start < len(data) and data[start] & 0xC0 == 0x80:
         start += 1

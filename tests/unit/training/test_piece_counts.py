@@ -210,7 +210,7 @@ def test_first_bad_document_is_named_for_any_number_of_threads() -> None:
 
 def test_late_thread_still_reports_the_first_bad_batch() -> None:
     class Late(counting_threads.CountingThreads[Any]):
-        def _count(self, counter: Any, batch: piece_counting.Batch) -> None:
+        def _count(self, counter: Any, batch: counting_threads.Batch) -> None:
             if batch.number == 2:
                 time.sleep(0.1)
             super()._count(counter, batch)
