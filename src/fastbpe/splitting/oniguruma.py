@@ -8,9 +8,8 @@ The two syntaxes have most in common. These look alike but mean another thing, a
 - the flag that lets `.` match a line feed is m.
 
 PatternError is raised for what has no translation or is not worth one: `{1,3}+` (in Ruby's syntax a repetition of
-    the
-repetition), `{2}?` (an optional repetition), `[[:alpha:]]`, `--` within brackets, back-references, and, if case is
-ignored, classes of letters and pairs of letters that a ligature or ß stands for.
+the repetition), `{2}?` (an optional repetition), `[[:alpha:]]`, `--` within brackets, back-references, and, if
+case is ignored, classes of letters and pairs of letters that a ligature or ß stands for.
 """
 
 from __future__ import annotations

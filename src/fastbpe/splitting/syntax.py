@@ -1,13 +1,11 @@
 r"""Parse split patterns, as tiktoken's engine understands them (fancy-regex 0.19 over Rust's regex).
 
 It differs from Python: `$` matches at the end of the text only, `\Z` also before trailing line feeds; `.` excludes
-    only
-U+000A; `\h` is a hex digit; `\<` and `\>` are word boundaries; `{,n}` counts from 0.
+only U+000A; `\h` is a hex digit; `\<` and `\>` are word boundaries; `{,n}` counts from 0.
 
 PatternError is raised for what no tokenizer uses: subroutines, conditionals, `\K`, `\G`, `(?U)`, `(?R)`,
-    back-references
-that ignore case, quantifiers on assertions, quantifiers upon quantifiers (tiktoken's engine reads `a{1}{2}` as
-`a{1}` and the literal text `{2}`), and `(?i)` within all but non-capturing groups.
+back-references that ignore case, quantifiers on assertions, quantifiers upon quantifiers (tiktoken's engine reads
+`a{1}{2}` as `a{1}` and the literal text `{2}`), and `(?i)` within all but non-capturing groups.
 """
 
 from __future__ import annotations

@@ -4,12 +4,10 @@ The trie is a double array (Aoe 1989) in the form of the Darts-clone library. Un
 a unit for a byte lies at `base ^ byte`, where the unit holds the offset from itself to `base`.
 
 1. The keys, which come sorted, become the minimal acyclic automaton (Daciuk et al. 2000): nodes with equal edges,
-down
-   to the values, are one node.
+   down to the values, are one node.
 2. The nodes are laid out depth first, children in the order of their labels. The children of a node go to the
-first
-   base at which all their units are free. Only units of the last N_OPEN are tried. A node that several edges lead
-   to is laid out once, if an offset can express the distance.
+   first base at which all their units are free; only the last N_OPEN units are tried. A node that several edges
+   lead to is laid out once, if an offset can express the distance.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -24,8 +22,8 @@ cdef enum:
     HAS_VALUE = 0x100  # bit of a unit: a key ends here, and its value lies at the base
     MAX_KEY_BYTES = 4096
     MAX_NESTED = 31  # keys that begin with one another: sentencepiece reads at most so many matches at a position
-    LOW = 0xFF  # the label of a unit; and the bits of an offset that its long form leaves out
-    HIGH = 0xFF << 21  # the bits of an offset that its short form leaves out
+    LOW = 0xFF  # bits of a unit's label; and the bits of an offset that its long form cannot hold
+    HIGH = 0xFF << 21  # bits of an offset that its short form cannot hold
 
 
 cdef struct Edge:

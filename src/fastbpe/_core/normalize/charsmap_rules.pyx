@@ -19,6 +19,7 @@ cdef enum:
     DONE = 2  # the same: all below it is checked
     MAX_STEPS = 1 << 20  # children that _letters_stay looks at before it gives up
 
+
 cdef struct Level:
     # One unit of the path of a depth-first walk.
     size_t base

@@ -47,8 +47,8 @@ FB_INLINE void fb_avx512_lay_out(fb_avx512_group *g, const fb_merge_tables *t, c
     _mm512_storeu_si512(g->keys[p], unpaired);
 }
 
-/* Set up a group for n pieces. Requires: 1 <= n <= FB_COLUMNS; pieces have 1 to FB_ROWS - 1 bytes, and 16 may be read.
- * */
+/* Set up a group for n pieces. Requires: 1 <= n <= FB_COLUMNS; pieces have 1 to FB_ROWS - 1 bytes, and 16 may be
+ * read. */
 FB_INLINE void fb_avx512_group_begin(
     fb_avx512_group *g, const fb_merge_tables *t, const fb_new_piece *const *pieces, size_t n
 ) {
@@ -97,8 +97,8 @@ FB_INLINE __m512i fb_avx512_least(fb_avx512_group *g, const fb_merge_tables *t) 
     return least;
 }
 
-/* Append the pairs of two symbols in the columns `which` behind n others that will be looked up; return their number.
- * */
+/* Append the pairs of two symbols in the columns `which` behind n others that will be looked up; return their
+ * number. */
 FB_INLINE size_t fb_avx512_ask(
     fb_avx512_group *g, const fb_merge_tables *t, __m512i left, __m512i right, __mmask16 which, size_t n
 ) {

@@ -1,8 +1,8 @@
 /* Find where one of some strings may begin, 32 positions at a time.
  *
  * The strings are divided into eight groups; tables tell by nibble which groups may have a byte at offset 0, 1 or 2 of
- * a string, and a byte shuffle looks both nibbles up (the Teddy algorithm of Hyperscan). False positives are possible.
- * */
+ * a string, and a byte shuffle looks both nibbles up (the Teddy algorithm of Hyperscan). False positives are
+ * possible. */
 #ifndef FASTBPE_PREFIXES_H
 #define FASTBPE_PREFIXES_H
 

@@ -10,8 +10,8 @@
 
 FB_INLINE int fb_has(const uint8_t *bits, uint32_t c) { return bits[c >> 3] >> (c & 7) & 1; }
 
-/* Tell whether no token holds the two characters one behind the other. Letters of two bytes are assumed to share one.
- * */
+/* Tell whether no token holds the two characters one behind the other. Letters of two bytes are
+ * assumed to share one. */
 FB_INLINE int fb_apart(const fb_words *w, uint32_t c, uint32_t next) {
     uint64_t bit;
     if ((c | next) < 0x80) return !(w->within[c][next >> 6] >> (next & 63) & 1);
@@ -22,7 +22,8 @@ FB_INLINE int fb_apart(const fb_words *w, uint32_t c, uint32_t next) {
 }
 
 /* Split from *at on, character by character: up to `stop` and further to the next ASCII character or the end of the
- * text, or until `room` ends are written. Returns the number of ends. at: where to begin; becomes where it stopped.
+ * text, or until `room` ends are written. Returns the number of ends.
+ * at: where to begin; becomes where it stopped.
  * last: the character before *at, 0x110000 if there is none; becomes the character before the new *at. */
 static size_t fb_words_by_character(const uint8_t *text, size_t n, size_t *at, size_t stop, uint32_t *last,
                                     size_t *ends, size_t room, const fb_words *w) {

@@ -20,6 +20,7 @@ cdef struct CharSets:
     const uint16_t* index  # N_BLOCKS a set: number of each block's bits
     const uint64_t* blocks  # 256 bits each
 
+
 cdef inline size_t char_bytes(uint8_t lead) noexcept nogil:
     """Return the bytes of the character with this first byte."""
     return 1 if lead < 0x80 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4

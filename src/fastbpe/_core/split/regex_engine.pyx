@@ -11,6 +11,7 @@ Splitting English with the cl100k pattern (`benchmarks/compare.py split`), these
 steps counted in a register, over ends added by a call; SPAN and OPTION as operations apart from RUN; one loop for
 characters of all lengths in `members_end`, for multilingual text.
 """
+
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
@@ -141,8 +142,7 @@ cdef class Engine(Splitter):
         self._sets.blocks = <const uint64_t*> PyBytes_AS_STRING(blocks)
 
     def quiet_bytes(self):
-        """Return bool by byte: no match begins with it. None if gaps are no pieces, or if the bytes are not known.
-        """
+        """Return bool by byte: no match begins with it. None if gaps are no pieces or if it is not known."""
         if self._gap_flag or self._follows == NULL:
             return None
         return bytes([not self._follows[byte] for byte in range(256)])

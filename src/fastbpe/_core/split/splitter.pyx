@@ -78,8 +78,7 @@ cdef class Splitter:
         begins.
 
         A splitter may stop after any piece, so that its caller reads ends that are still in the cache: the caller
-            calls
-        it again until it returns n.
+        calls it again until it returns n.
 
         Requires: at < n, and `at` is 0 or what the previous call returned.
         Ensures: the result is above `at`.

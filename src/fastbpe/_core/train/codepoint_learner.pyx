@@ -12,6 +12,7 @@ are taken at the end, when no other pair is left. Their merges change nothing, s
 
 Of two pairs that make the same text, only the first becomes a piece.
 """
+
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -51,7 +52,6 @@ cdef class CodePointLearner(MergeLearner):
     split_by_whitespace, treat_whitespace_as_suffix, allow_whitespace_only_pieces: as of a WordCounter.
     """
 
-    cdef const uint8_t* _classes
     cdef uint8_t* _class  # class of each symbol
     cdef uint32_t* _text  # symbols of all ids' texts, end to end
     cdef size_t _n_text, _text_capacity

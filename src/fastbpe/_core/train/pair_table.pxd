@@ -35,6 +35,8 @@ cdef struct Pair:
     uint32_t n  # occurrences counted; some may be gone by now
     uint32_t n_placed  # occurrences written to the slice
     uint32_t next  # next pair of the bucket
+
+
 cdef struct NewOccurrence:
     # An occurrence of a pair that the present merge creates: it waits for the pair's slice.
     uint32_t pair
@@ -125,8 +127,7 @@ cdef inline void merge_some(
     merged: the new id.
 
     Requires: length[merged] is set; new_occurrences has space for two per occurrence, and pairs for two per
-        occurrence
-    or two per id.
+    occurrence or two per id.
     Ensures: counts are right for all pairs but the merged one. New pairs have n and counts, but no slices.
     """
     cdef Cell* cells = s.cells

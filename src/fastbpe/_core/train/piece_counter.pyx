@@ -1,8 +1,7 @@
 """Count the pieces of texts.
 
 Pieces are counted in groups of GROUP_PIECES: one pass makes their keys and prefetches their cache lines of the
-    table,
-a second one looks them up. So the lines arrive while other keys are made.
+table, a second one looks them up. So the lines arrive while other keys are made.
 """
 
 cimport cython

@@ -1,8 +1,7 @@
 """Write piece tables as bytes and read them back.
 
 Two forms: records (a piece with its count and position), which spilled tables are put aside in and added up from;
-    and
-columns (all pieces, all lengths, all counts), which saved counts are kept in.
+and columns (all pieces, all lengths, all counts), which saved counts are kept in.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize

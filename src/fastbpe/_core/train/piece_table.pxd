@@ -12,12 +12,14 @@ cdef struct PieceCount:
     uint64_t first  # position at which the piece was met first, in an order that all counters of one source share
     uint32_t n_bytes
 
+
 cdef struct CountedPiece:
     # Entry of a short piece.
     uint64_t low  # halves of its key, see piece_keys.pxd
     uint64_t high  # 0: an empty entry
     int64_t count
     uint32_t index  # in PieceTable.pieces
+
 
 cdef struct LongSlot:
     uint32_t tag  # high half of the hash: most other pieces differ in it, so their bytes are not read

@@ -497,6 +497,7 @@ cdef class PieceTable:
         return self._count_of(data, PyBytes_GET_SIZE(piece))
 
     cdef int64_t _count_of(self, const uint8_t* data, size_t n) except -1:
+        """Return how often the piece data[:n] was counted; 0 if it was not met."""
         cdef uint64_t[2] key
         cdef LongSlot* slot
         self.reserve_group()

@@ -20,8 +20,7 @@ cdef inline uint32_t next_code_point(const uint8_t* text, size_t n, size_t* at) 
 
     Requires: at < n.
     Ensures: at <= n, and a number below N_CODE_POINTS is returned, also for bytes that are not UTF-8 (which a
-        faulty
-    charsmap could write).
+    faulty charsmap could write).
     """
     cdef uint32_t c = text[at[0]], n_more
     at[0] += 1

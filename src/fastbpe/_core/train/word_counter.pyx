@@ -5,8 +5,7 @@ by side, such as a letter and a sign of punctuation. This leaves fewer distinct 
 merges from them: it reads nothing from words but how often each pair occurs.
 
 The life of a sentence: normalize; replace symbols and delimiters by a boundary byte; append to a block; find the
-    ends
-of its words. A full block is counted at once.
+ends of its words. A full block is counted at once.
 """
 
 cimport cython
@@ -424,12 +423,10 @@ cdef inline bint is_letter(uint8_t c) noexcept nogil:
 
 
 cdef inline size_t n_letters(const uint8_t* text) noexcept nogil:
-    """Count the ASCII letters that `text` begins with, eight at a time (SWAR); a few may lie behind the text's
-    end.
+    """Count the ASCII letters that `text` begins with, eight at a time (SWAR); the count may reach behind the text.
 
-    Requires: at some offset behind the text, READ_AHEAD_BYTES hold no letter, and all before may be read. Bytes
-        between
-    may be letters: the caller limits the count to the text.
+    Requires: at some offset behind the text READ_AHEAD_BYTES hold no letter, and all before may be read. Bytes
+    between the text and that offset may be letters: the caller limits the count to the text.
     """
     cdef uint64_t eight, low, other
     cdef size_t n = 0
