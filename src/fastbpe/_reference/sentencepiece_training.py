@@ -106,7 +106,7 @@ class Trainer:
         return sorted(alphabet, key=lambda c: (-characters[c], c))
 
     def words(self, text: str) -> list[str]:
-        """Return the words, which no merge crosses, with U+2581 before or behind them."""
+        """Cut a normalized text into words, which no merge crosses, each with its U+2581 before or behind it."""
         words = []
         for at, character in enumerate(text):
             if at == 0 or self._word_begins(text[at - 1], character):

@@ -21,10 +21,19 @@ if TYPE_CHECKING:  # imported at run time only for code-point models
 
 _MAX_IDS = 1 << 24  # the core's limit
 _FLAGS = AddedToken._fields[2:]
+# Keys of the extras, by mode.
 _BYTE = ("drops_bytes", "pre_tokenizers", "normalizers", "prefix_space", "added_tokens", "template", "huggingface")
 _CODEPOINT = ("added_tokens", "template", "conventions")
-_OWN = "own_tokens"
-_OBJECTS = ("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder")
+_OWN = "own_tokens"  # key of the header, beside the extras
+# Keys of "huggingface".
+_OBJECTS = (
+    "truncation",
+    "padding",
+    "normalizer",
+    "pre_tokenizer",
+    "post_processor",
+    "decoder",
+)  # in "huggingface"
 
 
 def describe(model: Model) -> dict[str, Any]:

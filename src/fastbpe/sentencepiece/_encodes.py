@@ -13,7 +13,7 @@ from fastbpe.sentencepiece._methods import Methods, VectorBuffer
 from fastbpe.sentencepiece._model import LoadedModel, Sampling, Text, is_sound
 from fastbpe.sentencepiece._threads import ThreadPool, pool_threads
 
-_PLAIN = ("serialized_proto", "proto", "offset_mapping")  # outputs that take no <s>, </s> and reversal
+_PLAIN = ("serialized_proto", "proto", "offset_mapping")  # types that allow no <s>, </s>, reversal or <unk>
 
 
 class Encodes(Base):

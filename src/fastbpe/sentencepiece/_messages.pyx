@@ -281,8 +281,8 @@ cdef class Surfaces:
         if token >= 0 and self._types[token] == CONTROL:
             return b"", at_start
         if token < 0 or self._types[token] == UNKNOWN:
-            # As in sentencepiece, an empty piece ends the start of a text in `decode` to text, but not where
-            # offsets are told.
+            # As in sentencepiece, a piece that decodes to nothing ends the start of the text in `decode` to str,
+            # but not here, where offsets are told.
             return (self._unknown_surface if piece in self._ids else piece), at_start
         text = piece.replace(METASPACE, b" ")
         if not at_start or not self._strips or not piece.startswith(METASPACE):

@@ -39,22 +39,21 @@ class SentencePieceTrainer:
 
     @staticmethod
     def Train(arg: str | None = None, logstream: IO[Any] | None = None, **kwargs: Any) -> bool | None:
-        r"""Train a model of type BPE; write `.model` and `.vocab` files, or hand the model to a writer.
+        r"""Train a BPE model; write `.model` and `.vocab` files, or give the model to a writer.
 
         Args:
-            arg: all options in one string, "--input=botchan.txt --model_prefix=m --model_type=bpe"; then no
-                others are looked at, and True is returned.
-            logstream: where to write what happened to the text: lines and characters that were left out.
-            **kwargs: options by name; lists where there may be several values. And
-
-                sentence_iterator: an iterator of sentences, str or bytes, in place of `input`.
-                model_writer: what has a method write(bytes), in place of `model_prefix`.
-                normalizer: a SentencePieceNormalizer, in place of options about normalising.
-                pretokenizer: a function that cuts a normalised sentence into parts, which no piece crosses; with
-                    allow_inconsistent_pretokenization=True they may be other text.
+            arg: all options in one string, "--input=botchan.txt --model_prefix=m --model_type=bpe". Other
+                arguments are then ignored, and True is returned.
+            logstream: file for a report on lines and characters that were left out.
+            sentence_iterator: iterator of sentences (str or bytes), in place of `input`.
+            model_writer: object with a method write(bytes), in place of `model_prefix`.
+            normalizer: a SentencePieceNormalizer, in place of options about normalization.
+            pretokenizer: function that splits a normalized sentence into parts, which no piece crosses.
+            allow_inconsistent_pretokenization: True: the parts need not make up the sentence.
+            **kwargs: sentencepiece's options by name; a list for an option with several values.
 
         Raises:
-            RuntimeError, ValueError: as sentencepiece does, with the ends of its messages.
+            RuntimeError, ValueError: as sentencepiece does; messages end as its messages do.
 
         >>> import io
         >>> model = io.BytesIO()
@@ -246,7 +245,7 @@ def _as_sentencepiece_raises() -> Iterator[None]:
         yield
     except SpecError as error:
         kind = ValueError if error.code == "INVALID_ARGUMENT" else RuntimeError
-        # Where sentencepiece shows only a line of its source code, our reason stands before that line.
+        # Some messages of sentencepiece are only a line of its source code: our reason stands before that line.
         detail = f"{error} {error.detail}" if error.detail.startswith("[") else error.detail
         raise kind(f"{error.code}: {detail}") from error
 

@@ -137,7 +137,7 @@ cdef inline uint32_t _hexadecimal(const uint8_t* at) noexcept nogil:
 cdef inline size_t unescape(const String* string, uint8_t* out) noexcept nogil:
     """Write the UTF-8 that a string stands for.
 
-    Requires: `read_string` filled `string`; `out` has space for string.n bytes, of which all may be written.
+    Requires: `read_string` filled `string`; `out` has space for string.n bytes, and may be overwritten up to there.
 
     Returns:
         The number of bytes, at most string.n; (size_t)-1 if a surrogate stands alone.

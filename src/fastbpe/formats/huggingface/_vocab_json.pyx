@@ -20,8 +20,8 @@ from fastbpe.formats.huggingface._entries cimport Slot, Table, VocabEntry, Wante
 import os
 
 cdef enum:
-    MAX_TOKENS = 1 << 21  # as in vocabulary.py
-    MAX_IDS = 1 << 22  # likewise
+    MAX_TOKENS = 1 << 21  # without added tokens, as in vocabulary.py
+    MAX_IDS = 1 << 22  # ids are below; twice MAX_TOKENS, as in vocabulary.py
     BATCH = 32  # look-ups whose cache misses overlap: all are prefetched before the first is compared
     FIRST_CAPACITY = 1024  # entries of the first allocation
 

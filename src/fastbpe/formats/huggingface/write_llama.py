@@ -85,7 +85,7 @@ def _symbols(
 
 
 def _check_listed(model: CodePointModel, listed: list[str]) -> None:
-    """Refuse control symbols of one character: tokenizers would find them in text."""
+    """Refuse control symbols and unknown pieces of one character: tokenizers would find them in text."""
     if model.conventions is None:
         for piece, type_ in zip(listed, model.types, strict=False):
             if len(piece) == 1 and type_ in (PieceType.CONTROL, PieceType.UNKNOWN):

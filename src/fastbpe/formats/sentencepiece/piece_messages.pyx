@@ -58,11 +58,11 @@ def read(const uint8_t[::1] data not None, size_t at, uint32_t n_before):
         little-endian float32, types as bytes).
     """
     cdef size_t n = <size_t> data.shape[0], n_pieces = 0, n_bytes = 0, i, end = 0, behind = at
-    cdef size_t most = <size_t> 0xFFFFFFFF - n_before
+    cdef size_t max_bytes = <size_t> 0xFFFFFFFF - n_before  # ends have 32 bits
     cdef const uint8_t* p = &data[0] if n else NULL
     cdef Piece piece = Piece(NULL, 0, NULL, 0)
     # Two passes: the first counts, so that the outputs are allocated once. Growing them would cost more.
-    while n_bytes <= most:
+    while n_bytes <= max_bytes:
         i = _plain(p, behind, n, &piece)
         if i == 0:
             break
