@@ -16,7 +16,7 @@ from fastbpe.splitting.charset import CharSet
 
 
 class Mode(Enum):
-    """How a repetition chooses its length."""
+    """Order in which a repetition tries its lengths."""
 
     GREEDY = "greedy"
     LAZY = "lazy"

@@ -76,7 +76,7 @@ cdef struct Frame:
 
 
 cdef struct Saved:
-    # What OP_SAVE saves for an atomic group or a look-around.
+    # State that OP_SAVE keeps for an atomic group or a look-around.
     size_t n_frames
     size_t at
 
