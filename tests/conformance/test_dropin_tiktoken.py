@@ -29,7 +29,7 @@ import fastbpe.tiktoken.load
 import fastbpe.tiktoken.published
 from fastbpe import PATTERNS
 from fastbpe._core.encode.encoder import Encoder
-from fastbpe.formats import gpt2
+from fastbpe.formats.byte_level import BYTE_OF_CHARACTER, text_of
 from helpers.shared_data import (
     BYTES,
     OPENAI,
@@ -569,12 +569,10 @@ def test_dumped_file_is_read_by_both(tmp_path: Path) -> None:
 
 def test_gpt2_files_are_read_as_by_tiktoken(tmp_path: Path) -> None:
     merges = [(b"h", b"e"), (b" ", b"he"), (b"\n", b"\n")]
-    ids = {character: i for i, character in enumerate(sorted(gpt2.STAND_INS))}
-    ids |= {gpt2.text_of(left + right): 256 + i for i, (left, right) in enumerate(merges)} | {"<|endoftext|>": 259}
+    ids = {character: i for i, character in enumerate(sorted(BYTE_OF_CHARACTER))}
+    ids |= {text_of(left + right): 256 + i for i, (left, right) in enumerate(merges)} | {"<|endoftext|>": 259}
     bpe, encoder = tmp_path / "vocab.bpe", tmp_path / "encoder.json"
-    bpe.write_text(
-        "#version\n" + "".join(f"{gpt2.text_of(a)} {gpt2.text_of(b)}\n" for a, b in merges), encoding="utf-8"
-    )
+    bpe.write_text("#version\n" + "".join(f"{text_of(a)} {text_of(b)}\n" for a, b in merges), encoding="utf-8")
     encoder.write_text(json.dumps(ids), encoding="utf-8")
     arguments = (str(bpe), str(encoder))
     for clobber in (False, True):

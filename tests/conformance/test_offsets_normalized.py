@@ -16,8 +16,8 @@ import tokenizers
 from tokenizers import AddedToken, normalizers, pre_tokenizers
 
 import fastbpe
-import fastbpe.formats.gpt2
 from fastbpe import Tokenizer
+from fastbpe.formats.byte_level import text_of
 from fastbpe.normalization.huggingface import FORMS, make_change
 from helpers.tokenizer_json import (
     BYTE_LEVEL,
@@ -46,11 +46,8 @@ PROBES = [
 def made(code_tokenizer: Tokenizer, *, normalizer: object, add_prefix_space: bool) -> tokenizers.Tokenizer:
     peer = tokenizers.Tokenizer(
         tokenizers.models.BPE(
-            {fastbpe.formats.gpt2.text_of(token): i for i, token in enumerate(code_tokenizer.vocab[:990])},
-            [
-                tuple(fastbpe.formats.gpt2.text_of(code_tokenizer.vocab[i]) for i in pair)
-                for pair in code_tokenizer.merges[: 990 - 256]
-            ],
+            {text_of(token): i for i, token in enumerate(code_tokenizer.vocab[:990])},
+            [tuple(text_of(code_tokenizer.vocab[i]) for i in pair) for pair in code_tokenizer.merges[: 990 - 256]],
         )
     )
     if normalizer is not None:
