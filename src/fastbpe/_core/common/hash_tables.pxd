@@ -21,6 +21,9 @@ cdef extern from *:
     const uint64_t NO_PAIR "FASTBPE_NO_PAIR"  # an empty slot of the ranked table
     const uint64_t RANKED_MASK "FASTBPE_RANKED_MASK"
 
+cdef extern from "simd/fibonacci.h" nogil:
+    const uint64_t FIBONACCI "FB_FIBONACCI"  # multiplier of Fibonacci hashing: its product's top bits are the slot
+
 
 cdef struct PieceSlot:
     uint32_t tag  # high half of the hash: most misses end here, without reading the token's bytes
@@ -78,7 +81,7 @@ cdef inline uint64_t hash_bytes(const uint8_t* p, size_t n, uint64_t seed) noexc
 
     The seed goes in before anything is combined: who does not know it cannot make collisions.
     """
-    cdef uint64_t a, b, h = n * 0x9E3779B97F4A7C15ULL + seed
+    cdef uint64_t a, b, h = n * FIBONACCI + seed
     if n >= 8:
         while n > 16:
             h = mix(h ^ load64(p)) + load64(p + 8) * 0xC2B2AE3D27D4EB4FULL
@@ -102,7 +105,7 @@ cdef inline uint64_t hash_bytes(const uint8_t* p, size_t n, uint64_t seed) noexc
 
 
 cdef inline size_t pair_home(uint32_t left, uint32_t right, uint32_t shift) noexcept nogil:
-    return <size_t> ((<uint64_t> left << RANKED_BITS | right) * 0x9E3779B97F4A7C15ULL >> shift)
+    return <size_t> ((<uint64_t> left << RANKED_BITS | right) * FIBONACCI >> shift)
 
 
 cdef inline size_t ranked_slot(const uint64_t* slots, uint32_t shift, uint32_t left, uint32_t right) noexcept nogil:
@@ -126,7 +129,7 @@ cdef inline size_t wide_slot(const PairSlot* slots, uint32_t shift, uint32_t lef
     """Where the pair lies, or the empty slot (priority NONE) that proves its absence."""
     cdef size_t mask = (<size_t> 1 << (64 - shift)) - 1
     cdef size_t i = <size_t> (
-        (<uint64_t> left * 0x9E3779B97F4A7C15ULL + <uint64_t> right * 0xD6E8FEB86659FD93ULL) >> shift
+        (<uint64_t> left * FIBONACCI + <uint64_t> right * 0xD6E8FEB86659FD93ULL) >> shift
     )
     while slots[i].priority != NONE and (slots[i].left != left or slots[i].right != right):
         i = (i + 1) & mask

@@ -8,7 +8,7 @@ from libc.stdlib cimport free, realloc
 
 from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
 from fastbpe._core.merge.symbol_ids cimport spell, symbol_at
-from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, Merge, find_merge, mix
+from fastbpe._core.common.hash_tables cimport FIBONACCI, NO_KEY, NONE, Merge, find_merge, mix
 from fastbpe._core.merge.vocabulary cimport Tables
 
 
@@ -117,7 +117,7 @@ cdef inline bint _pair_up(const Tables* tables, Dropout* dropout, uint32_t at) n
 cdef inline bint _is_dropped(Dropout* dropout) noexcept nogil:
     if dropout.rate <= 0:
         return False
-    dropout.state += 0x9E3779B97F4A7C15ULL
+    dropout.state += FIBONACCI
     return <double> (mix(dropout.state) >> 11) * (1.0 / 9007199254740992.0) < dropout.rate
 
 

@@ -8,8 +8,8 @@ from libc.string cimport memcmp, memset
 
 from fastbpe._core.common.memory cimport prefetch, use_huge_pages
 from fastbpe._core.common.hash_tables cimport (
-    MAX_RANKED_IDS, NO_PAIR, NONE, RANKED_BITS, PairSlot, PieceSlot, find_piece, find_tag, hash_bytes, pair_home,
-    ranked_slot, same_bytes, table_bits, wide_slot,
+    FIBONACCI, MAX_RANKED_IDS, NO_PAIR, NONE, RANKED_BITS, PairSlot, PieceSlot, find_piece, find_tag, hash_bytes,
+    pair_home, ranked_slot, same_bytes, table_bits, wide_slot,
 )
 from fastbpe._core.merge.vocabulary cimport Tables, ends_rise, is_token, token_length, token_start
 
@@ -223,7 +223,7 @@ cdef object _build_pairs_from_ranks(const Tables* t, bint has_repeated):
 
 cdef inline uint64_t _longer(uint64_t h, uint8_t byte) noexcept nogil:
     """The hash of a text with one byte more: to its right or, where bytes come from behind, to its left."""
-    return (h + byte + 1) * <uint64_t> 0x9E3779B97F4A7C15ULL
+    return (h + byte + 1) * FIBONACCI
 
 
 cdef inline bint _may_be(const Filter* known, uint64_t h) noexcept nogil:

@@ -12,6 +12,8 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memset
 
+from fastbpe._core.common.hash_tables cimport FIBONACCI
+
 cdef enum:
     BLOCK = 256
     N_OPEN = 16 * BLOCK  # units that may still be taken
@@ -156,7 +158,7 @@ cdef uint32_t _close(Nodes* nodes, Edge* edges, uint32_t n) except 0:
     cdef void* grown
     edges[n - 1].is_last = True
     for i in range(n):
-        h = (h ^ (<uint64_t> edges[i].to << 8 | edges[i].label)) * 0x9E3779B97F4A7C15ULL
+        h = (h ^ (<uint64_t> edges[i].to << 8 | edges[i].label)) * FIBONACCI
         h ^= h >> 29
     at = <size_t> (h >> 7) & nodes.mask
     while nodes.seen[at]:
@@ -199,7 +201,7 @@ cdef int _grow_seen(Nodes* nodes) except -1:
             i += 1
         h = i + 1 - first
         for at in range(first, i + 1):
-            h = (h ^ (<uint64_t> nodes.edges[at].to << 8 | nodes.edges[at].label)) * 0x9E3779B97F4A7C15ULL
+            h = (h ^ (<uint64_t> nodes.edges[at].to << 8 | nodes.edges[at].label)) * FIBONACCI
             h ^= h >> 29
         at = <size_t> (h >> 7) & mask
         while seen[at]:

@@ -98,7 +98,7 @@ FB_INLINE __m512i fb_avx512_least(fb_avx512_group *g, const fb_merge_tables *t) 
 FB_INLINE size_t fb_avx512_ask(
     fb_avx512_group *g, const fb_merge_tables *t, __m512i left, __m512i right, __mmask16 which, size_t n
 ) {
-    const __m512i factor = _mm512_set1_epi64((int64_t)0x9E3779B97F4A7C15ull), mask = _mm512_set1_epi64(FB_LINE - 1);
+    const __m512i factor = _mm512_set1_epi64((int64_t)FB_FIBONACCI), mask = _mm512_set1_epi64(FB_LINE - 1);
     const __m128i shift = _mm_cvtsi32_si128((int)t->shift);
     int half;
     left = _mm512_maskz_compress_epi32(which, left);

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "fibonacci.h"
 #include "targets.h"
 
 typedef struct {
@@ -50,7 +51,7 @@ typedef void (*fb_merge_fn)(const fb_merge_tables *tables, const fb_new_pieces *
 #define FB_NO_KEY (FB_NO_ID << 6)
 
 FB_INLINE const uint64_t *fb_pair_line(const fb_merge_tables *t, uint64_t pair) {
-    return t->pairs + (pair * 0x9E3779B97F4A7C15ull >> t->shift & ~(uint64_t)(FB_LINE - 1));
+    return t->pairs + (pair * FB_FIBONACCI >> t->shift & ~(uint64_t)(FB_LINE - 1));
 }
 
 /* In the lines behind a full one. */

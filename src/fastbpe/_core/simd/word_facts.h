@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "fibonacci.h"
+
 /* Facts about the tokens of a vocabulary. Bits stand for code points; a space for what it stands for in the text. */
 typedef struct {
     uint64_t within[128][2];   /* ASCII: what may follow a character within a token, more where that costs less */
@@ -18,7 +20,7 @@ typedef struct {
 } fb_words;
 
 static inline uint64_t fb_pair_bit(uint32_t c, uint32_t next, uint32_t shift) {
-    return (((uint64_t)c << 21 | next) * UINT64_C(0x9E3779B97F4A7C15)) >> shift;
+    return (((uint64_t)c << 21 | next) * FB_FIBONACCI) >> shift;
 }
 
 #endif

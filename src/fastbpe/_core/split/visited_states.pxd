@@ -3,6 +3,8 @@
 from libc.stdint cimport uint64_t
 from libc.stdlib cimport calloc, free
 
+from fastbpe._core.common.hash_tables cimport FIBONACCI
+
 
 cdef enum:
     TRIED_FIRST_SLOTS = 1 << 12
@@ -22,7 +24,7 @@ cdef inline void tried_free(Tried* tried) noexcept nogil:
 
 cdef inline size_t tried_slot(const Tried* tried, uint64_t state) noexcept nogil:
     """Where the state is, or would be; the table is never full."""
-    cdef size_t slot = <size_t> ((state * <uint64_t> 0x9E3779B97F4A7C15) >> 32) & (tried.n_slots - 1)
+    cdef size_t slot = <size_t> ((state * FIBONACCI) >> 32) & (tried.n_slots - 1)
     while tried.slots[slot] and tried.slots[slot] != state:
         slot = (slot + 1) & (tried.n_slots - 1)
     return slot
