@@ -23,7 +23,7 @@ from fastbpe._core.decode.token_slots cimport (
     NOT_ASCII, NOT_LATIN1, NOT_UCS2, Head, Slot, Sums, copy_tokens, slot_add, slot_token,
 )
 from fastbpe._core.text.utf8_text cimport character_starts
-from fastbpe._core.common.gil_yield cimport take_turns
+from fastbpe._core.common.gil_yield cimport yield_gil_if_due
 from fastbpe._core.merge.vocabulary cimport Vocabulary
 
 import sys
@@ -267,7 +267,7 @@ cdef class Decoder(IdReader):
                 n_held += values.n + CALL_IDS
                 if n_held >= HELD_IDS:
                     n_held = 0
-                    take_turns()
+                    yield_gil_if_due()
         finally:
             ids_free(&values)
         return 0

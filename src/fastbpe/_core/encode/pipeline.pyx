@@ -6,21 +6,21 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memset
 
-from fastbpe._core.common.byte_buffer cimport buffer_add, buffer_free, buffer_room
+from fastbpe._core.common.byte_buffer cimport buffer_add, buffer_free, buffer_reset
 from fastbpe._core.cache.piece_cache cimport cache_bytes, cache_free, cache_limit, cache_start, encode_pieces
 from fastbpe._core.text.safe_cuts cimport text_cut, word_cut
 from fastbpe._core.normalize.unicode_forms cimport Front
 from fastbpe._core.common.memory cimport use_huge_pages
 from fastbpe._core.common.id_buffer cimport HUGE_PAGES_FROM_ESTIMATE, Ids, ids_expect, ids_free, ids_reserve
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, normalized_free
-from fastbpe._core.cache.pending_pieces cimport give_up
+from fastbpe._core.cache.pending_pieces cimport discard_gaps
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.normalize.codepoint_steps cimport Normalizing
 from fastbpe._core.ids.id_lists cimport expect_items, move_ids
 from fastbpe._core.split.splitter cimport UNMATCHED, Splitter, ends_free
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.text.utf8_text cimport Text, text_room, text_utf8
-from fastbpe._core.common.gil_yield cimport take_turns
+from fastbpe._core.common.gil_yield cimport yield_gil_if_due
 from fastbpe._core.merge.vocabulary cimport Vocabulary
 from fastbpe._core.common.interrupts cimport check_signals
 
@@ -111,7 +111,7 @@ cdef class Pipeline:
 
     cdef void give(self, Scratch* scratch) noexcept:
         if scratch.cache.n_gaps:  # an error left them
-            give_up(&scratch.cache, &self.vocabulary.tables)
+            discard_gaps(&scratch.cache, &self.vocabulary.tables)
         if self._n_scratch > SPARE_SCRATCHES:
             self._n_scratch -= 1
             self._limit = self.cache_bytes // self._n_scratch
@@ -140,7 +140,7 @@ cdef class Pipeline:
         scratch.n_held += n_units + CALL_UNITS
         if scratch.n_held >= HELD_UNITS:
             scratch.n_held = 0
-            take_turns()
+            yield_gil_if_due()
         return 0
 
     cdef Ids take_arena(self, size_t capacity, bint* is_fresh) noexcept:
@@ -235,7 +235,7 @@ cdef class Pipeline:
         if text.is_utf8:
             data = <const uint8_t*> text.data + start
         else:
-            buffer_room(&scratch.utf8, text_room(text, n))
+            buffer_reset(&scratch.utf8, text_room(text, n))
             n = text_utf8(text, start, end, scratch.utf8.items)
             data = scratch.utf8.items
         scratch.ends.text = data  # only splitters that are never given a part of a text say where they are

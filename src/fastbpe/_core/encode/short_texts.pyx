@@ -8,9 +8,9 @@ from cpython.unicode cimport PyUnicode_DATA
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy
 
-from fastbpe._core.common.byte_buffer cimport buffer_room
+from fastbpe._core.common.byte_buffer cimport buffer_reset
 from fastbpe._core.cache.cache_state cimport GROUP
-from fastbpe._core.cache.piece_cache cimport group_aim, group_look_up
+from fastbpe._core.cache.piece_cache cimport look_up_group, probe_group
 from fastbpe._core.ids.id_lists cimport add_ids, ids_list, new_list
 from fastbpe._core.encode.pipeline cimport Scratch
 from fastbpe._core.text.special_tokens cimport Match
@@ -41,7 +41,7 @@ cdef list short_list_by(Scratch* scratch, Pipeline pipeline, object text, Specia
     cdef list out
     pipeline.hold_gil(scratch, n)
     # Keys are made of a copy, 16 bytes behind which may be read: for the last ones of the text itself it takes longer.
-    buffer_room(&scratch.prefixed, 1 + SHORT_UNITS + KEY_BYTES)
+    buffer_reset(&scratch.prefixed, 1 + SHORT_UNITS + KEY_BYTES)
     copy = scratch.prefixed.items
     memcpy(copy + 1, data, n)
     if n and pipeline.normalizing is not None and pipeline.normalizing.dummy_prefix:
@@ -58,7 +58,7 @@ cdef list short_list_by(Scratch* scratch, Pipeline pipeline, object text, Specia
         if disallowed is not None and disallowed.find(data, n, 0, &match):
             return None  # which is said first, of any text
         raise
-    group_aim(&scratch.cache, copy, n_split + KEY_BYTES, 0, scratch.ends.items, scratch.ends.n)
+    probe_group(&scratch.cache, copy, n_split + KEY_BYTES, 0, scratch.ends.items, scratch.ends.n)
     if disallowed is not None and disallowed.find(data, n, 0, &match):
         return None
     # The list is made while the lines are on their way, with room for a few ids more than pieces: 505 ns a call for 545.
@@ -66,7 +66,7 @@ cdef list short_list_by(Scratch* scratch, Pipeline pipeline, object text, Specia
     if pipeline.normalizing is not None:
         room += scratch.ends.n // 2  # words are several ids more often
     out = new_list(room)
-    group_look_up(
+    look_up_group(
         &scratch.cache, &pipeline.vocabulary.tables, copy, 0, scratch.ends.items, scratch.ends.n, &scratch.ids
     )
     if scratch.ids.n > room:

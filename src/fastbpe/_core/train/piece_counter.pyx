@@ -6,7 +6,7 @@ cimport cython
 from libc.stdint cimport uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
 
-from fastbpe._core.common.byte_buffer cimport buffer_free, buffer_room
+from fastbpe._core.common.byte_buffer cimport buffer_free, buffer_reset
 from fastbpe._core.text.safe_cuts cimport text_cut
 from fastbpe._core.cache.piece_keys cimport SHORT_BYTES, copy_tail, find_in_line, key_hash, make_key
 from fastbpe._core.common.memory cimport likely, prefetch
@@ -113,7 +113,7 @@ cdef class PieceCounter(PieceTable):
             cut = end
             if may_cut and end - start > STRETCH:
                 cut = min(text_cut(text, start, start + STRETCH), end)
-            buffer_room(&self._utf8, text_room(text, cut - start))
+            buffer_reset(&self._utf8, text_room(text, cut - start))
             self._stretch(self._utf8.items, text_utf8(text, start, cut, self._utf8.items), special)
             start = cut
         return 0
