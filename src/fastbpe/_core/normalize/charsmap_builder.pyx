@@ -37,7 +37,7 @@ cdef struct Nodes:
     uint32_t* seen  # open addressing by content: the first edge of each node, 0: empty
     size_t mask
     size_t n_seen
-    uint8_t* is_shared  # by first edge; made at the end
+    uint8_t* n_parents  # by first edge; made at the end
 
 
 cdef struct Layout:
@@ -68,7 +68,7 @@ def build_trie(list keys not None, list values not None):
     finally:
         free(nodes.edges)
         free(nodes.seen)
-        free(nodes.is_shared)
+        free(nodes.n_parents)
         if layout != NULL:
             free(layout.units)
         free(layout)
@@ -132,8 +132,8 @@ cdef size_t _read(Nodes* nodes, list keys, list values) except 0:
             )
             depth -= 1
         root = _close(nodes, open_edges, n_open[0])
-        nodes.is_shared = <uint8_t*> calloc(nodes.n, 1)
-        if nodes.is_shared == NULL:
+        nodes.n_parents = <uint8_t*> calloc(nodes.n, 1)
+        if nodes.n_parents == NULL:
             raise MemoryError(f"no memory for a trie of {len(keys)} rules")
         _count_shared(nodes)
         return root
@@ -148,7 +148,7 @@ cdef void _count_shared(Nodes* nodes) noexcept nogil:
     for i in range(1, nodes.n):
         if nodes.edges[i].label:
             to = nodes.edges[i].to
-            nodes.is_shared[to] = min(nodes.is_shared[to] + 1, 2)
+            nodes.n_parents[to] = min(nodes.n_parents[to] + 1, 2)
 
 
 cdef uint32_t _close(Nodes* nodes, Edge* edges, uint32_t n) except 0:
@@ -231,7 +231,7 @@ cdef int _arrange(Layout* layout, const Nodes* nodes, size_t root) except -1:
             n_todo -= 1
             at = <size_t> (todo[n_todo] >> 32)
             first = <size_t> (todo[n_todo] & 0xFFFFFFFF)
-            if nodes.is_shared[first] > 1 and bases[first]:
+            if nodes.n_parents[first] > 1 and bases[first]:
                 base = bases[first] ^ at
                 if not base & LOW or not base & HIGH:
                     if nodes.edges[first].label == 0:
