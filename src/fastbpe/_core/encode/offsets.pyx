@@ -6,7 +6,7 @@ from libc.stdlib cimport free
 from fastbpe._core.common.byte_buffer cimport Buffer, buffer_add
 from fastbpe._core.cache.piece_cache cimport encode_pieces
 from fastbpe._core.normalize.unicode_forms cimport Places, places_free
-from fastbpe._core.ids.int_table cimport Ints, kept_ints, place_int
+from fastbpe._core.ids.int_table cimport Ints, kept_ints, offset_int
 from fastbpe._core.common.memory cimport grown
 from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
 from fastbpe._core.ids.id_lists cimport Array, add_item, add_span, hide, int64_array, new_list, show
@@ -402,9 +402,9 @@ cdef object _add_spans(list out, const Spans* spans, object end):
         if i and span.end == last and span.start == spans.items[i - 1].start:  # ids of one character's bytes
             add_item(out, made)
             continue
-        start = end if span.start == last else place_int(ints, span.start)
+        start = end if span.start == last else offset_int(ints, span.start)
         last = span.end
-        end = place_int(ints, last)
+        end = offset_int(ints, last)
         made = add_span(out, start, end)
     return end
 
