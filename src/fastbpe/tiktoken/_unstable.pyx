@@ -22,7 +22,7 @@ from fastbpe._core.merge.merge_piece cimport merge_piece
 from fastbpe._core.ids.id_lists cimport PyObject_GC_Track, PyObject_GC_UnTrack, ids_list
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_free
-from fastbpe._core.common.hash_tables cimport NONE, find_piece
+from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO, NONE, find_piece
 from fastbpe._core.text.utf8_text cimport first_invalid
 from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
 from fastbpe._core.common.interrupts cimport Watch, check_signals
@@ -166,7 +166,7 @@ cdef class _Lists:
         cdef list one = ids_list(ids, n)
         PyObject_GC_UnTrack(one)  # until `shown` hands it out: a garbage collection would visit each list in vain
         for i in range(n):
-            mixed = (mixed ^ ids[i]) * <uint64_t> 0x9E3779B97F4A7C15
+            mixed = (mixed ^ ids[i]) * GOLDEN_RATIO
         while True:
             known = self._by_hash.get(mixed)
             if known is None:

@@ -1,78 +1,89 @@
-"""Structs of the piece cache: its two tables, and the pieces that wait to be merged."""
+"""State of the piece cache: the entries of its two tables, and the pending pieces with the gaps they leave."""
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 
 from fastbpe._core.common.id_buffer cimport Ids
-from fastbpe._core.merge.merge_batch cimport MAX_PIECES, Merging
+from fastbpe._core.merge.merge_batch cimport MAX_PIECES, BatchPiece
 from fastbpe._core.merge.vocabulary cimport Tables
 
 cdef enum:
-    GROUP = 128  # pieces looked up together: what is prefetched arrives before it is read
-    MAX_GAPS = 1024
+    GROUP = 128  # pieces that are probed together: a prefetched line arrives while those before it are looked up
+    MAX_GAPS = 1024  # gaps and noted counts that may wait; then all gaps are filled
 
 
 cdef extern from "simd/entries.h" nogil:
     ctypedef struct Entry "fb_entry":
-        # The piece itself, then zeros, the last byte its length: exact, and never 0. Then its ids; if they do not
-        # fit, where they lie in the arena.
+        # Entry of the first table, for a piece of up to 15 bytes. The key is the piece itself, zeros behind it,
+        # and its length in the last byte: exact, and never all zeros.
         uint64_t low
         uint64_t high
-        uint8_t ids[15]
-        uint8_t n_ids  # 0: an empty entry
+        uint8_t ids[15]  # the ids (see simd/entries.h), or by n_ids: their index in the arena, or a pending number
+        uint8_t n_ids  # 0: the entry is empty; see IN_ARENA and PENDING
 
     ctypedef struct Probe "fb_probe":
-        # A piece on its way: its key, or a long piece's hash and 0; and the table's line that it must be in.
-        uint64_t low
-        uint64_t high
-        Entry* line
+        # A piece that is being looked up.
+        uint64_t low  # key; of a piece that has none: its hash (0: not hashed)
+        uint64_t high  # key; of a piece that has none: all ones
+        Entry* line  # home line of the key
 
 
-cdef enum:  # of n_ids
-    IN_ARENA = 0x80
-    PENDING = 0x40  # in place of ids: which of the new pieces it is that are not merged yet
+cdef enum:  # values of Entry.n_ids
+    IN_ARENA = 0x80  # flag beside the number of ids: `ids` begins with their index in the arena, as uint32
+    PENDING = 0x40  # not merged yet: `ids` begins with n_settled * MAX_PIECES + number of the piece, as uint64
 
 
 cdef struct Gap:
-    # Among ids: where those of a new piece are missing; or else, where it is asked how many ids stand before.
-    size_t place
-    size_t* mark  # where to store how many; NULL: it is a new piece's
-    size_t pending_piece
+    # A position in the output that waits for the pending pieces before it.
+    size_t position  # ids in the output, not counting those of gaps
+    size_t* count_out  # where to store the number of ids before this position; NULL: a pending piece fills it
+    size_t pending_piece  # number of that piece
 
 
 cdef struct LongSlot:
-    uint64_t hash  # 0: empty
-    uint32_t at  # where its bytes lie in the arena, and behind them its ids, in words
+    # Slot of the second table, for a piece of more than 15 bytes.
+    uint64_t hash  # 0: the slot is empty
+    uint32_t at  # index in the arena of the piece's bytes; its ids stand behind them
     uint16_t n_bytes
     uint16_t n_ids
 
 
 cdef struct Cache:
-    uint64_t seed
-    size_t limit  # bytes, all tables together
-    bint skips_long  # new long pieces are not kept
+    # Belongs to one thread at a time. Made by cache_start(), freed by cache_free().
+    uint64_t seed  # of all hashes
+    size_t limit  # bytes that all tables may take together
+    bint skips_long  # new pieces of more than 15 bytes are not stored
+
+    # First table: lines of two entries, 64 bytes each.
     Entry* entries
-    void* entries_block
+    void* entries_block  # what to free
     size_t n_entries
-    size_t n_room  # entries that the block has room for
-    uint64_t line_mask  # the bits of a hash that say where in the table its line is, in bytes
+    size_t n_reserved  # entries that entries_block has space for: the table grows in place up to here
+    uint64_t line_mask  # bits of a hash that give the home line, as an offset in bytes
     size_t n_used
-    size_t cost  # of a table of this size so far: of pieces that were found beside their home line, or pushed out
+    size_t cost  # since the table last grew: look-ups beyond the home line, and EVICTION_COST for each eviction
+
+    # Second table.
     LongSlot* slots
-    void* slots_block
+    void* slots_block  # what to free
     size_t n_slots
-    size_t n_long
+    size_t n_long  # slots in use
+
+    # Arena: ids that do not fit into their entry; bytes and ids of long pieces.
     uint32_t* arena
-    size_t arena_n
-    size_t arena_capacity
-    uint8_t tail[32]  # the last 16 bytes of a text, or all of a shorter one, and zeros: nothing is read behind it
-    bint turn  # which place in a line gives way next
-    bint defers  # gaps are left until they are settled; else all that is looked up is whole
+    size_t arena_n  # words of 4 bytes
+    size_t arena_capacity  # words of 4 bytes
+
+    uint8_t tail[32]  # copy of a text's last 16 bytes and zeros, so that no key reads behind the text
+    bint turn  # place in a line, 0 or 1, that gave way last
+    bint defers  # gaps may stay open when a call returns; else each call fills all of its gaps
     size_t n_pending
     size_t n_gaps
-    Probe probes[GROUP]
-    uint16_t long_ones[GROUP]  # the numbers of the group's long pieces
-    uint64_t n_settled  # how often pending were learned: what is pending from before is not
-    Merging pending[MAX_PIECES]
-    size_t pending_entry[MAX_PIECES]  # where the entries of short ones were last
+    Probe probes[GROUP]  # of the group at hand
+    uint16_t long_ones[GROUP]  # numbers of the group's pieces that may be in the second table
+
+    # Pending pieces: see pending_pieces.
+    uint64_t n_settled  # batches of pending pieces merged so far; a PENDING entry of an earlier batch is void
+    BatchPiece pending[MAX_PIECES]
+    size_t pending_entry[MAX_PIECES]  # index of the entry that a pending piece was last seen in, if it has a key
     Gap gaps[MAX_GAPS]
-    Ids aside  # what has to move when gaps are filled
+    Ids aside  # copy of the ids behind the first gap, while gaps are filled

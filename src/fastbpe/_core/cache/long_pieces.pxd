@@ -4,17 +4,18 @@ from fastbpe._core.cache.cache_state cimport Cache, LongSlot
 from fastbpe._core.common.hash_tables cimport hash_bytes
 
 
-cdef inline size_t words_of(size_t n_bytes) noexcept nogil:
-    """How much room in the arena so many bytes take."""
+cdef inline size_t arena_words(size_t n_bytes) noexcept nogil:
+    """Words of the arena that so many bytes take."""
     return (n_bytes + sizeof(uint32_t) - 1) // sizeof(uint32_t)
 
 
 cdef inline LongSlot* slot_of(const Cache* cache, uint64_t hash) noexcept nogil:
-    """Where a long piece of this hash is looked for first."""
+    """Home slot of a long piece. Requires: cache.n_slots > 0."""
     return &cache.slots[hash >> 32 & (cache.n_slots - 1)]
 
 
 cdef inline uint64_t long_hash(const Cache* cache, const uint8_t* piece, size_t length) noexcept nogil:
+    """Hash a long piece; never 0, which marks an empty slot."""
     return hash_bytes(piece, length, cache.seed) | 1
 
 
@@ -22,4 +23,4 @@ cdef LongSlot* find_long(const Cache* cache, uint64_t hash, const uint8_t* piece
 cdef void keep_long(
     Cache* cache, uint64_t hash, const uint8_t* piece, size_t length, const uint32_t* ids, size_t n_ids
 ) noexcept nogil
-cdef bint arena_room(Cache* cache, size_t n_words, size_t n_slots_more) noexcept nogil
+cdef bint arena_reserve(Cache* cache, size_t n_words, size_t n_slots_more) noexcept nogil

@@ -1,1 +1,1 @@
-"""Nothing of it is for Python."""
+"""Used from Cython only: see the .pxd."""

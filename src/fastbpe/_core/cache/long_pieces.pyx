@@ -1,4 +1,7 @@
-"""The second table of the piece cache, for pieces of more than 15 bytes, and the arena, where what is long lies."""
+"""Second table of the piece cache, for pieces of more than 15 bytes, and the arena that holds their bytes and ids.
+
+A hash table with open addressing and linear probing, at most half full.
+"""
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free
@@ -9,12 +12,12 @@ from fastbpe._core.cache.piece_keys cimport SHORT_BYTES
 from fastbpe._core.common.memory cimport grown, zeros
 
 cdef enum:
-    FIRST_SLOTS = 1 << 8
-    FIRST_WORDS = 1 << 12
+    MIN_SLOTS = 1 << 8  # slots of the smallest table
+    MIN_ARENA_WORDS = 1 << 12  # words of 4 bytes of the smallest arena
 
 
 cdef LongSlot* find_long(const Cache* cache, uint64_t hash, const uint8_t* piece, size_t length) noexcept nogil:
-    """The piece's slot, or the empty one where it would be."""
+    """Slot of a piece, or the empty slot that ends its probe sequence. Requires: cache.n_slots > 0."""
     cdef LongSlot* slot = slot_of(cache, hash)
     while slot.hash and (
         slot.hash != hash or slot.n_bytes != length or memcmp(cache.arena + slot.at, piece, length)
@@ -28,27 +31,34 @@ cdef LongSlot* find_long(const Cache* cache, uint64_t hash, const uint8_t* piece
 cdef void keep_long(
     Cache* cache, uint64_t hash, const uint8_t* piece, size_t length, const uint32_t* ids, size_t n_ids
 ) noexcept nogil:
+    """Store a piece and its ids. Does nothing without memory, or if the cache skips long pieces.
+
+    Requires: the table does not hold the piece; length and n_ids are below 1 << 16.
+    """
     cdef LongSlot* slot
-    if cache.skips_long or not arena_room(cache, words_of(length) + n_ids, 1):
+    if cache.skips_long or not arena_reserve(cache, arena_words(length) + n_ids, 1):
         return
     slot = find_long(cache, hash, piece, length)
     slot.hash, slot.at = hash, <uint32_t> cache.arena_n
     slot.n_bytes, slot.n_ids = <uint16_t> length, <uint16_t> n_ids
     memcpy(cache.arena + cache.arena_n, piece, length)
-    memcpy(cache.arena + cache.arena_n + words_of(length), ids, n_ids * sizeof(uint32_t))
-    cache.arena_n += words_of(length) + n_ids
+    memcpy(cache.arena + cache.arena_n + arena_words(length), ids, n_ids * sizeof(uint32_t))
+    cache.arena_n += arena_words(length) + n_ids
     cache.n_long += 1
 
 
-cdef bint arena_room(Cache* cache, size_t n_words, size_t n_slots_more) noexcept nogil:
-    """Make room in the arena and in the second table; at the limit by forgetting all. False without memory."""
+cdef bint arena_reserve(Cache* cache, size_t n_words, size_t n_slots_more) noexcept nogil:
+    """Make space for n_words in the arena and for n_slots_more entries in the second table; False without memory.
+
+    The arena may take 3/8 of the cache's limit and the table 1/8; when either is reached, both tables are emptied.
+    """
     cdef size_t n_slots = cache.n_slots, capacity = cache.arena_capacity, size
     cdef uint32_t* arena
-    n_words += SHORT_BYTES  # which may be read behind the last ids
+    n_words += SHORT_BYTES  # a look-up copies so many ids, whatever their number
     if 2 * (cache.n_long + n_slots_more) > n_slots:
-        n_slots = max(2 * n_slots, <size_t> FIRST_SLOTS)
+        n_slots = max(2 * n_slots, <size_t> MIN_SLOTS)
     while cache.arena_n + n_words > capacity:
-        capacity = max(2 * capacity, <size_t> FIRST_WORDS)
+        capacity = max(2 * capacity, <size_t> MIN_ARENA_WORDS)
     if n_slots * sizeof(LongSlot) > cache.limit // 8 or capacity * sizeof(uint32_t) > cache.limit // 8 * 3:
         if n_words > cache.arena_capacity or 2 * n_slots_more > cache.n_slots:
             return False
@@ -68,6 +78,7 @@ cdef bint arena_room(Cache* cache, size_t n_words, size_t n_slots_more) noexcept
 
 
 cdef bint _more_slots(Cache* cache, size_t n_slots) noexcept nogil:
+    """Move the entries to a table of n_slots, a larger power of two; False without memory."""
     cdef LongSlot* old = cache.slots
     cdef void* old_block = cache.slots_block
     cdef LongSlot* slot

@@ -7,19 +7,21 @@ from fastbpe._core.merge.vocabulary cimport Tables
 
 
 cdef inline bint may_defer(const Tables* tables, size_t length) noexcept nogil:
-    """Whether a new piece of so many bytes is merged side by side with others."""
+    """Tell whether a new piece of so many bytes can be merged in a batch: short, and of a ranked vocabulary."""
     return length <= MAX_PIECE_BYTES and tables.byte_keys != NULL
 
 
 cdef inline int settle(Cache* cache, const Tables* tables, Ids* out) except -1 nogil:
-    """Learn what the pending become, and fill all gaps, if there are any."""
+    """Merge all pending pieces and fill all gaps, if there are any. Afterwards `out` has no gap."""
     return fill_gaps(cache, tables, out) if cache.n_gaps else 0
 
 
 cdef int defer_short(
     Cache* cache, const Tables* tables, Entry* entry, const Probe* probe, size_t length, Ids* out
 ) except -1 nogil
-cdef int defer_long(Cache* cache, const Tables* tables, const uint8_t* piece, size_t length, Ids* out) except -1 nogil
-cdef int note_count(Cache* cache, const Tables* tables, size_t* mark, Ids* out) except -1 nogil
+cdef int defer_long(
+    Cache* cache, const Tables* tables, const uint8_t* piece, size_t length, Ids* out
+) except -1 nogil
+cdef int note_count(Cache* cache, const Tables* tables, size_t* count_out, Ids* out) except -1 nogil
 cdef int fill_gaps(Cache* cache, const Tables* tables, Ids* out) except -1 nogil
-cdef void give_up(Cache* cache, const Tables* tables) noexcept nogil
+cdef void discard_gaps(Cache* cache, const Tables* tables) noexcept nogil

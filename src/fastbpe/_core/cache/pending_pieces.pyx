@@ -1,7 +1,14 @@
-"""New pieces are learned many at a time: until then there are gaps among the ids where theirs will be.
+"""Batches the cache misses of short pieces, so that many new pieces are merged at once.
 
-Merging waits for memory, less so the more pieces take turns, and of a document of 2 KB ten are new in a first pass.
-So they are collected, over documents too, until there are as many as can be merged together.
+Merging one piece spends most of its time waiting for slots of the pair table, which lie anywhere in megabytes; a
+batch of pieces overlaps these waits (see merge_batch). So a miss is not merged at once: the piece joins the
+pending pieces, up to MAX_PIECES of them and across the texts of a call, and the output keeps a gap at its
+position. fill_gaps() merges the pending pieces, stores them in the cache and puts their ids into the gaps, in one
+copy of what stands behind the first gap.
+
+A piece that is met again while it is pending shares its number: its entry in the first table says PENDING. Such an
+entry is valid only if it names the batch at hand (cache.n_settled). An older one is void: moves within the table
+may have taken it out of its probe sequence, where the merged piece did not replace it.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
@@ -13,32 +20,32 @@ from fastbpe._core.cache.piece_keys cimport SHORT_BYTES, key_hash
 from fastbpe._core.cache.short_pieces cimport home_line, keep_short, put_entry
 from fastbpe._core.common.memory cimport prefetch
 from fastbpe._core.common.id_buffer cimport ids_reserve
-from fastbpe._core.merge.merge_batch cimport MAX_PIECES, Merging, merge_side_by_side
-from fastbpe._core.common.hash_tables cimport NONE, find_piece, find_tag, hash_bytes, same_bytes
-from fastbpe._core.merge.vocabulary cimport token_start
+from fastbpe._core.merge.merge_batch cimport MAX_PIECES, BatchPiece, merge_batch
+from fastbpe._core.common.hash_tables cimport NONE, find_tag, hash_bytes
+from fastbpe._core.merge.vocabulary cimport confirm_token
 
 cdef extern from "simd/entries.h" nogil:
     bint fb_entry_pack(Entry* entry, const uint32_t* ids, size_t n)
 
 cdef enum:
-    COPY_SLACK_IDS = 8  # ids that may be written behind the last one
+    COPY_SLACK_IDS = 8  # ids behind the last one that _copy() may overwrite
 
 
 cdef int defer_short(
     Cache* cache, const Tables* tables, Entry* entry, const Probe* probe, size_t length, Ids* out
 ) except -1 nogil:
-    """Leave a gap for a new piece that has a key. entry: the one that says that it is waited for, or NULL.
+    """Leave a gap for a new piece that has a key.
 
-    What entries say of pending before these is void: where such have moved, a search may end before them.
+    entry: the piece's entry in the first table, which is PENDING; NULL: it has none.
     """
     cdef Entry pending
-    cdef uint64_t awaited = ~<uint64_t> 0
+    cdef uint64_t awaited = ~<uint64_t> 0  # n_settled * MAX_PIECES + number, as PENDING entries hold it
     cdef size_t number
     if entry != NULL:
         memcpy(&awaited, entry.ids, sizeof(awaited))
     if awaited // MAX_PIECES == cache.n_settled:
         return _leave_gap(cache, tables, awaited % MAX_PIECES, out)
-    number = _meet(cache, <const uint8_t*> probe, length, SHORT_BYTES + 1)
+    number = _add_pending(cache, <const uint8_t*> probe, length, SHORT_BYTES + 1)
     awaited = cache.n_settled * MAX_PIECES + number
     pending.low, pending.high = probe.low, probe.high
     memcpy(pending.ids, &awaited, sizeof(awaited))
@@ -54,21 +61,25 @@ cdef int defer_short(
 cdef int defer_long(
     Cache* cache, const Tables* tables, const uint8_t* piece, size_t length, Ids* out
 ) except -1 nogil:
-    """The same for one that is too long for a key; met again meanwhile, it is one more."""
-    return _leave_gap(cache, tables, _meet(cache, piece, length, length), out)
+    """Leave a gap for a new piece that is too long for a key. Met again while pending, it is added again."""
+    return _leave_gap(cache, tables, _add_pending(cache, piece, length, length), out)
 
 
-cdef inline size_t _meet(Cache* cache, const uint8_t* piece, size_t length, size_t n_kept) noexcept nogil:
-    """Add a pending_piece of which so many bytes are to be kept; its number."""
-    cdef Merging* pending_piece = &cache.pending[cache.n_pending]
-    memcpy(pending_piece.bytes, piece, n_kept)
-    pending_piece.piece, pending_piece.n_bytes = pending_piece.bytes, <uint32_t> length
+cdef inline size_t _add_pending(Cache* cache, const uint8_t* piece, size_t length, size_t n_copied) noexcept nogil:
+    """Add a pending piece of `length` bytes; return its number.
+
+    n_copied: bytes to copy, the piece or its whole key, since the text may be gone when the piece is merged.
+    Requires: cache.n_pending < MAX_PIECES.
+    """
+    cdef BatchPiece* pending = &cache.pending[cache.n_pending]
+    memcpy(pending.bytes, piece, n_copied)
+    pending.piece, pending.n_bytes = pending.bytes, <uint32_t> length
     cache.n_pending += 1
     return cache.n_pending - 1
 
 
 cdef inline int _leave_gap(Cache* cache, const Tables* tables, size_t pending_piece, Ids* out) except -1 nogil:
-    """There is room for one more pending_piece afterwards, and for one more gap."""
+    """Leave a gap at the end of `out`. Ensures: there is space for one more pending piece and one more gap."""
     cache.gaps[cache.n_gaps] = Gap(out.n, NULL, pending_piece)
     cache.n_gaps += 1
     if cache.n_pending == MAX_PIECES or cache.n_gaps == MAX_GAPS:
@@ -76,11 +87,14 @@ cdef inline int _leave_gap(Cache* cache, const Tables* tables, size_t pending_pi
     return 0
 
 
-cdef int note_count(Cache* cache, const Tables* tables, size_t* mark, Ids* out) except -1 nogil:
-    """Store how many ids there are, sooner or later."""
-    mark[0] = out.n
+cdef int note_count(Cache* cache, const Tables* tables, size_t* count_out, Ids* out) except -1 nogil:
+    """Store the number of ids in `out` in count_out: at once, and again when the gaps are filled.
+
+    Requires: count_out stays valid until the gaps are filled or discarded.
+    """
+    count_out[0] = out.n
     if cache.n_gaps:
-        cache.gaps[cache.n_gaps] = Gap(out.n, mark, 0)
+        cache.gaps[cache.n_gaps] = Gap(out.n, count_out, 0)
         cache.n_gaps += 1
         if cache.n_gaps == MAX_GAPS:
             fill_gaps(cache, tables, out)
@@ -88,17 +102,22 @@ cdef int note_count(Cache* cache, const Tables* tables, size_t* mark, Ids* out) 
 
 
 cdef int fill_gaps(Cache* cache, const Tables* tables, Ids* out) except -1 nogil:
-    """Learn what the pending become, and put their ids into the gaps, of which there are some."""
-    cdef Merging* pending_piece
+    """Merge the pending pieces, store them in the cache and put their ids into the gaps.
+
+    Requires: cache.n_gaps > 0.
+
+    All ids behind the first gap move once: they are copied aside, and from there, with the new ids between, back.
+    """
+    cdef BatchPiece* pending
     cdef Gap* gap
     cdef uint32_t* to
     cdef const uint32_t* ids
     cdef size_t i, n, first, at = 0, n_more = 0
-    _learn(cache, tables)
+    _merge_pending(cache, tables)
     for i in range(cache.n_gaps):
-        if cache.gaps[i].mark == NULL:
+        if cache.gaps[i].count_out == NULL:
             n_more += cache.pending[cache.gaps[i].pending_piece].n_ids
-    first = cache.gaps[0].place
+    first = cache.gaps[0].position
     n = out.n - first
     cache.aside.n = 0
     ids_reserve(&cache.aside, n + COPY_SLACK_IDS)
@@ -108,13 +127,13 @@ cdef int fill_gaps(Cache* cache, const Tables* tables, Ids* out) except -1 nogil
     to = out.items + first
     for i in range(cache.n_gaps):
         gap = &cache.gaps[i]
-        to = _copy(to, ids + at, gap.place - first - at)
-        at = gap.place - first
-        if gap.mark != NULL:
-            gap.mark[0] = to - out.items
+        to = _copy(to, ids + at, gap.position - first - at)
+        at = gap.position - first
+        if gap.count_out != NULL:
+            gap.count_out[0] = to - out.items
             continue
-        pending_piece = &cache.pending[gap.pending_piece]
-        to = _copy(to, pending_piece.ids, pending_piece.n_ids)
+        pending = &cache.pending[gap.pending_piece]
+        to = _copy(to, pending.ids, pending.n_ids)
     memcpy(to, ids + at, (n - at) * sizeof(uint32_t))
     out.n += n_more
     cache.n_gaps = cache.n_pending = 0
@@ -122,46 +141,57 @@ cdef int fill_gaps(Cache* cache, const Tables* tables, Ids* out) except -1 nogil
 
 
 cdef inline uint32_t* _copy(uint32_t* to, const uint32_t* ids, size_t n) noexcept nogil:
-    """Behind the last one: for they are few, up to seven more are written."""
+    """Copy n ids by eights; return the address behind the last.
+
+    The ids of one gap are few, so this beats a memcpy of unknown size.
+    Requires: both sides have space for COPY_SLACK_IDS more.
+    """
     cdef size_t i
     for i in range(0, n, 8):
         memcpy(to + i, ids + i, 8 * sizeof(uint32_t))
     return to + n
 
 
-cdef void give_up(Cache* cache, const Tables* tables) noexcept nogil:
-    """Forget the gaps, for nobody wants the ids; no piece is waited for any more."""
-    _learn(cache, tables)
+cdef void discard_gaps(Cache* cache, const Tables* tables) noexcept nogil:
+    """Drop all gaps without filling them, because their output is dropped.
+
+    The pending pieces are stored all the same.
+    """
+    _merge_pending(cache, tables)
     cache.n_gaps = cache.n_pending = 0
 
 
-cdef void _learn(Cache* cache, const Tables* tables) noexcept nogil:
-    """Find out what the pending become, and remember it."""
-    cdef Merging* pending = cache.pending
-    cdef Merging* others[MAX_PIECES]
-    cdef size_t i, n = cache.n_pending, n_others = 0
+cdef void _merge_pending(Cache* cache, const Tables* tables) noexcept nogil:
+    """Give each pending piece its ids, and store it in the cache.
+
+    Ends the batch: their PENDING entries are void.
+    """
+    cdef BatchPiece* pending = cache.pending
+    cdef BatchPiece* unknown[MAX_PIECES]
+    cdef size_t i, n = cache.n_pending, n_unknown = 0
     for i in range(n):
         pending[i].n_ids = 0
     if tables.whole_piece_first:
-        _find_tokens(tables, pending, n)
+        _find_whole_pieces(tables, pending, n)
     for i in range(n):
-        others[n_others] = &pending[i]
-        n_others += pending[i].n_ids == 0
-    merge_side_by_side(tables, others, n_others)
+        unknown[n_unknown] = &pending[i]
+        n_unknown += pending[i].n_ids == 0
+    merge_batch(tables, unknown, n_unknown)
     for i in range(n):
         _keep(cache, i)
     cache.n_settled += 1
 
 
-cdef void _find_tokens(const Tables* tables, Merging* pending, size_t n) noexcept nogil:
-    """Give those that are tokens their one id, and the others none.
+cdef void _find_whole_pieces(const Tables* tables, BatchPiece* pending, size_t n) noexcept nogil:
+    """Give each piece that is a token its id; leave n_ids at 0 for the others.
 
-    Slots, ends and bytes lie far apart: all are asked for before any is read.
+    A look-up reads a slot, the token's end and its bytes, three addresses far apart. Each pass over the batch
+    prefetches the next of these for all pieces before the first is read.
     """
-    cdef Merging* m
+    cdef BatchPiece* piece
     cdef uint64_t[MAX_PIECES] hashes
-    cdef uint16_t[MAX_PIECES] alike
-    cdef size_t i, k, n_alike = 0
+    cdef uint16_t[MAX_PIECES] tagged  # numbers of the pieces whose tag some token has
+    cdef size_t i, k, n_tagged = 0
     cdef uint32_t token
     for i in range(n):
         hashes[i] = hash_bytes(pending[i].piece, pending[i].n_bytes, 0)
@@ -169,41 +199,32 @@ cdef void _find_tokens(const Tables* tables, Merging* pending, size_t n) noexcep
     for i in range(n):
         token = find_tag(tables.pieces, tables.piece_mask, hashes[i])
         pending[i].ids[0] = token
-        alike[n_alike] = <uint16_t> i
-        n_alike += token != NONE
+        tagged[n_tagged] = <uint16_t> i
+        n_tagged += token != NONE
         prefetch(&tables.token_ends[token if token != NONE else 0])
-    for k in range(n_alike):
-        prefetch(tables.token_bytes + tables.token_ends[pending[alike[k]].ids[0]] - 1)
-    for k in range(n_alike):
-        m = &pending[alike[k]]
-        if not _is_token(tables, m.ids[0], m.piece, m.n_bytes):  # another of the same tag
-            m.ids[0] = find_piece(
-                tables.pieces, tables.piece_mask, tables.token_bytes, tables.token_ends, m.piece, m.n_bytes
-            )
-        m.n_ids = m.ids[0] != NONE
+    for k in range(n_tagged):
+        prefetch(tables.token_bytes + tables.token_ends[pending[tagged[k]].ids[0]] - 1)
+    for k in range(n_tagged):
+        piece = &pending[tagged[k]]
+        piece.ids[0] = confirm_token(tables, piece.ids[0], piece.piece, piece.n_bytes)
+        piece.n_ids = piece.ids[0] != NONE
 
 
-cdef inline bint _is_token(const Tables* tables, uint32_t token, const uint8_t* piece, size_t n) noexcept nogil:
-    """Whether a token is these bytes."""
-    cdef size_t start = token_start(tables, token)
-    return tables.token_ends[token] - start == n and same_bytes(tables.token_bytes + start, piece, n)
-
-
-cdef void _keep(Cache* cache, size_t pending_piece) noexcept nogil:
-    """Remember what a new piece became that was waited for."""
-    cdef Merging* m = &cache.pending[pending_piece]
+cdef void _keep(Cache* cache, size_t number) noexcept nogil:
+    """Store a pending piece that has its ids now: in its PENDING entry if that is still in place, else anew."""
+    cdef BatchPiece* pending = &cache.pending[number]
     cdef Entry* entry
     cdef Probe probe
     cdef uint64_t hash
-    if m.n_bytes <= SHORT_BYTES:
-        memcpy(&probe, m.bytes, SHORT_BYTES + 1)
-        entry = &cache.entries[cache.pending_entry[pending_piece]]
+    if pending.n_bytes <= SHORT_BYTES:
+        memcpy(&probe, pending.bytes, SHORT_BYTES + 1)
+        entry = &cache.entries[cache.pending_entry[number]]
         if entry.low == probe.low and entry.high == probe.high and entry.n_ids == PENDING:
-            if fb_entry_pack(entry, m.ids, m.n_ids):
+            if fb_entry_pack(entry, pending.ids, pending.n_ids):
                 return
         probe.line = home_line(cache, key_hash(probe.low, probe.high, cache.seed))
-        keep_short(cache, &probe, m.ids, m.n_ids)
+        keep_short(cache, &probe, pending.ids, pending.n_ids)
         return
-    hash = long_hash(cache, m.bytes, m.n_bytes)
-    if not cache.n_long or not find_long(cache, hash, m.bytes, m.n_bytes).hash:
-        keep_long(cache, hash, m.bytes, m.n_bytes, m.ids, m.n_ids)
+    hash = long_hash(cache, pending.bytes, pending.n_bytes)
+    if not cache.n_long or not find_long(cache, hash, pending.bytes, pending.n_bytes).hash:
+        keep_long(cache, hash, pending.bytes, pending.n_bytes, pending.ids, pending.n_ids)

@@ -9,10 +9,10 @@ cdef void cache_start(Cache* cache, uint64_t seed, size_t limit) noexcept nogil
 cdef void cache_free(Cache* cache) noexcept nogil
 cdef void cache_limit(Cache* cache, size_t limit) noexcept nogil
 cdef size_t cache_bytes(const Cache* cache) noexcept nogil
-cdef int group_aim(
+cdef int probe_group(
     Cache* cache, const uint8_t* data, size_t n, size_t start, const size_t* ends, size_t n_pieces
 ) except -1 nogil
-cdef int group_look_up(
+cdef int look_up_group(
     Cache* cache, const Tables* tables, const uint8_t* data, size_t start, const size_t* ends,
     size_t n_pieces, Ids* out,
 ) except -1 nogil

@@ -1,18 +1,19 @@
-"""The piece cache: what pieces became before, by their exact bytes, so that most are looked up and not merged.
+"""Piece cache: the ids of pieces met before, found by the exact bytes of a piece, so that few pieces need merging.
 
-Two tables and an arena. The first table holds pieces of up to 15 bytes, nearly all of any text: 32 bytes an
-entry, the piece itself being the key, two entries to a line of the processor's cache, and a piece is in its
-home line or in one of the three beside it. Up to 6 ids are in the entry, more are in the arena. The second table
-(`long_pieces`) is for longer pieces, whose bytes and ids lie in the arena. Pieces are taken in groups: first their
-keys are made and their lines asked for, then all are looked up. What is in none of the tables is left to
-`pending`, which learns many new pieces at once.
+- First table (short_pieces): pieces of up to 15 bytes, nearly all of any text. Entries of 32 bytes, keyed by the
+  piece itself; up to 6 ids lie in the entry, more in the arena.
+- Second table (long_pieces): longer pieces; their bytes and ids lie in the arena.
+- Pending pieces (pending_pieces): cache misses, merged in batches.
 
-A cache belongs to one thread at a time. It begins small and grows with what is really distinct, since what
-matters most for speed is how much of it the processor's caches can hold; at its limit new pieces push out
-old ones. Without memory it stays as it is: a cache must not fail.
+Pieces are looked up in groups: probe_group() makes the keys of a group and prefetches their home lines, then
+_look_up() reads them.
 
-Not seeded with the vocabulary: a whole-piece look-up costs little more than the entry's birth would, and
-entries that no text asks for would crowd out the others.
+A cache belongs to one thread at a time. It starts small and grows with the number of distinct pieces, since its
+speed depends on how much of it fits into the processor's caches. At its limit new pieces evict old ones. Without
+memory for growth it stays as it is: the tables are an optimization and must not fail.
+
+Lost: filling the cache with the vocabulary at the start. Looking a new piece up as a token costs little more than
+making its entry, and entries of tokens that no text has crowd out the others.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
@@ -21,7 +22,7 @@ from libc.string cimport memcpy, memset
 
 from fastbpe._core.cache.cache_state cimport GROUP, IN_ARENA, PENDING, Cache, Entry, LongSlot, Probe
 from fastbpe._core.cache.piece_keys cimport SHORT_BYTES, copy_tail, key_hash, make_key
-from fastbpe._core.cache.long_pieces cimport find_long, keep_long, long_hash, slot_of, words_of
+from fastbpe._core.cache.long_pieces cimport arena_words, find_long, keep_long, long_hash, slot_of
 from fastbpe._core.common.memory cimport likely, prefetch
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
 from fastbpe._core.merge.merge_piece cimport encode_piece
@@ -38,19 +39,24 @@ cdef extern from "simd/entries.h" nogil:
     size_t fb_entries_copy(const Probe* probes, size_t i, size_t n, uint32_t** to)
 
 cdef enum:
-    LEAST_BYTES = 1 << 18
-    FAR = 1 << 14  # ids from the first gap on: they have to move when it is filled
-    LONG_BYTES = 1 << 10  # longer pieces are hardly ever met again, and are merged each time
+    MIN_CACHE_BYTES = 1 << 18  # lower bound of the limit
+    MAX_IDS_BEHIND_GAP = 1 << 14  # ids behind the first gap from which on gaps are filled: these ids must move
+    MAX_CACHED_BYTES = 1 << 10  # longest piece that is cached: longer ones hardly ever repeat
 
 
 cdef void cache_start(Cache* cache, uint64_t seed, size_t limit) noexcept nogil:
-    """Begin an empty cache; nobody who does not know the seed can make pieces collide."""
+    """Start an empty cache.
+
+    seed: of its hashes; nobody who does not know it can choose pieces that collide.
+    limit: bytes of all tables together, at least MIN_CACHE_BYTES.
+    """
     memset(cache, 0, sizeof(Cache))
     cache.seed = seed
-    cache.limit = max(limit, <size_t> LEAST_BYTES)
+    cache.limit = max(limit, <size_t> MIN_CACHE_BYTES)
 
 
 cdef void cache_free(Cache* cache) noexcept nogil:
+    """Free all memory of the cache and start it empty, with the same seed and limit."""
     free(cache.entries_block)
     free(cache.slots_block)
     free(cache.arena)
@@ -59,6 +65,7 @@ cdef void cache_free(Cache* cache) noexcept nogil:
 
 
 cdef size_t cache_bytes(const Cache* cache) noexcept nogil:
+    """Bytes that the tables and the arena take, without memory reserved for growth."""
     return (
         cache.n_entries * sizeof(Entry) + cache.n_slots * sizeof(LongSlot)
         + cache.arena_capacity * sizeof(uint32_t)
@@ -66,8 +73,8 @@ cdef size_t cache_bytes(const Cache* cache) noexcept nogil:
 
 
 cdef void cache_limit(Cache* cache, size_t limit) noexcept nogil:
-    """Set a new limit; a cache that is beyond it begins anew."""
-    limit = max(limit, <size_t> LEAST_BYTES)
+    """Set a new limit, in bytes. A cache that is larger is emptied."""
+    limit = max(limit, <size_t> MIN_CACHE_BYTES)
     if cache_bytes(cache) > limit:
         cache_free(cache)
     cache.limit = limit
@@ -77,39 +84,50 @@ cdef int encode_pieces(
     Cache* cache, const Tables* tables, const uint8_t* data, size_t n, size_t start,
     const size_t* ends, size_t n_ends, Ids* out,
 ) except -1 nogil:
-    """Append the ids of the pieces of data[start:n] that end at ends."""
+    """Append the ids of the pieces of a text to `out`.
+
+    data, n: the whole text; nothing behind data[n] is read.
+    start: offset of the first piece.
+    ends, n_ends: end offsets of the pieces, each also the start of the next; with UNMATCHED set the text up to
+        there is no piece and gives no ids.
+
+    Ensures: no gap is left in `out`, unless cache.defers; then settle() must follow before `out` is read.
+    """
     cdef size_t n_pieces
     while n_ends:
         n_pieces = min(n_ends, <size_t> GROUP)
-        group_aim(cache, data, n, start, ends, n_pieces)
+        probe_group(cache, data, n, start, ends, n_pieces)
         _look_up(cache, tables, data, start, ends, n_pieces, out)
         start = ends[n_pieces - 1] & ~UNMATCHED
         ends += n_pieces
         n_ends -= n_pieces
-        if cache.n_gaps and out.n - cache.gaps[0].place > <size_t> FAR:
+        if cache.n_gaps and out.n - cache.gaps[0].position > <size_t> MAX_IDS_BEHIND_GAP:
             settle(cache, tables, out)
     return 0 if cache.defers else settle(cache, tables, out)
 
 
-cdef int group_aim(
+cdef int probe_group(
     Cache* cache, const uint8_t* data, size_t n, size_t start, const size_t* ends, size_t n_pieces
 ) except -1 nogil:
-    """Make the keys of the pieces of a group, at least one, and ask for their lines."""
+    """Make the keys of a group of pieces and prefetch their home lines. Arguments as in encode_pieces().
+
+    Requires: 1 <= n_pieces <= GROUP. Pieces within the last 16 bytes are read from cache.tail, a padded copy.
+    """
     cdef size_t i, n_long, tail, n_inside = n_pieces
     cdef LongSlot* slot
     cdef uint64_t hash
     if is_full(cache):
         grow_entries(cache)
     if (ends[n_pieces - 1] & ~UNMATCHED) + 16 <= n:
-        n_long = _aim(cache, data, start, ends, 0, n_pieces, 0)
+        n_long = _probe(cache, data, start, ends, 0, n_pieces, 0)
     else:
         tail = copy_tail(cache.tail, data, n)
         while n_inside and (ends[n_inside - 2] & ~UNMATCHED if n_inside > 1 else start) >= tail:
             n_inside -= 1
-        n_long = _aim(cache, data, start, ends, 0, n_inside, 0)
+        n_long = _probe(cache, data, start, ends, 0, n_inside, 0)
         if n_inside:
             start = ends[n_inside - 1] & ~UNMATCHED
-        n_long = _aim(cache, cache.tail - tail, start, ends, n_inside, n_pieces, n_long)
+        n_long = _probe(cache, cache.tail - tail, start, ends, n_inside, n_pieces, n_long)
     for i in range(n_long):
         hash = cache.probes[cache.long_ones[i]].low
         slot = slot_of(cache, hash)
@@ -118,34 +136,38 @@ cdef int group_aim(
     return 0
 
 
-cdef inline size_t _aim(
-    Cache* cache, const uint8_t* data, size_t start, const size_t* ends, size_t first, size_t n_pieces, size_t n_long
+cdef inline size_t _probe(
+    Cache* cache, const uint8_t* data, size_t start, const size_t* ends,
+    size_t first, size_t n_pieces, size_t n_long,
 ) noexcept nogil:
-    """The same for those from the first one on, 16 bytes of each of which may be read. How many are long by then."""
+    """Make the keys of pieces first to n_pieces - 1; return how many pieces are in cache.long_ones afterwards.
+
+    Requires: 16 bytes from the start of each piece on are readable.
+    """
     cdef Probe* probe = cache.probes
     cdef size_t i, length, end
     cdef uint64_t low, high
     for i in range(first, n_pieces):
         end = ends[i]
-        length = end - start  # a gap's has its top bit set
+        length = end - start  # with UNMATCHED set it is huge, and not a key's
         if likely(length <= SHORT_BYTES):
             low = make_key(data + start, length, &probe[i], &high)
             probe[i].line = home_line(cache, key_hash(low, high, cache.seed))
             prefetch(probe[i].line)
             start = end
         else:
-            n_long = _aim_long(cache, data + start, length, i, n_long)
+            n_long = _probe_long(cache, data + start, length, i, n_long)
             start = end & ~UNMATCHED
     return n_long
 
 
-cdef size_t _aim_long(Cache* cache, const uint8_t* piece, size_t length, size_t i, size_t n_long) noexcept nogil:
-    """The same for one that is too long for a key, or a gap."""
+cdef size_t _probe_long(Cache* cache, const uint8_t* piece, size_t length, size_t i, size_t n_long) noexcept nogil:
+    """Set the probe of a piece that is too long for a key, or of unmatched text; return the new n_long."""
     cdef Probe* probe = &cache.probes[i]
-    probe.line = cache.entries  # to be read, and not to match: no key's length is 255
+    probe.line = cache.entries  # any line: it is read, and cannot match, since no key has the length 255
     probe.high = ~<uint64_t> 0
     probe.low = 0
-    if length <= LONG_BYTES and cache.n_slots:
+    if length <= MAX_CACHED_BYTES and cache.n_slots:
         probe.low = long_hash(cache, piece, length)
         prefetch(slot_of(cache, probe.low))
         cache.long_ones[n_long] = <uint16_t> i
@@ -153,11 +175,11 @@ cdef size_t _aim_long(Cache* cache, const uint8_t* piece, size_t length, size_t 
     return n_long
 
 
-cdef int group_look_up(
+cdef int look_up_group(
     Cache* cache, const Tables* tables, const uint8_t* data, size_t start, const size_t* ends,
     size_t n_pieces, Ids* out,
 ) except -1 nogil:
-    """Append the ids of the pieces that were aimed at last."""
+    """Append the ids of the group that probe_group() was called for last, with the same arguments."""
     _look_up(cache, tables, data, start, ends, n_pieces, out)
     return 0 if cache.defers else settle(cache, tables, out)
 
@@ -166,10 +188,13 @@ cdef int _look_up(
     Cache* cache, const Tables* tables, const uint8_t* data, size_t start, const size_t* ends,
     size_t n_pieces, Ids* out,
 ) except -1 nogil:
-    """The same, with gaps where pieces are new."""
+    """Append the ids of a group, and leave gaps for new pieces.
+
+    Runs of hits in home lines are copied by one kernel.
+    """
     cdef uint32_t* to
-    cdef size_t i = 0, room = SHORT_BYTES + FB_ENTRY_IDS * (n_pieces + 1)
-    ids_reserve(out, room)
+    cdef size_t i = 0, n_most = SHORT_BYTES + FB_ENTRY_IDS * (n_pieces + 1)  # ids: of one miss, and of hits
+    ids_reserve(out, n_most)
     while True:
         to = out.items + out.n
         i = fb_entries_copy(cache.probes, i, n_pieces, &to)
@@ -180,17 +205,17 @@ cdef int _look_up(
             start = ends[i - 1] & ~UNMATCHED
         if not ends[i] & UNMATCHED:
             if ends[i] - start > SHORT_BYTES:
-                _long(cache, tables, data + start, ends[i] - start, out)
+                _append_long(cache, tables, data + start, ends[i] - start, out)
             else:
-                _short(cache, tables, data + start, ends[i] - start, &cache.probes[i], out)
-            ids_reserve(out, room)
+                _append_short(cache, tables, data + start, ends[i] - start, &cache.probes[i], out)
+            ids_reserve(out, n_most)
         i += 1
 
 
-cdef int _short(
+cdef int _append_short(
     Cache* cache, const Tables* tables, const uint8_t* piece, size_t length, Probe* probe, Ids* out
 ) except -1 nogil:
-    """A short piece whose ids are not in its home line: in a line beside it, in the arena, or to be found."""
+    """Append the ids of a short piece: from a line beside its home line, from the arena, or merged."""
     cdef Entry* entry = find_short(cache, probe)
     cdef size_t before = out.n
     cdef uint32_t at
@@ -210,15 +235,15 @@ cdef int _short(
     return 0
 
 
-cdef int _long(
+cdef int _append_long(
     Cache* cache, const Tables* tables, const uint8_t* piece, size_t length, Ids* out
 ) except -1 nogil:
-    """A long piece: in the second table, or to be merged."""
+    """Append the ids of a piece of more than SHORT_BYTES bytes: from the second table, or merged."""
     cdef LongSlot* slot
     cdef uint64_t hash
     cdef size_t before = out.n
-    if length > LONG_BYTES:
-        settle(cache, tables, out)  # its ids may be very many, and would have to move
+    if length > MAX_CACHED_BYTES:
+        settle(cache, tables, out)  # first, or its ids, perhaps very many, would have to move
         return encode_piece(tables, piece, length, out)
     hash = long_hash(cache, piece, length)
     if cache.n_long:
@@ -226,7 +251,7 @@ cdef int _long(
         if slot.hash:
             ids_reserve(out, slot.n_ids)
             memcpy(
-                out.items + out.n, cache.arena + slot.at + words_of(length), slot.n_ids * sizeof(uint32_t)
+                out.items + out.n, cache.arena + slot.at + arena_words(length), slot.n_ids * sizeof(uint32_t)
             )
             out.n += slot.n_ids
             return 0

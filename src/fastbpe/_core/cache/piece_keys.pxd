@@ -1,27 +1,39 @@
-"""Short pieces as keys of 16 bytes: the piece, then zeros, the last byte its length; exact, and never 0."""
+"""Keys of 16 bytes for pieces of up to 15: the piece, zeros behind it, its length in the last byte.
+
+Exact, never 0.
+"""
 
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
 cdef extern from "simd/keys.h" nogil:
-    uint64_t fold "fb_fold"(uint64_t a, uint64_t b) noexcept
-    # Store a piece's key, and give its halves; 16 bytes behind its beginning may be read.
+    uint64_t fold "fb_fold"(uint64_t a, uint64_t b) noexcept  # both halves of the 128-bit product, combined by xor
+    # Store the key of a piece of n <= SHORT_BYTES bytes at `key`; return its low half and store its high half.
+    # Requires: 16 bytes from `piece` on are readable.
     uint64_t make_key "fb_make_key"(const uint8_t* piece, size_t n, void* key, uint64_t* high) noexcept
 
 cdef extern from "simd/lines.h" nogil:
+    # Tell whether one of a line's two entries has this key; *at is then its offset in bytes. See simd/lines.h.
     bint find_in_line "fb_find_in_line"(const void* line, const void* key, size_t* at) noexcept
 
 cdef enum:
-    SHORT_BYTES = 15  # pieces of up to so many bytes have keys
+    SHORT_BYTES = 15  # longest piece that has a key
 
 
 cdef inline uint64_t key_hash(uint64_t low, uint64_t high, uint64_t seed) noexcept nogil:
+    """Hash a key by one multiplication of 64 by 64 bits.
+
+    Nobody who does not know the seed can make keys collide.
+    """
     return fold(low ^ seed, high ^ 0xFFD6E8FEB86659FDULL)
 
 
 cdef inline size_t copy_tail(uint8_t* tail, const uint8_t* data, size_t n) noexcept nogil:
-    """Copy a text's last 16 bytes, or all of a shorter one, and behind them zeros, so that nothing behind the text
-    is read. tail: 32 bytes. Returns where in the text it begins."""
+    """Copy the last 16 bytes of a text, or all of a shorter one, and zeros behind them: keys can be made there.
+
+    tail: 32 bytes.
+    Returns the offset of the copy in the text.
+    """
     memset(tail + 16, 0, 16)
     if n >= 16:
         memcpy(tail, data + n - 16, 16)

@@ -1,41 +1,47 @@
-"""The first table of the piece cache, for pieces of up to 15 bytes."""
+"""First table of the piece cache, for pieces of up to 15 bytes.
+
+A set-associative hash table: lines of two entries, one cache line each. A piece is in its home line or in one of
+the three lines beside it; the four share their probe sequences, so entries may move among them. When all eight
+entries are in use, a new piece evicts one of its home line.
+"""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libc.string cimport memcpy, memset
 
 from fastbpe._core.cache.cache_state cimport IN_ARENA, PENDING, Cache, Entry, Probe
-from fastbpe._core.cache.long_pieces cimport arena_room
+from fastbpe._core.cache.long_pieces cimport arena_reserve
 from fastbpe._core.cache.piece_keys cimport SHORT_BYTES, key_hash
-from fastbpe._core.common.memory cimport lay_out, zeros
+from fastbpe._core.common.memory cimport populate, zeros
 
 cdef extern from "simd/entries.h" nogil:
     bint fb_entry_pack(Entry* entry, const uint32_t* ids, size_t n)
 
 cdef enum:
-    FIRST_ENTRIES = 1 << 11  # 64 KB
-    GROWTH = 4
-    FAST_ENTRIES = 1 << 17  # from here on the table grows twofold: fresh memory is dear
-    ROOMY_ENTRIES = 1 << 15  # from here on it has room to grow where it is, which costs nothing until it is touched
-    ROOM = 16
-    PUSHED = 8  # times what it costs to find a piece beside its home line, some 20 ns: to learn it again
+    MIN_ENTRIES = 1 << 11  # entries of the smallest table, 64 KB
+    GROWTH_FACTOR = 4  # growth of a table of fewer than LARGE_ENTRIES
+    LARGE_ENTRIES = 1 << 17  # entries (4 MB) from which a table grows twofold and is filled further
+    RESERVE_FROM_ENTRIES = 1 << 15  # entries (1 MB) from which a table reserves memory to grow in place
+    RESERVE_FACTOR = 16  # size of that reserve, in sizes of the table; untouched memory costs nothing
+    EVICTION_COST = 8  # cost of merging an evicted piece again, in look-ups beyond the home line
 
 
 cdef inline bint is_full(const Cache* cache) noexcept nogil:
-    """Whether the first table should grow: when it is half full, or its size has cost as much as growing does.
+    """Tell whether the first table should grow: it is half full, or its size has cost as much as growing would.
 
-    A large table is filled further, for fresh memory is dear: it takes a tenth off a first pass over 16 MB. One that is
-    three quarters empty stays, whatever it costs: of pieces that are met often some always share a line.
+    A large table grows only at 11/16, since fresh memory is slow. A table that is three quarters empty never grows
+    for its cost: some frequent pieces share a line in a table of any size.
     """
-    cdef size_t most = cache.n_entries // 2 if cache.n_entries < FAST_ENTRIES else cache.n_entries // 16 * 11
-    return cache.n_used >= most or (cache.cost >= cache.n_entries and cache.n_used >= cache.n_entries // 4)
+    cdef size_t full = cache.n_entries // 2 if cache.n_entries < LARGE_ENTRIES else cache.n_entries // 16 * 11
+    return cache.n_used >= full or (cache.cost >= cache.n_entries and cache.n_used >= cache.n_entries // 4)
 
 
 cdef Entry* find_beside(const Cache* cache, const Probe* probe) noexcept nogil:
+    """Entry of the piece in the lines beside its home line, or NULL. A line that is not full ends the search."""
     cdef Entry* line
     cdef Entry* entry = NULL
     cdef int i
-    for i in range(1, LINES):
+    for i in range(1, PROBED_LINES):
         line = line_beside(cache, probe.line, i)
         entry = find_in_line(line, probe)
         if entry != NULL or not line[1].n_ids:
@@ -44,14 +50,17 @@ cdef Entry* find_beside(const Cache* cache, const Probe* probe) noexcept nogil:
 
 
 cdef void keep_short(Cache* cache, const Probe* probe, const uint32_t* ids, size_t n_ids) noexcept nogil:
-    """Remember what a piece became, unless it is there already."""
+    """Store a piece and its ids; an entry that is there already stays, unless it is PENDING.
+
+    Does nothing without memory for ids that need the arena. Requires: n_ids <= SHORT_BYTES.
+    """
     cdef Entry kept
     cdef Entry* entry
     cdef uint32_t at
     kept.low, kept.high = probe.low, probe.high
     if not fb_entry_pack(&kept, ids, n_ids):
-        if not arena_room(cache, SHORT_BYTES, 0):
-            return  # a pending one is new again next time
+        if not arena_reserve(cache, SHORT_BYTES, 0):
+            return  # a PENDING entry stays, and is void with its batch
         at = <uint32_t> cache.arena_n
         memcpy(kept.ids, &at, sizeof(at))
         kept.n_ids = <uint8_t> n_ids | IN_ARENA
@@ -65,15 +74,18 @@ cdef void keep_short(Cache* cache, const Probe* probe, const uint32_t* ids, size
 
 
 cdef Entry* put_entry(Cache* cache, Entry* home, const Entry* kept) noexcept nogil:
-    """Put an entry where it is looked for first: the first free place, or else that of another; which place."""
+    """Put an entry into the first free place of its probe sequence, or in place of one of its home line.
+
+    Requires: the table does not hold the key. Returns the address of the entry in the table.
+    """
     cdef Entry* line = home
     cdef int i = 1
-    while i < LINES and line[1].n_ids:
+    while i < PROBED_LINES and line[1].n_ids:
         line = line_beside(cache, home, i)
         i += 1
     if line[1].n_ids:
-        cache.cost += PUSHED
-        line = &home[either_place(cache)]
+        cache.cost += EVICTION_COST
+        line = &home[victim_place(cache)]
     else:
         cache.n_used += 1
         line = &line[line[0].n_ids != 0]
@@ -82,51 +94,59 @@ cdef Entry* put_entry(Cache* cache, Entry* home, const Entry* kept) noexcept nog
 
 
 cdef int grow_entries(Cache* cache) except -1 nogil:
-    """Make the first table larger, if the limit and the memory allow it; there is always a table afterwards."""
-    cdef size_t n_old = cache.n_entries, most = cache.limit // 2 // sizeof(Entry)
-    cdef size_t n_new = max((GROWTH if n_old < FAST_ENTRIES else 2) * n_old, <size_t> FIRST_ENTRIES), n_room
+    """Enlarge the first table, if the limit and the memory allow it.
+
+    The first table may take half of the cache's limit.
+    Ensures: there is a table afterwards; raises MemoryError if there is no memory for the first one.
+    """
+    cdef size_t n_old = cache.n_entries, n_max = cache.limit // 2 // sizeof(Entry)
+    cdef size_t n_reserved, n_new = max(
+        (GROWTH_FACTOR if n_old < LARGE_ENTRIES else 2) * n_old, <size_t> MIN_ENTRIES
+    )
     cdef Entry* old = cache.entries
     cdef void* old_block = cache.entries_block
     cdef void* block
     cdef Entry* entries
-    while n_new > 2 * n_old and n_new > FIRST_ENTRIES and n_new > most:
+    while n_new > 2 * n_old and n_new > MIN_ENTRIES and n_new > n_max:
         n_new >>= 1
-    if n_old and (n_new <= n_old or n_new > most):
+    if n_old and (n_new <= n_old or n_new > n_max):
         return 0
-    if n_new <= cache.n_room:
-        lay_out(&old[n_old], (n_new - n_old) * sizeof(Entry))
+    if n_new <= cache.n_reserved:
+        populate(&old[n_old], (n_new - n_old) * sizeof(Entry))
         memset(&old[n_old], 0, (n_new - n_old) * sizeof(Entry))
         _spread(cache, old, n_old, n_new)
         return 0
-    n_room = n_new if n_new < ROOMY_ENTRIES else min(ROOM * n_new, most)
-    entries = <Entry*> zeros(n_new * sizeof(Entry), n_room * sizeof(Entry), &block)
+    n_reserved = n_new if n_new < RESERVE_FROM_ENTRIES else min(RESERVE_FACTOR * n_new, n_max)
+    entries = <Entry*> zeros(n_new * sizeof(Entry), n_reserved * sizeof(Entry), &block)
     if entries == NULL:
-        n_room = n_new
+        n_reserved = n_new
         entries = <Entry*> zeros(n_new * sizeof(Entry), 0, &block)
     if entries == NULL:
         if n_old:
             return 0
         with gil:
             raise MemoryError(f"no memory for a piece cache of {n_new * sizeof(Entry)} bytes")
-    cache.entries, cache.entries_block, cache.n_room = entries, block, n_room
+    cache.entries, cache.entries_block, cache.n_reserved = entries, block, n_reserved
     _spread(cache, old, n_old, n_new)
     free(old_block)
     return 0
 
 
 cdef void _spread(Cache* cache, Entry* old, size_t n_old, size_t n_new) noexcept nogil:
-    """Put a table's entries where they belong in one of n_new, which may be the same memory, zeros behind the old one.
+    """Move the entries of an old table of n_old entries into the cache's table, which now has n_new.
 
-    The entries of LINES stay in these or go to as many new ones, each of which take them from those alone.
+    The two may be the same memory; then the entries behind the old ones are zeros. Growth in place works because
+    the low bits of a hash give the home line: the entries of PROBED_LINES old lines stay in these or go to new
+    lines that get entries from nowhere else. So the function copies only PROBED_LINES lines aside at a time.
     """
-    cdef Entry[2 * LINES] together
+    cdef Entry[2 * PROBED_LINES] moved
     cdef size_t i, k
     cache.n_entries = n_new
     cache.n_used = cache.cost = 0
     cache.line_mask = (n_new * sizeof(Entry) - 1) & ~<uint64_t> 63
-    for i in range(n_old // (2 * LINES)):
-        memcpy(together, &old[2 * LINES * i], sizeof(together))
-        memset(&old[2 * LINES * i], 0, sizeof(together))
-        for k in range(2 * LINES):
-            if together[k].n_ids:
-                put_entry(cache, home_line(cache, key_hash(together[k].low, together[k].high, cache.seed)), &together[k])
+    for i in range(n_old // (2 * PROBED_LINES)):
+        memcpy(moved, &old[2 * PROBED_LINES * i], sizeof(moved))
+        memset(&old[2 * PROBED_LINES * i], 0, sizeof(moved))
+        for k in range(2 * PROBED_LINES):
+            if moved[k].n_ids:
+                put_entry(cache, home_line(cache, key_hash(moved[k].low, moved[k].high, cache.seed)), &moved[k])

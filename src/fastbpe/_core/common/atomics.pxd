@@ -1,4 +1,10 @@
-"""What threads tell each other without the GIL: flags that are set once, and shares of a number that only one of them gets."""
+"""Atomic flags and counters for threads that run without the GIL: set once, or added to.
+
+add(at, n)      add n to *at; the value before, so that each caller gets a share of its own
+set_flag(flag)  set *flag to 1; all that this thread wrote before is visible to a thread that then sees the flag
+is_set(flag)    tell whether *flag is set
+yield_thread()  let the operating system run another thread
+"""
 
 cdef extern from *:
     """

@@ -1,4 +1,4 @@
-"""Bytes that grow: where text is changed, and where UTF-8 is made of it."""
+"""Growing byte buffer: UTF-8 that the core makes of a str, and text that a normalizer changes."""
 
 from libc.stdint cimport uint8_t
 from libc.stdlib cimport free, malloc
@@ -8,7 +8,10 @@ from fastbpe._core.common.memory cimport grown, use_huge_pages
 
 
 cdef int buffer_add(Buffer* buffer, const uint8_t* data, size_t n) except -1 nogil:
-    """Append n bytes; the room doubles, so that appending is linear."""
+    """Append n bytes. The capacity doubles, so appending takes linear time.
+
+    Requires: data does not point into the buffer. Raises MemoryError and then leaves the buffer as it was.
+    """
     cdef size_t capacity
     cdef uint8_t* items
     if n > buffer.capacity - buffer.n:
@@ -25,22 +28,26 @@ cdef int buffer_add(Buffer* buffer, const uint8_t* data, size_t n) except -1 nog
     return 0
 
 
-cdef int buffer_room(Buffer* buffer, size_t n) except -1 nogil:
-    """Empty it, with room for n bytes."""
-    if n <= buffer.capacity:
+cdef int buffer_reset(Buffer* buffer, size_t capacity) except -1 nogil:
+    """Empty the buffer and make its capacity at least so many bytes.
+
+    Raises MemoryError and then leaves the buffer empty.
+    """
+    if capacity <= buffer.capacity:
         buffer.n = 0
         return 0
     buffer_free(buffer)
-    buffer.items = <uint8_t*> malloc(n)
+    buffer.items = <uint8_t*> malloc(capacity)
     if buffer.items == NULL:
         with gil:
-            raise MemoryError(f"no memory for {n} bytes of text")
-    use_huge_pages(buffer.items, n)
-    buffer.capacity = n
+            raise MemoryError(f"no memory for {capacity} bytes of text")
+    use_huge_pages(buffer.items, capacity)
+    buffer.capacity = capacity
     return 0
 
 
 cdef void buffer_free(Buffer* buffer) noexcept nogil:
+    """Free the memory and leave an empty buffer, ready for use."""
     free(buffer.items)
     buffer.items = NULL
     buffer.n = buffer.capacity = 0

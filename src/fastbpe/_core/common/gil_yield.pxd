@@ -1,1 +1,1 @@
-cdef int take_turns() except -1
+cdef int yield_gil_if_due() except -1

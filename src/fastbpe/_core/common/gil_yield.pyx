@@ -1,26 +1,31 @@
-"""The GIL between many short pieces of work: every few milliseconds other Python threads may have it.
+"""Releases the GIL now and then while one thread works through many short calls.
 
-Not more often. A thread that waits for the GIL asks for it when nobody has given it up for sys.getswitchinterval()
-(5 ms), and it is only to one that has asked that it really goes over: else who gives it up has it back before the other
-has woken. Given up every tenth of a millisecond it is never asked for, and the other threads stood still for as long as
-short texts were encoded.
+A thread that waits for the GIL requests it only after nobody has released it for sys.getswitchinterval() (5 ms by
+default), and CPython hands the GIL over only to a thread that has requested it. A thread that releases the GIL
+more often takes it back before any waiting thread has woken up; every such release restarts the wait of the
+others. Released each 0.1 ms, the GIL was never handed over. So this module waits 1.5 switch intervals between two
+releases.
 """
 
 from fastbpe._core.common.interrupts cimport now
 
 import sys
 
-cdef double _given = 0  # when it was given up last, by whichever thread
-cdef double _period = 0
+# Both under the GIL, and shared by all threads.
+cdef double _released = 0  # monotonic time of the last release by any thread, in seconds
+cdef double _period = 0  # seconds between two releases; 0: the first call releases at once
 
 
-cdef int take_turns() except -1:
-    """Let others have the GIL, if that was long enough ago. To be called under the GIL."""
-    global _given, _period
-    if 0 <= now() - _given < _period:
+cdef int yield_gil_if_due() except -1:
+    """Release the GIL and take it back, if the last release is 1.5 switch intervals ago.
+
+    Requires: the GIL is held.
+    """
+    global _released, _period
+    if now() - _released < _period:
         return 0
     with nogil:
         pass
-    _given = now()
+    _released = now()
     _period = 1.5 * sys.getswitchinterval()
     return 0

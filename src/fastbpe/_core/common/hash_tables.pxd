@@ -1,8 +1,10 @@
-"""Hashing and open-addressing tables: the shapes that every other module looks things up in.
+"""Hash functions, and the two hash tables of a vocabulary: pieces by their bytes, and pairs of tokens.
 
-All tables are powers of two and at most two-thirds full, so that a search always meets an empty slot. Slots are probed
-one after another, those of ranked pairs within lines of eight, each around from its home slot, before the next line.
-Their bytes are what `.fbpe` files hold: what changes here needs a new name for its section there.
+Open addressing with linear probing. A table has a power of two of slots and is at most two-thirds full, so a probe
+sequence always ends at an empty slot. The ranked table is probed by cache lines: all eight slots of the home line,
+from the home slot on and around, then those of the next line.
+
+`.fbpe` files hold these tables byte for byte: a change of layout or hash needs a new name for the file's section.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
@@ -10,77 +12,86 @@ from libc.string cimport memcmp, memcpy
 
 from fastbpe._core.common.memory cimport likely
 
-cdef extern from "simd/hashing.h":
-    const uint64_t GOLDEN_RATIO "FB_GOLDEN_RATIO"  # multiplier of Fibonacci hashing
-
-
 cdef extern from *:
-    # Not a Cython enum: that would be an int, and -1 beside a size_t.
+    # Macros, not a Cython enum: an enum is an int, and UINT32_MAX would turn into -1.
     """
     #define FASTBPE_NONE UINT32_MAX
     #define FASTBPE_NO_PAIR UINT64_MAX
     #define FASTBPE_RANKED_MASK (((uint64_t)1 << 21) - 1)
     """
-    const uint32_t NONE "FASTBPE_NONE"  # no id, no priority, an empty slot
+    const uint32_t NONE "FASTBPE_NONE"  # no id, no priority, or an empty slot
     const uint64_t NO_PAIR "FASTBPE_NO_PAIR"  # an empty slot of the ranked table
-    const uint64_t RANKED_MASK "FASTBPE_RANKED_MASK"
+    const uint64_t RANKED_MASK "FASTBPE_RANKED_MASK"  # bits of the merged id in a slot of the ranked table
+
+cdef extern from "simd/hashing.h" nogil:
+    const uint64_t GOLDEN_RATIO "FB_GOLDEN_RATIO"  # multiplier of Fibonacci hashing: its product's top bits are the slot
 
 
 cdef struct PieceSlot:
-    uint32_t tag  # high half of the hash: most misses end here, without reading the token's bytes
-    uint32_t id
+    # Slot of the piece table, 8 bytes: finds a token by its bytes.
+    uint32_t tag  # high half of the hash: most unequal pieces differ here, so their bytes need not be read
+    uint32_t id  # NONE: the slot is empty
 
 
 cdef struct PairSlot:
+    # Slot of the wide pair table, 16 bytes.
     uint32_t left
     uint32_t right
-    uint32_t priority
-    uint32_t id
+    uint32_t priority  # NONE: the slot is empty
+    uint32_t id  # merged id
 
 
 cdef enum:
-    RANKED_BITS = 21  # of each of the three ids that a word of the ranked table holds
-    MAX_RANKED_IDS = (1 << RANKED_BITS) - 1  # ids of a vocabulary with a ranked table; this one is none
-    LINE = 8  # slots of the ranked table that a search goes through first: a line of the processor's cache
-    NO_KEY = 0x7FFFFFFF
+    RANKED_BITS = 21  # bits of each of the three ids in a slot of the ranked table
+    MAX_RANKED_IDS = (1 << RANKED_BITS) - 1  # most ids of a vocabulary with a ranked table; all ones is no id
+    LINE = 8  # slots of the ranked table in a cache line of 64 bytes
+    NO_KEY = 0x7FFFFFFF  # key of a pair that the ranked table does not hold; greater than any other key
 
 
 cdef struct Pairs:
-    # Ranked vocabularies of up to MAX_RANKED_IDS ids, all that are known, have 8 bytes a slot: left, right and merged
-    # id, which is the priority too; all ones: empty. Against 16 bytes, encoding without a cache is 5 % faster
-    # in English and 10 % in many languages, and loading reads less. Others have the wide slots.
-    const uint64_t* ranked  # or NULL
-    const PairSlot* wide  # or NULL
-    uint32_t shift  # 64 - log2 of the slots
+    # The pair table: ranked or wide. Exactly one of the two pointers is not NULL.
+    # Ranked: 8 bytes a slot, left << 42 | right << 21 | merged id, where the merged id is the rank and so the
+    # priority too; all ones: empty. For vocabularies of ranks with up to MAX_RANKED_IDS ids, that is, all that are
+    # known. It is faster than the wide table: more of it fits into the processor's caches.
+    # Wide: 16 bytes a slot, for all other vocabularies.
+    const uint64_t* ranked
+    const PairSlot* wide
+    uint32_t shift  # 64 - log2 of the number of slots
 
 
 cdef struct Merge:
-    uint32_t priority  # NONE: no such pair
-    uint32_t id  # what it makes
+    # What a pair of ids makes.
+    uint32_t priority  # the least is merged first; NONE: the pair is not in the table
+    uint32_t id  # merged id; NONE: the pair is not in the table
 
 
 cdef inline uint64_t load64(const uint8_t* p) noexcept nogil:
+    """Load 8 bytes from any address, in the machine's byte order."""
     cdef uint64_t word
     memcpy(&word, p, 8)
     return word
 
 
 cdef inline uint32_t load32(const uint8_t* p) noexcept nogil:
+    """Load 4 bytes from any address, in the machine's byte order."""
     cdef uint32_t word
     memcpy(&word, p, 4)
     return word
 
 
 cdef inline uint64_t mix(uint64_t h) noexcept nogil:
+    """Spread each bit of h over all 64 bits (a bijection: multiply and xor-shift, twice)."""
     h = (h ^ (h >> 32)) * 0xD6E8FEB86659FD93ULL
     h = (h ^ (h >> 29)) * 0x9FB21C651E98DF25ULL
     return h ^ (h >> 32)
 
 
 cdef inline uint64_t hash_bytes(const uint8_t* p, size_t n, uint64_t seed) noexcept nogil:
-    """A 64-bit hash of n bytes; pieces of up to 16 bytes, nearly all, take two loads and no loop.
+    """Hash n bytes to 64 bits.
 
-    The seed goes in before anything is combined: who does not know it cannot make collisions.
+    Up to 16 bytes, as nearly all pieces have, take two loads, which may overlap, and no loop. The seed enters
+    before the first byte, so nobody can choose bytes that collide without knowing it; files use seed 0, since they
+    store tables.
     """
     cdef uint64_t a, b, h = n * GOLDEN_RATIO + seed
     if n >= 8:
@@ -92,7 +103,7 @@ cdef inline uint64_t hash_bytes(const uint8_t* p, size_t n, uint64_t seed) noexc
             a = load64(p)
             b = load64(p + n - 8)
         else:
-            a = load64(p + n - 8)  # the loop ran, so these eight bytes are ours
+            a = load64(p + n - 8)  # the loop has run, so these 8 bytes lie within the text
             b = 0
     elif n >= 4:
         a = load32(p)
@@ -106,11 +117,12 @@ cdef inline uint64_t hash_bytes(const uint8_t* p, size_t n, uint64_t seed) noexc
 
 
 cdef inline size_t pair_home(uint32_t left, uint32_t right, uint32_t shift) noexcept nogil:
+    """Home slot of a pair in the ranked table. Its line is the one to prefetch."""
     return <size_t> ((<uint64_t> left << RANKED_BITS | right) * GOLDEN_RATIO >> shift)
 
 
 cdef inline size_t ranked_slot(const uint64_t* slots, uint32_t shift, uint32_t left, uint32_t right) noexcept nogil:
-    """Where the pair lies, or the empty slot that proves its absence."""
+    """Slot of the pair in the ranked table, or the empty slot that ends its probe sequence."""
     cdef size_t mask = (<size_t> 1 << (64 - shift)) - 1
     cdef size_t home = pair_home(left, right, shift), i = home
     cdef uint64_t key = <uint64_t> left << RANKED_BITS | right
@@ -122,12 +134,12 @@ cdef inline size_t ranked_slot(const uint64_t* slots, uint32_t shift, uint32_t l
 
 
 cdef inline size_t _around(size_t i, size_t n) noexcept nogil:
-    """The slot n further on in the same line, whose first comes after its last."""
+    """Slot number i + n, wrapped around within the line of slot i."""
     return (i & ~<size_t> (LINE - 1)) | ((i + n) & (LINE - 1))
 
 
 cdef inline size_t wide_slot(const PairSlot* slots, uint32_t shift, uint32_t left, uint32_t right) noexcept nogil:
-    """Where the pair lies, or the empty slot (priority NONE) that proves its absence."""
+    """Slot of the pair in the wide table, or the empty slot (priority NONE) that ends its probe sequence."""
     cdef size_t mask = (<size_t> 1 << (64 - shift)) - 1
     cdef size_t i = <size_t> (
         (<uint64_t> left * GOLDEN_RATIO + <uint64_t> right * 0xD6E8FEB86659FD93ULL) >> shift
@@ -138,6 +150,7 @@ cdef inline size_t wide_slot(const PairSlot* slots, uint32_t shift, uint32_t lef
 
 
 cdef inline Merge find_wide(const Pairs* pairs, uint32_t left, uint32_t right) noexcept nogil:
+    """Look a pair up in the wide table. Requires: pairs.wide != NULL."""
     cdef size_t i = wide_slot(pairs.wide, pairs.shift, left, right)
     cdef Merge found
     found.priority = pairs.wide[i].priority
@@ -146,21 +159,23 @@ cdef inline Merge find_wide(const Pairs* pairs, uint32_t left, uint32_t right) n
 
 
 cdef inline Merge find_merge(const Pairs* pairs, uint32_t left, uint32_t right) noexcept nogil:
-    """The priority of a pair and the id it makes; both NONE if there is no such pair."""
+    """Look a pair up in either table: its priority and merged id, both NONE if the table does not hold it."""
     cdef uint64_t word
     cdef Merge found
-    if likely(pairs.ranked != NULL):  # without the hint all of the gain is lost
+    if likely(pairs.ranked != NULL):  # measured: without the hint the ranked table gains nothing
         word = pairs.ranked[ranked_slot(pairs.ranked, pairs.shift, left, right)]
-        # The top bit is that of an empty slot alone: spread, it makes NONE of whatever is below.
+        # Only an empty slot has the top bit set. Spread over 32 bits by the shift, it turns both results into
+        # NONE.
         found.id = found.priority = <uint32_t> (word & RANKED_MASK) | <uint32_t> (<int64_t> word >> 63)
         return found
     return find_wide(pairs, left, right)
 
 
 cdef inline int32_t pair_key(const Pairs* pairs, uint32_t left, uint32_t right) noexcept nogil:
-    """For a ranked table: the rank of a pair << 6, NO_KEY if there is no such pair. Six bits are free for a place.
+    """Look a pair up in the ranked table: its rank << 6, or NO_KEY. The low 6 bits are for the caller.
 
-    The first slots are all looked at, without a branch: how far to go cannot be foretold.
+    Requires: pairs.ranked != NULL. Compares the first four slots without a branch, since the length of a probe
+        sequence cannot be predicted; only if none of them decides does the loop of ranked_slot() run.
     """
     cdef const uint64_t* slots = pairs.ranked
     cdef size_t i = pair_home(left, right, pairs.shift), k
@@ -179,7 +194,12 @@ cdef inline uint32_t find_piece(
     const PieceSlot* table, size_t mask, const uint8_t* bytes_, const uint32_t* ends,
     const uint8_t* p, size_t n,
 ) noexcept nogil:
-    """The id of the token whose bytes are p[:n], or NONE."""
+    """Id of the token whose bytes are p[:n], or NONE.
+
+    table: piece table of mask + 1 slots.
+    bytes_: bytes of all tokens, end to end.
+    ends: end of each token in bytes_.
+    """
     cdef uint64_t h = hash_bytes(p, n, 0)
     cdef uint32_t tag = <uint32_t> (h >> 32), start, token
     cdef size_t i = <size_t> h & mask
@@ -194,8 +214,11 @@ cdef inline uint32_t find_piece(
 
 
 cdef inline uint32_t find_tag(const PieceSlot* table, size_t mask, uint64_t h) noexcept nogil:
-    """The id of the first token whose bytes may be those of this hash, or NONE: no token has them."""
-    # Lost: four slots without a branch, as for pairs: loading a tenth slower, else no difference.
+    """Id of the first token in the piece table with the tag of hash h, or NONE: then no token has this hash.
+
+    The caller must compare the token's bytes: different texts can have the same tag.
+    """
+    # Lost: comparing four slots without a branch, as pair_key() does: slower loading, no gain elsewhere.
     cdef size_t i = <size_t> h & mask
     while table[i].id != NONE and table[i].tag != <uint32_t> (h >> 32):
         i = (i + 1) & mask
@@ -203,7 +226,11 @@ cdef inline uint32_t find_tag(const PieceSlot* table, size_t mask, uint64_t h) n
 
 
 cdef inline bint same_bytes(const uint8_t* one, const uint8_t* other, size_t n) noexcept nogil:
-    """Of n bytes, at least one. Short ones are compared without a loop, whose end could not be foretold."""
+    """Tell whether two texts of n bytes are equal. Requires: n > 0.
+
+    Up to 16 bytes are compared by two loads that may overlap: a loop would end in a branch that cannot be
+    predicted.
+    """
     if n > 16:
         return memcmp(one, other, n) == 0
     if n >= 8:
@@ -214,7 +241,7 @@ cdef inline bint same_bytes(const uint8_t* one, const uint8_t* other, size_t n) 
 
 
 cdef inline int table_bits(size_t n_entries) noexcept nogil:
-    """log2 of the slots for n entries, between one third and two thirds full (at least a line)."""
+    """log2 of the number of slots for n entries: at least 8 slots, and at most two thirds of them full."""
     cdef int bits = 3
     while (<size_t> 1 << bits) * 2 < n_entries * 3 + 3:
         bits += 1

@@ -1,14 +1,16 @@
+"""Growing buffer of token ids."""
+
 from libc.stdint cimport uint32_t
 
 cdef enum:
-    HUGE_PAGES_FROM_ESTIMATE = 1 << 25  # ids; ids_expect() asks for huge pages from here on: its size is an upper bound
+    HUGE_PAGES_FROM_ESTIMATE = 1 << 25  # capacity in ids from which ids_expect(), an estimate, asks for huge pages
 
 
 cdef struct Ids:
-    # A growing buffer of token ids. Owned by whoever fills it; ids_free() gives it back.
+    # Starts as all zeros. Whoever holds it owns the memory, and gives it back with ids_free().
     uint32_t* items
-    size_t n
-    size_t capacity
+    size_t n  # ids in use
+    size_t capacity  # ids that the memory holds
 
 
 cdef int ids_reserve(Ids* ids, size_t n_more) except -1 nogil

@@ -1,4 +1,4 @@
-"""A growing buffer of token ids."""
+"""Growing buffer of token ids."""
 
 from libc.stdint cimport uint32_t
 from libc.stdlib cimport free, realloc
@@ -6,15 +6,15 @@ from libc.stdlib cimport free, realloc
 from fastbpe._core.common.memory cimport grown
 
 cdef enum:
-    LEAST_ESTIMATE_BYTES = 1 << 20  # ids_expect() leaves smaller buffers to grow
-    MAPPED_FROM_IDS = 1 << 21  # filled ids from which a buffer grows by a map of its own
+    MIN_ESTIMATE_BYTES = 1 << 20  # ids_expect() does nothing below this size: ids_reserve() grows such a buffer
+    REMAPPED_FROM_IDS = 1 << 21  # ids in use from which grown() enlarges the buffer, whatever its capacity
     HUGE_PAGES_FROM_IDS = 1 << 22  # capacity at which ids_reserve() moves to huge pages
 
 
 cdef int ids_reserve(Ids* ids, size_t n_more) except -1 nogil:
-    """Make room for n_more ids behind those that are there. The capacity doubles, so that appending is linear.
+    """Make the capacity at least n + n_more ids. It doubles, so appending takes linear time.
 
-    Raises MemoryError; the buffer is then as it was.
+    Raises MemoryError and then leaves the buffer as it was.
     """
     cdef size_t wanted = ids.n + n_more, capacity
     cdef uint32_t* items
@@ -31,12 +31,12 @@ cdef int ids_reserve(Ids* ids, size_t n_more) except -1 nogil:
 
 
 cdef void ids_expect(Ids* ids, size_t n_more) noexcept nogil:
-    """Allocate room for n_more ids at once, before anything is written: a buffer that grows is copied.
+    """Allocate n + n_more ids at once, an estimate, to spare the copies of a growing buffer.
 
-    Does nothing for small buffers, and nothing where there is no memory: ids_reserve() then grows the buffer.
+    Does nothing below MIN_ESTIMATE_BYTES or without memory: ids_reserve() then grows the buffer.
     """
     cdef uint32_t* items
-    if ids.n + n_more <= ids.capacity or (ids.n + n_more) * sizeof(uint32_t) < LEAST_ESTIMATE_BYTES:
+    if ids.n + n_more <= ids.capacity or (ids.n + n_more) * sizeof(uint32_t) < MIN_ESTIMATE_BYTES:
         return
     items = _grown(ids, ids.n + n_more, HUGE_PAGES_FROM_ESTIMATE)
     if items != NULL:
@@ -45,19 +45,19 @@ cdef void ids_expect(Ids* ids, size_t n_more) noexcept nogil:
 
 
 cdef inline uint32_t* _grown(const Ids* ids, size_t capacity, size_t huge_pages_from) noexcept nogil:
-    """Reallocate the buffer for so many ids, on huge pages where it is large; NULL without memory.
+    """Reallocate the buffer to so many ids, on huge pages from `huge_pages_from` ids on; NULL without memory.
 
-    A hypervisor may have taken free huge pages back and must then find them again. So buffers of moderate size, which
-    are freed after each call, stay on small pages.
+    Buffers of moderate size, which live for one call, stay on small pages: a hypervisor may take free huge pages
+    back and must then find new ones.
     """
     cdef size_t size = sizeof(uint32_t)
-    if ids.n < MAPPED_FROM_IDS and capacity < huge_pages_from:
+    if ids.n < REMAPPED_FROM_IDS and capacity < huge_pages_from:
         return <uint32_t*> realloc(ids.items, capacity * size)
     return <uint32_t*> grown(ids.items, ids.n * size, ids.capacity * size, capacity * size)
 
 
 cdef void ids_free(Ids* ids) noexcept nogil:
-    """Free the buffer and leave it empty, as ids_reserve() takes it."""
+    """Free the memory and leave an empty buffer, ready for use."""
     free(ids.items)
     ids.items = NULL
     ids.n = ids.capacity = 0

@@ -1,4 +1,4 @@
-"""What long work without the GIL looks at now and then: signals, and whether anybody still wants it."""
+"""Monotonic clock, and the regular check of long work without the GIL: signals, and an abandoned call."""
 
 from cpython.exc cimport PyErr_CheckSignals
 
@@ -8,28 +8,44 @@ cdef extern from *:
     """
     #ifndef FASTBPE_NOW
     #define FASTBPE_NOW
+    #ifdef _WIN32
+    #ifndef WIN32_LEAN_AND_MEAN
+    #define WIN32_LEAN_AND_MEAN
+    #endif
+    #include <windows.h>
+    static inline double fastbpe_now(void) {
+        LARGE_INTEGER ticks, ticks_per_second;
+        QueryPerformanceCounter(&ticks);
+        QueryPerformanceFrequency(&ticks_per_second);
+        return (double)ticks.QuadPart / (double)ticks_per_second.QuadPart;
+    }
+    #else
     #include <time.h>
     static inline double fastbpe_now(void) {
         struct timespec now;
-        timespec_get(&now, TIME_UTC);
+        clock_gettime(CLOCK_MONOTONIC, &now);
         return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
     }
     #endif
+    #endif
     #define FASTBPE_SIGNALS_EVERY 0.1
     """
-    double now "fastbpe_now"() noexcept nogil
-    const double SIGNALS_EVERY "FASTBPE_SIGNALS_EVERY"  # seconds; each time costs a wait for the GIL
+    double now "fastbpe_now"() noexcept nogil  # seconds since some fixed moment; never goes back
+    const double SIGNALS_EVERY "FASTBPE_SIGNALS_EVERY"  # seconds between checks: each may wait 5 ms for the GIL
 
 
 cdef struct Watch:
-    double checked  # when signals were last looked at, in seconds; 0: not yet
-    int* abandoned  # set by another thread: nobody wants what is being made any more; or NULL
+    double checked  # time of the last check, from now(); 0: none yet
+    int* abandoned  # flag that another thread sets when nobody wants the result any more; NULL: nobody can
 
 
 cdef inline int check_signals(Watch* watch) except -1 nogil:
-    """Let Ctrl-C through, now and then, and end what was abandoned."""
+    """Run Python's signal handlers (Ctrl-C) if the last check is SIGNALS_EVERY ago. The first call notes the time.
+
+    Raises what a handler raises, and RuntimeError once watch.abandoned is set.
+    """
     cdef double time = now()
-    if 0 <= time - watch.checked < SIGNALS_EVERY:
+    if time - watch.checked < SIGNALS_EVERY:
         return 0
     if watch.checked:
         with gil:

@@ -1,4 +1,12 @@
-"""Memory for large tables and outputs: zeroed, and on huge pages where the system lends them when asked."""
+"""Memory for large tables and outputs: on huge pages where Linux has them, and zeroed for tables.
+
+prefetch(p)                               load the cache line at p; any address is allowed
+likely(x)                                 x, which the compiler takes to be true
+use_huge_pages(memory, n_bytes)           ask the kernel for huge pages (2 MB); a hint, which cannot fail
+populate(memory, n_bytes)                 have the kernel map all pages at once; a hint, which cannot fail
+grown(memory, n_used, n_had, n_bytes)     reallocate to n_bytes and keep the first n_used; NULL without memory
+zeros(n_bytes, capacity, block)           zeroed memory that starts on a cache line; NULL without memory
+"""
 
 cdef extern from *:
     """
@@ -13,30 +21,34 @@ cdef extern from *:
     #endif
     #endif
 
-    #define FASTBPE_HUGE ((size_t)1 << 21)
-    #define FASTBPE_MAPPED ((size_t)1 << 25) /* from here on glibc's blocks are mappings of their own */
-    #define FASTBPE_SMALL ((size_t)1 << 22) /* of a table that lies on small pages: see docs/performance.md, cold */
+    #define FASTBPE_HUGE ((size_t)1 << 21) /* bytes of a huge page */
+    /* Bytes from which glibc's malloc maps each block by itself (the greatest M_MMAP_THRESHOLD of 64-bit systems),
+       so that realloc moves pages and copies nothing. */
+    #define FASTBPE_MAPPED ((size_t)1 << 25)
+    /* Leading bytes of a table that stay on small pages: a cold process uses little more, and the kernel zeroes a
+       huge page whole at its first touch. */
+    #define FASTBPE_SMALL ((size_t)1 << 22)
 
-    /* First touch of fresh memory runs at 2.8 GB/s on 4 KB pages and at 8.8 GB/s on huge ones.
+    /* First touches are several times faster on huge pages: one page fault for 2 MB, not for 4 KB.
 
-       All of its pages are told, those at its ends, too: realloc moves a mapping that is all of one kind, and copies
-       any other, on small pages. */
+       The hint covers the pages at both ends too: mremap moves a mapping only if all its pages have the same
+       flags; otherwise realloc copies, and on small pages. */
     static inline void fastbpe_use_huge_pages(void *memory, size_t n_bytes) {
     #ifdef MADV_HUGEPAGE
         uintptr_t end = (uintptr_t)memory + n_bytes, page, from, to;
-        if (((uintptr_t)memory + FASTBPE_HUGE - 1) / FASTBPE_HUGE >= end / FASTBPE_HUGE) return; /* none is whole */
+        if (((uintptr_t)memory + FASTBPE_HUGE - 1) / FASTBPE_HUGE >= end / FASTBPE_HUGE) return; /* too small */
         page = (uintptr_t)sysconf(_SC_PAGESIZE);
         from = (uintptr_t)memory / page * page;
         to = (end + page - 1) / page * page;
-        madvise((void *)from, to - from, MADV_HUGEPAGE); /* a hint: refused, it costs speed alone */
+        madvise((void *)from, to - from, MADV_HUGEPAGE); /* refused, it costs only speed */
     #else
         (void)memory, (void)n_bytes;
     #endif
     }
 
-    /* Have the pages of fresh memory, all of which is about to be written, at once: one by one they take nearly twice
-       as long (docs/performance.md). Of memory that has them it asks for nothing. */
-    static inline void fastbpe_lay_out(void *memory, size_t n_bytes) {
+    /* Map all pages of fresh memory by one system call, where all of it is about to be written: cheaper than one
+       page fault each. Pages that are mapped already stay as they are. */
+    static inline void fastbpe_populate(void *memory, size_t n_bytes) {
     #ifdef MADV_POPULATE_WRITE
         uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)memory / page * page;
         if (n_bytes > page) madvise((void *)from, (uintptr_t)memory + n_bytes - from, MADV_POPULATE_WRITE);
@@ -45,14 +57,15 @@ cdef extern from *:
     #endif
     }
 
-    /* Whether to grow from n_had to n_bytes is to be done by hand. Where realloc has to copy, it copies all that was
-       had, used or not, before there is a word of huge pages. */
+    /* Tell whether growing from n_had to n_bytes is better done by malloc and memcpy than by realloc. A realloc
+       that has to copy copies all of the old block, in use or not, and onto small pages: the huge-page hint comes
+       after it. */
     static inline int fastbpe_copies(size_t n_had, size_t n_bytes) {
         return n_bytes >= 2 * FASTBPE_HUGE && n_had < FASTBPE_MAPPED;
     }
 
-    /* Memory of n_bytes in place of such of n_had, fewer, the first n_used of which are kept; NULL: there is none, and
-       the old is as it was. */
+    /* Reallocate memory from n_had to n_bytes and keep the first n_used. Requires: n_used <= n_had < n_bytes.
+       Returns NULL without memory, and then leaves the old block as it was. */
     static inline void *fastbpe_grown(void *memory, size_t n_used, size_t n_had, size_t n_bytes) {
         int copies = fastbpe_copies(n_had, n_bytes);
         void *grown = copies ? malloc(n_bytes) : realloc(memory, n_bytes);
@@ -65,18 +78,24 @@ cdef extern from *:
         return grown;
     }
 
-    /* n_bytes of zeros at a multiple of 64 bytes, and room behind them up to room bytes, which is not touched; what is
-       behind FASTBPE_SMALL on huge pages of its own. *block is what to free. */
-    static inline void *fastbpe_zeros(size_t n_bytes, size_t room, void **block) {
+    /* Allocate a table of n_bytes zeros that can grow in place.
+
+       n_bytes: bytes that are zeroed now.
+       capacity: bytes that are reserved in all, or 0 for n_bytes; those behind n_bytes are not touched.
+       block: receives the address for free().
+
+       Returns an address that is a multiple of 64 (a cache line), or of 2 MB for tables of more than 512 KB; NULL
+       without memory. Bytes behind FASTBPE_SMALL lie on huge pages. */
+    static inline void *fastbpe_zeros(size_t n_bytes, size_t capacity, void **block) {
         size_t unit = n_bytes > FASTBPE_HUGE / 4 ? FASTBPE_HUGE : 64;
         n_bytes = (n_bytes + unit - 1) / unit * unit;
-        room = room < n_bytes ? n_bytes : (room + unit - 1) / unit * unit;
-        char *memory = (char *)(*block = malloc(room + unit));
+        capacity = capacity < n_bytes ? n_bytes : (capacity + unit - 1) / unit * unit;
+        char *memory = (char *)(*block = malloc(capacity + unit));
         if (memory == NULL) return NULL;
         memory += unit - (uintptr_t)memory % unit;
-        if (room > FASTBPE_SMALL) /* calloc might touch them before */
-            fastbpe_use_huge_pages(memory + FASTBPE_SMALL, room - FASTBPE_SMALL);
-        fastbpe_lay_out(memory, n_bytes);
+        if (capacity > FASTBPE_SMALL) /* malloc, not calloc: the hint must come before the first touch */
+            fastbpe_use_huge_pages(memory + FASTBPE_SMALL, capacity - FASTBPE_SMALL);
+        fastbpe_populate(memory, n_bytes);
         return memset(memory, 0, n_bytes);
     }
 
@@ -91,6 +110,6 @@ cdef extern from *:
     void prefetch "FASTBPE_PREFETCH"(const void* p) noexcept nogil
     bint likely "FASTBPE_LIKELY"(bint x) noexcept nogil
     void use_huge_pages "fastbpe_use_huge_pages"(void* memory, size_t n_bytes) noexcept nogil
-    void lay_out "fastbpe_lay_out"(void* memory, size_t n_bytes) noexcept nogil
+    void populate "fastbpe_populate"(void* memory, size_t n_bytes) noexcept nogil
     void* grown "fastbpe_grown"(void* memory, size_t n_used, size_t n_had, size_t n_bytes) noexcept nogil
-    void* zeros "fastbpe_zeros"(size_t n_bytes, size_t room, void** block) noexcept nogil
+    void* zeros "fastbpe_zeros"(size_t n_bytes, size_t capacity, void** block) noexcept nogil

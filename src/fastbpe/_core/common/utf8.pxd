@@ -1,14 +1,18 @@
-"""One character of UTF-8: read, also where there may be none, and written."""
+"""Reading and writing one character of UTF-8."""
 
 from libc.stdint cimport uint8_t, uint32_t
 
 
 cdef extern from "simd/utf8.h" nogil:
-    uint32_t fb_char(const uint8_t* p, size_t* n_bytes)  # of text that is known to be valid
+    uint32_t fb_char(const uint8_t* p, size_t* n_bytes)  # see simd/utf8.h. Requires: valid UTF-8
 
 
 cdef inline size_t char_bytes(const uint8_t* text, size_t n, size_t at, uint32_t* c) noexcept nogil:
-    """The bytes of the character at text[at], which is not ASCII; 0 if none begins there."""
+    """Decode the character at text[at] of n bytes: store its code point in c, return its length in bytes (2 to 4).
+
+    Returns 0 if no valid character begins there (overlong form, surrogate, beyond U+10FFFF, cut off by the end).
+    Requires: at < n, and text[at] is not ASCII.
+    """
     cdef uint32_t lead = text[at]
     n -= at
     text += at
@@ -32,7 +36,10 @@ cdef inline size_t char_bytes(const uint8_t* text, size_t n, size_t at, uint32_t
 
 
 cdef inline uint8_t* put_char(uint8_t* out, uint32_t c) noexcept nogil:
-    """Write a code point; the place behind it."""
+    """Encode a code point as UTF-8 at out, 1 to 4 bytes; return the address behind the last.
+
+    Requires: c <= 0x10FFFF.
+    """
     if c < 0x80:
         out[0] = <uint8_t> c
         return out + 1

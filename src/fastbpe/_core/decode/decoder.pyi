@@ -1,3 +1,5 @@
+"""Decodes ids to bytes and text."""
+
 from collections.abc import Iterable, Sequence
 from typing import final
 

@@ -1,7 +1,7 @@
-"""Ids back to bytes and text: every token of every id, special ones too, in slots of one size.
+"""Decodes ids to bytes and text.
 
-One pass reads the ids, checks them and adds up what they make; then there is one allocation of the exact size, and a
-second pass, which needs no GIL, copies into it.
+The first pass reads the ids, checks them and sums up the sizes of their tokens (id_reader). Then one object of the
+exact size is allocated, and a second pass, without the GIL, copies the tokens into it (token_slots).
 """
 
 cimport cython
@@ -20,10 +20,10 @@ from fastbpe._core.common.id_buffer cimport Ids, ids_free
 from fastbpe._core.ids.id_lists cimport hide, show
 from fastbpe._core.decode.id_reader cimport RAISE, SKIP, IdReader, as_int, unknown_rule
 from fastbpe._core.decode.token_slots cimport (
-    NOT_ASCII, NOT_LATIN1, NOT_UCS2, Head, Slot, Sums, copy_tokens, slot_add, slot_token,
+    NOT_ASCII, NOT_LATIN1, NOT_UCS2, LeftOut, Sums, TokenSlot, copy_tokens, slot_add, slot_token,
 )
 from fastbpe._core.text.utf8_text cimport character_starts
-from fastbpe._core.common.gil_yield cimport take_turns
+from fastbpe._core.common.gil_yield cimport yield_gil_if_due
 from fastbpe._core.merge.vocabulary cimport Vocabulary
 
 import sys
@@ -36,16 +36,16 @@ cdef extern from *:
     str PyUnicode_New(Py_ssize_t n_characters, Py_UCS4 greatest)  # to be filled before anybody sees it
 
 cdef enum:
-    NOGIL_BYTES = 8192  # below this, handing the GIL over costs more than it gives
-    HELD_IDS = 1 << 14  # of short lists, then it is asked whether it is others' turn: a tenth of a millisecond
-    CALL_IDS = 1 << 4  # what a list costs besides its ids
-    BLOCK_BYTES = 16384  # of UTF-8 on its way into a str that is not ASCII
-    THREADS_IDS = 1 << 17  # below this, waking threads up costs more than they give
-    WINDOW_IDS = 1 << 21  # what is decoded before the next ids are asked for
-    WINDOW_TEXTS = 1 << 16
+    NOGIL_BYTES = 8192  # shortest text for which the GIL is released: below, that costs more than it gains
+    YIELD_GIL_IDS = 1 << 14  # ids decoded from short lists between two checks whether other threads want the GIL
+    CALL_COST_IDS = 1 << 4  # overhead of one list, in ids
+    BLOCK_BYTES = 16384  # working space for UTF-8 that is decoded into a str
+    THREADS_IDS = 1 << 17  # fewest ids for which other threads are woken up: below, that costs more than it gains
+    BATCH_IDS = 1 << 21  # ids that are decoded before the caller's iterator is asked for more
+    BATCH_TEXTS = 1 << 16  # the same in texts
 
-# Whether threads may read ints while another one holds the GIL for them: so it is in CPython, where they are plain
-# memory that nobody moves.
+# Threads may read ints while another thread holds the GIL for them: true of CPython, where an int is plain memory
+# that never moves.
 cdef bint SHARES_GIL = sys.implementation.name == "cpython"
 cdef str _REPLACE = sys.intern("replace")
 
@@ -63,8 +63,8 @@ cdef class Decoder(IdReader):
         joins: bytes on both sides of an empty token may make one character.
     """
 
-    cdef bint _strips
-    cdef bint _strips_all
+    cdef bint _strips  # leading is not None
+    cdef bint _strips_all  # leading is true
     cdef bint _joins
     cdef frozenset _whole
 
@@ -82,17 +82,19 @@ cdef class Decoder(IdReader):
 
     # Making bytes and text
 
-    cdef bytes _bytes(self, const Ids* ids, const Sums* sums, const Head* head):
+    cdef bytes _bytes(self, const Ids* ids, const Sums* sums, const LeftOut* left_out):
+        """Make the bytes of ids. sums, left_out: of these ids."""
         cdef bytes out = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> sums.n_bytes)
         cdef uint8_t* to = <uint8_t*> PyBytes_AS_STRING(out)
-        self._copy_all(ids, to, sums.n_bytes, head)
+        self._copy_all(ids, to, sums.n_bytes, left_out)
         return out
 
-    cdef void _copy_all(self, const Ids* ids, uint8_t* to, size_t n_bytes, const Head* head) noexcept:
-        cdef size_t at = head.at
-        memcpy(to, head.rest, head.n_rest)
-        to += head.n_rest
-        n_bytes -= head.n_rest
+    cdef void _copy_all(self, const Ids* ids, uint8_t* to, size_t n_bytes, const LeftOut* left_out) noexcept:
+        """Copy the n_bytes bytes of ids to `to`."""
+        cdef size_t at = left_out.at
+        memcpy(to, left_out.rest, left_out.n_rest)
+        to += left_out.n_rest
+        n_bytes -= left_out.n_rest
         if n_bytes < NOGIL_BYTES:
             copy_tokens(self._slots, ids, &at, to, to + n_bytes)
             return
@@ -100,41 +102,49 @@ cdef class Decoder(IdReader):
             use_huge_pages(to, n_bytes)
             copy_tokens(self._slots, ids, &at, to, to + n_bytes)
 
-    cdef str _text(self, const Ids* ids, const Sums* sums, const Head* head, const char* errors):
+    cdef str _text(self, const Ids* ids, const Sums* sums, const LeftOut* left_out, const char* errors):
+        """Make the text of ids, all of whose bytes are decoded together."""
         cdef uint8_t* data
         cdef uint8_t* block = NULL
         cdef size_t width, block_bytes = 0
         cdef bint sound
         cdef str text = _new_text(sums, &data, &width)
         if sums.tags & NOT_ASCII:
-            block_bytes = min(sums.n_bytes + sizeof(Slot), self._block_bytes())
+            block_bytes = min(sums.n_bytes + sizeof(TokenSlot), self._block_bytes())
             block = <uint8_t*> malloc(block_bytes)
             if block == NULL:
                 raise MemoryError(f"no memory for {block_bytes} bytes of text")
         if sums.n_bytes < NOGIL_BYTES:
-            sound = fill_text(self._slots, ids, head, sums, block, block_bytes, data, width)
+            sound = fill_text(self._slots, ids, left_out, sums, block, block_bytes, data, width)
         else:
             with nogil:
-                sound = fill_text(self._slots, ids, head, sums, block, block_bytes, data, width)
+                sound = fill_text(self._slots, ids, left_out, sums, block, block_bytes, data, width)
         free(block)
-        return text if sound else self._mended(ids, sums, head, errors)
+        return text if sound else self._decode_leniently(ids, sums, left_out, errors)
 
-    cdef str _mended(self, const Ids* ids, const Sums* sums, const Head* head, const char* errors):
-        return PyUnicode_DecodeUTF8(self._bytes(ids, sums, head), <Py_ssize_t> sums.n_bytes, errors)
+    cdef str _decode_leniently(
+        self, const Ids* ids, const Sums* sums, const LeftOut* left_out, const char* errors
+    ):
+        """Make the text of ids whose bytes are not UTF-8, with CPython's decoder and its error handler."""
+        return PyUnicode_DecodeUTF8(self._bytes(ids, sums, left_out), <Py_ssize_t> sums.n_bytes, errors)
 
     cdef size_t _block_bytes(self) noexcept:
-        return max(<size_t> BLOCK_BYTES, self._longest) + sizeof(Slot)
+        """Size of the working space that fill_text() needs at most."""
+        return max(<size_t> BLOCK_BYTES, self._longest) + sizeof(TokenSlot)
 
-    cdef str _parts(self, const Ids* ids, const Sums* sums, const Head* head, const char* errors):
-        """The text, in parts where some ids make nothing: bytes on both sides of these make no character together."""
+    cdef str _text_in_parts(self, const Ids* ids, const Sums* sums, const LeftOut* left_out, const char* errors):
+        """Make the text of ids.
+
+        Empty tokens separate its parts, unless _joins: no character spans such a token.
+        """
         cdef Ids part
         cdef Sums part_sums
-        cdef Head part_head = head[0]
-        cdef size_t start = head.at - (head.n_rest > 0), at, n
+        cdef LeftOut part_left_out = left_out[0]
+        cdef size_t start = left_out.at - (left_out.n_rest > 0), at, n
         cdef list texts = []
         if not sums.n_empty or not sums.tags & NOT_ASCII or self._joins:
-            return self._text(ids, sums, head, errors)
-        part_head.at = head.n_rest > 0
+            return self._text(ids, sums, left_out, errors)
+        part_left_out.at = left_out.n_rest > 0
         while start < ids.n:
             memset(&part_sums, 0, sizeof(Sums))
             at = start
@@ -145,21 +155,21 @@ cdef class Decoder(IdReader):
                 slot_add(self._slots, <uint64_t> self._n_ids + 1, ids.items[at], &part_sums)
                 at += 1
             if at > start:
-                part_sums.n_bytes -= part_head.at
-                part_sums.n_characters -= part_head.at
+                part_sums.n_bytes -= part_left_out.at
+                part_sums.n_characters -= part_left_out.at
                 part = Ids(ids.items + start, at - start, 0)
-                texts.append(self._text(&part, &part_sums, &part_head, errors))
-                memset(&part_head, 0, sizeof(Head))
-                part_head.rest = b""
+                texts.append(self._text(&part, &part_sums, &part_left_out, errors))
+                memset(&part_left_out, 0, sizeof(LeftOut))
+                part_left_out.rest = b""
             start = at + 1
         return "".join(texts)
 
-    cdef int _behead(self, const Ids* ids, Sums* sums, Head* head) except -1:
-        """See which spaces at the beginning are left out, and leave them out of the sums."""
+    cdef int _find_left_out(self, const Ids* ids, Sums* sums, LeftOut* left_out) except -1:
+        """Find the leading spaces to leave out, and subtract them from the sums."""
         cdef const uint8_t* data
         cdef size_t i, n
-        memset(head, 0, sizeof(Head))
-        head.rest = b""
+        memset(left_out, 0, sizeof(LeftOut))
+        left_out.rest = b""
         if not self._strips:
             return 0
         for i in range(ids.n):
@@ -168,24 +178,24 @@ cdef class Decoder(IdReader):
                 continue
             if n == 0 or data[0] != 0x20 or ids.items[i] in self._whole:
                 break
-            head.at = i + 1
-            head.n_left_out += 1
-            head.rest, head.n_rest = data + 1, n - 1
+            left_out.at = i + 1
+            left_out.n_left_out += 1
+            left_out.rest, left_out.n_rest = data + 1, n - 1
             if n > 1 or not self._strips_all:
                 break
-        sums.n_bytes -= head.n_left_out
-        sums.n_characters -= head.n_left_out
+        sums.n_bytes -= left_out.n_left_out
+        sums.n_characters -= left_out.n_left_out
         return 0
 
     def decode_bytes(self, ids):
         """Decode ids to bytes, end to end."""
         cdef Ids values = Ids(NULL, 0, 0)
         cdef Sums sums
-        cdef Head head
+        cdef LeftOut left_out
         try:
             self._read(ids, &values, &sums, RAISE)
-            self._behead(&values, &sums, &head)
-            return self._bytes(&values, &sums, &head)
+            self._find_left_out(&values, &sums, &left_out)
+            return self._bytes(&values, &sums, &left_out)
         finally:
             ids_free(&values)
 
@@ -204,12 +214,12 @@ cdef class Decoder(IdReader):
             if text is not None:
                 return text
         try:
-            return self._one(ids, &values, handler, unknown)
+            return self._decode_one(ids, &values, handler, unknown)
         finally:
             ids_free(&values)
 
     cdef str _long_text(self, object ids, const char* errors, int n_threads):
-        """The text of a long list or tuple, by several threads; None where that takes one."""
+        """Decode a long list or tuple on several threads. Returns None if an item needs the general path."""
         cdef Decoding decoding
         cdef Item* first
         cdef Ids all_ids
@@ -225,64 +235,64 @@ cdef class Decoder(IdReader):
             if not decoding.read_parts(ids, &all_ids, &sums):
                 return None
             first = &decoding.items[0]
-            self._behead(&all_ids, &sums, &first.head)
-            if first.head.at >= first.n or (sums.n_empty and sums.tags & NOT_ASCII):
-                return self._parts(&all_ids, &sums, &first.head, errors)
+            self._find_left_out(&all_ids, &sums, &first.left_out)
+            if first.left_out.at >= first.n or (sums.n_empty and sums.tags & NOT_ASCII):
+                return self._text_in_parts(&all_ids, &sums, &first.left_out, errors)
             text = _new_text(&sums, &data, &width)
             decoding.lay_out(data, width, sums.tags)
             decoding.fill()
         finally:
             decoding.end()
-        return text if decoding.is_sound() else self._mended(&all_ids, &sums, &first.head, errors)
+        return text if decoding.is_sound() else self._decode_leniently(&all_ids, &sums, &first.left_out, errors)
 
     def decode_batch(self, batch, errors="replace", num_threads=None, unknown_ids="raise"):
         """Decode each sequence of ids, in order, as `decode` does."""
         cdef bytes handler = _handler(errors)
         cdef int unknown = unknown_rule(unknown_ids)
-        cdef list out = [], window
+        cdef list out = [], texts
         cdef size_t n_ids
         cdef int most = _threads(num_threads)
         iterator = iter(batch)
-        hide(out)  # it holds strs that are not filled yet
-        while window := _window(iterator, &n_ids):
+        hide(out)  # nobody may reach it while it has strs that are not filled
+        while texts := _next_batch(iterator, &n_ids):
             try:
                 if most > 1 and n_ids >= THREADS_IDS:
-                    self._decode_together(window, handler, most, out, unknown)
+                    self._decode_together(texts, handler, most, out, unknown)
                 else:
-                    self._decode_each(window, handler, out, unknown)
+                    self._decode_each(texts, handler, out, unknown)
             except (KeyError, TypeError, ValueError) as error:
                 note_place(error, f"batch[{len(out)}]")
                 raise
         return show(out)
 
-    cdef int _decode_each(self, list window, const char* errors, list out, int unknown) except -1:
-        """Append the texts of all, or of those before the first that has an error."""
+    cdef int _decode_each(self, list texts, const char* errors, list out, int unknown) except -1:
+        """Decode each text and append it to `out`; raise the first error, with the texts before it in `out`."""
         cdef Ids values = Ids(NULL, 0, 0)
         cdef size_t n_held = 0
         try:
-            for ids in window:
+            for ids in texts:
                 PyErr_CheckSignals()
-                out.append(self._one(ids, &values, errors, unknown))
-                n_held += values.n + CALL_IDS
-                if n_held >= HELD_IDS:
+                out.append(self._decode_one(ids, &values, errors, unknown))
+                n_held += values.n + CALL_COST_IDS
+                if n_held >= YIELD_GIL_IDS:
                     n_held = 0
-                    take_turns()
+                    yield_gil_if_due()
         finally:
             ids_free(&values)
         return 0
 
-    cdef str _one(self, object ids, Ids* values, const char* errors, int unknown):
-        """The text of some ids, by way of values."""
+    cdef str _decode_one(self, object ids, Ids* values, const char* errors, int unknown):
+        """Decode one sequence of ids. values: buffer for its ids, reused from call to call."""
         cdef Sums sums
-        cdef Head head
+        cdef LeftOut left_out
         self._read(ids, values, &sums, unknown)
-        self._behead(values, &sums, &head)
-        return self._parts(values, &sums, &head, errors)
+        self._find_left_out(values, &sums, &left_out)
+        return self._text_in_parts(values, &sums, &left_out, errors)
 
     cdef int _decode_together(
-        self, list window, const char* errors, int n_threads, list out, int unknown
+        self, list texts, const char* errors, int n_threads, list out, int unknown
     ) except -1:
-        """The same by several threads."""
+        """Do what _decode_each() does on several threads."""
         cdef Decoding decoding
         cdef size_t i, before = len(out)
         cdef Item* item
@@ -293,8 +303,8 @@ cdef class Decoder(IdReader):
         decoding = new_decoding(self, self._slots, self._n_ids, self._block_bytes())
         try:
             decoding.invite(n_threads)
-            decoding.read(window)
-            error = self._make_texts(decoding, window, errors, out, unknown)
+            decoding.read(texts)
+            error = self._make_texts(decoding, texts, errors, out, unknown)
             decoding.fill()
         finally:
             decoding.end()
@@ -303,7 +313,7 @@ cdef class Decoder(IdReader):
             if item.data != NULL and not item.is_sound:
                 ids = decoding.ids_of(item)
                 try:
-                    out[before + i] = self._mended(&ids, &item.sums, &item.head, errors)
+                    out[before + i] = self._decode_leniently(&ids, &item.sums, &item.left_out, errors)
                 except UnicodeDecodeError:
                     del out[before + i :]
                     raise
@@ -311,8 +321,11 @@ cdef class Decoder(IdReader):
             raise error
         return 0
 
-    cdef object _make_texts(self, Decoding decoding, list window, const char* errors, list out, int unknown):
-        """The strs of all items, plain ones yet to be filled, up to the first that has an error, which is returned."""
+    cdef object _make_texts(self, Decoding decoding, list texts, const char* errors, list out, int unknown):
+        """Append the strs of all items to `out`; those that threads can fill are still empty.
+
+        Stops at the first error and returns it, or None.
+        """
         cdef Ids values = Ids(NULL, 0, 0), ids
         cdef Item* item
         cdef size_t i
@@ -322,11 +335,11 @@ cdef class Decoder(IdReader):
                 item = &decoding.items[i]
                 ids = decoding.ids_of(item)
                 if not item.is_read:
-                    out.append(self._one(window[i], &values, errors, unknown))
+                    out.append(self._decode_one(texts[i], &values, errors, unknown))
                     continue
-                self._behead(&ids, &item.sums, &item.head)
+                self._find_left_out(&ids, &item.sums, &item.left_out)
                 if item.sums.n_bytes == 0 or (item.sums.n_empty and item.sums.tags & NOT_ASCII):
-                    out.append(self._parts(&ids, &item.sums, &item.head, errors))
+                    out.append(self._text_in_parts(&ids, &item.sums, &item.left_out, errors))
                 else:
                     out.append(_new_text(&item.sums, &item.data, &item.width))
         except Exception as error:
@@ -373,11 +386,11 @@ cdef class Decoder(IdReader):
         cdef size_t i, n
         cdef Py_ssize_t n_begun = 0
         cdef uint8_t* begins_here
-        cdef Head head
+        cdef LeftOut left_out
         try:
             self._read(ids, &values, &sums, RAISE)
-            self._behead(&values, &sums, &head)
-            data = self._bytes(&values, &sums, &head)
+            self._find_left_out(&values, &sums, &left_out)
+            data = self._bytes(&values, &sums, &left_out)
             text = PyUnicode_DecodeUTF8(data, <Py_ssize_t> sums.n_bytes, handler)
             begins = PyBytes_FromStringAndSize(NULL, <Py_ssize_t> sums.n_bytes)
             begins_here = <uint8_t*> PyBytes_AS_STRING(begins)
@@ -386,8 +399,8 @@ cdef class Decoder(IdReader):
             for i in range(values.n):
                 offsets.append(n_begun - (not begins_here[0]))
                 slot_token(&self._slots[values.items[i]], &n)
-                if i < head.at and n:
-                    n -= 1  # its space was left out
+                if i < left_out.at and n:
+                    n -= 1  # without the space that is left out
                 for _ in range(n):
                     n_begun += begins_here[0]
                     begins_here += 1
@@ -427,21 +440,22 @@ cdef class Decoder(IdReader):
 
 
 cdef bytes _handler(object errors):
-    """What errors= names, for C."""
+    """Turn the argument errors= into a C string."""
     if errors is _REPLACE:
-        return b"replace"  # nearly every call's: 45 ns less
+        return b"replace"  # the default, without a conversion
     if not isinstance(errors, str):
         raise TypeError(f"errors must be str, not {type(errors).__name__}")
     return plain(errors).encode()
 
 
 cdef int _threads(object num_threads) except -1:
+    """Number of threads to use for num_threads=, 1 if this Python cannot share the GIL for reading ints."""
     cdef int n_threads = usable_threads(num_threads)
     return n_threads if SHARES_GIL else 1
 
 
 cdef str _new_text(const Sums* sums, uint8_t** data, size_t* width):
-    """A str with room for what the sums say, and where its characters go, each width bytes wide."""
+    """Create the str of a text, not filled yet; store the address of its characters and the bytes of each."""
     cdef size_t n = sums.n_characters
     cdef Py_UCS4 greatest
     cdef str text
@@ -459,14 +473,17 @@ cdef str _new_text(const Sums* sums, uint8_t** data, size_t* width):
     return text
 
 
-cdef list _window(object iterator, size_t* n_ids):
-    """The next sequences, as many as are decoded before more are asked for, and how many ids lists and tuples hold."""
+cdef list _next_batch(object iterator, size_t* n_ids):
+    """Take the next sequences from an iterator, up to BATCH_IDS ids or BATCH_TEXTS.
+
+    n_ids: receives the number of ids in the lists and tuples among them.
+    """
     cdef list out = []
     n_ids[0] = 0
     for ids in iterator:
         out.append(ids)
         if type(ids) is list or type(ids) is tuple:
             n_ids[0] += <size_t> PySequence_Fast_GET_SIZE(ids)
-        if n_ids[0] >= WINDOW_IDS or len(out) >= WINDOW_TEXTS:
+        if n_ids[0] >= BATCH_IDS or len(out) >= BATCH_TEXTS:
             break
     return out

@@ -1,6 +1,6 @@
-"""Ids of any sequence: read once into memory of ours, checked to be tokens', and added up to what they make.
+"""Reads ids from any sequence: each is copied once, checked to be a token, and added to the sums of the text.
 
-What other threads do to a list or an array meanwhile cannot hurt.
+Later passes use the copy, so other threads may change the list or array meanwhile.
 """
 
 from cpython.buffer cimport (
@@ -14,8 +14,10 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
-from fastbpe._core.decode.token_slots cimport IN_SLOT, LongToken, Slot, Sums, read_array, read_ints, slot_add, slot_fill
-from fastbpe._core.merge.vocabulary cimport Tables
+from fastbpe._core.decode.token_slots cimport (
+    MAX_SLOT_BYTES, LongToken, Sums, TokenSlot, read_array, read_ints, slot_add, slot_fill,
+)
+from fastbpe._core.merge.vocabulary cimport Tables, token_length, token_start
 
 import operator
 import sys
@@ -27,21 +29,22 @@ from fastbpe.errors import InvalidTokenError
 
 
 cdef class IdReader:
-    """The half of a Decoder that knows what each id makes; made by the other one."""
+    """Base of Decoder: the table of all tokens, and reading ids. Only a Decoder is ever created."""
 
     def __dealloc__(self):
         free(self._slots)
         free(self._long)
 
     cdef int _make_slots(self) except -1:
+        """Make the table of all tokens. Requires: it does not exist; the GIL."""
         cdef const Tables* t = &self._vocabulary.tables
-        cdef uint32_t i, start, n_long = 0
-        cdef Slot* slots
+        cdef uint32_t i, n_long = 0
+        cdef TokenSlot* slots
         cdef bytes token
         self._longest = max(t.max_token_bytes, max(map(len, self._special.values()), default=0))
         for i in range(t.n_ids):
-            n_long += t.token_ends[i] - (t.token_ends[i - 1] if i else 0) > IN_SLOT
-        slots = <Slot*> calloc(<size_t> self._n_ids + 1, sizeof(Slot))
+            n_long += token_length(t, i) > MAX_SLOT_BYTES
+        slots = <TokenSlot*> calloc(<size_t> self._n_ids + 1, sizeof(TokenSlot))
         self._long = <LongToken*> malloc((<size_t> n_long + len(self._special) + 1) * sizeof(LongToken))
         if slots == NULL or self._long == NULL:
             free(slots)
@@ -50,25 +53,29 @@ cdef class IdReader:
             raise MemoryError(f"no memory for the bytes of {self._n_ids} ids")
         n_long = 0
         for i in range(t.n_ids):
-            start = t.token_ends[i - 1] if i else 0
-            if t.token_ends[i] > start:
-                slot_fill(&slots[i], t.token_bytes + start, t.token_ends[i] - start, self._long, &n_long)
+            if token_length(t, i):
+                slot_fill(&slots[i], t.token_bytes + token_start(t, i), token_length(t, i), self._long, &n_long)
         for i, token in self._special.items():
-            slot_fill(&slots[i], <const uint8_t*> PyBytes_AS_STRING(token), <uint32_t> len(token), self._long, &n_long)
+            slot_fill(
+                &slots[i], <const uint8_t*> PyBytes_AS_STRING(token), <uint32_t> len(token), self._long, &n_long
+            )
         slot_fill(&slots[self._n_ids], REPLACEMENT, 3, self._long, &n_long)
         self._slots = slots
         return 0
 
     cdef object _unknown(self, object token_id, Py_ssize_t position):
+        """Make the error for an id that is no token."""
         return InvalidTokenError(
             f"id {token_id} at position {position} is no token of this vocabulary (its ids lie in "
             f"0..{<int64_t> self._n_ids - 1})"
         )
 
     cdef int _read(self, object ids, Ids* out, Sums* sums, int unknown) except -1:
-        """The ids of any sequence of integers, each checked to be a token's, and what they make together.
+        """Read the ids of any sequence of integers, check that each is a token, and sum the tokens up.
 
-        unknown: RAISE, SKIP or REPLACE; the last puts _n_ids in the places of ids that are no token.
+        unknown: RAISE, SKIP or REPLACE; the last stores _n_ids, the slot of U+FFFD, for ids that are no token.
+        out: receives the ids; what it held is dropped.
+        sums: receives the sums over their tokens.
         """
         if self._slots == NULL:
             self._make_slots()
@@ -83,6 +90,7 @@ cdef class IdReader:
         return self._read_items(list(ids), out, sums, unknown)
 
     cdef int _read_items(self, object items, Ids* out, Sums* sums, int unknown) except -1:
+        """Read a list or tuple. See _read()."""
         cdef size_t n = <size_t> PySequence_Fast_GET_SIZE(items), n_skipped = 0, at
         cdef int64_t value
         cdef object item
@@ -94,7 +102,7 @@ cdef class IdReader:
             at = n_skipped + out.n
             if at == n:
                 return 0
-            # No exact int of one digit, or no token: the slow way, for this one.
+            # Not an exact int of one digit, or no token: this item takes the general path.
             item = <object> PySequence_Fast_ITEMS(items)[at]
             if type(item) is not int:
                 item = as_int(item, at)
@@ -116,18 +124,21 @@ cdef class IdReader:
             out.n += 1
 
     cdef int _read_buffer(self, object ids, Ids* out, Sums* sums, int unknown) except -1:
-        """An array of integers (numpy's, array.array's, …) of one dimension, as it lies in memory."""
+        """Read an array of integers (numpy, array.array, …) in one dimension through the buffer protocol.
+
+        See _read().
+        """
         cdef Py_buffer view
         cdef bytes code
         cdef bint is_signed, swapped
         cdef uint64_t bad
         try:
             PyObject_GetBuffer(ids, &view, PyBUF_STRIDES | PyBUF_FORMAT)
-        except ValueError as error:  # numpy's of dates, for example
+        except ValueError as error:  # an array of dates, for example
             raise TypeError(f"ids must be integers in one dimension: {error}") from None
         try:
             code = view.format if view.format != NULL else b"B"
-            if view.ndim == 1 and (not view.shape[0] or code == b"O"):  # numpy's empty ones are floats
+            if view.ndim == 1 and (not view.shape[0] or code == b"O"):  # numpy.array([]) has floats
                 return self._read_items(list(ids), out, sums, unknown)
             if view.ndim != 1 or code.lstrip(b"@=<>!") not in _INTEGERS:
                 raise TypeError(
@@ -149,12 +160,12 @@ cdef class IdReader:
         return self._read_items(list(ids), out, sums, unknown)
 
 
-_INTEGERS = frozenset(bytes([code]) for code in b"bBhHiIlLqQnN")  # small letters are signed
+_INTEGERS = frozenset(bytes([code]) for code in b"bBhHiIlLqQnN")  # lower case: signed
 _SWAPPED = frozenset({b">", b"!"} if sys.byteorder == "little" else {b"<"})
 
 
 cdef int unknown_rule(object unknown_ids) except -1:
-    """RAISE, SKIP or REPLACE, as unknown_ids= says."""
+    """Turn the argument unknown_ids= into RAISE, SKIP or REPLACE. Raises ValueError."""
     if unknown_ids is _RAISE or unknown_ids == "raise":
         return RAISE
     if unknown_ids == "skip":
@@ -165,7 +176,7 @@ cdef int unknown_rule(object unknown_ids) except -1:
 
 
 cdef object as_int(object item, Py_ssize_t position):
-    """An index as an int."""
+    """Turn an id of any integer type into an int. Raises TypeError that names its position."""
     try:
         return operator.index(item)
     except TypeError:

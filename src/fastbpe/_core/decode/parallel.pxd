@@ -2,38 +2,38 @@ from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t
 
 from fastbpe._core.common.id_buffer cimport Ids
-from fastbpe._core.decode.token_slots cimport Head, Slot, Sums
+from fastbpe._core.decode.token_slots cimport LeftOut, TokenSlot, Sums
 
 
 cdef struct Item:
-    # Ids of one text.
-    PyObject** ints  # of a list or tuple; NULL: they are something else, and not read here
-    size_t n
-    size_t first  # their place among the ids of all
-    bint is_read  # all of them are tokens
+    # One text of a batch, or a part of one long text.
+    PyObject** ints  # items of a list or tuple; NULL: another type of sequence, which is not read here
+    size_t n  # number of ids
+    size_t first  # index of its first id in Decoding._ids
+    bint is_read  # all ids are read, and are tokens
     Sums sums
-    Head head
-    uint8_t* data  # of the str that is to be filled; NULL: none
-    size_t width  # of its characters, in bytes
-    bint is_sound  # it was UTF-8
+    LeftOut left_out
+    uint8_t* data  # characters of the str to fill; NULL: there is none
+    size_t width  # bytes of a character
+    bint is_sound  # the str is filled, and the bytes were UTF-8
 
 
 cdef class Decoding:
-    cdef object _owner  # of the slots
-    cdef const Slot* _slots
+    cdef object _owner  # keeps the slots alive
+    cdef const TokenSlot* _slots  # the decoder's table
     cdef size_t _n_slots
-    cdef size_t _block_bytes
-    cdef uint32_t* _ids
+    cdef size_t _block_bytes  # working space of a thread, see fill_text()
+    cdef uint32_t* _ids  # ids of all items, end to end
     cdef Item* items
     cdef size_t n_items
-    cdef size_t* _starts  # of the tasks, which are runs of items, and the end of the last
+    cdef size_t* _starts  # task i is items _starts[i] to _starts[i + 1] - 1
     cdef size_t _n_tasks
-    cdef size_t _next[2]  # task to read and to fill
-    cdef size_t _n_done[2]
-    cdef int _may_read
-    cdef int _may_fill
-    cdef int _over
-    cdef size_t _n_there  # threads that have come; under the GIL
+    cdef size_t _next[2]  # by kind of work, READ or FILL: next task to take; atomic
+    cdef size_t _n_done[2]  # and number of tasks done; atomic
+    cdef int _may_read  # flag: the calling thread holds the GIL, so others may read
+    cdef int _may_fill  # flag: the strs exist, so threads may fill them
+    cdef int _over  # flag: no work is left, threads return
+    cdef size_t _n_there  # other threads that have started; under the GIL
     cdef int invite(self, int n_threads) except -1
     cdef int read(self, list sequences) except -1
     cdef bint read_parts(self, object sequence, Ids* ids, Sums* sums) except -1
@@ -46,16 +46,17 @@ cdef class Decoding:
     cdef int _read_all(self) except -1
     cdef void _plan(self, list sequences) noexcept
     cdef void _begin_at_character(self, Item* item) noexcept
-    cdef void _do(self, int kind, uint8_t* block) noexcept nogil
-    cdef void _finish(self, int kind) noexcept
+    cdef void _run_tasks(self, int kind, uint8_t* block) noexcept nogil
+    cdef void _wait_for_tasks(self, int kind) noexcept
     cdef void _read_item(self, Item* item) noexcept nogil
     cdef void _fill_item(self, Item* item, uint8_t* block) noexcept nogil
 
 
 cdef bint fill_text(
-    const Slot* slots, const Ids* ids, const Head* head, const Sums* sums, uint8_t* block, size_t block_bytes,
+    const TokenSlot* slots, const Ids* ids, const LeftOut* left_out, const Sums* sums,
+    uint8_t* block, size_t block_bytes,
     uint8_t* data, size_t width
 ) noexcept nogil
 
 
-cdef Decoding new_decoding(object owner, const Slot* slots, size_t n_slots, size_t block_bytes)
+cdef Decoding new_decoding(object owner, const TokenSlot* slots, size_t n_slots, size_t block_bytes)

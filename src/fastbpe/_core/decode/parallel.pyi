@@ -1,3 +1,5 @@
+"""Decodes many texts, or one long text, on several threads."""
+
 from typing import final
 
 @final

@@ -1,9 +1,12 @@
-"""Decoding the ids of many texts on several threads.
+"""Decodes many texts, or one long text, on several threads.
 
-Reading ints out of lists is most of the work, and asks for the GIL: nobody may change a list meanwhile. But it is
-enough that the calling thread holds it while others, which wait for its word without the GIL, read as well. So the
-calling thread lets threads come, takes the GIL back and keeps it until all is read; then it makes the strs, which
-all fill together.
+Most of the time goes into reading ints from lists, which requires that nobody changes a list meanwhile. It is
+enough that one thread holds the GIL while the others read too. So a call has four steps:
+
+1. invite(): start the other threads, which then wait without the GIL for a flag, and take the GIL back.
+2. read() or read_parts(): all threads read ids while the calling thread holds the GIL.
+3. The caller creates the strs, still under the GIL.
+4. fill(): all threads fill the strs without the GIL.
 """
 
 cimport cython
@@ -15,23 +18,27 @@ from libc.string cimport memcpy, memset
 from fastbpe._core.common.atomics cimport add, is_set, set_flag, yield_thread
 from fastbpe._core.common.memory cimport use_huge_pages
 from fastbpe._core.common.id_buffer cimport Ids
-from fastbpe._core.decode.token_slots cimport NOT_ASCII, Head, Slot, Sums, copy_tokens, decode_tokens, read_ints, slot_add, slot_token
+from fastbpe._core.decode.token_slots cimport (
+    NOT_ASCII, LeftOut, Sums, TokenSlot, copy_tokens, decode_tokens, read_ints, slot_add, slot_token,
+)
 
 from time import sleep
 
 from fastbpe._utils.threads import start_beside, usable_cores
 
 cdef enum:
-    READ, FILL
-    TASK_IDS = 1 << 14
-    WAITS = 8  # for threads that come
+    READ, FILL  # kinds of work
 
-cdef double WAIT = 5e-5  # seconds
+cdef enum:
+    TASK_IDS = 1 << 14  # ids of a task; a task of whole texts may have more
+    MAX_WAITS = 8  # waits for the other threads to start; those that come later join in
+
+cdef double WAIT_SECONDS = 5e-5
 
 
 @cython.final
 cdef class Decoding:
-    """The ids of some texts, and the strs that are made of them."""
+    """State of one call: the ids of its texts, and the strs that are made of them. Made by new_decoding()."""
 
     def __dealloc__(self):
         free(self._ids)
@@ -39,32 +46,32 @@ cdef class Decoding:
         free(self._starts)
 
     cdef int invite(self, int n_threads) except -1:
-        """Have other threads come and wait. The GIL is given up meanwhile, and not after."""
+        """Start up to n_threads - 1 other threads, which wait for work. Releases the GIL only until it returns."""
         cdef int i, n_invited = start_beside(self._work, min(n_threads, <int> usable_cores()) - 1)
-        for i in range(WAITS):
+        for i in range(MAX_WAITS):
             if self._n_there == <size_t> n_invited:
                 break
-            sleep(WAIT)
+            sleep(WAIT_SECONDS)
         return 0
 
     def _work(self):
-        """What a thread beside the calling one does; one that comes too late finds that it is over."""
+        """Run the other threads' part: wait for each step, take tasks, return when the call is over."""
         cdef uint8_t* block
         self._n_there += 1
         with nogil:
             while not (is_set(&self._may_read) or is_set(&self._over)):
                 yield_thread()
             if not is_set(&self._over):
-                self._do(READ, NULL)
+                self._run_tasks(READ, NULL)
                 while not (is_set(&self._may_fill) or is_set(&self._over)):
                     yield_thread()
                 block = <uint8_t*> malloc(self._block_bytes)
                 if block != NULL and not is_set(&self._over):
-                    self._do(FILL, block)
+                    self._run_tasks(FILL, block)
                 free(block)
 
     cdef int read(self, list sequences) except -1:
-        """Read what lists and tuples hold."""
+        """Read the ids of all lists and tuples among the sequences; items of other sequences stay unread."""
         cdef size_t n_ids = 0
         for sequence in sequences:
             if _is_plain(sequence):
@@ -74,6 +81,7 @@ cdef class Decoding:
         return self._read_all()
 
     cdef int _take_memory(self, size_t n_ids, size_t n_items) except -1:
+        """Allocate memory for so many ids and items."""
         self._ids = <uint32_t*> malloc((n_ids + 1) * sizeof(uint32_t))
         self.items = <Item*> calloc(n_items + 1, sizeof(Item))
         self._starts = <size_t*> malloc((n_items + 2) * sizeof(size_t))
@@ -84,12 +92,14 @@ cdef class Decoding:
         return 0
 
     cdef int _read_all(self) except -1:
+        """Read all items together with the other threads. Requires: the GIL, which is held throughout."""
         set_flag(&self._may_read)
-        self._do(READ, NULL)
-        self._finish(READ)
+        self._run_tasks(READ, NULL)
+        self._wait_for_tasks(READ)
         return 0
 
     cdef void _plan(self, list sequences) noexcept:
+        """Make an item of each sequence, and tasks of neighbouring items with TASK_IDS ids or more."""
         cdef size_t n_ids = 0, begun = 0
         cdef Item* item
         for sequence in sequences:
@@ -111,7 +121,11 @@ cdef class Decoding:
     # One text in parts
 
     cdef bint read_parts(self, object sequence, Ids* ids, Sums* sums) except -1:
-        """Read a list or tuple, an item for each part of it. False: not all of it are tokens."""
+        """Read one list or tuple in parts of TASK_IDS ids, each an item and a task.
+
+        ids: becomes a view of all ids, valid as long as this object. sums: receives the sums of all.
+        Returns False if an item of the sequence is not read: it is no exact int, or no token.
+        """
         cdef size_t i, n = <size_t> PySequence_Fast_GET_SIZE(sequence)
         cdef Item* item
         self._take_memory(n, n // TASK_IDS + 1)
@@ -120,7 +134,7 @@ cdef class Decoding:
             item.first = self.n_items * TASK_IDS
             item.ints = PySequence_Fast_ITEMS(sequence) + item.first
             item.n = min(<size_t> TASK_IDS, n - item.first)
-            item.head.rest = b""
+            item.left_out.rest = b""
             self.n_items += 1
             self._starts[self.n_items] = self.n_items
         self._n_tasks = self.n_items
@@ -138,7 +152,11 @@ cdef class Decoding:
         return self.n_items > 0
 
     cdef void lay_out(self, uint8_t* data, size_t width, uint32_t tags) noexcept:
-        """Say where in one str each part goes. tags: of all together."""
+        """Tell each part where its characters go in one str, and leave leading spaces out of its sums.
+
+        data, width: characters of the str, and bytes of one.
+        tags: tags of all parts, combined by or.
+        """
         cdef size_t i, n
         cdef Item* item
         if tags & NOT_ASCII:
@@ -146,15 +164,15 @@ cdef class Decoding:
                 self._begin_at_character(&self.items[i])
         for i in range(self.n_items):
             item = &self.items[i]
-            item.sums.n_bytes -= item.head.n_left_out
-            item.sums.n_characters -= item.head.n_left_out
+            item.sums.n_bytes -= item.left_out.n_left_out
+            item.sums.n_characters -= item.left_out.n_left_out
             item.sums.tags = tags
             item.data, item.width = data, width
             n = item.sums.n_characters if tags & NOT_ASCII else item.sums.n_bytes
             data += n * width
 
     cdef void _begin_at_character(self, Item* item) noexcept:
-        """Give to the part before what begins in the midst of a character."""
+        """Move tokens that begin within a character from the start of a part to the end of the part before it."""
         cdef Item* before = item - 1
         cdef const uint8_t* token
         cdef Sums sums
@@ -174,7 +192,7 @@ cdef class Decoding:
             before.n += 1
 
     cdef bint is_sound(self) noexcept:
-        """Whether all that was filled is UTF-8."""
+        """Tell whether all strs are filled with valid text."""
         cdef size_t i
         for i in range(self.n_items):
             if self.items[i].data != NULL and not self.items[i].is_sound:
@@ -184,25 +202,27 @@ cdef class Decoding:
     # Filling
 
     cdef int fill(self) except -1:
-        """Fill the strs of all items that have one."""
+        """Fill the strs of all items that have one, together with the other threads. Releases the GIL."""
         cdef uint8_t* block = <uint8_t*> malloc(self._block_bytes)
         if block == NULL:
             raise MemoryError(f"no memory for {self._block_bytes} bytes of text")
         set_flag(&self._may_fill)
         with nogil:
-            self._do(FILL, block)
+            self._run_tasks(FILL, block)
         free(block)
-        self._finish(FILL)
+        self._wait_for_tasks(FILL)
         return 0
 
     cdef Ids ids_of(self, const Item* item) noexcept:
+        """View of the ids of an item, valid as long as this object."""
         return Ids(self._ids + item.first, item.n, item.n)
 
     cdef void end(self) noexcept:
-        """Send the other threads away, wherever they wait."""
+        """Tell the other threads to return. Must be called, also after an error."""
         set_flag(&self._over)
 
-    cdef void _do(self, int kind, uint8_t* block) noexcept nogil:
+    cdef void _run_tasks(self, int kind, uint8_t* block) noexcept nogil:
+        """Take tasks of a kind until none is left. block: for FILL, working space of this thread."""
         cdef size_t task, i
         while True:
             task = add(&self._next[kind], 1)
@@ -215,8 +235,8 @@ cdef class Decoding:
                     self._fill_item(&self.items[i], block)
             add(&self._n_done[kind], 1)
 
-    cdef void _finish(self, int kind) noexcept:
-        """Wait for the tasks that others have taken: a moment each."""
+    cdef void _wait_for_tasks(self, int kind) noexcept:
+        """Wait until the tasks that other threads have taken are done."""
         while add(&self._n_done[kind], 0) < self._n_tasks:
             yield_thread()
 
@@ -230,12 +250,12 @@ cdef class Decoding:
         cdef Ids ids = Ids(self._ids + item.first, item.n, item.n)
         if item.data != NULL:
             item.is_sound = fill_text(
-                self._slots, &ids, &item.head, &item.sums, block, self._block_bytes, item.data, item.width
+                self._slots, &ids, &item.left_out, &item.sums, block, self._block_bytes, item.data, item.width
             )
 
 
-cdef Decoding new_decoding(object owner, const Slot* slots, size_t n_slots, size_t block_bytes):
-    """owner: keeps the slots alive. block_bytes: as for `fill_text`."""
+cdef Decoding new_decoding(object owner, const TokenSlot* slots, size_t n_slots, size_t block_bytes):
+    """Make a Decoding. owner: keeps the slots alive. block_bytes: size of the blocks for fill_text()."""
     cdef Decoding decoding = Decoding()
     decoding._owner, decoding._slots, decoding._n_slots = owner, slots, n_slots
     decoding._block_bytes = block_bytes
@@ -243,21 +263,26 @@ cdef Decoding new_decoding(object owner, const Slot* slots, size_t n_slots, size
 
 
 cdef bint _is_plain(object sequence) noexcept:
+    """Tell whether a sequence is a list or tuple, not of a subclass, whose items can be read directly."""
     return type(sequence) is list or type(sequence) is tuple
 
 
 cdef bint fill_text(
-    const Slot* slots, const Ids* ids, const Head* head, const Sums* sums, uint8_t* block, size_t block_bytes,
+    const TokenSlot* slots, const Ids* ids, const LeftOut* left_out, const Sums* sums,
+    uint8_t* block, size_t block_bytes,
     uint8_t* data, size_t width
 ) noexcept nogil:
-    """Fill a str with the text of ids; False at what is not UTF-8.
+    """Fill a str with the text of ids. Returns False if their bytes are not UTF-8; the str is then not valid.
 
-    block: for what is not ASCII, with room for the longest token and a slot more.
+    left_out, sums: of these ids; they tell the size and width that the str must have.
+    block, block_bytes: working space, if sums.tags has NOT_ASCII: for the longest token and one slot more, and for
+        left_out.rest.
+    data, width: characters of the str, and bytes of one.
     """
-    cdef size_t at = head.at
+    cdef size_t at = left_out.at
     if sums.tags & NOT_ASCII:
-        memcpy(block, head.rest, head.n_rest)
-        return decode_tokens(slots, ids, head, block, block_bytes, data, width)
-    memcpy(data, head.rest, head.n_rest)
-    copy_tokens(slots, ids, &at, data + head.n_rest, data + sums.n_bytes)
+        memcpy(block, left_out.rest, left_out.n_rest)
+        return decode_tokens(slots, ids, left_out, block, block_bytes, data, width)
+    memcpy(data, left_out.rest, left_out.n_rest)
+    copy_tokens(slots, ids, &at, data + left_out.n_rest, data + sums.n_bytes)
     return True

@@ -1,3 +1,5 @@
+"""Decodes ids as they come, and returns only complete characters."""
+
 from collections.abc import Sequence
 from typing import Any, SupportsIndex, final
 

@@ -1,7 +1,7 @@
-"""Decoding ids as they come, without ever giving out half a character.
+"""Decodes ids as they come, and returns only complete characters.
 
-Of most ids the bytes are ASCII and nothing waits for them: `push` then makes a str of the token's slot and looks at
-nothing else. `_reference/streaming.py` says the same in plain Python.
+Fast path of push(): if a token is ASCII and no bytes are kept back, its str is made from the token's slot alone.
+`_reference/streaming.py` is the same in plain Python, and tests compare the two.
 """
 
 cimport cython
@@ -13,7 +13,7 @@ from libc.string cimport memcpy
 
 from fastbpe._core.common.id_buffer cimport Ids, ids_free
 from fastbpe._core.decode.id_reader cimport RAISE, SKIP, IdReader, unknown_rule
-from fastbpe._core.decode.token_slots cimport LENGTH, LONG, NOT_ASCII, Slot, Sums, copy_tokens, slot_token
+from fastbpe._core.decode.token_slots cimport LENGTH, LONG, NOT_ASCII, TokenSlot, Sums, copy_tokens, slot_token
 
 import operator
 
@@ -21,17 +21,17 @@ cdef extern from *:
     str PyUnicode_DecodeUTF8Stateful(const char* data, Py_ssize_t n, const char* errors, Py_ssize_t* n_read)
 
 cdef enum:
-    MAX_KEPT_BYTES = 3  # bytes of a character that is not whole
-    ROOM = 64  # bytes on the stack
+    MAX_KEPT_BYTES = 3  # most bytes of a character that is not complete
+    STACK_BYTES = 64  # longest text that is joined on the stack
 
 cdef str REPLACEMENT = "\ufffd"
 
 
 cdef struct State:
-    uint8_t kept[4]  # bytes that may become a character
+    uint8_t kept[4]  # bytes kept back, the start of a character
     size_t n_kept
-    bint is_start  # of a text: a space may be left out
-    bint is_broken  # a byte before, of those in a row, belongs to no character
+    bint is_start  # at the start of a text, so a leading space is left out
+    bint is_broken  # with runs: the run of byte tokens at hand is not UTF-8, so each further byte is U+FFFD
 
 
 @cython.final
@@ -58,13 +58,14 @@ cdef class StreamDecoder:
     (['n', '', 'é'], '!?', '')
     """
 
+    # See the arguments of the constructor.
     cdef IdReader _reader
     cdef bytes _errors
-    cdef int _unknown
+    cdef int _unknown  # RAISE, SKIP or REPLACE
     cdef object _unknown_ids
     cdef bint _joins
-    cdef bint _strips
-    cdef bint _strips_all
+    cdef bint _strips  # leading is not None
+    cdef bint _strips_all  # leading is true
     cdef frozenset _whole
     cdef frozenset _runs
     cdef dict _firsts
@@ -87,6 +88,7 @@ cdef class StreamDecoder:
         self._begin()
 
     cdef void _begin(self) noexcept:
+        """Start a new text."""
         self._state.n_kept = 0
         self._state.is_start = self._strips
         self._state.is_broken = False
@@ -156,10 +158,11 @@ cdef class StreamDecoder:
         )
 
     cdef str _push_one(self, object token_id):
+        """Return the text that one id completes."""
         cdef int overflow
         cdef int64_t value = PyLong_AsLongLongAndOverflow(token_id, &overflow)
         cdef IdReader reader = self._reader
-        cdef const Slot* slot
+        cdef const TokenSlot* slot
         cdef const uint8_t* data
         cdef size_t n
         cdef State before
@@ -185,6 +188,7 @@ cdef class StreamDecoder:
             raise
 
     cdef str _push_all(self, object ids):
+        """Return the text that a sequence of ids completes; at once if no id needs a look of its own."""
         cdef Ids values = Ids(NULL, 0, 0)
         cdef Sums sums
         cdef size_t i, n, at = 0
@@ -212,14 +216,14 @@ cdef class StreamDecoder:
             ids_free(&values)
 
     cdef str _add(self, int64_t value, const uint8_t* data, size_t n):
-        """The text that a token of a known id completes."""
+        """Return the text that a token completes. value: its id; data, n: its bytes."""
         cdef bint has_space
         if self._runs is not None:
             return self._add_to_runs(value, data, n)
         if n == 0:
             if self._state.is_start and not self._strips_all and value in self._whole:
                 self._state.is_start = False
-            # Bytes on both sides of a control symbol make no character together.
+            # Bytes before a control symbol and bytes behind it never make one character.
             return "" if self._joins else self._decode(NULL, 0, True)
         if self._state.is_start:
             if value in self._firsts:
@@ -232,22 +236,22 @@ cdef class StreamDecoder:
         return self._decode(data, n, False)
 
     cdef str _decode(self, const uint8_t* data, size_t n, bint final):
-        """The text of the bytes kept back and of more, without those that may still become a character."""
-        cdef uint8_t room[ROOM]
+        """Decode the bytes kept back and n more; keep an incomplete character at the end back, unless final."""
+        cdef uint8_t joined[STACK_BYTES]
         cdef bytes together
         cdef size_t n_kept = self._state.n_kept
         if n_kept == 0:
             return self._decoded(data, n, final) if n else ""
-        if n_kept + n <= ROOM:
-            memcpy(room, self._state.kept, n_kept)
+        if n_kept + n <= STACK_BYTES:
+            memcpy(joined, self._state.kept, n_kept)
             if n:
-                memcpy(room + n_kept, data, n)
-            return self._decoded(room, n_kept + n, final)
+                memcpy(joined + n_kept, data, n)
+            return self._decoded(joined, n_kept + n, final)
         together = (<const char*> self._state.kept)[:n_kept] + (<const char*> data)[:n]
         return self._decoded(<const uint8_t*> PyBytes_AS_STRING(together), n_kept + n, final)
 
     cdef str _decoded(self, const uint8_t* data, size_t n, bint final):
-        """The text of all bytes there are; the rest is kept."""
+        """Decode n bytes, which include those kept back; keep an incomplete character back, unless final."""
         cdef Py_ssize_t n_read = 0
         cdef str text
         if final:
@@ -259,11 +263,12 @@ cdef class StreamDecoder:
         memcpy(self._state.kept, data + n_read, min(self._state.n_kept, <size_t> MAX_KEPT_BYTES))
         return text
 
-    # Bytes in a row, as a tokenizer.json has them
+    # Byte fallback as Hugging Face's ByteFallback decoder does it: a run of byte tokens is decoded together
 
     cdef str _add_to_runs(self, int64_t value, const uint8_t* data, size_t n):
+        """Return the text that a token completes, where runs of byte tokens are decoded together."""
         cdef str text
-        if n == 0:  # left out before anything else is done
+        if n == 0:  # does not end a run
             return ""
         if n == 1 and value in self._runs:
             return self._first(self._add_byte(data[0]))
@@ -276,7 +281,10 @@ cdef class StreamDecoder:
         return self._first(text + PyUnicode_DecodeUTF8(<const char*> data, <Py_ssize_t> n, NULL))
 
     cdef str _add_byte(self, uint8_t byte):
-        """The text that a byte completes: U+FFFD for each from the first on that belongs to no character."""
+        """Return the text that a byte token completes.
+
+        From the first invalid byte of a run on, each byte is U+FFFD.
+        """
         cdef Py_ssize_t n_read = 0
         cdef str text
         cdef size_t n
@@ -296,7 +304,7 @@ cdef class StreamDecoder:
         return text
 
     cdef str _first(self, str text):
-        """Text as it is given out: at the beginning without a space."""
+        """Drop the leading space of the first text of a stream."""
         if not self._state.is_start or not text:
             return text
         self._state.is_start = False

@@ -1,4 +1,4 @@
-"""The slots that a decoder keeps tokens in, one for each id, and reading ids and copying tokens by them."""
+"""Table of a decoder, a slot of 16 bytes for each id, and the loops that read ids and copy tokens."""
 
 from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -7,64 +7,69 @@ from libc.string cimport memcpy
 from fastbpe._core.common.id_buffer cimport Ids
 
 
-# What a slot's tag says besides the number of bytes in the slot; 0: the id is no token.
 cdef enum:
-    IN_SLOT = 14  # bytes of a token that fit into its slot: 99 in 100 tokens of cl100k do
-    LENGTH = 0x0F
-    NOT_ASCII = 0x10
-    NOT_LATIN1 = 0x20  # a byte that leads a character above U+00FF
-    NOT_UCS2 = 0x40  # above U+FFFF
-    LONG = 0x80  # the slot holds the address of a LongToken
+    MAX_SLOT_BYTES = 14  # longest token that fits into its slot: 99 in 100 tokens of cl100k do
+
+# Bits of TokenSlot.tag. A tag of 0: the id is no token.
+cdef enum:
+    LENGTH = 0x0F  # mask: bytes of the token, if it is in the slot
+    NOT_ASCII = 0x10  # the token has a byte from 0x80 on
+    NOT_LATIN1 = 0x20  # the token has the lead byte of a character above U+00FF
+    NOT_UCS2 = 0x40  # the token has the lead byte of a character above U+FFFF
+    LONG = 0x80  # the token is longer or empty: the slot holds the address of a LongToken
 
 
 cdef struct LongToken:
+    # A token that is not in its slot: longer than MAX_SLOT_BYTES, or empty.
     const uint8_t* data
     uint32_t n_bytes
     uint32_t n_characters
 
 
-cdef struct Slot:
-    # 16 bytes, copied as one whatever the token's length: half the time of a memcpy of just its bytes.
-    uint8_t data[IN_SLOT]
-    uint8_t n_characters  # bytes that begin one
+cdef struct TokenSlot:
+    # 16 bytes, copied as a whole whatever the token's length: faster than a memcpy of unknown size.
+    uint8_t data[MAX_SLOT_BYTES]
+    uint8_t n_characters  # bytes of the token that begin a character
     uint8_t tag
 
 
-cdef struct Head:
-    # Of a text whose beginning is left out: which id is the first that is whole, and what is left of those before.
-    size_t at
-    size_t n_left_out  # bytes, all of them spaces
-    const uint8_t* rest
-    size_t n_rest
+cdef struct LeftOut:
+    # Leading spaces that decoding leaves out, as sentencepiece does with its dummy prefix.
+    size_t at  # index of the first id whose token is copied whole; 0: nothing is left out
+    size_t n_left_out  # bytes left out, all of them spaces
+    const uint8_t* rest  # rest of the token before that id, without its space
+    size_t n_rest  # bytes of the rest
 
 
 cdef struct Sums:
-    # What all ids of a call make together.
+    # Sums over the tokens of a text.
     size_t n_bytes
-    size_t n_characters
-    size_t n_empty  # ids that make nothing
-    uint32_t tags
+    size_t n_characters  # bytes that begin a character
+    size_t n_empty  # tokens without bytes
+    uint32_t tags  # all tags, combined by or
 
 
 cdef void slot_fill(
-    Slot* slot, const uint8_t* token, uint32_t n_bytes, LongToken* long_tokens, uint32_t* n_long
+    TokenSlot* slot, const uint8_t* token, uint32_t n_bytes, LongToken* long_tokens, uint32_t* n_long
 ) noexcept nogil
 cdef void read_ints(
-    PyObject** items, size_t n, const Slot* slots, uint64_t n_ids, Ids* out, Sums* sums
+    PyObject** items, size_t n, const TokenSlot* slots, uint64_t n_ids, Ids* out, Sums* sums
 ) noexcept nogil
 cdef uint64_t read_array(
-    const Py_buffer* view, bint is_signed, bint swapped, const Slot* slots, uint64_t n_ids, Ids* out, Sums* sums
+    const Py_buffer* view, bint is_signed, bint swapped, const TokenSlot* slots, uint64_t n_ids,
+    Ids* out, Sums* sums,
 ) noexcept nogil
 cdef uint8_t* copy_tokens(
-    const Slot* slots, const Ids* ids, size_t* at, uint8_t* to, const uint8_t* end
+    const TokenSlot* slots, const Ids* ids, size_t* at, uint8_t* to, const uint8_t* end
 ) noexcept nogil
 cdef bint decode_tokens(
-    const Slot* slots, const Ids* ids, const Head* head, uint8_t* block, size_t block_bytes, uint8_t* to, size_t width
+    const TokenSlot* slots, const Ids* ids, const LeftOut* left_out,
+    uint8_t* block, size_t block_bytes, uint8_t* to, size_t width,
 ) noexcept nogil
 
 
-cdef inline const uint8_t* slot_token(const Slot* slot, size_t* n) noexcept nogil:
-    """The bytes of an id that is a token's."""
+cdef inline const uint8_t* slot_token(const TokenSlot* slot, size_t* n) noexcept nogil:
+    """Bytes of a slot's token; their number is stored in *n. Requires: slot.tag != 0."""
     cdef const LongToken* token
     if slot.tag & LONG:
         memcpy(&token, slot.data, sizeof(token))
@@ -74,10 +79,13 @@ cdef inline const uint8_t* slot_token(const Slot* slot, size_t* n) noexcept nogi
     return slot.data
 
 
-cdef inline bint slot_add(const Slot* slots, uint64_t n_ids, uint64_t token_id, Sums* sums) noexcept nogil:
-    """Add what an id makes to the sums; False if it is no token."""
-    # Lost: one test for both kinds of tag (3 % slower); prefetching the ints 24 places ahead (no difference).
-    cdef const Slot* slot
+cdef inline bint slot_add(const TokenSlot* slots, uint64_t n_ids, uint64_t token_id, Sums* sums) noexcept nogil:
+    """Add a token to the sums.
+
+    Returns False, with the sums unchanged, if token_id, which may be any number, is no token.
+    """
+    # Lost: one test for both kinds of tag, slower; prefetching the ints 24 positions ahead, no difference.
+    cdef const TokenSlot* slot
     cdef const LongToken* token
     if token_id >= n_ids:
         return False

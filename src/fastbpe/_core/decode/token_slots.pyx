@@ -1,16 +1,20 @@
-"""Reading ids and copying tokens, by the slots of slots.pxd."""
+"""Loops over ids: reading them from lists and arrays, and copying their tokens.
+
+See token_slots.pxd for the table.
+"""
 
 from cpython.object cimport PyObject
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy, memmove
 
 from fastbpe._core.decode.utf8_to_str cimport put_characters
-from fastbpe._core.ids.int_table cimport Ints, ints_so_far, kept_place
+from fastbpe._core.ids.int_table cimport Ints, ints_so_far, int_value
 from fastbpe._core.common.id_buffer cimport Ids
 
 cdef extern from *:
     """
-    /* The value of an exact int of one digit that is not negative, which every id is; else UINT32_MAX. */
+    /* Value of an int of one digit (30 bits) that is not negative, as every id is; else UINT32_MAX. Requires: an
+       exact int. */
     static inline uint32_t fastbpe_small_int(PyObject* item)
     {
     #if defined(CYTHON_COMPILING_IN_CPYTHON) && CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX >= 0x030C0000
@@ -47,8 +51,12 @@ cdef extern from *:
 
 
 cdef void slot_fill(
-    Slot* slot, const uint8_t* token, uint32_t n_bytes, LongToken* long_tokens, uint32_t* n_long
+    TokenSlot* slot, const uint8_t* token, uint32_t n_bytes, LongToken* long_tokens, uint32_t* n_long
 ) noexcept nogil:
+    """Fill the slot of a token. One that does not fit goes to long_tokens[n_long], and n_long is raised.
+
+    Requires: `token` and long_tokens live as long as the slot.
+    """
     cdef uint32_t i, n_characters = 0
     cdef uint8_t tag = 0
     cdef LongToken* long_token
@@ -60,7 +68,7 @@ cdef void slot_fill(
             tag |= NOT_LATIN1
         if token[i] >= 0xF0:
             tag |= NOT_UCS2
-    if 0 < n_bytes <= IN_SLOT:  # one without bytes would be no token
+    if 0 < n_bytes <= MAX_SLOT_BYTES:  # an empty token in the slot would have the tag 0
         memcpy(slot.data, token, n_bytes)
         slot.n_characters = <uint8_t> n_characters
         slot.tag = tag | <uint8_t> n_bytes
@@ -75,20 +83,27 @@ cdef void slot_fill(
 
 
 cdef void read_ints(
-    PyObject** items, size_t n, const Slot* slots, uint64_t n_ids, Ids* out, Sums* sums
+    PyObject** items, size_t n, const TokenSlot* slots, uint64_t n_ids, Ids* out, Sums* sums
 ) noexcept nogil:
-    """Exact ints, up to the end or to the first item that is none, or no token.
+    """Read items of a list or tuple from number out.n on, and add their tokens to the sums.
 
-    Some thread must hold the GIL, and need not be this one (but see `decoder.SHARES_GIL`).
+    items, n: the items of the list or tuple.
+    slots, n_ids: the decoder's table.
+    out: receives the ids behind those it has; out.n is their number afterwards. Requires: space for n ids.
+
+    Stops at the end, or at the first item that is not an exact int, or is no token.
+
+    Requires: a thread holds the GIL and no other Python code runs. This may be another thread (see
+        decoder.SHARES_GIL).
     """
     cdef size_t i = out.n
     cdef uint32_t* to = out.items
     cdef uint64_t value
-    cdef Sums local = sums[0]  # in registers
+    cdef Sums local = sums[0]  # a copy, which stays in registers
     cdef Ints kept = ints_so_far()[0]
-    # What encoding gave is read by where it lies: a list of it takes two thirds of the time.
+    # Ints made by encoding lie in one table: their addresses give the values, and they need not be loaded.
     while i < n:
-        value = kept_place(&kept, items[i])
+        value = int_value(&kept, items[i])
         if value >= kept.n or not slot_add(slots, n_ids, value, &local):
             break
         to[i] = <uint32_t> value
@@ -104,9 +119,16 @@ cdef void read_ints(
 
 
 cdef uint64_t read_array(
-    const Py_buffer* view, bint is_signed, bint swapped, const Slot* slots, uint64_t n_ids, Ids* out, Sums* sums
+    const Py_buffer* view, bint is_signed, bint swapped, const TokenSlot* slots, uint64_t n_ids,
+    Ids* out, Sums* sums,
 ) noexcept nogil:
-    """All items, or up to the first that is no token, which is returned."""
+    """Read all items of an array of integers in one dimension, and add their tokens to the sums.
+
+    is_signed, swapped: of the items. slots, n_ids: the decoder's table.
+
+    Stops at the first item that is no token and returns it; out.n is then its index, and the sums are unchanged.
+    Requires: out.n == 0, and space for all items in `out`.
+    """
     cdef size_t i, n = <size_t> view.shape[0]
     cdef const char* at = <const char*> view.buf
     cdef Py_ssize_t step = view.itemsize if view.strides == NULL else view.strides[0]  # ctypes gives none
@@ -125,7 +147,7 @@ cdef uint64_t read_array(
 
 
 cdef inline uint64_t _load(const char* at, Py_ssize_t n_bytes, bint is_signed, bint swapped) noexcept nogil:
-    """An integer of 1, 2, 4 or 8 bytes, which need not be aligned; its sign fills the 64 bits."""
+    """Load an integer of 1, 2, 4 or 8 bytes from any address, extended to 64 bits by its sign if it is signed."""
     cdef uint16_t two
     cdef uint32_t four
     cdef uint64_t value
@@ -146,10 +168,13 @@ cdef inline uint64_t _load(const char* at, Py_ssize_t n_bytes, bint is_signed, b
 
 
 cdef uint8_t* copy_tokens(
-    const Slot* slots, const Ids* ids, size_t* at, uint8_t* to, const uint8_t* end
+    const TokenSlot* slots, const Ids* ids, size_t* at, uint8_t* to, const uint8_t* end
 ) noexcept nogil:
-    """Copy tokens from place at on, as many as fit, and move at; the end of what was written."""
-    cdef const Slot* slot
+    """Copy the tokens of ids from number at[0] on, as many as fit before `end`; return the end of what is written.
+
+    at: moved to the first id that was not copied. Bytes up to `end` may be overwritten.
+    """
+    cdef const TokenSlot* slot
     cdef const LongToken* token
     cdef size_t i = at[0], n = ids.n
     cdef const uint32_t* items = ids.items
@@ -161,8 +186,8 @@ cdef uint8_t* copy_tokens(
                 break
             memcpy(to, token.data, token.n_bytes)
             to += token.n_bytes
-        elif <size_t> (end - to) >= sizeof(Slot):
-            memcpy(to, slot, sizeof(Slot))
+        elif <size_t> (end - to) >= sizeof(TokenSlot):
+            memcpy(to, slot, sizeof(TokenSlot))
             to += slot.tag & LENGTH
         elif <size_t> (slot.tag & LENGTH) <= <size_t> (end - to):
             memcpy(to, slot, slot.tag & LENGTH)
@@ -175,19 +200,21 @@ cdef uint8_t* copy_tokens(
 
 
 cdef bint decode_tokens(
-    const Slot* slots, const Ids* ids, const Head* head, uint8_t* block, size_t block_bytes, uint8_t* to, size_t width
+    const TokenSlot* slots, const Ids* ids, const LeftOut* left_out,
+    uint8_t* block, size_t block_bytes, uint8_t* to, size_t width,
 ) noexcept nogil:
-    """The characters of all ids, each width bytes wide, by way of a block, which holds the head's rest already.
+    """Decode the tokens of ids from left_out.at on into characters of `width` bytes; False if not UTF-8.
 
-    False at what is not UTF-8.
+    block: working space for UTF-8, filled and decoded again and again; it starts with left_out.rest.
+    to: has space for all characters.
     """
-    cdef size_t at = head.at, n_kept = head.n_rest, n, n_read, n_written
+    cdef size_t at = left_out.at, n_kept = left_out.n_rest, n, n_read, n_written
     cdef bint more = True
     while more:
         n = <size_t> (copy_tokens(slots, ids, &at, block + n_kept, block + block_bytes) - block)
         n_read = put_characters(block, n, to, width, &n_written)
         to += n_written * width
-        n_kept = n - n_read  # a character that the next token ends, or what is none
+        n_kept = n - n_read  # the start of a character that the next token ends, or invalid bytes
         if n_kept > 3:
             return False
         memmove(block, block + n_read, n_kept)

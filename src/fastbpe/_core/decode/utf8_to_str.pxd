@@ -1,4 +1,4 @@
-"""From UTF-8 to the items of a str: the strict half of what CPython's decoder does, at the speed of copying."""
+"""Decoding valid UTF-8 into the items of a str, as CPython's decoder does with errors="strict", but faster."""
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t
 from libc.string cimport memcpy
@@ -14,9 +14,10 @@ ctypedef fused Character:
 cdef inline size_t put_characters(
     const uint8_t* data, size_t n, void* out, size_t width, size_t* n_written
 ) noexcept nogil:
-    """Write the characters of UTF-8 as items of 1, 2 or 4 bytes, which are wide enough for them.
+    """Decode UTF-8 into items of `width` bytes, 1, 2 or 4; store the number of items in *n_written.
 
-    Returns how many bytes were read: up to the end, or to what is no character or not all of one.
+    Returns the number of bytes read: n, or fewer if invalid or incomplete bytes follow.
+    Requires: `out` has space for n items, and the characters fit into them.
     """
     if width == 1:
         return _put_items(data, n, <uint8_t*> out, n_written)
@@ -26,6 +27,7 @@ cdef inline size_t put_characters(
 
 
 cdef inline size_t _put_items(const uint8_t* data, size_t n, Character* out, size_t* n_written) noexcept nogil:
+    """Decode into items of one width, ASCII sixteen bytes at a time."""
     cdef size_t i = 0, k
     cdef Character* to = out
     cdef uint32_t c, lead
@@ -34,7 +36,7 @@ cdef inline size_t _put_items(const uint8_t* data, size_t n, Character* out, siz
         lead = data[i]
         if lead < 0x80:
             while n - i >= 16 and not (load64(data + i) | load64(data + i + 8)) & 0x8080808080808080ULL:
-                memcpy(ascii, data + i, 16)  # a copy, which `to` cannot overlap: else no vector instructions
+                memcpy(ascii, data + i, 16)  # `to` cannot overlap this copy, so the compiler vectorizes
                 for k in range(16):
                     to[k] = ascii[k]
                 i += 16

@@ -14,7 +14,7 @@ from libc.string cimport memcpy, memset
 
 from fastbpe._core.merge.merge_dropout cimport Dropout, dropout_free, merge_with_dropout
 from fastbpe._core.encode.encoder cimport Encoder
-from fastbpe._core.ids.int_table cimport Ints, kept_ints, place_int
+from fastbpe._core.ids.int_table cimport Ints, kept_ints, offset_int
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, Normalizer, normalized_free
 from fastbpe._core.ids.id_lists cimport add_item, add_span, hide, ids_array, ids_list, new_list, show
@@ -133,7 +133,7 @@ cdef class Tokens:
             elif i and offset == last:
                 empty = add_span(out, end, end)
             else:
-                begin, end, last, empty = end, place_int(ints, offset), offset, None
+                begin, end, last, empty = end, offset_int(ints, offset), offset, None
                 if i:
                     add_span(out, begin, end)
         return show(out)

@@ -13,7 +13,7 @@ from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcpy
 
 from fastbpe._core.common.atomics cimport add, is_set, set_flag
-from fastbpe._core.common.memory cimport lay_out
+from fastbpe._core.common.memory cimport populate
 from fastbpe._core.common.id_buffer cimport Ids, ids_expect, ids_reserve
 from fastbpe._core.cache.pending_pieces cimport note_count, settle
 from fastbpe._core.ids.id_lists cimport append_ids, expect_items, fit_list, hide, ids_list, new_list
@@ -348,7 +348,7 @@ cdef class Jobs:
         if at + n_ids <= self._arena.capacity:
             job.ids = self._arena.items + at
             if self._is_fresh:
-                lay_out(job.ids, n_ids * sizeof(uint32_t))
+                populate(job.ids, n_ids * sizeof(uint32_t))
         else:
             job.ids = <uint32_t*> malloc((n_ids + 1) * sizeof(uint32_t))
             if job.ids == NULL:
@@ -395,7 +395,7 @@ cdef class Jobs:
                 continue
             if job.n_ids:
                 if self._is_fresh:
-                    lay_out(self._out.items + job.offset, job.n_ids * sizeof(uint32_t))
+                    populate(self._out.items + job.offset, job.n_ids * sizeof(uint32_t))
                 memcpy(
                     self._out.items + job.offset, job.ids if job.owns_ids else scratch.ids.items,
                     job.n_ids * sizeof(uint32_t),

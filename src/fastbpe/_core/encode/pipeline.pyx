@@ -30,7 +30,7 @@ from libc.stdint cimport uint8_t, uint32_t
 from libc.string cimport memcmp
 
 from fastbpe._core.cache.piece_cache cimport encode_pieces
-from fastbpe._core.common.byte_buffer cimport buffer_add, buffer_room
+from fastbpe._core.common.byte_buffer cimport buffer_add, buffer_reset
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport ids_expect
 from fastbpe._core.common.interrupts cimport check_signals
@@ -209,7 +209,7 @@ cdef class Pipeline:
         if text.is_utf8:
             data = <const uint8_t*> text.data + start
         else:
-            buffer_room(&scratch.utf8, utf8_capacity(text, n))
+            buffer_reset(&scratch.utf8, utf8_capacity(text, n))
             n = text_utf8(text, start, end, scratch.utf8.items)
             data = scratch.utf8.items
         scratch.ends.text = data  # for error messages, which only splitters without safe cuts raise

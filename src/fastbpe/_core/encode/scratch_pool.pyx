@@ -10,10 +10,10 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
-from fastbpe._core.cache.pending_pieces cimport give_up
+from fastbpe._core.cache.pending_pieces cimport discard_gaps
 from fastbpe._core.cache.piece_cache cimport cache_bytes, cache_free, cache_limit, cache_start
 from fastbpe._core.common.byte_buffer cimport buffer_add, buffer_free
-from fastbpe._core.common.gil_yield cimport take_turns
+from fastbpe._core.common.gil_yield cimport yield_gil_if_due
 from fastbpe._core.common.id_buffer cimport HUGE_PAGES_FROM_ESTIMATE, Ids, ids_free
 from fastbpe._core.common.memory cimport use_huge_pages
 from fastbpe._core.merge.vocabulary cimport Vocabulary
@@ -77,7 +77,7 @@ cdef class ScratchPool:
         Requires: the GIL.
         """
         if scratch.cache.n_gaps:  # an error left pieces pending
-            give_up(&scratch.cache, &self._vocabulary.tables)
+            discard_gaps(&scratch.cache, &self._vocabulary.tables)
         if self._n_scratches > MAX_KEPT_SCRATCHES:
             self._n_scratches -= 1
             self._share_cache_bytes()
@@ -273,5 +273,5 @@ cdef int offer_gil(Scratch* scratch, size_t n_units) except -1:
     scratch.n_held += n_units + UNITS_PER_CALL
     if scratch.n_held >= UNITS_PER_GIL_OFFER:
         scratch.n_held = 0
-        take_turns()
+        yield_gil_if_due()
     return 0

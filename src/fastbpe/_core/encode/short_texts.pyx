@@ -11,8 +11,8 @@ from libc.stdint cimport uint8_t
 from libc.string cimport memcpy
 
 from fastbpe._core.cache.cache_state cimport GROUP
-from fastbpe._core.cache.piece_cache cimport group_aim, group_look_up
-from fastbpe._core.common.byte_buffer cimport buffer_room
+from fastbpe._core.cache.piece_cache cimport probe_group, look_up_group
+from fastbpe._core.common.byte_buffer cimport buffer_reset
 from fastbpe._core.encode.scratch_pool cimport Scratch, offer_gil
 from fastbpe._core.ids.id_lists cimport add_ids, ids_list, new_list
 from fastbpe._core.text.special_tokens cimport Match
@@ -48,7 +48,7 @@ cdef list short_list_by(Scratch* scratch, Pipeline pipeline, object text, Specia
     cdef list out
     offer_gil(scratch, n)
     # Keys are made from a copy with KEY_BYTES readable after it: near the end of the text itself it takes longer.
-    buffer_room(&scratch.prefixed, 1 + SHORT_UNITS + KEY_BYTES)
+    buffer_reset(&scratch.prefixed, 1 + SHORT_UNITS + KEY_BYTES)
     copy = scratch.prefixed.items
     memcpy(copy + 1, data, n)
     if n and pipeline.normalizing is not None and pipeline.normalizing.dummy_prefix:
@@ -67,14 +67,14 @@ cdef list short_list_by(Scratch* scratch, Pipeline pipeline, object text, Specia
         if disallowed is not None and disallowed.find(data, n, 0, &match):
             return None  # a disallowed token is the first error to report, for texts of any length
         raise
-    group_aim(&scratch.cache, copy, n_split + KEY_BYTES, 0, scratch.ends.items, scratch.ends.n)
+    probe_group(&scratch.cache, copy, n_split + KEY_BYTES, 0, scratch.ends.items, scratch.ends.n)
     if disallowed is not None and disallowed.find(data, n, 0, &match):
         return None
     capacity = scratch.ends.n + SPARE_ITEMS
     if pipeline.normalizing is not None:
         capacity += scratch.ends.n // 2  # words of sentencepiece more often have several ids
     out = new_list(capacity)
-    group_look_up(
+    look_up_group(
         &scratch.cache, &pipeline.vocabulary.tables, copy, 0, scratch.ends.items, scratch.ends.n, &scratch.ids
     )
     if scratch.ids.n > capacity:

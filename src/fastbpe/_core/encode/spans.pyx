@@ -5,7 +5,7 @@ from libc.stdlib cimport free
 
 from fastbpe._core.common.memory cimport grown
 from fastbpe._core.ids.id_lists cimport add_item, add_span, hide, new_list, show
-from fastbpe._core.ids.int_table cimport Ints, kept_ints, place_int
+from fastbpe._core.ids.int_table cimport Ints, kept_ints, offset_int
 from fastbpe._core.text.utf8_text cimport Text
 
 cdef enum:
@@ -143,8 +143,8 @@ cdef object append_spans(list out, const Spans* spans, object end):
         if i and span.end == last and span.start == spans.items[i - 1].start:  # ids of one character's bytes
             add_item(out, made)
             continue
-        start = end if span.start == last else place_int(ints, span.start)
+        start = end if span.start == last else offset_int(ints, span.start)
         last = span.end
-        end = place_int(ints, last)
+        end = offset_int(ints, last)
         made = add_span(out, start, end)
     return end

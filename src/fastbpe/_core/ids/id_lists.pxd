@@ -17,10 +17,10 @@ cdef extern from *:
 cdef class Array:
     cdef void* _items
     cdef Py_ssize_t _n
-    cdef size_t _capacity  # of ids
-    cdef size_t _n_units  # of the text that they are of
-    cdef Py_ssize_t _item_size
-    cdef const char* _format
+    cdef size_t _capacity  # ids that the memory holds; 0: the array is not of ids
+    cdef size_t _n_units  # length of their text, in characters or bytes; 0: the memory is not reused
+    cdef Py_ssize_t _item_size  # bytes
+    cdef const char* _format  # struct format character of an item
     cdef Py_ssize_t _shape[1]
     cdef Py_ssize_t _strides[1]
 
@@ -42,22 +42,23 @@ cdef void show_all(list lists) noexcept
 
 
 cdef inline void hide(object container) noexcept:
-    """Take a new list or tuple away from the garbage collector: until it is shown, nobody else can come by it.
+    """Untrack a new list or tuple: the garbage collector, and so gc.get_objects(), cannot reach it until show().
 
-    A list that is filled while Python code may run (a collection, another thread, a signal handler) is hidden: its
-    items are no valid objects yet, its room must not change, and a collection would look through it in vain.
+    Required for a list that is filled while Python code may run (a collection, another thread, a signal handler):
+    its items may not be valid objects yet, and nobody may resize it. It also spares collections that would walk
+    through it.
     """
     PyObject_GC_UnTrack(container)
 
 
 cdef inline list show(list out):
-    """Tell the garbage collector of a list that was hidden. It may be part of a cycle: the caller may append anything."""
+    """Track a hidden list again, since its new owner may append anything and so make a cycle; return it."""
     PyObject_GC_Track(out)
     return out
 
 
 cdef inline void add_item(list out, object item) noexcept:
-    """Append an object to a list that has room for it."""
+    """Append an object to a list. Requires: len(out) is below its capacity."""
     cdef Py_ssize_t size = len(out)
     set_size(<PyObject*> out, size + 1)
     Py_INCREF(item)
@@ -65,9 +66,11 @@ cdef inline void add_item(list out, object item) noexcept:
 
 
 cdef inline tuple add_span(list out, object start, object end):
-    """Append (start, end), both ints, to a list that has room for it; returned for others that are equal to it.
+    """Append the tuple (start, end) of two ints to a list, and return it.
 
-    The tuple stays hidden, as CPython hides tuples of ints when it first meets them: it is part of no cycle.
+    The tuple stays untracked, since it cannot be part of a cycle; CPython untracks such tuples at the first
+    collection.
+    Requires: len(out) is below its capacity.
     """
     cdef tuple span = (start, end)
     hide(span)

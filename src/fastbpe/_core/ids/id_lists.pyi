@@ -1,6 +1,10 @@
+"""Outputs of ids: an array with memory of its own, or a list of ints from a table of ints made once."""
+
 from typing import final
 
 @final
 class Array:
+    """Integers in memory of their own, exported by the buffer protocol: numpy wraps them without a copy."""
+
     def __len__(self) -> int: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...

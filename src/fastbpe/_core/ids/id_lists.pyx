@@ -1,4 +1,7 @@
-"""What ids are handed out as: an array in memory of its own, or a list of ints that are made once."""
+"""Outputs of ids: an array with memory of its own, or a list of ints from a table of ints made once (int_table).
+
+Lists are filled through their C struct: one allocation of the right size, and no reference counting for each int.
+"""
 
 cimport cython
 from cpython.exc cimport PyErr_Clear
@@ -14,7 +17,7 @@ from fastbpe._core.common.id_buffer cimport Ids
 cdef extern from *:
     """
     #define FASTBPE_LIST_ITEMS(list) (((PyListObject *)(list))->ob_item)
-    #define FASTBPE_LIST_ROOM(list) ((size_t)((PyListObject *)(list))->allocated)
+    #define FASTBPE_LIST_CAPACITY(list) ((size_t)((PyListObject *)(list))->allocated)
     #define FASTBPE_LIST_SIZE(list) ((size_t)Py_SIZE(list))
 
     #ifndef Py_GIL_DISABLED
@@ -33,7 +36,7 @@ cdef extern from *:
     }
 
     static int fastbpe_grow_list(PyObject *list, size_t n) {
-        size_t n_bytes = n * sizeof(PyObject *), n_had = FASTBPE_LIST_ROOM(list) * sizeof(PyObject *);
+        size_t n_bytes = n * sizeof(PyObject *), n_had = FASTBPE_LIST_CAPACITY(list) * sizeof(PyObject *);
         PyObject **items;
         if (!fastbpe_copies(n_had, n_bytes)) {
             if (!fastbpe_resize_list(list, n)) return 0;
@@ -47,17 +50,17 @@ cdef extern from *:
         PyMem_Free(FASTBPE_LIST_ITEMS(list));
         return fastbpe_set_items(list, items, n);
     }
-    #else /* there, more than the items lies in their memory */
+    #else /* free threading: the memory of the items has a header, so only Python may replace it */
     #define FASTBPE_LISTS_GROW 0
     static int fastbpe_set_items(PyObject *list, PyObject **items, size_t n) { return 0; }
-    static int fastbpe_resize_list(PyObject *list, size_t n) { return n <= FASTBPE_LIST_ROOM(list); }
+    static int fastbpe_resize_list(PyObject *list, size_t n) { return n <= FASTBPE_LIST_CAPACITY(list); }
     static int fastbpe_grow_list(PyObject *list, size_t n) { return fastbpe_resize_list(list, n); }
     #endif
 
-    /* An empty list with room for n items. PyList_New clears them: of a long list, whose memory was used before, a
-       twentieth of the time of the text. A short one is better cleared: it is made while lines of the piece cache are
-       on their way, and touched then it need not be waited for later (100-byte strings: 395 ns each for 422). */
-    static PyObject *fastbpe_list_with_room(size_t n) {
+    /* Make an empty list with capacity for n items. PyList_New clears the memory, which takes measurable time for
+       a long list, so that is allocated here. A short list is better cleared: it is made while prefetched lines of
+       the piece cache arrive, and its memory is then in the processor's cache when the ids are written. */
+    static PyObject *fastbpe_list_with_capacity(size_t n) {
         int is_cleared = n <= 64 || !FASTBPE_LISTS_GROW;
         PyObject *list = PyList_New(is_cleared ? (Py_ssize_t)n : 0);
         if (list == NULL) return NULL;
@@ -68,11 +71,11 @@ cdef extern from *:
     }
     """
     bint LISTS_GROW "FASTBPE_LISTS_GROW"
-    list list_with_room "fastbpe_list_with_room"(size_t n)
+    list list_with_capacity "fastbpe_list_with_capacity"(size_t n)
     bint resize_list "fastbpe_resize_list"(PyObject* items, size_t n) noexcept
     bint grow_list "fastbpe_grow_list"(PyObject* items, size_t n) noexcept
     PyObject** list_items "FASTBPE_LIST_ITEMS"(PyObject* items) noexcept nogil
-    size_t list_room "FASTBPE_LIST_ROOM"(PyObject* items) noexcept nogil
+    size_t list_capacity "FASTBPE_LIST_CAPACITY"(PyObject* items) noexcept nogil
     size_t list_size "FASTBPE_LIST_SIZE"(PyObject* items) noexcept nogil
     PyObject* PyLong_FromUnsignedLong(unsigned long value) noexcept
 
@@ -80,23 +83,24 @@ cdef extern from "simd/fill.h" nogil:
     bint fill_ints "fb_fill_ints"(void** items, const uint32_t* ids, size_t n, const void* first, uint32_t n_row)
 
 cdef enum:
-    PART_IDS = 1024  # of a list
-    LEAST_SPARE = 1 << 18  # ids; smaller blocks are malloc's own affair
-    MAX_SPARE_BYTES = 1 << 23
+    PART_IDS = 1024  # ids that are written to a list before its size is set: an exception finds a valid list
+    MIN_SPARE_IDS = 1 << 18  # capacity of the smallest array whose memory is kept; malloc reuses smaller ones well
+    MAX_SPARE_IDS = 1 << 23  # and of the largest, 32 MB
 
-cdef Ids _spare = Ids(NULL, 0, 0)  # the memory of an array that was dropped
-cdef size_t _spare_units = 0  # of how many units of text it held the ids
+# Memory of one dropped array, kept for the next one of similar size. Both under the GIL.
+cdef Ids _spare = Ids(NULL, 0, 0)
+cdef size_t _spare_units = 0  # length of the text whose ids it held
 
 
 @cython.final
 cdef class Array:
-    """Integers in memory of their own, exported by the buffer protocol: numpy wraps them in place."""
+    """Integers in memory of their own, exported by the buffer protocol: numpy wraps them without a copy."""
 
     def __dealloc__(self):
         global _spare, _spare_units
         cdef void* dropped = self._items
-        # The last one's, unless that which is kept would have done for it as well.
-        if LEAST_SPARE <= self._capacity <= MAX_SPARE_BYTES and not self._n_units <= _spare_units <= 2 * self._n_units:
+        # Keep this array's memory in place of the spare one, unless that fits a text of this length too.
+        if MIN_SPARE_IDS <= self._capacity <= MAX_SPARE_IDS and not self._n_units <= _spare_units <= 2 * self._n_units:
             dropped = _spare.items
             _spare, _spare_units = Ids(<uint32_t*> self._items, 0, self._capacity), self._n_units
         free(dropped)
@@ -121,9 +125,11 @@ cdef class Array:
 
 
 cdef size_t take_spare(Ids* ids, size_t n_units) noexcept:
-    """Begin with the memory of an array that was dropped, if that held the ids of as much text: how much; or 0.
+    """Reuse the memory of a dropped array for the ids of a text of n_units, if its text was 1 to 2 times as long.
 
-    Under the GIL. Its pages are there already: making fresh ones is a quarter of a warm call on two threads.
+    Its pages are mapped already, and page faults are a large part of a call with several threads.
+
+    Returns the length of that text, or 0: then ids is unchanged. Requires: the GIL; `ids` owns no memory.
     """
     global _spare, _spare_units
     cdef size_t held = _spare_units
@@ -135,7 +141,7 @@ cdef size_t take_spare(Ids* ids, size_t n_units) noexcept:
 
 
 cdef size_t free_spare() noexcept:
-    """Free the memory that is kept for the next array; how many bytes. Under the GIL."""
+    """Free the memory that is kept for the next array; return its size in bytes. Requires: the GIL."""
     global _spare, _spare_units
     cdef size_t n_bytes = _spare.capacity * sizeof(uint32_t)
     free(_spare.items)
@@ -144,17 +150,17 @@ cdef size_t free_spare() noexcept:
 
 
 cdef Array ids_array(Ids* ids, size_t n_units=0):
-    """An array of uint32 that takes over the memory of ids, which are empty afterwards.
+    """Make an array of uint32 of the memory of `ids`, which are empty afterwards.
 
-    n_units: of the text that they are of; 0: another text's ids are not put there when the array is dropped.
+    n_units: length of the text that the ids are of, for take_spare(); 0: the memory is not to be reused.
     """
     cdef Array array = Array.__new__(Array)
     cdef void* items
     array._items, array._capacity, array._n_units = ids.items, ids.capacity, n_units
     if not n_units or not ids.capacity or ids.capacity > ids.n + ids.n // 4:
-        array._capacity = ids.n + ids.n // 8 if n_units else ids.n  # the next text may become a few more
+        array._capacity = ids.n + ids.n // 8 if n_units else ids.n  # spare capacity, for a similar text
         items = realloc(ids.items, max(array._capacity, <size_t> 1) * sizeof(uint32_t))
-        array._items = ids.items if items == NULL else items  # shrinking in vain is no error
+        array._items = ids.items if items == NULL else items  # failure to shrink is no error
     array._n, array._item_size, array._format = ids.n, sizeof(uint32_t), b"I"
     ids.items = NULL
     ids.n = ids.capacity = 0
@@ -162,7 +168,7 @@ cdef Array ids_array(Ids* ids, size_t n_units=0):
 
 
 cdef Array int64_array(size_t n):
-    """A new array of n zeros."""
+    """Make an array of n zeros of 8 bytes."""
     cdef Array array = Array.__new__(Array)
     array._items = calloc(max(n, <size_t> 1), sizeof(int64_t))
     if array._items == NULL:
@@ -172,13 +178,14 @@ cdef Array int64_array(size_t n):
 
 
 cdef list ids_list(const uint32_t* ids, size_t n):
+    """Make a list of n ids."""
     cdef list out = new_list(n)
     add_ids(out, ids, n)
     return out
 
 
 cdef int add_ids(list out, const uint32_t* ids, size_t n) except -1:
-    """Append ids to a list that has room for them."""
+    """Append n ids to a list. Requires: its capacity is at least len(out) + n."""
     cdef Ints* ints = kept_ints()
     cdef PyObject** items = list_items(<PyObject*> out)
     cdef size_t size = <size_t> len(out), n_part
@@ -194,7 +201,7 @@ cdef int add_ids(list out, const uint32_t* ids, size_t n) except -1:
 
 
 cdef int _make_part(Ints* ints, list out, const uint32_t* ids, size_t n) except -1:
-    """Write ids behind a list's items, making the ints that are not there yet."""
+    """Write n ids behind the items of a list, whose size stays, and make the ints that do not exist yet."""
     cdef size_t size = <size_t> len(out), i
     cdef PyObject** items = list_items(<PyObject*> out) + size
     for i in range(n):
@@ -214,35 +221,38 @@ cdef int _make_part(Ints* ints, list out, const uint32_t* ids, size_t n) except 
 
 
 cdef void expect_items(list out, size_t n_more) noexcept:
-    """Ask for room in a list for n_more items, at once; without memory for them there is none."""
+    """Enlarge the capacity of a list to n_more items beyond its size. Without memory it stays as it is."""
     cdef size_t n = <size_t> len(out) + n_more
-    if n > list_room(<PyObject*> out):
+    if n > list_capacity(<PyObject*> out):
         grow_list(<PyObject*> out, n)
 
 
 cdef int append_ids(list out, const uint32_t* ids, size_t n) except -1:
-    """Append ids to a list of new_list, which grows: its room doubles, so that this is linear."""
-    cdef size_t size = <size_t> len(out), room = list_room(<PyObject*> out), i
+    """Append n ids to a list made by new_list(). Its capacity doubles, so appending takes linear time."""
+    cdef size_t size = <size_t> len(out), capacity = list_capacity(<PyObject*> out), i
     if not LISTS_GROW:
         for i in range(n):
             out.append(ids[i])
         return 0
-    if size + n > room:
-        expect_items(out, max(n, 2 * room - size))
-        if size + n > list_room(<PyObject*> out) and not grow_list(<PyObject*> out, size + n):
+    if size + n > capacity:
+        expect_items(out, max(n, 2 * capacity - size))
+        if size + n > list_capacity(<PyObject*> out) and not grow_list(<PyObject*> out, size + n):
             raise MemoryError(f"no memory for a list of {size + n} ids")
     return add_ids(out, ids, n)
 
 
 cdef bint move_ids(PyObject* out, Ids* ids) noexcept nogil:
-    """Append ids to a list, while the processor's caches hold them, and without the GIL: False where that cannot be.
+    """Move ids to the end of a hidden list without the GIL, while the processor's caches hold them.
 
-    Then some of the ids are left. To take the GIL for each group of them may be a wait of 5 ms each.
+    Returns False if the list lacks capacity or an int does not exist yet; then `ids` keeps those that are left,
+    and the caller must append them under the GIL. Taking the GIL for each group of ids might wait 5 ms each time.
+
+    Requires: the list is hidden and no other thread uses it.
     """
     cdef const Ints* ints = ints_so_far()
     cdef size_t size = list_size(out), done = 0, n_part
-    cdef bint has_room = size + ids.n <= list_room(out)
-    while has_room and done < ids.n:
+    cdef bint has_capacity = size + ids.n <= list_capacity(out)
+    while has_capacity and done < ids.n:
         n_part = min(ids.n - done, <size_t> PART_IDS)
         if not fill_ints(<void**> list_items(out) + size, ids.items + done, n_part, ints.first, ints.n_row):
             break
@@ -256,25 +266,25 @@ cdef bint move_ids(PyObject* out, Ids* ids) noexcept nogil:
 
 
 cdef void fit_list(list out) noexcept:
-    """Give back most of the room that a list does not need."""
+    """Shrink a list whose capacity exceeds its size by more than an eighth."""
     cdef size_t n = <size_t> len(out)
-    if list_room(<PyObject*> out) > n + n // 8:
-        resize_list(<PyObject*> out, n)  # in vain is no error
+    if list_capacity(<PyObject*> out) > n + n // 8:
+        resize_list(<PyObject*> out, n)  # failure to shrink is no error
 
 
 cdef list new_list(size_t n):
-    """An empty list with room for n items, to be added by add_ids, add_item or add_span; append_ids makes more room.
+    """Make an empty list with capacity for n items, for add_ids(), add_item(), add_span() or append_ids().
 
-    Its size counts what is there, so that it is whole at any time; `hide` says when that is not enough.
+    These set the size only after the items, so the list is valid whenever Python code can see it; see also hide().
     """
-    cdef list out = list_with_room(n)
+    cdef list out = list_with_capacity(n)
     if n:
         use_huge_pages(list_items(<PyObject*> out), n * sizeof(PyObject*))
     return out
 
 
 cdef void show_all(list lists) noexcept:
-    """Show a hidden list and the hidden lists in it."""
+    """Track a hidden list and the hidden lists in it again; see hide()."""
     cdef list one
     for one in lists:
         show(one)

@@ -1,4 +1,4 @@
-"""Python ints for ids, that are made once for the whole process and never freed: see ints.pyx."""
+"""Table of the Python ints of ids, made once for the whole process: see int_table.pyx."""
 
 from cpython.object cimport PyObject
 from libc.stdint cimport uint8_t, uint32_t
@@ -13,19 +13,19 @@ cdef extern from *:
     #define FASTBPE_INT_AT(first, i) ((PyObject *)((PyLongObject *)(first) + (i)))
     #endif
     """
-    PyObject* int_at "FASTBPE_INT_AT"(void* first, size_t i) noexcept nogil
+    PyObject* int_at "FASTBPE_INT_AT"(void* first, size_t i) noexcept nogil  # address of the int of value i
     size_t INT_BYTES "sizeof(PyLongObject)"
 
 cdef enum:
-    BLOCK_INTS = 128  # made at once: a page
+    BLOCK_INTS = 128  # ints that are made at once, a page of 4 KB
 
 
 cdef struct Ints:
-    void* first  # they lie in a row: that of id i is int_at(first, i)
-    uint32_t n  # ids from n on have none; 0 where Python's ints are not known well enough
-    uint8_t* made  # for each block; the one behind the last is never made
-    uint32_t n_row  # all ids below have theirs
-    size_t n_looked_up  # ids since it was set last of which it had to be asked whether they have
+    void* first  # array of ints: that of id i is int_at(first, i)
+    uint32_t n  # ints of the array, made or not; 0: there is no array, as this Python's ints have another layout
+    uint8_t* made  # by block: its ints exist; one more, which is never made, for ids from n on
+    uint32_t n_row  # the ints of all ids below exist, so `made` need not be read
+    size_t n_looked_up  # ids for which `made` was read since n_row was last updated
 
 
 cdef Ints* kept_ints() except NULL
@@ -34,15 +34,15 @@ cdef void make_block(Ints* ints, size_t block) noexcept
 cdef void looked_up(Ints* ints, size_t n) noexcept
 
 
-cdef inline object place_int(Ints* ints, size_t place):
-    """The int of a place in a text: those up to a million are kept, too, 32 MB at most. Offsets take a sixth less time."""
-    if place >= ints.n:
-        return place
-    if not ints.made[place // BLOCK_INTS]:
-        make_block(ints, place // BLOCK_INTS)
-    return <object> int_at(ints.first, place)
+cdef inline object offset_int(Ints* ints, size_t offset):
+    """The int of an offset in a text, from the table if it is below ints.n."""
+    if offset >= ints.n:
+        return offset
+    if not ints.made[offset // BLOCK_INTS]:
+        make_block(ints, offset // BLOCK_INTS)
+    return <object> int_at(ints.first, offset)
 
 
-cdef inline size_t kept_place(const Ints* ints, const PyObject* item) noexcept nogil:
-    """The value of an int that is kept, which is not read for it; ints.n or more: it is none of them."""
+cdef inline size_t int_value(const Ints* ints, const PyObject* item) noexcept nogil:
+    """Value of an int of the table, from its address alone; ints.n or more: the object is not in the table."""
     return (<size_t> item - <size_t> ints.first) // INT_BYTES

@@ -1,15 +1,18 @@
-"""Python ints for ids, in a row, made once for the whole process and never freed.
+"""Table of Python ints for ids and offsets: one array, made once for the whole process and never freed.
 
-Handing out an id is then adding its place to an address: no int is looked up, and none is touched, which would be a
-wait for memory for each id. Nor, once many were handed out, is it asked of each whether it is made. Nor are their
-references counted when they are handed out. From Python 3.12 on they are immortal, as the ints up to 256 are; before,
-each begins with 2**60 references, which only become fewer, too slowly ever to reach 0: CPython's own ints that are
-compiled in (its deep-frozen modules) do the same. They never go away, as Python's own small ints do not: 32 bytes for
-each id that was ever handed out, by all tokenizers together, and after many for those between them, 3.2 MB for the
-100,000 of cl100k; and for each place in a text that was, up to a million of them.
+The int of an id is found by computing its address. It is not read, which would be a cache miss for each id, and
+its reference count is not touched. Once many ids have been handed out, it need not even be checked that it exists
+(n_row).
 
-Where Python's ints are not known to look like that (32 bits, free threading) there are none, and every id
-becomes an int of its own.
+Why nobody frees these ints: from Python 3.12 on they are immortal, as the ints up to 256 are. Before, each starts
+with 2**60 references; the count only falls, too slowly ever to reach 0. CPython does the same for the ints in its
+deep-frozen modules.
+
+Memory: 32 bytes for each id handed out by any tokenizer and, after many, for the ids between them: 3.2 MB for the
+100,000 ids of cl100k. Offsets below MAX_INTS use the table too, so it takes 32 MB at most.
+
+On Pythons whose ints have another layout (32 bits, free threading, PyPy) there is no table, and each id becomes a
+new int.
 """
 
 from libc.stdint cimport uint8_t
@@ -26,13 +29,13 @@ cdef extern from *:
     #define FASTBPE_DIGIT ob_digit[0]
     #endif
 
-    static PyLongObject fastbpe_zero_int, fastbpe_model_int; /* 0, and any other of one digit */
+    static PyLongObject fastbpe_zero_int, fastbpe_model_int; /* to copy from: the int 0, and one of one digit */
 
     static void fastbpe_copy_int(PyLongObject *to, PyObject *from, PyObject *small) {
         memset(to, 0, sizeof *to);
         memcpy(to, from, offsetof(PyLongObject, FASTBPE_DIGIT) + sizeof to->FASTBPE_DIGIT);
     #if PY_VERSION_HEX >= 0x030C0000
-        memcpy(to, small, offsetof(PyObject, ob_type)); /* its references: it is immortal */
+        memcpy(to, small, offsetof(PyObject, ob_type)); /* the reference count of an immortal int */
     #else
         to->ob_base.ob_base.ob_refcnt = (Py_ssize_t)1 << 60;
     #endif
@@ -64,14 +67,17 @@ cdef extern from "simd/fill.h" nogil:
     size_t FB_INT_BYTES
 
 cdef enum:
-    MAX_INTS = 1 << 20  # ids above, which few vocabularies have, are made anew each time
-    MANY_LOOKED_UP = 1 << 16
+    MAX_INTS = 1 << 20  # ints of the table; larger ids, which few vocabularies have, become new ints each time
+    UPDATE_ROW_IDS = 1 << 16  # look-ups in `made` after which n_row is updated
 
 cdef Ints _ints = Ints(NULL, 0, NULL, 0, 0)
 
 
 cdef Ints* kept_ints() except NULL:
-    """The ints of this process. Memory for all of them is asked for, and touched as they are made."""
+    """Return the table, and allocate it at the first call. Requires: the GIL.
+
+    The memory for all ints is reserved at once; the system provides pages as blocks are made.
+    """
     cdef uint8_t* made
     if _ints.made == NULL:
         made = <uint8_t*> calloc(MAX_INTS // BLOCK_INTS + 1, 1)
@@ -89,21 +95,25 @@ cdef Ints* kept_ints() except NULL:
 
 
 cdef const Ints* ints_so_far() noexcept nogil:
-    """Those that were asked for; perhaps none."""
+    """Return the table, which has no ints (n = 0) before the first call of kept_ints()."""
     return &_ints
 
 
 cdef void make_block(Ints* ints, size_t block) noexcept:
-    """Make the ints of a block. Under the GIL: they are written twice, and nobody may see them in between."""
+    """Make the ints of a block. Requires: the GIL, since each int is written twice and is invalid in between."""
     make_ints(ints.first, block * BLOCK_INTS, BLOCK_INTS)
     ints.made[block] = True
 
 
 cdef void looked_up(Ints* ints, size_t n) noexcept:
-    """Count ids that were looked up. After many, all up to where a quarter of the blocks is made have their ints."""
+    """Count n look-ups in `made`. After UPDATE_ROW_IDS of them, make the ints of a longer row and raise n_row.
+
+    The row reaches up to the last block at which at least a quarter of the blocks so far are made. Requires: the
+    GIL.
+    """
     cdef size_t block, n_made = 0, n_blocks = 0
     ints.n_looked_up += n
-    if ints.n_looked_up < MANY_LOOKED_UP:
+    if ints.n_looked_up < UPDATE_ROW_IDS:
         return
     ints.n_looked_up = 0
     for block in range(ints.n // BLOCK_INTS):

@@ -1,17 +1,17 @@
-"""Ids and offsets as the bytes of files: little-endian on any machine, ids of two or four bytes, offsets of eight."""
+"""Packing ids (2 or 4 bytes) and offsets (8 bytes) as files hold them: little-endian on any machine."""
 
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 
 def pack_ids(const uint32_t[::1] ids, int n_bytes):
-    """The ids, each in its lower n_bytes bytes (2 or 4), as a bytearray."""
+    """Pack the low n_bytes bytes of each id (2 or 4) into a new bytearray, little-endian."""
     cdef Py_ssize_t i, n = ids.shape[0]
     if n_bytes not in (2, 4):
         raise ValueError(f"n_bytes={n_bytes}: ids are packed in 2 or 4 bytes")
     cdef bytearray packed = PyByteArray_FromStringAndSize(NULL, n * n_bytes)
     cdef uint8_t* out = <uint8_t*> PyByteArray_AS_STRING(packed)
-    with nogil:  # by shifts: the compiler sees what they are and moves many at a time
+    with nogil:  # shifts work on any machine, and the compiler turns them into vector moves
         if n_bytes == 2:
             for i in range(n):
                 out[2 * i] = <uint8_t> ids[i]
@@ -26,7 +26,7 @@ def pack_ids(const uint32_t[::1] ids, int n_bytes):
 
 
 def pack_offsets(const int64_t[::1] offsets, int64_t more):
-    """The offsets, each larger by `more`, as a bytearray."""
+    """Pack each offset plus `more` into a new bytearray, 8 bytes each, little-endian."""
     cdef Py_ssize_t i, n = offsets.shape[0]
     cdef bytearray packed = PyByteArray_FromStringAndSize(NULL, n * 8)
     cdef uint8_t* out = <uint8_t*> PyByteArray_AS_STRING(packed)

@@ -1,27 +1,29 @@
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 
+# See codepoint_symbols.pyx for symbols, priorities and pieces.
+
 cdef extern from *:
     """
     #define FASTBPE_EXPANDED 0x80000000u
     """
-    const uint32_t EXPANDED "FASTBPE_EXPANDED"
+    const uint32_t EXPANDED "FASTBPE_EXPANDED"  # flag in Characters.ids
 
 
 cdef struct Characters:
-    # Of a code-point vocabulary, whose tokens are symbols that stand for ids and are numbered by their priority.
-    const uint32_t* ids  # of each symbol its id; or EXPANDED | the place in expansions
-    const uint32_t* expansions  # how many ids, and these
-    const uint32_t* ties  # of each symbol, the first one of the same priority
-    uint32_t tied_from  # the first symbol that shares its priority, or NONE
-    uint32_t unknown_id  # of a character that no token has
-    bint has_bytes  # such a character becomes the ids of its bytes instead
-    bint marks_spaces  # a space stands for U+2581, and either may be in the text
-    uint32_t byte_ids[256]
+    # All that encoding reads of a code-point vocabulary beside its Tables, whose tokens are the symbols.
+    const uint32_t* ids  # by symbol: its id; or EXPANDED | index in expansions, if it stands for several ids
+    const uint32_t* expansions  # at each such index: the number of ids, then the ids
+    const uint32_t* ties  # by symbol: the first symbol of the same priority
+    uint32_t tied_from  # the first symbol that shares its priority with another, or NONE
+    uint32_t unknown_id  # id of a character that no token has
+    bint has_bytes  # byte fallback: such a character becomes the ids of its bytes
+    bint marks_spaces  # a space in a symbol stands for U+2581; the text may have either
+    uint32_t byte_ids[256]  # for byte fallback: id of each byte
 
 
 cdef extern from "simd/word_facts.h" nogil:
-    ctypedef struct fb_words:
+    ctypedef struct fb_words:  # facts for finding safe cuts; see simd/word_facts.h
         uint64_t within[128][2]
         const uint8_t* has_behind
         const uint8_t* has_before
@@ -35,35 +37,37 @@ cdef extern from "simd/word_facts.h" nogil:
 
 
 cdef struct Pieces:
-    # Those that text is merged to, in order of priority, and what they are made of.
-    const uint8_t* data
-    const uint32_t* ends
-    size_t n
+    # The pieces of the model that merging can make, in order of priority.
+    const uint8_t* data  # bytes of all pieces of the model, end to end
+    const uint32_t* ends  # end of each in data, by id
+    size_t n  # number of pieces in `order`
     uint32_t* order  # their ids
-    bint marks_spaces
-    bint splits  # none goes on with a U+2581
+    bint marks_spaces  # as in Characters
+    bint splits  # no piece has a U+2581 behind its first character
 
 
 cdef class CodePoints:
     cdef Characters characters
     cdef fb_words words
-    cdef readonly bint marks_spaces  # U+2581 is a space wherever text is worked on
-    cdef readonly bint by_words  # no piece goes on behind a word
-    cdef readonly bytes token_bytes
+    cdef readonly bint marks_spaces  # U+2581 becomes a space before merging
+    cdef readonly bint by_words  # in no piece a space follows another character, so words are merged apart
+    cdef readonly bytes token_bytes  # of the symbols, as a Vocabulary takes them
     cdef readonly bytes token_ends
-    cdef readonly list expanded  # symbols whose ids are still to be said: their bytes by symbol
-    cdef bytes _ids
-    cdef bytes _ties
-    cdef bytes _expansions
-    cdef uint8_t* _is_piece
-    cdef uint8_t* _has_behind
-    cdef uint8_t* _has_before
-    cdef uint64_t* _pairs
-    cdef uint64_t[128][2] _ascii_pairs
+    cdef readonly list expanded  # symbols that stand for several ids, which expand() is to set
+    cdef bytes _ids  # memory of characters.ids
+    cdef bytes _ties  # memory of characters.ties
+    cdef bytes _expansions  # memory of characters.expansions
+    # Bit sets by code point:
+    cdef uint8_t* _is_piece  # the character alone is a piece
+    cdef uint8_t* _has_behind  # some piece has another character behind it
+    cdef uint8_t* _has_before  # some piece has another character before it
+    # Pairs of neighbouring characters in pieces:
+    cdef uint64_t* _pairs  # Bloom filter of those with a character from U+0800 on, see fb_pair_bit
+    cdef uint64_t[128][2] _ascii_pairs  # bit set of ASCII pairs: [first][second >> 6], bit second & 63
 
     cdef int _sort(self, Pieces* pieces, const uint32_t* scores, const uint8_t* types, size_t n) except -1
-    cdef int _look(self, Pieces* pieces, uint64_t* wide) except -1
-    cdef int _lay_out(self, const Pieces* pieces) except -1
-    cdef list _others(self)
+    cdef int _gather_pairs(self, Pieces* pieces, uint64_t* found) except -1
+    cdef int _write_tokens(self, const Pieces* pieces) except -1
+    cdef list _lone_characters(self)
     cdef int _set_ids(self, const Pieces* pieces, const uint32_t* scores, const uint8_t* types) except -1
     cdef void _set_words(self) noexcept

@@ -1,9 +1,13 @@
+"""Symbols of a code-point vocabulary (sentencepiece BPE), and facts about its pieces that give the safe cuts."""
+
 from typing import final
 
 from typing_extensions import Self
 
 @final
 class CodePoints:
+    """The pieces of a code-point model as symbols."""
+
     def __new__(
         cls,
         piece_bytes: bytes,
@@ -17,17 +21,33 @@ class CodePoints:
         splits: bool = False,
     ) -> Self: ...
     @property
-    def marks_spaces(self) -> bool: ...
-    @property
-    def by_words(self) -> bool: ...
-    @property
-    def token_bytes(self) -> bytes: ...
-    @property
-    def token_ends(self) -> bytes: ...
-    @property
-    def expanded(self) -> list[int]: ...
-    def expand(self, expansions: list[list[int]]) -> None: ...
-    def ids(self) -> list[int]: ...
-    def priority(self, symbol: int) -> int: ...
+    def marks_spaces(self) -> bool:
+        """True if U+2581 becomes a space before merging."""
 
-def surfaces(piece_bytes: bytes, piece_ends: bytes, types: bytes, unknown: bytes) -> tuple[bytes, bytes]: ...
+    @property
+    def by_words(self) -> bool:
+        """True if in no piece a space follows another character, so that words are merged apart."""
+
+    @property
+    def token_bytes(self) -> bytes:
+        """Bytes of the symbols, as a Vocabulary takes them."""
+
+    @property
+    def token_ends(self) -> bytes:
+        """Ends of the symbols in token_bytes, uint32."""
+
+    @property
+    def expanded(self) -> list[int]:
+        """Symbols that stand for several ids, which `expand` is to set."""
+
+    def expand(self, expansions: list[list[int]]) -> None:
+        """Set the ids of each symbol in `expanded`: a list of ids, no more than the symbol has bytes."""
+
+    def ids(self) -> list[int]:
+        """List the id of each symbol; the unknown id for symbols that are no piece."""
+
+    def priority(self, symbol: int) -> int:
+        """Return the priority of a symbol, the least first; symbols of the same score share it."""
+
+def surfaces(piece_bytes: bytes, piece_ends: bytes, types: bytes, unknown: bytes) -> tuple[bytes, bytes]:
+    """Return (bytes, ends): the bytes that each id adds to a decoded text, and their ends as uint32."""

@@ -1,10 +1,12 @@
-"""A code-point vocabulary made ready: the symbols that text is merged from and to, and where text may be cut.
+"""Symbols of a code-point vocabulary (sentencepiece BPE), and facts about its pieces that give the safe cuts.
 
-There are no merge rules: any two neighbours whose text together is a piece may be merged, the best score first. So
-every piece is a symbol, numbered by its score, and a pair's priority is the number of what it makes, as with ranks.
-Characters within pieces that are no piece themselves are symbols too, behind all others.
+sentencepiece has no list of merges: two neighbours may be merged if their text together is a piece, the best score
+first. So each piece becomes a symbol, numbered by its score, and the priority of a pair is the number of the
+symbol that it makes, as with ranks. Characters that are no piece but occur in pieces are symbols too, behind all
+others.
 
-A space stands for U+2581 where the model writes it for spaces: a byte for three, so that most words are short keys.
+If the model escapes spaces, symbols have a space for U+2581 (METASPACE): one byte for three, so that more words
+are short enough for the keys of the piece cache.
 """
 
 cimport cython
@@ -20,10 +22,12 @@ from fastbpe._core.common.utf8 cimport char_bytes
 from fastbpe.errors import VocabularyError
 
 cdef enum:
-    N_CHARACTERS = 0x110000
-    MAX_SYMBOLS = (1 << 21) - 1  # of the ranked table; one more stands for unknown characters
+    N_CODE_POINTS = 0x110000
+    MAX_SYMBOLS = (1 << 21) - 1  # ids of a ranked table, less one for characters that no token has
     SPACE = 0x20
     METASPACE = 0x2581
+
+cdef enum:  # types of pieces, as sentencepiece's model files number them
     NORMAL = 1
     UNKNOWN = 2
     CONTROL = 3
@@ -33,17 +37,18 @@ cdef enum:
 
 
 cdef struct Scored:
-    uint32_t score
+    # A piece to sort.
+    uint32_t score  # sort key, the least first
     uint32_t id
 
 
 cdef inline uint32_t _sortable(uint32_t bits) noexcept nogil:
-    """A float's bits as a number of the same order; of the zeros the negative one is less, as in sentencepiece."""
+    """Turn the bits of a float into an integer of the same order. -0.0 comes before 0.0, as in sentencepiece."""
     return ~bits if bits >> 31 else bits | 0x80000000u
 
 
 cdef void _sort_by(const Scored* items, Scored* out, size_t n, int shift) noexcept nogil:
-    """Sort by eleven bits of the scores, and by what the items are sorted by already."""
+    """Sort by eleven bits of the scores from `shift` on, stably: one pass of a radix sort (LSD)."""
     cdef size_t[2049] starts
     cdef size_t i
     memset(starts, 0, sizeof(starts))
@@ -57,20 +62,24 @@ cdef void _sort_by(const Scored* items, Scored* out, size_t n, int shift) noexce
 
 
 cdef inline void _set(uint8_t* bits, uint32_t c) noexcept nogil:
+    """Put a code point into a bit set."""
     bits[c >> 3] |= <uint8_t> (1 << (c & 7))
 
 
 cdef inline bint _has(const uint8_t* bits, uint32_t c) noexcept nogil:
+    """Tell whether a bit set has a code point."""
     return bits[c >> 3] >> (c & 7) & 1
 
 
 @cython.final
 cdef class CodePoints:
-    """The pieces of a model, as symbols.
+    """The pieces of a code-point model as symbols.
 
-    piece_bytes, piece_ends, scores, types: as a CodePointModel has them. escapes: U+2581 stands for spaces.
-    unknown_id: what unknown characters become, or, with byte_ids, 256 ids, nothing: their bytes do.
-    splits: no piece goes on with a U+2581.
+    piece_bytes, piece_ends, scores, types: as a CodePointModel has them.
+    escapes: U+2581 stands for spaces.
+    unknown_id: id of characters that no piece has.
+    byte_ids: 256 ids; such characters become the ids of their bytes. None: they become unknown_id.
+    splits: pieces with a U+2581 behind their first character are left out.
     """
 
     def __cinit__(
@@ -78,7 +87,7 @@ cdef class CodePoints:
         bint escapes, uint32_t unknown_id, list byte_ids, bint splits=False,
     ):
         cdef Pieces pieces
-        cdef uint64_t* wide
+        cdef uint64_t* found
         cdef size_t i, n = len(types)
         if len(piece_ends) != 4 * n or len(scores) != 4 * n:
             raise VocabularyError(f"{n} types do not go with {len(piece_ends)} and {len(scores)} bytes")
@@ -91,30 +100,30 @@ cdef class CodePoints:
         pieces.data = <const uint8_t*> PyBytes_AS_STRING(piece_bytes)
         pieces.ends = <const uint32_t*> PyBytes_AS_STRING(piece_ends)
         pieces.order = <uint32_t*> malloc((n + 1) * sizeof(uint32_t))
-        wide = <uint64_t*> malloc((<size_t> len(piece_bytes) + 1) * sizeof(uint64_t))
-        self._is_piece = <uint8_t*> calloc(N_CHARACTERS // 8, 1)
-        self._has_behind = <uint8_t*> calloc(N_CHARACTERS // 8, 1)
-        self._has_before = <uint8_t*> calloc(N_CHARACTERS // 8, 1)
+        found = <uint64_t*> malloc((<size_t> len(piece_bytes) + 1) * sizeof(uint64_t))
+        self._is_piece = <uint8_t*> calloc(N_CODE_POINTS // 8, 1)
+        self._has_behind = <uint8_t*> calloc(N_CODE_POINTS // 8, 1)
+        self._has_before = <uint8_t*> calloc(N_CODE_POINTS // 8, 1)
         try:
-            if not (pieces.order != NULL and wide != NULL and self._is_piece != NULL and self._has_behind != NULL
+            if not (pieces.order != NULL and found != NULL and self._is_piece != NULL and self._has_behind != NULL
                     and self._has_before != NULL):
                 raise MemoryError(f"no memory for {n} pieces")
             self._sort(
                 &pieces, <const uint32_t*> PyBytes_AS_STRING(scores), <const uint8_t*> PyBytes_AS_STRING(types), n
             )
-            pieces.marks_spaces = self.marks_spaces = self.characters.marks_spaces = escapes and _has_mark(
+            pieces.marks_spaces = self.marks_spaces = self.characters.marks_spaces = escapes and _has_metaspace(
                 &pieces, <const uint8_t*> PyBytes_AS_STRING(types)
             )
             pieces.splits = splits
-            self._look(&pieces, wide)
-            self._lay_out(&pieces)
+            self._gather_pairs(&pieces, found)
+            self._write_tokens(&pieces)
             self._set_ids(
                 &pieces, <const uint32_t*> PyBytes_AS_STRING(scores), <const uint8_t*> PyBytes_AS_STRING(types)
             )
             self._set_words()
         finally:
             free(pieces.order)
-            free(wide)
+            free(found)
 
     def __dealloc__(self):
         free(self._is_piece)
@@ -123,7 +132,7 @@ cdef class CodePoints:
         free(self._pairs)
 
     cdef int _sort(self, Pieces* pieces, const uint32_t* scores, const uint8_t* types, size_t n) except -1:
-        """Put the pieces that text is merged to in order."""
+        """Put the pieces that merging can make into pieces.order, the best score first, on ties by id."""
         cdef Scored* one
         cdef Scored* other
         cdef uint32_t last = NONE, score
@@ -155,12 +164,12 @@ cdef class CodePoints:
         free(other)
         return 0
 
-    cdef int _look(self, Pieces* pieces, uint64_t* wide) except -1:
-        """Leave out pieces that no text becomes, and note what the others are made of.
+    cdef int _gather_pairs(self, Pieces* pieces, uint64_t* found) except -1:
+        """Leave out pieces that no text can become; gather the pairs of neighbouring characters in the others.
 
-        wide: room for as many pairs of characters as there are bytes; it gets those that are not ASCII.
+        found: working space for as many pairs as the pieces have bytes.
         """
-        cdef size_t i, at, end, n = 0, n_wide = 0, n_bits = 1 << 10
+        cdef size_t i, at, end, n = 0, n_pairs = 0, n_bits = 1 << 10
         cdef uint32_t c = 0, last
         cdef uint64_t bit
         self.by_words = True
@@ -181,27 +190,27 @@ cdef class CodePoints:
                 if last | c < 0x80:
                     self._ascii_pairs[last][c >> 6] |= <uint64_t> 1 << (c & 63)
                 elif last | c >= 0x800:
-                    wide[n_wide] = <uint64_t> last << 21 | c
-                    n_wide += 1
+                    found[n_pairs] = <uint64_t> last << 21 | c
+                    n_pairs += 1
                 self.by_words = self.by_words and (c != SPACE or last == SPACE)
                 last = c
         pieces.n = n
-        while n_bits < 16 * n_wide:  # a bit for each pair: hardly any two share one
+        while n_bits < 16 * n_pairs:  # 16 bits for each pair, so few others share its bit
             n_bits *= 2
         self._pairs = <uint64_t*> calloc(n_bits // 64, 8)
         if self._pairs == NULL:
             raise MemoryError(f"no memory for {n_bits // 8} bytes of pairs")
-        self.words.pair_shift = <uint32_t> (65 - (<object> n_bits).bit_length())
-        for i in range(n_wide):
-            bit = fb_pair_bit(<uint32_t> (wide[i] >> 21), <uint32_t> wide[i] & 0x1FFFFF, self.words.pair_shift)
+        self.words.pair_shift = 64 - lowest_bit(n_bits)  # n_bits is a power of two: its lowest bit is its log2
+        for i in range(n_pairs):
+            bit = fb_pair_bit(<uint32_t> (found[i] >> 21), <uint32_t> found[i] & 0x1FFFFF, self.words.pair_shift)
             self._pairs[bit >> 6] |= <uint64_t> 1 << (bit & 63)
         return 0
 
-    cdef int _lay_out(self, const Pieces* pieces) except -1:
-        """The tokens of a Vocabulary: the pieces, then the characters in them that are none."""
+    cdef int _write_tokens(self, const Pieces* pieces) except -1:
+        """Write the tokens of the Vocabulary: the pieces in order, then the characters that are no piece."""
         cdef size_t n_bytes = 0, n_symbols = pieces.n, i, at, end
         cdef uint32_t c = 0
-        cdef list others = self._others()
+        cdef list others = self._lone_characters()
         cdef bytes added = "".join(map(chr, others)).encode()
         if pieces.n + len(others) > MAX_SYMBOLS:
             raise VocabularyError(f"{pieces.n} pieces and {len(others)} characters: the limit is {MAX_SYMBOLS}")
@@ -232,12 +241,12 @@ cdef class CodePoints:
         self.token_ends = ends
         return 0
 
-    cdef list _others(self):
-        """The characters within pieces that are none themselves."""
+    cdef list _lone_characters(self):
+        """List the characters that occur in pieces and are no piece."""
         cdef list out = []
         cdef size_t i
         cdef uint8_t others
-        for i in range(N_CHARACTERS // 8):
+        for i in range(N_CODE_POINTS // 8):
             others = (self._has_behind[i] | self._has_before[i]) & ~self._is_piece[i]
             while others:
                 out.append(8 * i + lowest_bit(others))
@@ -245,7 +254,10 @@ cdef class CodePoints:
         return out
 
     cdef int _set_ids(self, const Pieces* pieces, const uint32_t* scores, const uint8_t* types) except -1:
-        """Which id each symbol is; of those that are none, and of unused pieces, `expand` is to tell it."""
+        """Fill characters.ids and characters.ties, and list the symbols whose ids expand() is to set.
+
+        These are unused pieces, and with byte fallback characters that are no piece.
+        """
         cdef size_t n = len(self.token_ends) // 4, i
         cdef uint32_t first = 0
         self._ids = PyBytes_FromStringAndSize(NULL, 4 * <Py_ssize_t> n)
@@ -270,7 +282,7 @@ cdef class CodePoints:
         return 0
 
     def expand(self, list expansions not None):
-        """Say what each of the `expanded` symbols is handed out as: a list of ids, no more than it has bytes."""
+        """Set the ids of each symbol in `expanded`: a list of ids, no more than the symbol has bytes."""
         cdef uint32_t* ids = <uint32_t*> PyBytes_AS_STRING(self._ids)
         cdef list flat = []
         cdef size_t i = 0
@@ -286,16 +298,17 @@ cdef class CodePoints:
         self.characters.expansions = to
 
     def ids(self):
-        """The id of each symbol; of those that are none, the unknown one."""
+        """List the id of each symbol; the unknown id for symbols that are no piece."""
         return [self.characters.ids[i] for i in range(<size_t> len(self._ids) // 4)]
 
     def priority(self, size_t symbol):
-        """The place of a symbol in the order of merging; those of the same score share it."""
+        """Return the priority of a symbol, the least first; symbols of the same score share it."""
         if symbol >= <size_t> len(self._ties) // 4:
             raise IndexError(f"symbol {symbol}: there are {len(self._ties) // 4}")
         return self.characters.ties[symbol]
 
     cdef void _set_words(self) noexcept:
+        """Fill the facts that the kernels of simd/words.h use to find safe cuts."""
         cdef uint32_t c, after
         self.words.has_behind = self._has_behind
         self.words.has_before = self._has_before
@@ -317,9 +330,10 @@ cdef class CodePoints:
 
 
 def surfaces(bytes piece_bytes not None, bytes piece_ends not None, bytes types not None, bytes unknown not None):
-    """(bytes, ends): what each id adds to a decoded text, end to end, and where each ends, as uint32.
+    """Return (bytes, ends): the bytes that each id adds to a decoded text, and their ends as uint32.
 
-    Spaces for U+2581; of byte pieces the byte; of control symbols nothing; of the unknown piece `unknown`.
+    A piece adds its text with spaces for U+2581; a byte piece its byte; a control symbol nothing; the unknown
+    piece `unknown`.
     """
     cdef size_t n = len(types), i, at = 0, end, n_bytes = 0
     cdef const uint8_t* data = <const uint8_t*> PyBytes_AS_STRING(piece_bytes)
@@ -353,11 +367,12 @@ def surfaces(bytes piece_bytes not None, bytes piece_ends not None, bytes types 
 
 
 cdef inline size_t _begin(const Pieces* pieces, size_t i) noexcept nogil:
+    """Offset in data of piece number i of the order."""
     return pieces.ends[pieces.order[i] - 1] if pieces.order[i] else 0
 
 
 cdef inline size_t _character(const Pieces* pieces, size_t at, size_t end, uint32_t* c) noexcept nogil:
-    """The bytes of a piece's next character; 0 if none begins there."""
+    """Decode the character at data[at]; return its length in bytes, 0 if no valid one begins there."""
     if pieces.data[at] > 0x7F:
         return char_bytes(pieces.data, end, at, c)
     c[0] = pieces.data[at]
@@ -365,7 +380,10 @@ cdef inline size_t _character(const Pieces* pieces, size_t at, size_t end, uint3
 
 
 cdef inline size_t _next(const Pieces* pieces, size_t at, size_t end, uint32_t* c) noexcept nogil:
-    """The bytes of a piece's next character, which is there."""
+    """Decode the character at data[at], with a space for an escaped U+2581; return its length in bytes.
+
+    Requires: valid UTF-8.
+    """
     cdef size_t n_bytes = _character(pieces, at, end, c)
     if c[0] == METASPACE and pieces.marks_spaces:
         c[0] = SPACE
@@ -373,7 +391,7 @@ cdef inline size_t _next(const Pieces* pieces, size_t at, size_t end, uint32_t* 
 
 
 cdef bint _is_possible(const Pieces* pieces, size_t at, size_t end) noexcept nogil:
-    """Whether a text may hold a piece: it is UTF-8, and has no space where U+2581 stands for spaces."""
+    """Tell whether a text can become a piece: it is valid UTF-8, and has no space if U+2581 stands for spaces."""
     cdef uint8_t high = 0
     cdef bint has_space = False
     cdef size_t i, n_bytes, start = at
@@ -391,8 +409,8 @@ cdef bint _is_possible(const Pieces* pieces, size_t at, size_t end) noexcept nog
     return True
 
 
-cdef bint _has_mark(const Pieces* pieces, const uint8_t* types) noexcept nogil:
-    """Whether U+2581 alone is a piece that is used."""
+cdef bint _has_metaspace(const Pieces* pieces, const uint8_t* types) noexcept nogil:
+    """Tell whether U+2581 alone is a piece that is not UNUSED."""
     cdef size_t i, at
     for i in range(pieces.n):
         at = _begin(pieces, i)

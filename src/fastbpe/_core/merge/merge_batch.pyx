@@ -1,10 +1,9 @@
-"""Merging many new pieces side by side, for ranked vocabularies.
+"""Merges a batch of new pieces at once, for ranked vocabularies.
 
-Merging one piece waits for memory: each merge asks for two pairs, whose slots lie anywhere in megabytes, and
-only then is it known what to merge next. Many pieces take turns instead, each asking for its slots and
-letting the others go on until they have come: about 500 ns a new word one after another, 260 side by side, on one
-machine; on another 440 side by side, and 190 where simd/merging.h does it with AVX-512; on a third 280 and, with AVX2,
-170.
+Merging one piece waits on memory: each merge looks up two new pairs, whose slots lie anywhere in a table of
+megabytes, and only their ranks tell what to merge next. So the pieces of a batch take turns (software pipelining
+by interleaving): a piece prefetches the slots of its two new pairs, and reads them in its next turn. This takes
+about half of the time of one piece after another; with AVX2 or AVX-512 (simd/merging.h) less again.
 """
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
@@ -45,40 +44,45 @@ cdef extern from "simd/merging.h" nogil:
 cdef fb_merge_fn _merge = fb_choose_merge(os.environ.get("FASTBPE_SIMD", "").encode())
 
 cdef enum:
-    LANES = 8  # of a vector
-    WIDTHS = 3  # of pieces: fewer than 16, 32 and 64 bytes
+    VECTOR_KEYS = 8  # int32 keys of a 256-bit vector; key arrays are padded to whole vectors
+    N_WIDTHS = 3  # classes of pieces: fewer than 16, 32 and 64 bytes
 
 
 cdef struct Lane:
-    # A piece that is being merged: see merge._merge_ranked. The symbols are its ids.
-    Merging* merging
-    uint64_t alive  # a bit for each symbol that is left
-    uint32_t n_keys
-    uint32_t at  # the symbol that was made last, and whose pairs were asked for
-    uint32_t left
-    uint32_t right
-    bint has_left
-    bint has_right
-    int32_t keys[MAX_PIECE_BYTES + 1]
+    # State of one piece that takes turns. Its symbols are piece.ids, each at the position of its first byte; see
+    # merge_piece._merge_ranked() for the representation.
+    BatchPiece* piece
+    uint64_t alive  # bit i: a symbol begins at position i
+    uint32_t n_keys  # keys in use, padded to whole vectors
+    uint32_t at  # position of the symbol that was merged last; its two new pairs were prefetched
+    uint32_t left  # position of the symbol before it
+    uint32_t right  # position of the symbol behind it
+    bint has_left  # there is a symbol before it, so `left` holds
+    bint has_right  # there is a symbol behind it, so `right` holds
+    int32_t keys[MAX_PIECE_BYTES + 1]  # rank << 6 | position of the pair that begins there; NO_KEY: no such pair
 
 
-cdef void merge_side_by_side(const Tables* tables, Merging** pieces, size_t n) noexcept nogil:
-    """Merge up to MAX_PIECES of 1 to MAX_PIECE_BYTES bytes; then each has n_ids ids. The tables must be ranked."""
+cdef void merge_batch(const Tables* tables, BatchPiece** pieces, size_t n) noexcept nogil:
+    """Merge n pieces; store the ids of each in it.
+
+    Requires: n <= MAX_PIECES, and ranked tables (tables.byte_keys != NULL).
+    """
     if _merge != NULL and tables.characters == NULL and tables.tied_key == NO_KEY:
         _merge_by_width(tables, pieces, n)
     else:
-        _merge_abreast(tables, pieces, n)
+        _merge_interleaved(tables, pieces, n)
 
 
-cdef void _merge_by_width(const Tables* tables, Merging** pieces, size_t n) noexcept nogil:
+cdef void _merge_by_width(const Tables* tables, BatchPiece** pieces, size_t n) noexcept nogil:
+    """Merge with the SIMD kernel, which takes the pieces sorted by width: 16, 32 or 64 positions."""
     cdef fb_merge_tables merge_tables
-    cdef fb_new_piece[WIDTHS][MAX_PIECES] new_pieces
-    cdef fb_new_pieces[WIDTHS] by_width
+    cdef fb_new_piece[N_WIDTHS][MAX_PIECES] new_pieces
+    cdef fb_new_pieces[N_WIDTHS] by_width
     cdef fb_new_piece* new
     cdef size_t i, width
     merge_tables.pairs, merge_tables.shift = tables.pairs.ranked, tables.pairs.shift
     merge_tables.byte_ids, merge_tables.byte_keys = <const uint32_t*> tables.byte_ids, tables.byte_keys
-    for width in range(WIDTHS):
+    for width in range(N_WIDTHS):
         by_width[width].pieces, by_width[width].n = &new_pieces[width][0], 0
     for i in range(n):
         width = <size_t> (pieces[i].n_bytes >= 16) + <size_t> (pieces[i].n_bytes >= 32)
@@ -89,8 +93,8 @@ cdef void _merge_by_width(const Tables* tables, Merging** pieces, size_t n) noex
     _merge(&merge_tables, by_width)
 
 
-cdef void _merge_abreast(const Tables* tables, Merging** pieces, size_t n) noexcept nogil:
-    """Who is done makes room for the next, so that there are always as many abreast."""
+cdef void _merge_interleaved(const Tables* tables, BatchPiece** pieces, size_t n) noexcept nogil:
+    """Merge up to FB_ABREAST pieces in turns; the next piece takes the lane of one that is done."""
     cdef Lane[FB_ABREAST] lanes
     cdef Lane* active[FB_ABREAST]
     cdef size_t i, n_kept, n_begun = min(n, <size_t> FB_ABREAST), n_active = n_begun
@@ -110,10 +114,11 @@ cdef void _merge_abreast(const Tables* tables, Merging** pieces, size_t n) noexc
         n_active = n_kept
 
 
-cdef inline void _begin(const Tables* tables, Lane* lane, Merging* m) noexcept nogil:
+cdef inline void _begin(const Tables* tables, Lane* lane, BatchPiece* m) noexcept nogil:
+    """Put a piece into a lane: one symbol a byte, or a character."""
     cdef uint32_t i
-    lane.merging = m
-    lane.n_keys = (m.n_bytes + LANES - 1) // LANES * LANES
+    lane.piece = m
+    lane.n_keys = (m.n_bytes + VECTOR_KEYS - 1) // VECTOR_KEYS * VECTOR_KEYS
     lane.alive = ~<uint64_t> 0 >> (64 - m.n_bytes)
     lane.at = lane.left = lane.right = 0
     lane.has_left = lane.has_right = False
@@ -131,8 +136,11 @@ cdef inline void _begin(const Tables* tables, Lane* lane, Merging* m) noexcept n
 
 
 cdef inline bint _step(const Tables* tables, Lane* lane) noexcept nogil:
-    """Take in what was asked for, do the best merge and ask for its pairs; False if there is none to do."""
-    cdef uint32_t* ids = lane.merging.ids
+    """Read the keys of the pairs prefetched last, do the best merge, and prefetch its two new pairs.
+
+    Returns False if no pair can be merged: then the piece has its ids.
+    """
+    cdef uint32_t* ids = lane.piece.ids
     cdef int32_t best = NO_KEY, left_key, right_key
     cdef uint32_t i, at = lane.at, left = lane.left, right
     cdef uint64_t above, below
@@ -149,7 +157,7 @@ cdef inline bint _step(const Tables* tables, Lane* lane) noexcept nogil:
         _collect(tables, lane)
         return False
     if best >= tables.tied_key:
-        best = leftmost(tables, lane.keys, lane.merging.n_bytes, best)
+        best = leftmost(tables, lane.keys, lane.piece.n_bytes, best)
     lane.at = at = best & 63
     ids[at] = best >> 6
     right = lowest_bit(lane.alive & (~<uint64_t> 1 << at))
@@ -167,13 +175,14 @@ cdef inline bint _step(const Tables* tables, Lane* lane) noexcept nogil:
 
 
 cdef inline void _collect(const Tables* tables, Lane* lane) noexcept nogil:
-    cdef Merging* m = lane.merging
+    """Move the ids of the symbols that are left to the front of m.ids, in place."""
+    cdef BatchPiece* m = lane.piece
     cdef uint64_t rest = lane.alive
     cdef uint32_t n = 0, at
     while rest:
         at = lowest_bit(rest)
         rest &= rest - 1
-        if tables.characters != NULL:  # what is written lies before the next symbol
+        if tables.characters != NULL:  # writes no more ids than the symbol has bytes
             n += <uint32_t> spell(
                 tables, m.ids[at], m.piece + at, (lowest_bit(rest) if rest else m.n_bytes) - at, m.ids + n
             )

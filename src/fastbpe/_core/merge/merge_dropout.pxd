@@ -5,28 +5,28 @@ from fastbpe._core.merge.vocabulary cimport Tables
 
 
 cdef struct Waiting:
-    # A pair that may be merged.
-    uint64_t key  # priority << 32 | where it begins: the least is the best pair, leftmost on ties
-    uint32_t merged  # what it makes; of a place, no two pairs that make the same ever wait
+    # A pair in the priority queue.
+    uint64_t key  # priority << 32 | position: the least is the best pair, leftmost on ties
+    uint32_t merged  # symbol that it makes; no two pairs of one position in the queue make the same
 
 
 cdef struct Link:
-    # A symbol, at the place of its first byte.
-    uint32_t id  # NONE once it was merged into its left neighbour
-    uint32_t previous
-    uint32_t next
-    uint32_t merged  # what it makes with the next one; NONE: nothing, or that pair was dropped
+    # A symbol in the linked list. Positions are offsets in the piece, in bytes.
+    uint32_t id  # NONE: merged into the symbol before it
+    uint32_t previous  # position of the symbol before it; NONE: it is the first
+    uint32_t next  # position of the symbol behind it; NONE: it is the last
+    uint32_t merged  # symbol that it makes with the next one; NONE: no pair, or a dropped one
 
 
 cdef struct Dropout:
-    # All zero but for what is asked for at first; freed with dropout_free.
-    double rate  # the probability with which a pair whose turn has come is left alone for good
-    uint64_t state  # of the random numbers
-    Waiting* heap
+    # State of merge_with_dropout(). Set rate and state, and all else to 0; give it back with dropout_free().
+    double rate  # probability with which a pair is dropped, 0 to 1
+    uint64_t state  # of the random number generator, SplitMix64; the seed at first
+    Waiting* heap  # priority queue, a binary heap
     size_t n_heap
-    size_t heap_room
-    Link* links
-    size_t links_room
+    size_t heap_capacity
+    Link* links  # linked list, indexed by position
+    size_t links_capacity
 
 
 cdef int merge_with_dropout(

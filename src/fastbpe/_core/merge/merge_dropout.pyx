@@ -1,6 +1,7 @@
-"""BPE dropout: merging a piece of code points while some of the pairs whose turn has come are left alone for good.
+"""BPE dropout (Provilkov et al. 2020) for code points: merging that drops each pair with some probability.
 
-A linked list and one heap. With a rate of 0 it gives what merge.pyx gives, which tests hold it to.
+A pair that is dropped when it is the best one is never merged at its position. The symbols form a linked list, the
+pairs wait in a binary heap. With a rate of 0 the ids are those of merge_piece, which tests check.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -8,19 +9,19 @@ from libc.stdlib cimport free, realloc
 
 from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
 from fastbpe._core.merge.symbol_ids cimport spell, symbol_at
-from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, Merge, find_merge, mix
+from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO, NO_KEY, NONE, Merge, find_merge, mix
 from fastbpe._core.merge.vocabulary cimport Tables
 
 
 cdef int merge_with_dropout(
     const Tables* tables, const uint8_t* piece, size_t n, Dropout* dropout, Ids* out
 ) except -1 nogil:
-    """Append the ids of a piece, which is not empty."""
+    """Append the ids of a piece of n > 0 bytes, merged with dropout."""
     cdef Link* links
     cdef Waiting best
     cdef size_t at, right, after
     cdef bint has_memory
-    if n >= NONE or not _room(dropout, n):
+    if n >= NONE or not _reserve_links(dropout, n):
         _no_memory(n)
     ids_reserve(out, n)
     links = dropout.links
@@ -29,7 +30,7 @@ cdef int merge_with_dropout(
         best = _pop(dropout)
         at = <uint32_t> best.key
         if links[at].id == NONE or links[at].merged != best.merged:
-            continue  # the pair that waited is no longer there
+            continue  # an outdated entry: one of the pair's symbols has been merged
         if _is_dropped(dropout):
             links[at].merged = NONE
             continue
@@ -54,11 +55,12 @@ cdef int merge_with_dropout(
 
 
 cdef void dropout_free(Dropout* dropout) noexcept nogil:
+    """Free the memory; rate and state stay."""
     free(dropout.heap)
     free(dropout.links)
     dropout.heap = NULL
     dropout.links = NULL
-    dropout.heap_room = dropout.links_room = 0
+    dropout.heap_capacity = dropout.links_capacity = 0
 
 
 cdef int _no_memory(size_t n) except -1 nogil:
@@ -66,20 +68,20 @@ cdef int _no_memory(size_t n) except -1 nogil:
         raise MemoryError(f"no memory to merge a piece of {n} bytes")
 
 
-cdef bint _room(Dropout* dropout, size_t n) noexcept nogil:
-    """Make room for the symbols of a piece of n bytes; False without memory."""
+cdef bint _reserve_links(Dropout* dropout, size_t n) noexcept nogil:
+    """Make space for the symbols of a piece of n bytes; False without memory."""
     cdef void* grown
-    if n > dropout.links_room:
+    if n > dropout.links_capacity:
         grown = realloc(dropout.links, n * sizeof(Link))
         if grown == NULL:
             return False
         dropout.links = <Link*> grown
-        dropout.links_room = n
+        dropout.links_capacity = n
     return True
 
 
 cdef bint _link(const Tables* tables, const uint8_t* piece, size_t n, Dropout* dropout) noexcept nogil:
-    """Make the list, and let its pairs wait; False without memory."""
+    """Make the list of symbols and queue their pairs; False without memory."""
     cdef Link* links = dropout.links
     cdef size_t at = 0, n_bytes
     cdef uint32_t last = NONE
@@ -99,7 +101,7 @@ cdef bint _link(const Tables* tables, const uint8_t* piece, size_t n, Dropout* d
 
 
 cdef inline bint _pair_up(const Tables* tables, Dropout* dropout, uint32_t at) noexcept nogil:
-    """Look up the pair that begins at a symbol, and let it wait; False without memory."""
+    """Look up the pair that begins at position `at` and queue it; False without memory."""
     cdef Link* links = dropout.links
     cdef Merge pair
     links[at].merged = NONE
@@ -115,23 +117,27 @@ cdef inline bint _pair_up(const Tables* tables, Dropout* dropout, uint32_t at) n
 
 
 cdef inline bint _is_dropped(Dropout* dropout) noexcept nogil:
+    """Return True with probability dropout.rate.
+
+    The random numbers are those of SplitMix64 (Steele et al. 2014), with the mixing function of hash_tables.
+    """
     if dropout.rate <= 0:
         return False
-    dropout.state += 0x9E3779B97F4A7C15ULL
+    dropout.state += GOLDEN_RATIO
     return <double> (mix(dropout.state) >> 11) * (1.0 / 9007199254740992.0) < dropout.rate
 
 
 cdef inline bint _push(Dropout* dropout, Waiting item) noexcept nogil:
-    """False without memory."""
+    """Push a pair onto the heap; False without memory."""
     cdef Waiting* heap = dropout.heap
-    cdef size_t at = dropout.n_heap, parent, room
-    if at == dropout.heap_room:
-        room = max(2 * at, <size_t> 64)
-        heap = <Waiting*> realloc(dropout.heap, room * sizeof(Waiting))
+    cdef size_t at = dropout.n_heap, parent, capacity
+    if at == dropout.heap_capacity:
+        capacity = max(2 * at, <size_t> 64)
+        heap = <Waiting*> realloc(dropout.heap, capacity * sizeof(Waiting))
         if heap == NULL:
             return False
         dropout.heap = heap
-        dropout.heap_room = room
+        dropout.heap_capacity = capacity
     dropout.n_heap += 1
     while at:
         parent = (at - 1) >> 1
@@ -144,7 +150,7 @@ cdef inline bint _push(Dropout* dropout, Waiting item) noexcept nogil:
 
 
 cdef inline Waiting _pop(Dropout* dropout) noexcept nogil:
-    """The best pair; there must be one."""
+    """Take the best pair from the heap. Requires: dropout.n_heap > 0."""
     cdef Waiting* heap = dropout.heap
     cdef Waiting best = heap[0], item
     cdef size_t at = 0, child = 1

@@ -1,3 +1,6 @@
+"""Merges long pieces in linear time: a linked list of symbols, and a priority queue of their pairs."""
+
 from fastbpe._core.merge.vocabulary import Vocabulary
 
-def merge_in_windows(vocabulary: Vocabulary, piece: bytes, size: int) -> list[int]: ...
+def merge_in_windows(vocabulary: Vocabulary, piece: bytes, size: int) -> list[int]:
+    """Return the ids of one piece that is not empty, merged in windows of `size` bytes or more. For tests."""

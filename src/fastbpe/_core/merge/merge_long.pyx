@@ -1,18 +1,23 @@
-"""Merging a long piece: a doubly linked list of symbols, and a queue that gives the best pair, leftmost on ties.
+"""Merges long pieces in linear time: a linked list of symbols, and a priority queue of their pairs.
 
-The queue is a heap for pieces of up to FEW bytes. For longer ones of ranked vocabularies pairs wait in a bucket for
-each rank, and only those of the rank at hand, or of a better one that has come up meanwhile, are in the heap: a text
-without pieces costs what it is long, not n log n with a miss of the processor's caches for each step of a heap. And a
-bucket tells what comes next, so that its symbols and the slots of their new pairs can be asked for ahead.
+The queue. A binary heap, for short pieces and for vocabularies without ranks. For pieces of BUCKETS_FROM_BYTES and
+more of a ranked vocabulary it is a bucket queue: one bucket of positions for each rank. Only pairs of the rank at
+hand, or of a better rank that a merge has created meanwhile, are in a heap. So most steps cost O(1) and no cache
+miss, where a heap costs O(log n) of them; and a bucket tells which pairs come next, so that their symbols and the
+slots of their new pairs can be prefetched.
 
-Windows. A piece is merged in windows that overlap, so that all that is at work stays in the processor's second-level
-cache: a megabyte takes what its first 16 KB do for each byte. Whoever merges the best pair, leftmost on ties,
-again and again makes t1 … tn of a text if and only if they make ti, ti+1 of the text of each two neighbours alone: no
-merge crosses a place between two tokens of the result, so what is merged on either side of it is merged as if the
-other were not there; and the first merge to cross one would be made in the text of the two alone as well. So the
-results of two windows are one where they share a token: the tokens of the first window up to some place near its end,
-then the second window, which begins there, if its first token is the one that the first window had next. It nearly
-always is. If not, what comes behind a window reaches further into it, and all begins anew with windows twice as long.
+Windows. The piece is merged in overlapping windows, so that the list and the queue stay in the second-level cache.
+Why the result is exact: merging the best pair, leftmost on ties, turns a text into tokens t1 … tn if and only if
+it turns the text of each two neighbours ti, ti+1 alone into ti, ti+1.
+
+- "Only if": no merge crosses the boundary between two tokens of the result, so each side is merged as if the other
+  were not there.
+- "If": the first merge to cross a boundary would also be done in the text of the two neighbours alone.
+
+So two windows can be joined at a token that both have: take the tokens of the first window up to a boundary near
+its end, start the second window at this boundary, and check that its first token is the one that follows in the
+first window. It nearly always is. If not, text behind the window reaches further back into it: all starts again
+with windows twice as long.
 """
 
 from cpython.exc cimport PyErr_CheckSignals
@@ -27,83 +32,94 @@ from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, Merge, find_merge, p
 from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
 
 cdef enum:
-    FEW = 1 << 13  # bytes; below, clearing the buckets would cost as much as the heap
-    SWEPT = 1 << 14  # bytes of a window, with buckets
-    HEAPED = 1 << 12  # with a heap alone
-    PER_TOKEN = 32  # windows hold so many of the longest token
-    OVERLAP = 16  # what part of a window the next one takes again
-    PER_CHUNK = 14
-    SYMBOLS_AHEAD = 8
-    PAIRS_AHEAD = 3
-    UNSORTED = 1 << 31  # in a bucket's tail
-    SIGNALS_EVERY = 1 << 18  # pairs: a quarter of a second at the worst
+    BUCKETS_FROM_BYTES = 1 << 13  # shortest piece that gets buckets: below, clearing them costs as much as a heap
+    BUCKET_WINDOW_BYTES = 1 << 14  # window of a piece that has buckets
+    HEAP_WINDOW_BYTES = 1 << 12  # window of a piece that has a heap alone
+    MIN_WINDOW_TOKENS = 32  # a window is at least so many times as long as the longest token
+    OVERLAP_PART = 16  # the last 1/16 of a window is merged again in the next one
+    CHUNK_POSITIONS = 14  # positions in a chunk, which fill its cache line
+    SYMBOLS_AHEAD = 8  # positions ahead in a bucket whose symbol is prefetched
+    PAIRS_AHEAD = 3  # positions ahead in a bucket whose new pairs are prefetched
+    UNSORTED = 1 << 31  # flag in Bucket.tail: the positions do not rise
+    SIGNALS_EVERY = 1 << 18  # pairs taken between two checks for signals
 
 
 cdef struct Node:
-    # One symbol of a long piece. Symbols are the numbers of the bytes, or characters, that they begin with.
-    uint32_t id  # NONE once the symbol was merged into its left neighbour
-    uint32_t previous
-    uint32_t next
-    uint32_t priority  # of the pair (this symbol, the next one), where ranked its id; NONE: no such pair
+    # A symbol in the linked list of a window. Its position is the number of its first byte, or character.
+    uint32_t id  # NONE: merged into the symbol before it
+    uint32_t previous  # position; NONE: it is the first
+    uint32_t next  # position; NONE: it is the last
+    uint32_t priority  # of the pair (this symbol, the next one), with ranks also its merged id; NONE: no such pair
 
 
 cdef struct Heap:
-    uint64_t* items  # priority << 32 | position: the least is the best pair, leftmost on ties
+    # Binary heap, the least item first.
+    uint64_t* items  # priority << 32 | position, so the least is the best pair, leftmost on ties
     size_t n
     size_t capacity
 
 
 cdef struct Chunk:
-    # Some of the positions in a bucket: a line of the processor's cache.
-    uint32_t next  # in its bucket, or among those that are free
-    uint32_t n
-    uint32_t at[PER_CHUNK]
+    # Part of a bucket, one cache line.
+    uint32_t next  # number of the next chunk in the bucket, or in the free list; NONE: it is the last
+    uint32_t n  # positions in use
+    uint32_t at[CHUNK_POSITIONS]  # positions of pairs
 
 
 cdef struct Bucket:
-    uint32_t head  # the number of a chunk; NONE: empty
-    uint32_t tail
+    # Positions of the pairs of one rank, in a list of chunks.
+    uint32_t head  # number of the first chunk; NONE: the bucket is empty
+    uint32_t tail  # number of the last chunk, and the flag UNSORTED
 
 
 cdef struct Queue:
-    uint32_t limit  # pairs of this priority and beyond never come
-    Heap heap  # pairs of the priority at hand or a better one
-    Heap ranks  # priorities whose buckets hold something
-    Bucket* buckets  # by priority; NULL: all is in the heap
-    Chunk* chunks
-    uint32_t n_chunks
-    uint32_t capacity
-    uint32_t free
-    uint32_t rank  # at hand, plus 1: NONE if all is in the heap
-    uint32_t sweep  # the chunk at hand, and the next of its positions
-    uint32_t next
-    size_t n_taken
+    # The priority queue of pairs. Entries are never removed: the reader skips those whose pair is gone.
+    uint32_t limit  # pairs of this priority or a greater one are not queued
+    Heap heap  # pairs of a rank below `rank`; without buckets all pairs
+    Heap ranks  # ranks whose buckets are not empty
+    Bucket* buckets  # by rank; NULL: all pairs are in the heap
+    Chunk* chunks  # memory of all chunks
+    uint32_t n_chunks  # chunks handed out so far
+    uint32_t capacity  # of `chunks`
+    uint32_t free  # number of the first chunk in the free list; NONE: the list is empty
+    uint32_t rank  # rank at hand + 1; 0: none yet; NONE: there are no buckets
+    uint32_t sweep  # number of the chunk at hand; NONE: the bucket at hand is done
+    uint32_t next  # index of its next position
+    size_t n_taken  # pairs taken so far
 
 
 cdef struct Window:
-    const uint8_t* piece  # its text
+    # A part of a long piece that is merged by itself; see the module's docstring.
+    const uint8_t* piece  # start of the part
     size_t n_bytes
-    Node* nodes
-    uint32_t n  # symbols before any merge: bytes, or characters
-    uint32_t capacity
+    Node* nodes  # by position
+    uint32_t n  # base symbols: bytes, or characters
+    uint32_t capacity  # of `nodes`
 
 
 cdef int merge_linked(
     const Tables* tables, const uint8_t* piece, size_t n, uint32_t limit, Ids* out
 ) except -1 nogil:
-    """Append what pairs of a priority below the limit make of a piece; out must have room for n."""
-    cdef size_t size = SWEPT if n >= FEW and tables.pairs.ranked != NULL else HEAPED
-    return _merge_windows(tables, piece, n, limit, max(size, PER_TOKEN * <size_t> tables.max_token_bytes), out)
+    """Append the ids that merging makes of a piece of any length.
+
+    limit: pairs of this priority or a greater one are not merged; NONE: all pairs are.
+    Requires: `out` has space for n more ids.
+    """
+    cdef bint has_buckets = n >= BUCKETS_FROM_BYTES and tables.pairs.ranked != NULL
+    cdef size_t size = BUCKET_WINDOW_BYTES if has_buckets else HEAP_WINDOW_BYTES
+    return _merge_windows(
+        tables, piece, n, limit, max(size, MIN_WINDOW_TOKENS * <size_t> tables.max_token_bytes), out
+    )
 
 
 cdef int _merge_windows(
     const Tables* tables, const uint8_t* piece, size_t n, uint32_t limit, size_t size, Ids* out
 ) except -1 nogil:
-    """The same in windows of so many bytes, or more."""
+    """Append the ids of a piece, merged in windows of `size` bytes, or more where the windows cannot be joined."""
     cdef Queue queue
     cdef Window window
     cdef size_t at = 0, n_before = out.n
-    cdef uint32_t expected = 0  # symbols in the first token of a window, by the one before
+    cdef uint32_t expected = 0  # base symbols of the window's first token, as the window before has it
     cdef bint done
     memset(&queue, 0, sizeof(queue))
     memset(&window, 0, sizeof(window))
@@ -136,7 +152,7 @@ cdef int _merge_windows(
 
 
 def merge_in_windows(Vocabulary vocabulary not None, const uint8_t[::1] piece not None, size_t size):
-    """The ids of one piece that is not empty, merged in windows of `size` bytes or more."""
+    """Return the ids of one piece that is not empty, merged in windows of `size` bytes or more. For tests."""
     cdef Ids ids = Ids(NULL, 0, 0)
     try:
         ids_reserve(&ids, len(piece))
@@ -147,14 +163,14 @@ def merge_in_windows(Vocabulary vocabulary not None, const uint8_t[::1] piece no
 
 
 cdef size_t _whole_characters(const Tables* tables, const uint8_t* piece, size_t end, size_t n) noexcept nogil:
-    """The first place from `end` on that lies within no base symbol."""
+    """First offset from `end` on, n at most, that does not lie within a base symbol."""
     while tables.characters != NULL and end < n and piece[end] >> 6 == 2:
         end += 1
     return end
 
 
 cdef bint _begin(const Tables* tables, Window* window) noexcept nogil:
-    """Make room for a window's symbols; False without memory."""
+    """Make space for the symbols of a window; False without memory."""
     cdef size_t i, n = window.n_bytes
     if tables.characters != NULL:
         for i in range(window.n_bytes):
@@ -170,7 +186,7 @@ cdef bint _begin(const Tables* tables, Window* window) noexcept nogil:
 
 
 cdef bint _link(const Tables* tables, Window* window, Queue* queue) noexcept nogil:
-    """Make the list, and queue its pairs; False without memory."""
+    """Make the list of a window's base symbols and queue their pairs; False without memory."""
     cdef Node* nodes = window.nodes
     cdef uint32_t i, n = window.n
     cdef size_t at = 0, n_bytes
@@ -180,7 +196,7 @@ cdef bint _link(const Tables* tables, Window* window, Queue* queue) noexcept nog
         else:
             nodes[i].id = symbol_at(tables, window.piece + at, &n_bytes)
             at += n_bytes
-        nodes[i].previous = i - 1  # of the first: NONE
+        nodes[i].previous = i - 1  # wraps to NONE for the first
         nodes[i].next = i + 1 if i + 1 < n else NONE
     if queue.buckets != NULL:
         queue.rank = 0
@@ -191,7 +207,7 @@ cdef bint _link(const Tables* tables, Window* window, Queue* queue) noexcept nog
 
 
 cdef bint _merge(const Tables* tables, Node* nodes, Queue* queue) except -1 nogil:
-    """Merge what pairs the queue has, and those that come of it; False without memory."""
+    """Merge until the queue is empty. Returns False without memory; raises what a signal handler raises."""
     cdef uint64_t best
     cdef uint32_t at, right, after
     while _take(queue, tables, nodes, &best):
@@ -201,7 +217,7 @@ cdef bint _merge(const Tables* tables, Node* nodes, Queue* queue) except -1 nogi
                 PyErr_CheckSignals()
         at = <uint32_t> best
         if nodes[at].id == NONE or nodes[at].priority != <uint32_t> (best >> 32):
-            continue  # the pair that was queued is no longer there
+            continue  # an outdated entry: one of the pair's symbols has been merged
         right = nodes[at].next
         after = nodes[right].next
         if tables.pairs.ranked != NULL and tables.tied_key == NO_KEY:
@@ -220,7 +236,7 @@ cdef bint _merge(const Tables* tables, Node* nodes, Queue* queue) except -1 nogi
 
 
 cdef inline bint _pair_up(const Tables* tables, Node* nodes, uint32_t at, Queue* queue) noexcept nogil:
-    """Look up the pair that starts at a symbol and queue it; False without memory."""
+    """Look up the pair that begins at position `at` and queue it; False without memory."""
     cdef Merge pair
     nodes[at].priority = NONE
     if nodes[at].next == NONE:
@@ -233,20 +249,22 @@ cdef inline bint _pair_up(const Tables* tables, Node* nodes, uint32_t at, Queue*
 
 
 cdef inline uint32_t _end(const Window* window, uint32_t at) noexcept nogil:
-    """Where the symbol ends that stands at a node."""
+    """Position behind the symbol at position `at`."""
     return window.n if window.nodes[at].next == NONE else window.nodes[at].next
 
 
 cdef size_t _collect(
     const Tables* tables, const Window* window, bint is_last, uint32_t* expected, Ids* out
 ) noexcept nogil:
-    """Append the ids of a window that stand whatever follows it, and say of how many bytes they are.
+    """Append the ids of a merged window up to a boundary near its end; return the bytes that they cover.
 
-    expected: of how many symbols the next one must be for that; 0: there is none, and nothing may have been appended.
+    is_last: the window ends the piece, so all of its ids are appended.
+    expected: receives the number of base symbols of the next id, which the next window must start with; 0: there
+        is no next id, or no boundary far enough from the window's end.
     """
     cdef const uint8_t* piece = window.piece
     cdef size_t at = 0, end
-    cdef uint32_t i = 0, behind, stop = window.n if is_last else window.n - window.n // OVERLAP
+    cdef uint32_t i = 0, behind, stop = window.n if is_last else window.n - window.n // OVERLAP_PART
     expected[0] = 0
     while i != window.n:
         behind = _end(window, i)
@@ -271,22 +289,23 @@ cdef size_t _collect(
 
 
 cdef bint _open(Queue* queue, const Tables* tables, size_t n, uint32_t limit) noexcept nogil:
-    """Begin an empty queue for a piece of n bytes; False without memory."""
-    cdef size_t n_ranks = tables.n_ids  # no rank of a ranked vocabulary is above
+    """Start an empty queue for a piece of n bytes; False without memory."""
+    cdef size_t n_ranks = tables.n_ids  # ranks are ids
     queue.limit = limit
     queue.sweep = queue.free = queue.rank = NONE
     if not _reserve(&queue.heap, 64):
         return False
-    if n < FEW or tables.pairs.ranked == NULL:
+    if n < BUCKETS_FROM_BYTES or tables.pairs.ranked == NULL:
         return True
     queue.buckets = <Bucket*> malloc(n_ranks * sizeof(Bucket))
-    if queue.buckets == NULL or not _more_chunks(queue, SWEPT // 8):
+    if queue.buckets == NULL or not _more_chunks(queue, BUCKET_WINDOW_BYTES // 8):
         return False
     memset(queue.buckets, 0xFF, n_ranks * sizeof(Bucket))
     return True
 
 
 cdef bint _more_chunks(Queue* queue, uint32_t capacity) noexcept nogil:
+    """Enlarge the memory of the chunks; False without memory."""
     cdef Chunk* chunks
     if capacity >= <uint32_t> UNSORTED:
         return False
@@ -299,12 +318,14 @@ cdef bint _more_chunks(Queue* queue, uint32_t capacity) noexcept nogil:
 
 
 cdef inline bint _put(Queue* queue, uint32_t rank, uint32_t at) noexcept nogil:
+    """Queue a pair: in the heap if its rank is at hand or better, else in its bucket; False without memory."""
     if rank < queue.rank:
         return _push(&queue.heap, <uint64_t> rank << 32 | at)
     return _put_in_bucket(queue, &queue.buckets[rank], rank, at)
 
 
 cdef inline bint _put_in_bucket(Queue* queue, Bucket* bucket, uint32_t rank, uint32_t at) noexcept nogil:
+    """Append a position to the bucket of its rank; False without memory."""
     cdef uint32_t number, last, unsorted
     cdef Chunk* chunk
     if bucket.head == NONE:
@@ -319,7 +340,7 @@ cdef inline bint _put_in_bucket(Queue* queue, Bucket* bucket, uint32_t rank, uin
         chunk = &queue.chunks[last]
         if chunk.at[chunk.n - 1] > at:
             unsorted = UNSORTED
-        if chunk.n == PER_CHUNK:
+        if chunk.n == CHUNK_POSITIONS:
             number = _new_chunk(queue)
             if number == NONE:
                 return False
@@ -333,7 +354,7 @@ cdef inline bint _put_in_bucket(Queue* queue, Bucket* bucket, uint32_t rank, uin
 
 
 cdef inline uint32_t _new_chunk(Queue* queue) noexcept nogil:
-    """The number of an empty chunk; NONE without memory."""
+    """Take a chunk from the free list or from unused memory; return its number, NONE without memory."""
     cdef uint32_t number = queue.free
     if number != NONE:
         queue.free = queue.chunks[number].next
@@ -348,7 +369,7 @@ cdef inline uint32_t _new_chunk(Queue* queue) noexcept nogil:
 
 
 cdef inline uint32_t _free_chunk(Queue* queue, uint32_t number) noexcept nogil:
-    """The number of the next chunk of the bucket."""
+    """Put a chunk on the free list; return the number of the chunk behind it in its bucket."""
     cdef uint32_t next_number = queue.chunks[number].next
     queue.chunks[number].next = queue.free
     queue.free = number
@@ -356,14 +377,17 @@ cdef inline uint32_t _free_chunk(Queue* queue, uint32_t number) noexcept nogil:
 
 
 cdef inline bint _take(Queue* queue, const Tables* tables, const Node* nodes, uint64_t* best) noexcept nogil:
-    """The best pair; False if there is none, or, with heap.items NULL, no memory."""
+    """Take the best pair: the next of the bucket at hand, or a better one from the heap.
+
+    Returns False if the queue is empty, and also without memory; then heap.items is NULL.
+    """
     cdef const Chunk* chunk
     while True:
         if queue.sweep != NONE:
             chunk = &queue.chunks[queue.sweep]
             best[0] = <uint64_t> (queue.rank - 1) << 32 | chunk.at[queue.next]
             if not queue.heap.n or best[0] < queue.heap.items[0]:
-                _ask_ahead(queue, tables, nodes, chunk)
+                _prefetch_ahead(queue, tables, nodes, chunk)
                 queue.next += 1
                 if queue.next == chunk.n:
                     queue.sweep = _free_chunk(queue, queue.sweep)
@@ -374,16 +398,16 @@ cdef inline bint _take(Queue* queue, const Tables* tables, const Node* nodes, ui
             return True
         if not queue.ranks.n:
             return False
-        if not _turn_to(queue, <uint32_t> _pop(&queue.ranks)):
+        if not _start_bucket(queue, <uint32_t> _pop(&queue.ranks)):
             free(queue.heap.items)
             queue.heap.items = NULL
             return False
 
 
-cdef inline void _ask_ahead(
+cdef inline void _prefetch_ahead(
     const Queue* queue, const Tables* tables, const Node* nodes, const Chunk* chunk
 ) noexcept nogil:
-    """Ask for the symbols that come soon, and for the slots of the pairs that the next ones will make."""
+    """Prefetch symbols that come soon in the bucket at hand, and the slots of the pairs they will make."""
     cdef uint32_t i = queue.next, at, right, behind, rank = queue.rank - 1
     cdef const Chunk* follower
     if i + SYMBOLS_AHEAD < chunk.n:
@@ -406,8 +430,11 @@ cdef inline void _ask_ahead(
             prefetch(&tables.pairs.ranked[pair_home(nodes[nodes[at].previous].id, rank, tables.pairs.shift)])
 
 
-cdef bint _turn_to(Queue* queue, uint32_t rank) noexcept nogil:
-    """Take a bucket's pairs in hand: as they are, or, if they are not from left to right, in the heap."""
+cdef bint _start_bucket(Queue* queue, uint32_t rank) noexcept nogil:
+    """Make the bucket of a rank the one at hand. If its positions do not rise, the heap takes and sorts them.
+
+    Returns False without memory.
+    """
     cdef Bucket* bucket = &queue.buckets[rank]
     cdef uint32_t number = bucket.head, i
     cdef bint is_sorted = not bucket.tail & UNSORTED
@@ -428,6 +455,7 @@ cdef bint _turn_to(Queue* queue, uint32_t rank) noexcept nogil:
 
 
 cdef bint _reserve(Heap* heap, size_t capacity) noexcept nogil:
+    """Enlarge a heap; False without memory."""
     cdef uint64_t* items = <uint64_t*> realloc(heap.items, capacity * sizeof(uint64_t))
     if items == NULL:
         return False
@@ -437,6 +465,7 @@ cdef bint _reserve(Heap* heap, size_t capacity) noexcept nogil:
 
 
 cdef inline bint _push(Heap* heap, uint64_t item) noexcept nogil:
+    """Push an item; False without memory."""
     cdef size_t at = heap.n, parent
     if heap.n == heap.capacity and not _reserve(heap, max(2 * heap.capacity, <size_t> 64)):
         return False
@@ -452,7 +481,7 @@ cdef inline bint _push(Heap* heap, uint64_t item) noexcept nogil:
 
 
 cdef inline uint64_t _pop(Heap* heap) noexcept nogil:
-    """The least item; there must be one."""
+    """Take the least item. Requires: heap.n > 0."""
     cdef uint64_t* items = heap.items
     cdef uint64_t least = items[0], item
     cdef size_t at = 0, child = 1

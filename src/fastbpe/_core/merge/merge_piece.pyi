@@ -1,4 +1,7 @@
+"""Merges one piece: the pair of least priority first, leftmost on ties, until no pair is left."""
+
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe.model import Buffer
 
-def recover_merges(vocabulary: Vocabulary, limits: Buffer | None = None) -> dict[int, tuple[int, int]]: ...
+def recover_merges(vocabulary: Vocabulary, limits: Buffer | None = None) -> dict[int, tuple[int, int]]:
+    """Return {merged id: (left id, right id)}: the last merge of each token's bytes, which alone makes it."""

@@ -1,9 +1,12 @@
-"""Merging one piece: the whole piece if it is a token, else the best pair again and again, leftmost on ties.
+"""Merges one piece: the pair of least priority first, leftmost on ties, until no pair is left.
 
-Three ways with one result. Up to SHORT symbols: arrays on the stack and a linear search for the best pair; for
-ranked vocabularies, where rank and place fit one word, with a mask of the symbols that are left in place of
-arrays that shrink. Above: a doubly linked list and a queue (merge_long), so that no piece costs the square of its
-length, whatever it holds.
+Three methods with the same result:
+
+- _merge_ranked(), up to 64 bytes of a ranked vocabulary: rank and position of a pair fit into one 32-bit key, so
+  the best pair is the minimum of an array, which the compiler vectorizes. A bit mask tells which symbols are left.
+- _merge_short(), up to 64 bytes of other vocabularies: arrays that shrink, and a linear search.
+- merge_long, longer pieces: a linked list and a priority queue, since a linear search costs the square of the
+  length.
 """
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
@@ -13,23 +16,21 @@ from fastbpe._core.common.bits cimport highest_bit, lowest_bit
 from fastbpe._core.merge.merge_long cimport merge_linked
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
 from fastbpe._core.merge.symbol_ids cimport begin_characters, is_ascii, leftmost, spell
-from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, Merge, find_merge, find_piece, pair_key
-from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
+from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, Merge, find_merge, pair_key
+from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary, find_token
 
 from heapq import heappop, heappush
 
 cdef enum:
-    SHORT = 64
-    LANES = 8
+    MAX_SCAN_BYTES = 64  # longest piece whose best pair is found by scanning all pairs; the bits of a mask
+    VECTOR_KEYS = 8  # int32 keys of a 256-bit vector; key arrays are padded to whole vectors
 
 
 cdef int encode_piece(const Tables* tables, const uint8_t* piece, size_t n_bytes, Ids* out) except -1 nogil:
-    """Append the ids of one piece to out."""
+    """Append the ids of a piece: the token that equals it, if the vocabulary asks for that, or by merging."""
     cdef uint32_t token
     if tables.whole_piece_first and n_bytes <= tables.max_token_bytes:
-        token = find_piece(
-            tables.pieces, tables.piece_mask, tables.token_bytes, tables.token_ends, piece, n_bytes
-        )
+        token = find_token(tables, piece, n_bytes)
         if token != NONE:
             ids_reserve(out, 1)
             out.items[out.n] = token
@@ -41,24 +42,31 @@ cdef int encode_piece(const Tables* tables, const uint8_t* piece, size_t n_bytes
 cdef int merge_piece(
     const Tables* tables, const uint8_t* piece, size_t n_bytes, uint32_t limit, Ids* out
 ) except -1 nogil:
-    """Append what pairs of a priority below the limit make of a piece's bytes."""
+    """Append the ids that merging makes of a piece, even of one that is a token.
+
+    limit: pairs of this priority or a greater one are not merged; NONE: all pairs are.
+    """
     ids_reserve(out, n_bytes)
-    if n_bytes <= SHORT and limit == NONE and tables.byte_keys != NULL:
+    if n_bytes <= MAX_SCAN_BYTES and limit == NONE and tables.byte_keys != NULL:
         out.n += _merge_ranked(tables, piece, n_bytes, out.items + out.n)
         return 0
-    if n_bytes <= SHORT and tables.characters == NULL:
+    if n_bytes <= MAX_SCAN_BYTES and tables.characters == NULL:
         out.n += _merge_short(tables, piece, n_bytes, limit, out.items + out.n)
         return 0
     return merge_linked(tables, piece, n_bytes, limit, out)
 
 
 cdef size_t _merge_ranked(const Tables* tables, const uint8_t* piece, size_t n, uint32_t* out) noexcept nogil:
-    """Merge into out, which has room for n; return how many ids there are."""
-    cdef uint32_t ids[SHORT]
-    cdef int32_t keys[SHORT + LANES]  # rank << 6 | place of the pair that begins there: the least is the best
+    """Merge a piece of n <= MAX_SCAN_BYTES bytes; write its ids to `out`, return their number.
+
+    Requires: ranked tables, and space for n ids in `out`.
+    """
+    cdef uint32_t ids[MAX_SCAN_BYTES]  # of the symbols, each at the position of its first byte
+    cdef int32_t keys[MAX_SCAN_BYTES + VECTOR_KEYS]  # rank << 6 | position of the pair that begins there
     cdef int32_t best
-    cdef size_t i, at, right, n_keys = n + LANES - n % LANES, n_out = 0
-    cdef uint64_t left_of = 0, alive = ~<uint64_t> 0 >> (SHORT - n) if n else 0
+    cdef size_t i, at, right, n_keys = n + VECTOR_KEYS - n % VECTOR_KEYS, n_out = 0
+    cdef uint64_t left_of = 0
+    cdef uint64_t alive = ~<uint64_t> 0 >> (MAX_SCAN_BYTES - n) if n else 0  # bit i: a symbol begins at position i
     if tables.characters != NULL and not is_ascii(piece, n):
         for i in range(n_keys):
             keys[i] = NO_KEY
@@ -76,7 +84,7 @@ cdef size_t _merge_ranked(const Tables* tables, const uint8_t* piece, size_t n, 
             break
         if best >= tables.tied_key:
             best = leftmost(tables, keys, n, best)
-        at = best & (SHORT - 1)
+        at = best & (MAX_SCAN_BYTES - 1)
         ids[at] = best >> 6
         right = lowest_bit(alive & (~<uint64_t> 1 << at))
         alive &= ~(<uint64_t> 1 << right)
@@ -102,9 +110,12 @@ cdef size_t _merge_ranked(const Tables* tables, const uint8_t* piece, size_t n, 
 cdef size_t _merge_short(
     const Tables* tables, const uint8_t* piece, size_t n, uint32_t limit, uint32_t* ids
 ) noexcept nogil:
-    """Merge in place in ids, which has room for n; return how many remain."""
-    cdef uint32_t priorities[SHORT]
-    cdef uint32_t merged[SHORT]
+    """Merge a piece of n <= MAX_SCAN_BYTES bytes in place in `ids`, return the number of ids.
+
+    limit: as in merge_piece(). Requires: a byte-level vocabulary, and space for n ids in `ids`.
+    """
+    cdef uint32_t priorities[MAX_SCAN_BYTES]  # of the pair (symbol i, symbol i + 1)
+    cdef uint32_t merged[MAX_SCAN_BYTES]  # id that this pair makes
     cdef Merge pair
     cdef size_t i, at
     cdef uint32_t best
@@ -140,13 +151,13 @@ cdef size_t _merge_short(
 
 
 def recover_merges(Vocabulary vocabulary not None, const uint32_t[::1] limits=None):
-    """(left id, right id) by merged id: the last merge of each token's own bytes, which is the only one to make it.
+    """Return {merged id: (left id, right id)}: the last merge of each token's bytes, which alone makes it.
 
-    `_reference/__init__.py` has the proof. Left out are tokens that merging leaves in parts: they can only be met as
-    whole pieces.
+    `_reference/__init__.py` proves this. Tokens that merging does not make of their own bytes are missing: they
+    occur only as whole pieces.
 
-    limits: of each id, the priority of the first merge in a list that makes it; NONE where none does. None: ranks,
-    where that is the id.
+    limits: uint32 array by id, the priority of the first merge in a list that makes the id, or NONE; None: ranks,
+        where the priority is the id.
     """
     cdef const Tables* tables = &vocabulary.tables
     cdef uint32_t i, start = 0, length, limit
@@ -178,8 +189,8 @@ def recover_merges(Vocabulary vocabulary not None, const uint32_t[::1] limits=No
 
 
 cdef object _last_pair(const Tables* tables, const Ids* ids):
-    """(left id, right id) of the merge that makes one token of these; None where merging leaves several."""
-    cdef list symbols = [ids.items[k] for k in range(ids.n)]  # None once it was merged into its left neighbour
+    """Merge a sequence of ids; return (left id, right id) of the last merge if one id is left, else None."""
+    cdef list symbols = [ids.items[k] for k in range(ids.n)]  # None: merged into the symbol before it
     cdef list behind = list(range(1, len(symbols) + 1)), before = list(range(-1, len(symbols) - 1)), heap = []
     cdef Py_ssize_t at, right, n_left = len(symbols)
     for at in range(n_left - 1):
@@ -204,6 +215,7 @@ cdef object _last_pair(const Tables* tables, const Ids* ids):
 
 
 cdef int _queue_pair(list heap, const Tables* tables, Py_ssize_t at, uint32_t left, uint32_t right) except -1:
+    """Push the pair that begins at position `at`, if the pair table has it."""
     cdef Merge pair = find_merge(&tables.pairs, left, right)
     if pair.priority != NONE:
         heappush(heap, (pair.priority, at, (left, right), pair.id))

@@ -1,7 +1,7 @@
-"""Tables of ranks from a list of merges, where ranks give every text the same ids.
+"""Builds a ranked vocabulary from a list of merges, if ranks give every text the same ids as the list.
 
-`_reference/__init__.py` says when they do, and has the proof. Only pairs that can ever stand side by side go into the
-table: those that the list merges, which are half or a third of the splits of all tokens.
+`_reference/__init__.py` states the condition and proves it. The pair table gets only pairs that can stand side by
+side in a merged text, those of the list: a half or a third of all splits of tokens into two.
 """
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
@@ -12,40 +12,44 @@ from fastbpe._core.merge.table_builder cimport empty_table, is_sound, look_up_pi
 from fastbpe._core.common.id_buffer cimport Ids, ids_free
 from fastbpe._core.merge.merge_piece cimport merge_piece
 from fastbpe._core.common.hash_tables cimport (
-    MAX_RANKED_IDS, NO_PAIR, NONE, RANKED_BITS, RANKED_MASK, find_merge, find_piece, ranked_slot, table_bits,
+    MAX_RANKED_IDS, NO_PAIR, NONE, RANKED_BITS, RANKED_MASK, find_merge, ranked_slot, table_bits,
 )
-from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary
+from fastbpe._core.merge.vocabulary cimport Tables, Vocabulary, find_token, token_length, token_start
 
 from array import array
 
 from fastbpe._core.merge.merge_piece import recover_merges
 
 cdef enum:
-    LEFT = 3  # tokens of which no merge makes one
+    MIN_LEFT = 3  # least number of ids that merging leaves of a token that no pair makes; two could be that pair
 
 
 cdef struct Parts:
-    # The two tokens that a merge joins; left is NONE where no merge makes a token.
+    # The two tokens whose merge makes a token; left is NONE if no merge makes it.
     uint32_t left
     uint32_t right
 
 
 cdef struct Ranking:
+    # State of rank_merges().
     const Tables* tables
-    const uint8_t* merges  # uint32 triples
+    const uint8_t* merges  # uint32 triples (left id, right id, merged id), which need not be aligned
     size_t n_merges
-    Parts* parts  # of each token
-    uint64_t* slots
-    uint32_t shift
+    Parts* parts  # by token
+    uint64_t* slots  # ranked pair table, filled so far
+    uint32_t shift  # 64 - log2 of its slots
 
 
 def rank_merges(token_bytes, token_ends, const uint8_t[::1] merges not None, bint whole_piece_first):
-    """The four buffers of a ranked Vocabulary, and the ids of all tokens of several bytes that no merge makes.
+    """Return the buffers of a ranked Vocabulary, and the ids of tokens of several bytes that no merge makes.
 
-    None where the list of merges does not show that ranks give the same ids, which then hangs on `left_apart`, too.
+    Ranks give the same ids as the list if left_apart() is true of the returned ids. Returns None if the list of
+    merges does not show this; then ranks may still do so.
 
-    merges: uint32 triples (left id, right id, merged id), best first. whole_piece_first: whether a piece that is a
-    token is that token, whatever merges make of it; else each token must have just one merge, which makes it.
+    token_bytes, token_ends: as in build_look_ups().
+    merges: uint32 triples (left id, right id, merged id), best first.
+    whole_piece_first: True: a piece that is a token becomes that token without merging. False: then each token of
+        several bytes must have exactly one merge, and that must make it.
     """
     cdef Tables t
     cdef Ranking ranking
@@ -71,8 +75,11 @@ def rank_merges(token_bytes, token_ends, const uint8_t[::1] merges not None, bin
 
 
 cdef bint _fill(const Ranking* ranking, list unmade) except -1:
-    """Make a pair of each token's merge; False where the order of the list is not that of the ids, or where unmade
-    is None and a token has no merge that makes it, or several merges."""
+    """Put the merge that makes each token into the pair table. False: the list is not in the order of the ids.
+
+    unmade: receives the tokens of several bytes that no merge makes; None: such a token, or one of several merges,
+        makes the function return False.
+    """
     cdef const Tables* t = ranking.tables
     cdef uint32_t i, start = 0, length
     cdef uint32_t merge[3]
@@ -92,7 +99,7 @@ cdef bint _fill(const Ranking* ranking, list unmade) except -1:
                 break
             if not is_sound(t, merge) or (merge[0] == parts.left and merge[1] == parts.right):
                 return False
-            # Of several merges that make a token, all but one are of tokens that never meet.
+            # A token may have several merges, but the parts of all but one never stand side by side.
             makes = parts.left == NONE and _is_left(ranking, merge[0], merge[1], i)
             if unmade is None and not makes:
                 return False
@@ -111,11 +118,13 @@ cdef bint _fill(const Ranking* ranking, list unmade) except -1:
 
 
 cdef bint _is_left(const Ranking* ranking, uint32_t left, uint32_t right, uint32_t token) noexcept nogil:
-    """Whether merges of a rank below the token's leave two tokens that stand side by side, made before it, alone.
+    """Tell whether `left` and `right`, side by side, are still there when the merges of rank `token` start.
 
-    Nothing but a merge across the place between them could change that. What stands on its two sides is followed
-    back in time: before a token was made, its nearer part stood there. A token on the left is made before a pair of
-    the same rank further right is merged, one on the right after.
+    Only a merge across the boundary between them could prevent that. The function follows the two symbols at the
+    boundary back in time: before a token was made, its part next to the boundary stood there. For each two symbols
+    that stood there at one time, it checks that their pair has no rank at which it would have been merged. On ties
+    the leftmost pair comes first, so a token on the left is made before a pair of the same rank across the
+    boundary, one on the right after it.
     """
     cdef const Parts* parts = ranking.parts
     cdef uint32_t left_until = token, right_until = token - 1, found
@@ -139,24 +148,25 @@ cdef bint _is_left(const Ranking* ranking, uint32_t left, uint32_t right, uint32
 
 
 cdef inline bint _is_made(const Ranking* ranking, uint32_t part, uint32_t token) noexcept nogil:
-    """Whether a part of a token is one of a lower id that a merge makes, or a byte, which may have any."""
+    """Tell whether a part of a token is made before it: the part is a byte, or has a merge and a lower id."""
     cdef const Tables* t = ranking.tables
     if part >= t.n_ids:
         return False
     if part < token and ranking.parts[part].left != NONE:
         return True
-    return t.token_ends[part] - (t.token_ends[part - 1] if part else 0) == 1
+    return token_length(t, part) == 1
 
 
 cdef inline uint32_t _rank(const Ranking* ranking, uint32_t left, uint32_t right) noexcept nogil:
+    """Rank of a pair in the table as it is filled so far, or NONE."""
     cdef uint64_t word = ranking.slots[ranked_slot(ranking.slots, ranking.shift, left, right)]
     return NONE if word == NO_PAIR else <uint32_t> (word & RANKED_MASK)
 
 
 def left_apart(Vocabulary vocabulary not None, list ids not None):
-    """Whether merging leaves three tokens or more of each of these tokens' bytes, so that no pair ever spells one."""
+    """Tell whether merging the bytes of each token leaves three ids or more, so that no pair makes the token."""
     cdef const Tables* t = &vocabulary.tables
-    cdef uint32_t i, start
+    cdef uint32_t i
     cdef Ids out
     out.items = NULL
     out.n = out.capacity = 0
@@ -165,10 +175,9 @@ def left_apart(Vocabulary vocabulary not None, list ids not None):
             i = token_id
             if i >= t.n_ids:
                 raise ValueError(f"id {i} is no token")
-            start = t.token_ends[i - 1] if i else 0
             out.n = 0
-            merge_piece(t, t.token_bytes + start, t.token_ends[i] - start, NONE, &out)
-            if out.n < LEFT:
+            merge_piece(t, t.token_bytes + token_start(t, i), token_length(t, i), NONE, &out)
+            if out.n < MIN_LEFT:
                 return False
         return True
     finally:
@@ -176,9 +185,12 @@ def left_apart(Vocabulary vocabulary not None, list ids not None):
 
 
 def last_merges(Vocabulary listed not None, const uint8_t[::1] merges not None):
-    """(left id, right id) by merged id: of a list, the one merge that ever makes each token. See `recover_merges`.
+    """Return {merged id: (left id, right id)}: of a list of merges, the only one that makes each token.
 
-    merges: the vocabulary's list: uint32 triples (left id, right id, merged id), best first.
+    See merge_piece.recover_merges().
+
+    listed: vocabulary with that list.
+    merges: uint32 triples (left id, right id, merged id), best first.
     """
     cdef uint32_t[::1] limits = array("I", [NONE]) * listed.n_ids
     cdef uint32_t merge[3]
@@ -192,11 +204,16 @@ def last_merges(Vocabulary listed not None, const uint8_t[::1] merges not None):
 
 
 def follows_ranks(Vocabulary listed not None, const uint8_t[::1] merges not None):
-    """Tell whether ranks give every text the ids that a vocabulary with this list of merges gives it.
+    """Tell whether ranks give every text the same ids as this list of merges.
 
-    They do where the last merges of the tokens stand in the order of the ids; where every token of several bytes has
-    one, or is looked up as a whole piece and left as three tokens or more by merging; and where no two tokens are
-    equal. `_reference/__init__.py` has the proof. merges: as in `last_merges`.
+    They do if all of these hold (`_reference/__init__.py` has the proof):
+
+    - no two tokens have the same bytes;
+    - every token of several bytes has a last merge, or the vocabulary looks whole pieces up and merging leaves at
+      least three ids of the token's bytes;
+    - the last merges of the tokens stand in the list in the order of the ids.
+
+    listed, merges: as in last_merges().
     """
     cdef const Tables* t = &listed.tables
     cdef uint32_t i, start = 0, length, priority, least = 0
@@ -204,9 +221,7 @@ def follows_ranks(Vocabulary listed not None, const uint8_t[::1] merges not None
     cdef list unmade = []
     for i in range(t.n_ids):
         length = t.token_ends[i] - start
-        if length and find_piece(
-            t.pieces, t.piece_mask, t.token_bytes, t.token_ends, t.token_bytes + start, length
-        ) != i:
+        if length and find_token(t, t.token_bytes + start, length) != i:
             return False
         start = t.token_ends[i]
         pair = last.get(i)

@@ -1,16 +1,24 @@
-"""Code points: the symbols of a piece before it is merged, and the ids that symbols are handed out as."""
+"""Code-point vocabularies: the symbols that a piece starts with, and the ids that its last symbols stand for.
+
+Merging works on symbols (see codepoint_symbols): a symbol is a number below n_ids, by priority. A character that
+no token has is the symbol n_ids, which takes part in no pair.
+"""
 
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
 from fastbpe._core.common.memory cimport likely
-from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, find_piece, pair_key
+from fastbpe._core.common.hash_tables cimport NO_KEY, NONE, pair_key
 from fastbpe._core.merge.codepoint_symbols cimport EXPANDED
-from fastbpe._core.merge.vocabulary cimport Tables
+from fastbpe._core.merge.vocabulary cimport Tables, find_token
 
 
 cdef inline uint32_t symbol_at(const Tables* tables, const uint8_t* text, size_t* n_bytes) noexcept nogil:
-    """The symbol of the character that a piece of UTF-8 has there; n_ids if no token has that character."""
+    """Symbol of the character at `text`, n_ids if no token has it; store its length in bytes in *n_bytes.
+
+    Requires: a code-point vocabulary, and valid UTF-8. U+2581 is the symbol of a space if the model escapes
+        spaces.
+    """
     cdef uint32_t lead = text[0], found
     if lead < 0x80:
         n_bytes[0] = 1
@@ -18,13 +26,12 @@ cdef inline uint32_t symbol_at(const Tables* tables, const uint8_t* text, size_t
     n_bytes[0] = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
     if tables.characters.marks_spaces and lead == 0xE2 and text[1] == 0x96 and text[2] == 0x81:
         return tables.byte_ids[0x20]
-    found = find_piece(
-        tables.pieces, tables.piece_mask, tables.token_bytes, tables.token_ends, text, n_bytes[0]
-    )
+    found = find_token(tables, text, n_bytes[0])
     return tables.n_ids if found == NONE else found
 
 
 cdef inline bint is_ascii(const uint8_t* text, size_t n) noexcept nogil:
+    """Tell whether n bytes are all below 0x80."""
     cdef uint8_t bits = 0
     cdef size_t i
     for i in range(n):
@@ -35,9 +42,10 @@ cdef inline bint is_ascii(const uint8_t* text, size_t n) noexcept nogil:
 cdef inline uint64_t begin_characters(
     const Tables* tables, const uint8_t* piece, size_t n, uint32_t* ids, int32_t* keys
 ) noexcept nogil:
-    """The symbols of a piece of up to 64 bytes, each where its first byte is, and the keys of their pairs.
+    """Write the symbols of a piece into `ids`, each at its first byte, and the keys of their pairs.
 
-    Returns a bit for each symbol. The other places of keys, rounded up to eight as they are, must hold NO_KEY.
+    Requires: n <= 64 bytes of valid UTF-8, ranked tables, and NO_KEY in all of `keys`.
+    Returns a mask: bit i is set if a symbol begins at position i.
     """
     cdef uint64_t alive = 0
     cdef size_t at = 0, last = 0, n_bytes
@@ -52,7 +60,10 @@ cdef inline uint64_t begin_characters(
 
 
 cdef inline int32_t leftmost(const Tables* tables, const int32_t* keys, size_t n, int32_t best) noexcept nogil:
-    """Of the pairs whose priority is that of the best one, the leftmost."""
+    """Key of the leftmost pair whose priority equals that of `best`.
+
+    Symbols of the same score share their priority.
+    """
     cdef const uint32_t* ties = tables.characters.ties
     cdef uint32_t first = ties[best >> 6]
     cdef size_t i
@@ -65,7 +76,10 @@ cdef inline int32_t leftmost(const Tables* tables, const int32_t* keys, size_t n
 cdef inline size_t spell(
     const Tables* tables, uint32_t symbol, const uint8_t* text, size_t n_bytes, uint32_t* out
 ) noexcept nogil:
-    """Write the ids of a symbol, of which text[:n_bytes] was made: no more than it has bytes. How many there are."""
+    """Write the ids of the symbol that was made of text[:n_bytes]; return their number, n_bytes at most.
+
+    A character that no token has becomes the ids of its bytes (byte fallback), or the unknown id.
+    """
     cdef uint32_t token = tables.characters.unknown_id
     cdef const uint32_t* expansion
     cdef size_t i

@@ -1,10 +1,15 @@
+"""Builds the tables of a vocabulary: the piece table (tokens by their bytes), and the pair table."""
+
 from collections.abc import Iterable
 
 from fastbpe.model import Buffer
 
 def build_tables(
     tokens: list[bytes], merges: Iterable[tuple[int, int, int]] | Buffer | None = None
-) -> dict[str, Buffer]: ...
+) -> dict[str, Buffer]:
+    """Return the four buffers of a Vocabulary by name, its keyword arguments."""
+
 def build_look_ups(
     token_bytes: Buffer, token_ends: Buffer, merges: Iterable[tuple[int, int, int]] | Buffer | None = None
-) -> dict[str, Buffer]: ...
+) -> dict[str, Buffer]:
+    """Return the four buffers of a Vocabulary by name, from the two that hold its tokens."""

@@ -1,4 +1,9 @@
-"""Building the tables of a vocabulary: which token a piece is, and which pairs of tokens make one."""
+"""Builds the tables of a vocabulary: the piece table (tokens by their bytes), and the pair table.
+
+For ranks, every split of a token into two tokens is a pair. A token of n bytes has n - 1 split points; a Bloom
+filter of all tokens rejects nearly all that do not give two tokens, and look-ups confirm the rest. All of it waits
+on memory, so what a step reads is prefetched some tokens ahead.
+"""
 
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -8,24 +13,26 @@ from libc.string cimport memcmp, memset
 
 from fastbpe._core.common.memory cimport prefetch, use_huge_pages
 from fastbpe._core.common.hash_tables cimport (
-    MAX_RANKED_IDS, NO_PAIR, NONE, RANKED_BITS, PairSlot, PieceSlot, find_piece, find_tag, hash_bytes, pair_home,
-    ranked_slot, same_bytes, table_bits, wide_slot,
+    GOLDEN_RATIO, MAX_RANKED_IDS, NO_PAIR, NONE, RANKED_BITS, PairSlot, PieceSlot, find_tag, hash_bytes, pair_home,
+    ranked_slot, table_bits, wide_slot,
 )
-from fastbpe._core.merge.vocabulary cimport Tables, ends_rise, is_token, token_length, token_start
+from fastbpe._core.merge.vocabulary cimport (
+    Tables, confirm_token, ends_rise, find_token, is_token, token_length, token_start,
+)
 
 from array import array
 
 from fastbpe._core.merge.vocabulary import MAX_IDS as _MAX_IDS
 from fastbpe.errors import VocabularyError
 
-# Building waits for memory: what is looked at a few steps later is asked for. Of cl100k that takes a fifth off.
 cdef enum:
-    LINE_BYTES = 64
-    AHEAD = 8
-    MAX_TOKEN_BYTES = 64  # bytes of a token; few are longer
-    STAGES = 3
-    APART = 2  # tokens
-    FILTER_BITS = 16  # for each token, which sets two
+    CACHE_LINE_BYTES = 64
+    AHEAD = 8  # entries ahead whose slot is prefetched when a table is filled
+    MAX_FILTERED_BYTES = 64  # longest token that is split with the filter; few are longer
+    STAGES = 3  # of the pipeline in _each_split()
+    STAGE_TOKENS = 2  # tokens between two stages: the time that a prefetch gets
+    BACKWARD_SEED = 64  # start of the filter's backward hashes, so that they differ from the forward ones
+    FILTER_BITS = 16  # bits of the filter for each token, which sets two of them
 
 
 cdef struct Split:
@@ -36,35 +43,39 @@ cdef struct Split:
 
 
 cdef struct Filter:
-    # Bits that tell of nearly all texts that are no tokens: by a hash from the left to the right, and by one back.
+    # Bloom filter of all tokens. It holds two hashes of each: one from the first byte on, one from the last byte
+    # back, since these extend to prefixes and to suffixes of a token byte by byte.
     uint64_t* bits
-    uint32_t shift
+    uint32_t shift  # 64 - log2 of the words of 64 bits
 
 
-cdef struct Cut:
-    # Where a token may be cut, the hashes of both parts, and the tokens that these may be.
-    uint64_t left_hash
-    uint64_t right_hash
-    uint32_t at
-    uint32_t left
-    uint32_t right
+cdef struct SplitPoint:
+    # A place where a token may split into two tokens.
+    uint64_t left_hash  # hash_bytes() of the part before it
+    uint64_t right_hash  # and of the part behind it
+    uint32_t at  # offset in token_bytes
+    uint32_t left  # token that may be the part before it: its tag is that of the hash
+    uint32_t right  # token that may be the part behind it
 
 
-cdef struct Cuts:
-    uint32_t n  # more than MAX_TOKEN_BYTES: the token is too long
-    Cut items[MAX_TOKEN_BYTES]
+cdef struct SplitPoints:
+    # Split points of one token that the filter lets through.
+    uint32_t n  # more than MAX_FILTERED_BYTES: the token is too long, and `items` is unused
+    SplitPoint items[MAX_FILTERED_BYTES]
 
 
 cdef struct Splits:
+    # Growing array.
     Split* items
     size_t n
     size_t capacity
 
 
 def build_tables(list tokens not None, merges=None):
-    """The four buffers of a Vocabulary, from the bytes of each id, None or b"" where an id is no token.
+    """Return the four buffers of a Vocabulary by name, its keyword arguments.
 
-    merges: as in `build_look_ups`.
+    tokens: bytes of each id; None or b"": the id is no token.
+    merges: as in build_look_ups().
     """
     cdef bytes flat = b"".join([token for token in tokens if token])
     if len(tokens) > _MAX_IDS or PyBytes_GET_SIZE(flat) >= NONE:
@@ -83,11 +94,14 @@ def build_tables(list tokens not None, merges=None):
 
 
 def build_look_ups(token_bytes, token_ends, merges=None):
-    """The four buffers of a Vocabulary, from the two that hold its tokens.
+    """Return the four buffers of a Vocabulary by name, its keyword arguments, from the two that hold its tokens.
 
-    merges: None, for ranks (every split of a token into two tokens is a pair whose priority is the token's
-    id), or (left id, right id, merged id) in order of priority, as tuples or as packed uint32. Ranks of up to
-    MAX_RANKED_IDS ids make "pair_lines", the rest "pairs" (see tables.pxd).
+    token_bytes: bytes of all tokens, end to end.
+    token_ends: uint32 array, the end of each id's token in token_bytes.
+    merges: None, for ranks: every split of a token into two tokens is a pair, whose priority is the token's id. Or
+        (left id, right id, merged id) in order of priority, as tuples or packed uint32.
+
+    Ranks of up to MAX_RANKED_IDS ids make a ranked pair table, "pair_lines"; else it is a wide one, "pairs".
     """
     cdef Tables t
     cdef uint32_t n_repeated
@@ -100,9 +114,10 @@ def build_look_ups(token_bytes, token_ends, merges=None):
 
 
 cdef dict look_up_pieces(token_bytes, token_ends, Tables* t, uint32_t* n_repeated):
-    """The buffers that hold tokens, once they are checked, and that which finds them; t becomes a view of all three.
+    """Check the two buffers that hold tokens and build the piece table; return the three by name.
 
-    n_repeated: how many have the bytes of one before.
+    t: becomes a view of them.
+    n_repeated: receives the number of tokens that have the bytes of an earlier one.
     """
     cdef const uint8_t[::1] data = token_bytes if len(token_bytes) else b"\0"
     cdef const uint8_t[::1] raw_ends = token_ends if len(token_ends) else b"\0\0\0\0"
@@ -122,7 +137,7 @@ cdef dict look_up_pieces(token_bytes, token_ends, Tables* t, uint32_t* n_repeate
 
 
 cdef const uint32_t[::1] _triples(merges):
-    """A merge list as triples of uint32, end to end."""
+    """Return a list of merges as an array of uint32, three for each merge. An empty list gives one unused item."""
     if isinstance(merges, (bytes, bytearray, memoryview)):
         if memoryview(merges).nbytes % 12:
             raise VocabularyError(f"{memoryview(merges).nbytes} bytes do not hold whole merges")
@@ -141,24 +156,21 @@ cdef const uint32_t[::1] _triples(merges):
 
 
 cdef object empty_table(size_t n_bytes, void** slots):
-    """A memory view of a table without entries, whose lines are those of the processor's cache."""
-    memory = PyByteArray_FromStringAndSize(NULL, <Py_ssize_t> n_bytes + LINE_BYTES)
+    """Return a memory view of n_bytes, all 0xFF, so that every slot is empty; it starts on a cache line.
+
+    slots: receives the address.
+    """
+    memory = PyByteArray_FromStringAndSize(NULL, <Py_ssize_t> n_bytes + CACHE_LINE_BYTES)
     cdef char* first = PyByteArray_AS_STRING(memory)
-    cdef size_t start = -<size_t> first % LINE_BYTES
+    cdef size_t start = -<size_t> first % CACHE_LINE_BYTES
     slots[0] = first + start
     use_huge_pages(slots[0], n_bytes)
-    memset(slots[0], 0xFF, n_bytes)  # all ones: every slot NONE
+    memset(slots[0], 0xFF, n_bytes)
     return memoryview(memory)[start:start + n_bytes]
 
 
-cdef inline uint32_t _find(const Tables* t, uint32_t start, uint32_t end) noexcept nogil:
-    return find_piece(
-        t.pieces, t.piece_mask, t.token_bytes, t.token_ends, t.token_bytes + start, end - start
-    )
-
-
 cdef object _build_pieces(Tables* t, uint32_t* n_found):
-    """The table of pieces, which t has from then on; n_found: how many tokens it leads to."""
+    """Build the piece table and put it into t. n_found: receives the number of tokens in it."""
     cdef int bits = table_bits(t.n_ids)
     cdef PieceSlot* slots
     table = empty_table((<size_t> 1 << bits) * sizeof(PieceSlot), <void**> &slots)
@@ -184,7 +196,7 @@ cdef object _build_pieces(Tables* t, uint32_t* n_found):
                     slots[at].tag == <uint32_t> (h >> 32) and token_length(t, other) == length
                     and memcmp(data + token_start(t, other), data + start, length) == 0
                 ):
-                    length = 0  # one that repeats a token before it
+                    length = 0  # this token repeats an earlier one and gets no entry
                 at = (at + 1) & mask
             if length:
                 slots[at].tag = <uint32_t> (h >> 32)
@@ -197,13 +209,16 @@ cdef object _build_pieces(Tables* t, uint32_t* n_found):
 
 
 cdef object _build_pairs_from_ranks(const Tables* t, bint has_repeated):
-    """Every split of every token into two tokens: found in one pass, so that the table has the right size."""
-    # A split of a long token is worth a look only if tokens of both lengths exist: keeps a hostile vocabulary of a
-    # few enormous tokens from costing the square of their length.
+    """Find all splits of all tokens into two tokens, and build a pair table of the right size of them.
+
+    has_repeated: some tokens have the bytes of an earlier one.
+    """
+    # By length in bytes, whether tokens of that length exist. A long token is split only where both parts have
+    # such a length: a hostile vocabulary of a few enormous tokens would else cost the square of their length.
     cdef bytearray lengths = bytearray(<size_t> t.max_token_bytes + 1)
     cdef uint8_t* has_length = <uint8_t*> PyByteArray_AS_STRING(lengths)
     cdef Splits splits = Splits(NULL, 0, 0)
-    cdef Filter known = Filter(NULL, 58)
+    cdef Filter known = Filter(NULL, 58)  # at least 64 words
     cdef uint32_t i
     cdef bint done
     for i in range(t.n_ids):
@@ -222,18 +237,19 @@ cdef object _build_pairs_from_ranks(const Tables* t, bint has_repeated):
 
 
 cdef inline uint64_t _longer(uint64_t h, uint8_t byte) noexcept nogil:
-    """The hash of a text with one byte more: to its right or, where bytes come from behind, to its left."""
-    return (h + byte + 1) * <uint64_t> 0x9E3779B97F4A7C15ULL
+    """Extend the filter's hash of a text by one byte: on the right, or on the left if it runs backwards."""
+    return (h + byte + 1) * GOLDEN_RATIO
 
 
 cdef inline bint _may_be(const Filter* known, uint64_t h) noexcept nogil:
+    """Tell whether a token may have this hash; False is certain."""
     return known.bits[h >> known.shift] >> (h >> (known.shift - 6) & 63) & 1
 
 
 cdef bint _fill(const Tables* t, Filter* known) noexcept nogil:
-    """Set the bits of all tokens that are parts of any that is not too long."""
+    """Allocate the filter and add all tokens of fewer than MAX_FILTERED_BYTES; False without memory."""
     cdef const uint8_t* token
-    cdef uint64_t there, back
+    cdef uint64_t forward, backward
     cdef uint32_t i, k, n
     while <uint64_t> 1 << (64 - known.shift) < <uint64_t> t.n_ids * FILTER_BITS // 64:
         known.shift -= 1
@@ -242,52 +258,63 @@ cdef bint _fill(const Tables* t, Filter* known) noexcept nogil:
         return False
     for i in range(t.n_ids):
         token, n = t.token_bytes + token_start(t, i), token_length(t, i)
-        if n >= MAX_TOKEN_BYTES:
+        if n >= MAX_FILTERED_BYTES:
             continue
-        there, back = 0, MAX_TOKEN_BYTES
+        forward, backward = 0, BACKWARD_SEED
         for k in range(n):
-            there = _longer(there, token[k])
-            back = _longer(back, token[n - 1 - k])
-        known.bits[there >> known.shift] |= <uint64_t> 1 << (there >> (known.shift - 6) & 63)
-        known.bits[back >> known.shift] |= <uint64_t> 1 << (back >> (known.shift - 6) & 63)
+            forward = _longer(forward, token[k])
+            backward = _longer(backward, token[n - 1 - k])
+        known.bits[forward >> known.shift] |= <uint64_t> 1 << (forward >> (known.shift - 6) & 63)
+        known.bits[backward >> known.shift] |= <uint64_t> 1 << (backward >> (known.shift - 6) & 63)
     return True
 
 
 cdef bint _each_split(
     const Tables* t, const Filter* known, const uint8_t* has_length, bint has_repeated, Splits* out
 ) noexcept nogil:
-    """What a look-up waits for is asked for some tokens before: first the slots of both parts, then where these
-    tokens end."""
-    cdef Cuts[STAGES * APART] ring
-    cdef Cuts* cuts
+    """Append all splits of all tokens to `out`; False without memory.
+
+    A software pipeline of three stages, STAGE_TOKENS tokens apart: find the split points and prefetch the slots of
+    both parts; look the parts up by tag and prefetch their ends; compare their bytes.
+    """
+    cdef SplitPoints[STAGES * STAGE_TOKENS] ring
+    cdef SplitPoints* points
     cdef uint32_t i, k
-    for i in range(t.n_ids + (STAGES - 1) * APART):
+    for i in range(t.n_ids + (STAGES - 1) * STAGE_TOKENS):
         if i < t.n_ids:
-            _cut(t, known, i, &ring[i % (STAGES * APART)])
-        k = i - APART
-        if i >= APART and k < t.n_ids:
-            _find_parts(t, &ring[k % (STAGES * APART)])
-        k = i - 2 * APART
-        if i < 2 * APART:
+            _find_split_points(t, known, i, &ring[i % (STAGES * STAGE_TOKENS)])
+        k = i - STAGE_TOKENS
+        if i >= STAGE_TOKENS and k < t.n_ids:
+            _find_parts(t, &ring[k % (STAGES * STAGE_TOKENS)])
+        k = i - 2 * STAGE_TOKENS
+        if i < 2 * STAGE_TOKENS:
             continue
-        cuts = &ring[k % (STAGES * APART)]
-        # A token that repeats an earlier one's bytes adds nothing: the lowest id stands for them.
-        if has_repeated and _find(t, token_start(t, k), t.token_ends[k]) != k:
+        points = &ring[k % (STAGES * STAGE_TOKENS)]
+        # Of tokens with the same bytes only the lowest id, which a look-up finds, takes part in pairs.
+        if has_repeated and find_token(t, t.token_bytes + token_start(t, k), token_length(t, k)) != k:
             continue
-        if not (_split_long(t, has_length, k, out) if cuts.n > MAX_TOKEN_BYTES else _split(t, k, cuts, out)):
+        if points.n > MAX_FILTERED_BYTES:
+            if not _split_long(t, has_length, k, out):
+                return False
+        elif not _split(t, k, points, out):
             return False
     return True
 
 
-cdef inline void _cut(const Tables* t, const Filter* known, uint32_t token, Cuts* cuts) noexcept nogil:
-    """Where both parts may be tokens. No branch asks: two in five are, and nothing would foretell which."""
+cdef inline void _find_split_points(
+    const Tables* t, const Filter* known, uint32_t token, SplitPoints* points
+) noexcept nogil:
+    """Find the points where the filter has both parts of a token, hash the parts, and prefetch their slots.
+
+    No branch on the filter's answer: about two in five are yes, and none can be predicted.
+    """
     cdef const uint8_t* text = t.token_bytes + token_start(t, token)
-    cdef uint32_t n = token_length(t, token), at, i, n_cuts = 0
+    cdef uint32_t n = token_length(t, token), at, i, n_points = 0
     cdef Filter filter = known[0]
-    cdef uint64_t[MAX_TOKEN_BYTES + 1] right
-    cdef uint64_t h = MAX_TOKEN_BYTES
-    cuts.n = MAX_TOKEN_BYTES + 1
-    if n > MAX_TOKEN_BYTES:
+    cdef uint64_t[MAX_FILTERED_BYTES + 1] right
+    cdef uint64_t h = BACKWARD_SEED
+    points.n = MAX_FILTERED_BYTES + 1
+    if n > MAX_FILTERED_BYTES:
         return
     for i in range(1, n):
         h = _longer(h, text[n - i])
@@ -295,68 +322,63 @@ cdef inline void _cut(const Tables* t, const Filter* known, uint32_t token, Cuts
     h = 0
     for at in range(1, n):
         h = _longer(h, text[at - 1])
-        cuts.items[n_cuts].at = at
-        n_cuts += _may_be(&filter, h) & _may_be(&filter, right[at])
-    for i in range(n_cuts):
-        at = cuts.items[i].at
-        cuts.items[i].left_hash = hash_bytes(text, at, 0)
-        cuts.items[i].right_hash = hash_bytes(text + at, n - at, 0)
-        prefetch(&t.pieces[<size_t> cuts.items[i].left_hash & t.piece_mask])
-        prefetch(&t.pieces[<size_t> cuts.items[i].right_hash & t.piece_mask])
-        cuts.items[i].at += token_start(t, token)
-    cuts.n = n_cuts
+        points.items[n_points].at = at
+        n_points += _may_be(&filter, h) & _may_be(&filter, right[at])
+    for i in range(n_points):
+        at = points.items[i].at
+        points.items[i].left_hash = hash_bytes(text, at, 0)
+        points.items[i].right_hash = hash_bytes(text + at, n - at, 0)
+        prefetch(&t.pieces[<size_t> points.items[i].left_hash & t.piece_mask])
+        prefetch(&t.pieces[<size_t> points.items[i].right_hash & t.piece_mask])
+        points.items[i].at += token_start(t, token)
+    points.n = n_points
 
 
-cdef inline void _find_parts(const Tables* t, Cuts* cuts) noexcept nogil:
+cdef inline void _find_parts(const Tables* t, SplitPoints* points) noexcept nogil:
+    """Keep the points whose parts have the tags of tokens, note these tokens, and prefetch their ends."""
     cdef uint32_t i, n = 0, left, right
-    if cuts.n > MAX_TOKEN_BYTES:
+    if points.n > MAX_FILTERED_BYTES:
         return
-    for i in range(cuts.n):
-        left = find_tag(t.pieces, t.piece_mask, cuts.items[i].left_hash)
-        right = find_tag(t.pieces, t.piece_mask, cuts.items[i].right_hash)
+    for i in range(points.n):
+        left = find_tag(t.pieces, t.piece_mask, points.items[i].left_hash)
+        right = find_tag(t.pieces, t.piece_mask, points.items[i].right_hash)
         if left != NONE and right != NONE:
-            cuts.items[n].at, cuts.items[n].left, cuts.items[n].right = cuts.items[i].at, left, right
+            points.items[n].at, points.items[n].left, points.items[n].right = points.items[i].at, left, right
             prefetch(&t.token_ends[left])
             prefetch(&t.token_ends[right])
             n += 1
-    cuts.n = n
+    points.n = n
 
 
-cdef inline bint _split(const Tables* t, uint32_t token, const Cuts* cuts, Splits* out) noexcept nogil:
+cdef inline bint _split(const Tables* t, uint32_t token, const SplitPoints* points, Splits* out) noexcept nogil:
+    """Append the splits of a token at those points whose parts really are tokens; False without memory."""
     cdef uint32_t i, start = token_start(t, token), end = t.token_ends[token], at, left, right
-    for i in range(cuts.n):
-        at, left, right = cuts.items[i].at, cuts.items[i].left, cuts.items[i].right
-        if not _is_at(t, left, start, at):  # another with the same tag
-            left = _find(t, start, at)
-        if not _is_at(t, right, at, end):
-            right = _find(t, at, end)
+    for i in range(points.n):
+        at = points.items[i].at
+        left = confirm_token(t, points.items[i].left, t.token_bytes + start, at - start)
+        right = confirm_token(t, points.items[i].right, t.token_bytes + at, end - at)
         if left != NONE and right != NONE and not _append(out, left, right, token):
             return False
     return True
 
 
 cdef bint _split_long(const Tables* t, const uint8_t* has_length, uint32_t token, Splits* out) noexcept nogil:
+    """Append the splits of a token that is too long for the filter; False without memory."""
     cdef uint32_t start = token_start(t, token), end = t.token_ends[token], at, left, right
     for at in range(start + 1, end):
         if not has_length[at - start] or not has_length[end - at]:
             continue
-        left = _find(t, start, at)
+        left = find_token(t, t.token_bytes + start, at - start)
         if left == NONE:
             continue
-        right = _find(t, at, end)
+        right = find_token(t, t.token_bytes + at, end - at)
         if right != NONE and not _append(out, left, right, token):
             return False
     return True
 
 
-cdef inline bint _is_at(const Tables* t, uint32_t token, uint32_t start, uint32_t end) noexcept nogil:
-    """Whether a token is these bytes."""
-    return token_length(t, token) == end - start and same_bytes(
-        t.token_bytes + token_start(t, token), t.token_bytes + start, end - start
-    )
-
-
 cdef inline bint _append(Splits* splits, uint32_t left, uint32_t right, uint32_t merged) noexcept nogil:
+    """Append a split; False without memory."""
     cdef Split* items
     cdef size_t capacity
     if splits.n == splits.capacity:
@@ -372,6 +394,7 @@ cdef inline bint _append(Splits* splits, uint32_t left, uint32_t right, uint32_t
 
 
 cdef object _ranked_table(const Splits* splits):
+    """Build a ranked pair table. Of two splits with the same parts the first, of the lower id, stays."""
     cdef int bits = table_bits(splits.n)
     cdef uint64_t* slots
     table = empty_table((<size_t> 1 << bits) * sizeof(uint64_t), <void**> &slots)
@@ -392,6 +415,7 @@ cdef object _ranked_table(const Splits* splits):
 
 
 cdef object _wide_table(const Splits* splits):
+    """Build a wide pair table whose priorities are ids."""
     cdef int bits = table_bits(splits.n)
     cdef PairSlot* slots
     table = empty_table((<size_t> 1 << bits) * sizeof(PairSlot), <void**> &slots)
@@ -407,7 +431,7 @@ cdef object _wide_table(const Splits* splits):
 cdef bint _put_pair(
     PairSlot* slots, uint32_t shift, uint32_t left, uint32_t right, uint32_t priority, uint32_t merged
 ) noexcept nogil:
-    """Store a pair unless it is there: the first, of better priority, stays. Says whether it was new."""
+    """Store a pair unless the table has it already; True if it was new."""
     cdef PairSlot* slot = &slots[wide_slot(slots, shift, left, right)]
     if slot.priority != NONE:
         return False
@@ -419,10 +443,15 @@ cdef bint _put_pair(
 
 
 cdef bytes _token(const Tables* t, uint32_t i):
+    """Bytes of token i."""
     return (<const char*> t.token_bytes)[token_start(t, i):t.token_ends[i]]
 
 
 cdef object _build_pairs_from_merges(const Tables* t, const uint32_t[::1] merges):
+    """Build a wide pair table whose priorities are places in a list of merges (see _triples).
+
+    Raises VocabularyError for a merge that does not make a token of two, or a pair that stands twice.
+    """
     cdef size_t n = <size_t> merges.shape[0] // 3, i
     cdef int bits = table_bits(n)
     cdef PairSlot* pairs
@@ -440,7 +469,7 @@ cdef object _build_pairs_from_merges(const Tables* t, const uint32_t[::1] merges
 
 
 cdef bint is_sound(const Tables* t, const uint32_t* merge) noexcept nogil:
-    """Whether (left id, right id, merged id) are tokens of which two make the third."""
+    """Tell whether (left id, right id, merged id) are tokens, and the bytes of the first two make the third."""
     cdef uint32_t left, right, merged
     if not (is_token(t, merge[0]) and is_token(t, merge[1]) and is_token(t, merge[2])):
         return False
@@ -454,6 +483,7 @@ cdef bint is_sound(const Tables* t, const uint32_t* merge) noexcept nogil:
 
 
 cdef object _unsound(const Tables* t, size_t number, uint32_t left, uint32_t right, uint32_t merged):
+    """Make the error for a merge that is not sound."""
     for token_id in (left, right, merged):
         if not is_token(t, token_id):
             return VocabularyError(

@@ -1,38 +1,38 @@
 from libc.stdint cimport int32_t, uint8_t, uint32_t
 from cpython.buffer cimport Py_buffer
 
-from fastbpe._core.common.hash_tables cimport Pairs, PieceSlot
+from fastbpe._core.common.hash_tables cimport Pairs, PieceSlot, find_piece, same_bytes
 from fastbpe._core.merge.codepoint_symbols cimport Characters
 
 
 cdef struct Tables:
-    # Views of buffers that a Vocabulary owns; nothing here is written after its birth.
-    const uint8_t* token_bytes
-    const uint32_t* token_ends  # token i is token_bytes[token_ends[i - 1]:token_ends[i]]; empty: no token
-    uint32_t n_ids
-    uint32_t n_tokens
-    uint32_t max_token_bytes
-    const PieceSlot* pieces
-    size_t piece_mask
-    Pairs pairs
-    uint32_t byte_ids[256]
-    const int32_t* byte_keys  # for a ranked vocabulary: what pair_key gives for two bytes, at first << 8 | second
-    bint whole_piece_first
-    const Characters* characters  # NULL: the base symbols are bytes, and tokens are ids
-    int32_t tied_key  # keys from here on may share their priority with others; NO_KEY: none does
+    # All that encoding reads of a vocabulary. Views of buffers that a Vocabulary owns; read-only once it is made.
+    const uint8_t* token_bytes  # bytes of all tokens, end to end
+    const uint32_t* token_ends  # token i is token_bytes[token_ends[i - 1]:token_ends[i]]; empty: i is no token
+    uint32_t n_ids  # one more than the greatest id
+    uint32_t n_tokens  # ids that are tokens
+    uint32_t max_token_bytes  # length of the longest token
+    const PieceSlot* pieces  # hash table: id of a token by its bytes
+    size_t piece_mask  # number of its slots - 1
+    Pairs pairs  # hash table: priority and merged id of a pair of ids
+    uint32_t byte_ids[256]  # id of each single byte; NONE, or n_ids for code points: it is no token
+    const int32_t* byte_keys  # ranked only: pair_key() of two bytes, at first << 8 | second; else NULL
+    bint whole_piece_first  # a piece that is a token becomes that token, whatever merging would make of it
+    const Characters* characters  # of a code-point vocabulary, whose ids are symbols; NULL: a byte-level one
+    int32_t tied_key  # least key (rank << 6) of a symbol that shares its priority with another; NO_KEY: none does
 
 
 cdef class Vocabulary:
     cdef readonly bint drops_bytes  # some byte is no token
     cdef Tables tables
-    cdef Py_buffer _views[4]
-    cdef int _n_views
-    cdef bint _ranked
-    cdef object _code_points  # owns what tables.characters points to
-    cdef str _name(self, int i)
-    cdef int _take(self, int i, object source, size_t item_size, size_t* n_items) except -1
+    cdef Py_buffer _views[4]  # in the order of vocabulary.pyx: TOKEN_BYTES, TOKEN_ENDS, PIECES, PAIRS
+    cdef int _n_views  # views to release
+    cdef bint _ranked  # the pair table is a ranked one
+    cdef object _code_points  # owner of the memory that tables.characters points to
+    cdef str _section(self, int view)
+    cdef int _open_view(self, int view, object source, size_t item_size, size_t* n_items) except -1
     cdef int _check(self, bint drops_bytes) except -1
-    cdef int _key_bytes(self) except -1
+    cdef int _fill_byte_keys(self) except -1
     cdef bytes token(self, uint32_t token_id)
 
 
@@ -40,12 +40,33 @@ cdef bint ends_rise(const Tables* t, size_t n_bytes, uint32_t* n_tokens, uint32_
 
 
 cdef inline uint32_t token_start(const Tables* t, uint32_t i) noexcept nogil:
+    """Offset of token i in token_bytes."""
     return t.token_ends[i - 1] if i else 0
 
 
 cdef inline uint32_t token_length(const Tables* t, uint32_t i) noexcept nogil:
+    """Length of token i in bytes; 0: the id is no token."""
     return t.token_ends[i] - token_start(t, i)
 
 
 cdef inline bint is_token(const Tables* t, uint32_t i) noexcept nogil:
+    """Tell whether a number, which may be any, is the id of a token."""
     return i < t.n_ids and token_length(t, i) > 0
+
+
+cdef inline uint32_t find_token(const Tables* t, const uint8_t* piece, size_t n) noexcept nogil:
+    """Id of the token whose bytes are piece[:n], the least if several have them, or NONE."""
+    return find_piece(t.pieces, t.piece_mask, t.token_bytes, t.token_ends, piece, n)
+
+
+cdef inline uint32_t confirm_token(
+    const Tables* t, uint32_t candidate, const uint8_t* piece, size_t n
+) noexcept nogil:
+    """Id of the token whose bytes are piece[:n], or NONE, where find_tag() has found a candidate by their hash.
+
+    Requires: candidate < n_ids, n > 0. Another token of the same tag is rare; then the look-up is done anew.
+    """
+    cdef size_t start = token_start(t, candidate)
+    if t.token_ends[candidate] - start == n and same_bytes(t.token_bytes + start, piece, n):
+        return candidate
+    return find_token(t, piece, n)

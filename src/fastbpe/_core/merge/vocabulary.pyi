@@ -1,3 +1,5 @@
+"""Vocabulary: the tokens by id, the tokens by their bytes, and the pair table. Immutable."""
+
 from typing import Final, final
 
 from typing_extensions import Self
@@ -10,6 +12,8 @@ SECTIONS: Final[tuple[str, ...]]
 
 @final
 class Vocabulary:
+    """Tokens and pairs of a vocabulary, over four buffers (see table_builder.build_tables)."""
+
     def __new__(
         cls,
         *,
@@ -23,15 +27,32 @@ class Vocabulary:
         drops_bytes: bool = False,
     ) -> Self: ...
     @property
-    def n_ids(self) -> int: ...
+    def n_ids(self) -> int:
+        """One more than the greatest id."""
+
     @property
-    def n_tokens(self) -> int: ...
+    def n_tokens(self) -> int:
+        """Number of ids that are tokens."""
+
     @property
-    def drops_bytes(self) -> bool: ...
+    def drops_bytes(self) -> bool:
+        """True if some byte is no token."""
+
     @property
-    def whole_piece_first(self) -> bool: ...
-    def find(self, token: bytes | str) -> int | None: ...
-    def has(self, token_id: int) -> bool: ...
-    def tokens(self) -> list[bytes]: ...
-    def pair(self, left: int, right: int) -> tuple[int, int] | None: ...
-    def sections(self) -> dict[str, memoryview]: ...
+    def whole_piece_first(self) -> bool:
+        """True if a piece that is a token becomes that token, whatever merging would make of it."""
+
+    def find(self, token: bytes | str) -> int | None:
+        """Return the id of the token with these bytes, the lowest if several have them, or None."""
+
+    def has(self, token_id: int) -> bool:
+        """Return True if the id is a token."""
+
+    def tokens(self) -> list[bytes]:
+        """List the bytes of every id in order; `b""` where an id is no token."""
+
+    def pair(self, left: int, right: int) -> tuple[int, int] | None:
+        """Return (priority, merged id) of a pair of ids, or None if it is not in the table."""
+
+    def sections(self) -> dict[str, memoryview]:
+        """Return the four buffers by name, as read-only memory views."""

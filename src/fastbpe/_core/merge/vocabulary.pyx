@@ -1,7 +1,7 @@
-"""The vocabulary: tokens by id, whole pieces by their bytes, and the pair table. Frozen after birth.
+"""Vocabulary: the tokens by id, the tokens by their bytes, and the pair table. Immutable.
 
-A Vocabulary never builds anything: it looks at four buffers that `building.build_tables` made or that lie in a
-memory-mapped file, checks that no look-up in them can leave them, and keeps them alive.
+A Vocabulary builds no tables. It takes four buffers, which table_builder.build_tables() made or which lie in a
+memory-mapped file, checks that no look-up can read outside of them or run for ever, and keeps them alive.
 """
 
 cimport cython
@@ -11,9 +11,10 @@ from cpython.unicode cimport PyUnicode_DATA, PyUnicode_GET_LENGTH
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
+from fastbpe._core.common.bits cimport lowest_bit
 from fastbpe._core.merge.codepoint_symbols cimport CodePoints
 from fastbpe._core.common.hash_tables cimport (
-    LINE, MAX_RANKED_IDS, NO_KEY, NO_PAIR, NONE, RANKED_MASK, Merge, PairSlot, PieceSlot, find_merge, find_piece, pair_key,
+    LINE, MAX_RANKED_IDS, NO_KEY, NO_PAIR, NONE, RANKED_MASK, Merge, PairSlot, PieceSlot, find_merge, pair_key,
 )
 
 from fastbpe._core.text.utf8_text import plain, to_utf8
@@ -22,17 +23,33 @@ from fastbpe.errors import VocabularyError
 cdef extern from *:
     bint PyUnicode_IS_ASCII(str text)
 
-# Ids index flat arrays, so an id costs memory even where no token has it: 2**24 ids are 64 MB of ends.
+# Most ids of a vocabulary. Ids index flat arrays, so even ids without a token cost memory: 2**24 ends take 64 MB.
 MAX_IDS = 1 << 24
 
-SECTIONS = ("token_bytes", "token_ends", "pieces", "pairs", "pair_lines")  # of the last two, one
+# Names of the buffers, as .fbpe files have them: "pairs" for a wide pair table, "pair_lines" for a ranked one.
+SECTIONS = ("token_bytes", "token_ends", "pieces", "pairs", "pair_lines")
+
+cdef enum:  # indices into Vocabulary._views, and into SECTIONS
+    TOKEN_BYTES, TOKEN_ENDS, PIECES, PAIRS, PAIR_LINES
+
+cdef enum:
+    N_VIEWS = PAIRS + 1  # PAIRS is the view of either pair table
+    MIN_SLOTS = 4  # of the piece table and of a wide pair table
 
 
 @cython.final
 cdef class Vocabulary:
-    """Tokens, whole pieces and pairs, over four buffers (see `building.build_tables`).
+    """Tokens and pairs of a vocabulary, over four buffers (see table_builder.build_tables).
 
-    drops_bytes: not every byte need be a token; such bytes must be taken out of a piece before it is merged.
+    token_bytes: bytes of all tokens, end to end.
+    token_ends: uint32 array, the end of each id's token in token_bytes.
+    pieces: hash table of tokens by their bytes.
+    pairs, pair_lines: hash table of pairs, wide or ranked; give one of the two.
+    whole_piece_first: a piece that is a token becomes that token without merging.
+    code_points: symbols of a code-point vocabulary; None: base symbols are bytes.
+    drops_bytes: bytes may lack a token; the caller must then take such bytes out of a piece before it is merged.
+
+    Raises VocabularyError if the buffers contradict each other.
     """
 
     def __cinit__(
@@ -43,28 +60,31 @@ cdef class Vocabulary:
         self._ranked = pair_lines is not None
         if self._ranked == (pairs is not None):
             raise VocabularyError("a vocabulary has one table of pairs: 'pairs' or 'pair_lines'")
-        self._take(0, token_bytes, 1, &n_bytes)
-        self._take(1, token_ends, sizeof(uint32_t), &n_ids)
-        self._take(2, pieces, sizeof(PieceSlot), &n_pieces)
+        self._open_view(TOKEN_BYTES, token_bytes, 1, &n_bytes)
+        self._open_view(TOKEN_ENDS, token_ends, sizeof(uint32_t), &n_ids)
+        self._open_view(PIECES, pieces, sizeof(PieceSlot), &n_pieces)
         if self._ranked:
-            self._take(3, pair_lines, sizeof(uint64_t), &n_pairs)
+            self._open_view(PAIRS, pair_lines, sizeof(uint64_t), &n_pairs)
         else:
-            self._take(3, pairs, sizeof(PairSlot), &n_pairs)
+            self._open_view(PAIRS, pairs, sizeof(PairSlot), &n_pairs)
         if n_ids > <size_t> (MAX_RANKED_IDS if self._ranked else MAX_IDS):
             raise VocabularyError(f"{n_ids} ids: the limit is {MAX_RANKED_IDS if self._ranked else MAX_IDS}")
-        for name, size, least in (("pieces", n_pieces, 4), (self._name(3), n_pairs, LINE if self._ranked else 4)):
+        for name, size, least in (
+            (self._section(PIECES), n_pieces, MIN_SLOTS),
+            (self._section(PAIRS), n_pairs, LINE if self._ranked else MIN_SLOTS),
+        ):
             if size < least or size & (size - 1):
                 raise VocabularyError(f"table {name!r} has {size} slots: not a power of two of at least {least}")
-        self.tables.token_bytes = <const uint8_t*> self._views[0].buf
-        self.tables.token_ends = <const uint32_t*> self._views[1].buf
+        self.tables.token_bytes = <const uint8_t*> self._views[TOKEN_BYTES].buf
+        self.tables.token_ends = <const uint32_t*> self._views[TOKEN_ENDS].buf
         self.tables.n_ids = <uint32_t> n_ids
-        self.tables.pieces = <const PieceSlot*> self._views[2].buf
+        self.tables.pieces = <const PieceSlot*> self._views[PIECES].buf
         self.tables.piece_mask = n_pieces - 1
         if self._ranked:
-            self.tables.pairs.ranked = <const uint64_t*> self._views[3].buf
+            self.tables.pairs.ranked = <const uint64_t*> self._views[PAIRS].buf
         else:
-            self.tables.pairs.wide = <const PairSlot*> self._views[3].buf
-        self.tables.pairs.shift = 64 - (<object> n_pairs).bit_length() + 1
+            self.tables.pairs.wide = <const PairSlot*> self._views[PAIRS].buf
+        self.tables.pairs.shift = 64 - lowest_bit(n_pairs)  # a power of two: its lowest bit is its log2
         self.tables.whole_piece_first = whole_piece_first
         self.tables.tied_key = NO_KEY
         if code_points is not None:
@@ -74,10 +94,11 @@ cdef class Vocabulary:
                 self.tables.tied_key = <int32_t> (code_points.characters.tied_from << 6)
         self._check(drops_bytes)
         if self._ranked:
-            self._key_bytes()
+            self._fill_byte_keys()
 
-    cdef str _name(self, int i):
-        return SECTIONS[4 if i == 3 and self._ranked else i]
+    cdef str _section(self, int view):
+        """Name of the buffer that a view shows."""
+        return SECTIONS[PAIR_LINES if view == PAIRS and self._ranked else view]
 
     def __dealloc__(self):
         cdef int i
@@ -85,25 +106,30 @@ cdef class Vocabulary:
             PyBuffer_Release(&self._views[i])
         free(<void*> self.tables.byte_keys)
 
-    cdef int _take(self, int i, object source, size_t item_size, size_t* n_items) except -1:
-        PyObject_GetBuffer(source, &self._views[i], PyBUF_SIMPLE)
-        self._n_views = i + 1
-        if <size_t> self._views[i].len % item_size or <size_t> self._views[i].buf % min(item_size, <size_t> 8):
+    cdef int _open_view(self, int view, object source, size_t item_size, size_t* n_items) except -1:
+        """Open the next view on a buffer, and store how many items of item_size bytes it holds."""
+        cdef Py_buffer* opened = &self._views[view]
+        PyObject_GetBuffer(source, opened, PyBUF_SIMPLE)
+        self._n_views = view + 1
+        if <size_t> opened.len % item_size or <size_t> opened.buf % min(item_size, <size_t> 8):
             raise VocabularyError(
-                f"table {self._name(i)!r}: {self._views[i].len} bytes do not hold whole, aligned "
+                f"table {self._section(view)!r}: {opened.len} bytes do not hold whole, aligned "
                 f"items of {item_size}"
             )
-        n_items[0] = <size_t> self._views[i].len // item_size
+        n_items[0] = <size_t> opened.len // item_size
         return 0
 
     cdef int _check(self, bint drops_bytes) except -1:
-        """Whatever the buffers hold, no look-up may read outside them or run for ever."""
+        """Check that no look-up can read outside the buffers or run for ever.
+
+        Fill the results of these checks in.
+        """
         cdef Tables* t = &self.tables
         cdef uint32_t n_tokens = 0, longest = 0
         cdef size_t i, n_pairs = <size_t> 1 << (64 - t.pairs.shift)
         cdef bint sound
         with nogil:
-            sound = ends_rise(t, <size_t> self._views[0].len, &n_tokens, &longest) \
+            sound = ends_rise(t, <size_t> self._views[TOKEN_BYTES].len, &n_tokens, &longest) \
                 and _pieces_lead_to_tokens(t, n_tokens == t.n_ids) \
                 and _pairs_lead_to_tokens(t, n_pairs, n_tokens == t.n_ids)
         if not sound:
@@ -113,9 +139,9 @@ cdef class Vocabulary:
         cdef uint8_t byte
         for i in range(256):
             byte = <uint8_t> i
-            t.byte_ids[i] = find_piece(t.pieces, t.piece_mask, t.token_bytes, t.token_ends, &byte, 1)
+            t.byte_ids[i] = find_token(t, &byte, 1)
             if t.byte_ids[i] == NONE and t.characters != NULL:
-                t.byte_ids[i] = t.n_ids  # a character that no token has; of the others only their bytes are known
+                t.byte_ids[i] = t.n_ids  # the symbol of characters that no token has: see symbol_ids
             self.drops_bytes = self.drops_bytes or t.byte_ids[i] == NONE
             if t.byte_ids[i] == NONE and not drops_bytes:
                 raise VocabularyError(
@@ -123,8 +149,11 @@ cdef class Vocabulary:
                 )
         return 0
 
-    cdef int _key_bytes(self) except -1:
-        """The first step of merging any piece without a search: the pairs of bytes, as the two-byte tokens say."""
+    cdef int _fill_byte_keys(self) except -1:
+        """Fill t.byte_keys, so that the keys of a piece's first pairs, two bytes each, need no hash look-up.
+
+        Goes through the tokens of two bytes, the only ones that a pair of bytes can make.
+        """
         cdef Tables* t = &self.tables
         cdef int32_t* keys = <int32_t*> malloc((1 << 16) * sizeof(int32_t))
         cdef uint32_t i, start = 0
@@ -145,6 +174,7 @@ cdef class Vocabulary:
         return 0
 
     cdef bytes token(self, uint32_t token_id):
+        """Bytes of an id below n_ids; b"" if it is no token."""
         return PyBytes_FromStringAndSize(
             <const char*> self.tables.token_bytes + token_start(&self.tables, token_id),
             token_length(&self.tables, token_id),
@@ -157,18 +187,18 @@ cdef class Vocabulary:
 
     @property
     def n_tokens(self):
-        """How many ids are tokens."""
+        """Number of ids that are tokens."""
         return self.tables.n_tokens
 
     @property
     def whole_piece_first(self):
-        """Whether a piece that is a token is never merged up from its bytes."""
+        """True if a piece that is a token becomes that token, whatever merging would make of it."""
         return bool(self.tables.whole_piece_first)
 
     def find(self, token):
-        """The id of the token with these bytes (the lowest, should several have them), or None.
+        """Return the id of the token with these bytes, the lowest if several have them, or None.
 
-        token: bytes, or a str, of which the UTF-8 is meant.
+        token: bytes, or a str, which stands for its UTF-8.
         """
         cdef const uint8_t* data
         cdef size_t n
@@ -182,22 +212,20 @@ cdef class Vocabulary:
             data, n = <const uint8_t*> PyBytes_AS_STRING(utf8), <size_t> PyBytes_GET_SIZE(utf8)
         else:
             raise TypeError(f"token must be bytes or str, not {type(token).__name__}")
-        cdef uint32_t found = find_piece(
-            self.tables.pieces, self.tables.piece_mask, self.tables.token_bytes, self.tables.token_ends, data, n
-        )
+        cdef uint32_t found = find_token(&self.tables, data, n)
         return None if found == NONE else found
 
     def has(self, token_id):
-        """Whether the id is a token."""
+        """Return True if the id is a token."""
         return 0 <= token_id < self.tables.n_ids and bool(is_token(&self.tables, token_id))
 
     def tokens(self):
-        """The bytes of every id in order; `b""` where an id is no token."""
+        """List the bytes of every id in order; `b""` where an id is no token."""
         cdef uint32_t i
         return [self.token(i) for i in range(self.tables.n_ids)]
 
     def pair(self, uint32_t left, uint32_t right):
-        """(priority, merged id) of a pair of ids, or None."""
+        """Return (priority, merged id) of a pair of ids, or None if it is not in the table."""
         cdef Merge found
         if left >= self.tables.n_ids or right >= self.tables.n_ids:
             return None
@@ -205,12 +233,15 @@ cdef class Vocabulary:
         return None if found.priority == NONE else (found.priority, found.id)
 
     def sections(self):
-        """The four buffers by name, as read-only memory views."""
-        return {self._name(i): memoryview(<object> self._views[i].obj).cast("B") for i in range(4)}
+        """Return the four buffers by name, as read-only memory views."""
+        return {self._section(i): memoryview(<object> self._views[i].obj).cast("B") for i in range(N_VIEWS)}
 
 
 cdef bint ends_rise(const Tables* t, size_t n_bytes, uint32_t* n_tokens, uint32_t* longest) noexcept nogil:
-    """Whether `token_ends` cuts so many bytes into tokens: how many, and how many bytes the longest has."""
+    """Tell whether `token_ends` cuts n_bytes into tokens: it never falls, and ends at n_bytes.
+
+    n_tokens, longest: receive the number of tokens, and the length of the longest in bytes.
+    """
     cdef uint32_t i, length, start = 0, n = 0, most = 0
     cdef bint falls = False
     for i in range(t.n_ids):
@@ -224,10 +255,11 @@ cdef bint ends_rise(const Tables* t, size_t n_bytes, uint32_t* n_tokens, uint32_
     return not falls and start == n_bytes
 
 
-# Where no id is a gap, and few vocabularies have any, being a token is being below n_ids: the loops then have
-# no branch and no look-up, and run as fast as memory gives (2.3 ms for cl100k otherwise, 0.6 so).
+# Few vocabularies have ids without a token. With all_are_tokens, an id is a token if it is below
+# n_ids: the loops then need no look-up and no branch, and run at the speed of memory.
 
-cdef bint _pieces_lead_to_tokens(const Tables* t, bint no_gaps) noexcept nogil:
+cdef bint _pieces_lead_to_tokens(const Tables* t, bint all_are_tokens) noexcept nogil:
+    """Tell whether each slot of the piece table is empty or holds a token's id, and at least one slot is empty."""
     cdef size_t i, n_free = 0, n_strange = 0
     cdef uint32_t token_id
     for i in range(t.piece_mask + 1):
@@ -236,7 +268,7 @@ cdef bint _pieces_lead_to_tokens(const Tables* t, bint no_gaps) noexcept nogil:
         n_strange += token_id >= t.n_ids
     if n_strange != n_free or not n_free:
         return False
-    if no_gaps:
+    if all_are_tokens:
         return True
     for i in range(t.piece_mask + 1):
         if t.pieces[i].id != NONE and not is_token(t, t.pieces[i].id):
@@ -244,7 +276,8 @@ cdef bint _pieces_lead_to_tokens(const Tables* t, bint no_gaps) noexcept nogil:
     return True
 
 
-cdef bint _pairs_lead_to_tokens(const Tables* t, size_t n_slots, bint no_gaps) noexcept nogil:
+cdef bint _pairs_lead_to_tokens(const Tables* t, size_t n_slots, bint all_are_tokens) noexcept nogil:
+    """Tell whether each slot of the pair table is empty or makes a token, and at least one slot is empty."""
     cdef size_t i, n_free = 0, n_strange = 0
     cdef const uint64_t* ranked = t.pairs.ranked
     cdef const PairSlot* wide = t.pairs.wide
@@ -256,11 +289,11 @@ cdef bint _pairs_lead_to_tokens(const Tables* t, size_t n_slots, bint no_gaps) n
         return n_free > 0
     for i in range(n_slots):
         n_free += ranked[i] == NO_PAIR
-        # The top bit makes NONE of what a look-up finds: only an empty slot may have it.
+        # find_merge() takes a slot with the top bit set to be empty.
         n_strange += <size_t> ((ranked[i] & RANKED_MASK) >= t.n_ids) | <size_t> (ranked[i] >> 63)
     if n_strange != n_free or not n_free:
         return False
-    if no_gaps:
+    if all_are_tokens:
         return True
     for i in range(n_slots):
         if ranked[i] != NO_PAIR and not is_token(t, <uint32_t> (ranked[i] & RANKED_MASK)):

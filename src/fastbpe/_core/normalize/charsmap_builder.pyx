@@ -16,6 +16,8 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memset
 
+from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO
+
 cdef enum:
     BLOCK_UNITS = 256  # units that the array grows by: one for each byte
     N_OPEN = 16 * BLOCK_UNITS  # units at the end of the array that may still be taken
@@ -169,7 +171,7 @@ cdef inline uint64_t _hash_edges(const Edge* edges, size_t n) noexcept nogil:
     cdef uint64_t h = n
     cdef size_t i
     for i in range(n):
-        h = (h ^ (<uint64_t> edges[i].to << 8 | edges[i].label)) * 0x9E3779B97F4A7C15ULL
+        h = (h ^ (<uint64_t> edges[i].to << 8 | edges[i].label)) * GOLDEN_RATIO
         h ^= h >> 29
     return h >> 7
 

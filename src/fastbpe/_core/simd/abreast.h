@@ -1,13 +1,17 @@
-/* Merging pieces side by side, for one instruction set: FB_V is its names, FB_SYMBOLS how many its vectors hold. Of one
- * piece it says how that is begun, goes a step further, and is given back. */
+/* Pieces that take turns in lanes, for one instruction set. Included once for each.
+ *
+ * FB_V(name): prefix of the set's names. FB_SYMBOLS: symbols in a vector. The set defines FB_V(lane), the state of
+ * one piece, and FB_V(begin), FB_V(step) and FB_V(give), which put a piece into a lane, do one merge, and store
+ * its ids. */
 
-typedef struct { /* pieces of one width on their way */
-    FB_V(lane) *active[FB_ABREAST];
+typedef struct { /* pieces of one width */
+    FB_V(lane) *active[FB_ABREAST]; /* lanes of those that take turns */
     const fb_new_piece *pieces;
-    size_t n, n_begun, n_active;
+    size_t n, n_begun, n_active; /* pieces in all; that have got a lane so far; that have one now */
 } FB_V(queue);
 
-/* lanes: most, for so many at once; where the next queue's begin. */
+/* Start a queue with `most` free lanes at `lanes`, or as many as it has pieces; return the first lane that is
+   left. */
 FB_INLINE FB_V(lane) *FB_V(start)(
     FB_V(queue) * q, FB_V(lane) * lanes, size_t most, const fb_merge_tables *tables, const fb_new_pieces *new,
     size_t n_vectors
@@ -20,7 +24,7 @@ FB_INLINE FB_V(lane) *FB_V(start)(
     return lanes + q->n_begun;
 }
 
-/* A step of each. Who is done makes room for the next, so that there are always as many abreast. */
+/* Do one merge of each piece in turn. A piece that is done leaves its lane to the next. */
 FB_INLINE void FB_V(turn)(FB_V(queue) * q, const fb_merge_tables *tables, size_t n_vectors) {
     size_t i, n_kept = 0, n_active = q->n_active;
     for (i = 0; i < n_active; i++) {

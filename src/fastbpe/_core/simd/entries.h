@@ -1,9 +1,8 @@
-/* What an entry of the piece cache holds of a piece: its ids and how many they are.
+/* Entries of the piece cache's first table: packing ids into an entry, and copying the ids of a group of pieces.
  *
- * Up to three lie as they are and are copied at once; four to six are packed, 20 bits each, which takes longer, but less
- * than to read them elsewhere: 6 % off many languages, 9 % off Llama 2. All of them packed, and unpacked by AVX2, was
- * another 3 % there, but English 5 % slower.
- */
+ * Up to three ids lie in the entry as 32-bit integers and are copied by one load. Four to six are packed, 20 bits
+ * each: slower than a copy, but faster than a second cache line in the arena, most of all for languages whose
+ * pieces become many ids. Lost: packing always and unpacking with AVX2; faster there, slower for English. */
 #ifndef FASTBPE_ENTRIES_H
 #define FASTBPE_ENTRIES_H
 
@@ -20,23 +19,23 @@
 #endif
 
 enum {
-    FB_ENTRY_PLAIN = 3,
-    FB_ENTRY_IDS = 6,     /* that fit */
-    FB_ENTRY_ID_BITS = 20 /* of every vocabulary that is known; greater ids are not packed */
+    FB_ENTRY_PLAIN = 3,   /* most ids that an entry holds unpacked */
+    FB_ENTRY_IDS = 6,     /* most ids that an entry holds */
+    FB_ENTRY_ID_BITS = 20 /* bits of a packed id; greater ids go to the arena, but no known vocabulary has any */
 };
 
-typedef struct { /* 32 bytes, two to a line of the processor's cache */
-    uint64_t low, high; /* the key, see keys.pxd */
+typedef struct { /* 32 bytes, two to a cache line: see cache_state.pxd */
+    uint64_t low, high; /* the key: see piece_keys.pxd */
     uint8_t ids[15];
     uint8_t n_ids;
 } fb_entry;
 
-typedef struct {
+typedef struct { /* a piece that is being looked up: its key and home line */
     uint64_t low, high;
     fb_entry *line;
 } fb_probe;
 
-/* Whether n ids fit, which then are in the entry. */
+/* Store n ids in an entry. Returns 0, with ids and n_ids unchanged, if they do not fit. */
 static inline int fb_entry_pack(fb_entry *entry, const uint32_t *ids, size_t n) {
     uint64_t halves[2] = {0, 0};
     size_t i;
@@ -55,7 +54,8 @@ static inline int fb_entry_pack(fb_entry *entry, const uint32_t *ids, size_t n) 
     return 1;
 }
 
-/* The ids, and up to FB_ENTRY_IDS in all. */
+/* Copy the ids of an entry to `to`. Requires: n_ids <= FB_ENTRY_IDS; `to` has space for FB_ENTRY_IDS, all of which
+ * may be overwritten. */
 static inline void fb_entry_unpack(const fb_entry *entry, uint32_t *to) {
     const uint64_t mask = ((uint64_t)1 << FB_ENTRY_ID_BITS) - 1;
     uint64_t low, high;
@@ -73,7 +73,10 @@ static inline void fb_entry_unpack(const fb_entry *entry, uint32_t *to) {
     to[5] = (uint32_t)(high >> 36 & mask);
 }
 
-/* Write the ids of pieces i to n - 1, up to the first that is not in its home line or whose ids are not: which one. */
+/* Copy the ids of pieces i, i + 1, … as long as each piece is in its home line with its ids in the entry.
+ *
+ * to: where to write; moved behind the last id. Requires: space for FB_ENTRY_IDS ids a piece.
+ * Returns the number of the first piece that needs more than that, or n. */
 static inline size_t fb_entries_copy(const fb_probe *probes, size_t i, size_t n, uint32_t **to) {
     uint32_t *out = *to;
     for (; i < n; i++) {

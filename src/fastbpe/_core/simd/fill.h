@@ -1,14 +1,18 @@
-/* A list's items, which are addresses of ints that lie in a row. */
+/* Filling a list with Python ints that lie in an array (see int_table.pyx): an address is computed from each id.
+*/
 #ifndef FASTBPE_FILL_H
 #define FASTBPE_FILL_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FB_INT_BYTES = 32 };
+enum { FB_INT_BYTES = 32 }; /* distance of two ints in the array */
 
-/* Write the address of the int of each of n ids. Whether all of them are below n_row, or else what is written is void.
-   Four at a time without a branch, the last four again where there are fewer left. */
+/* Store the address of the int of each of n ids in items.
+ *
+ * first: the int of id 0. n_row: ids below it have ints.
+ * Returns 0 if an id is not below n_row; then the contents of items are undefined. Four ids at a time; the last
+ * four may overlap those before. */
 #if defined(__SSE2__) || defined(_M_X64)
 #include <emmintrin.h>
 static inline __m128i fb_fill_four(void **items, const uint32_t *ids, __m128i first, __m128i last) {

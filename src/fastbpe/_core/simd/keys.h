@@ -1,11 +1,11 @@
-/* Short pieces as keys of 16 bytes, see keys.pxd, and what they are hashed by. */
+/* Keys of 16 bytes for short pieces (see piece_keys.pxd), and the multiplication that hashes them. */
 #ifndef FASTBPE_KEYS_H
 #define FASTBPE_KEYS_H
 
 #include <stdint.h>
 #include <string.h>
 
-/* What is kept of 16 bytes of which a piece is the first n, up to 15, and what the length adds. */
+/* By length n of a piece, up to 15: masks for the 16 bytes from its start on, and the length in the last byte. */
 #define FB_FIRST(n) ((n) > 7 ? ~UINT64_C(0) : (UINT64_C(1) << (8 * (n) & 63)) - 1)
 #define FB_KEY_ROW(n) {{FB_FIRST(n), FB_FIRST((n) < 8 ? 0 : (n) - 8)}, {0, UINT64_C(n) << 56}}
 typedef struct {
@@ -17,8 +17,8 @@ static const fb_key_row fb_key_rows[16] = {
     FB_KEY_ROW(12), FB_KEY_ROW(13), FB_KEY_ROW(14), FB_KEY_ROW(15),
 };
 
-/* Store the key of a piece of n bytes, behind which 16 may be read; its two halves. As a vector: 2 % less for
-   text in English than by halves. */
+/* Store the key of a piece of n <= 15 bytes at `key`; return its low half and store the high half in *high.
+ * Requires: 16 bytes from `piece` on are readable. Lost: two 64-bit halves in place of the vector, slower. */
 #if defined(__SSE2__) || defined(_M_X64)
 #include <emmintrin.h>
 static inline uint64_t fb_make_key(const uint8_t *piece, size_t n, void *key, uint64_t *high) {
@@ -41,7 +41,7 @@ static inline uint64_t fb_make_key(const uint8_t *piece, size_t n, void *key, ui
 }
 #endif
 
-/* Both halves of a product of 64 by 64 bits, folded into one. */
+/* Low and high half of the 128-bit product, combined by xor. */
 #ifdef __SIZEOF_INT128__
 static inline uint64_t fb_fold(uint64_t a, uint64_t b) {
     unsigned __int128 product = (unsigned __int128)a * b;

@@ -1,12 +1,12 @@
-/* Lines of a table whose entries are 32 bytes, of which the first 16 are the key. */
+/* Cache lines of a table with entries of 32 bytes, two a line; the first 16 bytes of an entry are its key. */
 #ifndef FASTBPE_LINES_H
 #define FASTBPE_LINES_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* The entry of a line, one of two, that has a key: how many bytes into the line it is in *at, and whether there is one.
-   Without a branch: either is likely. */
+/* Tell whether one of a line's two entries has the key, and store its offset in the line, 0 or 32, in *at.
+ * Requires: `line` is a multiple of 64, the keys differ. No branch: both entries are equally likely. */
 #if defined(__SSE2__) || defined(_M_X64)
 #include <emmintrin.h>
 static inline int fb_find_in_line(const void *line, const void *key, size_t *at) {

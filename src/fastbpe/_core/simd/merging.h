@@ -1,12 +1,14 @@
-/* Merging many new pieces of up to 63 bytes side by side with vectors: what merging.pyx does, in half of its time.
+/* Merging a batch of pieces of up to 63 bytes with AVX2 or AVX-512; merge_batch.pyx does the same without, more
+ * slowly.
  *
- * A piece's symbols are the places of vectors, as many as it needs, and its pairs' keys those of as many others; both
- * move up together at each merge, so that what is left and right of a symbol stands beside it. A key has its place in
- * its low bits: the least of all, found in a few instructions, says what to merge and where. All slots of the table's
- * line that a pair is in are compared at once. Beside a piece stand symbols that make no pair, so that
- * its ends are no cases of their own. With AVX-512 narrow pieces, where they are many, stand beside each other in
- * vectors instead: see columns_avx512.h.
- */
+ * The symbols of a piece lie in the lanes of a few vectors, in order, and the keys of their pairs in those of as
+ * many others. A merge closes the gap in both, so that the neighbours of a symbol stay beside it. A key is rank <<
+ * 6, and its lane is put into the low bits: the minimum of all keys, a few instructions, tells what to merge and
+ * where. A look-up of a pair compares all eight slots of a cache line at once. Symbols that make no pair
+ * (FB_NO_ID) stand on both sides of a piece, so its ends need no code of their own. As in merge_batch.pyx, the
+ * pieces take turns while the slots that they have prefetched arrive.
+ *
+ * With AVX-512, narrow pieces lie across vectors instead, one in each lane: see columns_avx512.h. */
 #ifndef FASTBPE_MERGING_H
 #define FASTBPE_MERGING_H
 
@@ -17,58 +19,60 @@
 #include "targets.h"
 
 typedef struct {
-    const uint8_t *piece; /* of fewer than 16 bytes: 16 may be read */
-    uint32_t n_bytes;     /* fewer than FB_PLACES */
-    uint32_t *ids;        /* where its ids go: room for a whole number of 16 */
-    uint32_t *n_ids;
+    const uint8_t *piece; /* 16 bytes are readable from here on, even if the piece is shorter */
+    uint32_t n_bytes;     /* 1 to FB_PLACES - 1 */
+    uint32_t *ids;        /* where its ids go: space for n_bytes, rounded up to a multiple of 16 */
+    uint32_t *n_ids;      /* where their number goes */
 } fb_new_piece;
 
 typedef struct {
     const fb_new_piece *pieces;
-    size_t n;
+    size_t n; /* FB_MAX_PIECES at most */
 } fb_new_pieces;
 
 typedef struct {
-    const uint64_t *pairs; /* tables.pxd: Pairs.ranked */
-    unsigned shift;
-    const uint32_t *byte_ids;
-    const int32_t *byte_keys;
+    const uint64_t *pairs;    /* Pairs.ranked of hash_tables.pxd */
+    unsigned shift;           /* Pairs.shift */
+    const uint32_t *byte_ids; /* Tables.byte_ids of vocabulary.pxd */
+    const int32_t *byte_keys; /* Tables.byte_keys */
 } fb_merge_tables;
 
 enum {
-    FB_MAX_PIECES = 128, /* in a call */
-    FB_ABREAST = 32,      /* pieces at once: their states stay in the first-level cache */
-    FB_PLACES = 64
+    FB_MAX_PIECES = 128, /* pieces of a call */
+    FB_ABREAST = 32,     /* pieces that take turns: their states fit into the first-level cache */
+    FB_PLACES = 64       /* symbols that the state of a piece has space for */
 };
 
-/* new: three, pieces of fewer than 16, 32 and 64 bytes. */
+/* Merge three lists of pieces: those of fewer than 16, 32 and 64 bytes. */
 typedef void (*fb_merge_fn)(const fb_merge_tables *tables, const fb_new_pieces *new);
 
 #ifdef FB_X86
 #define FB_ID_BITS 21
-#define FB_LINE 8        /* slots */
-#define FB_NO_ID 0x1FFFFF /* beside a piece; what an empty slot, all ones, says that a pair makes */
-#define FB_NO_KEY (FB_NO_ID << 6)
+#define FB_LINE 8        /* slots of a cache line */
+#define FB_NO_ID 0x1FFFFF /* a symbol that makes no pair; the merged id of an empty slot, which is all ones */
+#define FB_NO_KEY (FB_NO_ID << 6) /* key of a pair that the table does not hold */
 
+/* Home line of a pair, left << FB_ID_BITS | right, in the ranked table. */
 FB_INLINE const uint64_t *fb_pair_line(const fb_merge_tables *t, uint64_t pair) {
     return t->pairs + (pair * FB_GOLDEN_RATIO >> t->shift & ~(uint64_t)(FB_LINE - 1));
 }
 
-/* In the lines behind a full one. */
-static __attribute__((noinline)) uint64_t fb_pair_further(const fb_merge_tables *t, uint64_t pair, const uint64_t *line) {
+/* Slot of a pair, all ones if the table does not hold it, where its home line is full and does not hold it. */
+static __attribute__((noinline)) uint64_t fb_pair_behind_line(const fb_merge_tables *t, uint64_t pair, const uint64_t *line) {
     size_t at = (size_t)(line - t->pairs), mask = ((size_t)1 << (64 - t->shift)) - 1, i;
-    int has_room = 0;
-    while (!has_room) {
+    int has_empty = 0;
+    while (!has_empty) {
         at = (at + FB_LINE) & mask;
         for (i = at; i < at + FB_LINE; i++) {
             if (t->pairs[i] >> FB_ID_BITS == pair) return t->pairs[i];
-            has_room |= t->pairs[i] == UINT64_MAX;
+            has_empty |= t->pairs[i] == UINT64_MAX;
         }
     }
     return UINT64_MAX;
 }
 
-/* How many of the lanes that are free wide pieces may have: what n others leave, or else a quarter of all. */
+/* Number of free lanes that wide pieces may take: those that n narrower pieces leave, at least a quarter of all
+   lanes. */
 static inline size_t fb_lanes_of(ptrdiff_t n_free, size_t n) {
     return (size_t)n_free > n + FB_ABREAST / 4 ? (size_t)n_free - n : FB_ABREAST / 4;
 }
@@ -91,8 +95,8 @@ FB_TARGET_BEGIN("avx2,bmi,bmi2")
 #include "merging_avx2.h"
 #include "abreast.h"
 
-/* All widths take turns: there are few wide ones at a time, and by themselves they would wait for memory. They share
- * the lanes, for threads may have stacks of 64 KB. */
+/* Pieces of all widths take turns together: a batch has few wide ones, which would wait for memory by themselves.
+ * The three queues share one array of lanes, since it is on the stack and a thread may have only 64 KB of that. */
 static void fb_avx2_merge(const fb_merge_tables *tables, const fb_new_pieces *new) {
     fb_avx2_lane lanes[FB_ABREAST] __attribute__((aligned(64))), *free = lanes, *end = lanes + FB_ABREAST;
     fb_avx2_queue narrow, wide, widest;
@@ -116,7 +120,8 @@ static int fb_has_avx512_to_merge(void) {
 }
 #endif
 
-/* What merges here, where a path is asked for; NULL: nothing does. */
+/* Choose the kernel for this processor. path: SIMD path that the user asks for, "" for the best. NULL: there is
+   none. */
 static fb_merge_fn fb_choose_merge(const char *path) {
 #ifdef FB_X86
     if (fb_is_path_of(path, "avx512") && fb_has_avx512_to_merge()) return fb_avx512_merge;

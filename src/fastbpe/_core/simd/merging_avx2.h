@@ -1,17 +1,19 @@
-/* Merging side by side with AVX2, in vectors of eight symbols, for processors without AVX-512: see merging.h. */
+/* Merging a batch with AVX2, eight symbols a vector, on processors without AVX-512: see merging.h for the method.
+*/
 
 typedef struct {
-    const uint64_t *left_line, *right_line; /* of the pairs of the symbol that was made last */
+    /* The pairs of the symbol merged last with its neighbours, and their home lines, which are prefetched: */
+    const uint64_t *left_line, *right_line;
     uint64_t left_pair, right_pair;
     const fb_new_piece *piece;
-    uint32_t n_ids, at; /* the place of that symbol */
-    uint32_t unused[3];
-    uint32_t ids[1 + FB_PLACES + 16]; /* FB_NO_ID, then the symbols, and behind them FB_NO_ID again */
-    uint32_t keys[FB_PLACES];         /* of the pairs that begin there: rank << 6, or FB_NO_KEY */
-} fb_avx2_lane;
+    uint32_t n_ids, at; /* symbols that are left; place of the symbol merged last */
+    uint32_t unused[3]; /* aligns ids + 1 and keys to 32 bytes */
+    uint32_t ids[1 + FB_PLACES + 16]; /* FB_NO_ID, then the symbols, and FB_NO_ID behind them */
+    uint32_t keys[FB_PLACES];         /* by place, of the pair that begins there: rank << 6, or FB_NO_KEY */
+} fb_avx2_lane; /* state of one piece that takes turns */
 
-/* The key of a pair in all numbers. Slots that are not the pair's count as zeros, and the whole is turned round at the
- * end, so that none at all is all ones, as an empty slot is. */
+/* Look a pair up in its home line; return its key in all lanes. The inverted slots are masked by equality and
+ * combined by or, then inverted back: if no slot is equal, the result is all ones, as an empty slot is. */
 FB_INLINE __m256i fb_avx2_pair_key(const fb_merge_tables *t, const uint64_t *line, uint64_t pair) {
     const __m256i none = _mm256_set1_epi64x(-1), wanted = _mm256_set1_epi64x((int64_t)pair);
     __m256i low = _mm256_loadu_si256((const __m256i *)line), high = _mm256_loadu_si256((const __m256i *)(line + 4));
@@ -23,7 +25,7 @@ FB_INLINE __m256i fb_avx2_pair_key(const fb_merge_tables *t, const uint64_t *lin
     __m128i slot = _mm_or_si128(_mm256_castsi256_si128(found), _mm256_extracti128_si256(found, 1));
     slot = _mm_xor_si128(_mm_or_si128(slot, _mm_unpackhi_epi64(slot, slot)), _mm_set1_epi32(-1));
     if (__builtin_expect(_mm256_testz_si256(known, known), 0))
-        slot = _mm_cvtsi64_si128((int64_t)fb_pair_further(t, pair, line));
+        slot = _mm_cvtsi64_si128((int64_t)fb_pair_behind_line(t, pair, line));
     return _mm256_broadcastd_epi32(_mm_srli_epi32(_mm_slli_epi32(slot, 32 - FB_ID_BITS), 32 - FB_ID_BITS - 6));
 }
 
@@ -31,7 +33,7 @@ FB_INLINE __m256i fb_avx2_pair_key(const fb_merge_tables *t, const uint64_t *lin
 #define FB_LOAD(from) _mm256_loadu_si256((const __m256i *)(from))
 #define FB_STORE(to, v) _mm256_storeu_si256((__m256i *)(to), v)
 
-/* Without a branch where pieces are short, for how many bytes there are cannot be foretold. */
+/* Put a piece into a lane. Pieces of fewer than 32 bytes take no branch: their length cannot be predicted. */
 FB_INLINE void fb_avx2_begin(fb_avx2_lane *m, const fb_merge_tables *t, const fb_new_piece *piece, size_t n_vectors) {
     const __m256i n = _mm256_set1_epi32((int)piece->n_bytes), one = _mm256_set1_epi32(1);
     const __m256i no_id = _mm256_set1_epi32(FB_NO_ID), no_key = _mm256_set1_epi32(FB_NO_KEY);
@@ -53,17 +55,20 @@ FB_INLINE void fb_avx2_begin(fb_avx2_lane *m, const fb_merge_tables *t, const fb
     m->ids[0] = m->ids[1 + 8 * n_vectors] = m->ids[2 + 8 * n_vectors] = FB_NO_ID;
     m->piece = piece;
     m->n_ids = piece->n_bytes;
-    m->at = FB_PLACES + 1; /* nowhere */
+    m->at = FB_PLACES + 1; /* no symbol has been merged yet */
     m->left_line = m->right_line = t->pairs;
     m->left_pair = m->right_pair = 0;
 }
 
+/* The least of eight non-negative numbers. */
 FB_INLINE uint32_t fb_avx2_least(__m256i v) {
     __m128i least = _mm_min_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
     least = _mm_min_epi32(least, _mm_shuffle_epi32(least, 0x4E));
     return (uint32_t)_mm_cvtsi128_si32(_mm_min_epi32(least, _mm_shuffle_epi32(least, 0xB1)));
 }
 
+/* Read the keys of the two pairs prefetched last, do the best merge, and prefetch its two pairs. Returns 0 if no
+ * pair can be merged. */
 FB_INLINE int fb_avx2_step(fb_avx2_lane *m, const fb_merge_tables *t, size_t n_vectors) {
     const __m256i up = _mm256_setr_epi32(1, 2, 3, 4, 5, 6, 7, 0), no_key = _mm256_set1_epi32(FB_NO_KEY);
     __m256i right_key = fb_avx2_pair_key(t, m->right_line, m->right_pair);
@@ -101,6 +106,7 @@ FB_INLINE int fb_avx2_step(fb_avx2_lane *m, const fb_merge_tables *t, size_t n_v
     return 1;
 }
 
+/* Store the ids of a piece that is done. */
 FB_INLINE void fb_avx2_give(const fb_avx2_lane *m, size_t n_vectors) {
     FB_EACH_VECTOR FB_STORE(m->piece->ids + 8 * v, FB_LOAD(m->ids + 1 + 8 * v));
     *m->piece->n_ids = m->n_ids;

@@ -1,29 +1,31 @@
-/* Merging side by side with AVX-512, in vectors of sixteen symbols: see merging.h. */
+/* Merging a batch with AVX-512, sixteen symbols a vector: see merging.h for the method. */
 
 typedef struct {
-    const uint64_t *left_line, *right_line; /* of the pairs of the symbol that was made last */
+    /* The pairs of the symbol merged last with its neighbours, and their home lines, which are prefetched: */
+    const uint64_t *left_line, *right_line;
     uint64_t left_pair, right_pair;
-    uint64_t made; /* the bit of its place */
+    uint64_t made; /* bit of the place of the symbol merged last; 0: none yet */
     const fb_new_piece *piece;
-    uint32_t n_ids, unused[2];
-    uint32_t ids[1 + FB_PLACES]; /* FB_NO_ID, then the symbols, and behind them FB_NO_ID again */
-    uint32_t keys[FB_PLACES];    /* of the pairs that begin there: rank << 6, or FB_NO_KEY */
-} fb_avx512_lane;
+    uint32_t n_ids, unused[2];   /* symbols that are left; padding */
+    uint32_t ids[1 + FB_PLACES]; /* FB_NO_ID, then the symbols, and FB_NO_ID behind them */
+    uint32_t keys[FB_PLACES];    /* by place, of the pair that begins there: rank << 6, or FB_NO_KEY */
+} fb_avx512_lane; /* state of one piece that takes turns */
 
-/* The key of a pair in the first of four numbers. A branch on whether there is one would be guessed. */
+/* Look a pair up in its home line; return its key in the lowest lane. No branch on whether the table holds the
+ * pair: it could not be predicted. */
 FB_INLINE __m128i fb_avx512_pair_key(const fb_merge_tables *t, const uint64_t *line, uint64_t pair) {
     __m512i slots = _mm512_loadu_si512(line), none = _mm512_set1_epi64(-1), wanted = _mm512_set1_epi64((int64_t)pair);
     __mmask8 equal = _mm512_cmpeq_epi64_mask(_mm512_srli_epi64(slots, FB_ID_BITS), wanted);
     __mmask8 empty = _mm512_cmpeq_epi64_mask(slots, none);
     __m128i slot = _mm512_castsi512_si128(_mm512_mask_compress_epi64(none, equal, slots));
-    if (__builtin_expect(!(equal | empty), 0)) slot = _mm_cvtsi64_si128((int64_t)fb_pair_further(t, pair, line));
+    if (__builtin_expect(!(equal | empty), 0)) slot = _mm_cvtsi64_si128((int64_t)fb_pair_behind_line(t, pair, line));
     return _mm_srli_epi32(_mm_slli_epi32(slot, 32 - FB_ID_BITS), 32 - FB_ID_BITS - 6);
 }
 
 #define FB_NONE_BESIDE _mm512_set1_epi32(FB_NO_ID)
 #define FB_NONE_PAIRED _mm512_set1_epi32(FB_NO_KEY)
 
-/* Without a branch, for how many bytes there are cannot be foretold. */
+/* Put a piece into a lane. Without a branch: the length of a piece cannot be predicted. */
 FB_INLINE void fb_avx512_begin(fb_avx512_lane *m, const fb_merge_tables *t, const fb_new_piece *piece, size_t n_vectors) {
     uint64_t known = ((uint64_t)1 << piece->n_bytes) - 1;
     FB_EACH_VECTOR {
@@ -45,7 +47,8 @@ FB_INLINE void fb_avx512_begin(fb_avx512_lane *m, const fb_merge_tables *t, cons
     m->left_pair = m->right_pair = 0;
 }
 
-/* Take in what was asked for, do the best merge and ask for its pairs; 0 if there is none to do. */
+/* Read the keys of the two pairs prefetched last, do the best merge, and prefetch its two pairs. Returns 0 if no
+ * pair can be merged. */
 FB_INLINE int fb_avx512_step(fb_avx512_lane *m, const fb_merge_tables *t, size_t n_vectors) {
     const __m512i places = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     __m512i ids[5], keys[5], least = FB_NONE_PAIRED;
@@ -85,6 +88,7 @@ FB_INLINE int fb_avx512_step(fb_avx512_lane *m, const fb_merge_tables *t, size_t
     return 1;
 }
 
+/* Store the ids of a piece that is done. */
 FB_INLINE void fb_avx512_give(const fb_avx512_lane *m, size_t n_vectors) {
     FB_EACH_VECTOR _mm512_storeu_si512(m->piece->ids + 16 * v, _mm512_loadu_si512(m->ids + 1 + 16 * v));
     *m->piece->n_ids = m->n_ids;

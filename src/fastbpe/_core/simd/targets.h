@@ -1,4 +1,4 @@
-/* Instruction sets: what this compiler can make code for, and which of it is to be used. */
+/* Instruction sets that the compiler can generate code for, and the choice among them at run time. */
 #ifndef FASTBPE_TARGETS_H
 #define FASTBPE_TARGETS_H
 
@@ -18,7 +18,8 @@
 #define FB_INLINE static inline
 #endif
 
-/* The functions between the two are compiled for these instruction sets, whatever the rest is compiled for. */
+/* Functions between FB_TARGET_BEGIN and FB_TARGET_END are compiled for these instruction sets. Nothing else is:
+ * wheels run on any processor, and a function is called only if the processor has its sets. */
 #define FB_PRAGMA(text) _Pragma(#text)
 #ifdef __clang__
 #define FB_TARGET_BEGIN(sets) FB_PRAGMA(clang attribute push(__attribute__((target(sets))), apply_to = function))
@@ -28,7 +29,8 @@
 #define FB_TARGET_END _Pragma("GCC pop_options")
 #endif
 
-/* Whether a path (scan.h has their names) is one of an instruction set's; "" stands for the best there is. */
+/* Tell whether a SIMD path, as FASTBPE_SIMD names it (see scan.h), starts with an instruction set; "" matches all
+   sets. */
 static inline int fb_is_path_of(const char *path, const char *set) {
     return !*path || strncmp(path, set, strlen(set)) == 0;
 }

@@ -1,10 +1,10 @@
-/* Units of a str to UTF-8, sixteen at a time without a branch, where the processor can close the gaps between bytes.
+/* Converting the characters of a str to UTF-8, sixteen at a time and without a branch for each.
  *
- * Each unit becomes a word of up to four bytes, and then the bytes that are in use are pushed together: by one
- * instruction for sixteen words where there is one (VBMI2), else four words at a time, by a shuffle from a table (AVX2).
- * Of arithmetic unit by unit that takes a third in Russian or Greek, where no branch could be foretold. NEON would need
- * tables of its own; there the loop in text.pyx does the work.
- */
+ * A unit is an item of the str: one character in 1, 2 or 4 bytes. Each becomes a 32-bit word whose low bytes are
+ * its UTF-8; then the bytes in use are moved together: by one instruction for sixteen words (AVX-512 VBMI2), or
+ * four words at a time by a shuffle whose control comes from a table (AVX2). Compared with a loop over characters
+ * this gains most where ASCII and other characters alternate, as in Russian or Greek. NEON would need tables of
+ * its own and uses the loop in utf8_text.pyx. */
 #ifndef FASTBPE_TRANSCODE_H
 #define FASTBPE_TRANSCODE_H
 
@@ -13,12 +13,15 @@
 
 #include "targets.h"
 
-/* Write the units of data from *at on as UTF-8, sixteen at a time; stop before sixteen with a surrogate among them.
- * *at is then where it stopped; up to 64 bytes more than were written may be overwritten. unit: 1, 2 or 4 bytes. */
+/* Convert the units of data from number *at on; return the number of bytes written to out.
+ *
+ * Stops before the first sixteen units that hold a surrogate, or when fewer than sixteen are left; *at is then the
+ * number of the first unit that is not converted. unit: bytes of a unit, 1, 2 or 4. Up to 64 bytes behind those
+ * written may be overwritten. */
 typedef size_t (*fb_transcode_fn)(const void *data, size_t *at, size_t n, int unit, uint8_t *out);
 
 #ifdef FB_X86
-/* Each unit's width has a loop of its own. */
+/* Make one function for each width of a unit, so that the compiler drops the branches on it. */
 #define FB_EACH_WIDTH(name)                                                                             \
     static size_t name##_1(const void *data, size_t *at, size_t n, uint8_t *out) {                      \
         return name(data, at, n, 1, out);                                                               \
@@ -36,6 +39,7 @@ typedef size_t (*fb_transcode_fn)(const void *data, size_t *at, size_t n, int un
 
 FB_TARGET_BEGIN("avx512f,avx512bw,avx512vbmi2,popcnt")
 
+/* Load sixteen units as sixteen words. */
 FB_INLINE __m512i fb_avx512_units(const void *data, size_t at, int unit) {
     if (unit == 1) return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)((const uint8_t *)data + at)));
     if (unit == 2) return _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)((const uint16_t *)data + at)));
@@ -91,8 +95,8 @@ FB_TARGET_END
 
 FB_TARGET_BEGIN("avx2")
 
-/* Of four words: which bytes are in use, for a shuffle, and how many. Bit k of an index and bit k + 4 say how many bytes
- * word k has beyond the first. */
+/* For four words: control of the shuffle that moves their bytes in use together, and the number of these bytes.
+ * Index: bits k and k + 4 are the low and the high bit of the number of bytes of word k, minus 1. */
 static uint8_t fb_used[256][16], fb_n_used[256];
 
 static void fb_fill_used(void) {
@@ -105,14 +109,14 @@ static void fb_fill_used(void) {
     }
 }
 
-/* Eight units as eight words. */
+/* Load eight units as eight words. */
 FB_INLINE __m256i fb_avx2_units(const void *data, size_t at, int unit) {
     if (unit == 1) return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)((const uint8_t *)data + at)));
     if (unit == 2) return _mm256_cvtepu16_epi32(_mm_loadu_si128((const __m128i *)((const uint16_t *)data + at)));
     return _mm256_loadu_si256((const __m256i *)((const uint32_t *)data + at));
 }
 
-/* Eight words, each of them a character, as UTF-8. */
+/* Write eight characters as UTF-8; return the address behind the last. */
 FB_INLINE uint8_t *fb_avx2_put(uint8_t *to, __m256i c, int unit) {
     const __m256i six = _mm256_set1_epi32(0x3F), top = _mm256_set1_epi32(0x80);
     __m256i c6 = _mm256_srli_epi32(c, 6), last = _mm256_or_si256(_mm256_and_si256(c, six), top);
@@ -152,7 +156,7 @@ FB_INLINE int fb_avx2_has_surrogate(__m256i c) {
     return !_mm256_testz_si256(found, found);
 }
 
-/* Sixteen units, if all are ASCII: whether they are. */
+/* Write sixteen units if all are ASCII, else return 0. */
 FB_INLINE int fb_avx2_put_ascii(uint8_t *to, const void *data, size_t at, int unit) {
     __m128i bytes;
     if (unit == 1) {
@@ -195,7 +199,8 @@ FB_EACH_WIDTH(fb_avx2_transcode)
 FB_TARGET_END
 #endif
 
-/* What transcodes here, where a path is asked for; NULL: nothing does. */
+/* Choose the function for this processor. path: SIMD path that the user asks for, "" for the best. NULL: there is
+   none. */
 static fb_transcode_fn fb_choose_transcode(const char *path) {
 #ifdef FB_X86
     if (fb_is_path_of(path, "avx512") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vbmi2"))

@@ -1,10 +1,12 @@
+/* Reading one character of valid UTF-8. */
 #ifndef FASTBPE_UTF8_H
 #define FASTBPE_UTF8_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* The character that UTF-8 holds at p, which is valid. */
+/* Decode the character at p: return its code point, store its length in bytes in *n_bytes. Requires: valid UTF-8
+   at p. */
 static inline uint32_t fb_char(const uint8_t *p, size_t *n_bytes) {
     uint32_t lead = p[0];
     if (lead < 0x80) return *n_bytes = 1, lead;

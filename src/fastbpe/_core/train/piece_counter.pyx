@@ -7,7 +7,7 @@ table, a second one looks them up. So the lines arrive while other keys are made
 cimport cython
 from libc.stdint cimport uint8_t, uint64_t
 
-from fastbpe._core.common.byte_buffer cimport buffer_free, buffer_room
+from fastbpe._core.common.byte_buffer cimport buffer_free, buffer_reset
 from fastbpe._core.text.safe_cuts cimport safe_cut_near
 from fastbpe._core.cache.piece_keys cimport SHORT_BYTES, copy_tail, find_in_line, key_hash, make_key
 from fastbpe._core.common.memory cimport likely, prefetch
@@ -126,7 +126,7 @@ cdef class PieceCounter(PieceTable):
             cut = end
             if may_cut and end - start > STRETCH_UNITS:
                 cut = min(safe_cut_near(text, start, start + STRETCH_UNITS), end)
-            buffer_room(&self._utf8, utf8_capacity(text, cut - start))
+            buffer_reset(&self._utf8, utf8_capacity(text, cut - start))
             self._count_utf8(self._utf8.items, text_utf8(text, start, cut, self._utf8.items), special)
             start = cut
         return 0

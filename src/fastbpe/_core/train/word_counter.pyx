@@ -15,7 +15,7 @@ from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memchr, memcmp, memcpy, memset
 
 from fastbpe._core.common.bits cimport lowest_bit
-from fastbpe._core.common.byte_buffer cimport buffer_free, buffer_room
+from fastbpe._core.common.byte_buffer cimport buffer_free, buffer_reset
 from fastbpe._core.train.scripts cimport ALONE, FIRST_SCRIPT, METASPACE_CLASS, N_CODE_POINTS, next_code_point
 from fastbpe._core.train.piece_counter cimport PieceCounter
 from fastbpe._core.train.text_views cimport TextViews
@@ -187,7 +187,7 @@ cdef class WordCounter:
         cdef const uint8_t* data = <const uint8_t*> text.data + start
         cdef size_t n = end - start
         if not text.is_utf8:
-            buffer_room(&self._utf8, utf8_capacity(text, end - start))
+            buffer_reset(&self._utf8, utf8_capacity(text, end - start))
             n = text_utf8(text, start, end, self._utf8.items)
             data = self._utf8.items
         elif self._is_checked:
