@@ -14,7 +14,8 @@ import tokenizers
 
 import fastbpe
 from fastbpe import FormatError, Tokenizer
-from fastbpe.formats import gpt2, write_folder
+from fastbpe.formats import gpt2
+from fastbpe.formats.atomic_files import write_folder
 from fastbpe.formats.sentencepiece import model_file
 from fastbpe.tokenizer import export, verify_export
 from fastbpe.tokenizer.codepoint import CodePointTokenizer
