@@ -23,7 +23,7 @@ PUBLISHED = {
     "chinese": "sp_bpe_zh_nmt_nfkc_32k.model",
 }
 
-FULL = bool(os.environ.get("FASTBPE_FULL"))
+FULL = os.environ.get("FASTBPE_FULL") == "1"
 
 sentencepiece.set_min_log_level(2)
 

@@ -1,1 +1,3 @@
 """Nothing of it is for Python."""
+
+def use_path(path: str) -> None: ...

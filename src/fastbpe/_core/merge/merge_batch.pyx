@@ -44,6 +44,13 @@ cdef extern from "simd/merging.h" nogil:
 
 cdef fb_merge_fn _merge = fb_choose_merge(os.environ.get("FASTBPE_SIMD", "").encode())
 
+
+def use_path(str path not None):
+    """Choose the instruction set as FASTBPE_SIMD does at import; "": the best. For tests, while nothing encodes."""
+    global _merge
+    _merge = fb_choose_merge(path.encode())
+
+
 cdef enum:
     LANES = 8  # of a vector
     WIDTHS = 3  # of pieces: fewer than 16, 32 and 64 bytes
