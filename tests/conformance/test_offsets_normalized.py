@@ -161,6 +161,7 @@ def test_random_files(part: int, capfd: pytest.CaptureFixture[str]) -> None:
             assert_same(file, [random_text(rng) for _ in range(25)], f"seed {seed!r}")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", [*FORMS, "Lowercase", "StripAccents"])
 def test_every_character_that_changes(name: str) -> None:
     change = make_change([{"type": name}])

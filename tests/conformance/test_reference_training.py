@@ -23,6 +23,7 @@ from helpers.peer_trainers import (
     minbpe_merges,
     rustbpe_merges,
 )
+from helpers.sampling import n_rounds
 
 SEEDS = range(10)
 CORPORA_PER_SEED = 60
@@ -80,6 +81,7 @@ def naive_minbpe(pieces: list[bytes], n_merges: int) -> list[BytePair]:
     return merges
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_corpora_as_every_peer(seed: int) -> None:
     for name, texts, pattern, n_merges in corpora(seed):
@@ -101,6 +103,7 @@ def test_random_corpora_as_minbpe(seed: int) -> None:
         assert minbpe_merges(pieces, n_merges) == naive, name
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_limits_as_the_peers(seed: int) -> None:
     rng = random.Random(seed)
@@ -118,6 +121,7 @@ def test_limits_as_the_peers(seed: int) -> None:
         assert ours == theirs, (name, length, min_count)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_ranks_and_merges_encode_alike(seed: int) -> None:
     """Seen and unseen pieces: by ranks, by the learned list, and by tiktoken."""
@@ -156,7 +160,7 @@ def test_tokenizers_reuses_only_the_ids_of_special_tokens() -> None:
 
 
 def test_standard_library() -> None:
-    text = standard_library(60_000)
+    text = standard_library(n_rounds(20_000, 60_000))
     pieces = pieces_of([text], WORDS)
     by_pair = train(pieces, n_merges=300)
     assert as_bytes(by_pair) == rustbpe_merges([text], 556, WORDS) == bpeasy_merges([text], 556, WORDS)

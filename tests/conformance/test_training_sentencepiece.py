@@ -74,12 +74,14 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("name", OPTIONS)
 def test_options(name: str, tmp_path: Path) -> None:
     options = {"vocab_size": 2000, **OPTIONS[name]}
     assert_same_files(tmp_path, input=str(data_file("corpus", "botchan.txt")), **options)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("file", "vocab_size"),
     [
@@ -149,6 +151,7 @@ def test_hard_lines(options: dict[str, Any], tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("first", range(0, 2000 if FULL else 240, 40))
 def test_random_corpora(first: int) -> None:
     for seed in range(first, first + 40):

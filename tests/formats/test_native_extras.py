@@ -112,6 +112,7 @@ VALUES = (
 )  # fmt: skip
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: repr(value)[:30])
 def test_every_value_of_the_header_is_another(data: bytes, value: Any) -> None:
     header, tables = parts(data)

@@ -98,6 +98,7 @@ def test_sequences(names: list[str], seed: int) -> None:
     assert_same(tokenizer, names, random_text(random.Random(seed)), f"{names}, {seed}")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", FORMS)
 def test_long_texts(name: str) -> None:
     """Segments of any length, and many of them; runs of marks in all orders, which unicodedata takes hours for."""

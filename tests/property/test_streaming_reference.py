@@ -115,6 +115,7 @@ def outcome(give: Any, *args: Any, **options: Any) -> Any:
         return type(error)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", TOKENIZERS)
 @given(st.randoms(use_true_random=False), st.sampled_from(ERRORS), st.booleans())
 @settings(max_examples=60, deadline=None)
@@ -147,6 +148,7 @@ def test_stream_gives_what_its_twin_and_decode_give(
         assert batch == ([whole, first] if isinstance(first, str) else first)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", TOKENIZERS)
 @given(st.randoms(use_true_random=False), st.booleans())
 @settings(max_examples=40, deadline=None)

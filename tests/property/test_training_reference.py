@@ -36,6 +36,7 @@ def corpus(rng: random.Random) -> list[tuple[bytes, int]]:
     return pieces
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("ties", ["pair", "huggingface", "first"])
 def test_random_corpora_as_the_specification(ties: str, part: int) -> None:

@@ -67,6 +67,7 @@ def published(name: str) -> Words:
     return Words(published_model(name))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_texts(name: str) -> None:
     rng = random.Random(name)

@@ -46,6 +46,7 @@ def test_a_large_batch_is_decoded_as_by_the_loop(tokenizer: Tokenizer, errors: s
         assert tokenizer.decode_batch(iter(batch), errors=errors, num_threads=num_threads) == expected
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("greatest", [128, 257, 258, 259, 260, 263, 0])
 @pytest.mark.parametrize("errors", ["replace", "ignore", "surrogateescape"])
 def test_a_long_list_is_decoded_as_in_one_thread(tokenizer: Tokenizer, greatest: int, errors: str) -> None:

@@ -61,6 +61,7 @@ def a_piece(rng: random.Random, letters: str = "abcd") -> str:
     return "".join(rng.choices(letters, k=n))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_known", [0, 1, 9])
 def test_many_new_pieces_at_once(kind: str, n_known: int) -> None:
@@ -113,6 +114,7 @@ def test_pieces_of_every_length_at_the_ends_of_texts(kind: str) -> None:
                     assert fast.encode("|".join(pieces)) == expected(kind, pieces)[:-1], (n, letters)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_cache_that_is_full_all_the_time(kind: str) -> None:
     """Thirty times more than it holds: entries push out each other, the arena is forgotten within groups."""
@@ -231,6 +233,7 @@ def batch(rng: random.Random, n_texts: int) -> list[list[str]]:
     return texts
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("cache_bytes", SIZES)
 @pytest.mark.parametrize("num_threads", [1, 3])

@@ -72,6 +72,7 @@ def test_pattern_of_training_is_the_pattern_of_encoding() -> None:
     assert tokenizer.encode("1234") == [256, 257]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", PATTERNS)
 @settings(max_examples=150)
 @given(text=texts)

@@ -251,6 +251,7 @@ def test_files_cut_short_or_altered_are_named(tmp_path: Path, name: str) -> None
             list(read(path))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("options", [{}, {"write_checksum": True}, {"level": 19}, {"write_content_size": False}])
 def test_zstd_files_that_end_within_a_frame_are_told_from_whole_ones(
     tmp_path: Path, options: dict[str, int]

@@ -224,6 +224,7 @@ def test_models_of_openai_are_those_of_tiktoken() -> None:
         assert vocabulary.name == tiktoken.encoding_name_for_model(model)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", [name for name in VOCABULARIES if name != "gpt2"])
 def test_a_published_vocabulary_loads_by_name_with_its_facts(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     vocabulary = VOCABULARIES[name]

@@ -117,6 +117,7 @@ LONG = {
 }
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", LONG)
 def test_long_texts_without_words(kind: str, name: str) -> None:
     """What they cost tools/faults.py asks; here, that all ways agree, and begin as shorter texts do."""

@@ -392,6 +392,7 @@ def test_text_between_special_tokens_is_split_by_itself() -> None:
         assert tokenizer.encode(text, allowed_special="all") == peer.encode(text, allowed_special="all"), text
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("n", [4000, 17_000, 50_000, 400_000])
 @pytest.mark.parametrize("form", ["[SPECIAL_{}]", "aaa{}"])
 def test_very_many_special_tokens(n: int, form: str) -> None:
