@@ -1,4 +1,4 @@
-"""How much of the slow tests a run does: a sample by default, all of it in CI, the long forms on request.
+"""Samples of the slow tests: a few cases by default, every case in CI, the long forms on request.
 
 FASTBPE_FULL chooses:
     unset: a sample, for `pytest` in a few minutes. pytest's header prints its seed: FASTBPE_SEED, or the day.
