@@ -1,17 +1,32 @@
-# The everyday commands; each is one line that also works when pasted.
+# The everyday commands. Each line also works when pasted into a shell.
 
-# build the core in place and install everything for development
+# install everything for development and build the core in place, so that later builds are incremental
 setup:
-    pip install -e ".[dev,numpy]"
+    pip install "setuptools>=77" "cython>=3.1,<4"
+    pip install --no-build-isolation -e ".[dev,numpy]"
 
+# rebuild the extensions that have changed
 build:
     python setup.py build_ext --inplace
 
 test *args:
     pytest {{args}}
 
-lint:
-    ruff check . && ruff format --check . && mypy && python -m mypy.stubtest fastbpe._core --allowlist tools/stubtest-allowlist.txt
+# every case, as CI runs it; FASTBPE_FULL=1 pytest runs the long forms
+test-full *args:
+    FASTBPE_FULL=ci pytest {{args}}
+
+# the static checks of CI
+lint *checks:
+    .ci/lint {{checks}}
+
+# everything that CI runs
+ci:
+    .ci/run
+
+# coverage of Python and Cython, from a copy of the tree built with line tracing
+coverage *args:
+    .ci/coverage {{args}}
 
 # the NEON scanners under emulation, on texts
 neon *files:

@@ -1,13 +1,40 @@
-"""What every test shares: hypothesis that repeats itself, and small tokenizers learned from real code."""
+"""Fixtures and hypothesis settings of all tests."""
+
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
 from fastbpe import Tokenizer, train
+from helpers import instruction_sets, sampling
+from helpers.instruction_sets import Engine
 from helpers.shared_data import standard_library
 
 settings.register_profile("fastbpe", derandomize=True, deadline=None, database=None, print_blob=True)
 settings.load_profile("fastbpe")
+
+
+def pytest_report_header() -> str:
+    if sampling.WHOLE:
+        return f"FASTBPE_FULL={sampling.LEVEL}: every case runs"
+    return f"slow tests: a sample, FASTBPE_SEED={sampling.SEED}; FASTBPE_FULL=ci runs every case"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    # A test that is named on the command line runs with all its cases.
+    if any("::" in argument for argument in config.args):
+        return
+    items[:], left_out = sampling.split_items(items)
+    config.hook.pytest_deselected(items=left_out)
+
+
+@pytest.fixture(params=instruction_sets.NAMES)
+def engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    """Run the test on the slow twin, then on each instruction set that this machine has."""
+    with instruction_sets.engine_named(request.param) as engine:
+        if engine is None:
+            pytest.skip(f"this machine has no {request.param}")
+        yield engine
 
 
 @pytest.fixture(scope="session")

@@ -154,6 +154,7 @@ def test_every_command_and_argument_has_a_row() -> None:
         assert sorted(row) == sorted(ARGUMENTS[command]), command
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("command", "argument"),
     [(name, argument) for name, row in TABLE.items() for argument, said in row[1].items() if said is not None],

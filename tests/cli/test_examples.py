@@ -34,6 +34,7 @@ def steps(help_text: str) -> list[tuple[str, str]]:
     return found
 
 
+@pytest.mark.sample(2)
 @pytest.mark.skipif(BASH is None, reason="the examples are lines for a Unix shell")
 @pytest.mark.parametrize("argv", [[], *([name] for name in NAMES)], ids=["fastbpe", *NAMES])
 def test_help_examples_give_the_output_they_show(argv, run, tmp_path):

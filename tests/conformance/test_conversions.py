@@ -119,6 +119,7 @@ def check_bytes(tokenizer: Tokenizer, source: str, target: str, folder: Path) ->
     assert again.special_tokens == special
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("source", "target"), [*itertools.product(BYTE_FORMATS, BYTE_FORMATS)])
 def test_byte_level_conversions_keep_all_ids(source: str, target: str, tmp_path: Path) -> None:
     check_bytes(learned(), source, target, tmp_path)
@@ -192,6 +193,7 @@ def cases() -> list[tuple[str, str, str]]:
     return some + [(name, *pair) for name in ("trained", "without a prefix") for pair in pairs]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(("name", "source", "target"), cases())
 def test_code_point_conversions_keep_all_ids(name: str, source: str, target: str, tmp_path: Path) -> None:
     (tmp_path / "from").mkdir()

@@ -245,6 +245,7 @@ def check(pair: Pair, lines: list[str], special: bool, rng: random.Random) -> in
     return sum(map(len, found))
 
 
+@pytest.mark.sample(26)
 @pytest.mark.parametrize("file", FILES)
 @pytest.mark.parametrize("name", MAKERS)
 def test_lines_of_corpora_equal_the_original_library(name: str, file: str) -> None:

@@ -43,7 +43,7 @@ from helpers.shared_data import (
 )
 from helpers.text_strategies import texts
 
-FULL = bool(os.environ.get("FASTBPE_FULL"))
+FULL = os.environ.get("FASTBPE_FULL") == "1"
 CORPORA = ("english.txt", "multilingual.txt", "json_yaml.txt", "emoji_mixed.txt", "botchan.txt")
 SPECIAL = {"<|endoftext|>": 2000, "<|sep|>": 2001, "<|sep|>>": 2003}
 OTHER_SCRIPTS = "Привет, мир! 人人生而自由。すべての人間は 모든 인간은 सभी मनुष्यों 😀😃👨\u200d👩\u200d👧 e\u0301 "
@@ -161,6 +161,7 @@ def test_encoding_names_and_model_tables_equal_tiktoken() -> None:
 # Texts and ids.
 
 
+@pytest.mark.sample(1)
 @settings(max_examples=400 if FULL else 150)
 @given(text=texts)
 def test_all_kinds_of_texts_equal_tiktoken(pair: Pair, text: str) -> None:
@@ -475,6 +476,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", tiktoken.list_encoding_names())
 def test_get_encoding_equals_tiktoken(cache: Path, name: str) -> None:
     mine, theirs = ours.get_encoding(name), tiktoken.get_encoding(name)
@@ -498,6 +500,7 @@ def test_encoding_for_model_returns_the_cached_encoding(cache: Path) -> None:
     assert ours.encoding_for_model("gpt-4") is ours.get_encoding("cl100k_base")
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", [*PUBLISHED, *CONVERTED] if FULL else [*OPENAI, *CONVERTED])
 @pytest.mark.parametrize("file", CORPORA)
 def test_lines_of_real_text_equal_tiktoken(name: str, file: str) -> None:

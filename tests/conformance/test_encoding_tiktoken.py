@@ -66,6 +66,7 @@ def unsplit() -> Pair:
     return Pair(fastbpe.train(text, vocab_size=900, pattern=None, progress=False))
 
 
+@pytest.mark.sample(2)
 @settings(max_examples=1000)
 @given(text=texts)
 def test_all_kinds_of_texts_equal_tiktoken(learned: Pair, text: str) -> None:
@@ -85,6 +86,7 @@ def test_ids_without_a_pattern_equal_the_slow_twin(unsplit: Pair, text: str) -> 
     assert unsplit.ours.encode(text, disallowed_special=()) == reference_encode(text, ranks_of(unsplit.ours))
 
 
+@pytest.mark.sample(2)
 @settings(max_examples=300)
 @given(text=texts)
 def test_special_tokens_within_texts_equal_tiktoken(learned: Pair, text: str) -> None:
@@ -93,6 +95,7 @@ def test_special_tokens_within_texts_equal_tiktoken(learned: Pair, text: str) ->
         assert learned.ours.encode(whole, allowed_special="all") == expected, ascii(whole)
 
 
+@pytest.mark.sample(2)
 def test_every_code_point_among_others_equals_tiktoken(learned: Pair) -> None:
     """Blocks of code points between letters, spaces and digits: each has the class that tiktoken gives it."""
     for start in range(0, 0x110000, 0x1000):
@@ -203,6 +206,7 @@ def test_published_files_equal_the_encodings_of_tiktoken(name: str) -> None:
     assert tokenizer.max_token_value == peer.max_token_value
 
 
+@pytest.mark.sample(15)
 @pytest.mark.parametrize("name", PUBLISHED)
 @pytest.mark.parametrize("file", CORPORA)
 def test_lines_of_real_text_equal_tiktoken(name: str, file: str) -> None:
@@ -217,6 +221,7 @@ def test_lines_of_real_text_equal_tiktoken(name: str, file: str) -> None:
     assert tokenizer.count(text) == len(ids)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", PUBLISHED)
 @settings(max_examples=400)
 @given(text=texts)
@@ -226,6 +231,7 @@ def test_published_vocabularies_on_all_kinds_of_texts_equal_tiktoken(name: str, 
     assert published(name).decode_bytes(ids) == as_utf8(text)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_published_vocabularies_on_short_strings_equal_tiktoken(name: str) -> None:
     tokenizer, peer = published(name), published_peer(name)

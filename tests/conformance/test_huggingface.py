@@ -74,6 +74,7 @@ def assert_same(tokenizer: Tokenizer, peer: "tokenizers.Tokenizer", lines: list[
         assert ids == theirs, f"{where}{line!r} without special tokens"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", [*PUBLISHED, *MADE])
 def test_published_files_on_corpora_equal_tokenizers(name: str) -> None:
     data = file_of(name)
@@ -86,6 +87,7 @@ def test_published_files_on_corpora_equal_tokenizers(name: str) -> None:
             assert_same(tokenizer, peer, with_special(some, tokenizer, rng), f"{text}, seed {SEED}: ")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", [*PUBLISHED, *MADE])
 def test_whole_texts_equal_tokenizers(name: str) -> None:
     data = file_of(name)
@@ -117,6 +119,7 @@ def theirs_of(peer: "tokenizers.Tokenizer", text: str) -> list[int] | None:
         return None
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("part", range(4))
 def test_random_files_equal_tokenizers(part: int, capfd: pytest.CaptureFixture[str]) -> None:
     n_files, n_texts = (4_000, 40) if FULL else (40, 25)

@@ -18,7 +18,7 @@ from helpers.shared_data import corpus, data_file
 tokenizers = pytest.importorskip("tokenizers")
 
 METASPACE = "▁"
-ROUNDS = 5000 if os.environ.get("FASTBPE_FULL") else 160
+ROUNDS = 5000 if os.environ.get("FASTBPE_FULL") == "1" else 160
 REPLACE = {"type": "Replace", "pattern": {"String": " "}, "content": METASPACE}
 PREPEND = {"type": "Prepend", "prepend": METASPACE}
 FALLBACK = [
@@ -151,6 +151,7 @@ def compare_decoded(ours: CodePointTokenizer, peer: Any, ids: list[int], what: o
             assert skips or ours.decode_bytes(ids).decode() == text, (what, ids)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("part", range(5))
 def test_random_files_equal_tokenizers(part: int) -> None:
     for seed in range(part, ROUNDS, 5):
@@ -206,7 +207,7 @@ def file_of(name: str) -> bytes:
 def lines_of(tokenizer: CodePointTokenizer, name: str, rng: random.Random) -> list[str]:
     """Return the lines of a corpus, some with special and added tokens inserted at random positions."""
     names = [*tokenizer.special_tokens, *(token.content for token in tokenizer.added_tokens)]
-    lines = corpus(name, None if os.environ.get("FASTBPE_FULL") else 15_000).split("\n")
+    lines = corpus(name, None if os.environ.get("FASTBPE_FULL") == "1" else 15_000).split("\n")
     for line in lines[:100]:
         at = rng.randint(0, len(line))
         lines.append(
@@ -215,6 +216,7 @@ def lines_of(tokenizer: CodePointTokenizer, name: str, rng: random.Random) -> li
     return lines
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("text", ["english.txt", "multilingual.txt", "json_yaml.txt", "emoji_mixed.txt"])
 def test_published_files_on_corpora_equal_tokenizers(name: str, text: str) -> None:
@@ -241,6 +243,7 @@ def test_published_files_on_corpora_equal_tokenizers(name: str, text: str) -> No
     assert "".join(map(stream.push, theirs[0])) + stream.finish() == peer.decode(theirs[0])
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", FILES)
 def test_fast_and_slow_readers_give_the_same_model(name: str) -> None:
     data = file_of(name)

@@ -50,6 +50,7 @@ def assert_same_tokens(twin: Processor, peer: sentencepiece.SentencePieceProcess
     assert [(token.begin, token.end) for token in tokens] == expected["offsets"], text
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_lines_of_corpora_are_encoded_as_by_sentencepiece(name: str) -> None:
     for file in ("english.txt", "multilingual.txt", "emoji_mixed.txt", "wagahaiwa_nekodearu.txt"):
@@ -104,6 +105,7 @@ def test_unknown_pieces_are_decoded_as_by_sentencepiece(name: str) -> None:
         assert published_twin(name).decode_pieces(pieces) == processor(name).decode(pieces), pieces
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "options",
     [

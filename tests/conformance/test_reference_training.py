@@ -23,6 +23,7 @@ from helpers.peer_trainers import (
     minbpe_merges,
     rustbpe_merges,
 )
+from helpers.sampling import n_rounds
 
 SEEDS = range(10)
 CORPORA_PER_SEED = 60
@@ -81,6 +82,7 @@ def naive_minbpe(pieces: list[bytes], n_merges: int) -> list[BytePair]:
     return merges
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_random_corpora_train_as_every_peer(seed: int) -> None:
     for name, texts, pattern, n_merges in corpora(seed):
@@ -102,6 +104,7 @@ def test_random_corpora_train_as_minbpe(seed: int) -> None:
         assert minbpe_merges(pieces, n_merges) == naive, name
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_limits_stop_training_as_in_the_peers(seed: int) -> None:
     rng = random.Random(seed)
@@ -119,6 +122,7 @@ def test_limits_stop_training_as_in_the_peers(seed: int) -> None:
         assert ours == theirs, (name, length, min_count)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_ranks_and_merges_encode_alike(seed: int) -> None:
     """Encode seen and unseen pieces by ranks, by the learned list, and by tiktoken."""
@@ -157,7 +161,7 @@ def test_tokenizers_reuses_only_the_ids_of_special_tokens() -> None:
 
 
 def test_real_text_trains_as_every_peer() -> None:
-    text = standard_library(60_000)
+    text = standard_library(n_rounds(20_000, 60_000))
     pieces = pieces_of([text], WORDS)
     by_pair = train(pieces, n_merges=300)
     assert as_bytes(by_pair) == rustbpe_merges([text], 556, WORDS) == bpeasy_merges([text], 556, WORDS)

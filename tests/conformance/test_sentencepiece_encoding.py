@@ -56,6 +56,7 @@ def assert_same(us: SentencePieceProcessor, peer: Peer, text: str | bytes) -> No
     assert us.encode(text, out_type=out_type) == expected["pieces"], text
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("file", FILES)
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_lines_and_whole_files_are_encoded_as_by_sentencepiece(name: str, file: str) -> None:

@@ -21,6 +21,7 @@ from fastbpe.splitting import make_splitter
 from fastbpe.splitting.charset import ANY, CharSet
 from fastbpe.splitting.to_regex import compile_regex, find_pieces
 from fastbpe.splitting.unicode_tables import SCRIPT_NAMES
+from helpers.sampling import some
 
 tiktoken = pytest.importorskip("tiktoken")
 
@@ -91,6 +92,7 @@ def test_single_code_points_are_split_as_by_tiktoken(name):
     assert_same_pieces_of_short_texts(PATTERNS[name], characters, characters)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", NAMES)
 def test_code_points_in_context_are_split_as_by_tiktoken(name):
     characters = code_points()
@@ -176,6 +178,7 @@ def matched(pattern, text):
     return bytes(encoding(pattern, ranks).encode_ordinary(text)).decode()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "escape", [r"\s", r"\d", r"\w", r"\S", r"\p{Alphabetic}", r"\p{Lowercase}", r"\p{Uppercase}"]
 )
@@ -184,6 +187,7 @@ def test_character_class_has_the_members_of_tiktoken(escape):
     assert matched(escape, text) == "".join(find_pieces(compile_regex(escape), text))
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("name", CATEGORIES)
 def test_category_has_the_members_of_tiktoken(name):
     assert matched(rf"\p{{{name}}}", "".join(ANY)) == "".join(CharSet.category(name))
@@ -205,10 +209,10 @@ def test_case_folding_equals_tiktoken():
     everything = "".join(ANY)
     cased = "".join(c for c in everything if len(CharSet.of(c).case_closure()) > 1)
     assert matched(f"(?i:{as_class(CharSet.of(cased))})", everything) == cased
-    for character in cased:
+    for character in some(cased, 300):
         partners = CharSet.of(character).case_closure()
         assert matched(f"(?i:{character})", cased) == "".join(partners)
-    for start in range(0, 0x110000, 0x1000):
+    for start in some(range(0, 0x110000, 0x1000), 60):
         block = CharSet.from_ranges([(start, start + 0xFFF)])
         if block:
             assert matched(f"(?i:{as_class(block)})", everything) == "".join(block.case_closure())
@@ -226,6 +230,7 @@ def test_case_folding_within_each_block_equals_tiktoken():
                 assert found == "".join(half.case_closure() & block)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("pattern", ["a+", r"\p{L}+", "é|[0-9]{2}", r" ?\p{L}+|\p{N}", "(?<=a)b"])
 @settings(max_examples=100)
 @given(text=st.text(st.sampled_from("aab é漢12 \n")))

@@ -47,12 +47,14 @@ def test_standard_library_trains_as_minbpe() -> None:
     assert our_merges([text], 1000, "first") == minbpe_merges(pieces_in_order(text), 744)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("vocab_size", SIZES)
 @pytest.mark.parametrize("name", ["english.txt", "multilingual.txt"])
 def test_corpora_train_as_the_peers(name: str, vocab_size: int) -> None:
     check_pair_and_huggingface(corpus(name, N_BYTES), vocab_size)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["english.txt", "multilingual.txt"])
 def test_corpora_train_as_minbpe(name: str) -> None:
     """The rule of minbpe is greedy: the first merges of a long run are those of a short run."""

@@ -76,12 +76,14 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("name", OPTIONS)
 def test_models_of_all_options_equal_sentencepiece(name: str, tmp_path: Path) -> None:
     options = {"vocab_size": 2000, **OPTIONS[name]}
     assert_same_files(tmp_path, input=str(data_file("corpus", "botchan.txt")), **options)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("file", "vocab_size"),
     [
@@ -151,6 +153,7 @@ def test_models_of_hard_lines_equal_sentencepiece(options: dict[str, Any], tmp_p
         )
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("first", range(0, 2000 if FULL else 240, 40))
 def test_models_of_random_corpora_equal_sentencepiece(first: int) -> None:
     for seed in range(first, first + 40):

@@ -112,6 +112,7 @@ VALUES = (
 )  # fmt: skip
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: repr(value)[:30])
 def test_any_replaced_header_value_is_refused_or_safe(data: bytes, value: Any) -> None:
     header, tables = parts(data)

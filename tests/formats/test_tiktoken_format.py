@@ -2,6 +2,7 @@
 
 import base64
 import os
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -296,8 +297,7 @@ def check_fast_reader(data: bytes) -> bool:
         return False
     flat, ends = fast
     assert flat == b"".join(tokens)
-    lengths = [len(token) for token in tokens]
-    assert list(memoryview(ends).cast("I")) == [sum(lengths[: i + 1]) for i in range(len(lengths))]
+    assert list(memoryview(ends).cast("I")) == list(accumulate(map(len, tokens)))
     return True
 
 

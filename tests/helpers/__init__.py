@@ -1,1 +1,1 @@
-"""Helpers that several test files share."""
+"""Helpers that several test files share. Each module's docstring says what it holds."""

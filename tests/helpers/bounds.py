@@ -1,4 +1,4 @@
-"""Bounds on what hostile input may cost. They tell a blow-up from none; what is fast, benchmarks say."""
+"""Bounds on processor time for hostile input: wide enough to fail only on a blow-up. Benchmarks measure speed."""
 
 import time
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def within(seconds: float) -> Iterator[None]:
-    """The body takes less of the processor's time, in its own thread, however busy the machine is."""
+    """Fail if the body takes more processor time of this thread. Other load on the machine does not count."""
     start = time.thread_time()
     yield
     spent = time.thread_time() - start

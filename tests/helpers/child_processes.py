@@ -1,4 +1,4 @@
-"""Running Python in a process of its own: for hash seeds, for spawned workers, for what must not crash."""
+"""Run Python in a child process: for hash seeds, spawned workers, and code that might crash."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ import fastbpe
 
 
 def run_python(code: str, *arguments: str, **environment: str) -> str:
-    """What a program prints; a crash or an exception fails the test and shows what was said."""
+    """Run a program and return its output. A crash or an exception fails the test and shows stderr."""
     package = str(Path(fastbpe.__file__).parents[1])
     paths = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(

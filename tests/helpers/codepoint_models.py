@@ -1,4 +1,4 @@
-"""Code-point models for tests: small ones made by hand or by sentencepiece, and those of the shared data."""
+"""Code-point models: small ones written by hand or trained by sentencepiece, and published ones."""
 
 import io
 import os
@@ -23,31 +23,31 @@ PUBLISHED = {
     "chinese": "sp_bpe_zh_nmt_nfkc_32k.model",
 }
 
-FULL = bool(os.environ.get("FASTBPE_FULL"))
+FULL = os.environ.get("FASTBPE_FULL") == "1"
 
 sentencepiece.set_min_log_level(2)
 
 
 @lru_cache
 def published_bytes(name: str) -> bytes:
-    """The file of a published model."""
+    """Return the file of a published model as bytes."""
     return data_file("vocab", PUBLISHED[name]).read_bytes()
 
 
 @lru_cache
 def published_model(name: str) -> CodePointModel:
-    """A published model as fastbpe reads it."""
+    """Read a published model with fastbpe."""
     return sentencepiece_format.parse(published_bytes(name), name)
 
 
 @lru_cache
 def published_processor(name: str) -> sentencepiece.SentencePieceProcessor:
-    """The same model as sentencepiece has it."""
+    """Load the same model with sentencepiece."""
     return sentencepiece.SentencePieceProcessor(model_proto=published_bytes(name))
 
 
 def trained(sentences: Sequence[str | bytes], **options: Any) -> bytes:
-    """The file of a BPE model that sentencepiece trains on these sentences."""
+    """Train a BPE model with sentencepiece on these sentences and return its file."""
     file = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(sentences),
@@ -62,7 +62,7 @@ def model_of(
     trainer: Mapping[str, Any] | None = None,
     normalizer: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """The file of a BPE model of these pieces."""
+    """Write a BPE model of these pieces and return its file."""
     piece_bytes, piece_ends = pack_pieces(text for text, _, _ in pieces)
     return sentencepiece_format.dump(
         CodePointModel(
@@ -77,7 +77,7 @@ def model_of(
 
 
 def piece_field(text: bytes, *fields: bytes) -> bytes:
-    """A piece as it stands in a file: its text and what else is given."""
+    """Encode a piece as it stands in a file: its text, and its score and type if given."""
     return protobuf.bytes_field(1, protobuf.bytes_field(1, text) + b"".join(fields))
 
 
@@ -94,7 +94,7 @@ def peer_charsmap(rule_name: str) -> bytes:
 
 @lru_cache
 def peer_rules(rule_name: str) -> dict[bytes, bytes]:
-    """What that charsmap says."""
+    """Decode that charsmap to its rules."""
     if rule_name == "identity":
         return {}
     rules = sentencepiece.SentencePieceNormalizer(rule_name=rule_name).decompile()
@@ -113,7 +113,7 @@ HARD_BITS = [
 
 
 def hard_text(rng: random.Random, more: Sequence[bytes] = (), most: int = 12) -> bytes:
-    """Some bits of what is hard, put together at random; every fifth of `more` if there is any."""
+    """Join hard bits of text at random; every fifth bit comes from `more`, if that is given."""
     return b"".join(
         rng.choice(more) if more and rng.random() < 0.2 else rng.choice(HARD_BITS)
         for _ in range(rng.randrange(most))

@@ -46,7 +46,7 @@ ALPHABET = "aaabbcé漢 \n"
 
 
 def random_pattern(generator: random.Random, depth: int) -> str:
-    """A pattern of everything that the engine takes, over few letters so that much of it matches."""
+    """Make a random pattern of the syntax that the engine takes, over few letters so that much of it matches."""
     kind = generator.random()
     if depth == 0 or kind < 0.3:
         return generator.choice([*"abcé漢.", "[ab]", "[^a]", r"\s", r"\w", "ab", "[bé]"])

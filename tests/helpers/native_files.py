@@ -1,4 +1,4 @@
-"""Native files for tests: taken apart, and sealed again with the checksum that they must have."""
+"""Native files: taken apart into header and tables, and put together again with a valid checksum."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 
 def parts(data: bytes) -> tuple[dict[str, Any], bytes]:
-    """The header of a file, and its tables."""
+    """Split a file into its header and its tables."""
     size = int(data[28:36], 16)
     return json.loads(data[64 : 64 + size]), data[64 + size :]
 
 
 def sealed(header: Any, tables: bytes, *, raw: bytes | None = None) -> bytes:
-    """A file of this header and these tables. raw: the header as it is to stand there."""
+    """Make a file of a header and tables, with a valid checksum. raw: bytes of the header, instead of its JSON."""
     text = json.dumps(header).encode() if raw is None else raw
     text = text.ljust(-(-(len(text) + 1) // 64) * 64 - 1) + b"\n"
     first, rest = b"fastbpe tokenizer v1 header=%08x crc=" % len(text), b" " * 14 + b"\n"

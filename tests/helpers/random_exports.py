@@ -1,4 +1,4 @@
-"""Random small vocabularies of all kinds, written in every format and compared: see `check`."""
+"""Random small vocabularies of all kinds; `check` writes one in every format and compares the ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random small corpora and options, and code-point training beside sentencepiece and the slow twin."""
+"""Random small corpora and options; code-point training by fastbpe, sentencepiece and the slow twin on them."""
 
 import io
 import random
@@ -108,7 +108,7 @@ def random_part(rng: random.Random, text: str) -> str:
 
 
 def peer_trained(sentences: Sentences, options: Options) -> bytes | str:
-    """What sentencepiece makes of it: the file, or its error."""
+    """Train with sentencepiece: return the file, or the error."""
     file = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
@@ -120,7 +120,7 @@ def peer_trained(sentences: Sentences, options: Options) -> bytes | str:
 
 
 def trained(sentences: Sentences, options: Options, num_threads: int = 1) -> bytes | str:
-    """What fastbpe makes of it: the file, or the end of the error that sentencepiece has."""
+    """Train with fastbpe: return the file, or the end of the error that sentencepiece raises."""
     try:
         model, _ = codepoint_train.learn_model(
             SentenceSource(texts=[sentence.rstrip(b"\r\n") for sentence in sentences], are_sentences=True),
@@ -180,7 +180,7 @@ _rules_of = lru_cache(reference.rules_of)
 
 
 def difference(seed: int, *, with_twin: bool = False) -> str | None:
-    """What is not equal for the corpus and the options of a seed."""
+    """List the differences for the corpus and the options of a seed."""
     rng = random.Random(seed)
     sentences = random_sentences(rng)
     options = random_options(rng, sentences)

@@ -1,4 +1,4 @@
-"""Texts, vocabularies and peers for tests. What needs the shared data skips where that is missing."""
+"""Texts, vocabularies and peers. A test that asks for a file of the shared data skips where that is missing."""
 
 import os
 import random
@@ -79,7 +79,7 @@ CORPORA = (
 
 
 def data_file(*parts: str) -> Path:
-    """The path of a file of the shared data; skips the test if it is not there."""
+    """Return the path of a file of the shared data; skip the test if it is missing."""
     path = DATA.joinpath(*parts)
     if not path.exists():
         pytest.skip(f"needs {'/'.join(parts)} of the test data: set FASTBPE_DATA to the folder that holds it")
@@ -97,7 +97,7 @@ def published(name: str) -> Tokenizer:
 
 @lru_cache
 def published_peer(name: str) -> tiktoken.Encoding:
-    """The same vocabulary as tiktoken has it; OpenAI's by its own constructors, but for the download."""
+    """Load the same vocabulary with tiktoken; OpenAI's by its own constructors, without the download."""
     if name in OPENAI:
         path = data_file("vocab", f"{name}.tiktoken")
         ranks = load_tiktoken_bpe(str(path))

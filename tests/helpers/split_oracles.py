@@ -1,4 +1,4 @@
-"""Texts that are hard to split, and the comparison of every scanner path with the `regex` splitter."""
+"""Texts that are hard to split; scanners, engines and the `regex` splitter for a pattern, and their comparison."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def oracle(pattern: str | tuple[str, ...]) -> Splitter:
 
 
 def difference(name: str, wanted: list[int], splitter: Splitter, text: str) -> str | None:
-    """What the splitter does otherwise than wanted, in words; None if nothing."""
+    """Describe the first piece that the splitter ends elsewhere than wanted; None if all are equal."""
     got = splitter.ends(text)
     if got == wanted:
         return None

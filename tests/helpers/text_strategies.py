@@ -1,4 +1,4 @@
-"""Hypothesis strategies: text of every script and every kind of trouble."""
+"""Hypothesis strategies for text: every script, white space, surrogates and other hard characters."""
 
 from hypothesis import strategies as st
 
@@ -89,5 +89,5 @@ texts = st.lists(st.one_of(*_sound, _surrogates), max_size=10).map("".join)
 
 
 def as_utf8(text: str) -> bytes:
-    """What UTF-8 makes of a text: surrogate pairs joined, lone ones U+FFFD."""
+    """Encode a text as UTF-8: surrogate pairs are joined, lone ones become U+FFFD."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()

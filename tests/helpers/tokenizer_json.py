@@ -1,4 +1,4 @@
-"""tokenizer.json files for tests: published ones, made of published vocabularies, and random ones."""
+"""tokenizer.json files: published ones, ones made of published vocabularies, and random ones."""
 
 from __future__ import annotations
 
@@ -264,7 +264,7 @@ def random_document(rng: random.Random) -> dict[str, Any]:
 
 
 def normalized_tokens(made: dict[str, Any]) -> list[str]:
-    """What becomes of the normalized ones of the added tokens."""
+    """Normalize the content of the added tokens that are normalized."""
     described = made["normalizer"]
     steps = described.get("normalizers", [described]) if described else []
     change = make_change(steps) or str

@@ -44,6 +44,7 @@ def rows(tmp_path: Path, *arguments: str) -> list[dict[str, dict[str, object]]]:
     return found
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("workload", ["encode", "batch", "count", "short", "decode", "files"])
 def test_warm(files: list[str], tmp_path: Path, workload: str) -> None:
     peers = ["--peers", "tiktoken,tokenizers"] if workload != "encode" else []
@@ -51,6 +52,7 @@ def test_warm(files: list[str], tmp_path: Path, workload: str) -> None:
     assert any("tiktoken" in row["results"] for row in found) == (workload != "count")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("workload", ["encode", "batch", "count", "short", "decode"])
 def test_models_of_sentencepiece(tmp_path: Path, workload: str) -> None:
     as_it_is = {"normalization_rule_name": "identity", "remove_extra_whitespaces": False}

@@ -9,6 +9,7 @@ from helpers.codepoint_models import FULL
 from helpers.random_training import learned_pieces, random_options, random_sentences, twin_pieces
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seed", range(8))
 def test_pieces_of_random_corpora_equal_the_slow_twin(seed: int) -> None:
     rng = random.Random(seed)

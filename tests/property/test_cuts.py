@@ -41,6 +41,7 @@ def test_random_texts_have_the_same_pieces_when_cut(text: str) -> None:
     check(text.encode())
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", split_oracles.NAMES)
 def test_hard_texts_have_the_same_pieces_when_cut(name: str) -> None:
     for text in itertools.islice(split_oracles.random_texts(split_oracles.NAMES.index(name)), 400):

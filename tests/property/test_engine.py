@@ -17,9 +17,10 @@ from fastbpe.splitting.program import compile_program
 from fastbpe.splitting.syntax import parse
 from helpers import split_oracles
 from helpers.hard_patterns import ALPHABET, TEXTS, TRICKY, random_pattern
+from helpers.sampling import n_rounds
 
-FULL = bool(os.environ.get("FASTBPE_FULL"))
-N_RANDOM_PATTERNS = 60_000 if FULL else 3_000
+FULL = os.environ.get("FASTBPE_FULL") == "1"
+N_RANDOM_PATTERNS = n_rounds(500, 3_000, 60_000)
 
 
 def engine(pattern: str) -> Engine:
@@ -57,6 +58,7 @@ def check(pattern: str, texts: list[str]) -> None:
         assert got == wanted, f"{pattern!r} on {text[:400]!r}: {got[:20]}, should be {wanted[:20]}"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("pattern", TRICKY)
 def test_tricky_patterns_split_like_regex(pattern: str) -> None:
     words = ("".join(letters) for n in range(6) for letters in itertools.product("abc", repeat=n))
@@ -71,6 +73,7 @@ def test_exponential_patterns_end_quickly(pattern: str) -> None:
         assert fast.ends("a" * n + "da") == ([n + 1, n + 2] if "$" in pattern else [n + 2])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", split_oracles.ONE_REGEX)
 def test_named_patterns_split_random_texts_like_regex(name: str) -> None:
     seed = 100 + split_oracles.ONE_REGEX.index(name)
@@ -79,6 +82,7 @@ def test_named_patterns_split_random_texts_like_regex(name: str) -> None:
     check(split_oracles.pattern_text(name), list(texts))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", split_oracles.ONE_REGEX)
 def test_named_patterns_split_every_code_point_like_regex(name: str) -> None:
     characters = [chr(c) for c in range(0x110000) if not 0xD800 <= c < 0xE000]
@@ -87,6 +91,7 @@ def test_named_patterns_split_every_code_point_like_regex(name: str) -> None:
     check(split_oracles.pattern_text(name), [context.join(characters) for context in contexts])
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     "members", [r"\p{L}", r"\P{L}", r"\s", r"\w", r"\p{Han}", "[^é]", r"\p{Cn}", "[\x7f-\x80]"]
 )
@@ -115,6 +120,7 @@ def test_random_patterns_split_random_texts_like_regex() -> None:
     assert n_checked > N_RANDOM_PATTERNS
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "pattern",
     [

@@ -10,11 +10,12 @@ import fastbpe
 from fastbpe import SpecialTokenError, Tokenizer, TrainingError, TrainingWarning
 from fastbpe._core.train.byte_learner import Learner
 from fastbpe._reference import train as reference_train
+from helpers.sampling import n_rounds
 from helpers.shared_data import PUBLISHED, corpus, counted, peer_of, published, random_texts, vocabulary
 
 SEED = int(os.environ.get("FASTBPE_SEED", "0"))
 BYTES = {bytes([byte]): byte for byte in range(256)}
-N_CORPORA = 5000 if os.environ.get("FASTBPE_FULL") == "1" else 800
+N_CORPORA = n_rounds(250, 800, 5000)
 
 
 def extend(source: object, base: Tokenizer, n_merges: int, **options: object) -> Tokenizer:
@@ -97,6 +98,7 @@ def test_extending_a_merge_list_keeps_the_list() -> None:
             assert longer.encode(text) == twin.encode(text)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", [*PUBLISHED])
 def test_extended_published_vocabulary_keeps_every_id(name: str) -> None:
     base = published(name)

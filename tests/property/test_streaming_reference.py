@@ -115,6 +115,7 @@ def outcome(give: Any, *args: Any, **options: Any) -> Any:
         return type(error)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", TOKENIZERS)
 @given(st.randoms(use_true_random=False), st.sampled_from(ERRORS), st.booleans())
 @settings(max_examples=60, deadline=None)
@@ -145,6 +146,7 @@ def test_stream_equals_its_slow_twin_and_decode(name: str, rng: random.Random, e
         assert batch == ([whole, first] if isinstance(first, str) else first)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", TOKENIZERS)
 @given(st.randoms(use_true_random=False), st.booleans())
 @settings(max_examples=40, deadline=None)

@@ -36,6 +36,7 @@ def corpus(rng: random.Random) -> list[tuple[bytes, int]]:
     return pieces
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("ties", ["pair", "huggingface", "first"])
 def test_random_corpora_train_as_specified(ties: str, part: int) -> None:

@@ -69,6 +69,7 @@ def published(name: str) -> Words:
     return Words(published_model(name))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_no_piece_of_a_published_model_spans_a_split(name: str) -> None:
     rng = random.Random(name)

@@ -47,6 +47,7 @@ def test_large_batch_decodes_like_a_loop(tokenizer: Tokenizer, errors: str) -> N
         assert tokenizer.decode_batch(iter(batch), errors=errors, num_threads=num_threads) == expected
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("greatest", [128, 257, 258, 259, 260, 263, 0])
 @pytest.mark.parametrize("errors", ["replace", "ignore", "surrogateescape"])
 def test_long_list_decodes_as_on_one_thread(tokenizer: Tokenizer, greatest: int, errors: str) -> None:

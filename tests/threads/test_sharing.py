@@ -42,6 +42,7 @@ PARTS = [
 ]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "names", [STRADDLING, STRADDLING[2:5], ["<|plain|>"], ["あ、い"], ["。"], ["a b"], ["x\n"]]
 )
@@ -103,6 +104,7 @@ def test_first_error_in_a_long_text_is_raised(code_tokenizer: Tokenizer, num_thr
             code_tokenizer.encode(text + first + text + second, num_threads=num_threads)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("num_threads", THREADS)
 def test_generators_may_fail_or_encode(code_tokenizer: Tokenizer, num_threads: int) -> None:
     text = standard_library(400_000)
@@ -121,6 +123,7 @@ def test_generators_may_fail_or_encode(code_tokenizer: Tokenizer, num_threads: i
             call(texts(True), num_threads=num_threads)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("num_threads", THREADS)
 def test_huge_text_among_100_000_tiny_ones_keeps_its_position(code_tokenizer: Tokenizer, num_threads: int) -> None:
     huge = standard_library(LONG)
@@ -207,6 +210,7 @@ class Turns:
         self._thread.join()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "what", ["encode", "count", "encode_batch", "encode_batch_to_numpy", "count_batch", "decode", "decode_batch"]
 )

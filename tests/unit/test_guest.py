@@ -165,6 +165,7 @@ def names_to_try(one: object) -> list[str]:
     return [name for name in dir(one) if not name.startswith("_") and name not in PASSED_OVER]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", MAKERS)
 def test_cycle_through_any_returned_container_is_collected(kind: str, model_file: Path) -> None:
     refs: dict[weakref.ref[Holder], str] = {}

@@ -62,18 +62,21 @@ def check(tokenizer: Tokenizer, text: str, n_tokens: int | None) -> None:
     assert tokenizer.decode(ids, errors="strict") == text
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_texts_round_trip_without_a_pattern(unsplit_tokenizer: Tokenizer, name: str) -> None:
     tokenizer = unsplit_tokenizer.with_special_tokens({"<|endoftext|>": 600})
     check(tokenizer, HOSTILE[name][0](), None)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_texts_round_trip_with_cl100k(name: str) -> None:
     make, n_tokens, _ = HOSTILE[name]
     check(published("cl100k_base"), make(), n_tokens)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_texts_round_trip_with_o200k(name: str) -> None:
     make, _, n_tokens = HOSTILE[name]
@@ -130,6 +133,7 @@ def one_line(n_bytes: int) -> str:
     return (standard_library(2_000_000).replace("\n", " ") * (n_bytes // 1_000_000))[:n_bytes]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("ties", ["pair", "first"])
 @pytest.mark.parametrize("name", ["a", "ab", "spaces", "emoji", "base64", "one line of code"])
 def test_training_on_one_long_line_round_trips(ties: str, name: str) -> None:

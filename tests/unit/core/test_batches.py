@@ -47,6 +47,7 @@ def test_numpy_results_equal_lists(code_tokenizer: Tokenizer, texts: list[str]) 
         assert (one.dtype, one.shape, one.tolist()) == (np.uint32, (len(wanted),), wanted)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("num_threads", [2, 3, 8])
 @pytest.mark.parametrize(
     "characters", ["a", "\xe9", "\u8a9e", "\U0001f44d", "a\xe9", "\xe9\u8a9e", "aaa\u8a9e\U0001f44d"]

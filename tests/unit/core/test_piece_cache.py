@@ -62,6 +62,7 @@ def random_piece(rng: random.Random, letters: str = "abcd") -> str:
     return "".join(rng.choices(letters, k=n))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("n_known", [0, 1, 9])
 def test_many_new_pieces_at_once_are_encoded_as_specified(kind: str, n_known: int) -> None:
@@ -114,6 +115,7 @@ def test_pieces_of_every_length_at_text_ends_are_encoded_as_specified(kind: str)
                     assert fast.encode("|".join(pieces)) == expected(kind, pieces)[:-1], (n, letters)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_full_cache_gives_correct_ids(kind: str) -> None:
     """Thirty times more pieces than fit: entries evict each other, and the arena is cleared within groups."""
@@ -232,6 +234,7 @@ def batch(rng: random.Random, n_texts: int) -> list[list[str]]:
     return texts
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("cache_bytes", SIZES)
 @pytest.mark.parametrize("num_threads", [1, 3])

@@ -9,9 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from fastbpe import Tokenizer
-from fastbpe._core.split.scanner import paths
 from fastbpe._core.text.utf8_text import to_utf8, utf8_size
-from helpers.child_processes import run_python
 from helpers.shared_data import BYTES, peer_of
 from helpers.text_strategies import as_utf8, texts
 
@@ -132,27 +130,6 @@ def test_every_storage_width_of_str_becomes_utf8(widest: str) -> None:
         assert to_utf8(text) == text.encode()
         assert to_utf8(widest * n) == (widest * n).encode()
         assert utf8_size([widest * n]) == len((widest * n).encode())
-
-
-# Blocks of sixteen characters of every width, each kind at each position among the others.
-TRANSCODE = r"""
-import hashlib, random
-from fastbpe._core.text.utf8_text import to_utf8
-rng, seen = random.Random(7), hashlib.sha256()
-kinds = ["ab z", "a\xe9\xff\x80\x7f", "a\u07ff\u0400 ", "\u0800\uffffa\xe9", "\U00010000\U0010ffff\uffff\xe9a"]
-for kind in [*kinds, "a\ud83d\ude00\ud800\uffff", "".join(kinds)]:
-    for length in range(200):
-        text = "".join(rng.choices(kind, k=length))
-        assert "\ud83d" in kind or to_utf8(text) == text.encode(), text
-        seen.update(to_utf8(text) + b"|")
-print(seen.hexdigest())
-"""
-
-
-def test_transcoding_is_the_same_on_every_simd_path() -> None:
-    expected = run_python(TRANSCODE, FASTBPE_SIMD="scalar")
-    for path in paths():
-        assert run_python(TRANSCODE, FASTBPE_SIMD=path) == expected, path
 
 
 def verdict(text: bytes) -> int | None:

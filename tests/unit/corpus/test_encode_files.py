@@ -624,6 +624,7 @@ while True:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_runs_killed_at_any_moment_end_with_the_same_bytes(
     code_tokenizer: Tokenizer, tmp_path: Path, suffix: str

@@ -33,6 +33,7 @@ def trains_the_same(source: Any, documents: Any, **options: Any) -> bool:
     return one == other and one.training_report["n_bytes"] == other.training_report["n_bytes"]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "name",
     ["no.txt", "no.JSONL", "no.parquet", "a b.txt.gz", "no.zst", "no/", "no/*", "no-?", "no[1]", "no.xz"],
@@ -50,6 +51,7 @@ def test_list_items_that_look_like_paths_are_paths(name: str, tmp_path: Path, mo
     assert trains_the_same(iter([name]), [name, ""])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "text", ["a text", "see *this* one", "why is that?", "a.txt\n", "x" * 1020 + ".txt", "a\0.txt", ""]
 )

@@ -251,6 +251,7 @@ def test_truncated_or_altered_file_raises_format_error(tmp_path: Path, name: str
             list(read(path))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("options", [{}, {"write_checksum": True}, {"level": 19}, {"write_content_size": False}])
 def test_truncated_zstd_frame_raises_and_whole_frames_are_read(tmp_path: Path, options: dict[str, int]) -> None:
     path, skippable = tmp_path / "a.txt.zst", b"\x50\x2a\x4d\x18\x03\0\0\0abc"

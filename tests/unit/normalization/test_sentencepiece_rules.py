@@ -20,6 +20,7 @@ def test_doctests_of_sentencepiece_rules_pass() -> None:
     assert not results.failed
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", sentencepiece_rules.RULE_NAMES)
 def test_compiled_standard_rules_hold_all_rules(name: str) -> None:
     rules = sentencepiece_rules.standard_rules(name)
@@ -95,6 +96,7 @@ def is_letter_lost(source: str, target: str) -> bool:
     return source[-1].isalpha() and (not target or target[-1].isspace() or target[-1] == "\u2581")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"])
 def test_standard_rules_keep_letters(name: str) -> None:
     rules = sentencepiece_rules.standard_rules(name)

@@ -124,6 +124,7 @@ def test_invalid_or_empty_matching_pattern_raises_pattern_error(pattern: str, me
         engine_of(pattern)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "pattern",
     [
@@ -152,6 +153,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("pattern", HOSTILE)
 def test_hostile_patterns_end_within_a_second(pattern: str) -> None:
     splitter = engine_of(pattern)

@@ -18,6 +18,7 @@ EVERY_CHARACTER = "".join(ANY)
 REGEXES = [pattern for pattern in PATTERNS.values() if isinstance(pattern, str)]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     "characters",
     [
@@ -114,6 +115,7 @@ def test_compiled_patterns_are_cached():
     assert compile_regex("a+") is compile_regex("a+")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "pattern",
     [

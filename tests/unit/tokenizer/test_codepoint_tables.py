@@ -117,6 +117,7 @@ LONG = {
 }
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", LONG)
 def test_long_texts_without_words_are_encoded_consistently(kind: str, name: str) -> None:
     """All paths agree, and texts begin like shorter texts; tools/faults.py measures the time."""

@@ -50,6 +50,7 @@ def counted_slowly(texts: list[str], pattern: str) -> list[tuple[bytes, int]]:
 # Counting.
 
 
+@pytest.mark.sample(3)
 @pytest.mark.usefixtures("_small_batches")
 @pytest.mark.parametrize("max_memory_bytes", [None, 1])
 @pytest.mark.parametrize("num_threads", [1, 2, 5])

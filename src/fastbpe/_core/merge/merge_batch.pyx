@@ -43,6 +43,13 @@ cdef extern from "simd/merging.h" nogil:
 
 cdef fb_merge_fn _merge = fb_choose_merge(os.environ.get("FASTBPE_SIMD", "").encode())
 
+
+def use_path(str path not None):
+    """Choose the instruction set as FASTBPE_SIMD does at import; "": the best. For tests, while nothing encodes."""
+    global _merge
+    _merge = fb_choose_merge(path.encode())
+
+
 cdef enum:
     VECTOR_KEYS = 8  # int32 keys of a 256-bit vector; key arrays are padded to whole vectors
     N_WIDTHS = 3  # classes of pieces: fewer than 16, 32 and 64 bytes

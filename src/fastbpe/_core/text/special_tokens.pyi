@@ -40,3 +40,6 @@ class SpecialMatcher:
 
     def search(self, text: str | bytes) -> tuple[int, int, int] | None:
         """Return (start, end, id) of the first token, whatever its flags; None without one."""
+
+def use_path(path: str) -> None:
+    """Use the kernels of an instruction set from now on, as FASTBPE_SIMD does at import. For tests."""

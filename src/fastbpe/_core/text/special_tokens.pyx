@@ -38,6 +38,13 @@ cdef extern from "simd/prefixes.h" nogil:
 
 cdef bint _has_vectors = fb_has_vectors() and os.environ.get("FASTBPE_SIMD") != "scalar"
 
+
+def use_path(str path not None):
+    """Choose the instruction set as FASTBPE_SIMD does at import; "": the best. For tests, while nothing encodes."""
+    global _has_vectors
+    _has_vectors = fb_has_vectors() and path != "scalar"
+
+
 cdef extern from "simd/classes.h" nogil:
     unsigned FB_BLANKS
     unsigned fb_class_at(const uint8_t* p, size_t* n_bytes)

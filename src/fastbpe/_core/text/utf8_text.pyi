@@ -18,3 +18,6 @@ def n_valid(data: bytes) -> int:
 
 def has_surrogates(text: str) -> bool:
     """Return True if a str holds surrogates, in pairs or alone, which UTF-8 cannot express."""
+
+def use_path(path: str) -> None:
+    """Use the kernels of an instruction set from now on, as FASTBPE_SIMD does at import. For tests."""

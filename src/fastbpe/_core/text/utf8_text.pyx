@@ -33,6 +33,12 @@ cdef extern from "simd/transcode.h" nogil:
 cdef fb_transcode_fn _transcode_blocks = fb_choose_transcode(os.environ.get("FASTBPE_SIMD", "").encode())
 
 
+def use_path(str path not None):
+    """Choose the instruction set as FASTBPE_SIMD does at import; "": the best. For tests, while nothing encodes."""
+    global _transcode_blocks
+    _transcode_blocks = fb_choose_transcode(path.encode())
+
+
 cdef int text_of(object text, Text* view) except -1:
     """Fill a view of a str, or of bytes, which must be UTF-8.
 

@@ -1,0 +1,72 @@
+"""Types that mypy must infer for users of fastbpe, and mistakes that mypy must report.
+
+mypy reads this file and nothing runs it (see test_types.py). Lines that must be errors end with `# error: CODE`.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import assert_type
+
+import fastbpe
+from fastbpe import minbpe, sentencepiece, tiktoken
+
+# fastbpe
+tokenizer = fastbpe.train(["a text"], vocab_size=300, special_tokens=["<s>"])
+assert_type(tokenizer, fastbpe.Tokenizer)
+assert_type(fastbpe.load("a.fbpe"), fastbpe.Tokenizer)
+assert_type(fastbpe.count_pieces(["a text"]), fastbpe.PieceCounts)
+assert_type(fastbpe.PATTERNS, Mapping[str, str | tuple[str, ...] | None])
+assert_type(tokenizer.encode("a text"), list[int])
+assert_type(tokenizer.encode(b"a text"), list[int])
+assert_type(tokenizer.encode_batch(["a text"]), list[list[int]])
+assert_type(tokenizer.encode_to_numpy("a text"), NDArray[np.uint32])
+assert_type(tokenizer.decode([97]), str)
+assert_type(tokenizer.decode_bytes([97]), bytes)
+assert_type(tokenizer.count("a text"), int)
+assert_type(tokenizer.vocab, list[bytes])
+fastbpe.train(["a text"], vocab_size=300, special_tokenz=["<s>"])  # error: call-arg
+fastbpe.train(["a text"])  # error: call-arg
+fastbpe.train(["a text"], vocab_size=3.5)  # error: arg-type
+tokenizer.encode(97)  # error: arg-type
+tokenizer.encode("a text", allowed_specials="all")  # error: call-arg
+tokenizer.decode("a text")  # error: arg-type
+tokenizer.encod("a text")  # error: attr-defined
+
+# fastbpe.sentencepiece: encode() and decode() return what the constructor's out_type says, so they are Any
+processor = sentencepiece.SentencePieceProcessor(model_file="a.model")
+assert_type(processor, sentencepiece.SentencePieceProcessor)
+assert_type(processor.encode("a text"), Any)
+assert_type(processor.encode_as_ids("a text"), list[int])
+assert_type(processor.encode_as_ids(["a text"]), list[list[int]])
+assert_type(processor.encode_as_pieces("a text"), list[str])
+assert_type(processor.encode_as_pieces(["a text"]), list[list[str]])
+assert_type(processor.encode_as_numpy("a text"), NDArray[np.int32])
+assert_type(processor.EncodeAsIds("a text"), list[int])
+assert_type(processor.id_to_piece(1), str)
+assert_type(processor.id_to_piece([1]), list[str])
+assert_type(processor.piece_to_id("a"), int)
+assert_type(processor.get_score(1), float)
+assert_type(processor.is_byte([1]), list[bool])
+assert_type(processor.vocab_size(), int)
+processor.encode(97)  # error: arg-type
+processor.encode("a text", add_boss=True)  # error: call-arg
+processor.piece_to_id(1)  # error: call-overload
+
+# fastbpe.tiktoken
+encoding = tiktoken.get_encoding("gpt2")
+assert_type(encoding, tiktoken.Encoding)
+assert_type(tiktoken.encoding_for_model("gpt-4o"), tiktoken.Encoding)
+assert_type(encoding.encode("a text"), list[int])
+assert_type(encoding.encode_batch(["a text"]), list[list[int]])
+assert_type(encoding.decode([1]), str)
+assert_type(encoding.n_vocab, int)
+encoding.encode(97)  # error: arg-type
+
+# fastbpe.minbpe
+basic = minbpe.BasicTokenizer()
+assert_type(basic.encode("a text"), list[int])
+assert_type(basic.decode([97]), str)
+basic.encode(97)  # error: arg-type
