@@ -245,8 +245,8 @@ def test_truncating_text_that_is_changed_first(
     first = (fitting.index(False) if False in fitting else len(parts)) - 1
     with pytest.MonkeyPatch.context() as patch:
         if by_end:  # as of many ids
-            patch.setattr(truncation, "_MANY", 1)
-            patch.setattr(truncation, "_END", 9)
+            patch.setattr(truncation, "_END_SEARCH_IDS", 1)
+            patch.setattr(truncation, "_END_MARGIN", 9)
         size = len(tokenizer.truncate(text, n, side=side))
     assert fitting[size]
     assert size >= first
