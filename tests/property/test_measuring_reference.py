@@ -245,7 +245,7 @@ def test_truncated_normalized_text_fits_and_is_long(
     fitting = [tokenizer.count(part) <= n for part in parts]
     first = (fitting.index(False) if False in fitting else len(parts)) - 1
     with pytest.MonkeyPatch.context() as patch:
-        if by_end:  # as of many ids
+        if by_end:  # the path for many ids
             patch.setattr(truncation, "_END_SEARCH_IDS", 1)
             patch.setattr(truncation, "_END_MARGIN", 9)
         size = len(tokenizer.truncate(text, n, side=side))
