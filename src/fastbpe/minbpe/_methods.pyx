@@ -1,5 +1,7 @@
 """Methods of minbpe's tokenizers that are called often, close to the core."""
 
+# Lost: these methods in Python over an Encoder: slower for short strings.
+
 from fastbpe._core.encode.encoder cimport Encoder
 
 from fastbpe.errors import CheckError, InvalidTokenError, SpecialTokenError

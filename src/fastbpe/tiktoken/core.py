@@ -246,7 +246,7 @@ class Encoding(Methods):
 
 
 class CoreBPE:
-    """What tiktoken's Encoding holds in `_core_bpe`: the same methods with fewer arguments."""
+    """Counterpart of `_core_bpe` in tiktoken's Encoding: the same methods with fewer arguments."""
 
     def __init__(
         self,

@@ -10,6 +10,9 @@ them, from the longest part down. If the two lie more than TRIED characters apar
 Positions are in characters. `room` is how many ids may follow the nearer cut.
 """
 
+# Lost: chunks cut at the tokens of one pass over several: wrong where normalization makes several characters of
+#   one.
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence

@@ -11,6 +11,12 @@ entry is valid only if it names the batch at hand (cache.n_settled). An older on
 may have taken it out of its probe sequence, where the merged piece did not replace it.
 """
 
+# Lost: 256 pieces at a time: no gain; pieces sorted by length first: costs what it brings.
+# Lost: copying small documents end to end, so that a group holds more misses: slower.
+# Lost: known ids set aside and joined with the new ones afterwards, without a second look-up: slower or no
+#   gain.
+# Lost: threads of one call that tell each other what they learned: most of it are tokens, which cost least.
+
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 

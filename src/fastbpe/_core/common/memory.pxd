@@ -8,6 +8,8 @@ grown(memory, n_used, n_had, n_bytes)     reallocate to n_bytes and keep the fir
 zeros(n_bytes, capacity, block)           zeroed memory that starts on a cache line; NULL without memory
 """
 
+# Lost: calloc for large tables: it may touch recycled memory before the kernel is told to use huge pages.
+
 cdef extern from *:
     """
     #include <stdint.h>

@@ -6,6 +6,8 @@ early as it can, and does meanwhile what does not depend on them: the search for
     list.
 """
 
+# Lost: this path for other strs too, transcoded first: no gain.
+
 from cpython.unicode cimport PyUnicode_DATA
 from libc.stdint cimport uint8_t
 from libc.string cimport memcpy

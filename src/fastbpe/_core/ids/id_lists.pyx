@@ -3,6 +3,9 @@
 Lists are filled through their C struct: one allocation of the right size, and no reference counting for each int.
 """
 
+# Lost: writing items past the caches (non-temporal stores): slower.
+# Lost: switching the collector off while lists are filled: no gain over hiding them.
+
 cimport cython
 from cpython.exc cimport PyErr_Clear
 from cpython.object cimport PyObject

@@ -6,6 +6,11 @@ by interleaving): a piece prefetches the slots of its two new pairs, and reads t
 about half of the time of one piece after another; with AVX2 or AVX-512 (simd/merging.h) less again.
 """
 
+# Lost: merging pieces one by one: slower, since each waits for slots of the pair table.
+# Lost: both slots of a step in one vector; ids collected four at a time; symbols by single loads: no gain.
+# Lost: lanes of finished pieces that keep stepping in place of a branch each: slower.
+# Lost: pairs at the ends of pieces in a cache line of their own: slower.
+
 from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
 
 from fastbpe._core.common.bits cimport highest_bit, lowest_bit

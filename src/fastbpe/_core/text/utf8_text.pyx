@@ -4,6 +4,8 @@ An ASCII str lends its memory. Any other str is transcoded into memory of ours, 
 copy. A surrogate pair becomes the character it stands for, a lone surrogate U+FFFD. Bytes must be UTF-8.
 """
 
+# Lost: fast paths for characters of two and three bytes in UTF-8 checking: slower, for they mispredict.
+
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_DATA, PyUnicode_FromObject, PyUnicode_GET_LENGTH, PyUnicode_KIND

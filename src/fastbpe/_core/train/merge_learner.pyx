@@ -21,6 +21,11 @@ counts lie apart from the rest of a pair. Huge pages serve only arrays that are 
 Lost: huge pages for all arrays; laying them out cost more than it saved.
 """
 
+# Lost: pieces sorted by count, so that hot ones lie together: sorting costs what it brings.
+# Lost: leaving out pairs that are too rare ever to be merged: only a tenth of all occurrences belong to them.
+
+#   end to end.
+
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
