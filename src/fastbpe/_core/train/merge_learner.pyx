@@ -3,8 +3,7 @@
 Symbols. All distinct pieces lie in one array of cells, with a NONE before and after each. A symbol takes as many
 cells as it has base symbols: `length[id]`. Its first cell holds the id, its last one id | TAIL, and none
 between an id: a merge writes DEAD over the first cell of the right symbol. So the array is a doubly linked list
-    without links: the right neighbour starts `length[id]` cells on, the
-left one ends one cell before.
+without links: the right neighbour starts `length[id]` cells on, the left one ends one cell before.
 
 Pairs. The first cell of a symbol also holds the index of the pair that the symbol begins, so a merge lowers the
 counts of the neighbours' pairs without a look-up. A pair that a merge creates contains the new id, so an array
@@ -23,8 +22,6 @@ Lost: huge pages for all arrays; laying them out cost more than it saved.
 
 # Lost: pieces sorted by count, so that hot ones lie together: sorting costs what it brings.
 # Lost: leaving out pairs that are too rare ever to be merged: only a tenth of all occurrences belong to them.
-
-#   end to end.
 
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint32_t, uint64_t
