@@ -1,8 +1,7 @@
 """SentencePieceText: pieces with their offsets in a text, and the protobuf message that holds them.
 
-A piece is a tuple: (piece, id, surface, begin, end). Its surface is the text that it stands for, text[begin:end]
-in
-bytes; None: the message has no surface.
+A piece is a tuple: (piece, id, surface, begin, end). Its surface is the text that it stands for,
+text[begin:end] in bytes; None: the message has no surface.
 """
 
 cimport cython

@@ -1,9 +1,8 @@
 """Nodes of the tree that a split pattern is parsed into.
 
 The parser resolves case, flags and names of classes: `(?i:s)` is a `Chars` of s, S and ſ; `.` is a `Chars`;
-    `(?m)^` is
-an `Anchor` of its own kind. Non-capturing groups only shape the tree. The parser allows 63 nested groups, so plain
-recursion over a tree is safe.
+`(?m)^` is an `Anchor` of its own kind. Non-capturing groups only shape the tree. The parser allows 63 nested
+groups, so plain recursion over a tree is safe.
 """
 
 from __future__ import annotations

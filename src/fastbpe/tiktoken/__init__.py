@@ -5,9 +5,9 @@
 'o200k_base'
 
 Vocabularies are looked for where tiktoken looks: in the folder that TIKTOKEN_CACHE_DIR or DATA_GYM_CACHE_DIR
-names,
-else in data-gym-cache in the folder for temporary files, else at their published address. So both libraries share
-one cache. FASTBPE_OFFLINE=1 forbids downloads. Packages that register encodings for tiktoken work here too.
+names, else in data-gym-cache in the folder for temporary files, else at their published address. So both
+libraries share one cache. FASTBPE_OFFLINE=1 forbids downloads. Packages that register encodings for tiktoken
+work here too.
 
 Differences from tiktoken, all on purpose:
 

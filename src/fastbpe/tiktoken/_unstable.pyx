@@ -326,9 +326,8 @@ cdef class _Trial:
         """Append the ids of a long piece that goes on behind the tail, by merging its end alone.
 
         Neighbouring ids of a merged text stay if merging the bytes of each two neighbours gives these two: the
-        first
-        merge to cross a border would be the best one in the bytes of the two ids beside it as well. So merging the
-        end goes back only to a border where that holds.
+        first merge to cross a border would be the best one in the bytes of the two ids beside it as well. So
+        merging the end goes back only to a border where that holds.
         """
         cdef const Tables* t = &self._vocabulary.tables
         cdef _Merged merged = self._merged(start, self._n_tail)

@@ -98,9 +98,9 @@ def train(
             pattern: str, list of str or None – the split pattern: a name in `PATTERNS`, a regex, several regexes
             that each split the pieces of the one before, or None for no splitting. Default: "cl100k".
             special_tokens: list of str – they take part in no merge and get the last ids. Default: none.
-            ties: str – which of two equally frequent pairs to merge first: "pair" (the default): the one of
-                smaller
-            ids, as rustbpe and bpeasy; "huggingface": as tokenizers; "first": the first in the text, as minbpe.
+            ties: str – which of two equally frequent pairs to merge first: "pair" (the default), the one of
+            smaller ids, as rustbpe and bpeasy; "huggingface", as tokenizers; "first", the first in the text, as
+            minbpe.
             min_count: int – occurrences below which a pair is not merged. Default: 1.
             max_token_bytes: int – length beyond which no token is made. Default: None, no limit.
             In code-point mode: options of sentencepiece's trainer and normalizer, by their names there, such as

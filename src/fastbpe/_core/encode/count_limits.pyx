@@ -1,8 +1,8 @@
 """Counting ids no further than a limit, and the part of a text that has so many.
 
-Truncation needs the longest part of a text that fits a limit. cut_range() finds two neighbouring safe cuts around
-its
-end: between safe cuts, counts of parts add up. Between the two the caller tries positions one by one.
+Truncation needs the longest part of a text that fits a limit. cut_range() finds two neighbouring safe cuts
+around its end: between safe cuts, counts of parts add up. Between the two the caller tries positions one by
+one.
 """
 
 from libc.stdint cimport uint8_t, uint16_t, uint32_t

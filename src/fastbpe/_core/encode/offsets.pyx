@@ -1,9 +1,8 @@
 """Offsets of ids and of pieces in the characters of their text.
 
 encode_spans() goes through the steps of Pipeline.encode() in byte mode and notes the bytes that each id comes
-from,
-step by step: a token's bytes within its piece, the piece within its text, and, where the text was normalized, the
-characters that its bytes come from. to_characters() then counts characters instead of bytes.
+from, step by step: a token's bytes within its piece, the piece within its text, and, where the text was
+normalized, the characters that its bytes come from. to_characters() then counts characters instead of bytes.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t

@@ -253,9 +253,9 @@ cdef size_t _bytes(const Scratch* scratch) noexcept nogil:
 cdef int put_space_before(Scratch* scratch, const uint8_t** data, size_t* n) except -1 nogil:
     """Copy a text with a space before it, and let data and n be the copy.
 
-    Requires: data does not point into scratch.prefixed, which the copy overwrites. A pipeline puts a space before
-        a
-    text once at most: the dummy prefix of sentencepiece excludes the prefix of a Hugging Face pre-tokenizer.
+    Requires: data does not point into scratch.prefixed, which the copy overwrites. A pipeline puts a space
+        before a text once at most: the dummy prefix of sentencepiece excludes the prefix of a Hugging Face
+        pre-tokenizer.
     """
     scratch.prefixed.n = 0
     buffer_add(&scratch.prefixed, b" ", 1)

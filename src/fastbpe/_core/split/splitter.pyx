@@ -1,8 +1,7 @@
 """Splitters find the ends of the pieces of UTF-8 text. They have one interface for all ways of finding them.
 
 Pieces lie end to end and cover the whole text: text that a pattern does not match is a piece too, so nothing is
-    lost. A
-splitter that is told to leave such text out sets UNMATCHED in the end of the gap, and its caller passes over the
+lost. A splitter that is told to leave such text out sets UNMATCHED in the end of the gap, and its caller passes over the
 gap.
 """
 
