@@ -32,8 +32,11 @@ class Normalizer:
     def normalize(self, text: bytes) -> bytes:
         """Return the normalized text, as UTF-8.
 
-        >>> Normalizer(b"", add_dummy_prefix=True, remove_extra_whitespaces=True,
-        escape_whitespaces=True).normalize( ...     b" a  b ").decode() '▁a▁b'
+        >>> normalizer = Normalizer(
+        ...     b"", add_dummy_prefix=True, remove_extra_whitespaces=True, escape_whitespaces=True
+        ... )
+        >>> normalizer.normalize(b" a  b ").decode()
+        '▁a▁b'
         """
 
     def normalize_with_offsets(self, text: bytes) -> tuple[bytes, list[int]]:

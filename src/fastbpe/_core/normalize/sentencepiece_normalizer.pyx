@@ -272,8 +272,11 @@ cdef class Normalizer:
     def normalize(self, bytes text not None):
         """Return the normalized text, as UTF-8.
 
-        >>> Normalizer(b"", add_dummy_prefix=True, remove_extra_whitespaces=True,
-        escape_whitespaces=True).normalize( ...     b" a  b ").decode() '▁a▁b'
+        >>> normalizer = Normalizer(
+        ...     b"", add_dummy_prefix=True, remove_extra_whitespaces=True, escape_whitespaces=True
+        ... )
+        >>> normalizer.normalize(b" a  b ").decode()
+        '▁a▁b'
         """
         return self._normalized(text, False)
 
