@@ -25,7 +25,8 @@ elif os.environ.get("FASTBPE_SANITIZE"):
     compile_args = ["-std=gnu11", "-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined"]
     link_args = ["-fsanitize=address,undefined"]
 else:
-    compile_args, link_args = ["-std=gnu11", "-O1" if COVERAGE else "-O3", "-g0", "-fno-strict-aliasing"], []
+    compile_args = ["-std=gnu11", "-O1" if COVERAGE else "-O3", "-g0", "-fno-strict-aliasing"]
+    link_args = ["-Wl,-s"] if sys.platform == "linux" else []  # no symbol table: an eighth of the installed size
 
 
 def included_headers(source: Path) -> set[Path]:
