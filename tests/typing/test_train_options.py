@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from fastbpe.training.codepoint_options import NAMES
 from fastbpe.training.options import ByteKeywords, ByteOptions, CodePointKeywords
 
@@ -19,6 +21,7 @@ fastbpe.train(["a"], vocab_size=258, min_count="2")
 
 
 def test_mypy_refuses_misspelt_names_and_wrong_types_of_options(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
     path = tmp_path / "calls.py"
     path.write_text(CALLS)
     command = [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", str(path)]

@@ -51,6 +51,5 @@ def test_mypy_reports_the_marked_lines_and_no_others() -> None:
     assert {k: v for k, v in reported().items() if k != line} == {k: v for k, v in expected().items() if k != line}
 
 
-@pytest.mark.xfail(strict=False, reason="train() takes **options of any name until its keywords are typed")
 def test_misspelt_option_of_train_is_a_type_error() -> None:
     assert reported()[misspelt_option()] == "call-arg"
