@@ -121,7 +121,7 @@ class KnownFile:
 
         Hashes only data of the right size.
         """
-        import hashlib  # here: 4 ms to import, and most programs check no file
+        import hashlib  # here: slow to import, and most programs check no file
 
         if len(data) == self.n_bytes:
             return hashlib.sha256(data).hexdigest() == self.sha256

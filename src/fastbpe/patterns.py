@@ -155,7 +155,7 @@ def _mistaken_name(text: str) -> str | None:
     if not re.fullmatch(r"[A-Za-z0-9_-]+", text) or not re.search(r"[A-Za-z]", text):
         return None
     plain = text.lower().removesuffix("_base").replace("_", "").replace("-", "")
-    import difflib  # here: 5 ms to import, for an error only
+    import difflib  # here: slow to import, and only an error needs it
 
     close = difflib.get_close_matches(plain, PATTERNS, n=1, cutoff=0.7)
     near = _ALSO_CALLED.get(plain) or next(iter(close), "")

@@ -68,7 +68,7 @@ def compile_regex(pattern: str) -> regex.Pattern[str]:
 
     Raises PatternError for what does not parse or can match the empty string.
     """
-    import regex  # here: it takes 8 ms, and few patterns need it
+    import regex  # here: slow to import, and few patterns need it
 
     node = parse(pattern)
     refuse_empty_matches(pattern, node)

@@ -31,7 +31,7 @@ cdef extern from *:
     #define FASTBPE_SIGNALS_EVERY 0.1
     """
     double now "fastbpe_now"() noexcept nogil  # seconds since some fixed moment; never goes back
-    const double SIGNALS_EVERY "FASTBPE_SIGNALS_EVERY"  # seconds between checks: each may wait 5 ms for the GIL
+    const double SIGNALS_EVERY "FASTBPE_SIGNALS_EVERY"  # seconds between checks: each may have to wait for the GIL
 
 
 cdef struct Watch:

@@ -7,7 +7,8 @@ busy thread pool makes a call slower, not stuck.
 """
 
 # Lost: ids of each job in memory of its own: thousands of small page faults a pass.
-# Lost: giving up the GIL every tenth of a millisecond: worse; a waiting thread asks for it only after 5 ms.
+# Lost: giving up the GIL every tenth of a millisecond: worse; a waiting thread asks for it only after the
+#   interpreter's switch interval.
 
 cimport cython
 from cpython.exc cimport PyErr_CheckSignals

@@ -29,7 +29,7 @@ cdef enum:
     MAX_KEPT_BYTES = 1 << 20
     MAX_KEPT_ARENA_IDS = 1 << 23  # ids written, not capacity: memory that was never touched costs nothing
     MAX_KEPT_SCRATCHES = 64
-    UNITS_PER_GIL_OFFER = 1 << 16  # units of short texts before others may have the GIL, some 0.1 ms
+    UNITS_PER_GIL_OFFER = 1 << 16  # units of short texts before others may have the GIL
     UNITS_PER_CALL = 1 << 6  # units that a call costs beyond those of its text
 
 cdef PyObject* _newest = NULL  # head of the list of all living pools, which it does not own; under the GIL
