@@ -1,7 +1,7 @@
 """Normalizers of Hugging Face's tokenizers: changes of a text before it is split.
 
-Compared with tokenizers 0.23 on every code point. Its normal forms are those of Unicode 9, its lower case is that
-of a later version; the tables of both are generated (huggingface_tables.py).
+Compared with tokenizers 0.23 on every code point. tokenizers has the normal forms of Unicode 9 and
+the lower case of a later version; both tables are generated (huggingface_tables.py).
 
 A normalizer also tells the sources of a changed text: the index of the character that each new character comes
 from. Offsets of tokens are computed with them.

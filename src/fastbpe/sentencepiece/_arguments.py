@@ -38,7 +38,7 @@ def ids_of_pieces(ids: Any, n_pieces: int) -> tuple[bool, list[int]]:
 
 
 def id_error(ids: Any) -> Exception:
-    """Return the error for ids of which one is that of no piece."""
+    """Return the error for a list of ids with an id that no piece has."""
     for i in ids:
         if not hasattr(i, "__index__") or not -(1 << 31) <= i.__index__() < 1 << 31:
             return _not_integers() if isinstance(ids, list) else out_of_range()

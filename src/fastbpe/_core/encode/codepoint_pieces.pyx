@@ -1,9 +1,9 @@
 """Encoding in code-point mode with the piece and the offsets of each id.
 
 The normalizer notes for each byte it writes the offset in the text that it comes from; then the piece cache
-encodes as always. The ids tell how many bytes of normalized text each stands for: the bytes of its piece; for the
-unknown id, those of the unknown character; and the byte ids of a character, which stand together, those of that
-character. So there is no second way to merge.
+encodes as always. Each id tells how many bytes of normalized text it stands for: the length of its piece. The
+unknown id stands for the bytes of one unknown character; the byte ids of a character stand next to each other and
+together for its bytes. So there is no second way to merge.
 """
 
 cimport cython
