@@ -67,7 +67,7 @@ class Spill:
         return bool(self._files)
 
     def _write(self, part: int, records: bytes) -> None:
-        import tempfile  # here: 5 ms to import, and few runs spill
+        import tempfile  # here: slow to import, and few runs spill
 
         try:
             if part not in self._files:
