@@ -31,6 +31,7 @@ from fastbpe.tokenizer.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from fastbpe.corpus.encode_files import FilesSummary
     from fastbpe.memory import release_memory
+    from fastbpe.tokenizer.sequences import SequenceTokenizer
     from fastbpe.training.piece_counting import count_pieces
     from fastbpe.training.piece_counts import PieceCounts
     from fastbpe.training.train import train
@@ -45,6 +46,7 @@ __all__ = [
     "OptionError",
     "PatternError",
     "PieceCounts",
+    "SequenceTokenizer",
     "SpecialTokenError",
     "Tokenizer",
     "TrainingError",
@@ -62,6 +64,7 @@ __all__ = [
 _LATER = {
     "FilesSummary": "corpus.encode_files",
     "PieceCounts": "training.piece_counts",
+    "SequenceTokenizer": "tokenizer.sequences",
     "count_pieces": "training.piece_counting",
     "release_memory": "memory",
     "train": "training.train",

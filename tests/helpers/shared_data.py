@@ -183,7 +183,7 @@ def learned(
         max_ids=256 + n_merges,
         ties_first=ties == "first",
         min_count=min_count,
-        max_token_bytes=max_token_bytes,
+        max_token_length=max_token_bytes,
         base_ranks=[STAND_IN_ORDER.index(byte) for byte in range(256)] if ties == "huggingface" else None,
     )
     learner.learn()

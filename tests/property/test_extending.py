@@ -50,7 +50,7 @@ def test_extending_any_base_equals_the_specification(ties: str) -> None:
             for _ in range(rng.randint(1, 8))
         }
         n_merges = rng.choice([1, 5, 40])
-        limits = {"min_count": rng.choice([1, 1, 3]), "max_token_bytes": rng.choice([None, None, 3, 6])}
+        min_count, longest = rng.choice([1, 1, 3]), rng.choice([None, None, 3, 6])
         n_base = max(ranks.values()) + 1
         learner = Learner(
             counted(pieces),
@@ -58,13 +58,16 @@ def test_extending_any_base_equals_the_specification(ties: str) -> None:
             ties_first=ties == "first",
             base=vocabulary(ranks),
             n_base=n_base,
-            **limits,  # type: ignore[arg-type]
+            min_count=min_count,
+            max_token_length=longest,
         )
         learner.learn()
-        expected = reference_train(pieces, n_merges=n_merges, ties=ties, base=ranks, **limits)  # type: ignore[arg-type]
+        expected = reference_train(
+            pieces, n_merges=n_merges, ties=ties, base=ranks, min_count=min_count, max_token_bytes=longest
+        )
         found = [(left, right) for left, right, _ in learner.merges()]
         wanted = [(left, right) for left, right, _ in expected.merges]
-        assert found == wanted, (SEED, ties, number, ranks, pieces, n_merges, limits)
+        assert found == wanted, (SEED, ties, number, ranks, pieces, n_merges, min_count, longest)
 
 
 def test_training_in_two_steps_equals_one_step() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from fastbpe.cli.streams import STDIN
+from fastbpe.errors import FormatError
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
@@ -38,7 +39,10 @@ def add_model(parser: argparse.ArgumentParser, *, as_flag: bool = True) -> None:
 def load_model(args: argparse.Namespace) -> Tokenizer:
     """Load the tokenizer that the flags of `add_model` name."""
     special = None if args.special is None else dict(args.special)
-    return load(args.model, pattern=args.pattern, special_tokens=special)
+    tokenizer = load(args.model, pattern=args.pattern, special_tokens=special)
+    if not isinstance(tokenizer, Tokenizer):
+        raise FormatError(f"{args.model}: a tokenizer of sequences of integers, and this command works on text")
+    return tokenizer
 
 
 def token_and_id(text: str) -> tuple[str, int]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from fastbpe.errors import FormatError
-from fastbpe.formats import foreign, limits, native, tiktoken
+from fastbpe.formats import foreign, limits, native, sequences, tiktoken
 from fastbpe.formats.atomic_files import map_file
 from fastbpe.model import Buffer, CodePointModel, Model
 from fastbpe.patterns import PatternLike
@@ -90,6 +90,8 @@ def _parse(
         if not isinstance(model, Model):
             raise _holds(where, "special tokens", "special_tokens")
         return replace(model, special_tokens=special_tokens, fingerprint="")
+    if bytes(data[: len(sequences.MAGIC)]) == sequences.MAGIC:
+        raise FormatError(f"{where}: a tokenizer of sequences of integers, not of text; fastbpe.load(path) makes it")
     foreign.check(data, where)
     if _is_object(data) and (read := _read_huggingface(data, where, pattern, special_tokens)):
         return read

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from fastbpe.errors import FormatError, PatternError, SpecialTokenError, VocabularyError
-from fastbpe.formats import detect, tiktoken
+from fastbpe.formats import detect, sequences, tiktoken
 from fastbpe.model import Buffer, CodePointModel, Model
 from fastbpe.patterns import PATTERNS, PatternLike
 from fastbpe.tokenizer.tokenizer import CACHE_BYTES, Tokenizer
@@ -47,6 +47,10 @@ def load(
             to those as by `Tokenizer.with_special_tokens`.
         cache_bytes: most bytes of memory for the piece caches of all threads together. It does not change ids.
 
+    Returns:
+        A Tokenizer; a CodePointTokenizer for a vocabulary of code points; a SequenceTokenizer for a file of one.
+        Type checkers see a Tokenizer: use `SequenceTokenizer.load` where that matters.
+
     Raises:
         FormatError: the file is damaged, or in no format that fastbpe reads; the message tells the way out.
         FileNotFoundError: no file and no vocabulary has this name. The message names the places searched, the
@@ -62,6 +66,8 @@ def load(
     ...     load(f"{folder}/ab.fbpe").encode("ab")
     [256]
     """
+    if special_tokens is not None and _holds_sequences(path_or_bytes):
+        raise FormatError("special_tokens= is for text, and this is a tokenizer of sequences of integers")
     if special_tokens is not None and not isinstance(special_tokens, Mapping):
         base = load(path_or_bytes, pattern=pattern, cache_bytes=cache_bytes)
         return base.with_special_tokens(special_tokens)
@@ -74,9 +80,29 @@ def load(
             if found.unchecked is not None:
                 check_published(tokenizer, found.unchecked, found.path, special_tokens_too=special_tokens is None)
             return tokenizer
+    if _holds_sequences(path_or_bytes):
+        return _load_sequences(path_or_bytes, pattern)
     model = detect.read(path_or_bytes, pattern=pattern, special_tokens=special_tokens)
     where = "<bytes>" if isinstance(path_or_bytes, (bytes, bytearray, memoryview)) else os.fspath(path_or_bytes)
     return _make(model, where, pattern, special_tokens, cache_bytes)
+
+
+def _holds_sequences(source: str | os.PathLike[str] | Buffer) -> bool:
+    """Tell whether a file, or its bytes, begins as one of a SequenceTokenizer."""
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return bytes(source[: len(sequences.MAGIC)]) == sequences.MAGIC
+    if not os.path.isfile(source):
+        return False
+    with open(source, "rb") as file:
+        return file.read(len(sequences.MAGIC)) == sequences.MAGIC
+
+
+def _load_sequences(source: Any, pattern: PatternLike) -> Tokenizer:
+    from fastbpe.tokenizer.sequences import SequenceTokenizer  # here: few programs need it
+
+    if pattern is not None:
+        raise FormatError("pattern= is for text, and this is a tokenizer of sequences of integers; leave it out")
+    return cast("Tokenizer", SequenceTokenizer.load(source))
 
 
 def _make(

@@ -178,14 +178,15 @@ class ReadingOptions:
         if not isinstance(self.text_field, str):
             raise TypeError(f"text_field must be str, not {type(self.text_field).__name__}")
 
-    def check_unused(self) -> None:
+    def check_unused(self, reason: str = "the source is counted already") -> None:
         """Raise TrainingError if any option differs from its default.
 
-        For sources that are already counted: there is no text to read.
+        Args:
+            reason: str – why there is no text to read, for the error.
         """
         given = ", ".join(field.name for field in fields(self) if getattr(self, field.name) != field.default)
         if given:
-            raise TrainingError(f"the source is counted already: leave out {given}")
+            raise TrainingError(f"{reason}: leave out {given}")
 
 
 def check_special_tokens(names: object) -> tuple[str, ...]:

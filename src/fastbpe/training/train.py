@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields, replace
 from inspect import signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
 from fastbpe._core.train.byte_learner import Learner
@@ -26,6 +26,9 @@ from fastbpe.training.options import N_BYTES, ByteOptions, ReadingOptions, Train
 from fastbpe.training.piece_counting import count_source
 from fastbpe.training.piece_counts import PieceCounts, table_of
 
+if TYPE_CHECKING:
+    from fastbpe.tokenizer.sequences import SequenceTokenizer
+
 if sys.version_info >= (3, 11):
     from typing import Unpack
 elif TYPE_CHECKING:
@@ -39,11 +42,42 @@ _NAMES_ELSEWHERE = {
     "split_pattern": "pattern",
     "show_progress": "progress",
 }
+_MODES = ("byte", "codepoint", "ids")
 _CALLER = 4  # stacklevel of warnings from a function that one of `train` calls: the line that calls `train`
 
 
+@overload
+def train(
+    source: Any,
+    *,
+    mode: Literal["ids"],
+    vocab_size: int,
+    base_size: int,
+    ties: str = ...,
+    min_count: int = ...,
+    max_token_length: int | None = ...,
+    progress: Progress = ...,
+    num_threads: int | None = ...,
+) -> SequenceTokenizer: ...
+@overload
 def train(
     source: Source | PieceCounts,
+    *,
+    vocab_size: int | str,
+    mode: str = ...,
+    base: Tokenizer | None = ...,
+    base_special: str | None = ...,
+    progress: Progress = ...,
+    num_threads: int | None = ...,
+    max_memory_bytes: int | None = ...,
+    text_field: str = ...,
+    separator: str | None = ...,
+    on_error: str = ...,
+    errors: str = ...,
+    **options: Unpack[TrainingKeywords],
+) -> Tokenizer: ...
+def train(
+    source: Any,
     *,
     vocab_size: int | str,
     mode: str = "byte",
@@ -56,9 +90,9 @@ def train(
     separator: str | None = None,
     on_error: str = "raise",
     errors: str = "strict",
-    **options: Unpack[TrainingKeywords],
-) -> Tokenizer:
-    """Learn a tokenizer from text.
+    **options: Any,
+) -> Tokenizer | SequenceTokenizer:
+    """Learn a tokenizer from text, or from sequences of integers.
 
     The same text and options give the same tokenizer on any machine, with any number of threads, and for any order
     of the documents (except with ties="first", which uses the order).
@@ -75,6 +109,9 @@ def train(
             Counts are a mapping of pieces (str or bytes) to int, or `PieceCounts`, which also know their pattern
             and special tokens. Pieces are not split again, whatever `pattern` is. In code-point mode the mapping
             is of sentences.
+            With mode="ids" the source is sequences: an iterable of lists, tuples, ranges or arrays of integers, an
+            array of two dimensions (each row is a sequence) or of one (a single sequence), or a mapping of
+            sequences to counts.
         vocab_size: int – number of ids of the tokenizer: 256 bytes, merges, special tokens, in that order. In
             code-point mode: control symbols, pieces, characters; "characters" there: all characters, no merges.
         mode: str – "byte", or "codepoint" to learn as sentencepiece 0.2.3 does: the lines of a document are
@@ -105,6 +142,10 @@ def train(
             max_token_bytes: int – length beyond which no token is made. Default: None, no limit.
             In code-point mode: options of sentencepiece's trainer and normalizer, by their names there, such as
             character_coverage, byte_fallback, user_defined_symbols and normalization_rule_name.
+            With mode="ids":
+            base_size: int – number of symbols, the integers from 0 to base_size - 1; at most 2**20. Required.
+            ties, min_count: as in byte mode, without "huggingface".
+            max_token_length: int – symbols beyond which no token is made. Default: None, no limit.
 
     Returns:
         The tokenizer; its `training_report` holds the options and numbers of the run.
@@ -128,6 +169,9 @@ def train(
     >>> extended = fastbpe.train(["acac"], vocab_size=260, base=tokenizer)
     >>> extended.encode("acac"), extended.vocab[:259] == tokenizer.vocab
     ([259, 259], True)
+    >>> codes = fastbpe.train([[3, 1, 3, 1, 2]], mode="ids", base_size=4, vocab_size=5)
+    >>> codes.encode([2, 3, 1])
+    [2, 4]
     """
     _check_names(mode, options)
     if base is None and base_special is not None:
@@ -143,6 +187,8 @@ def train(
         errors=errors,
     )
     reporter = Reporter(progress)
+    if mode == "ids":
+        return _train_sequences(source, base, vocab_size, options, reading, reporter)
     if mode == "codepoint":
         return _train_code_points(source, base, vocab_size, options, reading, reporter)
     if not isinstance(vocab_size, int):
@@ -170,24 +216,31 @@ def _check_names(mode: str, options: Iterable[str]) -> None:
         TrainingError: there is no such mode.
         OptionError: the mode has no such option; the message suggests the nearest.
     """
-    if mode not in ("byte", "codepoint"):
-        raise TrainingError(f'mode={mode!r}: choose "byte" or "codepoint"')
+    if mode not in _MODES:
+        raise TrainingError(f"mode={mode!r}: choose one of {', '.join(map(repr, _MODES))}")
     of_bytes = {field.name for field in fields(ByteOptions)}
     if mode == "byte" and of_bytes.issuperset(options):
         return
-    from difflib import get_close_matches  # here, with the next import: byte mode needs neither
+    from difflib import get_close_matches  # here, with the next imports: byte mode needs none
 
     from fastbpe.training.codepoint_options import NAMES, WITHOUT_EFFECT
+    from fastbpe.training.sequence_training import SequenceOptions
 
-    of_mode, of_other = (of_bytes, NAMES) if mode == "byte" else (NAMES, of_bytes)
+    of_modes = {
+        "byte": of_bytes,
+        "codepoint": NAMES,
+        "ids": {field.name for field in fields(SequenceOptions)},
+    }
+    of_mode = of_modes[mode]
     for name in options:
         if name in of_mode:
             continue
         if mode == "codepoint" and name in WITHOUT_EFFECT:
             raise OptionError(f"{name!r} is no option of training here: {WITHOUT_EFFECT[name]}")
-        if name in of_other:
-            near = f"it is one of mode={'codepoint' if mode == 'byte' else 'byte'!r}"
-            near += " (here: control_symbols, user_defined_symbols)" if name == "special_tokens" else ""
+        if other := next((other for other in _MODES if name in of_modes[other]), None):
+            near = f"it is one of mode={other!r}"
+            if name == "special_tokens" and mode == "codepoint":
+                near += " (here: control_symbols, user_defined_symbols)"
         else:
             alike = {*of_mode, *signature(train).parameters} - {"source", "options"}
             matches = (
@@ -220,6 +273,25 @@ def _train_code_points(
     for note in report.notes(model.trainer):
         warnings.warn(note, TrainingWarning, stacklevel=_CALLER - 1)
     return CodePointTokenizer(replace(model, training={"library": __version__, **asdict(report)}))
+
+
+def _train_sequences(
+    source: Any,
+    base: Tokenizer | None,
+    vocab_size: int | str,
+    keywords: Mapping[str, Any],
+    reading: ReadingOptions,
+    reporter: Reporter,
+) -> SequenceTokenizer:
+    from fastbpe.training.sequence_training import SequenceOptions, train_sequences  # here: other modes need it not
+
+    if base is not None:
+        raise TrainingError('base= with mode="ids": leave it out, and train on the old sequences and the new ones')
+    replace(reading, num_threads=None).check_unused("the source is sequences of integers")
+    if "base_size" not in keywords:
+        raise OptionError('mode="ids" needs base_size=: the number of symbols, one more than the greatest integer')
+    options = SequenceOptions(vocab_size=vocab_size, **keywords)  # type: ignore[arg-type]  # checked there
+    return train_sequences(source, options, reporter)
 
 
 def _train_bytes(
@@ -303,7 +375,7 @@ def _learn(counts: PieceCounts, start: BaseVocabulary, options: ByteOptions, rep
             max_ids=n_base + n_merges,
             ties_first=options.ties == "first",
             min_count=options.min_count,
-            max_token_bytes=options.max_token_bytes,
+            max_token_length=options.max_token_bytes,
             base_ranks=_byte_level_ranks() if options.ties == "huggingface" else None,
             base=start.vocabulary,
             n_base=n_base,

@@ -41,6 +41,7 @@ cdef enum:
     SYMBOLS_AHEAD = 8  # positions ahead in a bucket whose symbol is prefetched
     PAIRS_AHEAD = 3  # positions ahead in a bucket whose new pairs are prefetched
     UNSORTED = 1 << 31  # flag in Bucket.tail: the positions do not rise
+    IDS_CLEARED_PER_SYMBOL = 16  # buckets to clear for each symbol of a sequence, at most
     SIGNALS_EVERY = 1 << 18  # pairs taken between two checks for signals
 
 
@@ -90,8 +91,9 @@ cdef struct Queue:
 
 cdef struct Window:
     # A part of a long piece that is merged by itself; see the module's docstring.
-    const uint8_t* piece  # start of the part
-    size_t n_bytes
+    const uint8_t* piece  # start of the part, if it is text
+    const uint32_t* symbols  # start of the part, if it is a sequence of base symbols; NULL: it is text
+    size_t n_bytes  # of text; of a sequence, the number of symbols
     Node* nodes  # by position
     uint32_t n  # base symbols: bytes, or characters
     uint32_t capacity  # of `nodes`
@@ -108,14 +110,33 @@ cdef int merge_linked(
     cdef bint has_buckets = n >= BUCKETS_FROM_BYTES and tables.pairs.ranked != NULL
     cdef size_t size = BUCKET_WINDOW_BYTES if has_buckets else HEAP_WINDOW_BYTES
     return _merge_windows(
-        tables, piece, n, limit, max(size, MIN_WINDOW_TOKENS * <size_t> tables.max_token_bytes), out
+        tables, piece, NULL, n, limit, has_buckets,
+        max(size, MIN_WINDOW_TOKENS * <size_t> tables.max_token_bytes), out,
     )
 
 
+cdef int merge_symbols(const Tables* tables, const uint32_t* symbols, size_t n, Ids* out) except -1 nogil:
+    """Append the ids that merging makes of a sequence of n > 0 base symbols, which are ids themselves.
+
+    Requires: ranked tables, whose max_token_bytes counts base symbols; no characters; each symbol is below n_ids.
+    """
+    # Buckets are cleared once a call, so a large vocabulary needs a longer sequence to make them pay.
+    cdef bint has_buckets = n >= max(<size_t> BUCKETS_FROM_BYTES, <size_t> tables.n_ids // IDS_CLEARED_PER_SYMBOL)
+    cdef size_t size = BUCKET_WINDOW_BYTES if has_buckets else HEAP_WINDOW_BYTES
+    ids_reserve(out, n)
+    size = max(size, MIN_WINDOW_TOKENS * <size_t> tables.max_token_bytes)
+    return _merge_windows(tables, NULL, symbols, n, NONE, has_buckets, size, out)
+
+
 cdef int _merge_windows(
-    const Tables* tables, const uint8_t* piece, size_t n, uint32_t limit, size_t size, Ids* out
+    const Tables* tables, const uint8_t* piece, const uint32_t* symbols, size_t n, uint32_t limit, bint has_buckets,
+    size_t size, Ids* out,
 ) except -1 nogil:
-    """Append the ids of a piece, merged in windows of `size` bytes, or more where the windows cannot be joined."""
+    """Append the ids of a piece, merged in windows of `size` bytes, or more where the windows cannot be joined.
+
+    piece, symbols: the piece, as text or as a sequence of base symbols; the other is NULL.
+    has_buckets: use the bucket queue, which needs ranked tables.
+    """
     cdef Queue queue
     cdef Window window
     cdef size_t at = 0, n_before = out.n
@@ -124,9 +145,12 @@ cdef int _merge_windows(
     memset(&queue, 0, sizeof(queue))
     memset(&window, 0, sizeof(window))
     try:
-        done = _open(&queue, tables, n, limit)
+        done = _open(&queue, tables, limit, has_buckets)
         while done and at < n:
-            window.piece = piece + at
+            if symbols != NULL:
+                window.symbols = symbols + at
+            else:
+                window.piece = piece + at
             window.n_bytes = _whole_characters(tables, piece, min(size, n - at) + at, n) - at
             done = _begin(tables, &window) and _link(tables, &window, &queue) and _merge(tables, window.nodes, &queue)
             if not done:
@@ -147,7 +171,10 @@ cdef int _merge_windows(
         free(queue.chunks)
     if not done:
         with gil:
-            raise MemoryError(f"no memory to merge a piece of {n} bytes (a split pattern makes pieces shorter)")
+            raise MemoryError(
+                f"no memory to merge a sequence of {n} symbols" if symbols != NULL
+                else f"no memory to merge a piece of {n} bytes (a split pattern makes pieces shorter)"
+            )
     return 0
 
 
@@ -156,7 +183,10 @@ def merge_in_windows(Vocabulary vocabulary not None, const uint8_t[::1] piece no
     cdef Ids ids = Ids(NULL, 0, 0)
     try:
         ids_reserve(&ids, len(piece))
-        _merge_windows(&vocabulary.tables, &piece[0], len(piece), NONE, size, &ids)
+        _merge_windows(
+            &vocabulary.tables, &piece[0], NULL, len(piece), NONE,
+            len(piece) >= BUCKETS_FROM_BYTES and vocabulary.tables.pairs.ranked != NULL, size, &ids,
+        )
         return [ids.items[i] for i in range(ids.n)]
     finally:
         ids_free(&ids)
@@ -191,7 +221,9 @@ cdef bint _link(const Tables* tables, Window* window, Queue* queue) noexcept nog
     cdef uint32_t i, n = window.n
     cdef size_t at = 0, n_bytes
     for i in range(n):
-        if tables.characters == NULL:
+        if window.symbols != NULL:
+            nodes[i].id = window.symbols[i]
+        elif tables.characters == NULL:
             nodes[i].id = tables.byte_ids[window.piece[i]]
         else:
             nodes[i].id = symbol_at(tables, window.piece + at, &n_bytes)
@@ -288,14 +320,14 @@ cdef size_t _collect(
 # The queue
 
 
-cdef bint _open(Queue* queue, const Tables* tables, size_t n, uint32_t limit) noexcept nogil:
-    """Start an empty queue for a piece of n bytes; False without memory."""
+cdef bint _open(Queue* queue, const Tables* tables, uint32_t limit, bint has_buckets) noexcept nogil:
+    """Start an empty queue, with buckets or without; False without memory."""
     cdef size_t n_ranks = tables.n_ids  # ranks are ids
     queue.limit = limit
     queue.sweep = queue.free = queue.rank = NONE
     if not _reserve(&queue.heap, 64):
         return False
-    if n < BUCKETS_FROM_BYTES or tables.pairs.ranked == NULL:
+    if not has_buckets:
         return True
     queue.buckets = <Bucket*> malloc(n_ranks * sizeof(Bucket))
     if queue.buckets == NULL or not _more_chunks(queue, BUCKET_WINDOW_BYTES // 8):

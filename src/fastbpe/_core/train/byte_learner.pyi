@@ -1,20 +1,22 @@
 from collections.abc import Sequence
 from typing import final
 
+from fastbpe._core.ids.sequences import Sequences
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.train.merge_learner import MergeLearner
 from fastbpe._core.train.piece_counter import PieceCounter
 
 @final
 class Learner(MergeLearner):
-    """Learner of merges over counted pieces. The counter must not change while the learner lives.
+    """Learner of merges over counted pieces, or over sequences of integers.
 
-    counter: PieceCounter – the pieces.
+    source: PieceCounter, which must not change while the learner lives; or Sequences, which are emptied, each a
+        piece of its own.
     max_ids: int – number of ids to end with; if there are as many before the first merge, nothing is learned.
     ties_first: bool – of pairs with equal counts, merge the one that occurs first in the pieces; False: the one
         whose left id, then right id, ranks lower.
     min_count: int – merge only pairs that occur at least so often.
-    max_token_bytes: int or None – make no token of more bytes.
+    max_token_length: int or None – make no token of more bytes, or integers.
     base_ranks: sequence of 256 int, or None – ranks of the single bytes for ties; None: by value.
     base: Vocabulary or None – pieces are made of the tokens of this vocabulary, as it encodes them, instead of
         bytes.
@@ -23,18 +25,18 @@ class Learner(MergeLearner):
 
     def __init__(
         self,
-        counter: PieceCounter,
+        source: PieceCounter | Sequences,
         *,
         max_ids: int,
         ties_first: bool = False,
         min_count: int = 1,
-        max_token_bytes: int | None = None,
+        max_token_length: int | None = None,
         base_ranks: Sequence[int] | None = None,
         base: Vocabulary | None = None,
         n_base: int = 256,
     ) -> None: ...
     def limits_met(self) -> tuple[bool, bool]:
-        """Return two bools: whether min_count, and whether max_token_bytes, kept a pair of the text from being
+        """Return two bools: whether min_count, and whether max_token_length, kept a pair of the text from being
         merged.
 
         A pair that both limits exclude counts only if no pair is excluded by one alone; then both are True.

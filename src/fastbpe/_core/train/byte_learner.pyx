@@ -1,4 +1,4 @@
-"""Learn merges of bytes. merge_learner.pyx explains the method.
+"""Learn merges of bytes, or of the integers of sequences. merge_learner.pyx explains the method.
 
 Two different pairs of bytes never make the same bytes (`fastbpe._reference.training` proves it), so every merge
 has an id of its own. This does not hold if merges continue a base vocabulary of any origin: then a pair whose
@@ -13,6 +13,7 @@ from libc.string cimport memset
 from fastbpe._core.train.piece_counter cimport PieceCounter
 from fastbpe._core.train.merge_learner cimport MergeLearner, allocated
 from fastbpe._core.common.id_buffer cimport Ids, ids_free
+from fastbpe._core.ids.sequences cimport Sequences, sequence_start
 from fastbpe._core.merge.merge_piece cimport encode_piece
 from fastbpe._core.train.piece_table cimport PieceCount, PieceTable
 from fastbpe._core.train.pair_table cimport DEAD, TAIL, Cell, Pair, stands
@@ -25,14 +26,15 @@ cdef enum:
 
 @cython.final
 cdef class Learner(MergeLearner):
-    """Learner of merges over counted pieces. The counter must not change while the learner lives.
+    """Learner of merges over counted pieces, or over sequences of integers.
 
-    counter: PieceCounter – the pieces.
+    source: PieceCounter, which must not change while the learner lives; or Sequences, which are emptied, each a
+        piece of its own.
     max_ids: int – number of ids to end with; if there are as many before the first merge, nothing is learned.
     ties_first: bool – of pairs with equal counts, merge the one that occurs first in the pieces; False: the one
         whose left id, then right id, ranks lower.
     min_count: int – merge only pairs that occur at least so often.
-    max_token_bytes: int or None – make no token of more bytes.
+    max_token_length: int or None – make no token of more bytes, or integers.
     base_ranks: sequence of 256 int, or None – ranks of the single bytes for ties; None: by value.
     base: Vocabulary or None – pieces are made of the tokens of this vocabulary, as it encodes them, instead of
         bytes.
@@ -41,31 +43,41 @@ cdef class Learner(MergeLearner):
 
     cdef int64_t _n_pieces  # pieces, each as often as it was counted
     cdef uint32_t* _rank  # rank of each id, for ties
-    cdef uint32_t _max_token_bytes
+    cdef uint32_t _max_token_length
     cdef bint _ties_first
     cdef list _tokens  # bytes of each id, if there is a base; else None
     cdef set _known  # the same as a set
 
     def __init__(
-        self, PieceCounter counter not None, *, uint32_t max_ids, bint ties_first=False, int64_t min_count=1,
-        max_token_bytes=None, base_ranks=None, Vocabulary base=None, uint32_t n_base=N_BYTES,
+        self, source not None, *, uint32_t max_ids, bint ties_first=False, int64_t min_count=1,
+        max_token_length=None, base_ranks=None, Vocabulary base=None, uint32_t n_base=N_BYTES,
     ):
         if self._state.cells != NULL:
             raise RuntimeError("a Learner is made once")
         self._n_ids = self._n_base = n_base
-        counter.settle()
         self._min_count = max(min_count, 1)
-        self._max_token_bytes = NONE if max_token_bytes is None else min(max_token_bytes, NONE)
+        self._max_token_length = NONE if max_token_length is None else min(max_token_length, NONE)
         self._ties_first = self._keys_change = ties_first
         if base is not None:
             self._tokens = base.tokens()
             self._tokens += [b""] * (n_base - len(self._tokens))
             self._known = set(self._tokens)
-        check_counts(counter)
+        cdef PieceCounter counter = None
+        cdef Sequences sequences = None
+        cdef size_t n_symbols, n_pieces
+        if isinstance(source, Sequences):
+            sequences = source
+            n_symbols, n_pieces = sequences.items.n, sequences.n
+            check_sequence_counts(sequences)
+        else:
+            counter = source
+            counter.settle()
+            n_symbols, n_pieces = counter.n_arena, counter.n_pieces
+            check_counts(counter)
         # Every merge removes a symbol at least, so no array need be larger than the text, however many ids are
         # wanted.
-        cdef size_t n_ids = min(<size_t> max(max_ids, n_base), n_base + counter.n_arena)
-        self._allocate(counter.n_arena + counter.n_pieces + 2, counter.n_pieces, n_ids)
+        cdef size_t n_ids = min(<size_t> max(max_ids, n_base), n_base + n_symbols)
+        self._allocate(n_symbols + n_pieces + 2, n_pieces, n_ids)
         self._rank = <uint32_t*> allocated(n_ids, sizeof(uint32_t))
         cdef uint32_t i
         for i in range(n_base):
@@ -73,8 +85,14 @@ cdef class Learner(MergeLearner):
         for i in range(self._max_ids):
             self._rank[i] = base_ranks[i] if base_ranks is not None and i < N_BYTES else i
         cdef const Tables* tables = NULL if base is None else &base.tables
+        if sequences is not None:
+            with nogil:
+                self._lay_out_sequences(sequences)
+            sequences.clear()  # the cells take its place
+        else:
+            with nogil:
+                self._lay_out(counter, tables)
         with nogil:
-            self._lay_out(counter, tables)
             self._first_pairs()
 
     def __dealloc__(self):
@@ -118,6 +136,25 @@ cdef class Learner(MergeLearner):
         self._n_cells = cell - cells + 1
         return 0
 
+    cdef int _lay_out_sequences(self, Sequences sequences) except -1 nogil:
+        """Write every sequence as symbols; ensures what _lay_out() does."""
+        cdef Cell* cell = self._state.cells
+        cdef const uint32_t* symbols = sequences.items.items
+        cdef size_t i, k, start
+        for i in range(sequences.n):
+            cell.symbol = NONE
+            cell += 1
+            self._state.weights[i] = sequences.counts[i]
+            self._n_pieces += sequences.counts[i]
+            start = sequence_start(sequences, i)
+            for k in range(start, sequences.ends[i]):
+                cell.symbol = symbols[k]
+                cell += 1
+            self._note_work(sequences.ends[i] - start + 1)
+        cell.symbol = NONE
+        self._n_cells = cell - self._state.cells + 1
+        return 0
+
     cdef void _write_tokens(self, Cell* cell, const Ids* ids) noexcept nogil:
         """Write tokens as symbols: the id in the first cell, id | TAIL in the last, DEAD between.
 
@@ -147,7 +184,7 @@ cdef class Learner(MergeLearner):
         return pair.occurrences[0].at if pair.n else NONE
 
     cdef bint _is_valid(self, const Pair* pair) noexcept nogil:
-        return <uint64_t> self._state.length[pair.left] + self._state.length[pair.right] <= self._max_token_bytes
+        return <uint64_t> self._state.length[pair.left] + self._state.length[pair.right] <= self._max_token_length
 
     cdef bint _is_new(self, uint32_t pair) except -1 nogil:
         """Tell whether no token, of the base or learned, has the bytes that the pair would make."""
@@ -163,7 +200,7 @@ cdef class Learner(MergeLearner):
         return True
 
     def limits_met(self):
-        """Return two bools: whether min_count, and whether max_token_bytes, kept a pair of the text from being
+        """Return two bools: whether min_count, and whether max_token_length, kept a pair of the text from being
         merged.
 
         A pair that both limits exclude counts only if no pair is excluded by one alone; then both are True.
@@ -197,4 +234,16 @@ cdef int check_counts(PieceTable counter) except -1:
         if piece.count > left // max(piece.n_bytes, 1):
             raise OverflowError("the counts of the pieces add up to more than 2**63 - 1 symbols")
         left -= piece.count * max(piece.n_bytes, 1)
+    return 0
+
+
+cdef int check_sequence_counts(Sequences sequences) except -1:
+    """Do the same for sequences."""
+    cdef int64_t left = INT64_MAX, n
+    cdef size_t i
+    for i in range(sequences.n):
+        n = <int64_t> max(sequences.ends[i] - sequence_start(sequences, i), <size_t> 1)
+        if sequences.counts[i] > left // n:
+            raise OverflowError("the counts of the sequences add up to more than 2**63 - 1 symbols")
+        left -= sequences.counts[i] * n
     return 0

@@ -1,0 +1,54 @@
+"""File of a `SequenceTokenizer`: a container (see container.py) with the merges over a number of base symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from fastbpe.errors import FormatError
+from fastbpe.formats.container import Kind, check_sections, pack, unpack
+from fastbpe.model import Buffer
+
+KIND = Kind("sequences", 1, "a fastbpe file of sequences")
+MAGIC = KIND.magic
+_HEADER: Mapping[str, type | tuple[type, ...]] = {"base_size": int, "training": dict}
+_BYTES_PER_PAIR = 8
+
+
+class SequenceModel(NamedTuple):
+    """Vocabulary over sequences of integers.
+
+    base_size: int – number of base symbols.
+    merges: bytes – uint32 pairs (left id, right id), little-endian, best first; merge i makes base_size + i.
+    training: the training report; {}: not trained here.
+    """
+
+    base_size: int
+    merges: bytes
+    training: Mapping[str, Any]
+
+
+def dump(model: SequenceModel) -> bytes:
+    """Return the bytes of the file."""
+    header = {"mode": "ids", "base_size": model.base_size, "training": dict(model.training)}
+    return b"".join(pack(KIND, header, {"merges": model.merges}))
+
+
+def parse(data: Buffer, where: str) -> SequenceModel:
+    """Read the model in a file's bytes.
+
+    Args:
+        data: the bytes.
+        where: the name of the file in errors.
+
+    Raises:
+        FormatError: another kind of file, a damaged one, or one from a newer fastbpe.
+    """
+    header, sections = unpack(KIND, data, where, {"ids": _HEADER})
+    check_sections(sections, {"merges"}, where)
+    merges = bytes(sections["merges"])
+    if len(merges) % _BYTES_PER_PAIR:
+        raise FormatError(f"{where}: its section 'merges' does not hold whole merges")
+    if type(header["base_size"]) is not int:
+        raise FormatError(f"{where}: its header has no valid 'base_size'")
+    return SequenceModel(header["base_size"], merges, header["training"])

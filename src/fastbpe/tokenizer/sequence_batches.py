@@ -1,0 +1,101 @@
+"""Batches of sequences of integers: reading them, and merging them in threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from fastbpe._core.encode.sequence_merging import Merged, plan
+from fastbpe._core.ids.sequences import Sequences
+from fastbpe._core.merge.sequence_vocabulary import SequenceVocabulary
+from fastbpe._utils.threads import CallPool, usable_threads
+
+_BATCH_SYMBOLS = 1 << 24  # symbols that are read before they are merged: 64 MB
+
+
+def each_sequence(source: Iterable[Any]) -> Iterator[Any]:
+    """Iterate over the sequences of a batch: the rows of an array of two dimensions, or the items of an iterable.
+
+    Raises:
+        TypeError: the batch is a single sequence, a str, or no iterable.
+    """
+    n_dimensions = dimensions(source)
+    if n_dimensions is not None and n_dimensions != 2:
+        raise TypeError(
+            f"a batch must be an iterable of sequences or an array of two dimensions, not of {n_dimensions}; for a "
+            "single sequence, give a list of it"
+        )
+    if isinstance(source, (str, Mapping)) or not isinstance(source, Iterable):
+        raise TypeError(f"a batch must be an iterable of sequences, not {type(source).__name__}")
+    return iter(source)
+
+
+def dimensions(source: object) -> int | None:
+    """Return the number of dimensions of an array; None: the object is no array."""
+    n_dimensions = getattr(source, "ndim", None)
+    if isinstance(n_dimensions, int):
+        return n_dimensions
+    try:
+        return memoryview(source).ndim  # type: ignore[arg-type]
+    except TypeError:
+        return None
+
+
+def merge_one(vocabulary: SequenceVocabulary, sequence: Any, num_threads: int | None) -> Merged:
+    """Encode one sequence."""
+    sequences = Sequences(vocabulary.base_size, is_one=True)
+    sequences.add(sequence)
+    merged = Merged(vocabulary)
+    _merge(vocabulary, sequences, num_threads, merged)
+    return merged
+
+
+def merge_batch(vocabulary: SequenceVocabulary, batch: Iterable[Any], num_threads: int | None) -> Merged:
+    """Encode the sequences of a batch, some megabytes at a time."""
+    merged = Merged(vocabulary)
+    sequences = Sequences(vocabulary.base_size)
+    for sequence in each_sequence(batch):
+        sequences.add(sequence)
+        if sequences.n_items >= _BATCH_SYMBOLS:
+            _merge(vocabulary, sequences, num_threads, merged)
+            sequences = Sequences(vocabulary.base_size, first=len(merged))
+    _merge(vocabulary, sequences, num_threads, merged)
+    return merged
+
+
+def _merge(
+    vocabulary: SequenceVocabulary, sequences: Sequences, num_threads: int | None, merged: Merged
+) -> None:
+    """Append the ids of sequences to `merged`."""
+    n_threads = usable_threads(num_threads)
+    jobs = plan(vocabulary, sequences)
+    if min(n_threads, len(jobs)) < 2:
+        merged.merge(sequences, 0, len(sequences))
+        return
+    with CallPool(min(n_threads, len(jobs)) - 1) as pool:
+        results = [pool.submit(partial(_run, vocabulary, sequences, job)) for job in jobs]
+        is_joined = True
+        for (first, last, start, _), result in zip(jobs, results, strict=True):
+            job = pool.result(result)
+            if last > first:
+                merged.append(job)
+                continue
+            is_joined = is_joined and merged.append_part(job, start)
+            if last < 0:
+                if is_joined:
+                    merged.end_parts()
+                else:
+                    merged.drop_parts()
+                    merged.merge(sequences, first, first + 1)
+                is_joined = True
+
+
+def _run(vocabulary: SequenceVocabulary, sequences: Sequences, job: tuple[int, int, int, int]) -> Merged:
+    first, last, start, end = job
+    merged = Merged(vocabulary)
+    if last > first:
+        merged.merge(sequences, first, last)
+    else:
+        merged.merge_part(sequences, start, end)
+    return merged

@@ -1,0 +1,399 @@
+"""SequenceTokenizer: sequences of integers to ids and back."""
+
+from __future__ import annotations
+
+import os
+import sys
+import zlib
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from fastbpe._core.encode.sequence_merging import Expanded
+from fastbpe._core.ids.sequences import Sequences
+from fastbpe._core.merge.sequence_vocabulary import SequenceVocabulary
+from fastbpe._utils.arguments import integer
+from fastbpe._utils.caching import cached_property
+from fastbpe._utils.optional_imports import require_numpy
+from fastbpe.errors import FormatError, VocabularyError
+from fastbpe.formats import sequences as file
+from fastbpe.formats.atomic_files import map_file, write
+from fastbpe.tokenizer.sequence_batches import each_sequence, merge_batch, merge_one
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+MAX_BASE_SIZE = 1 << 20  # base symbols
+
+# A list, tuple, range, or anything with the buffer protocol or __array__ in one dimension.
+Integers = Any
+
+
+class SequenceTokenizer:
+    """BPE tokenizer of sequences of integers: image or audio codes, MIDI, DNA. Made by `train` with mode="ids".
+
+    The symbols of a sequence are integers from 0 to base_size - 1, and are their own ids. Merge i makes the id
+    base_size + i. Each sequence is one piece: no merge crosses from one to another, and no pattern cuts them.
+
+    A sequence is a list, a tuple, a range, bytes, or any array of integers in one dimension (numpy, array.array, a
+    tensor on the CPU). A batch is an iterable of sequences, or an array of two dimensions, whose rows they are.
+
+    A tokenizer never changes, so threads may share it. It can be pickled, equals any other with the same base size
+    and merges, and hashes like it.
+
+    >>> from fastbpe import train
+    >>> tokenizer = train([[3, 1, 3, 1, 2]], mode="ids", base_size=4, vocab_size=5)
+    >>> tokenizer.encode([3, 1, 3, 1, 2]), tokenizer.decode([4, 4, 2])
+    ([4, 4, 2], [3, 1, 3, 1, 2])
+    """
+
+    # Making a tokenizer
+
+    def __init__(self, model: file.SequenceModel) -> None:
+        """Make a tokenizer of a model. Use `train`, `load` or `SequenceTokenizer.from_merges` instead."""
+        if not isinstance(model, file.SequenceModel):
+            raise TypeError(f"model must be a SequenceModel, not {type(model).__name__}; fastbpe.load reads a file")
+        self._model = model
+        self._vocabulary = SequenceVocabulary(check_base_size(model.base_size), model.merges)
+
+    @classmethod
+    def from_merges(cls, merges: Iterable[tuple[int, int]], *, base_size: int) -> SequenceTokenizer:
+        """Make a tokenizer of merges: merge i makes the id base_size + i. The first in the list merges first.
+
+        Args:
+            merges: pairs of ids.
+            base_size: number of symbols.
+
+        Raises:
+            VocabularyError: a merge names an id that no earlier merge makes, a pair stands twice, or base_size is
+                out of range.
+
+        >>> SequenceTokenizer.from_merges([(0, 1), (4, 2)], base_size=4).encode([0, 1, 2, 3, 0, 1])
+        [5, 3, 4]
+        """
+        base_size = check_base_size(base_size)
+        flat = array("I")
+        for i, pair in enumerate(merges):
+            left, right = (integer(f"an id of merge {i}", token_id) for token_id in pair)
+            for token_id in (left, right):
+                if not 0 <= token_id < base_size + i:
+                    raise VocabularyError(
+                        f"merge {i}: ({left}, {right}) -> {base_size + i} names an id that no earlier merge makes"
+                    )
+            flat.extend((left, right))
+        return cls(file.SequenceModel(base_size, _little_endian(flat), {}))
+
+    @classmethod
+    def load(cls, path_or_bytes: str | os.PathLike[str] | bytes) -> SequenceTokenizer:
+        """Load a tokenizer from a file that `save` wrote. `fastbpe.load` does the same for all kinds of tokenizers.
+
+        Args:
+            path_or_bytes: the file, or its bytes.
+
+        Raises:
+            FormatError: the file is damaged, or holds no tokenizer of sequences.
+            OSError: the file cannot be opened.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     SequenceTokenizer.from_merges([(0, 1)], base_size=4).save(f"{folder}/codes.fbpe")
+        ...     SequenceTokenizer.load(f"{folder}/codes.fbpe").encode([0, 1, 2])
+        [4, 2]
+        """
+        if isinstance(path_or_bytes, (bytes, bytearray, memoryview)):
+            return cls._of_file(path_or_bytes, "<bytes>")
+        where = os.fspath(path_or_bytes)
+        return cls._of_file(map_file(where), where)
+
+    @classmethod
+    def _of_file(cls, data: Any, where: str) -> SequenceTokenizer:
+        try:
+            return cls(file.parse(data, where))
+        except VocabularyError as error:
+            raise FormatError(f"{where}: {error}") from error
+
+    # Encoding
+
+    def encode(self, sequence: Integers, *, num_threads: int | None = None) -> list[int]:
+        """Encode a sequence.
+
+        Args:
+            sequence: the symbols.
+            num_threads: most threads to use, for a long sequence. None: the environment's FASTBPE_NUM_THREADS, or
+                one a core.
+
+        Raises:
+            ValueError: a symbol is negative, or not below base_size; the message has its position.
+            TypeError: the symbols are no integers, or no sequence.
+
+        >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).encode([0, 1, 0, 2])
+        [4, 0, 2]
+        """
+        return merge_one(self._vocabulary, sequence, num_threads).lists()[0]
+
+    def encode_to_numpy(self, sequence: Integers, *, num_threads: int | None = None) -> npt.NDArray[np.uint32]:
+        """Encode a sequence into a new array of shape (n_ids,), dtype uint32.
+
+        Arguments and errors are those of `encode`. Raises ImportError if numpy is not installed.
+
+        >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).encode_to_numpy([0, 1, 2])
+        array([4, 2], dtype=uint32)
+        """
+        numpy = require_numpy("encode_to_numpy")
+        ids, _ = merge_one(self._vocabulary, sequence, num_threads).arrays()
+        return numpy.frombuffer(ids, dtype=numpy.uint32)  # type: ignore[no-any-return]
+
+    def encode_batch(self, batch: Iterable[Integers], *, num_threads: int | None = None) -> list[list[int]]:
+        """Encode each sequence of a batch, in order.
+
+        Args:
+            batch: sequences, or an array of two dimensions, each row a sequence.
+            num_threads: as in `encode`.
+
+        Raises:
+            ValueError, TypeError: as in `encode`; the message also has the index of the sequence.
+
+        >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).encode_batch([[0, 1], (2, 0, 1)])
+        [[4], [2, 4]]
+        """
+        return merge_batch(self._vocabulary, batch, num_threads).lists()
+
+    def encode_batch_to_numpy(
+        self, batch: Iterable[Integers], *, num_threads: int | None = None
+    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
+        """Encode sequences into one array of ids, end to end. Arguments and errors are those of `encode_batch`.
+
+        Raises ImportError if numpy is not installed.
+
+        Returns:
+            (ids, offsets): uint32 of shape (n_ids,), int64 of shape (n_sequences + 1,). The ids of sequence i are
+            ids[offsets[i]:offsets[i + 1]].
+
+        >>> tokenizer = SequenceTokenizer.from_merges([(0, 1)], base_size=4)
+        >>> ids, offsets = tokenizer.encode_batch_to_numpy([[0, 1], [2, 0, 1]])
+        >>> ids.tolist(), offsets.tolist()
+        ([4, 2, 4], [0, 1, 3])
+        """
+        numpy = require_numpy("encode_batch_to_numpy")
+        ids, offsets = merge_batch(self._vocabulary, batch, num_threads).arrays()
+        return numpy.frombuffer(ids, dtype=numpy.uint32), numpy.frombuffer(offsets, dtype=numpy.int64)
+
+    def count(self, sequence: Integers, *, num_threads: int | None = None) -> int:
+        """Count the ids of a sequence. Arguments and errors are those of `encode`.
+
+        >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).count([0, 1, 2])
+        2
+        """
+        return merge_one(self._vocabulary, sequence, num_threads).n_ids
+
+    # Decoding
+
+    def decode(self, ids: Integers) -> list[int]:
+        """Decode ids to the symbols of a sequence.
+
+        Args:
+            ids: a sequence of ids, in the forms that `encode` takes.
+
+        Raises:
+            InvalidTokenError: an id has no token (a KeyError); the message has its position.
+            TypeError: ids are no integers.
+
+        >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).decode([4, 2])
+        [0, 1, 2]
+        """
+        return self._expanded(ids).lists()[0]
+
+    def decode_to_numpy(self, ids: Integers) -> npt.NDArray[np.uint32]:
+        """Decode ids into a new array of symbols, dtype uint32. Arguments and errors are those of `decode`.
+
+        Raises ImportError if numpy is not installed.
+
+        >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).decode_to_numpy([4, 2])
+        array([0, 1, 2], dtype=uint32)
+        """
+        numpy = require_numpy("decode_to_numpy")
+        symbols, _ = self._expanded(ids).arrays()
+        return numpy.frombuffer(symbols, dtype=numpy.uint32)  # type: ignore[no-any-return]
+
+    def decode_batch(self, batch: Iterable[Integers]) -> list[list[int]]:
+        """Decode each sequence of ids of a batch, in order.
+
+        Raises:
+            InvalidTokenError, TypeError: as in `decode`; the message also has the index of the sequence.
+
+        >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).decode_batch([[4], [2, 4]])
+        [[0, 1], [2, 0, 1]]
+        """
+        sequences = Sequences(self.n_vocab, of_ids=True)
+        for ids in each_sequence(batch):
+            sequences.add(ids)
+        return Expanded(self._vocabulary, sequences).lists()
+
+    def _expanded(self, ids: Integers) -> Expanded:
+        sequences = Sequences(self.n_vocab, of_ids=True, is_one=True)
+        sequences.add(ids)
+        return Expanded(self._vocabulary, sequences)
+
+    # Tokens and ids
+
+    def id_to_token(self, token_id: int) -> tuple[int, ...]:
+        """Give the symbols of an id.
+
+        Raises InvalidTokenError (a KeyError) if the id has no token.
+
+        >>> SequenceTokenizer.from_merges([(0, 1), (4, 2)], base_size=4).id_to_token(5)
+        (0, 1, 2)
+        """
+        return tuple(self.decode([token_id]))
+
+    def token_to_id(self, token: Integers) -> int | None:
+        """Find the id of a token by its symbols; None if there is none. If several have them, the lowest id counts.
+
+        Raises ValueError or TypeError for what can be in no sequence, as `encode` does.
+
+        >>> tokenizer = SequenceTokenizer.from_merges([(0, 1)], base_size=4)
+        >>> tokenizer.token_to_id([0, 1]), tokenizer.token_to_id([1, 0])
+        (4, None)
+        """
+        sequences = Sequences(self.base_size, is_one=True)
+        sequences.add(token)
+        symbols = Expanded(self._vocabulary, sequences).lists()[0]  # a symbol expands to itself
+        return next(
+            (i for i in self._vocabulary.ids_of_length(len(symbols)) if self.decode([i]) == symbols), None
+        )
+
+    @property
+    def base_size(self) -> int:
+        """Number of symbols, whose ids are 0 to base_size - 1.
+
+        >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).base_size
+        4
+        """
+        return self._vocabulary.base_size
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of tokens: symbols and merges.
+
+        >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).vocab_size
+        5
+        """
+        return self._vocabulary.n_ids
+
+    @property
+    def n_vocab(self) -> int:
+        """Greatest id + 1: number of rows of an embedding. The same as vocab_size, for every id has a token.
+
+        >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).n_vocab
+        5
+        """
+        return self._vocabulary.n_ids
+
+    @property
+    def merges(self) -> list[tuple[int, int]]:
+        """New list of the merges, pairs of ids, in the order of merging.
+
+        >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).merges
+        [(0, 1)]
+        """
+        return self._vocabulary.merges()
+
+    @property
+    def mode(self) -> str:
+        """Kind of base symbols: "ids".
+
+        >>> SequenceTokenizer.from_merges([], base_size=4).mode
+        'ids'
+        """
+        return "ids"
+
+    @property
+    def training_report(self) -> dict[str, Any]:
+        """Options and findings of `train`; empty for a tokenizer that fastbpe did not train.
+
+        >>> SequenceTokenizer.from_merges([], base_size=4).training_report
+        {}
+        """
+        return dict(self._model.training)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256, in hexadecimal, of all that decides ids: base size and merges.
+
+        >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).fingerprint[:12]
+        '000000000000'
+        """
+        import hashlib  # here: importing it is slow
+
+        return hashlib.sha256(repr(("ids", self.base_size)).encode() + self._model.merges).hexdigest()
+
+    # Writing, and being a value
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the tokenizer into a file, for `fastbpe.load` to read. The file appears whole or not at all.
+
+        >>> import pathlib, tempfile
+        >>> from fastbpe import load
+        >>> tokenizer = SequenceTokenizer.from_merges([(0, 1)], base_size=4)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = pathlib.Path(folder, "codes.fbpe")
+        ...     tokenizer.save(path)
+        ...     load(path) == tokenizer
+        True
+        """
+        write(path, file.dump(self._model))
+
+    def __reduce__(self) -> tuple[Callable[[bytes], SequenceTokenizer], tuple[bytes]]:
+        return _unpickle, (zlib.compress(file.dump(self._model), 1),)
+
+    def __copy__(self) -> SequenceTokenizer:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SequenceTokenizer:
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, SequenceTokenizer):
+            return NotImplemented
+        return self is other or (self.base_size, self._model.merges) == (other.base_size, other._model.merges)
+
+    def __hash__(self) -> int:
+        return hash((self.base_size, self._model.merges))
+
+    def __repr__(self) -> str:
+        return (
+            f"<fastbpe.SequenceTokenizer {self.base_size} symbols, {self.vocab_size - self.base_size} merges, "
+            f"{self.fingerprint[:12]}>"
+        )
+
+
+def check_base_size(base_size: object) -> int:
+    """Return base_size as an int.
+
+    Raises:
+        VocabularyError: it is below 1 or above MAX_BASE_SIZE (a ValueError).
+        TypeError: it is no integer.
+    """
+    size = integer("base_size", base_size)
+    if not 1 <= size <= MAX_BASE_SIZE:
+        raise VocabularyError(f"base_size={size}: give the number of symbols, 1 to {MAX_BASE_SIZE}")
+    return size
+
+
+def model_of_merges(
+    base_size: int, merges: Sequence[tuple[int, int, int]], training: Mapping[str, Any]
+) -> file.SequenceModel:
+    """Make a model of learned merges, (left id, right id, count) each."""
+    flat = array("I", [token_id for left, right, _ in merges for token_id in (left, right)])
+    return file.SequenceModel(base_size, _little_endian(flat), training)
+
+
+def _little_endian(ids: array[int]) -> bytes:
+    if sys.byteorder == "big":
+        ids.byteswap()
+    return ids.tobytes()
+
+
+def _unpickle(state: bytes) -> SequenceTokenizer:
+    return SequenceTokenizer(file.parse(zlib.decompress(state), "<pickle>"))

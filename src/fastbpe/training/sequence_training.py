@@ -1,0 +1,158 @@
+"""Training with mode="ids": merges over sequences of integers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+from fastbpe._core.ids.sequences import Sequences
+from fastbpe._core.merge.sequence_vocabulary import MAX_SEQUENCE_IDS
+from fastbpe._core.train.byte_learner import Learner
+from fastbpe._utils.arguments import integer
+from fastbpe._utils.progress import Reporter
+from fastbpe._version import __version__
+from fastbpe.errors import TrainingError, TrainingWarning
+from fastbpe.tokenizer.sequence_batches import dimensions, each_sequence
+from fastbpe.tokenizer.sequences import MAX_BASE_SIZE, SequenceTokenizer, model_of_merges
+
+_TIES = ("pair", "first")
+_CALLER = 4  # stacklevel of warnings: the line that calls `train`
+
+
+@dataclass(frozen=True, kw_only=True)
+class SequenceOptions:
+    """Options of training over sequences, checked; the training report lists each.
+
+    Attributes:
+        vocab_size: int – number of ids to end with: base symbols and merges.
+        base_size: int – number of base symbols, which are the integers from 0 to base_size - 1.
+        ties: str – which of two equally frequent pairs to merge first. "pair": the pair of smaller ids; "first": the
+            pair that appears first in the sequences.
+        min_count: int – occurrences below which a pair is not merged; 1 or more.
+        max_token_length: int or None – symbols beyond which no token is made; None: no limit.
+
+    Raises:
+        TrainingError: a value is out of range.
+        TypeError: a value has the wrong type.
+    """
+
+    vocab_size: int
+    base_size: int
+    ties: str = "pair"
+    min_count: int = 1
+    max_token_length: int | None = None
+
+    def __post_init__(self) -> None:
+        put = partial(object.__setattr__, self)
+        for name in ("vocab_size", "base_size", "min_count", "max_token_length"):
+            if name != "max_token_length" or self.max_token_length is not None:
+                put(name, integer(name, getattr(self, name)))
+        if not 1 <= self.base_size <= MAX_BASE_SIZE:
+            raise TrainingError(f"base_size={self.base_size}: give the number of symbols, 1 to {MAX_BASE_SIZE}")
+        if self.vocab_size < self.base_size:
+            raise TrainingError(
+                f"vocab_size={self.vocab_size} is too small: base_size={self.base_size} symbols are part of it"
+            )
+        if self.vocab_size > MAX_SEQUENCE_IDS:
+            raise TrainingError(f"vocab_size={self.vocab_size} is too large: the limit is {MAX_SEQUENCE_IDS}")
+        if self.min_count < 1:
+            raise TrainingError(f"min_count={self.min_count} is too small: a pair must occur at least once")
+        if self.ties == "huggingface":
+            raise TrainingError(
+                'ties="huggingface" orders bytes by the characters that stand for them, and integers have none; '
+                'ties="pair" is the same rule over integers'
+            )
+        if self.ties not in _TIES:
+            raise TrainingError(f"ties={self.ties!r}: choose one of {', '.join(map(repr, _TIES))}")
+        if self.max_token_length is not None and self.max_token_length < 1:
+            raise TrainingError(f"max_token_length={self.max_token_length}: give 1 or more, or None")
+
+
+def train_sequences(source: Any, options: SequenceOptions, reporter: Reporter) -> SequenceTokenizer:
+    """Learn a tokenizer from sequences of integers.
+
+    Args:
+        source: an iterable of sequences, an array of one or two dimensions, or a mapping of sequences to counts.
+        options: what to learn.
+        reporter: gets the phases "counting" (in symbols) and "learning" (in merges).
+
+    Raises:
+        ValueError, TypeError: a sequence holds something else than symbols; the message has the place.
+        TrainingError: there is no symbol to learn from.
+    """
+    with reporter.phase("counting", None, unit=" symbols", unit_scale=True) as phase:
+        sequences = _read(source, options.base_size, lambda n_items: phase.update(n_items - phase.n))
+    n_symbols, n_sequences = sequences.n_items, len(sequences)
+    if not n_symbols:
+        raise TrainingError("there is nothing to learn from: the source holds no sequence, or only empty ones")
+    n_merges = options.vocab_size - options.base_size
+    with reporter.phase("learning", n_merges, unit=" merges") as phase:
+        learner = Learner(
+            sequences,
+            max_ids=options.vocab_size,
+            ties_first=options.ties == "first",
+            min_count=options.min_count,
+            max_token_length=options.max_token_length,
+            n_base=options.base_size,
+        )
+        learner.learn(lambda n_ids: phase.update(n_ids - options.base_size - phase.n))
+    merges = learner.merges()
+    if len(merges) < n_merges:
+        _warn(options, learner, len(merges))
+    report = asdict(options) | {
+        "library": __version__,
+        "n_symbols": n_symbols,
+        "n_sequences": n_sequences,
+        "n_merges": len(merges),
+    }
+    reporter.summarise(
+        {
+            "counting": f"{n_symbols:,} symbols, {n_sequences:,} sequences",
+            "learning": f"{len(merges):,} merges",
+        }
+    )
+    return SequenceTokenizer(model_of_merges(options.base_size, merges, report))
+
+
+def _read(source: Any, base_size: int, report: Any) -> Sequences:
+    """Read all sequences of a source."""
+    sequences = Sequences(base_size, is_one=dimensions(source) == 1)
+    if isinstance(source, Mapping):
+        for sequence, count in source.items():
+            count = integer(f"the count of sequence {len(sequences)}", count)
+            if count < 0:
+                raise TrainingError(f"the count of sequence {len(sequences)} is {count}: give 0 or more")
+            if count >= 1 << 63:
+                raise OverflowError(f"the count of sequence {len(sequences)} is {count}, 2**63 or more")
+            sequences.add(sequence, count)
+        return sequences
+    each: Iterable[Any] = (source,) if dimensions(source) == 1 else each_sequence(source)
+    for i, sequence in enumerate(each):
+        sequences.add(sequence)
+        if not i % _SEQUENCES_PER_REPORT:
+            report(sequences.n_items)
+    report(sequences.n_items)
+    return sequences
+
+
+_SEQUENCES_PER_REPORT = 1024
+
+
+def _warn(options: SequenceOptions, learner: Learner, n_merges: int) -> None:
+    """Warn that there are fewer merges than the options ask for."""
+    limits = [
+        f"{name}={getattr(options, name)}"
+        for name, met in zip(("min_count", "max_token_length"), learner.limits_met(), strict=True)
+        if met
+    ]
+    allowed = f" that {' and '.join(limits)} {'allow' if limits[1:] else 'allows'}" if limits else ""
+    way_out = f"{'change that limit, ' if limits else ''}give more sequences, or ask for fewer"
+    warnings.warn(
+        f"no pair is left to merge{allowed}: the vocabulary has {options.base_size + n_merges} entries, not the "
+        f"{options.vocab_size} asked for; {way_out}",
+        TrainingWarning,
+        stacklevel=_CALLER,
+    )
