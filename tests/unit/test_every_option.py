@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import fastbpe
-from fastbpe import OptionError, PieceCounts, Tokenizer
+from fastbpe import OptionError, PieceCounts, SequenceTokenizer, Tokenizer
 from fastbpe.formats.sentencepiece.specs import NORMALIZER, TRAINER
 from fastbpe.training.codepoint_options import NAMES, WITHOUT_EFFECT
 from fastbpe.training.options import ByteOptions
@@ -42,6 +42,10 @@ def tokenizer() -> Tokenizer:
     return fastbpe.train(["ab ab"], vocab_size=259, special_tokens=["<x>"], pattern="gpt2", progress=False)
 
 
+def sequence_tokenizer() -> SequenceTokenizer:
+    return SequenceTokenizer.from_merges([(0, 1)], base_size=4)
+
+
 def outcome(call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     """Call a function and return a comparable result; for an error its type and text."""
     told: list[Any] = []
@@ -52,7 +56,9 @@ def outcome(call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
         result = call(**arguments)
     except Exception as error:
         return type(error), str(error)
-    if isinstance(result, Tokenizer):
+    if isinstance(result, SequenceTokenizer):
+        result = result.merges, result.base_size
+    elif isinstance(result, Tokenizer):
         report = result.training_report
         result = result.fingerprint, result.name, report.get("n_skipped"), report.get("n_bytes")
     elif isinstance(result, PieceCounts):
@@ -226,6 +232,22 @@ CALLS: dict[str, Row] = {
     ),
     "Tokenizer.save": Row({"path": "{out}"}, {"path": "{folder}"}),
     "Tokenizer.with_special_tokens": Row({"special_tokens": {"<y>": 300}}, {"special_tokens": {"<z>": 300}}),
+    "SequenceTokenizer": Row({"model": 5}, {"model": 5.0}),
+    "SequenceTokenizer.from_merges": Row(
+        {"merges": [(0, 1)], "base_size": 4}, {"merges": [(1, 0)], "base_size": 5}
+    ),
+    "SequenceTokenizer.load": Row({"path_or_bytes": "{sequences}"}, {"path_or_bytes": "no"}),
+    "SequenceTokenizer.save": Row({"path": "{out}"}, {"path": "{folder}"}),
+    "SequenceTokenizer.encode": Row({"sequence": [0, 1]}, {"sequence": [1], **THREADS}),
+    "SequenceTokenizer.encode_to_numpy": Row({"sequence": [0, 1]}, {"sequence": [1], **THREADS}),
+    "SequenceTokenizer.encode_batch": Row({"batch": [[0, 1]]}, {"batch": [[1]], **THREADS}),
+    "SequenceTokenizer.encode_batch_to_numpy": Row({"batch": [[0, 1]]}, {"batch": [[1]], **THREADS}),
+    "SequenceTokenizer.count": Row({"sequence": [0, 1]}, {"sequence": [1, 0], **THREADS}),
+    "SequenceTokenizer.decode": Row({"ids": [4]}, {"ids": [1]}),
+    "SequenceTokenizer.decode_to_numpy": Row({"ids": [4]}, {"ids": [1]}),
+    "SequenceTokenizer.decode_batch": Row({"batch": [[4]]}, {"batch": [[1]]}),
+    "SequenceTokenizer.id_to_token": Row({"token_id": 4}, {"token_id": 1}),
+    "SequenceTokenizer.token_to_id": Row({"token": [0, 1]}, {"token": [1]}),
 }
 
 
@@ -233,7 +255,7 @@ def public_functions() -> dict[str, Callable[..., Any]]:
     """Return all public functions and methods by name; a class stands for its constructor."""
     found: dict[str, Callable[..., Any]] = {}
     counts = PieceCounts({"ab": 1, "c": 2})
-    objects = {"Tokenizer": tokenizer(), "PieceCounts": counts}
+    objects = {"Tokenizer": tokenizer(), "PieceCounts": counts, "SequenceTokenizer": sequence_tokenizer()}
     for name in fastbpe.__all__:
         one = getattr(fastbpe, name)
         if not callable(one) or (inspect.isclass(one) and issubclass(one, BaseException)):
@@ -257,9 +279,11 @@ def places(tmp_path: Path) -> dict[str, str]:
     (tmp_path / "latin.txt").write_bytes(b"ab \xe9\xe9")
     tokenizer().export(tmp_path / "a.tiktoken", format="tiktoken")
     PieceCounts({"ab": 1}).save(tmp_path / "counts")
+    sequence_tokenizer().save(tmp_path / "sequences.fbpe")
     (tmp_path / "folder").mkdir()
     names = {"jsonl": "a.jsonl", "holes": "holes.jsonl", "txt": "a.txt", "latin": "latin.txt", "folder": "folder"}
     names |= {"tiktoken": "a.tiktoken", "counts": "counts", "out": "out", "bin": "out.bin"}
+    names["sequences"] = "sequences.fbpe"
     return {name: str(tmp_path / path) for name, path in names.items()}
 
 

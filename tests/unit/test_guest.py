@@ -117,6 +117,7 @@ MAKERS: dict[str, Callable[[Path], Any]] = {
     "minbpe.BasicTokenizer": lambda _: basic_tokenizer(),
     "minbpe.RegexTokenizer": lambda _: regex_tokenizer(),
     "SentencePieceProcessor": lambda path: fastbpe.sentencepiece.SentencePieceProcessor(model_file=str(path)),
+    "sequences": lambda _: fastbpe.SequenceTokenizer.from_merges([(97, 98)], base_size=256),
     "SentencePieceNormalizer": lambda path: fastbpe.sentencepiece.SentencePieceNormalizer(model_file=str(path)),
 }
 

@@ -91,7 +91,9 @@ def _parse(
             raise _holds(where, "special tokens", "special_tokens")
         return replace(model, special_tokens=special_tokens, fingerprint="")
     if bytes(data[: len(sequences.MAGIC)]) == sequences.MAGIC:
-        raise FormatError(f"{where}: a tokenizer of sequences of integers, not of text; fastbpe.load(path) makes it")
+        raise FormatError(
+            f"{where}: a tokenizer of sequences of integers, not of text; fastbpe.load(path) makes it"
+        )
     foreign.check(data, where)
     if _is_object(data) and (read := _read_huggingface(data, where, pattern, special_tokens)):
         return read

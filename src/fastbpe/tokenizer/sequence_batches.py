@@ -64,9 +64,7 @@ def merge_batch(vocabulary: SequenceVocabulary, batch: Iterable[Any], num_thread
     return merged
 
 
-def _merge(
-    vocabulary: SequenceVocabulary, sequences: Sequences, num_threads: int | None, merged: Merged
-) -> None:
+def _merge(vocabulary: SequenceVocabulary, sequences: Sequences, num_threads: int | None, merged: Merged) -> None:
     """Append the ids of sequences to `merged`."""
     n_threads = usable_threads(num_threads)
     jobs = plan(vocabulary, sequences)

@@ -53,7 +53,9 @@ class SequenceTokenizer:
     def __init__(self, model: file.SequenceModel) -> None:
         """Make a tokenizer of a model. Use `train`, `load` or `SequenceTokenizer.from_merges` instead."""
         if not isinstance(model, file.SequenceModel):
-            raise TypeError(f"model must be a SequenceModel, not {type(model).__name__}; fastbpe.load reads a file")
+            raise TypeError(
+                f"model must be a SequenceModel, not {type(model).__name__}; fastbpe.load reads a file"
+            )
         self._model = model
         self._vocabulary = SequenceVocabulary(check_base_size(model.base_size), model.merges)
 
@@ -259,9 +261,7 @@ class SequenceTokenizer:
         sequences = Sequences(self.base_size, is_one=True)
         sequences.add(token)
         symbols = Expanded(self._vocabulary, sequences).lists()[0]  # a symbol expands to itself
-        return next(
-            (i for i in self._vocabulary.ids_of_length(len(symbols)) if self.decode([i]) == symbols), None
-        )
+        return next((i for i in self._vocabulary.ids_of_length(len(symbols)) if self.decode([i]) == symbols), None)
 
     @property
     def base_size(self) -> int:
@@ -322,7 +322,7 @@ class SequenceTokenizer:
         """SHA-256, in hexadecimal, of all that decides ids: base size and merges.
 
         >>> SequenceTokenizer.from_merges([(0, 1)], base_size=4).fingerprint[:12]
-        '000000000000'
+        '3dcfceb194cf'
         """
         import hashlib  # here: importing it is slow
 

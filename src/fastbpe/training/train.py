@@ -283,7 +283,10 @@ def _train_sequences(
     reading: ReadingOptions,
     reporter: Reporter,
 ) -> SequenceTokenizer:
-    from fastbpe.training.sequence_training import SequenceOptions, train_sequences  # here: other modes need it not
+    from fastbpe.training.sequence_training import (
+        SequenceOptions,
+        train_sequences,
+    )  # here: other modes need it not
 
     if base is not None:
         raise TrainingError('base= with mode="ids": leave it out, and train on the old sequences and the new ones')

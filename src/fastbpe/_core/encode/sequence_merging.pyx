@@ -8,24 +8,31 @@ overlap, the whole sequence is merged at once.
 """
 
 cimport cython
-from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t, uint32_t
+from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
 from fastbpe._core.common.id_buffer cimport Ids, ids_expect, ids_free, ids_reserve
+from fastbpe._core.common.interrupts cimport Watch, check_signals
 from fastbpe._core.ids.id_lists cimport Array, hide, ids_array, ids_list, int64_array, show_all
 from fastbpe._core.ids.sequences cimport Sequences, sequence_start
 from fastbpe._core.merge.merge_long cimport merge_symbols
 from fastbpe._core.merge.sequence_vocabulary cimport SequenceVocabulary
-
-from array import array
 
 cdef enum:
     JOB_SYMBOLS = 1 << 18  # symbols of a part of a long sequence, and of the whole ones of a job
     OVERLAP_SYMBOLS = 1 << 12  # symbols that two parts share, at least
     OVERLAP_TOKENS = 32  # and at least so many times the longest token
     MIN_OVERLAPS = 16  # a part is at least so many times as long as its overlap
-    SYMBOLS_PER_CHECK = 1 << 20  # symbols of short sequences between two checks for signals
+    NOGIL_SYMBOLS = 1 << 12  # symbols from which giving up the GIL pays
+    CHECKED_SEQUENCES = 1 << 7  # sequences between two looks at the clock, for signals
+
+
+cdef struct Ends:
+    # Growing array. Starts as all zeros; its owner frees the items.
+    size_t* items
+    size_t n
+    size_t capacity
 
 
 def plan(SequenceVocabulary vocabulary not None, Sequences sequences not None):
@@ -48,9 +55,11 @@ def plan(SequenceVocabulary vocabulary not None, Sequences sequences not None):
             jobs.append((i, -1, start, end))
             i += 1
             continue
-        while i < sequences.n and sequences.ends[i] - start < 2 * size:
+        end = start
+        while i < sequences.n and end - start < size and sequences.ends[i] - end < 2 * size:
+            end = sequences.ends[i]
             i += 1
-        jobs.append((first, i, start, sequences.ends[i - 1]))
+        jobs.append((first, i, start, end))
     return jobs
 
 
@@ -60,18 +69,19 @@ cdef class Merged:
 
     cdef SequenceVocabulary _vocabulary
     cdef Ids _ids
-    cdef object _ends  # array of int64: the end of each sequence's ids
-    cdef size_t _behind  # in a job that is a part: where it ends in the items
+    cdef Ends _ends  # end of each sequence's ids
+    cdef size_t _behind  # of a part of a sequence: where it ends in the items
+    cdef Watch _watch
 
     def __cinit__(self, SequenceVocabulary vocabulary not None):
         self._vocabulary = vocabulary
-        self._ends = array("q")
 
     def __dealloc__(self):
         ids_free(&self._ids)
+        free(self._ends.items)
 
     def __len__(self):
-        return len(self._ends)
+        return self._ends.n
 
     @property
     def n_ids(self):
@@ -80,37 +90,50 @@ cdef class Merged:
 
     def merge(self, Sequences sequences not None, size_t first, size_t last):
         """Append the ids of the sequences first to last (exclusive)."""
-        cdef size_t i, start, n_unchecked = 0
+        cdef size_t n_symbols
+        if first == last:
+            return
+        n_symbols = sequences.ends[last - 1] - sequence_start(sequences, first)
+        if n_symbols < NOGIL_SYMBOLS:
+            self._merge_all(sequences, first, last)
+            return
+        with nogil:
+            ids_expect(&self._ids, n_symbols)
+            self._merge_all(sequences, first, last)
+
+    cdef int _merge_all(self, Sequences sequences, size_t first, size_t last) except -1 nogil:
+        cdef size_t i, start
+        ends_reserve(&self._ends, last - first)
         for i in range(first, last):
             start = sequence_start(sequences, i)
-            self._merge(sequences, start, sequences.ends[i])
-            self._ends.append(self._ids.n)
-            n_unchecked += sequences.ends[i] - start
-            if n_unchecked >= SYMBOLS_PER_CHECK:
-                n_unchecked = 0
-                PyErr_CheckSignals()
+            if start < sequences.ends[i]:
+                self._merge(sequences, start, sequences.ends[i])
+            self._ends.items[self._ends.n] = self._ids.n
+            self._ends.n += 1
+            if i % CHECKED_SEQUENCES == 0:
+                check_signals(&self._watch)
+        return 0
 
     def merge_part(self, Sequences sequences not None, size_t start, size_t end):
         """Append the ids of items[start:end], a part of a sequence, and end no sequence."""
-        self._merge(sequences, start, end)
+        with nogil:
+            ids_expect(&self._ids, end - start)
+            self._merge(sequences, start, end)
         self._behind = end
 
-    cdef int _merge(self, Sequences sequences, size_t start, size_t end) except -1:
-        cdef const uint32_t* symbols = sequences.items.items
-        if start == end:
-            return 0
-        if end - start < JOB_SYMBOLS // 64:
-            return merge_symbols(&self._vocabulary.tables, symbols + start, end - start, &self._ids)
-        ids_expect(&self._ids, end - start)
-        with nogil:
-            merge_symbols(&self._vocabulary.tables, symbols + start, end - start, &self._ids)
-        return 0
+    cdef int _merge(self, Sequences sequences, size_t start, size_t end) except -1 nogil:
+        return merge_symbols(
+            &self._vocabulary.tables, sequences.items.items + start, end - start, &self._ids
+        )
 
     def append(self, Merged job not None):
         """Append the ids of a job of whole sequences."""
-        cdef size_t before = self._ids.n
+        cdef size_t before = self._ids.n, i
         self._copy(&job._ids, 0)
-        self._ends.extend([before + end for end in job._ends])
+        ends_reserve(&self._ends, job._ends.n)
+        for i in range(job._ends.n):
+            self._ends.items[self._ends.n + i] = before + job._ends.items[i]
+        self._ends.n += job._ends.n
 
     def append_part(self, Merged part not None, size_t start):
         """Append the ids of the next part of a sequence, and join both; return False if they share no token.
@@ -146,12 +169,14 @@ cdef class Merged:
 
     def drop_parts(self):
         """Drop the ids behind the last sequence that was ended."""
-        self._ids.n = self._ends[-1] if len(self._ends) else 0
+        self._ids.n = self._ends.items[self._ends.n - 1] if self._ends.n else 0
         self._behind = 0
 
     def end_parts(self):
         """End the sequence of the parts that were appended."""
-        self._ends.append(self._ids.n)
+        ends_reserve(&self._ends, 1)
+        self._ends.items[self._ends.n] = self._ids.n
+        self._ends.n += 1
         self._behind = 0
 
     cdef int _copy(self, const Ids* ids, size_t start) except -1:
@@ -163,32 +188,49 @@ cdef class Merged:
 
     def lists(self):
         """Return a list of ids for each sequence."""
-        return _lists(&self._ids, self._ends)
+        return _lists(&self._ids, &self._ends)
 
     def arrays(self):
         """Return (ids, offsets) as arrays of uint32 and int64, and be empty afterwards."""
-        return _arrays(&self._ids, self._ends)
+        return _arrays(&self._ids, &self._ends)
 
 
-cdef list _lists(const Ids* ids, object ends):
+cdef int ends_reserve(Ends* ends, size_t n_more) except -1 nogil:
+    """Make space for n_more ends."""
+    cdef size_t capacity
+    cdef void* grown
+    if ends.n + n_more <= ends.capacity:
+        return 0
+    capacity = max(ends.n + n_more, 2 * ends.capacity)
+    grown = realloc(ends.items, capacity * sizeof(size_t))
+    if grown == NULL:
+        with gil:
+            raise MemoryError(f"no memory for {capacity} sequences")
+    ends.items = <size_t*> grown
+    ends.capacity = capacity
+    return 0
+
+
+cdef list _lists(const Ids* ids, const Ends* ends):
     """Cut ids into lists."""
     cdef list out = [], one
-    cdef size_t start = 0, end
+    cdef size_t start = 0, i
     hide(out)
-    for end in ends:
-        one = ids_list(ids.items + start, end - start)
+    for i in range(ends.n):
+        one = ids_list(ids.items + start, ends.items[i] - start)
         hide(one)
         out.append(one)
-        start = end
+        start = ends.items[i]
     show_all(out)
     return out
 
 
-cdef tuple _arrays(Ids* ids, object ends):
-    cdef Array offsets = int64_array(len(ends) + 1)
+cdef tuple _arrays(Ids* ids, const Ends* ends):
+    """Make arrays of ids, which are empty afterwards, and of offsets."""
+    cdef Array offsets = int64_array(ends.n + 1)
     cdef size_t i
-    for i in range(<size_t> len(ends)):
-        (<int64_t*> offsets._items)[i + 1] = ends[i]
+    for i in range(ends.n):
+        (<int64_t*> offsets._items)[i + 1] = ends.items[i]
     return ids_array(ids), offsets
 
 
@@ -200,28 +242,30 @@ cdef class Expanded:
     """
 
     cdef Ids _symbols
-    cdef object _ends
+    cdef Ends _ends
 
     def __cinit__(self, SequenceVocabulary vocabulary not None, Sequences sequences not None):
         cdef const uint32_t* ids = sequences.items.items
         cdef const uint32_t* lengths = vocabulary.lengths
         cdef size_t n = sequences.items.n, n_symbols = 0, i, at = 0
-        self._ends = array("q")
+        ends_reserve(&self._ends, sequences.n)
         for i in range(sequences.n):
             while at < sequences.ends[i]:
                 n_symbols += lengths[ids[at]]
                 at += 1
-            self._ends.append(n_symbols)
+            self._ends.items[i] = n_symbols
+        self._ends.n = sequences.n
         with nogil:
             vocabulary.expand(ids, n, n_symbols, &self._symbols)
 
     def __dealloc__(self):
         ids_free(&self._symbols)
+        free(self._ends.items)
 
     def lists(self):
         """Return a list of symbols for each sequence."""
-        return _lists(&self._symbols, self._ends)
+        return _lists(&self._symbols, &self._ends)
 
     def arrays(self):
         """Return (symbols, offsets) as arrays of uint32 and int64, and be empty afterwards."""
-        return _arrays(&self._symbols, self._ends)
+        return _arrays(&self._symbols, &self._ends)
