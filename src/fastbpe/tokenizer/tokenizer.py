@@ -186,6 +186,8 @@ class Tokenizer(Encoder):
         allowed_special: Special = frozenset(),
         disallowed_special: Special = "all",
         num_threads: int | None = None,
+        dropout: float | None = None,
+        seed: int | None = None,
     ) -> list[int]:
         """Encode a text. A special token in it is an error, unless the call allows it.
 
@@ -199,15 +201,22 @@ class Tokenizer(Encoder):
                 encode them like any text.
             num_threads: most threads to use, for a long text. None: the environment's FASTBPE_NUM_THREADS, or one
                 a core.
+            dropout: BPE dropout (Provilkov et al. 2020): probability of passing over a merge, 0 to 1, so that a
+                text gets other ids each time. None or 0: none; 1: base symbols only. Bytes follow the rule of
+                tokenizers, code points that of sentencepiece. Special and added tokens stay whole.
+            seed: start of the random numbers for dropout, 0 to 2**64 - 1; the same ids for the same seed. None:
+                from the operating system.
 
         Raises:
             SpecialTokenError: the text holds a disallowed special token (a ValueError).
-            ValueError: the bytes are not UTF-8.
+            ValueError: the bytes are not UTF-8, dropout or seed is out of its range, or seed is without dropout.
             TypeError: the text is neither str nor bytes.
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None, special_tokens={"<|end|>": 257})
         >>> tokenizer.encode("abc"), tokenizer.encode("ab<|end|>", allowed_special="all")
         ([256, 99], [256, 257])
+        >>> tokenizer.encode("abababc", dropout=0.5, seed=1)
+        [0]
         """
         raise NotImplementedError
 
@@ -297,13 +306,18 @@ class Tokenizer(Encoder):
         num_threads: int | None = None,
         allowed_special: Special = frozenset(),
         disallowed_special: Special = "all",
+        dropout: float | None = None,
+        seed: int | None = None,
     ) -> list[list[int]]:
         """Encode each text, in order, as `encode` does.
 
         Args:
             texts: iterable of str, or of bytes of UTF-8.
-            num_threads: most threads to use. None: the environment's FASTBPE_NUM_THREADS, or one a core.
+            num_threads: most threads to use. None: the environment's FASTBPE_NUM_THREADS, or one a core. It changes
+                no ids, with dropout neither.
             allowed_special, disallowed_special: as in `encode`.
+            dropout, seed: as in `encode`. Seed and index of a text decide its random numbers: equal texts of a
+                batch get different ids, the first those of `encode`.
 
         Raises:
             SpecialTokenError, ValueError, TypeError: as in `encode`. A note tells the index of the text.

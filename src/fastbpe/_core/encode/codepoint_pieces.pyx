@@ -12,16 +12,16 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
-from fastbpe._core.merge.merge_dropout cimport Dropout, dropout_free, merge_with_dropout
+from fastbpe._core.merge.merge_dropout cimport Dropout, dropout_free
 from fastbpe._core.encode.encoder cimport Encoder
 from fastbpe._core.ids.int_table cimport Ints, kept_ints, offset_int
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, Normalizer, normalized_free
 from fastbpe._core.ids.id_lists cimport add_item, add_span, hide, ids_array, ids_list, new_list, show
 from fastbpe._core.encode.pipeline cimport Pipeline
-from fastbpe._core.encode.scratch_pool cimport Scratch, add_id
+from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.encode.spans cimport Spans, add_span_of_id, spans_free, spans_list, to_characters
-from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
+from fastbpe._core.text.special_tokens cimport SpecialMatcher
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.text.utf8_text cimport Text, text_of, text_release
 from fastbpe._core.merge.codepoint_symbols cimport EXPANDED, Characters
@@ -299,35 +299,14 @@ cdef class TokenEncoder:
     ) except -1 nogil:
         """Append the ids of normalized text, skipping merges at random."""
         cdef Dropout dropout
-        cdef Match match
-        cdef size_t at = 0
         memset(&dropout, 0, sizeof(dropout))
         dropout.rate, dropout.state = rate, seed
+        scratch.dropout = &dropout
         try:
-            if self._pipeline.normalizing.symbols is not None:
-                while self._pipeline.normalizing.symbols.find(data, n, at, &match):
-                    self._merge_with_dropout(data + at, match.start - at, &dropout, scratch)
-                    add_id(scratch, match.id)
-                    at = match.end
-            return self._merge_with_dropout(data + at, n - at, &dropout, scratch)
+            return self._pipeline.encode_normalized(data, n, scratch)
         finally:
+            scratch.dropout = NULL
             dropout_free(&dropout)
-
-    cdef int _merge_with_dropout(
-        self, const uint8_t* data, size_t n, Dropout* dropout, Scratch* scratch
-    ) except -1 nogil:
-        """Split and merge text between user-defined symbols."""
-        cdef size_t at = 0, start = 0, i
-        while at < n:
-            scratch.ends.n = 0
-            at = self._pipeline.splitter.split(data, n, at, &scratch.ends)
-            for i in range(scratch.ends.n):
-                merge_with_dropout(
-                    &self._pipeline.vocabulary.tables, data + start, scratch.ends.items[i] - start, dropout,
-                    &scratch.ids,
-                )
-                start = scratch.ends.items[i]
-        return 0
 
     cdef int _measure(self, Scratch* scratch, Tokens out) except -1 nogil:
         """Move the ids to out, several unknown characters in a row as one, and note the end of each.

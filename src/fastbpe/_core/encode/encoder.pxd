@@ -1,3 +1,4 @@
+from fastbpe._core.encode.dropping cimport Dropping
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.untrusted_ids cimport Guard
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
@@ -10,10 +11,16 @@ cdef class Encoder:
     cdef SpecialMatcher _all_special  # valid if _has_all_special
     cdef bint _has_all_special
     cdef Guard _guard  # made when encode_parts() first needs it
+    cdef Dropping _dropping  # made when a call first asks for dropout
     cdef Pipeline _ready(self)
     cdef tuple _matchers(self, object allowed, object disallowed)
     cdef SpecialMatcher _all(self)
     cdef list _to_list(self, object text, SpecialMatcher allowed, SpecialMatcher disallowed, object num_threads)
+    cdef list _encode_dropping(
+        self, object text, object allowed_special, object disallowed_special, object num_threads, object dropout,
+        object seed,
+    )
+    cdef Dropping _dropper(self)
     cdef list _to_lists(self, object texts, SpecialMatcher allowed, SpecialMatcher disallowed, object num_threads)
     cdef Guard _guarding(self)
     cdef size_t _count_up_to(self, object text, object limit) except? 0

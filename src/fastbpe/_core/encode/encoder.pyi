@@ -51,6 +51,8 @@ class Encoder:
         allowed_special: str | Collection[str] = ...,
         disallowed_special: str | Collection[str] = "all",
         num_threads: int | None = None,
+        dropout: float | None = None,
+        seed: int | None = None,
     ) -> list[int]:
         """Encode a text. See `Tokenizer.encode`."""
     def encode_ordinary(self, text: str | bytes, *, num_threads: int | None = None) -> list[int]:
@@ -64,6 +66,8 @@ class Encoder:
         num_threads: int | None = None,
         allowed_special: str | Collection[str] = ...,
         disallowed_special: str | Collection[str] = "all",
+        dropout: float | None = None,
+        seed: int | None = None,
     ) -> list[list[int]]:
         """Encode each text as `encode` does. See `Tokenizer.encode_batch`."""
     def encode_ordinary_batch(

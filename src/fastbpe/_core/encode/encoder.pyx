@@ -7,6 +7,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int64_t
 
 from fastbpe._core.encode.batch cimport array_of_texts, counts_of_texts, lists_of_texts
+from fastbpe._core.encode.dropping cimport Dropping, seed_of
 from fastbpe._core.encode.count_limits cimport count_up_to
 from fastbpe._core.encode.offsets cimport encode_spans
 from fastbpe._core.encode.one_text cimport append_text, count_text, list_of_text, may_use_threads
@@ -15,6 +16,7 @@ from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.encode.spans cimport Spans, spans_free, spans_list, to_characters
 from fastbpe._core.encode.untrusted_ids cimport Guard
 from fastbpe._core.ids.id_lists cimport Array, ids_list
+from fastbpe._core.merge.merge_dropout cimport rate_of
 from fastbpe._core.merge.vocabulary cimport Vocabulary
 from fastbpe._core.normalize.codepoint_steps cimport Normalizing
 from fastbpe._core.normalize.unicode_forms cimport Front
@@ -92,12 +94,32 @@ cdef class Encoder:
 
     # One text
 
-    def encode(self, text, *, allowed_special=NOTHING, disallowed_special=ALL, num_threads=None):
+    def encode(
+        self, text, *, allowed_special=NOTHING, disallowed_special=ALL, num_threads=None, dropout=None, seed=None
+    ):
         """Encode a text. See `Tokenizer.encode`."""
+        if dropout is not None or seed is not None:
+            return self._encode_dropping(text, allowed_special, disallowed_special, num_threads, dropout, seed)
         if allowed_special is NOTHING and disallowed_special is ALL:
             return self._to_list(text, None, self._all(), num_threads)
         allowed, disallowed = self._matchers(allowed_special, disallowed_special)
         return self._to_list(text, allowed, disallowed, num_threads)
+
+    cdef list _encode_dropping(
+        self, object text, object allowed_special, object disallowed_special, object num_threads, object dropout,
+        object seed,
+    ):
+        """Encode a text with dropout."""
+        allowed, disallowed = self._matchers(allowed_special, disallowed_special)
+        if _drops(dropout, seed):
+            return self._dropper().encode(text, allowed, disallowed, dropout, seed, num_threads)
+        return self._to_list(text, allowed, disallowed, num_threads)
+
+    cdef Dropping _dropper(self):
+        """Return the encoder with dropout; make it first if there is none."""
+        if self._dropping is None:
+            self._dropping = Dropping(self._ready())
+        return self._dropping
 
     def encode_ordinary(self, text, *, num_threads=None):
         """Encode a text, special tokens like any other text. See `Tokenizer.encode_ordinary`."""
@@ -226,9 +248,13 @@ cdef class Encoder:
 
     # Many texts
 
-    def encode_batch(self, texts, *, num_threads=None, allowed_special=NOTHING, disallowed_special=ALL):
+    def encode_batch(
+        self, texts, *, num_threads=None, allowed_special=NOTHING, disallowed_special=ALL, dropout=None, seed=None
+    ):
         """Encode each text as `encode` does. See `Tokenizer.encode_batch`."""
         allowed, disallowed = self._matchers(allowed_special, disallowed_special)
+        if _drops(dropout, seed):
+            return self._dropper().encode_batch(texts, allowed, disallowed, dropout, seed, num_threads)
         return self._to_lists(texts, allowed, disallowed, num_threads)
 
     def encode_ordinary_batch(self, texts, *, num_threads=None):
@@ -243,3 +269,13 @@ cdef class Encoder:
         """Return (uint32 array of all ids end to end, int64 array of offsets into it: len(texts) + 1 of them)."""
         allowed, disallowed = self._matchers(allowed_special, disallowed_special)
         return array_of_texts(self._ready(), texts, allowed, disallowed, num_threads)
+
+
+cdef bint _drops(object dropout, object seed) except -1:
+    """Tell whether the arguments dropout= and seed= ask for dropout at all, and check them."""
+    if dropout is None:
+        if seed is not None:
+            raise ValueError(f"seed={seed!r} is for dropout=; give both, or none")
+        return False
+    seed_of(seed)
+    return rate_of(dropout) > 0

@@ -97,4 +97,7 @@ cdef class Pipeline:
     cdef int _merge(
         self, const uint8_t* data, size_t n, size_t start, size_t end, Scratch* scratch
     ) except -1 nogil
+    cdef int _merge_with_dropout(
+        self, const uint8_t* data, size_t start, size_t end, Scratch* scratch
+    ) except -1 nogil
     cdef bint _drop_bytes(self, const uint8_t* data, size_t start, size_t end, Scratch* scratch) except -1 nogil

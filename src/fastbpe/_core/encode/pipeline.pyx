@@ -36,6 +36,7 @@ from fastbpe._core.common.id_buffer cimport ids_expect
 from fastbpe._core.common.interrupts cimport check_signals
 from fastbpe._core.encode.scratch_pool cimport Scratch, ScratchPool, add_id, put_space_before
 from fastbpe._core.ids.id_lists cimport expect_items, move_ids
+from fastbpe._core.merge.merge_dropout cimport merge_with_dropout
 from fastbpe._core.merge.vocabulary cimport Vocabulary
 from fastbpe._core.normalize.codepoint_steps cimport Normalizing
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized
@@ -387,7 +388,9 @@ cdef class Pipeline:
         Requires: scratch.ends holds the pieces.
         """
         cdef size_t n_before = scratch.ids.n
-        if self.vocabulary.drops_bytes and self._drop_bytes(data, start, end, scratch):
+        if scratch.dropout != NULL:
+            self._merge_with_dropout(data, start, end, scratch)
+        elif self.vocabulary.drops_bytes and self._drop_bytes(data, start, end, scratch):
             encode_pieces(
                 &scratch.cache, &self.vocabulary.tables, scratch.kept.items, scratch.kept.n, 0,
                 scratch.ends.items, scratch.ends.n, &scratch.ids,
@@ -404,6 +407,22 @@ cdef class Pipeline:
             scratch.ids.n = 0
         elif scratch.out != NULL and not move_ids(scratch.out, &scratch.ids):
             scratch.out = NULL
+        return 0
+
+    cdef int _merge_with_dropout(
+        self, const uint8_t* data, size_t start, size_t end, Scratch* scratch
+    ) except -1 nogil:
+        """Append the ids of the pieces of data[start:end], merged with scratch.dropout."""
+        cdef size_t i
+        if self.vocabulary.drops_bytes and self._drop_bytes(data, start, end, scratch):
+            data, start = scratch.kept.items, 0
+        for i in range(scratch.ends.n):
+            end = scratch.ends.items[i] & ~UNMATCHED
+            if not scratch.ends.items[i] & UNMATCHED:
+                merge_with_dropout(
+                    &self.vocabulary.tables, data + start, end - start, scratch.dropout, &scratch.ids
+                )
+            start = end
         return 0
 
     cdef bint _drop_bytes(self, const uint8_t* data, size_t start, size_t end, Scratch* scratch) except -1 nogil:

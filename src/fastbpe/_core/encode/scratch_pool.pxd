@@ -5,6 +5,7 @@ from fastbpe._core.cache.cache_state cimport Cache
 from fastbpe._core.common.byte_buffer cimport Buffer
 from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
 from fastbpe._core.common.interrupts cimport Watch
+from fastbpe._core.merge.merge_dropout cimport Dropout
 from fastbpe._core.merge.vocabulary cimport Vocabulary
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized
 from fastbpe._core.split.splitter cimport Ends
@@ -20,6 +21,7 @@ cdef struct Scratch:
     # State of the steps of a text
     bint at_start  # the text at hand begins where the whole text does
     bint after_fused  # the last id is `Normalizing.fused`, of which several in a row become one
+    Dropout* dropout  # merge with dropout, in place of the cache; NULL: without. Whoever sets it owns it
     bint keeps_runs  # several in a row stay, whatever `Normalizing.fused` says
     # Buffers of the steps
     Buffer utf8  # the text

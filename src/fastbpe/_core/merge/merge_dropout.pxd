@@ -15,20 +15,25 @@ cdef struct Link:
     uint32_t id  # NONE: merged into the symbol before it
     uint32_t previous  # position of the symbol before it; NONE: it is the first
     uint32_t next  # position of the symbol behind it; NONE: it is the last
-    uint32_t merged  # symbol that it makes with the next one; NONE: no pair, or a dropped one
+    uint32_t merged  # symbol that it makes with the next one; NONE: no pair, or one that was dropped for good
 
 
 cdef struct Dropout:
     # State of merge_with_dropout(). Set rate and state, and all else to 0; give it back with dropout_free().
     double rate  # probability with which a pair is dropped, 0 to 1
     uint64_t state  # of the random number generator, SplitMix64; the seed at first
+    const uint32_t* makers  # by id, the two ids of the only pair that may make it; NULL: any pair may
     Waiting* heap  # priority queue, a binary heap
     size_t n_heap
     size_t heap_capacity
+    Waiting* dropped  # pairs that were dropped since the last one that was not; byte level only
+    size_t n_dropped
+    size_t dropped_capacity
     Link* links  # linked list, indexed by position
     size_t links_capacity
 
 
+cdef double rate_of(object dropout) except -1
 cdef int merge_with_dropout(
     const Tables* tables, const uint8_t* piece, size_t n, Dropout* dropout, Ids* out
 ) except -1 nogil

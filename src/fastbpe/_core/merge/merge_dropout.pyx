@@ -1,9 +1,18 @@
-"""BPE dropout (Provilkov et al. 2020) for code points: merging that drops each pair with some probability.
+"""BPE dropout (Provilkov et al. 2020): merging that drops pairs at random.
 
-A pair that is dropped when it is the best one is never merged at its position. The symbols form a linked list, the
-pairs wait in a binary heap. With a rate of 0 the ids are those of merge_piece, which tests check.
+The symbols form a linked list, the pairs wait in a binary heap. The two originals differ in what becomes of a pair
+that is dropped when it is the best one:
+
+- Code points, as in sentencepiece: it is never merged at its position.
+- Bytes, as in tokenizers: it waits until some other pair is taken, and is then queued again. Merging ends when all
+  pairs that are left are dropped one after another, so with a rate near 1 it takes 1 / (1 - rate) looks a merge.
+
+An entry of the queue whose symbols have been merged meanwhile is drawn for like any other in tokenizers, and passed
+over without a draw in sentencepiece; the same here. With a rate of 0 the ids are those of merge_piece, which tests
+check.
 """
 
+from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 
@@ -12,6 +21,22 @@ from fastbpe._core.merge.symbol_ids cimport spell, symbol_at
 from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO, NO_KEY, NONE, Merge, find_merge, mix
 from fastbpe._core.merge.vocabulary cimport Tables
 
+from numbers import Real
+
+
+cdef enum:
+    SIGNALS_EVERY = 1 << 20  # pairs taken between two checks for signals
+
+
+cdef double rate_of(object dropout) except -1:
+    """Return an argument dropout= as a number. Raises ValueError outside 0 to 1, TypeError for no number."""
+    if isinstance(dropout, bool) or not isinstance(dropout, Real):
+        raise TypeError(f"dropout must be a number, not {type(dropout).__name__}")
+    cdef double rate = dropout
+    if not 0 <= rate <= 1:
+        raise ValueError(f"dropout={dropout!r}: give a probability, 0 to 1")
+    return rate
+
 
 cdef int merge_with_dropout(
     const Tables* tables, const uint8_t* piece, size_t n, Dropout* dropout, Ids* out
@@ -19,8 +44,8 @@ cdef int merge_with_dropout(
     """Append the ids of a piece of n > 0 bytes, merged with dropout."""
     cdef Link* links
     cdef Waiting best
-    cdef size_t at, right, after
-    cdef bint has_memory
+    cdef size_t at, right, after, n_taken = 0
+    cdef bint has_memory, is_byte_level = tables.characters == NULL
     if n >= NONE or not _reserve_links(dropout, n):
         _no_memory(n)
     ids_reserve(out, n)
@@ -29,9 +54,18 @@ cdef int merge_with_dropout(
     while has_memory and dropout.n_heap:
         best = _pop(dropout)
         at = <uint32_t> best.key
+        n_taken += 1
+        if n_taken % SIGNALS_EVERY == 0:
+            with gil:
+                PyErr_CheckSignals()
+        if is_byte_level:
+            if _is_dropped(dropout):
+                has_memory = _put_aside(dropout, best)
+                continue
+            has_memory = _queue_again(dropout)
         if links[at].id == NONE or links[at].merged != best.merged:
             continue  # an outdated entry: one of the pair's symbols has been merged
-        if _is_dropped(dropout):
+        if not is_byte_level and _is_dropped(dropout):
             links[at].merged = NONE
             continue
         right = links[at].next
@@ -41,7 +75,7 @@ cdef int merge_with_dropout(
         links[at].next = <uint32_t> after
         if after != NONE:
             links[after].previous = <uint32_t> at
-        has_memory = _pair_up(tables, dropout, <uint32_t> at)
+        has_memory = has_memory and _pair_up(tables, dropout, <uint32_t> at)
         if has_memory and links[at].previous != NONE:
             has_memory = _pair_up(tables, dropout, links[at].previous)
     if not has_memory:
@@ -49,7 +83,11 @@ cdef int merge_with_dropout(
     at = 0
     while at != n:
         after = links[at].next if links[at].next != NONE else n
-        out.n += spell(tables, links[at].id, piece + at, after - at, out.items + out.n)
+        if is_byte_level:
+            out.items[out.n] = links[at].id
+            out.n += 1
+        else:
+            out.n += spell(tables, links[at].id, piece + at, after - at, out.items + out.n)
         at = after
     return 0
 
@@ -58,9 +96,10 @@ cdef void dropout_free(Dropout* dropout) noexcept nogil:
     """Free the memory; rate and state stay."""
     free(dropout.heap)
     free(dropout.links)
-    dropout.heap = NULL
+    free(dropout.dropped)
+    dropout.heap = dropout.dropped = NULL
     dropout.links = NULL
-    dropout.heap_capacity = dropout.links_capacity = 0
+    dropout.heap_capacity = dropout.links_capacity = dropout.dropped_capacity = 0
 
 
 cdef int _no_memory(size_t n) except -1 nogil:
@@ -85,9 +124,12 @@ cdef bint _link(const Tables* tables, const uint8_t* piece, size_t n, Dropout* d
     cdef Link* links = dropout.links
     cdef size_t at = 0, n_bytes
     cdef uint32_t last = NONE
-    dropout.n_heap = 0
+    dropout.n_heap = dropout.n_dropped = 0
     while at < n:
-        links[at].id = symbol_at(tables, piece + at, &n_bytes)
+        if tables.characters == NULL:
+            links[at].id, n_bytes = tables.byte_ids[piece[at]], 1
+        else:
+            links[at].id = symbol_at(tables, piece + at, &n_bytes)
         links[at].previous = last
         links[at].next = NONE
         if last != NONE:
@@ -110,6 +152,11 @@ cdef inline bint _pair_up(const Tables* tables, Dropout* dropout, uint32_t at) n
     pair = find_merge(&tables.pairs, links[at].id, links[links[at].next].id)
     if pair.priority == NONE:
         return True
+    if dropout.makers != NULL and (
+        dropout.makers[2 * <size_t> pair.id] != links[at].id
+        or dropout.makers[2 * <size_t> pair.id + 1] != links[links[at].next].id
+    ):
+        return True
     links[at].merged = pair.id
     if tables.tied_key != NO_KEY:
         pair.priority = tables.characters.ties[pair.priority]
@@ -125,6 +172,31 @@ cdef inline bint _is_dropped(Dropout* dropout) noexcept nogil:
         return False
     dropout.state += GOLDEN_RATIO
     return <double> (mix(dropout.state) >> 11) * (1.0 / 9007199254740992.0) < dropout.rate
+
+
+cdef inline bint _put_aside(Dropout* dropout, Waiting item) noexcept nogil:
+    """Keep a pair that was dropped, for _queue_again(); False without memory."""
+    cdef size_t capacity
+    cdef void* grown
+    if dropout.n_dropped == dropout.dropped_capacity:
+        capacity = max(2 * dropout.dropped_capacity, <size_t> 64)
+        grown = realloc(dropout.dropped, capacity * sizeof(Waiting))
+        if grown == NULL:
+            return False
+        dropout.dropped = <Waiting*> grown
+        dropout.dropped_capacity = capacity
+    dropout.dropped[dropout.n_dropped] = item
+    dropout.n_dropped += 1
+    return True
+
+
+cdef inline bint _queue_again(Dropout* dropout) noexcept nogil:
+    """Queue the pairs that were put aside; False without memory."""
+    while dropout.n_dropped:
+        dropout.n_dropped -= 1
+        if not _push(dropout, dropout.dropped[dropout.n_dropped]):
+            return False
+    return True
 
 
 cdef inline bint _push(Dropout* dropout, Waiting item) noexcept nogil:

@@ -1,0 +1,147 @@
+"""Encoding with BPE dropout. merge_dropout has the method.
+
+The random numbers of a text depend on the seed and on the text's index in its batch alone. One thread draws all of
+a text, so that the ids are the same for any number of threads.
+"""
+
+cimport cython
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.stdint cimport uint32_t, uint64_t
+from libc.string cimport memset
+
+from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO, mix
+from fastbpe._core.encode.one_text cimport THREADS_FROM_UNITS, n_threads_of
+from fastbpe._core.encode.pipeline cimport Pipeline
+from fastbpe._core.encode.scratch_pool cimport Scratch
+from fastbpe._core.ids.id_lists cimport hide, ids_list, show_all
+from fastbpe._core.merge.merge_dropout cimport Dropout, dropout_free, rate_of
+from fastbpe._core.text.special_tokens cimport SpecialMatcher
+from fastbpe._core.text.text_batches cimport TextBatches
+from fastbpe._core.text.utf8_text cimport Text, text_of, text_release
+
+from functools import partial
+from os import urandom
+
+from fastbpe._core.merge.merge_piece import recover_merges
+from fastbpe._utils.arguments import integer
+from fastbpe._utils.threads import CallPool, usable_threads
+from fastbpe.errors import note_place
+
+cdef enum:
+    JOBS_PER_THREAD = 4  # texts differ in length, and a thread that is done early takes another job
+
+
+@cython.final
+cdef class Dropping:
+    """Encoder with dropout over the steps of a pipeline. May be shared by threads.
+
+    With ranks of bytes, any two tokens that make a third could merge. Without dropout only one pair ever makes a
+    token; with it, other pairs come side by side too. Only the one pair is merged, as if merges were listed.
+    """
+
+    def __cinit__(self, Pipeline pipeline not None):
+        cdef uint32_t* makers
+        self._pipeline = pipeline
+        self._makers = b""
+        if pipeline.vocabulary.tables.characters != NULL or pipeline.vocabulary.tables.pairs.ranked == NULL:
+            return
+        self._makers = PyBytes_FromStringAndSize(NULL, 8 * <Py_ssize_t> pipeline.vocabulary.tables.n_ids)
+        makers = <uint32_t*> PyBytes_AS_STRING(self._makers)
+        memset(makers, 0xFF, len(self._makers))
+        for merged, (left, right) in recover_merges(pipeline.vocabulary).items():
+            makers[2 * <size_t> merged], makers[2 * <size_t> merged + 1] = left, right
+
+    cdef list encode(
+        self, object text, SpecialMatcher allowed, SpecialMatcher disallowed, object dropout, object seed,
+        object num_threads,
+    ):
+        """Encode a text; arguments as of Encoder.encode() and its matchers."""
+        if num_threads is not None:
+            usable_threads(num_threads)
+        return self._some([text], allowed, disallowed, rate_of(dropout), seed_of(seed), 0)[0]
+
+    cdef list encode_batch(
+        self, object texts, SpecialMatcher allowed, SpecialMatcher disallowed, object dropout, object seed,
+        object num_threads,
+    ):
+        """Encode texts; arguments as of Encoder.encode_batch() and its matchers."""
+        cdef list out = [], batch, results
+        cdef double rate = rate_of(dropout)
+        cdef uint64_t state = seed_of(seed)
+        cdef TextBatches batches = TextBatches(texts)
+        cdef Py_ssize_t n_jobs, i, n
+        if num_threads is not None:
+            usable_threads(num_threads)
+        hide(out)
+        while batch := batches.next():
+            n = len(batch)
+            n_jobs = n_threads_of(self._pipeline, num_threads) if batches.n_units >= THREADS_FROM_UNITS else 1
+            with CallPool(n_jobs - 1) as pool:
+                n_jobs = min(n, n_jobs * JOBS_PER_THREAD if n_jobs > 1 else 1)
+                results = [
+                    pool.submit(partial(
+                        _job, self, batch[i * n // n_jobs:(i + 1) * n // n_jobs], allowed, disallowed, rate, state,
+                        batches.first + i * n // n_jobs,
+                    ))
+                    for i in range(n_jobs)
+                ]
+                for result in results:
+                    for ids in pool.result(result):
+                        hide(ids)
+                        out.append(ids)
+        show_all(out)
+        return out
+
+    cdef list _some(
+        self, list texts, SpecialMatcher allowed, SpecialMatcher disallowed, double rate, uint64_t seed, size_t first
+    ):
+        """Encode texts on this thread; first: index of the first in its batch."""
+        cdef list out = []
+        cdef Text view
+        cdef Dropout dropout
+        cdef Scratch* scratch = self._pipeline.pool.take()
+        memset(&dropout, 0, sizeof(dropout))
+        dropout.rate = rate
+        if self._makers:
+            dropout.makers = <const uint32_t*> PyBytes_AS_STRING(self._makers)
+        scratch.dropout = &dropout
+        try:
+            for text in texts:
+                dropout.state = mix(seed + (first + len(out)) * GOLDEN_RATIO)
+                scratch.ids.n = 0
+                text_of(text, &view)
+                try:
+                    with nogil:
+                        self._pipeline.encode(&view, 0, view.n, allowed, disallowed, scratch)
+                finally:
+                    text_release(&view)
+                out.append(ids_list(scratch.ids.items, scratch.ids.n))
+            return out
+        finally:
+            scratch.dropout = NULL
+            dropout_free(&dropout)
+            self._pipeline.pool.give(scratch)
+
+
+def _job(
+    Dropping dropping, list texts, SpecialMatcher allowed, SpecialMatcher disallowed, rate, seed, size_t first
+):
+    """Encode some texts of a batch; note at an error the index of its text."""
+    cdef list out = []
+    for text in texts:
+        try:
+            out += dropping._some([text], allowed, disallowed, rate, seed, first + len(out))
+        except ValueError as error:
+            note_place(error, f"texts[{first + len(out)}]")
+            raise
+    return out
+
+
+cdef uint64_t seed_of(object seed) except? 0:
+    """Return an argument seed= mixed, or a random number of the operating system for None."""
+    if seed is None:
+        return <uint64_t> int.from_bytes(urandom(8), "little")
+    number = integer("seed", seed)
+    if not 0 <= number < 1 << 64:
+        raise ValueError(f"seed={number}: give 0 to 2**64 - 1, or None")
+    return mix(<uint64_t> number + GOLDEN_RATIO)
