@@ -1,8 +1,8 @@
 """The statistics of dropout are those of tokenizers (bytes) and of sentencepiece (code points).
 
-A text is encoded n times by both sides. Each way to cut it has some frequency on either side; the difference of two
-frequencies of the same probability p has the standard deviation sqrt(2 p (1 - p) / n). Six of them are allowed: with
-a few thousand comparisons a run, chance exceeds that once in a hundred thousand runs.
+A text is encoded n times by both sides. Each way to cut it has some frequency on either side; the difference of
+two frequencies of the same probability p has the standard deviation sqrt(2 p (1 - p) / n). Six of them are
+allowed: with a few thousand comparisons a run, chance exceeds that once in a hundred thousand runs.
 """
 
 from __future__ import annotations

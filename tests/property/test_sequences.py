@@ -113,7 +113,7 @@ def test_threads_give_the_ids_of_one_thread(base_size: int, n_merges: int) -> No
 
 
 def test_parts_without_a_token_in_common_are_merged_as_a_whole() -> None:
-    """Make tokens of three symbols over equal symbols: parts whose starts differ by no multiple of three never meet."""
+    """Make tokens of three symbols over equal symbols: parts that begin at no multiple of three never meet."""
     tokenizer = SequenceTokenizer.from_merges([(0, 0), (1, 0)], base_size=1)
     n = (1 << 20) + 1
     ids = tokenizer.encode([0] * n, num_threads=2)

@@ -170,14 +170,28 @@ CALLS: dict[str, Row] = {
         },
     ),
     "Tokenizer.encode": Row(
-        {"text": TEXT}, {"text": "b", **SPECIAL, "num_threads": WithArguments(text="a", value=0)}
+        {"text": TEXT},
+        {
+            "text": "b",
+            **SPECIAL,
+            "num_threads": WithArguments(text="a", value=0),
+            "dropout": WithArguments(text="ab ab", value=1),
+            "seed": WithArguments(text="ab " * 99, dropout=0.5, value=1),
+        },
     ),
     "Tokenizer.encode_ordinary": Row({"text": TEXT}, {"text": "b", **THREADS}),
     "Tokenizer.encode_to_numpy": Row(
         {"text": TEXT}, {"text": "b", **SPECIAL, "num_threads": WithArguments(text="a", value=0)}
     ),
     "Tokenizer.encode_batch": Row(
-        {"texts": [TEXT]}, {"texts": ["b"], **SPECIAL, "num_threads": WithArguments(texts=["a"], value=0)}
+        {"texts": [TEXT]},
+        {
+            "texts": ["b"],
+            **SPECIAL,
+            "num_threads": WithArguments(texts=["a"], value=0),
+            "dropout": WithArguments(texts=["ab ab"], value=1),
+            "seed": WithArguments(texts=["ab " * 99], dropout=0.5, value=1),
+        },
     ),
     "Tokenizer.encode_ordinary_batch": Row({"texts": [TEXT]}, {"texts": ["b"], **THREADS}),
     "Tokenizer.encode_batch_to_numpy": Row(

@@ -38,6 +38,8 @@ ARGUMENTS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
     ((["the words"] * 60_000,), {"num_threads": 2}),
     (([(TEXT, True), (LONG, False)],), {}),
     ((TEXT,), {"allowed_special": "all"}),
+    ((TEXT,), {"allowed_special": "all", "dropout": 0.5}),
+    (([TEXT, LONG],), {"allowed_special": "all", "dropout": 0.5}),
     ((97,), {}),
     ((b"the",), {}),
     ((IDS,), {}),

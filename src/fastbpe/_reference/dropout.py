@@ -12,11 +12,12 @@ def merge_dropping(
 ) -> list[int]:
     """Merge one piece by a list of pairs: (left id, right id) -> (priority, new id).
 
-    Pairs wait in a queue, the best first, leftmost on ties. Each is drawn for when its turn comes, and merged unless
-    it is dropped. A pair stays in the queue when its symbols are merged with others; it is then outdated.
+    Pairs wait in a queue, the best first, leftmost on ties. Each is drawn for when its turn comes, and merged
+    unless it is dropped. A pair stays in the queue when its symbols are merged with others; it is then outdated.
 
-    again: a dropped pair waits for the next pair that is not dropped, an outdated one included, and is queued again
-        (tokenizers); False: it is never merged at its position, and outdated pairs are not drawn for (sentencepiece).
+    again: a dropped pair waits for the next pair that is not dropped, an outdated one included, and is queued
+        again (tokenizers); False: it is never merged at its position, and outdated pairs are not drawn for
+        (sentencepiece).
 
     >>> merges = {(97, 98): (0, 256), (256, 99): (1, 257)}
     >>> merge_dropping(merges, b"abcab", lambda: False, again=True)

@@ -1,4 +1,7 @@
-"""BPE over sequences of integers: the base symbols 0 … base_size - 1 are their own ids, merge i makes base_size + i."""
+"""BPE over sequences of integers.
+
+The base symbols 0 … base_size - 1 are their own ids; merge i makes base_size + i.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise

@@ -108,7 +108,7 @@ class Methods(Encoder):
             text: texts.
             num_threads: the most threads to use.
         """
-    def encode_batch(
+    def encode_batch(  # type: ignore[override]
         self,
         text: Iterable[str | bytes],
         *,

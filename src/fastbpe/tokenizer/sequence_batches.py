@@ -11,6 +11,9 @@ from fastbpe._core.ids.sequences import Sequences
 from fastbpe._core.merge.sequence_vocabulary import SequenceVocabulary
 from fastbpe._utils.threads import CallPool, usable_threads
 
+# What `train` takes: sequences, an array of one or two dimensions, or sequences and their counts.
+SequenceSource = Iterable[Iterable[int]] | Mapping[tuple[int, ...], int]
+
 _BATCH_SYMBOLS = 1 << 24  # symbols that are read before they are merged: 64 MB
 
 
@@ -23,8 +26,8 @@ def each_sequence(source: Iterable[Any]) -> Iterator[Any]:
     n_dimensions = dimensions(source)
     if n_dimensions is not None and n_dimensions != 2:
         raise TypeError(
-            f"a batch must be an iterable of sequences or an array of two dimensions, not of {n_dimensions}; for a "
-            "single sequence, give a list of it"
+            f"a batch must be an iterable of sequences or an array of two dimensions, not of {n_dimensions}; "
+            "for a single sequence, give a list of it"
         )
     if isinstance(source, (str, Mapping)) or not isinstance(source, Iterable):
         raise TypeError(f"a batch must be an iterable of sequences, not {type(source).__name__}")

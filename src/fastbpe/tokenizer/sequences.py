@@ -88,7 +88,7 @@ class SequenceTokenizer:
 
     @classmethod
     def load(cls, path_or_bytes: str | os.PathLike[str] | bytes) -> SequenceTokenizer:
-        """Load a tokenizer from a file that `save` wrote. `fastbpe.load` does the same for all kinds of tokenizers.
+        """Load a tokenizer from a file that `save` wrote. `fastbpe.load` does so for all kinds of tokenizers.
 
         Args:
             path_or_bytes: the file, or its bytes.
@@ -250,7 +250,7 @@ class SequenceTokenizer:
         return tuple(self.decode([token_id]))
 
     def token_to_id(self, token: Integers) -> int | None:
-        """Find the id of a token by its symbols; None if there is none. If several have them, the lowest id counts.
+        """Find the id of a token by its symbols; None if there is none. If several have them, the lowest counts.
 
         Raises ValueError or TypeError for what can be in no sequence, as `encode` does.
 

@@ -216,7 +216,7 @@ class Tokenizer(Encoder):
         >>> tokenizer.encode("abc"), tokenizer.encode("ab<|end|>", allowed_special="all")
         ([256, 99], [256, 257])
         >>> tokenizer.encode("abababc", dropout=0.5, seed=1)
-        [0]
+        [256, 97, 98, 97, 98, 99]
         """
         raise NotImplementedError
 
@@ -313,8 +313,8 @@ class Tokenizer(Encoder):
 
         Args:
             texts: iterable of str, or of bytes of UTF-8.
-            num_threads: most threads to use. None: the environment's FASTBPE_NUM_THREADS, or one a core. It changes
-                no ids, with dropout neither.
+            num_threads: most threads to use. None: the environment's FASTBPE_NUM_THREADS, or one a core. It
+                changes no ids, with dropout neither.
             allowed_special, disallowed_special: as in `encode`.
             dropout, seed: as in `encode`. Seed and index of a text decide its random numbers: equal texts of a
                 batch get different ids, the first those of `encode`.

@@ -83,7 +83,14 @@ class CodePointKeywords(TypedDict, total=False):
     user_defined_symbols: Sequence[str]
 
 
-class TrainingKeywords(ByteKeywords, CodePointKeywords, total=False):
+class SequenceKeywords(TypedDict, total=False):
+    """Keyword arguments of `train` that only mode="ids" has, for type checkers; see `SequenceOptions`."""
+
+    base_size: int
+    max_token_length: int | None
+
+
+class TrainingKeywords(ByteKeywords, CodePointKeywords, SequenceKeywords, total=False):
     """Keyword arguments of `train` beyond those in its signature, for type checkers.
 
     At run time `train` checks the names itself and raises OptionError.

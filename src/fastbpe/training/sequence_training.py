@@ -29,8 +29,8 @@ class SequenceOptions:
     Attributes:
         vocab_size: int – number of ids to end with: base symbols and merges.
         base_size: int – number of base symbols, which are the integers from 0 to base_size - 1.
-        ties: str – which of two equally frequent pairs to merge first. "pair": the pair of smaller ids; "first": the
-            pair that appears first in the sequences.
+        ties: str – which of two equally frequent pairs to merge first. "pair": the pair of smaller ids; "first":
+            the pair that appears first in the sequences.
         min_count: int – occurrences below which a pair is not merged; 1 or more.
         max_token_length: int or None – symbols beyond which no token is made; None: no limit.
 

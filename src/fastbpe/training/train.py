@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields, replace
 from inspect import signature
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, cast
 
 from fastbpe._core.text.bytes_to_unicode import bytes_to_unicode
 from fastbpe._core.train.byte_learner import Learner
@@ -27,6 +27,7 @@ from fastbpe.training.piece_counting import count_source
 from fastbpe.training.piece_counts import PieceCounts, table_of
 
 if TYPE_CHECKING:
+    from fastbpe.tokenizer.sequence_batches import SequenceSource
     from fastbpe.tokenizer.sequences import SequenceTokenizer
 
 if sys.version_info >= (3, 11):
@@ -46,38 +47,8 @@ _MODES = ("byte", "codepoint", "ids")
 _CALLER = 4  # stacklevel of warnings from a function that one of `train` calls: the line that calls `train`
 
 
-@overload
 def train(
-    source: Any,
-    *,
-    mode: Literal["ids"],
-    vocab_size: int,
-    base_size: int,
-    ties: str = ...,
-    min_count: int = ...,
-    max_token_length: int | None = ...,
-    progress: Progress = ...,
-    num_threads: int | None = ...,
-) -> SequenceTokenizer: ...
-@overload
-def train(
-    source: Source | PieceCounts,
-    *,
-    vocab_size: int | str,
-    mode: str = ...,
-    base: Tokenizer | None = ...,
-    base_special: str | None = ...,
-    progress: Progress = ...,
-    num_threads: int | None = ...,
-    max_memory_bytes: int | None = ...,
-    text_field: str = ...,
-    separator: str | None = ...,
-    on_error: str = ...,
-    errors: str = ...,
-    **options: Unpack[TrainingKeywords],
-) -> Tokenizer: ...
-def train(
-    source: Any,
+    source: Source | PieceCounts | SequenceSource,
     *,
     vocab_size: int | str,
     mode: str = "byte",
@@ -90,8 +61,8 @@ def train(
     separator: str | None = None,
     on_error: str = "raise",
     errors: str = "strict",
-    **options: Any,
-) -> Tokenizer | SequenceTokenizer:
+    **options: Unpack[TrainingKeywords],
+) -> Tokenizer:
     """Learn a tokenizer from text, or from sequences of integers.
 
     The same text and options give the same tokenizer on any machine, with any number of threads, and for any order
@@ -148,7 +119,8 @@ def train(
             max_token_length: int – symbols beyond which no token is made. Default: None, no limit.
 
     Returns:
-        The tokenizer; its `training_report` holds the options and numbers of the run.
+        The tokenizer; its `training_report` holds the options and numbers of the run. With mode="ids" it is a
+        `SequenceTokenizer`, though type checkers see a Tokenizer.
 
     Raises:
         TrainingError: an option has a value that cannot be met, or there is no text to learn from.
@@ -188,7 +160,8 @@ def train(
     )
     reporter = Reporter(progress)
     if mode == "ids":
-        return _train_sequences(source, base, vocab_size, options, reading, reporter)
+        return cast("Tokenizer", _train_sequences(source, base, vocab_size, options, reading, reporter))
+    source = cast("Source | PieceCounts", source)
     if mode == "codepoint":
         return _train_code_points(source, base, vocab_size, options, reading, reporter)
     if not isinstance(vocab_size, int):

@@ -7,7 +7,8 @@ class Sequences:
     """Sequences of integers from 0 to limit - 1.
 
     limit: one more than the greatest integer.
-    of_ids: the integers are ids: one that is too large or negative is an InvalidTokenError; False: symbols, ValueError.
+    of_ids: the integers are ids, and one outside the limits is an InvalidTokenError; False: they are symbols, and
+        it is a ValueError.
     is_one: only one sequence will be added: errors name no index.
     first: index of the first sequence, for errors.
     """
