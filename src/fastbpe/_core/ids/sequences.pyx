@@ -11,7 +11,7 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, u
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
-from fastbpe._core.common.id_buffer cimport ids_free, ids_reserve
+from fastbpe._core.common.id_buffer cimport ids_expect, ids_free, ids_reserve
 
 import operator
 import sys
@@ -211,6 +211,8 @@ cdef class Sequences:
             if code.lstrip(b"@=<>!") not in INTEGERS:
                 raise TypeError(f"{where}a sequence must hold integers, not items of format {code.decode()!r}")
             n, is_signed = <size_t> view.shape[0], code.islower()
+            if not self.items.n:  # one long array: on huge pages
+                ids_expect(&self.items, n)
             ids_reserve(&self.items, n)
             if n < NOGIL_ITEMS:
                 good = _copy_any(&view, n, is_signed, self._limit, self.items.items + self.items.n)
