@@ -325,7 +325,10 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         changed(lambda made: (made["model"].pop("type"), made["model"].pop("merges"))),
         "model.type: 'without a type'",
     ),
-    "dropout": (model(dropout=0.1), r"model\.dropout: 0\.1 is not supported"),
+    "dropout": (
+        model(dropout=0.1),
+        r"model\.dropout: 0\.1 is not supported; it must be null; then give dropout= to encode",
+    ),
     "prefix": (model(continuing_subword_prefix="##"), r"model\.continuing_subword_prefix: '##'"),
     "suffix": (model(end_of_word_suffix="</w>"), r"model\.end_of_word_suffix: '</w>'"),
     "a merge of one token": (model(merges=["a"]), r"model\.merges\[0\]: must be two tokens, not 'a'"),

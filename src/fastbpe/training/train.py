@@ -190,7 +190,7 @@ def _check_names(mode: str, options: Iterable[str]) -> None:
         OptionError: the mode has no such option; the message suggests the nearest.
     """
     if mode not in _MODES:
-        raise TrainingError(f"mode={mode!r}: choose one of {', '.join(map(repr, _MODES))}")
+        raise TrainingError(f'mode={mode!r}: choose "byte" or "codepoint" for text, "ids" for integers')
     of_bytes = {field.name for field in fields(ByteOptions)}
     if mode == "byte" and of_bytes.issuperset(options):
         return

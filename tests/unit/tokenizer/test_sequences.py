@@ -396,6 +396,8 @@ def test_arguments_for_text_are_refused_in_loading(tmp_path: Path) -> None:
         fastbpe.load(path, pattern="gpt2")
     with pytest.raises(FormatError, match="special_tokens= is for text"):
         fastbpe.load(path, special_tokens=["<s>"])
+    with pytest.raises(FormatError, match="a tokenizer of sequences of integers, not of text"):
+        fastbpe.load(tmp_path)
     with pytest.raises(FormatError, match="does not begin with"):
         SequenceTokenizer.load(fastbpe.train(["ab"], vocab_size=256, progress=False).__reduce__()[1][0])
     with pytest.raises(TypeError, match="model must be a SequenceModel"):

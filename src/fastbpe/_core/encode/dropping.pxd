@@ -4,6 +4,10 @@ from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
 
 
+cdef class Flag:
+    cdef int value  # 1: nobody wants the ids any more
+
+
 cdef class Dropping:
     cdef Pipeline _pipeline
     cdef bytes _makers  # uint32 pairs by id: see Dropout.makers; b"": any pair may make an id
@@ -15,8 +19,9 @@ cdef class Dropping:
         self, object texts, SpecialMatcher allowed, SpecialMatcher disallowed, object dropout, object seed,
         object num_threads,
     )
-    cdef list _some(
-        self, list texts, SpecialMatcher allowed, SpecialMatcher disallowed, double rate, uint64_t seed, size_t first
+    cdef list _one(
+        self, object text, SpecialMatcher allowed, SpecialMatcher disallowed, double rate, uint64_t seed,
+        size_t index, Flag abandoned,
     )
 
 

@@ -5,6 +5,10 @@ from typing import final
 from fastbpe._core.encode.pipeline import Pipeline
 
 @final
+class Flag:
+    """Flag that the threads of a call share: 1 when the call has ended early."""
+
+@final
 class Dropping:
     """Encoder with dropout over the steps of a pipeline. May be shared by threads.
 

@@ -5,16 +5,18 @@ a text, so that the ids are the same for any number of threads.
 """
 
 cimport cython
+from cpython.exc cimport PyErr_CheckSignals
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport uint32_t, uint64_t
 from libc.string cimport memset
 
+from fastbpe._core.common.atomics cimport set_flag
 from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO, mix
 from fastbpe._core.encode.one_text cimport THREADS_FROM_UNITS, n_threads_of
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.ids.id_lists cimport hide, ids_list, show_all
-from fastbpe._core.merge.merge_dropout cimport Dropout, dropout_free, rate_of
+from fastbpe._core.merge.merge_dropout cimport Dropout, check_abandoned, dropout_free, rate_of
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
 from fastbpe._core.text.text_batches cimport TextBatches
 from fastbpe._core.text.utf8_text cimport Text, text_of, text_release
@@ -29,6 +31,11 @@ from fastbpe.errors import note_place
 
 cdef enum:
     JOBS_PER_THREAD = 4  # texts differ in length, and a thread that is done early takes another job
+
+
+@cython.final
+cdef class Flag:
+    """Flag that the threads of a call share: 1 when the call has ended early."""
 
 
 @cython.final
@@ -58,7 +65,7 @@ cdef class Dropping:
         """Encode a text; arguments as of Encoder.encode() and its matchers."""
         if num_threads is not None:
             usable_threads(num_threads)
-        return self._some([text], allowed, disallowed, rate_of(dropout), seed_of(seed), 0)[0]
+        return self._one(text, allowed, disallowed, rate_of(dropout), seed_of(seed), 0, Flag())
 
     cdef list encode_batch(
         self, object texts, SpecialMatcher allowed, SpecialMatcher disallowed, object dropout, object seed,
@@ -70,6 +77,7 @@ cdef class Dropping:
         cdef uint64_t state = seed_of(seed)
         cdef TextBatches batches = TextBatches(texts)
         cdef Py_ssize_t n_jobs, i, n
+        cdef Flag abandoned = Flag()
         if num_threads is not None:
             usable_threads(num_threads)
         hide(out)
@@ -78,45 +86,47 @@ cdef class Dropping:
             n_jobs = n_threads_of(self._pipeline, num_threads) if batches.n_units >= THREADS_FROM_UNITS else 1
             with CallPool(n_jobs - 1) as pool:
                 n_jobs = min(n, n_jobs * JOBS_PER_THREAD if n_jobs > 1 else 1)
-                results = [
-                    pool.submit(partial(
-                        _job, self, batch[i * n // n_jobs:(i + 1) * n // n_jobs], allowed, disallowed, rate, state,
-                        batches.first + i * n // n_jobs,
-                    ))
-                    for i in range(n_jobs)
-                ]
-                for result in results:
-                    for ids in pool.result(result):
-                        hide(ids)
-                        out.append(ids)
+                try:
+                    results = [
+                        pool.submit(partial(
+                            _job, self, batch[i * n // n_jobs:(i + 1) * n // n_jobs], allowed, disallowed, rate, state,
+                            batches.first + i * n // n_jobs, abandoned,
+                        ))
+                        for i in range(n_jobs)
+                    ]
+                    for result in results:
+                        for ids in pool.result(result):
+                            hide(ids)
+                            out.append(ids)
+                except BaseException:
+                    set_flag(&abandoned.value)  # the pool waits for jobs that run
+                    raise
         show_all(out)
         return out
 
-    cdef list _some(
-        self, list texts, SpecialMatcher allowed, SpecialMatcher disallowed, double rate, uint64_t seed, size_t first
+    cdef list _one(
+        self, object text, SpecialMatcher allowed, SpecialMatcher disallowed, double rate, uint64_t seed,
+        size_t index, Flag abandoned,
     ):
-        """Encode texts on this thread; first: index of the first in its batch."""
-        cdef list out = []
+        """Encode the text of an index in its batch, on this thread."""
         cdef Text view
         cdef Dropout dropout
         cdef Scratch* scratch = self._pipeline.pool.take()
         memset(&dropout, 0, sizeof(dropout))
         dropout.rate = rate
+        dropout.state = mix(seed + index * GOLDEN_RATIO)
+        dropout.abandoned = &abandoned.value
         if self._makers:
             dropout.makers = <const uint32_t*> PyBytes_AS_STRING(self._makers)
         scratch.dropout = &dropout
         try:
-            for text in texts:
-                dropout.state = mix(seed + (first + len(out)) * GOLDEN_RATIO)
-                scratch.ids.n = 0
-                text_of(text, &view)
-                try:
-                    with nogil:
-                        self._pipeline.encode(&view, 0, view.n, allowed, disallowed, scratch)
-                finally:
-                    text_release(&view)
-                out.append(ids_list(scratch.ids.items, scratch.ids.n))
-            return out
+            text_of(text, &view)
+            try:
+                with nogil:
+                    self._pipeline.encode(&view, 0, view.n, allowed, disallowed, scratch)
+            finally:
+                text_release(&view)
+            return ids_list(scratch.ids.items, scratch.ids.n)
         finally:
             scratch.dropout = NULL
             dropout_free(&dropout)
@@ -124,13 +134,16 @@ cdef class Dropping:
 
 
 def _job(
-    Dropping dropping, list texts, SpecialMatcher allowed, SpecialMatcher disallowed, rate, seed, size_t first
+    Dropping dropping, list texts, SpecialMatcher allowed, SpecialMatcher disallowed, rate, seed, size_t first,
+    Flag abandoned,
 ):
     """Encode some texts of a batch; note at an error the index of its text."""
     cdef list out = []
     for text in texts:
+        PyErr_CheckSignals()
+        check_abandoned(&abandoned.value)
         try:
-            out += dropping._some([text], allowed, disallowed, rate, seed, first + len(out))
+            out.append(dropping._one(text, allowed, disallowed, rate, seed, first + len(out), abandoned))
         except ValueError as error:
             note_place(error, f"texts[{first + len(out)}]")
             raise

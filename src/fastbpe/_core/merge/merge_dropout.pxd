@@ -22,6 +22,7 @@ cdef struct Dropout:
     # State of merge_with_dropout(). Set rate and state, and all else to 0; give it back with dropout_free().
     double rate  # probability with which a pair is dropped, 0 to 1
     uint64_t state  # of the random number generator, SplitMix64; the seed at first
+    int* abandoned  # flag that another thread sets when nobody wants the ids any more; NULL: nobody can
     const uint32_t* makers  # by id, the two ids of the only pair that may make it; NULL: any pair may
     Waiting* heap  # priority queue, a binary heap
     size_t n_heap
@@ -34,6 +35,7 @@ cdef struct Dropout:
 
 
 cdef double rate_of(object dropout) except -1
+cdef int check_abandoned(int* abandoned) except -1
 cdef int merge_with_dropout(
     const Tables* tables, const uint8_t* piece, size_t n, Dropout* dropout, Ids* out
 ) except -1 nogil

@@ -16,6 +16,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 
+from fastbpe._core.common.atomics cimport is_set
 from fastbpe._core.common.id_buffer cimport Ids, ids_reserve
 from fastbpe._core.merge.symbol_ids cimport spell, symbol_at
 from fastbpe._core.common.hash_tables cimport GOLDEN_RATIO, NO_KEY, NONE, Merge, find_merge, mix
@@ -25,7 +26,7 @@ from numbers import Real
 
 
 cdef enum:
-    SIGNALS_EVERY = 1 << 20  # pairs taken between two checks for signals
+    SIGNALS_EVERY = 1 << 16  # pairs taken between two checks for signals
 
 
 cdef double rate_of(object dropout) except -1:
@@ -36,6 +37,13 @@ cdef double rate_of(object dropout) except -1:
     if not 0 <= rate <= 1:
         raise ValueError(f"dropout={dropout!r}: give a probability, 0 to 1")
     return rate
+
+
+cdef int check_abandoned(int* abandoned) except -1:
+    """Raise RuntimeError if a flag, or NULL, is set."""
+    if abandoned != NULL and is_set(abandoned):
+        raise RuntimeError("abandoned: the call that this was done for has ended")
+    return 0
 
 
 cdef int merge_with_dropout(
@@ -58,6 +66,7 @@ cdef int merge_with_dropout(
         if n_taken % SIGNALS_EVERY == 0:
             with gil:
                 PyErr_CheckSignals()
+                check_abandoned(dropout.abandoned)
         if is_byte_level:
             if _is_dropped(dropout):
                 has_memory = _put_aside(dropout, best)

@@ -169,7 +169,8 @@ def check_model(model: Part) -> None:
         model.fail(f"{kind!r} is not supported: fastbpe reads BPE models only", "type")
     for key, off in _OFF.items():
         if model.value.get(key) not in off:
-            model.fail(f"{model.value[key]!r:.60} is not supported; it must be null", key)
+            way_out = "; then give dropout= to encode" if key == "dropout" else ""
+            model.fail(f"{model.value[key]!r:.60} is not supported; it must be null{way_out}", key)
     # Only their types matter: in a byte-level vocabulary no character is unknown.
     for key in ("fuse_unk", "byte_fallback"):
         model.get(key, bool, False)
