@@ -10,6 +10,8 @@ from fastbpe._core.decode.stream_decoder import StreamDecoder
 from fastbpe._core.decode.tokenizer_methods import check_errors
 from fastbpe._core.encode.codepoint_pieces import TokenEncoder
 from fastbpe._core.encode.encoder import Encoder
+from fastbpe._core.encode.spans import check_unit
+from fastbpe._core.ids.id_lists import Array
 from fastbpe._core.merge.merge_piece import recover_merges
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
@@ -17,13 +19,13 @@ from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._utils.caching import cached_property
 from fastbpe._utils.threads import ForkSafeLock
-from fastbpe.errors import FormatError, SpecialTokenError
+from fastbpe.errors import FormatError
 from fastbpe.formats import detect, native
 from fastbpe.formats.huggingface import write_llama
 from fastbpe.formats.sentencepiece import model_file
 from fastbpe.model import CodePointModel, Conventions, Model, PieceType, Templates
 from fastbpe.tokenizer import codepoint_properties
-from fastbpe.tokenizer.codepoint_huggingface import Decoding, Places, begin_at_last_space, widen
+from fastbpe.tokenizer.codepoint_huggingface import Decoding, Places
 from fastbpe.tokenizer.codepoint_properties import NoTokens
 from fastbpe.tokenizer.codepoint_tables import (
     EACH_BYTE,
@@ -34,7 +36,15 @@ from fastbpe.tokenizer.codepoint_tables import (
     names_of,
 )
 from fastbpe.tokenizer.special_tokens import SpecialTokens, check_new, number
-from fastbpe.tokenizer.tokenizer import CACHE_BYTES, Ids, Special, Text, Tokenizer, check_cache_bytes
+from fastbpe.tokenizer.tokenizer import (
+    CACHE_BYTES,
+    Ids,
+    Special,
+    Text,
+    Tokenizer,
+    _compiled,
+    check_cache_bytes,
+)
 
 if TYPE_CHECKING:
     from fastbpe.tokenizer.exportable import Files
@@ -110,14 +120,17 @@ class CodePointTokenizer(Tokenizer):
 
     # Encoding
 
-    def encode_with_offsets(
+    @_compiled(Encoder.encode_with_offsets)
+    def encode_with_offsets(  # type: ignore[override]
         self,
         text: Text,
         *,
         allowed_special: Special = frozenset(),
         disallowed_special: Special = "all",
-    ) -> tuple[list[int], list[tuple[int, int]]]:
-        """Encode a text, and give the (start, end) of each id in characters of the text.
+        unit: str = "char",
+        as_numpy: bool = False,
+    ) -> Any:
+        """Encode a text, and give the (start, end) of each id, by default in characters of the text.
 
         Two rules of `Tokenizer.encode_with_offsets` differ:
 
@@ -130,17 +143,7 @@ class CodePointTokenizer(Tokenizer):
         >>> train(["ab ab abc"], mode="codepoint", vocab_size=10).encode_with_offsets("ab abc")
         ([4, 5], [(0, 2), (2, 6)])
         """
-        allowed, disallowed = self._special.choose(allowed_special, disallowed_special)
-        data = to_utf8(text)
-        if disallowed is not None and (found := disallowed.search(data)):
-            raise SpecialTokenError.disallowed(data[found[0] : found[1]].decode())
-        ids, places, prefixed = self._places.of(data, allowed)
-        spans = places.in_characters(text if isinstance(text, str) else data)
-        if self._source.conventions is None:
-            return ids, spans
-        if self._source.normalizer["remove_extra_whitespaces"]:
-            spans = begin_at_last_space(spans, text if isinstance(text, str) else data.decode())
-        return ids, widen(spans, prefixed)
+        raise NotImplementedError
 
     def pieces(self, text: Text) -> list[tuple[int, int]]:
         """Give (0, number of characters) for a text, which no split pattern splits; [] if it is empty.
@@ -443,6 +446,18 @@ class CodePointTokenizer(Tokenizer):
                     normalizing=parts.normalizing,
                 )
 
+    def _encode_with_lists(
+        self, texts: Iterable[Text], allowed_special: Special, disallowed_special: Special, unit: str
+    ) -> list[tuple[list[int], list[tuple[int, int]]]]:
+        allowed, disallowed = self._special.choose(allowed_special, disallowed_special)
+        return self._places.lists(texts, allowed, disallowed, check_unit(unit))
+
+    def _encode_with_spans(
+        self, texts: Iterable[Text], allowed_special: Special, disallowed_special: Special, unit: str
+    ) -> tuple[Array, Array, Array]:
+        allowed, disallowed = self._special.choose(allowed_special, disallowed_special)
+        return self._places.arrays(texts, allowed, disallowed, check_unit(unit))
+
     _built: Parts | None = None
 
     @property
@@ -523,7 +538,10 @@ class CodePointTokenizer(Tokenizer):
             return encoders[has_dummy]
 
         return Places(
-            section, model.conventions or Conventions(), dummy_prefix=model.normalizer["add_dummy_prefix"]
+            section,
+            model.conventions,
+            dummy_prefix=model.normalizer["add_dummy_prefix"],
+            removes_spaces=model.normalizer["remove_extra_whitespaces"],
         )
 
     @cached_property

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from fastbpe._core.decode.decoder import Decoder
-from fastbpe._core.encode.codepoint_pieces import Offsets, TokenEncoder
+from fastbpe._core.encode.codepoint_pieces import TokenEncoder, TracedIds
+from fastbpe._core.ids.id_lists import Array, int64s
 from fastbpe._core.text.special_tokens import SpecialMatcher
+from fastbpe._core.text.utf8_text import to_utf8
+from fastbpe.errors import SpecialTokenError, note_place
 from fastbpe.model import Buffer, CodePointModel, Conventions
 from fastbpe.tokenizer.codepoint_tables import METASPACE_UTF8, Parts, as_found, decoded_bytes, overridden
-
-Spans = list[tuple[int, int]]
 
 
 class Decoding:
@@ -113,61 +114,103 @@ def _text_of_run(run: bytes) -> str:
         return "\ufffd" * len(run)
 
 
+_PLAIN = Conventions()
+
+
 class Places:
-    """Encoder that tells the span of each id, in bytes of the text's UTF-8.
+    """Encoder that tells the span of each id.
 
     Args:
         sections: function that gives the encoder of text between added tokens; its argument tells whether that
             encoder puts a space before the text.
-        conventions: rules of a tokenizer.json.
+        conventions: rules of a tokenizer.json; None: the spans are those of sentencepiece.
         dummy_prefix: the model puts a space before text.
+        removes_spaces: the model makes one space of several.
     """
 
     def __init__(
-        self, sections: Callable[[bool], TokenEncoder], conventions: Conventions, *, dummy_prefix: bool
+        self,
+        sections: Callable[[bool], TokenEncoder],
+        conventions: Conventions | None,
+        *,
+        dummy_prefix: bool,
+        removes_spaces: bool,
     ) -> None:
         self._sections = sections
         self._conventions = conventions
         self._dummy_prefix = dummy_prefix
+        self._removes_spaces = removes_spaces
 
-    def of(self, data: bytes, allowed: SpecialMatcher | None) -> tuple[list[int], Offsets, set[int]]:
+    def lists(
+        self,
+        texts: Iterable[str | bytes],
+        allowed: SpecialMatcher | None,
+        disallowed: SpecialMatcher | None,
+        unit: str,
+    ) -> list[tuple[list[int], list[tuple[int, int]]]]:
+        """Encode texts; give the lists of ids and of spans of each. Arguments are those of `add`.
+
+        Raises SpecialTokenError for a text with a disallowed token.
+        """
+        lists = []
+        for text, data in _with_utf8(texts, disallowed):
+            out = TracedIds()
+            self._add(text, data, allowed, unit, out)
+            lists.append(out.lists())
+        return lists
+
+    def arrays(
+        self,
+        texts: Iterable[str | bytes],
+        allowed: SpecialMatcher | None,
+        disallowed: SpecialMatcher | None,
+        unit: str,
+    ) -> tuple[Array, Array, Array]:
+        """Encode texts; give arrays of the ids of all, of their spans, and of the offsets of the texts' ids."""
+        out, ends = TracedIds(), [0]
+        for text, data in _with_utf8(texts, disallowed):
+            self._add(text, data, allowed, unit, out)
+            ends.append(len(out))
+        return *out.arrays(), int64s(ends)
+
+    def _add(self, text: str | bytes, data: bytes, allowed: SpecialMatcher | None, unit: str, out: TracedIds) -> None:
         """Encode a text.
 
         Args:
-            data: the text in UTF-8.
+            text: the text.
+            data: the same in UTF-8.
             allowed: matcher of the tokens to find; None: none.
-
-        Returns:
-            ids; their spans as sentencepiece has them; indices of the ids that begin with a space put before text.
+            unit: unit of the spans.
+            out: object to which the ids are added, with their spans as the conventions have them.
         """
-        ids: list[int] = []
-        places = Offsets()
+        out.begin()
+        prefixed = self._add_segments(data, allowed, out)
+        if self._conventions is not None:
+            if self._removes_spaces:
+                out.begin_at_last_space(data)
+            out.widen(data, prefixed)
+        out.finish(text, data, unit)
+
+    def _add_segments(self, data: bytes, allowed: SpecialMatcher | None, out: TracedIds) -> set[int]:
+        """Add ids and spans as sentencepiece has them; give the indices of ids that begin with an added space."""
         prefixed: set[int] = set()
         then = None if allowed is None else allowed.then
         for start, end, token_id in segments(data, allowed):
-            found = (
-                [(start, end, token_id, False)]
-                if token_id is not None
-                else self._normalized(data, start, end, then)
-            )
-            for a, b, one_id, has_dummy in found:
+            if token_id is not None:
+                out.add(token_id, start, end)
+                continue
+            for a, b, one_id, has_dummy in self._normalized(data, start, end, then):
                 if one_id is not None:
-                    ids.append(one_id)
-                    places.add(a, b)
+                    out.add(one_id, a, b)
                     continue
                 text = data[a:b]
-                if has_dummy or self._has_prefix(text, a):
-                    prefixed.add(len(ids))
+                is_prefixed = has_dummy or self._has_prefix(text, a)
+                if is_prefixed:
+                    prefixed.add(out.n)
                 # A text that is only the added space has an empty span.
-                tokens = self._sections(len(ids) in prefixed and a < b).encode(
-                    text or b" " * has_dummy, offsets=True
-                )
-                places.add_tokens(tokens, a, b)
-                if ids:
-                    ids += tokens.ids()
-                else:
-                    ids = tokens.ids()
-        return ids, places, prefixed
+                encoder = self._sections(is_prefixed and a < b)
+                out.add_tokens(encoder.encode(text or b" " * has_dummy, offsets=True), a, b)
+        return prefixed
 
     def _normalized(
         self, data: bytes, start: int, end: int, then: SpecialMatcher | None
@@ -183,7 +226,7 @@ class Places:
             yield start, end, None, bool(dummy)
             return
         places = [start] * dummy + [*range(start, end + 1)]
-        if self._conventions.escapes:
+        if (self._conventions or _PLAIN).escapes:
             places = [start] * dummy + _places_of_spaces(text, start)
             text = b" " * dummy + text.replace(METASPACE_UTF8, b" ")
         at = 0
@@ -195,7 +238,7 @@ class Places:
             at = b
 
     def _has_prefix(self, text: bytes, at: int) -> bool:
-        prefix = self._conventions.prefix
+        prefix = (self._conventions or _PLAIN).prefix
         has_place = prefix == "always" or (prefix == "first" and at == 0)
         return has_place and bool(text) and not text.startswith((b" ", METASPACE_UTF8))
 
@@ -212,34 +255,22 @@ def _places_of_spaces(text: bytes, start: int) -> list[int]:
     return [*out, start]
 
 
-def begin_at_last_space(spans: Spans, text: str) -> Spans:
-    """Shorten spans to begin with one space at most: the last of several that became one."""
-    out = []
-    for start, end in spans:
-        while start + 1 < end and text[start] == text[start + 1] == " ":
-            start += 1
-        out.append((start, end))
-    return out
-
-
-def widen(spans: Spans, prefixed: set[int]) -> Spans:
-    """Widen empty spans, in characters, as tokenizers has them.
-
-    A space put before text gets the span of its first character, one put after it that of its last. Each byte id
-    of a character spans the character.
-
-    Args:
-        spans: spans as sentencepiece has them.
-        prefixed: as `Places.of` gives it.
-    """
-    out = [*spans]
-    for i in range(len(out) - 1, -1, -1):
-        start, end = out[i]
-        if start == end and i + 1 == len(out) and i not in prefixed:
-            out[i] = max(start - 1, 0), start
-        elif start == end:
-            out[i] = start, start + 1 if i in prefixed else out[i + 1][1]
-    return out
+def _with_utf8(
+    texts: Iterable[str | bytes], disallowed: SpecialMatcher | None
+) -> Iterator[tuple[str | bytes, bytes]]:
+    """Give each text with its UTF-8. Raises SpecialTokenError; a note tells the index of a text in a list."""
+    if isinstance(texts, (str, bytes)):
+        raise TypeError("texts must be a list of texts, not one text: give [text]")
+    for index, text in enumerate(texts):
+        try:
+            data = to_utf8(text)
+            if disallowed is not None and (found := disallowed.search(data)):
+                raise SpecialTokenError.disallowed(data[found[0] : found[1]].decode())
+        except (TypeError, ValueError) as error:
+            if type(texts) is not tuple:
+                note_place(error, f"texts[{index}]")
+            raise
+        yield text if isinstance(text, str) else data, data
 
 
 def segments(data: bytes, matcher: SpecialMatcher | None) -> Iterator[tuple[int, int, int | None]]:

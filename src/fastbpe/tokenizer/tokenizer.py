@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 from fastbpe._core.decode import tokenizer_methods
 from fastbpe._core.decode.decoder import Decoder
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 CACHE_BYTES = 64 << 20  # default of cache_bytes: all piece caches of a tokenizer together
 
 Text = str | bytes
+Span = tuple[int, int]  # (start, end)
 Special = str | Collection[str]  # "all" or a set of special tokens
 Ids = Sequence[int] | Buffer
 Declared = TypeVar("Declared", bound=Callable[..., Any])
@@ -269,6 +270,28 @@ class Tokenizer(Encoder):
         """
         return own_tokens.fill_template(self._templates, self.encode, text, pair)
 
+    @overload
+    def encode_with_offsets(
+        self,
+        text: Text,
+        *,
+        allowed_special: Special = ...,
+        disallowed_special: Special = ...,
+        unit: str = ...,
+        as_numpy: Literal[False] = ...,
+    ) -> tuple[list[int], list[Span]]: ...
+
+    @overload
+    def encode_with_offsets(
+        self,
+        text: Text,
+        *,
+        allowed_special: Special = ...,
+        disallowed_special: Special = ...,
+        unit: str = ...,
+        as_numpy: Literal[True],
+    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]: ...
+
     @_compiled(Encoder.encode_with_offsets)
     def encode_with_offsets(
         self,
@@ -276,16 +299,80 @@ class Tokenizer(Encoder):
         *,
         allowed_special: Special = frozenset(),
         disallowed_special: Special = "all",
-    ) -> tuple[list[int], list[tuple[int, int]]]:
-        r"""Encode a text, and give the (start, end) of each id in characters of the text.
+        unit: str = "char",
+        as_numpy: bool = False,
+    ) -> Any:
+        r"""Encode a text, and give the (start, end) of each id, by default in characters of the text.
 
         If several tokens share a character's bytes, each spans that character, as in tokenizers. If a
         tokenizer.json normalizes text, spans tell where in the original text the tokens come from; if it trims
         offsets, they leave out the white space of tokens. For bytes, offsets count the characters of their UTF-8.
-        Arguments and errors are those of `encode`.
 
-        >>> Tokenizer.from_merges([(97, 98)], pattern=None).encode_with_offsets("ab\u00e9c")
+        Args:
+            text, allowed_special, disallowed_special: as in `encode`.
+            unit: "char", "byte" (of UTF-8) or "utf16" (16-bit units, as JavaScript and Java count). Spans in one
+                unit cover the same characters as in another.
+            as_numpy: give arrays: ids uint32 of shape (n,), spans int64 of shape (n, 2).
+
+        Raises:
+            SpecialTokenError, ValueError, TypeError: as in `encode`; unit is another word.
+            ImportError: as_numpy, and numpy is not installed.
+
+        >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
+        >>> tokenizer.encode_with_offsets("ab\u00e9c")
         ([256, 195, 169, 99], [(0, 2), (2, 3), (2, 3), (3, 4)])
+        >>> tokenizer.encode_with_offsets("ab\u00e9c", unit="byte")[1]
+        [(0, 2), (2, 4), (2, 4), (4, 5)]
+        """
+        raise NotImplementedError
+
+    @overload
+    def encode_batch_with_offsets(
+        self,
+        texts: Iterable[Text],
+        *,
+        allowed_special: Special = ...,
+        disallowed_special: Special = ...,
+        unit: str = ...,
+        as_numpy: Literal[False] = ...,
+    ) -> list[tuple[list[int], list[Span]]]: ...
+
+    @overload
+    def encode_batch_with_offsets(
+        self,
+        texts: Iterable[Text],
+        *,
+        allowed_special: Special = ...,
+        disallowed_special: Special = ...,
+        unit: str = ...,
+        as_numpy: Literal[True],
+    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
+
+    @_compiled(Encoder.encode_batch_with_offsets)
+    def encode_batch_with_offsets(
+        self,
+        texts: Iterable[Text],
+        *,
+        allowed_special: Special = frozenset(),
+        disallowed_special: Special = "all",
+        unit: str = "char",
+        as_numpy: bool = False,
+    ) -> Any:
+        """Encode each text, in order, as `encode_with_offsets` does, on the calling thread.
+
+        Args:
+            texts: iterable of str, or of bytes of UTF-8.
+            allowed_special, disallowed_special, unit: as in `encode_with_offsets`.
+            as_numpy: give three arrays instead of a list of (ids, spans): ids of all texts, end to end, uint32 of
+                shape (n,); spans, int64 of shape (n, 2); offsets, int64 of shape (len(texts) + 1,). The ids and
+                spans of texts[i] are those from offsets[i] up to offsets[i + 1].
+
+        Raises:
+            SpecialTokenError, ValueError, TypeError: as in `encode_with_offsets`. A note tells the index of the
+                text.
+
+        >>> Tokenizer.from_merges([(97, 98)], pattern=None).encode_batch_with_offsets(["ab", "ca"])
+        [([256], [(0, 2)]), ([99, 97], [(0, 1), (1, 2)])]
         """
         raise NotImplementedError
 

@@ -20,10 +20,13 @@ from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, Normal
 from fastbpe._core.ids.id_lists cimport add_item, add_span, hide, ids_array, ids_list, new_list, show
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch, add_id
-from fastbpe._core.encode.spans cimport Spans, add_span_of_id, spans_free, spans_list, to_characters
+from fastbpe._core.encode.spans cimport (
+    Span, Spans, add_span_of_id, bytes_to_unit, is_ascii, span_unit, spans_array, spans_expect, spans_free, spans_grow,
+    spans_list, to_characters, to_unit,
+)
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.common.hash_tables cimport NONE
-from fastbpe._core.text.utf8_text cimport Text, text_of, text_release
+from fastbpe._core.text.utf8_text cimport Text, has_surrogates, text_of, text_release
 from fastbpe._core.merge.codepoint_symbols cimport EXPANDED, Characters
 from fastbpe._core.merge.vocabulary cimport Tables
 
@@ -148,40 +151,145 @@ cdef class Tokens:
 
 
 @cython.final
-cdef class Offsets:
-    """Offsets of the ids of a text whose parts are encoded one after another."""
+cdef class TracedIds:
+    """Ids of texts, one text after another, each in parts, with the span of each id."""
 
-    cdef Spans _spans  # of its UTF-8
+    cdef Ids _ids
+    cdef Spans _spans  # of the text at hand in bytes of its UTF-8, of the texts before it in their unit
+    cdef size_t _begin  # index of the first id of the text at hand
 
     def __dealloc__(self):
+        ids_free(&self._ids)
         spans_free(&self._spans)
 
-    def add(self, size_t start, size_t end):
-        """Append the span of one id, in bytes."""
+    def __len__(self):
+        return self._ids.n
+
+    def begin(self):
+        """Begin a text: the ids added from now on belong to it."""
+        self._begin = self._ids.n
+
+    @property
+    def n(self):
+        """Number of ids of the text at hand."""
+        return self._ids.n - self._begin
+
+    def add(self, uint32_t token_id, size_t start, size_t end):
+        """Append an id and its span, in bytes."""
+        ids_reserve(&self._ids, 1)
+        self._ids.items[self._ids.n] = token_id
+        self._ids.n += 1
         add_span_of_id(&self._spans, start, end)
 
     def add_tokens(self, Tokens tokens not None, size_t start, size_t end):
-        """Append the spans of the tokens of text[start:end], in bytes; no span is let end after `end`."""
+        """Append the ids and spans of the tokens of text[start:end], in bytes; no span is let end after `end`."""
         cdef const uint32_t* offsets = tokens._normalized.offsets
-        cdef size_t i, at = 0
-        if tokens._ids.n and offsets == NULL:
+        cdef size_t i, at = 0, n = tokens._ids.n
+        cdef Span* out
+        if not n:
+            return
+        if offsets == NULL:
             raise ValueError("encoded without offsets")
-        for i in range(tokens._ids.n):
-            add_span_of_id(&self._spans, start + offsets[at], min(start + offsets[tokens._ends[i]], end))
+        ids_reserve(&self._ids, n)
+        memcpy(self._ids.items + self._ids.n, tokens._ids.items, n * sizeof(uint32_t))
+        if self._spans.n + n > self._spans.capacity:
+            spans_expect(&self._spans, n)
+        while self._spans.n + n > self._spans.capacity:
+            spans_grow(&self._spans)
+        out = self._spans.items + self._spans.n
+        for i in range(n):
+            out[i].start = start + offsets[at]
             at = tokens._ends[i]
+            out[i].end = min(start + offsets[at], end)
+        self._ids.n += n
+        self._spans.n += n
 
-    def in_characters(self, text):
-        """Return (start, end) of each id in characters, as a list; nothing may be added afterwards.
+    def begin_at_last_space(self, bytes data not None):
+        """Shorten the spans of the text to begin with one space at most: the last of several that became one.
 
-        text: the whole text, str or bytes.
+        data: the text.
         """
+        cdef const uint8_t* text = <const uint8_t*> PyBytes_AS_STRING(data)
+        cdef size_t i
+        cdef Span* span
+        for i in range(self._begin, self._spans.n):
+            span = &self._spans.items[i]
+            while span.start + 1 < span.end and text[span.start] == 0x20 and text[span.start + 1] == 0x20:
+                span.start += 1
+
+    def widen(self, bytes data not None, set prefixed not None):
+        """Widen the empty spans of the text, as tokenizers has them.
+
+        A space put before text gets the span of its first character, one put after it that of its last. Each byte
+        id of a character spans the character.
+
+        data: the text.
+        prefixed: indices, among the ids of the text, of those that begin with a space put before text.
+        """
+        cdef const uint8_t* text = <const uint8_t*> PyBytes_AS_STRING(data)
+        cdef size_t n = <size_t> PyBytes_GET_SIZE(data), i = self._spans.n
+        cdef Span* span
+        while i > self._begin:
+            i -= 1
+            span = &self._spans.items[i]
+            if span.start != span.end:
+                continue
+            if i - self._begin in prefixed:
+                span.end = _next(text, n, span.start)
+            elif i + 1 == self._spans.n:
+                span.start = _before(text, span.start)
+            else:
+                span.end = (span + 1).end
+
+    def finish(self, text, bytes data not None, unit):
+        """Turn the spans of the text to a unit.
+
+        text: the text as given.
+        data: its UTF-8.
+        unit: as in `Tokenizer.encode_with_offsets`.
+        """
+        cdef Spans own = Spans(self._spans.items + self._begin, self._spans.n - self._begin, 0)
+        cdef const uint8_t* utf8 = <const uint8_t*> PyBytes_AS_STRING(data)
+        cdef size_t n = <size_t> PyBytes_GET_SIZE(data)
+        cdef int kind = span_unit(unit)
         cdef Text view
+        if is_ascii(utf8, n):
+            return
+        if not isinstance(text, str) or not has_surrogates(text):
+            with nogil:
+                bytes_to_unit(utf8, n, &own, kind)
+            return
         text_of(text, &view)
         try:
-            to_characters(&view, &self._spans)
-            return spans_list(&self._spans)
+            to_characters(&view, &own)
+            to_unit(&view, &own, kind)
         finally:
             text_release(&view)
+
+    def lists(self):
+        """Return the lists of all ids and of their spans."""
+        return ids_list(self._ids.items, self._ids.n), spans_list(&self._spans)
+
+    def arrays(self):
+        """Return the arrays of all ids (uint32) and of start, end, … (int64), and forget them."""
+        return ids_array(&self._ids), spans_array(&self._spans)
+
+
+cdef inline size_t _next(const uint8_t* text, size_t n, size_t at) noexcept nogil:
+    """Return the offset of the character after the one at `at`; one more than `at` at the end of the text."""
+    at += 1
+    while at < n and text[at] & 0xC0 == 0x80:
+        at += 1
+    return at
+
+
+cdef inline size_t _before(const uint8_t* text, size_t at) noexcept nogil:
+    """Return the offset of the character before the one at `at`; 0 without one."""
+    if at:
+        at -= 1
+    while at and text[at] & 0xC0 == 0x80:
+        at -= 1
+    return at
 
 
 cdef inline size_t _lead_bytes(uint8_t lead) noexcept nogil:

@@ -180,6 +180,25 @@ cdef Array int64_array(size_t n):
     return array
 
 
+cdef Array int64_array_of(int64_t* items, size_t n):
+    """Make an array of n integers of memory that malloc gave, and give back what it has beyond them."""
+    cdef Array array = Array.__new__(Array)
+    cdef void* fitting = realloc(items, max(n, <size_t> 1) * sizeof(int64_t))
+    array._items = items if fitting == NULL else fitting  # failure to shrink is no error
+    array._n, array._item_size, array._format = n, sizeof(int64_t), b"q"
+    return array
+
+
+def int64s(list values not None):
+    """Make an array of int64 of a list of ints."""
+    cdef Array array = int64_array(<size_t> len(values))
+    cdef int64_t* items = <int64_t*> array._items
+    cdef Py_ssize_t i
+    for i in range(len(values)):
+        items[i] = values[i]
+    return array
+
+
 cdef list ids_list(const uint32_t* ids, size_t n):
     """Make a list of n ids."""
     cdef list out = new_list(n)
