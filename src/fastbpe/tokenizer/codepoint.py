@@ -527,18 +527,16 @@ class CodePointTokenizer(Tokenizer):
     def _places(self) -> Places:
         """Encoding with offsets."""
         model = self._source
-        encoders: dict[bool, TokenEncoder] = {}
 
-        def section(has_dummy: bool) -> TokenEncoder:
-            if has_dummy not in encoders:
-                normalizer = make_normalizer(
-                    model, marks_to_spaces=self._parts.marks_spaces, add_dummy_prefix=has_dummy
-                )
-                encoders[has_dummy] = TokenEncoder(self, normalizer)
-            return encoders[has_dummy]
+        def encoder(*, has_dummy: bool) -> TokenEncoder:
+            normalizer = make_normalizer(
+                model, marks_to_spaces=self._parts.marks_spaces, add_dummy_prefix=has_dummy
+            )
+            return TokenEncoder(self, normalizer)
 
         return Places(
-            section,
+            encoder(has_dummy=False),
+            encoder(has_dummy=True),
             model.conventions,
             dummy_prefix=model.normalizer["add_dummy_prefix"],
             removes_spaces=model.normalizer["remove_extra_whitespaces"],

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from fastbpe._core.decode.decoder import Decoder
-from fastbpe._core.encode.codepoint_pieces import TokenEncoder, TracedIds
+from fastbpe._core.encode.codepoint_offsets import TracedIds
+from fastbpe._core.encode.codepoint_pieces import TokenEncoder
 from fastbpe._core.ids.id_lists import Array, int64s
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.text.utf8_text import to_utf8
@@ -121,8 +122,7 @@ class Places:
     """Encoder that tells the span of each id.
 
     Args:
-        sections: function that gives the encoder of text between added tokens; its argument tells whether that
-            encoder puts a space before the text.
+        plain, prefixed: encoders of text between added tokens; `prefixed` puts a space before the text.
         conventions: rules of a tokenizer.json; None: the spans are those of sentencepiece.
         dummy_prefix: the model puts a space before text.
         removes_spaces: the model makes one space of several.
@@ -130,13 +130,15 @@ class Places:
 
     def __init__(
         self,
-        sections: Callable[[bool], TokenEncoder],
+        plain: TokenEncoder,
+        prefixed: TokenEncoder,
         conventions: Conventions | None,
         *,
         dummy_prefix: bool,
         removes_spaces: bool,
     ) -> None:
-        self._sections = sections
+        self._plain = plain
+        self._prefixed = prefixed
         self._conventions = conventions
         self._dummy_prefix = dummy_prefix
         self._removes_spaces = removes_spaces
@@ -173,7 +175,9 @@ class Places:
             ends.append(len(out))
         return *out.arrays(), int64s(ends)
 
-    def _add(self, text: str | bytes, data: bytes, allowed: SpecialMatcher | None, unit: str, out: TracedIds) -> None:
+    def _add(
+        self, text: str | bytes, data: bytes, allowed: SpecialMatcher | None, unit: str, out: TracedIds
+    ) -> None:
         """Encode a text.
 
         Args:
@@ -184,33 +188,43 @@ class Places:
             out: object to which the ids are added, with their spans as the conventions have them.
         """
         out.begin()
-        prefixed = self._add_segments(data, allowed, out)
+        if allowed is not None:
+            prefixed = self._add_segments(data, allowed, out)
+        elif data:
+            prefixed = self._add_section(data, 0, len(data), self._dummy_prefix, out)
+        else:
+            return
         if self._conventions is not None:
             if self._removes_spaces:
                 out.begin_at_last_space(data)
             out.widen(data, prefixed)
         out.finish(text, data, unit)
 
-    def _add_segments(self, data: bytes, allowed: SpecialMatcher | None, out: TracedIds) -> set[int]:
+    def _add_segments(self, data: bytes, allowed: SpecialMatcher, out: TracedIds) -> set[int]:
         """Add ids and spans as sentencepiece has them; give the indices of ids that begin with an added space."""
         prefixed: set[int] = set()
-        then = None if allowed is None else allowed.then
         for start, end, token_id in segments(data, allowed):
             if token_id is not None:
                 out.add(token_id, start, end)
                 continue
-            for a, b, one_id, has_dummy in self._normalized(data, start, end, then):
+            for a, b, one_id, has_dummy in self._normalized(data, start, end, allowed.then):
                 if one_id is not None:
                     out.add(one_id, a, b)
-                    continue
-                text = data[a:b]
-                is_prefixed = has_dummy or self._has_prefix(text, a)
-                if is_prefixed:
-                    prefixed.add(out.n)
-                # A text that is only the added space has an empty span.
-                encoder = self._sections(is_prefixed and a < b)
-                out.add_tokens(encoder.encode(text or b" " * has_dummy, offsets=True), a, b)
+                else:
+                    prefixed |= self._add_section(data, a, b, has_dummy, out)
         return prefixed
+
+    def _add_section(self, data: bytes, start: int, end: int, has_dummy: bool, out: TracedIds) -> set[int]:
+        """Add a text between tokens. has_dummy: put a space before it, whatever the conventions say."""
+        first = out.n
+        if not (has_dummy or self._has_prefix(data, start, end)):
+            out.add_section(self._plain, data, start, end, False, end)
+            return set()
+        if start < end:
+            out.add_section(self._prefixed, data, start, end, True, end)
+        else:  # a text that is only the added space has an empty span
+            out.add_section(self._plain, data[:start] + b" ", start, start + 1, False, start)
+        return {first}
 
     def _normalized(
         self, data: bytes, start: int, end: int, then: SpecialMatcher | None
@@ -237,10 +251,10 @@ class Places:
                 yield places[a], places[b], token_id, False
             at = b
 
-    def _has_prefix(self, text: bytes, at: int) -> bool:
+    def _has_prefix(self, data: bytes, start: int, end: int) -> bool:
         prefix = (self._conventions or _PLAIN).prefix
-        has_place = prefix == "always" or (prefix == "first" and at == 0)
-        return has_place and bool(text) and not text.startswith((b" ", METASPACE_UTF8))
+        has_place = prefix == "always" or (prefix == "first" and start == 0)
+        return has_place and start < end and not data.startswith((b" ", METASPACE_UTF8), start, end)
 
 
 def _places_of_spaces(text: bytes, start: int) -> list[int]:

@@ -29,39 +29,6 @@ class Tokens:
         """Return (start, end) of each token in the text, in characters or in bytes."""
 
 @final
-class TracedIds:
-    """Ids of texts, one text after another, each in parts, with the span of each id."""
-
-    def __len__(self) -> int: ...
-    @property
-    def n(self) -> int:
-        """Number of ids of the text at hand."""
-
-    def begin(self) -> None:
-        """Begin a text: the ids added from now on belong to it."""
-
-    def add(self, token_id: int, start: int, end: int) -> None:
-        """Append an id and its span, in bytes."""
-
-    def add_tokens(self, tokens: Tokens, start: int, end: int) -> None:
-        """Append the ids and spans of the tokens of text[start:end], in bytes."""
-
-    def begin_at_last_space(self, data: bytes) -> None:
-        """Shorten the spans of the text to begin with one space at most; data: the text."""
-
-    def widen(self, data: bytes, prefixed: set[int]) -> None:
-        """Widen the empty spans of the text, as tokenizers has them."""
-
-    def finish(self, text: str | bytes, data: bytes, unit: str) -> None:
-        """Turn the spans of the text to a unit; data: its UTF-8."""
-
-    def lists(self) -> tuple[list[int], list[tuple[int, int]]]:
-        """Return the lists of all ids and of their spans."""
-
-    def arrays(self) -> tuple[Array, Array]:
-        """Return the arrays of all ids and of their spans, and forget them."""
-
-@final
 class TokenEncoder:
     """Encoder in code-point mode that gives the pieces and offsets of ids as well."""
 

@@ -20,13 +20,8 @@ from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, Normal
 from fastbpe._core.ids.id_lists cimport add_item, add_span, hide, ids_array, ids_list, new_list, show
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch, add_id
-from fastbpe._core.encode.spans cimport (
-    Span, Spans, add_span_of_id, bytes_to_unit, is_ascii, span_unit, spans_array, spans_expect, spans_free, spans_grow,
-    spans_list, to_characters, to_unit,
-)
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.common.hash_tables cimport NONE
-from fastbpe._core.text.utf8_text cimport Text, has_surrogates, text_of, text_release
 from fastbpe._core.merge.codepoint_symbols cimport EXPANDED, Characters
 from fastbpe._core.merge.vocabulary cimport Tables
 
@@ -47,12 +42,6 @@ cdef extern from *:
 @cython.final
 cdef class Tokens:
     """Tokens of one text: ids, pieces and offsets. Made by TokenEncoder.encode()."""
-
-    cdef Ids _ids
-    cdef uint32_t* _ends  # token: its end in the normalized text, in bytes
-    cdef Normalized _normalized
-    cdef bytes _text
-    cdef TokenEncoder _encoder
 
     def __dealloc__(self):
         ids_free(&self._ids)
@@ -150,148 +139,6 @@ cdef class Tokens:
         return ids_array(&ids)
 
 
-@cython.final
-cdef class TracedIds:
-    """Ids of texts, one text after another, each in parts, with the span of each id."""
-
-    cdef Ids _ids
-    cdef Spans _spans  # of the text at hand in bytes of its UTF-8, of the texts before it in their unit
-    cdef size_t _begin  # index of the first id of the text at hand
-
-    def __dealloc__(self):
-        ids_free(&self._ids)
-        spans_free(&self._spans)
-
-    def __len__(self):
-        return self._ids.n
-
-    def begin(self):
-        """Begin a text: the ids added from now on belong to it."""
-        self._begin = self._ids.n
-
-    @property
-    def n(self):
-        """Number of ids of the text at hand."""
-        return self._ids.n - self._begin
-
-    def add(self, uint32_t token_id, size_t start, size_t end):
-        """Append an id and its span, in bytes."""
-        ids_reserve(&self._ids, 1)
-        self._ids.items[self._ids.n] = token_id
-        self._ids.n += 1
-        add_span_of_id(&self._spans, start, end)
-
-    def add_tokens(self, Tokens tokens not None, size_t start, size_t end):
-        """Append the ids and spans of the tokens of text[start:end], in bytes; no span is let end after `end`."""
-        cdef const uint32_t* offsets = tokens._normalized.offsets
-        cdef size_t i, at = 0, n = tokens._ids.n
-        cdef Span* out
-        if not n:
-            return
-        if offsets == NULL:
-            raise ValueError("encoded without offsets")
-        ids_reserve(&self._ids, n)
-        memcpy(self._ids.items + self._ids.n, tokens._ids.items, n * sizeof(uint32_t))
-        if self._spans.n + n > self._spans.capacity:
-            spans_expect(&self._spans, n)
-        while self._spans.n + n > self._spans.capacity:
-            spans_grow(&self._spans)
-        out = self._spans.items + self._spans.n
-        for i in range(n):
-            out[i].start = start + offsets[at]
-            at = tokens._ends[i]
-            out[i].end = min(start + offsets[at], end)
-        self._ids.n += n
-        self._spans.n += n
-
-    def begin_at_last_space(self, bytes data not None):
-        """Shorten the spans of the text to begin with one space at most: the last of several that became one.
-
-        data: the text.
-        """
-        cdef const uint8_t* text = <const uint8_t*> PyBytes_AS_STRING(data)
-        cdef size_t i
-        cdef Span* span
-        for i in range(self._begin, self._spans.n):
-            span = &self._spans.items[i]
-            while span.start + 1 < span.end and text[span.start] == 0x20 and text[span.start + 1] == 0x20:
-                span.start += 1
-
-    def widen(self, bytes data not None, set prefixed not None):
-        """Widen the empty spans of the text, as tokenizers has them.
-
-        A space put before text gets the span of its first character, one put after it that of its last. Each byte
-        id of a character spans the character.
-
-        data: the text.
-        prefixed: indices, among the ids of the text, of those that begin with a space put before text.
-        """
-        cdef const uint8_t* text = <const uint8_t*> PyBytes_AS_STRING(data)
-        cdef size_t n = <size_t> PyBytes_GET_SIZE(data), i = self._spans.n
-        cdef Span* span
-        while i > self._begin:
-            i -= 1
-            span = &self._spans.items[i]
-            if span.start != span.end:
-                continue
-            if i - self._begin in prefixed:
-                span.end = _next(text, n, span.start)
-            elif i + 1 == self._spans.n:
-                span.start = _before(text, span.start)
-            else:
-                span.end = (span + 1).end
-
-    def finish(self, text, bytes data not None, unit):
-        """Turn the spans of the text to a unit.
-
-        text: the text as given.
-        data: its UTF-8.
-        unit: as in `Tokenizer.encode_with_offsets`.
-        """
-        cdef Spans own = Spans(self._spans.items + self._begin, self._spans.n - self._begin, 0)
-        cdef const uint8_t* utf8 = <const uint8_t*> PyBytes_AS_STRING(data)
-        cdef size_t n = <size_t> PyBytes_GET_SIZE(data)
-        cdef int kind = span_unit(unit)
-        cdef Text view
-        if is_ascii(utf8, n):
-            return
-        if not isinstance(text, str) or not has_surrogates(text):
-            with nogil:
-                bytes_to_unit(utf8, n, &own, kind)
-            return
-        text_of(text, &view)
-        try:
-            to_characters(&view, &own)
-            to_unit(&view, &own, kind)
-        finally:
-            text_release(&view)
-
-    def lists(self):
-        """Return the lists of all ids and of their spans."""
-        return ids_list(self._ids.items, self._ids.n), spans_list(&self._spans)
-
-    def arrays(self):
-        """Return the arrays of all ids (uint32) and of start, end, … (int64), and forget them."""
-        return ids_array(&self._ids), spans_array(&self._spans)
-
-
-cdef inline size_t _next(const uint8_t* text, size_t n, size_t at) noexcept nogil:
-    """Return the offset of the character after the one at `at`; one more than `at` at the end of the text."""
-    at += 1
-    while at < n and text[at] & 0xC0 == 0x80:
-        at += 1
-    return at
-
-
-cdef inline size_t _before(const uint8_t* text, size_t at) noexcept nogil:
-    """Return the offset of the character before the one at `at`; 0 without one."""
-    if at:
-        at -= 1
-    while at and text[at] & 0xC0 == 0x80:
-        at -= 1
-    return at
-
-
 cdef inline size_t _lead_bytes(uint8_t lead) noexcept nogil:
     """Return the bytes of the character that begins with this byte; 1 for a continuation byte."""
     return 1 if lead < 0xC0 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
@@ -304,12 +151,6 @@ cdef class TokenEncoder:
     encoder: its vocabulary and piece cache are used.
     normalizer: makes spaces instead of U+2581 if marks_spaces(encoder).
     """
-
-    cdef Pipeline _pipeline
-    cdef Normalizer _normalizer
-    cdef uint32_t* _widths  # id: bytes of normalized text, or UNKNOWN_CHARACTER or BYTE_OF_CHARACTER
-    cdef size_t _n_ids
-    cdef bint _marks_spaces
 
     def __cinit__(self, Encoder encoder not None, Normalizer normalizer not None):
         cdef const Tables* tables
@@ -442,40 +283,51 @@ cdef class TokenEncoder:
 
         Requires: scratch.ids are the ids of all of out._normalized, an unknown id for each unknown character.
         """
-        cdef size_t n_ids = scratch.ids.n, at = 0, i = 0, n = 0, n_bytes, k
-        cdef const uint32_t* ids = scratch.ids.items
-        cdef const uint8_t* data = out._normalized.data
-        cdef uint32_t width
-        cdef bint was_unknown = False
+        cdef size_t n_ids = scratch.ids.n
         out._ends = <uint32_t*> malloc((n_ids + 1) * sizeof(uint32_t))
         if out._ends == NULL:
             _no_memory(n_ids)
         if n_ids >= MOVED_FROM_IDS:
             out._ids, scratch.ids = scratch.ids, Ids(NULL, 0, 0)
+            out._ids.n = self.measure(out._normalized.data, out._ids.items, n_ids, out._ids.items, out._ends)
         else:
             ids_reserve(&out._ids, n_ids)
+            out._ids.n = self.measure(out._normalized.data, scratch.ids.items, n_ids, out._ids.items, out._ends)
+        return 0
+
+    cdef size_t measure(
+        self, const uint8_t* data, const uint32_t* ids, size_t n_ids, uint32_t* out, uint32_t* ends
+    ) noexcept nogil:
+        """Copy ids, several unknown characters in a row as one, with the end of each; return how many there are.
+
+        data: normalized text of which these are the ids, an unknown id for each unknown character.
+        out: memory for n_ids ids; may be `ids`.
+        ends: memory for as many ends, in bytes of the normalized text.
+        """
+        cdef size_t at = 0, i = 0, n = 0, n_bytes, k
+        cdef uint32_t width
+        cdef bint was_unknown = False
         while i < n_ids:
             width = self._widths[ids[i]]
             if width == BYTE_OF_CHARACTER:
                 n_bytes = _lead_bytes(data[at])
                 for k in range(n_bytes):
-                    out._ids.items[n] = ids[i + k]
-                    out._ends[n] = <uint32_t> at
+                    out[n] = ids[i + k]
+                    ends[n] = <uint32_t> at
                     n += 1
                 at += n_bytes
                 i += n_bytes
-                out._ends[n - 1] = <uint32_t> at
+                ends[n - 1] = <uint32_t> at
                 was_unknown = False
                 continue
             at += width if width != UNKNOWN_CHARACTER else _lead_bytes(data[at])
             if width != UNKNOWN_CHARACTER or not was_unknown or self._pipeline.normalizing.fused == NONE:
-                out._ids.items[n] = ids[i]
+                out[n] = ids[i]
                 n += 1
-            out._ends[n - 1] = <uint32_t> at
+            ends[n - 1] = <uint32_t> at
             was_unknown = width == UNKNOWN_CHARACTER
             i += 1
-        out._ids.n = n
-        return 0
+        return n
 
 
 cdef int _no_memory(size_t n) except -1 nogil:

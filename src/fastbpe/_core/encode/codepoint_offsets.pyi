@@ -1,0 +1,41 @@
+"""Ids of texts in code-point mode with the span of each."""
+
+from typing import final
+
+from fastbpe._core.encode.codepoint_pieces import TokenEncoder
+from fastbpe._core.ids.id_lists import Array
+
+@final
+class TracedIds:
+    """Ids of texts, one text after another, each in parts, with the span of each id."""
+
+    def __len__(self) -> int: ...
+    @property
+    def n(self) -> int:
+        """Number of ids of the text at hand."""
+
+    def begin(self) -> None:
+        """Begin a text: the ids added from now on belong to it."""
+
+    def add(self, token_id: int, start: int, end: int) -> None:
+        """Append an id and its span, in bytes."""
+
+    def add_section(
+        self, encoder: TokenEncoder, data: bytes, start: int, end: int, has_dummy: bool, last: int
+    ) -> None:
+        """Append the ids and spans of data[start:end], text between two tokens."""
+
+    def begin_at_last_space(self, data: bytes) -> None:
+        """Shorten the spans of the text to begin with one space at most; data: the text."""
+
+    def widen(self, data: bytes, prefixed: set[int]) -> None:
+        """Widen the empty spans of the text, as tokenizers has them."""
+
+    def finish(self, text: str | bytes, data: bytes, unit: str) -> None:
+        """Turn the spans of the text to a unit; data: its UTF-8."""
+
+    def lists(self) -> tuple[list[int], list[tuple[int, int]]]:
+        """Return the lists of all ids and of their spans."""
+
+    def arrays(self) -> tuple[Array, Array]:
+        """Return the arrays of all ids and of their spans, and forget them."""
