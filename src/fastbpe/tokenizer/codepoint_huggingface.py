@@ -156,7 +156,7 @@ class Places:
         """
         lists = []
         for text, data in _with_utf8(texts, disallowed):
-            out = TracedIds()
+            out = TracedIds(0)
             self._add(text, data, allowed, unit, out)
             lists.append(out.lists())
         return lists
@@ -169,7 +169,8 @@ class Places:
         unit: str,
     ) -> tuple[Array, Array, Array]:
         """Encode texts; give arrays of the ids of all, of their spans, and of the offsets of the texts' ids."""
-        out, ends = TracedIds(), [0]
+        texts = texts if isinstance(texts, (tuple, str, bytes)) else list(texts)
+        out, ends = TracedIds(sum(len(text) for text in texts if isinstance(text, (str, bytes)))), [0]
         for text, data in _with_utf8(texts, disallowed):
             self._add(text, data, allowed, unit, out)
             ends.append(len(out))
@@ -200,9 +201,9 @@ class Places:
             out.widen(data, prefixed)
         out.finish(text, data, unit)
 
-    def _add_segments(self, data: bytes, allowed: SpecialMatcher, out: TracedIds) -> set[int]:
+    def _add_segments(self, data: bytes, allowed: SpecialMatcher, out: TracedIds) -> list[int]:
         """Add ids and spans as sentencepiece has them; give the indices of ids that begin with an added space."""
-        prefixed: set[int] = set()
+        prefixed: list[int] = []
         for start, end, token_id in segments(data, allowed):
             if token_id is not None:
                 out.add(token_id, start, end)
@@ -211,20 +212,20 @@ class Places:
                 if one_id is not None:
                     out.add(one_id, a, b)
                 else:
-                    prefixed |= self._add_section(data, a, b, has_dummy, out)
+                    prefixed += self._add_section(data, a, b, has_dummy, out)
         return prefixed
 
-    def _add_section(self, data: bytes, start: int, end: int, has_dummy: bool, out: TracedIds) -> set[int]:
+    def _add_section(self, data: bytes, start: int, end: int, has_dummy: bool, out: TracedIds) -> list[int]:
         """Add a text between tokens. has_dummy: put a space before it, whatever the conventions say."""
         first = out.n
         if not (has_dummy or self._has_prefix(data, start, end)):
             out.add_section(self._plain, data, start, end, False, end)
-            return set()
+            return []
         if start < end:
             out.add_section(self._prefixed, data, start, end, True, end)
         else:  # a text that is only the added space has an empty span
             out.add_section(self._plain, data[:start] + b" ", start, start + 1, False, start)
-        return {first}
+        return [first]
 
     def _normalized(
         self, data: bytes, start: int, end: int, then: SpecialMatcher | None

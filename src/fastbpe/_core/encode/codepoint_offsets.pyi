@@ -2,6 +2,8 @@
 
 from typing import final
 
+from typing_extensions import Self
+
 from fastbpe._core.encode.codepoint_pieces import TokenEncoder
 from fastbpe._core.ids.id_lists import Array
 
@@ -9,6 +11,7 @@ from fastbpe._core.ids.id_lists import Array
 class TracedIds:
     """Ids of texts, one text after another, each in parts, with the span of each id."""
 
+    def __new__(cls, n_units: int) -> Self: ...
     def __len__(self) -> int: ...
     @property
     def n(self) -> int:
@@ -28,7 +31,7 @@ class TracedIds:
     def begin_at_last_space(self, data: bytes) -> None:
         """Shorten the spans of the text to begin with one space at most; data: the text."""
 
-    def widen(self, data: bytes, prefixed: set[int]) -> None:
+    def widen(self, data: bytes, prefixed: list[int]) -> None:
         """Widen the empty spans of the text, as tokenizers has them."""
 
     def finish(self, text: str | bytes, data: bytes, unit: str) -> None:

@@ -15,9 +15,9 @@ from fastbpe._core.encode.codepoint_pieces cimport TokenEncoder
 from fastbpe._core.encode.scratch_pool cimport Scratch, offer_gil, put_space_before
 from fastbpe._core.encode.spans cimport (
     Span, Spans, add_span_of_id, bytes_to_unit, is_ascii, span_unit, spans_array, spans_expect, spans_free, spans_grow,
-    spans_list, to_characters, to_unit,
+    spans_list, take_spare_spans, to_characters, to_unit,
 )
-from fastbpe._core.ids.id_lists cimport ids_array, ids_list
+from fastbpe._core.ids.id_lists cimport ids_array, ids_list, take_spare
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, normalized_free
 from fastbpe._core.text.utf8_text cimport Text, has_surrogates, text_of, text_release
 
@@ -27,14 +27,23 @@ cdef enum:
 
 @cython.final
 cdef class TracedIds:
-    """Ids of texts, one text after another, each in parts, with the span of each id."""
+    """Ids of texts, one text after another, each in parts, with the span of each id.
+
+    n_units: length of all texts together, an estimate.
+    """
 
     cdef Ids _ids
     cdef Spans _spans  # of the text at hand in bytes of its UTF-8, of the texts before it in their unit
     cdef size_t _begin  # index of the first id of the text at hand
     cdef Normalized _normalized  # of the section at hand
     cdef uint32_t* _ends  # of its tokens, in bytes of normalized text
+    cdef size_t _n_units  # length of the texts
     cdef size_t _n_ends  # that the memory holds
+
+    def __cinit__(self, size_t n_units):
+        self._n_units = n_units
+        take_spare(&self._ids, n_units)
+        take_spare_spans(&self._spans, n_units)
 
     def __dealloc__(self):
         free(self._ends)
@@ -173,24 +182,28 @@ cdef class TracedIds:
             while span.start + 1 < span.end and text[span.start] == 0x20 and text[span.start + 1] == 0x20:
                 span.start += 1
 
-    def widen(self, bytes data not None, set prefixed not None):
+    def widen(self, bytes data not None, list prefixed not None):
         """Widen the empty spans of the text, as tokenizers has them.
 
         A space put before text gets the span of its first character, one put after it that of its last. Each byte
         id of a character spans the character.
 
         data: the text.
-        prefixed: indices, among the ids of the text, of those that begin with a space put before text.
+        prefixed: ascending indices, among the ids of the text, of those that begin with a space put before text.
         """
         cdef const uint8_t* text = <const uint8_t*> PyBytes_AS_STRING(data)
-        cdef size_t n = <size_t> PyBytes_GET_SIZE(data), i = self._spans.n
+        cdef size_t n = <size_t> PyBytes_GET_SIZE(data), i = self._spans.n, n_prefixed = len(prefixed)
+        cdef size_t next_prefixed = i  # the last of those before the id at hand
         cdef Span* span
         while i > self._begin:
+            while n_prefixed and next_prefixed >= i:
+                n_prefixed -= 1
+                next_prefixed = self._begin + <size_t> prefixed[n_prefixed]
             i -= 1
             span = &self._spans.items[i]
             if span.start != span.end:
                 continue
-            if i - self._begin in prefixed:
+            if i == next_prefixed:
                 span.end = _next(text, n, span.start)
             elif i + 1 == self._spans.n:
                 span.start = _before(text, span.start)
@@ -228,7 +241,7 @@ cdef class TracedIds:
 
     def arrays(self):
         """Return the arrays of all ids (uint32) and of start, end, … (int64), and forget them."""
-        return ids_array(&self._ids), spans_array(&self._spans)
+        return ids_array(&self._ids, self._n_units), spans_array(&self._spans, self._n_units)
 
 
 cdef inline size_t _next(const uint8_t* text, size_t n, size_t at) noexcept nogil:

@@ -11,9 +11,9 @@ from fastbpe._core.common.id_buffer cimport Ids, ids_free
 from fastbpe._core.encode.offsets cimport append_text_spans
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
-from fastbpe._core.encode.spans cimport Spans, spans_array, spans_free, spans_list
+from fastbpe._core.encode.spans cimport Spans, spans_array, spans_free, spans_list, take_spare_spans
 from fastbpe._core.encode.trim_spans cimport SpanTrimmer
-from fastbpe._core.ids.id_lists cimport ids_array, ids_list, int64_array_of
+from fastbpe._core.ids.id_lists cimport ids_array, ids_list, int64_array_of, take_spare
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
 
 from fastbpe.errors import note_place
@@ -54,14 +54,19 @@ cdef tuple arrays_with_spans(
     offsets: int64: ids[offsets[i]:offsets[i + 1]] are those of text i.
     """
     cdef Spans spans = Spans(NULL, 0, 0)
-    cdef Ids own
+    cdef Ids ids = Ids(NULL, 0, 0), own
+    cdef size_t n_units
     cdef int64_t* ends = NULL
     cdef int64_t* grown
     cdef size_t n = 0, capacity = 0
     cdef Scratch* scratch
     _check(texts)
+    texts = texts if type(texts) is tuple else list(texts)
+    n_units = n_units_of(texts)
+    take_spare(&ids, n_units)
+    take_spare_spans(&spans, n_units)
     scratch = pipeline.pool.take()
-    own, scratch.ids = scratch.ids, Ids(NULL, 0, 0)  # write the ids where they will stay, without a copy
+    own, scratch.ids = scratch.ids, ids  # write the ids where they will stay, without a copy
     try:
         for text in texts:
             PyErr_CheckSignals()
@@ -81,13 +86,22 @@ cdef tuple arrays_with_spans(
                 raise MemoryError("no memory for an offset")
             ends[0] = 0
         offsets, ends = int64_array_of(ends, n + 1), NULL
-        return ids_array(&scratch.ids), spans_array(&spans), offsets
+        return ids_array(&scratch.ids, n_units), spans_array(&spans, n_units), offsets
     finally:
         free(ends)
         spans_free(&spans)
         ids_free(&scratch.ids)
         scratch.ids = own
         pipeline.pool.give(scratch)
+
+
+cdef size_t n_units_of(object texts) except? 0:
+    """Add up the lengths of texts; what is no text counts nothing."""
+    cdef size_t n_units = 0
+    for text in texts:
+        if isinstance(text, (str, bytes)):
+            n_units += <size_t> len(text)
+    return n_units
 
 
 cdef int _check(object texts) except -1:

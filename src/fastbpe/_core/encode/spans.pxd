@@ -46,7 +46,8 @@ cdef void to_unit(const Text* text, Spans* spans, int unit) noexcept nogil
 cdef bint is_ascii(const uint8_t* data, size_t n) noexcept nogil
 cdef void bytes_to_unit(const uint8_t* data, size_t n, Spans* spans, int unit) noexcept nogil
 cdef list spans_list(const Spans* spans)
-cdef Array spans_array(Spans* spans)
+cdef void take_spare_spans(Spans* spans, size_t n_units) noexcept
+cdef Array spans_array(Spans* spans, size_t n_units=*)
 cdef object append_spans(list out, const Spans* spans, object end)
 
 

@@ -5,12 +5,13 @@ from libc.stdlib cimport free
 
 from fastbpe._core.common.hash_tables cimport load64
 from fastbpe._core.common.memory cimport grown
-from fastbpe._core.ids.id_lists cimport Array, add_item, add_span, hide, int64_array_of, new_list, show
+from fastbpe._core.ids.id_lists cimport Array, add_item, add_span, hide, int64_array_of, new_list, show, take_spare_int64s
 from fastbpe._core.ids.int_table cimport Ints, kept_ints, offset_int
 from fastbpe._core.text.utf8_text cimport Text
 
 cdef enum:
     FIRST_SPANS = 64  # capacity of spans at first
+    MIN_ASCII_BYTES = 64  # of a stretch of ASCII whose characters are not counted one token at a time
 
 cdef object _CHARACTER = "char"
 cdef extern from *:
@@ -162,7 +163,10 @@ cdef void bytes_to_unit(const uint8_t* data, size_t n, Spans* spans, int unit) n
 
     The slow twin is to_characters() and to_unit(), which do so for str with surrogates.
     """
-    cdef size_t i, start, end, at = 0, counted = 0
+    cdef size_t i, start, end, at = 0, counted = 0, n_bytes
+    cdef uint64_t word, kept
+    cdef size_t ascii_end = 0  # data[at:ascii_end] is ASCII, if it is not empty
+    cdef size_t next_scan = 0  # offset from which to look for ASCII again
     if unit == BYTES:
         for i in range(spans.n):
             start, end = spans.items[i].start, spans.items[i].end
@@ -174,16 +178,40 @@ cdef void bytes_to_unit(const uint8_t* data, size_t n, Spans* spans, int unit) n
         return
     for i in range(spans.n):
         start, end = spans.items[i].start, spans.items[i].end
-        if start < at:
-            counted -= _n_begun(data, n, start, at, unit)
+        if at <= start and end <= ascii_end:
+            spans.items[i] = Span(start - at + counted, end - at + counted)
+            continue
+        n_bytes = end - start
+        if start == at and 0 < n_bytes <= 8 and start + 8 <= n:
+            word = load64(data + start)
+            kept = LOW_BITS >> (64 - 8 * n_bytes)
+            spans.items[i].start = counted - (word & 0xC0 == 0x80)
+            if unit == UTF16:
+                if word & 0xC0 == 0x80:
+                    spans.items[i].start = counted - _width_around(data, start, unit)
+                counted += _sum_of_bytes(word >> 7 & word >> 6 & word >> 5 & word >> 4 & kept)
+            counted += n_bytes - _sum_of_bytes(word >> 7 & ~(word >> 6) & kept)
+            spans.items[i].end = counted
         else:
-            counted += _n_begun(data, n, at, start, unit)
+            if start < at:
+                counted -= _n_begun(data, n, start, at, unit)
+            else:
+                counted += _n_begun(data, n, at, start, unit)
+            spans.items[i].start = counted
+            if start < n and data[start] & 0xC0 == 0x80:
+                spans.items[i].start -= _width_around(data, start, unit)
+            counted += _n_begun(data, n, start, end, unit)
+            spans.items[i].end = counted
+        if end < at:
+            ascii_end = 0
         at = end
-        spans.items[i].start = counted
-        if start < n and data[start] & 0xC0 == 0x80:
-            spans.items[i].start -= _width_around(data, start, unit)
-        counted += _n_begun(data, n, start, end, unit)
-        spans.items[i].end = counted
+        if at >= next_scan:
+            ascii_end = at
+            while n - ascii_end >= 8 and not load64(data + ascii_end) & HIGH_BITS:
+                ascii_end += 8
+            next_scan = ascii_end
+            if ascii_end < at + MIN_ASCII_BYTES:  # branches would be mispredicted
+                ascii_end, next_scan = 0, at + MIN_ASCII_BYTES
 
 
 cdef inline size_t _n_begun(const uint8_t* data, size_t n, size_t start, size_t end, int unit) noexcept nogil:
@@ -320,9 +348,23 @@ cdef inline void _walk_utf8_to(
 
 # Arrays
 
-cdef Array spans_array(Spans* spans):
-    """Make an int64 array of start, end, start, end, … of the memory of the spans, which are empty afterwards."""
-    cdef Array array = int64_array_of(<int64_t*> spans.items, 2 * spans.n)
+cdef void take_spare_spans(Spans* spans, size_t n_units) noexcept:
+    """Reuse the memory of a dropped array for the spans of a text of n_units; see take_spare().
+
+    Requires: the GIL; `spans` owns no memory.
+    """
+    cdef size_t capacity = 0
+    cdef int64_t* items = take_spare_int64s(n_units, &capacity)
+    if items != NULL:
+        spans[0] = Spans(<Span*> items, 0, capacity // 2)
+
+
+cdef Array spans_array(Spans* spans, size_t n_units=0):
+    """Make an int64 array of start, end, start, end, … of the memory of the spans, which are empty afterwards.
+
+    n_units: length of the text; 0: the memory is not to be reused.
+    """
+    cdef Array array = int64_array_of(<int64_t*> spans.items, 2 * spans.n, 2 * spans.capacity, n_units)
     spans.items = NULL
     spans.n = spans.capacity = 0
     return array
