@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.decode.stream_decoder import StreamDecoder
 from fastbpe._core.decode.tokenizer_methods import check_errors
+from fastbpe._core.encode.codepoint_offsets import SectionRules
 from fastbpe._core.encode.codepoint_pieces import TokenEncoder
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.encode.spans import check_unit
@@ -534,13 +535,16 @@ class CodePointTokenizer(Tokenizer):
             )
             return TokenEncoder(self, normalizer)
 
-        return Places(
+        conventions = model.conventions or Conventions()
+        rules = SectionRules(
             encoder(has_dummy=False),
             encoder(has_dummy=True),
-            model.conventions,
             dummy_prefix=model.normalizer["add_dummy_prefix"],
+            prefix=conventions.prefix,
+            as_tokenizers=model.conventions is not None,
             removes_spaces=model.normalizer["remove_extra_whitespaces"],
         )
+        return Places(rules, escapes=conventions.escapes)
 
     @cached_property
     def _ids(self) -> dict[bytes, int]:

@@ -6,14 +6,15 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 
 from fastbpe._core.decode.decoder import Decoder
-from fastbpe._core.encode.codepoint_offsets import TracedIds
-from fastbpe._core.encode.codepoint_pieces import TokenEncoder
+from fastbpe._core.encode.codepoint_offsets import SectionRules, TracedIds
 from fastbpe._core.ids.id_lists import Array, int64s
 from fastbpe._core.text.special_tokens import SpecialMatcher
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe.errors import SpecialTokenError, note_place
-from fastbpe.model import Buffer, CodePointModel, Conventions
+from fastbpe.model import Buffer, CodePointModel
 from fastbpe.tokenizer.codepoint_tables import METASPACE_UTF8, Parts, as_found, decoded_bytes, overridden
+
+Text = str | bytes
 
 
 class Decoding:
@@ -115,100 +116,114 @@ def _text_of_run(run: bytes) -> str:
         return "\ufffd" * len(run)
 
 
-_PLAIN = Conventions()
-
-
 class Places:
     """Encoder that tells the span of each id.
 
     Args:
-        plain, prefixed: encoders of text between added tokens; `prefixed` puts a space before the text.
-        conventions: rules of a tokenizer.json; None: the spans are those of sentencepiece.
-        dummy_prefix: the model puts a space before text.
-        removes_spaces: the model makes one space of several.
+        rules: rules for text between tokens.
+        escapes: tokens are found in text with a space for each U+2581 (see `Conventions`).
     """
 
-    def __init__(
-        self,
-        plain: TokenEncoder,
-        prefixed: TokenEncoder,
-        conventions: Conventions | None,
-        *,
-        dummy_prefix: bool,
-        removes_spaces: bool,
-    ) -> None:
-        self._plain = plain
-        self._prefixed = prefixed
-        self._conventions = conventions
-        self._dummy_prefix = dummy_prefix
-        self._removes_spaces = removes_spaces
+    def __init__(self, rules: SectionRules, *, escapes: bool) -> None:
+        self._rules = rules
+        self._escapes = escapes
 
     def lists(
         self,
-        texts: Iterable[str | bytes],
+        texts: Iterable[Text],
         allowed: SpecialMatcher | None,
         disallowed: SpecialMatcher | None,
         unit: str,
     ) -> list[tuple[list[int], list[tuple[int, int]]]]:
-        """Encode texts; give the lists of ids and of spans of each. Arguments are those of `add`.
+        """Encode texts; give the lists of ids and of spans of each.
+
+        Args:
+            texts: str or bytes.
+            allowed: matcher of the tokens to find; None: none.
+            disallowed: matcher of the tokens to refuse; None: none.
+            unit: unit of the spans.
 
         Raises SpecialTokenError for a text with a disallowed token.
         """
         lists = []
-        for text, data in _with_utf8(texts, disallowed):
+        for text in _checked(texts):
             out = TracedIds(0)
-            self._add(text, data, allowed, unit, out)
+            self._add_all([text], allowed, disallowed, unit, out, isinstance(texts, tuple), len(lists))
             lists.append(out.lists())
         return lists
 
     def arrays(
         self,
-        texts: Iterable[str | bytes],
+        texts: Iterable[Text],
         allowed: SpecialMatcher | None,
         disallowed: SpecialMatcher | None,
         unit: str,
     ) -> tuple[Array, Array, Array]:
         """Encode texts; give arrays of the ids of all, of their spans, and of the offsets of the texts' ids."""
-        texts = texts if isinstance(texts, (tuple, str, bytes)) else list(texts)
-        out, ends = TracedIds(sum(len(text) for text in texts if isinstance(text, (str, bytes)))), [0]
-        for text, data in _with_utf8(texts, disallowed):
-            self._add(text, data, allowed, unit, out)
-            ends.append(len(out))
+        listed = list(_checked(texts))
+        out = TracedIds(sum(len(text) for text in listed if isinstance(text, (str, bytes))))
+        ends = self._add_all(listed, allowed, disallowed, unit, out, isinstance(texts, tuple), 0)
         return *out.arrays(), int64s(ends)
 
-    def _add(
-        self, text: str | bytes, data: bytes, allowed: SpecialMatcher | None, unit: str, out: TracedIds
-    ) -> None:
-        """Encode a text.
+    def _add_all(
+        self,
+        texts: list[Text],
+        allowed: SpecialMatcher | None,
+        disallowed: SpecialMatcher | None,
+        unit: str,
+        out: TracedIds,
+        is_single: bool,
+        first: int,
+    ) -> list[int]:
+        """Add texts to `out`; give the number of ids before each and at the end.
 
         Args:
-            text: the text.
-            data: the same in UTF-8.
-            allowed: matcher of the tokens to find; None: none.
-            unit: unit of the spans.
-            out: object to which the ids are added, with their spans as the conventions have them.
+            texts, allowed, disallowed, unit: as in `lists`.
+            out: object to which the ids are added, with their spans.
+            is_single: errors shall not name the index of a text.
+            first: index of the first text.
         """
-        out.begin()
-        if allowed is not None:
-            prefixed = self._add_segments(data, allowed, out)
-        elif data:
-            prefixed = self._add_section(data, 0, len(data), self._dummy_prefix, out)
-        else:
-            return
-        if self._conventions is not None:
-            if self._removes_spaces:
-                out.begin_at_last_space(data)
-            out.widen(data, prefixed)
-        out.finish(text, data, unit)
+        at, ends = 0, [0]
+        while True:
+            at = out.add_texts(texts, at, ends, self._rules, allowed, disallowed, unit)
+            if at == len(texts):
+                return ends
+            try:
+                self._add(texts[at], allowed, disallowed, unit, out)
+            except (TypeError, ValueError) as error:
+                if not is_single:
+                    note_place(error, f"texts[{first + at}]")
+                raise
+            ends.append(len(out))
+            at += 1
 
-    def _add_segments(self, data: bytes, allowed: SpecialMatcher, out: TracedIds) -> list[int]:
+    def _add(
+        self,
+        text: Text,
+        allowed: SpecialMatcher | None,
+        disallowed: SpecialMatcher | None,
+        unit: str,
+        out: TracedIds,
+    ) -> None:
+        """Encode a text of any kind, with tokens or without."""
+        data = to_utf8(text)
+        if disallowed is not None and (found := disallowed.search(data)):
+            raise SpecialTokenError.disallowed(data[found[0] : found[1]].decode())
+        out.begin()
+        prefixed = self._add_segments(data, allowed, out)
+        if self._rules.as_tokenizers:
+            out.end_as_tokenizers(data, prefixed, self._rules.removes_spaces)
+        out.finish(text if isinstance(text, str) else data, data, unit)
+
+    def _add_segments(self, data: bytes, allowed: SpecialMatcher | None, out: TracedIds) -> list[int]:
         """Add ids and spans as sentencepiece has them; give the indices of ids that begin with an added space."""
         prefixed: list[int] = []
+        then = None if allowed is None else allowed.then
         for start, end, token_id in segments(data, allowed):
             if token_id is not None:
                 out.add(token_id, start, end)
                 continue
-            for a, b, one_id, has_dummy in self._normalized(data, start, end, allowed.then):
+            for a, b, one_id, has_dummy in self._normalized(data, start, end, then):
                 if one_id is not None:
                     out.add(one_id, a, b)
                 else:
@@ -216,15 +231,15 @@ class Places:
         return prefixed
 
     def _add_section(self, data: bytes, start: int, end: int, has_dummy: bool, out: TracedIds) -> list[int]:
-        """Add a text between tokens. has_dummy: put a space before it, whatever the conventions say."""
-        first = out.n
-        if not (has_dummy or self._has_prefix(data, start, end)):
-            out.add_section(self._plain, data, start, end, False, end)
+        """Add a text between tokens. has_dummy: put a space before it, whatever the rules say."""
+        first, rules = out.n, self._rules
+        if not (has_dummy or rules.puts_space(data, start, end)):
+            out.add_section(rules.plain, data, start, end, False, end)
             return []
         if start < end:
-            out.add_section(self._prefixed, data, start, end, True, end)
+            out.add_section(rules.prefixed, data, start, end, True, end)
         else:  # a text that is only the added space has an empty span
-            out.add_section(self._plain, data[:start] + b" ", start, start + 1, False, start)
+            out.add_section(rules.plain, data[:start] + b" ", start, start + 1, False, start)
         return [first]
 
     def _normalized(
@@ -236,12 +251,12 @@ class Places:
             (start, end, id, prefixed) of each token, and of the text between two, where id is None. prefixed: True
             if a space is put before it.
         """
-        text, dummy = data[start:end], int(self._dummy_prefix)
+        text, dummy = data[start:end], int(self._rules.dummy_prefix)
         if then is None:
             yield start, end, None, bool(dummy)
             return
         places = [start] * dummy + [*range(start, end + 1)]
-        if (self._conventions or _PLAIN).escapes:
+        if self._escapes:
             places = [start] * dummy + _places_of_spaces(text, start)
             text = b" " * dummy + text.replace(METASPACE_UTF8, b" ")
         at = 0
@@ -251,11 +266,6 @@ class Places:
             if token_id is not None:
                 yield places[a], places[b], token_id, False
             at = b
-
-    def _has_prefix(self, data: bytes, start: int, end: int) -> bool:
-        prefix = (self._conventions or _PLAIN).prefix
-        has_place = prefix == "always" or (prefix == "first" and start == 0)
-        return has_place and start < end and not data.startswith((b" ", METASPACE_UTF8), start, end)
 
 
 def _places_of_spaces(text: bytes, start: int) -> list[int]:
@@ -270,22 +280,10 @@ def _places_of_spaces(text: bytes, start: int) -> list[int]:
     return [*out, start]
 
 
-def _with_utf8(
-    texts: Iterable[str | bytes], disallowed: SpecialMatcher | None
-) -> Iterator[tuple[str | bytes, bytes]]:
-    """Give each text with its UTF-8. Raises SpecialTokenError; a note tells the index of a text in a list."""
+def _checked(texts: Iterable[Text]) -> Iterable[Text]:
     if isinstance(texts, (str, bytes)):
         raise TypeError("texts must be a list of texts, not one text: give [text]")
-    for index, text in enumerate(texts):
-        try:
-            data = to_utf8(text)
-            if disallowed is not None and (found := disallowed.search(data)):
-                raise SpecialTokenError.disallowed(data[found[0] : found[1]].decode())
-        except (TypeError, ValueError) as error:
-            if type(texts) is not tuple:
-                note_place(error, f"texts[{index}]")
-            raise
-        yield text if isinstance(text, str) else data, data
+    return texts
 
 
 def segments(data: bytes, matcher: SpecialMatcher | None) -> Iterator[tuple[int, int, int | None]]:

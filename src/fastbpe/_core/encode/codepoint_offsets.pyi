@@ -6,6 +6,30 @@ from typing_extensions import Self
 
 from fastbpe._core.encode.codepoint_pieces import TokenEncoder
 from fastbpe._core.ids.id_lists import Array
+from fastbpe._core.text.special_tokens import SpecialMatcher
+
+@final
+class SectionRules:
+    """Rules for a text between two tokens."""
+
+    plain: TokenEncoder
+    prefixed: TokenEncoder
+    dummy_prefix: bool
+    as_tokenizers: bool
+    removes_spaces: bool
+
+    def __new__(
+        cls,
+        plain: TokenEncoder,
+        prefixed: TokenEncoder,
+        *,
+        dummy_prefix: bool,
+        prefix: str,
+        as_tokenizers: bool,
+        removes_spaces: bool,
+    ) -> Self: ...
+    def puts_space(self, data: bytes, start: int, end: int) -> bool:
+        """Tell whether the rule `prefix` puts a space before data[start:end]."""
 
 @final
 class TracedIds:
@@ -28,11 +52,20 @@ class TracedIds:
     ) -> None:
         """Append the ids and spans of data[start:end], text between two tokens."""
 
-    def begin_at_last_space(self, data: bytes) -> None:
-        """Shorten the spans of the text to begin with one space at most; data: the text."""
+    def add_texts(
+        self,
+        texts: list[str | bytes],
+        at: int,
+        ends: list[int],
+        rules: SectionRules,
+        allowed: SpecialMatcher | None,
+        disallowed: SpecialMatcher | None,
+        unit: str,
+    ) -> int:
+        """Add texts from texts[at] on; return the index of the first that needs more than this, or their number."""
 
-    def widen(self, data: bytes, prefixed: list[int]) -> None:
-        """Widen the empty spans of the text, as tokenizers has them."""
+    def end_as_tokenizers(self, data: bytes, prefixed: list[int], removes_spaces: bool) -> None:
+        """Change the spans of the text to those of tokenizers; data: the text."""
 
     def finish(self, text: str | bytes, data: bytes, unit: str) -> None:
         """Turn the spans of the text to a unit; data: its UTF-8."""

@@ -6,8 +6,10 @@ text, by the offsets that it notes.
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
+from libc.string cimport memcmp
 
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
@@ -19,10 +21,64 @@ from fastbpe._core.encode.spans cimport (
 )
 from fastbpe._core.ids.id_lists cimport ids_array, ids_list, take_spare
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, normalized_free
-from fastbpe._core.text.utf8_text cimport Text, has_surrogates, text_of, text_release
+from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
+from fastbpe._core.text.utf8_text cimport Text, Utf8, has_surrogate, text_of, text_release, utf8_of, utf8_release
+
+cdef const uint8_t* METASPACE_UTF8 = b"\xe2\x96\x81"
+
+cdef list _FIRST = [0]
+cdef list _NONE = []
 
 cdef enum:
     NOGIL_BYTES = 1 << 13  # bytes of a text from which giving up the GIL pays
+
+
+@cython.final
+cdef class SectionRules:
+    """Rules for a text between two tokens.
+
+    plain, prefixed: encoders of such a text; `prefixed` puts a space before it.
+    dummy_prefix: the model puts a space before text.
+    prefix: "always", "first" or "": before each text, or the first, that does not begin with one.
+    as_tokenizers: spans are those of tokenizers, not those of sentencepiece.
+    removes_spaces: the model makes one space of several.
+    """
+
+    cdef readonly TokenEncoder plain
+    cdef readonly TokenEncoder prefixed
+    cdef readonly bint dummy_prefix
+    cdef readonly bint as_tokenizers
+    cdef readonly bint removes_spaces
+    cdef bint _always
+    cdef bint _first
+
+    def __cinit__(
+        self,
+        TokenEncoder plain not None,
+        TokenEncoder prefixed not None,
+        *,
+        bint dummy_prefix,
+        str prefix not None,
+        bint as_tokenizers,
+        bint removes_spaces,
+    ):
+        self.plain, self.prefixed = plain, prefixed
+        self.dummy_prefix = dummy_prefix
+        self.as_tokenizers = as_tokenizers
+        self.removes_spaces = removes_spaces
+        self._always = prefix == "always"
+        self._first = prefix == "first"
+
+    def puts_space(self, bytes data not None, size_t start, size_t end):
+        """Tell whether the rule `prefix` puts a space before data[start:end]."""
+        if not start <= end <= <size_t> PyBytes_GET_SIZE(data):
+            raise IndexError(f"bytes {start} to {end} of {len(data)}")
+        return self._puts_space(<const uint8_t*> PyBytes_AS_STRING(data) + start, end - start, start == 0)
+
+    cdef bint _puts_space(self, const uint8_t* text, size_t n, bint is_first) noexcept nogil:
+        if not n or not (self._always or self._first and is_first):
+            return False
+        return text[0] != 0x20 and not (n > 2 and memcmp(text, METASPACE_UTF8, 3) == 0)
 
 
 @cython.final
@@ -62,6 +118,79 @@ cdef class TracedIds:
     def n(self):
         """Number of ids of the text at hand."""
         return self._ids.n - self._begin
+
+    def add_texts(
+        self, list texts not None, size_t at, list ends not None, SectionRules rules not None, SpecialMatcher allowed,
+        SpecialMatcher disallowed, unit
+    ):
+        """Add texts from texts[at] on until one needs more than this: it is no text, or holds a token.
+
+        ends: list to which the number of ids up to the end of each text is appended.
+        allowed, disallowed: matchers of tokens; None: there are none.
+        unit: as in `Tokenizer.encode_with_offsets`.
+
+        Returns the index of the text that was not added, or their number. The slow twin is `Places._add_segments`.
+        """
+        cdef int kind = span_unit(unit)
+        cdef Scratch* scratch
+        if allowed is not None and allowed.then is not None:
+            return at
+        scratch = rules.plain._pipeline.pool.take()
+        try:
+            while at < <size_t> len(texts):
+                PyErr_CheckSignals()
+                if not self._add_text(texts[at], rules, allowed, disallowed, kind, scratch):
+                    break
+                ends.append(self._ids.n)
+                at += 1
+            return at
+        finally:
+            rules.plain._pipeline.pool.give(scratch)
+
+    cdef bint _add_text(
+        self,
+        object text,
+        SectionRules rules,
+        SpecialMatcher allowed,
+        SpecialMatcher disallowed,
+        int unit,
+        Scratch* scratch,
+    ) except -1:
+        """Add a text; False, and nothing is added, if it needs more than this."""
+        cdef Text view
+        cdef Utf8 utf8
+        cdef Match match
+        cdef bint is_prefixed
+        cdef TokenEncoder encoder
+        if type(text) is not str and type(text) is not bytes:
+            return False
+        text_of(text, &view)  # which lends the memory of a str or bytes
+        utf8_of(text, &utf8)
+        try:
+            if disallowed is not None and disallowed.find(utf8.data, utf8.n, 0, &match):
+                return False
+            if allowed is not None and allowed.find(utf8.data, utf8.n, 0, &match):
+                return False
+            self._begin = self._ids.n
+            if not utf8.n:
+                return True
+            is_prefixed = rules.dummy_prefix or rules._puts_space(utf8.data, utf8.n, True)
+            encoder = rules.prefixed if is_prefixed else rules.plain
+            if utf8.n < NOGIL_BYTES:
+                offer_gil(scratch, utf8.n)
+                self._add_section(encoder, utf8.data, utf8.n, 0, is_prefixed, utf8.n, scratch)
+            else:
+                scratch.n_held = 0
+                with nogil:
+                    self._add_section(encoder, utf8.data, utf8.n, 0, is_prefixed, utf8.n, scratch)
+            if rules.as_tokenizers:
+                self._end_as_tokenizers(utf8.data, utf8.n, _FIRST if is_prefixed else _NONE, rules.removes_spaces)
+            with nogil:
+                self._finish(&view, utf8.data, utf8.n, unit)
+            return True
+        finally:
+            utf8_release(&utf8)
+            text_release(&view)
 
     def add(self, uint32_t token_id, size_t start, size_t end):
         """Append an id and its span, in bytes."""
@@ -169,30 +298,24 @@ cdef class TracedIds:
         self._spans.n += n
         return 0
 
-    def begin_at_last_space(self, bytes data not None):
-        """Shorten the spans of the text to begin with one space at most: the last of several that became one.
+    def end_as_tokenizers(self, bytes data not None, list prefixed not None, bint removes_spaces):
+        """Change the spans of the text to those of tokenizers.
 
-        data: the text.
-        """
-        cdef const uint8_t* text = <const uint8_t*> PyBytes_AS_STRING(data)
-        cdef size_t i
-        cdef Span* span
-        for i in range(self._begin, self._spans.n):
-            span = &self._spans.items[i]
-            while span.start + 1 < span.end and text[span.start] == 0x20 and text[span.start + 1] == 0x20:
-                span.start += 1
-
-    def widen(self, bytes data not None, list prefixed not None):
-        """Widen the empty spans of the text, as tokenizers has them.
-
-        A space put before text gets the span of its first character, one put after it that of its last. Each byte
-        id of a character spans the character.
+        - If removes_spaces, spans begin with one space at most: the last of several that became one.
+        - A space put before text gets the span of its first character, one put after it that of its last.
+        - Each byte id of a character spans the character.
 
         data: the text.
         prefixed: ascending indices, among the ids of the text, of those that begin with a space put before text.
         """
-        cdef const uint8_t* text = <const uint8_t*> PyBytes_AS_STRING(data)
-        cdef size_t n = <size_t> PyBytes_GET_SIZE(data), i = self._spans.n, n_prefixed = len(prefixed)
+        self._end_as_tokenizers(
+            <const uint8_t*> PyBytes_AS_STRING(data), <size_t> PyBytes_GET_SIZE(data), prefixed, removes_spaces
+        )
+
+    cdef int _end_as_tokenizers(
+        self, const uint8_t* text, size_t n, list prefixed, bint removes_spaces
+    ) except -1:
+        cdef size_t i = self._spans.n, n_prefixed = <size_t> len(prefixed)
         cdef size_t next_prefixed = i  # the last of those before the id at hand
         cdef Span* span
         while i > self._begin:
@@ -201,6 +324,9 @@ cdef class TracedIds:
                 next_prefixed = self._begin + <size_t> prefixed[n_prefixed]
             i -= 1
             span = &self._spans.items[i]
+            if removes_spaces:
+                while span.start + 1 < span.end and text[span.start] == 0x20 and text[span.start + 1] == 0x20:
+                    span.start += 1
             if span.start != span.end:
                 continue
             if i == next_prefixed:
@@ -209,6 +335,7 @@ cdef class TracedIds:
                 span.start = _before(text, span.start)
             else:
                 span.end = (span + 1).end
+        return 0
 
     def finish(self, text, bytes data not None, unit):
         """Turn the spans of the text to a unit.
@@ -217,23 +344,24 @@ cdef class TracedIds:
         data: its UTF-8.
         unit: as in `Tokenizer.encode_with_offsets`.
         """
-        cdef Spans own = Spans(self._spans.items + self._begin, self._spans.n - self._begin, 0)
-        cdef const uint8_t* utf8 = <const uint8_t*> PyBytes_AS_STRING(data)
-        cdef size_t n = <size_t> PyBytes_GET_SIZE(data)
-        cdef int kind = span_unit(unit)
         cdef Text view
-        if is_ascii(utf8, n):
-            return
-        if not isinstance(text, str) or not has_surrogates(text):
-            with nogil:
-                bytes_to_unit(utf8, n, &own, kind)
-            return
         text_of(text, &view)
         try:
-            to_characters(&view, &own)
-            to_unit(&view, &own, kind)
+            self._finish(
+                &view, <const uint8_t*> PyBytes_AS_STRING(data), <size_t> PyBytes_GET_SIZE(data), span_unit(unit)
+            )
         finally:
             text_release(&view)
+
+    cdef void _finish(self, const Text* text, const uint8_t* data, size_t n, int unit) noexcept nogil:
+        cdef Spans own = Spans(self._spans.items + self._begin, self._spans.n - self._begin, 0)
+        if is_ascii(data, n):
+            return
+        if has_surrogate(text):
+            to_characters(text, &own)
+            to_unit(text, &own, unit)
+        else:
+            bytes_to_unit(data, n, &own, unit)
 
     def lists(self):
         """Return the lists of all ids and of their spans."""
