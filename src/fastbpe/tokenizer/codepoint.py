@@ -36,9 +36,11 @@ from fastbpe.tokenizer.codepoint_tables import (
     make_normalizer,
     names_of,
 )
+from fastbpe.tokenizer.numpy_output import sequences
 from fastbpe.tokenizer.special_tokens import SpecialTokens, check_new, number
 from fastbpe.tokenizer.tokenizer import (
     CACHE_BYTES,
+    Batch,
     Ids,
     Special,
     Text,
@@ -191,7 +193,7 @@ class CodePointTokenizer(Tokenizer):
 
     def decode_batch(
         self,
-        batch: Iterable[Ids],
+        batch: Batch,
         *,
         errors: str = "replace",
         num_threads: int | None = None,
@@ -207,7 +209,7 @@ class CodePointTokenizer(Tokenizer):
         decoding = self._skipping_decoding if skip_special_tokens else self._decoding
         if decoding is not None:
             check_errors(errors)
-            listed = [ids if hasattr(ids, "__len__") else list(ids) for ids in batch]
+            listed = [ids if hasattr(ids, "__len__") else list(ids) for ids in sequences(batch)]
             return decoding.decode_batch(listed, errors, num_threads, unknown_ids)
         as_sentencepiece = EACH_BYTE if errors == "replace" else errors
         texts = super().decode_batch(

@@ -27,7 +27,7 @@ from fastbpe.errors import InvalidTokenError, VocabularyError
 from fastbpe.formats import native
 from fastbpe.model import TEXT, AddedToken, Buffer, CodePointModel, Model, Templates
 from fastbpe.patterns import Pattern, PatternLike, shown_pattern
-from fastbpe.tokenizer import components, own_tokens, plain_models, properties, truncation
+from fastbpe.tokenizer import components, numpy_output, own_tokens, plain_models, properties, truncation
 from fastbpe.tokenizer.special_tokens import SpecialTokens, id_of_marker, number
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ Text = str | bytes
 Span = tuple[int, int]  # (start, end)
 Special = str | Collection[str]  # "all" or a set of special tokens
 Ids = Sequence[int] | Buffer
+Batch = Iterable[Ids] | tuple[Buffer, Buffer]  # the tuple: ids and offsets
 Declared = TypeVar("Declared", bound=Callable[..., Any])
 
 
@@ -416,17 +417,34 @@ class Tokenizer(Encoder):
         allowed_special: Special = frozenset(),
         disallowed_special: Special = "all",
         num_threads: int | None = None,
-    ) -> npt.NDArray[np.uint32]:
-        """Encode a text into a new array of shape (n_ids,), dtype uint32.
+        dtype: npt.DTypeLike | None = None,
+        out: npt.NDArray[np.integer[Any]] | None = None,
+    ) -> npt.NDArray[Any]:
+        """Encode a text into an array of shape (n_ids,), by default a new one of dtype uint32.
 
-        Arguments and errors are those of `encode`. Raises ImportError if numpy is not installed.
+        Args:
+            text, allowed_special, disallowed_special, num_threads: as in `encode`.
+            dtype: integer dtype, such as "uint16". None: that of `out`, or uint32.
+            out: array of one dimension whose first items become the ids; the view of them is returned.
 
-        >>> Tokenizer.from_merges([(97, 98)], pattern=None).encode_to_numpy("abc")
-        array([256,  99], dtype=uint32)
+        Raises:
+            SpecialTokenError, ValueError, TypeError: as in `encode`.
+            ValueError: `out` is too small, read-only or of another dtype; the dtype cannot hold an id. Nothing is
+                written then.
+            ImportError: numpy is not installed.
+
+        >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
+        >>> tokenizer.encode_to_numpy("abc"), tokenizer.encode_to_numpy("abc", dtype="uint16")
+        (array([256,  99], dtype=uint32), array([256,  99], dtype=uint16))
         """
         numpy = require_numpy("encode_to_numpy")
+        if dtype is None and out is None:
+            ids, _ = self._encode_to_array((text,), allowed_special, disallowed_special, num_threads)
+            return numpy.frombuffer(ids, dtype=numpy.uint32)  # type: ignore[no-any-return]
+        wanted = numpy_output.check_output(numpy, dtype, out)
         ids, _ = self._encode_to_array((text,), allowed_special, disallowed_special, num_threads)
-        return numpy.frombuffer(ids, dtype=numpy.uint32)  # type: ignore[no-any-return]
+        made = numpy.frombuffer(ids, dtype=numpy.uint32)
+        return numpy_output.in_dtype(numpy, made, wanted, out, self.n_vocab)  # type: ignore[no-any-return]
 
     def encode_batch_to_numpy(
         self,
@@ -435,10 +453,18 @@ class Tokenizer(Encoder):
         num_threads: int | None = None,
         allowed_special: Special = frozenset(),
         disallowed_special: Special = "all",
-    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
-        """Encode texts into one array of ids, end to end. Arguments and errors are those of `encode_batch`.
+        dtype: npt.DTypeLike | None = None,
+        out: npt.NDArray[np.integer[Any]] | None = None,
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+        """Encode texts into one array of ids, end to end. `decode_batch` takes the result.
 
-        Raises ImportError if numpy is not installed.
+        Args:
+            texts, num_threads, allowed_special, disallowed_special: as in `encode_batch`.
+            dtype, out: of the ids, as in `encode_to_numpy`.
+
+        Raises:
+            SpecialTokenError, ValueError, TypeError: as in `encode_batch`; dtype or `out` as in `encode_to_numpy`.
+            ImportError: numpy is not installed.
 
         Returns:
             (ids, offsets): uint32 of shape (n_ids,), int64 of shape (len(texts) + 1,). The ids of texts[i] are
@@ -449,8 +475,44 @@ class Tokenizer(Encoder):
         ([256, 256, 99], [0, 1, 3])
         """
         numpy = require_numpy("encode_batch_to_numpy")
+        wanted = None if dtype is None and out is None else numpy_output.check_output(numpy, dtype, out)
         ids, offsets = self._encode_to_array(texts, allowed_special, disallowed_special, num_threads)
-        return numpy.frombuffer(ids, dtype=numpy.uint32), numpy.frombuffer(offsets, dtype=numpy.int64)
+        made = numpy.frombuffer(ids, dtype=numpy.uint32)
+        if wanted is not None:
+            made = numpy_output.in_dtype(numpy, made, wanted, out, self.n_vocab)
+        return made, numpy.frombuffer(offsets, dtype=numpy.int64)
+
+    def to_arrow(
+        self,
+        texts: Any,
+        *,
+        dtype: npt.DTypeLike = "uint32",
+        num_threads: int | None = None,
+        allowed_special: Special = frozenset(),
+        disallowed_special: Special = "all",
+    ) -> Any:
+        """Encode texts into a pyarrow ListArray of ids. Of Arrow texts, no row becomes a Python object.
+
+        Args:
+            texts: pyarrow array or ChunkedArray of strings (or of binary that is UTF-8), or an iterable of str,
+                bytes and None. Null texts give null lists.
+            dtype: integer dtype of the ids, such as "uint16".
+            num_threads, allowed_special, disallowed_special: as in `encode_batch`.
+
+        Returns:
+            A ListArray; a LargeListArray from 2**31 ids on; a ChunkedArray of them for a ChunkedArray.
+
+        Raises:
+            SpecialTokenError, ValueError: as in `encode_batch`; the dtype cannot hold an id.
+            TypeError: the texts are no strings.
+            ImportError: pyarrow or numpy is not installed.
+
+        >>> Tokenizer.from_merges([(97, 98)], pattern=None).to_arrow(["ab", None, "abc"]).to_pylist()
+        [[256], None, [256, 99]]
+        """
+        from fastbpe.tokenizer.arrow import to_arrow  # here: it needs pyarrow
+
+        return to_arrow(self, texts, dtype, allowed_special, disallowed_special, num_threads, self.n_vocab)
 
     def encode_files(
         self,
@@ -661,7 +723,7 @@ class Tokenizer(Encoder):
 
     def decode_batch(
         self,
-        batch: Iterable[Ids],
+        batch: Batch,
         *,
         errors: str = "replace",
         num_threads: int | None = None,
@@ -670,14 +732,26 @@ class Tokenizer(Encoder):
     ) -> list[str]:
         """Decode each sequence of ids, in order, as `decode` does.
 
-        Arguments and errors are those of `decode`. A note at an error tells the index of the sequence.
+        Args:
+            batch: an iterable of sequences of ids; a tuple (ids, offsets) of two arrays, as `encode_batch_to_numpy`
+                gives it, where sequence i is ids[offsets[i]:offsets[i + 1]]; or a pyarrow array of lists. Give two
+                arrays that are sequences of their own as a list.
+            errors, num_threads, unknown_ids, skip_special_tokens: as in `decode`.
 
-        >>> Tokenizer.from_merges([(97, 98)], pattern=None).decode_batch([[256], [256, 99]])
+        Raises:
+            InvalidTokenError, UnicodeDecodeError, LookupError, TypeError: as in `decode`. A note tells the index of
+                the sequence.
+            ValueError: the offsets do not rise from 0 to the number of ids; an Arrow list is null.
+
+        >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
+        >>> tokenizer.decode_batch([[256], [256, 99]])
+        ['ab', 'abc']
+        >>> tokenizer.decode_batch(tokenizer.encode_batch_to_numpy(["ab", "abc"]))
         ['ab', 'abc']
         """
         tokenizer_methods.check_errors(errors)
         decoder = self._skipping if skip_special_tokens else self._decoder
-        return decoder.decode_batch(batch, errors, num_threads, unknown_ids)
+        return decoder.decode_batch(numpy_output.sequences(batch), errors, num_threads, unknown_ids)
 
     def decoder(
         self, *, errors: str = "replace", unknown_ids: str = "raise", skip_special_tokens: bool = False
