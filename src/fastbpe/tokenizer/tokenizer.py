@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from fastbpe.corpus.encode_files import FilesSummary
     from fastbpe.corpus.sources import Path_
     from fastbpe.tokenizer.exportable import Files
+    from fastbpe.tokenizer.truncation import Chunk
     from fastbpe.tokenizer.verify_export import Verification
 
 CACHE_BYTES = 64 << 20  # default of cache_bytes: all piece caches of a tokenizer together
@@ -643,7 +644,25 @@ class Tokenizer(Encoder):
             raise ValueError(f"n={n}: give how many ids may fit, 0 or more")
         return self.count(text, limit=n) <= n
 
-    def truncate(self, text: Text, max_tokens: int, *, side: str = "right") -> str:
+    @overload
+    def truncate(
+        self, text: Text, max_tokens: int, *, side: str = ..., boundary: str = ..., with_total: Literal[False] = ...
+    ) -> str: ...
+
+    @overload
+    def truncate(
+        self, text: Text, max_tokens: int, *, side: str = ..., boundary: str = ..., with_total: Literal[True]
+    ) -> tuple[str, int]: ...
+
+    def truncate(
+        self,
+        text: Text,
+        max_tokens: int,
+        *,
+        side: str = "right",
+        boundary: str = "token",
+        with_total: bool = False,
+    ) -> str | tuple[str, int]:
         """Give the longest part of a text with at most max_tokens ids, from its beginning or up to its end.
 
         The cut is between characters. Encoded by itself, the part has no more ids than that. It may be a few
@@ -655,34 +674,89 @@ class Tokenizer(Encoder):
             text: as in `encode`.
             max_tokens: most ids of the part, 0 or more.
             side: side to cut off: "right", or "left" for the longest part up to the end.
+            boundary: place of the cut: "token" (anywhere), or the end of a "word", "sentence" or "line", by the
+                rules of `chunk`. If none lies within the part, the next finer kind counts.
+            with_total: give also the number of ids of the whole text, found in the same pass.
 
         Raises:
-            ValueError: max_tokens is negative, side is another word, or the bytes are not UTF-8.
+            ValueError: max_tokens is negative, side or boundary is another word, or the bytes are not UTF-8.
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
         >>> tokenizer.truncate("ababab", 2), tokenizer.truncate("éa", 2, side="left")
         ('abab', 'a')
+        >>> tokenizer.truncate("ab abab", 4, boundary="word", with_total=True)
+        ('ab abab', 4)
         """
-        return truncation.truncate(self, text, max_tokens, side)
+        return truncation.truncate(self, text, max_tokens, side, boundary, with_total=with_total)
 
-    def chunk(self, text: Text, max_tokens: int, *, overlap: int = 0) -> Iterator[str]:
+    def truncate_batch(
+        self, texts: Iterable[Text], max_tokens: int, *, side: str = "right", boundary: str = "token"
+    ) -> list[str]:
+        """Truncate each text, in order, as `truncate` does.
+
+        Arguments and errors are those of `truncate`. A note at an error tells the index of the text.
+
+        >>> Tokenizer.from_merges([(97, 98)], pattern=None).truncate_batch(["ababab", "c"], 2)
+        ['abab', 'c']
+        """
+        return truncation.truncate_batch(self, texts, max_tokens, side, boundary)
+
+    @overload
+    def chunk(
+        self,
+        text: Text,
+        max_tokens: int,
+        *,
+        overlap: int = ...,
+        boundary: str = ...,
+        with_spans: Literal[False] = ...,
+    ) -> Iterator[str]: ...
+
+    @overload
+    def chunk(
+        self, text: Text, max_tokens: int, *, overlap: int = ..., boundary: str = ..., with_spans: Literal[True]
+    ) -> Iterator[Chunk]: ...
+
+    def chunk(
+        self,
+        text: Text,
+        max_tokens: int,
+        *,
+        overlap: int = 0,
+        boundary: str = "token",
+        with_spans: bool = False,
+    ) -> Iterator[str] | Iterator[Chunk]:
         """Cut a text into chunks of at most max_tokens ids, one after another, each as long as `truncate` gives.
+
+        Boundaries (the page docs/cutting-and-offsets.md has all rules):
+
+        - "line": after a line break.
+        - "sentence": also after `.`, `!`, `?` and their like, with closing quotes and white space, unless a small
+          letter follows; after `。`, `！`, `？` without white space.
+        - "word": after white space, and around each ideograph and kana.
+
+        A line longer than max_tokens is cut at sentences, a sentence at words, a word anywhere.
 
         Args:
             text: as in `encode`.
             max_tokens: most ids of a chunk, 1 or more.
-            overlap: each chunk begins with the end of the one before: the longest with at most so many ids, or
-                less if no new character would fit. 0 or more, less than max_tokens.
+            overlap: each chunk begins with the end of the one before: the longest with at most so many ids, from a
+                boundary on, or less if no new character would fit. 0 or more, less than max_tokens.
+            boundary: places of the cuts: "token" (anywhere between characters), "word", "sentence" or "line".
+            with_spans: give (text, start, end, n_tokens) for each chunk, a named tuple: its place in the text, in
+                characters, and its number of ids when it is encoded by itself.
 
         Raises:
-            ValueError: a number is out of its range, the bytes are not UTF-8, or, while iterating, a single
-                character has more than max_tokens ids.
+            ValueError: a number is out of its range, boundary is another word, the bytes are not UTF-8, or, while
+                iterating, a single character has more than max_tokens ids.
 
         >>> tokenizer = Tokenizer.from_merges([], pattern=None)
         >>> list(tokenizer.chunk("abcdefg", 3)), list(tokenizer.chunk("abcdef", 3, overlap=1))
         (['abc', 'def', 'g'], ['abc', 'cde', 'ef'])
+        >>> [tuple(chunk) for chunk in tokenizer.chunk("one two", 6, boundary="word", with_spans=True)]
+        [('one ', 0, 4, 4), ('two', 4, 7, 3)]
         """
-        return truncation.chunk(self, text, max_tokens, overlap)
+        return truncation.chunk(self, text, max_tokens, overlap, boundary, with_spans=with_spans)
 
     # Decoding
 
