@@ -183,19 +183,18 @@ class Places:
             is_single: errors shall not name the index of a text.
             first: index of the first text.
         """
-        at, ends = 0, [0]
+        ends = [0]
         while True:
-            at = out.add_texts(texts, at, ends, self._rules, allowed, disallowed, unit)
-            if at == len(texts):
-                return ends
             try:
-                self._add(texts[at], allowed, disallowed, unit, out)
+                out.add_texts(texts, ends, self._rules, allowed, disallowed, unit)
+                if len(ends) > len(texts):
+                    return ends
+                self._add(texts[len(ends) - 1], allowed, disallowed, unit, out)
+                ends.append(len(out))
             except (TypeError, ValueError) as error:
                 if not is_single:
-                    note_place(error, f"texts[{first + at}]")
+                    note_place(error, f"texts[{first + len(ends) - 1}]")
                 raise
-            ends.append(len(out))
-            at += 1
 
     def _add(
         self,

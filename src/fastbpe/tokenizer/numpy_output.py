@@ -105,7 +105,7 @@ def _is_array(part: object) -> bool:
 
 def _cut(ids: memoryview, offsets: memoryview) -> Iterator[memoryview]:
     for name, view in (("ids", ids), ("offsets", offsets)):
-        if view.ndim != 1 or (len(view) and view.format.lstrip("@=<") not in _INTEGERS):
+        if view.ndim != 1 or (len(view) and view.format.lstrip("@=<>!") not in _INTEGERS):
             raise TypeError(f"{name} must be integers in one dimension: got format {view.format!r}")
     places = _as_list(offsets)
     for i, (start, end) in enumerate(zip(places, places[1:], strict=False)):

@@ -411,6 +411,30 @@ class Tokenizer(Encoder):
         """
         raise NotImplementedError
 
+    @overload
+    def encode_to_numpy(
+        self,
+        text: Text,
+        *,
+        allowed_special: Special = ...,
+        disallowed_special: Special = ...,
+        num_threads: int | None = ...,
+        dtype: None = ...,
+        out: None = ...,
+    ) -> npt.NDArray[np.uint32]: ...
+
+    @overload
+    def encode_to_numpy(
+        self,
+        text: Text,
+        *,
+        allowed_special: Special = ...,
+        disallowed_special: Special = ...,
+        num_threads: int | None = ...,
+        dtype: npt.DTypeLike | None = ...,
+        out: npt.NDArray[Any] | None = ...,
+    ) -> npt.NDArray[Any]: ...
+
     def encode_to_numpy(
         self,
         text: Text,
@@ -419,7 +443,7 @@ class Tokenizer(Encoder):
         disallowed_special: Special = "all",
         num_threads: int | None = None,
         dtype: npt.DTypeLike | None = None,
-        out: npt.NDArray[np.integer[Any]] | None = None,
+        out: npt.NDArray[Any] | None = None,
     ) -> npt.NDArray[Any]:
         """Encode a text into an array of shape (n_ids,), by default a new one of dtype uint32.
 
@@ -447,6 +471,30 @@ class Tokenizer(Encoder):
         made = numpy.frombuffer(ids, dtype=numpy.uint32)
         return numpy_output.in_dtype(numpy, made, wanted, out, self.n_vocab)  # type: ignore[no-any-return]
 
+    @overload
+    def encode_batch_to_numpy(
+        self,
+        texts: Iterable[Text],
+        *,
+        num_threads: int | None = ...,
+        allowed_special: Special = ...,
+        disallowed_special: Special = ...,
+        dtype: None = ...,
+        out: None = ...,
+    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]: ...
+
+    @overload
+    def encode_batch_to_numpy(
+        self,
+        texts: Iterable[Text],
+        *,
+        num_threads: int | None = ...,
+        allowed_special: Special = ...,
+        disallowed_special: Special = ...,
+        dtype: npt.DTypeLike | None = ...,
+        out: npt.NDArray[Any] | None = ...,
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]: ...
+
     def encode_batch_to_numpy(
         self,
         texts: Iterable[Text],
@@ -455,7 +503,7 @@ class Tokenizer(Encoder):
         allowed_special: Special = frozenset(),
         disallowed_special: Special = "all",
         dtype: npt.DTypeLike | None = None,
-        out: npt.NDArray[np.integer[Any]] | None = None,
+        out: npt.NDArray[Any] | None = None,
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
         """Encode texts into one array of ids, end to end. `decode_batch` takes the result.
 

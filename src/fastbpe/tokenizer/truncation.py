@@ -5,7 +5,8 @@ them, from the longest part down. If the two lie more than TRIED characters apar
 
 - Tokenizers that encode text as it is try positions between tokens. Merging does not change the ids before such a
   position, so the first one tried holds, unless the split pattern looks ahead.
-- Tokenizers that normalize text count ids at positions that a search brings closer and closer to the limit.
+- Tokenizers that normalize text begin with such a position as a guess, and count ids at positions that a search
+  brings closer and closer to the limit.
 
 Positions are in characters. `room` is how many ids may follow the nearer cut.
 """
@@ -31,7 +32,7 @@ from fastbpe.tokenizer.boundaries import KINDS, Boundaries, line_start
 TRIED = 64  # characters between two safe cuts, up to which every position is tried
 _MAX_IDS = 1 << 60  # ids of a text: more than memory can hold
 _MAX_TRIED_BOUNDARIES = 8  # boundaries of a kind that are tried before finer ones
-_MAX_LONGER = 8  # characters to try beyond the position found: a longer text may have fewer ids
+_MAX_LONGER = 2  # characters to try beyond the position found: a longer text may have fewer ids
 _SPARE_IDS = 8  # ids to look beyond the limit: cutting a text may change the ids just before the cut
 _MAX_GUESSES = 8  # guesses before bisection: guesses alone may approach in small steps
 _MAX_GROWTH = 16  # factor by which a size may grow at once: a few tokens say little about the text after them
@@ -111,7 +112,7 @@ def _truncated(
     if side == "right":
         found = [Boundaries(text, kind) for kind in kinds]
         return text[: _end(encoder, text, 0, 0, reached, n_ids, found)], total
-    begin = line_start(text, reached) if kinds else 0
+    begin = line_start(text, max(reached - 1, 0)) if kinds else 0
     found = [Boundaries(text, kind, begin) for kind in kinds]
     return text[_start(encoder, text, reached, len(text), n_ids, found) :], total
 
@@ -278,17 +279,54 @@ def _search(encoder: Encoder, text: str, origin: int, near: int, far: int, room:
     def count_alone(start: int, end: int) -> int:
         return count_part(pipeline, text, start, start, end, _MAX_IDS)
 
+    sizes = _sizes_of_first_tokens(encoder, text, near, far, room + _SPARE_IDS)
     if takes_plain_text(pipeline):
-        return _search_tokens(encoder, count, text, near, far, room)
-    return _search_normalized(count, count_alone, text, near, far, room)
+        return _search_tokens(count, sizes, near, far, room)
+    guess = sizes[room] if room < len(sizes) else abs(far - near)
+    return _search_normalized(count, count_alone, text, near, far, room, guess)
+
+
+def _sizes_of_first_tokens(encoder: Encoder, text: str, near: int, far: int, n_ids: int) -> Sequence[int]:
+    """Give the characters that the first 0, 1, 2, ... tokens take, from near towards far, and those of the text read.
+
+    Ensures: more than n_ids tokens, or all of them.
+    """
+    size = n_ids
+    min_size = 0
+    while True:
+        size = min(size, abs(far - near))
+        part = text[near : near + size] if near <= far else text[near - size : near]
+        sizes = _sizes_of_tokens(encoder, part, near > far)
+        n = len(sizes)
+        if size == abs(far - near) or n > n_ids + 1:
+            return sizes
+        # Two entries are no tokens: the 0 at the beginning, and the last token, which the cut may have changed.
+        size += min(size * (n_ids * 9 // 8 + 2 - n) // max(n - 2, 1), _MAX_GROWTH * size) + 1
+        size = max(min_size, size)
+        min_size = 2 * size
+
+
+def _sizes_of_tokens(encoder: Encoder, text: str, backward: bool) -> Sequence[int]:
+    """Give the characters before token 0, 1, 2, ... of a text, and its length; backward: counted from its end."""
+    if encoder._pipeline.normalizing is None:
+        return sizes_of_tokens(encoder._pipeline, text, backward)
+    spans = memoryview(encoder._encode_with_spans((text,), (), (), "char")[1])
+    if backward:
+        return [len(text) - end for end in spans[::-2].tolist()] + [len(text)]
+    return [*spans[::2].tolist(), len(text)]
 
 
 # Text that is encoded as it is
 
 
-def _search_tokens(encoder: Encoder, count: Counter, text: str, near: int, far: int, room: int) -> int:
-    """Try positions between tokens, from the one after `room` tokens on down."""
-    sizes = _sizes_of_first_tokens(encoder, text, near, far, room + _SPARE_IDS)
+def _search_tokens(count: Counter, sizes: Sequence[int], near: int, far: int, room: int) -> int:
+    """Try positions between tokens, from the one after `room` tokens on down.
+
+    Args:
+        count: counter of the ids up to a position.
+        sizes: as `_sizes_of_first_tokens` gives them.
+        near, far, room: as in `_search`.
+    """
     if len(sizes) - 1 <= room:
         return far
     n_tokens = room
@@ -300,35 +338,16 @@ def _search_tokens(encoder: Encoder, count: Counter, text: str, near: int, far: 
     return near
 
 
-def _sizes_of_first_tokens(encoder: Encoder, text: str, near: int, far: int, n_ids: int) -> Sequence[int]:
-    """Give the characters that the first 0, 1, 2, ... tokens take, from near towards far.
-
-    Ensures: more than n_ids tokens, or all of them.
-    """
-    size = n_ids
-    min_size = 0
-    while True:
-        size = min(size, abs(far - near))
-        part = text[near : near + size] if near <= far else text[near - size : near]
-        sizes = sizes_of_tokens(encoder._pipeline, part, near > far)
-        n = len(sizes)
-        if size == abs(far - near) or n > n_ids + 1:
-            return sizes
-        # Two entries are no tokens: the 0 at the beginning, and the last token, which the cut may have changed.
-        size += min(size * (n_ids * 9 // 8 + 2 - n) // max(n - 2, 1), _MAX_GROWTH * size) + 1
-        size = max(min_size, size)
-        min_size = 2 * size
-
-
 # Text that is normalized first
 
 
 def _search_normalized(
-    count_to: Counter, count_alone: PartCounter, text: str, near: int, far: int, room: int
+    count_to: Counter, count_alone: PartCounter, text: str, near: int, far: int, room: int, guess: int
 ) -> int:
     """Find the position with at most room ids before it whose next one has more.
 
-    With much room, only the end of the text is counted again and again.
+    Begin with a guess, in characters from near on. With much room, only the end of the text is counted again and
+    again.
     """
     step = 1 if near <= far else -1
     max_size = abs(far - near)
@@ -344,18 +363,18 @@ def _search_normalized(
     def count_end(start: int, size: int) -> int:
         return count_alone(position(start), position(size))
 
-    size = _longest_by_end(count, count_end, max_size, room) if room >= _END_SEARCH_IDS else None
-    return position(_longest(count, max_size, room) if size is None else size)
+    size = _longest_by_end(count, count_end, max_size, room, guess) if room >= _END_SEARCH_IDS else None
+    return position(_longest(count, max_size, room, guess) if size is None else size)
 
 
-def _longest(count: Callable[[int], int], max_size: int, room: int) -> int:
+def _longest(count: Callable[[int], int], max_size: int, room: int, first: int) -> int:
     """Find a size with at most room ids whose next size has more.
 
-    Guess from the characters an id has so far, then bisect. Then try a few longer sizes, for a longer text may
+    Begin with the guess `first`. Guess again from the characters an id has so far, then bisect. Then try a few longer sizes, for a longer text may
     have fewer ids.
     """
     low, high = 0, max_size + 1
-    size = min(room + _SPARE_IDS, max_size)
+    size = min(max(first, 1), max_size)
     stride = n_guesses = 1
     while high - low > 1:
         n = count(size)
@@ -377,13 +396,13 @@ def _guess(size: int, n: int, max_size: int, room: int) -> int:
 
 
 def _longest_by_end(
-    count: Callable[[int], int], count_end: Callable[[int, int], int], max_size: int, room: int
+    count: Callable[[int], int], count_end: Callable[[int, int], int], max_size: int, room: int, first: int
 ) -> int | None:
     """Find the same size as `_longest`, counting only a stretch before it for most guesses.
 
     Returns None if the count of the whole text contradicts the size found.
     """
-    size = min(room + _SPARE_IDS, max_size)
+    size = min(max(first, 1), max_size)
     for _ in range(_MAX_GUESSES // 2):
         n = count(size)
         off = abs(n - room) * size // max(n, 1)
@@ -394,7 +413,9 @@ def _longest_by_end(
         return None
     start = max(size - 2 * off - _END_MARGIN, 0)
     room_of_end = max(room - n + count_end(start, size), 0)
-    found = start + _longest(cache(lambda more: count_end(start, start + more)), max_size - start, room_of_end)
+    found = start + _longest(
+        cache(lambda more: count_end(start, start + more)), max_size - start, room_of_end, size - start
+    )
     is_right = count(found) <= room and (found == max_size or count(found + 1) > room)
     return found if is_right else None
 

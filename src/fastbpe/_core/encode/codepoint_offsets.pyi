@@ -55,14 +55,13 @@ class TracedIds:
     def add_texts(
         self,
         texts: list[str | bytes],
-        at: int,
         ends: list[int],
         rules: SectionRules,
         allowed: SpecialMatcher | None,
         disallowed: SpecialMatcher | None,
         unit: str,
-    ) -> int:
-        """Add texts from texts[at] on; return the index of the first that needs more than this, or their number."""
+    ) -> None:
+        """Add texts, and append to `ends`, until one needs more than this."""
 
     def end_as_tokenizers(self, data: bytes, prefixed: list[int], removes_spaces: bool) -> None:
         """Change the spans of the text to those of tokenizers; data: the text."""

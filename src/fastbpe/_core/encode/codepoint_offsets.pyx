@@ -9,7 +9,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memcmp
+from libc.string cimport memchr, memcmp
 
 from fastbpe._core.common.hash_tables cimport NONE
 from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
@@ -120,21 +120,22 @@ cdef class TracedIds:
         return self._ids.n - self._begin
 
     def add_texts(
-        self, list texts not None, size_t at, list ends not None, SectionRules rules not None, SpecialMatcher allowed,
+        self, list texts not None, list ends not None, SectionRules rules not None, SpecialMatcher allowed,
         SpecialMatcher disallowed, unit
     ):
-        """Add texts from texts[at] on until one needs more than this: it is no text, or holds a token.
+        """Add texts until one needs more than this: it is neither str nor bytes, or holds a token.
 
-        ends: list to which the number of ids up to the end of each text is appended.
+        ends: number of ids up to the end of each text so far, after a 0; those of the texts added are appended.
         allowed, disallowed: matchers of tokens; None: there are none.
         unit: as in `Tokenizer.encode_with_offsets`.
 
-        Returns the index of the text that was not added, or their number. The slow twin is `Places._add_segments`.
+        The slow twin is `Places._add`.
         """
         cdef int kind = span_unit(unit)
         cdef Scratch* scratch
+        cdef size_t at = <size_t> len(ends) - 1
         if allowed is not None and allowed.then is not None:
-            return at
+            return
         scratch = rules.plain._pipeline.pool.take()
         try:
             while at < <size_t> len(texts):
@@ -143,7 +144,6 @@ cdef class TracedIds:
                     break
                 ends.append(self._ids.n)
                 at += 1
-            return at
         finally:
             rules.plain._pipeline.pool.give(scratch)
 
@@ -239,7 +239,7 @@ cdef class TracedIds:
         if n >= NONE - 1:
             with gil:
                 raise OverflowError(f"{n} bytes of text: places are counted up to 2**32 - 2; cut the text")
-        if encoder._pipeline.normalizing.normalizer is None:
+        if encoder._pipeline.normalizing.normalizer is None and not _has_metaspace(text, n):
             if has_dummy:
                 put_space_before(scratch, &normalized, &n_normalized)
         else:
@@ -370,6 +370,20 @@ cdef class TracedIds:
     def arrays(self):
         """Return the arrays of all ids (uint32) and of start, end, … (int64), and forget them."""
         return ids_array(&self._ids, self._n_units), spans_array(&self._spans, self._n_units)
+
+
+cdef bint _has_metaspace(const uint8_t* text, size_t n) noexcept nogil:
+    """Tell whether a text holds U+2581, which vocabularies count as the one byte of a space."""
+    cdef const uint8_t* found = text
+    cdef const uint8_t* end = text + n
+    while end - found >= 3:
+        found = <const uint8_t*> memchr(found, METASPACE_UTF8[0], end - found - 2)
+        if found == NULL:
+            return False
+        if found[1] == METASPACE_UTF8[1] and found[2] == METASPACE_UTF8[2]:
+            return True
+        found += 1
+    return False
 
 
 cdef inline size_t _next(const uint8_t* text, size_t n, size_t at) noexcept nogil:
