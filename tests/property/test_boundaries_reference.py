@@ -31,7 +31,11 @@ def test_a_line_ends_a_sentence_and_a_word(text: str) -> None:
     assert line <= word
 
 
-@given(text=st.builds(lambda text, n: text * n, lively, st.integers(1, 20)), kind=st.sampled_from(KINDS), data=st.data())
+@given(
+    text=st.builds(lambda text, n: text * n, lively, st.integers(1, 20)),
+    kind=st.sampled_from(KINDS),
+    data=st.data(),
+)
 @settings(max_examples=300)
 def test_first_and_last_boundaries_are_those_of_the_list(text: str, kind: str, data: st.DataObject) -> None:
     with pytest.MonkeyPatch.context() as patch:

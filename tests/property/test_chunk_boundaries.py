@@ -15,7 +15,25 @@ from fastbpe._reference.boundaries import boundaries
 from helpers.shared_data import standard_library
 
 KINDS = {"token": (), "word": ("word",), "sentence": ("sentence", "word"), "line": ("line", "sentence", "word")}
-WORDS = ["a", " the", " cat", "  ", ". ", "? B", "\n", "\r\n", "。", "日本", "「x」", " def", "naïve", "👍", "12", "(", "\u2028"]
+WORDS = [
+    "a",
+    " the",
+    " cat",
+    "  ",
+    ". ",
+    "? B",
+    "\n",
+    "\r\n",
+    "。",
+    "日本",
+    "「x」",
+    " def",
+    "naïve",
+    "👍",
+    "12",
+    "(",
+    "\u2028",
+]
 texts = st.lists(st.sampled_from(WORDS), max_size=16).map("".join).filter(lambda text: len(text) <= 60)
 
 
@@ -107,7 +125,7 @@ def test_chunks_cover_the_text_within_their_limits(
 
 
 def check_cuts(text: str, chunks: list[tuple[str, int, int, int]], kind: str) -> None:
-    """A chunk ends at a boundary of the kind if one lies within its new text; else of a finer kind that has one."""
+    """A chunk ends at a boundary of the first kind that has one within its new text."""
     ends = [set(boundaries(text, each)) for each in KINDS[kind]]
     before = 0
     for _, _, end, _ in chunks[:-1]:

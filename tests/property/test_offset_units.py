@@ -21,7 +21,24 @@ from helpers.text_strategies import texts
 from helpers.tokenizer_json import added, dumped, small
 
 UNITS = ["char", "byte", "utf16"]
-PARTS = ["ab", " a", "  ", "é", "日本", "👍", "\ud83d", "\ude00", "<m>", "<x>", "ﬁ", "e\u0301", "\xa0", "\n", "\u2581", "a" * 9]
+PARTS = [
+    "ab",
+    " a",
+    "  ",
+    "é",
+    "日本",
+    "👍",
+    "\ud83d",
+    "\ude00",
+    "<m>",
+    "<x>",
+    "ﬁ",
+    "e\u0301",
+    "\xa0",
+    "\n",
+    "\u2581",
+    "a" * 9,
+]
 mixed = st.one_of(texts, st.lists(st.sampled_from(PARTS), max_size=30).map("".join))
 
 
@@ -36,7 +53,13 @@ def tokenizers() -> dict[str, Tokenizer]:
         "prefix_space": True,
         "added_tokens": [AddedToken("<m>", 600, rstrip=True), AddedToken("aaaa", 601)],
     }
-    points = {"mode": "codepoint", "vocab_size": 800, "byte_fallback": True, "character_coverage": 1.0, "progress": False}
+    points = {
+        "mode": "codepoint",
+        "vocab_size": 800,
+        "byte_fallback": True,
+        "character_coverage": 1.0,
+        "progress": False,
+    }
     return {
         "byte": base,
         "no pattern": train(text, vocab_size=500, pattern=None, progress=False),
@@ -46,9 +69,7 @@ def tokenizers() -> dict[str, Tokenizer]:
         "trimmed, normalized": fastbpe.load(
             dumped(small(tokens, post_processor=trims, normalizer={"type": "NFKC"}))
         ),
-        "code points": train(
-            text, **points, normalization_rule_name="identity", remove_extra_whitespaces=False
-        ),
+        "code points": train(text, **points, normalization_rule_name="identity", remove_extra_whitespaces=False),
         "code points, normalized": train(text, **points, user_defined_symbols=["<m>"]),
         "code points, special": train(text, **points).with_special_tokens(["<x>", "<m>"]),
     }
@@ -96,9 +117,7 @@ def test_batches_equal_single_texts(
     tokenizer = tokenizers[name]
     singles = [tokenizer.encode_with_offsets(text, unit=unit, disallowed_special=()) for text in batch]
     assert tokenizer.encode_batch_with_offsets(iter(batch), unit=unit, disallowed_special=()) == singles
-    ids, spans, ends = tokenizer.encode_batch_with_offsets(
-        batch, unit=unit, as_numpy=True, disallowed_special=()
-    )
+    ids, spans, ends = tokenizer.encode_batch_with_offsets(batch, unit=unit, as_numpy=True, disallowed_special=())
     assert ids.tolist() == [token_id for one, _ in singles for token_id in one]
     assert [*map(tuple, spans.tolist())] == [span for _, one in singles for span in one]
     assert ends.tolist() == [sum(len(one) for one, _ in singles[:i]) for i in range(len(batch) + 1)]
@@ -135,7 +154,9 @@ def lengths(text: str, positions: list[int], unit: str) -> list[int]:
 
 
 @given(
-    tokens=st.lists(st.sampled_from([(b"a", (0, 0)), (b" a", (1, 0)), (b"  a ", (2, 1)), (b"   ", (3, 3))]), max_size=9),
+    tokens=st.lists(
+        st.sampled_from([(b"a", (0, 0)), (b" a", (1, 0)), (b"  a ", (2, 1)), (b"   ", (3, 3))]), max_size=9
+    ),
     prefixed=st.lists(st.booleans(), min_size=1, max_size=3),
     data=st.data(),
 )
@@ -169,11 +190,16 @@ def general(self: Any, texts: Any, allowed: Any, disallowed: Any, unit: str, out
 def test_errors_name_the_unit_and_the_text(tokenizers: dict[str, Tokenizer]) -> None:
     for name in ("byte", "code points, special"):
         tokenizer = tokenizers[name]
-        with pytest.raises(ValueError, match='unit=\'word\': choose one of "char"'):
+        with pytest.raises(ValueError, match="unit='word': choose one of \"char\""):
             tokenizer.encode_with_offsets("a", unit="word")
         with pytest.raises(ValueError, match="disallowed special token"):
             tokenizer.encode_with_offsets("a<x>")
-        for batch, kind in ((["a", "b<x>"], ValueError), (["a", b"\xff"], ValueError), (["a", 3], TypeError)):
+        for batch, kind in (
+            (["a", "b<x>"], ValueError),
+            (("a", "b<x>"), ValueError),
+            (["a", b"\xff"], ValueError),
+            (["a", 3], TypeError),
+        ):
             for as_numpy in (False, True):
                 with pytest.raises(kind) as caught:
                     tokenizer.encode_batch_with_offsets(batch, as_numpy=as_numpy)  # type: ignore[arg-type, call-overload]

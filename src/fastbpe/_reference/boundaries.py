@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable
-
-from fastbpe.splitting.charset import CharSet
 
 BREAKS = "\n\v\f\r\x85\u2028\u2029"
 TERMINATORS = ".!?…‽⁇⁈⁉։؟۔।॥။።។៕"
 WIDE_TERMINATORS = "。！？｡"
+BLANKS = "\t \xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 MAX_OPENING = 8
 
 
@@ -42,7 +42,7 @@ def ends_sentence(text: str, at: int) -> bool:
     while closed and (is_closing(text[closed - 1]) or text[closed - 1] == "\u201c"):
         closed -= 1
     narrow = closed and text[closed - 1] in TERMINATORS
-    if narrow and end < at and not text[at] in CharSet.category("Ll"):
+    if narrow and end < at and unicodedata.category(text[at]) != "Ll":
         return True
     closed = end
     while closed and is_closing(text[closed - 1]):
@@ -71,7 +71,7 @@ def ends_word(text: str, at: int) -> bool:
     end = at
     while end and is_tail(text[end - 1]):
         end -= 1
-    if end and is_ideograph(text[end - 1]) or is_ideograph(before):
+    if (end and is_ideograph(text[end - 1])) or is_ideograph(before):
         return not is_tail(after)
     return False
 
@@ -86,7 +86,7 @@ def leads(text: str, at: int) -> bool:
 
 def is_blank(character: str) -> bool:
     """Tell white space other than line breaks."""
-    return character in CharSet.white_space() and character not in BREAKS
+    return character in BLANKS
 
 
 def is_closing(character: str) -> bool:
@@ -105,11 +105,10 @@ def is_tail(character: str) -> bool:
 
 
 def is_ideograph(character: str) -> bool:
-    """Tell kana, ideographs, and their marks."""
-    from fastbpe.tokenizer.boundaries import IDEOGRAPHS
-
-    return any(low <= ord(character) <= high for low, high in IDEOGRAPHS)
+    """Tell kana, ideographs, and signs that repeat them; not the middle dot of kana."""
+    names = ("CJK UNIFIED", "CJK COMPATIBILITY IDEOGRAPH", "HIRAGANA", "KATAKANA", "HALFWIDTH KATAKANA")
+    return unicodedata.name(character, "").startswith(names) and not _is_any(character, "P", "M", "S")
 
 
 def _is_any(character: str, *categories: str) -> bool:
-    return any(character in CharSet.category(category) for category in categories)
+    return unicodedata.category(character).startswith(categories)

@@ -64,7 +64,10 @@ def _as_strings(pyarrow: Any, texts: Any) -> Any:
     if pyarrow.types.is_dictionary(texts.type):
         texts = texts.dictionary_decode()
     kinds = pyarrow.types
-    if any(test(texts.type) for test in (kinds.is_string, kinds.is_large_string, kinds.is_binary, kinds.is_large_binary)):
+    if any(
+        test(texts.type)
+        for test in (kinds.is_string, kinds.is_large_string, kinds.is_binary, kinds.is_large_binary)
+    ):
         return texts
     if texts.type == pyarrow.null() or str(texts.type) in ("string_view", "binary_view"):
         return texts.cast(pyarrow.large_binary() if "binary" in str(texts.type) else pyarrow.large_string())
@@ -115,7 +118,9 @@ def _note_row(encoder: Encoder, array: Any, allowed: Special, disallowed: Specia
     for i, text in enumerate(array):
         if text.is_valid:
             try:
-                encoder.encode(text.as_buffer().to_pybytes(), allowed_special=allowed, disallowed_special=disallowed)
+                encoder.encode(
+                    text.as_buffer().to_pybytes(), allowed_special=allowed, disallowed_special=disallowed
+                )
             except ValueError:
                 note_place(error, f"texts[{i}]")
                 return
@@ -131,9 +136,13 @@ def flat_lists(batch: Any) -> Iterator[tuple[memoryview, memoryview]]:
     pyarrow, numpy = require_pyarrow_for("decode_batch"), require_numpy("decode_batch")
     kinds = pyarrow.types
     for array in batch.chunks if isinstance(batch, pyarrow.ChunkedArray) else [batch]:
-        is_list = isinstance(array, pyarrow.Array) and (kinds.is_list(array.type) or kinds.is_large_list(array.type))
+        is_list = isinstance(array, pyarrow.Array) and (
+            kinds.is_list(array.type) or kinds.is_large_list(array.type)
+        )
         if not is_list or not kinds.is_integer(array.type.value_type):
-            raise TypeError(f"batch must be an Arrow array of lists of integers, not {getattr(array, 'type', batch)!r}")
+            raise TypeError(
+                f"batch must be an Arrow array of lists of integers, not {getattr(array, 'type', batch)!r}"
+            )
         values = array.flatten()
         if array.null_count or values.null_count:
             row = next(islice((i for i, row in enumerate(array) if not row.is_valid or None in row.as_py()), 1))

@@ -11,8 +11,10 @@ import re
 from array import array
 from bisect import bisect_left, bisect_right
 from functools import cache
+from typing import TYPE_CHECKING
 
-from fastbpe.splitting.charset import CharSet
+if TYPE_CHECKING:
+    from fastbpe.splitting.charset import CharSet
 
 #: Kinds of boundaries, each finer than the one before.
 KINDS = ("line", "sentence", "word")
@@ -50,6 +52,8 @@ def pattern_of(kind: str) -> re.Pattern[str]:
     >>> [match.end() for match in pattern_of("word").finditer("one two")]
     [4, 7]
     """
+    from fastbpe.splitting.charset import CharSet  # here: it is slow to import, and most programs cut no sentences
+
     breaks = re.escape(BREAKS)
     a_break = f"(?:\\r\\n|[{breaks}])"
     if kind == "line":
@@ -74,10 +78,10 @@ def pattern_of(kind: str) -> re.Pattern[str]:
         | CharSet.category("Pd")
     )
     space = f"(?:[{blank}]+{a_break}?|{a_break})"
-    other = f"[^{blank}{breaks}{ideograph}{opening}]|[{opening}](?![{opening}]{{0,{MAX_OPENING - 1}}}[{ideograph}])"
-    return re.compile(
-        f"[{opening}]{{0,{MAX_OPENING}}}[{ideograph}][{tail}]*{space}?|(?:{other})+{space}?|{space}"
+    other = (
+        f"[^{blank}{breaks}{ideograph}{opening}]|[{opening}](?![{opening}]{{0,{MAX_OPENING - 1}}}[{ideograph}])"
     )
+    return re.compile(f"[{opening}]{{0,{MAX_OPENING}}}[{ideograph}][{tail}]*{space}?|(?:{other})+{space}?|{space}")
 
 
 def _class(characters: CharSet) -> str:

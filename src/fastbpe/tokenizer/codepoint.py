@@ -36,7 +36,7 @@ from fastbpe.tokenizer.codepoint_tables import (
     make_normalizer,
     names_of,
 )
-from fastbpe.tokenizer.numpy_output import sequences
+from fastbpe.tokenizer.flat_ids import sequences
 from fastbpe.tokenizer.special_tokens import SpecialTokens, check_new, number
 from fastbpe.tokenizer.tokenizer import (
     CACHE_BYTES,
@@ -124,7 +124,7 @@ class CodePointTokenizer(Tokenizer):
     # Encoding
 
     @_compiled(Encoder.encode_with_offsets)
-    def encode_with_offsets(  # type: ignore[override]
+    def encode_with_offsets(
         self,
         text: Text,
         *,

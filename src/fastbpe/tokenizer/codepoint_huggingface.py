@@ -145,7 +145,7 @@ class Places:
 
         Raises SpecialTokenError for a text with a disallowed token.
         """
-        lists = []
+        lists: list[tuple[list[int], list[tuple[int, int]]]] = []
         for text in _checked(texts):
             out = TracedIds(0)
             self._add_all([text], allowed, disallowed, unit, out, isinstance(texts, tuple), len(lists))

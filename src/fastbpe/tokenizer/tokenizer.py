@@ -27,7 +27,7 @@ from fastbpe.errors import InvalidTokenError, VocabularyError
 from fastbpe.formats import native
 from fastbpe.model import TEXT, AddedToken, Buffer, CodePointModel, Model, Templates
 from fastbpe.patterns import Pattern, PatternLike, shown_pattern
-from fastbpe.tokenizer import components, numpy_output, own_tokens, plain_models, properties, truncation
+from fastbpe.tokenizer import components, flat_ids, numpy_output, own_tokens, plain_models, properties, truncation
 from fastbpe.tokenizer.special_tokens import SpecialTokens, id_of_marker, number
 
 if TYPE_CHECKING:
@@ -272,7 +272,7 @@ class Tokenizer(Encoder):
         """
         return own_tokens.fill_template(self._templates, self.encode, text, pair)
 
-    @overload
+    @overload  # type: ignore[override]
     def encode_with_offsets(
         self,
         text: Text,
@@ -328,7 +328,7 @@ class Tokenizer(Encoder):
         """
         raise NotImplementedError
 
-    @overload
+    @overload  # type: ignore[override]
     def encode_batch_with_offsets(
         self,
         texts: Iterable[Text],
@@ -694,7 +694,13 @@ class Tokenizer(Encoder):
 
     @overload
     def truncate(
-        self, text: Text, max_tokens: int, *, side: str = ..., boundary: str = ..., with_total: Literal[False] = ...
+        self,
+        text: Text,
+        max_tokens: int,
+        *,
+        side: str = ...,
+        boundary: str = ...,
+        with_total: Literal[False] = ...,
     ) -> str: ...
 
     @overload
@@ -855,14 +861,14 @@ class Tokenizer(Encoder):
         """Decode each sequence of ids, in order, as `decode` does.
 
         Args:
-            batch: an iterable of sequences of ids; a tuple (ids, offsets) of two arrays, as `encode_batch_to_numpy`
-                gives it, where sequence i is ids[offsets[i]:offsets[i + 1]]; or a pyarrow array of lists. Give two
-                arrays that are sequences of their own as a list.
+            batch: an iterable of sequences of ids; a tuple (ids, offsets) of two arrays, as
+                `encode_batch_to_numpy` gives it, where sequence i is ids[offsets[i]:offsets[i + 1]]; or a pyarrow
+                array of lists. Give two arrays that are sequences of their own as a list.
             errors, num_threads, unknown_ids, skip_special_tokens: as in `decode`.
 
         Raises:
-            InvalidTokenError, UnicodeDecodeError, LookupError, TypeError: as in `decode`. A note tells the index of
-                the sequence.
+            InvalidTokenError, UnicodeDecodeError, LookupError, TypeError: as in `decode`. A note tells the index
+                of the sequence.
             ValueError: the offsets do not rise from 0 to the number of ids; an Arrow list is null.
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
@@ -873,7 +879,7 @@ class Tokenizer(Encoder):
         """
         tokenizer_methods.check_errors(errors)
         decoder = self._skipping if skip_special_tokens else self._decoder
-        return decoder.decode_batch(numpy_output.sequences(batch), errors, num_threads, unknown_ids)
+        return decoder.decode_batch(flat_ids.sequences(batch), errors, num_threads, unknown_ids)
 
     def decoder(
         self, *, errors: str = "replace", unknown_ids: str = "raise", skip_special_tokens: bool = False

@@ -11,9 +11,7 @@ from fastbpe.splitting.charset import blanks
 _SPACE = "\u0120"  # character that stands for the byte 0x20 in GPT-2's files
 
 
-def make_trimmer(
-    post_processor: Mapping[str, Any], tokens: Callable[[], Sequence[bytes]]
-) -> SpanTrimmer | None:
+def make_trimmer(post_processor: Mapping[str, Any], tokens: Callable[[], Sequence[bytes]]) -> SpanTrimmer | None:
     """Make the trimmer that a post-processor describes; None if it trims nothing.
 
     Args:

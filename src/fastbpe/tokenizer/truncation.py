@@ -131,7 +131,12 @@ def chunk(
     if not with_spans:
         return (plain_text[start:end] for start, end in spans)
     return (
-        Chunk(plain_text[start:end], start, end, count_part(encoder._pipeline, plain_text, start, start, end, _MAX_IDS))
+        Chunk(
+            plain_text[start:end],
+            start,
+            end,
+            count_part(encoder._pipeline, plain_text, start, start, end, _MAX_IDS),
+        )
         for start, end in spans
     )
 
@@ -287,9 +292,9 @@ def _search(encoder: Encoder, text: str, origin: int, near: int, far: int, room:
 
 
 def _sizes_of_first_tokens(encoder: Encoder, text: str, near: int, far: int, n_ids: int) -> Sequence[int]:
-    """Give the characters that the first 0, 1, 2, ... tokens take, from near towards far, and those of the text read.
+    """Give the characters that the first 0, 1, 2, ... tokens take, from near towards far.
 
-    Ensures: more than n_ids tokens, or all of them.
+    The last item is the length of the text that was read. Ensures: more than n_ids tokens, or all of them.
     """
     size = n_ids
     min_size = 0
@@ -370,8 +375,8 @@ def _search_normalized(
 def _longest(count: Callable[[int], int], max_size: int, room: int, first: int) -> int:
     """Find a size with at most room ids whose next size has more.
 
-    Begin with the guess `first`. Guess again from the characters an id has so far, then bisect. Then try a few longer sizes, for a longer text may
-    have fewer ids.
+    Begin with the guess `first`. Guess again from the characters an id has so far, then bisect. Then try a few
+    longer sizes, for a longer text may have fewer ids.
     """
     low, high = 0, max_size + 1
     size = min(max(first, 1), max_size)

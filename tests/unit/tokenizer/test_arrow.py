@@ -20,7 +20,9 @@ rows = st.lists(st.one_of(st.none(), st.text(st.sampled_from("ab cé日👍"), m
 def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
     text = ["ab abc cab é" * 9]
     if request.param == "codepoint":
-        return train(text, mode="codepoint", vocab_size=280, byte_fallback=True, hard_vocab_limit=False, progress=False)
+        return train(
+            text, mode="codepoint", vocab_size=280, byte_fallback=True, hard_vocab_limit=False, progress=False
+        )
     return train(text, vocab_size=260, pattern="gpt2", special_tokens=["<x>"], progress=False)
 
 

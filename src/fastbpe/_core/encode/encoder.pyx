@@ -159,6 +159,8 @@ cdef class Encoder:
         self, texts, *, allowed_special=NOTHING, disallowed_special=ALL, unit=CHARACTER, as_numpy=False
     ):
         """Encode each text as `encode_with_offsets` does. See `Tokenizer.encode_batch_with_offsets`."""
+        if isinstance(texts, tuple):
+            texts = list(texts)  # a tuple stands for a single text below, whose errors name no index
         if as_numpy:
             ids, spans, offsets = self._encode_with_spans(texts, allowed_special, disallowed_special, unit)
             return *_as_numpy(ids, spans), require_numpy("as_numpy=True").frombuffer(offsets, "int64")
