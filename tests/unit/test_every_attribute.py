@@ -38,6 +38,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "decoder": ((), {}),
     "encode": (("ab abc",), {}),
     "encode_batch": ((["ab", "abc"],), {}),
+    "encode_batch_with_offsets": ((["ab", "abc"],), {"as_numpy": True}),
     "encode_batch_to_numpy": ((["ab", "abc"],), {}),
     "encode_files": ((TEXT_PATH, PATH), {"progress": False}),
     "encode_ordinary": (("ab abc",), {}),
@@ -54,8 +55,10 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "is_special_token": ((1,), {}),
     "pieces": (("ab abc",), {}),
     "save": ((PATH,), {}),
+    "to_arrow": ((["ab", None],), {}),
     "token_to_id": (("ab",), {}),
     "truncate": (("ab abc", 2), {}),
+    "truncate_batch": ((["ab abc"], 2), {"boundary": "word"}),
     "with_special_tokens": ((["<x>"],), {}),
 }
 #: Methods that raise for these arguments, and the class of the error.

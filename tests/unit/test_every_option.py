@@ -13,6 +13,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy
 import pytest
 
 import fastbpe
@@ -90,6 +91,14 @@ THREADS = {"num_threads": 0}  # an invalid number, which must be refused
 SPECIAL = {
     "allowed_special": {"<x>"},
     "disallowed_special": (),
+}
+OUTPUT = {
+    "dtype": WithArguments(disallowed_special=(), value="uint8"),
+    "out": WithArguments(disallowed_special=(), value=numpy.zeros(1, "uint32")),
+}
+SPANS = {
+    "unit": WithArguments(disallowed_special=(), value="byte"),
+    "as_numpy": WithArguments(disallowed_special=(), value=True),
 }
 READING = {
     "text_field": WithArguments(source="{jsonl}", value="body"),
@@ -181,7 +190,8 @@ CALLS: dict[str, Row] = {
     ),
     "Tokenizer.encode_ordinary": Row({"text": TEXT}, {"text": "b", **THREADS}),
     "Tokenizer.encode_to_numpy": Row(
-        {"text": TEXT}, {"text": "b", **SPECIAL, "num_threads": WithArguments(text="a", value=0)}
+        {"text": TEXT},
+        {"text": "b", **SPECIAL, **OUTPUT, "num_threads": WithArguments(text="a", value=0)},
     ),
     "Tokenizer.encode_batch": Row(
         {"texts": [TEXT]},
@@ -195,9 +205,20 @@ CALLS: dict[str, Row] = {
     ),
     "Tokenizer.encode_ordinary_batch": Row({"texts": [TEXT]}, {"texts": ["b"], **THREADS}),
     "Tokenizer.encode_batch_to_numpy": Row(
-        {"texts": [TEXT]}, {"texts": ["b"], **SPECIAL, "num_threads": WithArguments(texts=["a"], value=0)}
+        {"texts": [TEXT]},
+        {"texts": ["b"], **SPECIAL, **OUTPUT, "num_threads": WithArguments(texts=["a"], value=0)},
     ),
-    "Tokenizer.encode_with_offsets": Row({"text": TEXT}, {"text": "b", **SPECIAL}),
+    "Tokenizer.to_arrow": Row(
+        {"texts": [TEXT]},
+        {
+            "texts": ["b"],
+            **SPECIAL,
+            "dtype": WithArguments(disallowed_special=(), value="uint8"),
+            "num_threads": WithArguments(texts=["a"], value=0),
+        },
+    ),
+    "Tokenizer.encode_with_offsets": Row({"text": TEXT}, {"text": "b", **SPECIAL, **SPANS}),
+    "Tokenizer.encode_batch_with_offsets": Row({"texts": [TEXT]}, {"texts": ["b"], **SPECIAL, **SPANS}),
     "Tokenizer.encode_with_template": Row({"text": "a"}, {"text": "b", "pair": "c"}),
     "Tokenizer.encode_parts": Row({"parts": [(TEXT, True)]}, {"parts": [(TEXT, False)]}),
     "Tokenizer.encode_files": Row(
@@ -218,8 +239,18 @@ CALLS: dict[str, Row] = {
     "Tokenizer.count": Row({"text": TEXT}, {"text": "b", "limit": 1, **THREADS}),
     "Tokenizer.count_batch": Row({"texts": [TEXT]}, {"texts": ["b"], **THREADS}),
     "Tokenizer.fits": Row({"text": TEXT, "n": 5}, {"text": "b", "n": 50}),
-    "Tokenizer.truncate": Row({"text": TEXT, "max_tokens": 3}, {"text": "b", "max_tokens": 4, "side": "left"}),
-    "Tokenizer.chunk": Row({"text": TEXT, "max_tokens": 6}, {"text": "b", "max_tokens": 7, "overlap": 1}),
+    "Tokenizer.truncate": Row(
+        {"text": TEXT, "max_tokens": 3},
+        {"text": "b", "max_tokens": 4, "side": "left", "boundary": "word", "with_total": True},
+    ),
+    "Tokenizer.truncate_batch": Row(
+        {"texts": [TEXT], "max_tokens": 3},
+        {"texts": ["b"], "max_tokens": 4, "side": "left", "boundary": "word"},
+    ),
+    "Tokenizer.chunk": Row(
+        {"text": TEXT, "max_tokens": 6},
+        {"text": "b", "max_tokens": 7, "overlap": 1, "boundary": "word", "with_spans": True},
+    ),
     "Tokenizer.pieces": Row({"text": TEXT}, {"text": "b"}),
     "Tokenizer.decode": Row({"ids": [0xFF, 0x61]}, {"ids": [0x61], "errors": "ignore", **UNKNOWN, **THREADS}),
     "Tokenizer.decode_batch": Row(

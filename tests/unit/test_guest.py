@@ -34,6 +34,8 @@ ARGUMENTS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
     ((TEXT, 4), {}),
     ((LONG, 4), {}),
     ((["the words", "", LONG],), {}),
+    ((["the words", "", LONG], 4), {}),
+    ((["the words", ""],), {"as_numpy": True}),
     ((["the words", ""],), {"num_threads": 1}),
     ((["the words"] * 60_000,), {"num_threads": 2}),
     (([(TEXT, True), (LONG, False)],), {}),

@@ -57,3 +57,45 @@ def longest_suffix(text: str, count: Callable[[str], int], n: int) -> str:
     'bc'
     """
     return next(text[start:] for start in range(len(text) + 1) if count(text[start:]) <= n)
+
+
+def trimmed(
+    spans: Sequence[tuple[int, int]], blanks: Sequence[tuple[int, int]], prefixed: Sequence[bool]
+) -> list[tuple[int, int]]:
+    """Trim white space off spans, once for each of `prefixed`.
+
+    Args:
+        spans: (start, end) of each token.
+        blanks: white space at the beginning and at the end of each token.
+        prefixed: True if a space was put before the text: a token at its beginning then keeps a single space.
+
+    >>> trimmed([(0, 3), (3, 5)], [(0, 1), (1, 0)], [False])
+    [(0, 2), (4, 5)]
+    """
+    out = []
+    for i, ((start, end), (before, behind)) in enumerate(zip(spans, blanks, strict=True)):
+        for keeps in prefixed:
+            if before and not (keeps and before == 1 and (i == 0 or start == 0)):
+                start = min(start + before, end)
+            if behind and end >= behind:
+                end = max(end - behind, start)
+        out.append((start, end))
+    return out
+
+
+def in_unit(text: str, spans: Iterable[tuple[int, int]], unit: str) -> list[tuple[int, int]]:
+    """Convert spans in characters to spans in bytes of UTF-8 ("byte") or in UTF-16 units ("utf16").
+
+    >>> in_unit("é👍a", [(0, 1), (1, 2), (2, 3)], "byte")
+    [(0, 2), (2, 6), (6, 7)]
+    >>> in_unit("é👍a", [(0, 1), (1, 2), (2, 3)], "utf16")
+    [(0, 1), (1, 3), (3, 4)]
+    """
+
+    def size(part: str) -> int:
+        if unit == "utf16":
+            return len(part.encode("utf-16-le", "surrogatepass")) // 2
+        joined = part.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        return len(joined.encode())
+
+    return [(size(text[:start]), size(text[:end])) for start, end in spans]

@@ -33,6 +33,19 @@ def require_pyarrow(path: str | os.PathLike[str]) -> Any:
     return pyarrow
 
 
+def require_pyarrow_for(method: str) -> Any:
+    """Import pyarrow, or raise an ImportError that says what to install.
+
+    Args:
+        method: name of the method that needs it, for the error.
+    """
+    try:
+        import pyarrow
+    except ImportError:
+        raise ImportError(f"{method} needs pyarrow: pip install pyarrow") from None
+    return pyarrow
+
+
 def require_zstandard(path: str | os.PathLike[str]) -> Any:
     """Import zstandard, or raise an ImportError that says what to install.
 

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.decode.stream_decoder import StreamDecoder
 from fastbpe._core.decode.tokenizer_methods import check_errors
+from fastbpe._core.encode.codepoint_offsets import SectionRules
 from fastbpe._core.encode.codepoint_pieces import TokenEncoder
 from fastbpe._core.encode.encoder import Encoder
+from fastbpe._core.encode.spans import check_unit
+from fastbpe._core.ids.id_lists import Array
 from fastbpe._core.merge.merge_piece import recover_merges
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
@@ -17,13 +20,13 @@ from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe._utils.caching import cached_property
 from fastbpe._utils.threads import ForkSafeLock
-from fastbpe.errors import FormatError, SpecialTokenError
+from fastbpe.errors import FormatError
 from fastbpe.formats import detect, native
 from fastbpe.formats.huggingface import write_llama
 from fastbpe.formats.sentencepiece import model_file
 from fastbpe.model import CodePointModel, Conventions, Model, PieceType, Templates
 from fastbpe.tokenizer import codepoint_properties
-from fastbpe.tokenizer.codepoint_huggingface import Decoding, Places, begin_at_last_space, widen
+from fastbpe.tokenizer.codepoint_huggingface import Decoding, Places
 from fastbpe.tokenizer.codepoint_properties import NoTokens
 from fastbpe.tokenizer.codepoint_tables import (
     EACH_BYTE,
@@ -33,8 +36,18 @@ from fastbpe.tokenizer.codepoint_tables import (
     make_normalizer,
     names_of,
 )
+from fastbpe.tokenizer.flat_ids import sequences
 from fastbpe.tokenizer.special_tokens import SpecialTokens, check_new, number
-from fastbpe.tokenizer.tokenizer import CACHE_BYTES, Ids, Special, Text, Tokenizer, check_cache_bytes
+from fastbpe.tokenizer.tokenizer import (
+    CACHE_BYTES,
+    Batch,
+    Ids,
+    Special,
+    Text,
+    Tokenizer,
+    _compiled,
+    check_cache_bytes,
+)
 
 if TYPE_CHECKING:
     from fastbpe.tokenizer.exportable import Files
@@ -110,14 +123,17 @@ class CodePointTokenizer(Tokenizer):
 
     # Encoding
 
+    @_compiled(Encoder.encode_with_offsets)
     def encode_with_offsets(
         self,
         text: Text,
         *,
         allowed_special: Special = frozenset(),
         disallowed_special: Special = "all",
-    ) -> tuple[list[int], list[tuple[int, int]]]:
-        """Encode a text, and give the (start, end) of each id in characters of the text.
+        unit: str = "char",
+        as_numpy: bool = False,
+    ) -> Any:
+        """Encode a text, and give the (start, end) of each id, by default in characters of the text.
 
         Two rules of `Tokenizer.encode_with_offsets` differ:
 
@@ -130,17 +146,7 @@ class CodePointTokenizer(Tokenizer):
         >>> train(["ab ab abc"], mode="codepoint", vocab_size=10).encode_with_offsets("ab abc")
         ([4, 5], [(0, 2), (2, 6)])
         """
-        allowed, disallowed = self._special.choose(allowed_special, disallowed_special)
-        data = to_utf8(text)
-        if disallowed is not None and (found := disallowed.search(data)):
-            raise SpecialTokenError.disallowed(data[found[0] : found[1]].decode())
-        ids, places, prefixed = self._places.of(data, allowed)
-        spans = places.in_characters(text if isinstance(text, str) else data)
-        if self._source.conventions is None:
-            return ids, spans
-        if self._source.normalizer["remove_extra_whitespaces"]:
-            spans = begin_at_last_space(spans, text if isinstance(text, str) else data.decode())
-        return ids, widen(spans, prefixed)
+        raise NotImplementedError
 
     def pieces(self, text: Text) -> list[tuple[int, int]]:
         """Give (0, number of characters) for a text, which no split pattern splits; [] if it is empty.
@@ -187,7 +193,7 @@ class CodePointTokenizer(Tokenizer):
 
     def decode_batch(
         self,
-        batch: Iterable[Ids],
+        batch: Batch,
         *,
         errors: str = "replace",
         num_threads: int | None = None,
@@ -203,7 +209,7 @@ class CodePointTokenizer(Tokenizer):
         decoding = self._skipping_decoding if skip_special_tokens else self._decoding
         if decoding is not None:
             check_errors(errors)
-            listed = [ids if hasattr(ids, "__len__") else list(ids) for ids in batch]
+            listed = [ids if hasattr(ids, "__len__") else list(ids) for ids in sequences(batch)]
             return decoding.decode_batch(listed, errors, num_threads, unknown_ids)
         as_sentencepiece = EACH_BYTE if errors == "replace" else errors
         texts = super().decode_batch(
@@ -443,6 +449,18 @@ class CodePointTokenizer(Tokenizer):
                     normalizing=parts.normalizing,
                 )
 
+    def _encode_with_lists(
+        self, texts: Iterable[Text], allowed_special: Special, disallowed_special: Special, unit: str
+    ) -> list[tuple[list[int], list[tuple[int, int]]]]:
+        allowed, disallowed = self._special.choose(allowed_special, disallowed_special)
+        return self._places.lists(texts, allowed, disallowed, check_unit(unit))
+
+    def _encode_with_spans(
+        self, texts: Iterable[Text], allowed_special: Special, disallowed_special: Special, unit: str
+    ) -> tuple[Array, Array, Array]:
+        allowed, disallowed = self._special.choose(allowed_special, disallowed_special)
+        return self._places.arrays(texts, allowed, disallowed, check_unit(unit))
+
     _built: Parts | None = None
 
     @property
@@ -512,19 +530,23 @@ class CodePointTokenizer(Tokenizer):
     def _places(self) -> Places:
         """Encoding with offsets."""
         model = self._source
-        encoders: dict[bool, TokenEncoder] = {}
 
-        def section(has_dummy: bool) -> TokenEncoder:
-            if has_dummy not in encoders:
-                normalizer = make_normalizer(
-                    model, marks_to_spaces=self._parts.marks_spaces, add_dummy_prefix=has_dummy
-                )
-                encoders[has_dummy] = TokenEncoder(self, normalizer)
-            return encoders[has_dummy]
+        def encoder(*, has_dummy: bool) -> TokenEncoder:
+            normalizer = make_normalizer(
+                model, marks_to_spaces=self._parts.marks_spaces, add_dummy_prefix=has_dummy
+            )
+            return TokenEncoder(self, normalizer)
 
-        return Places(
-            section, model.conventions or Conventions(), dummy_prefix=model.normalizer["add_dummy_prefix"]
+        conventions = model.conventions or Conventions()
+        rules = SectionRules(
+            encoder(has_dummy=False),
+            encoder(has_dummy=True),
+            dummy_prefix=model.normalizer["add_dummy_prefix"],
+            prefix=conventions.prefix,
+            as_tokenizers=model.conventions is not None,
+            removes_spaces=model.normalizer["remove_extra_whitespaces"],
         )
+        return Places(rules, escapes=conventions.escapes)
 
     @cached_property
     def _ids(self) -> dict[bytes, int]:

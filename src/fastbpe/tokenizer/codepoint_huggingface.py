@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from fastbpe._core.decode.decoder import Decoder
-from fastbpe._core.encode.codepoint_pieces import Offsets, TokenEncoder
+from fastbpe._core.encode.codepoint_offsets import SectionRules, TracedIds
+from fastbpe._core.ids.id_lists import Array, int64s
 from fastbpe._core.text.special_tokens import SpecialMatcher
-from fastbpe.model import Buffer, CodePointModel, Conventions
+from fastbpe._core.text.utf8_text import to_utf8
+from fastbpe.errors import SpecialTokenError, note_place
+from fastbpe.model import Buffer, CodePointModel
 from fastbpe.tokenizer.codepoint_tables import METASPACE_UTF8, Parts, as_found, decoded_bytes, overridden
 
-Spans = list[tuple[int, int]]
+Text = str | bytes
 
 
 class Decoding:
@@ -114,60 +117,129 @@ def _text_of_run(run: bytes) -> str:
 
 
 class Places:
-    """Encoder that tells the span of each id, in bytes of the text's UTF-8.
+    """Encoder that tells the span of each id.
 
     Args:
-        sections: function that gives the encoder of text between added tokens; its argument tells whether that
-            encoder puts a space before the text.
-        conventions: rules of a tokenizer.json.
-        dummy_prefix: the model puts a space before text.
+        rules: rules for text between tokens.
+        escapes: tokens are found in text with a space for each U+2581 (see `Conventions`).
     """
 
-    def __init__(
-        self, sections: Callable[[bool], TokenEncoder], conventions: Conventions, *, dummy_prefix: bool
-    ) -> None:
-        self._sections = sections
-        self._conventions = conventions
-        self._dummy_prefix = dummy_prefix
+    def __init__(self, rules: SectionRules, *, escapes: bool) -> None:
+        self._rules = rules
+        self._escapes = escapes
 
-    def of(self, data: bytes, allowed: SpecialMatcher | None) -> tuple[list[int], Offsets, set[int]]:
-        """Encode a text.
+    def lists(
+        self,
+        texts: Iterable[Text],
+        allowed: SpecialMatcher | None,
+        disallowed: SpecialMatcher | None,
+        unit: str,
+    ) -> list[tuple[list[int], list[tuple[int, int]]]]:
+        """Encode texts; give the lists of ids and of spans of each.
 
         Args:
-            data: the text in UTF-8.
+            texts: str or bytes.
             allowed: matcher of the tokens to find; None: none.
+            disallowed: matcher of the tokens to refuse; None: none.
+            unit: unit of the spans.
 
-        Returns:
-            ids; their spans as sentencepiece has them; indices of the ids that begin with a space put before text.
+        Raises SpecialTokenError for a text with a disallowed token.
         """
-        ids: list[int] = []
-        places = Offsets()
-        prefixed: set[int] = set()
+        lists: list[tuple[list[int], list[tuple[int, int]]]] = []
+        for text in _checked(texts):
+            out = TracedIds(0)
+            self._add_all([text], allowed, disallowed, unit, out, isinstance(texts, tuple), len(lists))
+            lists.append(out.lists())
+        return lists
+
+    def arrays(
+        self,
+        texts: Iterable[Text],
+        allowed: SpecialMatcher | None,
+        disallowed: SpecialMatcher | None,
+        unit: str,
+    ) -> tuple[Array, Array, Array]:
+        """Encode texts; give arrays of the ids of all, of their spans, and of the offsets of the texts' ids."""
+        listed = list(_checked(texts))
+        out = TracedIds(sum(len(text) for text in listed if isinstance(text, (str, bytes))))
+        ends = self._add_all(listed, allowed, disallowed, unit, out, isinstance(texts, tuple), 0)
+        return *out.arrays(), int64s(ends)
+
+    def _add_all(
+        self,
+        texts: list[Text],
+        allowed: SpecialMatcher | None,
+        disallowed: SpecialMatcher | None,
+        unit: str,
+        out: TracedIds,
+        is_single: bool,
+        first: int,
+    ) -> list[int]:
+        """Add texts to `out`; give the number of ids before each and at the end.
+
+        Args:
+            texts, allowed, disallowed, unit: as in `lists`.
+            out: object to which the ids are added, with their spans.
+            is_single: errors shall not name the index of a text.
+            first: index of the first text.
+        """
+        ends = [0]
+        while True:
+            try:
+                out.add_texts(texts, ends, self._rules, allowed, disallowed, unit)
+                if len(ends) > len(texts):
+                    return ends
+                self._add(texts[len(ends) - 1], allowed, disallowed, unit, out)
+                ends.append(len(out))
+            except (TypeError, ValueError) as error:
+                if not is_single:
+                    note_place(error, f"texts[{first + len(ends) - 1}]")
+                raise
+
+    def _add(
+        self,
+        text: Text,
+        allowed: SpecialMatcher | None,
+        disallowed: SpecialMatcher | None,
+        unit: str,
+        out: TracedIds,
+    ) -> None:
+        """Encode a text of any kind, with tokens or without."""
+        data = to_utf8(text)
+        if disallowed is not None and (found := disallowed.search(data)):
+            raise SpecialTokenError.disallowed(data[found[0] : found[1]].decode())
+        out.begin()
+        prefixed = self._add_segments(data, allowed, out)
+        if self._rules.as_tokenizers:
+            out.end_as_tokenizers(data, prefixed, self._rules.removes_spaces)
+        out.finish(text if isinstance(text, str) else data, data, unit)
+
+    def _add_segments(self, data: bytes, allowed: SpecialMatcher | None, out: TracedIds) -> list[int]:
+        """Add ids and spans as sentencepiece has them; give the indices of ids that begin with an added space."""
+        prefixed: list[int] = []
         then = None if allowed is None else allowed.then
         for start, end, token_id in segments(data, allowed):
-            found = (
-                [(start, end, token_id, False)]
-                if token_id is not None
-                else self._normalized(data, start, end, then)
-            )
-            for a, b, one_id, has_dummy in found:
+            if token_id is not None:
+                out.add(token_id, start, end)
+                continue
+            for a, b, one_id, has_dummy in self._normalized(data, start, end, then):
                 if one_id is not None:
-                    ids.append(one_id)
-                    places.add(a, b)
-                    continue
-                text = data[a:b]
-                if has_dummy or self._has_prefix(text, a):
-                    prefixed.add(len(ids))
-                # A text that is only the added space has an empty span.
-                tokens = self._sections(len(ids) in prefixed and a < b).encode(
-                    text or b" " * has_dummy, offsets=True
-                )
-                places.add_tokens(tokens, a, b)
-                if ids:
-                    ids += tokens.ids()
+                    out.add(one_id, a, b)
                 else:
-                    ids = tokens.ids()
-        return ids, places, prefixed
+                    prefixed += self._add_section(data, a, b, has_dummy, out)
+        return prefixed
+
+    def _add_section(self, data: bytes, start: int, end: int, has_dummy: bool, out: TracedIds) -> list[int]:
+        """Add a text between tokens. has_dummy: put a space before it, whatever the rules say."""
+        first, rules = out.n, self._rules
+        if not (has_dummy or rules.puts_space(data, start, end)):
+            out.add_section(rules.plain, data, start, end, False, end)
+            return []
+        if start < end:
+            out.add_section(rules.prefixed, data, start, end, True, end)
+        else:  # a text that is only the added space has an empty span
+            out.add_section(rules.plain, data[:start] + b" ", start, start + 1, False, start)
+        return [first]
 
     def _normalized(
         self, data: bytes, start: int, end: int, then: SpecialMatcher | None
@@ -178,12 +250,12 @@ class Places:
             (start, end, id, prefixed) of each token, and of the text between two, where id is None. prefixed: True
             if a space is put before it.
         """
-        text, dummy = data[start:end], int(self._dummy_prefix)
+        text, dummy = data[start:end], int(self._rules.dummy_prefix)
         if then is None:
             yield start, end, None, bool(dummy)
             return
         places = [start] * dummy + [*range(start, end + 1)]
-        if self._conventions.escapes:
+        if self._escapes:
             places = [start] * dummy + _places_of_spaces(text, start)
             text = b" " * dummy + text.replace(METASPACE_UTF8, b" ")
         at = 0
@@ -193,11 +265,6 @@ class Places:
             if token_id is not None:
                 yield places[a], places[b], token_id, False
             at = b
-
-    def _has_prefix(self, text: bytes, at: int) -> bool:
-        prefix = self._conventions.prefix
-        has_place = prefix == "always" or (prefix == "first" and at == 0)
-        return has_place and bool(text) and not text.startswith((b" ", METASPACE_UTF8))
 
 
 def _places_of_spaces(text: bytes, start: int) -> list[int]:
@@ -212,34 +279,10 @@ def _places_of_spaces(text: bytes, start: int) -> list[int]:
     return [*out, start]
 
 
-def begin_at_last_space(spans: Spans, text: str) -> Spans:
-    """Shorten spans to begin with one space at most: the last of several that became one."""
-    out = []
-    for start, end in spans:
-        while start + 1 < end and text[start] == text[start + 1] == " ":
-            start += 1
-        out.append((start, end))
-    return out
-
-
-def widen(spans: Spans, prefixed: set[int]) -> Spans:
-    """Widen empty spans, in characters, as tokenizers has them.
-
-    A space put before text gets the span of its first character, one put after it that of its last. Each byte id
-    of a character spans the character.
-
-    Args:
-        spans: spans as sentencepiece has them.
-        prefixed: as `Places.of` gives it.
-    """
-    out = [*spans]
-    for i in range(len(out) - 1, -1, -1):
-        start, end = out[i]
-        if start == end and i + 1 == len(out) and i not in prefixed:
-            out[i] = max(start - 1, 0), start
-        elif start == end:
-            out[i] = start, start + 1 if i in prefixed else out[i + 1][1]
-    return out
+def _checked(texts: Iterable[Text]) -> Iterable[Text]:
+    if isinstance(texts, (str, bytes)):
+        raise TypeError("texts must be a list of texts, not one text: give [text]")
+    return texts
 
 
 def segments(data: bytes, matcher: SpecialMatcher | None) -> Iterator[tuple[int, int, int | None]]:

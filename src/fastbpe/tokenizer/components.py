@@ -15,7 +15,7 @@ from fastbpe.patterns import PATTERNS, Pattern, resolve_pattern
 from fastbpe.splitting import make_splitter
 
 if TYPE_CHECKING:
-    from fastbpe.tokenizer.trim_offsets import Trimmer
+    from fastbpe._core.encode.trim_spans import SpanTrimmer
 
 
 def splitting(model: Model) -> tuple[Model, str | None, Pattern, Splitter]:
@@ -47,7 +47,7 @@ def front(model: Model) -> tuple[Front | None, Callable[[str], str] | None]:
     return make_front(model.normalizers, prefix_space=model.prefix_space), make_change(model.normalizers)
 
 
-def trimmer(model: Model, tokens: Callable[[], Sequence[bytes]]) -> Trimmer | None:
+def trimmer(model: Model, tokens: Callable[[], Sequence[bytes]]) -> SpanTrimmer | None:
     """Make the trimmer of offsets that a tokenizer.json asks for; None: it asks for none.
 
     Args:

@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast, overload
 
 from fastbpe._core.decode import tokenizer_methods
 from fastbpe._core.decode.decoder import Decoder
@@ -27,7 +27,7 @@ from fastbpe.errors import InvalidTokenError, VocabularyError
 from fastbpe.formats import native
 from fastbpe.model import TEXT, AddedToken, Buffer, CodePointModel, Model, Templates
 from fastbpe.patterns import Pattern, PatternLike, shown_pattern
-from fastbpe.tokenizer import components, own_tokens, plain_models, properties, truncation
+from fastbpe.tokenizer import components, flat_ids, numpy_output, own_tokens, plain_models, properties, truncation
 from fastbpe.tokenizer.special_tokens import SpecialTokens, id_of_marker, number
 
 if TYPE_CHECKING:
@@ -39,13 +39,16 @@ if TYPE_CHECKING:
     from fastbpe.corpus.encode_files import FilesSummary
     from fastbpe.corpus.sources import Path_
     from fastbpe.tokenizer.exportable import Files
+    from fastbpe.tokenizer.truncation import Chunk
     from fastbpe.tokenizer.verify_export import Verification
 
 CACHE_BYTES = 64 << 20  # default of cache_bytes: all piece caches of a tokenizer together
 
 Text = str | bytes
+Span = tuple[int, int]  # (start, end)
 Special = str | Collection[str]  # "all" or a set of special tokens
 Ids = Sequence[int] | Buffer
+Batch = Iterable[Ids] | tuple[Buffer, Buffer]  # the tuple: ids and offsets
 Declared = TypeVar("Declared", bound=Callable[..., Any])
 
 
@@ -278,6 +281,28 @@ class Tokenizer(Encoder):
         """
         return own_tokens.fill_template(self._templates, self.encode, text, pair)
 
+    @overload  # type: ignore[override]
+    def encode_with_offsets(
+        self,
+        text: Text,
+        *,
+        allowed_special: Special = ...,
+        disallowed_special: Special = ...,
+        unit: str = ...,
+        as_numpy: Literal[False] = ...,
+    ) -> tuple[list[int], list[Span]]: ...
+
+    @overload
+    def encode_with_offsets(
+        self,
+        text: Text,
+        *,
+        allowed_special: Special = ...,
+        disallowed_special: Special = ...,
+        unit: str = ...,
+        as_numpy: Literal[True],
+    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]: ...
+
     @_compiled(Encoder.encode_with_offsets)
     def encode_with_offsets(
         self,
@@ -285,16 +310,80 @@ class Tokenizer(Encoder):
         *,
         allowed_special: Special = frozenset(),
         disallowed_special: Special = "all",
-    ) -> tuple[list[int], list[tuple[int, int]]]:
-        r"""Encode a text, and give the (start, end) of each id in characters of the text.
+        unit: str = "char",
+        as_numpy: bool = False,
+    ) -> Any:
+        r"""Encode a text, and give the (start, end) of each id, by default in characters of the text.
 
         If several tokens share a character's bytes, each spans that character, as in tokenizers. If a
         tokenizer.json normalizes text, spans tell where in the original text the tokens come from; if it trims
         offsets, they leave out the white space of tokens. For bytes, offsets count the characters of their UTF-8.
-        Arguments and errors are those of `encode`.
 
-        >>> Tokenizer.from_merges([(97, 98)], pattern=None).encode_with_offsets("ab\u00e9c")
+        Args:
+            text, allowed_special, disallowed_special: as in `encode`.
+            unit: "char", "byte" (of UTF-8) or "utf16" (16-bit units, as JavaScript and Java count). Spans in one
+                unit cover the same characters as in another.
+            as_numpy: give arrays: ids uint32 of shape (n,), spans int64 of shape (n, 2).
+
+        Raises:
+            SpecialTokenError, ValueError, TypeError: as in `encode`; unit is another word.
+            ImportError: as_numpy, and numpy is not installed.
+
+        >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
+        >>> tokenizer.encode_with_offsets("ab\u00e9c")
         ([256, 195, 169, 99], [(0, 2), (2, 3), (2, 3), (3, 4)])
+        >>> tokenizer.encode_with_offsets("ab\u00e9c", unit="byte")[1]
+        [(0, 2), (2, 4), (2, 4), (4, 5)]
+        """
+        raise NotImplementedError
+
+    @overload  # type: ignore[override]
+    def encode_batch_with_offsets(
+        self,
+        texts: Iterable[Text],
+        *,
+        allowed_special: Special = ...,
+        disallowed_special: Special = ...,
+        unit: str = ...,
+        as_numpy: Literal[False] = ...,
+    ) -> list[tuple[list[int], list[Span]]]: ...
+
+    @overload
+    def encode_batch_with_offsets(
+        self,
+        texts: Iterable[Text],
+        *,
+        allowed_special: Special = ...,
+        disallowed_special: Special = ...,
+        unit: str = ...,
+        as_numpy: Literal[True],
+    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64], npt.NDArray[np.int64]]: ...
+
+    @_compiled(Encoder.encode_batch_with_offsets)
+    def encode_batch_with_offsets(
+        self,
+        texts: Iterable[Text],
+        *,
+        allowed_special: Special = frozenset(),
+        disallowed_special: Special = "all",
+        unit: str = "char",
+        as_numpy: bool = False,
+    ) -> Any:
+        """Encode each text, in order, as `encode_with_offsets` does, on the calling thread.
+
+        Args:
+            texts: iterable of str, or of bytes of UTF-8.
+            allowed_special, disallowed_special, unit: as in `encode_with_offsets`.
+            as_numpy: give three arrays instead of a list of (ids, spans): ids of all texts, end to end, uint32 of
+                shape (n,); spans, int64 of shape (n, 2); offsets, int64 of shape (len(texts) + 1,). The ids and
+                spans of texts[i] are those from offsets[i] up to offsets[i + 1].
+
+        Raises:
+            SpecialTokenError, ValueError, TypeError: as in `encode_with_offsets`. A note tells the index of the
+                text.
+
+        >>> Tokenizer.from_merges([(97, 98)], pattern=None).encode_batch_with_offsets(["ab", "ca"])
+        [([256], [(0, 2)]), ([99, 97], [(0, 1), (1, 2)])]
         """
         raise NotImplementedError
 
@@ -336,6 +425,30 @@ class Tokenizer(Encoder):
         """
         raise NotImplementedError
 
+    @overload
+    def encode_to_numpy(
+        self,
+        text: Text,
+        *,
+        allowed_special: Special = ...,
+        disallowed_special: Special = ...,
+        num_threads: int | None = ...,
+        dtype: None = ...,
+        out: None = ...,
+    ) -> npt.NDArray[np.uint32]: ...
+
+    @overload
+    def encode_to_numpy(
+        self,
+        text: Text,
+        *,
+        allowed_special: Special = ...,
+        disallowed_special: Special = ...,
+        num_threads: int | None = ...,
+        dtype: npt.DTypeLike | None = ...,
+        out: npt.NDArray[Any] | None = ...,
+    ) -> npt.NDArray[Any]: ...
+
     def encode_to_numpy(
         self,
         text: Text,
@@ -343,17 +456,58 @@ class Tokenizer(Encoder):
         allowed_special: Special = frozenset(),
         disallowed_special: Special = "all",
         num_threads: int | None = None,
-    ) -> npt.NDArray[np.uint32]:
-        """Encode a text into a new array of shape (n_ids,), dtype uint32.
+        dtype: npt.DTypeLike | None = None,
+        out: npt.NDArray[Any] | None = None,
+    ) -> npt.NDArray[Any]:
+        """Encode a text into an array of shape (n_ids,), by default a new one of dtype uint32.
 
-        Arguments and errors are those of `encode`. Raises ImportError if numpy is not installed.
+        Args:
+            text, allowed_special, disallowed_special, num_threads: as in `encode`.
+            dtype: integer dtype, such as "uint16". None: that of `out`, or uint32.
+            out: array of one dimension whose first items become the ids; the view of them is returned.
 
-        >>> Tokenizer.from_merges([(97, 98)], pattern=None).encode_to_numpy("abc")
-        array([256,  99], dtype=uint32)
+        Raises:
+            SpecialTokenError, ValueError, TypeError: as in `encode`.
+            ValueError: `out` is too small, read-only or of another dtype; the dtype cannot hold an id. Nothing is
+                written then.
+            ImportError: numpy is not installed.
+
+        >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
+        >>> tokenizer.encode_to_numpy("abc"), tokenizer.encode_to_numpy("abc", dtype="uint16")
+        (array([256,  99], dtype=uint32), array([256,  99], dtype=uint16))
         """
         numpy = require_numpy("encode_to_numpy")
+        if dtype is None and out is None:
+            ids, _ = self._encode_to_array((text,), allowed_special, disallowed_special, num_threads)
+            return numpy.frombuffer(ids, dtype=numpy.uint32)  # type: ignore[no-any-return]
+        wanted = numpy_output.check_output(numpy, dtype, out)
         ids, _ = self._encode_to_array((text,), allowed_special, disallowed_special, num_threads)
-        return numpy.frombuffer(ids, dtype=numpy.uint32)  # type: ignore[no-any-return]
+        made = numpy.frombuffer(ids, dtype=numpy.uint32)
+        return numpy_output.in_dtype(numpy, made, wanted, out, self.n_vocab)  # type: ignore[no-any-return]
+
+    @overload
+    def encode_batch_to_numpy(
+        self,
+        texts: Iterable[Text],
+        *,
+        num_threads: int | None = ...,
+        allowed_special: Special = ...,
+        disallowed_special: Special = ...,
+        dtype: None = ...,
+        out: None = ...,
+    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]: ...
+
+    @overload
+    def encode_batch_to_numpy(
+        self,
+        texts: Iterable[Text],
+        *,
+        num_threads: int | None = ...,
+        allowed_special: Special = ...,
+        disallowed_special: Special = ...,
+        dtype: npt.DTypeLike | None = ...,
+        out: npt.NDArray[Any] | None = ...,
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]: ...
 
     def encode_batch_to_numpy(
         self,
@@ -362,10 +516,18 @@ class Tokenizer(Encoder):
         num_threads: int | None = None,
         allowed_special: Special = frozenset(),
         disallowed_special: Special = "all",
-    ) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int64]]:
-        """Encode texts into one array of ids, end to end. Arguments and errors are those of `encode_batch`.
+        dtype: npt.DTypeLike | None = None,
+        out: npt.NDArray[Any] | None = None,
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+        """Encode texts into one array of ids, end to end. `decode_batch` takes the result.
 
-        Raises ImportError if numpy is not installed.
+        Args:
+            texts, num_threads, allowed_special, disallowed_special: as in `encode_batch`.
+            dtype, out: of the ids, as in `encode_to_numpy`.
+
+        Raises:
+            SpecialTokenError, ValueError, TypeError: as in `encode_batch`; dtype or `out` as in `encode_to_numpy`.
+            ImportError: numpy is not installed.
 
         Returns:
             (ids, offsets): uint32 of shape (n_ids,), int64 of shape (len(texts) + 1,). The ids of texts[i] are
@@ -376,8 +538,44 @@ class Tokenizer(Encoder):
         ([256, 256, 99], [0, 1, 3])
         """
         numpy = require_numpy("encode_batch_to_numpy")
+        wanted = None if dtype is None and out is None else numpy_output.check_output(numpy, dtype, out)
         ids, offsets = self._encode_to_array(texts, allowed_special, disallowed_special, num_threads)
-        return numpy.frombuffer(ids, dtype=numpy.uint32), numpy.frombuffer(offsets, dtype=numpy.int64)
+        made = numpy.frombuffer(ids, dtype=numpy.uint32)
+        if wanted is not None:
+            made = numpy_output.in_dtype(numpy, made, wanted, out, self.n_vocab)
+        return made, numpy.frombuffer(offsets, dtype=numpy.int64)
+
+    def to_arrow(
+        self,
+        texts: Any,
+        *,
+        dtype: npt.DTypeLike = "uint32",
+        num_threads: int | None = None,
+        allowed_special: Special = frozenset(),
+        disallowed_special: Special = "all",
+    ) -> Any:
+        """Encode texts into a pyarrow ListArray of ids. Of Arrow texts, no row becomes a Python object.
+
+        Args:
+            texts: pyarrow array or ChunkedArray of strings (or of binary that is UTF-8), or an iterable of str,
+                bytes and None. Null texts give null lists.
+            dtype: integer dtype of the ids, such as "uint16".
+            num_threads, allowed_special, disallowed_special: as in `encode_batch`.
+
+        Returns:
+            A ListArray; a LargeListArray from 2**31 ids on; a ChunkedArray of them for a ChunkedArray.
+
+        Raises:
+            SpecialTokenError, ValueError: as in `encode_batch`; the dtype cannot hold an id.
+            TypeError: the texts are no strings.
+            ImportError: pyarrow or numpy is not installed.
+
+        >>> Tokenizer.from_merges([(97, 98)], pattern=None).to_arrow(["ab", None, "abc"]).to_pylist()
+        [[256], None, [256, 99]]
+        """
+        from fastbpe.tokenizer.arrow import to_arrow  # here: it needs pyarrow
+
+        return to_arrow(self, texts, dtype, allowed_special, disallowed_special, num_threads, self.n_vocab)
 
     def encode_files(
         self,
@@ -508,7 +706,31 @@ class Tokenizer(Encoder):
             raise ValueError(f"n={n}: give how many ids may fit, 0 or more")
         return self.count(text, limit=n) <= n
 
-    def truncate(self, text: Text, max_tokens: int, *, side: str = "right") -> str:
+    @overload
+    def truncate(
+        self,
+        text: Text,
+        max_tokens: int,
+        *,
+        side: str = ...,
+        boundary: str = ...,
+        with_total: Literal[False] = ...,
+    ) -> str: ...
+
+    @overload
+    def truncate(
+        self, text: Text, max_tokens: int, *, side: str = ..., boundary: str = ..., with_total: Literal[True]
+    ) -> tuple[str, int]: ...
+
+    def truncate(
+        self,
+        text: Text,
+        max_tokens: int,
+        *,
+        side: str = "right",
+        boundary: str = "token",
+        with_total: bool = False,
+    ) -> str | tuple[str, int]:
         """Give the longest part of a text with at most max_tokens ids, from its beginning or up to its end.
 
         The cut is between characters. Encoded by itself, the part has no more ids than that. It may be a few
@@ -520,34 +742,89 @@ class Tokenizer(Encoder):
             text: as in `encode`.
             max_tokens: most ids of the part, 0 or more.
             side: side to cut off: "right", or "left" for the longest part up to the end.
+            boundary: place of the cut: "token" (anywhere), or the end of a "word", "sentence" or "line", by the
+                rules of `chunk`. If none lies within the part, the next finer kind counts.
+            with_total: give also the number of ids of the whole text, found in the same pass.
 
         Raises:
-            ValueError: max_tokens is negative, side is another word, or the bytes are not UTF-8.
+            ValueError: max_tokens is negative, side or boundary is another word, or the bytes are not UTF-8.
 
         >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
         >>> tokenizer.truncate("ababab", 2), tokenizer.truncate("éa", 2, side="left")
         ('abab', 'a')
+        >>> tokenizer.truncate("ab abab", 4, boundary="word", with_total=True)
+        ('ab abab', 4)
         """
-        return truncation.truncate(self, text, max_tokens, side)
+        return truncation.truncate(self, text, max_tokens, side, boundary, with_total=with_total)
 
-    def chunk(self, text: Text, max_tokens: int, *, overlap: int = 0) -> Iterator[str]:
+    def truncate_batch(
+        self, texts: Iterable[Text], max_tokens: int, *, side: str = "right", boundary: str = "token"
+    ) -> list[str]:
+        """Truncate each text, in order, as `truncate` does.
+
+        Arguments and errors are those of `truncate`. A note at an error tells the index of the text.
+
+        >>> Tokenizer.from_merges([(97, 98)], pattern=None).truncate_batch(["ababab", "c"], 2)
+        ['abab', 'c']
+        """
+        return truncation.truncate_batch(self, texts, max_tokens, side, boundary)
+
+    @overload
+    def chunk(
+        self,
+        text: Text,
+        max_tokens: int,
+        *,
+        overlap: int = ...,
+        boundary: str = ...,
+        with_spans: Literal[False] = ...,
+    ) -> Iterator[str]: ...
+
+    @overload
+    def chunk(
+        self, text: Text, max_tokens: int, *, overlap: int = ..., boundary: str = ..., with_spans: Literal[True]
+    ) -> Iterator[Chunk]: ...
+
+    def chunk(
+        self,
+        text: Text,
+        max_tokens: int,
+        *,
+        overlap: int = 0,
+        boundary: str = "token",
+        with_spans: bool = False,
+    ) -> Iterator[str] | Iterator[Chunk]:
         """Cut a text into chunks of at most max_tokens ids, one after another, each as long as `truncate` gives.
+
+        Boundaries (the page docs/cutting-and-offsets.md has all rules):
+
+        - "line": after a line break.
+        - "sentence": also after `.`, `!`, `?` and their like, with closing quotes and white space, unless a small
+          letter follows; after `。`, `！`, `？` without white space.
+        - "word": after white space, and around each ideograph and kana.
+
+        A line longer than max_tokens is cut at sentences, a sentence at words, a word anywhere.
 
         Args:
             text: as in `encode`.
             max_tokens: most ids of a chunk, 1 or more.
-            overlap: each chunk begins with the end of the one before: the longest with at most so many ids, or
-                less if no new character would fit. 0 or more, less than max_tokens.
+            overlap: each chunk begins with the end of the one before: the longest with at most so many ids, from a
+                boundary on, or less if no new character would fit. 0 or more, less than max_tokens.
+            boundary: places of the cuts: "token" (anywhere between characters), "word", "sentence" or "line".
+            with_spans: give (text, start, end, n_tokens) for each chunk, a named tuple: its place in the text, in
+                characters, and its number of ids when it is encoded by itself.
 
         Raises:
-            ValueError: a number is out of its range, the bytes are not UTF-8, or, while iterating, a single
-                character has more than max_tokens ids.
+            ValueError: a number is out of its range, boundary is another word, the bytes are not UTF-8, or, while
+                iterating, a single character has more than max_tokens ids.
 
         >>> tokenizer = Tokenizer.from_merges([], pattern=None)
         >>> list(tokenizer.chunk("abcdefg", 3)), list(tokenizer.chunk("abcdef", 3, overlap=1))
         (['abc', 'def', 'g'], ['abc', 'cde', 'ef'])
+        >>> [tuple(chunk) for chunk in tokenizer.chunk("one two", 6, boundary="word", with_spans=True)]
+        [('one ', 0, 4, 4), ('two', 4, 7, 3)]
         """
-        return truncation.chunk(self, text, max_tokens, overlap)
+        return truncation.chunk(self, text, max_tokens, overlap, boundary, with_spans=with_spans)
 
     # Decoding
 
@@ -588,7 +865,7 @@ class Tokenizer(Encoder):
 
     def decode_batch(
         self,
-        batch: Iterable[Ids],
+        batch: Batch,
         *,
         errors: str = "replace",
         num_threads: int | None = None,
@@ -597,14 +874,26 @@ class Tokenizer(Encoder):
     ) -> list[str]:
         """Decode each sequence of ids, in order, as `decode` does.
 
-        Arguments and errors are those of `decode`. A note at an error tells the index of the sequence.
+        Args:
+            batch: an iterable of sequences of ids; a tuple (ids, offsets) of two arrays, as
+                `encode_batch_to_numpy` gives it, where sequence i is ids[offsets[i]:offsets[i + 1]]; or a pyarrow
+                array of lists. Give two arrays that are sequences of their own as a list.
+            errors, num_threads, unknown_ids, skip_special_tokens: as in `decode`.
 
-        >>> Tokenizer.from_merges([(97, 98)], pattern=None).decode_batch([[256], [256, 99]])
+        Raises:
+            InvalidTokenError, UnicodeDecodeError, LookupError, TypeError: as in `decode`. A note tells the index
+                of the sequence.
+            ValueError: the offsets do not rise from 0 to the number of ids; an Arrow list is null.
+
+        >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
+        >>> tokenizer.decode_batch([[256], [256, 99]])
+        ['ab', 'abc']
+        >>> tokenizer.decode_batch(tokenizer.encode_batch_to_numpy(["ab", "abc"]))
         ['ab', 'abc']
         """
         tokenizer_methods.check_errors(errors)
         decoder = self._skipping if skip_special_tokens else self._decoder
-        return decoder.decode_batch(batch, errors, num_threads, unknown_ids)
+        return decoder.decode_batch(flat_ids.sequences(batch), errors, num_threads, unknown_ids)
 
     def decoder(
         self, *, errors: str = "replace", unknown_ids: str = "raise", skip_special_tokens: bool = False

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import fastbpe
-from fastbpe.tokenizer.trim_offsets import Trimmer, make_trimmer
+from fastbpe.tokenizer.trim_offsets import make_trimmer, trimmer_of
 from helpers.tokenizer_json import added, dumped, small
 
 TOKENS = [b"a", b" a", b" ", b"a  ", b"   "]
 
 
 def trimmed(ids: list[int], spans: list[tuple[int, int]], *, prefixed: bool) -> list[tuple[int, int]]:
-    return Trimmer([prefixed], lambda: TOKENS)(ids, spans, [])
+    return trimmer_of([prefixed], lambda: TOKENS)(ids, spans, [])
 
 
 def test_spaces_are_cut_off_both_ends_of_a_token() -> None:
@@ -25,7 +25,7 @@ def test_added_prefix_space_is_not_cut_off_the_first_token() -> None:
 
 
 def test_added_tokens_are_trimmed_by_their_text() -> None:
-    trim = Trimmer([False], lambda: TOKENS)
+    trim = trimmer_of([False], lambda: TOKENS)
     assert trim([7, 1], [(0, 5), (5, 7)], [(0, "\u3000<m>\n"), (1, "a")]) == [(1, 4), (5, 7)]
 
 

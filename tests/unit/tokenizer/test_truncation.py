@@ -226,7 +226,7 @@ def test_truncation_of_normalized_text_counts_a_few_times(n_characters: int, n_o
     for n_ids in (1, 2, 499, 500, 1999, 2000, 4000):
         counted.clear()
         ends.clear()
-        size = truncation._search_normalized(count, count_end, text, 0, len(text), n_ids)
+        size = truncation._search_normalized(count, count_end, text, 0, len(text), n_ids, n_ids + 8)
         assert size == n_ids * n_characters // n_of_them
         assert len(counted) <= (5 if n_ids >= truncation._END_SEARCH_IDS and n_of_them < 18 else 18)
         assert max(counted) <= max(size * 3 // 2, n_ids) + 20
@@ -243,5 +243,6 @@ def test_truncation_ignores_estimates_that_contradict_the_whole_text() -> None:
         0,
         100_000,
         20_000,
+        20_008,
     )
     assert size == 20_000

@@ -29,19 +29,6 @@ class Tokens:
         """Return (start, end) of each token in the text, in characters or in bytes."""
 
 @final
-class Offsets:
-    """Offsets of the ids of a text whose parts are encoded one after another."""
-
-    def add(self, start: int, end: int) -> None:
-        """Append the span of one id, in bytes."""
-
-    def add_tokens(self, tokens: Tokens, start: int, end: int) -> None:
-        """Append the spans of the tokens of text[start:end], in bytes."""
-
-    def in_characters(self, text: str | bytes) -> list[tuple[int, int]]:
-        """Return (start, end) of each id in characters of the whole text; nothing may be added afterwards."""
-
-@final
 class TokenEncoder:
     """Encoder in code-point mode that gives the pieces and offsets of ids as well."""
 

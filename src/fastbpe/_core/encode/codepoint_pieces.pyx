@@ -19,11 +19,9 @@ from fastbpe._core.common.id_buffer cimport Ids, ids_free, ids_reserve
 from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, Normalizer, normalized_free
 from fastbpe._core.ids.id_lists cimport add_item, add_span, hide, ids_array, ids_list, new_list, show
 from fastbpe._core.encode.pipeline cimport Pipeline
-from fastbpe._core.encode.scratch_pool cimport Scratch
-from fastbpe._core.encode.spans cimport Spans, add_span_of_id, spans_free, spans_list, to_characters
-from fastbpe._core.text.special_tokens cimport SpecialMatcher
+from fastbpe._core.encode.scratch_pool cimport Scratch, add_id
+from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
 from fastbpe._core.common.hash_tables cimport NONE
-from fastbpe._core.text.utf8_text cimport Text, text_of, text_release
 from fastbpe._core.merge.codepoint_symbols cimport EXPANDED, Characters
 from fastbpe._core.merge.vocabulary cimport Tables
 
@@ -44,12 +42,6 @@ cdef extern from *:
 @cython.final
 cdef class Tokens:
     """Tokens of one text: ids, pieces and offsets. Made by TokenEncoder.encode()."""
-
-    cdef Ids _ids
-    cdef uint32_t* _ends  # token: its end in the normalized text, in bytes
-    cdef Normalized _normalized
-    cdef bytes _text
-    cdef TokenEncoder _encoder
 
     def __dealloc__(self):
         ids_free(&self._ids)
@@ -147,43 +139,6 @@ cdef class Tokens:
         return ids_array(&ids)
 
 
-@cython.final
-cdef class Offsets:
-    """Offsets of the ids of a text whose parts are encoded one after another."""
-
-    cdef Spans _spans  # of its UTF-8
-
-    def __dealloc__(self):
-        spans_free(&self._spans)
-
-    def add(self, size_t start, size_t end):
-        """Append the span of one id, in bytes."""
-        add_span_of_id(&self._spans, start, end)
-
-    def add_tokens(self, Tokens tokens not None, size_t start, size_t end):
-        """Append the spans of the tokens of text[start:end], in bytes; no span is let end after `end`."""
-        cdef const uint32_t* offsets = tokens._normalized.offsets
-        cdef size_t i, at = 0
-        if tokens._ids.n and offsets == NULL:
-            raise ValueError("encoded without offsets")
-        for i in range(tokens._ids.n):
-            add_span_of_id(&self._spans, start + offsets[at], min(start + offsets[tokens._ends[i]], end))
-            at = tokens._ends[i]
-
-    def in_characters(self, text):
-        """Return (start, end) of each id in characters, as a list; nothing may be added afterwards.
-
-        text: the whole text, str or bytes.
-        """
-        cdef Text view
-        text_of(text, &view)
-        try:
-            to_characters(&view, &self._spans)
-            return spans_list(&self._spans)
-        finally:
-            text_release(&view)
-
-
 cdef inline size_t _lead_bytes(uint8_t lead) noexcept nogil:
     """Return the bytes of the character that begins with this byte; 1 for a continuation byte."""
     return 1 if lead < 0xC0 else 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
@@ -196,12 +151,6 @@ cdef class TokenEncoder:
     encoder: its vocabulary and piece cache are used.
     normalizer: makes spaces instead of U+2581 if marks_spaces(encoder).
     """
-
-    cdef Pipeline _pipeline
-    cdef Normalizer _normalizer
-    cdef uint32_t* _widths  # id: bytes of normalized text, or UNKNOWN_CHARACTER or BYTE_OF_CHARACTER
-    cdef size_t _n_ids
-    cdef bint _marks_spaces
 
     def __cinit__(self, Encoder encoder not None, Normalizer normalizer not None):
         cdef const Tables* tables
@@ -313,40 +262,51 @@ cdef class TokenEncoder:
 
         Requires: scratch.ids are the ids of all of out._normalized, an unknown id for each unknown character.
         """
-        cdef size_t n_ids = scratch.ids.n, at = 0, i = 0, n = 0, n_bytes, k
-        cdef const uint32_t* ids = scratch.ids.items
-        cdef const uint8_t* data = out._normalized.data
-        cdef uint32_t width
-        cdef bint was_unknown = False
+        cdef size_t n_ids = scratch.ids.n
         out._ends = <uint32_t*> malloc((n_ids + 1) * sizeof(uint32_t))
         if out._ends == NULL:
             _no_memory(n_ids)
         if n_ids >= MOVED_FROM_IDS:
             out._ids, scratch.ids = scratch.ids, Ids(NULL, 0, 0)
+            out._ids.n = self.measure(out._normalized.data, out._ids.items, n_ids, out._ids.items, out._ends)
         else:
             ids_reserve(&out._ids, n_ids)
+            out._ids.n = self.measure(out._normalized.data, scratch.ids.items, n_ids, out._ids.items, out._ends)
+        return 0
+
+    cdef size_t measure(
+        self, const uint8_t* data, const uint32_t* ids, size_t n_ids, uint32_t* out, uint32_t* ends
+    ) noexcept nogil:
+        """Copy ids, several unknown characters in a row as one, with the end of each; return how many there are.
+
+        data: normalized text of which these are the ids, an unknown id for each unknown character.
+        out: memory for n_ids ids; may be `ids`.
+        ends: memory for as many ends, in bytes of the normalized text.
+        """
+        cdef size_t at = 0, i = 0, n = 0, n_bytes, k
+        cdef uint32_t width
+        cdef bint was_unknown = False
         while i < n_ids:
             width = self._widths[ids[i]]
             if width == BYTE_OF_CHARACTER:
                 n_bytes = _lead_bytes(data[at])
                 for k in range(n_bytes):
-                    out._ids.items[n] = ids[i + k]
-                    out._ends[n] = <uint32_t> at
+                    out[n] = ids[i + k]
+                    ends[n] = <uint32_t> at
                     n += 1
                 at += n_bytes
                 i += n_bytes
-                out._ends[n - 1] = <uint32_t> at
+                ends[n - 1] = <uint32_t> at
                 was_unknown = False
                 continue
             at += width if width != UNKNOWN_CHARACTER else _lead_bytes(data[at])
             if width != UNKNOWN_CHARACTER or not was_unknown or self._pipeline.normalizing.fused == NONE:
-                out._ids.items[n] = ids[i]
+                out[n] = ids[i]
                 n += 1
-            out._ends[n - 1] = <uint32_t> at
+            ends[n - 1] = <uint32_t> at
             was_unknown = width == UNKNOWN_CHARACTER
             i += 1
-        out._ids.n = n
-        return 0
+        return n
 
 
 cdef int _no_memory(size_t n) except -1 nogil:

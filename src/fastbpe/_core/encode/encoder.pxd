@@ -1,5 +1,6 @@
 from fastbpe._core.encode.dropping cimport Dropping
 from fastbpe._core.encode.pipeline cimport Pipeline
+from fastbpe._core.encode.trim_spans cimport SpanTrimmer
 from fastbpe._core.encode.untrusted_ids cimport Guard
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
 
@@ -7,7 +8,7 @@ from fastbpe._core.text.special_tokens cimport SpecialMatcher
 cdef class Encoder:
     cdef readonly Pipeline _pipeline  # None until __init__ ends
     cdef object _special
-    cdef object _trimmer
+    cdef SpanTrimmer _trimmer
     cdef SpecialMatcher _all_special  # valid if _has_all_special
     cdef bint _has_all_special
     cdef Guard _guard  # made when encode_parts() first needs it

@@ -1,18 +1,16 @@
-from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Protocol, TypeAlias
+from collections.abc import Collection, Iterable
+from typing import Any, Protocol
 
 from typing_extensions import disjoint_base
 
 from fastbpe._core.encode.pipeline import Pipeline
+from fastbpe._core.encode.trim_spans import SpanTrimmer
 from fastbpe._core.ids.id_lists import Array
 from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._core.normalize.codepoint_steps import Normalizing
 from fastbpe._core.normalize.unicode_forms import Front
 from fastbpe._core.split.splitter import Splitter
 from fastbpe._core.text.special_tokens import SpecialMatcher
-
-_Span: TypeAlias = tuple[int, int]
-_Trims: TypeAlias = Callable[[Sequence[int], Sequence[_Span], Sequence[tuple[int, str]]], list[_Span]]
 
 class _ChoosesSpecial(Protocol):
     @property
@@ -38,7 +36,7 @@ class Encoder:
         front: Front | None = None,
         cache_bytes: int = ...,
         normalizing: Normalizing | None = None,
-        trimmer: _Trims | None = None,
+        trimmer: SpanTrimmer | None = None,
     ) -> None: ...
     @property
     def _pipeline(self) -> Pipeline: ...
@@ -80,15 +78,34 @@ class Encoder:
         *,
         allowed_special: str | Collection[str] = ...,
         disallowed_special: str | Collection[str] = "all",
-    ) -> tuple[list[int], list[tuple[int, int]]]:
+        unit: str = "char",
+        as_numpy: bool = False,
+    ) -> Any:
         """Encode a text, and give the (start, end) of each id. See `Tokenizer.encode_with_offsets`."""
-    def _encode_with_places(
+    def encode_batch_with_offsets(
         self,
-        text: str | bytes,
+        texts: Iterable[str | bytes],
+        *,
+        allowed_special: str | Collection[str] = ...,
+        disallowed_special: str | Collection[str] = "all",
+        unit: str = "char",
+        as_numpy: bool = False,
+    ) -> Any:
+        """Encode each text as `encode_with_offsets` does. See `Tokenizer.encode_batch_with_offsets`."""
+    def _encode_with_lists(
+        self,
+        texts: Iterable[str | bytes],
         allowed_special: str | Collection[str],
         disallowed_special: str | Collection[str],
-        found: list[tuple[int, str]] | None = None,
-    ) -> tuple[list[int], list[tuple[int, int]]]: ...
+        unit: str,
+    ) -> list[tuple[list[int], list[tuple[int, int]]]]: ...
+    def _encode_with_spans(
+        self,
+        texts: Iterable[str | bytes],
+        allowed_special: str | Collection[str],
+        disallowed_special: str | Collection[str],
+        unit: str,
+    ) -> tuple[Array, Array, Array]: ...
     def count(self, text: str | bytes, *, limit: int | None = None, num_threads: int | None = None) -> int:
         """Count the ids of `encode_ordinary`. See `Tokenizer.count`."""
     def _encode_to_array(

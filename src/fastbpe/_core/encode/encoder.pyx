@@ -9,11 +9,12 @@ from libc.stdint cimport int64_t
 from fastbpe._core.encode.batch cimport array_of_texts, counts_of_texts, lists_of_texts
 from fastbpe._core.encode.dropping cimport Dropping, seed_of
 from fastbpe._core.encode.count_limits cimport count_up_to
-from fastbpe._core.encode.offsets cimport encode_spans
+from fastbpe._core.encode.offset_batches cimport arrays_with_spans, lists_with_spans
 from fastbpe._core.encode.one_text cimport append_text, count_text, list_of_text, may_use_threads
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
-from fastbpe._core.encode.spans cimport Spans, spans_free, spans_list, to_characters
+from fastbpe._core.encode.spans cimport span_unit
+from fastbpe._core.encode.trim_spans cimport SpanTrimmer
 from fastbpe._core.encode.untrusted_ids cimport Guard
 from fastbpe._core.ids.id_lists cimport Array, ids_list
 from fastbpe._core.merge.merge_dropout cimport rate_of
@@ -22,13 +23,15 @@ from fastbpe._core.normalize.codepoint_steps cimport Normalizing
 from fastbpe._core.normalize.unicode_forms cimport Front
 from fastbpe._core.split.splitter cimport Splitter
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
-from fastbpe._core.text.utf8_text cimport Text, Utf8, text_of, text_release, utf8_of, utf8_release
+from fastbpe._core.text.utf8_text cimport Text, text_of, text_release
 
 from fastbpe._utils.arguments import integer
+from fastbpe._utils.optional_imports import require_numpy
 
 cdef size_t MAX_SIZE = <size_t> 1 << 62  # ids or bytes: larger arguments are clipped to it
 cdef object NOTHING = frozenset()
 cdef str ALL = "all"
+cdef str CHARACTER = "char"
 
 
 cdef class Encoder:
@@ -42,7 +45,7 @@ cdef class Encoder:
         front: normalizer of text in byte mode; None: none.
         cache_bytes: most bytes of memory for the piece caches of all threads together.
         normalizing: normalizer of text in code-point mode.
-        trimmer: function that trims offsets: (ids, offsets, tokens found) -> offsets; None: offsets stay.
+        trimmer: trims offsets; None: they stay.
     """
 
     def __init__(
@@ -54,7 +57,7 @@ cdef class Encoder:
         Front front=None,
         cache_bytes=64 << 20,
         Normalizing normalizing=None,
-        trimmer=None,
+        SpanTrimmer trimmer=None,
     ):
         always = None if special is None else special.always
         self._special = special
@@ -165,46 +168,39 @@ cdef class Encoder:
         """Return the ids that untrusted text must not become, each with the ids that take its place."""
         return {}
 
-    def encode_with_offsets(self, text, *, allowed_special=NOTHING, disallowed_special=ALL):
+    def encode_with_offsets(
+        self, text, *, allowed_special=NOTHING, disallowed_special=ALL, unit=CHARACTER, as_numpy=False
+    ):
         """Encode a text, and give the (start, end) of each id. See `Tokenizer.encode_with_offsets`."""
-        cdef list found
-        if self._trimmer is None:
-            return self._encode_with_places(text, allowed_special, disallowed_special)
-        found = []
-        ids, offsets = self._encode_with_places(text, allowed_special, disallowed_special, found)
-        return ids, self._trimmer(ids, offsets, found)
+        if as_numpy:
+            ids, spans, _ = self._encode_with_spans((text,), allowed_special, disallowed_special, unit)
+            return _as_numpy(ids, spans)
+        return self._encode_with_lists((text,), allowed_special, disallowed_special, unit)[0]
 
-    def _encode_with_places(self, text, allowed_special, disallowed_special, list found=None):
-        """Return (ids, offsets) without trimming.
+    def encode_batch_with_offsets(
+        self, texts, *, allowed_special=NOTHING, disallowed_special=ALL, unit=CHARACTER, as_numpy=False
+    ):
+        """Encode each text as `encode_with_offsets` does. See `Tokenizer.encode_batch_with_offsets`."""
+        if isinstance(texts, tuple):
+            texts = list(texts)  # a tuple stands for a single text below, whose errors name no index
+        if as_numpy:
+            ids, spans, offsets = self._encode_with_spans(texts, allowed_special, disallowed_special, unit)
+            return *_as_numpy(ids, spans), require_numpy("as_numpy=True").frombuffer(offsets, "int64")
+        return self._encode_with_lists(texts, allowed_special, disallowed_special, unit)
 
-        found: list to which (index of the id, text) of each special or added token is appended; None: unwanted.
-        """
+    def _encode_with_lists(self, texts, allowed_special, disallowed_special, unit):
+        """Return the lists (ids, offsets) of each text."""
         cdef Pipeline pipeline = self._ready()
         cdef SpecialMatcher allowed, disallowed
-        cdef Scratch* scratch
-        cdef Text view
-        cdef Utf8 utf8
-        cdef Spans spans = Spans(NULL, 0, 0)
         allowed, disallowed = self._matchers(allowed_special, disallowed_special)
-        if isinstance(text, (bytearray, memoryview)):
-            text = bytes(text)  # read twice below: both views must see the same
-        scratch = pipeline.pool.take()
-        try:
-            text_of(text, &view)
-            try:
-                utf8_of(text, &utf8)
-                try:
-                    with nogil:
-                        encode_spans(pipeline, utf8.data, utf8.n, allowed, disallowed, scratch, &spans, found)
-                        to_characters(&view, &spans)
-                    return ids_list(scratch.ids.items, scratch.ids.n), spans_list(&spans)
-                finally:
-                    utf8_release(&utf8)
-                    spans_free(&spans)
-            finally:
-                text_release(&view)
-        finally:
-            pipeline.pool.give(scratch)
+        return lists_with_spans(pipeline, texts, allowed, disallowed, self._trimmer, span_unit(unit))
+
+    def _encode_with_spans(self, texts, allowed_special, disallowed_special, unit):
+        """Return the arrays (ids of all texts end to end, start and end of each, offsets of the texts' ids)."""
+        cdef Pipeline pipeline = self._ready()
+        cdef SpecialMatcher allowed, disallowed
+        allowed, disallowed = self._matchers(allowed_special, disallowed_special)
+        return arrays_with_spans(pipeline, texts, allowed, disallowed, self._trimmer, span_unit(unit))
 
     def count(self, text, *, limit=None, num_threads=None):
         """Count the ids of `encode_ordinary`. See `Tokenizer.count`."""
@@ -279,3 +275,9 @@ cdef bint _drops(object dropout, object seed) except -1:
         return False
     seed_of(seed)
     return rate_of(dropout) > 0
+
+
+cdef tuple _as_numpy(ids, spans):
+    """Wrap the memory of ids and of their spans: arrays of shape (n,) and (n, 2)."""
+    numpy = require_numpy("as_numpy=True")
+    return numpy.frombuffer(ids, "uint32"), numpy.frombuffer(spans, "int64").reshape(-1, 2)

@@ -3,6 +3,7 @@ from libc.stdint cimport uint8_t
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.encode.spans cimport Spans
+from fastbpe._core.encode.trim_spans cimport SpanTrimmer
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
 
 
@@ -16,3 +17,13 @@ cdef int encode_spans(
     Spans* spans,
     list found,
 ) except -1 nogil
+cdef int append_text_spans(
+    Pipeline pipeline,
+    object text,
+    SpecialMatcher allowed,
+    SpecialMatcher disallowed,
+    Scratch* scratch,
+    Spans* spans,
+    SpanTrimmer trimmer,
+    int unit,
+) except -1

@@ -8,26 +8,151 @@ normalized, the characters that its bytes come from. to_characters() then counts
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 from fastbpe._core.cache.piece_cache cimport encode_pieces
-from fastbpe._core.common.byte_buffer cimport Buffer, buffer_add
+from fastbpe._core.common.byte_buffer cimport Buffer, buffer_add, buffer_reset
 from fastbpe._core.common.hash_tables cimport NONE
-from fastbpe._core.common.id_buffer cimport Ids
+from fastbpe._core.common.id_buffer cimport Ids, ids_expect
 from fastbpe._core.common.interrupts cimport check_signals
 from fastbpe._core.encode.pipeline cimport Pipeline
-from fastbpe._core.encode.scratch_pool cimport Scratch, add_id, put_space_before
+from fastbpe._core.encode.scratch_pool cimport Scratch, add_id, offer_gil, put_space_before
 from fastbpe._core.encode.spans cimport (
-    Cursor, Span, Spans, Walk, add_span_of_id, append_spans, spans_free, to_characters, to_characters_on,
+    CHARACTERS, Cursor, Span, Spans, Walk, add_span_of_id, append_spans, bytes_to_unit, is_ascii, spans_expect,
+    spans_free, spans_grow,
+    to_characters, to_characters_on, to_unit,
 )
+from fastbpe._core.encode.trim_spans cimport SpanTrimmer
 from fastbpe._core.ids.id_lists cimport Array, hide, int64_array, new_list, show
 from fastbpe._core.merge.vocabulary cimport Tables
 from fastbpe._core.normalize.unicode_forms cimport Places, places_free
 from fastbpe._core.split.splitter cimport UNMATCHED, Ends, Splitter, ends_free, n_pieces
 from fastbpe._core.text.special_tokens cimport Match, SpecialMatcher
-from fastbpe._core.text.utf8_text cimport Text, Utf8, text_of, text_release, utf8_of, utf8_release
+from fastbpe._core.text.utf8_text cimport (
+    Text, Utf8, has_surrogate, text_of, text_release, text_utf8, utf8_capacity, utf8_of, utf8_release,
+)
 
 from fastbpe.errors import SpecialTokenError
 
 cdef enum:
+    NOGIL_UNITS = 1 << 13  # units of a text from which giving up the GIL pays
+    STRETCH_UNITS = 1 << 16  # units of a long text that go through all steps before the next
+    UNITS_PER_ID = 4  # estimate
     PART_SPANS = 256  # spans that become tuples before the next are computed
+
+
+cdef int append_text_spans(
+    Pipeline pipeline,
+    object text,
+    SpecialMatcher allowed,
+    SpecialMatcher disallowed,
+    Scratch* scratch,
+    Spans* spans,
+    SpanTrimmer trimmer,
+    int unit,
+) except -1:
+    """Append the ids of a text to scratch.ids, and the span of each, trimmed, to spans.
+
+    trimmer: None leaves the spans as they are.
+    unit: SpanUnit in which the spans count.
+    """
+    cdef Text view
+    cdef size_t first = spans.n
+    cdef Spans added
+    cdef list found = None if trimmer is None else []
+    # A space of normalized text may stand for a longer one of the text. Then only characters can be trimmed.
+    cdef bint trims_characters = trimmer is not None and (
+        pipeline.front is not None or pipeline.vocabulary.drops_bytes
+    )
+    cdef int traced = CHARACTERS if trims_characters else unit
+    text_of(text, &view)
+    try:
+        if view.n < NOGIL_UNITS:
+            offer_gil(scratch, view.n)
+            _append_spans(pipeline, &view, allowed, disallowed, scratch, spans, found, traced)
+        else:
+            scratch.n_held = 0
+            ids_expect(&scratch.ids, view.n // UNITS_PER_ID)
+            with nogil:
+                spans_expect(spans, view.n // UNITS_PER_ID)
+                _append_spans(pipeline, &view, allowed, disallowed, scratch, spans, found, traced)
+        added = Spans(spans.items + first, spans.n - first, 0)
+        if trimmer is not None:
+            trimmer.trim(scratch.ids.items + first, added.items, added.n, found, first, traced)
+        if traced != unit:
+            to_unit(&view, &added, unit)
+    finally:
+        text_release(&view)
+    return 0
+
+
+cdef int _append_spans(
+    Pipeline pipeline,
+    const Text* text,
+    SpecialMatcher allowed,
+    SpecialMatcher disallowed,
+    Scratch* scratch,
+    Spans* spans,
+    list found,
+    int unit,
+) except -1 nogil:
+    """Append ids and spans, stretch by stretch, so that the second-level cache holds each."""
+    cdef size_t start = 0, end, base = 0
+    cdef bint may_cut = text.n > STRETCH_UNITS and pipeline.may_cut(allowed, disallowed)
+    while True:
+        end = text.n
+        if may_cut and end - start > STRETCH_UNITS:
+            end = min(pipeline.cut(text, start, start + STRETCH_UNITS), end)
+        base += _append_stretch(
+            pipeline, text, start, end, allowed, disallowed, scratch, spans, found, unit, base
+        )
+        start = end
+        if start == text.n:
+            return 0
+        check_signals(&scratch.watch)
+
+
+cdef size_t _append_stretch(
+    Pipeline pipeline,
+    const Text* text,
+    size_t start,
+    size_t end,
+    SpecialMatcher allowed,
+    SpecialMatcher disallowed,
+    Scratch* scratch,
+    Spans* spans,
+    list found,
+    int unit,
+    size_t base,
+) except? 0 nogil:
+    """Append ids and spans of text[start:end], which begins at offset `base`; return its length in the unit."""
+    cdef size_t first = spans.n, n = end - start, i
+    cdef const uint8_t* data
+    cdef Text part = text[0]
+    cdef Spans added
+    cdef Span whole
+    part.data, part.n = <const uint8_t*> text.data + start * text.unit, n
+    if text.is_utf8:
+        data = <const uint8_t*> part.data
+    else:
+        buffer_reset(&scratch.utf8, utf8_capacity(text, n))
+        n = text_utf8(text, start, end, scratch.utf8.items)
+        data = scratch.utf8.items
+    encode_spans(pipeline, data, n, allowed, disallowed, scratch, spans, found)
+    whole = Span(0, n)
+    if not is_ascii(data, n):
+        # The last span, of the whole stretch, tells its length.
+        add_span_of_id(spans, n, n)
+        added = Spans(spans.items + first, spans.n - first, 0)
+        if has_surrogate(&part):
+            to_characters(&part, &added)
+            to_unit(&part, &added, unit)
+        else:
+            bytes_to_unit(data, n, &added, unit)
+        spans.n -= 1
+        whole = spans.items[spans.n]
+    if base:
+        for i in range(first, spans.n):
+            spans.items[i].start += base
+            spans.items[i].end += base
+    return whole.end
 
 
 cdef int encode_spans(
@@ -220,6 +345,8 @@ cdef int _add_spans_of_ids(
     """
     cdef size_t k, end, token_end
     cdef uint32_t token
+    if ends.n and _add_spans_end_to_end(tables, begin, ends.items[ends.n - 1], ids, i, spans):
+        return 0
     for k in range(ends.n):
         end = ends.items[k] & ~UNMATCHED
         while begin < end and not ends.items[k] & UNMATCHED and i < ids.n:
@@ -234,6 +361,31 @@ cdef int _add_spans_of_ids(
         add_span_of_id(spans, begin, begin)
         i += 1
     return 0
+
+
+cdef bint _add_spans_end_to_end(
+    const Tables* tables, size_t begin, size_t end, const Ids* ids, size_t i, Spans* spans
+) except -1 nogil:
+    """Append the spans of ids i and following, each from the end of the one before.
+
+    Returns False, and appends none, unless the last ends at `end`: some text is unmatched, or a vocabulary
+    malformed.
+    """
+    cdef size_t n = ids.n - i, k
+    cdef uint32_t token
+    cdef Span* out
+    while spans.n + n > spans.capacity:
+        spans_grow(spans)
+    out = spans.items + spans.n
+    for k in range(n):
+        token = ids.items[i + k]
+        out[k].start = begin
+        begin += tables.token_ends[token] - (tables.token_ends[token - 1] if token else 0)
+        out[k].end = begin
+    if begin != end:
+        return False
+    spans.n += n
+    return True
 
 
 # Bytes that have no token

@@ -24,6 +24,7 @@ from fastbpe._core.ids.id_lists cimport append_ids, expect_items, fit_list, hide
 from fastbpe._core.encode.pipeline cimport Pipeline
 from fastbpe._core.encode.scratch_pool cimport Scratch
 from fastbpe._core.text.special_tokens cimport SpecialMatcher
+from fastbpe._core.text.text_rows cimport TextRows
 from fastbpe._core.text.utf8_text cimport Text, text_of, text_prefetch, text_release, text_view
 from fastbpe._core.common.interrupts cimport check_signals
 
@@ -51,6 +52,7 @@ cdef class Jobs:
     allowed, disallowed: as in Pipeline.encode().
     counting: count the ids instead of keeping them.
     checked: bytes are known to be UTF-8.
+    rows: texts that take the place of `texts`, from first_row up to last_row.
     """
 
     def __cinit__(
@@ -61,21 +63,26 @@ cdef class Jobs:
         SpecialMatcher disallowed,
         bint counting,
         bint checked=False,
+        TextRows rows=None,
+        size_t first_row=0,
+        size_t last_row=0,
     ):
         self._pipeline = pipeline
         self._pool = pipeline.pool
         self._tables = &pipeline.vocabulary.tables
         self._allowed, self._disallowed = allowed, disallowed
         self._counting = counting
-        self._owners = list(texts)
-        cdef size_t i, n = len(self._owners)
+        self._owners = list(texts) if rows is None else [rows]
+        cdef size_t i, n = <size_t> len(texts) if rows is None else last_row - first_row
         self._texts = <Text*> calloc(n + 1, sizeof(Text))
         self._counts = <size_t*> calloc(n + 1, sizeof(size_t))
         if self._texts == NULL or self._counts == NULL:
             raise MemoryError(f"no memory to encode {n} texts at once")
         try:
             for i in range(n):
-                if checked:
+                if rows is not None:
+                    rows.view(first_row + i, &self._texts[i])
+                elif checked:
                     text_view(self._owners[i], &self._texts[i])
                 else:
                     text_of(self._owners[i], &self._texts[i])

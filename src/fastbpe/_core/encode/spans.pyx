@@ -1,15 +1,26 @@
 """Spans of ids in a text: collected in bytes of its UTF-8, then turned to characters and to lists of tuples."""
 
-from libc.stdint cimport uint8_t, uint16_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 
+from fastbpe._core.common.hash_tables cimport load64
 from fastbpe._core.common.memory cimport grown
-from fastbpe._core.ids.id_lists cimport add_item, add_span, hide, new_list, show
+from fastbpe._core.ids.id_lists cimport Array, add_item, add_span, hide, int64_array_of, new_list, show, take_spare_int64s
 from fastbpe._core.ids.int_table cimport Ints, kept_ints, offset_int
 from fastbpe._core.text.utf8_text cimport Text
 
 cdef enum:
     FIRST_SPANS = 64  # capacity of spans at first
+    MIN_ASCII_BYTES = 64  # of a stretch of ASCII whose characters are not counted one token at a time
+
+cdef object _CHARACTER = "char"
+cdef extern from *:
+    """
+    #define FASTBPE_HIGH_BITS 0x8080808080808080ULL
+    #define FASTBPE_LOW_BITS 0x0101010101010101ULL
+    """
+    const uint64_t HIGH_BITS "FASTBPE_HIGH_BITS"
+    const uint64_t LOW_BITS "FASTBPE_LOW_BITS"
 
 cdef fused Unit:
     uint8_t
@@ -35,6 +46,23 @@ cdef int spans_grow(Spans* spans) except -1 nogil:
     spans.items = items
     spans.capacity = capacity
     return 0
+
+
+cdef void spans_expect(Spans* spans, size_t n_more) noexcept nogil:
+    """Allocate n + n_more spans at once, an estimate, to spare the copies of a growing buffer.
+
+    Without memory nothing happens: spans_grow() enlarges the buffer then.
+    """
+    cdef size_t capacity = spans.n + n_more
+    cdef Span* items
+    if capacity <= spans.capacity:
+        return
+    capacity = max(capacity, 2 * spans.capacity)
+    items = <Span*> grown(
+        spans.items, spans.n * sizeof(Span), spans.capacity * sizeof(Span), capacity * sizeof(Span)
+    )
+    if items != NULL:
+        spans.items, spans.capacity = items, capacity
 
 
 # From bytes to characters
@@ -114,6 +142,232 @@ cdef void to_characters_on(const Text* text, Spans* spans, Walk* walk) noexcept 
         _to_characters(<const uint16_t*> text.data, text.n, spans, walk)
     else:
         _to_characters(<const uint32_t*> text.data, text.n, spans, walk)
+
+
+# From bytes to any unit
+
+cdef bint is_ascii(const uint8_t* data, size_t n) noexcept nogil:
+    """Tell whether UTF-8 is ASCII, so that its bytes, characters and UTF-16 units are the same."""
+    cdef size_t i = 0
+    while n - i >= 32:
+        if (load64(data + i) | load64(data + i + 8) | load64(data + i + 16) | load64(data + i + 24)) & HIGH_BITS:
+            return False
+        i += 32
+    while i < n and data[i] < 0x80:
+        i += 1
+    return i == n
+
+
+cdef void bytes_to_unit(const uint8_t* data, size_t n, Spans* spans, int unit) noexcept nogil:
+    """Replace spans in bytes of UTF-8 by spans in a SpanUnit, each with all characters that it touches.
+
+    The slow twin is to_characters() and to_unit(), which do so for str with surrogates.
+    """
+    cdef size_t i, start, end, at = 0, counted = 0, n_bytes
+    cdef uint64_t word, kept
+    cdef size_t ascii_end = 0  # data[at:ascii_end] is ASCII, if it is not empty
+    cdef size_t next_scan = 0  # offset from which to look for ASCII again
+    if unit == BYTES:
+        for i in range(spans.n):
+            start, end = spans.items[i].start, spans.items[i].end
+            while start and start < n and data[start] & 0xC0 == 0x80:
+                start -= 1
+            while end < n and data[end] & 0xC0 == 0x80:
+                end += 1
+            spans.items[i] = Span(start, end)
+        return
+    for i in range(spans.n):
+        start, end = spans.items[i].start, spans.items[i].end
+        if at <= start and end <= ascii_end:
+            spans.items[i] = Span(start - at + counted, end - at + counted)
+            continue
+        n_bytes = end - start
+        if start == at and 0 < n_bytes <= 8 and start + 8 <= n:
+            word = load64(data + start)
+            kept = LOW_BITS >> (64 - 8 * n_bytes)
+            spans.items[i].start = counted - (word & 0xC0 == 0x80)
+            if unit == UTF16:
+                if word & 0xC0 == 0x80:
+                    spans.items[i].start = counted - _width_around(data, start, unit)
+                counted += _sum_of_bytes(word >> 7 & word >> 6 & word >> 5 & word >> 4 & kept)
+            counted += n_bytes - _sum_of_bytes(word >> 7 & ~(word >> 6) & kept)
+            spans.items[i].end = counted
+        else:
+            if start < at:
+                counted -= _n_begun(data, n, start, at, unit)
+            else:
+                counted += _n_begun(data, n, at, start, unit)
+            spans.items[i].start = counted
+            if start < n and data[start] & 0xC0 == 0x80:
+                spans.items[i].start -= _width_around(data, start, unit)
+            counted += _n_begun(data, n, start, end, unit)
+            spans.items[i].end = counted
+        if end < at:
+            ascii_end = 0
+        at = end
+        if at >= next_scan:
+            ascii_end = at
+            while n - ascii_end >= 8 and not load64(data + ascii_end) & HIGH_BITS:
+                ascii_end += 8
+            next_scan = ascii_end
+            if ascii_end < at + MIN_ASCII_BYTES:  # branches would be mispredicted
+                ascii_end, next_scan = 0, at + MIN_ASCII_BYTES
+
+
+cdef inline size_t _n_begun(const uint8_t* data, size_t n, size_t start, size_t end, int unit) noexcept nogil:
+    """Count the characters, or the UTF-16 units of characters, whose first byte lies in data[start:end]."""
+    cdef size_t count = 0
+    cdef uint64_t word
+    while start < end and start + 8 <= n:
+        word = load64(data + start)
+        if end - start < 8:  # let the bytes beyond be 0x80, which begin no character
+            word = word & ~(<uint64_t> -1 << 8 * (end - start)) | HIGH_BITS << 8 * (end - start)
+        count += 8 - _sum_of_bytes(word >> 7 & ~(word >> 6))
+        if unit == UTF16:
+            count += _sum_of_bytes(word >> 7 & word >> 6 & word >> 5 & word >> 4)
+        start += 8
+    while start < end:
+        count += data[start] & 0xC0 != 0x80
+        count += unit == UTF16 and data[start] >= 0xF0
+        start += 1
+    return count
+
+
+cdef inline uint64_t _sum_of_bytes(uint64_t word) noexcept nogil:
+    """Add up the lowest bits of the eight bytes."""
+    return (word & LOW_BITS) * LOW_BITS >> 56
+
+
+cdef inline size_t _width_around(const uint8_t* data, size_t at, int unit) noexcept nogil:
+    """Return the units of the character that has the continuation byte data[at]."""
+    while at and data[at] & 0xC0 == 0x80:
+        at -= 1
+    return 1 + (unit == UTF16 and data[at] >= 0xF0)
+
+
+# From characters to other units
+
+cdef int span_unit(object unit) except -1:
+    """Turn the argument unit= into a SpanUnit. Raises ValueError."""
+    if unit is _CHARACTER or unit == "char":
+        return CHARACTERS
+    if unit == "byte":
+        return BYTES
+    if unit == "utf16":
+        return UTF16
+    raise ValueError(f'unit={unit!r}: choose one of "char", "byte", "utf16"')
+
+
+def check_unit(unit):
+    """Return the unit of spans; ValueError unless it is "char", "byte" or "utf16"."""
+    span_unit(unit)
+    return unit
+
+
+cdef void to_unit(const Text* text, Spans* spans, int unit) noexcept nogil:
+    """Replace spans in characters of a text by spans in another unit."""
+    if unit == CHARACTERS:
+        return
+    if text.is_utf8:
+        _utf8_to_unit(<const uint8_t*> text.data, spans, unit)
+    elif text.unit == 1:
+        _to_unit(<const uint8_t*> text.data, text.n, spans, unit)
+    elif text.unit == 2:
+        _to_unit(<const uint16_t*> text.data, text.n, spans, unit)
+    else:
+        _to_unit(<const uint32_t*> text.data, text.n, spans, unit)
+
+
+cdef void _to_unit(const Unit* data, size_t n, Spans* spans, int unit) noexcept nogil:
+    """Do so for a str. The walk goes back where a span begins before the end of the one before it."""
+    cdef size_t i, at = 0, counted = 0
+    cdef Span* span
+    if unit == UTF16 and Unit is not uint32_t:
+        return  # an item of such a str is one UTF-16 unit
+    for i in range(spans.n):
+        span = &spans.items[i]
+        _walk_to(data, n, span.start, unit, &at, &counted)
+        span.start = counted
+        _walk_to(data, n, span.end, unit, &at, &counted)
+        span.end = counted
+
+
+cdef inline void _walk_to(
+    const Unit* data, size_t n, size_t wanted, int unit, size_t* at, size_t* counted
+) noexcept nogil:
+    while at[0] < wanted:
+        counted[0] += _width(data, n, at[0], unit)
+        at[0] += 1
+    while at[0] > wanted:
+        at[0] -= 1
+        counted[0] -= _width(data, n, at[0], unit)
+
+
+cdef inline size_t _width(const Unit* data, size_t n, size_t at, int unit) noexcept nogil:
+    """Return the units of an item of a str. Each surrogate of a pair has 2 of the 4 bytes of their character."""
+    cdef uint32_t c = data[at]
+    if unit == UTF16:
+        return 1 + (c >= 0x10000)
+    if Unit is not uint8_t and c >> 11 == 0x1B:
+        if c >> 10 == 0x36 and at + 1 < n and data[at + 1] >> 10 == 0x37:
+            return 2
+        if c >> 10 == 0x37 and at and data[at - 1] >> 10 == 0x36:
+            return 2
+        return 3
+    return 1 + (c >= 0x80) + (c >= 0x800) + (c >= 0x10000)
+
+
+cdef void _utf8_to_unit(const uint8_t* data, Spans* spans, int unit) noexcept nogil:
+    """Do the same for text given as UTF-8."""
+    cdef size_t i, n_characters = 0, n_bytes = 0, counted = 0
+    cdef Span* span
+    for i in range(spans.n):
+        span = &spans.items[i]
+        _walk_utf8_to(data, span.start, &n_characters, &n_bytes, &counted)
+        span.start = n_bytes if unit == BYTES else counted
+        _walk_utf8_to(data, span.end, &n_characters, &n_bytes, &counted)
+        span.end = n_bytes if unit == BYTES else counted
+
+
+cdef inline void _walk_utf8_to(
+    const uint8_t* data, size_t wanted, size_t* n_characters, size_t* n_bytes, size_t* n_utf16
+) noexcept nogil:
+    cdef uint8_t lead
+    while n_characters[0] < wanted:
+        lead = data[n_bytes[0]]
+        n_bytes[0] += 1 + (lead >= 0xC0) + (lead >= 0xE0) + (lead >= 0xF0)
+        n_utf16[0] += 1 + (lead >= 0xF0)
+        n_characters[0] += 1
+    while n_characters[0] > wanted:
+        n_bytes[0] -= 1
+        while data[n_bytes[0]] & 0xC0 == 0x80:
+            n_bytes[0] -= 1
+        n_utf16[0] -= 1 + (data[n_bytes[0]] >= 0xF0)
+        n_characters[0] -= 1
+
+
+# Arrays
+
+cdef void take_spare_spans(Spans* spans, size_t n_units) noexcept:
+    """Reuse the memory of a dropped array for the spans of a text of n_units; see take_spare().
+
+    Requires: the GIL; `spans` owns no memory.
+    """
+    cdef size_t capacity = 0
+    cdef int64_t* items = take_spare_int64s(n_units, &capacity)
+    if items != NULL:
+        spans[0] = Spans(<Span*> items, 0, capacity // 2)
+
+
+cdef Array spans_array(Spans* spans, size_t n_units=0):
+    """Make an int64 array of start, end, start, end, … of the memory of the spans, which are empty afterwards.
+
+    n_units: length of the text; 0: the memory is not to be reused.
+    """
+    cdef Array array = int64_array_of(<int64_t*> spans.items, 2 * spans.n, 2 * spans.capacity, n_units)
+    spans.items = NULL
+    spans.n = spans.capacity = 0
+    return array
 
 
 # Lists of tuples

@@ -1,7 +1,7 @@
 from cpython.list cimport PyList_SET_ITEM
 from cpython.object cimport PyObject
 from cpython.ref cimport Py_INCREF
-from libc.stdint cimport uint32_t
+from libc.stdint cimport int64_t, uint32_t
 
 from fastbpe._core.common.id_buffer cimport Ids
 
@@ -29,6 +29,8 @@ cdef size_t take_spare(Ids* ids, size_t n_units) noexcept
 cdef size_t free_spare() noexcept
 cdef Array ids_array(Ids* ids, size_t n_units=*)
 cdef Array int64_array(size_t n)
+cdef Array int64_array_of(int64_t* items, size_t n, size_t capacity=*, size_t n_units=*)
+cdef int64_t* take_spare_int64s(size_t n_units, size_t* capacity) noexcept
 
 
 cdef list new_list(size_t n)

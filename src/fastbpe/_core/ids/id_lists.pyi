@@ -8,3 +8,6 @@ class Array:
 
     def __len__(self) -> int: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
+
+def int64s(values: list[int]) -> Array:
+    """Make an array of int64 of a list of ints."""

@@ -87,12 +87,16 @@ cdef extern from "simd/fill.h" nogil:
 
 cdef enum:
     PART_IDS = 1024  # ids that are written to a list before its size is set: an exception finds a valid list
-    MIN_SPARE_IDS = 1 << 18  # capacity of the smallest array whose memory is kept; malloc reuses smaller ones well
-    MAX_SPARE_IDS = 1 << 23  # and of the largest, 32 MB
+    MIN_SPARE_BYTES = 1 << 20  # of the smallest array whose memory is kept; malloc reuses smaller ones well
+    MAX_SPARE_BYTES = 1 << 25  # and of the largest
 
-# Memory of one dropped array, kept for the next one of similar size. Both under the GIL.
-cdef Ids _spare = Ids(NULL, 0, 0)
-cdef size_t _spare_units = 0  # length of the text whose ids it held
+cdef struct Spare:
+    # Memory of one dropped array, kept for the next one of similar size. Under the GIL.
+    void* items
+    size_t capacity  # items
+    size_t n_units  # length of the text that the array was of
+
+cdef Spare[2] _spares  # of arrays of ids, and of spans
 
 
 @cython.final
@@ -100,12 +104,13 @@ cdef class Array:
     """Integers in memory of their own, exported by the buffer protocol: numpy wraps them without a copy."""
 
     def __dealloc__(self):
-        global _spare, _spare_units
         cdef void* dropped = self._items
+        cdef Spare* spare = &_spares[self._item_size == sizeof(int64_t)]
         # Keep this array's memory in place of the spare one, unless that fits a text of this length too.
-        if MIN_SPARE_IDS <= self._capacity <= MAX_SPARE_IDS and not self._n_units <= _spare_units <= 2 * self._n_units:
-            dropped = _spare.items
-            _spare, _spare_units = Ids(<uint32_t*> self._items, 0, self._capacity), self._n_units
+        if MIN_SPARE_BYTES <= self._capacity * self._item_size <= MAX_SPARE_BYTES:
+            if not self._n_units <= spare.n_units <= 2 * self._n_units:
+                dropped = spare.items
+                spare[0] = Spare(self._items, self._capacity, self._n_units)
         free(dropped)
 
     def __len__(self):
@@ -134,21 +139,35 @@ cdef size_t take_spare(Ids* ids, size_t n_units) noexcept:
 
     Returns the length of that text, or 0: then ids is unchanged. Requires: the GIL; `ids` owns no memory.
     """
-    global _spare, _spare_units
-    cdef size_t held = _spare_units
-    if not n_units <= held <= 2 * n_units:
-        return 0
-    ids[0] = _spare
-    _spare, _spare_units = Ids(NULL, 0, 0), 0
+    cdef size_t capacity = 0, held
+    cdef void* items = _take_spare(&_spares[0], n_units, &capacity, &held)
+    if items != NULL:
+        ids[0] = Ids(<uint32_t*> items, 0, capacity)
     return held
 
 
+cdef int64_t* take_spare_int64s(size_t n_units, size_t* capacity) noexcept:
+    """Reuse the memory of an array of spans_array() in the same way; NULL if there is none that fits."""
+    cdef size_t held
+    return <int64_t*> _take_spare(&_spares[1], n_units, capacity, &held)
+
+
+cdef void* _take_spare(Spare* spare, size_t n_units, size_t* capacity, size_t* held) noexcept:
+    cdef void* items = NULL
+    held[0] = 0
+    if n_units <= spare.n_units <= 2 * n_units and spare.items != NULL:
+        items, capacity[0], held[0] = spare.items, spare.capacity, spare.n_units
+        spare[0] = Spare(NULL, 0, 0)
+    return items
+
+
 cdef size_t free_spare() noexcept:
-    """Free the memory that is kept for the next array; return its size in bytes. Requires: the GIL."""
-    global _spare, _spare_units
-    cdef size_t n_bytes = _spare.capacity * sizeof(uint32_t)
-    free(_spare.items)
-    _spare, _spare_units = Ids(NULL, 0, 0), 0
+    """Free the memory that is kept for the next arrays; return its size in bytes. Requires: the GIL."""
+    cdef size_t n_bytes = _spares[0].capacity * sizeof(uint32_t) + _spares[1].capacity * sizeof(int64_t)
+    cdef int i
+    for i in range(2):
+        free(_spares[i].items)
+        _spares[i] = Spare(NULL, 0, 0)
     return n_bytes
 
 
@@ -177,6 +196,33 @@ cdef Array int64_array(size_t n):
     if array._items == NULL:
         raise MemoryError(f"no memory for {n} integers")
     array._n, array._item_size, array._format = n, sizeof(int64_t), b"q"
+    return array
+
+
+cdef Array int64_array_of(int64_t* items, size_t n, size_t capacity=0, size_t n_units=0):
+    """Make an array of n integers of memory that malloc gave.
+
+    capacity: integers that the memory holds; 0: unknown.
+    n_units: length of the text, for take_spare_int64s(); 0: the memory is not to be reused.
+    """
+    cdef Array array = Array.__new__(Array)
+    cdef void* fitting
+    array._items, array._capacity, array._n_units = items, capacity, n_units
+    if not n_units or not capacity or capacity > n + n // 4:
+        array._capacity = n + n // 8 if n_units else 0
+        fitting = realloc(items, max(n, array._capacity, <size_t> 1) * sizeof(int64_t))
+        array._items = items if fitting == NULL else fitting  # failure to shrink is no error
+    array._n, array._item_size, array._format = n, sizeof(int64_t), b"q"
+    return array
+
+
+def int64s(list values not None):
+    """Make an array of int64 of a list of ints."""
+    cdef Array array = int64_array(<size_t> len(values))
+    cdef int64_t* items = <int64_t*> array._items
+    cdef Py_ssize_t i
+    for i in range(len(values)):
+        items[i] = values[i]
     return array
 
 

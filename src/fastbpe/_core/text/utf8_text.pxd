@@ -19,6 +19,7 @@ cdef struct Utf8:
 
 
 cpdef bint has_surrogates(object text) except -1
+cdef bint has_surrogate(const Text* text) noexcept nogil
 cdef int text_of(object text, Text* view) except -1
 cdef int text_view(object text, Text* view) except -1
 cdef object not_utf8(str what, uint8_t byte, size_t at)

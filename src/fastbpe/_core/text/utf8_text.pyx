@@ -399,11 +399,16 @@ cpdef bint has_surrogates(object text) except -1:
     cdef Text view
     cdef str checked = plain(text)
     text_of(checked, &view)
-    if view.unit == 1:
+    return has_surrogate(&view)
+
+
+cdef bint has_surrogate(const Text* text) noexcept nogil:
+    """Tell the same of a view."""
+    if text.unit == 1:
         return False
-    if view.unit == 2:
-        return _any_surrogate(<const uint16_t*> view.data, view.n)
-    return _any_surrogate(<const uint32_t*> view.data, view.n)
+    if text.unit == 2:
+        return _any_surrogate(<const uint16_t*> text.data, text.n)
+    return _any_surrogate(<const uint32_t*> text.data, text.n)
 
 
 cdef bint _any_surrogate(const Unit* data, size_t n) noexcept nogil:

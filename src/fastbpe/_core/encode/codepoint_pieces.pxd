@@ -1,0 +1,40 @@
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
+
+from fastbpe._core.common.id_buffer cimport Ids
+from fastbpe._core.encode.pipeline cimport Pipeline
+from fastbpe._core.encode.scratch_pool cimport Scratch
+from fastbpe._core.merge.merge_dropout cimport Dropout
+from fastbpe._core.merge.vocabulary cimport Tables
+from fastbpe._core.normalize.sentencepiece_normalizer cimport Normalized, Normalizer
+
+
+cdef class Tokens:
+    cdef Ids _ids
+    cdef uint32_t* _ends  # token: its end in the normalized text, in bytes
+    cdef Normalized _normalized
+    cdef bytes _text
+    cdef TokenEncoder _encoder
+    cdef list _pieces(self, list names, bint as_bytes)
+    cdef object _surface(self, size_t start, size_t end, bint as_bytes)
+
+
+cdef class TokenEncoder:
+    cdef Pipeline _pipeline
+    cdef Normalizer _normalizer
+    cdef uint32_t* _widths  # id: bytes of normalized text, or UNKNOWN_CHARACTER or BYTE_OF_CHARACTER
+    cdef size_t _n_ids
+    cdef bint _marks_spaces
+    cdef int _set_widths(self, const Tables* tables) except -1
+    cdef int _encode(
+        self, const uint8_t* data, size_t n, double dropout, uint64_t seed, Scratch* scratch, Tokens out
+    ) except -1 nogil
+    cdef int _encode_with_dropout(
+        self, const uint8_t* data, size_t n, double rate, uint64_t seed, Scratch* scratch
+    ) except -1 nogil
+    cdef int _merge_with_dropout(
+        self, const uint8_t* data, size_t n, Dropout* dropout, Scratch* scratch
+    ) except -1 nogil
+    cdef int _measure(self, Scratch* scratch, Tokens out) except -1 nogil
+    cdef size_t measure(
+        self, const uint8_t* data, const uint32_t* ids, size_t n_ids, uint32_t* out, uint32_t* ends
+    ) noexcept nogil

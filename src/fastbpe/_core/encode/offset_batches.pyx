@@ -1,0 +1,132 @@
+"""Encoding of texts with the span of each id, in byte mode: to lists or to arrays.
+
+A single text is a batch of one. The calling thread does all the work.
+"""
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport int64_t
+from libc.stdlib cimport free, realloc
+
+from fastbpe._core.common.id_buffer cimport Ids, ids_free
+from fastbpe._core.encode.offsets cimport append_text_spans
+from fastbpe._core.encode.pipeline cimport Pipeline
+from fastbpe._core.encode.scratch_pool cimport Scratch
+from fastbpe._core.encode.spans cimport Spans, spans_array, spans_free, spans_list, take_spare_spans
+from fastbpe._core.encode.trim_spans cimport SpanTrimmer
+from fastbpe._core.ids.id_lists cimport ids_array, ids_list, int64_array_of, take_spare
+from fastbpe._core.text.special_tokens cimport SpecialMatcher
+
+from fastbpe.errors import note_place
+
+
+cdef list lists_with_spans(
+    Pipeline pipeline, object texts, SpecialMatcher allowed, SpecialMatcher disallowed, SpanTrimmer trimmer, int unit
+):
+    """Encode texts; return (list of ids, list of spans) of each.
+
+    allowed, disallowed: as in Pipeline.encode().
+    trimmer, unit: as in append_text_spans().
+    """
+    cdef list out = []
+    cdef Spans spans = Spans(NULL, 0, 0)
+    cdef Scratch* scratch
+    _check(texts)
+    scratch = pipeline.pool.take()
+    try:
+        for text in texts:
+            PyErr_CheckSignals()
+            scratch.ids.n = spans.n = 0
+            _append(pipeline, text, allowed, disallowed, scratch, &spans, trimmer, unit, texts, len(out))
+            out.append((ids_list(scratch.ids.items, scratch.ids.n), spans_list(&spans)))
+        return out
+    finally:
+        spans_free(&spans)
+        pipeline.pool.give(scratch)
+
+
+cdef tuple arrays_with_spans(
+    Pipeline pipeline, object texts, SpecialMatcher allowed, SpecialMatcher disallowed, SpanTrimmer trimmer, int unit
+):
+    """Encode texts; return the arrays (ids, spans, offsets).
+
+    ids: uint32, the ids of all texts, end to end.
+    spans: int64, start and end of each id.
+    offsets: int64: ids[offsets[i]:offsets[i + 1]] are those of text i.
+    """
+    cdef Spans spans = Spans(NULL, 0, 0)
+    cdef Ids ids = Ids(NULL, 0, 0), own
+    cdef size_t n_units
+    cdef int64_t* ends = NULL
+    cdef int64_t* grown
+    cdef size_t n = 0, capacity = 0
+    cdef Scratch* scratch
+    _check(texts)
+    texts = texts if type(texts) is tuple else list(texts)
+    n_units = n_units_of(texts)
+    take_spare(&ids, n_units)
+    take_spare_spans(&spans, n_units)
+    scratch = pipeline.pool.take()
+    own, scratch.ids = scratch.ids, ids  # write the ids where they will stay, without a copy
+    try:
+        for text in texts:
+            PyErr_CheckSignals()
+            if n + 2 > capacity:
+                capacity = 2 * capacity + 64
+                grown = <int64_t*> realloc(ends, capacity * sizeof(int64_t))
+                if grown == NULL:
+                    raise MemoryError(f"no memory for the offsets of {capacity} texts")
+                ends = grown
+                ends[0] = 0
+            _append(pipeline, text, allowed, disallowed, scratch, &spans, trimmer, unit, texts, n)
+            n += 1
+            ends[n] = scratch.ids.n
+        if not n:
+            ends = <int64_t*> realloc(ends, sizeof(int64_t))
+            if ends == NULL:
+                raise MemoryError("no memory for an offset")
+            ends[0] = 0
+        offsets, ends = int64_array_of(ends, n + 1), NULL
+        return ids_array(&scratch.ids, n_units), spans_array(&spans, n_units), offsets
+    finally:
+        free(ends)
+        spans_free(&spans)
+        ids_free(&scratch.ids)
+        scratch.ids = own
+        pipeline.pool.give(scratch)
+
+
+cdef size_t n_units_of(object texts) except? 0:
+    """Add up the lengths of texts; what is no text counts nothing."""
+    cdef size_t n_units = 0
+    for text in texts:
+        if isinstance(text, (str, bytes)):
+            n_units += <size_t> len(text)
+    return n_units
+
+
+cdef int _check(object texts) except -1:
+    if isinstance(texts, (str, bytes)):
+        raise TypeError("texts must be a list of texts, not one text: give [text]")
+    return 0
+
+
+cdef int _append(
+    Pipeline pipeline,
+    object text,
+    SpecialMatcher allowed,
+    SpecialMatcher disallowed,
+    Scratch* scratch,
+    Spans* spans,
+    SpanTrimmer trimmer,
+    int unit,
+    object texts,
+    size_t index,
+) except -1:
+    """Append ids and spans of a text, and note its index at an error, unless it is a single text."""
+    try:
+        append_text_spans(pipeline, text, allowed, disallowed, scratch, spans, trimmer, unit)
+    except (TypeError, ValueError) as error:
+        if type(texts) is not tuple or len(texts) != 1:
+            note_place(error, f"texts[{index}]")
+        raise
+    return 0

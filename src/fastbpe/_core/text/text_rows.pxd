@@ -1,0 +1,14 @@
+from libc.stdint cimport int32_t, int64_t, uint8_t
+
+from fastbpe._core.text.utf8_text cimport Text
+
+
+cdef class TextRows:
+    cdef const uint8_t[::1] _data
+    cdef const uint8_t[::1] _offsets  # bytes of int32 or, if _wide, int64
+    cdef const uint8_t[::1] _validity  # bits; empty: no row is null
+    cdef size_t _first  # row of the buffers that is the first here
+    cdef size_t _n
+    cdef bint _wide
+    cdef bint _has_nulls
+    cdef int view(self, size_t row, Text* out) except -1

@@ -1,0 +1,67 @@
+"""Sequences of ids that lie end to end in one array, and are cut by offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+from fastbpe._utils.optional_imports import require_numpy
+from fastbpe.model import Buffer
+
+_Batch = Iterable[Sequence[int] | Buffer]
+
+_INTEGERS = frozenset("bBhHiIlLqQnN")  # format characters of the buffer protocol
+
+
+def sequences(batch: _Batch | tuple[Buffer, Buffer]) -> _Batch:
+    """Give the sequences of a batch: cut (ids, offsets) and Arrow lists; any other batch as it is.
+
+    A tuple of exactly two arrays is (ids, offsets).
+
+    Raises:
+        ValueError: the offsets do not rise from 0 to the number of ids.
+        TypeError: ids or offsets are no integers in one dimension.
+    """
+    if type(batch) is list:
+        return batch
+    if type(batch) is tuple and len(batch) == 2 and all(_is_array(part) for part in batch):
+        return _cut(memoryview(batch[0]), memoryview(batch[1]))  # type: ignore[arg-type]
+    if type(batch).__module__.partition(".")[0] == "pyarrow":
+        from fastbpe.tokenizer.arrow import flat_lists  # here: few batches are Arrow's
+
+        return (view for ids, offsets in flat_lists(batch) for view in _cut(ids, offsets))
+    return batch
+
+
+def _is_array(part: object) -> bool:
+    if isinstance(part, (bytes, bytearray, str, list, tuple)):
+        return False
+    try:
+        memoryview(part)  # type: ignore[arg-type]
+    except TypeError:
+        return False
+    return True
+
+
+def _cut(ids: memoryview, offsets: memoryview) -> Iterator[memoryview]:
+    for name, view in (("ids", ids), ("offsets", offsets)):
+        if view.ndim != 1 or (len(view) and view.format.lstrip("@=<>!") not in _INTEGERS):
+            raise TypeError(f"{name} must be integers in one dimension: got format {view.format!r}")
+    places = _native(offsets).tolist()
+    for i, (start, end) in enumerate(pairwise(places)):
+        if start > end:
+            raise ValueError(f"offsets must not fall: offsets[{i}] is {start} and offsets[{i + 1}] is {end}")
+    if not places or places[0] != 0 or places[-1] != len(ids):
+        told = f"go from {places[0]} to {places[-1]}" if places else "are empty"
+        raise ValueError(
+            f"offsets must go from 0 to {len(ids)}, the number of ids; they {told}. For a part of a batch, give "
+            "ids[offsets[a]:offsets[b]] and offsets[a:b + 1] - offsets[a]"
+        )
+    flat = _native(ids)
+    return (flat[start:end] for start, end in pairwise(places))
+
+
+def _native(view: memoryview) -> Any:
+    """Give an array that Python reads: memoryview does not know formats with a byte order, as "<q"."""
+    return require_numpy("decode_batch of such arrays").asarray(view) if view.format[0] in "<>!=" else view

@@ -1,0 +1,72 @@
+"""Arrays of ids in the dtype or the memory that the caller chooses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Ids = npt.NDArray[np.integer[Any]]
+    DType = npt.DTypeLike
+
+
+def check_output(numpy: Any, dtype: DType | None, out: Ids | None) -> Any:
+    """Give the dtype that `dtype` and `out` ask for, before anything is encoded.
+
+    Args:
+        numpy: the module.
+        dtype: integer dtype; None: that of `out`, or uint32.
+        out: array to fill; None: a new one.
+
+    Raises:
+        ValueError: the dtype holds no integers, has another byte order, or differs from that of `out`; `out` has
+            other than one dimension, or is read-only.
+        TypeError: `out` is no numpy array.
+    """
+    if out is not None and not isinstance(out, numpy.ndarray):
+        raise TypeError(f"out must be a numpy array, not {type(out).__name__}")
+    try:
+        wanted = numpy.dtype(out.dtype if dtype is None and out is not None else dtype or "uint32")
+    except TypeError:
+        raise ValueError(f'dtype={dtype!r} is no dtype: choose an integer one, such as "uint16"') from None
+    if wanted.kind not in "iu" or not wanted.isnative:
+        raise ValueError(
+            f'dtype {wanted}: ids need an integer dtype of this machine, such as "uint16" or "uint32"'
+        )
+    if out is None:
+        return wanted
+    if out.dtype != wanted:
+        raise ValueError(f"out has the dtype {out.dtype}, not {wanted}: leave dtype= out, or give another array")
+    if out.ndim != 1 or not out.flags.writeable:
+        raise ValueError(f"out must be a writable array of one dimension; it has the shape {out.shape}")
+    return wanted
+
+
+def in_dtype(numpy: Any, ids: Any, wanted: Any, out: Ids | None, n_vocab: int) -> Any:
+    """Convert ids to a dtype, in a new array or in the first items of `out`.
+
+    Args:
+        numpy: the module.
+        ids: uint32 array.
+        wanted: dtype, as `check_output` gives it.
+        out: array to fill, or None.
+        n_vocab: all ids are below it.
+
+    Raises:
+        ValueError: `out` is too small, or the dtype cannot hold an id; nothing is written then.
+    """
+    if out is not None and len(ids) > len(out):
+        raise ValueError(f"out has room for {len(out)} ids, and the text has {len(ids)}: give a larger array")
+    greatest = numpy.iinfo(wanted).max
+    if n_vocab - 1 > greatest and len(ids) and int(ids.max()) > greatest:
+        at = int((ids > greatest).argmax())
+        raise ValueError(
+            f"{wanted} holds ids up to {greatest}, and id {ids[at]} at position {at} is greater: "
+            'choose dtype="uint32"'
+        )
+    if out is None:
+        return ids.astype(wanted, copy=False)
+    out[: len(ids)] = ids
+    return out[: len(ids)]
