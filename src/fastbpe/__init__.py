@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from fastbpe.training.piece_counting import count_pieces
     from fastbpe.training.piece_counts import PieceCounts
     from fastbpe.training.train import train
+    from fastbpe.vocabularies.id_map import IdMap
 
 __all__ = [
     "PATTERNS",
@@ -41,6 +42,7 @@ __all__ = [
     "FilesSummary",
     "FormatError",
     "FormatWarning",
+    "IdMap",
     "InvalidTokenError",
     "OptionError",
     "PatternError",
@@ -61,6 +63,7 @@ __all__ = [
 # the time that importing everything takes.
 _LATER = {
     "FilesSummary": "corpus.encode_files",
+    "IdMap": "vocabularies.id_map",
     "PieceCounts": "training.piece_counts",
     "count_pieces": "training.piece_counting",
     "release_memory": "memory",

@@ -16,12 +16,14 @@ from typing import Any, NamedTuple
 import pytest
 
 import fastbpe
-from fastbpe import OptionError, PieceCounts, Tokenizer
+from fastbpe import IdMap, OptionError, PieceCounts, Tokenizer
 from fastbpe.formats.sentencepiece.specs import NORMALIZER, TRAINER
 from fastbpe.training.codepoint_options import NAMES, WITHOUT_EFFECT
 from fastbpe.training.options import ByteOptions
 
 TEXT = "ab ab<x>é 👍 ab"
+
+numpy = pytest.importorskip("numpy")
 
 
 class Row(NamedTuple):
@@ -132,6 +134,17 @@ CALLS: dict[str, Row] = {
     "PieceCounts.items": Row({}, {}),
     "PieceCounts.keys": Row({}, {}),
     "PieceCounts.values": Row({}, {}),
+    "IdMap": Row(
+        {"n_old": 3, "new_to_old": [0, -1]}, {"n_old": 4, "new_to_old": [1, -1], "init_from": {1: [0, 2]}}
+    ),
+    "IdMap.inverse": Row({}, {}),
+    "IdMap.load": Row({"path": "{ids}"}, {"path": "no"}),
+    "IdMap.resize": Row(
+        {"matrix": numpy.arange(2)},
+        {"matrix": numpy.ones(2), "padded": WithArguments(matrix=numpy.arange(3), value=True)},
+    ),
+    "IdMap.save": Row({"path": "{out}"}, {"path": "{folder}"}),
+    "IdMap.then": Row({"other": IdMap(2, [0])}, {"other": IdMap(2, [1])}),
     "FilesSummary": Row(
         {"path": "a", "n_documents": 1, "n_ids": 1, "n_bytes": 1, "seconds": 1.0},
         {
@@ -233,7 +246,7 @@ def public_functions() -> dict[str, Callable[..., Any]]:
     """Return all public functions and methods by name; a class stands for its constructor."""
     found: dict[str, Callable[..., Any]] = {}
     counts = PieceCounts({"ab": 1, "c": 2})
-    objects = {"Tokenizer": tokenizer(), "PieceCounts": counts}
+    objects = {"Tokenizer": tokenizer(), "PieceCounts": counts, "IdMap": IdMap(2, [1, -1])}
     for name in fastbpe.__all__:
         one = getattr(fastbpe, name)
         if not callable(one) or (inspect.isclass(one) and issubclass(one, BaseException)):
@@ -257,9 +270,10 @@ def places(tmp_path: Path) -> dict[str, str]:
     (tmp_path / "latin.txt").write_bytes(b"ab \xe9\xe9")
     tokenizer().export(tmp_path / "a.tiktoken", format="tiktoken")
     PieceCounts({"ab": 1}).save(tmp_path / "counts")
+    IdMap(2, [0]).save(tmp_path / "ids")
     (tmp_path / "folder").mkdir()
     names = {"jsonl": "a.jsonl", "holes": "holes.jsonl", "txt": "a.txt", "latin": "latin.txt", "folder": "folder"}
-    names |= {"tiktoken": "a.tiktoken", "counts": "counts", "out": "out", "bin": "out.bin"}
+    names |= {"tiktoken": "a.tiktoken", "counts": "counts", "ids": "ids", "out": "out", "bin": "out.bin"}
     return {name: str(tmp_path / path) for name, path in names.items()}
 
 
