@@ -50,6 +50,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "fits": (("ab abc", 2), {}),
     "from_merges": (([(97, 98)],), {"pattern": None}),
     "from_ranks": ((BYTES,), {"pattern": None}),
+    "id_map": ((Tokenizer.from_ranks(BYTES, pattern=None),), {}),
     "id_to_token": ((260,), {}),
     "is_special_token": ((1,), {}),
     "pieces": (("ab abc",), {}),

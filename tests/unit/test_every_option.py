@@ -230,6 +230,7 @@ CALLS: dict[str, Row] = {
     "Tokenizer.decode_tokens_bytes": Row({"ids": [1]}, {"ids": [2]}),
     "Tokenizer.decode_with_offsets": Row({"ids": [0x61]}, {"ids": [0x62]}),
     "Tokenizer.decoder": Row({}, {"errors": "ignore", "unknown_ids": "skip", "skip_special_tokens": True}),
+    "Tokenizer.id_map": Row({"old": tokenizer()}, {"old": fastbpe.train(["xy"], vocab_size=257, progress=False)}),
     "Tokenizer.id_to_token": Row({"token_id": 1}, {"token_id": 2}),
     "Tokenizer.token_to_id": Row({"token": "a"}, {"token": "b"}),
     "Tokenizer.is_special_token": Row({"token_id": 1}, {"token_id": 258}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fastbpe._core.decode.decoder import Decoder
@@ -38,6 +38,7 @@ from fastbpe.tokenizer.tokenizer import CACHE_BYTES, Ids, Special, Text, Tokeniz
 
 if TYPE_CHECKING:
     from fastbpe.tokenizer.exportable import Files
+    from fastbpe.vocabularies.between import Entry
 
 _NO_BYTES = (
     "CodePointTokenizer.{0}: {1} are of bytes; Tokenizer.{0} makes a byte-level tokenizer of them, "
@@ -543,6 +544,16 @@ class CodePointTokenizer(Tokenizer):
 
     def _cutter(self, special: Collection[str] = ()) -> Callable[[bytes], int] | None:
         return None  # a document may begin with a space that a part in its middle must not have
+
+    def _entries(self) -> Iterator[tuple[int, Entry]]:
+        from fastbpe.tokenizer.entries import codepoint_entries
+
+        return codepoint_entries(self._source, self._special)
+
+    def _speller(self) -> Callable[[bytes], list[int]]:
+        from fastbpe.tokenizer.entries import codepoint_speller
+
+        return codepoint_speller(self._source, self._parts)
 
     def _spelled_out(self) -> dict[int, list[int]]:
         from fastbpe.tokenizer.untrusted_text import spelled_characters  # here: only `encode_parts` needs it

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from fastbpe.corpus.sources import Path_
     from fastbpe.tokenizer.exportable import Files
     from fastbpe.tokenizer.verify_export import Verification
+    from fastbpe.vocabularies.between import Entry
+    from fastbpe.vocabularies.id_map import IdMap
 
 CACHE_BYTES = 64 << 20  # default of cache_bytes: all piece caches of a tokenizer together
 
@@ -934,6 +936,31 @@ class Tokenizer(Encoder):
             cache_bytes=self._cache_bytes,
         )
 
+    def id_map(self, old: Tokenizer) -> IdMap:
+        """Make the map from the ids of another tokenizer to the ids of this one.
+
+        Tokens are the same if their bytes and their kinds are: special and added tokens have a name, all others
+        are text. A token that the other one does not have starts its embedding row from the ids that the other one
+        gives to its bytes, merged without splitting, without its unknown id.
+
+        Args:
+            old: Tokenizer – the other one, of any mode.
+
+        >>> old = Tokenizer.from_merges([(97, 98)], pattern=None)
+        >>> new = Tokenizer.from_merges([(98, 99), (97, 98), (257, 99)], pattern=None)
+        >>> id_map = new.id_map(old)
+        >>> id_map, id_map.init_from[256:]
+        (<fastbpe.IdMap from 257 ids to 259: 257 kept, 0 removed, 2 new>, ((98, 99), (256,), (256, 99)))
+        """
+        from fastbpe.tokenizer.entries import TRANSLATIONS  # here, as the next: few programs need them
+        from fastbpe.vocabularies.between import map_between
+
+        if not isinstance(old, Tokenizer):
+            raise TypeError(f"old must be a Tokenizer, not {type(old).__name__}")
+        translate = TRANSLATIONS.get((self.mode, old.mode), bytes)
+        entries = ((token_id, (kind, translate(token))) for token_id, (kind, token) in self._entries())
+        return map_between(old._entries(), old.n_vocab, entries, self.n_vocab, old._speller())
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all of the tokenizer into a file, for `load` to read. The file appears whole or not at all.
 
@@ -1085,6 +1112,17 @@ class Tokenizer(Encoder):
             return None
         added = [token.content for token in self._special.added if not token.special]
         return make_cutter(self._splitter, [*added, *special])
+
+    def _entries(self) -> Iterator[tuple[int, Entry]]:
+        from fastbpe.tokenizer.entries import byte_level_entries
+
+        return byte_level_entries(self._vocabulary, self._special)
+
+    def _speller(self) -> Callable[[bytes], list[int]]:
+        """Make a function that gives the ids of a token's bytes."""
+        from fastbpe.tokenizer.entries import byte_level_speller
+
+        return byte_level_speller(self._vocabulary)
 
     def _spelled_out(self) -> dict[int, list[int]]:
         """Give, for each id that untrusted text must not become, the ids to put in its place."""
