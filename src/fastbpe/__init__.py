@@ -24,6 +24,7 @@ from fastbpe.errors import (
     TrainingWarning,
     VocabularyError,
 )
+from fastbpe.model import AddedToken
 from fastbpe.patterns import PATTERNS
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PATTERNS",
+    "AddedToken",
     "FastbpeError",
     "FilesSummary",
     "FormatError",

@@ -58,6 +58,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "token_to_id": (("ab",), {}),
     "truncate": (("ab abc", 2), {}),
     "with_special_tokens": ((["<x>"],), {}),
+    "with_tokens": ((["<x>"],), {}),
 }
 #: Methods that raise for these arguments, and the class of the error.
 REFUSED = {"from_merges": TypeError, "from_ranks": TypeError}

@@ -239,7 +239,20 @@ CALLS: dict[str, Row] = {
         {"path": "{folder}", "format": "tiktoken", "verify": False, "verify_text": "ab"},
     ),
     "Tokenizer.save": Row({"path": "{out}"}, {"path": "{folder}"}),
-    "Tokenizer.with_special_tokens": Row({"special_tokens": {"<y>": 300}}, {"special_tokens": {"<z>": 300}}),
+    "AddedToken": Row(
+        {"content": "<x>"},
+        {"content": "<y>", "id": 5, **dict.fromkeys(fastbpe.AddedToken._fields[2:], True)},
+    ),
+    "Tokenizer.with_special_tokens": Row(
+        {"special_tokens": {"<y>": 300}},
+        {
+            "special_tokens": {"<z>": 300},
+            "reserved": 1,
+            "reserved_name": WithArguments(reserved=1, value="<r{}>"),
+            "pad_to_multiple_of": 8,
+        },
+    ),
+    "Tokenizer.with_tokens": Row({"tokens": ["<y>"]}, {"tokens": ["<z>"]}),
 }
 
 
@@ -253,8 +266,9 @@ def public_functions() -> dict[str, Callable[..., Any]]:
         if not callable(one) or (inspect.isclass(one) and issubclass(one, BaseException)):
             continue
         found[name] = one
+        of_tuple = dir(tuple) if inspect.isclass(one) and issubclass(one, tuple) else ()
         for method in dir(one) if inspect.isclass(one) else ():
-            if not method.startswith("_") and callable(getattr(one, method)):
+            if not method.startswith("_") and callable(getattr(one, method)) and method not in of_tuple:
                 found[f"{name}.{method}"] = getattr(objects.get(name, one), method)
     return found
 
