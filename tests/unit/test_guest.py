@@ -63,6 +63,7 @@ PASSED_OVER = {
     "train",
     "register_special_tokens",
     "with_special_tokens",
+    "id_map",
     "with_tokens",
 } | {
     "from_file",

@@ -72,9 +72,9 @@ class CodePointBase:
         values = {**model.trainer.values, **keywords, "vocab_size": vocab_size, "model_type": "bpe"}
         trainer = checked_trainer(values, model.trainer)
         names = {
-            i: (text, PieceType(model.types[i]))
-            for text, i in self._texts.items()
-            if model.types[i] not in (PieceType.NORMAL, PieceType.UNUSED)
+            i: (piece.decode("utf-8", "replace"), PieceType(kind))
+            for i, (piece, kind) in enumerate(zip(model.pieces, model.types, strict=True))
+            if kind not in (PieceType.NORMAL, PieceType.UNUSED)
         }
         names |= {token.id: (token.content, PieceType.USER_DEFINED) for token in model.added_tokens}
         normalizer = model.normalizer
