@@ -24,6 +24,7 @@ from fastbpe.errors import (
     TrainingWarning,
     VocabularyError,
 )
+from fastbpe.model import AddedToken
 from fastbpe.patterns import PATTERNS
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -35,13 +36,16 @@ if TYPE_CHECKING:
     from fastbpe.training.piece_counting import count_pieces
     from fastbpe.training.piece_counts import PieceCounts
     from fastbpe.training.train import train
+    from fastbpe.vocabularies.id_map import IdMap
 
 __all__ = [
     "PATTERNS",
+    "AddedToken",
     "FastbpeError",
     "FilesSummary",
     "FormatError",
     "FormatWarning",
+    "IdMap",
     "InvalidTokenError",
     "OptionError",
     "PatternError",
@@ -63,6 +67,7 @@ __all__ = [
 # the time that importing everything takes.
 _LATER = {
     "FilesSummary": "corpus.encode_files",
+    "IdMap": "vocabularies.id_map",
     "PieceCounts": "training.piece_counts",
     "SequenceTokenizer": "tokenizer.sequences",
     "count_pieces": "training.piece_counting",

@@ -24,6 +24,8 @@ BYTES_PER_MERGE = _MERGE.size
 TEXT = -1  # in a template: position of the text
 PAIR = -2  # in a template: position of the second text
 
+NEXT = -1  # id of an AddedToken: the next free one
+
 
 class Templates(NamedTuple):
     """Ids that a post-processor puts around texts.
@@ -50,19 +52,25 @@ def around(before: Sequence[int], behind: Sequence[int]) -> Templates:
 
 
 class AddedToken(NamedTuple):
-    """Added token of a tokenizer.json: found in text before the text is split.
+    """Token that is found in text before the text is split, as an added token of a tokenizer.json.
+
+    The flags mean the same as in the library tokenizers. The default of normalized is another there: True for
+    tokens that are not special.
 
     content: str – its text.
-    id: int – its id.
+    id: int – its id. NEXT (-1), for `Tokenizer.with_tokens`: the next free one.
     special: bool – found only if the caller allows it; False: found everywhere.
     normalized: bool – searched in normalized text, between the other added tokens; False: in the original text.
     lstrip: bool – takes the white space before it along.
     rstrip: bool – takes the white space behind it along.
     single_word: bool – not found next to a letter, digit or underscore.
+
+    >>> AddedToken("<extra>", lstrip=True)[:2]
+    ('<extra>', -1)
     """
 
     content: str
-    id: int
+    id: int = NEXT
     special: bool = False
     normalized: bool = False
     lstrip: bool = False

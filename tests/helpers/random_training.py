@@ -12,7 +12,7 @@ from fastbpe._reference.sentencepiece_training import Trainer
 from fastbpe._utils.progress import Reporter
 from fastbpe.errors import SpecError
 from fastbpe.formats.sentencepiece import model_file as sentencepiece_format
-from fastbpe.model import PieceType
+from fastbpe.model import CodePointModel, PieceType, Spec
 from fastbpe.training import codepoint_train
 from fastbpe.training.codepoint_counting import SentenceSource, scripts
 from fastbpe.training.codepoint_options import CodePointOptions
@@ -147,7 +147,25 @@ def learned_pieces(sentences: Sentences, options: Options) -> list[str]:
 def twin_pieces(sentences: Sentences, options: Options) -> list[str]:
     """The learned pieces and the alphabet, by the slow twin, from options that work."""
     checked = CodePointOptions.of(options)
-    trainer, normalizer = checked.trainer, checked.normalizer
+    twin, kept, _ = _twin(
+        sentences, checked.trainer, checked.normalizer, [name for name, _ in checked.metas.values()]
+    )
+    n_pieces = checked.trainer["vocab_size"] - len(checked.metas)
+    return twin.train([(sentence, 1) for sentence in kept], n_pieces=n_pieces)
+
+
+def twin_trainer(
+    sentences: Sentences, model: CodePointModel
+) -> tuple[Trainer, list[str], list[bytes], reference.Normalizer]:
+    """Give the slow twin that goes on after a model, the model's symbols, and the sentences that are kept."""
+    names = [p.decode() for p, t in zip(model.pieces, model.types, strict=True) if t != PieceType.NORMAL]
+    twin, kept, normalizer = _twin(sentences, model.trainer, model.normalizer, names)
+    return twin, names, kept, normalizer
+
+
+def _twin(
+    sentences: Sentences, trainer: Spec, normalizer: Spec, symbols: list[str]
+) -> tuple[Trainer, list[bytes], reference.Normalizer]:
     names = [
         "character_coverage",
         "required_chars",
@@ -163,17 +181,19 @@ def twin_pieces(sentences: Sentences, options: Options) -> list[str]:
     table = scripts()
     kept = [sentence.rstrip(b"\r\n") for sentence in sentences]
     kept = [s for s in kept if s and len(s) <= trainer["max_sentence_length"] and "▅".encode() not in s]
-    return Trainer(
-        normalizer=reference.Normalizer(
-            _rules_of(normalizer["precompiled_charsmap"]),
-            normalizer["add_dummy_prefix"],
-            normalizer["remove_extra_whitespaces"],
-            treat_whitespace_as_suffix=trainer["treat_whitespace_as_suffix"],
-        ),
+    made = reference.Normalizer(
+        _rules_of(normalizer["precompiled_charsmap"]),
+        normalizer["add_dummy_prefix"],
+        normalizer["remove_extra_whitespaces"],
+        treat_whitespace_as_suffix=trainer["treat_whitespace_as_suffix"],
+    )
+    twin = Trainer(
+        normalizer=made,
         script=lambda character: table[ord(character)],
-        symbols=[name for name, _ in checked.metas.values()],
+        symbols=symbols,
         **{name: trainer[name] for name in names},
-    ).train([(sentence, 1) for sentence in kept], n_pieces=trainer["vocab_size"] - len(checked.metas))
+    )
+    return twin, kept, made
 
 
 _rules_of = lru_cache(reference.rules_of)

@@ -17,12 +17,14 @@ import numpy
 import pytest
 
 import fastbpe
-from fastbpe import OptionError, PieceCounts, SequenceTokenizer, Tokenizer
+from fastbpe import IdMap, OptionError, PieceCounts, SequenceTokenizer, Tokenizer
 from fastbpe.formats.sentencepiece.specs import NORMALIZER, TRAINER
 from fastbpe.training.codepoint_options import NAMES, WITHOUT_EFFECT
 from fastbpe.training.options import ByteOptions
 
 TEXT = "ab ab<x>é 👍 ab"
+
+numpy = pytest.importorskip("numpy")
 
 
 class Row(NamedTuple):
@@ -147,6 +149,17 @@ CALLS: dict[str, Row] = {
     "PieceCounts.items": Row({}, {}),
     "PieceCounts.keys": Row({}, {}),
     "PieceCounts.values": Row({}, {}),
+    "IdMap": Row(
+        {"n_old": 3, "new_to_old": [0, -1]}, {"n_old": 4, "new_to_old": [1, -1], "init_from": {1: [0, 2]}}
+    ),
+    "IdMap.inverse": Row({}, {}),
+    "IdMap.load": Row({"path": "{ids}"}, {"path": "no"}),
+    "IdMap.resize": Row(
+        {"matrix": numpy.arange(2)},
+        {"matrix": numpy.ones(2), "padded": WithArguments(matrix=numpy.arange(3), value=True)},
+    ),
+    "IdMap.save": Row({"path": "{out}"}, {"path": "{folder}"}),
+    "IdMap.then": Row({"other": IdMap(2, [0])}, {"other": IdMap(2, [1])}),
     "FilesSummary": Row(
         {"path": "a", "n_documents": 1, "n_ids": 1, "n_bytes": 1, "seconds": 1.0},
         {
@@ -268,6 +281,7 @@ CALLS: dict[str, Row] = {
     "Tokenizer.decode_tokens_bytes": Row({"ids": [1]}, {"ids": [2]}),
     "Tokenizer.decode_with_offsets": Row({"ids": [0x61]}, {"ids": [0x62]}),
     "Tokenizer.decoder": Row({}, {"errors": "ignore", "unknown_ids": "skip", "skip_special_tokens": True}),
+    "Tokenizer.id_map": Row({"old": tokenizer()}, {"old": fastbpe.train(["xy"], vocab_size=257, progress=False)}),
     "Tokenizer.id_to_token": Row({"token_id": 1}, {"token_id": 2}),
     "Tokenizer.token_to_id": Row({"token": "a"}, {"token": "b"}),
     "Tokenizer.is_special_token": Row({"token_id": 1}, {"token_id": 258}),
@@ -276,7 +290,6 @@ CALLS: dict[str, Row] = {
         {"path": "{folder}", "format": "tiktoken", "verify": False, "verify_text": "ab"},
     ),
     "Tokenizer.save": Row({"path": "{out}"}, {"path": "{folder}"}),
-    "Tokenizer.with_special_tokens": Row({"special_tokens": {"<y>": 300}}, {"special_tokens": {"<z>": 300}}),
     "SequenceTokenizer": Row({"model": 5}, {"model": 5.0}),
     "SequenceTokenizer.from_merges": Row(
         {"merges": [(0, 1)], "base_size": 4}, {"merges": [(1, 0)], "base_size": 5}
@@ -293,6 +306,20 @@ CALLS: dict[str, Row] = {
     "SequenceTokenizer.decode_batch": Row({"batch": [[4]]}, {"batch": [[1]]}),
     "SequenceTokenizer.id_to_token": Row({"token_id": 4}, {"token_id": 1}),
     "SequenceTokenizer.token_to_id": Row({"token": [0, 1]}, {"token": [1]}),
+    "AddedToken": Row(
+        {"content": "<x>"},
+        {"content": "<y>", "id": 5, **dict.fromkeys(fastbpe.AddedToken._fields[2:], True)},
+    ),
+    "Tokenizer.with_special_tokens": Row(
+        {"special_tokens": {"<y>": 300}},
+        {
+            "special_tokens": {"<z>": 300},
+            "reserved": 1,
+            "reserved_name": WithArguments(reserved=1, value="<r{}>"),
+            "pad_to_multiple_of": 8,
+        },
+    ),
+    "Tokenizer.with_tokens": Row({"tokens": ["<y>"]}, {"tokens": ["<z>"]}),
 }
 
 
@@ -300,14 +327,20 @@ def public_functions() -> dict[str, Callable[..., Any]]:
     """Return all public functions and methods by name; a class stands for its constructor."""
     found: dict[str, Callable[..., Any]] = {}
     counts = PieceCounts({"ab": 1, "c": 2})
-    objects = {"Tokenizer": tokenizer(), "PieceCounts": counts, "SequenceTokenizer": sequence_tokenizer()}
+    objects = {
+        "Tokenizer": tokenizer(),
+        "PieceCounts": counts,
+        "SequenceTokenizer": sequence_tokenizer(),
+        "IdMap": IdMap(2, [1, -1]),
+    }
     for name in fastbpe.__all__:
         one = getattr(fastbpe, name)
         if not callable(one) or (inspect.isclass(one) and issubclass(one, BaseException)):
             continue
         found[name] = one
+        of_tuple = dir(tuple) if inspect.isclass(one) and issubclass(one, tuple) else ()
         for method in dir(one) if inspect.isclass(one) else ():
-            if not method.startswith("_") and callable(getattr(one, method)):
+            if not method.startswith("_") and callable(getattr(one, method)) and method not in of_tuple:
                 found[f"{name}.{method}"] = getattr(objects.get(name, one), method)
     return found
 
@@ -325,9 +358,10 @@ def places(tmp_path: Path) -> dict[str, str]:
     tokenizer().export(tmp_path / "a.tiktoken", format="tiktoken")
     PieceCounts({"ab": 1}).save(tmp_path / "counts")
     sequence_tokenizer().save(tmp_path / "sequences.fbpe")
+    IdMap(2, [0]).save(tmp_path / "ids")
     (tmp_path / "folder").mkdir()
     names = {"jsonl": "a.jsonl", "holes": "holes.jsonl", "txt": "a.txt", "latin": "latin.txt", "folder": "folder"}
-    names |= {"tiktoken": "a.tiktoken", "counts": "counts", "out": "out", "bin": "out.bin"}
+    names |= {"tiktoken": "a.tiktoken", "counts": "counts", "ids": "ids", "out": "out", "bin": "out.bin"}
     names["sequences"] = "sequences.fbpe"
     return {name: str(tmp_path / path) for name, path in names.items()}
 

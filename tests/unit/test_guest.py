@@ -67,6 +67,8 @@ PASSED_OVER = {
     "train",
     "register_special_tokens",
     "with_special_tokens",
+    "id_map",
+    "with_tokens",
 } | {
     "from_file",
     "from_merges",

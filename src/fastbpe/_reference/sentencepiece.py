@@ -74,7 +74,7 @@ class Processor:
         tokens: list[Token] = []
         at = 0
         was_unknown = False
-        for symbol in self._merged(normalized):
+        for symbol in self.merged(normalized):
             begin, end = offsets[at], offsets[at + len(symbol)]
             at += len(symbol)
             token_id = self._id(symbol)
@@ -96,7 +96,8 @@ class Processor:
         token_id = self._ids.get(text, self._unknown)
         return token_id if self.types[token_id] in (NORMAL, USER_DEFINED) else self._unknown
 
-    def _merged(self, text: bytes) -> list[bytes]:
+    def merged(self, text: bytes) -> list[bytes]:
+        """Merge a normalized text; return the texts of its symbols."""
         symbols = self._symbols(text)
         while True:
             scores = [self._score(left, right) for left, right in pairwise(symbols)]

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from fastbpe._reference.normalization import Normalizer
+from fastbpe._reference.sentencepiece import NORMAL, Processor
 
 METASPACE, OUTSIDE, BOUNDARY = "▁", "▅", "\x1f"
 DIGITS = frozenset("0123456789０１２３４５６７８９")
@@ -71,6 +72,30 @@ class Trainer:
             for word in self.words(sentence_text):
                 words[tuple(c if c in known else OUTSIDE for c in word)] += count
         return self.merged(words, n_pieces - len(alphabet)) + alphabet
+
+    def go_on(
+        self, base: Processor, sentences: Iterable[tuple[bytes, int]], *, n_pieces: int, symbols: Sequence[str]
+    ) -> list[str]:
+        """Return up to n_pieces pieces of a model that goes on after another: merges in order, then characters.
+
+        base: the model; its merges come first in every word.
+        sentences: as for `train`.
+        symbols: texts of the base that no merge may make.
+        """
+        counts = Counter[str]()
+        for sentence, count in sentences:
+            counts[self.prepared(sentence)] += count
+        texts = {piece.decode() for piece in base.pieces}
+        normal = {p.decode() for p, kind in zip(base.pieces, base.types, strict=True) if kind == NORMAL}
+        new = [character for character in self.alphabet(counts) if character not in texts]
+        if len(new) > n_pieces:
+            raise ValueError(f"{len(new)} characters, but only {n_pieces} pieces")
+        words = Counter[Word]()
+        for sentence_text, count in counts.items():
+            for word in self.words(sentence_text):
+                parts = [part.decode() for part in base.merged(word.encode())]
+                words[tuple(p if p in normal or p in new else OUTSIDE for p in parts)] += count
+        return self.merged(words, n_pieces - len(new), known={*texts, *symbols}) + new
 
     def prepared(self, sentence: bytes) -> str:
         """Normalize a sentence, with a boundary wherever a symbol or the delimiter was."""
@@ -148,8 +173,8 @@ class Trainer:
             at = n - 1 - at
         return at == 0 if self.split_by_whitespace else n == 1 or at != n - 1
 
-    def merged(self, words: Mapping[Word, int], n_merges: int) -> list[str]:
-        """Return the texts of the pairs that merge, in order."""
+    def merged(self, words: Mapping[Word, int], n_merges: int, known: Collection[str] = ()) -> list[str]:
+        """Return the texts of the pairs that merge, in order, without those that are known."""
         words = dict(words)
         candidates = {pair for word in words for pair in pairwise(word) if self.is_piece("".join(pair))}
         made: dict[str, None] = {}
@@ -160,7 +185,7 @@ class Trainer:
                     counts[pair] += count
             best = min(candidates, key=lambda pair: (-counts[pair], len("".join(pair)), "".join(pair)))
             candidates.remove(best)
-            if "".join(best) in made:
+            if "".join(best) in made or "".join(best) in known:
                 continue
             made["".join(best)] = None
             merged = Counter[Word]()

@@ -46,7 +46,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("files", metavar="FILE", nargs="*", help="text to learn from")
     add("-o", "--output", metavar="OUT", required=True, help=_OUTPUT_HELP)
-    add("--vocab-size", metavar="N", type=_vocab_size, required=True, help="ids to end with, specials included")
+    add(
+        "--vocab-size",
+        metavar="N",
+        type=_vocab_size,
+        required=True,
+        help="ids to end with; +N: N more than the base",
+    )
     add("--mode", choices=("byte", "codepoint"), help="bytes (default), or code points as sentencepiece's BPE")
     add(
         "--option",
@@ -146,9 +152,11 @@ def _standard_input(separator: str | None, errors: str | None) -> list[Document]
 
 
 def _vocab_size(text: str) -> int | str:
-    if text != "characters" and not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of ids, for example 32000, nor characters")
-    return text if text == "characters" else int(text)
+    if text != "characters" and not text.removeprefix("+").isdecimal():
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no number of ids, for example 32000 or +1000, nor characters"
+        )
+    return int(text) if text.isdecimal() else text
 
 
 def _option(text: str) -> tuple[str, str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from fastbpe._core.decode.decoder import Decoder
 from fastbpe._core.decode.stream_decoder import StreamDecoder
@@ -24,8 +24,8 @@ from fastbpe.errors import FormatError
 from fastbpe.formats import detect, native
 from fastbpe.formats.huggingface import write_llama
 from fastbpe.formats.sentencepiece import model_file
-from fastbpe.model import CodePointModel, Conventions, Model, PieceType, Templates
-from fastbpe.tokenizer import codepoint_properties
+from fastbpe.model import AddedToken, CodePointModel, Conventions, Model, PieceType, Templates
+from fastbpe.tokenizer import adding, codepoint_properties
 from fastbpe.tokenizer.codepoint_huggingface import Decoding, Places
 from fastbpe.tokenizer.codepoint_properties import NoTokens
 from fastbpe.tokenizer.codepoint_tables import (
@@ -37,7 +37,7 @@ from fastbpe.tokenizer.codepoint_tables import (
     names_of,
 )
 from fastbpe.tokenizer.flat_ids import sequences
-from fastbpe.tokenizer.special_tokens import SpecialTokens, check_new, number
+from fastbpe.tokenizer.special_tokens import Ordinary, SpecialTokens
 from fastbpe.tokenizer.tokenizer import (
     CACHE_BYTES,
     Batch,
@@ -51,6 +51,7 @@ from fastbpe.tokenizer.tokenizer import (
 
 if TYPE_CHECKING:
     from fastbpe.tokenizer.exportable import Files
+    from fastbpe.vocabularies.between import Entry
 
 _NO_BYTES = (
     "CodePointTokenizer.{0}: {1} are of bytes; Tokenizer.{0} makes a byte-level tokenizer of them, "
@@ -400,27 +401,57 @@ class CodePointTokenizer(Tokenizer):
 
     # Extending
 
-    def with_special_tokens(self, special_tokens: Mapping[str, int] | Sequence[str]) -> CodePointTokenizer:
+    def with_tokens(self, tokens: Mapping[str, int] | Sequence[str | AddedToken]) -> CodePointTokenizer:
+        """Make a tokenizer with more tokens that are found in any text. This one stays as it is.
+
+        In a sentencepiece model they are user-defined pieces, without flags, which sentencepiece finds too.
+
+        Args:
+            tokens: as in `Tokenizer.with_tokens`. The ids of a mapping must follow the last id, without a gap.
+
+        Raises:
+            SpecialTokenError: a text is empty or a piece already, ids leave a gap, or the model cannot hold a
+                flag.
+
+        >>> from fastbpe import train
+        >>> tokenizer = train(["ab ab abc"], mode="codepoint", vocab_size=10)
+        >>> extended = tokenizer.with_tokens(["bc"])
+        >>> extended.encode("abc"), extended.id_to_token(10)
+        ([8, 6, 10], b'bc')
+        """
+        return cast("CodePointTokenizer", super().with_tokens(tokens))
+
+    def with_special_tokens(
+        self,
+        special_tokens: Mapping[str, int] | Sequence[str | AddedToken],
+        *,
+        reserved: int = 0,
+        reserved_name: str = "<|reserved_special_token_{}|>",
+        pad_to_multiple_of: int | None = None,
+    ) -> CodePointTokenizer:
         """Make a tokenizer with more control symbols. This one stays as it is.
 
         Args:
             special_tokens: as in `Tokenizer.with_special_tokens`. The ids of a mapping must follow the last id,
                 without a gap.
+            reserved, reserved_name, pad_to_multiple_of: as there.
 
         Raises:
-            SpecialTokenError: a text is empty or another piece, a known one has another id, or ids leave a gap.
+            SpecialTokenError: a text is empty or another piece, a known one has another id, ids leave a gap, or
+                the model cannot hold a flag.
 
         >>> from fastbpe import train
         >>> tokenizer = train(["ab ab abc"], mode="codepoint", vocab_size=10)
         >>> tokenizer.with_special_tokens(["<pad>"]).special_tokens
         {'<s>': 1, '</s>': 2, '<pad>': 10}
         """
-        model, known = self._source, self._special.ids
-        special_tokens = number(special_tokens, known, self._special.added, model.n_pieces)
-        check_new(special_tokens, NoTokens())
-        codepoint_properties.check_new_special_tokens(model, special_tokens, known)
-        extended = model_file.with_control_symbols(model, special_tokens, "special_tokens")
-        return type(self)(extended, cache_bytes=self._cache_bytes)
+        extended = super().with_special_tokens(
+            special_tokens,
+            reserved=reserved,
+            reserved_name=reserved_name,
+            pad_to_multiple_of=pad_to_multiple_of,
+        )
+        return cast("CodePointTokenizer", extended)
 
     # Being a value
 
@@ -565,6 +596,30 @@ class CodePointTokenizer(Tokenizer):
 
     def _cutter(self, special: Collection[str] = ()) -> Callable[[bytes], int] | None:
         return None  # a document may begin with a space that a part in its middle must not have
+
+    def _adding(
+        self, tokens: adding.Tokens, argument: str
+    ) -> tuple[adding.Tokens, str, Mapping[str, AddedToken], Ordinary, int]:
+        return (
+            tokens,
+            argument,
+            adding.known_tokens(self._special, self._source),
+            NoTokens(),
+            self._source.n_pieces,
+        )
+
+    def _with_added(self, new: Sequence[AddedToken], argument: str) -> CodePointTokenizer:
+        return type(self)(adding.add_to_code_points(self._source, new, argument), cache_bytes=self._cache_bytes)
+
+    def _entries(self) -> Iterator[tuple[int, Entry]]:
+        from fastbpe.tokenizer.entries import codepoint_entries
+
+        return codepoint_entries(self._source, self._special)
+
+    def _speller(self) -> Callable[[bytes], list[int]]:
+        from fastbpe.tokenizer.entries import codepoint_speller
+
+        return codepoint_speller(self._source, self._parts)
 
     def _spelled_out(self) -> dict[int, list[int]]:
         from fastbpe.tokenizer.untrusted_text import spelled_characters  # here: only `encode_parts` needs it

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import astuple
 from typing import Any
 
-from fastbpe.errors import SpecialTokenError, VocabularyError
+from fastbpe.errors import VocabularyError
 from fastbpe.formats import merges_as_scores
 from fastbpe.model import CodePointModel, PieceType
 from fastbpe.tokenizer.codepoint_tables import METASPACE, pieces_of
@@ -92,30 +92,6 @@ def check_merges(model: CodePointModel) -> None:
         raise VocabularyError(f"piece_ends does not cut {len(model.piece_bytes)} bytes into pieces")
     if bad is not None:
         raise VocabularyError(f"merge {bad} does not make a piece of two pieces")
-
-
-def check_new_special_tokens(model: CodePointModel, new: Mapping[str, int], known: Mapping[str, int]) -> None:
-    """Raise SpecialTokenError unless new special tokens extend a vocabulary without gaps.
-
-    Args:
-        model: the model to extend.
-        new: name to id; may repeat known ones.
-        known: the special tokens of the model, name to id.
-    """
-    for name, token_id in new.items():
-        if known.get(name, token_id) != token_id:
-            raise SpecialTokenError(f"special token {name!r} has the id {known[name]} already")
-    added = sorted((i, name) for name, i in new.items() if name not in known)
-    if [i for i, _ in added] != list(range(model.n_pieces, model.n_pieces + len(added))):
-        raise SpecialTokenError(
-            f"new special tokens have the ids {[i for i, _ in added]}: a code-point vocabulary has no gaps, "
-            f"so give them {model.n_pieces} and those that follow"
-        )
-    if added:
-        ids = {piece: i for i, piece in enumerate(model.pieces)}
-        for _, name in added:
-            if name.encode() in ids:
-                raise SpecialTokenError.is_ordinary(name, ids[name.encode()])
 
 
 class NoTokens:

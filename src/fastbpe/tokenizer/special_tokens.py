@@ -39,6 +39,8 @@ class SpecialTokens:
         normalize: change of a text before normalized added tokens are looked for in it; None: no change.
         may_share: allow several special tokens with the same id, which decodes to the first of them, and a special
             token with the text of an ordinary token.
+        decodes_stand_ins: added tokens decode as in tokenizers, which takes characters that stand for bytes, such
+            as "é", for these bytes; False: each decodes to its text.
 
     Raises:
         SpecialTokenError: a token breaks the rules.
@@ -52,6 +54,7 @@ class SpecialTokens:
         normalize: Callable[[str], str] | None = None,
         *,
         may_share: bool = False,
+        decodes_stand_ins: bool = True,
     ) -> None:
         # Check now. The dictionaries and matchers of many tokens take longer: the first use makes them.
         check_names(tokens)
@@ -60,6 +63,7 @@ class SpecialTokens:
         self._tokens = dict(tokens)
         self._vocabulary = vocabulary
         self._normalize = normalize
+        self._decodes_stand_ins = decodes_stand_ins
         self._decoded_added = self._decode_added()
         self._matchers: dict[frozenset[str], SpecialMatcher | None] = {}
         self._found: dict[frozenset[str], SpecialMatcher | None] = {}
@@ -112,7 +116,7 @@ class SpecialTokens:
         return {token: token_id for token_id, token in self.encoded} | by_name
 
     def _decode_added(self) -> dict[int, bytes]:
-        """Map ids of added tokens to bytes, as tokenizers decodes them: by the text as which they are found."""
+        """Map ids of added tokens to bytes: by the text as which they are found, as in tokenizers."""
         if not self.added:
             return {}
         from fastbpe.formats.byte_level import is_visible_ascii  # here: few tokenizers have them
@@ -129,7 +133,7 @@ class SpecialTokens:
                     f"nothing is left of the added token {token.content!r} when it is normalized: "
                     "it would stand everywhere"
                 )
-            made[token.id] = decoded(text)
+            made[token.id] = decoded(text) if self._decodes_stand_ins else text.encode()
         return made
 
     def choose(
@@ -330,45 +334,6 @@ def _reaches(some: Sequence[str], others: Sequence[str]) -> bool:
     return False
 
 
-def number(
-    special_tokens: Mapping[str, int] | Sequence[str],
-    known: Mapping[str, int],
-    added: Iterable[AddedToken],
-    first_free: int,
-) -> Mapping[str, int]:
-    """Give the ids of special tokens that a caller adds.
-
-    Args:
-        special_tokens: text to id, which is returned as it is; or a list of texts.
-        known: the special tokens so far, name to id. Texts of a list that are among them keep their ids.
-        added: the added tokens of the tokenizer.
-        first_free: id for the first new text of a list; the others get the ids after it.
-
-    Raises:
-        SpecialTokenError: a text is no name, stands twice, or is an added token found in any text.
-        TypeError: special_tokens is neither a list, a tuple nor a mapping.
-    """
-    if isinstance(special_tokens, Mapping):
-        return special_tokens
-    if not isinstance(special_tokens, (list, tuple)):
-        raise TypeError(
-            f"special_tokens must be a list of texts, or texts with their ids, not {type(special_tokens).__name__}"
-        )
-    check_names(special_tokens)
-    found = {token.content: token.id for token in added if not token.special}
-    ids = dict(known)
-    for name in special_tokens:
-        if name in found:
-            raise SpecialTokenError(
-                f"special token {name!r} is a token already, with the id {found[name]}, that is found in any "
-                "text; choose another name"
-            )
-        if name not in ids:
-            ids[name] = first_free
-            first_free += 1
-    return {name: ids[name] for name in special_tokens}
-
-
 def id_of_marker(special_tokens: Mapping[str, int], argument: str, name: str | None) -> tuple[int, ...]:
     """Give the id of a special token that an argument names; () for None.
 
@@ -380,12 +345,6 @@ def id_of_marker(special_tokens: Mapping[str, int], argument: str, name: str | N
         has = ", ".join(map(repr, special_tokens)) or "none"
         raise SpecialTokenError(f"{argument}={name!r} is no special token of this tokenizer; it has: {has}")
     return (special_tokens[name],)
-
-
-def check_new(tokens: Mapping[str, int], vocabulary: Ordinary) -> None:
-    """Raise SpecialTokenError for names that no text can hold, and for ids out of range or given twice."""
-    check_names(tokens)
-    _check_ids(tokens, vocabulary, (), may_share=False)
 
 
 def _check_ids(tokens: Mapping[str, int], vocabulary: Ordinary, added: Collection[str], may_share: bool) -> None:

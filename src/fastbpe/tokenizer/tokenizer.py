@@ -23,12 +23,21 @@ from fastbpe._core.merge.vocabulary import Vocabulary
 from fastbpe._utils.arguments import integer
 from fastbpe._utils.caching import cached_property
 from fastbpe._utils.optional_imports import require_numpy
-from fastbpe.errors import InvalidTokenError, VocabularyError
+from fastbpe.errors import InvalidTokenError
 from fastbpe.formats import native
 from fastbpe.model import TEXT, AddedToken, Buffer, CodePointModel, Model, Templates
 from fastbpe.patterns import Pattern, PatternLike, shown_pattern
-from fastbpe.tokenizer import components, flat_ids, numpy_output, own_tokens, plain_models, properties, truncation
-from fastbpe.tokenizer.special_tokens import SpecialTokens, id_of_marker, number
+from fastbpe.tokenizer import (
+    adding,
+    components,
+    flat_ids,
+    numpy_output,
+    own_tokens,
+    plain_models,
+    properties,
+    truncation,
+)
+from fastbpe.tokenizer.special_tokens import Ordinary, SpecialTokens, id_of_marker
 
 if TYPE_CHECKING:
     import numpy as np
@@ -41,6 +50,8 @@ if TYPE_CHECKING:
     from fastbpe.tokenizer.exportable import Files
     from fastbpe.tokenizer.truncation import Chunk
     from fastbpe.tokenizer.verify_export import Verification
+    from fastbpe.vocabularies.between import Entry
+    from fastbpe.vocabularies.id_map import IdMap
 
 CACHE_BYTES = 64 << 20  # default of cache_bytes: all piece caches of a tokenizer together
 
@@ -98,7 +109,13 @@ class Tokenizer(Encoder):
         )
         self._model = replace(model, tokens=None, tables=None)
         front, normalize = components.front(model)
-        self._special = SpecialTokens(model.special_tokens, self._vocabulary, model.added_tokens, normalize)
+        self._special = SpecialTokens(
+            model.special_tokens,
+            self._vocabulary,
+            model.added_tokens,
+            normalize,
+            decodes_stand_ins=bool(model.huggingface),
+        )
         self._decoder = Decoder(self._vocabulary, [*self._special.decoded.items()])
         self._cache_bytes = cache_bytes
         super().__init__(
@@ -1038,7 +1055,7 @@ class Tokenizer(Encoder):
 
     @property
     def added_tokens(self) -> list[AddedToken]:
-        """New list of a tokenizer.json's added tokens: tokens found in any text, and special tokens with rules.
+        """New list of added tokens: tokens found in any text, and special tokens with flags.
 
         >>> Tokenizer.from_merges([], pattern=None).added_tokens
         []
@@ -1213,29 +1230,94 @@ class Tokenizer(Encoder):
 
     # Extending and writing
 
-    def with_special_tokens(self, special_tokens: Mapping[str, int] | Sequence[str]) -> Tokenizer:
+    def with_tokens(self, tokens: Mapping[str, int] | Sequence[str | AddedToken]) -> Tokenizer:
+        """Make a tokenizer with more added tokens, which are found in any text. This one stays as it is.
+
+        All ids stay. Text becomes an added token before it is split and merged, as in the library tokenizers: the
+        leftmost, and the longest of those. `encode_parts` never makes one of untrusted text.
+
+        Args:
+            tokens: text to id. Or a list of texts and `AddedToken`s, which have flags: those that are added tokens
+                already keep their ids, new ones get the ids from n_vocab on, in order. One with
+                special=True becomes a special token. An id may be that of the ordinary token with this very text.
+
+        Raises:
+            SpecialTokenError: a text is empty, a special token or an ordinary one, an id is taken, or an added
+                token has another id already.
+
+        >>> from fastbpe import AddedToken
+        >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
+        >>> extended = tokenizer.with_tokens(["<x>", AddedToken("abc", single_word=True)])
+        >>> extended.encode("ab<x>"), extended.encode("abcd abc")
+        ([256, 257], [256, 99, 100, 32, 258])
+        """
+        return self._with_added(adding.new_tokens(*self._adding(tokens, "tokens"), special=False), "tokens")
+
+    def with_special_tokens(
+        self,
+        special_tokens: Mapping[str, int] | Sequence[str | AddedToken],
+        *,
+        reserved: int = 0,
+        reserved_name: str = "<|reserved_special_token_{}|>",
+        pad_to_multiple_of: int | None = None,
+    ) -> Tokenizer:
         """Make a tokenizer with more special tokens. This one stays as it is.
 
         Args:
-            special_tokens: text to id. Or a list of texts: those that are special tokens already keep their ids,
-                new ones get the ids from n_vocab on, in order.
+            special_tokens: text to id. Or a list of texts and `AddedToken`s, which have flags: those that are
+                special tokens already keep their ids, new ones get the ids from n_vocab on, in order.
+            reserved: int – number of further special tokens, without a use yet.
+            reserved_name: str – their name, with {} for their number: from 0 on, without the names that are taken.
+            pad_to_multiple_of: int – reserve as many more as make n_vocab a multiple of this. None: none.
 
         Raises:
-            SpecialTokenError: a text is empty or an ordinary token, or an id is taken.
-            VocabularyError: a special token has another id already.
+            SpecialTokenError: a text is empty or an ordinary token, an id is taken, or a special token has another
+                id already.
+            ValueError: reserved or pad_to_multiple_of is out of range, or reserved_name has no {}.
 
         >>> Tokenizer.from_merges([], pattern=None).with_special_tokens(["<s>", "</s>"]).special_tokens
         {'<s>': 256, '</s>': 257}
+        >>> tokenizer = Tokenizer.from_merges([], pattern=None)
+        >>> tokenizer.with_special_tokens(["<s>"], reserved=2, reserved_name="<r{}>").special_tokens
+        {'<s>': 256, '<r0>': 257, '<r1>': 258}
+        >>> tokenizer.with_special_tokens(["<s>"], pad_to_multiple_of=128).n_vocab
+        384
         """
-        special_tokens = number(special_tokens, self._special.ids, self._special.added, self.n_vocab)
-        for name, token_id in special_tokens.items():
-            if self._special.ids.get(name, token_id) != token_id:
-                raise VocabularyError(f"special token {name!r} has the id {self._special.ids[name]} already")
-        merged = {**self._special.ids, **special_tokens}
-        return type(self)(
-            replace(self._model, tables=self._vocabulary.sections(), special_tokens=merged, fingerprint=""),
-            cache_bytes=self._cache_bytes,
+        new = adding.new_tokens(*self._adding(special_tokens, "special_tokens"), special=True)
+        new = adding.with_reserved(
+            new,
+            self._special,
+            self.n_vocab,
+            reserved=reserved,
+            reserved_name=reserved_name,
+            pad_to_multiple_of=pad_to_multiple_of,
         )
+        return self._with_added(new, "special_tokens")
+
+    def id_map(self, old: Tokenizer) -> IdMap:
+        """Make the map from the ids of another tokenizer to the ids of this one.
+
+        Tokens are the same if their bytes and their kinds are: special and added tokens have a name, all others
+        are text. A token that the other one does not have starts its embedding row from the ids that the other one
+        gives to its bytes, merged without splitting, without its unknown id.
+
+        Args:
+            old: Tokenizer – the other one, of any mode.
+
+        >>> old = Tokenizer.from_merges([(97, 98)], pattern=None)
+        >>> new = Tokenizer.from_merges([(98, 99), (97, 98), (257, 99)], pattern=None)
+        >>> id_map = new.id_map(old)
+        >>> id_map, id_map.init_from[256:]
+        (<fastbpe.IdMap from 257 ids to 259: 257 kept, 0 removed, 2 new>, ((98, 99), (256,), (256, 99)))
+        """
+        from fastbpe.tokenizer.entries import TRANSLATIONS  # here, as the next: few programs need them
+        from fastbpe.vocabularies.between import map_between
+
+        if not isinstance(old, Tokenizer):
+            raise TypeError(f"old must be a Tokenizer, not {type(old).__name__}")
+        translate = TRANSLATIONS.get((self.mode, old.mode), bytes)
+        entries = ((token_id, (kind, translate(token))) for token_id, (kind, token) in self._entries())
+        return map_between(old._entries(), old.n_vocab, entries, self.n_vocab, old._speller())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all of the tokenizer into a file, for `load` to read. The file appears whole or not at all.
@@ -1388,6 +1470,28 @@ class Tokenizer(Encoder):
             return None
         added = [token.content for token in self._special.added if not token.special]
         return make_cutter(self._splitter, [*added, *special])
+
+    def _adding(
+        self, tokens: adding.Tokens, argument: str
+    ) -> tuple[adding.Tokens, str, Mapping[str, AddedToken], Ordinary, int]:
+        """Give the arguments of adding.new_tokens."""
+        return tokens, argument, adding.known_tokens(self._special), self._vocabulary, self.n_vocab
+
+    def _with_added(self, new: Sequence[AddedToken], argument: str) -> Tokenizer:
+        """Make a tokenizer with more tokens."""
+        model = replace(self._model, tables=self._vocabulary.sections())
+        return type(self)(adding.add_to_bytes(model, new), cache_bytes=self._cache_bytes)
+
+    def _entries(self) -> Iterator[tuple[int, Entry]]:
+        from fastbpe.tokenizer.entries import byte_level_entries
+
+        return byte_level_entries(self._vocabulary, self._special)
+
+    def _speller(self) -> Callable[[bytes], list[int]]:
+        """Make a function that gives the ids of a token's bytes."""
+        from fastbpe.tokenizer.entries import byte_level_speller
+
+        return byte_level_speller(self._vocabulary)
 
     def _spelled_out(self) -> dict[int, list[int]]:
         """Give, for each id that untrusted text must not become, the ids to put in its place."""

@@ -148,8 +148,8 @@ def add_pattern_of_base(base: object, keywords: Mapping[str, Any]) -> dict[str, 
         raise TypeError(f"base must be a Tokenizer, not {type(base).__name__}: fastbpe.load makes one of a file")
     if base.mode != "byte":
         raise TrainingError(
-            f"base= is a {base.mode} tokenizer, and only byte-level ones can be extended; train a new one on the "
-            'old texts and the new ones with mode="codepoint", or add tokens with with_special_tokens'
+            f'base= is a {base.mode} tokenizer, and mode="byte" learns on after a byte-level one; give '
+            f"mode={base.mode!r}"
         )
     if "pattern" in keywords:
         pattern = resolve_pattern(keywords["pattern"])[1]

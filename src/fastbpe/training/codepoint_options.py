@@ -250,6 +250,17 @@ def float32(number: float) -> float:
         return float("inf")
 
 
+def checked_trainer(values: Mapping[str, Any], base: Spec) -> Spec:
+    """Make the options of a trainer from those of a model and new ones, and check them.
+
+    Raises SpecError: a value cannot be met.
+    """
+    parsed = {name: _parsed(name, specs.TRAINER[name], value) for name, value in values.items()}
+    spec = specs.make(specs.TRAINER, parsed, base.unknown)
+    _check(spec)
+    return spec
+
+
 def _check(trainer: Spec) -> None:
     """Raise SpecError if no model can be trained with these options."""
     if trainer["model_type"] != "bpe":

@@ -19,6 +19,7 @@ from fastbpe.corpus.sources import Source, documents, resolve
 from fastbpe.errors import FormatError, SpecError
 from fastbpe.formats.sentencepiece import specs
 from fastbpe.model import CodePointModel, PieceType, Spec, pack_pieces
+from fastbpe.training.codepoint_base import CodePointBase
 from fastbpe.training.codepoint_counting import (
     BOUNDARY,
     CountedWords,
@@ -119,7 +120,11 @@ def make_options(source: object, vocab_size: int | str, keywords: Mapping[str, A
 
 
 def train_model(
-    source: Source, options: CodePointOptions, reading: ReadingOptions, reporter: Reporter
+    source: Source,
+    options: CodePointOptions,
+    reading: ReadingOptions,
+    reporter: Reporter,
+    base: CodePointBase | None = None,
 ) -> tuple[CodePointModel, CodePointReport]:
     """Learn a code-point vocabulary from a source of text.
 
@@ -129,6 +134,7 @@ def train_model(
         options: what to learn; see `make_options`.
         reading: how to read and count the source.
         reporter: gets the phases "counting" and "learning", and their summary.
+        base: the model to go on after; None: there is none.
 
     Raises:
         SpecError: there is no text to learn from, or vocab_size cannot be met.
@@ -160,7 +166,7 @@ def train_model(
         errors=reading.errors,
     )
     sentences = SentenceSource(texts=texts, n_bytes=resolved.n_bytes, are_sentences=has_counts, must_be_utf8=True)
-    model, report = learn_model(sentences, options, reading, reporter)
+    model, report = learn_model(sentences, options, reading, reporter, base)
     report = replace(report, n_skipped=len(skipped))
     reporter.summarise(
         {
@@ -184,7 +190,11 @@ def _tsv_lines(counts: Mapping[Any, Any]) -> Iterator[bytes]:
 
 
 def learn_model(
-    sentences: SentenceSource, options: CodePointOptions, reading: ReadingOptions, reporter: Reporter
+    sentences: SentenceSource,
+    options: CodePointOptions,
+    reading: ReadingOptions,
+    reporter: Reporter,
+    base: CodePointBase | None = None,
 ) -> tuple[CodePointModel, CodePointReport]:
     """Learn a code-point vocabulary from sentences.
 
@@ -193,6 +203,7 @@ def learn_model(
         options: what to learn.
         reading: its num_threads and max_memory_bytes; the text is read already.
         reporter: gets the phases "counting" and "learning".
+        base: the model to go on after; None: there is none.
 
     Raises:
         SpecError: there is no text to learn from, or vocab_size cannot be met.
@@ -204,18 +215,29 @@ def learn_model(
         )
     counts = _character_counts(counted)
     alphabet, left_out = _alphabet(counts, options.trainer)
-    n_single = len(options.metas) + len(alphabet)
+    n_symbols = len(options.metas)
+    if base is not None:
+        n_symbols = base.model.n_pieces
+        alphabet = [character for character in alphabet if not base.has(character)]
+        left_out = {character: n for character, n in left_out.items() if not base.has(character)}
+    n_single = n_symbols + len(alphabet)
+    symbols = "symbols" if base is None else "pieces of the base"
     vocab_size = n_single if options.only_characters else options.trainer["vocab_size"]
     if n_single > vocab_size:
         raise SpecError(
-            f"vocab_size={vocab_size} is too small: {len(options.metas)} symbols and {len(alphabet)} characters "
+            f"vocab_size={vocab_size} is too small: {n_symbols} {symbols} and {len(alphabet)} characters "
             f"need {n_single}; or lower character_coverage",
             f"Vocabulary size is smaller than required_chars. {vocab_size} vs {n_single}. Increase vocab_size or "
             "decrease character_coverage with --character_coverage option.",
         )
     with reporter.phase("learning", vocab_size - n_single, unit=" merges") as phase:
-        learned = _learned(counted, alphabet, classes, options.trainer, vocab_size - n_single, phase.update)
-    model = _model([*learned, *alphabet], options, vocab_size)
+        merges = _learned(counted, alphabet, classes, options.trainer, vocab_size - n_single, phase.update, base)
+    learned = [left + right for left, right in merges]
+    if base is None:
+        model = _model([*learned, *alphabet], options, vocab_size)
+    else:
+        _check_number(n_single + len(learned), options, vocab_size)
+        model = base.extended(learned, alphabet, merges)
     report = CodePointReport(
         n_bytes=counted.n_bytes,
         n_sentences=counted.n_sentences,
@@ -287,18 +309,21 @@ def _learned(
     trainer: Spec,
     n_merges: int,
     update: Callable[[int], object],
-) -> list[str]:
-    """Learn the pieces of more than one character, in the order of their scores.
+    base: CodePointBase | None,
+) -> list[tuple[str, str]]:
+    """Learn the pieces of more than one character, in the order of their scores: the two parts of each.
 
     Args:
         counted: the words.
-        alphabet: the characters that become pieces.
+        alphabet: the characters that become pieces; with a base, the new ones.
         classes: class of each code point; see `character_classes`.
         trainer: options of the learner.
         n_merges: int – number of pieces to learn; there may be fewer.
         update: is told of each number of pieces that were learned.
+        base: the model to go on after; None: there is none.
     """
-    texts = sorted(alphabet)
+    texts = sorted(alphabet) if base is None else base.alphabet(alphabet)
+    pieces = [] if base is None else base.pieces(texts)
     learner = CodePointLearner(
         counted.words,
         [ord(character) for character in texts],
@@ -308,8 +333,11 @@ def _learned(
         split_by_whitespace=trainer["split_by_whitespace"],
         treat_whitespace_as_suffix=trainer["treat_whitespace_as_suffix"],
         allow_whitespace_only_pieces=trainer["allow_whitespace_only_pieces"],
+        base=pieces,
+        cuts=b"" if base is None else base.cuts(counted.words, alphabet),
     )
-    n_base = n_told = len(texts)
+    texts += ["".join([texts[symbol] for symbol in piece]) for piece in pieces]
+    n_told = len(texts)
 
     def tell(n_ids: int) -> None:
         nonlocal n_told
@@ -317,11 +345,13 @@ def _learned(
         n_told = n_ids
 
     learner.learn(tell)
+    merges: list[tuple[str, str]] = []
     for left, right, _ in learner.merges():
+        merges.append((texts[left], texts[right]))
         texts.append(texts[left] + texts[right])
-    last = [texts[left] + texts[right] for left, right in learner.last_pairs()]
+    last = [(texts[left], texts[right]) for left, right in learner.last_pairs()]
     update(len(last))
-    return texts[n_base:] + last
+    return merges + last
 
 
 def _model(learned: list[str], options: CodePointOptions, vocab_size: int) -> CodePointModel:
@@ -356,11 +386,7 @@ def _model(learned: list[str], options: CodePointOptions, vocab_size: int) -> Co
             )
     _check_distinct(pieces)
     trainer = options.trainer
-    if not options.only_characters and trainer["hard_vocab_limit"] and n_ids != vocab_size:
-        raise SpecError(
-            f"vocab_size={vocab_size} is too large: the text gives {n_ids} pieces; or set hard_vocab_limit=False",
-            f"Vocabulary size too high ({vocab_size}). Please set it to a value <= {n_ids}.",
-        )
+    _check_number(n_ids, options, vocab_size)
     if options.only_characters or not trainer["hard_vocab_limit"]:
         trainer = specs.make(specs.TRAINER, {**trainer.values, "vocab_size": n_ids})
     piece_bytes, piece_ends = pack_pieces(pieces)
@@ -373,6 +399,15 @@ def _model(learned: list[str], options: CodePointOptions, vocab_size: int) -> Co
         normalizer=options.normalizer,
         denormalizer=options.denormalizer,
     )
+
+
+def _check_number(n_ids: int, options: CodePointOptions, vocab_size: int) -> None:
+    """Raise SpecError if there are fewer pieces than vocab_size, and there must not be."""
+    if not options.only_characters and options.trainer["hard_vocab_limit"] and n_ids != vocab_size:
+        raise SpecError(
+            f"vocab_size={vocab_size} is too large: the text gives {n_ids} pieces; or set hard_vocab_limit=False",
+            f"Vocabulary size too high ({vocab_size}). Please set it to a value <= {n_ids}.",
+        )
 
 
 def _check_distinct(pieces: list[bytes]) -> None:

@@ -87,9 +87,11 @@ def train(
             code-point mode: control symbols, pieces, characters; "characters" there: all characters, no merges.
         mode: str – "byte", or "codepoint" to learn as sentencepiece 0.2.3 does: the lines of a document are
             sentences, options and their defaults are sentencepiece's, and the result is a CodePointTokenizer.
-        base: Tokenizer – a tokenizer to extend. All its ids stay as they are, its pattern splits the text, its
-            merges are applied first, and new merges follow. vocab_size includes its tokens; special_tokens are
-            only the new ones.
+        base: Tokenizer – a tokenizer of the same mode to extend. All its ids stay as they are, its pattern splits
+            the text, its merges are applied first, and new merges follow. vocab_size counts its tokens (not the
+            gaps between ids) and the new ones; "+1000": 1,000 more tokens than it has. special_tokens are only the
+            new ones. In code-point mode its pieces and scores stay, new scores are below the lowest one, and
+            options that are not given are the base's.
         base_special: str – ids of the base's special tokens. "keep" (the default): unchanged, new merges come
             after them; "end": merges come after the ordinary tokens, and the special tokens get new ids behind.
         progress: bool, function or None – True: bars and a summary on stderr; False: nothing; None: bars if stderr
@@ -162,6 +164,8 @@ def train(
     if mode == "ids":
         return cast("Tokenizer", _train_sequences(source, base, vocab_size, options, reading, reporter))
     source = cast("Source | PieceCounts", source)
+    if isinstance(vocab_size, str) and vocab_size.startswith("+"):
+        vocab_size = _total(vocab_size, base)
     if mode == "codepoint":
         return _train_code_points(source, base, vocab_size, options, reading, reporter)
     if not isinstance(vocab_size, int):
@@ -180,6 +184,18 @@ def train(
     start = vocabulary_of_base(base, base_special, byte_options)
     facts = {"base": base.fingerprint, "base_special": base_special}
     return _train_bytes(source, start, byte_options, reading, reporter, facts)
+
+
+def _total(vocab_size: str, base: Tokenizer | None) -> int:
+    """Give the vocab_size that "+N" means.
+
+    Raises TrainingError: there is no base, or N is no number.
+    """
+    if not vocab_size[1:].isdecimal() or not vocab_size.isascii():
+        raise TrainingError(f"vocab_size={vocab_size!r}: give a number behind the '+'")
+    if not isinstance(base, Tokenizer):
+        raise TrainingError(f"vocab_size={vocab_size!r} is so many more than a base has; give base=, or a number")
+    return base.vocab_size + int(vocab_size)
 
 
 def _check_names(mode: str, options: Iterable[str]) -> None:
@@ -233,19 +249,31 @@ def _train_code_points(
 ) -> Tokenizer:
     # Imported here: byte mode needs none of it.
     from fastbpe.tokenizer.codepoint import CodePointTokenizer
+    from fastbpe.training.codepoint_base import CodePointBase
     from fastbpe.training.codepoint_train import make_options, train_model
 
-    if base is not None:
+    if base is not None and not isinstance(base, CodePointTokenizer):
         raise TrainingError(
-            'base= with mode="codepoint": only mode="byte" learns on after a tokenizer; leave base= out and '
-            "train on the old texts and the new ones, or add tokens to the old tokenizer with with_special_tokens"
+            'base= is a byte-level tokenizer, and mode="codepoint" learns on after a code-point one; '
+            'give mode="byte"'
         )
     if isinstance(source, PieceCounts):
         raise TrainingError('PieceCounts hold what mode="byte" learns from; give the text')
-    model, report = train_model(source, make_options(source, vocab_size, keywords), reading, reporter)
+    start = None if base is None else CodePointBase(base)
+    if start is None:
+        options = make_options(source, vocab_size, keywords)
+    else:
+        if not isinstance(vocab_size, int):
+            raise TrainingError(
+                f"vocab_size={vocab_size!r}: with base=, give a number of ids, or '+' and how many new"
+            )
+        tsv = {"input_format": "tsv"} if isinstance(source, Mapping) else {}
+        options = start.options(vocab_size, {**keywords, **tsv})
+    model, report = train_model(source, options, reading, reporter, start)
     for note in report.notes(model.trainer):
         warnings.warn(note, TrainingWarning, stacklevel=_CALLER - 1)
-    return CodePointTokenizer(replace(model, training={"library": __version__, **asdict(report)}))
+    facts = {} if start is None else {"base": start.fingerprint}
+    return CodePointTokenizer(replace(model, training={"library": __version__, **asdict(report), **facts}))
 
 
 def _train_sequences(

@@ -169,7 +169,7 @@ def test_trained_tokenizer_encodes_and_pickles() -> None:
     assert tokenizer.training_report["n_sentences"] == 2
     assert fastbpe.load(pickle.loads(pickle.dumps(tokenizer)).__reduce__()[1][0]) == tokenizer
     with pytest.raises(TrainingError, match="base="):
-        fastbpe.train(["a"], mode="codepoint", vocab_size=12, base=tokenizer)
+        fastbpe.train(["a"], mode="byte", vocab_size=300, base=tokenizer)
     with pytest.raises(TrainingError, match='choose "byte" or "codepoint"'):
         fastbpe.train(["a"], mode="bytes", vocab_size=300)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import tiktoken
 
-from fastbpe import FastbpeError, SpecialTokenError, Tokenizer, VocabularyError
+from fastbpe import FastbpeError, SpecialTokenError, Tokenizer
 from fastbpe.tokenizer import special_tokens as rules
 from helpers.shared_data import BYTES, published
 
@@ -291,7 +291,7 @@ def test_with_special_tokens_returns_a_new_tokenizer(tokenizer: Tokenizer) -> No
     assert more.n_vocab == 301
     assert more.encode("<|fim|>", allowed_special="all") == [300]
     assert tokenizer.encode("<|fim|>") == list(b"<|fim|>")
-    with pytest.raises(VocabularyError, match=r"'<\|im_end\|>' has the id 258 already"):
+    with pytest.raises(SpecialTokenError, match=r"'<\|im_end\|>' has the id 258 already"):
         tokenizer.with_special_tokens({"<|im_end|>": 400})
 
 

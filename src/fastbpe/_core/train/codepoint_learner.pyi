@@ -13,6 +13,9 @@ class CodePointLearner(MergeLearner):
     n_merges: int – number of pieces to learn.
     max_length: int – characters of a piece, at most.
     split_by_whitespace, treat_whitespace_as_suffix, allow_whitespace_only_pieces: as of a WordCounter.
+    base: list of list of int – the symbols of each base piece, two or more; symbols are places in the alphabet.
+    cuts: bytes – uint32 for each part of each word, in the order of the table: its characters if it is a symbol or
+        a base piece; 0 for a character that ends the word. b"": words begin as characters.
     """
 
     def __init__(
@@ -26,6 +29,8 @@ class CodePointLearner(MergeLearner):
         split_by_whitespace: bool = True,
         treat_whitespace_as_suffix: bool = False,
         allow_whitespace_only_pieces: bool = False,
+        base: list[list[int]] = [],
+        cuts: bytes = b"",
     ) -> None: ...
     def last_pairs(self) -> list[tuple[int, int]]:
         """Return (left id, right id) of the pieces without occurrences, which come after the merges and have no

@@ -11,25 +11,31 @@ are taken at the end, when no other pair is left. Their merges change nothing, s
 (`last_pairs`).
 
 Of two pairs that make the same text, only the first becomes a piece.
+
+Base pieces. Learning may go on after the pieces of another model: words then begin as these pieces, cut as the
+caller says, and no pair makes the text of one of them again.
 """
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
-from libc.string cimport memset
+from libc.string cimport memcmp, memset
 
 from fastbpe._core.train.scripts cimport (
     ALONE, ANY, FIRST_SCRIPT, INHERITED, METASPACE_CLASS, N_CODE_POINTS, next_code_point,
 )
 from fastbpe._core.train.merge_learner cimport MergeLearner, allocated, grow
 from fastbpe._core.train.piece_table cimport PieceCount, PieceTable
-from fastbpe._core.train.pair_table cimport Cell, QueuedPair, Pair
+from fastbpe._core.train.pair_table cimport DEAD, TAIL, Cell, QueuedPair, Pair
 from fastbpe._core.common.hash_tables cimport NONE, mix
 
 cdef enum:
     KEY_BITS = 54  # low bits of a key: the leading symbols of a text; the bits above hold its length
     MIXED = 0xFF  # script of a text with INHERITED, ALONE or ANY, or of two scripts: look at the text
+
+
+cdef uint64_t HASH_FACTOR = 0x9FB21C651E98DF25ULL
 
 
 cdef struct Shape:
@@ -50,6 +56,9 @@ cdef class CodePointLearner(MergeLearner):
     n_merges: int – number of pieces to learn.
     max_length: int – characters of a piece, at most.
     split_by_whitespace, treat_whitespace_as_suffix, allow_whitespace_only_pieces: as of a WordCounter.
+    base: list of list of int – the symbols of each base piece, two or more; symbols are places in the alphabet.
+    cuts: bytes – uint32 for each part of each word, in the order of the table: its characters if it is a symbol or
+        a base piece; 0 for a character that ends the word. b"": words begin as characters.
     """
 
     cdef uint8_t* _class  # class of each symbol
@@ -58,6 +67,7 @@ cdef class CodePointLearner(MergeLearner):
     cdef size_t* _start  # where each id's text begins in _text
     cdef uint64_t* _prefix  # low bits of each id's key
     cdef Shape* _shape
+    cdef uint32_t _n_alphabet
     cdef uint32_t _bits  # bits of a symbol in a key
     cdef uint32_t _max_length
     cdef bint _split_by_whitespace, _treat_whitespace_as_suffix, _allow_whitespace_only_pieces
@@ -70,24 +80,28 @@ cdef class CodePointLearner(MergeLearner):
     def __init__(
         self, PieceTable words not None, list alphabet not None, bytes classes not None, *, size_t n_merges,
         uint32_t max_length=16, bint split_by_whitespace=True, bint treat_whitespace_as_suffix=False,
-        bint allow_whitespace_only_pieces=False,
+        bint allow_whitespace_only_pieces=False, list base=[], bytes cuts=b"",
     ):
         cdef size_t n_ids, n_slots = 4
         cdef uint32_t i
+        cdef list piece
+        cdef const uint32_t* parts = <const uint32_t*> PyBytes_AS_STRING(cuts)
+        cdef size_t n_parts = <size_t> PyBytes_GET_SIZE(cuts) // 4
         cdef uint32_t* symbols
         if self._state.cells != NULL:
             raise RuntimeError("a learner is made once")
         if PyBytes_GET_SIZE(classes) != N_CODE_POINTS:
             raise ValueError(f"{len(classes)} classes of characters, not {N_CODE_POINTS}")
         words.settle()
-        self._n_base = self._n_ids = <uint32_t> len(alphabet)
+        self._n_alphabet = <uint32_t> len(alphabet)
+        self._n_base = self._n_ids = self._n_alphabet + <uint32_t> len(base)
         self._n_wanted = n_merges
         self._min_count = 1
         self._max_length = max_length
         self._split_by_whitespace = split_by_whitespace
         self._treat_whitespace_as_suffix = treat_whitespace_as_suffix
         self._allow_whitespace_only_pieces = allow_whitespace_only_pieces
-        while (<uint64_t> 1 << self._bits) < self._n_base:
+        while (<uint64_t> 1 << self._bits) < self._n_alphabet:
             self._bits += 1
         # Every merge removes a symbol at least, so no array need be larger than the text, however many are wanted.
         n_ids = self._n_base + min(n_merges, words.n_arena)
@@ -95,7 +109,7 @@ cdef class CodePointLearner(MergeLearner):
         self._start = <size_t*> allocated(n_ids + 1, sizeof(size_t))
         self._prefix = <uint64_t*> allocated(n_ids, sizeof(uint64_t))
         self._shape = <Shape*> allocated(n_ids, sizeof(Shape))
-        self._class = <uint8_t*> allocated(self._n_base, 1)
+        self._class = <uint8_t*> allocated(self._n_alphabet, 1)
         while n_slots < 2 * n_ids:
             n_slots *= 2
         self._slots = <uint32_t*> allocated(n_slots, sizeof(uint32_t))
@@ -105,12 +119,17 @@ cdef class CodePointLearner(MergeLearner):
         symbols = <uint32_t*> allocated(N_CODE_POINTS, sizeof(uint32_t))
         try:
             memset(symbols, 0xFF, N_CODE_POINTS * sizeof(uint32_t))
-            for i in range(self._n_base):
+            for i in range(self._n_alphabet):
                 symbols[<uint32_t> alphabet[i]] = i
                 self._class[i] = (<const uint8_t*> PyBytes_AS_STRING(classes))[<uint32_t> alphabet[i]]
                 self._add_character(i)
+            for i, piece in enumerate(base):
+                self._add_base_piece(self._n_alphabet + i, piece)
             with nogil:
-                self._lay_out(words, symbols)
+                if n_parts:
+                    self._lay_out_parts(words, symbols, parts, n_parts)
+                else:
+                    self._lay_out(words, symbols)
                 self._first_pairs()
         finally:
             free(symbols)
@@ -137,6 +156,111 @@ cdef class CodePointLearner(MergeLearner):
         self._text[self._n_text] = i
         self._n_text += 1
         self._start[i + 1] = self._n_text
+        return 0
+
+    cdef int _add_base_piece(self, uint32_t i, list piece) except -1:
+        """Make the tables' row for a base piece.
+
+        piece: its symbols.
+        """
+        cdef uint32_t n = <uint32_t> len(piece), k, symbol
+        cdef uint8_t script = METASPACE_CLASS, other
+        cdef bint has_metaspace = False
+        self._reserve_text(n)
+        self._state.length[i] = n
+        self._prefix[i] = 0
+        for k in range(n):
+            symbol = piece[k]
+            if symbol >= self._n_alphabet:
+                raise ValueError(f"base piece {i - self._n_alphabet} has the symbol {symbol}: not in the alphabet")
+            self._text[self._n_text + k] = symbol
+            if k * self._bits < 64:
+                self._prefix[i] |= self._prefix[symbol] >> (k * self._bits)
+            has_metaspace = has_metaspace or self._shape[symbol].has_metaspace
+            other = self._shape[symbol].script
+            if script == METASPACE_CLASS:
+                script = other
+            elif other != METASPACE_CLASS and other != script:
+                script = MIXED
+        self._shape[i].script = script
+        self._shape[i].has_metaspace = has_metaspace
+        self._n_text += n
+        self._start[i + 1] = self._n_text
+        self._slots[self._slot_of_text(self._text + self._start[i], n)] = i
+        return 0
+
+    cdef size_t _slot_of_text(self, const uint32_t* text, uint32_t n) noexcept nogil:
+        """Return the slot of the id with a text of n symbols, or the empty slot for it."""
+        cdef uint64_t hash = n
+        cdef uint32_t i
+        cdef size_t at
+        for i in range(n):
+            hash = (hash ^ text[i]) * HASH_FACTOR
+        at = <size_t> mix(hash) & self._mask
+        while self._slots[at] != NONE and not (
+            self._state.length[self._slots[at]] == n
+            and memcmp(self._text + self._start[self._slots[at]], text, n * sizeof(uint32_t)) == 0
+        ):
+            at = (at + 1) & self._mask
+        return at
+
+    cdef int _lay_out_parts(
+        self, PieceTable words, const uint32_t* symbols, const uint32_t* cuts, size_t n_cuts
+    ) except -1 nogil:
+        """Write every word as symbols and base pieces: id in the first cell, id | TAIL in the last, DEAD between.
+
+        symbols: array of N_CODE_POINTS – symbol of each code point; NONE: outside the alphabet.
+        """
+        cdef Cell* cell = self._state.cells
+        cdef PieceCount* word
+        cdef size_t w, at, k, n_weights = 0, next_cut = 0, n_parts
+        cdef uint32_t id, n
+        cdef uint32_t* text
+        cdef Cell* begin
+        cell.symbol = NONE
+        cell += 1
+        for w in range(words.n_pieces):
+            word = &words.pieces[w]
+            at = 0
+            while at < word.n_bytes:
+                begin = cell
+                n_parts = 0
+                while at < word.n_bytes:
+                    if next_cut == n_cuts:
+                        with gil:
+                            raise ValueError("cuts end before the words do")
+                    n = cuts[next_cut]
+                    next_cut += 1
+                    self._reserve_text(n)
+                    text = self._text + self._n_text  # space behind the last text
+                    if n == 0:
+                        next_code_point(words.arena + word.start, word.n_bytes, &at)
+                        break
+                    for k in range(n):
+                        if at == word.n_bytes:
+                            with gil:
+                                raise ValueError("cuts reach beyond a word")
+                        text[k] = symbols[next_code_point(words.arena + word.start, word.n_bytes, &at)]
+                    id = text[0] if n == 1 else self._slots[self._slot_of_text(text, n)]
+                    if id == NONE or id >= self._n_base:
+                        with gil:
+                            raise ValueError("cuts name a part that is no base piece")
+                    for k in range(n):
+                        cell[k].symbol = DEAD
+                    cell[n - 1].symbol = id | TAIL
+                    cell[0].symbol = id
+                    cell += n
+                    n_parts += 1
+                if n_parts < 2:  # no pair
+                    cell = begin
+                    continue
+                self._state.weights[n_weights] = word.count
+                n_weights += 1
+                cell.symbol = NONE
+                cell += 1
+            self._note_work(word.n_bytes)
+        cell.symbol = NONE
+        self._n_cells = cell - self._state.cells + 1
         return 0
 
     cdef int _reserve_text(self, size_t n) except -1 nogil:
@@ -292,7 +416,7 @@ cdef class CodePointLearner(MergeLearner):
         cdef uint64_t hash = n
         cdef size_t at
         for i in range(n):
-            hash = (hash ^ self._symbol(pair, i)) * 0x9FB21C651E98DF25ULL
+            hash = (hash ^ self._symbol(pair, i)) * HASH_FACTOR
         at = <size_t> mix(hash) & self._mask
         while self._slots[at] != NONE and not self._has_text(self._slots[at], pair, n):
             at = (at + 1) & self._mask

@@ -1,0 +1,68 @@
+"""Bytes of a token spelled by a vocabulary: merged as one piece, without splitting or normalizing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
+
+from fastbpe._core.merge.vocabulary import Vocabulary
+from fastbpe.model import CodePointModel, PieceType
+from fastbpe.tokenizer.codepoint_tables import METASPACE
+
+if TYPE_CHECKING:
+    from fastbpe.tokenizer.codepoint_tables import Parts
+
+
+def spell_bytes(token: bytes, vocabulary: Vocabulary, may_make: Callable[[int], bool]) -> list[int]:
+    """Give the ids of a token's bytes, merged by merges that `may_make` allows; no id for an unknown byte."""
+    symbols = [vocabulary.find(bytes([byte])) for byte in token]
+    return _merge([symbol for symbol in symbols if symbol is not None], vocabulary, may_make)
+
+
+def spell_characters(text: str, parts: Parts, ids: list[int], usable: Collection[int]) -> list[int]:
+    """Give the ids of a text's characters, merged by merges that make usable ids only.
+
+    Args:
+        text: the text, with U+2581 or spaces for it.
+        parts: the tables of the model.
+        ids: id of each symbol, as `parts.symbol_ids()` gives them.
+        usable: ids that merges may make.
+    """
+    out: list[int] = []
+    run: list[int] = []  # consecutive symbols, yet to be merged
+
+    def end_run() -> None:
+        merged = _merge(run, parts.vocabulary, lambda symbol: ids[symbol] in usable)
+        out.extend(ids[symbol] for symbol in merged)
+        run.clear()
+
+    for character in text.replace(METASPACE, " ") if parts.marks_spaces else text:
+        data = character.encode()
+        symbol = parts.vocabulary.find(data)
+        if symbol is not None and ids[symbol] < parts.surfaces.n_ids and ids[symbol] != parts.unknown:
+            run.append(symbol)
+            continue
+        end_run()
+        out += [parts.unknown] if parts.byte_ids is None else [parts.byte_ids[byte] for byte in data]
+    end_run()
+    return out
+
+
+def merged_ids(model: CodePointModel) -> set[int]:
+    """Give the ids of pieces that merging may make."""
+    return {i for i, kind in enumerate(model.types) if kind in (PieceType.NORMAL, PieceType.USER_DEFINED)}
+
+
+def _merge(symbols: list[int], vocabulary: Vocabulary, may_make: Callable[[int], bool]) -> list[int]:
+    """Merge the pairs whose result `may_make` allows, best first, the leftmost of equals."""
+    symbols = [*symbols]
+    while True:
+        pairs = [
+            (*pair, at)
+            for at in range(len(symbols) - 1)
+            if (pair := vocabulary.pair(symbols[at], symbols[at + 1])) is not None and may_make(pair[1])
+        ]
+        if not pairs:
+            return symbols
+        _, merged, at = min(pairs, key=lambda pair: (pair[0], pair[2]))
+        symbols[at : at + 2] = [merged]

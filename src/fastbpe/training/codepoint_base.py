@@ -1,0 +1,163 @@
+"""Code-point training that goes on after a model (`base=`): its pieces, scores and ids stay, new pieces follow.
+
+Each counted word is cut as the base encodes it: its merges come first. From there the learner goes on with
+sentencepiece's rules. New scores go on below the lowest one, so that text merges old pieces first. A score of
+-2**24 or less marks a piece as the last of all (Llama 2's runs of spaces have -1e9): new pieces come before it.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from fastbpe._core.encode.codepoint_pieces import TokenEncoder, marks_spaces
+from fastbpe._core.normalize.sentencepiece_normalizer import Normalizer
+from fastbpe._core.train.piece_table import PieceTable
+from fastbpe.errors import OptionError, TrainingError
+from fastbpe.formats.sentencepiece import specs
+from fastbpe.model import CodePointModel, PieceType, pack_merges, pack_pieces
+from fastbpe.tokenizer.codepoint import CodePointTokenizer
+from fastbpe.tokenizer.internals import prepared_encoder, source_of
+from fastbpe.training.codepoint_counting import BOUNDARY
+from fastbpe.training.codepoint_options import CodePointOptions, checked_trainer
+
+#: Options that may differ from the base's: they say which new pieces are learned from which text.
+_FREE = {
+    "character_coverage", "required_chars", "max_sentencepiece_length", "max_sentence_length", "split_digits",
+    "split_by_unicode_script", "split_by_number", "split_by_whitespace", "allow_whitespace_only_pieces",
+    "pretokenization_delimiter", "hard_vocab_limit", "input_format", "input_sentence_size",
+    "shuffle_input_sentence",
+}  # fmt: skip
+_MAX_SCORE = 1 << 24  # from there on, floats are no longer 1 apart
+_MERGED = (PieceType.NORMAL, PieceType.USER_DEFINED, PieceType.UNUSED)
+
+
+class CodePointBase:
+    """Model that a training run goes on after.
+
+    Args:
+        tokenizer: the tokenizer of the model.
+
+    Raises:
+        TrainingError: pieces cannot be learned for this model.
+    """
+
+    def __init__(self, tokenizer: CodePointTokenizer) -> None:
+        self.model = source_of(tokenizer)
+        if not self.model.normalizer["escape_whitespaces"]:
+            raise TrainingError("base= keeps spaces as they are, and pieces are learned where they are U+2581")
+        self.fingerprint = tokenizer.fingerprint
+        self._encoder = prepared_encoder(tokenizer)
+        texts = [piece.decode("utf-8", "replace") for piece in self.model.pieces]
+        self._texts = {text: i for i, text in enumerate(texts) if chr(BOUNDARY) not in text}
+        self.characters = {
+            text for text, i in self._texts.items() if len(text) == 1 and self.model.types[i] == PieceType.NORMAL
+        }
+        self._longer = [text for text in self._texts if len(text) > 1]
+
+    def options(self, vocab_size: int, keywords: Mapping[str, Any]) -> CodePointOptions:
+        """Make the options of the run: those of the base, and what the caller says about learning.
+
+        Raises:
+            OptionError: an option would change the base.
+            SpecError: an option has a value that cannot be met.
+        """
+        bad = next((name for name in keywords if name not in _FREE), None)
+        if bad is not None:
+            raise OptionError(f"{bad!r} is settled by base=, whose ids must stay; leave it out")
+        model = self.model
+        values = {**model.trainer.values, **keywords, "vocab_size": vocab_size, "model_type": "bpe"}
+        trainer = checked_trainer(values, model.trainer)
+        names = {
+            i: (piece.decode("utf-8", "replace"), PieceType(kind))
+            for i, (piece, kind) in enumerate(zip(model.pieces, model.types, strict=True))
+            if kind not in (PieceType.NORMAL, PieceType.UNUSED)
+        }
+        names |= {token.id: (token.content, PieceType.USER_DEFINED) for token in model.added_tokens}
+        normalizer = model.normalizer
+        if model.conventions is not None and model.conventions.prefix:
+            normalizer = specs.make(specs.NORMALIZER, {**normalizer.values, "add_dummy_prefix": True})
+        return CodePointOptions(trainer=trainer, normalizer=normalizer, denormalizer=None, metas=names)
+
+    def has(self, character: str) -> bool:
+        """Tell whether a character is a piece of the base, of any type."""
+        return character in self._texts
+
+    def alphabet(self, new: list[str]) -> list[str]:
+        """List the characters of the run in ascending order: those of the base's pieces, and new ones."""
+        return sorted({*new}.union(*self._texts))
+
+    def pieces(self, alphabet: list[str]) -> list[list[int]]:
+        """List the base's pieces of several characters, as places in the alphabet."""
+        places = {character: i for i, character in enumerate(alphabet)}
+        return [[places[character] for character in text] for text in self._longer]
+
+    def cuts(self, words: PieceTable, new: list[str]) -> bytes:
+        """Cut words as the base encodes them; see CodePointLearner."""
+        normalizer = Normalizer(
+            b"",
+            add_dummy_prefix=False,
+            remove_extra_whitespaces=False,
+            escape_whitespaces=True,
+            marks_to_spaces=marks_spaces(self._encoder),
+        )
+        encoder = TokenEncoder(self._encoder, normalizer)
+        known, longer = self.characters | {*new}, {*self._longer}
+        lengths = array("I")
+        words.settle()
+        for word, _ in words.items():
+            text = word.decode()
+            for start, end in encoder.encode(word, offsets=True).offsets(in_characters=True):
+                part = text[start:end]
+                if part in longer:
+                    lengths.append(end - start)
+                else:
+                    lengths.extend([character in known for character in part])
+        return lengths.tobytes()
+
+    def extended(
+        self,
+        learned: list[str],
+        new_characters: list[str],
+        merges: list[tuple[str, str]],
+    ) -> CodePointModel:
+        """Make the finished model.
+
+        Args:
+            learned: the learned pieces, best first.
+            new_characters: characters that become pieces behind them.
+            merges: the two texts of each learned piece, for a model that lists its merges.
+
+        Raises:
+            TrainingError: floats cannot hold scores below the lowest one.
+        """
+        model = self.model
+        new = [*learned, *new_characters]
+        scores = struct.unpack(f"<{model.n_pieces}f", model.scores)
+        ordered = [scores[i] for i, kind in enumerate(model.types) if kind in _MERGED and scores[i] > -_MAX_SCORE]
+        lowest = min([*ordered, 0.0])
+        if lowest - len(new) <= -_MAX_SCORE:
+            raise TrainingError(
+                f"base= has the score {lowest:g}: floats cannot hold {len(new)} lower ones 1 apart"
+            )
+        packed = [lowest - 1 - rank for rank in range(len(new))]
+        piece_bytes, piece_ends = pack_pieces([*model.pieces, *(text.encode() for text in new)])
+        listed = b""
+        if model.merges:
+            ids = {**self._texts, **{text: model.n_pieces + i for i, text in enumerate(new)}}
+            triples = [(ids[left], ids[right], ids[left + right]) for left, right in merges]
+            listed = bytes(model.merges) + pack_merges(triples)
+        values = {**model.trainer.values, "vocab_size": model.n_pieces + len(new)}
+        return replace(
+            model,
+            piece_bytes=piece_bytes,
+            piece_ends=piece_ends,
+            scores=model.scores + struct.pack(f"<{len(new)}f", *packed),
+            types=model.types + bytes([PieceType.NORMAL]) * len(new),
+            trainer=specs.make(specs.TRAINER, values, model.trainer.unknown),
+            merges=listed,
+            serialized=b"",
+        )

@@ -1,0 +1,174 @@
+"""Tokenizer.with_tokens and with_special_tokens: ids, reserved names, padding, and bad input, in both modes."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+
+import fastbpe
+from fastbpe import AddedToken, SpecialTokenError, Tokenizer
+from helpers.shared_data import BYTES
+
+MERGED = BYTES | {b"ab": 256, b"abc": 257}
+TEXT = ["ab ab abc"]
+
+
+def byte_level() -> Tokenizer:
+    return Tokenizer.from_ranks(MERGED, pattern="gpt2", special_tokens={"<s>": 260})
+
+
+def code_points() -> Tokenizer:
+    return fastbpe.train(TEXT, mode="codepoint", vocab_size=10, progress=False)
+
+
+BOTH = pytest.mark.parametrize("old", [byte_level(), code_points()], ids=["byte", "codepoint"])
+
+
+@BOTH
+def test_added_tokens_are_found_in_any_text_and_ids_stay(old: Tokenizer) -> None:
+    new = old.with_tokens(["<x>", "<xy>"])
+    n = old.n_vocab
+    assert new.n_vocab == n + 2
+    assert new.id_map(old).new_to_old.tolist() == [*range(n), -1, -1]
+    for ids in (new.encode("ab<xy>ab<x>"), new.encode_ordinary("ab<xy>ab<x>")):
+        assert [i for i in ids if i >= n] == [n + 1, n]
+        assert new.decode(ids) == "ab<xy>ab<x>"
+    assert [i for i in new.encode_parts([("ab<x>", False)]) if i >= n] == []
+    assert old.n_vocab == n
+
+
+@BOTH
+def test_tokenizer_with_added_tokens_can_be_pickled_and_saved(old: Tokenizer) -> None:
+    new = old.with_tokens(["<x>"]).with_special_tokens(["<y>"], reserved=3)
+    for other in (pickle.loads(pickle.dumps(new)), fastbpe.load(new._dump("native"))):
+        assert other == new
+        assert other.encode("ab<x>") == new.encode("ab<x>")
+
+
+@BOTH
+def test_repeated_addition_changes_nothing(old: Tokenizer) -> None:
+    new = old.with_tokens(["<x>"]).with_special_tokens(["<y>"])
+    assert new.with_tokens(["<x>"]).with_special_tokens(["<y>"]) == new
+    assert new.with_special_tokens({"<y>": new.n_vocab - 1}) == new
+
+
+@BOTH
+def test_reserved_tokens_fill_up_to_a_multiple(old: Tokenizer) -> None:
+    new = old.with_special_tokens(["<y>"], reserved=2, reserved_name="<r{}>", pad_to_multiple_of=16)
+    n = old.n_vocab
+    assert new.n_vocab == -(-(n + 3) // 16) * 16
+    assert new.special_tokens["<y>"] == n
+    assert [new.special_tokens[f"<r{i}>"] for i in range(new.n_vocab - n - 1)] == list(range(n + 1, new.n_vocab))
+    assert new.with_special_tokens([], pad_to_multiple_of=16) == new
+
+
+@BOTH
+def test_reserved_names_go_on_behind_those_there_are(old: Tokenizer) -> None:
+    new = old.with_special_tokens(["<r1>"]).with_special_tokens([], reserved=2, reserved_name="<r{}>")
+    assert [*new.special_tokens][-3:] == ["<r1>", "<r0>", "<r2>"]
+
+
+def test_ids_of_a_mapping_may_leave_gaps_in_byte_mode() -> None:
+    new = byte_level().with_tokens({"<x>": 300})
+    assert new.encode("<x>") == [300]
+    assert new.with_tokens(["<y>"]).encode("<y>") == [301]
+    with pytest.raises(SpecialTokenError, match="no gaps"):
+        code_points().with_tokens({"<x>": 300})
+
+
+def test_free_ids_between_others_are_not_given_to_a_list() -> None:
+    assert byte_level().with_tokens(["<x>"]).encode("<x>") == [261]
+
+
+def test_ordinary_token_can_be_found_as_a_whole_under_its_id() -> None:
+    old = byte_level()
+    assert old.encode("xabcx")[1:-1] == [257]
+    new = old.with_tokens([AddedToken("ab", 256, single_word=True)])
+    assert new.encode("ab abc") == [256, 32, 257]
+    assert new.n_vocab == old.n_vocab
+
+
+def test_added_text_decodes_to_itself_in_byte_mode() -> None:
+    new = byte_level().with_tokens(["über", "é"]).with_special_tokens([AddedToken("ö", rstrip=True)])
+    text = "über é ö"
+    assert new.decode(new.encode(text, allowed_special="all")) == text
+
+
+def test_special_added_token_is_special() -> None:
+    new = byte_level().with_tokens([AddedToken("<y>", special=True, lstrip=True)])
+    assert new.special_tokens["<y>"] == 261
+    with pytest.raises(SpecialTokenError, match="disallowed special token"):
+        new.encode("a <y>")
+    assert new.encode("a <y>", allowed_special="all") == [97, 261]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "message"),
+    [
+        (["<s>"], "'<s>' is a special token already, with the id"),
+        ([""], "empty"),
+        (["<x>", "<x>"], "given twice"),
+        ({"<x>": -1}, "has the id -1"),
+        ({"<x>": True}, "has the id True"),
+        ({"<x>": 2**40}, "has the id"),
+        ([AddedToken("<x>", 1)], "has the id|have the same id 1"),
+        (["ab"], "'ab' is also the ordinary token"),
+        ([5], "is int, not str"),
+    ],
+)
+@BOTH
+def test_token_that_collides_raises_special_token_error(old: Tokenizer, tokens: Any, message: str) -> None:
+    n = old.n_vocab
+    with pytest.raises(SpecialTokenError, match=message):
+        old.with_tokens(tokens)
+    assert old.n_vocab == n
+
+
+@BOTH
+def test_added_token_never_changes_its_id_or_flags(old: Tokenizer) -> None:
+    new = old.with_tokens(["<x>"])
+    with pytest.raises(SpecialTokenError, match=r"'<x>' has the id \d+ already"):
+        new.with_tokens({"<x>": 1000})
+    with pytest.raises(SpecialTokenError, match=r"'<x>' is a token already"):
+        new.with_special_tokens(["<x>"])
+    if old.mode == "byte":
+        with pytest.raises(SpecialTokenError, match="other flags"):
+            new.with_tokens([AddedToken("<x>", lstrip=True)])
+
+
+def test_sentencepiece_model_refuses_flags() -> None:
+    for tokens in ([AddedToken("<x>", lstrip=True)], [AddedToken("<x>", normalized=True)]):
+        with pytest.raises(SpecialTokenError, match=r"flag .*, which a sentencepiece model cannot hold"):
+            code_points().with_tokens(tokens)
+
+
+@pytest.mark.parametrize("tokens", ["<x>", None, 5, {"<x>"}, AddedToken("<x>"), [AddedToken("<x>", lstrip=1)]])
+@BOTH
+def test_tokens_of_wrong_type_raise_type_error(old: Tokenizer, tokens: Any) -> None:
+    with pytest.raises(TypeError, match="must be"):
+        old.with_tokens(tokens)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"reserved": -1},
+        {"reserved": 1 << 30},
+        {"pad_to_multiple_of": 0},
+        {"pad_to_multiple_of": 1 << 40},
+        {"reserved": 1, "reserved_name": "<r>"},
+        {"reserved": 1, "reserved_name": "{}{}"},
+    ],
+)
+@BOTH
+def test_impossible_reservation_raises_value_error(old: Tokenizer, arguments: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(reversed(arguments))):
+        old.with_special_tokens([], **arguments)
+
+
+@pytest.mark.parametrize("arguments", [{"reserved": "1"}, {"pad_to_multiple_of": 1.5}, {"reserved_name": 5}])
+def test_reservation_of_wrong_type_raises_type_error(arguments: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match=next(iter(arguments))):
+        byte_level().with_special_tokens([], **arguments)
