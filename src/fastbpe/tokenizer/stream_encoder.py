@@ -9,6 +9,7 @@ from __future__ import annotations
 from fastbpe._core.encode.encoder import Encoder
 from fastbpe._core.encode.text_cuts import cut_near, encode_part, may_cut
 from fastbpe._core.text.special_tokens import SpecialMatcher
+from fastbpe._core.text.utf8_text import to_utf8
 from fastbpe.errors import SpecialTokenError
 
 _BEFORE = "a"  # takes the place of the text before a cut, which no step reads
@@ -104,10 +105,10 @@ class StreamEncoder:
         """Raise SpecialTokenError if a disallowed special token ends in the new text."""
         if self._disallowed is None:
             return
-        data = (self._end + new).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
-        found = self._disallowed.search(data)
+        text = self._end + new
+        found = self._disallowed.search(text)
         if found is not None:
-            raise SpecialTokenError.disallowed(data[found[0] : found[1]].decode())
+            raise SpecialTokenError.disallowed(to_utf8(text)[found[0] : found[1]].decode())
 
     def _cut(self, new: str) -> int | None:
         """Find the last cut, as an index into the new text; None if there is none."""
