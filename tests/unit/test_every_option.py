@@ -19,6 +19,7 @@ import pytest
 import fastbpe
 from fastbpe import IdMap, OptionError, PieceCounts, SequenceTokenizer, Tokenizer
 from fastbpe.formats.sentencepiece.specs import NORMALIZER, TRAINER
+from fastbpe.tokenizer.stream_encoder import StreamEncoder
 from fastbpe.training.codepoint_options import NAMES, WITHOUT_EFFECT
 from fastbpe.training.options import ByteOptions
 
@@ -69,6 +70,8 @@ def outcome(call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     elif isinstance(result, fastbpe.FilesSummary):
         n = 5 if call is fastbpe.FilesSummary else -1  # without `seconds`, the last field
         result = [*vars(result).values()][:n]
+    elif isinstance(result, StreamEncoder):
+        result = _encoded(result)
     elif hasattr(result, "push"):
         result = _pushed(result)
     elif isinstance(result, Iterator):
@@ -78,6 +81,13 @@ def outcome(call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     files = Path(out) if isinstance(out, (str, Path)) else None
     written = files.read_bytes() if files is not None and files.is_file() else files and files.is_dir()
     return getattr(result, "tolist", lambda: result)(), told, written
+
+
+def _encoded(encoder: StreamEncoder) -> Any:
+    try:
+        return encoder.push(TEXT) + encoder.finish()
+    except ValueError as error:
+        return str(error)
 
 
 def _pushed(decoder: Any) -> list[str]:
@@ -264,6 +274,8 @@ CALLS: dict[str, Row] = {
         {"text": TEXT, "max_tokens": 6},
         {"text": "b", "max_tokens": 7, "overlap": 1, "boundary": "word", "with_spans": True},
     ),
+    "Tokenizer.encoder": Row({}, SPECIAL),
+    "Tokenizer.interval_counter": Row({"text": TEXT}, {"text": b"b"}),
     "Tokenizer.pieces": Row({"text": TEXT}, {"text": "b"}),
     "Tokenizer.decode": Row({"ids": [0xFF, 0x61]}, {"ids": [0x61], "errors": "ignore", **UNKNOWN, **THREADS}),
     "Tokenizer.decode_batch": Row(

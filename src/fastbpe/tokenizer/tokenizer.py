@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from fastbpe.corpus.encode_files import FilesSummary
     from fastbpe.corpus.sources import Path_
     from fastbpe.tokenizer.exportable import Files
+    from fastbpe.tokenizer.interval_counts import IntervalCounter
+    from fastbpe.tokenizer.stream_encoder import StreamEncoder
     from fastbpe.tokenizer.truncation import Chunk
     from fastbpe.tokenizer.verify_export import Verification
     from fastbpe.vocabularies.between import Entry
@@ -673,6 +675,27 @@ class Tokenizer(Encoder):
             inputs, out, job, self, cut, num_threads=num_threads, progress=progress, overwrite=overwrite
         )
 
+    def encoder(
+        self, *, allowed_special: Special = frozenset(), disallowed_special: Special = "all"
+    ) -> StreamEncoder:
+        """Make a stream that encodes text as it comes.
+
+        Its `push` takes text and gives the ids that no later text can change; its `finish` gives the rest. All ids
+        together are those of `encode` for the whole text. It holds back the text after the last letter before a
+        space, a newline or a CJK stop: a few words of most texts. It holds back all text until `finish` if the
+        split pattern has no scanner, if a normalizer may change text across such a place, or if a special token
+        has one inside.
+
+        Arguments are those of `encode`.
+
+        >>> stream = Tokenizer.from_merges([(97, 98)], pattern="gpt2").encoder()
+        >>> [stream.push(text) for text in ("a", "b a", "b c")], stream.finish()
+        ([[], [256], [32, 256]], [32, 99])
+        """
+        from fastbpe.tokenizer.stream_encoder import StreamEncoder  # here: few programs encode streams
+
+        return StreamEncoder(self, *self._special.choose(allowed_special, disallowed_special))
+
     def pieces(self, text: Text) -> list[tuple[int, int]]:
         """Split a text by the split pattern: (start, end) of each piece, in characters. No merge crosses pieces.
 
@@ -711,6 +734,26 @@ class Tokenizer(Encoder):
         numpy = require_numpy("count_batch")
         counts = self._count_to_array(texts, num_threads)
         return numpy.frombuffer(counts, dtype=numpy.int64)  # type: ignore[no-any-return]
+
+    def interval_counter(self, text: str) -> IntervalCounter:
+        """Make a function of (start, end) that gives `count(text[start:end])`.
+
+        One pass over the text, then microseconds for each question. If `encoder` holds back all text, a question
+        takes the time of `count`.
+
+        Args:
+            text: str. start and end count its characters, as in a slice.
+
+        Raises:
+            TypeError: the text is no str.
+
+        >>> counter = Tokenizer.from_merges([(97, 98)], pattern="gpt2").interval_counter("ab ab ab")
+        >>> counter(0, 8), counter(1, 5)
+        (5, 3)
+        """
+        from fastbpe.tokenizer.interval_counts import IntervalCounter  # here: few programs count intervals
+
+        return IntervalCounter(self, text)
 
     def fits(self, text: Text, n: int) -> bool:
         """Tell whether a text has at most n ids, reading only as much of it as that takes. n: 0 or more.

@@ -1,0 +1,23 @@
+"""Parts of a text between safe cuts, each encoded as a part of the whole text."""
+
+from fastbpe._core.encode.pipeline import Pipeline
+from fastbpe._core.text.special_tokens import SpecialMatcher
+
+def may_cut(pipeline: Pipeline, allowed: SpecialMatcher | None, disallowed: SpecialMatcher | None) -> bool:
+    """Tell whether the parts of a text between safe cuts have the ids of the whole."""
+
+def cut_near(pipeline: Pipeline, text: str, start: int, near: int) -> int:
+    """Find the last safe cut in (start, near], or else the next one, or else the text's length.
+
+    The two characters beside a position decide whether it is one, whatever comes before and after.
+    """
+
+def encode_part(
+    pipeline: Pipeline, text: str, start: int, end: int, allowed: SpecialMatcher | None, after_fused: bool
+) -> tuple[list[int], bool]:
+    """Encode text[start:end] as a part of the text. It begins at 0 or a cut and ends at a cut or the text's end.
+
+    after_fused: the second result for the part before; False at the beginning of a text.
+
+    Returns (ids, after_fused): after_fused tells whether the last id is one that repeats only once in a row.
+    """

@@ -1,0 +1,62 @@
+"""Parts of a text between safe cuts, each encoded as a part of the whole text.
+
+`Pipeline.cut` finds the cuts, and `Pipeline.may_cut` tells whether it may. Two characters beside a position decide
+whether it is a cut. So a cut stays one when text is added on either side.
+"""
+
+from fastbpe._core.encode.pipeline cimport Pipeline
+from fastbpe._core.encode.scratch_pool cimport Scratch
+from fastbpe._core.ids.id_lists cimport ids_list
+from fastbpe._core.text.special_tokens cimport SpecialMatcher
+from fastbpe._core.text.utf8_text cimport Text, text_of, text_release
+
+cdef enum:
+    NOGIL_UNITS = 1 << 13  # units of a part from which giving up the GIL pays
+
+
+def may_cut(Pipeline pipeline not None, SpecialMatcher allowed, SpecialMatcher disallowed):
+    """Tell whether the parts of a text between safe cuts have the ids of the whole."""
+    return pipeline.may_cut(allowed, disallowed)
+
+
+def cut_near(Pipeline pipeline not None, str text not None, size_t start, size_t near):
+    """Find the last safe cut in (start, near], or else the next one, or else the text's length.
+
+    The two characters beside a position decide whether it is one, whatever comes before and after.
+    """
+    cdef Text view
+    text_of(text, &view)
+    try:
+        return pipeline.cut(&view, min(start, view.n), near)
+    finally:
+        text_release(&view)
+
+
+def encode_part(
+    Pipeline pipeline not None, str text not None, size_t start, size_t end, SpecialMatcher allowed, bint after_fused
+):
+    """Encode text[start:end] as a part of the text, which begins at 0 or a cut and ends at a cut or the text's end.
+
+    after_fused: the second result for the part before; False at the beginning of a text.
+
+    Returns (ids, after_fused): after_fused tells whether the last id is one of which several in a row become one.
+    """
+    cdef Text view
+    cdef Scratch* scratch
+    text_of(text, &view)
+    try:
+        end = min(end, view.n)
+        scratch = pipeline.pool.take()
+        try:
+            scratch.after_fused = after_fused
+            if end < start + NOGIL_UNITS:
+                pipeline.encode(&view, start, end, allowed, None, scratch)
+            else:
+                with nogil:
+                    pipeline.encode(&view, start, end, allowed, None, scratch)
+            return ids_list(scratch.ids.items, scratch.ids.n), bool(scratch.after_fused)
+        finally:
+            scratch.after_fused = False
+            pipeline.pool.give(scratch)
+    finally:
+        text_release(&view)

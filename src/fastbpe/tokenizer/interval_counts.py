@@ -1,0 +1,63 @@
+"""Counts of the ids of any part of one text, after one pass over it: `Tokenizer.interval_counter`.
+
+Between two safe cuts inside the part, the ids are those of the whole text: a difference of two sums counts them.
+Only the two ends, up to the first cut and from the last one on, are encoded for each question.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+
+from fastbpe._core.encode.encoder import Encoder
+from fastbpe._core.encode.text_cuts import cut_near, encode_part, may_cut
+
+_STEP = 256  # characters between two cuts that are kept, about
+_BEFORE = "a"  # takes the place of the text before a cut, which no step reads
+
+
+class IntervalCounter:
+    """Function of (start, end) that counts the ids of text[start:end]. Made by `Tokenizer.interval_counter`.
+
+    It never changes: threads may share it. It can be pickled.
+    """
+
+    def __init__(self, tokenizer: Encoder, text: str) -> None:
+        if not isinstance(text, str):
+            raise TypeError(f"text must be str, not {type(text).__name__}: start and end count characters")
+        tokenizer.encode("")  # builds what the first call builds
+        self._tokenizer, self._text = tokenizer, text
+        self._cuts: list[int] = []
+        self._sums: list[int] = []  # ids before each cut
+        self._states: list[bool] = []  # after_fused at each cut
+        if may_cut(tokenizer._pipeline, None, None):
+            self._count_all()
+
+    def _count_all(self) -> None:
+        pipeline, text = self._tokenizer._pipeline, self._text
+        at = n_ids = 0
+        state = False
+        while at + _STEP < len(text):
+            cut = cut_near(pipeline, text, at, at + _STEP)
+            if cut == len(text):
+                break
+            ids, state = encode_part(pipeline, text, at, cut, None, state)
+            n_ids += len(ids)
+            at = cut
+            self._cuts.append(cut)
+            self._sums.append(n_ids)
+            self._states.append(state)
+
+    def __call__(self, start: int, end: int) -> int:
+        """Count the ids of `encode_ordinary(text[start:end])`. start, end: as in a slice."""
+        start, end, _ = slice(start, end).indices(len(self._text))
+        first, last = bisect_right(self._cuts, start), bisect_left(self._cuts, end) - 1
+        pipeline, text = self._tokenizer._pipeline, self._text
+        while first < last:
+            cut = self._cuts[first]
+            ids, state = encode_part(pipeline, text[start : cut + 1], 0, cut - start, None, False)
+            if state == self._states[first]:
+                rest = _BEFORE + text[self._cuts[last] : end]
+                ids_of_rest, _ = encode_part(pipeline, rest, 1, len(rest), None, self._states[last])
+                return len(ids) + self._sums[last] - self._sums[first] + len(ids_of_rest)
+            first += 1
+        return self._tokenizer.count(text[start:end], num_threads=1)

@@ -1,0 +1,119 @@
+"""Streams that encode text as it comes: `Tokenizer.encoder`.
+
+Held back is the text after the last safe cut (`_core/text/safe_cuts` has the proof): no later text changes the ids
+before it. Two characters beside a position decide whether it is a cut, so each push looks only at its own text.
+"""
+
+from __future__ import annotations
+
+from fastbpe._core.encode.encoder import Encoder
+from fastbpe._core.encode.text_cuts import cut_near, encode_part, may_cut
+from fastbpe._core.text.special_tokens import SpecialMatcher
+from fastbpe._core.text.utf8_text import to_utf8
+from fastbpe.errors import SpecialTokenError
+
+_BEFORE = "a"  # takes the place of the text before a cut, which no step reads
+_UNITS_OF_CHARACTER = 2  # a str may hold a character as two surrogates
+
+
+class StreamEncoder:
+    """Stream that turns text into ids as it comes. Made by `Tokenizer.encoder`.
+
+    One thread may use a stream at a time.
+    """
+
+    def __init__(
+        self, tokenizer: Encoder, allowed: SpecialMatcher | None, disallowed: SpecialMatcher | None
+    ) -> None:
+        tokenizer.encode("")  # builds what the first call builds
+        self._pipeline = tokenizer._pipeline
+        self._allowed, self._disallowed = allowed, disallowed
+        self._may_cut = may_cut(self._pipeline, self._allowed, self._disallowed)
+        tokens = [] if self._disallowed is None else self._disallowed.tokens
+        self._overlap = _UNITS_OF_CHARACTER * max(map(len, tokens), default=1)
+        self._reset()
+
+    def _reset(self) -> None:
+        self._held: list[str] = []  # text without ids yet
+        self._end = ""  # last characters of it: a special token or a cut may begin there
+        self._partial = b""  # bytes of a character that is not complete
+        self._is_first = True  # nothing was encoded yet
+        self._after_fused = False
+
+    def push(self, text: str | bytes) -> list[int]:
+        """Take more text; return the ids that no later text can change.
+
+        Args:
+            text: str, or bytes of UTF-8. It may end within a character's bytes, or between two surrogates.
+
+        Raises:
+            SpecialTokenError: the text so far holds a disallowed special token (a ValueError).
+            ValueError: the bytes are not UTF-8, or a str follows half a character.
+            TypeError: the text is neither str nor bytes.
+            An error leaves the stream as it was.
+        """
+        new, partial = self._decoded(text)
+        self._check(new)
+        cut = self._cut(new)
+        ids: list[int] = []
+        if cut is None:
+            self._held.append(new)
+        else:
+            before = "" if self._is_first else _BEFORE
+            held = "".join([before, *self._held])
+            whole = held + new
+            cut += len(held)
+            ids, self._after_fused = encode_part(
+                self._pipeline, whole, len(before), cut, self._allowed, self._after_fused
+            )
+            self._held = [whole[cut:]]
+            self._is_first = False
+        self._end = (self._end + new)[-self._overlap :]
+        self._partial = partial
+        return ids
+
+    def finish(self) -> list[int]:
+        """Return the ids of the rest, and begin anew.
+
+        Raises ValueError, and leaves the stream as it was, if the bytes end within a character.
+        """
+        if self._partial:
+            raise ValueError(f"the text ends within a character: its bytes {self._partial!r} are no UTF-8")
+        before = "" if self._is_first else _BEFORE
+        whole = "".join([before, *self._held])
+        ids, _ = encode_part(self._pipeline, whole, len(before), len(whole), self._allowed, self._after_fused)
+        self._reset()
+        return ids
+
+    def _decoded(self, text: str | bytes) -> tuple[str, bytes]:
+        """Return text as str, and the bytes at its end that begin a character."""
+        if isinstance(text, str):
+            if self._partial:
+                raise ValueError(f"a str follows bytes that end within a character: {self._partial!r}")
+            return text, b""
+        if not isinstance(text, (bytes, bytearray, memoryview)):
+            raise TypeError(f"text must be str or bytes, not {type(text).__name__}")
+        data = self._partial + bytes(text)
+        try:
+            return data.decode(), b""
+        except UnicodeDecodeError as error:
+            if error.reason != "unexpected end of data":
+                raise
+            return data[: error.start].decode(), data[error.start :]
+
+    def _check(self, new: str) -> None:
+        """Raise SpecialTokenError if a disallowed special token ends in the new text."""
+        if self._disallowed is None:
+            return
+        text = self._end + new
+        found = self._disallowed.search(text)
+        if found is not None:
+            raise SpecialTokenError.disallowed(to_utf8(text)[found[0] : found[1]].decode())
+
+    def _cut(self, new: str) -> int | None:
+        """Find the last cut, as an index into the new text; None if there is none."""
+        text = self._end[-1:] + new
+        if not self._may_cut or len(text) < 2:
+            return None
+        cut = cut_near(self._pipeline, text, 0, len(text) - 1)
+        return None if cut == len(text) else cut - (len(text) - len(new))

@@ -1,0 +1,106 @@
+"""Streams and interval counts equal encoding the whole text, however it is cut."""
+
+from __future__ import annotations
+
+import random
+from functools import lru_cache
+
+import pytest
+
+import fastbpe
+from fastbpe import PATTERNS, SpecialTokenError, Tokenizer
+
+BITS = [
+    "ab",
+    "Ab",
+    " ",
+    "  ",
+    "\n",
+    "1",
+    "23",
+    "'s",
+    "é",
+    "e\u0301",
+    "漢。",
+    "<e>",
+    "👍",
+    "a b",
+    "\ud83d",
+    "▁",
+    "-",
+]
+TEXT = "ab ab abc Ab's 123 é 漢字。 ab\n\nab  ab"
+NAMES = [*PATTERNS, r"\w+ ?|\W", "steps", "codepoint", "codepoint trimming"]
+
+
+@lru_cache
+def made(name: str) -> Tokenizer:
+    if name.startswith("codepoint"):
+        return fastbpe.train(
+            [TEXT] * 9,
+            mode="codepoint",
+            vocab_size=400,
+            hard_vocab_limit=False,
+            byte_fallback=name == "codepoint",
+            remove_extra_whitespaces=name != "codepoint",
+            control_symbols=["<e>"],
+            progress=False,
+        )
+    pattern = [r"\d", "gpt2"] if name == "steps" else PATTERNS.get(name, name)
+    return fastbpe.train([TEXT] * 9, vocab_size=270, pattern=pattern, special_tokens=["<e>"], progress=False)
+
+
+def texts(n: int, most: int) -> list[str]:
+    rng = random.Random(most)
+    return ["".join(rng.choices(BITS, k=rng.randrange(most))) for _ in range(n)]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_text_cut_at_every_position_has_the_ids_of_the_whole(name: str) -> None:
+    tokenizer = made(name)
+    for text in texts(40, 14):
+        whole = tokenizer.encode(text, allowed_special="all")
+        stream = tokenizer.encoder(allowed_special="all")
+        for at in range(len(text) + 1):
+            assert stream.push(text[:at]) + stream.push(text[at:]) + stream.finish() == whole, (text, at)
+        ids = [i for character in text for i in stream.push(character)]
+        assert ids + stream.finish() == whole, text
+        if "\ud83d" not in text:
+            ids = [i for byte in text.encode() for i in stream.push(bytes([byte]))]
+            assert ids + stream.finish() == whole, text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_interval_counts_equal_counts_of_slices(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fastbpe.tokenizer.interval_counts._STEP", 3)
+    tokenizer = made(name)
+    for text in texts(15, 25):
+        counter = tokenizer.interval_counter(text)
+        for start in range(-2, len(text) + 1):
+            for end in range(len(text) + 2):
+                assert counter(start, end) == tokenizer.count(text[start:end]), (text, start, end)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "none", "codepoint"])
+def test_errors_leave_the_stream_as_it_was(name: str) -> None:
+    tokenizer = made(name)
+    stream = tokenizer.encoder()
+    ids = stream.push("ab ab<")
+    with pytest.raises(SpecialTokenError):
+        stream.push("e>")
+    with pytest.raises(ValueError, match="utf-8"):
+        stream.push(b"\xff")
+    with pytest.raises(TypeError, match="str or bytes, not int"):
+        stream.push(5)  # type: ignore[arg-type]
+    ids += stream.push(b"e \xc3")
+    for call in (stream.finish, lambda: stream.push("x")):
+        with pytest.raises(ValueError, match="within a character"):
+            call()
+    assert ids + stream.push(b"\xa9") + stream.finish() == tokenizer.encode("ab ab<e é")
+
+
+def test_endless_text_takes_bounded_memory() -> None:
+    stream = made("gpt2").encoder()
+    for _ in range(200):
+        stream.push("ab abc 12, " * 10)
+        assert sum(map(len, stream._held)) < 20
