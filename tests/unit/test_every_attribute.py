@@ -54,6 +54,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "is_special_token": ((1,), {}),
     "pieces": (("ab abc",), {}),
     "save": ((PATH,), {}),
+    "show": (("ab abc",), {"ids": True}),
     "token_to_id": (("ab",), {}),
     "truncate": (("ab abc", 2), {}),
     "with_special_tokens": ((["<x>"],), {}),

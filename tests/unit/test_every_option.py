@@ -17,6 +17,7 @@ import pytest
 
 import fastbpe
 from fastbpe import OptionError, PieceCounts, Tokenizer
+from fastbpe.display.shown_text import ShownText
 from fastbpe.formats.sentencepiece.specs import NORMALIZER, TRAINER
 from fastbpe.training.codepoint_options import NAMES, WITHOUT_EFFECT
 from fastbpe.training.options import ByteOptions
@@ -60,6 +61,8 @@ def outcome(call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     elif isinstance(result, fastbpe.FilesSummary):
         n = 5 if call is fastbpe.FilesSummary else -1  # without `seconds`, the last field
         result = [*vars(result).values()][:n]
+    elif isinstance(result, ShownText):
+        result = str(result), result.ids
     elif hasattr(result, "push"):
         result = _pushed(result)
     elif isinstance(result, Iterator):
@@ -178,6 +181,9 @@ CALLS: dict[str, Row] = {
         {"texts": [TEXT]}, {"texts": ["b"], **SPECIAL, "num_threads": WithArguments(texts=["a"], value=0)}
     ),
     "Tokenizer.encode_with_offsets": Row({"text": TEXT}, {"text": "b", **SPECIAL}),
+    "Tokenizer.show": Row(
+        {"text": TEXT}, {"text": "b", "allowed_special": {"<x>"}, "ids": True, "bytes": True, "offsets": True}
+    ),
     "Tokenizer.encode_with_template": Row({"text": "a"}, {"text": "b", "pair": "c"}),
     "Tokenizer.encode_parts": Row({"parts": [(TEXT, True)]}, {"parts": [(TEXT, False)]}),
     "Tokenizer.encode_files": Row(
