@@ -166,7 +166,7 @@ def _parity(args: argparse.Namespace, models: list[Named]) -> int:
     if args.json:
         streams.say(json.dumps(_as_dict(differences), indent=2, ensure_ascii=False))
     elif differences.found is None:
-        texts = "1 text" if differences.n_texts == 1 else f"{differences.n_texts:,} lines"
+        texts = "1 text" if differences.n_texts == 1 else f"{differences.n_texts:,} texts"
         streams.say(f"the same ids for {texts}: {n_tokens:,} tokens")
     else:
         streams.say("the ids differ")
