@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import shutil
 import sysconfig
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import fastbpe
-from fastbpe.cli import colours, demo, streams
+from fastbpe.cli import demo, streams
 
 STDLIB = Path(sysconfig.get_paths()["stdlib"])
 CODE = b"def f(a|b):\n    return '\xe6\x9d\xb1\xe4\xba\xac \xf0\x9f\x99\x82'\n" * 50
@@ -70,7 +69,7 @@ def test_demo_runs_on_the_standard_library(run, small_stdlib, here):
     n_bytes = sum((small_stdlib / name).stat().st_size for name in names)
     assert f"{n_bytes:,} bytes: the 3 files of Python 3." in done.out.decode()
     assert "nothing was lost" in done.out.decode()
-    assert "\n    |   " in done.out.decode()
+    assert "|·" in done.out.decode()
     exec(lines_of_python(done.out).replace("print", "len"), {})
     expected = fastbpe.train([(small_stdlib / name).read_bytes() for name in names], vocab_size=400)
     assert fastbpe.load(here / "it's.fbpe") == expected
@@ -130,41 +129,3 @@ def test_changed_round_trip_is_reported(run, here, monkeypatch):
     (here / "own.txt").write_bytes(CODE)
     monkeypatch.setattr(fastbpe.Tokenizer, "decode_bytes", lambda self, ids: b"?")
     assert run("demo", "--text", "own.txt", "--vocab-size", "265").failed_with("came back changed")
-
-
-class TestColours:
-    def test_bars_separate_tokens_without_colours(self):
-        assert colours.show([b"a", b" b", b"\n"], colours=False) == "a| b|\n"
-
-    def test_backgrounds_alternate_and_stop_at_line_ends(self):
-        shown = colours.show([b"a", b"b\n c"], colours=True)
-        first, second, third = shown.split("\x1b[0m")[:3]
-        assert first.endswith("ma")
-        assert second.endswith("mb")
-        assert third.startswith("\n\x1b[")
-        assert first[:-1] != second[:-1] == third[1:-2]
-
-    def test_tokens_of_one_character_stay_together(self):
-        assert colours.show([b"\xf0\x9f", b"\x99\x82", b"!"], colours=False) == "🙂|!"
-
-    def test_control_characters_do_not_reach_the_terminal(self):
-        assert colours.show([b"\x1b[31m\r\n\t\x7f\xc2\x9b"], colours=False) == "␛[31m␍\n\t␡\ufffd"
-
-    @pytest.mark.parametrize(
-        ("terminal", "environment", "expected"),
-        [
-            (True, {}, True),
-            (True, {"NO_COLOR": ""}, True),
-            (True, {"NO_COLOR": "1"}, False),
-            (True, {"TERM": "dumb"}, False),
-            (False, {}, False),
-        ],
-    )
-    def test_colours_follow_terminal_and_environment(self, terminal, environment, expected, monkeypatch):
-        for name in ("NO_COLOR", "TERM"):
-            monkeypatch.delenv(name, raising=False)
-        for name, value in environment.items():
-            monkeypatch.setenv(name, value)
-        stream = io.StringIO()
-        stream.isatty = lambda: terminal
-        assert colours.wanted(stream) is expected

@@ -58,6 +58,7 @@ CALLS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "is_special_token": ((1,), {}),
     "pieces": (("ab abc",), {}),
     "save": ((PATH,), {}),
+    "show": (("ab abc",), {"ids": True}),
     "to_arrow": ((["ab", None],), {}),
     "token_to_id": (("ab",), {}),
     "truncate": (("ab abc", 2), {}),

@@ -18,6 +18,7 @@ import pytest
 
 import fastbpe
 from fastbpe import IdMap, OptionError, PieceCounts, SequenceTokenizer, Tokenizer
+from fastbpe.display.shown_text import ShownText
 from fastbpe.formats.sentencepiece.specs import NORMALIZER, TRAINER
 from fastbpe.tokenizer.stream_encoder import StreamEncoder
 from fastbpe.training.codepoint_options import NAMES, WITHOUT_EFFECT
@@ -72,6 +73,8 @@ def outcome(call: Callable[..., Any], arguments: dict[str, Any]) -> Any:
         result = [*vars(result).values()][:n]
     elif isinstance(result, StreamEncoder):
         result = _encoded(result)
+    elif isinstance(result, ShownText):
+        result = str(result), result.ids
     elif hasattr(result, "push"):
         result = _pushed(result)
     elif isinstance(result, Iterator):
@@ -242,6 +245,9 @@ CALLS: dict[str, Row] = {
     ),
     "Tokenizer.encode_with_offsets": Row({"text": TEXT}, {"text": "b", **SPECIAL, **SPANS}),
     "Tokenizer.encode_batch_with_offsets": Row({"texts": [TEXT]}, {"texts": ["b"], **SPECIAL, **SPANS}),
+    "Tokenizer.show": Row(
+        {"text": TEXT}, {"text": "b", "allowed_special": {"<x>"}, "ids": True, "bytes": True, "offsets": True}
+    ),
     "Tokenizer.encode_with_template": Row({"text": "a"}, {"text": "b", "pair": "c"}),
     "Tokenizer.encode_parts": Row({"parts": [(TEXT, True)]}, {"parts": [(TEXT, False)]}),
     "Tokenizer.encode_files": Row(

@@ -15,7 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from fastbpe.cli import colours, streams
+from fastbpe.cli import streams
+from fastbpe.display.layout import Details
+from fastbpe.display.painting import draw, wants_colours
 from fastbpe.errors import FastbpeError, TrainingError
 from fastbpe.formats.endings import format_of
 from fastbpe.tokenizer.load import load
@@ -87,10 +89,9 @@ def run(args: argparse.Namespace) -> None:
     _tell("saved", f"{output}, {os.path.getsize(output):,} bytes, loaded back in {1000 * seconds:.1f} ms")
     _check_round_trip(tokenizer, corpus.texts, n_bytes)
 
-    ids = tokenizer.encode_ordinary(corpus.sample)
-    streams.say(f"\nA few lines of it, token by token ({len(ids)} tokens):\n")
-    tokens = map(tokenizer.decode_single_token_bytes, ids)
-    streams.say(textwrap.indent(colours.show(tokens, colours=colours.wanted(sys.stdout)), "    "))
+    tokens = tokenizer.show(corpus.sample).tokens
+    streams.say(f"\nA few lines of it, token by token ({len(tokens)} tokens):\n")
+    streams.say(textwrap.indent(draw(tokens, Details(), colours=wants_colours(sys.stdout)), "    "))
     streams.say("\nUse it from Python:\n")
     streams.say(textwrap.indent(python_lines(output), "    "))
 

@@ -56,13 +56,21 @@ def read(
 
     Long documents come in parts that can be encoded one by one. special: the special tokens that are looked for.
     """
+    for stretch in _stretches(name, args, tokenizer._cutter(special)):
+        yield cast("Sequence[sources.Document]", stretch.texts), stretch.ends
+
+
+def whole(name: str, args: argparse.Namespace) -> Iterator[sources.Document]:
+    """Yield the documents of a file or of standard input, each held whole."""
+    for stretch in _stretches(name, args, None):
+        yield from cast("Sequence[sources.Document]", stretch.texts)
+
+
+def _stretches(name: str, args: argparse.Namespace, cut: sources.Cut | None) -> Iterator[sources.Stretch]:
     separator = separator_of(args)
     ends = None if separator is None else separator.encode()
-    cut = tokenizer._cutter(special)
     if name == streams.STDIN:
         with streams.open_input(name) as file:
-            for stretch in sources.read_stream(file, streams.name_of(name), separator=ends, cut=cut):
-                yield cast("Sequence[sources.Document]", stretch.texts), stretch.ends
+            yield from sources.read_stream(file, streams.name_of(name), separator=ends, cut=cut)
     else:
-        for stretch in sources.read(Path(name), separator=ends, field=args.text_field or "text", cut=cut):
-            yield cast("Sequence[sources.Document]", stretch.texts), stretch.ends
+        yield from sources.read(Path(name), separator=ends, field=args.text_field or "text", cut=cut)

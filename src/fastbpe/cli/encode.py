@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 from fastbpe.cli import documents, encode_files, streams
-from fastbpe.cli.options import add_model, load_model
+from fastbpe.cli.options import Named, add_model, add_special, allowed_special, load_model
 from fastbpe.errors import SpecialTokenError
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
@@ -48,13 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     parser.add_argument("files", metavar="FILE", nargs="*", help="text to encode (default: standard input)")
     documents.add_arguments(parser)
-    parser.add_argument(
-        "--allow-special",
-        metavar="TOKEN",
-        action="append",
-        default=[],
-        help="where this special token stands in the text, it becomes its id (repeatable); all: each one",
-    )
+    add_special(parser)
     parser.add_argument(
         "--forbid-special",
         action="store_true",
@@ -90,13 +84,9 @@ def run(args: argparse.Namespace) -> None:
 def _choose(tokenizer: Tokenizer, allowed: list[str], forbid: bool) -> Encode:
     if not allowed and not forbid:
         return tokenizer.encode_ordinary
-    names = frozenset(allowed) - {"all"}
-    if unknown := sorted(names - tokenizer.special_tokens_set):
-        has = ", ".join(map(repr, tokenizer.special_tokens)) or "none"
-        raise SpecialTokenError(f"--allow-special: {unknown[0]!r} is no special token of the model; it has: {has}")
     return partial(
         tokenizer.encode,
-        allowed_special="all" if "all" in allowed else names,
+        allowed_special=allowed_special(allowed, [Named("", tokenizer)]),
         disallowed_special="all" if forbid else (),
     )
 

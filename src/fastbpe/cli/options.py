@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from fastbpe.cli.streams import STDIN
-from fastbpe.errors import FormatError
+from fastbpe.errors import FormatError, SpecialTokenError
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
 
 _MODEL_HELP = "a tokenizer: file or folder of any format, or a name (gpt-4o, o200k_base, org/name; see fetch)"
+
+
+class Named(NamedTuple):
+    """A tokenizer and the name that the command line gave it."""
+
+    name: str
+    tokenizer: Tokenizer
 
 
 def add_input(parser: argparse.ArgumentParser) -> None:
@@ -17,9 +26,18 @@ def add_input(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", nargs="?", default=STDIN, help="default: standard input; so is -")
 
 
-def add_model(parser: argparse.ArgumentParser, *, as_flag: bool = True) -> None:
-    """Add the tokenizer file, and the flags for a pattern and special tokens that the file may not hold."""
-    if as_flag:
+def add_model(parser: argparse.ArgumentParser, *, as_flag: bool = True, several: bool = False) -> None:
+    """Add the tokenizer file, and the flags for a pattern and special tokens that the file may not hold.
+
+    Args:
+        parser: the command's parser.
+        as_flag: it is -m; False: it is a positional argument.
+        several: -m may be repeated.
+    """
+    if several:
+        said = _MODEL_HELP + "; repeatable"
+        parser.add_argument("-m", "--model", metavar="MODEL", required=True, action="append", help=said)
+    elif as_flag:
         parser.add_argument("-m", "--model", metavar="MODEL", required=True, help=_MODEL_HELP)
     else:
         parser.add_argument("model", metavar="MODEL", help=_MODEL_HELP)
@@ -36,12 +54,43 @@ def add_model(parser: argparse.ArgumentParser, *, as_flag: bool = True) -> None:
     )
 
 
+def add_special(parser: argparse.ArgumentParser) -> None:
+    """Add the flag for special tokens that become their ids."""
+    parser.add_argument(
+        "--allow-special",
+        metavar="TOKEN",
+        action="append",
+        default=[],
+        help="where this special token stands in the text, it becomes its id (repeatable); all: each one",
+    )
+
+
+def allowed_special(names: Sequence[str], models: Sequence[Named]) -> str | frozenset[str]:
+    """Return the special tokens to allow. Raises SpecialTokenError if no tokenizer has one of the names."""
+    if "all" in names:
+        return "all"
+    known = {name: None for model in models for name in model.tokenizer.special_tokens}
+    if unknown := sorted(set(names) - known.keys()):
+        has = ", ".join(map(repr, known)) or "none"
+        raise SpecialTokenError(f"--allow-special: {unknown[0]!r} is no special token of the model; it has: {has}")
+    return frozenset(names)
+
+
 def load_model(args: argparse.Namespace) -> Tokenizer:
     """Load the tokenizer that the flags of `add_model` name."""
+    return _load(args.model, args)
+
+
+def load_models(args: argparse.Namespace) -> list[Named]:
+    """Load the tokenizers that the flags of `add_model(several=True)` name, in order."""
+    return [Named(name, _load(name, args)) for name in args.model]
+
+
+def _load(name: str, args: argparse.Namespace) -> Tokenizer:
     special = None if args.special is None else dict(args.special)
-    tokenizer = load(args.model, pattern=args.pattern, special_tokens=special)
+    tokenizer = load(name, pattern=args.pattern, special_tokens=special)
     if not isinstance(tokenizer, Tokenizer):
-        raise FormatError(f"{args.model}: a tokenizer of sequences of integers, and this command works on text")
+        raise FormatError(f"{name}: a tokenizer of sequences of integers, and this command works on text")
     return tokenizer
 
 

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from fastbpe._utils.progress import Progress
     from fastbpe.corpus.encode_files import FilesSummary
     from fastbpe.corpus.sources import Path_
+    from fastbpe.display.shown_text import ShownText
     from fastbpe.tokenizer.exportable import Files
     from fastbpe.tokenizer.interval_counts import IntervalCounter
     from fastbpe.tokenizer.stream_encoder import StreamEncoder
@@ -405,6 +406,41 @@ class Tokenizer(Encoder):
         [([256], [(0, 2)]), ([99, 97], [(0, 1), (1, 2)])]
         """
         raise NotImplementedError
+
+    def show(
+        self,
+        text: Text,
+        *,
+        allowed_special: Special = frozenset(),
+        ids: bool = False,
+        bytes: bool = False,
+        offsets: bool = False,
+    ) -> ShownText:
+        r"""Encode a text to look at its tokens: coloured in a notebook and in rich, with bars by `print`.
+
+        White space and control characters become visible signs, and parts of characters their bytes.
+
+        Args:
+            text: as in `encode`.
+            allowed_special: special tokens that become their ids: a set, or "all". Others are text here.
+            ids: show the ids below the tokens.
+            bytes: show the bytes below the tokens, in hexadecimal.
+            offsets: show start and end below the tokens, in characters of the text.
+
+        Raises:
+            ValueError, TypeError: as in `encode`, but never because of a special token.
+
+        >>> tokenizer = Tokenizer.from_merges([(97, 98)], pattern=None)
+        >>> print(tokenizer.show("ab c\xe9\n"))
+        ab|·|c|⟨c3⟩|⟨a9⟩|↵
+        >>> print(tokenizer.show("ab c", ids=True))
+        ab |· |c
+        256|32|99
+        """
+        from fastbpe.display.layout import Details  # here: encoding does not need it
+        from fastbpe.display.shown_text import show
+
+        return show(self, text, allowed_special, Details(ids, bytes, offsets))
 
     @_compiled(Encoder.encode_batch)
     def encode_batch(

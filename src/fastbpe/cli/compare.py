@@ -1,0 +1,229 @@
+"""fastbpe compare: several tokenizers on the same texts."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from fastbpe._utils.progress import Reporter
+from fastbpe.cli import documents, streams
+from fastbpe.cli.comparison import (
+    Counts,
+    Difference,
+    Differences,
+    Text,
+    count,
+    ending_of,
+    folder_of,
+    script_of,
+)
+from fastbpe.cli.failures import FAILURE
+from fastbpe.cli.options import Named, add_model, load_models
+from fastbpe.display.visible import visible, visible_text
+
+SUMMARY = "compare tokenizers on the same texts"
+DETAILS = f"""{documents.DETAILS}
+
+A row for each group of texts and each tokenizer (-m, repeatable): tokens, bytes
+and characters a token, and cost, the tokens as a multiple of the best tokenizer's.
+Groups are the FILEs as given, or what --by says; by script, each line is a text,
+in the script of most of its letters. For two tokenizers the first place follows
+where their tokens end differently. Special tokens in the text are text.
+
+With --parity two tokenizers must give the same ids to every text; the first text
+that differs is printed, and the exit status is 1."""
+EXAMPLE = r"""
+examples:
+  $ printf 'low lower lowest\n' > words.txt
+  $ fastbpe train words.txt -o a.fbpe --vocab-size 260 --quiet
+  $ fastbpe train words.txt -o b.fbpe --vocab-size 257 --quiet
+  $ fastbpe compare -m a.fbpe -m b.fbpe words.txt
+  texts      model   tokens  bytes/token  chars/token  cost
+  words.txt  a.fbpe       7         2.43         2.43  1.00
+  words.txt  b.fbpe      14         1.21         1.21  2.00
+  ...
+  $ fastbpe compare -m a.fbpe -m b.fbpe words.txt --json > compared.json
+  $ fastbpe compare -m a.fbpe -m a.fbpe words.txt --parity
+  the same ids for 1 text: 7 tokens
+"""
+_BY = ("input", "file", "folder", "ending", "script")
+#: Colours of Okabe and Ito, which the colour-blind tell apart.
+_PLOT_COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#000000")
+_HEADS = ("texts", "model", "tokens", "bytes/token", "chars/token", "cost")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's flags."""
+    add = parser.add_argument
+    add("files", metavar="FILE", nargs="*", help="text to compare on (default: standard input)")
+    documents.add_arguments(parser)
+    add("--by", choices=_BY, default="input", help="a group is an input FILE as given (default), a file, ...")
+    add("--parity", action="store_true", help="two tokenizers must give the same ids")
+    add("--json", action="store_true", help="as JSON, for programs")
+    add("--csv", action="store_true", help="as CSV, for spreadsheets")
+    add("--plot", metavar="FILE", help="draw the costs into a .png or .svg file (needs matplotlib)")
+    add_model(parser, several=True)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compare and print. Returns the exit status."""
+    if args.json and args.csv:
+        args.wrong("--json and --csv: give one of them")
+    if args.parity and (len(args.model) != 2 or args.csv or args.plot is not None or args.by != "input"):
+        args.wrong("--parity: goes with two -m, and without --by, --csv and --plot")
+    if args.plot is not None:
+        _check_plot(args.plot)
+    models = load_models(args)
+    if args.parity:
+        return _parity(args, models)
+    differences = Differences(models[0].tokenizer, models[1].tokenizer, by_ids=False) if len(models) == 2 else None
+    with Reporter(None).phase("comparing", None, unit=" texts") as phase:
+
+        def seen(text: Text) -> None:
+            if differences is not None:
+                differences.look(text)
+            phase.update(1)
+
+        groups = count(_texts(args), models, seen)
+    names = [model.name for model in models]
+    if len(groups) > 1:
+        total = Counts(len(models))
+        for counts in groups.values():
+            total.add(counts)
+        groups["total"] = total
+    rows = [{"texts": group, **row} for group, counts in groups.items() for row in counts.rows(names)]
+    if args.plot is not None:
+        _plot(args.plot, groups, names)
+    _print(args, rows, differences)
+    return 0
+
+
+def _print(args: argparse.Namespace, rows: list[dict[str, Any]], differences: Differences | None) -> None:
+    if args.json:
+        found = {"rows": rows, **({} if differences is None else {"differences": _as_dict(differences)})}
+        streams.say(json.dumps(found, indent=2, ensure_ascii=False))
+    elif args.csv:
+        text = io.StringIO()
+        writer = csv.DictWriter(text, [*rows[0]] if rows else ["texts"], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        streams.write(text.getvalue().encode(errors="surrogateescape"))
+    else:
+        _print_table(rows)
+        if differences is not None and differences.found is not None:
+            streams.say(
+                f"\ntokens end at other places in {differences.n_differing:,} of {differences.n_texts:,} lines"
+            )
+            _print_difference(differences.found, args.model)
+
+
+def _print_table(rows: list[dict[str, Any]]) -> None:
+    cells = [_HEADS]
+    for row in rows:
+        numbers = [row["bytes_per_token"], row["characters_per_token"], row["cost"]]
+        shown = ["-" if number is None else f"{number:.2f}" for number in numbers]
+        tokens = f"{row['n_tokens']:,}"
+        cells.append(
+            (visible_text(row["texts"]), visible_text(row["model"]), tokens, shown[0], shown[1], shown[2])
+        )
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for line in cells:
+        texts = [cell.ljust(width) for cell, width in zip(line[:2], widths[:2], strict=True)]
+        numbers = [cell.rjust(width) for cell, width in zip(line[2:], widths[2:], strict=True)]
+        streams.say("  ".join([*texts, *numbers]))
+
+
+def _print_difference(found: Difference, models: list[str]) -> None:
+    streams.say(visible_text(f"first in {found.where}, line {found.line}, character {found.column}:"))
+    for model, pieces, ids in zip(models, found.pieces, found.ids, strict=True):
+        shown = "|".join("".join(part.text for part in visible(piece.encode())) for piece in pieces)
+        streams.say(f"  {visible_text(model)}: {shown} {ids}")
+
+
+def _as_dict(differences: Differences) -> dict[str, Any]:
+    found = differences.found
+    return {
+        "n_texts": differences.n_texts,
+        "n_differing": differences.n_differing,
+        "first": None if found is None else found._asdict(),
+    }
+
+
+def _parity(args: argparse.Namespace, models: list[Named]) -> int:
+    """Compare ids up to the first text that differs."""
+    differences = Differences(models[0].tokenizer, models[1].tokenizer, by_ids=True)
+    n_tokens = 0
+    with Reporter(None).phase("comparing", None, unit=" texts") as phase:
+        for text in _texts(args):
+            if differences.look(text):
+                break
+            n_tokens += models[0].tokenizer.count(text.text)
+            phase.update(1)
+    if args.json:
+        streams.say(json.dumps(_as_dict(differences), indent=2, ensure_ascii=False))
+    elif differences.found is None:
+        texts = "1 text" if differences.n_texts == 1 else f"{differences.n_texts:,} texts"
+        streams.say(f"the same ids for {texts}: {n_tokens:,} tokens")
+    else:
+        streams.say("the ids differ")
+        _print_difference(differences.found, args.model)
+    return 0 if differences.found is None else FAILURE
+
+
+def _texts(args: argparse.Namespace) -> Iterator[Text]:
+    """Yield the texts, each in its group."""
+    documents.separator_of(args)
+    is_cut = args.lines or args.separator is not None
+    for argument in args.files or [streams.STDIN]:
+        for name in documents.files_of(argument):
+            where = streams.name_of(name)
+            for number, document in enumerate(documents.whole(name, args), 1):
+                if args.by != "script":
+                    group = {
+                        "input": streams.name_of(argument),
+                        "file": where,
+                        "folder": folder_of(name),
+                        "ending": ending_of(name),
+                    }[args.by]
+                    yield Text(group, f"{where}:{number}" if is_cut or number > 1 else where, document)
+                    continue
+                text = document if isinstance(document, str) else document.decode()
+                for line_number, line in enumerate(io.StringIO(text, newline="\n"), 1):
+                    yield Text(script_of(line), f"{where}:{number}:{line_number}", line)
+
+
+def _check_plot(name: str) -> None:
+    if not name.endswith((".png", ".svg")):
+        raise ValueError(f"--plot {name}: give it the ending .png or .svg")
+    streams.check_output(name)
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise ImportError("--plot needs matplotlib: pip install 'fastbpe-tokenizer[plot]'") from None
+
+
+def _plot(name: str, groups: dict[str, Counts], models: list[str]) -> None:
+    """Draw the tokens of each group as a multiple of the best tokenizer's."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 1.5 + 0.3 * len(groups) * len(models)), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    height = 0.8 / len(models)
+    for number, model in enumerate(models):
+        costs = [counts.rows(models)[number]["cost"] or 0 for counts in groups.values()]
+        places = [position + number * height for position in range(len(groups))]
+        colour = _PLOT_COLOURS[number % len(_PLOT_COLOURS)]
+        bars = axes.barh(places, costs, height, label=visible_text(model).replace("$", r"\$"), color=colour)
+        axes.bar_label(bars, fmt="%.2f", padding=2)
+    labels = [visible_text(group).replace("$", r"\$") for group in groups]
+    axes.set_yticks([position + 0.4 - height / 2 for position in range(len(groups))], labels)
+    axes.invert_yaxis()
+    axes.set_xlabel("tokens, as a multiple of the best tokenizer's")
+    axes.legend()
+    figure.savefig(name)

@@ -1,0 +1,246 @@
+"""Measurements of `fastbpe compare`: counts by group of texts, and the places where two tokenizers differ."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fastbpe.cli.options import Named
+from fastbpe.corpus.sources import Document
+from fastbpe.display.shown_tokens import sizes_of
+from fastbpe.tokenizer.tokenizer import Tokenizer
+
+#: Scripts that `script_of` tells apart. Texts in others are "Other"; texts without letters are "Common".
+SCRIPTS = (
+    "Latin",
+    "Han",
+    "Cyrillic",
+    "Arabic",
+    "Hangul",
+    "Hiragana",
+    "Katakana",
+    "Devanagari",
+    "Thai",
+    "Greek",
+    "Hebrew",
+    "Bengali",
+    "Tamil",
+    "Telugu",
+    "Kannada",
+    "Malayalam",
+    "Gujarati",
+    "Gurmukhi",
+    "Oriya",
+    "Sinhala",
+    "Khmer",
+    "Lao",
+    "Myanmar",
+    "Tibetan",
+    "Georgian",
+    "Armenian",
+    "Ethiopic",
+    "Mongolian",
+    "Cherokee",
+    "Canadian_Aboriginal",
+)
+_AROUND = 3  # tokens shown on each side of a difference
+_BATCH = 4096  # texts counted at a time
+
+
+class Text(NamedTuple):
+    """A text to compare on.
+
+    group: str – row of the table that it counts for.
+    where: str – its file, and its number there if the file holds several.
+    text: str or bytes – the text.
+    """
+
+    group: str
+    where: str
+    text: Document
+
+
+class Counts:
+    """Sizes of the texts of one group.
+
+    Attributes:
+        n_texts, n_bytes, n_characters: int – sizes.
+        n_tokens: list of int – tokens of all texts, by tokenizer.
+    """
+
+    def __init__(self, n_tokenizers: int) -> None:
+        self.n_texts = self.n_bytes = self.n_characters = 0
+        self.n_tokens = [0] * n_tokenizers
+
+    def add(self, other: Counts) -> None:
+        """Add the counts of another group."""
+        self.n_texts += other.n_texts
+        self.n_bytes += other.n_bytes
+        self.n_characters += other.n_characters
+        self.n_tokens = [a + b for a, b in zip(self.n_tokens, other.n_tokens, strict=True)]
+
+    def rows(self, models: Sequence[str]) -> list[dict[str, Any]]:
+        """Return a row for each tokenizer: its counts, and its cost as a multiple of the best tokenizer's."""
+        best = min(self.n_tokens)
+        return [
+            {
+                "model": model,
+                "n_texts": self.n_texts,
+                "n_characters": self.n_characters,
+                "n_bytes": self.n_bytes,
+                "n_tokens": n,
+                "bytes_per_token": round(self.n_bytes / n, 4) if n else None,
+                "characters_per_token": round(self.n_characters / n, 4) if n else None,
+                "cost": round(n / best, 4) if best else None,
+            }
+            for model, n in zip(models, self.n_tokens, strict=True)
+        ]
+
+
+class Difference(NamedTuple):
+    """First place where two tokenizers differ in a text.
+
+    where: str – the text, as in `Text`.
+    line, column: int – the place in the text, from 1, in characters.
+    pieces: for each tokenizer its tokens around the place, as text.
+    ids: for each tokenizer the ids of these tokens.
+    """
+
+    where: str
+    line: int
+    column: int
+    pieces: tuple[list[str], list[str]]
+    ids: tuple[list[int], list[int]]
+
+
+class Differences:
+    """Differences of two tokenizers over many texts.
+
+    Args:
+        first, second: the tokenizers.
+        by_ids: compare ids; False: compare the places where tokens end.
+
+    Attributes:
+        n_texts, n_differing: int – texts compared (lines, if not by ids), and those that differ.
+        found: Difference or None – the first.
+    """
+
+    def __init__(self, first: Tokenizer, second: Tokenizer, *, by_ids: bool) -> None:
+        self._pair, self._by_ids = (first, second), by_ids
+        self.n_texts = self.n_differing = 0
+        self.found: Difference | None = None
+
+    def look(self, text: Text) -> bool:
+        """Compare the tokens of a text, or of each of its lines if not by ids. Returns whether any differ."""
+        if self._by_ids:
+            ids = [tokenizer.encode_ordinary(text.text) for tokenizer in self._pair]
+            self.n_texts += 1
+            return ids[0] != ids[1] and self._differ(text.where, 1, text.text)
+        lines = io.StringIO(text.text if isinstance(text.text, str) else text.text.decode(), newline="\n")
+        differing = [self._differ(text.where, number, line) for number, line in enumerate(lines, 1)]
+        self.n_texts += len(differing)
+        return any(differing)
+
+    def _differ(self, where: str, first_line: int, text: Document) -> bool:
+        both = [tokenizer.encode_with_offsets(text, disallowed_special=()) for tokenizer in self._pair]
+        keys: list[Any] = [ids if self._by_ids else spans for ids, spans in both]
+        if keys[0] == keys[1]:
+            return False
+        self.n_differing += 1
+        if self.found is None:
+            shorter = min(map(len, keys))
+            at = next((i for i in range(shorter) if keys[0][i] != keys[1][i]), shorter)
+            self.found = self._describe(where, first_line, text, both, at)
+        return True
+
+    def _describe(self, where: str, first_line: int, text: Document, both: list[Any], at: int) -> Difference:
+        """Describe the difference at the token of index `at`."""
+        characters = text if isinstance(text, str) else text.decode()
+        start = min((spans[at][0] for _, spans in both if at < len(spans)), default=len(characters))
+        first = max(0, at - _AROUND)
+        ids = [ids[first : at + _AROUND] for ids, _ in both]
+        pieces = [
+            [tokenizer.id_to_token(token_id).decode(errors="backslashreplace") for token_id in chosen]
+            for tokenizer, chosen in zip(self._pair, ids, strict=True)
+        ]
+        line = characters.count("\n", 0, start) + first_line
+        column = start - (characters.rfind("\n", 0, start) + 1) + 1
+        return Difference(where, line, column, (pieces[0], pieces[1]), (ids[0], ids[1]))
+
+
+def count(texts: Iterator[Text], models: Sequence[Named], seen: Callable[[Text], object]) -> dict[str, Counts]:
+    """Count the tokens of texts by group, in the order in which groups first occur.
+
+    Args:
+        texts: the texts.
+        models: the tokenizers.
+        seen: is told of each text.
+    """
+    groups: dict[str, Counts] = {}
+    batch: list[Text] = []
+    for text in texts:
+        batch.append(text)
+        seen(text)
+        if len(batch) == _BATCH:
+            _count_batch(groups, batch, models)
+            batch = []
+    _count_batch(groups, batch, models)
+    return groups
+
+
+def _count_batch(groups: dict[str, Counts], batch: list[Text], models: Sequence[Named]) -> None:
+    for number, model in enumerate(models):
+        for text in batch:
+            counts = groups.setdefault(text.group, Counts(len(models)))
+            counts.n_tokens[number] += model.tokenizer.count(text.text)
+    for text in batch:
+        counts = groups[text.group]
+        n_characters, n_bytes = sizes_of(text.text)
+        counts.n_texts += 1
+        counts.n_bytes += n_bytes
+        counts.n_characters += n_characters
+
+
+def ending_of(name: str) -> str:
+    """Return the ending of a file's name, without that of its packing.
+
+    >>> ending_of("a/b.TXT.gz"), ending_of("Makefile")
+    ('.txt', '(none)')
+    """
+    path = Path(name.lower())
+    if path.suffix in (".gz", ".zst"):
+        path = path.with_suffix("")
+    return path.suffix or "(none)"
+
+
+def folder_of(name: str) -> str:
+    """Return the folder of a file.
+
+    >>> folder_of("texts/french/a.txt"), folder_of("a.txt")
+    ('texts/french', '.')
+    """
+    return os.path.dirname(name) or "."
+
+
+def script_of(text: str) -> str:
+    """Return the script that most letters of a text belong to.
+
+    >>> script_of("abc 漢"), script_of("12 + 3")
+    ('Latin', 'Common')
+    """
+    n_letters: dict[str | None, int] = {}
+    for match in _script_pattern().finditer(text):
+        n_letters[match.lastgroup] = n_letters.get(match.lastgroup, 0) + match.end() - match.start()
+    return max(n_letters, key=lambda name: n_letters[name]) or "Other" if n_letters else "Common"
+
+
+@cache
+def _script_pattern() -> Any:
+    import regex  # here: other commands do not need it
+
+    known = "|".join(rf"(?P<{name}>\p{{Script={name}}}+)" for name in SCRIPTS)
+    return regex.compile(rf"{known}|(?P<Other>\p{{L}})")

@@ -1,0 +1,134 @@
+"""fastbpe show: look at the tokens of texts."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+
+from fastbpe.cli import documents, streams
+from fastbpe.cli.options import Named, add_model, add_special, allowed_special, load_models
+from fastbpe.corpus.sources import Document
+from fastbpe.display import html, painting
+from fastbpe.display.layout import Details
+from fastbpe.display.shown_text import ShownText
+from fastbpe.display.visible import visible_text
+from fastbpe.formats.atomic_files import write_with
+
+SUMMARY = "show the tokens of texts, in colours"
+DETAILS = f"""{documents.DETAILS}
+
+Each text is shown as each tokenizer (-m, repeatable) sees it. White space and
+control characters become visible signs, bytes of a part of a character stand in
+brackets. Special tokens in the text are text, unless --allow-special says
+otherwise. Without a terminal, or with NO_COLOR set, bars stand between the
+tokens. --json writes a line for each text and tokenizer."""
+EXAMPLE = r"""
+examples:
+  $ printf 'low lower lowest\n' > words.txt
+  $ fastbpe train words.txt -o words.fbpe --vocab-size 260 --quiet
+  $ fastbpe show -m words.fbpe words.txt
+  ...
+  $ fastbpe show -m words.fbpe --ids --text lowest
+  words.fbpe: 4 tokens, 6 characters, 6 bytes
+  low|e  |s  |t
+  257|101|115|116
+  $ fastbpe show -m words.fbpe --text low --json
+  ...
+  $ fastbpe show -m words.fbpe words.txt --html words.html
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's flags."""
+    add = parser.add_argument
+    add("files", metavar="FILE", nargs="*", help="text to show (default: standard input)")
+    add("-t", "--text", metavar="TEXT", help="show this text instead of files")
+    documents.add_arguments(parser)
+    add("--ids", action="store_true", help="show the ids below the tokens")
+    add("--bytes", action="store_true", help="show the bytes below the tokens, in hexadecimal")
+    add("--offsets", action="store_true", help="show start and end below the tokens, in characters")
+    add("--json", action="store_true", help="as JSON, a line for each text and tokenizer, for programs")
+    add("--html", metavar="FILE", help="write one page that needs nothing else, for a browser")
+    add("--color", choices=("auto", "always", "never"), default="auto", help="auto: on a terminal (default)")
+    add_special(parser)
+    add_model(parser, several=True)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Show each text as each tokenizer sees it."""
+    if args.text is not None and (args.files or args.lines or args.separator or args.text_field):
+        args.wrong("--text: shows this text, and reads no files")
+    if args.json and args.html is not None:
+        args.wrong("--json and --html: give one of them")
+    if args.html is not None:
+        streams.check_output(args.html)
+    models = load_models(args)
+    details = Details(args.ids, args.bytes, args.offsets)
+    if args.html is not None:
+        blocks = (
+            html.Block(f"{model}: {name}" if name else model, shown.summary, shown.tokens)
+            for model, name, shown in _shown(args, models, details)
+        )
+        parts = html.page(blocks, details)
+        write_with(args.html, lambda file: file.writelines(part.encode() for part in parts))
+    elif args.json:
+        for model, name, shown in _shown(args, models, details):
+            streams.say(json.dumps(as_dict(model, name, shown), ensure_ascii=False))
+    else:
+        _print(args, models, details)
+
+
+def as_dict(model: str, name: str | None, shown: ShownText) -> dict[str, object]:
+    """Return a shown text for JSON."""
+    return {
+        "model": model,
+        "file": name,
+        "n_tokens": len(shown),
+        "n_characters": shown.n_characters,
+        "n_bytes": shown.n_bytes,
+        "tokens": [token.as_dict() for token in shown.tokens],
+    }
+
+
+def _print(args: argparse.Namespace, models: list[Named], details: Details) -> None:
+    colours = args.color == "always" or (args.color == "auto" and painting.wants_colours(sys.stdout))
+    width = shutil.get_terminal_size((painting.PLAIN_COLUMNS, 0)).columns
+    for number, (model, name, shown) in enumerate(_shown(args, models, details)):
+        if number:
+            streams.say()
+        streams.say(visible_text(f"{model}: {name}: {shown.summary}" if name else f"{model}: {shown.summary}"))
+        if shown.tokens:
+            streams.say(painting.draw(shown.tokens, details, colours=colours, width=width))
+
+
+def _shown(
+    args: argparse.Namespace, models: list[Named], details: Details
+) -> Iterator[tuple[str, str | None, ShownText]]:
+    """Yield (tokenizer, file or None for a text of the command line, tokens)."""
+    allowed = allowed_special(args.allow_special, models)
+    for name, text in _texts(args):
+        for model, tokenizer in models:
+            special = allowed if isinstance(allowed, str) else allowed & tokenizer.special_tokens_set
+            try:
+                shown = tokenizer.show(
+                    text, allowed_special=special, ids=details.ids, bytes=details.bytes, offsets=details.offsets
+                )
+            except ValueError as error:
+                raise ValueError(f"{name or '--text'}: {error}") from None
+            yield model, name, shown
+
+
+def _texts(args: argparse.Namespace) -> Iterator[tuple[str | None, Document]]:
+    """Yield the texts with the name of each."""
+    if args.text is not None:
+        yield None, args.text
+        return
+    documents.separator_of(args)
+    for argument in args.files or [streams.STDIN]:
+        for name in documents.files_of(argument):
+            for number, text in enumerate(documents.whole(name, args), 1):
+                where = streams.name_of(name)
+                yield (f"{where}:{number}" if args.lines or args.separator else where), text

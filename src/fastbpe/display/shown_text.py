@@ -1,0 +1,79 @@
+"""ShownText: the tokens of one text, drawn by whoever shows it: print, a notebook, rich."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+from fastbpe.display import html, painting
+from fastbpe.display.layout import Details
+from fastbpe.display.shown_tokens import ShownToken, Text, Viewed, ids_of, shown_tokens, sizes_of, summary
+
+if TYPE_CHECKING:
+    from rich.text import Text as RichText
+
+
+class ShownText:
+    r"""Tokens of a text, to look at. `Tokenizer.show` makes it.
+
+    A notebook shows it in colours, rich prints it in colours, `str()` puts bars between the tokens.
+
+    Attributes:
+        tokens: each token: id, bytes, text, start, end and kind ("ordinary", "byte" for part of a character,
+            "special", "added" or "unknown").
+        ids: list of their ids.
+        n_characters, n_bytes: size of the text.
+
+    >>> from fastbpe import Tokenizer
+    >>> shown = Tokenizer.from_merges([(97, 98)], pattern=None).show("ab c\n")
+    >>> print(shown)
+    ab|·|c|↵
+    >>> shown.ids, shown.tokens[0].text
+    ([256, 32, 99, 10], 'ab')
+    """
+
+    __slots__ = ("_details", "n_bytes", "n_characters", "tokens")
+
+    def __init__(self, tokens: Sequence[ShownToken], n_characters: int, n_bytes: int, details: Details) -> None:
+        self.tokens = tuple(tokens)
+        self.n_characters, self.n_bytes = n_characters, n_bytes
+        self._details = details
+
+    @property
+    def ids(self) -> list[int]:
+        """New list of the ids."""
+        return ids_of(self.tokens)
+
+    @property
+    def summary(self) -> str:
+        """Counts of tokens, characters and bytes, in words."""
+        return summary(len(self.tokens), self.n_characters, self.n_bytes)
+
+    def to_html(self, title: str = "Tokens") -> str:
+        """Return a whole HTML page that needs no other file and no script.
+
+        Args:
+            title: heading of the page.
+        """
+        return "".join(html.page([html.Block("", self.summary, self.tokens)], self._details, title))
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __str__(self) -> str:
+        return painting.draw(self.tokens, self._details)
+
+    def __repr__(self) -> str:
+        return f"<fastbpe.ShownText of {self.summary}>"
+
+    def __rich__(self) -> RichText:
+        return painting.rich_text(self.tokens, self._details)
+
+    def _repr_html_(self) -> str:
+        return html.fragment(self.tokens, self._details, self.summary)
+
+
+def show(tokenizer: Viewed, text: Text, allowed_special: str | Collection[str], details: Details) -> ShownText:
+    """Encode a text for showing; `Tokenizer.show` says the rest."""
+    tokens = shown_tokens(tokenizer, text, allowed_special)
+    return ShownText(tokens, *sizes_of(text), details)

@@ -1,0 +1,145 @@
+"""Plain data of tokens to be shown: ids, bytes, places in the text, and kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from fastbpe._core.text.utf8_text import to_utf8
+from fastbpe.model import AddedToken
+
+Text = str | bytes
+
+#: Kinds of tokens, each with what a legend says of it.
+KINDS = {
+    "ordinary": "a token of the vocabulary",
+    "byte": "part of a character",
+    "special": "a special token",
+    "added": "an added token",
+    "unknown": "text without a token",
+}
+
+
+class Viewed(Protocol):
+    """A tokenizer, as much of it as showing tokens needs."""
+
+    @property
+    def added_tokens(self) -> list[AddedToken]: ...
+    @property
+    def unk_token_id(self) -> int | None: ...
+    def encode_with_offsets(
+        self, text: Text, *, allowed_special: str | Collection[str], disallowed_special: str | Collection[str]
+    ) -> tuple[list[int], list[tuple[int, int]]]: ...
+    def id_to_token(self, token_id: int) -> bytes: ...
+    def is_special_token(self, token_id: int) -> bool: ...
+
+
+class ShownToken(NamedTuple):
+    """One token of a text.
+
+    id: int – its id.
+    bytes: bytes – its bytes; of a special, added or unknown token its name.
+    start, end: int – its place in the text, in characters, as `encode_with_offsets` gives it.
+    kind: str – one of KINDS.
+    source: str – the text from start to end, for an unknown token; else "".
+    """
+
+    id: int
+    bytes: bytes
+    start: int
+    end: int
+    kind: str
+    source: str = ""
+
+    @property
+    def text(self) -> str | None:
+        """Text of the token; None if its bytes are no UTF-8."""
+        try:
+            return self.bytes.decode()
+        except UnicodeDecodeError:
+            return None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the token for JSON; its bytes are hexadecimal digits."""
+        found = {"id": self.id, "text": self.text, "bytes": self.bytes.hex(), "start": self.start, "end": self.end}
+        return {**found, "kind": self.kind, **({"source": self.source} if self.source else {})}
+
+
+def shown_tokens(tokenizer: Viewed, text: Text, allowed_special: str | Collection[str]) -> list[ShownToken]:
+    """Encode a text into tokens to be shown. Special tokens that are not allowed are text like any other.
+
+    Args:
+        tokenizer: the tokenizer.
+        text: str, or bytes of UTF-8.
+        allowed_special: special tokens that become their ids: a set, or "all".
+
+    Raises:
+        ValueError: the bytes are not UTF-8.
+        TypeError: the text is neither str nor bytes.
+    """
+    ids, spans = tokenizer.encode_with_offsets(text, allowed_special=allowed_special, disallowed_special=())
+    added = {token.id for token in tokenizer.added_tokens if not token.special}
+    unknown = tokenizer.unk_token_id
+    characters = "" if unknown not in ids else text if isinstance(text, str) else to_utf8(text).decode()
+    known: dict[int, tuple[bytes, str]] = {}
+    tokens = []
+    for token_id, (start, end) in zip(ids, spans, strict=True):
+        found = known.get(token_id)
+        if found is None:
+            data = tokenizer.id_to_token(token_id)
+            found = known[token_id] = data, _kind(tokenizer, token_id, data, added)
+        data, kind = found
+        source = ""
+        if token_id == unknown and characters[start:end].encode("utf-8", "replace") != data:
+            kind, source = "unknown", to_utf8(characters[start:end]).decode()
+        tokens.append(ShownToken(token_id, data, start, end, kind, source))
+    return tokens
+
+
+def _kind(tokenizer: Viewed, token_id: int, data: bytes, added: Collection[int]) -> str:
+    if tokenizer.is_special_token(token_id):
+        return "special"
+    if token_id in added:
+        return "added"
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return "byte"
+    return "ordinary"
+
+
+def sizes_of(text: Text) -> tuple[int, int]:
+    """Count the characters and the bytes of UTF-8 of a text.
+
+    >>> sizes_of("é")
+    (1, 2)
+    """
+    data = to_utf8(text)
+    return len(text if isinstance(text, str) else data.decode()), len(data)
+
+
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "token"), counted(1200, "byte")
+    ('1 token', '1,200 bytes')
+    """
+    return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def summary(n_tokens: int, n_characters: int, n_bytes: int) -> str:
+    """Return the counts of a text in words.
+
+    >>> summary(7, 17, 17)
+    '7 tokens, 17 characters, 17 bytes'
+    """
+    return ", ".join([counted(n_tokens, "token"), counted(n_characters, "character"), counted(n_bytes, "byte")])
+
+
+def ids_of(tokens: Sequence[ShownToken]) -> list[int]:
+    """Return the ids of tokens.
+
+    >>> ids_of([ShownToken(97, b"a", 0, 1, "ordinary")])
+    [97]
+    """
+    return [token.id for token in tokens]

@@ -1,0 +1,95 @@
+"""Bytes of a token as text in which every character can be seen, and none steers a terminal or a page.
+
+A space becomes a middle dot, a line end an arrow, a control character its picture. Any other character without a
+shape of its own (zero-width, directional, private, unassigned) becomes its code point in brackets, and bytes that
+are no whole character become their hexadecimal digits in brackets.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import NamedTuple
+
+#: Characters that get a sign of one column.
+SIGNS = {" ": "·", "\t": "→", "\n": "↵", "\r": "␍", "\x7f": "␡"} | {
+    chr(code): chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\t\n\r"
+}
+#: Characters that Python calls printable, though nothing is printed for them.
+_WITHOUT_SHAPE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff]"
+)
+_FIRST_BYTE, _LAST_BYTE = 0xDC80, 0xDCFF  # surrogates that the error handler "surrogateescape" puts for bytes
+_DOTTED_CIRCLE = "\u25cc"
+
+
+class Part(NamedTuple):
+    """Stretch of a token's visible text.
+
+    text: str – characters of the token, or a sign for one of them.
+    is_sign: bool – it is a sign.
+    """
+
+    text: str
+    is_sign: bool
+
+
+def visible(data: bytes) -> list[Part]:
+    r"""Return the visible text of a token, in parts.
+
+    >>> [part.text for part in visible(b" caf\xc3\xa9\n\xe6\xbc")]
+    ['·', 'café', '↵', '⟨e6 bc⟩']
+    """
+    text = data.decode("utf-8", "surrogateescape")
+    if not text:
+        return []
+    parts: list[Part] = []
+    if unicodedata.category(text[0])[0] == "M" and not _is_hidden(text[0]):
+        parts.append(Part(_DOTTED_CIRCLE, True))  # else it would combine with the token before it
+    if " " not in text and text.isprintable() and _WITHOUT_SHAPE.search(text) is None:
+        return [*parts, Part(text, False)]
+    start = at = 0
+    while at < len(text):
+        if not _is_hidden(text[at]):
+            at += 1
+            continue
+        if start < at:
+            parts.append(Part(text[start:at], False))
+        start = at = _append_sign(parts, text, at)
+    if start < at:
+        parts.append(Part(text[start:at], False))
+    return parts
+
+
+def visible_text(text: str) -> str:
+    r"""Return the visible form of a name or a message; spaces stay as they are.
+
+    >>> visible_text("a b\u202etxt")
+    'a b⟨U+202E⟩txt'
+    """
+    data = text.encode("utf-8", "backslashreplace")
+    return " ".join("".join(part.text for part in visible(word)) for word in data.split(b" "))
+
+
+def _is_hidden(character: str) -> bool:
+    return (
+        character == " " or not character.isprintable() or _WITHOUT_SHAPE.match(character) is not None
+    )  # space is the only printable character that gets a sign
+
+
+def _append_sign(parts: list[Part], text: str, at: int) -> int:
+    """Append the sign of the character, or of the bytes, at a position. Returns the position after them."""
+    if not _is_byte(text[at]):
+        sign = SIGNS.get(text[at]) or f"⟨U+{ord(text[at]):04X}⟩"
+        parts.append(Part(sign, True))
+        return at + 1
+    end = at
+    while end < len(text) and _is_byte(text[end]):
+        end += 1
+    digits = " ".join(f"{ord(character) - 0xDC00:02x}" for character in text[at:end])
+    parts.append(Part(f"⟨{digits}⟩", True))
+    return end
+
+
+def _is_byte(character: str) -> bool:
+    return _FIRST_BYTE <= ord(character) <= _LAST_BYTE

@@ -1,0 +1,132 @@
+"""fastbpe compare: counts by group, differences, parity."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+import fastbpe
+from fastbpe.cli.comparison import script_of
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "texts" / "more").mkdir(parents=True)
+    (tmp_path / "texts" / "a.txt").write_bytes("low lower\nnaïve\n".encode())
+    (tmp_path / "texts" / "more" / "b.txt").write_bytes("東京 です\nслово\n12\n".encode())
+    (tmp_path / "texts" / "c.jsonl").write_text('{"text": "low low"}\n{"text": "lower"}\n')
+    small = fastbpe.train(["low lower"] * 9, vocab_size=260, pattern="gpt2", progress=False)
+    small.save("small.fbpe")
+    small.export("small.json", format="huggingface")
+    fastbpe.train(["low lower"] * 9, vocab_size=256, pattern="gpt2", progress=False).save("bytes.fbpe")
+    points = {"mode": "codepoint", "vocab_size": 300, "hard_vocab_limit": False, "byte_fallback": True}
+    fastbpe.train(["low lower"] * 9, progress=False, **points).save("points.fbpe")
+    return tmp_path
+
+
+BOTH = ("-m", "small.fbpe", "-m", "bytes.fbpe")
+
+
+def rows(done):
+    assert (done.status, done.err) == (0, "")
+    return json.loads(done.out)["rows"]
+
+
+def test_counts_are_those_of_the_library(run, here):
+    found = rows(run("compare", *BOTH, "-m", "points.fbpe", "texts/a.txt", "texts/c.jsonl", "--json"))
+    data = {"texts/a.txt": ["low lower\nnaïve\n"], "texts/c.jsonl": ["low low", "lower"]}
+    data["total"] = data["texts/a.txt"] + data["texts/c.jsonl"]
+    assert len(found) == 9
+    for row in found:
+        texts, tokenizer = data[row["texts"]], fastbpe.load(row["model"])
+        assert row["n_tokens"] == sum(tokenizer.count(text) for text in texts)
+        assert row["n_characters"] == sum(map(len, texts))
+        assert row["n_bytes"] == sum(len(text.encode()) for text in texts)
+        assert row["n_texts"] == len(texts)
+        best = min(other["n_tokens"] for other in found if other["texts"] == row["texts"])
+        assert row["cost"] == round(row["n_tokens"] / best, 4)
+
+
+@pytest.mark.parametrize(
+    ("by", "groups"),
+    [
+        ("input", ["texts"]),
+        ("file", ["texts/a.txt", "texts/c.jsonl", "texts/more/b.txt", "total"]),
+        ("folder", ["texts", "texts/more", "total"]),
+        ("ending", [".txt", ".jsonl", "total"]),
+        ("script", ["Latin", "Hiragana", "Han", "Cyrillic", "Common", "total"]),
+    ],
+)
+def test_texts_are_grouped_as_asked(by, groups, run, here):
+    found = rows(run("compare", "-m", "small.fbpe", "texts", "--by", by, "--json"))
+    names = [row["texts"] for row in found]
+    assert len(names) == len(set(names))
+    if by == "script":  # a tie of two letters each goes to either
+        assert set(names) <= set(groups)
+        assert {"Latin", "Cyrillic", "Common", "total"} <= set(names)
+    else:
+        assert names == groups
+
+
+def test_script_is_that_of_most_letters():
+    assert script_of("аб abc") == "Latin"
+    assert script_of("!? 12") == "Common"
+    assert script_of("ꯀꯁ") == "Other"
+
+
+def test_csv_has_the_rows_of_json(run, here):
+    done = run("compare", *BOTH, "texts", "--csv")
+    as_csv = list(csv.DictReader(io.StringIO(done.out.decode())))
+    as_json = rows(run("compare", *BOTH, "texts", "--json"))
+    assert as_csv == [{name: str(value) for name, value in row.items()} for row in as_json]
+
+
+def test_first_difference_names_the_place_and_the_pieces(run, here):
+    done = run("compare", *BOTH, "texts/a.txt", "--json")
+    differences = json.loads(done.out)["differences"]
+    assert differences["n_differing"] == 1
+    first = differences["first"]
+    assert (first["where"], first["line"], first["column"]) == ("texts/a.txt", 1, 1)
+    assert [pieces[0] for pieces in first["pieces"]] == ["low", "l"]
+    table = run("compare", *BOTH, "texts/a.txt").out.decode()
+    assert "tokens end at other places in 1 of 2 lines" in table
+
+
+@pytest.mark.parametrize("name", ["out.png", "out.svg"])
+def test_plot_is_written(name, run, here):
+    pytest.importorskip("matplotlib")
+    assert run("compare", *BOTH, "texts", "--by", "ending", "--plot", name).status == 0
+    assert (here / name).read_bytes()[:5] in (b"\x89PNG\r", b"<?xml")
+    assert run("compare", *BOTH, "texts", "--plot", "out.pdf").failed_with(".png or .svg")
+
+
+class TestParity:
+    def test_conversion_has_parity(self, run, here):
+        done = run("compare", "-m", "small.fbpe", "-m", "small.json", "texts", "--parity")
+        assert (done.status, done.err) == (0, "")
+        assert done.out.startswith(b"the same ids for 4 texts: ")
+
+    def test_first_text_that_differs_is_named(self, run, here):
+        done = run("compare", *BOTH, "texts/c.jsonl", "texts/a.txt", "--parity")
+        assert done.status == 1
+        said = done.out.decode()
+        assert said.startswith("the ids differ\nfirst in texts/c.jsonl, line 1, character 1:\n")
+        assert "small.fbpe: low|" in said
+        done = run("compare", *BOTH, "texts/a.txt", "--parity", "--json")
+        assert (done.status, json.loads(done.out)["first"]["line"]) == (1, 1)
+
+    def test_late_difference_has_its_line_and_column(self, run, here):
+        (here / "a.txt").write_text("x y\nzé low\n")
+        done = run("compare", *BOTH, "a.txt", "--parity", "--json")
+        first = json.loads(done.out)["first"]
+        assert (first["line"], first["column"]) == (2, 3)
+
+    def test_wrong_usage_is_refused(self, run, here):
+        assert run("compare", "-m", "small.fbpe", "texts", "--parity").status == 2
+        assert run("compare", *BOTH, "texts", "--parity", "--csv").status == 2
+        assert run("compare", *BOTH, "texts", "--json", "--csv").status == 2
