@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, TypeVar
 
 from fastbpe.transformers.classes import ENGINE, accelerated_class, engine_of, is_accelerated
+from fastbpe.transformers.encoding import DEFAULTS
 from fastbpe.transformers.engine import logger
+
+_DECODE = {"self", "token_ids", "skip_special_tokens", "clean_up_tokenization_spaces", "kwargs"}
+_SETTINGS = {
+    "self",
+    "padding_strategy",
+    "truncation_strategy",
+    "max_length",
+    "stride",
+    "pad_to_multiple_of",
+    "padding_side",
+}
 
 Accelerated = TypeVar("Accelerated")
 
@@ -37,13 +50,35 @@ def accelerate(tokenizer: Accelerated) -> Accelerated:
     return tokenizer
 
 
+def unknown_interface() -> str | None:
+    """Tell why fastbpe cannot work with the installed transformers; None if it can.
+
+    The methods that it answers must have the arguments that it knows, whatever the version.
+    """
+    try:
+        from transformers.tokenization_utils_tokenizers import TokenizersBackend
+
+        found = inspect.signature(TokenizersBackend._encode_plus).parameters.keys()
+        decode = inspect.signature(TokenizersBackend._decode).parameters.keys()
+        settings = inspect.signature(TokenizersBackend.set_truncation_and_padding).parameters.keys()
+    except (ImportError, AttributeError) as error:
+        return f"it has no backend that fastbpe knows ({error}); versions 5.24 have"
+    known = {"self", "text", "text_pair", "kwargs", *DEFAULTS}
+    if found != known:
+        return f"its tokenizers take other arguments than those of 5.24: {', '.join(sorted(found ^ known))}"
+    if decode != _DECODE or settings != _SETTINGS:
+        return "its tokenizers decode, or set truncation, with other arguments than those of 5.24"
+    return None
+
+
 def why_not(tokenizer: Any) -> str | None:
     """Tell why a tokenizer cannot be accelerated, as far as its class and the type of its model tell."""
-    try:
-        import tokenizers
-        from transformers.tokenization_utils_tokenizers import TokenizersBackend
-    except ImportError as error:
-        return f"this version of transformers has no backend that fastbpe knows: {error}"
+    reason = unknown_interface()
+    if reason is not None:
+        return reason
+    import tokenizers
+    from transformers.tokenization_utils_tokenizers import TokenizersBackend
+
     if not isinstance(tokenizer, TokenizersBackend):
         return "it is no tokenizer with a backend of tokenizers"
     backend = tokenizer.__dict__.get("_tokenizer")

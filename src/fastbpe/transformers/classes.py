@@ -6,6 +6,8 @@ overridden here, and every part of the backend that a program takes out, stays t
 
 from __future__ import annotations
 
+import copy
+import copyreg
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -133,10 +135,12 @@ def _like(method: Callable[..., Any], stock: Any) -> Callable[..., Any]:
 
 def _reduce(base: Any) -> Callable[..., Any]:
     def __reduce_ex__(self: Any, protocol: Any) -> Any:
-        _, args, *rest = base.__reduce_ex__(self, max(2, int(protocol)))
+        function, args, *rest = base.__reduce_ex__(self, max(2, int(protocol)))
         if rest and isinstance(rest[0], dict):
             rest[0] = {name: value for name, value in rest[0].items() if name != ENGINE}
-        return (new, (base, *args[1:]), *rest)
+        if function is copyreg.__newobj__:  # type: ignore[attr-defined]
+            return (new, (base, *args[1:]), *rest)
+        return (remake, (function, args), *rest)
 
     return __reduce_ex__
 
@@ -147,15 +151,25 @@ def new(base: Any, *args: Any) -> Any:
     return cls.__new__(cls, *args)
 
 
-def _deepcopy(self: Any, memo: dict[int, Any]) -> Any:
-    import copy
+def remake(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    """Make an accelerated tokenizer by the function that its own class names for unpickling."""
+    made = function(*(args if function is new else copy.deepcopy(args, memo)))
+    if not is_accelerated(made):
+        made.__class__ = accelerated_class(type(made))
+    return made
 
+
+def _deepcopy(self: Any, memo: dict[int, Any]) -> Any:
     function, args, *rest = self.__reduce_ex__(4)
-    copied = memo[id(self)] = function(*args)
+    copied = memo[id(self)] = function(*(args if function is new else copy.deepcopy(args, memo)))
     if rest and rest[0] is not None:
         copied.__dict__.update(copy.deepcopy(rest[0], memo))
     engine = self.__dict__.get(ENGINE)
-    if engine is not None and engine.original is self.__dict__.get("_tokenizer"):
+    if (
+        engine is not None
+        and engine.original is self.__dict__.get("_tokenizer")
+        and "_tokenizer" in copied.__dict__
+    ):
         copied.__dict__[ENGINE] = engine.copy_for(copied.__dict__["_tokenizer"])
     return copied
 

@@ -103,33 +103,10 @@ def _filled(name: str) -> Callable[..., Any]:
     return filled
 
 
-for _name in [
-    "__getitem__",
-    "__setitem__",
-    "__delitem__",
-    "__contains__",
-    "__reversed__",
-    "__eq__",
-    "__ne__",
-    "__lt__",
-    "__le__",
-    "__gt__",
-    "__ge__",
-    "__add__",
-    "__iadd__",
-    "__mul__",
-    "__rmul__",
-    "__imul__",
-    "append",
-    "clear",
-    "copy",
-    "count",
-    "extend",
-    "index",
-    "insert",
-    "pop",
-    "remove",
-    "reverse",
-    "sort",
-]:
+_FILLING = """
+    __getitem__ __setitem__ __delitem__ __contains__ __reversed__ __eq__ __ne__ __lt__ __le__ __gt__ __ge__
+    __add__ __iadd__ __mul__ __rmul__ __imul__
+    append clear copy count extend index insert pop remove reverse sort
+"""
+for _name in _FILLING.split():
     setattr(LazyEncodings, _name, _filled(_name))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
+import weakref
 from collections import Counter
 from typing import Any
 
@@ -18,6 +19,7 @@ from fastbpe.transformers.watching import watch
 logger = logging.getLogger("fastbpe.transformers")
 
 _NOT_READ: Any = object()
+_engines: weakref.WeakKeyDictionary[Any, weakref.ref[Engine]] = weakref.WeakKeyDictionary()
 _SETTINGS = ("truncation", "padding")
 
 
@@ -32,6 +34,8 @@ class Engine:
 
     Attributes:
         reason: why fastbpe does not take the tokenizer; None if it does.
+        n_changes: list of one number: changes of the original that were counted.
+        texts: text of each id in a stream, by skip_special_tokens and id; see `streams`.
         calls: number of calls by (operation, reason); the reason is "" for native answers.
     """
 
@@ -39,6 +43,7 @@ class Engine:
         self.original = original
         self.reason: str | None = None
         self.calls: Counter[tuple[str, str]] = Counter()
+        self.texts: dict[bool, dict[int, str | None]] = {False: {}, True: {}}
         self.warned_of_clean_up = False
         self.decodes = False  # the decoder is one that joins bytes
         self._state: State | None = None
@@ -48,12 +53,13 @@ class Engine:
         self._frames: dict[tuple[bool, bool], Frame | None] = {}
         self._twin: Twin | None = None
         self._lock = threading.RLock()
-        watch(original)
+        self.n_changes = watch(original)
+        _engines[original] = weakref.ref(self)
 
     def ready(self) -> Tokenizer | None:
         """Return fastbpe's tokenizer for the original as it is now; None if fastbpe does not take it."""
         try:
-            if read_state(self.original) == self._state:
+            if self.read_state() == self._state:
                 return self._tokenizer
         except Exception:  # tokenizers raises plain Exception for components written in Python
             if self._state is None and self.reason is not None:
@@ -61,6 +67,10 @@ class Engine:
         with self._lock:
             self._make()
         return self._tokenizer
+
+    def read_state(self) -> State:
+        """Read the state of the original. Raises an exception of tokenizers for components written in Python."""
+        return read_state(self.original, self.n_changes[0])
 
     def frame(self, *, pair: bool, add_special_tokens: bool) -> Frame | None:
         """Return the frame that the post-processor puts around texts; None if it has no fixed one."""
@@ -96,8 +106,8 @@ class Engine:
         copied = Engine(original)
         with self._lock:
             try:
-                same = self._state is not None and read_state(self.original) == self._state
-                state = read_state(original)
+                same = self._state is not None and self.read_state() == self._state
+                state = copied.read_state()
             except Exception:
                 return copied
             if same and self._state is not None and state[:2] == self._state[:2]:
@@ -114,23 +124,29 @@ class Engine:
     def _make(self) -> None:
         original = self.original
         self._tokenizer, self._twin, self._frames, self._post = None, None, {}, _NOT_READ
-        self._state, self.reason = None, None
+        self._state, self.reason, self.texts = None, None, {False: {}, True: {}}
         try:
             if type(original.model).__name__ != "BPE":
                 raise FastbpeError(f"its model is {type(original.model).__name__}, not BPE")
-            state, post = read_state(original), component_state(original.post_processor)
+            state, post = self.read_state(), component_state(original.post_processor)
             text = without_settings(original.to_str())
             tokenizer = load(text.encode())
             self.decodes = tokenizer.mode == "codepoint" or b'"ByteLevel"' in (state.components[2] or b"")
-            if read_state(original) == state:  # else another thread changed it meanwhile: the next call makes it
+            if self.read_state() == state:  # else another thread changed it meanwhile: the next call makes it
                 self._tokenizer, self._state, self._built_post = tokenizer, state, post
         except Exception as error:  # whatever the file holds: the original answers
             self.reason = f"{type(error).__name__}: {error}"
             logger.debug("fastbpe leaves a tokenizer to tokenizers: %s", self.reason)
             try:
-                self._state = read_state(original)
+                self._state = self.read_state()
             except Exception:
                 self._state = None
+
+
+def engine_for(original: Any) -> Engine | None:
+    """Return the newest engine of a `tokenizers.Tokenizer`; None if it has none."""
+    found = _engines.get(original)
+    return None if found is None else found()
 
 
 def without_settings(text: str) -> str:

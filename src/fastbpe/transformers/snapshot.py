@@ -7,8 +7,6 @@ from typing import Any, NamedTuple
 
 import tokenizers
 
-from fastbpe.transformers.watching import changes
-
 #: Options of a BPE model that a program may set in place.
 MODEL_OPTIONS = (
     "dropout",
@@ -35,8 +33,12 @@ class State(NamedTuple):
     n_changes: int
 
 
-def read_state(tokenizer: Any) -> State:
+def read_state(tokenizer: Any, n_changes: int) -> State:
     """Read the state of a tokenizer with a BPE model; a few microseconds.
+
+    Args:
+        tokenizer: a `tokenizers.Tokenizer`.
+        n_changes: changes counted so far.
 
     Raises an exception of tokenizers if a component is written in Python: such have no state.
     """
@@ -56,7 +58,7 @@ def read_state(tokenizer: Any) -> State:
             model.byte_fallback,
             model.ignore_merges,
         ),
-        changes(tokenizer),
+        n_changes,
     )
 
 

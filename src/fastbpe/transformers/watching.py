@@ -17,28 +17,30 @@ import tokenizers
 
 #: Methods of `tokenizers.Tokenizer` that change its added tokens or its vocabulary.
 CHANGING = ("add_tokens", "add_special_tokens", "train", "train_from_iterator", "__setstate__")
+SET = ("model", "decoder")  # properties with setters that count, too
 
 _Class: Any = tokenizers.Tokenizer
 _lock = threading.Lock()
 _originals: dict[str, Any] = {}
-_changes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+_changes: weakref.WeakKeyDictionary[Any, list[int]] = weakref.WeakKeyDictionary()
 
 
-def watch(tokenizer: Any) -> None:
-    """Count the changes of a tokenizer from now on."""
+def watch(tokenizer: Any) -> list[int]:
+    """Count the changes of a tokenizer from now on.
+
+    Returns:
+        A list with the number of changes so far, which is kept up to date.
+    """
     with _lock:
-        _changes.setdefault(tokenizer, 0)
+        counter = _changes.setdefault(tokenizer, [0])
         if not _originals:
             for name in CHANGING:
                 _originals[name] = getattr(_Class, name)
                 setattr(_Class, name, _counting(_originals[name]))
-            model = _originals["model"] = _Class.model
-            _Class.model = property(model.__get__, _counting(model.__set__), None, model.__doc__)
-
-
-def changes(tokenizer: Any) -> int:
-    """Return how many changes of a watched tokenizer were counted."""
-    return _changes.get(tokenizer, 0)
+            for name in SET:
+                own = _originals[name] = getattr(_Class, name)
+                setattr(_Class, name, property(own.__get__, _counting(own.__set__), None, own.__doc__))
+        return counter
 
 
 def stop_watching() -> None:
@@ -58,7 +60,8 @@ def _counting(method: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return method(tokenizer, *args, **options)
         finally:
-            if tokenizer in _changes:
-                _changes[tokenizer] += 1
+            counter = _changes.get(tokenizer)
+            if counter is not None:
+                counter[0] += 1
 
     return counting
