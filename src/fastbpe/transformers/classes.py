@@ -153,7 +153,7 @@ def new(base: Any, *args: Any) -> Any:
 
 def remake(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """Make an accelerated tokenizer by the function that its own class names for unpickling."""
-    made = function(*(args if function is new else copy.deepcopy(args, memo)))
+    made = function(*args)
     if not is_accelerated(made):
         made.__class__ = accelerated_class(type(made))
     return made
