@@ -32,7 +32,7 @@ def build_arrays(
     if splits_special:
         ids, ends = tokenizer.encode_batch_to_numpy(texts, disallowed_special=())
     else:
-        ids, ends = tokenizer.encode_batch_to_numpy(texts, allowed_special="all", disallowed_special=())
+        ids, ends = tokenizer.encode_batch_to_numpy(texts, allowed_special="all")
     starts, counts = ends[:-1], np.diff(ends)
     if truncation is not None:
         kept = np.minimum(counts, truncation.limit)
@@ -48,7 +48,7 @@ def build_arrays(
     is_left = padding is not None and padding["direction"] == "left"
     pad_id = 0 if padding is None else padding["pad_id"]
     out = np.full((len(texts), length), pad_id, dtype=np.int64)
-    before = sum(len(item.ids) for item in frame.items[: [item.sequence for item in frame.items].index(0)])
+    before = len(frame.before)
     firsts = [length - n if is_left else 0 for n in lengths]
     for row, start, n, first in zip(out, starts.tolist(), counts.tolist(), firsts, strict=True):
         row[first + before : first + before + n] = ids[start : start + n]

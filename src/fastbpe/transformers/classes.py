@@ -15,6 +15,7 @@ from typing import Any
 from fastbpe.transformers.decoding import decode, decode_batch
 from fastbpe.transformers.encoding import HandOver, encode
 from fastbpe.transformers.engine import Engine
+from fastbpe.transformers.quick import call_plain, encode_plain
 
 ENGINE = "_fastbpe_engine"  # in the __dict__ of an accelerated tokenizer, and never in its pickle
 _lock = threading.Lock()
@@ -61,6 +62,10 @@ def _make(base: Any) -> type:
     }
     if is_stock("_encode_plus"):
         body["_encode_plus"] = _encode_plus(base)
+        if is_stock("__call__") and not hasattr(base, "_switch_to_input_mode"):
+            body["__call__"] = _call(base)
+        if is_stock("encode"):
+            body["encode"] = _encode(base)
     if is_stock("_decode"):
         body["_decode"] = _decode(base)
         if is_stock("decode"):
@@ -84,6 +89,35 @@ def _encode_plus(base: Any) -> Callable[..., Any]:
         return made
 
     return _like(_encode_plus, base._encode_plus)
+
+
+def _call(base: Any) -> Callable[..., Any]:
+    def __call__(self: Any, text: Any = None, *args: Any, **options: Any) -> Any:
+        if not args and not options:
+            engine = engine_of(self)
+            made = call_plain(self, engine, text)
+            if made is not None:
+                engine.calls["encode", ""] += 1
+                return made
+        return base.__call__(self, text, *args, **options)
+
+    return _like(__call__, base.__call__)
+
+
+def _encode(base: Any) -> Callable[..., Any]:
+    def encode(self: Any, text: Any, *args: Any, **options: Any) -> Any:
+        adds_special = options.get("add_special_tokens", True)
+        if not args and type(text) is str and len(options) == ("add_special_tokens" in options):
+            engine = engine_of(self)
+            rows = (
+                encode_plain(self, engine, text, adds_special=adds_special) if type(adds_special) is bool else None
+            )
+            if rows is not None:
+                engine.calls["encode", ""] += 1
+                return rows[0]
+        return base.encode(self, text, *args, **options)
+
+    return _like(encode, base.encode)
 
 
 def _decode(base: Any) -> Callable[..., Any]:

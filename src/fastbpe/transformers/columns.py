@@ -85,8 +85,9 @@ def build_columns(
     rows: Sequence[Encoded], frame: Frame, padding: Mapping[str, Any] | None, wanted: Wanted
 ) -> dict[str, list[Any]]:
     """Put rows into their frame, pad them, and return the columns by transformers' names, in its order."""
+    counts = [tuple(map(len, row.ids)) for row in rows]
     ids = [_framed(row.ids, frame) for row in rows]
-    lengths = [len(one) for one in ids]
+    lengths = [*map(len, ids)]
     n_pads = [0] * len(ids)
     if padding is not None:
         length = padded_length(lengths, padding)
@@ -94,12 +95,12 @@ def build_columns(
         ids = _pad(ids, n_pads, padding["pad_id"], padding)
     columns: dict[str, list[Any]] = {"input_ids": ids}
     if wanted.type_ids:
-        column = [_spread(row, frame, lambda item: item.type_id) for row in rows]
+        column = [_spread(count, frame, lambda item: item.type_id) for count in counts]
         columns["token_type_ids"] = _pad(column, n_pads, padding["pad_type_id"] if padding else 0, padding)
     if wanted.attention_mask:
         columns["attention_mask"] = _pad([[1] * n for n in lengths], n_pads, 0, padding)
     if wanted.special_mask:
-        column = [_spread(row, frame, lambda item: int(item.sequence is None)) for row in rows]
+        column = [_spread(count, frame, lambda item: int(item.sequence is None)) for count in counts]
         columns["special_tokens_mask"] = _pad(column, n_pads, 1, padding)
     if wanted.offsets:
         spans = [_framed_spans(row.spans or (), frame) for row in rows]
@@ -110,11 +111,20 @@ def build_columns(
 
 
 def _framed(texts: Sequence[list[int]], frame: Frame) -> list[int]:
-    if not frame.n_added and len(texts) == 1:
-        return texts[0]
+    if len(texts) == 1:
+        return put_frame(texts[0], frame)
     ids: list[int] = []
     for item in frame.items:
         ids += item.ids if item.sequence is None else texts[item.sequence]
+    return ids
+
+
+def put_frame(ids: list[int], frame: Frame) -> list[int]:
+    """Put the ids of a frame for one text into a list of ids, in place."""
+    if frame.before:
+        ids[:0] = frame.before
+    if frame.behind:
+        ids += frame.behind
     return ids
 
 
@@ -125,11 +135,11 @@ def _framed_spans(texts: Sequence[list[Span]], frame: Frame) -> list[Span]:
     return spans
 
 
-def _spread(row: Encoded, frame: Frame, value_of: Any) -> list[int]:
-    """Return a value of each item, repeated for each of its ids."""
+def _spread(counts: Sequence[int], frame: Frame, value_of: Any) -> list[int]:
+    """Return a value of each item, repeated for each of its ids. counts: numbers of ids of the texts."""
     out: list[int] = []
     for item in frame.items:
-        n = len(item.ids) if item.sequence is None else len(row.ids[item.sequence])
+        n = len(item.ids) if item.sequence is None else counts[item.sequence]
         out += [value_of(item)] * n
     return out
 

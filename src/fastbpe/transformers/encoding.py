@@ -32,6 +32,7 @@ DEFAULTS: dict[str, Any] = {
     "verbose": True,
     "split_special_tokens": None,
 }
+_PLAIN: dict[str, Any] = {"add_special_tokens": True, "is_pretokenized": False}
 ARRAYS = ("np", "pt")
 
 
@@ -110,21 +111,33 @@ def encode(hf: Any, engine: Engine, text: Any, text_pair: Any, options: dict[str
     if overflowing:
         columns["overflow_to_sample_mapping"] = list(range(n_rows)) if samples is None else samples
     if longest > hf.model_max_length:
-        for ids in columns["input_ids"]:
-            hf._eventual_warn_about_too_long_sequence(ids, call["max_length"], call["verbose"])
-    encodings = LazyEncodings(
-        Call(
-            engine.twin(),
-            inputs.batch,
-            {"add_special_tokens": adds_special, "is_pretokenized": words},
-            settings,
-            padding,
-            splits_special,
-            overflowing,
-        ),
-        n_rows,
+        warn_of_long(hf, columns["input_ids"], call["max_length"], call["verbose"])
+    options = {"add_special_tokens": adds_special, "is_pretokenized": words}
+    encodings = set_up_encodings(
+        engine, inputs.batch, settings, padding, n_rows, options, splits=splits_special, overflowing=overflowing
     )
     return _packed(columns, encodings, inputs, call["return_tensors"], overflowing=overflowing)
+
+
+def set_up_encodings(
+    engine: Engine,
+    batch: list[Any],
+    truncation: Any,
+    padding: Any,
+    n: int,
+    options: dict[str, Any] = _PLAIN,
+    *,
+    splits: bool = False,
+    overflowing: bool = False,
+) -> LazyEncodings:
+    """Return n encodings that the original's twin makes when they are looked at."""
+    return LazyEncodings(Call(engine.twin(), batch, options, truncation, padding, splits, overflowing), n)
+
+
+def warn_of_long(hf: Any, rows: Any, max_length: int | None, verbose: bool) -> None:
+    """Let transformers warn of rows that are longer than its model takes, which it does once."""
+    for ids in rows:
+        hf._eventual_warn_about_too_long_sequence(ids, max_length, verbose)
 
 
 def set_up(hf: Any, original: Any, call: dict[str, Any]) -> None:
@@ -192,7 +205,7 @@ def encode_texts(
     if not offsets:
         if splits:
             return tokenizer.encode_ordinary_batch(texts), None
-        return tokenizer.encode_batch(texts, allowed_special="all", disallowed_special=()), None
+        return tokenizer.encode_batch(texts, allowed_special="all"), None
     allowed = frozenset() if splits else "all"
     made = [tokenizer.encode_with_offsets(text, allowed_special=allowed, disallowed_special=()) for text in texts]
     return [ids for ids, _ in made], [spans for _, spans in made]

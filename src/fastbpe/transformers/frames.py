@@ -23,10 +23,16 @@ class Item(NamedTuple):
 
 
 class Frame(NamedTuple):
-    """Items in order, and how many ids they add."""
+    """Items in order.
+
+    n_added: how many ids they add.
+    before, behind: ids before the first text, and behind it, in a frame of one text.
+    """
 
     items: tuple[Item, ...]
     n_added: int
+    before: list[int]
+    behind: list[int]
 
 
 def find_frame(tokenizer: Any, *, pair: bool, add_special_tokens: bool) -> Frame | None:
@@ -61,4 +67,9 @@ def find_frame(tokenizer: Any, *, pair: bool, add_special_tokens: bool) -> Frame
     n_added = sum(len(item.ids) for item in items)
     is_whole = len(rows) == n_added + len(probe) * (1 + pair)
     is_counted = not add_special_tokens or tokenizer.num_special_tokens_to_add(pair) == n_added
-    return Frame(tuple(items), n_added) if is_whole and is_counted else None
+    if not (is_whole and is_counted):
+        return None
+    place = [item.sequence for item in items].index(0)
+    before = [token_id for item in items[:place] for token_id in item.ids]
+    behind = [token_id for item in items[place + 1 :] for token_id in item.ids]
+    return Frame(tuple(items), n_added, before, behind)

@@ -29,8 +29,8 @@ def sort_inputs(text: Any, text_pair: Any, *, is_split_into_words: bool) -> Inpu
         return _sort_words(text) if text_pair is None else None
     if type(text) is str:
         if not text_pair:
-            return Inputs([text], None, [text], False) if _are_texts((text,)) else None
-        if type(text_pair) is str and _are_texts((text, text_pair)):
+            return Inputs([text], None, [text], False) if are_texts((text,)) else None
+        if type(text_pair) is str and are_texts((text, text_pair)):
             return Inputs([text], [text_pair], [(text, text_pair)], False)
         return None
     if type(text) not in (list, tuple) or not text:
@@ -38,14 +38,14 @@ def sort_inputs(text: Any, text_pair: Any, *, is_split_into_words: bool) -> Inpu
     if text_pair is not None:
         if type(text_pair) not in (list, tuple) or len(text_pair) != len(text):
             return None
-        if not (_are_texts(text) and _are_texts(text_pair)):
+        if not (are_texts(text) and are_texts(text_pair)):
             return None
         return Inputs(list(text), list(text_pair), [*zip(text, text_pair, strict=True)], True)
     if type(text[0]) is tuple:
-        if not all(type(row) is tuple and len(row) == 2 and _are_texts(row) for row in text):
+        if not all(type(row) is tuple and len(row) == 2 and are_texts(row) for row in text):
             return None
         return Inputs([row[0] for row in text], [row[1] for row in text], list(text), True)
-    return Inputs(list(text), None, list(text), True) if _are_texts(text) else None
+    return Inputs(list(text), None, list(text), True) if are_texts(text) else None
 
 
 def _sort_words(text: Any) -> Inputs | None:
@@ -53,12 +53,13 @@ def _sort_words(text: Any) -> Inputs | None:
         return None
     is_batched = type(text[0]) in (list, tuple)
     rows = list(text) if is_batched else [text]
-    if not all(type(row) in (list, tuple) and _are_texts(row) for row in rows):
+    if not all(type(row) in (list, tuple) and are_texts(row) for row in rows):
         return None
     return Inputs([list(row) for row in rows], None, rows, is_batched)
 
 
-def _are_texts(texts: Any) -> bool:
+def are_texts(texts: Any) -> bool:
+    """Tell whether all items are str, of that type itself, without lone surrogates."""
     for text in texts:
         if type(text) is not str:
             return False

@@ -9,7 +9,7 @@ def patch_transformers() -> None:
     """Accelerate every tokenizer that transformers loads from now on. The same as `fastbpe.transformers.patch()`.
 
     SGLang keeps the tokenizers that transformers returns. It calls `tokenizer(texts)`, `tokenizer.encode(text)`,
-    `decode`, `batch_decode` and `copy.deepcopy`. An accelerated tokenizer answers them all, so that no class of its
-    own is needed.
+    `decode`, `batch_decode` and `copy.deepcopy`. An accelerated tokenizer answers them all, so no class of its own
+    is needed.
     """
     patch()
