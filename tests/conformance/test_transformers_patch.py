@@ -214,7 +214,7 @@ def test_vllm_door_registers_a_class_that_loads(monkeypatch: pytest.MonkeyPatch,
     hf.CachedHfTokenizer = CachedHfTokenizer  # type: ignore[attr-defined]
     for module in (package, registry, hf):
         monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.delitem(sys.modules, "fastbpe.transformers.vllm_tokenizer", raising=False)
+    monkeypatch.delitem(vllm.__dict__, vllm.CLASS, raising=False)
     vllm.register()
     module_name, class_name = registered["fastbpe"]
     make("small_bytes").save_pretrained(tmp_path)

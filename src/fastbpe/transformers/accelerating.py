@@ -35,6 +35,16 @@ def accelerate(tokenizer: Accelerated) -> Accelerated:
 
     Returns:
         The same object.
+
+    >>> import fastbpe, tempfile, transformers
+    >>> trained = fastbpe.train(["some text"] * 9, vocab_size=260, progress=False)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = trained.export(f"{folder}/tokenizer.json")
+    ...     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_file=f"{folder}/tokenizer.json")
+    >>> accelerate(tokenizer) is tokenizer
+    True
+    >>> tokenizer("some text")["input_ids"] == trained.encode("some text")
+    True
     """
     if is_accelerated(tokenizer):
         return tokenizer
@@ -110,6 +120,11 @@ def status(tokenizer: Any) -> dict[str, Any]:
         - "reason": why fastbpe does not answer, or None;
         - "native": number of calls answered by fastbpe, by operation ("encode", "decode");
         - "handed_over": number of calls answered by the backend, by operation and reason.
+
+    >>> import tokenizers, transformers
+    >>> backend = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0}))
+    >>> status(transformers.PreTrainedTokenizerFast(tokenizer_object=backend))["reason"]
+    'its model is WordLevel, not BPE'
     """
     if not is_accelerated(tokenizer):
         reason = why_not(tokenizer) or "accelerate was not called, or fastbpe does not take the model"

@@ -29,6 +29,9 @@ def patch(*, existing: bool = False) -> None:
 
     Args:
         existing: accelerate tokenizers that exist already, too.
+
+    >>> patch()
+    >>> unpatch()
     """
     reason = unknown_interface()
     if reason is not None:
@@ -55,7 +58,10 @@ def patch(*, existing: bool = False) -> None:
 
 
 def unpatch() -> None:
-    """Undo `patch`. Tokenizers that it has accelerated are stock again; those of `accelerate` stay accelerated."""
+    """Undo `patch`. Tokenizers that it has accelerated are stock again; those of `accelerate` stay accelerated.
+
+    >>> unpatch()
+    """
     with _lock:
         if not _stock_init:
             return

@@ -6,9 +6,13 @@ vLLM calls each entry point of the group `vllm.general_plugins` once in each of 
 
 from __future__ import annotations
 
+from typing import Any
+
+from fastbpe.transformers.accelerating import accelerate
 from fastbpe.transformers.running import patch_if_asked
 
 MODE = "fastbpe"
+CLASS = "FastbpeTokenizer"
 
 
 def register() -> None:
@@ -18,4 +22,26 @@ def register() -> None:
         from vllm.tokenizers import TokenizerRegistry
     except ImportError:
         return
-    TokenizerRegistry.register(MODE, "fastbpe.transformers.vllm_tokenizer", "FastbpeTokenizer")
+    TokenizerRegistry.register(MODE, __name__, CLASS)
+
+
+def __getattr__(name: str) -> Any:
+    if name != CLASS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    made = globals()[CLASS] = _make_class()
+    return made
+
+
+def _make_class() -> type:
+    """Make the class of the mode. It derives from a class of vLLM, which only vLLM's processes can import."""
+    from vllm.tokenizers.hf import CachedHfTokenizer
+
+    class FastbpeTokenizer(CachedHfTokenizer):  # type: ignore[misc]
+        """Loader of tokenizers for vLLM: those of its mode "hf", accelerated."""
+
+        @classmethod
+        def from_pretrained(cls, *args: Any, **options: Any) -> Any:
+            """Load a tokenizer as the mode "hf" does, and accelerate it. Arguments are those of vLLM."""
+            return accelerate(super().from_pretrained(*args, **options))
+
+    return FastbpeTokenizer
