@@ -21,7 +21,7 @@ COMPONENTS = ("normalizer", "pre_tokenizer", "decoder")
 
 
 class State(NamedTuple):
-    """What decides ids, besides the post-processor. Equal states give equal ids.
+    """Settings that decide ids, besides the post-processor. Equal states give equal ids.
 
     components: pickled state of each of COMPONENTS; None where there is none.
     options: value of each of MODEL_OPTIONS.
