@@ -42,6 +42,7 @@ def test_grid_has_as_many_calls_as_promised() -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
+@pytest.mark.sample(4)
 def test_every_call_answers_like_stock(name: str) -> None:
     failed = []
     for shape, call in CALLS.items():
@@ -53,6 +54,7 @@ def test_every_call_answers_like_stock(name: str) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("shape", HOT)
+@pytest.mark.sample(12)
 def test_random_texts_answer_like_stock(name: str, shape: str) -> None:
     rng = random.Random(f"{SEED} {name} {shape}")
     ours, stock = fresh(name)
@@ -63,6 +65,7 @@ def test_random_texts_answer_like_stock(name: str, shape: str) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
+@pytest.mark.sample(4)
 def test_random_ids_decode_like_stock(name: str) -> None:
     rng = random.Random(f"{SEED} {name}")
     ours, stock = fresh(name)
@@ -77,6 +80,7 @@ def test_random_ids_decode_like_stock(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MODELS)
+@pytest.mark.sample(4)
 def test_hot_calls_are_answered_natively(name: str) -> None:
     ours = accelerate(make(name))
     for options in HOT.values():

@@ -93,6 +93,7 @@ CHANGES: dict[str, Call] = {
     "sides": lambda t: (setattr(t, "padding_side", "left"), setattr(t, "truncation_side", "left")),
     "add bos": lambda t: (setattr(t, "bos_token", t.convert_ids_to_tokens(1)), setattr(t, "add_bos_token", True)),
     "backend": replace_backend,
+    "no backend": lambda t: setattr(t, "_tokenizer", None),
     "length": lambda t: setattr(t, "model_max_length", 4),
     "inputs": lambda t: setattr(t, "model_input_names", ["input_ids", "token_type_ids"]),
     "clean up": lambda t: setattr(t, "clean_up_tokenization_spaces", True),
@@ -101,7 +102,7 @@ CHANGES: dict[str, Call] = {
 
 @pytest.mark.parametrize("name", ["small_bytes", "small_llama", "phi2", "phi3", "mistral"])
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.sample(40)
+@pytest.mark.sample(20)
 def test_one_change_is_noticed(name: str, change: str) -> None:
     ours, stock = accelerate(make(name)), make(name)
     assert not difference(answer(encoded, ours), answer(encoded, stock))
@@ -111,13 +112,13 @@ def test_one_change_is_noticed(name: str, change: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["small_bytes", "small_llama"])
-@pytest.mark.parametrize("seed", range(n_rounds(4, 30, 300)))
+@pytest.mark.parametrize("seed", range(n_rounds(2, 30, 300)))
 def test_random_changes_are_noticed(name: str, seed: int) -> None:
     rng = random.Random(f"{SEED} {name} {seed}")
     ours, stock = accelerate(make(name)), make(name)
     done: list[str] = []
     for _ in range(8):
-        change = rng.choice([*CHANGES, "deepcopy", "pickle"])
+        change = rng.choice([*(name for name in CHANGES if name != "no backend"), "deepcopy", "pickle"])
         done.append(change)
         if change in CHANGES:
             assert not difference(answer(CHANGES[change], ours), answer(CHANGES[change], stock), str(done))

@@ -122,6 +122,7 @@ def test_unknown_interface_leaves_tokenizers_stock(
 
 
 @pytest.mark.parametrize("name", [*TRAINED, *FILES])
+@pytest.mark.sample(3)
 def test_streams_decode_like_stock(name: str) -> None:
     stock = make(name)
     door.patch()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -34,6 +35,14 @@ DEFAULTS: dict[str, Any] = {
 }
 _PLAIN: dict[str, Any] = {"add_special_tokens": True, "is_pretokenized": False}
 ARRAYS = ("np", "pt")
+
+
+@cache
+def batch_encoding() -> Any:
+    """Return transformers' class BatchEncoding. (An import statement in each call takes longer.)"""
+    from transformers.tokenization_utils_base import BatchEncoding
+
+    return BatchEncoding
 
 
 class HandOver(Exception):
@@ -215,8 +224,8 @@ def _packed(
     columns: dict[str, Any], encodings: LazyEncodings, inputs: Inputs, tensors: Any, *, overflowing: bool
 ) -> Any:
     """Return a BatchEncoding; without the dimension of the batch for a single text as lists."""
-    from transformers.tokenization_utils_base import BatchEncoding
-
     if not inputs.is_batched and tensors is None and not overflowing:
         columns = {name: column[0] if isinstance(column[0], list) else column for name, column in columns.items()}
-    return BatchEncoding(columns, encodings, tensor_type=tensors, n_sequences=1 if inputs.seconds is None else 2)
+    return batch_encoding()(
+        columns, encodings, tensor_type=tensors, n_sequences=1 if inputs.seconds is None else 2
+    )

@@ -9,6 +9,8 @@ import weakref
 from collections import Counter
 from typing import Any
 
+import tokenizers
+
 from fastbpe.errors import FastbpeError
 from fastbpe.tokenizer.load import load
 from fastbpe.tokenizer.tokenizer import Tokenizer
@@ -53,8 +55,10 @@ class Engine:
         self._frames: dict[tuple[bool, bool], Frame | None] = {}
         self._twin: Twin | None = None
         self._lock = threading.RLock()
-        self.n_changes = watch(original)
-        _engines[original] = weakref.ref(self)
+        self.n_changes = [0]
+        if type(original) is tokenizers.Tokenizer:
+            self.n_changes = watch(original)
+            _engines[original] = weakref.ref(self)
 
     def ready(self) -> Tokenizer | None:
         """Return fastbpe's tokenizer for the original as it is now; None if fastbpe does not take it."""
@@ -74,11 +78,13 @@ class Engine:
 
     def frame(self, *, pair: bool, add_special_tokens: bool) -> Frame | None:
         """Return the frame that the post-processor puts around texts; None if it has no fixed one."""
-        post = self._read_post()
+        post, key = self._read_post(), (pair, add_special_tokens)
+        frames = self._frames
+        if post == self._post and key in frames:
+            return frames[key]
         with self._lock:
             if post != self._post:
                 self._frames, self._twin, self._post = {}, None, post
-            key = (pair, add_special_tokens)
             if key not in self._frames:
                 self._frames[key] = find_frame(self.original, pair=pair, add_special_tokens=add_special_tokens)
             return self._frames[key]
@@ -96,10 +102,11 @@ class Engine:
 
     def twin(self) -> Twin:
         """Return an independent copy of the original, as it is now."""
-        with self._lock:
-            if self._twin is None:
-                self._twin = Twin(self.original)
-            return self._twin
+        twin = self._twin
+        if twin is None:
+            with self._lock:
+                twin = self._twin = Twin(self.original)
+        return twin
 
     def copy_for(self, original: Any) -> Engine:
         """Return an engine for a copy of the original. It shares the tables if the copy has the same state."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fastbpe.transformers.columns import put_frame
-from fastbpe.transformers.encoding import set_up_encodings, warn_of_long
+from fastbpe.transformers.encoding import batch_encoding, set_up_encodings, warn_of_long
 from fastbpe.transformers.engine import Engine
 from fastbpe.transformers.inputs import are_texts
 
@@ -56,14 +56,8 @@ def call_plain(hf: Any, engine: Engine, text: Any) -> Any:
     ids: Any = rows[0] if is_single else rows
     mask: Any = [1] * len(ids) if is_single else [[1] * len(one) for one in rows]
     batch = [text] if is_single else [*text]
-    made = _new_encoding()
+    made = object.__new__(batch_encoding())
     made.data = {"input_ids": ids, "attention_mask": mask}
     made._encodings = set_up_encodings(engine, batch, None, None, len(rows))
     made._n_sequences = 1
     return made
-
-
-def _new_encoding() -> Any:
-    from transformers.tokenization_utils_base import BatchEncoding
-
-    return BatchEncoding.__new__(BatchEncoding)
