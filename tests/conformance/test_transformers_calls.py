@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import random
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 pytest.importorskip("transformers")
 
+import transformers
+
 from fastbpe.transformers import accelerate, status
 from helpers.sampling import SEED
-from helpers.transformers_grid import CALLS, FILES, MADE, TRAINED, answer, difference, make, random_texts
+from helpers.transformers_grid import CALLS, FILES, MADE, TRAINED, answer, difference, json_of, make, random_texts
 
 MODELS = (*TRAINED, *FILES, *MADE)
 HOT = {
@@ -89,3 +93,35 @@ def test_hot_calls_are_answered_natively(name: str) -> None:
     told = status(ours)
     assert told["native"] == {"encode": len(HOT), "decode": 2}
     assert not told["handed_over"]
+
+
+@pytest.mark.parametrize(
+    ("class_name", "name"),
+    [
+        ("LlamaTokenizer", "small_llama"),
+        ("GPT2Tokenizer", "small_bytes"),
+        ("RobertaTokenizer", "small_bytes"),
+        ("WhisperTokenizer", "whisper"),
+        ("CodeLlamaTokenizer", "openllama"),
+        ("Qwen2Tokenizer", "qwen2"),
+    ],
+)
+@pytest.mark.sample(2)
+def test_classes_of_models_answer_like_stock(class_name: str, name: str, tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text(json_of(name), encoding="utf-8")
+    config = {"tokenizer_class": class_name, "pad_token": "<pad>"}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
+    stock = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    ours = accelerate(transformers.AutoTokenizer.from_pretrained(tmp_path))
+    assert type(stock).__name__ == class_name
+    assert status(ours)["accelerated"]
+    again = type(ours).from_pretrained(tmp_path)
+    failed = []
+    for shape, call in CALLS.items():
+        for tokenizer in (ours, again, stock):
+            tokenizer.padding_side = tokenizer.truncation_side = "right"
+        expected = answer(call, stock)
+        for tokenizer in (ours, again):
+            if found := difference(answer(call, tokenizer), expected):
+                failed.append(f"{shape}: {found}")
+    assert not failed, "\n".join(failed)
